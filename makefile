@@ -1,0 +1,227 @@
+# Tessera's build. PETSc is the one of PETSC_DIR (and PETSC_ARCH), else the one pkg-config knows, else Debian's.
+#
+#   make            the library               make deps       install what is missing (apt)
+#   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
+#   make demo       the harbour               make bench      the measurements
+#   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
+#
+# Variables: CUDA=0|1 (default: as PETSc)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  CXXFLAGS=  WERROR=0|1  JOBS=2
+
+.DEFAULT_GOAL := all
+SHELL  := /bin/bash
+TOP    := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+PREFIX ?= /usr/local
+MARCH  ?= native
+OPENMP ?= 1
+JOBS   ?= 2
+
+#--- PETSc -----------------------------------------------------------------------------------------------------------
+# A PETSc in its source tree keeps headers in PETSC_DIR and libraries in PETSC_DIR/PETSC_ARCH; an installed one has no
+# PETSC_ARCH. pkg-config's prefix is PETSC_DIR/PETSC_ARCH in both cases.
+ifeq ($(PETSC_DIR),)
+  prefix := $(shell for p in PETSc petsc; do pkg-config --variable=prefix $$p 2>/dev/null && break; done)
+  ifeq ($(wildcard $(prefix)/include/petscversion.h),)
+    PETSC_DIR := $(patsubst %/,%,$(dir $(prefix)))
+    override PETSC_ARCH := $(notdir $(prefix))
+  else
+    PETSC_DIR := $(prefix)
+    override PETSC_ARCH :=
+  endif
+else
+  PETSC_GIVEN := 1
+endif
+PETSC_PREFIX := $(patsubst %/,%,$(PETSC_DIR)/$(PETSC_ARCH))
+PETSC_CONF   := $(wildcard $(PETSC_PREFIX)/lib/petsc/conf/petscvariables)
+
+# Goals that need PETSc; the others install it, or can do without.
+WANTS_PETSC := $(filter-out deps test demo bench clean format,$(or $(MAKECMDGOALS),all))
+ifneq ($(PETSC_CONF),)
+  include $(PETSC_CONF)
+else ifneq ($(WANTS_PETSC),)
+  ifdef PETSC_GIVEN
+    $(error No PETSc in PETSC_DIR=$(PETSC_DIR) PETSC_ARCH=$(PETSC_ARCH): $(PETSC_PREFIX)/lib/petsc/conf/petscvariables is missing)
+  else
+    $(error No PETSc found: run `make deps` to install Debian's or Ubuntu's (package petsc-dev), or set PETSC_DIR and PETSC_ARCH)
+  endif
+endif
+
+ifneq ($(PETSC_CONF),)
+  PETSC_LIB_DIR  := $(PETSC_PREFIX)/lib
+  PETSC_INC_DIRS := $(filter-out /usr/include,$(patsubst -I%,%,$(filter -I%,$(PETSC_CC_INCLUDES))))
+  petscversion   := $(shell awk '/define PETSC_VERSION_(MAJOR|MINOR|SUBMINOR) /{printf s $$3; s="."}' \
+                      $(firstword $(wildcard $(addsuffix /petscversion.h,$(PETSC_INC_DIRS)))) /dev/null)
+  ifneq ($(PETSC_SCALAR)-$(PETSC_PRECISION),real-double)
+    ifneq ($(WANTS_PETSC),)
+      $(error Tessera needs a PETSc with real scalars in double precision; $(PETSC_PREFIX) has $(PETSC_SCALAR) scalars in $(PETSC_PRECISION) precision)
+    endif
+  endif
+  ifeq ($(origin CXX),default)
+    CXX := mpicxx
+  endif
+  ifeq ($(shell command -v $(firstword $(CXX))),)
+    ifneq ($(WANTS_PETSC),)
+      $(error No C++ compiler: PETSc's is $(CXX). Run `make deps` (packages g++ and mpi-default-dev), or say `make CXX=...`)
+    endif
+  endif
+  CUDA ?= $(if $(shell grep -sl 'define PETSC_HAVE_CUDA 1' $(addsuffix /petscconf.h,$(PETSC_INC_DIRS))),1,0)
+  ifeq ($(CUDA),1)
+    NVCC      ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
+    CUDA_ARCH ?= 90
+    ifeq ($(NVCC),)
+      $(error CUDA=1 but no nvcc: put it in PATH, or say `make NVCC=/path/nvcc`, or `make CUDA=0`)
+    endif
+    CUDA_DIR := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+  endif
+endif
+
+#--- what is built, and where ----------------------------------------------------------------------------------------
+VERSION := $(shell awk '/define TESSERA_VERSION_(MAJOR|MINOR|SUBMINOR) /{printf s $$3; s="."}' $(TOP)/include/tessera.h)
+ID      := petsc-$(petscversion)-int$(PETSC_INDEX_SIZE)$(if $(filter 1,$(CUDA)),-cuda)-$(shell printf %s '$(PETSC_PREFIX)' | sha1sum | cut -c1-6)
+BUILD   := $(TOP)/build/$(ID)
+LIB     := $(BUILD)/lib/libtessera.so
+
+SRC  := $(sort $(patsubst $(TOP)/%,%,$(wildcard $(TOP)/src/*.cxx $(TOP)/src/*/*.cxx)))
+OBJ  := $(SRC:%.cxx=$(BUILD)/obj/%.o)
+
+WARN     := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
+INCLUDE  := -I$(TOP)/include -I$(TOP)/src $(PETSC_INC_DIRS:%=-isystem %)
+HOSTFLAG := -fPIC -fvisibility=hidden $(if $(MARCH),-march=$(MARCH)) $(if $(filter 1,$(OPENMP)),-fopenmp,-fopenmp-simd) $(WARN)
+DEFINE   := -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX $(if $(filter 1,$(CUDA)),-DTESSERA_HAVE_CUDA=1 -isystem $(CUDA_DIR)/include)
+comma    := ,
+empty    :=
+space    := $(empty) $(empty)
+
+COMPILE := $(CXX) -std=c++17 -O3 $(HOSTFLAG) $(DEFINE) $(INCLUDE) $(CXXFLAGS)
+ifeq ($(CUDA),1)
+  # One source, two spaces: nvcc compiles the kernels, and g++ behind it the host path with the flags of the other files.
+  COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 -O3 -arch=sm_$(CUDA_ARCH) \
+               -Xcompiler=$(subst $(space),$(comma),$(strip $(HOSTFLAG))) $(DEFINE) $(INCLUDE) $(NVCCFLAGS)
+  CUDA_LIBS := -L$(CUDA_DIR)/lib64 -Wl,-rpath,$(CUDA_DIR)/lib64 -lcudart
+else
+  COMPILE_K := $(COMPILE)
+endif
+# Only libpetsc: what PETSc itself uses (hypre, MUMPS, ...) is no business of a plugin. -z defs: it must load into a
+# process that keeps libpetsc to itself, as Python does.
+PETSC_LIBS := -L$(PETSC_LIB_DIR) -Wl,-rpath,$(PETSC_LIB_DIR) $(PETSC_LIB_BASIC)
+LIBS       := $(PETSC_LIBS) $(CUDA_LIBS)
+LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
+
+.PHONY: all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format force
+.DELETE_ON_ERROR:
+.SECONDARY:
+all: lib
+lib: $(LIB)
+print-lib:
+	@echo $(LIB)
+
+# Objects depend on the command that makes them, so a change of flags recompiles.
+$(BUILD)/command: force
+	@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' | cmp -s - $@ || \
+	 printf '%s\n' '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' > $@
+$(BUILD)/obj/%.k.o: $(TOP)/%.k.cxx $(BUILD)/command
+	@mkdir -p $(@D); echo "  $(if $(filter 1,$(CUDA)),NVCC,CXX ) $*.k.cxx"
+	@$(COMPILE_K) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+$(BUILD)/obj/%.o: $(TOP)/%.cxx $(BUILD)/command
+	@mkdir -p $(@D); echo "  CXX  $*.cxx"
+	@$(COMPILE) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+$(LIB): $(OBJ)
+	@mkdir -p $(@D); echo "  LINK $(patsubst $(TOP)/%,%,$@)"
+	@$(LINK) -shared -Wl,-soname,libtessera.so -Wl,-z,defs $(OBJ) $(LIBS) -o $@
+
+#--- tests -----------------------------------------------------------------------------------------------------------
+# tests/README.md describes the kinds. Unit programs see hidden symbols, so they link the objects, not the library.
+UNIT    := $(patsubst $(TOP)/%.cxx,$(BUILD)/%,$(filter-out %/main.cxx,$(wildcard $(TOP)/tests/core/*.cxx)))
+HARNESS := $(basename $(patsubst $(TOP)/%,$(BUILD)/petsc/%,$(wildcard $(TOP)/tests/*.c $(TOP)/tests/*.cxx)))
+GENTEST := $(firstword $(wildcard $(addsuffix /config/gmakegentest.py,$(PETSC_DIR) $(PETSC_DIR)/share/petsc/examples)))
+PYTHON  ?= python3
+TESSERA_LINK := -L$(BUILD)/lib -Wl,-rpath,$(BUILD)/lib -Wl,--as-needed -ltessera -Wl,--no-as-needed
+
+build-tests: $(UNIT) $(HARNESS) $(BUILD)/petsc/scripts
+$(BUILD)/tests/core/%: $(BUILD)/obj/tests/core/%.o $(BUILD)/libunit.a $(OBJ)
+	@mkdir -p $(@D); echo "  LINK tests/core/$*"
+	@$(LINK) $< $(BUILD)/libunit.a $(OBJ) -lgtest -lpthread $(LIBS) -o $@
+$(BUILD)/libunit.a: $(BUILD)/obj/tests/core/main.o
+	@rm -f $@; $(AR) cr $@ $<
+$(BUILD)/petsc/tests/%: $(TOP)/tests/%.cxx $(LIB)
+	@mkdir -p $(@D); echo "  CXX  tests/$*.cxx"; rm -f $@
+	@$(COMPILE) -MMD -MP -MF $@.d $< $(TESSERA_LINK) $(LIBS) -o $@
+$(BUILD)/petsc/tests/%: $(TOP)/tests/%.c $(LIB)
+	@mkdir -p $(@D); echo "  CC   tests/$*.c"; rm -f $@
+	@$(CC) -O2 $(WARN) $(INCLUDE) $(CFLAGS) -MMD -MP -MF $@.d $< $(TESSERA_LINK) $(PETSC_LIBS) -lm -o $@
+# PETSc's own generator turns the TEST blocks into scripts. It finds sources itself and would descend into tests/*/, so it
+# is shown a folder of links to those at the top alone.
+$(BUILD)/petsc/scripts: $(wildcard $(TOP)/tests/*.c $(TOP)/tests/*.cxx) $(GENTEST)
+	@rm -rf $(BUILD)/petsc/src $(BUILD)/petsc/tests/*.sh; mkdir -p $(BUILD)/petsc/src/tests
+	@ln -s $(filter-out $(GENTEST),$^) $(TOP)/tests/output $(BUILD)/petsc/src/tests/
+	@$(PYTHON) $(GENTEST) --petsc-dir=$(PETSC_DIR) --petsc-arch=$(PETSC_ARCH) --testdir=$(BUILD)/petsc \
+	  --srcdir=$(BUILD)/petsc/src --pkg-pkgs=tests
+	@touch $@
+-include $(OBJ:.o=.d) $(UNIT:$(BUILD)/%=$(BUILD)/obj/%.d) $(HARNESS:=.d) $(BUILD)/obj/tests/core/main.d
+
+# What the test programs are told. As root, and with more ranks than cores, mpiexec must be asked kindly: this is said
+# here, for the goals that run programs, and nowhere else.
+TESTENV = TESSERA_LIB='$(LIB)' TESSERA_BUILD='$(BUILD)' TESSERA_VERSION='$(VERSION)' TESSERA_CUDA='$(CUDA)' TESSERA_JOBS='$(JOBS)' \
+          PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' MPIEXEC='$(MPIEXEC)' CC='$(CC)' CXX='$(CXX)' FILTER='$(FILTER)' \
+          PETSC_CFLAGS='$(PETSC_CC_INCLUDES)' PETSC_LIBS='$(PETSC_LIBS)' MAKEFLAGS= MAKELEVEL=
+RUN    := check run-tests run-demo run-bench
+$(RUN): export OMPI_ALLOW_RUN_AS_ROOT = 1
+$(RUN): export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
+$(RUN): export OMPI_MCA_rmaps_base_oversubscribe = 1
+$(RUN): export OMPI_MCA_hwloc_base_binding_policy = none
+$(RUN): export OMPI_MCA_btl_vader_single_copy_mechanism = none
+# A make inside a test builds the same library.
+export PETSC_DIR PETSC_ARCH CUDA MARCH OPENMP WERROR CXXFLAGS
+
+check: $(LIB)
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/check' $(TOP)/tests/check/run
+run-tests: $(LIB)
+	@$(MAKE) --no-print-directory -k build-tests || true
+	@$(TESTENV) $(TOP)/tests/run
+run-demo: $(LIB)
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/harbour' $(TOP)/examples/harbour/demo $(LIB)
+run-bench: $(LIB)
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run
+test demo bench: deps
+	@$(MAKE) --no-print-directory run-$(patsubst test,tests,$@)
+syntax:
+	@for f in $(SRC); do echo "  $$f"; $(COMPILE) -fsyntax-only $(TOP)/$$f || exit 1; done
+format:
+	@cd $(TOP) && clang-format -i $$(git ls-files 'src/*.[ch]xx' 'src/*.hpp' 'src/*.h' 'include/*.h')
+
+#--- what apt can install --------------------------------------------------------------------------------------------
+# Debian's and Ubuntu's names. Nothing of PETSc is installed beside a PETSc that is there already.
+APT := g++ pkg-config python3 python3-numpy libgtest-dev cmake
+ifeq ($(PETSC_CONF)$(PETSC_GIVEN),)
+  APT += petsc-dev mpi-default-bin
+endif
+ifneq ($(if $(PETSC_CONF)$(PETSC_GIVEN),$(filter /usr/lib/petscdir/%,$(PETSC_PREFIX)),apt),)
+  APT += python3-petsc4py
+  ifeq ($(wildcard $(PETSC_PREFIX)/share/petsc/examples/src/ksp/ksp/tutorials/ex50.c),)
+    APT += '^libpetsc[0-9.]+-dev-examples$$'
+  endif
+endif
+deps:
+	@command -v dpkg-query >/dev/null || { [ -n '$(PETSC_CONF)' ] || echo "This is no Debian: install PETSc, MPI, a C++17 compiler and Python 3, and set PETSC_DIR"; exit; }; \
+	for p in $(APT); do dpkg-query -W -f '$${Status}' "$$p" 2>/dev/null | grep -q ' installed' || missing+="$${missing:+ }'$$p'"; done; \
+	[ -n "$$missing" ] || exit 0; \
+	line="apt-get update && apt-get install -y --no-install-recommends $$missing"; \
+	if [ $$(id -u) = 0 ]; then echo "Installing what is missing: $$line"; export DEBIAN_FRONTEND=noninteractive; eval "$$line" >$(TOP)/deps.log 2>&1 \
+	  || { tail -n 20 $(TOP)/deps.log; exit 1; }; rm -f $(TOP)/deps.log; \
+	else echo "Missing packages; as root, run:  $$line"; exit 1; fi
+
+#--- installation ----------------------------------------------------------------------------------------------------
+# The pkg-config file names the PETSc by path, not by `Requires`: the library fits this one only.
+install: $(LIB)
+	@install -d $(DESTDIR)$(PREFIX)/{lib/pkgconfig,include,share/tessera}
+	install -m 755 $(LIB) $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 $(TOP)/include/tessera.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(TOP)/petsc-plugin.yaml $(TOP)/LICENSE $(DESTDIR)$(PREFIX)/share/tessera/
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' 'library=$${libdir}/libtessera.so' \
+	  'petsc_dir=$(PETSC_DIR)' 'petsc_arch=$(PETSC_ARCH)' '' 'Name: Tessera' \
+	  'Description: Fine-grain parallel solvers for PETSc $(petscversion)' 'Version: $(VERSION)' \
+	  'Cflags: -I$${includedir} $(PETSC_CC_INCLUDES)' 'Libs: -L$${libdir} -Wl,-rpath,$${libdir} -ltessera $(PETSC_LIBS)' \
+	  > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tessera.pc
+	@echo "Load it with  -dll_append $(PREFIX)/lib/libtessera.so"
+
+clean:
+	rm -rf $(TOP)/build
