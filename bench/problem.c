@@ -6,7 +6,8 @@ static char help[] = "Sets up and solves one 2D model problem on a DMDA with the
   -direction <x|y>     strong direction of anisotropy\n\
   -coast <dirichlet|neumann>  what a mask's edge is\n\
   -alpha <a>           added to the diagonal (default 0; 1e-5 for a neumann coast and for depth)\n\
-  -depth_file <file>   PETSc binary Vec of nx*ny depths in natural ordering (problem depth; depth <= 0 is land)\n\
+  -depth_file <file>   raster of depths as examples/raster/raster2petsc writes it with the ending .bin (problem depth; <= 0 is land);\n\
+                       without -n it is taken as it is, -refine <r> times finer\n\
   -repeat <k>          timed re-setup + solve pairs (default 3)\n\
   -warmup_n <n>        size of the untimed first solve (default 255, 0: none)\n\
   -memory              measure the growth of peak memory instead of times\n";
@@ -42,6 +43,8 @@ typedef struct {
   PetscReal  *tide_x, *tide_y;         /* smooth factors at half steps, for the value changes before each re-setup */
   PetscReal  *channel_y, *channel_x;   /* centre lines of the channels at half steps */
   PetscReal   tide;
+  Vec         raster;         /* depths read from a file */
+  PetscInt    raster_nx, raster_ny;
 } Problem;
 
 enum { CHANNELS_EACH_WAY = 10 };
@@ -95,29 +98,54 @@ static PetscErrorCode AddWaves(Problem *p, PetscInt modes, PetscReal max_wave_nu
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode LoadDepth(Problem *p)
+/* The raster of -depth_file: two Vecs, (nx, ny, ...) and nx*ny depths, row 0 in the south. Every rank reads all of it: it is small. */
+static PetscErrorCode ReadDepth(Problem *p)
 {
-  char         file[PETSC_MAX_PATH_LEN];
-  PetscBool    set;
-  PetscViewer  viewer;
-  Vec          depth, local;
-  PetscScalar **h;
+  char               file[PETSC_MAX_PATH_LEN];
+  PetscBool          set;
+  PetscViewer        viewer;
+  Vec                header;
+  const PetscScalar *h;
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetString(NULL, NULL, "-depth_file", file, sizeof(file), &set));
   PetscCheck(set, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-problem depth needs -depth_file");
-  PetscCall(DMCreateGlobalVector(p->da, &depth));
-  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, file, FILE_MODE_READ, &viewer));
-  PetscCall(VecLoad(depth, viewer));
+  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_SELF, file, FILE_MODE_READ, &viewer));
+  PetscCall(VecCreate(PETSC_COMM_SELF, &header));
+  PetscCall(VecLoad(header, viewer));
+  PetscCall(VecGetArrayRead(header, &h));
+  p->raster_nx = (PetscInt)PetscRealPart(h[0]);
+  p->raster_ny = (PetscInt)PetscRealPart(h[1]);
+  PetscCall(VecRestoreArrayRead(header, &h));
+  PetscCall(VecDestroy(&header));
+  PetscCall(VecCreate(PETSC_COMM_SELF, &p->raster));
+  PetscCall(VecLoad(p->raster, viewer));
   PetscCall(PetscViewerDestroy(&viewer));
-  PetscCall(DMCreateLocalVector(p->da, &local));
-  PetscCall(DMGlobalToLocal(p->da, depth, INSERT_VALUES, local));
-  PetscCall(DMDAVecGetArrayRead(p->da, local, &h));
-  for (PetscInt j = PetscMax(p->wy, 1); j < p->wy + p->wh && j <= p->ny; j++)
-    for (PetscInt i = PetscMax(p->wx, 1); i < p->wx + p->ww && i <= p->nx; i++) *CellAt(p, i, j) = PetscRealPart(h[j - 1][i - 1]);
-  PetscCall(DMDAVecRestoreArrayRead(p->da, local, &h));
-  PetscCall(VecDestroy(&local));
-  PetscCall(VecDestroy(&depth));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Depth at every node of the window, between the raster's cell centres by bilinear interpolation. */
+static PetscErrorCode SampleDepth(Problem *p)
+{
+  const PetscScalar *h;
+  const PetscReal    cells_x = (PetscReal)p->raster_nx / p->nx, cells_y = (PetscReal)p->raster_ny / p->ny;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetArrayRead(p->raster, &h));
+  for (PetscInt j = 0; j < p->wh; j++) {
+    const PetscReal y  = PetscClipInterval((p->wy + j - 0.5) * cells_y - 0.5, 0, p->raster_ny - 1);
+    const PetscInt  j0 = PetscMin((PetscInt)y, PetscMax(p->raster_ny - 2, 0)), j1 = PetscMin(j0 + 1, p->raster_ny - 1);
+
+    for (PetscInt i = 0; i < p->ww; i++) {
+      const PetscReal x  = PetscClipInterval((p->wx + i - 0.5) * cells_x - 0.5, 0, p->raster_nx - 1);
+      const PetscInt  i0 = PetscMin((PetscInt)x, PetscMax(p->raster_nx - 2, 0)), i1 = PetscMin(i0 + 1, p->raster_nx - 1);
+      const PetscReal south = (1 - (x - i0)) * PetscRealPart(h[j0 * p->raster_nx + i0]) + (x - i0) * PetscRealPart(h[j0 * p->raster_nx + i1]);
+      const PetscReal north = (1 - (x - i0)) * PetscRealPart(h[j1 * p->raster_nx + i0]) + (x - i0) * PetscRealPart(h[j1 * p->raster_nx + i1]);
+
+      p->cell[j * p->ww + i] = (1 - (y - j0)) * south + (y - j0) * north;
+    }
+  }
+  PetscCall(VecRestoreArrayRead(p->raster, &h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -140,7 +168,7 @@ static PetscErrorCode FillCells(Problem *p)
     PetscCall(AddWaves(p, 40, 24, 7));
     for (PetscInt k = 0; k < size; k++) p->cell[k] = 1.7 - p->cell[k];
     break;
-  case DEPTH: PetscCall(LoadDepth(p)); break;
+  case DEPTH: PetscCall(SampleDepth(p)); break;
   default: break;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -200,10 +228,7 @@ static PetscReal EdgeWeight(const Problem *p, PetscInt i, PetscInt j, PetscInt d
   case ANISOTROPY: return (dx == 1) == (p->strong_x == PETSC_TRUE) ? 1 : p->epsilon;
   case SWAPPING: return (dx == 1) == ((((PetscInt)(4 * x) + (PetscInt)(4 * y)) & 1) == 1) ? p->epsilon : 1;
   case STRETCHED: return dx ? 0.5 * (Spacing(j - 1, p->ny) + Spacing(j, p->ny)) / Spacing(i, p->nx) : 0.5 * (Spacing(i - 1, p->nx) + Spacing(i, p->nx)) / Spacing(j, p->ny);
-  case DEPTH: /* the face towards an open boundary has the depth of its only node */
-    if (i < 1 || j < 1) return *CellAt(p, i + dx, j + dy);
-    if (i + dx > p->nx || j + dy > p->ny) return *CellAt(p, i, j);
-    return 0.5 * (*CellAt(p, i, j) + *CellAt(p, i + dx, j + dy));
+  case DEPTH: return 0.5 * (*CellAt(p, i, j) + *CellAt(p, i + dx, j + dy)); /* faces towards land are not used */
   default: return 1;
   }
 }
@@ -323,11 +348,16 @@ static PetscErrorCode ProblemCreate(Problem *p, PetscInt n, Mat *A, Vec *b)
   PetscCall(PetscMemzero(p, sizeof(*p)));
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-problem", ProblemNames, PETSC_STATIC_ARRAY_LENGTH(ProblemNames), &kind, NULL));
   p->kind = (ProblemKind)kind;
+  if (p->kind == DEPTH) PetscCall(ReadDepth(p));
   p->nx = p->ny = n;
   if (n <= 0) {
-    p->nx = 255;
+    PetscInt refine = 1;
+
+    PetscCall(PetscOptionsGetInt(NULL, NULL, "-refine", &refine, NULL));
+    p->nx = p->raster ? p->raster_nx * refine : 255;
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &p->nx, NULL));
-    p->ny = p->nx;
+    PetscCall(PetscOptionsHasName(NULL, NULL, "-n", &set));
+    p->ny = p->raster && !set ? p->raster_ny * refine : p->nx;
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-nx", &p->nx, NULL));
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-ny", &p->ny, NULL));
   }
@@ -375,6 +405,7 @@ static PetscErrorCode ProblemDestroy(Problem *p, Mat *A, Vec *b)
 {
   PetscFunctionBeginUser;
   PetscCall(PetscFree(p->cell));
+  PetscCall(VecDestroy(&p->raster));
   PetscCall(PetscFree2(p->tide_x, p->tide_y));
   PetscCall(PetscFree2(p->channel_y, p->channel_x));
   PetscCall(MatDestroy(A));
