@@ -1,0 +1,37 @@
+#include "core/grid.hpp"
+
+namespace tessera {
+
+Grid Grid::coarse() const
+{
+  Grid c = *this;
+  c.nx   = nx / 2;
+  c.ny   = ny / 2;
+  for (int &x : c.xsplit) x /= 2;
+  for (int &y : c.ysplit) y /= 2;
+  return c;
+}
+
+Grid Grid::local() const
+{
+  Grid l   = *this;
+  l.comm   = MPI_COMM_SELF;
+  l.rank   = 0;
+  l.xsplit = {0, nx};
+  l.ysplit = {0, ny};
+  return l;
+}
+
+Layout::Layout(const Grid &grid, bool natural_order) : natural(natural_order)
+{
+  const Box own = grid.owned();
+  x0            = floor_half(own.x0) - 1;
+  y0            = floor_half(own.y0) - 1;
+  m             = floor_half(own.x1) - x0;
+  n             = floor_half(own.y1) - y0;
+  // Element (x0 + 1) of every row starts a cache line; planes are staggered so that they do not meet in the same cache sets.
+  ld    = (m + 2 + 7 + 7) / 8 * 8;
+  plane = ld * (n + 2) + 72;
+}
+
+} // namespace tessera

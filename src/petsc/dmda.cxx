@@ -1,0 +1,484 @@
+#include "petsc/dmda.hpp"
+#include "core/tuning.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <petscmat.h>
+
+namespace tessera {
+
+PetscErrorCode GridMatrix::Reset()
+{
+  PetscFunctionBegin;
+  PetscCall(ISDestroy(&rows_));
+  PetscCall(VecDestroy(&work_));
+  PetscCall(VecScatterDestroy(&scatter_));
+  PetscCall(MatDestroy(&redistributed_));
+  PetscCall(MatDestroy(&converted_));
+  if (comm_ != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&comm_));
+  grid_  = Grid();
+  moved_ = false;
+  A_     = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
+{
+  DM        dm = nullptr;
+  PetscBool isda = PETSC_FALSE;
+  PetscInt  m, n, M, N;
+  Mat       A;
+  MPI_Comm  comm = PetscObjectComm((PetscObject)pc);
+
+  PetscFunctionBegin;
+  PetscCall(Reset());
+  PetscCall(PCGetOperators(pc, nullptr, &A));
+  PetscCall(MatGetSize(A, &M, &N));
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ, "PC rrb needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M, N);
+  PetscCallMPI(MPI_Comm_dup(comm, &comm_));
+  int size;
+  PetscCallMPI(MPI_Comm_size(comm_, &size));
+  first_.resize((size_t)size + 1);
+  const PetscInt *ranges;
+  PetscCall(MatGetOwnershipRanges(A, &ranges));
+  std::copy(ranges, ranges + size + 1, first_.begin());
+  if (nx > 0) PetscCall(GridFromSizes(pc, nx, ny));
+  else {
+    PetscCall(PCGetDM(pc, &dm));
+    if (!dm) PetscCall(MatGetDM(A, &dm));
+    if (dm) PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMDA, &isda));
+    const char *prefix;
+    PetscCall(PCGetOptionsPrefix(pc, &prefix));
+    PetscCheck(isda, comm, PETSC_ERR_ARG_WRONGSTATE, "PC rrb needs the grid of the matrix: there is %s. Give the solver a DMDA (KSPSetDM()), or say -%spc_rrb_grid nx,ny where unknown (i,j) is row i + nx*j", dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "");
+    PetscCall(GridFromDMDA(pc, dm));
+  }
+  PetscCallMPI(MPI_Comm_rank(comm_, &grid_.rank));
+  grid_.comm = comm_;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
+{
+  PetscInt        dim, nx, ny, px, py, dof, m, nxl, nyl;
+  DMBoundaryType  bx, by;
+  const PetscInt *lx, *ly;
+  Mat             A;
+  MPI_Comm        comm = PetscObjectComm((PetscObject)pc);
+
+  PetscFunctionBegin;
+  PetscCall(DMDAGetInfo(dm, &dim, &nx, &ny, nullptr, &px, &py, nullptr, &dof, nullptr, &bx, &by, nullptr, nullptr));
+  PetscCheck(dim == 1 || dim == 2, comm, PETSC_ERR_SUP, "PC rrb works on 2D grids: this DMDA has %" PetscInt_FMT " dimensions. For 3D and unstructured problems use -pc_type auxamg, or gamg", dim);
+  PetscCheck(dof == 1, comm, PETSC_ERR_SUP, "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT " degrees of freedom a node. Use -pc_type auxamg or gamg, or rrb on each field through -pc_type fieldsplit", dof);
+  PetscCall(DMDAGetOwnershipRanges(dm, &lx, dim == 2 ? &ly : nullptr, nullptr));
+  grid_.nx     = (int)nx;
+  grid_.ny     = dim == 2 ? (int)ny : 1;
+  grid_.xsplit = {0};
+  grid_.ysplit = {0};
+  for (PetscInt i = 0; i < px; ++i) grid_.xsplit.push_back(grid_.xsplit.back() + (int)lx[i]);
+  if (dim == 2)
+    for (PetscInt i = 0; i < py; ++i) grid_.ysplit.push_back(grid_.ysplit.back() + (int)ly[i]);
+  else grid_.ysplit.push_back(1);
+  grid_.periodic_x = bx == DM_BOUNDARY_PERIODIC && nx > 1;
+  grid_.periodic_y = dim == 2 && by == DM_BOUNDARY_PERIODIC && ny > 1;
+  PetscCheck(bx != DM_BOUNDARY_TWIST && (dim == 1 || by != DM_BOUNDARY_TWIST), comm, PETSC_ERR_SUP, "PC rrb does not work on a DMDA with a twisted boundary");
+  for (int d = 0; d < 2; ++d) {
+    const int  n        = d ? grid_.ny : grid_.nx;
+    const bool periodic = d ? grid_.periodic_y : grid_.periodic_x;
+    PetscCheck(!periodic || n % 2 == 0, comm, PETSC_ERR_SUP, "PC rrb needs an even number of nodes in a periodic direction for its red-black ordering: this DMDA has %d in %s; %d or %d work, best is a multiple of a high power of two", n, d ? "y" : "x", n - 1, n + 1);
+  }
+  PetscCall(DMDAGetCorners(dm, nullptr, nullptr, nullptr, &nxl, &nyl, nullptr));
+  PetscCall(PCGetOperators(pc, nullptr, &A));
+  PetscCall(MatGetLocalSize(A, &m, nullptr));
+  PetscInt mine[2] = {m != nxl * (dim == 2 ? nyl : 1), 0}, any[2], M;
+  PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, comm));
+  PetscCall(MatGetSize(A, &M, nullptr));
+  PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ, "PC rrb: the matrix (%" PetscInt_FMT " rows) is not on the nodes of the solver's DMDA (%d x %d = %" PetscInt_FMT " nodes, or another distribution). SNES vinewtonrsls solves on a part of the grid: use -snes_type vinewtonssls there, or another preconditioner", M, grid_.nx, grid_.ny, (PetscInt)grid_.size());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::GridFromSizes(PC pc, PetscInt nx, PetscInt ny)
+{
+  Mat         A;
+  PetscInt    M, m;
+  const char *prefix;
+  MPI_Comm    comm = PetscObjectComm((PetscObject)pc);
+  const int   size = (int)first_.size() - 1;
+  PetscMPIInt rank;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(pc, nullptr, &A));
+  PetscCall(PCGetOptionsPrefix(pc, &prefix));
+  PetscCall(MatGetSize(A, &M, nullptr));
+  PetscCall(MatGetLocalSize(A, &m, nullptr));
+  PetscCheck((PetscReal)nx * (PetscReal)ny == (PetscReal)M, comm, PETSC_ERR_ARG_SIZ, "PC rrb: -%spc_rrb_grid %" PetscInt_FMT ",%" PetscInt_FMT " does not match the matrix, which has %" PetscInt_FMT " rows", prefix ? prefix : "", nx, ny, M);
+  grid_.nx     = (int)nx;
+  grid_.ny     = (int)ny;
+  grid_.xsplit = {0, (int)nx};
+  grid_.ysplit.clear();
+  moved_ = false;
+  for (PetscInt row : first_) {
+    grid_.ysplit.push_back((int)((row + nx / 2) / nx));
+    moved_ = moved_ || row % nx;
+  }
+  if (moved_) { // slabs of whole lines
+    PetscCallMPI(MPI_Comm_rank(comm_, &rank));
+    const PetscInt start = grid_.ysplit[(size_t)rank] * nx, rows = (grid_.ysplit[(size_t)rank + 1] - grid_.ysplit[(size_t)rank]) * nx;
+    Vec            x;
+    PetscCall(ISCreateStride(comm, rows, start, 1, &rows_));
+    PetscCall(MatCreateVecs(A, &x, nullptr));
+    PetscCall(VecCreate(comm, &work_));
+    PetscCall(VecSetSizes(work_, rows, M));
+    PetscCall(VecSetType(work_, VECSTANDARD));
+    PetscCall(VecScatterCreate(x, rows_, work_, rows_, &scatter_));
+    PetscCall(VecDestroy(&x));
+    for (int r = 0; r <= size; ++r) first_[(size_t)r] = grid_.ysplit[(size_t)r] * nx;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A as AIJ in the grid's distribution.
+PetscErrorCode GridMatrix::LocalMatrix(Mat A)
+{
+  PetscBool seq, mpi, shell;
+
+  PetscFunctionBegin;
+  A_ = A;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  if (!seq && !mpi) {
+    PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSHELL, &shell));
+    PetscCheck(!shell, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "PC rrb needs the entries of the matrix, and a MATSHELL has none. Give an assembled matrix as Pmat");
+    PetscCall(MatDestroy(&converted_));
+    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &converted_));
+    A_ = converted_;
+  }
+  if (moved_) {
+    PetscCall(MatCreateSubMatrix(A_, rows_, rows_, redistributed_ ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &redistributed_));
+    A_ = redistributed_;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::GetRead(Vec x, const double **values)
+{
+  PetscFunctionBegin;
+  if (moved_) {
+    PetscCall(VecScatterBegin(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
+    PetscCall(VecScatterEnd(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
+    x = work_;
+  }
+  PetscCall(VecGetArrayRead(x, values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::RestoreRead(Vec x, const double **values)
+{
+  PetscFunctionBegin;
+  PetscCall(VecRestoreArrayRead(moved_ ? work_ : x, values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::GetWrite(Vec y, double **values)
+{
+  PetscFunctionBegin;
+  PetscCall(VecGetArrayWrite(moved_ ? work_ : y, values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::RestoreWrite(Vec y, double **values)
+{
+  PetscFunctionBegin;
+  PetscCall(VecRestoreArrayWrite(moved_ ? work_ : y, values));
+  if (moved_) {
+    PetscCall(VecScatterBegin(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));
+    PetscCall(VecScatterEnd(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+namespace {
+
+// The rows of an AIJ matrix by direction.
+struct Rows {
+  const Grid           &grid;
+  Box                   own;
+  const PetscInt       *ia = nullptr, *ja = nullptr, *oia = nullptr, *oja = nullptr; // diagonal and off-diagonal block
+  const PetscScalar    *a = nullptr, *oa = nullptr;
+  std::vector<int>      ox, oy; // node of each off-diagonal column
+  const PetscInt       *garray = nullptr;
+  PetscInt              first = 0; // first row in PETSc's numbering
+  OperatorReport       *report = nullptr;
+  double                largest = 0; // diagonal entry
+
+  // The pattern of the row before: most rows repeat it.
+  PetscInt last_n = -1, last_d[9];
+  int      last_k[9], last_edge = -1;
+
+  explicit Rows(const Grid &g) : grid(g), own(g.owned()) { }
+
+  static int wrap(int d, int n, bool periodic)
+  {
+    if (periodic && d > 1 && d >= n - 1) d -= n;
+    if (periodic && d < -1 && -d >= n - 1) d += n;
+    return d;
+  }
+  int direction(int x, int y, int xc, int yc) const
+  {
+    const int dx = wrap(xc - x, grid.nx, grid.periodic_x), dy = wrap(yc - y, grid.ny, grid.periodic_y);
+    return dx < -1 || dx > 1 || dy < -1 || dy > 1 ? -1 : 3 * (dy + 1) + dx + 1;
+  }
+  void complain(OperatorReport::Kind kind, PetscInt row, PetscInt column, int x, int y, double v)
+  {
+    if (report->kind != OperatorReport::fine) return;
+    report->kind   = kind;
+    report->row    = first + row;
+    report->column = column;
+    report->x      = x;
+    report->y      = y;
+    report->value  = v;
+  }
+  // v[k * stride] is the coefficient of node (x, y) in direction k. Returns the bits of the directions that are not zero.
+  int read(int x, int y, double *v, ptrdiff_t stride)
+  {
+    const int      nx = own.x1 - own.x0, i = x - own.x0, edge = (i == 0) + 2 * (i == nx - 1);
+    const PetscInt row = i + (PetscInt)nx * (y - own.y0), n = ia[row + 1] - ia[row];
+    const PetscInt    *col = ja + ia[row];
+    const PetscScalar *val = a + ia[row];
+    double             check = 0;
+    int                present = 0;
+    for (int k = 0; k < 9; ++k) v[k * stride] = 0;
+    bool same = n == last_n && edge == last_edge;
+    if (same)
+      for (PetscInt e = 0; e < n; ++e) same = same && col[e] - row == last_d[e];
+    if (same)
+      for (PetscInt e = 0; e < n; ++e) {
+        v[last_k[e] * stride] += val[e];
+        check += val[e] * 0;
+        present |= (val[e] != 0) << last_k[e];
+      }
+    else {
+      last_n = n <= 9 ? n : -1;
+      last_edge = edge;
+      for (PetscInt e = 0; e < n; ++e) {
+        const int xc = own.x0 + (int)(col[e] % nx), yc = own.y0 + (int)(col[e] / nx), k = direction(x, y, xc, yc);
+        check += val[e] * 0;
+        if (k < 0) {
+          last_n = -1;
+          if (val[e] != 0) complain(OperatorReport::outside, row, first + col[e], x, y, val[e]);
+          continue;
+        }
+        if (e < 9) {
+          last_d[e] = col[e] - row;
+          last_k[e] = k;
+        }
+        v[k * stride] += val[e];
+        present |= (val[e] != 0) << k;
+      }
+      // A neighbour across a periodic seam or in the next line has the same offset elsewhere: do not reuse such a pattern.
+      if (grid.periodic_x || grid.periodic_y) last_n = -1;
+    }
+    if (oia)
+      for (PetscInt e = oia[row]; e < oia[row + 1]; ++e) {
+        const int k = direction(x, y, ox[(size_t)oja[e]], oy[(size_t)oja[e]]);
+        check += oa[e] * 0;
+        if (k >= 0) {
+          v[k * stride] += oa[e];
+          present |= (oa[e] != 0) << k;
+        } else if (oa[e] != 0) complain(OperatorReport::outside, row, garray[oja[e]], x, y, oa[e]);
+      }
+    if (check != 0) complain(OperatorReport::not_finite, row, bad_column(row), x, y, check);
+    const double d = v[4 * stride];
+    if (d > largest) largest = d;
+    if (!(d > 0) && check == 0) complain(OperatorReport::diagonal, row, first + row, x, y, d);
+    return present & ~(1 << 4);
+  }
+  PetscInt bad_column(PetscInt row) const
+  {
+    for (PetscInt e = ia[row]; e < ia[row + 1]; ++e)
+      if (!std::isfinite(a[e])) return first + ja[e];
+    if (oia)
+      for (PetscInt e = oia[row]; e < oia[row + 1]; ++e)
+        if (!std::isfinite(oa[e])) return garray[oja[e]];
+    return -1;
+  }
+};
+
+} // namespace
+
+PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double *field, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report)
+{
+  Mat             Ad, Ao = nullptr;
+  PetscBool       seq, done = PETSC_FALSE;
+  PetscInt        n, on = 0;
+  const PetscInt *colmap = nullptr;
+  Rows            rows(grid_);
+  const Box       own = grid_.owned();
+  const int       nx = own.x1 - own.x0;
+
+  PetscFunctionBegin;
+  report = OperatorReport();
+  PetscCall(LocalMatrix(A));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A_, MATSEQAIJ, &seq));
+  if (seq) Ad = A_;
+  else PetscCall(MatMPIAIJGetSeqAIJ(A_, &Ad, &Ao, &colmap));
+  PetscCall(MatGetRowIJ(Ad, 0, PETSC_FALSE, PETSC_FALSE, &n, &rows.ia, &rows.ja, &done));
+  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The rows of the matrix cannot be read");
+  PetscCall(MatSeqAIJGetArrayRead(Ad, &rows.a));
+  if (Ao) {
+    PetscCall(MatGetRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &rows.oia, &rows.oja, &done));
+    PetscCall(MatSeqAIJGetArrayRead(Ao, &rows.oa));
+    PetscInt columns;
+    PetscCall(MatGetSize(Ao, nullptr, &columns));
+    for (PetscInt c = 0; c < columns; ++c) { // the node of each column: its owner's box, x fastest
+      const int      r = (int)(std::upper_bound(first_.begin(), first_.end(), colmap[c]) - first_.begin()) - 1;
+      const Box      b = grid_.box(r);
+      const PetscInt l = colmap[c] - first_[(size_t)r];
+      rows.ox.push_back(b.x0 + (int)(l % (b.x1 - b.x0)));
+      rows.oy.push_back(b.y0 + (int)(l / (b.x1 - b.x0)));
+    }
+  }
+  rows.garray = colmap;
+  rows.first  = first_[(size_t)grid_.rank];
+  rows.report = &report;
+
+  // Which nodes have Dirichlet rows: own ones line by line below, neighbours' through the field.
+  const View<double> f      = layout.view(field);
+  const bool         remote = !halo.empty();
+  double             row[9];
+  auto perimeter = [&](auto &&visit) {
+    for (int y = own.y0; y < own.y1; ++y)
+      for (int x = own.x0; x < own.x1; x += y == own.y0 || y == own.y1 - 1 || nx == 1 ? 1 : nx - 1) visit(x, y);
+  };
+  if (remote) {
+    memset(field, 0, layout.elements(4) * sizeof(double));
+    perimeter([&](int x, int y) { f.at(x, y) = rows.read(x, y, row, 1) == 0; });
+    halo.exchange(f, mask_all);
+  }
+  const ptrdiff_t              fl = nx + 2;
+  std::vector<unsigned char>   flags[3]; // of lines y - 1, y, y + 1, from x0 - 1
+  std::vector<double>          lines[2];
+  int                          present[2] = {0, 0};
+  double                       asymmetry = 0;
+  dirichlet = DirichletCouplings();
+  struct Found {
+    int    x, y, k;
+    double value;
+  };
+  std::vector<Found> found;
+  for (auto &l : flags) l.assign((size_t)fl, 0);
+  for (auto &l : lines) l.resize((size_t)9 * nx + 1);
+  auto read_line = [&](int y) {
+    auto &flag = flags[2];
+    std::fill(flag.begin(), flag.end(), 0);
+    if (remote) {
+      if (y < own.y0 || y >= own.y1)
+        for (int x = own.x0 - 1; x <= own.x1; ++x) flag[(size_t)(x - own.x0 + 1)] = f.at(x, y) != 0;
+      else {
+        flag[0]                = f.at(own.x0 - 1, y) != 0;
+        flag[(size_t)(fl - 1)] = f.at(own.x1, y) != 0;
+      }
+    }
+    if (y < own.y0 || y >= own.y1) return;
+    double *line = lines[1].data();
+    int     bits = 0;
+    for (int i = 0; i < nx; ++i) {
+      const int p             = rows.read(own.x0 + i, y, line + i, nx);
+      flag[(size_t)(i + 1)]   = p == 0;
+      if (!p) {
+        dirichlet.rows.push_back(i + (ptrdiff_t)nx * (y - own.y0));
+        dirichlet.inverse.push_back(1 / line[i + 4 * (ptrdiff_t)nx]);
+      }
+      bits |= p;
+    }
+    present[1] = bits;
+  };
+  auto advance = [&]() {
+    std::swap(flags[0], flags[1]);
+    std::swap(flags[1], flags[2]);
+    std::swap(lines[0], lines[1]);
+    present[0] = present[1];
+  };
+  if (!own.empty()) {
+    read_line(own.y0 - 1);
+    advance();
+    read_line(own.y0);
+    advance();
+  }
+  for (int y = own.y0; y < own.y1; ++y) {
+    read_line(y + 1);
+    const double *w[9];
+    for (int k = 0; k < 9; ++k) w[k] = lines[0].data() + (size_t)k * nx;
+    bool any = false;
+    for (auto &l : flags) any = any || memchr(l.data(), 1, l.size());
+    if (any)
+      for (int k = 0; k < 9; ++k) {
+        if (k == 4 || !(present[0] & (1 << k))) continue;
+        const unsigned char *flag = flags[1 + direction_dy(k)].data() + 1 + direction_dx(k);
+        double              *v    = lines[0].data() + (size_t)k * nx;
+        for (int i = 0; i < nx; ++i)
+          if (flag[i] && v[i] != 0) {
+            found.push_back({own.x0 + i, y, k, v[i]});
+            v[i] = 0;
+          }
+      }
+    asymmetry = std::max(asymmetry, stencil_add_line(s, own, y, w, present[0]));
+    advance();
+  }
+  // Halves of couplings between processes meet at the owner of the coupling; all processes agree on 5 or 9 points.
+  int nine = s.nine, all_nine;
+  PetscCallMPI(MPI_Allreduce(&nine, &all_nine, 1, MPI_INT, MPI_MAX, comm_));
+  if (all_nine) s.make_nine();
+  if (remote) {
+    for (int k = 0; k < 4; ++k) halo.fold(s.E(k), mask_o | mask_a | mask_b);
+    if (s.nine)
+      for (int k = 0; k < 4; ++k) halo.fold(s.G(k), mask_a);
+    s.exchange(halo);
+    // Symmetry across the boundaries: a_ij against the mean.
+    perimeter([&](int x, int y) {
+      if (rows.read(x, y, row, 1) == 0) return;
+      for (int k = 0; k < 9; ++k) {
+        const int xn = x + direction_dx(k), yn = y + direction_dy(k);
+        if (k == 4 || own.contains(xn, yn) || (direction_dx(k) && direction_dy(k) && !s.nine)) continue;
+        if ((!grid_.periodic_x && (xn < 0 || xn >= grid_.nx)) || (!grid_.periodic_y && (yn < 0 || yn >= grid_.ny)) || f.at(xn, yn) != 0) continue;
+        asymmetry = std::max(asymmetry, 2 * fabs(*s.slot(x, y, k) - row[k]));
+      }
+    });
+  }
+  for (const Found &e : found) {
+    const int    xd = e.x + direction_dx(e.k), yd = e.y + direction_dy(e.k);
+    const double d = s.C().at(xd, yd);
+    dirichlet.interior.push_back(&f.at(e.x, e.y) - field);
+    dirichlet.dirichlet.push_back(&f.at(xd, yd) - field);
+    dirichlet.value.push_back(e.value / d);
+    if (!own.contains(xd, yd)) dirichlet.remote = true;
+  }
+  PetscCall(MatSeqAIJRestoreArrayRead(Ad, &rows.a));
+  PetscCall(MatRestoreRowIJ(Ad, 0, PETSC_FALSE, PETSC_FALSE, &n, &rows.ia, &rows.ja, &done));
+  if (Ao) {
+    PetscCall(MatSeqAIJRestoreArrayRead(Ao, &rows.oa));
+    PetscCall(MatRestoreRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &rows.oia, &rows.oja, &done));
+  }
+  // One report for all processes.
+  double mine[5] = {asymmetry, rows.largest, (double)dirichlet.remote, (double)!found.empty(), report.kind != OperatorReport::fine ? (double)(grid_.processes() - grid_.rank) : 0}, all[5];
+  PetscCallMPI(MPI_Allreduce(mine, all, 5, MPI_DOUBLE, MPI_MAX, comm_));
+  dirichlet.remote = all[2] != 0;
+  dirichlet.any    = all[3] != 0;
+  if (all[4] > 0) {
+    const int who     = grid_.processes() - (int)all[4];
+    PetscInt  where[5] = {(PetscInt)report.kind, report.row, report.column, report.x, report.y};
+    PetscCallMPI(MPI_Bcast(where, 5, MPIU_INT, who, comm_));
+    PetscCallMPI(MPI_Bcast(&report.value, 1, MPIU_REAL, who, comm_));
+    report.kind   = (OperatorReport::Kind)where[0];
+    report.row    = where[1];
+    report.column = where[2];
+    report.x      = where[3];
+    report.y      = where[4];
+  }
+  PetscInt count = (PetscInt)dirichlet.rows.size();
+  PetscCallMPI(MPI_Allreduce(&count, &report.dirichlet, 1, MPIU_INT, MPI_SUM, comm_));
+  report.asymmetry = all[1] > 0 ? all[0] / all[1] : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera

@@ -1,0 +1,66 @@
+// From PETSc's objects to a grid and an operator on it.
+#pragma once
+#include "core/stencil.hpp"
+#include "petsc/compat.h"
+#include <petscdmda.h>
+#include <petscpc.h>
+#include <vector>
+
+namespace tessera {
+
+// Couplings of interior rows with Dirichlet rows (rows without off-diagonal entries), which the symmetric operator leaves out:
+// A_ID z_D with z_D = r_D / d is subtracted from the right-hand side instead. Places count in the array of a field.
+struct DirichletCouplings {
+  std::vector<ptrdiff_t> interior, dirichlet;
+  std::vector<double>    value;         // a_ID / d
+  std::vector<ptrdiff_t> rows;          // own Dirichlet rows, by local number,
+  std::vector<double>    inverse;       // and 1 / d
+  bool                   any    = false; // on any process
+  bool                   remote = false; // some Dirichlet row belongs to another process
+};
+
+// What reading a matrix found. Equal on all processes.
+struct OperatorReport {
+  PetscReal asymmetry = 0; // largest |a_ij - a_ji| between rows that are not Dirichlet, relative to the largest diagonal entry
+  PetscInt  dirichlet = 0; // Dirichlet rows
+  enum Kind { fine, outside, not_finite, diagonal } kind = fine;
+  PetscInt  row = -1, column = -1; // where, in PETSc's numbering
+  PetscInt  x = 0, y = 0;          // the node of the row
+  PetscReal value = 0;
+};
+
+// The rows of a matrix on the nodes of a grid: this process's rows are its box, x fastest. Where the matrix is distributed
+// otherwise (-pc_rrb_grid with process boundaries inside a grid line) its rows move to boxes of whole lines.
+class GridMatrix {
+public:
+  ~GridMatrix() { (void)Reset(); }
+  PetscErrorCode Reset();
+  // The grid of pc's DMDA, or nx x ny nodes in natural numbering where nx > 0. Refuses what is not a 2D grid with one unknown a
+  // node that fits the matrix, naming what was found and what to do.
+  PetscErrorCode SetGrid(PC pc, PetscInt nx, PetscInt ny);
+  const Grid    &grid() const { return grid_; }
+  bool           moved() const { return moved_; } // vectors go through one work vector
+  // Adds the operator to the (zeroed) stencil; `field` lends its memory.
+  PetscErrorCode Read(Mat A, const Layout &layout, Halo &halo, double *field, Stencil &s, DirichletCouplings &d, OperatorReport &report);
+  // x in the grid's distribution: x itself or a work vector.
+  PetscErrorCode GetRead(Vec x, const double **values);
+  PetscErrorCode RestoreRead(Vec x, const double **values);
+  PetscErrorCode GetWrite(Vec y, double **values);
+  PetscErrorCode RestoreWrite(Vec y, double **values);
+
+private:
+  PetscErrorCode GridFromDMDA(PC pc, DM dm);
+  PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
+  PetscErrorCode LocalMatrix(Mat A);
+  Grid                  grid_;
+  MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
+  std::vector<PetscInt> first_; // first row of each process in PETSc's numbering
+  bool                  moved_ = false;
+  IS                    rows_ = nullptr;
+  Vec                   work_ = nullptr;
+  VecScatter            scatter_ = nullptr;
+  Mat                   redistributed_ = nullptr, converted_ = nullptr;
+  Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned
+};
+
+} // namespace tessera

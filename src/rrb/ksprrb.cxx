@@ -1,0 +1,610 @@
+// KSP rrb: conjugate gradients on the first Schur complement of a 5-point operator, preconditioned by PC rrb; for 9-point
+// operators the same iteration on the whole system.
+#include "core/tuning.hpp"
+#include "rrb/pcrrb.hpp"
+#include <petsc/private/kspimpl.h>
+
+using namespace tessera;
+
+namespace {
+
+struct Vectors { // of CG on the black nodes, kept between solves
+  rrb::BlackField r, z, p, q, x;
+  explicit Vectors(const rrb::Plan &plan) : r(plan), z(plan), p(plan), q(plan), x(plan) { }
+};
+
+struct KSP_RRB {
+  TesseraBackend           backend = TESSERA_BACKEND_AUTO;
+  std::unique_ptr<Vectors> vectors;
+  std::vector<double>      diagonal, off; // Lanczos matrix, for singular values
+};
+
+PetscErrorCode Sum(MPI_Comm comm, int n, double *v)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_SUM, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The norm of the residual of x0 in the norm that the tolerances are for.
+PetscErrorCode FirstNorm(KSP ksp, Vec r, Vec z, double *norm)
+{
+  PetscReal v;
+
+  PetscFunctionBegin;
+  *norm = 0;
+  if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) {
+    PetscCall(VecNorm(r, NORM_2, &v));
+    *norm = v;
+  }
+  if (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL) {
+    PetscCall(KSP_PCApply(ksp, r, z));
+    if (ksp->normtype == KSP_NORM_PRECONDITIONED) PetscCall(VecNorm(z, NORM_2, &v));
+    else {
+      PetscScalar d;
+      PetscCall(VecDot(r, z, &d));
+      v = PetscSqrtReal(PetscAbsScalar(d));
+    }
+    *norm = v;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The black nodes: vectors in the layout of the finest grid, half as long as the system's.
+class SchurSpace {
+public:
+  SchurSpace(KSP ksp, PC_RRB &pc, Vectors &v) : ksp_(ksp), pc_(pc), plan_(pc.plan), r(v.r), z(v.z), p(v.p), q(v.q), x(v.x) { }
+  // x := x0 with Dirichlet rows and red rows solved; the residual of S1. first: the norm of the residual of x0.
+  PetscErrorCode Start(double *first);
+  PetscErrorCode Finish();
+  PetscErrorCode Precondition(double *rz, double *zz)
+  {
+    PetscFunctionBegin;
+    PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
+    rrb::schur_apply(plan_, r.view, z.view);
+    PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
+    for (rrb::BlackField &n : null_) { // the null space of S1 is A's on the black nodes
+      double c = rrb::black_dot(plan_, n, z);
+      PetscCall(Sum(comm(), 1, &c));
+      rrb::black_combine(plan_, -c, n, 1, z);
+    }
+    double sums[2] = {rrb::black_dot(plan_, r, z), zz ? rrb::schur_norm2(plan_, z) : 0};
+    PetscCall(Sum(comm(), zz ? 2 : 1, sums));
+    *rz = sums[0];
+    if (zz) *zz = sums[1];
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Direction(double beta)
+  {
+    PetscFunctionBegin;
+    rrb::black_combine(plan_, 1, z, beta, p);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Multiply(double *pq)
+  {
+    PetscFunctionBegin;
+    PetscCall(PetscLogEventBegin(event_rrb_multiply, ksp_, 0, 0, 0));
+    plan_.levels[0].halo.exchange(p.view, mask_o | mask_c);
+    *pq = rrb::schur_multiply(plan_, p.view, q.view);
+    PetscCall(PetscLogEventEnd(event_rrb_multiply, ksp_, 0, 0, 0));
+    PetscCall(Sum(comm(), 1, pq));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Step(double alpha, double *rr)
+  {
+    PetscFunctionBegin;
+    *rr = rrb::black_step(plan_, alpha, p, q, x, r);
+    PetscCall(Sum(comm(), 1, rr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode DotQZ(double *qz)
+  {
+    PetscFunctionBegin;
+    *qz = rrb::black_dot(plan_, q, z);
+    PetscCall(Sum(comm(), 1, qz));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  MPI_Comm       comm() const { return plan_.levels[0].grid.comm; }
+  PetscErrorCode Residual();
+  PetscErrorCode SolveRed();
+  KSP                          ksp_;
+  PC_RRB                      &pc_;
+  rrb::Plan                   &plan_;
+  rrb::BlackField             &r, &z, &p, &q, &x;
+  std::vector<rrb::BlackField> null_;
+};
+
+// work[0] := b - A x
+PetscErrorCode SchurSpace::Residual()
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+  PetscCall(KSP_MatMult(ksp_, A, ksp_->vec_sol, ksp_->work[0]));
+  PetscCall(VecAYPX(ksp_->work[0], -1.0, ksp_->vec_rhs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// x_r += D_r^-1 r_r, which makes the residual at the red nodes zero
+PetscErrorCode SchurSpace::SolveRed()
+{
+  const double *res;
+  double       *sol;
+  Vec           dx = ksp_->work[1];
+
+  PetscFunctionBegin;
+  PetscCall(VecSet(dx, 0));
+  PetscCall(pc_.matrix.GetRead(ksp_->work[0], &res));
+  std::vector<double> copy; // a matrix that moves between distributions has one work vector
+  if (pc_.matrix.moved()) {
+    copy.assign(res, res + pc_.matrix.grid().owned().size());
+    PetscCall(pc_.matrix.RestoreRead(ksp_->work[0], &res));
+    res = copy.data();
+  }
+  PetscCall(pc_.matrix.GetWrite(dx, &sol));
+  rrb::red_correction(plan_, res, sol);
+  PetscCall(pc_.matrix.RestoreWrite(dx, &sol));
+  if (!pc_.matrix.moved()) PetscCall(pc_.matrix.RestoreRead(ksp_->work[0], &res));
+  PetscCall(VecAXPY(ksp_->vec_sol, 1.0, dx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SchurSpace::Start(double *first)
+{
+  Vec           b = ksp_->vec_rhs, s = ksp_->vec_sol, w = ksp_->work[0];
+  const double *res;
+  MatNullSpace  nullspace;
+  Mat           A;
+
+  PetscFunctionBegin;
+  if (ksp_->guess_zero) {
+    PetscCall(VecSet(s, 0));
+    PetscCall(VecCopy(b, w));
+  } else PetscCall(Residual());
+  PetscCall(FirstNorm(ksp_, w, ksp_->work[1], first));
+  if (pc_.report.dirichlet) {
+    double *sol;
+    PetscCall(pc_.matrix.GetRead(w, &res));
+    std::vector<double> dx(pc_.dirichlet.rows.size());
+    for (size_t i = 0; i < dx.size(); ++i) dx[i] = res[pc_.dirichlet.rows[i]] * pc_.dirichlet.inverse[i];
+    PetscCall(pc_.matrix.RestoreRead(w, &res));
+    PetscCall(VecSet(ksp_->work[1], 0));
+    PetscCall(pc_.matrix.GetWrite(ksp_->work[1], &sol));
+    std::fill(sol, sol + pc_.matrix.grid().owned().size(), 0);
+    for (size_t i = 0; i < dx.size(); ++i) sol[pc_.dirichlet.rows[i]] = dx[i];
+    PetscCall(pc_.matrix.RestoreWrite(ksp_->work[1], &sol));
+    PetscCall(VecAXPY(s, 1.0, ksp_->work[1]));
+    PetscCall(Residual());
+  }
+  PetscCall(SolveRed());
+  PetscCall(Residual());
+  PetscCall(pc_.matrix.GetRead(w, &res));
+  rrb::black_load(plan_, res, r);
+  PetscCall(pc_.matrix.RestoreRead(w, &res));
+  x.data.zero();
+
+  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+  PetscCall(MatGetNullSpace(A, &nullspace));
+  if (nullspace) {
+    PetscBool  constant;
+    PetscInt   n;
+    const Vec *vectors;
+    PetscCall(MatNullSpaceGetVecs(nullspace, &constant, &n, &vectors));
+    for (PetscInt i = constant ? -1 : 0; i < n; ++i) {
+      rrb::BlackField v(plan_);
+      if (i < 0) PetscCall(VecSet(w, 1.0));
+      else PetscCall(VecCopy(vectors[i], w));
+      PetscCall(pc_.matrix.GetRead(w, &res));
+      rrb::black_load(plan_, res, v);
+      PetscCall(pc_.matrix.RestoreRead(w, &res));
+      for (rrb::BlackField &u : null_) {
+        double c = rrb::black_dot(plan_, u, v);
+        PetscCall(Sum(comm(), 1, &c));
+        rrb::black_combine(plan_, -c, u, 1, v);
+      }
+      double c = rrb::black_dot(plan_, v, v);
+      PetscCall(Sum(comm(), 1, &c));
+      if (!(c > 0)) continue;
+      rrb::black_combine(plan_, 0, v, 1 / PetscSqrtReal(c), v);
+      null_.push_back(std::move(v));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SchurSpace::Finish()
+{
+  double *dx;
+
+  PetscFunctionBegin;
+  PetscCall(pc_.matrix.GetWrite(ksp_->work[1], &dx));
+  rrb::black_store(plan_, x, dx);
+  PetscCall(pc_.matrix.RestoreWrite(ksp_->work[1], &dx));
+  PetscCall(VecAXPY(ksp_->vec_sol, 1.0, ksp_->work[1]));
+  PetscCall(Residual());
+  PetscCall(SolveRed());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// All nodes, for 9-point operators: PETSc's vectors r, z, p, q.
+class WholeSpace {
+public:
+  WholeSpace(KSP ksp) : ksp_(ksp), r(ksp->work[0]), z(ksp->work[1]), p(ksp->work[2]), q(ksp->work[3]) { }
+  PetscErrorCode Start(double *first)
+  {
+    Mat A;
+    PetscFunctionBegin;
+    PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+    if (ksp_->guess_zero) {
+      PetscCall(VecSet(ksp_->vec_sol, 0));
+      PetscCall(VecCopy(ksp_->vec_rhs, r));
+    } else {
+      PetscCall(KSP_MatMult(ksp_, A, ksp_->vec_sol, r));
+      PetscCall(VecAYPX(r, -1.0, ksp_->vec_rhs));
+    }
+    PetscCall(VecSet(p, 0));
+    PetscCall(FirstNorm(ksp_, r, z, first));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Finish() { return PETSC_SUCCESS; }
+  PetscErrorCode Precondition(double *rz, double *zz)
+  {
+    PetscFunctionBegin;
+    PetscCall(KSP_PCApply(ksp_, r, z));
+    PetscCall(VecDot(z, r, rz));
+    if (zz) PetscCall(VecDot(z, z, zz));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Direction(double beta)
+  {
+    PetscFunctionBegin;
+    PetscCall(VecAYPX(p, beta, z));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Multiply(double *pq)
+  {
+    Mat A;
+    PetscFunctionBegin;
+    PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+    PetscCall(KSP_MatMult(ksp_, A, p, q));
+    PetscCall(VecDot(p, q, pq));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Step(double alpha, double *rr)
+  {
+    PetscFunctionBegin;
+    PetscCall(VecAXPY(ksp_->vec_sol, alpha, p));
+    PetscCall(VecAXPY(r, -alpha, q));
+    PetscCall(VecDot(r, r, rr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode DotQZ(double *qz)
+  {
+    PetscFunctionBegin;
+    PetscCall(VecDot(q, z, qz));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  KSP ksp_;
+  Vec r, z, p, q;
+};
+
+// Conjugate gradients ([2] algorithm 1), flexible where the preconditioner is not linear.
+template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, double first)
+{
+  KSP_RRB  *k = (KSP_RRB *)ksp->data;
+  double    rz = 0, zz = 0, rr = 0, pq, beta = 0, alpha = 0, norm = first;
+  const bool need_z = ksp->normtype == KSP_NORM_PRECONDITIONED;
+
+  PetscFunctionBegin;
+  ksp->its = 0;
+  PetscCall(KSPLogResidualHistory(ksp, norm));
+  PetscCall(KSPMonitor(ksp, 0, norm));
+  PetscCall((*ksp->converged)(ksp, 0, norm, &ksp->reason, ksp->cnvP));
+  if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(s.Precondition(&rz, need_z ? &zz : nullptr));
+  while (true) {
+    if (ksp->its >= ksp->max_it) {
+      ksp->reason = ksp->normtype == KSP_NORM_NONE ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
+      break;
+    }
+    if (!(rz == rz) || PetscIsInfReal(rz)) {
+      KSPCheckDot(ksp, rz);
+      break;
+    }
+    if (rz == 0) {
+      ksp->reason = KSP_CONVERGED_ATOL; // the residual is zero, whatever norm is watched
+      break;
+    }
+    if (rz < 0) {
+      PetscCall(PetscInfo(ksp, "The preconditioner is not positive definite: r'z = %g\n", rz));
+      ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
+      break;
+    }
+    PetscCall(s.Direction(beta));
+    PetscCall(s.Multiply(&pq));
+    KSPCheckDot(ksp, pq);
+    if (pq <= 0) {
+      PetscCall(PetscInfo(ksp, "The matrix is not positive definite: p'Ap = %g\n", pq));
+      ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
+      break;
+    }
+    const double previous = alpha;
+    alpha                 = rz / pq;
+    if (ksp->calc_sings) {
+      if (ksp->its) k->off.push_back(PetscSqrtReal(PetscAbsReal(beta)) / previous);
+      k->diagonal.push_back(1 / alpha + (ksp->its ? beta / previous : 0));
+    }
+    PetscCall(s.Step(alpha, &rr));
+    ++ksp->its;
+    const bool apply_first = need_z || ksp->normtype == KSP_NORM_NATURAL;
+    const double old = rz;
+    double       qz  = 0;
+    auto         next = [&]() -> PetscErrorCode {
+      PetscFunctionBegin;
+      PetscCall(s.Precondition(&rz, need_z ? &zz : nullptr));
+      if (flexible) PetscCall(s.DotQZ(&qz));
+      beta = flexible ? -alpha * qz / old : rz / old;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    };
+    if (apply_first) PetscCall(next());
+    norm = ksp->normtype == KSP_NORM_PRECONDITIONED ? PetscSqrtReal(zz) : ksp->normtype == KSP_NORM_NATURAL ? PetscSqrtReal(PetscAbsReal(rz)) : ksp->normtype == KSP_NORM_UNPRECONDITIONED ? PetscSqrtReal(rr) : 0;
+    KSPCheckNorm(ksp, norm);
+    ksp->rnorm = norm;
+    PetscCall(KSPLogResidualHistory(ksp, norm));
+    PetscCall(KSPMonitor(ksp, ksp->its, norm));
+    PetscCall((*ksp->converged)(ksp, ksp->its, norm, &ksp->reason, ksp->cnvP));
+    if (ksp->reason) break;
+    if (!apply_first) PetscCall(next());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Unless -pc_type says otherwise the preconditioner is rrb; PETSc's default has been set before this type is known.
+PetscErrorCode DefaultPC(KSP ksp)
+{
+  PC          pc;
+  const char *prefix;
+  PetscBool   given, rrb;
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
+  PetscCall(PCGetOptionsPrefix(pc, &prefix));
+  PetscCall(PetscOptionsHasName(((PetscObject)pc)->options, prefix, "-pc_type", &given));
+  if (!rrb && !given) PetscCall(PCSetType(pc, PCRRB));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPSetUp_RRB(KSP ksp)
+{
+  PC        pc;
+  PetscBool rrb;
+  Mat       A, P;
+  PCType    type;
+  KSP_RRB  *k = (KSP_RRB *)ksp->data;
+
+  PetscFunctionBegin;
+  PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->backend));
+  PetscCall(DefaultPC(ksp));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
+  PetscCall(PCGetType(pc, &type));
+  PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb works with PC rrb alone, which factorises the system that it iterates on: the preconditioner is %s. Use -pc_type rrb, or -ksp_type cg with this preconditioner", type);
+  PetscCall(PCGetOperators(pc, &A, &P));
+  PetscCheck(A == P, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb solves with the matrix that the preconditioner is made of: Amat and Pmat differ. Use -ksp_type cg -pc_type rrb");
+  PetscCheck(!ksp->transpose_solve, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSP rrb does not solve with the transpose. Use -ksp_type cg -pc_type rrb");
+  PC_RRB *r = (PC_RRB *)pc->data;
+  if (!r->schur) {
+    r->schur        = PETSC_TRUE;
+    r->current      = PETSC_FALSE;
+    pc->setupcalled = PETSC_FALSE;
+  }
+  PetscCall(KSPSetWorkVecs(ksp, 4));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPSolve_RRB(KSP ksp)
+{
+  PC_RRB  *r = (PC_RRB *)ksp->pc->data;
+  KSP_RRB *k = (KSP_RRB *)ksp->data;
+  double   first;
+
+  PetscFunctionBegin;
+  ksp->reason = KSP_CONVERGED_ITERATING;
+  if (r->failed) {
+    ksp->reason = KSP_DIVERGED_PC_FAILED;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(r->report.asymmetry <= tuning::symmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry). Use -ksp_type gmres -pc_type rrb", (double)r->report.asymmetry);
+  k->diagonal.clear();
+  k->off.clear();
+  const bool flexible = r->plan.cycle == rrb::Cycle::k;
+  if (r->plan.have_schur) {
+    if (!k->vectors || k->vectors->r.layout != r->plan.levels[0].layout) PetscCallCXX(k->vectors.reset(new Vectors(r->plan)));
+    SchurSpace s(ksp, *r, *k->vectors);
+    PetscCall(s.Start(&first));
+    PetscCall(Iterate(ksp, s, flexible, first));
+    PetscCall(s.Finish());
+  } else {
+    PetscCall(PetscInfo(ksp, "9-point operator: CG on the whole system\n"));
+    WholeSpace s(ksp);
+    PetscCall(s.Start(&first));
+    PetscCall(Iterate(ksp, s, flexible, first));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPComputeExtremeSingularValues_RRB(KSP ksp, PetscReal *emax, PetscReal *emin)
+{
+  KSP_RRB *k = (KSP_RRB *)ksp->data;
+  double   lowest = 1, highest = 1;
+
+  PetscFunctionBegin;
+  if (!k->diagonal.empty()) rrb::extreme_eigenvalues(k->diagonal, k->off, &lowest, &highest);
+  *emax = k->diagonal.empty() ? -1 : highest;
+  *emin = k->diagonal.empty() ? -1 : lowest;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPSetBackend_RRB(KSP ksp, TesseraBackend b)
+{
+  PetscFunctionBegin;
+  ((KSP_RRB *)ksp->data)->backend = b;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPGetBackend_RRB(KSP ksp, TesseraBackend *b)
+{
+  PetscFunctionBegin;
+  *b = ((KSP_RRB *)ksp->data)->backend;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPSetFromOptions_RRB(KSP ksp, CompatOptionItems PetscOptionsObject)
+{
+  KSP_RRB       *k       = (KSP_RRB *)ksp->data;
+  TesseraBackend backend = k->backend;
+  PetscBool      set;
+  PC             pc;
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "KSP RRB options");
+  PetscCall(PetscOptionsEnum("-ksp_rrb_backend", "Where the solver runs", "KSPRRBSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  if (set) PetscCall(KSPRRBSetBackend(ksp, backend));
+  PetscOptionsHeadEnd();
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(DefaultPC(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
+{
+  PetscBool ascii, rrb;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
+  if (!ascii || !rrb || !ksp->setupstage) PetscFunctionReturn(PETSC_SUCCESS);
+  PC_RRB *r = (PC_RRB *)ksp->pc->data;
+  if (r->current && !r->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", r->plan.cycle == rrb::Cycle::k ? "flexible" : "plain", r->plan.have_schur ? "the Schur complement of the red nodes (half of the unknowns)" : "the whole system (9-point operator)"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPReset_RRB(KSP ksp)
+{
+  PetscFunctionBegin;
+  ((KSP_RRB *)ksp->data)->vectors.reset();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPDestroy_RRB(KSP ksp)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", nullptr));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", nullptr));
+  delete (KSP_RRB *)ksp->data;
+  ksp->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+/*MC
+   KSPRRB - the RRB-solver: conjugate gradients on the first Schur complement of a 5-point operator, with `PCRRB`
+
+   Options Database Key:
+.  -ksp_rrb_backend <auto,host,cuda> - where it runs, see `KSPRRBSetBackend()`
+
+   Level: intermediate
+
+   Notes:
+   The red nodes of a 5-point operator are eliminated exactly, which halves the vectors of CG; Dirichlet rows are solved before
+   the iteration. Tolerances, monitors and the residual history refer to the whole system; the default norm is the
+   unpreconditioned one. Its preconditioner is `PCRRB` unless `-pc_type` is given; with the cycle `k` CG is flexible. On a
+   9-point operator it is plain CG with `PCRRB`.
+
+   The matrix must be symmetric apart from couplings with Dirichlet rows.
+
+   References:
+.  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable
+         for GPU-type processors, Electronic Transactions on Numerical Analysis 48, 2018
+
+.seealso: `PCRRB`, `KSPCG`, `KSPFCG`, `KSPRRBSetBackend()`
+M*/
+PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
+{
+  KSP_RRB *k = nullptr;
+
+  PetscFunctionBegin;
+  PetscCallCXX(k = new KSP_RRB());
+  ksp->data = (void *)k;
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_UNPRECONDITIONED, PC_LEFT, 3));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_PRECONDITIONED, PC_LEFT, 2));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NATURAL, PC_LEFT, 2));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NONE, PC_LEFT, 1));
+  ksp->ops->setup                        = KSPSetUp_RRB;
+  ksp->ops->solve                        = KSPSolve_RRB;
+  ksp->ops->reset                        = KSPReset_RRB;
+  ksp->ops->destroy                      = KSPDestroy_RRB;
+  ksp->ops->view                         = KSPView_RRB;
+  ksp->ops->setfromoptions               = KSPSetFromOptions_RRB;
+  ksp->ops->buildsolution                = KSPBuildSolutionDefault;
+  ksp->ops->buildresidual                = KSPBuildResidualDefault;
+  ksp->ops->computeextremesingularvalues = KSPComputeExtremeSingularValues_RRB;
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", KSPSetBackend_RRB));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", KSPGetBackend_RRB));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   KSPRRBSetBackend - Sets where the solver runs
+
+   Logically Collective
+
+   Input Parameters:
++  ksp - the solver
+-  b - `TESSERA_BACKEND_AUTO` (default), `TESSERA_BACKEND_HOST` or `TESSERA_BACKEND_CUDA`
+
+   Options Database Key:
+.  -ksp_rrb_backend <auto,host,cuda> - the backend
+
+   Level: intermediate
+
+.seealso: `KSPRRB`, `KSPRRBGetBackend()`
+@*/
+PetscErrorCode KSPRRBSetBackend(KSP ksp, TesseraBackend b)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
+  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_OUTOFRANGE, "KSP rrb: unknown backend %d", (int)b);
+  PetscTryMethod(ksp, "KSPRRBSetBackend_C", (KSP, TesseraBackend), (ksp, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   KSPRRBGetBackend - Gets where the solver runs
+
+   Not Collective
+
+   Input Parameter:
+.  ksp - the solver
+
+   Output Parameter:
+.  b - the backend
+
+   Level: intermediate
+
+.seealso: `KSPRRB`, `KSPRRBSetBackend()`
+@*/
+PetscErrorCode KSPRRBGetBackend(KSP ksp, TesseraBackend *b)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
+  PetscUseMethod(ksp, "KSPRRBGetBackend_C", (KSP, TesseraBackend *), (ksp, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

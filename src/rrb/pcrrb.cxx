@@ -1,0 +1,374 @@
+// PC rrb: PETSc's face of the repeated red-black factorisation.
+#include "rrb/pcrrb.hpp"
+#include "core/tuning.hpp"
+#include <new>
+#ifdef _OPENMP
+  #include <omp.h>
+#endif
+
+using tessera::PC_RRB;
+using tessera::OperatorReport;
+
+const char *const PCRRBCoarsenings[] = {"lump", "rhombus", "PCRRBCoarsening", "PC_RRB_", nullptr};
+const char *const PCRRBLumps[]       = {"red", "all", "PCRRBLump", "PC_RRB_LUMP_", nullptr};
+const char *const PCRRBCycles[]      = {"v", "k", "amli", "auto", "PCRRBCycle", "PC_RRB_CYCLE_", nullptr};
+const char *const PCRRBPrecisions[]  = {"double", "single", "PCRRBPrecision", "PC_RRB_", nullptr};
+const char *const TesseraBackends[]  = {"auto", "host", "cuda", "TesseraBackend", "TESSERA_BACKEND_", nullptr};
+
+static PetscErrorCode PCReset_RRB(PC pc)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(r->matrix.Reset());
+  r->plan      = tessera::rrb::Plan();
+  r->dirichlet = tessera::DirichletCouplings();
+  r->report    = OperatorReport();
+  r->current   = PETSC_FALSE;
+  r->failed    = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
+static int HostThreads()
+{
+#ifdef _OPENMP
+  if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
+#endif
+  return 1;
+}
+
+static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  p->levels     = (int)PetscMin(r->levels, 1000);
+  p->grids      = (int)PetscMin(r->grids, 1000);
+  p->coarsening = r->coarsening == PC_RRB_RHOMBUS ? tessera::rrb::Coarsening::rhombus : tessera::rrb::Coarsening::lump;
+  p->omega      = r->omega;
+  p->lump_all   = r->lump == PC_RRB_LUMP_ALL;
+  switch (r->cycle) {
+  case PC_RRB_CYCLE_V:
+    p->cycle = tessera::rrb::Cycle::v;
+    break;
+  case PC_RRB_CYCLE_K:
+    p->cycle = tessera::rrb::Cycle::k;
+    break;
+  case PC_RRB_CYCLE_AMLI:
+    p->cycle = tessera::rrb::Cycle::amli;
+    break;
+  default:
+    p->cycle = tessera::rrb::Cycle::automatic;
+  }
+  p->every  = (int)r->every;
+  p->inner  = (int)r->inner;
+  p->single = r->precision == PC_RRB_SINGLE;
+  p->schur  = r->schur;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The factorisation stopped: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where the user asked for one.
+static PetscErrorCode Fail(PC pc, PCFailedReason reason)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  r->failed = PETSC_TRUE;
+  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC rrb: %s", r->failure);
+  PetscCall(PetscInfo(pc, "%s\n", r->failure));
+  pc->failedreason = reason;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetUp_RRB(PC pc)
+{
+  PC_RRB          *r    = (PC_RRB *)pc->data;
+  MPI_Comm         comm = PetscObjectComm((PetscObject)pc);
+  tessera::Stencil s;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CiteRRB());
+  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
+  r->failed        = PETSC_FALSE;
+  pc->failedreason = PC_NOERROR;
+  if (!r->current || pc->flag != SAME_NONZERO_PATTERN) {
+    tessera::rrb::Params params;
+    PetscCall(Parameters(pc, &params));
+    r->current = PETSC_FALSE;
+    PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
+    r->plan.exec.threads = HostThreads();
+    const tessera::Grid &g = r->matrix.grid();
+    if (r->levels > 0) { // an exact remainder that the user chose must fit in memory
+      const double nodes = (double)g.size() / PetscPowRealInt(2.0, r->levels), width = PetscMin(g.nx, g.ny) / PetscPowRealInt(2.0, r->levels / 2);
+      PetscCheck(r->levels >= tessera::rrb::maximum_levels(g) || nodes * width <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after -pc_rrb_levels %" PetscInt_FMT " about %g nodes remain, whose exact factorisation needs %g GB. Use more levels, or 0 for the automatic choice", r->levels, nodes, nodes * width * 8e-9);
+    }
+    PetscCallCXX(tessera::rrb::create(r->plan, g, params));
+    r->current = PETSC_TRUE;
+  }
+  tessera::rrb::Level &finest = r->plan.levels[0];
+  PetscCall(PetscLogEventBegin(tessera::event_rrb_read, pc, 0, 0, 0));
+  PetscCallCXX(s = tessera::rrb::finest_stencil(r->plan));
+  PetscCall(r->matrix.Read(pc->pmat, finest.layout, finest.halo, finest.b.data.data(), s, r->dirichlet, r->report));
+  PetscCall(PetscLogEventEnd(tessera::event_rrb_read, pc, 0, 0, 0));
+  const OperatorReport &report = r->report;
+  if (report.kind == OperatorReport::outside) {
+    r->current = PETSC_FALSE;
+    SETERRQ(comm, PETSC_ERR_SUP, "PC rrb works on 5- and 9-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT " of %d x %d) is coupled with column %" PetscInt_FMT ", which is none of its nine neighbours. If the unknowns are numbered otherwise give the right -pc_rrb_grid; else use gamg", report.row, report.x, report.y, finest.grid.nx, finest.grid.ny, report.column);
+  }
+  if (report.kind == OperatorReport::not_finite) {
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number", report.row, report.column, report.x, report.y));
+    PetscCall(Fail(pc, PC_FACTOR_OTHER));
+  } else if (report.kind == OperatorReport::diagonal) {
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")", (double)report.value, report.x, report.y, report.row));
+    PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+  }
+  if (r->failed) { // keep the memory for the next attempt
+    r->current = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n", (double)report.asymmetry));
+  PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
+  tessera::rrb::Failure failure;
+  PetscCallCXX(failure = tessera::rrb::factor(r->plan, s));
+  if (!failure.failed) PetscCallCXX(tessera::rrb::choose_cycle(r->plan));
+  PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
+  if (failure.failed) {
+    r->current = PETSC_FALSE;
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d", r->coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" : "lumped form", failure.level, failure.x, failure.y));
+    PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// r_I - A_ID z_D at the rows beside Dirichlet rows.
+static PetscErrorCode SubtractDirichlet(PC_RRB *r)
+{
+  tessera::rrb::Level &finest = r->plan.levels[0];
+  double              *b      = finest.b.data.data();
+
+  PetscFunctionBegin;
+  if (!r->dirichlet.any) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->dirichlet.remote) finest.halo.exchange(finest.b.v, tessera::mask_all);
+  for (size_t i = 0; i < r->dirichlet.value.size(); ++i) b[r->dirichlet.interior[i]] -= r->dirichlet.value[i] * b[r->dirichlet.dirichlet[i]];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Refuse(PC pc, Vec y, PetscBool *refused)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  *refused = r->failed; // no factors: what a failed LU gives too, so that no solver takes it for a solution
+  if (r->failed) PetscCall(VecSet(y, PETSC_INFINITY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCApply_RRB(PC pc, Vec x, Vec y)
+{
+  PC_RRB       *r = (PC_RRB *)pc->data;
+  const double *from;
+  double       *to;
+  PetscBool     refused;
+
+  PetscFunctionBegin;
+  PetscCall(Refuse(pc, y, &refused));
+  if (refused) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, x, y, 0));
+  const tessera::Box own = r->matrix.grid().owned();
+  PetscCall(r->matrix.GetRead(x, &from));
+  tessera::rrb::load(r->plan, from);
+  PetscCall(r->matrix.RestoreRead(x, &from));
+  PetscCall(SubtractDirichlet(r));
+  PetscCall(r->matrix.GetWrite(y, &to));
+  tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
+  PetscCall(r->matrix.RestoreWrite(y, &to));
+  PetscCall(PetscLogFlops(2. * r->plan.multiplications()));
+  PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, x, y, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The transpose differs where Dirichlet rows couple one way: z_I = M r_I, z_D = (r_D - A_ID' z_I) / d.
+static PetscErrorCode PCApplyTranspose_RRB(PC pc, Vec x, Vec y)
+{
+  PC_RRB              *r = (PC_RRB *)pc->data;
+  tessera::rrb::Level &finest = r->plan.levels[0];
+  const double        *from;
+  double              *to;
+  PetscBool            refused;
+
+  PetscFunctionBegin;
+  PetscCall(Refuse(pc, y, &refused));
+  if (refused) PetscFunctionReturn(PETSC_SUCCESS);
+  const tessera::Box own = r->matrix.grid().owned();
+  PetscCall(r->matrix.GetRead(x, &from));
+  tessera::rrb::load(r->plan, from);
+  PetscCall(r->matrix.RestoreRead(x, &from));
+  PetscCall(r->matrix.GetWrite(y, &to));
+  const tessera::View<double> z = tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0);
+  tessera::rrb::apply(r->plan, z);
+  if (r->dirichlet.any) {
+    double *b = finest.b.data.data();
+    tessera::rrb::load(r->plan, to);
+    // Sums for the Dirichlet rows, those of other processes in the ghost nodes.
+    std::vector<double> z_interior(r->dirichlet.value.size());
+    for (size_t i = 0; i < z_interior.size(); ++i) z_interior[i] = b[r->dirichlet.interior[i]];
+    finest.b.data.zero();
+    for (size_t i = 0; i < z_interior.size(); ++i) b[r->dirichlet.dirichlet[i]] -= r->dirichlet.value[i] * z_interior[i];
+    finest.halo.fold(finest.b.v, tessera::mask_all);
+    for (int j = own.y0; j < own.y1; ++j)
+      for (int i = own.x0; i < own.x1; ++i) z.at(i, j) += finest.b.v.at(i, j);
+    finest.b.data.zero();
+  }
+  PetscCall(r->matrix.RestoreWrite(y, &to));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
+{
+  PC_RRB   *r = (PC_RRB *)pc->data;
+  PetscBool ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", r->failure));
+  if (!r->current || r->failed) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, cycle %s, factors in %s precision\n", PCRRBCoarsenings[r->coarsening], PCRRBCycles[r->cycle], PCRRBPrecisions[r->precision]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const tessera::rrb::Plan  &p = r->plan;
+  const tessera::rrb::Level &f = p.levels[0];
+  const char *const          used[] = {"v", "k", "amli"};
+  double                     mine = (double)p.bytes(), bytes;
+  int                        by_quarters = 0;
+  PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
+  for (const tessera::rrb::Level &l : p.levels)
+    if (!l.layout.natural) by_quarters = l.index + 1;
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, %d levels on %d grids, then %d nodes exactly\n", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : "", p.factor_levels(), p.levels.back().index + 1, p.band.size()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
+  if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on every grid number %" PetscInt_FMT "\n", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner, r->every));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision, %d grids stored by quarters\n", PCRRBPrecisions[r->precision], by_quarters));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g; an application moves %.4g bytes an unknown\n", bytes * 1e-6, bytes / (double)f.grid.size(), p.nonzeros, p.bytes_moved(false)));
+  for (size_t l = 0; l < p.levels.size(); ++l) {
+    const tessera::rrb::Level &g = p.levels[l];
+    if (g.step == tessera::rrb::Step::gather) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, from here on every process\n", g.index, g.grid.nx, g.grid.ny));
+    else if (g.step == tessera::rrb::Step::solve) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, exact%s\n", g.index, g.grid.nx, g.grid.ny, p.half ? " after one level" : ""));
+    else {
+      PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, lumped %.3g of the diagonal%s", g.index, g.grid.nx, g.grid.ny, g.lumped, g.cut_x || g.cut_y ? ", periodic seam lumped" : ""));
+      if (g.accelerated && p.cycle == tessera::rrb::Cycle::amli) PetscCall(PetscViewerASCIIPrintf(viewer, ", spectrum [%.3g, %.3g]", g.spectrum[0], g.spectrum[1]));
+      PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    }
+  }
+  if (r->report.dirichlet) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (no off-diagonal entries)%s\n", r->report.dirichlet, r->dirichlet.any ? ", eliminated: neighbours are coupled to them" : ""));
+  if (r->report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscViewerASCIIPrintf(viewer, "  the matrix is not symmetric (%.3g): the factors are those of the mean of the matrix and its transpose\n", (double)r->report.asymmetry));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptionsObject)
+{
+  PC_RRB         *r = (PC_RRB *)pc->data;
+  PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, grid[2] = {r->nx, r->ny}, two = 2;
+  PetscReal       omega = r->omega;
+  PCRRBCoarsening coarsening = r->coarsening;
+  PCRRBLump       lump       = r->lump;
+  PCRRBCycle      cycle      = r->cycle;
+  PCRRBPrecision  precision  = r->precision;
+  TesseraBackend  backend    = r->backend;
+  PetscBool       set;
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "RRB options");
+  PetscCall(PetscOptionsInt("-pc_rrb_levels", "Levels of the factorisation, two to a grid (0 for automatic)", "PCRRBSetLevels", levels, &levels, &set));
+  if (set) PetscCall(PCRRBSetLevels(pc, levels));
+  PetscCall(PetscOptionsInt("-pc_rrb_grids", "Grids stored by quarters, the others in natural order (-1 for all)", "PCRRBSetGrids", grids, &grids, &set));
+  if (set) PetscCall(PCRRBSetGrids(pc, grids));
+  PetscCall(PetscOptionsEnum("-pc_rrb_coarsening", "What happens to dropped couplings", "PCRRBSetCoarsening", PCRRBCoarsenings, (PetscEnum)coarsening, (PetscEnum *)&coarsening, &set));
+  if (set) PetscCall(PCRRBSetCoarsening(pc, coarsening));
+  PetscCall(PetscOptionsReal("-pc_rrb_omega", "Share of a dropped coupling that is lumped", "PCRRBSetOmega", omega, &omega, &set));
+  if (set) PetscCall(PCRRBSetOmega(pc, omega));
+  PetscCall(PetscOptionsEnum("-pc_rrb_lump", "Nodes at which couplings are lumped", "PCRRBSetLump", PCRRBLumps, (PetscEnum)lump, (PetscEnum *)&lump, &set));
+  if (set) PetscCall(PCRRBSetLump(pc, lump));
+  PetscCall(PetscOptionsEnum("-pc_rrb_cycle", "How coarse grids are visited", "PCRRBSetCycle", PCRRBCycles, (PetscEnum)cycle, (PetscEnum *)&cycle, &set));
+  if (set) PetscCall(PCRRBSetCycle(pc, cycle));
+  PetscCall(PetscOptionsInt("-pc_rrb_cycle_every", "The cycle accelerates on every m-th grid", "PCRRBSetCycleEvery", every, &every, &set));
+  if (set) PetscCall(PCRRBSetCycleEvery(pc, every));
+  PetscCall(PetscOptionsInt("-pc_rrb_cycle_inner", "Steps of the acceleration", "PCRRBSetCycleInner", inner, &inner, &set));
+  if (set) PetscCall(PCRRBSetCycleInner(pc, inner));
+  PetscCall(PetscOptionsEnum("-pc_rrb_precision", "Precision of the factors", "PCRRBSetPrecision", PCRRBPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
+  if (set) PetscCall(PCRRBSetPrecision(pc, precision));
+  PetscCall(PetscOptionsIntArray("-pc_rrb_grid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j", "PCRRBSetGrid", grid, &two, &set));
+  if (set) {
+    PetscCheck(two == 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_rrb_grid takes two numbers, nx,ny: %" PetscInt_FMT " given", two);
+    PetscCall(PCRRBSetGrid(pc, grid[0], grid[1]));
+  }
+  PetscCall(PetscOptionsEnum("-pc_rrb_backend", "Where the factorisation lives and runs", "PCRRBSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  if (set) PetscCall(PCRRBSetBackend(pc, backend));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCDestroy_RRB(PC pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCReset_RRB(pc));
+  PetscCall(tessera::ComposeOptions(pc, PETSC_FALSE));
+  delete (PC_RRB *)pc->data;
+  pc->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+   PCRRB - repeated red-black factorisation (RRB), a fine-grain parallel incomplete factorisation with multigrid-like
+   convergence for 5- and 9-point operators on two-dimensional grids.
+
+   Options Database Keys:
++  -pc_rrb_levels <l>                   - levels of the factorisation, two to a grid; 0 for automatic, see `PCRRBSetLevels()`
+.  -pc_rrb_grids <g>                    - grids stored by quarters (r1/r2/b1/b2), the others in natural order; -1 for all, see `PCRRBSetGrids()`
+.  -pc_rrb_coarsening <lump,rhombus>    - what happens to dropped couplings, see `PCRRBSetCoarsening()`
+.  -pc_rrb_omega <w>                    - share of a dropped coupling that is lumped, 0 to 1, see `PCRRBSetOmega()`
+.  -pc_rrb_lump <red,all>               - lump at the eliminated nodes or at all, see `PCRRBSetLump()`
+.  -pc_rrb_cycle <v,k,amli,auto>        - how coarse grids are visited, see `PCRRBSetCycle()`
+.  -pc_rrb_cycle_every <m>              - K and AMLI accelerate on every m-th grid, see `PCRRBSetCycleEvery()`
+.  -pc_rrb_cycle_inner <nu>             - with so many steps, see `PCRRBSetCycleInner()`
+.  -pc_rrb_precision <double,single>    - storage of the factors, see `PCRRBSetPrecision()`
+.  -pc_rrb_grid <nx,ny>                 - grid of a matrix without a `DMDA`, see `PCRRBSetGrid()`
+-  -pc_rrb_backend <auto,host,cuda>     - where it runs, see `PCRRBSetBackend()`
+
+   Level: intermediate
+
+   Notes:
+   The grid is the solver's or the matrix's `DMDA`, with one unknown a node, of any size; periodic directions need an even
+   size. Couplings are read from the matrix, not from the `DMDA`'s stencil. The matrix should be symmetric positive definite, or
+   semidefinite with the constant null space; of another matrix the mean with its transpose is factorised, for `KSPGMRES`.
+
+   A row without off-diagonal entries is a Dirichlet row. It is eliminated although its neighbours may be coupled to it, so
+   matrices with one-sided boundary couplings work under `KSPCG`.
+
+   The cycle `k` is not linear: use it under `KSPFCG`, `KSPFGMRES` or `KSPRRB`.
+
+   References:
++  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable
+         for GPU-type processors, Electronic Transactions on Numerical Analysis 48, 2018
+-  * - M. de Jong, C. Vuik, GPU implementation of the RRB-solver, Report 16-06, Delft University of Technology, 2016
+
+.seealso: `PCCreate()`, `PCSetType()`, `KSPRRB`, `PCRRBSetLevels()`, `PCRRBSetCycle()`
+M*/
+PetscErrorCode tessera::PCCreate_RRB(PC pc)
+{
+  PC_RRB *r = nullptr;
+
+  PetscFunctionBegin;
+  PetscCallCXX(r = new PC_RRB());
+  pc->data                = (void *)r;
+  pc->ops->setup          = PCSetUp_RRB;
+  pc->ops->reset          = PCReset_RRB;
+  pc->ops->destroy        = PCDestroy_RRB;
+  pc->ops->setfromoptions = PCSetFromOptions_RRB;
+  pc->ops->view           = PCView_RRB;
+  pc->ops->apply          = PCApply_RRB;
+  pc->ops->applytranspose = PCApplyTranspose_RRB;
+  PetscCall(ComposeOptions(pc, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

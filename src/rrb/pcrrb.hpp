@@ -1,0 +1,40 @@
+// What PC rrb and KSP rrb share.
+#pragma once
+#include "petsc/dmda.hpp"
+#include "rrb/rrb.hpp"
+#include "tessera.h"
+#include <petsc/private/pcimpl.h>
+
+namespace tessera {
+
+struct PC_RRB {
+  // options
+  PetscInt        levels = 0, grids = -1, every = 2, inner = 2, nx = 0, ny = 0;
+  PetscReal       omega      = 1;
+  PCRRBCoarsening coarsening = PC_RRB_LUMP;
+  PCRRBLump       lump       = PC_RRB_LUMP_RED;
+  PCRRBCycle      cycle      = PC_RRB_CYCLE_AUTO;
+  PCRRBPrecision  precision  = PC_RRB_DOUBLE;
+  TesseraBackend  backend    = TESSERA_BACKEND_AUTO;
+  PetscBool       schur      = PETSC_FALSE; // KSP rrb asks for S1
+  PetscBool       current    = PETSC_FALSE; // the plan belongs to these options
+  // setup
+  GridMatrix         matrix;
+  rrb::Plan          plan;
+  DirichletCouplings dirichlet;
+  OperatorReport     report;
+  PetscBool          failed       = PETSC_FALSE;
+  char               failure[256] = "";
+};
+
+// The register of events and classes; see register.cxx.
+extern PetscLogEvent event_rrb_read, event_rrb_factor, event_rrb_sweep, event_rrb_multiply;
+PetscErrorCode       PCCreate_RRB(PC);
+PetscErrorCode       KSPCreate_RRB(KSP);
+PetscErrorCode       CiteRRB();
+// Composes the setters and getters of PC rrb, or takes them away.
+PetscErrorCode ComposeOptions(PC, PetscBool);
+// Refuses a backend that is not built.
+PetscErrorCode CheckBackend(PetscObject, const char *option, TesseraBackend);
+
+} // namespace tessera

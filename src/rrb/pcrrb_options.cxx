@@ -1,0 +1,635 @@
+// Setters and getters of PC rrb. Each is a composed function, so that calling it on another type does nothing; a change takes
+// effect at the next setup.
+#include "rrb/pcrrb.hpp"
+
+using tessera::PC_RRB;
+
+template <class T, T PC_RRB::*field> static PetscErrorCode SetField(PC pc, T value)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  if (r->*field != value) {
+    r->*field       = value;
+    r->current      = PETSC_FALSE;
+    pc->setupcalled = PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class T, T PC_RRB::*field> static PetscErrorCode GetField(PC pc, T *value)
+{
+  PetscFunctionBegin;
+  *value = ((PC_RRB *)pc->data)->*field;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SetGrid(PC pc, PetscInt nx, PetscInt ny)
+{
+  PetscFunctionBegin;
+  PetscCall((SetField<PetscInt, &PC_RRB::nx>(pc, nx)));
+  PetscCall((SetField<PetscInt, &PC_RRB::ny>(pc, ny)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetGrid(PC pc, PetscInt *nx, PetscInt *ny)
+{
+  PetscFunctionBegin;
+  if (nx) *nx = ((PC_RRB *)pc->data)->nx;
+  if (ny) *ny = ((PC_RRB *)pc->data)->ny;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
+{
+  PetscObject o = (PetscObject)pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetLevels_C", (compose ? &SetField<PetscInt, &PC_RRB::levels> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetLevels_C", (compose ? &GetField<PetscInt, &PC_RRB::levels> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetGrids_C", (compose ? &SetField<PetscInt, &PC_RRB::grids> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrids_C", (compose ? &GetField<PetscInt, &PC_RRB::grids> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCoarsening_C", (compose ? &SetField<PCRRBCoarsening, &PC_RRB::coarsening> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCoarsening_C", (compose ? &GetField<PCRRBCoarsening, &PC_RRB::coarsening> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetOmega_C", (compose ? &SetField<PetscReal, &PC_RRB::omega> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetOmega_C", (compose ? &GetField<PetscReal, &PC_RRB::omega> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetLump_C", (compose ? &SetField<PCRRBLump, &PC_RRB::lump> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetLump_C", (compose ? &GetField<PCRRBLump, &PC_RRB::lump> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycle_C", (compose ? &SetField<PCRRBCycle, &PC_RRB::cycle> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycle_C", (compose ? &GetField<PCRRBCycle, &PC_RRB::cycle> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleEvery_C", (compose ? &SetField<PetscInt, &PC_RRB::every> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleEvery_C", (compose ? &GetField<PetscInt, &PC_RRB::every> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleInner_C", (compose ? &SetField<PetscInt, &PC_RRB::inner> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleInner_C", (compose ? &GetField<PetscInt, &PC_RRB::inner> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPrecision_C", (compose ? &SetField<PCRRBPrecision, &PC_RRB::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPrecision_C", (compose ? &GetField<PCRRBPrecision, &PC_RRB::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetBackend_C", (compose ? &SetField<TesseraBackend, &PC_RRB::backend> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetBackend_C", (compose ? &GetField<TesseraBackend, &PC_RRB::backend> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetGrid_C", compose ? &SetGrid : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrid_C", compose ? &GetGrid : nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetLevels - Sets the number of levels of the factorisation, two to a grid
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  l - levels; 0 (default) goes on until an exact factorisation of what is left costs next to nothing. More than the grid allows means all levels
+
+   Options Database Key:
+.  -pc_rrb_levels <l> - see above
+
+   Level: intermediate
+
+   Note:
+   The remainder after l levels is factorised exactly (RRB-l, ETNA 48, 2018, section 2.2.1), on every process.
+
+.seealso: `PCRRB`, `PCRRBGetLevels()`
+@*/
+PetscErrorCode PCRRBSetLevels(PC pc, PetscInt l)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(l >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the number of levels must be 0 (automatic) or more, it is %" PetscInt_FMT, l);
+  PetscTryMethod(pc, "PCRRBSetLevels_C", (PC, PetscInt), (pc, l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetLevels - Gets the number of levels of the factorisation, two to a grid
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  l - what `PCRRBSetLevels()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetLevels()`
+@*/
+PetscErrorCode PCRRBGetLevels(PC pc, PetscInt *l)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetLevels_C", (PC, PetscInt *), (pc, l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetGrids - Sets how many grids are stored by quarters (the r1/r2/b1/b2 storage), the others in natural order
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  g - grids; -1 (default) for all, 0 for natural order everywhere
+
+   Options Database Key:
+.  -pc_rrb_grids <g> - see above
+
+   Level: intermediate
+
+   Note:
+   The result does not depend on it. ETNA 48, 2018, sections 3.1 and 4.4: natural order is S1, quarters S2 and S3.
+
+.seealso: `PCRRB`, `PCRRBGetGrids()`
+@*/
+PetscErrorCode PCRRBSetGrids(PC pc, PetscInt g)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(g >= -1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the number of grids stored by quarters must be -1 (all) or more, it is %" PetscInt_FMT, g);
+  PetscTryMethod(pc, "PCRRBSetGrids_C", (PC, PetscInt), (pc, g));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetGrids - Gets how many grids are stored by quarters (the r1/r2/b1/b2 storage), the others in natural order
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  g - what `PCRRBSetGrids()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetGrids()`
+@*/
+PetscErrorCode PCRRBGetGrids(PC pc, PetscInt *g)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetGrids_C", (PC, PetscInt *), (pc, g));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetCoarsening - Sets what happens to the couplings that the ordering does not keep
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  c - `PC_RRB_LUMP` (default) or `PC_RRB_RHOMBUS`
+
+   Options Database Key:
+.  -pc_rrb_coarsening <lump,rhombus> - see above
+
+   Level: intermediate
+
+   Note:
+   Rhombus lumping is for smooth coefficients: it needs fewer iterations there and may break down elsewhere.
+
+.seealso: `PCRRB`, `PCRRBGetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetCoarsening(PC pc, PCRRBCoarsening c)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(c == PC_RRB_LUMP || c == PC_RRB_RHOMBUS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown coarsening %d", (int)c);
+  PetscTryMethod(pc, "PCRRBSetCoarsening_C", (PC, PCRRBCoarsening), (pc, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetCoarsening - Gets what happens to the couplings that the ordering does not keep
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  c - what `PCRRBSetCoarsening()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetCoarsening_C", (PC, PCRRBCoarsening *), (pc, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetOmega - Sets the share of a dropped coupling that is added to the diagonal
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  w - 0 to 1; 1 (default) keeps row sums (modified incomplete factorisation), 0 drops (report 16-06, section 2.4)
+
+   Options Database Key:
+.  -pc_rrb_omega <w> - see above
+
+   Level: intermediate
+
+   Note:
+   M1u, M1m, M2u, M2m of report 16-06, table 1, are omega 0, 1, 0, 1 with lumping at red, red, all, all nodes.
+
+.seealso: `PCRRB`, `PCRRBGetOmega()`
+@*/
+PetscErrorCode PCRRBSetOmega(PC pc, PetscReal w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(w >= 0 && w <= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: omega must lie between 0 and 1, it is %g", (double)w);
+  PetscTryMethod(pc, "PCRRBSetOmega_C", (PC, PetscReal), (pc, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetOmega - Gets the share of a dropped coupling that is added to the diagonal
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  w - what `PCRRBSetOmega()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetOmega()`
+@*/
+PetscErrorCode PCRRBGetOmega(PC pc, PetscReal *w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetOmega_C", (PC, PetscReal *), (pc, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetLump - Sets the nodes whose dropped couplings are lumped
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  n - `PC_RRB_LUMP_RED` (default) or `PC_RRB_LUMP_ALL`
+
+   Options Database Key:
+.  -pc_rrb_lump <red,all> - see above
+
+   Level: intermediate
+
+   Note:
+   See `PCRRBSetOmega()`.
+
+.seealso: `PCRRB`, `PCRRBGetLump()`
+@*/
+PetscErrorCode PCRRBSetLump(PC pc, PCRRBLump n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(n == PC_RRB_LUMP_RED || n == PC_RRB_LUMP_ALL, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown choice of nodes to lump at %d", (int)n);
+  PetscTryMethod(pc, "PCRRBSetLump_C", (PC, PCRRBLump), (pc, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetLump - Gets the nodes whose dropped couplings are lumped
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  n - what `PCRRBSetLump()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetLump()`
+@*/
+PetscErrorCode PCRRBGetLump(PC pc, PCRRBLump *n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetLump_C", (PC, PCRRBLump *), (pc, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetCycle - Sets how the coarse grids are visited
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  c - `PC_RRB_CYCLE_V`, `PC_RRB_CYCLE_K`, `PC_RRB_CYCLE_AMLI` or `PC_RRB_CYCLE_AUTO` (default)
+
+   Options Database Key:
+.  -pc_rrb_cycle <v,k,amli,auto> - see above
+
+   Level: intermediate
+
+   Note:
+   V is the papers' method. K is not linear and needs a flexible method (`KSPFCG`, `KSPFGMRES`, `KSPRRB`); AMLI is linear.
+
+.seealso: `PCRRB`, `PCRRBGetCycle()`
+@*/
+PetscErrorCode PCRRBSetCycle(PC pc, PCRRBCycle c)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(c >= PC_RRB_CYCLE_V && c <= PC_RRB_CYCLE_AUTO, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown cycle %d", (int)c);
+  PetscTryMethod(pc, "PCRRBSetCycle_C", (PC, PCRRBCycle), (pc, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetCycle - Gets how the coarse grids are visited
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  c - what `PCRRBSetCycle()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetCycle()`
+@*/
+PetscErrorCode PCRRBGetCycle(PC pc, PCRRBCycle *c)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetCycle_C", (PC, PCRRBCycle *), (pc, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetCycleEvery - Sets on which grids the K- and AMLI-cycles accelerate
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  m - every m-th grid, the finest not counted; default 2
+
+   Options Database Key:
+.  -pc_rrb_cycle_every <m> - see above
+
+   Level: intermediate
+
+   Note:
+   With m = 1 and two steps the work of all grids together doubles, with m = 2 it grows by about a seventh.
+
+.seealso: `PCRRB`, `PCRRBGetCycleEvery()`
+@*/
+PetscErrorCode PCRRBSetCycleEvery(PC pc, PetscInt m)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(m >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the cycle can accelerate on every m-th grid with m >= 1, it is %" PetscInt_FMT, m);
+  PetscTryMethod(pc, "PCRRBSetCycleEvery_C", (PC, PetscInt), (pc, m));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetCycleEvery - Gets on which grids the K- and AMLI-cycles accelerate
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  m - what `PCRRBSetCycleEvery()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetCycleEvery()`
+@*/
+PetscErrorCode PCRRBGetCycleEvery(PC pc, PetscInt *m)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetCycleEvery_C", (PC, PetscInt *), (pc, m));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetCycleInner - Sets the number of steps of the K- and AMLI-cycles
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  nu - steps, 1 or more; default 2
+
+   Options Database Key:
+.  -pc_rrb_cycle_inner <nu> - see above
+
+   Level: intermediate
+
+   Note:
+   Flexible CG for K, a Chebyshev polynomial for AMLI.
+
+.seealso: `PCRRB`, `PCRRBGetCycleInner()`
+@*/
+PetscErrorCode PCRRBSetCycleInner(PC pc, PetscInt nu)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(nu >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the cycle takes 1 step or more on a grid, it is %" PetscInt_FMT, nu);
+  PetscTryMethod(pc, "PCRRBSetCycleInner_C", (PC, PetscInt), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetCycleInner - Gets the number of steps of the K- and AMLI-cycles
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  nu - what `PCRRBSetCycleInner()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetCycleInner()`
+@*/
+PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetCycleInner_C", (PC, PetscInt *), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetPrecision - Sets the precision in which the factors are stored
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  p - `PC_RRB_DOUBLE` (default) or `PC_RRB_SINGLE`
+
+   Options Database Key:
+.  -pc_rrb_precision <double,single> - see above
+
+   Level: intermediate
+
+   Note:
+   Vectors stay in double precision and the preconditioner symmetric, so the solution reaches the same tolerance.
+
+.seealso: `PCRRB`, `PCRRBGetPrecision()`
+@*/
+PetscErrorCode PCRRBSetPrecision(PC pc, PCRRBPrecision p)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(p == PC_RRB_DOUBLE || p == PC_RRB_SINGLE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown precision %d", (int)p);
+  PetscTryMethod(pc, "PCRRBSetPrecision_C", (PC, PCRRBPrecision), (pc, p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetPrecision - Gets the precision in which the factors are stored
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  p - what `PCRRBSetPrecision()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetPrecision()`
+@*/
+PetscErrorCode PCRRBGetPrecision(PC pc, PCRRBPrecision *p)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetPrecision_C", (PC, PCRRBPrecision *), (pc, p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetBackend - Sets where the factorisation lives and runs
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  b - `TESSERA_BACKEND_AUTO` (default), `TESSERA_BACKEND_HOST` or `TESSERA_BACKEND_CUDA`
+
+   Options Database Key:
+.  -pc_rrb_backend <auto,host,cuda> - see above
+
+   Level: intermediate
+
+   Note:
+   A backend that the library was not built with is refused at setup.
+
+.seealso: `PCRRB`, `PCRRBGetBackend()`
+@*/
+PetscErrorCode PCRRBSetBackend(PC pc, TesseraBackend b)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown backend %d", (int)b);
+  PetscTryMethod(pc, "PCRRBSetBackend_C", (PC, TesseraBackend), (pc, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetBackend - Gets where the factorisation lives and runs
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  b - what `PCRRBSetBackend()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetBackend()`
+@*/
+PetscErrorCode PCRRBGetBackend(PC pc, TesseraBackend *b)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetBackend_C", (PC, TesseraBackend *), (pc, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetGrid - Sets the grid of a matrix that comes without a `DMDA`
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+.  nx - nodes in x
+-  ny - nodes in y; unknown (i, j) is row i + nx*j. 0, 0 means the `DMDA` of the solver or the matrix (default)
+
+   Options Database Key:
+.  -pc_rrb_grid <nx,ny> - the sizes
+
+   Level: intermediate
+
+   Note:
+   The rows may be distributed in any way; where a process boundary lies inside a grid line the rows are moved at setup, and
+   vectors in every application.
+
+.seealso: `PCRRB`, `PCRRBGetGrid()`
+@*/
+PetscErrorCode PCRRBSetGrid(PC pc, PetscInt nx, PetscInt ny)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck((nx > 0 && ny > 0) || (!nx && !ny), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: a grid has one node or more in each direction, not %" PetscInt_FMT " x %" PetscInt_FMT, nx, ny);
+  PetscTryMethod(pc, "PCRRBSetGrid_C", (PC, PetscInt, PetscInt), (pc, nx, ny));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetGrid - Gets the grid set by `PCRRBSetGrid()`
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameters:
++  nx - nodes in x, 0 if none was set
+-  ny - nodes in y
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetGrid()`
+@*/
+PetscErrorCode PCRRBGetGrid(PC pc, PetscInt *nx, PetscInt *ny)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetGrid_C", (PC, PetscInt *, PetscInt *), (pc, nx, ny));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,148 @@
+// Repeated red-black factorisation (RRB): A = L D L' + R on a hierarchy of grids.
+//   [1] de Jong, van der Ploeg, Ditzel, Vuik: Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable for
+//       GPU-type processors, ETNA 48 (2018)      [2] de Jong, Vuik: GPU implementation of the RRB-solver, report 16-06, Delft 2016
+// One grid holds two levels: its red nodes (quarters a, b) are eliminated, then its o nodes; the c nodes are the next grid.
+#pragma once
+#include "core/dense.hpp"
+#include "core/stencil.hpp"
+#include <memory>
+#include <string>
+
+namespace tessera::rrb {
+
+enum class Coarsening { lump, rhombus };
+enum class Cycle { v, k, amli, automatic };
+
+struct Params {
+  int        levels     = 0;  // levels of the factorisation, two to a grid; 0: until an exact factorisation costs next to nothing
+  int        grids      = -1; // grids stored by quarters, the others in natural order; -1: all
+  Coarsening coarsening = Coarsening::lump;
+  double     omega      = 1;     // share of a dropped coupling that goes to the diagonal
+  bool       lump_all   = false; // lump at the kept nodes also (M2 of [2], table 1)
+  Cycle      cycle      = Cycle::automatic;
+  int        every      = 2; // accelerate on every m-th grid
+  int        inner      = 2; // steps of the acceleration
+  bool       single     = false; // factors in single precision
+  bool       schur      = false; // keep the first Schur complement S1 for CG (5-point operators)
+};
+
+// The factors of one grid: L at o, a, b (unit diagonal, stored as l_ij = a_ij / pivot_i) and the inverse pivots D^-1.
+struct Factor {
+  Buffer<double> l64[4], d64;
+  Buffer<float>  l32[4], d32;
+  size_t         bytes() const;
+};
+
+// S1 of a 5-point operator on the black nodes o and c, 5 coefficients a node ([1] section 2.3): the diagonal, o-c couplings
+// SW SE NW NE at o, and the couplings over two meshes to E and N.
+struct Schur {
+  Buffer<double> c, e[4], fo[2], fc[2];
+  Buffer<double> red; // D_r^-1, quarters a and b
+  size_t         bytes() const;
+};
+
+// Values on the four quarters of a grid.
+struct Field {
+  Buffer<double> data;
+  View<double>   v;
+  void           resize(const Layout &layout);
+};
+
+enum class Step { coarsen, gather, solve }; // how a level goes on: to its c nodes, to the same grid on every process, directly
+
+struct Level {
+  Grid   grid;
+  int    index = 0; // number of the grid, 0 the finest; a gathered grid has the number of its distributed twin
+  Step   step  = Step::coarsen;
+  Layout layout;
+  Halo   halo;
+  Factor factor;
+  Field  b;                   // right-hand side; its c quarter becomes the solution of the next grid
+  Buffer<double> t;           // o after the elimination of the red nodes
+  bool    accelerated = false; // K or AMLI on this grid
+  Stencil op;                 // its operator, for the acceleration
+  Field   x, r, w, d, q;      // and its vectors
+  double  spectrum[2] = {1, 2.5}; // of the preconditioned operator on this grid: the interval of AMLI
+  double  lumped = 0;         // mean of |lumped| / diagonal over the eliminated nodes
+  bool    cut_x = false, cut_y = false; // a periodic direction of odd size: the seam is lumped
+  std::unique_ptr<Gather> gather; // step gather: all processes' right-hand sides,
+  Buffer<double> solution;        // and the whole grid's solution in natural order
+  size_t bytes() const;
+};
+
+// What stopped a factorisation.
+struct Failure {
+  bool   failed = false;
+  int    level = 0, x = 0, y = 0; // level of the factorisation; the node in the coordinates of the finest grid
+};
+
+struct Plan {
+  Params             params;
+  Exec               exec;
+  std::vector<Level> levels;
+  bool               half = false; // the last grid loses its red nodes before the exact factorisation
+  Cycle              cycle = Cycle::v; // in use: never automatic
+  Schur              schur;
+  bool               have_schur = false;
+  Band                band; // the exact remainder,
+  std::vector<int>    band_x, band_y; // its nodes
+  std::vector<double> band_v;         // and their values
+  double                 nonzeros = 0; // stored coefficients of all grids / of the finest
+
+  int    factor_levels() const; // l of the papers: two for each eliminated grid
+  size_t bytes() const;
+  // Least memory traffic and multiplications of one application, the former per node of the finest grid in bytes: every
+  // coefficient and value read or written once in each sweep. schur: apply S1's preconditioner instead of A's.
+  double bytes_moved(bool schur) const;
+  double multiplications() const;
+};
+
+// ---- symbolic: the grids, their distribution and all memory
+void create(Plan &plan, const Grid &grid, const Params &params);
+int  maximum_levels(const Grid &grid);
+
+// ---- numeric: factors of the operator; `a` is assembled and is used up. Collective.
+Stencil finest_stencil(Plan &plan); // zero, in the memory of an earlier factorisation where there is one
+Failure factor(Plan &plan, Stencil &a);
+// The intervals of AMLI and the automatic choice of the cycle; after a successful factorisation.
+void choose_cycle(Plan &plan);
+
+// ---- levels[0].b = x, the owned nodes in natural order (24 B a node)
+void load(Plan &plan, const double *x);
+// ---- out = M^-1 b on the owned nodes of the finest grid, b in levels[0].b (used up); `out` may be in another layout.
+void apply(Plan &plan, const View<double> &out);
+// The same for S1: r and z are fields of the finest grid of which only the quarters o and c are used. Ghosts of r change.
+void schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
+// q = S1 p; returns this process's part of p'q. p has its ghost nodes.
+double schur_multiply(Plan &plan, const View<double> &p, const View<double> &q);
+
+// ---- CG's vectors on the black nodes of the finest grid: quarters o and c
+struct BlackField {
+  Layout         layout;
+  Buffer<double> data;
+  View<double>   view; // q[quarter_o] and q[quarter_c]
+  BlackField() = default;
+  explicit BlackField(const Plan &plan);
+};
+void   black_load(Plan &plan, const double *x, BlackField &r);   // from natural order
+void   black_store(Plan &plan, const BlackField &x, double *y);  // to natural order, zero at the red nodes
+double black_dot(Plan &plan, const BlackField &x, const BlackField &y);                     // this process's part
+void   black_combine(Plan &plan, double s, const BlackField &x, double t, BlackField &y);   // y = s x + t y
+double black_step(Plan &plan, double alpha, const BlackField &p, const BlackField &q, BlackField &x, BlackField &r); // x += alpha p, r -= alpha q; own part of r'r
+double schur_norm2(Plan &plan, BlackField &z);                   // own part of |z|^2 with the red nodes that belong to z = M^-1 r
+void   red_correction(Plan &plan, const double *r, double *dx);  // dx = D_r^-1 r at the red nodes, zero at the black; natural order
+
+// Eigenvalues at both ends of a symmetric tridiagonal matrix.
+void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double> &e, double *lowest, double *highest);
+
+// Building blocks that the files of this folder share.
+void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);
+void solve_remainder(Plan &plan, const View<double> &b, const View<double> &out);
+void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);
+void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out);
+void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);
+void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure);
+void keep_factors(Plan &plan, Level &level, Stencil &a);
+void schur_setup(Plan &plan, Level &level, Stencil &a);
+
+} // namespace tessera::rrb

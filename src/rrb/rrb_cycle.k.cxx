@@ -1,0 +1,538 @@
+// Application of the factors: sweeps down the grids, the exact remainder, sweeps up ([1] algorithm 2), with K- or AMLI
+// acceleration on some coarse grids.
+#include "core/tuning.hpp"
+#include "rrb/rrb.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace tessera::rrb {
+
+namespace {
+
+// L and D^-1 of a grid. S: stride along x, 1 in quarter planes, 2 in natural order. p: place of the node in its quarter.
+template <class T, int S> struct Factors {
+  View<T> L[4], D;
+  HD double red_to_o(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
+  {
+    const double *a = z.q[1] + p, *b = z.q[2] + p;
+    return L[1].q[1][p - S] * a[-S] + L[0].q[1][p] * a[0] + L[3].q[2][p - r] * b[-r] + L[2].q[2][p] * b[0];
+  }
+  HD double red_to_c(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
+  {
+    const double *a = z.q[1] + p, *b = z.q[2] + p;
+    return L[1].q[2][p] * b[0] + L[0].q[2][p + S] * b[S] + L[3].q[1][p] * a[0] + L[2].q[1][p + r] * a[r];
+  }
+  // o0 and o1: the values of o at (X, Y) and (X, Y+1), with stride so
+  HD double o_to_c(const double *o0, const double *o1, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
+  {
+    return L[3].q[0][p] * o0[0] + L[2].q[0][p + S] * o0[so] + L[1].q[0][p + r] * o1[0] + L[0].q[0][p + S + r] * o1[so];
+  }
+  HD double back_o(double t, const double *c, ptrdiff_t p, ptrdiff_t r) const
+  {
+    return D.q[0][p] * t - L[0].q[0][p] * c[-S - r] - L[1].q[0][p] * c[-r] - L[2].q[0][p] * c[-S] - L[3].q[0][p] * c[0];
+  }
+  HD double back_a(double z, const double *o, const double *c, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
+  {
+    return D.q[1][p] * z - L[0].q[1][p] * o[0] - L[1].q[1][p] * o[so] - L[2].q[1][p] * c[-r] - L[3].q[1][p] * c[0];
+  }
+  HD double back_b(double z, const double *o0, const double *o1, const double *c, ptrdiff_t p) const
+  {
+    return D.q[2][p] * z - L[0].q[2][p] * c[-S] - L[1].q[2][p] * c[0] - L[2].q[2][p] * o0[0] - L[3].q[2][p] * o1[0];
+  }
+};
+
+// The sweep down one grid: red nodes into o and c, o into c, c becomes the right-hand side of the next grid. RED false: the red
+// nodes are gone already (S1). A strip computes the rows of o that it needs, one of them again, so strips are independent.
+// Reads b (8 B a node) and L (24 B, half in single precision), writes t and the next grid (4 B).
+template <class T, int S, bool RED> struct Down {
+  Factors<T, S> f;
+  View<double>  b, next;
+  double       *t;
+  Box           compute, c;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const Box       tile = block.tile;
+    const ptrdiff_t r = b.sy, w = compute.x1 - compute.x0;
+    double         *o = block.shared, *row = o + w * (tile.y1 - tile.y0 + 1);
+    const int       last = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1; // one row beyond the tile
+    if (RED) {
+      block.each(tile.x0, tile.x1, tile.y0, last, [&](int X, int Y) {
+        const ptrdiff_t p = X * S + Y * r;
+        o[X - tile.x0 + (Y - tile.y0) * w] = b.q[0][p] - f.red_to_o(b, p, r);
+      });
+      block.sync();
+      block.each(tile.x0, tile.x1, tile.y0, tile.y1, [&](int X, int Y) { t[X * S + Y * r] = o[X - tile.x0 + (Y - tile.y0) * w]; });
+    }
+    const int first = tile.y0 > c.y0 ? tile.y0 : c.y0, end = tile.y1 < c.y1 ? tile.y1 : c.y1;
+    for (int J = first; J < end; ++J) {
+      block.each(c.x0, c.x1, J, J + 1, [&](int X, int Y) {
+        const ptrdiff_t p = X * S + Y * r;
+        double          v = b.q[3][p];
+        if (RED) {
+          const double *o0 = o + (X - tile.x0) + (Y - tile.y0) * w;
+          v -= f.red_to_c(b, p, r) + f.o_to_c(o0, o0 + w, 1, p, r);
+        } else v -= f.o_to_c(b.q[0] + p, b.q[0] + p + r, S, p, r);
+        row[X - c.x0] = v;
+      });
+      block.sync();
+      for (int px = 0; px < 2; ++px) { // c(X, Y) is node (X, Y) of the next grid
+        double *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
+        if (next.sx == 1) block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px - c.x0]; });
+        else block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I * next.sx] = row[2 * I + px - c.x0]; });
+      }
+      block.sync();
+    }
+  }
+};
+
+// The sweep up: o from c, then the red nodes from o and c. Writes all quarters into `out`, which is a field of this grid, the c
+// plane of the finer one (every second element) or the user's vector. Reads c, t, b (8 B) and L, D (30 B), writes 8 B a node.
+template <class T, int S, bool RED> struct Up {
+  Factors<T, S> f;
+  View<double>  b, out;
+  const double *t, *c;
+  Box           compute, own[4];
+  bool          copy_c;
+  template <class Block> HD void store(Block &block, int Y, int q, const double *even, const double *odd) const
+  {
+    const Box &be = own[q], &bo = own[q + 1];
+    double    *z = out.q[q] + Y * out.sy;
+    const int  x0 = be.x0 > bo.x0 ? be.x0 : bo.x0, x1 = be.x1 < bo.x1 ? be.x1 : bo.x1;
+    if (out.sx == 2) { // the two quarters alternate
+      block.each(x0, x1, Y, Y + 1, [&](int X, int) {
+        z[2 * X]     = even[X];
+        z[2 * X + 1] = odd[X];
+      });
+      for (int X = be.x0; X < x0; ++X) z[2 * X] = even[X];
+      for (int X = bo.x0; X < x0; ++X) z[2 * X + 1] = odd[X];
+      for (int X = x1 > be.x0 ? x1 : be.x0; X < be.x1; ++X) z[2 * X] = even[X];
+      for (int X = x1 > bo.x0 ? x1 : bo.x0; X < bo.x1; ++X) z[2 * X + 1] = odd[X];
+    } else {
+      double *zo = out.q[q + 1] + Y * out.sy;
+      if (out.sx == 1) {
+        block.each(be.x0, be.x1, Y, Y + 1, [&](int X, int) { z[X] = even[X]; });
+        if (zo + bo.x0 != odd + bo.x0) block.each(bo.x0, bo.x1, Y, Y + 1, [&](int X, int) { zo[X] = odd[X]; });
+      } else {
+        block.each(be.x0, be.x1, Y, Y + 1, [&](int X, int) { z[X * out.sx] = even[X]; });
+        block.each(bo.x0, bo.x1, Y, Y + 1, [&](int X, int) { zo[X * out.sx] = odd[X]; });
+      }
+    }
+  }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const Box       tile = block.tile;
+    const ptrdiff_t r = b.sy, w = compute.x1 - compute.x0;
+    double         *o = block.shared - tile.x0, *red = o + w * (tile.y1 - tile.y0 + 1), *cc = red + w;
+    const int       last = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1;
+    block.each(tile.x0, tile.x1, tile.y0, RED ? last : tile.y1, [&](int X, int Y) {
+      const ptrdiff_t p = X * S + Y * r;
+      o[X + (Y - tile.y0) * w] = f.back_o(t[p], c + p, p, r);
+    });
+    block.sync();
+    for (int J = tile.y0; J < tile.y1; ++J) {
+      const double *o0 = o + (J - tile.y0) * w, *o1 = o0 + w;
+      if (!RED) {
+        if (J >= own[0].y0 && J < own[0].y1) block.each(own[0].x0, own[0].x1, J, J + 1, [&](int X, int Y) { out.q[0][X * out.sx + Y * out.sy] = o0[X]; });
+        continue;
+      }
+      if (J >= own[0].y0 && J < own[0].y1) {
+        block.each(own[1].x0, own[1].x1, J, J + 1, [&](int X, int Y) {
+          const ptrdiff_t p = X * S + Y * r;
+          red[X]            = f.back_a(b.q[1][p], o0 + X, c + p, 1, p, r);
+        });
+        block.sync();
+        store(block, J, 0, o0, red);
+        block.sync();
+      }
+      if (J >= own[2].y0 && J < own[2].y1) {
+        block.each(own[2].x0, own[2].x1, J, J + 1, [&](int X, int Y) {
+          const ptrdiff_t p = X * S + Y * r;
+          red[X]            = f.back_b(b.q[2][p], o0 + X, o1 + X, c + p, p);
+        });
+        const double *cr = c + J * r; // the row of c in unit stride
+        if (S != 1) {
+          block.each(own[3].x0, own[3].x1, J, J + 1, [&](int X, int Y) { cc[X] = c[X * S + Y * r]; });
+          cr = cc;
+        }
+        block.sync();
+        store(block, J, 2, red, cr);
+        block.sync();
+      }
+    }
+  }
+};
+
+template <class T, int S> Factors<T, S> factors(Level &level, Buffer<T> l[4], Buffer<T> &d)
+{
+  Factors<T, S> f;
+  for (int k = 0; k < 4; ++k) f.L[k] = level.layout.view(l[k].data());
+  f.D = level.layout.view(d.data());
+  return f;
+}
+
+// Rows of a strip: its scratch, some rows of a quarter, is to stay in the second-level cache.
+int strip_rows(const Level &level) { return std::max(2, std::min(tuning::strip_rows, tuning::strip_doubles / (level.layout.m + 2))); }
+
+template <class T, int S, bool RED>
+void down(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<double> &b, const View<double> &next)
+{
+  const int       rows = strip_rows(level);
+  Down<T, S, RED> k{factors<T, S>(level, l, d), b, next, RED ? level.layout.view(level.t.data()).q[0] : nullptr, level.layout.compute(), level.grid.owned(quarter_c)};
+  forall_strip(plan.exec, k.compute, rows, (size_t)(rows + 3) * (level.layout.m + 2), k);
+}
+
+template <class T, int S, bool RED>
+void up(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<double> &b, const double *c, const View<double> &out)
+{
+  const int     rows = strip_rows(level);
+  Up<T, S, RED> k;
+  k.f       = factors<T, S>(level, l, d);
+  k.b       = b;
+  k.out     = out;
+  k.t       = RED ? level.layout.view(level.t.data()).q[0] : b.q[0];
+  k.c       = c;
+  k.compute = level.layout.compute();
+  for (int q = 0; q < 4; ++q) k.own[q] = level.grid.owned(q);
+  forall_strip(plan.exec, k.compute, rows, (size_t)(rows + 4) * (level.layout.m + 2), k);
+}
+
+// Calls f<T, S>() for the precision and the storage order of a grid.
+template <class F> void dispatch(Plan &plan, Level &level, const F &f)
+{
+  Factor &a = level.factor;
+  if (plan.params.single) {
+    if (level.layout.natural) f(a.l32, a.d32, std::integral_constant<int, 2>());
+    else f(a.l32, a.d32, std::integral_constant<int, 1>());
+  } else {
+    if (level.layout.natural) f(a.l64, a.d64, std::integral_constant<int, 2>());
+    else f(a.l64, a.d64, std::integral_constant<int, 1>());
+  }
+}
+
+// y = s x + t y over whole fields; the padding stays zero. With t = 0 the old y does not matter.
+struct Combine {
+  double        s, t;
+  const double *x;
+  double       *y;
+  HD void operator()(int i, int) const { y[i] = t == 0 ? s * x[i] : s * x[i] + t * y[i]; }
+};
+
+void combine(Plan &plan, double s, const Field &x, double t, Field &y)
+{
+  const size_t n = y.data.size(), chunk = (size_t)1 << 30;
+  for (size_t i = 0; i < n; i += chunk)
+    forall(plan.exec, {0, (int)std::min(chunk, n - i), 0, 1}, Combine{s, t, x.data.data() + i, y.data.data() + i});
+}
+
+struct Product {
+  const double *x, *y;
+  ptrdiff_t     sx, sy;
+  HD double     operator()(int X, int Y) const { return x[X * sx + Y * sy] * y[X * sx + Y * sy]; }
+};
+
+double dot(Plan &plan, const Level &level, const Field &x, const Field &y)
+{
+  double s = 0;
+  for (int q = 0; q < 4; ++q) s += forall_sum(plan.exec, level.grid.owned(q), Product{x.v.q[q], y.v.q[q], x.v.sx, x.v.sy});
+  double sum = s;
+  if (level.grid.processes() > 1) MPI_Allreduce(&s, &sum, 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
+  return sum;
+}
+
+struct CopyQuarter {
+  const double *x;
+  double       *y;
+  ptrdiff_t     sx, sy, tx, ty;
+  HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] = x[X * sx + Y * sy]; }
+};
+
+template <class X> void copy(Plan &plan, const Grid &grid, const View<X> &x, const View<double> &y)
+{
+  for (int q = 0; q < 4; ++q) forall(plan.exec, grid.owned(q), CopyQuarter{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy});
+}
+
+// q = A p on an accelerated grid.
+void multiply(Plan &plan, Level &level, Field &p, Field &q)
+{
+  level.halo.exchange(p.v, mask_all);
+  stencil_apply(plan.exec, level.op, level.grid, p.v, q.v);
+}
+
+// w = B r: one cycle from this grid down.
+void precondition(Plan &plan, int l, Field &r, Field &w) { cycle(plan, l, r.v, w.v, w.v); }
+
+// nu steps of flexible CG with the cycle as preconditioner (truncated to the last direction).
+void k_cycle(Plan &plan, int l)
+{
+  Level &g = plan.levels[l];
+  combine(plan, 1, g.b, 0, g.r);
+  g.x.data.zero();
+  double pq = 0;
+  for (int i = 0; i < plan.params.inner; ++i) {
+    precondition(plan, l, g.r, g.w);
+    if (i) combine(plan, 1, g.w, -dot(plan, g, g.w, g.q) / pq, g.d);
+    else combine(plan, 1, g.w, 0, g.d);
+    multiply(plan, g, g.d, g.q);
+    pq = dot(plan, g, g.d, g.q);
+    if (!(pq > 0)) break;
+    const double alpha = dot(plan, g, g.d, g.r) / pq;
+    combine(plan, alpha, g.d, 1, g.x);
+    if (i + 1 < plan.params.inner) combine(plan, -alpha, g.q, 1, g.r);
+  }
+}
+
+// nu steps of the Chebyshev iteration for the spectrum found at setup: a fixed polynomial, so linear and symmetric, and no
+// inner products.
+void amli_cycle(Plan &plan, int l)
+{
+  Level       &g = plan.levels[l];
+  const double theta = (g.spectrum[1] + g.spectrum[0]) / 2, delta = (g.spectrum[1] - g.spectrum[0]) / 2, sigma = theta / delta;
+  double       rho = 1 / sigma;
+  combine(plan, 1, g.b, 0, g.r);
+  for (int i = 0; i < plan.params.inner; ++i) {
+    precondition(plan, l, g.r, g.w);
+    if (i) {
+      const double next = 1 / (2 * sigma - rho);
+      combine(plan, 2 * next / delta, g.w, next * rho, g.d);
+      rho = next;
+      combine(plan, 1, g.d, 1, g.x);
+    } else {
+      combine(plan, 1 / theta, g.w, 0, g.d);
+      combine(plan, 1, g.d, 0, g.x);
+    }
+    if (i + 1 < plan.params.inner) {
+      multiply(plan, g, g.d, g.q);
+      combine(plan, -1, g.q, 1, g.r);
+    }
+  }
+}
+
+// out = the approximate solution on grid l for the right-hand side in its field b.
+void visit(Plan &plan, int l, const View<double> &out)
+{
+  Level &g = plan.levels[l];
+  if (g.accelerated && plan.cycle != Cycle::v) {
+    if (plan.cycle == Cycle::k) k_cycle(plan, l);
+    else amli_cycle(plan, l);
+    copy(plan, g.grid, g.x.v, out);
+  } else cycle(plan, l, g.b.v, g.b.v, out);
+}
+
+// The whole grid's right-hand side to every process, its solution there, and the own part back.
+void gathered(Plan &plan, int l, const View<double> &b, const View<double> &out)
+{
+  Level    &g = plan.levels[l], &whole = plan.levels[l + 1];
+  const Box own = g.grid.owned();
+  copy(plan, g.grid, b, natural_view(g.gather->local(), own.x0, own.y0, own.x1 - own.x0));
+  double *all = g.gather->global();
+  for (int r = 0; r < g.grid.processes(); ++r) {
+    const Box          box  = g.grid.box(r);
+    const View<double> from = natural_view(all + g.gather->position(r), box.x0, box.y0, box.x1 - box.x0);
+    for (int q = 0; q < 4; ++q) forall(plan.exec, quarter_box(box, q), CopyQuarter{from.q[q], whole.b.v.q[q], from.sx, from.sy, whole.b.v.sx, whole.b.v.sy});
+  }
+  const View<double> solution = natural_view(g.solution.data(), 0, 0, g.grid.nx);
+  visit(plan, l + 1, solution);
+  copy(plan, g.grid, solution, out);
+}
+
+// Half a grid: the red nodes into o and c and back, for an exact factorisation of the black nodes.
+template <class T, int S> struct BlackRhs {
+  Factors<T, S> f;
+  View<double>  b, out;
+  int           q;
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * b.sy;
+    out.q[q][p]       = b.q[q][p] - (q == quarter_o ? f.red_to_o(b, p, b.sy) : f.red_to_c(b, p, b.sy));
+  }
+};
+template <class T, int S> struct RedSolution {
+  Factors<T, S> f;
+  View<double>  b, black, out;
+  int           q;
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * b.sy;
+    const double   *o = black.q[0] + p, *c = black.q[3] + p;
+    out.q[q][X * out.sx + Y * out.sy] = q == quarter_a ? f.back_a(b.q[1][p], o, c, S, p, b.sy) : f.back_b(b.q[2][p], o, o + b.sy, c, p);
+  }
+};
+
+} // namespace
+
+void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out)
+{
+  level.halo.exchange(b, mask_a | mask_b);
+  dispatch(plan, level, [&](auto *l, auto &d, auto s) {
+    using T = std::remove_reference_t<decltype(*d.data())>;
+    BlackRhs<T, decltype(s)::value> k{factors<T, decltype(s)::value>(level, l, d), b, out, 0};
+    for (int q : {0, 3}) {
+      k.q = q;
+      forall(plan.exec, level.grid.owned(q), k);
+    }
+  });
+}
+
+void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out)
+{
+  level.halo.exchange(black, mask_o | mask_c);
+  dispatch(plan, level, [&](auto *l, auto &d, auto s) {
+    using T = std::remove_reference_t<decltype(*d.data())>;
+    RedSolution<T, decltype(s)::value> k{factors<T, decltype(s)::value>(level, l, d), b, black, out, 0};
+    for (int q : {1, 2}) {
+      k.q = q;
+      forall(plan.exec, level.grid.owned(q), k);
+    }
+  });
+}
+
+// One cycle from level l down: out = B b. The solution on the next grid stands in the c quarter of `coarse`.
+void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red)
+{
+  Level &g = plan.levels[l];
+  if (g.step == Step::solve) return solve_remainder(plan, b, out);
+  if (g.step == Step::gather) return gathered(plan, l, b, out);
+  Level &next = plan.levels[l + 1];
+  g.halo.exchange(b, red ? mask_o | mask_a | mask_b : mask_o);
+  dispatch(plan, g, [&](auto *lf, auto &d, auto s) {
+    using T = std::remove_reference_t<decltype(*d.data())>;
+    if (red) down<T, decltype(s)::value, true>(plan, g, lf, d, b, next.b.v);
+    else down<T, decltype(s)::value, false>(plan, g, lf, d, b, next.b.v);
+  });
+  visit(plan, l + 1, plane_view(coarse.q[3], coarse.sx, coarse.sy));
+  g.halo.exchange(coarse, mask_c);
+  dispatch(plan, g, [&](auto *lf, auto &d, auto s) {
+    using T = std::remove_reference_t<decltype(*d.data())>;
+    if (red) up<T, decltype(s)::value, true>(plan, g, lf, d, b, coarse.q[3], out);
+    else up<T, decltype(s)::value, false>(plan, g, lf, d, b, coarse.q[3], out);
+  });
+}
+
+namespace {
+struct LoadRow { // two quarters from one line of natural order
+  const double *x;
+  double       *even, *odd;
+  HD void       operator()(int X, int) const
+  {
+    even[X] = x[2 * X];
+    odd[X]  = x[2 * X + 1];
+  }
+};
+} // namespace
+
+void load(Plan &plan, const double *x)
+{
+  Level             &g   = plan.levels[0];
+  const Box          own = g.grid.owned();
+  const auto         from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
+  const View<double> to   = g.b.v;
+  if (to.sx != 1) return copy(plan, g.grid, from, to);
+  for (int y = own.y0; y < own.y1; ++y) {
+    const int q = 2 * (y & 1), Y = floor_half(y), X0 = (own.x0 + 1) / 2, X1 = own.x1 / 2; // whole pairs; a node may remain on each side
+    double   *even = to.q[q] + Y * to.sy, *odd = to.q[q + 1] + Y * to.sy;
+    const double *row = from.q[q] + Y * from.sy;
+    if (X0 < X1) forall(Exec(), {X0, X1, 0, 1}, LoadRow{row, even, odd});
+    if (own.x0 & 1) odd[own.x0 / 2] = row[own.x0];
+    if ((own.x1 & 1) && own.x1 - 1 >= 2 * X0) even[own.x1 / 2] = row[own.x1 - 1];
+  }
+}
+
+void apply(Plan &plan, const View<double> &out) { visit(plan, 0, out); }
+
+// The largest and the smallest eigenvalue of a symmetric tridiagonal matrix, by bisection on Sturm counts.
+void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double> &e, double *lowest, double *highest)
+{
+  const int n     = (int)d.size();
+  auto      below = [&](double x) {
+    int    count = 0;
+    double q     = 1;
+    for (int i = 0; i < n; ++i) {
+      q = d[i] - x - (i ? e[i - 1] * e[i - 1] / q : 0);
+      if (q == 0) q = 1e-300;
+      count += q < 0;
+    }
+    return count;
+  };
+  double lo = d[0], hi = d[0];
+  for (int i = 0; i < n; ++i) {
+    const double s = (i ? fabs(e[i - 1]) : 0) + (i + 1 < n ? fabs(e[i]) : 0);
+    lo             = std::min(lo, d[i] - s);
+    hi             = std::max(hi, d[i] + s);
+  }
+  auto bisect = [&](int k) { // the k-th smallest
+    double a = lo, b = hi;
+    for (int i = 0; i < 60; ++i) {
+      const double m = (a + b) / 2;
+      if (below(m) > k) b = m;
+      else a = m;
+    }
+    return (a + b) / 2;
+  };
+  *lowest  = bisect(0);
+  *highest = bisect(n - 1);
+}
+
+// Spectrum of the preconditioned operator on grid l from a few steps of CG on a random right-hand side; false if a step breaks
+// down. The values are the same on any number of processes.
+static bool spectrum(Plan &plan, int l, int steps, double *lowest, double *highest)
+{
+  Level &g = plan.levels[l];
+  for (int q = 0; q < 4; ++q) {
+    const Box box = g.grid.owned(q);
+    for (int Y = box.y0; Y < box.y1; ++Y)
+      for (int X = box.x0; X < box.x1; ++X) {
+        uint64_t h = (uint64_t)(2 * X + (q & 1)) * 0x9e3779b97f4a7c15u + (uint64_t)(2 * Y + (q >> 1)) * 0xc2b2ae3d27d4eb4fu;
+        h          = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9u;
+        h          = (h ^ (h >> 29)) * 0x94d049bb133111ebu;
+        g.x.v.q[q][X * g.x.v.sx + Y * g.x.v.sy] = (double)((h ^ (h >> 32)) >> 11) * 0x1p-53 - 0.5;
+      }
+  }
+  multiply(plan, g, g.x, g.r); // a right-hand side in the range of singular operators too
+  std::vector<double> diagonal, off;
+  double              rz = 0, alpha = 0, beta = 0;
+  for (int i = 0; i < steps; ++i) {
+    precondition(plan, l, g.r, g.w);
+    const double z = dot(plan, g, g.r, g.w);
+    if (!(z > 0) || !std::isfinite(z)) break;
+    beta = i ? z / rz : 0;
+    combine(plan, 1, g.w, beta, g.d);
+    multiply(plan, g, g.d, g.q);
+    const double pq = dot(plan, g, g.d, g.q);
+    if (!(pq > 0) || !std::isfinite(pq)) break;
+    const double previous = alpha;
+    alpha                 = z / pq;
+    if (i) off.push_back(sqrt(beta) / previous);
+    diagonal.push_back(1 / alpha + (i ? beta / previous : 0));
+    combine(plan, -alpha, g.q, 1, g.r);
+    rz = z;
+  }
+  if (diagonal.empty()) return false;
+  if (off.size() >= diagonal.size()) off.resize(diagonal.size() - 1);
+  extreme_eigenvalues(diagonal, off, lowest, highest);
+  return true;
+}
+
+void choose_cycle(Plan &plan)
+{
+  plan.cycle = plan.params.cycle;
+  if (plan.cycle != Cycle::amli && plan.cycle != Cycle::automatic) return;
+  plan.cycle = Cycle::amli;
+  // From the coarsest grid up, as the cycle of a grid contains those below it.
+  for (int l = (int)plan.levels.size() - 1; l > 0; --l) {
+    Level &g = plan.levels[l];
+    if (!g.accelerated) continue;
+    double lowest = 1, highest = 2.5;
+    if (!spectrum(plan, l, tuning::spectrum_steps, &lowest, &highest)) continue;
+    // Lumping everything that is dropped bounds the spectrum by 1 from below (row sums are kept), rhombus lumping from above.
+    // CG's values lie inside the spectrum, so the other end is widened.
+    const bool lump = plan.params.coarsening == Coarsening::lump && plan.params.omega == 1;
+    g.spectrum[0]   = lump ? 1 : 0.7 * lowest;
+    g.spectrum[1]   = std::max(1.1 * highest, 1.2 * g.spectrum[0]);
+  }
+  if (plan.params.cycle == Cycle::automatic)
+    for (const Level &g : plan.levels)
+      if (g.accelerated && g.spectrum[1] > tuning::amli_condition * g.spectrum[0]) plan.cycle = Cycle::v;
+}
+
+} // namespace tessera::rrb

@@ -1,0 +1,369 @@
+// The papers' factorisation: red-black elimination with lumping, [1] section 2.2 and [2] section 2.4, or with rhombus lumping.
+// Per grid: red pivots, elimination into o and c, o pivots, elimination into c. About 12 doubles read or written a node.
+#include "core/tuning.hpp"
+#include "rrb/rrb.hpp"
+#include <cfloat>
+#include <cmath>
+
+namespace tessera::rrb {
+
+namespace {
+
+// The operator of a grid while it is factorised. C becomes the inverse pivot of a node when the node is eliminated.
+// H: the a-b couplings that rhombus lumping moves away (as positive numbers), stored like G.
+struct Fields {
+  View<double> C, E[4], G[4], H[4];
+  bool         nine, rhombus, all;
+  double       omega;
+};
+
+// What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
+HD inline double remains(double before, double after)
+{
+  return after <= tuning::singular_pivot * before && after >= -tuning::singular_pivot * before ? 0 : after;
+}
+
+// Inverse of a pivot. A node of a singular component that has no couplings left is set to zero. A pivot that is not positive
+// becomes NaN, which the sums find.
+HD inline double invert(double d, double diagonal, double couplings)
+{
+  if (d > tuning::singular_pivot * diagonal) return 1 / d;
+  return diagonal == 0 && couplings == 0 ? 0 : NAN;
+}
+
+// Rhombus lumping of the a-b couplings, first half: which couplings -k (k > 0) move to the four sides of their cell. All four
+// sides must exist: a node that is not there or stands alone takes no part.
+struct FindRhombus {
+  Fields f;
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * f.C.sx + Y * f.C.sy, l = f.C.sx, r = f.C.sy;
+    const double    sides[4] = {f.E[3].q[2][p - r] * f.E[1].q[2][p - r], f.E[3].q[2][p + l - r] * f.E[0].q[2][p + l - r], f.E[2].q[2][p] * f.E[1].q[2][p],
+                                f.E[2].q[2][p + l] * f.E[0].q[2][p + l]};
+    for (int k = 0; k < 4; ++k) {
+      const double own = f.E[k & 1].q[1][p] * f.E[2 + (k >> 1)].q[1][p];
+      double      &g   = f.G[k].q[1][p];
+      f.H[k].q[1][p]   = g < 0 && own > 0 && sides[k] > 0 ? -g : 0;
+      if (f.H[k].q[1][p] > 0) g = 0;
+    }
+  }
+};
+
+// Second half: k goes to the diagonals of the four nodes and to the diagonal coupling o-c, -k to the four sides.
+struct MoveRhombus {
+  Fields f;
+  int    q;
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * f.C.sx + Y * f.C.sy, l = f.C.sx, r = f.C.sy;
+    double          h[4]; // of the cells to SW SE NW NE
+    if (q == quarter_a)
+      for (int k = 0; k < 4; ++k) h[k] = f.H[k].q[1][p];
+    else if (q == quarter_b) h[0] = f.H[3].q[1][p - l], h[1] = f.H[2].q[1][p], h[2] = f.H[1].q[1][p - l + r], h[3] = f.H[0].q[1][p + r];
+    else if (q == quarter_o) h[0] = f.H[1].q[1][p - l], h[1] = f.H[0].q[1][p], h[2] = f.H[3].q[1][p - l], h[3] = f.H[2].q[1][p];
+    else h[0] = f.H[2].q[1][p], h[1] = f.H[3].q[1][p], h[2] = f.H[0].q[1][p + r], h[3] = f.H[1].q[1][p + r];
+    f.C.q[q][p] += h[0] + h[1] + h[2] + h[3];
+    if (q == quarter_o)
+      for (int k = 0; k < 4; ++k) f.E[k].q[q][p] += h[k];
+    if (q == quarter_a || q == quarter_b) {
+      f.E[0].q[q][p] -= h[0] + h[2];
+      f.E[1].q[q][p] -= h[1] + h[3];
+      f.E[2].q[q][p] -= h[0] + h[1];
+      f.E[3].q[q][p] -= h[2] + h[3];
+    }
+  }
+};
+
+// lump=all: the couplings o-c of the operator go to the diagonals of both, c first (it needs o's couplings).
+struct LumpKept {
+  Fields f;
+  int    q;
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * f.C.sx + Y * f.C.sy, l = f.C.sx, r = f.C.sy;
+    if (q == quarter_c) f.C.q[3][p] += f.omega * (f.E[3].q[0][p] + f.E[2].q[0][p + l] + f.E[1].q[0][p + r] + f.E[0].q[0][p + l + r]);
+    else
+      for (int k = 0; k < 4; ++k) f.C.q[0][p] += f.omega * f.E[k].q[0][p];
+  }
+};
+
+struct DropKept {
+  Fields f;
+  HD void operator()(int X, int Y) const
+  {
+    for (int k = 0; k < 4; ++k) f.E[k].q[0][X * f.C.sx + Y * f.C.sy] = 0;
+  }
+};
+
+// Red pivots, equation (2.13) of [2]. Returns the lumped share of the diagonal.
+struct RedPivot {
+  Fields f;
+  int    q;
+  HD double operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * f.C.sx + Y * f.C.sy, l = f.C.sx, r = f.C.sy;
+    const double    c = f.C.q[q][p];
+    double          lump = 0;
+    if (f.nine) {
+      if (q == quarter_a) lump = f.G[0].q[1][p] + f.G[1].q[1][p] + f.G[2].q[1][p] + f.G[3].q[1][p];
+      else lump = f.G[3].q[1][p - l] + f.G[2].q[1][p] + f.G[1].q[1][p - l + r] + f.G[0].q[1][p + r];
+    }
+    const double couplings = fabs(f.E[0].q[q][p]) + fabs(f.E[1].q[q][p]) + fabs(f.E[2].q[q][p]) + fabs(f.E[3].q[q][p]) + fabs(lump);
+    f.C.q[q][p]            = invert(c + f.omega * lump, c, couplings);
+    return c > 0 ? fabs(lump) / c + 0 * f.C.q[q][p] : 0 * f.C.q[q][p];
+  }
+};
+
+// The far coupling between the two o (c) nodes beside a red node that its elimination leaves.
+HD inline double far_o(const Fields &f, int q, ptrdiff_t p) // a: W-E neighbours are o; b: S-N
+{
+  return q == quarter_a ? -f.E[0].q[1][p] * f.E[1].q[1][p] * f.C.q[1][p] : -f.E[2].q[2][p] * f.E[3].q[2][p] * f.C.q[2][p];
+}
+HD inline double far_c(const Fields &f, int q, ptrdiff_t p)
+{
+  return q == quarter_a ? -f.E[2].q[1][p] * f.E[3].q[1][p] * f.C.q[1][p] : -f.E[0].q[2][p] * f.E[1].q[2][p] * f.C.q[2][p];
+}
+// The part of far_o that rhombus lumping moves: needs both c nodes beside the red node.
+HD inline double moved(const Fields &f, int q, ptrdiff_t p)
+{
+  const double k = -far_o(f, q, p);
+  return k > 0 && far_c(f, q, p) != 0 ? k : 0;
+}
+
+// Elimination of the red nodes in the rows of o, then the pivot of o with its far couplings lumped, equation (2.12) of [2].
+struct EliminateRed {
+  Fields f;
+  HD double operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * f.C.sx + Y * f.C.sy, l = f.C.sx, r = f.C.sy;
+    const ptrdiff_t w = p - l, e = p, s = p - r, n = p; // a to W and E, b to S and N
+    const double    dw = f.C.q[1][w], de = f.C.q[1][e], ds = f.C.q[2][s], dn = f.C.q[2][n];
+    const double    lw = f.E[1].q[1][w] * dw, le = f.E[0].q[1][e] * de, ls = f.E[3].q[2][s] * ds, ln = f.E[2].q[2][n] * dn;
+    const double    before = f.C.q[0][p];
+    double          c = before - lw * f.E[1].q[1][w] - le * f.E[0].q[1][e] - ls * f.E[3].q[2][s] - ln * f.E[2].q[2][n];
+    c                 = remains(before, c);
+    double sw = f.E[0].q[0][p] - lw * f.E[2].q[1][w] - ls * f.E[0].q[2][s];
+    double se = f.E[1].q[0][p] - le * f.E[2].q[1][e] - ls * f.E[1].q[2][s];
+    double nw = f.E[2].q[0][p] - lw * f.E[3].q[1][w] - ln * f.E[0].q[2][n];
+    double ne = f.E[3].q[0][p] - le * f.E[3].q[1][e] - ln * f.E[1].q[2][n];
+    double lump = far_o(f, 1, w) + far_o(f, 1, e) + far_o(f, 2, s) + far_o(f, 2, n), add = 0;
+    if (f.rhombus) {
+      const double mw = moved(f, 1, w), me = moved(f, 1, e), ms = moved(f, 2, s), mn = moved(f, 2, n);
+      add = mw + me + ms + mn;
+      lump += add;
+      sw -= mw + ms;
+      se -= me + ms;
+      nw -= mw + mn;
+      ne -= me + mn;
+    }
+    f.E[0].q[0][p] = sw;
+    f.E[1].q[0][p] = se;
+    f.E[2].q[0][p] = nw;
+    f.E[3].q[0][p] = ne;
+    f.C.q[0][p]    = invert(c + add + f.omega * lump, c, fabs(sw) + fabs(se) + fabs(nw) + fabs(ne) + fabs(lump));
+    return c > 0 ? fabs(lump) / c + 0 * f.C.q[0][p] : 0 * f.C.q[0][p];
+  }
+};
+
+// Elimination of red and o nodes in the rows of c: the operator of the next grid. (X, Y) is a c node.
+struct Coarse {
+  Fields f;
+  // couplings of c(X, Y) with c(X+1, Y), c(X, Y+1), c(X+1, Y+1), and of c(X+1, Y) with c(X, Y+1)
+  HD double east(int X, int Y) const
+  {
+    const ptrdiff_t b = (X + 1) * f.C.sx + Y * f.C.sy, s = b, n = b + f.C.sy;
+    const double    red = f.all ? 0 : far_c(f, 2, b);
+    return red + (f.rhombus ? moved(f, 2, b) : 0) - f.E[2].q[0][s] * f.E[3].q[0][s] * f.C.q[0][s] - f.E[0].q[0][n] * f.E[1].q[0][n] * f.C.q[0][n];
+  }
+  HD double north(int X, int Y) const
+  {
+    const ptrdiff_t a = X * f.C.sx + (Y + 1) * f.C.sy, w = a, e = a + f.C.sx;
+    const double    red = f.all ? 0 : far_c(f, 1, a);
+    return red + (f.rhombus ? moved(f, 1, a) : 0) - f.E[1].q[0][w] * f.E[3].q[0][w] * f.C.q[0][w] - f.E[0].q[0][e] * f.E[2].q[0][e] * f.C.q[0][e];
+  }
+  HD double north_east(int X, int Y) const
+  {
+    const ptrdiff_t o = (X + 1) * f.C.sx + (Y + 1) * f.C.sy;
+    return -f.E[0].q[0][o] * f.E[3].q[0][o] * f.C.q[0][o];
+  }
+  HD double north_west(int X, int Y) const
+  {
+    const ptrdiff_t o = (X + 1) * f.C.sx + (Y + 1) * f.C.sy;
+    return -f.E[1].q[0][o] * f.E[2].q[0][o] * f.C.q[0][o];
+  }
+  HD double coupling(int X, int Y, int dx, int dy) const
+  {
+    if (!dy) return east(dx > 0 ? X : X - 1, Y);
+    if (!dx) return north(X, dy > 0 ? Y : Y - 1);
+    return dx == dy ? north_east(dx > 0 ? X : X - 1, dy > 0 ? Y : Y - 1) : dx > 0 ? north_west(X, Y - 1) : north_west(X - 1, Y);
+  }
+  HD double diagonal(int X, int Y) const
+  {
+    const ptrdiff_t p = X * f.C.sx + Y * f.C.sy, l = f.C.sx, r = f.C.sy;
+    const double    w = f.E[1].q[2][p], e = f.E[0].q[2][p + l], s = f.E[3].q[1][p], n = f.E[2].q[1][p + r];
+    const double    sw = f.E[3].q[0][p], se = f.E[2].q[0][p + l], nw = f.E[1].q[0][p + r], ne = f.E[0].q[0][p + l + r];
+    const double    before = f.C.q[3][p];
+    double          add = 0;
+    if (f.all) add = f.omega * (far_c(f, 2, p) + far_c(f, 2, p + l) + far_c(f, 1, p) + far_c(f, 1, p + r));
+    if (f.rhombus) add += moved(f, 2, p) + moved(f, 2, p + l) + moved(f, 1, p) + moved(f, 1, p + r);
+    const double red = remains(before, before - w * w * f.C.q[2][p] - e * e * f.C.q[2][p + l] - s * s * f.C.q[1][p] - n * n * f.C.q[1][p + r]);
+    const double o   = sw * sw * f.C.q[0][p] + se * se * f.C.q[0][p + l] + nw * nw * f.C.q[0][p + r] + ne * ne * f.C.q[0][p + l + r];
+    return remains(red + add, red + add - o);
+  }
+};
+
+// Writes the numbers that a node of the next grid stores.
+struct StoreCoarse {
+  Coarse       fine;
+  View<double> C, E[4], G[4];
+  int          q;    // quarter on the next grid
+  int          nx, ny; // its size where a periodic seam is cut, else 0
+  HD void operator()(int I, int J) const
+  {
+    const int       X = 2 * I + (q & 1), Y = 2 * J + (q >> 1);
+    const ptrdiff_t p = I * C.sx + J * C.sy;
+    double          c = fine.diagonal(X, Y);
+    for (int dy = -1; dy <= 1; ++dy)
+      for (int dx = -1; dx <= 1; ++dx) {
+        if (!dx && !dy) continue;
+        const bool straight = !dx || !dy, here = straight ? (q == quarter_a || q == quarter_b) : (q == quarter_o || q == quarter_a);
+        const bool seam = (nx && (X + dx < 0 || X + dx >= nx)) || (ny && (Y + dy < 0 || Y + dy >= ny));
+        if (seam) c += fine.coupling(X, Y, dx, dy); // the coupling over the seam is lumped: row sums stay
+        if (!here) continue;
+        const double v = seam ? 0 : fine.coupling(X, Y, dx, dy);
+        if (straight) E[dy ? 2 + (dy > 0) : dx > 0].q[q][p] = v;
+        else (q == quarter_a ? G : E)[2 * (dy > 0) + (dx > 0)].q[q][p] = v;
+      }
+    C.q[q][p] = c;
+  }
+};
+
+// l_ij = a_ij / pivot_i in the precision of the factors.
+template <class T> struct Scale {
+  View<double> C, E[4];
+  View<T>      L[4], D;
+  int          q;
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * C.sx + Y * C.sy;
+    const double    d = C.q[q][p];
+    for (int k = 0; k < 4; ++k) L[k].q[q][p] = (T)(E[k].q[q][p] * d);
+    D.q[q][p] = (T)d;
+  }
+};
+
+Fields fields(const Plan &plan, Stencil &a)
+{
+  Fields f;
+  f.C = a.C();
+  for (int k = 0; k < 4; ++k) {
+    f.E[k] = a.E(k);
+    if (a.nine) f.G[k] = a.G(k);
+  }
+  f.nine    = a.nine;
+  f.rhombus = plan.params.coarsening == Coarsening::rhombus;
+  f.all     = plan.params.lump_all;
+  f.omega   = plan.params.omega;
+  return f;
+}
+
+// The first node of the quarters in the mask whose inverse pivot is not a number.
+void find_failure(const Level &level, const View<double> &C, int mask, int half, Failure &failure)
+{
+  if (failure.failed) return;
+  for (int q = 0; q < 4; ++q) {
+    if (!(mask & (1 << q))) continue;
+    const Box b = level.grid.owned(q);
+    for (int Y = b.y0; Y < b.y1; ++Y)
+      for (int X = b.x0; X < b.x1; ++X)
+        if (!(C.q[q][X * C.sx + Y * C.sy] >= 0)) {
+          // node x of grid g is node 2^g x + 2^g - 1 of the finest
+          const int s    = 1 << level.index;
+          failure.failed = true;
+          failure.level  = 2 * level.index + 1 + half;
+          failure.x      = s * (2 * X + (q & 1)) + s - 1;
+          failure.y      = s * (2 * Y + (q >> 1)) + s - 1;
+          return;
+        }
+  }
+}
+
+template <class T> void scale(const Plan &plan, Level &level, const Fields &f, Buffer<T> l[4], Buffer<T> &d)
+{
+  Scale<T> k;
+  k.C = f.C;
+  k.D = level.layout.view(d.data());
+  for (int i = 0; i < 4; ++i) {
+    k.E[i] = f.E[i];
+    k.L[i] = level.layout.view(l[i].data());
+  }
+  Box all = level.layout.compute();
+  all.x0 -= 1;
+  all.y0 -= 1;
+  for (k.q = 0; k.q < 3; ++k.q) forall(plan.exec, all, k);
+}
+
+} // namespace
+
+// The red pivots of a grid, with ghosts; before them what lumping does to the couplings a-b.
+void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure)
+{
+  Fields         f = fields(plan, a);
+  Buffer<double> h[4];
+  double         sum = 0;
+  if (f.nine && f.rhombus) {
+    for (int k = 0; k < 4; ++k) {
+      h[k].resize(level.layout.elements(1));
+      f.H[k] = level.layout.view(h[k].data(), quarter_a);
+    }
+    forall(plan.exec, level.grid.owned(quarter_a), FindRhombus{f});
+    for (int k = 0; k < 4; ++k) level.halo.exchange(f.H[k], mask_a);
+    for (int q = 0; q < 4; ++q) forall(plan.exec, level.grid.owned(q), MoveRhombus{f, q});
+    a.exchange(level.halo);
+  }
+  if (f.nine && f.all) {
+    for (int q : {3, 0}) forall(plan.exec, level.grid.owned(q), LumpKept{f, q});
+    forall(plan.exec, level.grid.owned(quarter_o), DropKept{f});
+  }
+  for (int q : {1, 2}) sum += forall_sum(plan.exec, level.grid.owned(q), RedPivot{f, q});
+  if (!std::isfinite(sum)) find_failure(level, f.C, mask_a | mask_b, 0, failure);
+  level.halo.exchange(f.C, mask_a | mask_b);
+  level.lumped = sum;
+}
+
+// Factors of one grid and the operator of the next, where there is one. `a` is used up.
+void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure)
+{
+  eliminate_red(plan, level, a, failure);
+  if (plan.params.schur && level.index == 0 && !a.nine) schur_setup(plan, level, a);
+  Fields       f   = fields(plan, a);
+  const double sum = forall_sum(plan.exec, level.grid.owned(quarter_o), EliminateRed{f});
+  if (!std::isfinite(sum)) find_failure(level, f.C, mask_o, 1, failure);
+  level.lumped = (level.lumped + sum) / (double)(level.grid.owned().size() - level.grid.owned(quarter_c).size() + 1e-300);
+  level.halo.exchange(f.C, mask_o);
+  for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
+  if (coarse) {
+    coarse->make_nine();
+    StoreCoarse k{{f}, coarse->C(), {}, {}, 0, next->cut_x ? next->grid.nx : 0, next->cut_y ? next->grid.ny : 0};
+    for (int i = 0; i < 4; ++i) {
+      k.E[i] = coarse->E(i);
+      k.G[i] = coarse->G(i);
+    }
+    for (k.q = 0; k.q < 4; ++k.q) forall(plan.exec, next->grid.owned(k.q), k);
+  }
+  keep_factors(plan, level, a);
+}
+
+// l_ij from the couplings and the inverse pivots: in the operator's memory, or in single precision beside it.
+void keep_factors(Plan &plan, Level &level, Stencil &a)
+{
+  const Fields f = fields(plan, a);
+  if (plan.params.single) scale(plan, level, f, level.factor.l32, level.factor.d32);
+  else {
+    for (int k = 0; k < 4; ++k) level.factor.l64[k] = std::move(a.e[k]);
+    level.factor.d64 = std::move(a.c);
+    scale(plan, level, f, level.factor.l64, level.factor.d64);
+  }
+}
+
+} // namespace tessera::rrb

@@ -1,0 +1,352 @@
+// The hierarchy of RRB: grids, memory, the numeric factorisation from the finest grid to the exact remainder.
+#include "core/tuning.hpp"
+#include "rrb/rrb.hpp"
+#include <algorithm>
+#include <climits>
+
+namespace tessera::rrb {
+
+void Field::resize(const Layout &layout)
+{
+  data.resize(layout.elements(4));
+  v = layout.view(data.data());
+}
+
+size_t Factor::bytes() const
+{
+  size_t n = d64.bytes() + d32.bytes();
+  for (int k = 0; k < 4; ++k) n += l64[k].bytes() + l32[k].bytes();
+  return n;
+}
+
+size_t Schur::bytes() const
+{
+  size_t n = c.bytes() + red.bytes();
+  for (auto &f : e) n += f.bytes();
+  for (int k = 0; k < 2; ++k) n += fo[k].bytes() + fc[k].bytes();
+  return n;
+}
+
+size_t Level::bytes() const
+{
+  return factor.bytes() + op.bytes() + b.data.bytes() + t.bytes() + x.data.bytes() + r.data.bytes() + w.data.bytes() + d.data.bytes() + q.data.bytes() + solution.bytes();
+}
+
+size_t Plan::bytes() const
+{
+  size_t n = schur.bytes() + band.bytes();
+  for (const Level &l : levels) n += l.bytes();
+  return n;
+}
+
+int Plan::factor_levels() const { return 2 * levels.back().index + half; }
+
+double Plan::bytes_moved(bool of_schur) const
+{
+  const double s = params.single ? 4 : 8;
+  double       sum = 0, visits = 1;
+  for (const Level &l : levels) {
+    const double share = (double)l.grid.size() / (double)levels[0].grid.size();
+    if (l.step == Step::coarsen) {
+      // down: b, 3 L, half a value written; up: t, c, red b, 3.75 of L and D, one value written. S1 has a third of L.
+      double cycle = of_schur && !l.index ? 4 + s + 2 + 4 + 1.25 * s + 4 : 8 + 3 * s + 4 + 8 + 3.75 * s + 8;
+      if (l.accelerated && this->cycle != Cycle::v) {
+        sum += visits * share * ((params.inner - 1) * (56 + 24) + params.inner * 48 + 16 + 16);
+        visits *= params.inner;
+      }
+      if (!l.index && !of_schur) cycle += 16; // into the layout
+      sum += visits * share * cycle;
+    }
+  }
+  return sum + visits * 2 * (double)band.bytes() / (double)levels[0].grid.size();
+}
+
+double Plan::multiplications() const
+{
+  double sum = 0, visits = 1;
+  for (const Level &l : levels) {
+    if (l.accelerated && cycle != Cycle::v) {
+      sum += visits * (params.inner * 11. * (double)l.grid.owned().size());
+      visits *= params.inner;
+    }
+    if (l.step == Step::coarsen) sum += visits * 6.75 * (double)l.grid.owned().size();
+  }
+  return sum + visits * 2 * (double)band.bytes() / sizeof(double);
+}
+
+// Levels until one node remains in a direction; what remains then is a tridiagonal matrix.
+int maximum_levels(const Grid &grid)
+{
+  int l = 0;
+  for (int n = std::min(grid.nx, grid.ny); n > 1; n /= 2) l += 2;
+  return l;
+}
+
+// Entries of the band matrix of a grid, numbered along its shorter direction; a periodic direction is folded.
+static double band_entries(const Grid &g)
+{
+  const double width = std::min(g.nx, g.ny) + 1, fold = g.periodic_x || g.periodic_y ? 2 : 1;
+  return (double)g.size() * std::min(fold * width + 1, (double)g.size());
+}
+
+// The grid of the c nodes. A periodic direction whose size becomes odd cannot be coloured: it is cut there.
+static Grid next_grid(const Grid &g, bool *cut_x, bool *cut_y)
+{
+  Grid c        = g.coarse();
+  *cut_x        = c.periodic_x && c.nx % 2 && c.nx > 1;
+  *cut_y        = c.periodic_y && c.ny % 2 && c.ny > 1;
+  c.periodic_x  = c.periodic_x && !*cut_x;
+  c.periodic_y  = c.periodic_y && !*cut_y;
+  return c;
+}
+
+void create(Plan &plan, const Grid &grid, const Params &params)
+{
+  const Exec exec = plan.exec;
+  plan            = Plan();
+  plan.exec       = exec;
+  plan.params     = params;
+  const int maximum = maximum_levels(grid);
+  int       steps   = 0;
+  bool      cut_x = false, cut_y = false;
+  if (params.levels > 0) {
+    steps     = std::min(params.levels, maximum) / 2;
+    plan.half = params.levels < maximum && params.levels % 2;
+  } else
+    for (Grid g = grid; 2 * steps < maximum && band_entries(g) > tuning::remainder_share * (double)grid.size(); ++steps) g = next_grid(g, &cut_x, &cut_y);
+  Grid g    = grid;
+  bool many = grid.processes() > 1;
+  for (int i = 0; i <= steps; ++i) {
+    Level level;
+    level.index = i;
+    level.cut_x = i && cut_x;
+    level.cut_y = i && cut_y;
+    for (bool done = false; !done;) {
+      level.grid = g;
+      level.step = i == steps ? Step::solve : Step::coarsen;
+      if (many && (i == steps || g.size() <= tuning::redundant_nodes)) {
+        level.step = Step::gather;
+        level.gather.reset(new Gather(g));
+        level.solution.resize((size_t)g.size());
+        many = false;
+        g    = g.local();
+      } else done = true;
+      level.layout = Layout(level.grid, params.grids >= 0 && i >= params.grids);
+      level.halo   = Halo(level.grid);
+      level.b.resize(level.layout);
+      const bool factors = level.step == Step::coarsen || (level.step == Step::solve && plan.half);
+      if (factors) {
+        level.t.resize(level.layout.elements(1));
+        if (params.single) {
+          for (auto &l : level.factor.l32) l.resize(level.layout.elements(3));
+          level.factor.d32.resize(level.layout.elements(3));
+        }
+      }
+      level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && i % params.every == 0;
+      if (level.accelerated)
+        for (Field *f : {&level.x, &level.r, &level.w, &level.d, &level.q}) f->resize(level.layout);
+      if (level.step == Step::solve && plan.half) level.w.resize(level.layout);
+      plan.levels.push_back(std::move(level));
+      level       = Level();
+      level.index = i;
+    }
+    g = next_grid(g, &cut_x, &cut_y);
+  }
+}
+
+// An empty operator for a level, in the memory of its earlier factors (which the factorisation fills again).
+static Stencil recycle(Level &level)
+{
+  if (level.factor.d64.empty()) return Stencil(level.grid, level.layout.natural);
+  Stencil s;
+  s.layout = level.layout;
+  s.c      = std::move(level.factor.d64);
+  for (int k = 0; k < 4; ++k) s.e[k] = std::move(level.factor.l64[k]);
+  return s;
+}
+
+Stencil finest_stencil(Plan &plan)
+{
+  Stencil s = recycle(plan.levels[0]);
+  s.c.zero();
+  for (auto &e : s.e) e.zero();
+  return s;
+}
+
+// The operator of a distributed grid on every process.
+static Stencil gather(Level &level, Level &whole, Stencil &a)
+{
+  Stencil   all = Stencil(whole.grid, whole.layout.natural);
+  const Box own = level.grid.owned();
+  if (a.nine) all.make_nine();
+  auto field = [&](const View<double> &from, const View<double> &to, int mask) {
+    const View<double> local = natural_view(level.gather->local(), own.x0, own.y0, own.x1 - own.x0);
+    auto               each  = [&](const Box &nodes, const View<double> &u, const View<double> &v) {
+      for (int y = nodes.y0; y < nodes.y1; ++y)
+        for (int x = nodes.x0; x < nodes.x1; ++x)
+          if (mask & (1 << ((x & 1) + 2 * (y & 1)))) v.at(x, y) = u.at(x, y);
+    };
+    each(own, from, local);
+    double *values = level.gather->global();
+    for (int r = 0; r < level.grid.processes(); ++r) {
+      const Box b = level.grid.box(r);
+      each(b, natural_view(values + level.gather->position(r), b.x0, b.y0, b.x1 - b.x0), to);
+    }
+  };
+  field(a.C(), all.C(), mask_all);
+  for (int k = 0; k < 4; ++k) field(a.E(k), all.E(k), mask_o | mask_a | mask_b);
+  if (a.nine)
+    for (int k = 0; k < 4; ++k) field(a.G(k), all.G(k), mask_a);
+  return all;
+}
+
+static void copy(const Stencil &a, Stencil &b)
+{
+  auto put = [](const Buffer<double> &x, Buffer<double> &y) {
+    if (y.size() != x.size()) y.resize(x.size());
+    if (x.size()) memcpy(y.data(), x.data(), x.bytes());
+  };
+  b.layout = a.layout;
+  b.nine   = a.nine;
+  put(a.c, b.c);
+  for (int k = 0; k < 4; ++k) {
+    put(a.e[k], b.e[k]);
+    put(a.g[k], b.g[k]);
+  }
+}
+
+// The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones.
+static void factor_remainder(Plan &plan, Level &level, Stencil &a, Failure &failure)
+{
+  const Grid &g = level.grid;
+  if (plan.half) eliminate_red(plan, level, a, failure);
+  // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
+  // ...), so that neighbours across the seam stay two lines apart.
+  const bool across = g.nx > g.ny, fold = across ? g.periodic_x : g.periodic_y;
+  const int  lines = across ? g.nx : g.ny, length = across ? g.ny : g.nx;
+  std::vector<int> number((size_t)g.size(), -1);
+  plan.band_x.clear();
+  plan.band_y.clear();
+  for (int i = 0; i < lines; ++i) {
+    const int line = !fold ? i : i % 2 ? lines - 1 - i / 2 : i / 2;
+    for (int j = 0; j < length; ++j) {
+      const int x = across ? line : j, y = across ? j : line;
+      if (plan.half && (x + y) % 2) continue;
+      number[(size_t)y * g.nx + x] = (int)plan.band_x.size();
+      plan.band_x.push_back(x);
+      plan.band_y.push_back(y);
+    }
+  }
+  auto wrapped = [&](int x, int y) -> int { // node number, -1 outside
+    if (g.periodic_x) x = (x + g.nx) % g.nx;
+    if (g.periodic_y) y = (y + g.ny) % g.ny;
+    return x < 0 || y < 0 || x >= g.nx || y >= g.ny ? -1 : number[(size_t)y * g.nx + x];
+  };
+  struct Entry {
+    int    i, j;
+    double v;
+  };
+  std::vector<Entry> entries;
+  int                width = 0;
+  auto               add   = [&](int i, int j, double v) {
+    if (j < 0 || i < j || v == 0) return;
+    entries.push_back({i, j, v});
+    width = std::max(width, i - j);
+  };
+  const View<double> C = a.C();
+  for (int y = 0; y < g.ny; ++y)
+    for (int x = 0; x < g.nx; ++x) {
+      const bool red = plan.half && (x + y) % 2;
+      if (!red) {
+        const int i = number[(size_t)y * g.nx + x];
+        add(i, i, C.at(x, y));
+        for (int k = 0; k < 9; ++k)
+          if (k != 4 && (a.nine || k % 2) && !(plan.half && k % 2)) add(i, wrapped(x + direction_dx(k), y + direction_dy(k)), *a.slot(x, y, k));
+      } else
+        for (int k = 1; k < 9; k += 2)
+          for (int m = 1; m < 9; m += 2)
+            add(wrapped(x + direction_dx(k), y + direction_dy(k)), wrapped(x + direction_dx(m), y + direction_dy(m)), -*a.slot(x, y, k) * *a.slot(x, y, m) * C.at(x, y));
+    }
+  plan.band.reset((int)plan.band_x.size(), width);
+  for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
+  plan.band_v.resize(plan.band_x.size());
+  const int row = plan.band.factor(tuning::singular_pivot);
+  if (row >= 0 && !failure.failed) {
+    const int s    = 1 << level.index;
+    failure.failed = true;
+    failure.level  = plan.factor_levels() + 1;
+    failure.x      = s * plan.band_x[(size_t)row] + s - 1;
+    failure.y      = s * plan.band_y[(size_t)row] + s - 1;
+  }
+  if (plan.half) keep_factors(plan, level, a); // those of the red nodes
+}
+
+void solve_remainder(Plan &plan, const View<double> &b, const View<double> &out)
+{
+  Level             &level = plan.levels.back();
+  double            *v     = plan.band_v.data();
+  const int          n     = plan.band.size();
+  const View<double> z     = plan.half ? level.w.v : out;
+  if (plan.half) black_rhs(plan, level, b, level.w.v);
+  const View<double> rhs = plan.half ? level.w.v : b;
+  for (int i = 0; i < n; ++i) v[i] = rhs.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]);
+  plan.band.solve(v);
+  for (int i = 0; i < n; ++i) z.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = v[i];
+  if (!plan.half) return;
+  for (int i = 0; i < n; ++i) out.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = v[i];
+  red_solution(plan, level, b, level.w.v, out);
+}
+
+Failure factor(Plan &plan, Stencil &a)
+{
+  Failure failure;
+  Stencil current   = std::move(a);
+  plan.have_schur   = plan.params.schur && !current.nine;
+  plan.nonzeros     = 0;
+  for (size_t l = 0; l < plan.levels.size(); ++l) {
+    Level &level = plan.levels[l];
+    current.exchange(level.halo);
+    plan.nonzeros += (current.nine ? 9. : 5.) * (double)(level.step == Step::gather ? 0 : level.grid.size());
+    if (level.accelerated) copy(current, level.op);
+    if (level.step == Step::gather) {
+      Stencil whole = gather(level, plan.levels[l + 1], current);
+      if (l == 0 && plan.have_schur) {
+        Failure unused;
+        eliminate_red(plan, level, current, unused);
+        schur_setup(plan, level, current);
+        level.factor.d64 = std::move(current.c); // the memory for the next factorisation
+        for (int k = 0; k < 4; ++k) level.factor.l64[k] = std::move(current.e[k]);
+      }
+      current = std::move(whole);
+    } else if (level.step == Step::solve) {
+      if (l == 0 && plan.have_schur) {
+        Stencil red;
+        Failure unused;
+        copy(current, red);
+        eliminate_red(plan, level, red, unused);
+        schur_setup(plan, level, red);
+      }
+      factor_remainder(plan, level, current, failure);
+    } else {
+      Stencil coarse = recycle(plan.levels[l + 1]);
+      factor_grid(plan, level, current, &coarse, &plan.levels[l + 1], failure);
+      current = std::move(coarse);
+    }
+  }
+  plan.nonzeros /= plan.levels[0].grid.size() * 5.;
+  // The first failure of any process counts; processes without one name a level that no factorisation has.
+  const Grid &g = plan.levels[0].grid;
+  int         mine[2] = {failure.failed ? failure.level : INT_MAX, g.rank}, first[2];
+  MPI_Allreduce(mine, first, 1, MPI_2INT, MPI_MINLOC, g.comm);
+  failure.failed = first[0] != INT_MAX;
+  if (failure.failed) {
+    int node[3] = {failure.level, failure.x, failure.y};
+    MPI_Bcast(node, 3, MPI_INT, first[1], g.comm);
+    failure.level = node[0];
+    failure.x     = node[1];
+    failure.y     = node[2];
+  }
+  return failure;
+}
+
+} // namespace tessera::rrb

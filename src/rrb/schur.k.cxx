@@ -1,0 +1,323 @@
+// CG's side of the first Schur complement S1 of a 5-point operator on the black nodes ([1] section 2.3, [2] equation (2.9)).
+#include "rrb/rrb.hpp"
+
+namespace tessera::rrb {
+
+namespace {
+
+// Views of S1: quarters o and c alone.
+struct Operator {
+  const double *co, *cc, *e[4], *fo[2], *fc[2]; // places as in the quarters of the grid
+  ptrdiff_t     sx, sy;
+};
+
+template <class T> T *place(const Layout &layout, T *plane) { return layout.view(plane, quarter_c).q[quarter_c]; } // a field of one quarter
+
+Operator operator_views(const Level &level, Schur &s)
+{
+  Operator a;
+  a.co = place(level.layout, s.c.data());
+  a.cc = place(level.layout, s.c.data() + level.layout.elements(1));
+  for (int k = 0; k < 4; ++k) a.e[k] = place(level.layout, s.e[k].data());
+  for (int k = 0; k < 2; ++k) {
+    a.fo[k] = place(level.layout, s.fo[k].data());
+    a.fc[k] = place(level.layout, s.fc[k].data());
+  }
+  const View<double> v = level.layout.view(s.c.data());
+  a.sx                 = v.sx;
+  a.sy                 = v.sy;
+  return a;
+}
+
+// S1 = A_bb - A_br D_r^-1 A_rb; C of the red nodes is D_r^-1 already.
+struct SetupO {
+  View<double> C, E[4];
+  double      *c, *e[4], *f[2];
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * C.sx + Y * C.sy, w = p - C.sx, s = p - C.sy;
+    const double    dw = C.q[1][w], de = C.q[1][p], ds = C.q[2][s], dn = C.q[2][p];
+    const double    aw = E[1].q[1][w], ae = E[0].q[1][p], as = E[3].q[2][s], an = E[2].q[2][p];
+    c[p]    = C.q[0][p] - aw * aw * dw - ae * ae * de - as * as * ds - an * an * dn;
+    e[0][p] = -aw * dw * E[2].q[1][w] - as * ds * E[0].q[2][s];
+    e[1][p] = -ae * de * E[2].q[1][p] - as * ds * E[1].q[2][s];
+    e[2][p] = -aw * dw * E[3].q[1][w] - an * dn * E[0].q[2][p];
+    e[3][p] = -ae * de * E[3].q[1][p] - an * dn * E[1].q[2][p];
+    f[0][p] = -ae * de * E[1].q[1][p];
+    f[1][p] = -an * dn * E[3].q[2][p];
+  }
+};
+
+struct SetupC {
+  View<double> C, E[4];
+  double      *c, *f[2];
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * C.sx + Y * C.sy, e = p + C.sx, n = p + C.sy;
+    const double    aw = E[1].q[2][p], ae = E[0].q[2][e], as = E[3].q[1][p], an = E[2].q[1][n];
+    c[p]    = C.q[3][p] - aw * aw * C.q[2][p] - ae * ae * C.q[2][e] - as * as * C.q[1][p] - an * an * C.q[1][n];
+    f[0][p] = -ae * C.q[2][e] * E[1].q[2][e];
+    f[1][p] = -an * C.q[1][n] * E[3].q[1][n];
+  }
+};
+
+// q = S1 p on o and c, and p'q. Reads 5 coefficients and p, writes q: 56 B a black node.
+template <int S> struct MultiplyO {
+  Operator      a;
+  const double *o, *c;
+  double       *q;
+  HD double operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * a.sy, r = a.sy;
+    const double    v = a.co[p] * o[p] + a.e[0][p] * c[p - S - r] + a.e[1][p] * c[p - r] + a.e[2][p] * c[p - S] + a.e[3][p] * c[p] + a.fo[0][p] * o[p + S]
+                   + a.fo[0][p - S] * o[p - S] + a.fo[1][p] * o[p + r] + a.fo[1][p - r] * o[p - r];
+    q[p] = v;
+    return v * o[p];
+  }
+};
+template <int S> struct MultiplyC {
+  Operator      a;
+  const double *o, *c;
+  double       *q;
+  HD double operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * a.sy, r = a.sy;
+    const double    v = a.cc[p] * c[p] + a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + r] * o[p + r] + a.e[0][p + S + r] * o[p + S + r]
+                   + a.fc[0][p] * c[p + S] + a.fc[0][p - S] * c[p - S] + a.fc[1][p] * c[p + r] + a.fc[1][p - r] * c[p - r];
+    q[p] = v;
+    return v * c[p];
+  }
+};
+
+struct CopyPlane {
+  const double *x;
+  double       *y;
+  ptrdiff_t     sx, sy;
+  HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] = x[X * sx + Y * sy]; }
+};
+
+// Between a plane and natural order.
+struct Transfer {
+  const double *x;
+  double       *y;
+  ptrdiff_t     sx, sy, tx, ty;
+  HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] = x[X * sx + Y * sy]; }
+};
+
+// y = d x, x and y in natural order, d in a plane.
+struct Scaled {
+  const double *x, *d;
+  double       *y;
+  ptrdiff_t     sx, sy, tx, ty;
+  HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] = d[X * tx + Y * ty] * x[X * sx + Y * sy]; }
+};
+
+// y = s x + t y; with t = 0 the old y does not matter.
+struct Combine {
+  double        s, t;
+  const double *x;
+  double       *y;
+  ptrdiff_t     row;
+  HD void       operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i + j * row;
+    y[p]              = t == 0 ? s * x[p] : s * x[p] + t * y[p];
+  }
+};
+
+template <int S> struct Product { // S = 0: any stride
+  const double *x, *y;
+  ptrdiff_t     sy, sx = S;
+  HD double     operator()(int X, int Y) const
+  {
+    const ptrdiff_t i = X * (S ? S : sx) + Y * sy;
+    return x[i] * y[i];
+  }
+};
+
+// x += alpha p, r -= alpha q, r'r: 6 values a node, 48 B.
+template <int S> struct StepKernel {
+  double        alpha;
+  const double *p, *q;
+  double       *x, *r;
+  ptrdiff_t     sy;
+  HD double     operator()(int X, int Y) const
+  {
+    const ptrdiff_t i = X * S + Y * sy;
+    const double    v = r[i] - alpha * q[i];
+    x[i] += alpha * p[i];
+    r[i] = v;
+    return v * v;
+  }
+};
+
+// Red part of z = M^-1 r where r is zero at the red nodes: z_r = -L' z.
+template <class T> struct RedSquare {
+  View<T>      L[4];
+  View<double> z;
+  int          q;
+  HD double    operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * z.sx + Y * z.sy;
+    const double   *o = z.q[0] + p, *c = z.q[3] + p;
+    const double    v = q == quarter_a ? L[0].q[1][p] * o[0] + L[1].q[1][p] * o[z.sx] + L[2].q[1][p] * c[-z.sy] + L[3].q[1][p] * c[0] :
+                                         L[0].q[2][p] * c[-z.sx] + L[1].q[2][p] * c[0] + L[2].q[2][p] * o[0] + L[3].q[2][p] * o[z.sy];
+    return v * v;
+  }
+};
+
+template <class T> double red_squares(Plan &plan, Level &level, Buffer<T> l[4], const View<double> &z)
+{
+  RedSquare<T> k{{level.layout.view(l[0].data()), level.layout.view(l[1].data()), level.layout.view(l[2].data()), level.layout.view(l[3].data())}, z, 0};
+  double       s = 0;
+  for (int q : {1, 2}) {
+    k.q = q;
+    s += forall_sum(plan.exec, level.grid.owned(q), k);
+  }
+  return s;
+}
+
+template <class F> double over_black(Plan &plan, const F &f)
+{
+  const Level &level = plan.levels[0];
+  return f(level.grid.owned(quarter_o), 0) + f(level.grid.owned(quarter_c), 3);
+}
+
+} // namespace
+
+BlackField::BlackField(const Plan &plan) : layout(plan.levels[0].layout)
+{
+  const size_t n = layout.elements(1);
+  data.resize(2 * n);
+  view      = layout.view(data.data());
+  view.q[0] = place(layout, data.data());
+  view.q[3] = view.q[0] + n;
+  view.q[1] = view.q[2] = nullptr;
+}
+
+void black_load(Plan &plan, const double *x, BlackField &r)
+{
+  const Grid &g    = plan.levels[0].grid;
+  const Box   own  = g.owned();
+  const auto  from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
+  for (int q : {0, 3}) forall(plan.exec, g.owned(q), Transfer{from.q[q], r.view.q[q], from.sx, from.sy, r.view.sx, r.view.sy});
+}
+
+void black_store(Plan &plan, const BlackField &x, double *y)
+{
+  const Grid &g   = plan.levels[0].grid;
+  const Box   own = g.owned();
+  const auto  to  = natural_view(y, own.x0, own.y0, own.x1 - own.x0);
+  memset(y, 0, (size_t)own.size() * sizeof(double));
+  for (int q : {0, 3}) forall(plan.exec, g.owned(q), Transfer{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
+}
+
+void red_correction(Plan &plan, const double *r, double *dx)
+{
+  const Level &level = plan.levels[0];
+  const Box    own   = level.grid.owned();
+  const auto   from  = natural_view(r, own.x0, own.y0, own.x1 - own.x0);
+  const auto   to    = natural_view(dx, own.x0, own.y0, own.x1 - own.x0);
+  const auto   at    = level.layout.view(plan.schur.red.data());
+  double      *d     = place(level.layout, plan.schur.red.data());
+  memset(dx, 0, (size_t)own.size() * sizeof(double));
+  for (int q : {1, 2}) forall(plan.exec, level.grid.owned(q), Scaled{from.q[q], d + (q - 1) * (ptrdiff_t)level.layout.elements(1), to.q[q], from.sx, from.sy, at.sx, at.sy});
+}
+
+double black_dot(Plan &plan, const BlackField &x, const BlackField &y)
+{
+  const ptrdiff_t sy = x.view.sy;
+  return over_black(plan, [&](const Box &b, int q) {
+    return x.view.sx == 1 ? forall_sum(plan.exec, b, Product<1>{x.view.q[q], y.view.q[q], sy}) : forall_sum(plan.exec, b, Product<2>{x.view.q[q], y.view.q[q], sy});
+  });
+}
+
+void black_combine(Plan &plan, double s, const BlackField &x, double t, BlackField &y)
+{
+  // the whole array in pieces, padding included: it stays zero
+  const size_t piece = 4096, n = y.data.size(), rows = n / piece;
+  forall(plan.exec, {0, (int)piece, 0, (int)rows}, Combine{s, t, x.data.data(), y.data.data(), (ptrdiff_t)piece});
+  forall(plan.exec, {0, (int)(n - rows * piece), 0, 1}, Combine{s, t, x.data.data() + rows * piece, y.data.data() + rows * piece, 0});
+}
+
+double black_step(Plan &plan, double alpha, const BlackField &p, const BlackField &q, BlackField &x, BlackField &r)
+{
+  const ptrdiff_t sy = r.view.sy;
+  return over_black(plan, [&](const Box &b, int i) {
+    return r.view.sx == 1 ? forall_sum(plan.exec, b, StepKernel<1>{alpha, p.view.q[i], q.view.q[i], x.view.q[i], r.view.q[i], sy}) :
+                            forall_sum(plan.exec, b, StepKernel<2>{alpha, p.view.q[i], q.view.q[i], x.view.q[i], r.view.q[i], sy});
+  });
+}
+
+double schur_norm2(Plan &plan, BlackField &z)
+{
+  Level       &level = plan.levels[0];
+  const double black = black_dot(plan, z, z);
+  if (level.step != Step::coarsen) { // schur_apply has left the whole solution here
+    const View<double> b = level.b.v;
+    double             s = 0;
+    for (int q : {1, 2}) s += forall_sum(plan.exec, level.grid.owned(q), Product<0>{b.q[q], b.q[q], b.sy, b.sx});
+    return black + s;
+  }
+  level.halo.exchange(z.view, mask_o | mask_c);
+  return black + (plan.params.single ? red_squares(plan, level, level.factor.l32, z.view) : red_squares(plan, level, level.factor.l64, z.view));
+}
+
+void schur_setup(Plan &plan, Level &level, Stencil &a)
+{
+  Schur       &s = plan.schur;
+  const size_t n = level.layout.elements(1);
+  if (s.c.empty()) {
+    s.c.resize(2 * n);
+    s.red.resize(2 * n);
+    for (auto &f : s.e) f.resize(n);
+    for (int k = 0; k < 2; ++k) {
+      s.fo[k].resize(n);
+      s.fc[k].resize(n);
+    }
+  }
+  for (int q : {1, 2}) forall(plan.exec, level.grid.owned(q), CopyPlane{a.C().q[q], place(level.layout, s.red.data()) + (q - 1) * (ptrdiff_t)n, a.C().sx, a.C().sy});
+  auto   at = [&](Buffer<double> &f) { return place(level.layout, f.data()); };
+  SetupO o{a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c), {at(s.e[0]), at(s.e[1]), at(s.e[2]), at(s.e[3])}, {at(s.fo[0]), at(s.fo[1])}};
+  SetupC c{a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c) + n, {at(s.fc[0]), at(s.fc[1])}};
+  forall(plan.exec, level.grid.owned(quarter_o), o);
+  forall(plan.exec, level.grid.owned(quarter_c), c);
+  View<double> v = level.layout.view((double *)nullptr);
+  auto         exchange = [&](double *oo, double *cc, int mask) {
+    v.q[0] = oo;
+    v.q[3] = cc;
+    level.halo.exchange(v, mask);
+  };
+  for (auto &f : s.e) exchange(at(f), nullptr, mask_o);
+  for (int k = 0; k < 2; ++k) exchange(at(s.fo[k]), at(s.fc[k]), mask_o | mask_c);
+}
+
+double schur_multiply(Plan &plan, const View<double> &p, const View<double> &q)
+{
+  Level         &level = plan.levels[0];
+  const Operator a     = operator_views(level, plan.schur);
+  const Box      o = level.grid.owned(quarter_o), c = level.grid.owned(quarter_c);
+  if (a.sx == 1)
+    return forall_sum(plan.exec, o, MultiplyO<1>{a, p.q[0], p.q[3], q.q[0]}) + forall_sum(plan.exec, c, MultiplyC<1>{a, p.q[0], p.q[3], q.q[3]});
+  return forall_sum(plan.exec, o, MultiplyO<2>{a, p.q[0], p.q[3], q.q[0]}) + forall_sum(plan.exec, c, MultiplyC<2>{a, p.q[0], p.q[3], q.q[3]});
+}
+
+void schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
+{
+  Level &level = plan.levels[0];
+  if (level.step == Step::coarsen) return cycle(plan, 0, r, z, z, false);
+  // A small grid is solved as a whole, with a zero right-hand side at the red nodes.
+  level.b.data.zero();
+  auto black = [&](const View<double> &from, const View<double> &to) {
+    for (int q : {0, 3}) {
+      const Box b = level.grid.owned(q);
+      for (int Y = b.y0; Y < b.y1; ++Y)
+        for (int X = b.x0; X < b.x1; ++X) to.q[q][X * to.sx + Y * to.sy] = from.q[q][X * from.sx + Y * from.sy];
+    }
+  };
+  black(r, level.b.v);
+  apply(plan, level.b.v);
+  black(level.b.v, z);
+}
+
+} // namespace tessera::rrb
