@@ -31,7 +31,7 @@ Every time step solves one variable-depth elliptic problem; the tide moves its c
   that nothing couples to; its zeros are stored, hence the nonzero pattern is the full five points and never
   changes. Land is what would be shallower than -min_depth at low tide.
 
-  Time: phi lives half a step before zeta (leapfrog). This is symplectic: with tide, ship and sponge off
+  Time: phi lives at the half steps (leapfrog). This is symplectic: with tide, ship and sponge off
   mass is kept to rounding and the energy H(zeta^n zeta^{n+1}, phi^{n+1/2}) to the solver's tolerance
   (-selftest). StableStep() gives the largest stable step; -cfl is the part of it that is used.
 */
@@ -82,6 +82,8 @@ typedef struct {
   PetscReal dt;
   Ship      ship;
 } Harbour;
+
+#define MAX_SOLVERS 8
 
 /* One preconditioner on the series of systems, and what it took */
 typedef struct {
@@ -545,7 +547,8 @@ static PetscErrorCode Energy(Harbour *sea, PetscReal *energy)
 
 static PetscErrorCode SolverCreate(Harbour *sea, const char name[], PetscBool prefixed, PetscReal rtol, PetscInt steps, Solver *s)
 {
-  PC pc;
+  PC     pc;
+  PCType type;
 
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(s, sizeof(*s)));
@@ -561,9 +564,32 @@ static PetscErrorCode SolverCreate(Harbour *sea, const char name[], PetscBool pr
     PetscCall(KSPAppendOptionsPrefix(s->ksp, "_"));
   }
   PetscCall(KSPSetFromOptions(s->ksp));
-  PetscCall(PetscStrncpy(s->name, name, sizeof(s->name)));
+  PetscCall(PCGetType(pc, &type)); /* -pc_type may have changed it */
+  PetscCall(PetscStrncpy(s->name, type, sizeof(s->name)));
   PetscCall(VecDuplicate(sea->psi, &s->x));
   PetscCall(PetscMalloc2(steps, &s->setup, steps, &s->solve));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Those of the named preconditioners that exist here; nothing named means rrb, gamg, hypre. Frees the names */
+static PetscErrorCode CreateSolvers(Harbour *sea, PetscInt nTypes, char *types[], PetscReal rtol, PetscInt steps, PetscInt *n, Solver solvers[])
+{
+  const char *usual[] = {"rrb", "gamg", "hypre"};
+  PC          pc;
+  PetscErrorCode (*create)(PC);
+
+  PetscFunctionBeginUser;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc)); /* registers PETSc's types */
+  PetscCall(PCDestroy(&pc));
+  if (!nTypes)
+    for (; nTypes < 3; nTypes++) PetscCall(PetscStrallocpy(usual[nTypes], &types[nTypes]));
+  for (PetscInt k = 0; k < nTypes; k++) {
+    PetscCall(PetscFunctionListFind(PCList, types[k], &create));
+    if (create) PetscCall(SolverCreate(sea, types[k], PETSC_TRUE, rtol, steps, &solvers[(*n)++]));
+    else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "skipped  %s: this PETSc has no such preconditioner (rrb comes with -dll_append libtessera.so)\n", types[k]));
+    PetscCall(PetscFree(types[k]));
+  }
+  PetscCheck(*n, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-compare: this PETSc has none of the preconditioners");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -860,18 +886,84 @@ static PetscErrorCode Check(const char what[], PetscReal value, PetscReal bound,
 
 /* ------------------------------------------------------ main ------------------------------------------------------ */
 
-#define MAX_SOLVERS 8
+/* A ship of 24 x 8 cells that leaves the deepest water, at the speed whose waves are as long as the ship, but at
+   most 0.9 of what the depth lets waves travel */
+static PetscErrorCode ShipFromOptions(Harbour *sea)
+{
+  const Map *map  = &sea->map;
+  Ship      *ship = &sea->ship;
+  PetscReal  from[2], course = 0;
+  PetscInt   two = 2;
+  PetscBool  set;
+
+  PetscFunctionBeginUser;
+  PetscOptionsBegin(PETSC_COMM_WORLD, NULL, "Harbour's ship", NULL);
+  ship->length = 24 * map->dx;
+  PetscCall(PetscOptionsReal("-ship_length", "Length [m]", NULL, ship->length, &ship->length, NULL));
+  ship->beam = ship->length / 3;
+  PetscCall(PetscOptionsReal("-ship_beam", "Beam [m]", NULL, ship->beam, &ship->beam, NULL));
+  ship->draft = 0.03 * ship->length;
+  PetscCall(PetscOptionsReal("-ship_draft", "Draft [m], 0: no ship", NULL, ship->draft, &ship->draft, NULL));
+  ship->speed = PetscMin(PetscSqrtReal(GRAVITY * ship->length / (2 * PETSC_PI)), 0.9 * PetscSqrtReal(GRAVITY * sea->deepest));
+  PetscCall(PetscOptionsReal("-ship_speed", "Speed [m/s]", NULL, ship->speed, &ship->speed, NULL));
+  from[0] = map->x0 + (sea->deepestCell[0] + 0.5) * map->dx;
+  from[1] = map->y0 + (sea->deepestCell[1] + 0.5) * map->dy;
+  PetscCall(PetscOptionsRealArray("-ship_from", "Start x,y [m]", NULL, from, &two, &set));
+  PetscCheck(!set || two == 2, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-ship_from needs two numbers x,y");
+  PetscCall(PetscOptionsReal("-ship_course", "Direction [degrees, 0 east, 90 north]", NULL, course, &course, NULL));
+  PetscOptionsEnd();
+  PetscCheck(ship->length > 0 && ship->beam > 0 && ship->speed > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "The ship's length, beam and speed must be positive");
+  ship->x      = from[0];
+  ship->y      = from[1];
+  ship->cosine = PetscCosReal(course * PETSC_PI / 180);
+  ship->sine   = PetscSinReal(course * PETSC_PI / 180);
+  if (ship->draft > 0) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "ship     %.4g x %.4g m, draft %.3g m, %.3g m/s from (%.5g, %.5g) towards %.4g degrees\n", (double)ship->length, (double)ship->beam, (double)ship->draft, (double)ship->speed, (double)ship->x, (double)ship->y, (double)course));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HarbourCreate(Harbour *sea)
+{
+  PetscFunctionBeginUser;
+  PetscCall(DMCreateGlobalVector(sea->da, &sea->zeta));
+  PetscCall(VecDuplicate(sea->zeta, &sea->phi));
+  PetscCall(VecDuplicate(sea->zeta, &sea->psi));
+  PetscCall(VecDuplicate(sea->zeta, &sea->rate));
+  PetscCall(VecDuplicate(sea->zeta, &sea->rhs));
+  PetscCall(VecDuplicate(sea->zeta, &sea->damping));
+  PetscCall(VecDuplicate(sea->depth, &sea->phiLocal));
+  PetscCall(VecDuplicate(sea->depth, &sea->psiLocal));
+  PetscCall(DMCreateMatrix(sea->da, &sea->A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HarbourDestroy(Harbour *sea)
+{
+  PetscFunctionBeginUser;
+  PetscCall(VecDestroy(&sea->depth));
+  PetscCall(VecDestroy(&sea->zeta));
+  PetscCall(VecDestroy(&sea->phi));
+  PetscCall(VecDestroy(&sea->psi));
+  PetscCall(VecDestroy(&sea->rate));
+  PetscCall(VecDestroy(&sea->rhs));
+  PetscCall(VecDestroy(&sea->damping));
+  PetscCall(VecDestroy(&sea->phiLocal));
+  PetscCall(VecDestroy(&sea->psiLocal));
+  PetscCall(MatDestroy(&sea->A));
+  PetscCall(DMDestroy(&sea->da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 int main(int argc, char **argv)
 {
-  Harbour   sea;
-  Output    out;
-  Solver    solvers[MAX_SOLVERS];
-  Vec       depth, start = NULL;
-  char      path[PETSC_MAX_PATH_LEN] = "", *types[MAX_SOLVERS], chosen[64] = "gamg";
-  PetscInt  steps = 100, refine = 1, nTypes = MAX_SOLVERS, n = 0, two;
-  PetscReal minDepth = 1, cfl = 0.8, rtol = 1e-6, sponge, from[2], course = 0, wave, speed2, mass0, mass, energy0 = 0, energy = 0, drift = 0;
-  PetscBool hasDepth, compare, selftest = PETSC_FALSE, basin, set, good = PETSC_TRUE;
+  Harbour        sea;
+  Output         out;
+  Solver         solvers[MAX_SOLVERS];
+  Vec            depth, start = NULL;
+  char           path[PETSC_MAX_PATH_LEN] = "", *types[MAX_SOLVERS];
+  PetscInt       steps = 100, refine = 1, nTypes = MAX_SOLVERS, n = 0;
+  PetscReal      minDepth = 1, cfl = 0.8, rtol = 1e-6, sponge = PETSC_DECIDE;
+  PetscReal      highest, norm, mass0, energy0 = 0, energy = 0, drift = 0;
+  PetscBool      hasDepth, compare, set, selftest = PETSC_FALSE, good;
   PetscLogDouble begin, end;
 
   PetscFunctionBeginUser;
@@ -891,10 +983,9 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsReal("-tide", "Amplitude of the tide [m]", NULL, sea.tide, &sea.tide, NULL));
   PetscCall(PetscOptionsReal("-tide_period", "Period of the tide [s]", NULL, sea.tidePeriod, &sea.tidePeriod, NULL));
   PetscCall(PetscOptionsReal("-min_depth", "Shallower cells at low tide are land [m]", NULL, minDepth, &minDepth, NULL));
-  if (selftest) {
-    sea.tide = 0;
-    rtol     = 1e-12;
-  }
+  PetscCall(PetscOptionsReal("-sponge", "Width of the damping layer along the map's edges [m], 0: closed", NULL, sponge, &sponge, NULL));
+  if (selftest) sea.tide = sponge = 0; /* nothing that adds or takes energy */
+  if (selftest) rtol = 1e-12;
   PetscCall(PetscOptionsReal("-rtol", "Tolerance of the solves, on the true residual", NULL, rtol, &rtol, NULL));
   PetscCall(PetscOptionsStringArray("-compare", "Run several preconditioners on the same systems", NULL, types, &nTypes, &set));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-compare", &compare)); /* alone it means rrb,gamg,hypre */
@@ -906,89 +997,27 @@ int main(int argc, char **argv)
   PetscCheck(sea.tide >= 0 && sea.tidePeriod > 0 && minDepth > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-tide must not be negative, -tide_period and -min_depth must be positive");
   PetscCheck(hasDepth || selftest, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "Give a map: -depth FILE (examples/raster/raster2petsc makes it from any raster)");
 
-  basin = (PetscBool)!hasDepth;
-  if (basin) PetscCall(BasinMap(&sea.map, &sea.da, &depth));
-  else PetscCall(ReadMap(path, refine, &sea.map, &sea.da, &depth));
+  if (hasDepth) PetscCall(ReadMap(path, refine, &sea.map, &sea.da, &depth));
+  else PetscCall(BasinMap(&sea.map, &sea.da, &depth));
   PetscCall(MarkLand(&sea, depth, minDepth));
+  PetscCall(HarbourCreate(&sea));
   sea.dt = cfl * StableStep(&sea);
-
-  /* A ship of 24 x 8 cells that goes from the deepest water with the speed whose waves are as long as itself,
-     at most 0.9 of what the water's depth lets waves travel */
-  sea.ship.length = 24 * sea.map.dx;
-  sea.ship.beam   = 8 * sea.map.dx;
-  from[0]         = sea.map.x0 + (sea.deepestCell[0] + 0.5) * sea.map.dx;
-  from[1]         = sea.map.y0 + (sea.deepestCell[1] + 0.5) * sea.map.dy;
-  sponge          = 24 * sea.map.dx;
-  PetscOptionsBegin(PETSC_COMM_WORLD, NULL, "Harbour's ship and open sides", NULL);
-  PetscCall(PetscOptionsReal("-ship_length", "Length [m]", NULL, sea.ship.length, &sea.ship.length, NULL));
-  PetscCall(PetscOptionsReal("-ship_beam", "Beam [m]", NULL, sea.ship.beam, &sea.ship.beam, NULL));
-  wave           = PetscSqrtReal(GRAVITY * sea.ship.length / (2 * PETSC_PI));
-  sea.ship.speed = PetscMin(wave, 0.9 * PetscSqrtReal(GRAVITY * sea.deepest));
-  sea.ship.draft = selftest ? 0 : 0.04 * sea.ship.length;
-  two            = 2;
-  PetscCall(PetscOptionsReal("-ship_draft", "Draft [m], 0: no ship", NULL, sea.ship.draft, &sea.ship.draft, NULL));
-  PetscCall(PetscOptionsReal("-ship_speed", "Speed [m/s]", NULL, sea.ship.speed, &sea.ship.speed, NULL));
-  PetscCall(PetscOptionsRealArray("-ship_from", "Start x,y [m]", NULL, from, &two, &set));
-  PetscCheck(!set || two == 2, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-ship_from needs two numbers x,y");
-  PetscCall(PetscOptionsReal("-ship_course", "Direction [degrees, 0 east, 90 north]", NULL, course, &course, NULL));
-  PetscCall(PetscOptionsReal("-sponge", "Width of the damping layer along the map's edges [m], 0: closed", NULL, sponge, &sponge, NULL));
-  PetscOptionsEnd();
-  PetscCheck(sea.ship.length > 0 && sea.ship.beam > 0 && sea.ship.speed > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "The ship's length, beam and speed must be positive");
-  sea.ship.x      = from[0];
-  sea.ship.y      = from[1];
-  sea.ship.cosine = PetscCosReal(course * PETSC_PI / 180);
-  sea.ship.sine   = PetscSinReal(course * PETSC_PI / 180);
-  speed2          = GRAVITY * sea.deepest;
-
-  PetscCall(DMCreateGlobalVector(sea.da, &sea.zeta));
-  PetscCall(VecDuplicate(sea.zeta, &sea.phi));
-  PetscCall(VecDuplicate(sea.zeta, &sea.psi));
-  PetscCall(VecDuplicate(sea.zeta, &sea.rate));
-  PetscCall(VecDuplicate(sea.zeta, &sea.rhs));
-  PetscCall(VecDuplicate(sea.zeta, &sea.damping));
-  PetscCall(VecDuplicate(sea.depth, &sea.phiLocal));
-  PetscCall(VecDuplicate(sea.depth, &sea.psiLocal));
-  PetscCall(DMCreateMatrix(sea.da, &sea.A));
-  PetscCall(FillSponge(&sea, selftest ? 0 : sponge));
-
+  PetscCall(FillSponge(&sea, sponge < 0 ? 24 * sea.map.dx : sponge));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "map      %" PetscInt_FMT " x %" PetscInt_FMT " cells of %.4g x %.4g m, %.0f %% water, deepest %.4g m\n", sea.map.nx, sea.map.ny, (double)sea.map.dx, (double)sea.map.dy, 100.0 * sea.water / (sea.map.nx * sea.map.ny), (double)sea.deepest));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "time     %" PetscInt_FMT " steps of %.3g s, tide +-%.4g m in %.6g s, fastest wave %.3g m/s\n", steps, (double)sea.dt, (double)sea.tide, (double)sea.tidePeriod, (double)PetscSqrtReal(speed2)));
-  if (sea.ship.draft > 0) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "ship     %.4g x %.4g m, draft %.3g m, %.3g m/s from (%.5g, %.5g) towards %.4g degrees\n", (double)sea.ship.length, (double)sea.ship.beam, (double)sea.ship.draft, (double)sea.ship.speed, (double)sea.ship.x, (double)sea.ship.y, (double)course));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "time     %" PetscInt_FMT " steps of %.3g s, tide +-%.4g m in %.6g s, fastest wave %.3g m/s\n", steps, (double)sea.dt, (double)sea.tide, (double)sea.tidePeriod, (double)PetscSqrtReal(GRAVITY * sea.deepest)));
+  if (!selftest) PetscCall(ShipFromOptions(&sea));
 
-  if (compare) {
-    const char *all[] = {"rrb", "gamg", "hypre"};
-    PC          pc;
-    PetscErrorCode (*create)(PC);
-
-    PetscCall(PCCreate(PETSC_COMM_WORLD, &pc)); /* registers PETSc's types */
-    PetscCall(PCDestroy(&pc));
-    if (!nTypes)
-      for (; nTypes < 3; nTypes++) PetscCall(PetscStrallocpy(all[nTypes], &types[nTypes]));
-    for (PetscInt k = 0; k < nTypes; k++) {
-      PetscCall(PetscFunctionListFind(PCList, types[k], &create));
-      if (create) PetscCall(SolverCreate(&sea, types[k], PETSC_TRUE, rtol, steps, &solvers[n++]));
-      else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "skipped  %s: this PETSc has no such preconditioner%s\n", types[k], k || nTypes != 3 ? "" : " (-dll_append libtessera.so brings it)"));
-      PetscCall(PetscFree(types[k]));
-    }
-    PetscCheck(n, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-compare: this PETSc has none of the preconditioners");
-  } else {
-    PC     pc;
-    PCType type;
-    PetscCall(PetscOptionsGetString(NULL, NULL, "-pc_type", chosen, sizeof(chosen), NULL));
-    PetscCall(SolverCreate(&sea, "gamg", PETSC_FALSE, rtol, steps, &solvers[n++]));
-    PetscCall(KSPGetPC(solvers[0].ksp, &pc));
-    PetscCall(PCGetType(pc, &type));
-    PetscCall(PetscStrncpy(solvers[0].name, type, sizeof(solvers[0].name)));
-  }
+  if (compare) PetscCall(CreateSolvers(&sea, nTypes, types, rtol, steps, &n, solvers));
+  else PetscCall(SolverCreate(&sea, "gamg", PETSC_FALSE, rtol, steps, &solvers[n++]));
 
   if (selftest) {
     PetscCall(VecDuplicate(sea.zeta, &start));
-    PetscCall(InitialWave(&sea, basin, 1, start));
+    PetscCall(InitialWave(&sea, (PetscBool)!hasDepth, 1, start));
     PetscCall(VecCopy(start, sea.zeta));
   }
   PetscCall(VecSum(sea.zeta, &mass0));
   PetscCall(OutputOpen(&sea, steps, depth, &out));
-  PetscCall(AdvancePotential(&sea, 0, sea.dt / 2)); /* from rest; from now on phi is half a step late */
+  PetscCall(AdvancePotential(&sea, 0, sea.dt / 2)); /* from rest; from now on phi is half a step ahead */
 
   PetscCall(PetscTime(&begin));
   for (PetscInt k = 0; k < steps; k++) {
@@ -1000,6 +1029,7 @@ int main(int argc, char **argv)
     for (PetscInt s = 0; s < n; s++) PetscCall(SolverRun(&sea, &solvers[s], solvers[0].x));
     PetscCheck(compare || !solvers[0].failure, PETSC_COMM_WORLD, PETSC_ERR_NOT_CONVERGED, "Step %" PetscInt_FMT ": the solver stopped with %s", k, KSPConvergedReasons[solvers[0].failure]);
     PetscCall(VecCopy(solvers[0].x, sea.psi));
+
     PetscCall(Fluxes(&sea, PETSC_TRUE, sea.rate));
     PetscCall(VecAXPY(sea.zeta, sea.dt, sea.rate));
     PetscCall(Energy(&sea, &energy));
@@ -1007,28 +1037,31 @@ int main(int argc, char **argv)
     drift = PetscMax(drift, PetscAbsReal(energy - energy0));
     PetscCall(VecPointwiseMult(sea.zeta, sea.zeta, sea.damping));
     if (out.on && (k + 1) % out.every == 0) PetscCall(OutputFrame(&sea, t, &out));
+
     PetscCall(AdvancePotential(&sea, t, sea.dt));
     PetscCall(VecPointwiseMult(sea.phi, sea.phi, sea.damping));
   }
   PetscCall(PetscTime(&end));
 
-  PetscCall(VecMax(sea.zeta, NULL, &wave));
-  PetscCheck(!PetscIsInfOrNanReal(wave), PETSC_COMM_WORLD, PETSC_ERR_FP, "The waves grew without bound");
-  PetscCall(VecNorm(sea.zeta, NORM_2, &mass));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "waves    after %.4g s: highest %.6g m, |zeta| %.12e, energy %.12e\n", (double)(steps * sea.dt), (double)wave, (double)mass, (double)energy));
+  PetscCall(VecMax(sea.zeta, NULL, &highest));
+  PetscCall(VecNorm(sea.zeta, NORM_2, &norm));
+  PetscCheck(!PetscIsInfOrNanReal(norm), PETSC_COMM_WORLD, PETSC_ERR_FP, "The waves grew without bound");
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "waves    after %.4g s: highest %.6g m, |zeta| %.12e, energy %.12e\n", (double)(steps * sea.dt), (double)highest, (double)norm, (double)energy));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "took     %.2f s for %" PetscInt_FMT " steps with %s\n", end - begin, steps, compare ? "all solvers" : solvers[0].name));
   PetscCall(OutputClose(&sea, &out));
   PetscCall(PrintTable(&sea, n, solvers, rtol, &good));
 
   if (selftest) {
+    PetscReal mass;
+
     PetscCall(VecSum(sea.zeta, &mass));
     PetscCall(Check("mass drift", PetscAbsReal(mass - mass0) / sea.water, 1e-13, &good));
     PetscCall(Check("energy drift", drift / energy0, 1e3 * rtol, &good));
-    if (basin) {
+    if (!hasDepth) {
       PetscCall(VecScale(start, PetscCosReal(steps * BasinAngle(&sea))));
       PetscCall(VecAXPY(start, -1, sea.zeta));
-      PetscCall(VecNorm(start, NORM_INFINITY, &wave));
-      PetscCall(Check("error of the standing wave", wave, 1e3 * rtol, &good));
+      PetscCall(VecNorm(start, NORM_INFINITY, &norm));
+      PetscCall(Check("error of the standing wave", norm, 1e3 * rtol, &good));
     }
   }
   if (!good) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "FAILED: see above\n"));
@@ -1036,17 +1069,7 @@ int main(int argc, char **argv)
   for (PetscInt s = 0; s < n; s++) PetscCall(SolverDestroy(&solvers[s]));
   PetscCall(VecDestroy(&start));
   PetscCall(VecDestroy(&depth));
-  PetscCall(VecDestroy(&sea.depth));
-  PetscCall(VecDestroy(&sea.zeta));
-  PetscCall(VecDestroy(&sea.phi));
-  PetscCall(VecDestroy(&sea.psi));
-  PetscCall(VecDestroy(&sea.rate));
-  PetscCall(VecDestroy(&sea.rhs));
-  PetscCall(VecDestroy(&sea.damping));
-  PetscCall(VecDestroy(&sea.phiLocal));
-  PetscCall(VecDestroy(&sea.psiLocal));
-  PetscCall(MatDestroy(&sea.A));
-  PetscCall(DMDestroy(&sea.da));
+  PetscCall(HarbourDestroy(&sea));
   PetscCall(PetscFinalize());
   return good ? 0 : 1;
 }
