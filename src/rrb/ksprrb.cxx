@@ -365,7 +365,7 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
 }
 
 // Unless -pc_type says otherwise the preconditioner is rrb; PETSc's default has been set before this type is known.
-PetscErrorCode DefaultPC(KSP ksp)
+PetscErrorCode DefaultPC(KSP ksp, bool options)
 {
   PC          pc;
   const char *prefix;
@@ -376,7 +376,10 @@ PetscErrorCode DefaultPC(KSP ksp)
   PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(PetscOptionsHasName(((PetscObject)pc)->options, prefix, "-pc_type", &given));
-  if (!rrb && !given) PetscCall(PCSetType(pc, PCRRB));
+  if (!rrb && !given) {
+    PetscCall(PCSetType(pc, PCRRB));
+    if (options) PetscCall(PCSetFromOptions(pc)); // PETSc has done that for the type before
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -390,7 +393,7 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->backend));
-  PetscCall(DefaultPC(ksp));
+  PetscCall(DefaultPC(ksp, ksp->setfromoptionscalled));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
   PetscCall(PCGetType(pc, &type));
@@ -470,15 +473,13 @@ PetscErrorCode KSPSetFromOptions_RRB(KSP ksp, CompatOptionItems PetscOptionsObje
   KSP_RRB       *k       = (KSP_RRB *)ksp->data;
   TesseraBackend backend = k->backend;
   PetscBool      set;
-  PC             pc;
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "KSP RRB options");
   PetscCall(PetscOptionsEnum("-ksp_rrb_backend", "Where the solver runs", "KSPRRBSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set) PetscCall(KSPRRBSetBackend(ksp, backend));
   PetscOptionsHeadEnd();
-  PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(DefaultPC(ksp));
+  PetscCall(DefaultPC(ksp, true));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

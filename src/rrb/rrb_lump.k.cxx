@@ -123,12 +123,19 @@ HD inline double far_c(const Fields &f, int q, ptrdiff_t p)
 {
   return q == quarter_a ? -f.E[2].q[1][p] * f.E[3].q[1][p] * f.C.q[1][p] : -f.E[0].q[2][p] * f.E[1].q[2][p] * f.C.q[2][p];
 }
-// The part of far_o that rhombus lumping moves: needs both c nodes beside the red node.
+// Rhombus lumping of the coupling -k over a red node between its two o neighbours: k v v' with v = 1 at its c neighbours and
+// -1 at the o nodes is added, which cancels the coupling. A c node that is missing counts as zero where the red row's sum is
+// positive (a Dirichlet boundary, where the solution vanishes); at a Neumann boundary the coupling is lumped.
 HD inline double moved(const Fields &f, int q, ptrdiff_t p)
 {
   const double k = -far_o(f, q, p);
-  return k > 0 && far_c(f, q, p) != 0 ? k : 0;
+  if (!(k > 0)) return 0;
+  if (far_c(f, q, p) != 0) return k;
+  const double sum = 1 / f.C.q[q][p] + f.E[0].q[q][p] + f.E[1].q[q][p] + f.E[2].q[q][p] + f.E[3].q[q][p];
+  return sum * f.C.q[q][p] > 0.05 ? k : 0;
 }
+// The same where the node on the other end of the red node's coupling `side` exists.
+HD inline double moved(const Fields &f, int q, ptrdiff_t p, int side) { return f.E[side].q[q][p] != 0 ? moved(f, q, p) : 0; }
 
 // Elimination of the red nodes in the rows of o, then the pivot of o with its far couplings lumped, equation (2.12) of [2].
 struct EliminateRed {
@@ -151,10 +158,11 @@ struct EliminateRed {
       const double mw = moved(f, 1, w), me = moved(f, 1, e), ms = moved(f, 2, s), mn = moved(f, 2, n);
       add = mw + me + ms + mn;
       lump += add;
-      sw -= mw + ms;
-      se -= me + ms;
-      nw -= mw + mn;
-      ne -= me + mn;
+      // a: c to S and N; b: c to W and E
+      sw -= (f.E[2].q[1][w] != 0) * mw + (f.E[0].q[2][s] != 0) * ms;
+      se -= (f.E[2].q[1][e] != 0) * me + (f.E[1].q[2][s] != 0) * ms;
+      nw -= (f.E[3].q[1][w] != 0) * mw + (f.E[0].q[2][n] != 0) * mn;
+      ne -= (f.E[3].q[1][e] != 0) * me + (f.E[1].q[2][n] != 0) * mn;
     }
     f.E[0].q[0][p] = sw;
     f.E[1].q[0][p] = se;
@@ -173,13 +181,13 @@ struct Coarse {
   {
     const ptrdiff_t b = (X + 1) * f.C.sx + Y * f.C.sy, s = b, n = b + f.C.sy;
     const double    red = f.all ? 0 : far_c(f, 2, b);
-    return red + (f.rhombus ? moved(f, 2, b) : 0) - f.E[2].q[0][s] * f.E[3].q[0][s] * f.C.q[0][s] - f.E[0].q[0][n] * f.E[1].q[0][n] * f.C.q[0][n];
+    return red + (f.rhombus && far_c(f, 2, b) != 0 ? moved(f, 2, b) : 0) - f.E[2].q[0][s] * f.E[3].q[0][s] * f.C.q[0][s] - f.E[0].q[0][n] * f.E[1].q[0][n] * f.C.q[0][n];
   }
   HD double north(int X, int Y) const
   {
     const ptrdiff_t a = X * f.C.sx + (Y + 1) * f.C.sy, w = a, e = a + f.C.sx;
     const double    red = f.all ? 0 : far_c(f, 1, a);
-    return red + (f.rhombus ? moved(f, 1, a) : 0) - f.E[1].q[0][w] * f.E[3].q[0][w] * f.C.q[0][w] - f.E[0].q[0][e] * f.E[2].q[0][e] * f.C.q[0][e];
+    return red + (f.rhombus && far_c(f, 1, a) != 0 ? moved(f, 1, a) : 0) - f.E[1].q[0][w] * f.E[3].q[0][w] * f.C.q[0][w] - f.E[0].q[0][e] * f.E[2].q[0][e] * f.C.q[0][e];
   }
   HD double north_east(int X, int Y) const
   {
@@ -205,7 +213,7 @@ struct Coarse {
     const double    before = f.C.q[3][p];
     double          add = 0;
     if (f.all) add = f.omega * (far_c(f, 2, p) + far_c(f, 2, p + l) + far_c(f, 1, p) + far_c(f, 1, p + r));
-    if (f.rhombus) add += moved(f, 2, p) + moved(f, 2, p + l) + moved(f, 1, p) + moved(f, 1, p + r);
+    if (f.rhombus) add += moved(f, 2, p, 1) + moved(f, 2, p + l, 0) + moved(f, 1, p, 3) + moved(f, 1, p + r, 2);
     const double red = remains(before, before - w * w * f.C.q[2][p] - e * e * f.C.q[2][p + l] - s * s * f.C.q[1][p] - n * n * f.C.q[1][p + r]);
     const double o   = sw * sw * f.C.q[0][p] + se * se * f.C.q[0][p + l] + nw * nw * f.C.q[0][p + r] + ne * ne * f.C.q[0][p + l + r];
     return remains(red + add, red + add - o);
