@@ -32,6 +32,7 @@ PetscErrorCode SolversCreate(Harbour *sea, PetscInt nTypes, char *types[], Petsc
 {
   const char *usual[] = {"rrb", "gamg", "hypre"};
   PC          pc;
+  PetscBool   isRrb;
   PetscErrorCode (*create)(PC);
 
   PetscFunctionBeginUser;
@@ -42,7 +43,10 @@ PetscErrorCode SolversCreate(Harbour *sea, PetscInt nTypes, char *types[], Petsc
   for (PetscInt k = 0; k < nTypes; k++) {
     PetscCall(PetscFunctionListFind(PCList, types[k], &create));
     if (create) PetscCall(SolverCreate(sea, types[k], PETSC_TRUE, rtol, steps, &solvers[(*n)++]));
-    else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "skipped  %s: this PETSc has no such preconditioner (rrb comes with -dll_append libtessera.so)\n", types[k]));
+    else {
+      PetscCall(PetscStrcmp(types[k], "rrb", &isRrb));
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "skipped  %s: this PETSc has no such preconditioner%s\n", types[k], isRrb ? " (-dll_append libtessera.so brings it)" : ""));
+    }
     PetscCall(PetscFree(types[k]));
   }
   PetscCheck(*n, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-compare: this PETSc has none of the preconditioners");
