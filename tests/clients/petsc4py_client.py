@@ -1,0 +1,198 @@
+"""PC and KSP rrb from Python. The plugin comes by PETSC_OPTIONS, or by the command line through petsc4py.init.
+
+Prints `ok - text` and `not ok - text` lines and `done` at its end; tests/clients/run starts it on one and several ranks.
+"""
+import sys
+
+import petsc4py
+
+petsc4py.init(sys.argv)
+
+import numpy as np
+from petsc4py import PETSc
+
+COMM = PETSc.COMM_WORLD
+
+
+def check(ok, text, why=''):
+    if COMM.rank == 0:
+        print('%s - %s' % ('ok' if ok else 'not ok', text))
+        if not ok and why:
+            print('# %s' % (why,))
+        sys.stdout.flush()
+
+
+def dmda(nx, ny):
+    return PETSc.DMDA().create(dim=2, sizes=(nx, ny), dof=1, stencil_width=1, stencil_type=PETSc.DMDA.StencilType.STAR, comm=COMM)
+
+
+def fill(A, da, shift):
+    """-div(k grad) + shift with Dirichlet sides outside the grid; k jumps by 10 along a line."""
+    (nx, ny), ((i0, i1), (j0, j1)) = da.getSizes(), da.getRanges()
+    k = lambda i, j: 10.0 if i + j > (nx + ny) // 2 else 1.0
+    row, col = PETSc.Mat.Stencil(), PETSc.Mat.Stencil()
+    A.zeroEntries()
+    for j in range(j0, j1):
+        for i in range(i0, i1):
+            row.index, diag = (i, j), shift
+            for p, q in ((i - 1, j), (i + 1, j), (i, j - 1), (i, j + 1)):
+                c = 0.5 * (k(i, j) + k(p, q))
+                diag += c
+                if 0 <= p < nx and 0 <= q < ny:
+                    col.index = (p, q)
+                    A.setValueStencil(row, col, -c)
+            A.setValueStencil(row, row, diag)
+    A.assemble()
+
+
+def residual(A, x, b):
+    r = b.duplicate()
+    A.mult(x, r)
+    r.aypx(-1, b)
+    return r.norm() / b.norm()
+
+
+da = dmda(45, 38)
+A = da.createMatrix()
+fill(A, da, 0.0)
+b, x = da.createGlobalVec(), da.createGlobalVec()
+(i0, i1), (j0, j1) = da.getRanges()
+da.getVecArray(b)[:, :] = np.fromfunction(lambda i, j: np.sin(1.0 + i0 + i + 45 * (j0 + j)), (i1 - i0, j1 - j0))
+
+ksp = PETSc.KSP().create(COMM)
+ksp.setOptionsPrefix('wave_')
+PETSc.Options()['wave_pc_rrb_levels'] = 6
+ksp.setOperators(A)
+ksp.setDM(da)
+ksp.setDMActive(False)
+ksp.setType('cg')
+ksp.getPC().setType('rrb')
+ksp.setTolerances(rtol=1e-9)
+ksp.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
+ksp.setFromOptions()
+ksp.solve(b, x)
+first = ksp.getIterationNumber()
+check(ksp.getConvergedReason() > 0 and residual(A, x, b) < 1e-8, 'cg + rrb with a prefix', (ksp.getConvergedReason(), residual(A, x, b)))
+check(first <= 40, 'iterations', first)
+
+# the same object with changed values, then the old values again: a refreshed factorisation, nothing stale
+fill(A, da, 0.5)
+ksp.solve(b, x)
+second = ksp.getIterationNumber()
+check(ksp.getConvergedReason() > 0 and residual(A, x, b) < 1e-8 and second <= first, 'second solve, changed values', (second, first, residual(A, x, b)))
+fill(A, da, 0.0)
+ksp.solve(b, x)
+check(ksp.getIterationNumber() == first and residual(A, x, b) < 1e-8, 'third solve, first values again', (ksp.getIterationNumber(), first))
+
+# the operator: linear, symmetric, positive, its own transpose; the input of apply untouched
+pc = ksp.getPC()
+rng = PETSc.Random().create(COMM)
+u, v, mu, mv, w = (b.duplicate() for _ in range(5))
+u.setRandom(rng)
+v.setRandom(rng)
+keep = u.copy()
+pc.apply(u, mu)
+pc.apply(v, mv)
+scale = abs(u.dot(mu)) + abs(v.dot(mv))
+check(u.equal(keep), 'apply leaves its input alone')
+check(abs(v.dot(mu) - u.dot(mv)) <= 1e-12 * scale, 'symmetric', (v.dot(mu), u.dot(mv)))
+check(u.dot(mu) > 0 and v.dot(mv) > 0, 'positive')
+w.waxpy(-2.0, u, v)
+z = b.duplicate()
+pc.apply(w, z)
+z.axpy(2.0, mu)
+z.axpy(-1.0, mv)
+check(z.norm() <= 1e-11 * (mu.norm() + mv.norm()), 'linear', z.norm())
+pc.applyTranspose(u, z)
+z.axpy(-1.0, mu)
+check(z.norm() <= 1e-12 * mu.norm(), 'applytranspose', z.norm())
+pc.apply(u, z)
+z.axpy(-1.0, mu)
+check(z.norm() == 0, 'the same result twice', z.norm())
+if hasattr(pc, 'matApply'):
+    n, N = b.getLocalSize(), b.getSize()
+    X = PETSc.Mat().createDense(((n, N), (PETSc.DECIDE, 3)), comm=COMM)
+    Y = PETSc.Mat().createDense(((n, N), (PETSc.DECIDE, 3)), comm=COMM)
+    for M in (X, Y):
+        M.setUp()
+        M.assemble()
+    X.getDenseArray()[:, 0] = u.getArray()
+    X.getDenseArray()[:, 1] = v.getArray()
+    X.getDenseArray()[:, 2] = w.getArray()
+    X.assemble()
+    pc.matApply(X, Y)
+    d = max(np.abs(Y.getDenseArray()[:, 0] - mu.getArray()).max(initial=0), np.abs(Y.getDenseArray()[:, 1] - mv.getArray()).max(initial=0))
+    check(d <= 1e-12 * mu.norm(PETSc.NormType.INFINITY) + 1e-12 * mv.norm(PETSc.NormType.INFINITY), 'matapply', d)
+
+# M^-1 of a grid small enough for a dense look: symmetric and positive definite as a matrix
+if COMM.size == 1:
+    d2 = dmda(7, 6)
+    A2 = d2.createMatrix()
+    fill(A2, d2, 0.0)
+    p2 = PETSc.PC().create(COMM)
+    p2.setOperators(A2)
+    p2.setDM(d2)
+    p2.setType('rrb')
+    p2.setUp()
+    e, y = d2.createGlobalVec(), d2.createGlobalVec()
+    M = np.empty((42, 42))
+    for i in range(42):
+        e.set(0)
+        e[i] = 1
+        e.assemble()
+        p2.apply(e, y)
+        M[:, i] = y.getArray()
+    check(np.abs(M - M.T).max() < 1e-13 * np.abs(M).max() and np.linalg.eigvalsh(M).min() > 0, 'dense M^-1 is symmetric positive definite')
+    A2.convert('dense')
+    lam = np.sort(np.linalg.eigvals(M @ A2.getDenseArray()).real)
+    check(0.5 < lam[0] and lam[-1] < 20, 'spectrum of M^-1 A', lam[[0, -1]])
+    p2.destroy()
+
+# reset, another size, KSP rrb
+pc.reset()
+ksp.reset()
+d3 = dmda(20, 53)
+A3 = d3.createMatrix()
+fill(A3, d3, 0.1)
+ksp.setDM(d3)
+ksp.setDMActive(False)
+ksp.setOperators(A3)
+b3, x3 = d3.createGlobalVec(), d3.createGlobalVec()
+b3.setRandom(rng)
+ksp.solve(b3, x3)
+check(ksp.getConvergedReason() > 0 and residual(A3, x3, b3) < 1e-8, 'after reset, another size', ksp.getConvergedReason())
+k2 = PETSc.KSP().create(COMM)
+k2.setOperators(A3)
+k2.setDM(d3)
+k2.setDMActive(False)
+k2.setType('rrb')
+k2.setTolerances(rtol=1e-9)
+k2.setFromOptions()
+x3.set(0)
+k2.solve(b3, x3)
+check(k2.getPC().getType() == 'rrb', 'KSP rrb sets its PC', k2.getPC().getType())
+check(k2.getConvergedReason() > 0 and residual(A3, x3, b3) < 1e-6, 'KSP rrb', (k2.getConvergedReason(), residual(A3, x3, b3)))
+x3.setRandom(rng)
+k2.setInitialGuessNonzero(True)
+k2.solve(b3, x3)
+check(k2.getConvergedReason() > 0 and residual(A3, x3, b3) < 1e-6, 'KSP rrb from a random start', (k2.getConvergedReason(), residual(A3, x3, b3)))
+
+# an error comes as a Python exception on every rank and leaves the interpreter alive
+d4 = PETSc.DMDA().create(dim=2, sizes=(8, 8), dof=2, stencil_width=1, comm=COMM)
+A4 = d4.createMatrix()
+ones = d4.createGlobalVec()
+ones.set(1.0)
+A4.setDiagonal(ones)
+A4.assemble()
+p4 = PETSc.PC().create(COMM)
+p4.setOperators(A4)
+p4.setDM(d4)
+p4.setType('rrb')
+try:
+    p4.setUp()
+    raised = False
+except PETSc.Error:
+    raised = True
+check(raised, 'dof 2 raises PETSc.Error')
+if COMM.rank == 0:
+    print('done')
