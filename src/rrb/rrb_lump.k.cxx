@@ -343,7 +343,7 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure)
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure)
 {
   eliminate_red(plan, level, a, failure);
-  if (plan.params.schur && level.index == 0 && !a.nine) schur_setup(plan, level, a);
+  if (plan.have_schur && &level == &plan.levels[0]) schur_setup(plan, level, a);
   Fields       f   = fields(plan, a);
   const double sum = forall_sum(plan.exec, level.grid.owned(quarter_o), EliminateRed{f});
   if (!std::isfinite(sum)) find_failure(level, f.C, mask_o, 1, failure);
