@@ -4,6 +4,9 @@
 #include <cstring>
 #include <new>
 #include <utility>
+#ifdef __linux__
+  #include <sys/mman.h>
+#endif
 
 namespace tessera {
 
@@ -11,7 +14,7 @@ template <class T> class Buffer {
 public:
   Buffer() = default;
   explicit Buffer(size_t n) { resize(n); }
-  ~Buffer() { free(data_); }
+  ~Buffer() { release(); }
   Buffer(const Buffer &)            = delete;
   Buffer &operator=(const Buffer &) = delete;
   Buffer(Buffer &&o) noexcept { swap(o); }
@@ -21,14 +24,27 @@ public:
     swap(moved);
     return *this;
   }
-  // n zeroed elements; what was there is gone. Fresh pages of the system are zero already, so large buffers use calloc.
+  // n zeroed elements; what was there is gone.
   void resize(size_t n)
   {
-    free(data_);
-    data_ = base_ = nullptr;
-    n_    = 0;
+    release();
     if (!n) return;
-    data_ = calloc(n * sizeof(T) + 64, 1);
+    bytes_ = n * sizeof(T) + 64;
+#ifdef __linux__
+    if (bytes_ >= large) { // fresh pages are zero; huge ones save most of the page faults of a first setup
+      bytes_ = (bytes_ + huge - 1) / huge * huge + huge;
+      data_  = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (data_ == MAP_FAILED) {
+        data_ = nullptr;
+        throw std::bad_alloc();
+      }
+      base_ = reinterpret_cast<T *>((reinterpret_cast<size_t>(data_) + huge - 1) / huge * huge);
+      (void)madvise(base_, bytes_ - huge, MADV_HUGEPAGE);
+      n_ = n;
+      return;
+    }
+#endif
+    data_ = calloc(bytes_, 1);
     if (!data_) throw std::bad_alloc();
     base_ = reinterpret_cast<T *>((reinterpret_cast<size_t>(data_) + 63) / 64 * 64);
     n_    = n;
@@ -41,15 +57,28 @@ public:
   bool   empty() const { return !n_; }
 
 private:
+  static constexpr size_t huge = (size_t)1 << 21, large = 2 * huge;
+  void release()
+  {
+#ifdef __linux__
+    if (data_ && bytes_ >= large) munmap(data_, bytes_);
+    else
+#endif
+      free(data_);
+    data_  = nullptr;
+    base_  = nullptr;
+    bytes_ = n_ = 0;
+  }
   void swap(Buffer &o) noexcept
   {
     std::swap(data_, o.data_);
     std::swap(base_, o.base_);
+    std::swap(bytes_, o.bytes_);
     std::swap(n_, o.n_);
   }
-  void  *data_ = nullptr;
-  T     *base_ = nullptr;
-  size_t n_    = 0;
+  void  *data_  = nullptr;
+  T     *base_  = nullptr;
+  size_t bytes_ = 0, n_ = 0; // of the allocation; elements
 };
 
 } // namespace tessera

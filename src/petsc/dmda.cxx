@@ -18,6 +18,8 @@ PetscErrorCode GridMatrix::Reset()
   if (comm_ != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&comm_));
   grid_  = Grid();
   moved_ = false;
+  runs_.clear();
+  line_runs_.clear();
   A_     = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -211,10 +213,6 @@ struct Rows {
   OperatorReport       *report = nullptr;
   double                largest = 0; // diagonal entry
 
-  // The pattern of the row before: most rows repeat it.
-  PetscInt last_n = -1, last_d[9];
-  int      last_k[9], last_edge = -1;
-
   explicit Rows(const Grid &g) : grid(g), own(g.owned()) { }
 
   static int wrap(int d, int n, bool periodic)
@@ -228,6 +226,7 @@ struct Rows {
     const int dx = wrap(xc - x, grid.nx, grid.periodic_x), dy = wrap(yc - y, grid.ny, grid.periodic_y);
     return dx < -1 || dx > 1 || dy < -1 || dy > 1 ? -1 : 3 * (dy + 1) + dx + 1;
   }
+  PetscInt row(int x, int y) const { return x - own.x0 + (PetscInt)(own.x1 - own.x0) * (y - own.y0); }
   void complain(OperatorReport::Kind kind, PetscInt row, PetscInt column, int x, int y, double v)
   {
     if (report->kind != OperatorReport::fine) return;
@@ -238,60 +237,103 @@ struct Rows {
     report->y      = y;
     report->value  = v;
   }
-  // v[k * stride] is the coefficient of node (x, y) in direction k. Returns the bits of the directions that are not zero.
-  int read(int x, int y, double *v, ptrdiff_t stride)
+  // v[k * stride] is the coefficient of node (x, y) in direction k; complains of what does not belong there. Returns whether
+  // there is an off-diagonal coefficient.
+  bool read(int x, int y, double *v, ptrdiff_t stride)
   {
-    const int      nx = own.x1 - own.x0, i = x - own.x0, edge = (i == 0) + 2 * (i == nx - 1);
-    const PetscInt row = i + (PetscInt)nx * (y - own.y0), n = ia[row + 1] - ia[row];
-    const PetscInt    *col = ja + ia[row];
-    const PetscScalar *val = a + ia[row];
-    double             check = 0;
-    int                present = 0;
+    const int      nx = own.x1 - own.x0;
+    const PetscInt r  = row(x, y);
+    double         check = 0, off = 0;
     for (int k = 0; k < 9; ++k) v[k * stride] = 0;
-    bool same = n == last_n && edge == last_edge;
-    if (same)
-      for (PetscInt e = 0; e < n; ++e) same = same && col[e] - row == last_d[e];
-    if (same)
-      for (PetscInt e = 0; e < n; ++e) {
-        v[last_k[e] * stride] += val[e];
-        check += val[e] * 0;
-        present |= (val[e] != 0) << last_k[e];
-      }
-    else {
-      last_n = n <= 9 ? n : -1;
-      last_edge = edge;
-      for (PetscInt e = 0; e < n; ++e) {
-        const int xc = own.x0 + (int)(col[e] % nx), yc = own.y0 + (int)(col[e] / nx), k = direction(x, y, xc, yc);
-        check += val[e] * 0;
-        if (k < 0) {
-          last_n = -1;
-          if (val[e] != 0) complain(OperatorReport::outside, row, first + col[e], x, y, val[e]);
-          continue;
-        }
-        if (e < 9) {
-          last_d[e] = col[e] - row;
-          last_k[e] = k;
-        }
-        v[k * stride] += val[e];
-        present |= (val[e] != 0) << k;
-      }
-      // A neighbour across a periodic seam or in the next line has the same offset elsewhere: do not reuse such a pattern.
-      if (grid.periodic_x || grid.periodic_y) last_n = -1;
+    for (PetscInt e = ia[r]; e < ia[r + 1]; ++e) {
+      const int k = direction(x, y, own.x0 + (int)(ja[e] % nx), own.y0 + (int)(ja[e] / nx));
+      check += a[e] * 0;
+      if (k >= 0) v[k * stride] += a[e];
+      else if (a[e] != 0) complain(OperatorReport::outside, r, first + ja[e], x, y, a[e]);
     }
-    if (oia)
-      for (PetscInt e = oia[row]; e < oia[row + 1]; ++e) {
-        const int k = direction(x, y, ox[(size_t)oja[e]], oy[(size_t)oja[e]]);
-        check += oa[e] * 0;
-        if (k >= 0) {
-          v[k * stride] += oa[e];
-          present |= (oa[e] != 0) << k;
-        } else if (oa[e] != 0) complain(OperatorReport::outside, row, garray[oja[e]], x, y, oa[e]);
+    check += read_remote(x, y, v, stride);
+    if (check != 0) complain(OperatorReport::not_finite, r, bad_column(r), x, y, check);
+    if (!(v[4 * stride] > 0) && check == 0) complain(OperatorReport::diagonal, r, first + r, x, y, v[4 * stride]);
+    for (int k = 0; k < 9; ++k)
+      if (k != 4) off += fabs(v[k * stride]);
+    return off != 0;
+  }
+  // Adds the couplings with other processes' nodes. Returns 0, or not a number if one is not finite.
+  double read_remote(int x, int y, double *v, ptrdiff_t stride)
+  {
+    double check = 0;
+    if (!oia) return 0;
+    const PetscInt r = row(x, y);
+    for (PetscInt e = oia[r]; e < oia[r + 1]; ++e) {
+      const int k = direction(x, y, ox[(size_t)oja[e]], oy[(size_t)oja[e]]);
+      check += oa[e] * 0;
+      if (k >= 0) v[k * stride] += oa[e];
+      else if (oa[e] != 0) complain(OperatorReport::outside, r, garray[oja[e]], x, y, oa[e]);
+    }
+    return check;
+  }
+  // The pattern of a row; false if it must be read by itself.
+  bool pattern(int x, int y, RowRun &run) const
+  {
+    const int      nx = own.x1 - own.x0;
+    const PetscInt r  = row(x, y);
+    run               = {x - own.x0, 1, ia[r], -1, {}};
+    if (ia[r + 1] - ia[r] > 9 || (oia && oia[r + 1] > oia[r])) return false;
+    int seen = 0;
+    for (PetscInt e = ia[r]; e < ia[r + 1]; ++e) {
+      const int k = direction(x, y, own.x0 + (int)(ja[e] % nx), own.y0 + (int)(ja[e] / nx));
+      if (k < 0 || seen & (1 << k)) return false;
+      seen |= 1 << k;
+      run.k[e - ia[r]] = (char)k;
+    }
+    run.entries = (int)(ia[r + 1] - ia[r]);
+    return true;
+  }
+  // The runs of a line. A row continues a run where its columns lie as the columns of the row before, and neither of the two
+  // is at an end of the line (where the same offset can be the next line).
+  void line_runs(int y, std::vector<RowRun> &runs) const
+  {
+    for (int x = own.x0; x < own.x1; ++x) {
+      RowRun run;
+      bool   regular = pattern(x, y, run);
+      if (regular && x > own.x0 && x < own.x1 - 1) { // may begin a run: how far does it go?
+        PetscInt r = row(x, y), n = run.entries;
+        for (; x + 1 < own.x1 - 1; ++x, ++r) {
+          if (ia[r + 2] - ia[r + 1] != n || (oia && oia[r + 2] > oia[r + 1])) break;
+          const PetscInt *here = ja + ia[r], *next = ja + ia[r + 1];
+          bool            same = true;
+          for (PetscInt e = 0; e < n; ++e) same = same && next[e] == here[e] + 1;
+          if (!same) break;
+          ++run.count;
+        }
       }
-    if (check != 0) complain(OperatorReport::not_finite, row, bad_column(row), x, y, check);
-    const double d = v[4 * stride];
-    if (d > largest) largest = d;
-    if (!(d > 0) && check == 0) complain(OperatorReport::diagonal, row, first + row, x, y, d);
-    return present & ~(1 << 4);
+      runs.push_back(run);
+    }
+  }
+  // All coefficients of a line: v[k * nx + i], and which directions are in use.
+  int read_line(int y, const RowRun *run, const RowRun *end, double *v)
+  {
+    const ptrdiff_t nx   = own.x1 - own.x0;
+    int             used = 1 << 4;
+    memset(v, 0, (size_t)(9 * nx) * sizeof(double));
+    for (; run < end; ++run) {
+      if (run->entries < 0) {
+        read(own.x0 + run->first, y, v + run->first, nx);
+        used = 0777;
+        continue;
+      }
+      for (int e = 0; e < run->entries; ++e) {
+        double            *to   = v + run->k[e] * nx + run->first;
+        const PetscScalar *from = a + run->start + e;
+        const int          n = run->count, s = run->entries;
+        used |= 1 << run->k[e];
+        if (s == 5) // the common case, with a stride that the compiler knows
+          for (int i = 0; i < n; ++i) to[i] = from[5 * i];
+        else
+          for (int i = 0; i < n; ++i) to[i] = from[s * i];
+      }
+    }
+    return used;
   }
   PetscInt bad_column(PetscInt row) const
   {
@@ -341,6 +383,13 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
   rows.garray = colmap;
   rows.first  = first_[(size_t)grid_.rank];
   rows.report = &report;
+  if (line_runs_.empty()) {
+    line_runs_.push_back(0);
+    for (int y = own.y0; y < own.y1; ++y) {
+      rows.line_runs(y, runs_);
+      line_runs_.push_back(runs_.size());
+    }
+  }
 
   // Which nodes have Dirichlet rows: own ones line by line below, neighbours' through the field.
   const View<double> f      = layout.view(field);
@@ -352,12 +401,12 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
   };
   if (remote) {
     memset(field, 0, layout.elements(4) * sizeof(double));
-    perimeter([&](int x, int y) { f.at(x, y) = rows.read(x, y, row, 1) == 0; });
+    perimeter([&](int x, int y) { f.at(x, y) = !rows.read(x, y, row, 1); });
     halo.exchange(f, mask_all);
   }
   const ptrdiff_t              fl = nx + 2;
   std::vector<unsigned char>   flags[3]; // of lines y - 1, y, y + 1, from x0 - 1
-  std::vector<double>          lines[2];
+  std::vector<double>          lines[2], sums((size_t)nx);
   int                          present[2] = {0, 0};
   double                       asymmetry = 0;
   dirichlet = DirichletCouplings();
@@ -380,18 +429,36 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
       }
     }
     if (y < own.y0 || y >= own.y1) return;
-    double *line = lines[1].data();
-    int     bits = 0;
-    for (int i = 0; i < nx; ++i) {
-      const int p             = rows.read(own.x0 + i, y, line + i, nx);
-      flag[(size_t)(i + 1)]   = p == 0;
-      if (!p) {
-        dirichlet.rows.push_back(i + (ptrdiff_t)nx * (y - own.y0));
-        dirichlet.inverse.push_back(1 / line[i + 4 * (ptrdiff_t)nx]);
+    const size_t l    = (size_t)(y - own.y0);
+    double      *line = lines[1].data(), *sum = sums.data(), check = 0, low = PETSC_MAX_REAL;
+    const int    used = rows.read_line(y, runs_.data() + line_runs_[l], runs_.data() + line_runs_[l + 1], line);
+    present[1]        = 0;
+    std::fill(sums.begin(), sums.end(), 0);
+    for (int k = 0; k < 9; ++k) {
+      if (k == 4 || !(used & (1 << k))) continue;
+      const double *v   = line + (size_t)k * nx;
+      double        all = 0;
+#pragma omp simd reduction(+ : all)
+      for (int i = 0; i < nx; ++i) {
+        sum[i] += fabs(v[i]);
+        all += fabs(v[i]);
       }
-      bits |= p;
+      if (all != 0) present[1] |= 1 << k;
     }
-    present[1] = bits;
+    const double *d = line + 4 * (size_t)nx;
+    for (int i = 0; i < nx; ++i) {
+      check += 0 * (sum[i] + d[i]);
+      low          = d[i] < low ? d[i] : low;
+      rows.largest = d[i] > rows.largest ? d[i] : rows.largest;
+    }
+    if (check != 0 || !(low > 0)) // find the row
+      for (int x = own.x0; x < own.x1; ++x) rows.read(x, y, row, 1);
+    for (int i = 0; i < nx; ++i) {
+      if (sum[i] != 0) continue;
+      flag[(size_t)(i + 1)] = 1;
+      dirichlet.rows.push_back(i + (ptrdiff_t)nx * (y - own.y0));
+      dirichlet.inverse.push_back(1 / d[i]);
+    }
   };
   auto advance = [&]() {
     std::swap(flags[0], flags[1]);
@@ -436,7 +503,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
     s.exchange(halo);
     // Symmetry across the boundaries: a_ij against the mean.
     perimeter([&](int x, int y) {
-      if (rows.read(x, y, row, 1) == 0) return;
+      if (!rows.read(x, y, row, 1)) return;
       for (int k = 0; k < 9; ++k) {
         const int xn = x + direction_dx(k), yn = y + direction_dy(k);
         if (k == 4 || own.contains(xn, yn) || (direction_dx(k) && direction_dy(k) && !s.nine)) continue;

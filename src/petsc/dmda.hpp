@@ -29,6 +29,14 @@ struct OperatorReport {
   PetscReal value = 0;
 };
 
+// Consecutive rows of a grid line with the same pattern in the diagonal block: entry e of each is in direction k[e].
+struct RowRun {
+  int      first, count; // nodes of the line
+  PetscInt start;        // place of the first entry
+  int      entries;      // of a row; -1: read the row by itself
+  char     k[9];
+};
+
 // The rows of a matrix on the nodes of a grid: this process's rows are its box, x fastest. Where the matrix is distributed
 // otherwise (-pc_rrb_grid with process boundaries inside a grid line) its rows move to boxes of whole lines.
 class GridMatrix {
@@ -60,6 +68,8 @@ private:
   Vec                   work_ = nullptr;
   VecScatter            scatter_ = nullptr;
   Mat                   redistributed_ = nullptr, converted_ = nullptr;
+  std::vector<RowRun>   runs_;        // of all lines, made at the first reading of a pattern
+  std::vector<size_t>   line_runs_;   // where each line's runs begin
   Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned
 };
 

@@ -220,29 +220,42 @@ struct Coarse {
   }
 };
 
-// Writes the numbers that a node of the next grid stores.
-struct StoreCoarse {
+// Writes the numbers that a node of quarter Q of the next grid stores.
+template <int Q> struct StoreCoarse {
   Coarse       fine;
   View<double> C, E[4], G[4];
-  int          q;    // quarter on the next grid
   int          nx, ny; // its size where a periodic seam is cut, else 0
   HD void operator()(int I, int J) const
   {
-    const int       X = 2 * I + (q & 1), Y = 2 * J + (q >> 1);
+    const int       X = 2 * I + (Q & 1), Y = 2 * J + (Q >> 1);
     const ptrdiff_t p = I * C.sx + J * C.sy;
     double          c = fine.diagonal(X, Y);
+    if (Q == quarter_a || Q == quarter_b) {
+      E[0].q[Q][p] = fine.east(X - 1, Y);
+      E[1].q[Q][p] = fine.east(X, Y);
+      E[2].q[Q][p] = fine.north(X, Y - 1);
+      E[3].q[Q][p] = fine.north(X, Y);
+    }
+    if (Q == quarter_o || Q == quarter_a) {
+      const View<double> *D = Q == quarter_o ? E : G;
+      D[0].q[Q][p]          = fine.north_east(X - 1, Y - 1);
+      D[1].q[Q][p]          = fine.north_west(X, Y - 1);
+      D[2].q[Q][p]          = fine.north_west(X - 1, Y);
+      D[3].q[Q][p]          = fine.north_east(X, Y);
+    }
+    if (nx || ny) cut(X, Y, p, c);
+    C.q[Q][p] = c;
+  }
+  // Lumps the couplings over a periodic seam: row sums stay.
+  HD void cut(int X, int Y, ptrdiff_t p, double &c) const
+  {
     for (int dy = -1; dy <= 1; ++dy)
       for (int dx = -1; dx <= 1; ++dx) {
-        if (!dx && !dy) continue;
-        const bool straight = !dx || !dy, here = straight ? (q == quarter_a || q == quarter_b) : (q == quarter_o || q == quarter_a);
-        const bool seam = (nx && (X + dx < 0 || X + dx >= nx)) || (ny && (Y + dy < 0 || Y + dy >= ny));
-        if (seam) c += fine.coupling(X, Y, dx, dy); // the coupling over the seam is lumped: row sums stay
-        if (!here) continue;
-        const double v = seam ? 0 : fine.coupling(X, Y, dx, dy);
-        if (straight) E[dy ? 2 + (dy > 0) : dx > 0].q[q][p] = v;
-        else (q == quarter_a ? G : E)[2 * (dy > 0) + (dx > 0)].q[q][p] = v;
+        if ((!dx && !dy) || !((nx && (X + dx < 0 || X + dx >= nx)) || (ny && (Y + dy < 0 || Y + dy >= ny)))) continue;
+        c += fine.coupling(X, Y, dx, dy);
+        if ((!dx || !dy) && (Q == quarter_a || Q == quarter_b)) E[dy ? 2 + (dy > 0) : dx > 0].q[Q][p] = 0;
+        if (dx && dy && (Q == quarter_o || Q == quarter_a)) (Q == quarter_a ? G : E)[2 * (dy > 0) + (dx > 0)].q[Q][p] = 0;
       }
-    C.q[q][p] = c;
   }
 };
 
@@ -273,6 +286,12 @@ Fields fields(const Plan &plan, Stencil &a)
   f.all     = plan.params.lump_all;
   f.omega   = plan.params.omega;
   return f;
+}
+
+template <int Q> void store_coarse(const Plan &plan, const Fields &f, Stencil &coarse, const Level &next)
+{
+  StoreCoarse<Q> k{{f}, coarse.C(), {coarse.E(0), coarse.E(1), coarse.E(2), coarse.E(3)}, {coarse.G(0), coarse.G(1), coarse.G(2), coarse.G(3)}, next.cut_x ? next.grid.nx : 0, next.cut_y ? next.grid.ny : 0};
+  forall(plan.exec, next.grid.owned(Q), k);
 }
 
 // The first node of the quarters in the mask whose inverse pivot is not a number.
@@ -352,12 +371,10 @@ void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Le
   for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
   if (coarse) {
     coarse->make_nine();
-    StoreCoarse k{{f}, coarse->C(), {}, {}, 0, next->cut_x ? next->grid.nx : 0, next->cut_y ? next->grid.ny : 0};
-    for (int i = 0; i < 4; ++i) {
-      k.E[i] = coarse->E(i);
-      k.G[i] = coarse->G(i);
-    }
-    for (k.q = 0; k.q < 4; ++k.q) forall(plan.exec, next->grid.owned(k.q), k);
+    store_coarse<0>(plan, f, *coarse, *next);
+    store_coarse<1>(plan, f, *coarse, *next);
+    store_coarse<2>(plan, f, *coarse, *next);
+    store_coarse<3>(plan, f, *coarse, *next);
   }
   keep_factors(plan, level, a);
 }

@@ -167,7 +167,9 @@ static Stencil recycle(Level &level)
 
 Stencil finest_stencil(Plan &plan)
 {
-  Stencil s = recycle(plan.levels[0]);
+  const bool fresh = plan.levels[0].factor.d64.empty();
+  Stencil    s     = recycle(plan.levels[0]);
+  if (fresh) return s;
   s.c.zero();
   for (auto &e : s.e) e.zero();
   return s;
