@@ -2,7 +2,7 @@
 #
 #   make            the library               make deps       install what is missing (apt)
 #   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
-#   make demo       the harbour               make bench      the measurements
+#   make demo       the harbour               make bench      the measurements (BENCH=suite)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
 #
 # Variables: CUDA=0|1 (default: as PETSc)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  CXXFLAGS=  WERROR=0|1  JOBS=2
@@ -14,6 +14,7 @@ PREFIX ?= /usr/local
 MARCH  ?= native
 OPENMP ?= 1
 JOBS   ?= 2
+BENCH  ?= all
 
 #--- PETSc -----------------------------------------------------------------------------------------------------------
 # A PETSc in its source tree keeps headers in PETSC_DIR and libraries in PETSC_DIR/PETSC_ARCH; an installed one has no
@@ -126,7 +127,7 @@ $(BUILD)/obj/%.o: $(TOP)/%.cxx $(BUILD)/command
 	@$(COMPILE) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 $(LIB): $(OBJ)
 	@mkdir -p $(@D); echo "  LINK $(patsubst $(TOP)/%,%,$@)"
-	@$(LINK) -shared -Wl,-soname,libtessera.so -Wl,-z,defs $(OBJ) $(LIBS) -o $@
+	@$(LINK) -shared -Wl,-soname,libtessera.so -Wl,-z,defs $(OBJ) $(LIBS) -o $@.new && mv $@.new $@
 
 #--- tests -----------------------------------------------------------------------------------------------------------
 # tests/README.md describes the kinds. Unit programs see hidden symbols, so they link the objects, not the library.
@@ -161,7 +162,7 @@ $(BUILD)/petsc/scripts: $(wildcard $(TOP)/tests/*.c $(TOP)/tests/*.cxx) $(GENTES
 # What the test programs are told. As root, and with more ranks than cores, mpiexec must be asked kindly: this is said
 # here, for the goals that run programs, and nowhere else.
 TESTENV = TESSERA_LIB='$(LIB)' TESSERA_BUILD='$(BUILD)' TESSERA_VERSION='$(VERSION)' TESSERA_CUDA='$(CUDA)' TESSERA_JOBS='$(JOBS)' \
-          PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' MPIEXEC='$(MPIEXEC)' CC='$(CC)' CXX='$(CXX)' FILTER='$(FILTER)' \
+          PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' PETSC_INDEX_SIZE='$(PETSC_INDEX_SIZE)' MPIEXEC='$(MPIEXEC)' CC='$(CC)' CXX='$(CXX)' FILTER='$(FILTER)' PYTHON='$(PYTHON)' \
           PETSC_CFLAGS='$(PETSC_CC_INCLUDES)' PETSC_LIBS='$(PETSC_LIBS)' MAKEFLAGS= MAKELEVEL=
 RUN    := check run-tests run-demo run-bench
 $(RUN): export OMPI_ALLOW_RUN_AS_ROOT = 1
@@ -169,6 +170,7 @@ $(RUN): export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 $(RUN): export OMPI_MCA_rmaps_base_oversubscribe = 1
 $(RUN): export OMPI_MCA_hwloc_base_binding_policy = none
 $(RUN): export OMPI_MCA_btl_vader_single_copy_mechanism = none
+$(RUN): export PRTE_MCA_rmaps_default_mapping_policy = :oversubscribe
 # A make inside a test builds the same library.
 export PETSC_DIR PETSC_ARCH CUDA MARCH OPENMP WERROR CXXFLAGS
 
@@ -180,7 +182,7 @@ run-tests: $(LIB)
 run-demo: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/harbour' $(TOP)/examples/harbour/demo $(LIB)
 run-bench: $(LIB)
-	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run $(BENCH)
 test demo bench: deps
 	@$(MAKE) --no-print-directory run-$(patsubst test,tests,$@)
 syntax:
@@ -190,7 +192,7 @@ format:
 
 #--- what apt can install --------------------------------------------------------------------------------------------
 # Debian's and Ubuntu's names. Nothing of PETSc is installed beside a PETSc that is there already.
-APT := g++ pkg-config python3 python3-numpy libgtest-dev cmake
+APT := g++ pkg-config python3 libgtest-dev cmake python3-numpy python3-matplotlib python-matplotlib-data python3-h5py python3-tifffile
 ifeq ($(PETSC_CONF)$(PETSC_GIVEN),)
   APT += petsc-dev mpi-default-bin
 endif
