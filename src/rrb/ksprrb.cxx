@@ -8,9 +8,17 @@ using namespace tessera;
 
 namespace {
 
-struct Vectors { // of CG on the black nodes, kept between solves
+// CG's vectors on the black nodes, kept between solves. Two of them live in the four quarters of the preconditioner's
+// right-hand side, which CG on the black nodes leaves free; where it does not (a small grid, solved whole) all are separate.
+struct Vectors {
   rrb::BlackField r, z, p, q, x;
-  explicit Vectors(const rrb::Plan &plan) : r(plan), z(plan), p(plan), q(plan), x(plan) { }
+  explicit Vectors(rrb::Plan &plan) : r(plan), z(plan), p(plan, Spare(plan, 0)), q(plan, Spare(plan, 2)), x(plan) { }
+  static double *Spare(rrb::Plan &plan, int quarter)
+  {
+    rrb::Level &l = plan.levels[0];
+    return l.step == rrb::Step::coarsen && !l.layout.natural ? l.b.data.data() + quarter * l.layout.plane : nullptr;
+  }
+  bool Fits(rrb::Plan &plan) const { return !(r.layout != plan.levels[0].layout) && (p.own.size() || p.data == Spare(plan, 0)); }
 };
 
 struct KSP_RRB {
@@ -107,6 +115,7 @@ public:
 
 private:
   MPI_Comm       comm() const { return plan_.levels[0].grid.comm; }
+  template <class F> PetscErrorCode Update(const F &f);
   PetscErrorCode Residual();
   PetscErrorCode SolveRed();
   KSP                          ksp_;
@@ -128,27 +137,39 @@ PetscErrorCode SchurSpace::Residual()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// f(r, x): an update of the solution from the residual in work[0], both in the grid's distribution.
+template <class F> PetscErrorCode SchurSpace::Update(const F &f)
+{
+  const double *r;
+  double       *x;
+
+  PetscFunctionBegin;
+  PetscCall(pc_.matrix.GetRead(ksp_->work[0], &r));
+  if (!pc_.matrix.moved()) {
+    PetscCall(VecGetArray(ksp_->vec_sol, &x));
+    f(r, x);
+    PetscCall(VecRestoreArray(ksp_->vec_sol, &x));
+    PetscCall(pc_.matrix.RestoreRead(ksp_->work[0], &r));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const size_t        n = (size_t)pc_.matrix.grid().owned().size(); // vectors move through one work vector, so one after the other
+  std::vector<double> residual(r, r + n), solution;
+  PetscCall(pc_.matrix.RestoreRead(ksp_->work[0], &r));
+  PetscCall(pc_.matrix.GetRead(ksp_->vec_sol, &r));
+  solution.assign(r, r + n);
+  PetscCall(pc_.matrix.RestoreRead(ksp_->vec_sol, &r));
+  f(residual.data(), solution.data());
+  PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, &x));
+  std::copy(solution.begin(), solution.end(), x);
+  PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // x_r += D_r^-1 r_r, which makes the residual at the red nodes zero
 PetscErrorCode SchurSpace::SolveRed()
 {
-  const double *res;
-  double       *sol;
-  Vec           dx = ksp_->work[1];
-
   PetscFunctionBegin;
-  PetscCall(VecSet(dx, 0));
-  PetscCall(pc_.matrix.GetRead(ksp_->work[0], &res));
-  std::vector<double> copy; // a matrix that moves between distributions has one work vector
-  if (pc_.matrix.moved()) {
-    copy.assign(res, res + pc_.matrix.grid().owned().size());
-    PetscCall(pc_.matrix.RestoreRead(ksp_->work[0], &res));
-    res = copy.data();
-  }
-  PetscCall(pc_.matrix.GetWrite(dx, &sol));
-  rrb::red_correction(plan_, res, sol);
-  PetscCall(pc_.matrix.RestoreWrite(dx, &sol));
-  if (!pc_.matrix.moved()) PetscCall(pc_.matrix.RestoreRead(ksp_->work[0], &res));
-  PetscCall(VecAXPY(ksp_->vec_sol, 1.0, dx));
+  PetscCall(Update([&](const double *res, double *sol) { rrb::red_solve(plan_, res, sol); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -164,19 +185,11 @@ PetscErrorCode SchurSpace::Start(double *first)
     PetscCall(VecSet(s, 0));
     PetscCall(VecCopy(b, w));
   } else PetscCall(Residual());
-  PetscCall(FirstNorm(ksp_, w, ksp_->work[1], first));
+  PetscCall(FirstNorm(ksp_, w, ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
   if (pc_.report.dirichlet) {
-    double *sol;
-    PetscCall(pc_.matrix.GetRead(w, &res));
-    std::vector<double> dx(pc_.dirichlet.rows.size());
-    for (size_t i = 0; i < dx.size(); ++i) dx[i] = res[pc_.dirichlet.rows[i]] * pc_.dirichlet.inverse[i];
-    PetscCall(pc_.matrix.RestoreRead(w, &res));
-    PetscCall(VecSet(ksp_->work[1], 0));
-    PetscCall(pc_.matrix.GetWrite(ksp_->work[1], &sol));
-    std::fill(sol, sol + pc_.matrix.grid().owned().size(), 0);
-    for (size_t i = 0; i < dx.size(); ++i) sol[pc_.dirichlet.rows[i]] = dx[i];
-    PetscCall(pc_.matrix.RestoreWrite(ksp_->work[1], &sol));
-    PetscCall(VecAXPY(s, 1.0, ksp_->work[1]));
+    PetscCall(Update([&](const double *from, double *sol) {
+      for (size_t i = 0; i < pc_.dirichlet.rows.size(); ++i) sol[pc_.dirichlet.rows[i]] += from[pc_.dirichlet.rows[i]] * pc_.dirichlet.inverse[i];
+    }));
     PetscCall(Residual());
   }
   PetscCall(SolveRed());
@@ -184,7 +197,7 @@ PetscErrorCode SchurSpace::Start(double *first)
   PetscCall(pc_.matrix.GetRead(w, &res));
   rrb::black_load(plan_, res, r);
   PetscCall(pc_.matrix.RestoreRead(w, &res));
-  x.data.zero();
+  std::fill(x.data, x.data + x.size, 0);
 
   PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
   PetscCall(MatGetNullSpace(A, &nullspace));
@@ -217,15 +230,11 @@ PetscErrorCode SchurSpace::Start(double *first)
 
 PetscErrorCode SchurSpace::Finish()
 {
-  double *dx;
-
   PetscFunctionBegin;
-  PetscCall(pc_.matrix.GetWrite(ksp_->work[1], &dx));
-  rrb::black_store(plan_, x, dx);
-  PetscCall(pc_.matrix.RestoreWrite(ksp_->work[1], &dx));
-  PetscCall(VecAXPY(ksp_->vec_sol, 1.0, ksp_->work[1]));
+  PetscCall(Update([&](const double *, double *sol) { rrb::black_add(plan_, x, sol); }));
   PetscCall(Residual());
   PetscCall(SolveRed());
+  if (ksp_->reason < 0) plan_.levels[0].b.data.zero(); // nothing that is not a number stays for the next application
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -407,7 +416,6 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
     r->current      = PETSC_FALSE;
     pc->setupcalled = PETSC_FALSE;
   }
-  PetscCall(KSPSetWorkVecs(ksp, 4));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -426,9 +434,11 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   PetscCheck(r->report.asymmetry <= tuning::symmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry). Use -ksp_type gmres -pc_type rrb", (double)r->report.asymmetry);
   k->diagonal.clear();
   k->off.clear();
-  const bool flexible = r->plan.cycle == rrb::Cycle::k;
+  const bool     flexible = r->plan.cycle == rrb::Cycle::k, with_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
+  const PetscInt vectors  = !r->plan.have_schur ? 4 : with_z ? 2 : 1;
+  if (ksp->nwork < vectors) PetscCall(KSPSetWorkVecs(ksp, vectors));
   if (r->plan.have_schur) {
-    if (!k->vectors || k->vectors->r.layout != r->plan.levels[0].layout) PetscCallCXX(k->vectors.reset(new Vectors(r->plan)));
+    if (!k->vectors || !k->vectors->Fits(r->plan)) PetscCallCXX(k->vectors.reset(new Vectors(r->plan)));
     SchurSpace s(ksp, *r, *k->vectors);
     PetscCall(s.Start(&first));
     PetscCall(Iterate(ksp, s, flexible, first));
@@ -492,7 +502,10 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
   if (!ascii || !rrb || !ksp->setupstage) PetscFunctionReturn(PETSC_SUCCESS);
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
-  if (r->current && !r->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", r->plan.cycle == rrb::Cycle::k ? "flexible" : "plain", r->plan.have_schur ? "the Schur complement of the red nodes (half of the unknowns)" : "the whole system (9-point operator)"));
+  if (!r->current || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", r->plan.cycle == rrb::Cycle::k ? "flexible" : "plain", r->plan.have_schur ? "the Schur complement of the red nodes (half of the unknowns)" : "the whole system (9-point operator)"));
+  // S1 and its product 28 B, x and r 24, p 12, r'z 8
+  if (r->plan.have_schur) PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", 72 + r->plan.bytes_moved(true)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

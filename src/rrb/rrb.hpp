@@ -37,7 +37,7 @@ struct Factor {
 // SW SE NW NE at o, and the couplings over two meshes to E and N.
 struct Schur {
   Buffer<double> c, e[4], fo[2], fc[2];
-  Buffer<double> red; // D_r^-1, quarters a and b
+  Buffer<double> red; // D_r^-1, quarters a and b, where the factors of the finest grid do not have it in double precision
   size_t         bytes() const;
 };
 
@@ -116,21 +116,23 @@ void schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 // q = S1 p; returns this process's part of p'q. p has its ghost nodes.
 double schur_multiply(Plan &plan, const View<double> &p, const View<double> &q);
 
-// ---- CG's vectors on the black nodes of the finest grid: quarters o and c
+// ---- CG's vectors on the black nodes of the finest grid: quarters o and c, one plane after the other
 struct BlackField {
   Layout         layout;
-  Buffer<double> data;
+  Buffer<double> own;
+  double        *data = nullptr; // two planes, in `own` or borrowed
+  size_t         size = 0;
   View<double>   view; // q[quarter_o] and q[quarter_c]
   BlackField() = default;
-  explicit BlackField(const Plan &plan);
+  explicit BlackField(const Plan &plan, double *borrowed = nullptr);
 };
-void   black_load(Plan &plan, const double *x, BlackField &r);   // from natural order
-void   black_store(Plan &plan, const BlackField &x, double *y);  // to natural order, zero at the red nodes
-double black_dot(Plan &plan, const BlackField &x, const BlackField &y);                     // this process's part
-void   black_combine(Plan &plan, double s, const BlackField &x, double t, BlackField &y);   // y = s x + t y
+void   black_load(Plan &plan, const double *x, BlackField &r);                            // from natural order
+void   black_add(Plan &plan, const BlackField &x, double *y);                             // y += x at the black nodes, y in natural order
+double black_dot(Plan &plan, const BlackField &x, const BlackField &y);                   // this process's part
+void   black_combine(Plan &plan, double s, const BlackField &x, double t, BlackField &y); // y = s x + t y
 double black_step(Plan &plan, double alpha, const BlackField &p, const BlackField &q, BlackField &x, BlackField &r); // x += alpha p, r -= alpha q; own part of r'r
-double schur_norm2(Plan &plan, BlackField &z);                   // own part of |z|^2 with the red nodes that belong to z = M^-1 r
-void   red_correction(Plan &plan, const double *r, double *dx);  // dx = D_r^-1 r at the red nodes, zero at the black; natural order
+double schur_norm2(Plan &plan, BlackField &z);                // own part of |z|^2 with the red nodes that belong to z = M^-1 r
+void   red_solve(Plan &plan, const double *r, double *x);     // x += D_r^-1 r at the red nodes; natural order
 
 // Eigenvalues at both ends of a symmetric tridiagonal matrix.
 void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double> &e, double *lowest, double *highest);

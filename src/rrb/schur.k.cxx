@@ -96,7 +96,7 @@ struct CopyPlane {
   HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] = x[X * sx + Y * sy]; }
 };
 
-// Between a plane and natural order.
+// From natural order into a plane.
 struct Transfer {
   const double *x;
   double       *y;
@@ -104,12 +104,20 @@ struct Transfer {
   HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] = x[X * sx + Y * sy]; }
 };
 
-// y = d x, x and y in natural order, d in a plane.
-struct Scaled {
+// y += x, x in a plane, y in natural order.
+struct Add {
+  const double *x;
+  double       *y;
+  ptrdiff_t     sx, sy, tx, ty;
+  HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] += x[X * sx + Y * sy]; }
+};
+
+// y += d x, x and y in natural order, d in a plane.
+struct AddScaled {
   const double *x, *d;
   double       *y;
   ptrdiff_t     sx, sy, tx, ty;
-  HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] = d[X * tx + Y * ty] * x[X * sx + Y * sy]; }
+  HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] += d[X * tx + Y * ty] * x[X * sx + Y * sy]; }
 };
 
 // y = s x + t y; with t = 0 the old y does not matter.
@@ -185,13 +193,15 @@ template <class F> double over_black(Plan &plan, const F &f)
 
 } // namespace
 
-BlackField::BlackField(const Plan &plan) : layout(plan.levels[0].layout)
+BlackField::BlackField(const Plan &plan, double *borrowed) : layout(plan.levels[0].layout), data(borrowed), size(2 * layout.elements(1))
 {
-  const size_t n = layout.elements(1);
-  data.resize(2 * n);
-  view      = layout.view(data.data());
-  view.q[0] = place(layout, data.data());
-  view.q[3] = view.q[0] + n;
+  if (!borrowed) {
+    own.resize(size);
+    data = own.data();
+  }
+  view      = layout.view(data);
+  view.q[0] = place(layout, data);
+  view.q[3] = view.q[0] + size / 2;
   view.q[1] = view.q[2] = nullptr;
 }
 
@@ -203,25 +213,26 @@ void black_load(Plan &plan, const double *x, BlackField &r)
   for (int q : {0, 3}) forall(plan.exec, g.owned(q), Transfer{from.q[q], r.view.q[q], from.sx, from.sy, r.view.sx, r.view.sy});
 }
 
-void black_store(Plan &plan, const BlackField &x, double *y)
+void black_add(Plan &plan, const BlackField &x, double *y)
 {
   const Grid &g   = plan.levels[0].grid;
   const Box   own = g.owned();
   const auto  to  = natural_view(y, own.x0, own.y0, own.x1 - own.x0);
-  memset(y, 0, (size_t)own.size() * sizeof(double));
-  for (int q : {0, 3}) forall(plan.exec, g.owned(q), Transfer{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
+  for (int q : {0, 3}) forall(plan.exec, g.owned(q), Add{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
 }
 
-void red_correction(Plan &plan, const double *r, double *dx)
+void red_solve(Plan &plan, const double *r, double *x)
 {
-  const Level &level = plan.levels[0];
-  const Box    own   = level.grid.owned();
-  const auto   from  = natural_view(r, own.x0, own.y0, own.x1 - own.x0);
-  const auto   to    = natural_view(dx, own.x0, own.y0, own.x1 - own.x0);
-  const auto   at    = level.layout.view(plan.schur.red.data());
-  double      *d     = place(level.layout, plan.schur.red.data());
-  memset(dx, 0, (size_t)own.size() * sizeof(double));
-  for (int q : {1, 2}) forall(plan.exec, level.grid.owned(q), Scaled{from.q[q], d + (q - 1) * (ptrdiff_t)level.layout.elements(1), to.q[q], from.sx, from.sy, at.sx, at.sy});
+  Level             &level = plan.levels[0];
+  const Box          own   = level.grid.owned();
+  const auto         from  = natural_view(r, own.x0, own.y0, own.x1 - own.x0);
+  const auto         to    = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
+  const bool         kept  = plan.schur.red.empty();
+  const View<double> d     = level.layout.view(kept ? level.factor.d64.data() : nullptr);
+  for (int q : {1, 2}) {
+    const double *inverse = kept ? d.q[q] : place(level.layout, plan.schur.red.data()) + (q - 1) * (ptrdiff_t)level.layout.elements(1);
+    forall(plan.exec, level.grid.owned(q), AddScaled{from.q[q], inverse, to.q[q], from.sx, from.sy, d.sx, d.sy});
+  }
 }
 
 double black_dot(Plan &plan, const BlackField &x, const BlackField &y)
@@ -235,9 +246,9 @@ double black_dot(Plan &plan, const BlackField &x, const BlackField &y)
 void black_combine(Plan &plan, double s, const BlackField &x, double t, BlackField &y)
 {
   // the whole array in pieces, padding included: it stays zero
-  const size_t piece = 4096, n = y.data.size(), rows = n / piece;
-  forall(plan.exec, {0, (int)piece, 0, (int)rows}, Combine{s, t, x.data.data(), y.data.data(), (ptrdiff_t)piece});
-  forall(plan.exec, {0, (int)(n - rows * piece), 0, 1}, Combine{s, t, x.data.data() + rows * piece, y.data.data() + rows * piece, 0});
+  const size_t piece = 4096, n = y.size, rows = n / piece;
+  forall(plan.exec, {0, (int)piece, 0, (int)rows}, Combine{s, t, x.data, y.data, (ptrdiff_t)piece});
+  forall(plan.exec, {0, (int)(n - rows * piece), 0, 1}, Combine{s, t, x.data + rows * piece, y.data + rows * piece, 0});
 }
 
 double black_step(Plan &plan, double alpha, const BlackField &p, const BlackField &q, BlackField &x, BlackField &r)
@@ -269,14 +280,15 @@ void schur_setup(Plan &plan, Level &level, Stencil &a)
   const size_t n = level.layout.elements(1);
   if (s.c.empty()) {
     s.c.resize(2 * n);
-    s.red.resize(2 * n);
+    if (plan.params.single || level.step != Step::coarsen) s.red.resize(2 * n);
     for (auto &f : s.e) f.resize(n);
     for (int k = 0; k < 2; ++k) {
       s.fo[k].resize(n);
       s.fc[k].resize(n);
     }
   }
-  for (int q : {1, 2}) forall(plan.exec, level.grid.owned(q), CopyPlane{a.C().q[q], place(level.layout, s.red.data()) + (q - 1) * (ptrdiff_t)n, a.C().sx, a.C().sy});
+  if (!s.red.empty())
+    for (int q : {1, 2}) forall(plan.exec, level.grid.owned(q), CopyPlane{a.C().q[q], place(level.layout, s.red.data()) + (q - 1) * (ptrdiff_t)n, a.C().sx, a.C().sy});
   auto   at = [&](Buffer<double> &f) { return place(level.layout, f.data()); };
   SetupO o{a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c), {at(s.e[0]), at(s.e[1]), at(s.e[2]), at(s.e[3])}, {at(s.fo[0]), at(s.fo[1])}};
   SetupC c{a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c) + n, {at(s.fc[0]), at(s.fc[1])}};
