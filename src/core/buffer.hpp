@@ -39,7 +39,7 @@ public:
         throw std::bad_alloc();
       }
       base_ = reinterpret_cast<T *>((reinterpret_cast<size_t>(data_) + huge - 1) / huge * huge);
-      (void)madvise(base_, bytes_ - huge, MADV_HUGEPAGE);
+      (void)madvise(base_, n * sizeof(T) / huge * huge, MADV_HUGEPAGE); // whole ones: the rest would be memory nobody uses
       n_ = n;
       return;
     }

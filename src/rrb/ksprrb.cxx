@@ -12,13 +12,15 @@ namespace {
 // right-hand side, which CG on the black nodes leaves free; where it does not (a small grid, solved whole) all are separate.
 struct Vectors {
   rrb::BlackField r, z, p, q, x;
-  explicit Vectors(rrb::Plan &plan) : r(plan), z(plan), p(plan, Spare(plan, 0)), q(plan, Spare(plan, 2)), x(plan) { }
+  bool            flexible;
+  // z is used up before q is made, but for the inner product q'z of flexible CG
+  Vectors(rrb::Plan &plan, bool f) : r(plan), z(), p(plan, Spare(plan, 0)), q(plan, Spare(plan, 2)), x(plan), flexible(f) { z = rrb::BlackField(plan, f ? nullptr : q.data); }
   static double *Spare(rrb::Plan &plan, int quarter)
   {
     rrb::Level &l = plan.levels[0];
     return l.step == rrb::Step::coarsen && !l.layout.natural ? l.b.data.data() + quarter * l.layout.plane : nullptr;
   }
-  bool Fits(rrb::Plan &plan) const { return !(r.layout != plan.levels[0].layout) && (p.own.size() || p.data == Spare(plan, 0)); }
+  bool Fits(rrb::Plan &plan, bool f) const { return f == flexible && !(r.layout != plan.levels[0].layout) && (p.own.size() || p.data == Spare(plan, 0)); }
 };
 
 struct KSP_RRB {
@@ -114,7 +116,12 @@ public:
   }
 
 private:
+  // The factors eliminate the red nodes exactly. In single precision, or where a small grid is solved whole, products with A do.
+  bool           Exact() const { return !plan_.params.single && plan_.levels[0].step == rrb::Step::coarsen; }
+  Vec            Source() const { return ksp_->guess_zero ? ksp_->vec_rhs : ksp_->work[0]; } // the residual of x0
+  PetscErrorCode NullSpace();
   MPI_Comm       comm() const { return plan_.levels[0].grid.comm; }
+  PetscErrorCode Load(Vec v); // into the preconditioner's right-hand side, Dirichlet rows eliminated
   template <class F> PetscErrorCode Update(const F &f);
   PetscErrorCode Residual();
   PetscErrorCode SolveRed();
@@ -173,19 +180,46 @@ PetscErrorCode SchurSpace::SolveRed()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode SchurSpace::Start(double *first)
+PetscErrorCode SchurSpace::Load(Vec v)
 {
-  Vec           b = ksp_->vec_rhs, s = ksp_->vec_sol, w = ksp_->work[0];
-  const double *res;
-  MatNullSpace  nullspace;
-  Mat           A;
+  const double *values;
 
   PetscFunctionBegin;
+  PetscCall(pc_.matrix.GetRead(v, &values));
+  rrb::load(plan_, values);
+  PetscCall(pc_.matrix.RestoreRead(v, &values));
+  PetscCall(SubtractDirichlet(&pc_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SchurSpace::Start(double *first)
+{
+  Vec           s = ksp_->vec_sol, w = Source();
+  const double *res;
+
+  PetscFunctionBegin;
+  if (!ksp_->guess_zero) PetscCall(Residual());
+  PetscCall(FirstNorm(ksp_, w, ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
+  std::fill(x.data, x.data + x.size, 0);
+  if (Exact()) {
+    rrb::Level &finest = plan_.levels[0];
+    const Box   own    = finest.grid.owned();
+    PetscCall(Load(w));
+    rrb::black_rhs(plan_, finest, finest.b.v, r.view);
+    for (size_t i = 0; i < pc_.dirichlet.rows.size(); ++i) { // black Dirichlet rows
+      const int       nx = own.x1 - own.x0, xd = own.x0 + (int)(pc_.dirichlet.rows[i] % nx), yd = own.y0 + (int)(pc_.dirichlet.rows[i] / nx);
+      if ((xd + yd) % 2) continue;
+      x.view.at(xd, yd) = r.view.at(xd, yd) * pc_.dirichlet.inverse[i];
+      r.view.at(xd, yd) = 0;
+    }
+    PetscCall(NullSpace());
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (ksp_->guess_zero) {
     PetscCall(VecSet(s, 0));
-    PetscCall(VecCopy(b, w));
-  } else PetscCall(Residual());
-  PetscCall(FirstNorm(ksp_, w, ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
+    PetscCall(VecCopy(ksp_->vec_rhs, ksp_->work[0]));
+    w = ksp_->work[0];
+  }
   if (pc_.report.dirichlet) {
     PetscCall(Update([&](const double *from, double *sol) {
       for (size_t i = 0; i < pc_.dirichlet.rows.size(); ++i) sol[pc_.dirichlet.rows[i]] += from[pc_.dirichlet.rows[i]] * pc_.dirichlet.inverse[i];
@@ -197,8 +231,18 @@ PetscErrorCode SchurSpace::Start(double *first)
   PetscCall(pc_.matrix.GetRead(w, &res));
   rrb::black_load(plan_, res, r);
   PetscCall(pc_.matrix.RestoreRead(w, &res));
-  std::fill(x.data, x.data + x.size, 0);
+  PetscCall(NullSpace());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
+// The null space of S1: A's at the black nodes, orthonormal.
+PetscErrorCode SchurSpace::NullSpace()
+{
+  const double *res;
+  MatNullSpace  nullspace;
+  Mat           A;
+
+  PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
   PetscCall(MatGetNullSpace(A, &nullspace));
   if (nullspace) {
@@ -208,11 +252,12 @@ PetscErrorCode SchurSpace::Start(double *first)
     PetscCall(MatNullSpaceGetVecs(nullspace, &constant, &n, &vectors));
     for (PetscInt i = constant ? -1 : 0; i < n; ++i) {
       rrb::BlackField v(plan_);
-      if (i < 0) PetscCall(VecSet(w, 1.0));
-      else PetscCall(VecCopy(vectors[i], w));
-      PetscCall(pc_.matrix.GetRead(w, &res));
-      rrb::black_load(plan_, res, v);
-      PetscCall(pc_.matrix.RestoreRead(w, &res));
+      if (i < 0) rrb::black_set(plan_, 1, v);
+      else {
+        PetscCall(pc_.matrix.GetRead(vectors[i], &res));
+        rrb::black_load(plan_, res, v);
+        PetscCall(pc_.matrix.RestoreRead(vectors[i], &res));
+      }
       for (rrb::BlackField &u : null_) {
         double c = rrb::black_dot(plan_, u, v);
         PetscCall(Sum(comm(), 1, &c));
@@ -231,10 +276,24 @@ PetscErrorCode SchurSpace::Start(double *first)
 PetscErrorCode SchurSpace::Finish()
 {
   PetscFunctionBegin;
+  if (Exact()) {
+    rrb::Level &finest = plan_.levels[0];
+    const Box   own    = finest.grid.owned();
+    Vec         dx     = ksp_->guess_zero ? ksp_->vec_sol : ksp_->work[1];
+    double     *values;
+    PetscCall(Load(Source()));
+    PetscCall(pc_.matrix.GetWrite(dx, &values));
+    rrb::black_store(plan_, x, values);
+    rrb::red_solution(plan_, finest, finest.b.v, x.view, natural_view(values, own.x0, own.y0, own.x1 - own.x0));
+    PetscCall(pc_.matrix.RestoreWrite(dx, &values));
+    if (!ksp_->guess_zero) PetscCall(VecAXPY(ksp_->vec_sol, 1.0, dx));
+    if (ksp_->reason < 0) finest.b.data.zero(); // nothing that is not a number stays for the next application
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(Update([&](const double *, double *sol) { rrb::black_add(plan_, x, sol); }));
   PetscCall(Residual());
   PetscCall(SolveRed());
-  if (ksp_->reason < 0) plan_.levels[0].b.data.zero(); // nothing that is not a number stays for the next application
+  if (ksp_->reason < 0) plan_.levels[0].b.data.zero();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -435,10 +494,10 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   k->diagonal.clear();
   k->off.clear();
   const bool     flexible = r->plan.cycle == rrb::Cycle::k, with_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
-  const PetscInt vectors  = !r->plan.have_schur ? 4 : with_z ? 2 : 1;
+  const PetscInt vectors  = !r->plan.have_schur ? 4 : with_z || !ksp->guess_zero ? 2 : 1;
   if (ksp->nwork < vectors) PetscCall(KSPSetWorkVecs(ksp, vectors));
   if (r->plan.have_schur) {
-    if (!k->vectors || !k->vectors->Fits(r->plan)) PetscCallCXX(k->vectors.reset(new Vectors(r->plan)));
+    if (!k->vectors || !k->vectors->Fits(r->plan, flexible)) PetscCallCXX(k->vectors.reset(new Vectors(r->plan, flexible)));
     SchurSpace s(ksp, *r, *k->vectors);
     PetscCall(s.Start(&first));
     PetscCall(Iterate(ksp, s, flexible, first));

@@ -141,8 +141,7 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// r_I - A_ID z_D at the rows beside Dirichlet rows.
-static PetscErrorCode SubtractDirichlet(PC_RRB *r)
+PetscErrorCode tessera::SubtractDirichlet(PC_RRB *r)
 {
   tessera::rrb::Level &finest = r->plan.levels[0];
   double              *b      = finest.b.data.data();
@@ -179,7 +178,7 @@ static PetscErrorCode PCApply_RRB(PC pc, Vec x, Vec y)
   PetscCall(r->matrix.GetRead(x, &from));
   tessera::rrb::load(r->plan, from);
   PetscCall(r->matrix.RestoreRead(x, &from));
-  PetscCall(SubtractDirichlet(r));
+  PetscCall(tessera::SubtractDirichlet(r));
   PetscCall(r->matrix.GetWrite(y, &to));
   tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
   PetscCall(r->matrix.RestoreWrite(y, &to));

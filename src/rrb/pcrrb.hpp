@@ -32,6 +32,8 @@ extern PetscLogEvent event_rrb_read, event_rrb_factor, event_rrb_sweep, event_rr
 PetscErrorCode       PCCreate_RRB(PC);
 PetscErrorCode       KSPCreate_RRB(KSP);
 PetscErrorCode       CiteRRB();
+// b_I - A_ID z_D in the plan's right-hand side, at the rows beside Dirichlet rows.
+PetscErrorCode SubtractDirichlet(PC_RRB *);
 // Composes the setters and getters of PC rrb, or takes them away.
 PetscErrorCode ComposeOptions(PC, PetscBool);
 // Refuses a backend that is not built.

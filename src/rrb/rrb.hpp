@@ -127,6 +127,8 @@ struct BlackField {
   explicit BlackField(const Plan &plan, double *borrowed = nullptr);
 };
 void   black_load(Plan &plan, const double *x, BlackField &r);                            // from natural order
+void   black_store(Plan &plan, const BlackField &x, double *y);                           // y = x at the black nodes, y in natural order
+void   black_set(Plan &plan, double s, BlackField &x);                                    // x = s on the own nodes
 void   black_add(Plan &plan, const BlackField &x, double *y);                             // y += x at the black nodes, y in natural order
 double black_dot(Plan &plan, const BlackField &x, const BlackField &y);                   // this process's part
 void   black_combine(Plan &plan, double s, const BlackField &x, double t, BlackField &y); // y = s x + t y

@@ -96,7 +96,7 @@ struct CopyPlane {
   HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] = x[X * sx + Y * sy]; }
 };
 
-// From natural order into a plane.
+// Between natural order and a plane.
 struct Transfer {
   const double *x;
   double       *y;
@@ -211,6 +211,19 @@ void black_load(Plan &plan, const double *x, BlackField &r)
   const Box   own  = g.owned();
   const auto  from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
   for (int q : {0, 3}) forall(plan.exec, g.owned(q), Transfer{from.q[q], r.view.q[q], from.sx, from.sy, r.view.sx, r.view.sy});
+}
+
+void black_store(Plan &plan, const BlackField &x, double *y)
+{
+  const Grid &g   = plan.levels[0].grid;
+  const Box   own = g.owned();
+  const auto  to  = natural_view(y, own.x0, own.y0, own.x1 - own.x0);
+  for (int q : {0, 3}) forall(plan.exec, g.owned(q), Transfer{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
+}
+
+void black_set(Plan &plan, double s, BlackField &x)
+{
+  for (int q : {0, 3}) forall(plan.exec, plan.levels[0].grid.owned(q), Transfer{&s, x.view.q[q], 0, 0, x.view.sx, x.view.sy});
 }
 
 void black_add(Plan &plan, const BlackField &x, double *y)
