@@ -512,6 +512,27 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
       }
     });
   }
+  double mine[2] = {asymmetry, rows.largest}, all[2];
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, comm_));
+  report.asymmetry = all[1] > 0 ? all[0] / all[1] : 0;
+  if (report.asymmetry > tuning::symmetric) {
+    // The mean of the matrix and its transpose with the row sums of the matrix: what averaging adds to a row's couplings comes
+    // off its diagonal entry, else strong couplings of a neighbour's row would make the operator indefinite.
+    memset(field, 0, layout.elements(4) * sizeof(double));
+    for (ptrdiff_t r : dirichlet.rows) f.at(own.x0 + (int)(r % nx), own.y0 + (int)(r / nx)) = 1;
+    halo.exchange(f, mask_all);
+    for (int y = own.y0; y < own.y1; ++y)
+      for (int x = own.x0; x < own.x1; ++x) {
+        if (!rows.read(x, y, row, 1)) continue;
+        for (int k = 0; k < 9; ++k) {
+          const int xn = x + direction_dx(k), yn = y + direction_dy(k);
+          if (k == 4 || (direction_dx(k) && direction_dy(k) && !s.nine)) continue;
+          if ((!grid_.periodic_x && (xn < 0 || xn >= grid_.nx)) || (!grid_.periodic_y && (yn < 0 || yn >= grid_.ny)) || f.at(xn, yn) != 0) continue;
+          s.C().at(x, y) += row[k] - *s.slot(x, y, k);
+        }
+      }
+    halo.exchange(s.C(), mask_all);
+  }
   for (const Found &e : found) {
     const int    xd = e.x + direction_dx(e.k), yd = e.y + direction_dy(e.k);
     const double d = s.C().at(xd, yd);
@@ -527,12 +548,12 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
     PetscCall(MatRestoreRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &rows.oia, &rows.oja, &done));
   }
   // One report for all processes.
-  double mine[5] = {asymmetry, rows.largest, (double)dirichlet.remote, (double)!found.empty(), report.kind != OperatorReport::fine ? (double)(grid_.processes() - grid_.rank) : 0}, all[5];
-  PetscCallMPI(MPI_Allreduce(mine, all, 5, MPI_DOUBLE, MPI_MAX, comm_));
-  dirichlet.remote = all[2] != 0;
-  dirichlet.any    = all[3] != 0;
-  if (all[4] > 0) {
-    const int who     = grid_.processes() - (int)all[4];
+  int flags_mine[3] = {dirichlet.remote, !found.empty(), report.kind != OperatorReport::fine ? grid_.processes() - grid_.rank : 0}, flags_all[3];
+  PetscCallMPI(MPI_Allreduce(flags_mine, flags_all, 3, MPI_INT, MPI_MAX, comm_));
+  dirichlet.remote = flags_all[0];
+  dirichlet.any    = flags_all[1];
+  if (flags_all[2] > 0) {
+    const int who      = grid_.processes() - flags_all[2];
     PetscInt  where[5] = {(PetscInt)report.kind, report.row, report.column, report.x, report.y};
     PetscCallMPI(MPI_Bcast(where, 5, MPIU_INT, who, comm_));
     PetscCallMPI(MPI_Bcast(&report.value, 1, MPIU_REAL, who, comm_));
@@ -544,7 +565,6 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
   }
   PetscInt count = (PetscInt)dirichlet.rows.size();
   PetscCallMPI(MPI_Allreduce(&count, &report.dirichlet, 1, MPIU_INT, MPI_SUM, comm_));
-  report.asymmetry = all[1] > 0 ? all[0] / all[1] : 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
