@@ -306,6 +306,9 @@ static PetscErrorCode Work(void)
   /* right again: the same objects after the matrix is mended, then after PCReset with operators of another size */
   if (IS("zeropivot") || IS("negative") || IS("nandiagonal") || IS("nancoupling") || IS("infdiagonal") || IS("infcoupling") || IS("asymmetric") || IS("allnegative") || IS("indefinite") || IS("zerorow") || IS("allzero")) {
     PetscCall(Fill(da, A, 0));
+    /* PETSc 3.18's cg and gmres end once more with NANORINF after a failed PC, whatever the PC: the second solve counts */
+    PetscCall(VecSet(x, 0));
+    PetscCall(Solve("mending", ksp, A, b, x));
     PetscCall(VecSet(x, 0));
     PetscCall(Solve("mended", ksp, A, b, x));
   }
