@@ -1,0 +1,84 @@
+static char help[] = "Every option of PC and KSP rrb has a setter and a getter, and they agree.\n\n";
+
+#include "petsc/compat.h"
+#include <tessera.h>
+
+/* What the getters say */
+static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
+{
+  PetscInt        levels, grids, every, inner, nx, ny;
+  PetscReal       omega;
+  PCRRBCoarsening coarsening;
+  PCRRBLump       lump;
+  PCRRBCycle      cycle;
+  PCRRBPrecision  precision;
+  TesseraBackend  backend, ksp_backend;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCRRBGetLevels(pc, &levels));
+  PetscCall(PCRRBGetGrids(pc, &grids));
+  PetscCall(PCRRBGetCoarsening(pc, &coarsening));
+  PetscCall(PCRRBGetOmega(pc, &omega));
+  PetscCall(PCRRBGetLump(pc, &lump));
+  PetscCall(PCRRBGetCycle(pc, &cycle));
+  PetscCall(PCRRBGetCycleEvery(pc, &every));
+  PetscCall(PCRRBGetCycleInner(pc, &inner));
+  PetscCall(PCRRBGetPrecision(pc, &precision));
+  PetscCall(PCRRBGetGrid(pc, &nx, &ny));
+  PetscCall(PCRRBGetBackend(pc, &backend));
+  PetscCall(KSPRRBGetBackend(ksp, &ksp_backend));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: levels %d, grids %d, coarsening %s, omega %g, lump %s, cycle %s every %d inner %d, precision %s, grid %d x %d, backend %s, ksp backend %s\n", when, (int)levels, (int)grids, PCRRBCoarsenings[coarsening],
+                        (double)omega, PCRRBLumps[lump], PCRRBCycles[cycle], (int)every, (int)inner, PCRRBPrecisions[precision], (int)nx, (int)ny, TesseraBackends[backend], TesseraBackends[ksp_backend]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  KSP ksp;
+  PC  pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(TesseraInitializePackage());
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetType(ksp, KSPRRB));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, PCRRB));
+  PetscCall(Show("default", ksp, pc));
+  PetscCall(PCRRBSetLevels(pc, 6));
+  PetscCall(PCRRBSetGrids(pc, 2));
+  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_RHOMBUS));
+  PetscCall(PCRRBSetOmega(pc, 0.5));
+  PetscCall(PCRRBSetLump(pc, PC_RRB_LUMP_ALL));
+  PetscCall(PCRRBSetCycle(pc, PC_RRB_CYCLE_K));
+  PetscCall(PCRRBSetCycleEvery(pc, 3));
+  PetscCall(PCRRBSetCycleInner(pc, 4));
+  PetscCall(PCRRBSetPrecision(pc, PC_RRB_SINGLE));
+  PetscCall(PCRRBSetGrid(pc, 7, 5));
+  PetscCall(PCRRBSetBackend(pc, TESSERA_BACKEND_HOST));
+  PetscCall(KSPRRBSetBackend(ksp, TESSERA_BACKEND_HOST));
+  PetscCall(Show("set", ksp, pc));
+  PetscCall(PCReset(pc));
+  PetscCall(Show("after PCReset()", ksp, pc));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(Show("options", ksp, pc));
+  /* Of another type the setters are no concern */
+  PetscCall(PCSetType(pc, PCJACOBI));
+  PetscCall(PCRRBSetLevels(pc, 2));
+  PetscCall(PCSetType(pc, PCRRB));
+  PetscCall(Show("after another type", ksp, pc));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+  test:
+
+  test:
+    suffix: options
+    nsize: {{1 2}}
+    args: -pc_rrb_levels 8 -pc_rrb_grids 1 -pc_rrb_coarsening lump -pc_rrb_omega 0.75 -pc_rrb_lump red -pc_rrb_cycle amli -pc_rrb_cycle_every 1 -pc_rrb_cycle_inner 3 -pc_rrb_precision double -pc_rrb_grid 9,11 -pc_rrb_backend auto -ksp_rrb_backend auto
+
+TEST*/
