@@ -1,0 +1,156 @@
+// Exchange, fold and gathering against index arithmetic, on process grids of every shape: odd sizes, boxes of one node, empty
+// boxes, periodic directions, where a ghost node may be the process's own.
+// ranks: 1 2 3 4
+#include "dense.hpp"
+#include "unit.hpp"
+
+using namespace tessera;
+
+static int ranks()
+{
+  int n;
+  MPI_Comm_size(MPI_COMM_WORLD, &n);
+  return n;
+}
+
+// Borders of n nodes over p processes: the kind says whether they are even, leave boxes of one node, or empty ones.
+static std::vector<int> split(int n, int p, int kind)
+{
+  std::vector<int> s = {0};
+  for (int i = 1; i < p; ++i) s.push_back(kind == 0 ? i * n / p : kind == 1 ? std::min(i, n) : kind == 2 ? std::max(0, n - (p - i)) : i == 1 ? 0 : i * n / p);
+  s.push_back(n);
+  return s;
+}
+
+template <class F> static void for_grids(const F &f)
+{
+  const int sizes[][2] = {{13, 16}, {8, 8}, {5, 7}, {1, 9}, {9, 1}, {4, 2}, {2, 6}, {1, 1}, {31, 12}};
+  const int p = ranks();
+  for (auto &s : sizes)
+    for (int px = 1; px <= p; ++px) {
+      if (p % px) continue;
+      for (int kx = 0; kx < 4; ++kx)
+        for (int ky = 0; ky < 4; ++ky)
+          for (int axes = 0; axes < 4; ++axes) {
+            if ((px == 1 && kx) || (px == p && ky)) continue;
+            Problem q{s[0], s[1]};
+            q.periodic_x = axes & 1 && s[0] % 2 == 0;
+            q.periodic_y = axes & 2 && s[1] % 2 == 0;
+            if (q.periodic_x + 2 * q.periodic_y != axes) continue;
+            const Grid g = grid_of(q, MPI_COMM_WORLD, split(q.nx, px, kx), split(q.ny, p / px, ky));
+            SCOPED_TRACE(testing::Message() << q.nx << " x " << q.ny << " on " << px << " x " << p / px << " processes, borders " << kx << ky << ", periodic " << axes);
+            f(q, g);
+            if (testing::Test::HasFatalFailure()) return;
+          }
+    }
+}
+
+static bool in_mask(int mask, int x, int y) { return mask >> ((x & 1) + 2 * (y & 1)) & 1; }
+
+template <class T> static void exchange()
+{
+  for_grids([](const Problem &p, const Grid &g) {
+    const Box own = g.owned(), ghosts = Grid::ghosted(own);
+    for (bool natural : {false, true})
+      for (int mask : {15, 1, 2, 4, 8, 6, 9}) {
+        const Layout  layout(g, natural);
+        Buffer<T>     data(layout.elements(4));
+        const View<T> v     = layout.template view<T>(data.data());
+        auto          value = [&](int x, int y) { return (T)(1 + (x + y * p.nx) % 250); };
+        const T       empty = 251;
+        Halo          halo(g);
+        if (!own.empty()) {
+          for (int y = ghosts.y0; y < ghosts.y1; ++y)
+            for (int x = ghosts.x0; x < ghosts.x1; ++x) v.at(x, y) = own.contains(x, y) ? value(x, y) : empty;
+        }
+        halo.exchange(v, mask);
+        if (own.empty()) continue;
+        int wrong = 0;
+        for (int y = ghosts.y0; y < ghosts.y1; ++y)
+          for (int x = ghosts.x0; x < ghosts.x1; ++x) {
+            const bool known = own.contains(x, y) || (in_mask(mask, x, y) && p.inside(x, y));
+            const int  xw = ((x % p.nx) + p.nx) % p.nx, yw = ((y % p.ny) + p.ny) % p.ny;
+            wrong += v.at(x, y) != (known ? value(xw, yw) : empty);
+          }
+        EXPECT_EQ(wrong, 0) << "natural " << natural << ", mask " << mask;
+      }
+  });
+}
+
+TEST(Halo, ExchangeDouble) { exchange<double>(); }
+TEST(Halo, ExchangeFloat) { exchange<float>(); }
+TEST(Halo, ExchangeBytes) { exchange<uint8_t>(); }
+
+TEST(Halo, Fold) // every owner gets the sum of what the ghost nodes of all processes hold
+{
+  for_grids([](const Problem &p, const Grid &g) {
+    const Box own = g.owned(), ghosts = Grid::ghosted(own);
+    auto      value = [&](int rank, int x, int y) { return (double)(int)(1000 * hash(rank, x, y)); };
+    for (bool natural : {false, true})
+      for (int mask : {15, 2, 7, 8}) {
+        const Layout       layout(g, natural);
+        Buffer<double>     data(layout.elements(4));
+        const View<double> v = layout.view(data.data());
+        Halo               halo(g);
+        if (!own.empty())
+          for (int y = ghosts.y0; y < ghosts.y1; ++y)
+            for (int x = ghosts.x0; x < ghosts.x1; ++x) v.at(x, y) = value(g.rank, x, y);
+        halo.fold(v, mask);
+        if (own.empty()) continue;
+        std::vector<double> expected((size_t)p.size());
+        for (int r = 0; r < g.processes(); ++r) {
+          const Box box = g.box(r), gh = Grid::ghosted(box);
+          if (box.empty()) continue;
+          for (int y = gh.y0; y < gh.y1; ++y)
+            for (int x = gh.x0; x < gh.x1; ++x) {
+              if (!p.inside(x, y) || (box.contains(x, y) ? r != g.rank : !in_mask(mask, x, y))) continue;
+              expected[(size_t)((x % p.nx + p.nx) % p.nx + p.nx * ((y % p.ny + p.ny) % p.ny))] += value(r, x, y);
+            }
+        }
+        int wrong = 0;
+        for (int y = own.y0; y < own.y1; ++y)
+          for (int x = own.x0; x < own.x1; ++x) wrong += v.at(x, y) != expected[(size_t)(x + p.nx * y)];
+        EXPECT_EQ(wrong, 0) << "natural " << natural << ", mask " << mask;
+      }
+  });
+}
+
+TEST(Halo, Gather)
+{
+  for_grids([](const Problem &p, const Grid &g) {
+    const Box own = g.owned();
+    Gather    gather(g);
+    for (int y = own.y0; y < own.y1; ++y)
+      for (int x = own.x0; x < own.x1; ++x) gather.local()[(x - own.x0) + (y - own.y0) * (own.x1 - own.x0)] = x + 100 * y;
+    const double *all = gather.global();
+    int           seen = 0, wrong = 0;
+    for (int r = 0; r < g.processes(); ++r) {
+      const Box     b = g.box(r);
+      const double *v = all + gather.position(r);
+      for (int y = b.y0; y < b.y1; ++y)
+        for (int x = b.x0; x < b.x1; ++x, ++seen) wrong += v[(x - b.x0) + (y - b.y0) * (b.x1 - b.x0)] != x + 100 * y;
+    }
+    EXPECT_EQ(seen, p.size());
+    EXPECT_EQ(wrong, 0);
+  });
+}
+
+TEST(Grid, CoarseBoxes) // the boxes of the c nodes are those of the fine grid: node (X, Y) is node (2 X + 1, 2 Y + 1)
+{
+  for_grids([](const Problem &, const Grid &g) {
+    const Grid c = g.coarse();
+    EXPECT_EQ(c.nx, g.nx / 2);
+    EXPECT_EQ(c.ny, g.ny / 2);
+    for (int r = 0; r < g.processes(); ++r)
+      for (int y = 0; y < c.ny; ++y)
+        for (int x = 0; x < c.nx; ++x) EXPECT_EQ(c.box(r).contains(x, y), g.box(r).contains(2 * x + 1, 2 * y + 1));
+    int nodes = 0;
+    for (int q = 0; q < 4; ++q) {
+      const Box b = g.owned(q);
+      nodes += (int)b.size();
+      for (int Y = b.y0; Y < b.y1; ++Y)
+        for (int X = b.x0; X < b.x1; ++X) EXPECT_TRUE(g.owned().contains(2 * X + (q & 1), 2 * Y + (q >> 1)));
+    }
+    EXPECT_EQ(nodes, (int)g.owned().size());
+  });
+}
