@@ -1,5 +1,7 @@
 // The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the program.
 #include "rrb/pcrrb.hpp"
+#include <cstdio>
+#include <cstring>
 #include <petsc/private/kspimpl.h>
 
 PetscLogEvent tessera::event_rrb_read, tessera::event_rrb_factor, tessera::event_rrb_sweep, tessera::event_rrb_multiply;
@@ -22,21 +24,27 @@ PetscErrorCode TesseraFinalizePackage(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A PETSc of another minor version or with other integers has other structures: nothing would work.
+// A PETSc of another minor version, or with other integers or scalars, has other structures: nothing would work. Its functions
+// stand in for those that the library was linked with, so only those are called here that take no PetscInt or PetscScalar.
 static PetscErrorCode CheckPETSc()
 {
-  PetscInt  major, minor, subminor, release;
+  char         version[256] = "", built[64];
+  size_t       integer = 0, scalar = 0;
+  int          major = 0, minor = 0;
 #ifndef TESSERA_TEST_PETSC_MINOR
-  const int built = PETSC_VERSION_MINOR;
+  const int    ours = PETSC_VERSION_MINOR;
 #else
-  const int built = TESSERA_TEST_PETSC_MINOR; // pretends, for the test of the message
+  const int    ours = TESSERA_TEST_PETSC_MINOR; // pretends, for the test of the message
 #endif
 
-  PetscFunctionBegin;
-  PetscCall(PetscGetVersionNumber(&major, &minor, &subminor, &release));
-  if (major == PETSC_VERSION_MAJOR && minor == built) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall((*PetscErrorPrintf)("This libtessera.so was built for PETSc %d.%d, the program runs PETSc %d.%d. Build Tessera again with PETSC_DIR and PETSC_ARCH of the program's PETSc\n", PETSC_VERSION_MAJOR, built, (int)major, (int)minor));
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "libtessera.so was built for PETSc %d.%d, the program runs PETSc %d.%d. Build Tessera again with PETSC_DIR and PETSC_ARCH of the program's PETSc", PETSC_VERSION_MAJOR, built, (int)major, (int)minor);
+  if (PetscGetVersion(version, sizeof(version)) || PetscDataTypeGetSize(PETSC_INT, &integer) || PetscDataTypeGetSize(PETSC_SCALAR, &scalar)) return PETSC_ERR_LIB;
+  const char *number = strstr(version, "Version ");
+  if (number) sscanf(number, "Version %d.%d", &major, &minor);
+  else sscanf(version, "Petsc Development GIT revision: v%d.%d", &major, &minor);
+  const bool known = major > 0; // a development version that does not say which is taken as it is
+  if ((!known || (major == PETSC_VERSION_MAJOR && minor == ours)) && integer == sizeof(PetscInt) && scalar == sizeof(PetscScalar)) return PETSC_SUCCESS;
+  snprintf(built, sizeof(built), "PETSc %d.%d with %d-bit integers", PETSC_VERSION_MAJOR, ours, 8 * (int)sizeof(PetscInt));
+  return PetscError(PETSC_COMM_SELF, __LINE__, PETSC_FUNCTION_NAME, __FILE__, PETSC_ERR_LIB, PETSC_ERROR_INITIAL, "libtessera.so was built for %s, the program runs PETSc %d.%d with %d-bit integers and %d-byte scalars. Build Tessera again with PETSC_DIR and PETSC_ARCH of the program's PETSc", built, major, minor, 8 * (int)integer, (int)scalar);
 }
 
 /*@C
@@ -49,9 +57,10 @@ static PetscErrorCode CheckPETSc()
 @*/
 PetscErrorCode TesseraInitializePackage(void)
 {
+  if (initialized) return PETSC_SUCCESS;
+  const PetscErrorCode check = CheckPETSc();
+  if (check) return check;
   PetscFunctionBegin;
-  if (initialized) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(CheckPETSc());
   initialized = PETSC_TRUE;
   PetscCall(PCRegister(PCRRB, tessera::PCCreate_RRB));
   PetscCall(KSPRegister(KSPRRB, tessera::KSPCreate_RRB));
@@ -65,9 +74,7 @@ PetscErrorCode TesseraInitializePackage(void)
 
 PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_tessera(void)
 {
-  PetscFunctionBegin;
-  PetscCall(TesseraInitializePackage());
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return TesseraInitializePackage();
 }
 
 PetscErrorCode tessera::CiteRRB()

@@ -12,6 +12,8 @@ constexpr long   redundant_nodes   = 4096;   // a distributed grid of at most th
 constexpr double remainder_share   = 0.1;    // exact remainder by default: at most this many band entries per node of the finest grid
 constexpr double remainder_maximum = 4e8;    // and never more band entries than this (3.2 GB)
 constexpr double singular_pivot    = 1e-11;  // a diagonal that elimination leaves below this share of itself belongs to a singular component
+constexpr double singular_growth   = 4e-15;  // or below this times the number of nodes
+constexpr double deficit           = 0.5;    // negative row sums up to this share of the diagonal may be left out of the factors
 constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share of the largest coefficient is rounding
 
 } // namespace tessera::tuning

@@ -348,7 +348,7 @@ struct Rows {
 
 } // namespace
 
-PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double *field, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report)
+PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report)
 {
   Mat             Ad, Ao = nullptr;
   PetscBool       seq, done = PETSC_FALSE;
@@ -408,7 +408,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
   std::vector<unsigned char>   flags[3]; // of lines y - 1, y, y + 1, from x0 - 1
   std::vector<double>          lines[2], sums((size_t)nx);
   int                          present[2] = {0, 0};
-  double                       asymmetry = 0;
+  double                       asymmetry = 0, deficit = 0;
   dirichlet = DirichletCouplings();
   struct Found {
     int    x, y, k;
@@ -489,6 +489,16 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
             v[i] = 0;
           }
       }
+    if (raise) {
+      double *d = lines[0].data() + (size_t)4 * nx;
+      for (int i = 0; i < nx; ++i) {
+        double sum = 0;
+        for (int k = 0; k < 9; ++k) sum += w[k][i];
+        if (sum >= 0) continue;
+        deficit = std::max(deficit, -sum / d[i]);
+        d[i] -= sum;
+      }
+    }
     asymmetry = std::max(asymmetry, stencil_add_line(s, own, y, w, present[0]));
     advance();
   }
@@ -512,9 +522,10 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
       }
     });
   }
-  double mine[2] = {asymmetry, rows.largest}, all[2];
-  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, comm_));
+  double mine[3] = {asymmetry, rows.largest, deficit}, all[3];
+  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_DOUBLE, MPI_MAX, comm_));
   report.asymmetry = all[1] > 0 ? all[0] / all[1] : 0;
+  report.deficit   = all[2];
   if (report.asymmetry > tuning::symmetric) {
     // The mean of the matrix and its transpose with the row sums of the matrix: what averaging adds to a row's couplings comes
     // off its diagonal entry, else strong couplings of a neighbour's row would make the operator indefinite.

@@ -23,6 +23,7 @@ struct DirichletCouplings {
 struct OperatorReport {
   PetscReal asymmetry = 0; // largest |a_ij - a_ji| between rows that are not Dirichlet, relative to the largest diagonal entry
   PetscInt  dirichlet = 0; // Dirichlet rows
+  PetscReal deficit   = 0; // largest negative row sum, relative to the row's diagonal entry
   enum Kind { fine, outside, not_finite, diagonal } kind = fine;
   PetscInt  row = -1, column = -1; // where, in PETSc's numbering
   PetscInt  x = 0, y = 0;          // the node of the row
@@ -48,8 +49,9 @@ public:
   PetscErrorCode SetGrid(PC pc, PetscInt nx, PetscInt ny);
   const Grid    &grid() const { return grid_; }
   bool           moved() const { return moved_; } // vectors go through one work vector
-  // Adds the operator to the (zeroed) stencil; `field` lends its memory.
-  PetscErrorCode Read(Mat A, const Layout &layout, Halo &halo, double *field, Stencil &s, DirichletCouplings &d, OperatorReport &report);
+  // Adds the operator to the (zeroed) stencil; `field` lends its memory. raise: a negative row sum comes off the row's diagonal
+  // entry, which makes a matrix with couplings <= 0 an M-matrix.
+  PetscErrorCode Read(Mat A, const Layout &layout, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
   // x in the grid's distribution: x itself or a work vector.
   PetscErrorCode GetRead(Vec x, const double **values);
   PetscErrorCode RestoreRead(Vec x, const double **values);

@@ -23,9 +23,13 @@ struct Vectors {
   bool Fits(rrb::Plan &plan, bool f) const { return f == flexible && !(r.layout != plan.levels[0].layout) && (p.own.size() || p.data == Spare(plan, 0)); }
 };
 
+class SchurSpace;
+
 struct KSP_RRB {
   TesseraBackend           backend = TESSERA_BACKEND_AUTO;
   std::unique_ptr<Vectors> vectors;
+  SchurSpace              *active   = nullptr; // during the iteration: its solution is not in vec_sol
+  Vec                      solution = nullptr; // for KSPBuildSolution() without a vector of the caller's
   std::vector<double>      diagonal, off; // Lanczos matrix, for singular values
 };
 
@@ -67,6 +71,7 @@ public:
   // x := x0 with Dirichlet rows and red rows solved; the residual of S1. first: the norm of the residual of x0.
   PetscErrorCode Start(double *first);
   PetscErrorCode Finish();
+  PetscErrorCode Solution(Vec v); // v = the current iterate, for monitors
   PetscErrorCode Precondition(double *rz, double *zz)
   {
     PetscFunctionBegin;
@@ -122,9 +127,9 @@ private:
   PetscErrorCode NullSpace();
   MPI_Comm       comm() const { return plan_.levels[0].grid.comm; }
   PetscErrorCode Load(Vec v); // into the preconditioner's right-hand side, Dirichlet rows eliminated
-  template <class F> PetscErrorCode Update(const F &f);
-  PetscErrorCode Residual();
-  PetscErrorCode SolveRed();
+  template <class F> PetscErrorCode Update(Vec residual, Vec solution, const F &f);
+  PetscErrorCode Residual(Vec solution, Vec residual);
+  PetscErrorCode SolveRed(Vec residual, Vec solution);
   KSP                          ksp_;
   PC_RRB                      &pc_;
   rrb::Plan                   &plan_;
@@ -132,51 +137,51 @@ private:
   std::vector<rrb::BlackField> null_;
 };
 
-// work[0] := b - A x
-PetscErrorCode SchurSpace::Residual()
+// residual := b - A solution
+PetscErrorCode SchurSpace::Residual(Vec solution, Vec residual)
 {
   Mat A;
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
-  PetscCall(KSP_MatMult(ksp_, A, ksp_->vec_sol, ksp_->work[0]));
-  PetscCall(VecAYPX(ksp_->work[0], -1.0, ksp_->vec_rhs));
+  PetscCall(KSP_MatMult(ksp_, A, solution, residual));
+  PetscCall(VecAYPX(residual, -1.0, ksp_->vec_rhs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// f(r, x): an update of the solution from the residual in work[0], both in the grid's distribution.
-template <class F> PetscErrorCode SchurSpace::Update(const F &f)
+// f(r, x): an update of the solution from the residual, both in the grid's distribution.
+template <class F> PetscErrorCode SchurSpace::Update(Vec residual, Vec solution, const F &f)
 {
   const double *r;
   double       *x;
 
   PetscFunctionBegin;
-  PetscCall(pc_.matrix.GetRead(ksp_->work[0], &r));
+  PetscCall(pc_.matrix.GetRead(residual, &r));
   if (!pc_.matrix.moved()) {
-    PetscCall(VecGetArray(ksp_->vec_sol, &x));
+    PetscCall(VecGetArray(solution, &x));
     f(r, x);
-    PetscCall(VecRestoreArray(ksp_->vec_sol, &x));
-    PetscCall(pc_.matrix.RestoreRead(ksp_->work[0], &r));
+    PetscCall(VecRestoreArray(solution, &x));
+    PetscCall(pc_.matrix.RestoreRead(residual, &r));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   const size_t        n = (size_t)pc_.matrix.grid().owned().size(); // vectors move through one work vector, so one after the other
-  std::vector<double> residual(r, r + n), solution;
-  PetscCall(pc_.matrix.RestoreRead(ksp_->work[0], &r));
-  PetscCall(pc_.matrix.GetRead(ksp_->vec_sol, &r));
-  solution.assign(r, r + n);
-  PetscCall(pc_.matrix.RestoreRead(ksp_->vec_sol, &r));
-  f(residual.data(), solution.data());
-  PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, &x));
-  std::copy(solution.begin(), solution.end(), x);
-  PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &x));
+  std::vector<double> rv(r, r + n), xv;
+  PetscCall(pc_.matrix.RestoreRead(residual, &r));
+  PetscCall(pc_.matrix.GetRead(solution, &r));
+  xv.assign(r, r + n);
+  PetscCall(pc_.matrix.RestoreRead(solution, &r));
+  f(rv.data(), xv.data());
+  PetscCall(pc_.matrix.GetWrite(solution, &x));
+  std::copy(xv.begin(), xv.end(), x);
+  PetscCall(pc_.matrix.RestoreWrite(solution, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // x_r += D_r^-1 r_r, which makes the residual at the red nodes zero
-PetscErrorCode SchurSpace::SolveRed()
+PetscErrorCode SchurSpace::SolveRed(Vec residual, Vec solution)
 {
   PetscFunctionBegin;
-  PetscCall(Update([&](const double *res, double *sol) { rrb::red_solve(plan_, res, sol); }));
+  PetscCall(Update(residual, solution, [&](const double *res, double *sol) { rrb::red_solve(plan_, res, sol); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -198,7 +203,7 @@ PetscErrorCode SchurSpace::Start(double *first)
   const double *res;
 
   PetscFunctionBegin;
-  if (!ksp_->guess_zero) PetscCall(Residual());
+  if (!ksp_->guess_zero) PetscCall(Residual(s, w));
   PetscCall(FirstNorm(ksp_, w, ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
   std::fill(x.data, x.data + x.size, 0);
   if (Exact()) {
@@ -221,13 +226,13 @@ PetscErrorCode SchurSpace::Start(double *first)
     w = ksp_->work[0];
   }
   if (pc_.report.dirichlet) {
-    PetscCall(Update([&](const double *from, double *sol) {
+    PetscCall(Update(w, s, [&](const double *from, double *sol) {
       for (size_t i = 0; i < pc_.dirichlet.rows.size(); ++i) sol[pc_.dirichlet.rows[i]] += from[pc_.dirichlet.rows[i]] * pc_.dirichlet.inverse[i];
     }));
-    PetscCall(Residual());
+    PetscCall(Residual(s, w));
   }
-  PetscCall(SolveRed());
-  PetscCall(Residual());
+  PetscCall(SolveRed(w, s));
+  PetscCall(Residual(s, w));
   PetscCall(pc_.matrix.GetRead(w, &res));
   rrb::black_load(plan_, res, r);
   PetscCall(pc_.matrix.RestoreRead(w, &res));
@@ -290,10 +295,25 @@ PetscErrorCode SchurSpace::Finish()
     if (ksp_->reason < 0) finest.b.data.zero(); // nothing that is not a number stays for the next application
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(Update([&](const double *, double *sol) { rrb::black_add(plan_, x, sol); }));
-  PetscCall(Residual());
-  PetscCall(SolveRed());
+  PetscCall(Update(ksp_->work[0], ksp_->vec_sol, [&](const double *, double *sol) { rrb::black_add(plan_, x, sol); }));
+  PetscCall(Residual(ksp_->vec_sol, ksp_->work[0]));
+  PetscCall(SolveRed(ksp_->work[0], ksp_->vec_sol));
   if (ksp_->reason < 0) plan_.levels[0].b.data.zero();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SchurSpace::Solution(Vec v)
+{
+  Vec w;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(v, &w));
+  PetscCall(VecCopy(ksp_->vec_sol, v));
+  PetscCall(VecCopy(v, w));
+  PetscCall(Update(w, v, [&](const double *, double *sol) { rrb::black_add(plan_, x, sol); }));
+  PetscCall(Residual(v, w));
+  PetscCall(SolveRed(w, v));
+  PetscCall(VecDestroy(&w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -475,6 +495,9 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
     r->current      = PETSC_FALSE;
     pc->setupcalled = PETSC_FALSE;
   }
+  PetscCall(PCSetErrorIfFailure(pc, ksp->errorifnotconverged));
+  PetscCall(PCSetUp(pc));
+  PetscCheck(r->report.asymmetry <= tuning::symmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry). Use -ksp_type gmres -pc_type rrb", (double)r->report.asymmetry);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -486,21 +509,28 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
 
   PetscFunctionBegin;
   ksp->reason = KSP_CONVERGED_ITERATING;
+  PetscCall(PCSetUp(ksp->pc)); // values may have changed without KSPSetOperators(); other solvers notice in PCApply()
   if (r->failed) {
     ksp->reason = KSP_DIVERGED_PC_FAILED;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCheck(r->report.asymmetry <= tuning::symmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry). Use -ksp_type gmres -pc_type rrb", (double)r->report.asymmetry);
+  if (r->report.asymmetry > tuning::symmetric) { // since the setup, which raises an error
+    PetscCall(PetscInfo(ksp, "The matrix is not symmetric any more (%g). Use -ksp_type gmres -pc_type rrb\n", (double)r->report.asymmetry));
+    ksp->reason = KSP_DIVERGED_NONSYMMETRIC;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   k->diagonal.clear();
   k->off.clear();
   const bool     flexible = r->plan.cycle == rrb::Cycle::k, with_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
   const PetscInt vectors  = !r->plan.have_schur ? 4 : with_z || !ksp->guess_zero ? 2 : 1;
-  if (ksp->nwork < vectors) PetscCall(KSPSetWorkVecs(ksp, vectors));
+  if (!ksp->work || ksp->nwork < vectors) PetscCall(KSPSetWorkVecs(ksp, vectors));
   if (r->plan.have_schur) {
     if (!k->vectors || !k->vectors->Fits(r->plan, flexible)) PetscCallCXX(k->vectors.reset(new Vectors(r->plan, flexible)));
     SchurSpace s(ksp, *r, *k->vectors);
     PetscCall(s.Start(&first));
+    k->active = &s;
     PetscCall(Iterate(ksp, s, flexible, first));
+    k->active = nullptr;
     PetscCall(s.Finish());
   } else {
     PetscCall(PetscInfo(ksp, "9-point operator: CG on the whole system\n"));
@@ -568,9 +598,26 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode KSPBuildSolution_RRB(KSP ksp, Vec v, Vec *V)
+{
+  KSP_RRB *k = (KSP_RRB *)ksp->data;
+
+  PetscFunctionBegin;
+  if (!k->active) {
+    PetscCall(KSPBuildSolutionDefault(ksp, v, V));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (!v && !k->solution) PetscCall(VecDuplicate(ksp->vec_sol, &k->solution));
+  if (!v) v = k->solution;
+  PetscCall(k->active->Solution(v));
+  if (V) *V = v;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode KSPReset_RRB(KSP ksp)
 {
   PetscFunctionBegin;
+  PetscCall(VecDestroy(&((KSP_RRB *)ksp->data)->solution));
   ((KSP_RRB *)ksp->data)->vectors.reset();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -578,6 +625,7 @@ PetscErrorCode KSPReset_RRB(KSP ksp)
 PetscErrorCode KSPDestroy_RRB(KSP ksp)
 {
   PetscFunctionBegin;
+  PetscCall(KSPReset_RRB(ksp));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", nullptr));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", nullptr));
   delete (KSP_RRB *)ksp->data;
@@ -626,7 +674,7 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   ksp->ops->destroy                      = KSPDestroy_RRB;
   ksp->ops->view                         = KSPView_RRB;
   ksp->ops->setfromoptions               = KSPSetFromOptions_RRB;
-  ksp->ops->buildsolution                = KSPBuildSolutionDefault;
+  ksp->ops->buildsolution                = KSPBuildSolution_RRB;
   ksp->ops->buildresidual                = KSPBuildResidualDefault;
   ksp->ops->computeextremesingularvalues = KSPComputeExtremeSingularValues_RRB;
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", KSPSetBackend_RRB));

@@ -81,35 +81,18 @@ static PetscErrorCode Fail(PC pc, PCFailedReason reason)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode PCSetUp_RRB(PC pc)
+// Reads the matrix and factorises it. What stops the factorisation is in `failure`, what the matrix is in r->report.
+static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *failure)
 {
-  PC_RRB          *r    = (PC_RRB *)pc->data;
-  MPI_Comm         comm = PetscObjectComm((PetscObject)pc);
-  tessera::Stencil s;
+  PC_RRB              *r      = (PC_RRB *)pc->data;
+  MPI_Comm             comm   = PetscObjectComm((PetscObject)pc);
+  tessera::rrb::Level &finest = r->plan.levels[0];
+  tessera::Stencil     s;
 
   PetscFunctionBegin;
-  PetscCall(tessera::CiteRRB());
-  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
-  r->failed        = PETSC_FALSE;
-  pc->failedreason = PC_NOERROR;
-  if (!r->current || pc->flag != SAME_NONZERO_PATTERN) {
-    tessera::rrb::Params params;
-    PetscCall(Parameters(pc, &params));
-    r->current = PETSC_FALSE;
-    PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
-    r->plan.exec.threads = HostThreads();
-    const tessera::Grid &g = r->matrix.grid();
-    if (r->levels > 0) { // an exact remainder that the user chose must fit in memory
-      const double nodes = (double)g.size() / PetscPowRealInt(2.0, r->levels), width = PetscMin(g.nx, g.ny) / PetscPowRealInt(2.0, r->levels / 2);
-      PetscCheck(r->levels >= tessera::rrb::maximum_levels(g) || nodes * width <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after -pc_rrb_levels %" PetscInt_FMT " about %g nodes remain, whose exact factorisation needs %g GB. Use more levels, or 0 for the automatic choice", r->levels, nodes, nodes * width * 8e-9);
-    }
-    PetscCallCXX(tessera::rrb::create(r->plan, g, params));
-    r->current = PETSC_TRUE;
-  }
-  tessera::rrb::Level &finest = r->plan.levels[0];
   PetscCall(PetscLogEventBegin(tessera::event_rrb_read, pc, 0, 0, 0));
   PetscCallCXX(s = tessera::rrb::finest_stencil(r->plan));
-  PetscCall(r->matrix.Read(pc->pmat, finest.layout, finest.halo, finest.b.data.data(), s, r->dirichlet, r->report));
+  PetscCall(r->matrix.Read(pc->pmat, finest.layout, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_read, pc, 0, 0, 0));
   const OperatorReport &report = r->report;
   if (report.kind == OperatorReport::outside) {
@@ -123,21 +106,63 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
     PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")", (double)report.value, report.x, report.y, report.row));
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
-  if (r->failed) { // keep the memory for the next attempt
-    r->current = PETSC_FALSE;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   if (report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n", (double)report.asymmetry));
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
-  tessera::rrb::Failure failure;
-  PetscCallCXX(failure = tessera::rrb::factor(r->plan, s));
-  if (!failure.failed) PetscCallCXX(tessera::rrb::choose_cycle(r->plan));
+  r->plan.params.schur = r->schur && !raise; // S1 of a changed diagonal would be another system's
+  PetscCallCXX(*failure = tessera::rrb::factor(r->plan, s));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
-  if (failure.failed) {
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetUp_RRB(PC pc)
+{
+  PC_RRB               *r    = (PC_RRB *)pc->data;
+  MPI_Comm              comm = PetscObjectComm((PetscObject)pc);
+  tessera::rrb::Failure failure, again;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CiteRRB());
+  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
+  r->failed        = PETSC_FALSE;
+  pc->failedreason = PC_NOERROR;
+  if (!r->current || pc->flag != SAME_NONZERO_PATTERN) {
+    tessera::rrb::Params params;
+    PetscCall(Parameters(pc, &params));
     r->current = PETSC_FALSE;
+    r->raised  = PETSC_FALSE;
+    PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
+    r->plan.exec.threads = HostThreads();
+    const tessera::Grid &g = r->matrix.grid();
+    if (r->levels > 0) { // an exact remainder that the user chose must fit in memory
+      const double nodes = (double)g.size() / PetscPowRealInt(2.0, r->levels), width = PetscMin(g.nx, g.ny) / PetscPowRealInt(2.0, r->levels / 2);
+      PetscCheck(r->levels >= tessera::rrb::maximum_levels(g) || nodes * width <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after -pc_rrb_levels %" PetscInt_FMT " about %g nodes remain, whose exact factorisation needs %g GB. Use more levels, or 0 for the automatic choice", r->levels, nodes, nodes * width * 8e-9);
+    }
+    PetscCallCXX(tessera::rrb::create(r->plan, g, params));
+    r->current = PETSC_TRUE;
+  }
+  PetscCall(ReadAndFactor(pc, r->raised, &failure));
+  if (!r->failed && failure.failed && !r->raised) {
+    // Lumping keeps row sums, and where they are negative (a reaction term of the wrong sign) a positive definite matrix loses
+    // its definiteness on coarse grids. The factors of the matrix without the negative part precondition it still.
+    PetscCall(ReadAndFactor(pc, true, &again));
+    if (!again.failed && r->report.deficit > 0 && r->report.deficit <= tessera::tuning::deficit) {
+      PetscCall(PetscInfo(pc, "Row sums are negative (down to %g of the diagonal): the factors are those of the matrix with these added to its diagonal\n", -(double)r->report.deficit));
+      r->raised = PETSC_TRUE;
+      failure   = again;
+    }
+  }
+  if (!r->failed && failure.failed) {
     PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d", r->coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" : "lumped form", failure.level, failure.x, failure.y));
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
+  if (r->failed) {
+    r->current = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
+  PetscCallCXX(tessera::rrb::choose_cycle(r->plan));
+  PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -223,6 +248,23 @@ static PetscErrorCode PCApplyTranspose_RRB(PC pc, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The K-cycle is another operator in every application: plain CG loses its orthogonality.
+static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
+{
+  PC_RRB   *r = (PC_RRB *)pc->data;
+  PetscBool fixed;
+  KSPType   type;
+
+  PetscFunctionBegin;
+  if (r->warned || !r->current || r->plan.cycle != tessera::rrb::Cycle::k) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &fixed, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR, KSPPIPEGCR, KSPRRB, KSPRICHARDSON, KSPPREONLY, ""));
+  if (fixed) PetscFunctionReturn(PETSC_SUCCESS);
+  r->warned = PETSC_TRUE;
+  PetscCall(KSPGetType(ksp, &type));
+  PetscCall(PetscFPrintf(PetscObjectComm((PetscObject)pc), PETSC_STDERR, "PC rrb: warning: -pc_rrb_cycle k is not linear and KSP %s needs a linear preconditioner. Use -ksp_type fcg or rrb, or -pc_rrb_cycle amli\n", type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
 {
   PC_RRB   *r = (PC_RRB *)pc->data;
@@ -261,6 +303,7 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
     }
   }
   if (r->report.dirichlet) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (no off-diagonal entries)%s\n", r->report.dirichlet, r->dirichlet.any ? ", eliminated: neighbours are coupled to them" : ""));
+  if (r->raised) PetscCall(PetscViewerASCIIPrintf(viewer, "  negative row sums (down to %.3g of the diagonal) are left out of the factors\n", -(double)r->report.deficit));
   if (r->report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscViewerASCIIPrintf(viewer, "  the matrix is not symmetric (%.3g): the factors are those of the mean of the matrix and its transpose\n", (double)r->report.asymmetry));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -366,6 +409,7 @@ PetscErrorCode tessera::PCCreate_RRB(PC pc)
   pc->ops->destroy        = PCDestroy_RRB;
   pc->ops->setfromoptions = PCSetFromOptions_RRB;
   pc->ops->view           = PCView_RRB;
+  pc->ops->presolve       = PCPreSolve_RRB;
   pc->ops->apply          = PCApply_RRB;
   pc->ops->applytranspose = PCApplyTranspose_RRB;
   PetscCall(ComposeOptions(pc, PETSC_TRUE));

@@ -23,7 +23,9 @@ struct PC_RRB {
   rrb::Plan          plan;
   DirichletCouplings dirichlet;
   OperatorReport     report;
+  PetscBool          raised       = PETSC_FALSE; // negative row sums came off the diagonal
   PetscBool          failed       = PETSC_FALSE;
+  PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   char               failure[256] = "";
 };
 

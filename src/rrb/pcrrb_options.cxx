@@ -399,7 +399,7 @@ PetscErrorCode PCRRBSetCycleEvery(PC pc, PetscInt m)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(m >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the cycle can accelerate on every m-th grid with m >= 1, it is %" PetscInt_FMT, m);
+  PetscCheck(m >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the cycle accelerates on every m-th grid (-pc_rrb_cycle_every) and m must be 1 or more, it is %" PetscInt_FMT, m);
   PetscTryMethod(pc, "PCRRBSetCycleEvery_C", (PC, PetscInt), (pc, m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -450,7 +450,7 @@ PetscErrorCode PCRRBSetCycleInner(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(nu >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the cycle takes 1 step or more on a grid, it is %" PetscInt_FMT, nu);
+  PetscCheck(nu >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the cycle (-pc_rrb_cycle_inner) takes 1 step or more on a grid, it is %" PetscInt_FMT, nu);
   PetscTryMethod(pc, "PCRRBSetCycleInner_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -90,6 +90,7 @@ struct Plan {
   double                 nonzeros = 0; // stored coefficients of all grids / of the finest
 
   int    factor_levels() const; // l of the papers: two for each eliminated grid
+  double tiny() const;          // share of a diagonal entry below which a pivot is rounding: a singular operator
   size_t bytes() const;
   // Least memory traffic and multiplications of one application, the former per node of the finest grid in bytes: every
   // coefficient and value read or written once in each sweep. schur: apply S1's preconditioner instead of A's.

@@ -14,20 +14,17 @@ namespace {
 struct Fields {
   View<double> C, E[4], G[4], H[4];
   bool         nine, rhombus, all;
-  double       omega;
+  double       omega, tiny; // share of a diagonal that is rounding
 };
 
 // What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
-HD inline double remains(double before, double after)
-{
-  return after <= tuning::singular_pivot * before && after >= -tuning::singular_pivot * before ? 0 : after;
-}
+HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
 
 // Inverse of a pivot. A node of a singular component that has no couplings left is set to zero. A pivot that is not positive
 // becomes NaN, which the sums find.
-HD inline double invert(double d, double diagonal, double couplings)
+HD inline double invert(double tiny, double d, double diagonal, double couplings)
 {
-  if (d > tuning::singular_pivot * diagonal) return 1 / d;
+  if (d > tiny * diagonal) return 1 / d;
   return diagonal == 0 && couplings == 0 ? 0 : NAN;
 }
 
@@ -109,7 +106,7 @@ struct RedPivot {
       else lump = f.G[3].q[1][p - l] + f.G[2].q[1][p] + f.G[1].q[1][p - l + r] + f.G[0].q[1][p + r];
     }
     const double couplings = fabs(f.E[0].q[q][p]) + fabs(f.E[1].q[q][p]) + fabs(f.E[2].q[q][p]) + fabs(f.E[3].q[q][p]) + fabs(lump);
-    f.C.q[q][p]            = invert(c + f.omega * lump, c, couplings);
+    f.C.q[q][p]            = invert(f.tiny, c + f.omega * lump, c, couplings);
     return c > 0 ? fabs(lump) / c + 0 * f.C.q[q][p] : 0 * f.C.q[q][p];
   }
 };
@@ -148,7 +145,7 @@ struct EliminateRed {
     const double    lw = f.E[1].q[1][w] * dw, le = f.E[0].q[1][e] * de, ls = f.E[3].q[2][s] * ds, ln = f.E[2].q[2][n] * dn;
     const double    before = f.C.q[0][p];
     double          c = before - lw * f.E[1].q[1][w] - le * f.E[0].q[1][e] - ls * f.E[3].q[2][s] - ln * f.E[2].q[2][n];
-    c                 = remains(before, c);
+    c                 = remains(f.tiny, before, c);
     double sw = f.E[0].q[0][p] - lw * f.E[2].q[1][w] - ls * f.E[0].q[2][s];
     double se = f.E[1].q[0][p] - le * f.E[2].q[1][e] - ls * f.E[1].q[2][s];
     double nw = f.E[2].q[0][p] - lw * f.E[3].q[1][w] - ln * f.E[0].q[2][n];
@@ -168,7 +165,7 @@ struct EliminateRed {
     f.E[1].q[0][p] = se;
     f.E[2].q[0][p] = nw;
     f.E[3].q[0][p] = ne;
-    f.C.q[0][p]    = invert(c + add + f.omega * lump, c, fabs(sw) + fabs(se) + fabs(nw) + fabs(ne) + fabs(lump));
+    f.C.q[0][p]    = invert(f.tiny, c + add + f.omega * lump, c, fabs(sw) + fabs(se) + fabs(nw) + fabs(ne) + fabs(lump));
     return c > 0 ? fabs(lump) / c + 0 * f.C.q[0][p] : 0 * f.C.q[0][p];
   }
 };
@@ -214,9 +211,9 @@ struct Coarse {
     double          add = 0;
     if (f.all) add = f.omega * (far_c(f, 2, p) + far_c(f, 2, p + l) + far_c(f, 1, p) + far_c(f, 1, p + r));
     if (f.rhombus) add += moved(f, 2, p, 1) + moved(f, 2, p + l, 0) + moved(f, 1, p, 3) + moved(f, 1, p + r, 2);
-    const double red = remains(before, before - w * w * f.C.q[2][p] - e * e * f.C.q[2][p + l] - s * s * f.C.q[1][p] - n * n * f.C.q[1][p + r]);
+    const double red = remains(f.tiny, before, before - w * w * f.C.q[2][p] - e * e * f.C.q[2][p + l] - s * s * f.C.q[1][p] - n * n * f.C.q[1][p + r]);
     const double o   = sw * sw * f.C.q[0][p] + se * se * f.C.q[0][p + l] + nw * nw * f.C.q[0][p + r] + ne * ne * f.C.q[0][p + l + r];
-    return remains(red + add, red + add - o);
+    return remains(f.tiny, red + add, red + add - o);
   }
 };
 
@@ -285,6 +282,7 @@ Fields fields(const Plan &plan, Stencil &a)
   f.rhombus = plan.params.coarsening == Coarsening::rhombus;
   f.all     = plan.params.lump_all;
   f.omega   = plan.params.omega;
+  f.tiny    = plan.tiny();
   return f;
 }
 

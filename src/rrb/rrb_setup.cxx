@@ -39,6 +39,9 @@ size_t Plan::bytes() const
   return n;
 }
 
+// Row sums of a singular operator are zero to rounding, and elimination adds up those of all nodes.
+double Plan::tiny() const { return std::max(tuning::singular_pivot, tuning::singular_growth * (double)levels[0].grid.size()); }
+
 int Plan::factor_levels() const { return 2 * levels.back().index + half; }
 
 double Plan::bytes_moved(bool of_schur) const
@@ -272,7 +275,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &a, Failure &fail
   plan.band.reset((int)plan.band_x.size(), width);
   for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
   plan.band_v.resize(plan.band_x.size());
-  const int row = plan.band.factor(tuning::singular_pivot);
+  const int row = plan.band.factor(plan.tiny());
   if (row >= 0 && !failure.failed) {
     const int s    = 1 << level.index;
     failure.failed = true;
