@@ -8,7 +8,7 @@ Environment
   FILTER                 regular expression on the text of the tests; several words separated by blanks are alternatives
   TESSERA_JOBS           programs run at the same time (default 2)
 """
-import array, concurrent.futures, glob, hashlib, math, os, re, shlex, signal, subprocess, sys, threading, time
+import array, concurrent.futures, glob, hashlib, math, os, re, shlex, signal, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -50,6 +50,8 @@ class Petsc:
                 return d
         return None
 
+
+SCRATCH = tempfile.TemporaryDirectory()  # programs run here: some tutorials leave files behind
 
 def out(command, **kw):
     try:
@@ -126,7 +128,7 @@ def run(petsc, argv, ranks=1, limit=60, cwd=None, env=None):
     e = environment()
     e.update(env or {})
     t = time.time()
-    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=cwd, env=e, start_new_session=True)
+    p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=cwd or SCRATCH.name, env=e, start_new_session=True)
     timed_out = False
     try:
         data, _ = p.communicate(timeout=limit)
