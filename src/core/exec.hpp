@@ -69,13 +69,13 @@ template <class Kernel> double forall_sum(const Exec &exec, const Box &box, cons
 struct HostBlock {
   Box     tile;
   double *shared;
-  template <class F> void each(int i0, int i1, int j0, int j1, F &&f) const
+  template <class F> HD void each(int i0, int i1, int j0, int j1, F &&f) const
   {
     for (int j = j0; j < j1; ++j)
 #pragma GCC ivdep
       for (int i = i0; i < i1; ++i) f(i, j);
   }
-  void sync() const { }
+  HD void sync() const { }
 };
 
 // Cuts the box into strips of `rows` full rows and runs the tile kernel on each, with `shared` doubles of scratch per tile.

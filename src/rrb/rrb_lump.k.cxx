@@ -349,6 +349,7 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure)
   if (f.nine && f.all) {
     for (int q : {3, 0}) forall(plan.exec, level.grid.owned(q), LumpKept{f, q});
     forall(plan.exec, level.grid.owned(quarter_o), DropKept{f});
+    for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
   }
   for (int q : {1, 2}) sum += forall_sum(plan.exec, level.grid.owned(q), RedPivot{f, q});
   if (!std::isfinite(sum)) find_failure(level, f.C, mask_a | mask_b, 0, failure);
