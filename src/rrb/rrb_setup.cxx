@@ -77,14 +77,6 @@ double Plan::multiplications() const
   return sum + visits * 2 * (double)band.bytes() / sizeof(double);
 }
 
-// Levels until one node remains in a direction; what remains then is a tridiagonal matrix.
-int maximum_levels(const Grid &grid)
-{
-  int l = 0;
-  for (int n = std::min(grid.nx, grid.ny); n > 1; n /= 2) l += 2;
-  return l;
-}
-
 // Entries of the band matrix of a grid, numbered along its shorter direction; a periodic direction is folded.
 static double band_entries(const Grid &g)
 {
@@ -101,6 +93,15 @@ static Grid next_grid(const Grid &g, bool *cut_x, bool *cut_y)
   c.periodic_x  = c.periodic_x && !*cut_x;
   c.periodic_y  = c.periodic_y && !*cut_y;
   return c;
+}
+
+// Levels until one node remains in a direction, or two in a periodic one; what is left then has a narrow band.
+int maximum_levels(const Grid &grid)
+{
+  int  l = 0;
+  bool cut_x, cut_y;
+  for (Grid g = grid; g.nx > 1 && g.ny > 1 && !(g.periodic_x && g.nx == 2) && !(g.periodic_y && g.ny == 2); g = next_grid(g, &cut_x, &cut_y)) l += 2;
+  return l;
 }
 
 void create(Plan &plan, const Grid &grid, const Params &params)

@@ -25,7 +25,7 @@ static void compare(const Problem &p, const Params &q)
   ASSERT_FALSE(lib.failure.failed) << "level " << lib.failure.level << ", node " << lib.failure.x << "," << lib.failure.y;
   const Matrix    B = lib.dense();
   const Reference ref(p, q, q.levels);
-  EXPECT_EQ(lib.plan.factor_levels(), std::min(q.levels, Reference::maximum_levels(p.nx, p.ny)));
+  EXPECT_EQ(lib.plan.factor_levels(), std::min(q.levels, Reference::maximum_levels(p.nx, p.ny, p.periodic_x, p.periodic_y)));
   const Matrix inv = inverse(ref.M);
   ASSERT_EQ(inv.n, ref.M.n) << "the reference is not positive definite";
   if (q.single) {
@@ -58,7 +58,7 @@ static Params with(int levels, Coarsening c = Coarsening::lump, double omega = 1
 
 static void all_levels(const Problem &p, const std::function<void(int)> &f)
 {
-  const int maximum = std::max(1, Reference::maximum_levels(p.nx, p.ny));
+  const int maximum = std::max(1, Reference::maximum_levels(p.nx, p.ny, p.periodic_x, p.periodic_y));
   for (int l = 1; l <= maximum + 1 && !testing::Test::HasFailure(); ++l) f(l); // one more than there are means all
 }
 
@@ -152,7 +152,7 @@ TEST(Factor, Masks)
 
 TEST(Factor, Periodic)
 {
-  // 12 -> 6 -> 3: the seam is cut on the third grid; 8 -> 4 -> 2 -> 1 and 2 stay periodic
+  // 12 -> 6 -> 3: the seam is cut on the third grid; 8 -> 4 -> 2 stay periodic and end there
   const int sizes[][2] = {{8, 8}, {12, 12}, {8, 7}, {12, 9}, {2, 5}, {4, 6}, {6, 6}, {10, 8}, {4, 4}, {16, 5}, {2, 2}, {20, 11}};
   for (bool nine : {false, true})
     for (auto &s : sizes)

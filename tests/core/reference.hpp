@@ -14,17 +14,18 @@ struct Reference {
   // Nodes count from 1 in the papers. Red at odd level k: (i + j) mod 2^((k+1)/2) = 2^((k-1)/2), at even k: j mod 2^(k/2) = 2^(k/2-1).
   static bool red(int k, int i, int j) { return k % 2 ? (i + j) % (1 << (k + 1) / 2) == 1 << (k - 1) / 2 : j % (1 << k / 2) == 1 << (k / 2 - 1); }
 
-  static int maximum_levels(int nx, int ny)
+  // Down to one node in a direction, or two in a periodic one; an odd size is periodic no more.
+  static int maximum_levels(int nx, int ny, bool px = false, bool py = false)
   {
     int l = 0;
-    for (int n = std::min(nx, ny); n > 1; n /= 2) l += 2;
+    for (; nx > 1 && ny > 1 && !(px && nx == 2) && !(py && ny == 2); nx /= 2, ny /= 2, px = px && nx % 2 == 0, py = py && ny % 2 == 0) l += 2;
     return l;
   }
 
   Reference(const Problem &problem, const tessera::rrb::Params &prm, int levels) :
     p(problem), params(prm), S(problem.dense()), M(S.n), level((size_t)S.n), periodic_x(problem.periodic_x), periodic_y(problem.periodic_y)
   {
-    levels = std::min(levels, maximum_levels(p.nx, p.ny));
+    levels = std::min(levels, maximum_levels(p.nx, p.ny, p.periodic_x, p.periodic_y));
     for (int k = 1; k <= levels; ++k) {
       std::vector<int> reds, blacks;
       for (int v = 0; v < S.n; ++v)
