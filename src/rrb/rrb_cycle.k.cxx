@@ -525,10 +525,10 @@ void choose_cycle(Plan &plan)
     double lowest = 1, highest = 2.5;
     if (!spectrum(plan, l, tuning::spectrum_steps, &lowest, &highest)) continue;
     // Lumping everything that is dropped bounds the spectrum by 1 from below (row sums are kept), rhombus lumping from above.
-    // CG's values lie inside the spectrum, so the other end is widened.
+    // At the other end CG's value lies a little inside the spectrum: the polynomial stays definite until the sum of both ends.
     const bool lump = plan.params.coarsening == Coarsening::lump && plan.params.omega == 1;
     g.spectrum[0]   = lump ? 1 : 0.7 * lowest;
-    g.spectrum[1]   = std::max(1.1 * highest, 1.2 * g.spectrum[0]);
+    g.spectrum[1]   = std::max(highest, 1.2 * g.spectrum[0]);
   }
   if (plan.params.cycle == Cycle::automatic)
     for (const Level &g : plan.levels)
