@@ -204,7 +204,7 @@ PetscErrorCode SchurSpace::Start(double *first)
 
   PetscFunctionBegin;
   if (!ksp_->guess_zero) PetscCall(Residual(s, w));
-  PetscCall(FirstNorm(ksp_, w, ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
+  PetscCall(FirstNorm(ksp_, w, ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
   std::fill(x.data, x.data + x.size, 0);
   if (Exact()) {
     rrb::Level &finest = plan_.levels[0];
@@ -522,8 +522,9 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   k->diagonal.clear();
   k->off.clear();
   const bool     flexible = r->plan.cycle == rrb::Cycle::k, with_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
-  const PetscInt vectors  = !r->plan.have_schur ? 4 : with_z || !ksp->guess_zero ? 2 : 1;
-  if (!ksp->work || ksp->nwork < vectors) PetscCall(KSPSetWorkVecs(ksp, vectors));
+  const bool     exact    = !r->plan.params.single && r->plan.levels[0].step == rrb::Step::coarsen;
+  const PetscInt vectors  = !r->plan.have_schur ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
+  if (vectors && (!ksp->work || ksp->nwork < vectors)) PetscCall(KSPSetWorkVecs(ksp, vectors));
   if (r->plan.have_schur) {
     if (!k->vectors || !k->vectors->Fits(r->plan, flexible)) PetscCallCXX(k->vectors.reset(new Vectors(r->plan, flexible)));
     SchurSpace s(ksp, *r, *k->vectors);
