@@ -20,6 +20,3 @@ using CompatOptionItems = PetscOptionItems *;
 #else
 using CompatOptionItems = PetscOptionItems;
 #endif
-#if PETSC_VERSION_LT(3, 21, 0)
-  #define PetscOptionsRangeReal(option, text, manual, value, result, set, lower, upper) PetscOptionsReal(option, text, manual, value, result, set)
-#endif

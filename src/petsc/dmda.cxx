@@ -10,12 +10,20 @@ namespace tessera {
 PetscErrorCode GridMatrix::Reset()
 {
   PetscFunctionBegin;
+  PetscCall(Clear());
+  if (comm_ != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&comm_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Everything but the communicator, of which MPI has few.
+PetscErrorCode GridMatrix::Clear()
+{
+  PetscFunctionBegin;
   PetscCall(ISDestroy(&rows_));
   PetscCall(VecDestroy(&work_));
   PetscCall(VecScatterDestroy(&scatter_));
   PetscCall(MatDestroy(&redistributed_));
   PetscCall(MatDestroy(&converted_));
-  if (comm_ != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&comm_));
   grid_  = Grid();
   moved_ = false;
   runs_.clear();
@@ -33,12 +41,12 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
   MPI_Comm  comm = PetscObjectComm((PetscObject)pc);
 
   PetscFunctionBegin;
-  PetscCall(Reset());
+  PetscCall(Clear());
   PetscCall(PCGetOperators(pc, nullptr, &A));
   PetscCall(MatGetSize(A, &M, &N));
   PetscCall(MatGetLocalSize(A, &m, &n));
   PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ, "PC rrb needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M, N);
-  PetscCallMPI(MPI_Comm_dup(comm, &comm_));
+  if (comm_ == MPI_COMM_NULL) PetscCallMPI(MPI_Comm_dup(comm, &comm_));
   int size;
   PetscCallMPI(MPI_Comm_size(comm_, &size));
   first_.resize((size_t)size + 1);
@@ -48,8 +56,13 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
   if (nx > 0) PetscCall(GridFromSizes(pc, nx, ny));
   else {
     PetscCall(PCGetDM(pc, &dm));
-    if (!dm) PetscCall(MatGetDM(A, &dm));
     if (dm) PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMDA, &isda));
+    if (!isda) { // no DM, or a shell that a TS or SNES made: the matrix may know better
+      DM of_matrix = nullptr;
+      PetscCall(MatGetDM(A, &of_matrix));
+      if (of_matrix) PetscCall(PetscObjectTypeCompare((PetscObject)of_matrix, DMDA, &isda));
+      if (isda || !dm) dm = of_matrix;
+    }
     const char *prefix;
     PetscCall(PCGetOptionsPrefix(pc, &prefix));
     PetscCheck(isda, comm, PETSC_ERR_ARG_WRONGSTATE, "PC rrb needs the grid of the matrix: there is %s. Give the solver a DMDA (KSPSetDM()), or say -%spc_rrb_grid nx,ny where unknown (i,j) is row i + nx*j", dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "");
@@ -72,6 +85,7 @@ PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
   PetscCall(DMDAGetInfo(dm, &dim, &nx, &ny, nullptr, &px, &py, nullptr, &dof, nullptr, &bx, &by, nullptr, nullptr));
   PetscCheck(dim == 1 || dim == 2, comm, PETSC_ERR_SUP, "PC rrb works on 2D grids: this DMDA has %" PetscInt_FMT " dimensions. For 3D and unstructured problems use -pc_type auxamg, or gamg", dim);
   PetscCheck(dof == 1, comm, PETSC_ERR_SUP, "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT " degrees of freedom a node. Use -pc_type auxamg or gamg, or rrb on each field through -pc_type fieldsplit", dof);
+  PetscCheck(nx < 1000000000 && ny < 1000000000, comm, PETSC_ERR_SUP, "PC rrb works on grids of less than 1e9 nodes in a direction");
   PetscCall(DMDAGetOwnershipRanges(dm, &lx, dim == 2 ? &ly : nullptr, nullptr));
   grid_.nx     = (int)nx;
   grid_.ny     = dim == 2 ? (int)ny : 1;
@@ -114,13 +128,14 @@ PetscErrorCode GridMatrix::GridFromSizes(PC pc, PetscInt nx, PetscInt ny)
   PetscCall(MatGetSize(A, &M, nullptr));
   PetscCall(MatGetLocalSize(A, &m, nullptr));
   PetscCheck((PetscReal)nx * (PetscReal)ny == (PetscReal)M, comm, PETSC_ERR_ARG_SIZ, "PC rrb: -%spc_rrb_grid %" PetscInt_FMT ",%" PetscInt_FMT " does not match the matrix, which has %" PetscInt_FMT " rows", prefix ? prefix : "", nx, ny, M);
+  PetscCheck(nx < 1000000000 && ny < 1000000000, comm, PETSC_ERR_SUP, "PC rrb works on grids of less than 1e9 nodes in a direction");
   grid_.nx     = (int)nx;
   grid_.ny     = (int)ny;
   grid_.xsplit = {0, (int)nx};
   grid_.ysplit.clear();
   moved_ = false;
   for (PetscInt row : first_) {
-    grid_.ysplit.push_back((int)((row + nx / 2) / nx));
+    grid_.ysplit.push_back((int)(row / nx + (row % nx >= (nx + 1) / 2)));
     moved_ = moved_ || row % nx;
   }
   if (moved_) { // slabs of whole lines
@@ -449,7 +464,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
     for (int i = 0; i < nx; ++i) {
       check += 0 * (sum[i] + d[i]);
       low          = d[i] < low ? d[i] : low;
-      rows.largest = d[i] > rows.largest ? d[i] : rows.largest;
+      rows.largest = sum[i] != 0 && d[i] > rows.largest ? d[i] : rows.largest; // Dirichlet rows have scales of their own
     }
     if (check != 0 || !(low > 0)) // find the row
       for (int x = own.x0; x < own.x1; ++x) rows.read(x, y, row, 1);

@@ -59,6 +59,7 @@ public:
   PetscErrorCode RestoreWrite(Vec y, double **values);
 
 private:
+  PetscErrorCode Clear();
   PetscErrorCode GridFromDMDA(PC pc, DM dm);
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);

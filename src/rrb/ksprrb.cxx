@@ -77,6 +77,7 @@ public:
     PetscFunctionBegin;
     PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     rrb::schur_apply(plan_, r.view, z.view);
+    PetscCall(PetscLogFlops(2 * plan_.multiplications()));
     PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     for (rrb::BlackField &n : null_) { // the null space of S1 is A's on the black nodes
       double c = rrb::black_dot(plan_, n, z);
@@ -101,6 +102,7 @@ public:
     PetscCall(PetscLogEventBegin(event_rrb_multiply, ksp_, 0, 0, 0));
     plan_.levels[0].halo.exchange(p.view, mask_o | mask_c);
     *pq = rrb::schur_multiply(plan_, p.view, q.view);
+    PetscCall(PetscLogFlops(14.0 * (double)plan_.levels[0].grid.owned().size())); // 18 a black node, and CG's vectors
     PetscCall(PetscLogEventEnd(event_rrb_multiply, ksp_, 0, 0, 0));
     PetscCall(Sum(comm(), 1, pq));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -125,6 +127,16 @@ private:
   bool           Exact() const { return !plan_.params.single && plan_.levels[0].step == rrb::Step::coarsen; }
   Vec            Source() const { return ksp_->guess_zero ? ksp_->vec_rhs : ksp_->work[0]; } // the residual of x0
   PetscErrorCode NullSpace();
+  PetscErrorCode RemoveNullSpace(Vec x) // as KSPCG, whose directions have none of it
+  {
+    Mat          A;
+    MatNullSpace nullspace;
+    PetscFunctionBegin;
+    PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+    PetscCall(MatGetNullSpace(A, &nullspace));
+    if (nullspace) PetscCall(MatNullSpaceRemove(nullspace, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   MPI_Comm       comm() const { return plan_.levels[0].grid.comm; }
   PetscErrorCode Load(Vec v); // into the preconditioner's right-hand side, Dirichlet rows eliminated
   template <class F> PetscErrorCode Update(Vec residual, Vec solution, const F &f);
@@ -291,14 +303,14 @@ PetscErrorCode SchurSpace::Finish()
     rrb::black_store(plan_, x, values);
     rrb::red_solution(plan_, finest, finest.b.v, x.view, natural_view(values, own.x0, own.y0, own.x1 - own.x0));
     PetscCall(pc_.matrix.RestoreWrite(dx, &values));
+    PetscCall(RemoveNullSpace(dx));
     if (!ksp_->guess_zero) PetscCall(VecAXPY(ksp_->vec_sol, 1.0, dx));
-    if (ksp_->reason < 0) finest.b.data.zero(); // nothing that is not a number stays for the next application
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(Update(ksp_->work[0], ksp_->vec_sol, [&](const double *, double *sol) { rrb::black_add(plan_, x, sol); }));
   PetscCall(Residual(ksp_->vec_sol, ksp_->work[0]));
   PetscCall(SolveRed(ksp_->work[0], ksp_->vec_sol));
-  if (ksp_->reason < 0) plan_.levels[0].b.data.zero();
+  if (ksp_->guess_zero) PetscCall(RemoveNullSpace(ksp_->vec_sol));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -389,7 +401,8 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
   const bool need_z = ksp->normtype == KSP_NORM_PRECONDITIONED;
 
   PetscFunctionBegin;
-  ksp->its = 0;
+  ksp->its   = 0;
+  ksp->rnorm = norm;
   PetscCall(KSPLogResidualHistory(ksp, norm));
   PetscCall(KSPMonitor(ksp, 0, norm));
   PetscCall((*ksp->converged)(ksp, 0, norm, &ksp->reason, ksp->cnvP));
@@ -471,17 +484,15 @@ PetscErrorCode DefaultPC(KSP ksp, bool options)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPSetUp_RRB(KSP ksp)
+// What this solver works with; asked before every solve, as preconditioner and matrices may be exchanged at any time.
+PetscErrorCode Check(KSP ksp)
 {
   PC        pc;
   PetscBool rrb;
   Mat       A, P;
   PCType    type;
-  KSP_RRB  *k = (KSP_RRB *)ksp->data;
 
   PetscFunctionBegin;
-  PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->backend));
-  PetscCall(DefaultPC(ksp, ksp->setfromoptionscalled));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
   PetscCall(PCGetType(pc, &type));
@@ -495,21 +506,49 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
     r->current      = PETSC_FALSE;
     pc->setupcalled = PETSC_FALSE;
   }
-  PetscCall(PCSetErrorIfFailure(pc, ksp->errorifnotconverged));
-  PetscCall(PCSetUp(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPSetUp_RRB(KSP ksp)
+{
+  KSP_RRB *k = (KSP_RRB *)ksp->data;
+
+  PetscFunctionBegin;
+  PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->backend));
+  PetscCall(DefaultPC(ksp, ksp->setfromoptionscalled));
+  PetscCall(Check(ksp));
+  PetscCall(PCSetErrorIfFailure(ksp->pc, ksp->errorifnotconverged));
+  PetscCall(PCSetUp(ksp->pc));
+  const PC_RRB *r = (PC_RRB *)ksp->pc->data;
   PetscCheck(r->report.asymmetry <= tuning::symmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry). Use -ksp_type gmres -pc_type rrb", (double)r->report.asymmetry);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// At the end of an iteration, by whatever way: its solution stands in vec_sol again, and nothing that is not a number in the
+// preconditioner's memory.
+struct Iterating {
+  KSP_RRB   *k;
+  rrb::Plan &plan;
+  bool       finished = false;
+  ~Iterating()
+  {
+    k->active = nullptr;
+    if (!finished) plan.levels[0].b.data.zero();
+  }
+};
+
 PetscErrorCode KSPSolve_RRB(KSP ksp)
 {
-  PC_RRB  *r = (PC_RRB *)ksp->pc->data;
-  KSP_RRB *k = (KSP_RRB *)ksp->data;
-  double   first;
+  KSP_RRB         *k = (KSP_RRB *)ksp->data;
+  double           first;
+  PetscObjectId    id;
+  PetscObjectState state;
 
   PetscFunctionBegin;
   ksp->reason = KSP_CONVERGED_ITERATING;
+  PetscCall(Check(ksp));
   PetscCall(PCSetUp(ksp->pc)); // values may have changed without KSPSetOperators(); other solvers notice in PCApply()
+  PC_RRB *r = (PC_RRB *)ksp->pc->data;
   if (r->failed) {
     ksp->reason = KSP_DIVERGED_PC_FAILED;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -519,22 +558,28 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
     ksp->reason = KSP_DIVERGED_NONSYMMETRIC;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  // A preconditioner that is kept while the matrix changes (KSPSetReusePreconditioner()) has the old matrix's S1.
+  PetscCall(PetscObjectGetId((PetscObject)ksp->pc->pmat, &id));
+  PetscCall(PetscObjectStateGet((PetscObject)ksp->pc->pmat, &state));
+  const bool schur = r->plan.have_schur && id == r->matrix_id && state == r->matrix_state;
   k->diagonal.clear();
   k->off.clear();
   const bool     flexible = r->plan.cycle == rrb::Cycle::k, with_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
   const bool     exact    = !r->plan.params.single && r->plan.levels[0].step == rrb::Step::coarsen;
-  const PetscInt vectors  = !r->plan.have_schur ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
+  const PetscInt vectors  = !schur ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
   if (vectors && (!ksp->work || ksp->nwork < vectors)) PetscCall(KSPSetWorkVecs(ksp, vectors));
-  if (r->plan.have_schur) {
-    if (!k->vectors || !k->vectors->Fits(r->plan, flexible)) PetscCallCXX(k->vectors.reset(new Vectors(r->plan, flexible)));
+  if (schur) {
+    if (!k->vectors || !k->vectors->Fits(r->plan, flexible)) k->vectors.reset(new Vectors(r->plan, flexible));
     SchurSpace s(ksp, *r, *k->vectors);
+    Iterating  guard{k, r->plan};
     PetscCall(s.Start(&first));
     k->active = &s;
     PetscCall(Iterate(ksp, s, flexible, first));
     k->active = nullptr;
     PetscCall(s.Finish());
+    guard.finished = ksp->reason >= 0;
   } else {
-    PetscCall(PetscInfo(ksp, "9-point operator: CG on the whole system\n"));
+    PetscCall(PetscInfo(ksp, "CG on the whole system: %s\n", r->raised ? "the factors leave out negative row sums" : r->plan.have_schur ? "the preconditioner is of an older matrix" : "the operator is a 9-point one"));
     WholeSpace s(ksp);
     PetscCall(s.Start(&first));
     PetscCall(Iterate(ksp, s, flexible, first));
@@ -593,7 +638,7 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   if (!ascii || !rrb || !ksp->setupstage) PetscFunctionReturn(PETSC_SUCCESS);
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
   if (!r->current || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", r->plan.cycle == rrb::Cycle::k ? "flexible" : "plain", r->plan.have_schur ? "the Schur complement of the red nodes (half of the unknowns)" : "the whole system (9-point operator)"));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", r->plan.cycle == rrb::Cycle::k ? "flexible" : "plain", r->plan.have_schur ? "the Schur complement of the red nodes (half of the unknowns)" : r->raised ? "the whole system (the factors leave out negative row sums)" : "the whole system (9-point operator)"));
   // S1 and its product 28 B, x and r 24, p 12, r'z 8
   if (r->plan.have_schur) PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", 72 + r->plan.bytes_moved(true)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -626,7 +671,14 @@ PetscErrorCode KSPReset_RRB(KSP ksp)
 PetscErrorCode KSPDestroy_RRB(KSP ksp)
 {
   PetscFunctionBegin;
+  PetscBool rrb = PETSC_FALSE;
   PetscCall(KSPReset_RRB(ksp));
+  if (ksp->pc) PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
+  if (rrb && ((PC_RRB *)ksp->pc->data)->schur) { // another solver does not need S1
+    ((PC_RRB *)ksp->pc->data)->schur   = PETSC_FALSE;
+    ((PC_RRB *)ksp->pc->data)->current = PETSC_FALSE;
+    ksp->pc->setupcalled               = PETSC_FALSE;
+  }
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", nullptr));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", nullptr));
   delete (KSP_RRB *)ksp->data;
@@ -669,8 +721,8 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_PRECONDITIONED, PC_LEFT, 2));
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NATURAL, PC_LEFT, 2));
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NONE, PC_LEFT, 1));
-  ksp->ops->setup                        = KSPSetUp_RRB;
-  ksp->ops->solve                        = KSPSolve_RRB;
+  ksp->ops->setup                        = NoThrow<KSPSetUp_RRB, KSP>;
+  ksp->ops->solve                        = NoThrow<KSPSolve_RRB, KSP>;
   ksp->ops->reset                        = KSPReset_RRB;
   ksp->ops->destroy                      = KSPDestroy_RRB;
   ksp->ops->view                         = KSPView_RRB;

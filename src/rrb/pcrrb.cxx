@@ -25,6 +25,7 @@ static PetscErrorCode PCReset_RRB(PC pc)
   r->dirichlet = tessera::DirichletCouplings();
   r->report    = OperatorReport();
   r->current   = PETSC_FALSE;
+  r->ready     = PETSC_FALSE;
   r->failed    = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -61,7 +62,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   default:
     p->cycle = tessera::rrb::Cycle::automatic;
   }
-  p->every  = (int)r->every;
+  p->every  = (int)PetscMin(r->every, 1000);
   p->inner  = (int)r->inner;
   p->single = r->precision == PC_RRB_SINGLE;
   p->schur  = r->schur;
@@ -124,6 +125,8 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
   PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
+  pc->setupcalled  = PETSC_FALSE; // PETSc sets it again on success: after an error the next solve starts from here
+  r->ready         = PETSC_FALSE;
   r->failed        = PETSC_FALSE;
   pc->failedreason = PC_NOERROR;
   if (!r->current || pc->flag != SAME_NONZERO_PATTERN) {
@@ -134,14 +137,17 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
     PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
     r->plan.exec.threads = HostThreads();
     const tessera::Grid &g = r->matrix.grid();
-    if (r->levels > 0) { // an exact remainder that the user chose must fit in memory
-      const double nodes = (double)g.size() / PetscPowRealInt(2.0, r->levels), width = PetscMin(g.nx, g.ny) / PetscPowRealInt(2.0, r->levels / 2);
-      PetscCheck(r->levels >= tessera::rrb::maximum_levels(g) || nodes * width <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after -pc_rrb_levels %" PetscInt_FMT " about %g nodes remain, whose exact factorisation needs %g GB. Use more levels, or 0 for the automatic choice", r->levels, nodes, nodes * width * 8e-9);
-    }
     PetscCallCXX(tessera::rrb::create(r->plan, g, params));
+    const tessera::Grid &last    = r->plan.levels.back().grid;
+    const double         entries = (double)last.size() * (PetscMin(last.nx, last.ny) + 2);
+    PetscCheck(entries <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after %d levels %d x %d nodes remain, whose exact factorisation would take %g GB on every process. Use more -pc_rrb_levels, or 0 for the automatic choice", r->plan.factor_levels(), last.nx, last.ny, entries * 8e-9);
     r->current = PETSC_TRUE;
   }
   PetscCall(ReadAndFactor(pc, r->raised, &failure));
+  if (r->raised && !r->failed && (!(r->report.deficit > 0) || r->report.deficit > tessera::tuning::deficit)) { // other values, another case
+    r->raised = PETSC_FALSE;
+    PetscCall(ReadAndFactor(pc, false, &failure));
+  }
   if (!r->failed && failure.failed && !r->raised) {
     // Lumping keeps row sums, and where they are negative (a reaction term of the wrong sign) a positive definite matrix loses
     // its definiteness on coarse grids. The factors of the matrix without the negative part precondition it still.
@@ -156,6 +162,9 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
     PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d", r->coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" : "lumped form", failure.level, failure.x, failure.y));
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
+  PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &r->matrix_id));
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &r->matrix_state));
+  r->ready = PETSC_TRUE;
   if (r->failed) {
     r->current = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -183,6 +192,7 @@ static PetscErrorCode Refuse(PC pc, Vec y, PetscBool *refused)
   PC_RRB *r = (PC_RRB *)pc->data;
 
   PetscFunctionBegin;
+  PetscCheck(r->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC rrb: the last setup ended with an error");
   *refused = r->failed; // no factors: what a failed LU gives too, so that no solver takes it for a solution
   if (r->failed) PetscCall(VecSet(y, PETSC_INFINITY));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -404,14 +414,14 @@ PetscErrorCode tessera::PCCreate_RRB(PC pc)
   PetscFunctionBegin;
   PetscCallCXX(r = new PC_RRB());
   pc->data                = (void *)r;
-  pc->ops->setup          = PCSetUp_RRB;
+  pc->ops->setup          = NoThrow<PCSetUp_RRB, PC>;
   pc->ops->reset          = PCReset_RRB;
   pc->ops->destroy        = PCDestroy_RRB;
   pc->ops->setfromoptions = PCSetFromOptions_RRB;
   pc->ops->view           = PCView_RRB;
   pc->ops->presolve       = PCPreSolve_RRB;
-  pc->ops->apply          = PCApply_RRB;
-  pc->ops->applytranspose = PCApplyTranspose_RRB;
+  pc->ops->apply          = NoThrow<PCApply_RRB, PC, Vec, Vec>;
+  pc->ops->applytranspose = NoThrow<PCApplyTranspose_RRB, PC, Vec, Vec>;
   PetscCall(ComposeOptions(pc, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

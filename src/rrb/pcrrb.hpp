@@ -24,10 +24,24 @@ struct PC_RRB {
   DirichletCouplings dirichlet;
   OperatorReport     report;
   PetscBool          raised       = PETSC_FALSE; // negative row sums came off the diagonal
+  PetscBool          ready        = PETSC_FALSE; // the last setup ended: applying makes sense, or `failed` is set
   PetscBool          failed       = PETSC_FALSE;
+  PetscObjectId      matrix_id    = 0;           // which matrix was factorised,
+  PetscObjectState   matrix_state = 0;           // with which values
   PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   char               failure[256] = "";
 };
+
+// A method of PETSc's that lets no C++ exception out: std::bad_alloc becomes an error.
+template <auto F, class... Arguments> PetscErrorCode NoThrow(Arguments... arguments)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCallCXX(ierr = F(arguments...));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 // The register of events and classes; see register.cxx.
 extern PetscLogEvent event_rrb_read, event_rrb_factor, event_rrb_sweep, event_rrb_multiply;

@@ -533,6 +533,12 @@ void choose_cycle(Plan &plan)
   if (plan.params.cycle == Cycle::automatic)
     for (const Level &g : plan.levels)
       if (g.accelerated && g.spectrum[1] > tuning::amli_condition * g.spectrum[0]) plan.cycle = Cycle::v;
+  // Gathered grids are measured by every process for itself: the first one's values count, to the last bit.
+  std::vector<double> agreed{(double)(int)plan.cycle};
+  for (const Level &g : plan.levels) agreed.insert(agreed.end(), g.spectrum, g.spectrum + 2);
+  MPI_Bcast(agreed.data(), (int)agreed.size(), MPI_DOUBLE, 0, plan.levels[0].grid.comm);
+  plan.cycle = (Cycle)(int)agreed[0];
+  for (size_t l = 0; l < plan.levels.size(); ++l) std::copy(&agreed[1 + 2 * l], &agreed[1 + 2 * l] + 2, plan.levels[l].spectrum);
 }
 
 } // namespace tessera::rrb
