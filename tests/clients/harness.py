@@ -72,8 +72,16 @@ def build_dir(petsc):
     return os.path.abspath(d)
 
 
+COMPILING = {}  # a lock for each program: two tests may ask for the same one at a time
+
+
 def compile_program(petsc, source, target):
     """Build one C program when its source or the PETSc changed. Returns '' or the compiler's complaint."""
+    with COMPILING.setdefault(target, threading.Lock()):
+        return compile_locked(petsc, source, target)
+
+
+def compile_locked(petsc, source, target):
     v = petsc.var
     text = open(source, 'rb').read()
     command = ' '.join([v['CC'], v.get('CC_FLAGS', ''), v.get('CFLAGS', ''), v.get('PETSC_CC_INCLUDES', ''), v.get('CPPFLAGS', ''), '-w',
