@@ -290,6 +290,14 @@ static PetscErrorCode TestReuse(void)
   PetscCall(TrueNorm(&p, KSP_NORM_UNPRECONDITIONED, &norm));
   PetscCall(VecNorm(p.b, NORM_2, &first));
   PetscCall(Check("new values", norm / first, 1e-7));
+  m.seed = 8; /* the old factors precondition the new matrix: never the old matrix's solution */
+  PetscCall(KSPSetReusePreconditioner(p.ksp, PETSC_TRUE));
+  PetscCall(ModelFill(&m, p.da, p.A));
+  PetscCall(KSPSetTolerances(p.ksp, 1e-9, 1e-50, PETSC_DEFAULT, 1000));
+  PetscCall(KSPSolve(p.ksp, p.b, p.x));
+  PetscCall(TrueNorm(&p, KSP_NORM_UNPRECONDITIONED, &norm));
+  PetscCall(Check("new values, preconditioner kept", norm / first, 1e-7));
+  PetscCall(KSPSetReusePreconditioner(p.ksp, PETSC_FALSE));
   PetscCall(Create(PETSC_COMM_WORLD, &other, KSPRRB, &q));
   PetscCall(KSPSetTolerances(q.ksp, 1e-9, 1e-50, PETSC_DEFAULT, 100));
   PetscCall(KSPSolve(q.ksp, q.b, q.x));

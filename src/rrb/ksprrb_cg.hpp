@@ -1,0 +1,467 @@
+// The iteration of KSP rrb: conjugate gradients on the black nodes (SchurSpace) or on the whole system (WholeSpace).
+#pragma once
+#include "core/tuning.hpp"
+#include "rrb/pcrrb.hpp"
+#include <memory>
+#include <petsc/private/kspimpl.h>
+
+namespace tessera {
+
+// CG's vectors on the black nodes, kept between solves. Two of them live in the four quarters of the preconditioner's
+// right-hand side, which CG on the black nodes leaves free; where it does not (a small grid, solved whole) all are separate.
+struct Vectors {
+  rrb::BlackField r, z, p, q, x;
+  bool            flexible;
+  // z is used up before q is made, but for the inner product q'z of flexible CG
+  Vectors(rrb::Plan &plan, bool f) : r(plan), z(), p(plan, Spare(plan, 0)), q(plan, Spare(plan, 2)), x(plan), flexible(f) { z = rrb::BlackField(plan, f ? nullptr : q.data); }
+  static double *Spare(rrb::Plan &plan, int quarter)
+  {
+    rrb::Level &l = plan.levels[0];
+    return l.step == rrb::Step::coarsen && !l.layout.natural ? l.b.data.data() + quarter * l.layout.plane : nullptr;
+  }
+  bool Fits(rrb::Plan &plan, bool f) const { return f == flexible && !(r.layout != plan.levels[0].layout) && (p.own.size() || p.data == Spare(plan, 0)); }
+};
+
+class SchurSpace;
+
+struct KSP_RRB {
+  TesseraBackend           backend = TESSERA_BACKEND_AUTO;
+  std::unique_ptr<Vectors> vectors;
+  SchurSpace              *active   = nullptr; // during the iteration: its solution is not in vec_sol
+  Vec                      solution = nullptr; // for KSPBuildSolution() without a vector of the caller's
+  std::vector<double>      diagonal, off; // Lanczos matrix, for singular values
+};
+
+inline PetscErrorCode Sum(MPI_Comm comm, int n, double *v)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_SUM, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The norm of the residual of x0 in the norm that the tolerances are for.
+inline PetscErrorCode FirstNorm(KSP ksp, Vec r, Vec z, double *norm)
+{
+  PetscReal v;
+
+  PetscFunctionBegin;
+  *norm = 0;
+  if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) {
+    PetscCall(VecNorm(r, NORM_2, &v));
+    *norm = v;
+  }
+  if (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL) {
+    PetscCall(KSP_PCApply(ksp, r, z));
+    if (ksp->normtype == KSP_NORM_PRECONDITIONED) PetscCall(VecNorm(z, NORM_2, &v));
+    else {
+      PetscScalar d;
+      PetscCall(VecDot(r, z, &d));
+      v = PetscSqrtReal(PetscAbsScalar(d));
+    }
+    *norm = v;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The black nodes: vectors in the layout of the finest grid, half as long as the system's.
+class SchurSpace {
+public:
+  SchurSpace(KSP ksp, PC_RRB &pc, Vectors &v) : ksp_(ksp), pc_(pc), plan_(pc.plan), r(v.r), z(v.z), p(v.p), q(v.q), x(v.x) { }
+  // x := x0 with Dirichlet rows and red rows solved; the residual of S1. first: the norm of the residual of x0.
+  PetscErrorCode Start(double *first);
+  PetscErrorCode Finish();
+  PetscErrorCode Solution(Vec v); // v = the current iterate, for monitors
+  PetscErrorCode Precondition(double *rz, double *zz)
+  {
+    PetscFunctionBegin;
+    PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
+    rrb::schur_apply(plan_, r.view, z.view);
+    PetscCall(PetscLogFlops(2 * plan_.multiplications()));
+    PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
+    for (rrb::BlackField &n : null_) { // the null space of S1 is A's on the black nodes
+      double c = rrb::black_dot(plan_, n, z);
+      PetscCall(Sum(comm(), 1, &c));
+      rrb::black_combine(plan_, -c, n, 1, z);
+    }
+    double sums[2] = {rrb::black_dot(plan_, r, z), zz ? rrb::schur_norm2(plan_, z) : 0};
+    PetscCall(Sum(comm(), zz ? 2 : 1, sums));
+    *rz = sums[0];
+    if (zz) *zz = sums[1];
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Direction(double beta)
+  {
+    PetscFunctionBegin;
+    rrb::black_combine(plan_, 1, z, beta, p);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Multiply(double *pq)
+  {
+    PetscFunctionBegin;
+    PetscCall(PetscLogEventBegin(event_rrb_multiply, ksp_, 0, 0, 0));
+    plan_.levels[0].halo.exchange(p.view, mask_o | mask_c);
+    *pq = rrb::schur_multiply(plan_, p.view, q.view);
+    PetscCall(PetscLogFlops(14.0 * (double)plan_.levels[0].grid.owned().size())); // 18 a black node, and CG's vectors
+    PetscCall(PetscLogEventEnd(event_rrb_multiply, ksp_, 0, 0, 0));
+    PetscCall(Sum(comm(), 1, pq));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Step(double alpha, double *rr)
+  {
+    PetscFunctionBegin;
+    *rr = rrb::black_step(plan_, alpha, p, q, x, r);
+    PetscCall(Sum(comm(), 1, rr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode DotQZ(double *qz)
+  {
+    PetscFunctionBegin;
+    *qz = rrb::black_dot(plan_, q, z);
+    PetscCall(Sum(comm(), 1, qz));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  // The factors eliminate the red nodes exactly. In single precision, or where a small grid is solved whole, products with A do.
+  bool           Exact() const { return !plan_.params.single && plan_.levels[0].step == rrb::Step::coarsen; }
+  Vec            Source() const { return ksp_->guess_zero ? ksp_->vec_rhs : ksp_->work[0]; } // the residual of x0
+  PetscErrorCode NullSpace();
+  PetscErrorCode RemoveNullSpace(Vec x) // as KSPCG, whose directions have none of it
+  {
+    Mat          A;
+    MatNullSpace nullspace;
+    PetscFunctionBegin;
+    PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+    PetscCall(MatGetNullSpace(A, &nullspace));
+    if (nullspace) PetscCall(MatNullSpaceRemove(nullspace, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  MPI_Comm       comm() const { return plan_.levels[0].grid.comm; }
+  PetscErrorCode Load(Vec v); // into the preconditioner's right-hand side, Dirichlet rows eliminated
+  template <class F> PetscErrorCode Update(Vec residual, Vec solution, const F &f);
+  PetscErrorCode Residual(Vec solution, Vec residual);
+  PetscErrorCode SolveRed(Vec residual, Vec solution);
+  KSP                          ksp_;
+  PC_RRB                      &pc_;
+  rrb::Plan                   &plan_;
+  rrb::BlackField             &r, &z, &p, &q, &x;
+  std::vector<rrb::BlackField> null_;
+};
+
+// residual := b - A solution
+inline PetscErrorCode SchurSpace::Residual(Vec solution, Vec residual)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+  PetscCall(KSP_MatMult(ksp_, A, solution, residual));
+  PetscCall(VecAYPX(residual, -1.0, ksp_->vec_rhs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// f(r, x): an update of the solution from the residual, both in the grid's distribution.
+template <class F> PetscErrorCode SchurSpace::Update(Vec residual, Vec solution, const F &f)
+{
+  const double *r;
+  double       *x;
+
+  PetscFunctionBegin;
+  PetscCall(pc_.matrix.GetRead(residual, &r));
+  if (!pc_.matrix.moved()) {
+    PetscCall(VecGetArray(solution, &x));
+    f(r, x);
+    PetscCall(VecRestoreArray(solution, &x));
+    PetscCall(pc_.matrix.RestoreRead(residual, &r));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const size_t        n = (size_t)pc_.matrix.grid().owned().size(); // vectors move through one work vector, so one after the other
+  std::vector<double> rv(r, r + n), xv;
+  PetscCall(pc_.matrix.RestoreRead(residual, &r));
+  PetscCall(pc_.matrix.GetRead(solution, &r));
+  xv.assign(r, r + n);
+  PetscCall(pc_.matrix.RestoreRead(solution, &r));
+  f(rv.data(), xv.data());
+  PetscCall(pc_.matrix.GetWrite(solution, &x));
+  std::copy(xv.begin(), xv.end(), x);
+  PetscCall(pc_.matrix.RestoreWrite(solution, &x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// x_r += D_r^-1 r_r, which makes the residual at the red nodes zero
+inline PetscErrorCode SchurSpace::SolveRed(Vec residual, Vec solution)
+{
+  PetscFunctionBegin;
+  PetscCall(Update(residual, solution, [&](const double *res, double *sol) { rrb::red_solve(plan_, res, sol); }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+inline PetscErrorCode SchurSpace::Load(Vec v)
+{
+  const double *values;
+
+  PetscFunctionBegin;
+  PetscCall(pc_.matrix.GetRead(v, &values));
+  rrb::load(plan_, values);
+  PetscCall(pc_.matrix.RestoreRead(v, &values));
+  PetscCall(SubtractDirichlet(&pc_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+inline PetscErrorCode SchurSpace::Start(double *first)
+{
+  Vec           s = ksp_->vec_sol, w = Source();
+  const double *res;
+
+  PetscFunctionBegin;
+  if (!ksp_->guess_zero) PetscCall(Residual(s, w));
+  PetscCall(FirstNorm(ksp_, w, ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
+  std::fill(x.data, x.data + x.size, 0);
+  if (Exact()) {
+    rrb::Level &finest = plan_.levels[0];
+    const Box   own    = finest.grid.owned();
+    PetscCall(Load(w));
+    rrb::black_rhs(plan_, finest, finest.b.v, r.view);
+    for (size_t i = 0; i < pc_.dirichlet.rows.size(); ++i) { // black Dirichlet rows
+      const int       nx = own.x1 - own.x0, xd = own.x0 + (int)(pc_.dirichlet.rows[i] % nx), yd = own.y0 + (int)(pc_.dirichlet.rows[i] / nx);
+      if ((xd + yd) % 2) continue;
+      x.view.at(xd, yd) = r.view.at(xd, yd) * pc_.dirichlet.inverse[i];
+      r.view.at(xd, yd) = 0;
+    }
+    PetscCall(NullSpace());
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (ksp_->guess_zero) {
+    PetscCall(VecSet(s, 0));
+    PetscCall(VecCopy(ksp_->vec_rhs, ksp_->work[0]));
+    w = ksp_->work[0];
+  }
+  if (pc_.report.dirichlet) {
+    PetscCall(Update(w, s, [&](const double *from, double *sol) {
+      for (size_t i = 0; i < pc_.dirichlet.rows.size(); ++i) sol[pc_.dirichlet.rows[i]] += from[pc_.dirichlet.rows[i]] * pc_.dirichlet.inverse[i];
+    }));
+    PetscCall(Residual(s, w));
+  }
+  PetscCall(SolveRed(w, s));
+  PetscCall(Residual(s, w));
+  PetscCall(pc_.matrix.GetRead(w, &res));
+  rrb::black_load(plan_, res, r);
+  PetscCall(pc_.matrix.RestoreRead(w, &res));
+  PetscCall(NullSpace());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The null space of S1: A's at the black nodes, orthonormal.
+inline PetscErrorCode SchurSpace::NullSpace()
+{
+  const double *res;
+  MatNullSpace  nullspace;
+  Mat           A;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+  PetscCall(MatGetNullSpace(A, &nullspace));
+  if (nullspace) {
+    PetscBool  constant;
+    PetscInt   n;
+    const Vec *vectors;
+    PetscCall(MatNullSpaceGetVecs(nullspace, &constant, &n, &vectors));
+    for (PetscInt i = constant ? -1 : 0; i < n; ++i) {
+      rrb::BlackField v(plan_);
+      if (i < 0) rrb::black_set(plan_, 1, v);
+      else {
+        PetscCall(pc_.matrix.GetRead(vectors[i], &res));
+        rrb::black_load(plan_, res, v);
+        PetscCall(pc_.matrix.RestoreRead(vectors[i], &res));
+      }
+      for (rrb::BlackField &u : null_) {
+        double c = rrb::black_dot(plan_, u, v);
+        PetscCall(Sum(comm(), 1, &c));
+        rrb::black_combine(plan_, -c, u, 1, v);
+      }
+      double c = rrb::black_dot(plan_, v, v);
+      PetscCall(Sum(comm(), 1, &c));
+      if (!(c > 0)) continue;
+      rrb::black_combine(plan_, 0, v, 1 / PetscSqrtReal(c), v);
+      null_.push_back(std::move(v));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+inline PetscErrorCode SchurSpace::Finish()
+{
+  PetscFunctionBegin;
+  if (Exact()) {
+    rrb::Level &finest = plan_.levels[0];
+    const Box   own    = finest.grid.owned();
+    Vec         dx     = ksp_->guess_zero ? ksp_->vec_sol : ksp_->work[1];
+    double     *values;
+    PetscCall(Load(Source()));
+    PetscCall(pc_.matrix.GetWrite(dx, &values));
+    rrb::black_store(plan_, x, values);
+    rrb::red_solution(plan_, finest, finest.b.v, x.view, natural_view(values, own.x0, own.y0, own.x1 - own.x0));
+    PetscCall(pc_.matrix.RestoreWrite(dx, &values));
+    PetscCall(RemoveNullSpace(dx));
+    if (!ksp_->guess_zero) PetscCall(VecAXPY(ksp_->vec_sol, 1.0, dx));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(Update(ksp_->work[0], ksp_->vec_sol, [&](const double *, double *sol) { rrb::black_add(plan_, x, sol); }));
+  PetscCall(Residual(ksp_->vec_sol, ksp_->work[0]));
+  PetscCall(SolveRed(ksp_->work[0], ksp_->vec_sol));
+  if (ksp_->guess_zero) PetscCall(RemoveNullSpace(ksp_->vec_sol));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+inline PetscErrorCode SchurSpace::Solution(Vec v)
+{
+  Vec w;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(v, &w));
+  PetscCall(VecCopy(ksp_->vec_sol, v));
+  PetscCall(VecCopy(v, w));
+  PetscCall(Update(w, v, [&](const double *, double *sol) { rrb::black_add(plan_, x, sol); }));
+  PetscCall(Residual(v, w));
+  PetscCall(SolveRed(w, v));
+  PetscCall(VecDestroy(&w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// All nodes, for 9-point operators: PETSc's vectors r, z, p, q.
+class WholeSpace {
+public:
+  WholeSpace(KSP ksp) : ksp_(ksp), r(ksp->work[0]), z(ksp->work[1]), p(ksp->work[2]), q(ksp->work[3]) { }
+  PetscErrorCode Start(double *first)
+  {
+    Mat A;
+    PetscFunctionBegin;
+    PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+    if (ksp_->guess_zero) {
+      PetscCall(VecSet(ksp_->vec_sol, 0));
+      PetscCall(VecCopy(ksp_->vec_rhs, r));
+    } else {
+      PetscCall(KSP_MatMult(ksp_, A, ksp_->vec_sol, r));
+      PetscCall(VecAYPX(r, -1.0, ksp_->vec_rhs));
+    }
+    PetscCall(VecSet(p, 0));
+    PetscCall(FirstNorm(ksp_, r, z, first));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Finish() { return PETSC_SUCCESS; }
+  PetscErrorCode Precondition(double *rz, double *zz)
+  {
+    PetscFunctionBegin;
+    PetscCall(KSP_PCApply(ksp_, r, z));
+    PetscCall(VecDot(z, r, rz));
+    if (zz) PetscCall(VecDot(z, z, zz));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Direction(double beta)
+  {
+    PetscFunctionBegin;
+    PetscCall(VecAYPX(p, beta, z));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Multiply(double *pq)
+  {
+    Mat A;
+    PetscFunctionBegin;
+    PetscCall(PCGetOperators(ksp_->pc, &A, nullptr));
+    PetscCall(KSP_MatMult(ksp_, A, p, q));
+    PetscCall(VecDot(p, q, pq));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Step(double alpha, double *rr)
+  {
+    PetscFunctionBegin;
+    PetscCall(VecAXPY(ksp_->vec_sol, alpha, p));
+    PetscCall(VecAXPY(r, -alpha, q));
+    PetscCall(VecDot(r, r, rr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode DotQZ(double *qz)
+  {
+    PetscFunctionBegin;
+    PetscCall(VecDot(q, z, qz));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  KSP ksp_;
+  Vec r, z, p, q;
+};
+
+// Conjugate gradients ([2] algorithm 1), flexible where the preconditioner is not linear.
+template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, double first)
+{
+  KSP_RRB  *k = (KSP_RRB *)ksp->data;
+  double    rz = 0, zz = 0, rr = 0, pq, beta = 0, alpha = 0, norm = first;
+  const bool need_z = ksp->normtype == KSP_NORM_PRECONDITIONED;
+
+  PetscFunctionBegin;
+  ksp->its   = 0;
+  ksp->rnorm = norm;
+  PetscCall(KSPLogResidualHistory(ksp, norm));
+  PetscCall(KSPMonitor(ksp, 0, norm));
+  PetscCall((*ksp->converged)(ksp, 0, norm, &ksp->reason, ksp->cnvP));
+  if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(s.Precondition(&rz, need_z ? &zz : nullptr));
+  while (true) {
+    if (ksp->its >= ksp->max_it) {
+      ksp->reason = ksp->normtype == KSP_NORM_NONE ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
+      break;
+    }
+    if (!(rz == rz) || PetscIsInfReal(rz)) {
+      KSPCheckDot(ksp, rz);
+      break;
+    }
+    if (rz == 0) {
+      ksp->reason = KSP_CONVERGED_ATOL; // the residual is zero, whatever norm is watched
+      break;
+    }
+    if (rz < 0) {
+      PetscCall(PetscInfo(ksp, "The preconditioner is not positive definite: r'z = %g\n", rz));
+      ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
+      break;
+    }
+    PetscCall(s.Direction(beta));
+    PetscCall(s.Multiply(&pq));
+    KSPCheckDot(ksp, pq);
+    if (pq <= 0) {
+      PetscCall(PetscInfo(ksp, "The matrix is not positive definite: p'Ap = %g\n", pq));
+      ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
+      break;
+    }
+    const double previous = alpha;
+    alpha                 = rz / pq;
+    if (ksp->calc_sings) {
+      if (ksp->its) k->off.push_back(PetscSqrtReal(PetscAbsReal(beta)) / previous);
+      k->diagonal.push_back(1 / alpha + (ksp->its ? beta / previous : 0));
+    }
+    PetscCall(s.Step(alpha, &rr));
+    ++ksp->its;
+    const bool apply_first = need_z || ksp->normtype == KSP_NORM_NATURAL;
+    const double old = rz;
+    double       qz  = 0;
+    auto         next = [&]() -> PetscErrorCode {
+      PetscFunctionBegin;
+      PetscCall(s.Precondition(&rz, need_z ? &zz : nullptr));
+      if (flexible) PetscCall(s.DotQZ(&qz));
+      beta = flexible ? -alpha * qz / old : rz / old;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    };
+    if (apply_first) PetscCall(next());
+    norm = ksp->normtype == KSP_NORM_PRECONDITIONED ? PetscSqrtReal(zz) : ksp->normtype == KSP_NORM_NATURAL ? PetscSqrtReal(PetscAbsReal(rz)) : ksp->normtype == KSP_NORM_UNPRECONDITIONED ? PetscSqrtReal(rr) : 0;
+    KSPCheckNorm(ksp, norm);
+    ksp->rnorm = norm;
+    PetscCall(KSPLogResidualHistory(ksp, norm));
+    PetscCall(KSPMonitor(ksp, ksp->its, norm));
+    PetscCall((*ksp->converged)(ksp, ksp->its, norm, &ksp->reason, ksp->cnvP));
+    if (ksp->reason) break;
+    if (!apply_first) PetscCall(next());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera
