@@ -8,6 +8,12 @@ Errors are caught: every process reports its error code, and the program goes on
 #include <petscdmda.h>
 #include <petscdmshell.h>
 
+#if PETSC_VERSION_LT(3, 25, 0)
+  #define SetDMActive(ksp, flag) KSPSetDMActive(ksp, flag)
+#else
+  #define SetDMActive(ksp, flag) KSPSetDMActive(ksp, KSP_DMACTIVE_ALL, flag)
+#endif
+
 static char        message[8192]; /* texts of this process's last error, the innermost first */
 static PetscMPIInt rank, size;
 
@@ -274,18 +280,18 @@ static PetscErrorCode Work(void)
   if (IS("othersize")) { /* the KSP's DM is not the matrix's */
     PetscCall(Grid2d(n[0] + 1, n[1], 1, 1, &other));
     PetscCall(KSPSetDM(ksp, other));
-    PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
+    PetscCall(SetDMActive(ksp, PETSC_FALSE));
     PetscCall(MatSetDM(A, NULL));
   }
   if (IS("dmshell")) {
     PetscCall(DMShellCreate(PETSC_COMM_WORLD, &other));
     PetscCall(KSPSetDM(ksp, other));
-    PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
+    PetscCall(SetDMActive(ksp, PETSC_FALSE));
     PetscCall(MatSetDM(A, NULL));
   }
   if (IS("shell")) {
     PetscCall(KSPSetDM(ksp, da));
-    PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
+    PetscCall(SetDMActive(ksp, PETSC_FALSE));
   }
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(VecSetRandom(b, random));
@@ -327,7 +333,7 @@ static PetscErrorCode Work(void)
     PetscCall(VecDuplicate(b2, &x2));
     PetscCall(VecSetRandom(b2, random));
     PetscCall(KSPSetDM(ksp, da2));
-    PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
+    PetscCall(SetDMActive(ksp, PETSC_FALSE));
     PetscCall(KSPSetOperators(ksp, A2, A2));
     PetscCall(Solve("again", ksp, A2, b2, x2));
     PetscCall(VecDestroy(&b2));
