@@ -172,6 +172,7 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
   PetscCallCXX(tessera::rrb::choose_cycle(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
+  PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, r->plan.band.size(), PCRRBCycles[(int)r->plan.cycle]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
