@@ -31,21 +31,15 @@ public:
     if (!n) return;
     bytes_ = n * sizeof(T) + 64;
 #ifdef __linux__
-    if (bytes_ >= large) { // fresh pages are zero; huge ones, and the others all at once, save the page faults of a first setup
-      if (n * sizeof(T) >= 2 * huge) bytes_ = (bytes_ + huge - 1) / huge * huge + huge;
+    if (bytes_ >= large) { // fresh pages are zero; huge ones save most of the page faults of a first setup
+      bytes_ = (bytes_ + huge - 1) / huge * huge + huge;
       data_  = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       if (data_ == MAP_FAILED) {
         data_ = nullptr;
         throw std::bad_alloc();
       }
-      base_ = reinterpret_cast<T *>(data_);
-      if (n * sizeof(T) >= 2 * huge) {
-        base_ = reinterpret_cast<T *>((reinterpret_cast<size_t>(data_) + huge - 1) / huge * huge);
-        (void)madvise(base_, n * sizeof(T) / huge * huge, MADV_HUGEPAGE); // whole ones: the rest would be memory nobody uses
-      }
-  #ifdef MADV_POPULATE_WRITE
-      (void)madvise(base_, n * sizeof(T), MADV_POPULATE_WRITE);
-  #endif
+      base_ = reinterpret_cast<T *>((reinterpret_cast<size_t>(data_) + huge - 1) / huge * huge);
+      (void)madvise(base_, n * sizeof(T) / huge * huge, MADV_HUGEPAGE); // whole ones: the rest would be memory nobody uses
       n_ = n;
       return;
     }
@@ -63,7 +57,7 @@ public:
   bool   empty() const { return !n_; }
 
 private:
-  static constexpr size_t huge = (size_t)1 << 21, large = (size_t)1 << 18;
+  static constexpr size_t huge = (size_t)1 << 21, large = 2 * huge;
   void release()
   {
 #ifdef __linux__
