@@ -16,21 +16,65 @@
 #define KSPRRB "rrb"
 
 /*E
-  PCRRBCoarsening - what happens to the couplings that repeated red-black ordering does not keep
+  PCRRBCoarsening - how the operator of the next grid is made
 
   Values:
-+ `PC_RRB_LUMP`    - they are added to the diagonal of both ends (de Jong et al., ETNA 48, 2018, section 2.2)
-- `PC_RRB_RHOMBUS` - they are moved to the four couplings around them, which is exact for linear functions
++ `PC_RRB_GALERKIN` - as P'AP with operator-dependent interpolation, and sweeps of Gauss-Seidel on each grid: few iterations on any grid
+. `PC_RRB_LUMP`     - the papers' factorisation: couplings that the ordering does not keep are added to the diagonal of both ends (de Jong et al., ETNA 48, 2018, section 2.2)
+- `PC_RRB_RHOMBUS`  - the same, but they are moved to the four couplings around them, which is exact for linear functions
 
   Level: intermediate
 
 .seealso: `PCRRB`, `PCRRBSetCoarsening()`
 E*/
 typedef enum {
+  PC_RRB_GALERKIN,
   PC_RRB_LUMP,
   PC_RRB_RHOMBUS
 } PCRRBCoarsening;
 PETSC_EXTERN const char *const PCRRBCoarsenings[];
+
+/*E
+  PCRRBSmoother - what the sweeps of the Galerkin form solve for together
+
+  Values:
++ `PC_RRB_SMOOTHER_AUTO`     - chosen for each grid by the share of its nodes whose couplings are weak in one direction
+. `PC_RRB_SMOOTHER_POINT`    - the nodes of one colour after the other
+. `PC_RRB_SMOOTHER_LINE_I`   - every second line along the first index of the `DMDA`, then the others
+. `PC_RRB_SMOOTHER_LINE_J`   - the same along the second index
+- `PC_RRB_SMOOTHER_LINE_ALT` - both
+
+  Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetSmoother()`
+E*/
+typedef enum {
+  PC_RRB_SMOOTHER_AUTO,
+  PC_RRB_SMOOTHER_POINT,
+  PC_RRB_SMOOTHER_LINE_I,
+  PC_RRB_SMOOTHER_LINE_J,
+  PC_RRB_SMOOTHER_LINE_ALT
+} PCRRBSmoother;
+PETSC_EXTERN const char *const PCRRBSmoothers[];
+
+/*E
+  PCRRBInterpolation - the weights of the Galerkin form's interpolation
+
+  Values:
++ `PC_RRB_INTERPOLATION_AUTO`          - collapse, or least_squares where the setup trial finds that it is needed
+. `PC_RRB_INTERPOLATION_COLLAPSE`      - from the stencil, collapsed across the line between two coarse nodes
+- `PC_RRB_INTERPOLATION_LEAST_SQUARES` - corrected so that they reproduce vectors that the smoother does not reduce
+
+  Level: advanced
+
+.seealso: `PCRRB`, `PCRRBSetInterpolation()`
+E*/
+typedef enum {
+  PC_RRB_INTERPOLATION_AUTO,
+  PC_RRB_INTERPOLATION_COLLAPSE,
+  PC_RRB_INTERPOLATION_LEAST_SQUARES
+} PCRRBInterpolation;
+PETSC_EXTERN const char *const PCRRBInterpolations[];
 
 /*E
   PCRRBLump - the nodes whose dropped couplings are lumped (report 16-06, section 2.4, table 1)
@@ -56,7 +100,7 @@ PETSC_EXTERN const char *const PCRRBLumps[];
 + `PC_RRB_CYCLE_V`    - each grid once, the papers' method
 . `PC_RRB_CYCLE_K`    - some steps of flexible CG on every m-th grid; not linear: use it under `KSPFCG` or `KSPRRB`
 . `PC_RRB_CYCLE_AMLI` - a Chebyshev polynomial on every m-th grid: linear and symmetric
-- `PC_RRB_CYCLE_AUTO` - AMLI where the measured spectrum promises a gain, else V
+- `PC_RRB_CYCLE_AUTO` - Galerkin form: V, or AMLI where coefficients jump or the strong direction is oblique; else AMLI where the measured spectrum promises a gain, else V
 
   Level: intermediate
 
@@ -71,7 +115,7 @@ typedef enum {
 PETSC_EXTERN const char *const PCRRBCycles[];
 
 /*E
-  PCRRBPrecision - storage of the factors; vectors stay in double precision
+  PCRRBPrecision - storage of the factors, in the Galerkin form also of the coarse grids' vectors; the iteration stays in double precision
 
   Level: intermediate
 
@@ -111,6 +155,14 @@ PETSC_EXTERN PetscErrorCode PCRRBSetGrids(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetGrids(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCRRBSetCoarsening(PC, PCRRBCoarsening);
 PETSC_EXTERN PetscErrorCode PCRRBGetCoarsening(PC, PCRRBCoarsening *);
+PETSC_EXTERN PetscErrorCode PCRRBSetSmoother(PC, PCRRBSmoother);
+PETSC_EXTERN PetscErrorCode PCRRBGetSmoother(PC, PCRRBSmoother *);
+PETSC_EXTERN PetscErrorCode PCRRBSetSmooth(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCRRBGetSmooth(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCRRBSetInterpolation(PC, PCRRBInterpolation);
+PETSC_EXTERN PetscErrorCode PCRRBGetInterpolation(PC, PCRRBInterpolation *);
+PETSC_EXTERN PetscErrorCode PCRRBSetTrial(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCRRBGetTrial(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCRRBSetOmega(PC, PetscReal);
 PETSC_EXTERN PetscErrorCode PCRRBGetOmega(PC, PetscReal *);
 PETSC_EXTERN PetscErrorCode PCRRBSetLump(PC, PCRRBLump);

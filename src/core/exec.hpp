@@ -98,4 +98,36 @@ template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int 
   }
 }
 
+// Cuts the columns [x0, x1) into pieces and runs the tile kernel on each.
+template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, const Kernel &kernel)
+{
+  constexpr int width = 512;
+  (void)exec;
+#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
+  for (int x = x0; x < x1; x += width) {
+    const Kernel k = kernel;
+    HostBlock    block{{x, x + width < x1 ? x + width : x1, 0, 1}, nullptr};
+    k(block);
+  }
+}
+
+// Sweeps of several colours over one grid in a single pass through memory: phase k works on rows that are lags[k] behind the
+// first one, so that what it reads is still in the cache. run(k, y0, y1) does rows [y0, y1) of phase k. Where ghost nodes must
+// be exchanged between phases, `fused` is false: every phase does all rows.
+template <class Run> void wavefront(const std::vector<int> &lags, int y0, int y1, int rows, bool fused, const Run &run)
+{
+  const int phases = (int)lags.size();
+  if (!fused) {
+    for (int k = 0; k < phases; ++k) run(k, y0, y1);
+    return;
+  }
+  int behind = 0;
+  for (int lag : lags) behind = lag > behind ? lag : behind;
+  for (int y = y0; y < y1 + behind; y += rows)
+    for (int k = 0; k < phases; ++k) {
+      const int from = y - lags[k] > y0 ? y - lags[k] : y0, to = y + rows - lags[k] < y1 ? y + rows - lags[k] : y1;
+      if (from < to) run(k, from, to);
+    }
+}
+
 } // namespace tessera

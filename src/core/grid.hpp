@@ -101,6 +101,7 @@ struct Layout {
   size_t elements(int quarters) const { return (size_t)plane * (natural ? 4 : quarters); }
   // The indices where o, the first kept and the first eliminated nodes, are computed: owned and one ghost layer.
   Box compute() const { return {x0 + 1, x0 + m + 1, y0 + 1, y0 + n + 1}; }
+  Box whole() const { return {x0, x0 + m + 2, y0, y0 + n + 2}; } // all that are stored
   // A view of an array of elements(...) values. Quarter `first` lies at the array's start.
   template <class T> View<T> view(T *p, int first = 0) const
   {

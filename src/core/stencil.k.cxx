@@ -3,30 +3,42 @@
 
 namespace tessera {
 
-Stencil::Stencil(const Grid &grid, bool natural_order) : layout(grid, natural_order)
+template <class T> StencilOf<T>::StencilOf(const Grid &grid, bool natural_order) : layout(grid, natural_order)
 {
   c.resize(layout.elements(4));
   for (auto &f : e) f.resize(layout.elements(3));
 }
 
-void Stencil::make_nine()
+template <class T> void StencilOf<T>::make_nine()
 {
   if (nine) return;
   nine = true;
   for (auto &f : g) f.resize(layout.elements(1));
 }
 
-double *Stencil::slot(int x, int y, int k)
+template <class T> StencilView<T> StencilOf<T>::view()
+{
+  StencilView<T> v;
+  v.C    = C();
+  v.nine = nine;
+  for (int k = 0; k < 4; ++k) {
+    v.E[k] = E(k);
+    if (nine) v.G[k] = G(k);
+  }
+  return v;
+}
+
+template <class T> T *StencilOf<T>::slot(int x, int y, int k)
 {
   const int  dx = direction_dx(k), dy = direction_dy(k), q = (x & 1) + 2 * (y & 1);
   const bool straight = !dx || !dy, here = straight ? (q == quarter_a || q == quarter_b) : (q == quarter_o || q == quarter_a);
   if (!here) return slot(x + dx, y + dy, 8 - k);
-  const int          s = straight ? (dy ? 2 + (dy > 0) : dx > 0) : 2 * (dy > 0) + (dx > 0);
-  const View<double> v = !straight && q == quarter_a ? G(s) : E(s);
+  const int     s = straight ? (dy ? 2 + (dy > 0) : dx > 0) : 2 * (dy > 0) + (dx > 0);
+  const View<T> v = !straight && q == quarter_a ? G(s) : E(s);
   return &v.q[q][floor_half(x) * v.sx + floor_half(y) * v.sy];
 }
 
-void Stencil::exchange(Halo &halo)
+template <class T> void StencilOf<T>::exchange(Halo &halo)
 {
   if (halo.empty()) return;
   halo.exchange(C(), mask_all);
@@ -35,12 +47,15 @@ void Stencil::exchange(Halo &halo)
     for (int k = 0; k < 4; ++k) halo.exchange(G(k), mask_a);
 }
 
-size_t Stencil::bytes() const
+template <class T> size_t StencilOf<T>::bytes() const
 {
   size_t n = c.bytes();
   for (int k = 0; k < 4; ++k) n += e[k].bytes() + g[k].bytes();
   return n;
 }
+
+template struct StencilOf<double>;
+template struct StencilOf<float>;
 
 double stencil_add_line(Stencil &s, const Box &box, int y, const double *const w[9], int present)
 {
@@ -76,41 +91,34 @@ double stencil_add_line(Stencil &s, const Box &box, int y, const double *const w
 
 namespace {
 
-// 9-point product in one quarter; see the table in grid.hpp for who is next to whom.
-struct Apply {
-  View<double> C, E[4], G[4], x, y;
-  int          q;
-  bool         nine;
-  HD void operator()(int X, int Y) const
+// The product in one quarter.
+template <int Q, int S, class T> struct Apply {
+  StencilView<T> A;
+  View<T>        x, y;
+  HD void        operator()(int X, int Y) const
   {
-    const ptrdiff_t p = X * x.sx + Y * x.sy, l = x.sx, r = x.sy;
-    const double   *o = x.q[0] + p, *a = x.q[1] + p, *b = x.q[2] + p, *c = x.q[3] + p;
-    double          v = C.q[q][p] * x.q[q][p];
-    if (q == quarter_o) {
-      v += E[1].q[1][p - l] * a[-l] + E[0].q[1][p] * a[0] + E[3].q[2][p - r] * b[-r] + E[2].q[2][p] * b[0];
-      if (nine) v += E[0].q[0][p] * c[-l - r] + E[1].q[0][p] * c[-r] + E[2].q[0][p] * c[-l] + E[3].q[0][p] * c[0];
-    } else if (q == quarter_a) {
-      v += E[0].q[1][p] * o[0] + E[1].q[1][p] * o[l] + E[2].q[1][p] * c[-r] + E[3].q[1][p] * c[0];
-      if (nine) v += G[0].q[1][p] * b[-r] + G[1].q[1][p] * b[l - r] + G[2].q[1][p] * b[0] + G[3].q[1][p] * b[l];
-    } else if (q == quarter_b) {
-      v += E[0].q[2][p] * c[-l] + E[1].q[2][p] * c[0] + E[2].q[2][p] * o[0] + E[3].q[2][p] * o[r];
-      if (nine) v += G[3].q[1][p - l] * a[-l] + G[2].q[1][p] * a[0] + G[1].q[1][p - l + r] * a[r - l] + G[0].q[1][p + r] * a[r];
-    } else {
-      v += E[1].q[2][p] * b[0] + E[0].q[2][p + l] * b[l] + E[3].q[1][p] * a[0] + E[2].q[1][p + r] * a[r];
-      if (nine) v += E[3].q[0][p] * o[0] + E[2].q[0][p + l] * o[l] + E[1].q[0][p + r] * o[r] + E[0].q[0][p + l + r] * o[l + r];
-    }
-    y.q[q][p] = v;
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    y.q[Q][p]         = A.C.q[Q][p] * x.q[Q][p] + couplings<Q, S, mask_all, lines_none>(A, x, p);
   }
 };
 
+template <int S, class T> void apply(const Exec &exec, const StencilView<T> &A, const Grid &grid, const View<T> &x, const View<T> &y)
+{
+  forall(exec, grid.owned(0), Apply<0, S, T>{A, x, y});
+  forall(exec, grid.owned(1), Apply<1, S, T>{A, x, y});
+  forall(exec, grid.owned(2), Apply<2, S, T>{A, x, y});
+  forall(exec, grid.owned(3), Apply<3, S, T>{A, x, y});
+}
+
 } // namespace
 
-void stencil_apply(const Exec &exec, Stencil &s, const Grid &grid, const View<double> &x, const View<double> &y)
+template <class T> void stencil_apply(const Exec &exec, const StencilView<T> &A, const Grid &grid, const View<T> &x, const View<T> &y)
 {
-  Apply k{s.C(), {s.E(0), s.E(1), s.E(2), s.E(3)}, {}, x, y, 0, s.nine};
-  if (s.nine)
-    for (int i = 0; i < 4; ++i) k.G[i] = s.G(i);
-  for (k.q = 0; k.q < 4; ++k.q) forall(exec, grid.owned(k.q), k);
+  if (A.C.sx == 1) apply<1>(exec, A, grid, x, y);
+  else apply<2>(exec, A, grid, x, y);
 }
+
+template void stencil_apply<double>(const Exec &, const StencilView<double> &, const Grid &, const View<double> &, const View<double> &);
+template void stencil_apply<float>(const Exec &, const StencilView<float> &, const Grid &, const View<float> &, const View<float> &);
 
 } // namespace tessera

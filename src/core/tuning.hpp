@@ -16,4 +16,24 @@ constexpr double singular_growth   = 4e-15;  // or below this times the number o
 constexpr double deficit           = 0.5;    // negative row sums up to this share of the diagonal may be left out of the factors
 constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share of the largest coefficient is rounding
 
+// Galerkin coarsening
+constexpr double dead_coupling  = 1e-10; // a node whose couplings are together below this share of its diagonal has none
+constexpr double small_weight   = 1e-4;  // interpolation weights below are zero: coarse diagonals must not become tiny
+constexpr double tied           = 1e-6;  // a coupling below this share of the diagonal ties nothing
+constexpr double tied_sideways  = 0.1;   // a node whose row sum is below this share of its diagonal may interpolate
+constexpr double least_squares  = 0.3;   // weight of the collapsed stencil beside the test vectors
+constexpr double weak_direction = 0.25;  // a direction with less than this share of the other's couplings is weak
+constexpr double weak_share     = 0.02;  // a grid with more such nodes gets lines along the strong direction,
+constexpr double diagonal_share = 0.1;   // one with more nodes whose diagonal couplings differ gets both
+constexpr double mixed_share    = 0.2;   // both directions weak at more nodes: rough coefficients, to be tried
+constexpr int    trial_steps    = 8;     // steps of CG of the trial, at most
+constexpr double trial_good     = 9;     // it ends early below so many expected iterations
+constexpr double trial_bad      = 15;    // and is a failure above so many
+constexpr int    test_vectors   = 6;     // least squares: test vectors
+constexpr int    test_sweeps    = 4;     // and sweeps on each
+constexpr int    rough_sweeps   = 4;     // sweeps on S1 where coefficients jump
+constexpr double amli_lowest    = 0.25;  // eigenvalues of a Galerkin cycle lie between this and 1
+constexpr int    wavefront_nodes = 8192; // nodes of a quarter that are swept together, at most
+constexpr double jump           = 10;    // couplings to both sides that differ more are a jump
+
 } // namespace tessera::tuning

@@ -9,7 +9,9 @@
 using tessera::PC_RRB;
 using tessera::OperatorReport;
 
-const char *const PCRRBCoarsenings[] = {"lump", "rhombus", "PCRRBCoarsening", "PC_RRB_", nullptr};
+const char *const PCRRBCoarsenings[] = {"galerkin", "lump", "rhombus", "PCRRBCoarsening", "PC_RRB_", nullptr};
+const char *const PCRRBSmoothers[]   = {"auto", "point", "line_i", "line_j", "line_alt", "PCRRBSmoother", "PC_RRB_SMOOTHER_", nullptr};
+const char *const PCRRBInterpolations[] = {"auto", "collapse", "least_squares", "PCRRBInterpolation", "PC_RRB_INTERPOLATION_", nullptr};
 const char *const PCRRBLumps[]       = {"red", "all", "PCRRBLump", "PC_RRB_LUMP_", nullptr};
 const char *const PCRRBCycles[]      = {"v", "k", "amli", "auto", "PCRRBCycle", "PC_RRB_CYCLE_", nullptr};
 const char *const PCRRBPrecisions[]  = {"double", "single", "PCRRBPrecision", "PC_RRB_", nullptr};
@@ -46,7 +48,11 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   PetscFunctionBegin;
   p->levels     = (int)PetscMin(r->levels, 1000);
   p->grids      = (int)PetscMin(r->grids, 1000);
-  p->coarsening = r->coarsening == PC_RRB_RHOMBUS ? tessera::rrb::Coarsening::rhombus : tessera::rrb::Coarsening::lump;
+  p->coarsening = (tessera::rrb::Coarsening)(int)r->coarsening; // the same order
+  p->smoother   = (tessera::rrb::Smoother)(int)r->smoother;
+  p->weights    = (tessera::rrb::Weights)(int)r->interpolation;
+  p->smooth     = (int)r->smooth;
+  p->trial      = r->trial == PETSC_TRUE;
   p->omega      = r->omega;
   p->lump_all   = r->lump == PC_RRB_LUMP_ALL;
   switch (r->cycle) {
@@ -120,7 +126,7 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
 {
   PC_RRB               *r    = (PC_RRB *)pc->data;
   MPI_Comm              comm = PetscObjectComm((PetscObject)pc);
-  tessera::rrb::Failure failure, again;
+  tessera::rrb::Failure failure, second;
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
@@ -151,11 +157,11 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
   if (!r->failed && failure.failed && !r->raised) {
     // Lumping keeps row sums, and where they are negative (a reaction term of the wrong sign) a positive definite matrix loses
     // its definiteness on coarse grids. The factors of the matrix without the negative part precondition it still.
-    PetscCall(ReadAndFactor(pc, true, &again));
-    if (!again.failed && r->report.deficit > 0 && r->report.deficit <= tessera::tuning::deficit) {
+    PetscCall(ReadAndFactor(pc, true, &second));
+    if (!second.failed && r->report.deficit > 0 && r->report.deficit <= tessera::tuning::deficit) {
       PetscCall(PetscInfo(pc, "Row sums are negative (down to %g of the diagonal): the factors are those of the matrix with these added to its diagonal\n", -(double)r->report.deficit));
       r->raised = PETSC_TRUE;
-      failure   = again;
+      failure   = second;
     }
   }
   if (!r->failed && failure.failed) {
@@ -170,8 +176,16 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
+  bool again = false;
   PetscCallCXX(tessera::rrb::choose_cycle(r->plan));
+  PetscCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
+  while (again) {
+    PetscCall(PetscInfo(pc, "Trial: %g iterations expected; setting up for rough coefficients\n", r->plan.predicted));
+    PetscCall(ReadAndFactor(pc, r->raised, &failure));
+    PetscCallCXX(tessera::rrb::choose_cycle(r->plan));
+    PetscCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
+  }
   PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, r->plan.band.size(), PCRRBCycles[(int)r->plan.cycle]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -323,7 +337,11 @@ static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptions
 {
   PC_RRB         *r = (PC_RRB *)pc->data;
   PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, grid[2] = {r->nx, r->ny}, two = 2;
+  PetscInt        smooth = r->smooth;
   PetscReal       omega = r->omega;
+  PetscBool       trial = r->trial;
+  PCRRBSmoother   smoother = r->smoother;
+  PCRRBInterpolation interpolation = r->interpolation;
   PCRRBCoarsening coarsening = r->coarsening;
   PCRRBLump       lump       = r->lump;
   PCRRBCycle      cycle      = r->cycle;
@@ -337,8 +355,16 @@ static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptions
   if (set) PetscCall(PCRRBSetLevels(pc, levels));
   PetscCall(PetscOptionsInt("-pc_rrb_grids", "Grids stored by quarters, the others in natural order (-1 for all)", "PCRRBSetGrids", grids, &grids, &set));
   if (set) PetscCall(PCRRBSetGrids(pc, grids));
-  PetscCall(PetscOptionsEnum("-pc_rrb_coarsening", "What happens to dropped couplings", "PCRRBSetCoarsening", PCRRBCoarsenings, (PetscEnum)coarsening, (PetscEnum *)&coarsening, &set));
+  PetscCall(PetscOptionsEnum("-pc_rrb_coarsening", "How the next operator is made", "PCRRBSetCoarsening", PCRRBCoarsenings, (PetscEnum)coarsening, (PetscEnum *)&coarsening, &set));
   if (set) PetscCall(PCRRBSetCoarsening(pc, coarsening));
+  PetscCall(PetscOptionsEnum("-pc_rrb_smoother", "What the sweeps solve for together (Galerkin)", "PCRRBSetSmoother", PCRRBSmoothers, (PetscEnum)smoother, (PetscEnum *)&smoother, &set));
+  if (set) PetscCall(PCRRBSetSmoother(pc, smoother));
+  PetscCall(PetscOptionsInt("-pc_rrb_smooth", "Sweeps before and after the next grid (Galerkin; 0 for automatic)", "PCRRBSetSmooth", smooth, &smooth, &set));
+  if (set) PetscCall(PCRRBSetSmooth(pc, smooth));
+  PetscCall(PetscOptionsEnum("-pc_rrb_interpolation", "Weights of the interpolation (Galerkin)", "PCRRBSetInterpolation", PCRRBInterpolations, (PetscEnum)interpolation, (PetscEnum *)&interpolation, &set));
+  if (set) PetscCall(PCRRBSetInterpolation(pc, interpolation));
+  PetscCall(PetscOptionsBool("-pc_rrb_trial", "Try the choice where coefficients jump (Galerkin)", "PCRRBSetTrial", trial, &trial, &set));
+  if (set) PetscCall(PCRRBSetTrial(pc, trial));
   PetscCall(PetscOptionsReal("-pc_rrb_omega", "Share of a dropped coupling that is lumped", "PCRRBSetOmega", omega, &omega, &set));
   if (set) PetscCall(PCRRBSetOmega(pc, omega));
   PetscCall(PetscOptionsEnum("-pc_rrb_lump", "Nodes at which couplings are lumped", "PCRRBSetLump", PCRRBLumps, (PetscEnum)lump, (PetscEnum *)&lump, &set));
@@ -379,7 +405,11 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
    Options Database Keys:
 +  -pc_rrb_levels <l>                   - levels of the factorisation, two to a grid; 0 for automatic, see `PCRRBSetLevels()`
 .  -pc_rrb_grids <g>                    - grids stored by quarters (r1/r2/b1/b2), the others in natural order; -1 for all, see `PCRRBSetGrids()`
-.  -pc_rrb_coarsening <lump,rhombus>    - what happens to dropped couplings, see `PCRRBSetCoarsening()`
+.  -pc_rrb_coarsening <galerkin,lump,rhombus> - how the next operator is made, see `PCRRBSetCoarsening()`
+.  -pc_rrb_smoother <auto,point,line_i,line_j,line_alt> - Galerkin: points or lines, see `PCRRBSetSmoother()`
+.  -pc_rrb_smooth <nu>                  - Galerkin: sweeps before and after the next grid, see `PCRRBSetSmooth()`
+.  -pc_rrb_interpolation <auto,collapse,least_squares> - Galerkin: weights, see `PCRRBSetInterpolation()`
+.  -pc_rrb_trial <bool>                 - Galerkin: try the choice where coefficients jump, see `PCRRBSetTrial()`
 .  -pc_rrb_omega <w>                    - share of a dropped coupling that is lumped, 0 to 1, see `PCRRBSetOmega()`
 .  -pc_rrb_lump <red,all>               - lump at the eliminated nodes or at all, see `PCRRBSetLump()`
 .  -pc_rrb_cycle <v,k,amli,auto>        - how coarse grids are visited, see `PCRRBSetCycle()`

@@ -11,7 +11,11 @@ struct PC_RRB {
   // options
   PetscInt        levels = 0, grids = -1, every = 2, inner = 2, nx = 0, ny = 0;
   PetscReal       omega      = 1;
-  PCRRBCoarsening coarsening = PC_RRB_LUMP;
+  PCRRBCoarsening coarsening = PC_RRB_GALERKIN;
+  PCRRBSmoother   smoother   = PC_RRB_SMOOTHER_AUTO;
+  PetscInt        smooth     = 0;
+  PCRRBInterpolation interpolation = PC_RRB_INTERPOLATION_AUTO;
+  PetscBool       trial      = PETSC_TRUE;
   PCRRBLump       lump       = PC_RRB_LUMP_RED;
   PCRRBCycle      cycle      = PC_RRB_CYCLE_AUTO;
   PCRRBPrecision  precision  = PC_RRB_DOUBLE;

@@ -51,6 +51,14 @@ PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrids_C", (compose ? &GetField<PetscInt, &PC_RRB::grids> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCoarsening_C", (compose ? &SetField<PCRRBCoarsening, &PC_RRB::coarsening> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCoarsening_C", (compose ? &GetField<PCRRBCoarsening, &PC_RRB::coarsening> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmoother_C", (compose ? &SetField<PCRRBSmoother, &PC_RRB::smoother> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmoother_C", (compose ? &GetField<PCRRBSmoother, &PC_RRB::smoother> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmooth_C", (compose ? &SetField<PetscInt, &PC_RRB::smooth> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmooth_C", (compose ? &GetField<PetscInt, &PC_RRB::smooth> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetInterpolation_C", (compose ? &SetField<PCRRBInterpolation, &PC_RRB::interpolation> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetInterpolation_C", (compose ? &GetField<PCRRBInterpolation, &PC_RRB::interpolation> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetTrial_C", (compose ? &SetField<PetscBool, &PC_RRB::trial> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetTrial_C", (compose ? &GetField<PetscBool, &PC_RRB::trial> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetOmega_C", (compose ? &SetField<PetscReal, &PC_RRB::omega> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetOmega_C", (compose ? &GetField<PetscReal, &PC_RRB::omega> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetLump_C", (compose ? &SetField<PCRRBLump, &PC_RRB::lump> : nullptr)));
@@ -173,21 +181,23 @@ PetscErrorCode PCRRBGetGrids(PC pc, PetscInt *g)
 }
 
 /*@
-   PCRRBSetCoarsening - Sets what happens to the couplings that the ordering does not keep
+   PCRRBSetCoarsening - Sets how the operator of the next grid is made
 
    Logically Collective
 
    Input Parameters:
 +  pc - the preconditioner
--  c - `PC_RRB_LUMP` (default) or `PC_RRB_RHOMBUS`
+-  c - `PC_RRB_GALERKIN` (default), `PC_RRB_LUMP` or `PC_RRB_RHOMBUS`
 
    Options Database Key:
-.  -pc_rrb_coarsening <lump,rhombus> - see above
+.  -pc_rrb_coarsening <galerkin,lump,rhombus> - see above
 
    Level: intermediate
 
    Note:
-   Rhombus lumping is for smooth coefficients: it needs fewer iterations there and may break down elsewhere.
+   Galerkin is black-box multigrid on the grids of the ordering: every next operator is P'AP, the red nodes of the finest grid of a
+   5-point operator are eliminated exactly and the sweeps there work on their Schur complement. Lump is the papers' factorisation
+   (ETNA 48, 2018; report 16-06). Rhombus lumping is for smooth coefficients: it needs fewer iterations there and may break down elsewhere.
 
 .seealso: `PCRRB`, `PCRRBGetCoarsening()`
 @*/
@@ -195,13 +205,13 @@ PetscErrorCode PCRRBSetCoarsening(PC pc, PCRRBCoarsening c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(c == PC_RRB_LUMP || c == PC_RRB_RHOMBUS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown coarsening %d", (int)c);
+  PetscCheck(c >= PC_RRB_GALERKIN && c <= PC_RRB_RHOMBUS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown coarsening %d", (int)c);
   PetscTryMethod(pc, "PCRRBSetCoarsening_C", (PC, PCRRBCoarsening), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-   PCRRBGetCoarsening - Gets what happens to the couplings that the ordering does not keep
+   PCRRBGetCoarsening - Gets how the operator of the next grid is made
 
    Not Collective
 
@@ -220,6 +230,212 @@ PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscUseMethod(pc, "PCRRBGetCoarsening_C", (PC, PCRRBCoarsening *), (pc, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetSmoother - Sets what the sweeps of the Galerkin form solve for together
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  s - `PC_RRB_SMOOTHER_AUTO` (default), `PC_RRB_SMOOTHER_POINT`, `PC_RRB_SMOOTHER_LINE_I`, `PC_RRB_SMOOTHER_LINE_J` or `PC_RRB_SMOOTHER_LINE_ALT`
+
+   Options Database Key:
+.  -pc_rrb_smoother <auto,point,line_i,line_j,line_alt> - see above
+
+   Level: intermediate
+
+   Note:
+   The automatic choice looks at each grid by itself: lines along the strong direction where more than 2 per cent of the nodes have one,
+   both directions where there are both or where diagonal couplings differ (rotated anisotropy), else points.
+
+.seealso: `PCRRB`, `PCRRBGetSmoother()`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetSmoother(PC pc, PCRRBSmoother s)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(s >= PC_RRB_SMOOTHER_AUTO && s <= PC_RRB_SMOOTHER_LINE_ALT, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown smoother %d", (int)s);
+  PetscTryMethod(pc, "PCRRBSetSmoother_C", (PC, PCRRBSmoother), (pc, s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetSmoother - Gets what the sweeps of the Galerkin form solve for together
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  s - what `PCRRBSetSmoother()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetSmoother()`
+@*/
+PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetSmoother_C", (PC, PCRRBSmoother *), (pc, s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetSmooth - Sets the number of sweeps before and after each visit of the next grid (Galerkin form)
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  nu - sweeps; 0 (default): one, and four on the finest grid where the setup trial finds rough coefficients
+
+   Options Database Key:
+.  -pc_rrb_smooth <nu> - see above
+
+   Level: intermediate
+
+   Note:
+   The sweeps after are those before in the reverse order, so that the preconditioner is symmetric.
+
+.seealso: `PCRRB`, `PCRRBGetSmooth()`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetSmooth(PC pc, PetscInt nu)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(nu >= 0 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the number of sweeps (-pc_rrb_smooth) must be 0 (automatic) to 100, it is %" PetscInt_FMT "", nu);
+  PetscTryMethod(pc, "PCRRBSetSmooth_C", (PC, PetscInt), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetSmooth - Gets the number of sweeps before and after each visit of the next grid (Galerkin form)
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  nu - what `PCRRBSetSmooth()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetSmooth()`
+@*/
+PetscErrorCode PCRRBGetSmooth(PC pc, PetscInt *nu)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetSmooth_C", (PC, PetscInt *), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetInterpolation - Sets the weights of the Galerkin form's interpolation
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  w - `PC_RRB_INTERPOLATION_AUTO` (default), `PC_RRB_INTERPOLATION_COLLAPSE` or `PC_RRB_INTERPOLATION_LEAST_SQUARES`
+
+   Options Database Key:
+.  -pc_rrb_interpolation <auto,collapse,least_squares> - see above
+
+   Level: intermediate
+
+   Note:
+   Least squares help where jumps of the coefficients meet in points (a checkerboard); they cost some 24 sweeps at setup.
+
+.seealso: `PCRRB`, `PCRRBGetInterpolation()`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetInterpolation(PC pc, PCRRBInterpolation w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(w >= PC_RRB_INTERPOLATION_AUTO && w <= PC_RRB_INTERPOLATION_LEAST_SQUARES, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown interpolation %d", (int)w);
+  PetscTryMethod(pc, "PCRRBSetInterpolation_C", (PC, PCRRBInterpolation), (pc, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetInterpolation - Gets the weights of the Galerkin form's interpolation
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  w - what `PCRRBSetInterpolation()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetInterpolation()`
+@*/
+PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetInterpolation_C", (PC, PCRRBInterpolation *), (pc, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetTrial - Sets whether the first setup tries its choice where coefficients jump (Galerkin form)
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  flg - `PETSC_TRUE` (default) or `PETSC_FALSE`
+
+   Options Database Key:
+.  -pc_rrb_trial <bool> - see above
+
+   Level: intermediate
+
+   Note:
+   At most eight steps of CG on a random right-hand side. Where they predict more than 15 iterations the interpolation becomes
+   least_squares, the cycle amli, and the finest grid gets more sweeps; the choice stays while values change, until a solver needs half as
+   many iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
+
+.seealso: `PCRRB`, `PCRRBGetTrial()`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetTrial(PC pc, PetscBool flg)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscTryMethod(pc, "PCRRBSetTrial_C", (PC, PetscBool), (pc, flg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetTrial - Gets whether the first setup tries its choice where coefficients jump (Galerkin form)
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  flg - what `PCRRBSetTrial()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetTrial()`
+@*/
+PetscErrorCode PCRRBGetTrial(PC pc, PetscBool *flg)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetTrial_C", (PC, PetscBool *), (pc, flg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -2,21 +2,26 @@
 //   [1] de Jong, van der Ploeg, Ditzel, Vuik: Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable for
 //       GPU-type processors, ETNA 48 (2018)      [2] de Jong, Vuik: GPU implementation of the RRB-solver, report 16-06, Delft 2016
 // One grid holds two levels: its red nodes (quarters a, b) are eliminated, then its o nodes; the c nodes are the next grid.
+// The Galerkin form eliminates the red nodes of the finest grid alone and makes every next operator as P'AP, with sweeps of
+// Gauss-Seidel on each grid (rrb_galerkin.k.cxx).
 #pragma once
 #include "core/dense.hpp"
-#include "core/stencil.hpp"
+#include "core/galerkin.hpp"
+#include "core/smooth.hpp"
 #include <memory>
 #include <string>
 
 namespace tessera::rrb {
 
-enum class Coarsening { lump, rhombus };
+enum class Coarsening { galerkin, lump, rhombus };
 enum class Cycle { v, k, amli, automatic };
+enum class Smoother { automatic, point, line_x, line_y, line_alternating };
+enum class Weights { automatic, collapse, least_squares };
 
 struct Params {
   int        levels     = 0;  // levels of the factorisation, two to a grid; 0: until an exact factorisation costs next to nothing
   int        grids      = -1; // grids stored by quarters, the others in natural order; -1: all
-  Coarsening coarsening = Coarsening::lump;
+  Coarsening coarsening = Coarsening::galerkin;
   double     omega      = 1;     // share of a dropped coupling that goes to the diagonal
   bool       lump_all   = false; // lump at the kept nodes also (M2 of [2], table 1)
   Cycle      cycle      = Cycle::automatic;
@@ -24,6 +29,11 @@ struct Params {
   int        inner      = 2; // steps of the acceleration
   bool       single     = false; // factors in single precision
   bool       schur      = false; // keep the first Schur complement S1 for CG (5-point operators)
+  // Galerkin form
+  Smoother   smoother = Smoother::automatic;
+  int        smooth   = 0; // sweeps before and after the next grid; 0: automatic
+  Weights    weights  = Weights::automatic;
+  bool       trial    = true; // try the choice where coefficients jump
 };
 
 // The factors of one grid: L at o, a, b (unit diagonal, stored as l_ij = a_ij / pivot_i) and the inverse pivots D^-1.
@@ -35,20 +45,49 @@ struct Factor {
 
 // S1 of a 5-point operator on the black nodes o and c, 5 coefficients a node ([1] section 2.3): the diagonal, o-c couplings
 // SW SE NW NE at o, and the couplings over two meshes to E and N.
-struct Schur {
-  Buffer<double> c, e[4], fo[2], fc[2];
+template <class T> struct SchurOf {
+  Buffer<T>      c, e[4], fo[2], fc[2];
   Buffer<double> red; // D_r^-1, quarters a and b, where the factors of the finest grid do not have it in double precision
   size_t         bytes() const;
 };
+using Schur = SchurOf<double>;
+
+// S1 as kernels see it; places as in the quarters of the grid.
+template <class T> struct SchurView {
+  T        *co, *cc, *e[4], *fo[2], *fc[2];
+  ptrdiff_t sx, sy;
+};
+template <class T> SchurView<T> schur_view(const Layout &layout, SchurOf<T> &s);
+
+template <class T> T *place(const Layout &layout, T *plane) { return layout.view(plane, quarter_c).q[quarter_c]; } // a field of one quarter
 
 // Values on the four quarters of a grid.
-struct Field {
-  Buffer<double> data;
-  View<double>   v;
-  void           resize(const Layout &layout);
+template <class T> struct FieldOf {
+  Buffer<T> data;
+  View<T>   v;
+  void      resize(const Layout &layout)
+  {
+    data.resize(layout.elements(4));
+    v = layout.view(data.data());
+  }
 };
+using Field = FieldOf<double>;
 
 enum class Step { coarsen, gather, solve }; // how a level goes on: to its c nodes, to the same grid on every process, directly
+
+// A grid of the Galerkin form. T: precision of the hierarchy.
+template <class T> struct Smoothing {
+  Smoother       smoother = Smoother::automatic; // in use: not automatic
+  Directions     shares;
+  bool           of_schur = false; // the finest grid of a 5-point operator, smoothed on S1; its weights of o are factor.l at o
+  SchurOf<T>     schur;            // where the plan's own does not serve
+  StencilOf<T>   a;                // other grids: their operator,
+  Buffer<T>      edge[2], centre[4]; // and the interpolation
+  LineSolver<T>  lines[2][2];      // along x and y; S1: of quarters o and c, else [0]
+  FieldOf<T>     b, x, r;          // right-hand side, solution, residual; S1: b and x have two quarters, r one
+  FieldOf<T>     ar, aw, ad, aq;   // vectors of the acceleration
+  size_t         bytes() const;
+};
 
 struct Level {
   Grid   grid;
@@ -84,6 +123,13 @@ struct Plan {
   Cycle              cycle = Cycle::v; // in use: never automatic
   Schur              schur;
   bool               have_schur = false;
+  // Galerkin form: one of the two hierarchies, by precision; what was chosen at the first setup stays for new values
+  std::vector<Smoothing<double>> smoothing64;
+  std::vector<Smoothing<float>>  smoothing32;
+  bool                           chosen = false;
+  int                            rough  = 0; // 0: collapsed weights and V-cycles; 1, 2: for jumps in all directions, by points or by lines
+  double                         predicted = 0; // iterations by the trial, 0: there was none
+  std::vector<int>               kind, lag; // phases of a sweep in progress
   Band                band; // the exact remainder,
   std::vector<int>    band_x, band_y; // its nodes
   std::vector<double> band_v;         // and their values
@@ -105,6 +151,9 @@ int  maximum_levels(const Grid &grid);
 // ---- numeric: factors of the operator; `a` is assembled and is used up. Collective.
 Stencil finest_stencil(Plan &plan); // zero, in the memory of an earlier factorisation where there is one
 Failure factor(Plan &plan, Stencil &a);
+// Galerkin form, after choose_cycle(): tries the choice where coefficients jump. True: it was bad, another one was made; set up
+// again. Choices stay for new values until `chosen` is cleared. Collective.
+bool galerkin_trial(Plan &plan);
 // The intervals of AMLI and the automatic choice of the cycle; after a successful factorisation.
 void choose_cycle(Plan &plan);
 
@@ -115,7 +164,8 @@ void apply(Plan &plan, const View<double> &out);
 // The same for S1: r and z are fields of the finest grid of which only the quarters o and c are used. Ghosts of r change.
 void schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 // q = S1 p; returns this process's part of p'q. p has its ghost nodes.
-double schur_multiply(Plan &plan, const View<double> &p, const View<double> &q);
+template <class T> double schur_multiply(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q);
+inline double schur_multiply(Plan &plan, const View<double> &p, const View<double> &q) { return schur_multiply(plan.exec, plan.levels[0], plan.schur, p, q); }
 
 // ---- CG's vectors on the black nodes of the finest grid: quarters o and c, one plane after the other
 struct BlackField {
@@ -141,13 +191,21 @@ void   red_solve(Plan &plan, const double *r, double *x);     // x += D_r^-1 r a
 void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double> &e, double *lowest, double *highest);
 
 // Building blocks that the files of this folder share.
+// What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
+HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);
-void solve_remainder(Plan &plan, const View<double> &b, const View<double> &out);
+template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out);
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);
 void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out);
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);
 void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure);
-void keep_factors(Plan &plan, Level &level, Stencil &a);
-void schur_setup(Plan &plan, Level &level, Stencil &a);
+void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only = false);
+void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s);
+// Galerkin form: sets one grid up and makes the next operator; `a` is used up.
+void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure);
+void galerkin_cycle(Plan &plan); // the cycle and its vectors
+template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, const View<T> &whole);
+void galerkin_apply(Plan &plan, const View<double> &out);
+void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 
 } // namespace tessera::rrb

@@ -1,7 +1,7 @@
 // Application of the factors: sweeps down the grids, the exact remainder, sweeps up ([1] algorithm 2), with K- or AMLI
 // acceleration on some coarse grids.
 #include "core/tuning.hpp"
-#include "rrb/rrb.hpp"
+#include "rrb/acceleration.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -210,130 +210,49 @@ template <class F> void dispatch(Plan &plan, Level &level, const F &f)
   }
 }
 
-// y = s x + t y over whole fields; the padding stays zero. With t = 0 the old y does not matter.
-struct Combine {
-  double        s, t;
-  const double *x;
-  double       *y;
-  HD void operator()(int i, int) const { y[i] = t == 0 ? s * x[i] : s * x[i] + t * y[i]; }
-};
-
-void combine(Plan &plan, double s, const Field &x, double t, Field &y)
-{
-  const size_t n = y.data.size(), chunk = (size_t)1 << 30;
-  for (size_t i = 0; i < n; i += chunk)
-    forall(plan.exec, {0, (int)std::min(chunk, n - i), 0, 1}, Combine{s, t, x.data.data() + i, y.data.data() + i});
-}
-
-struct Product {
-  const double *x, *y;
-  ptrdiff_t     sx, sy;
-  HD double     operator()(int X, int Y) const { return x[X * sx + Y * sy] * y[X * sx + Y * sy]; }
-};
-
-double dot(Plan &plan, const Level &level, const Field &x, const Field &y)
-{
-  double s = 0;
-  for (int q = 0; q < 4; ++q) s += forall_sum(plan.exec, level.grid.owned(q), Product{x.v.q[q], y.v.q[q], x.v.sx, x.v.sy});
-  double sum = s;
-  if (level.grid.processes() > 1) MPI_Allreduce(&s, &sum, 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
-  return sum;
-}
-
-struct CopyQuarter {
-  const double *x;
-  double       *y;
-  ptrdiff_t     sx, sy, tx, ty;
-  HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] = x[X * sx + Y * sy]; }
-};
-
-template <class X> void copy(Plan &plan, const Grid &grid, const View<X> &x, const View<double> &y)
-{
-  for (int q = 0; q < 4; ++q) forall(plan.exec, grid.owned(q), CopyQuarter{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy});
-}
-
-// q = A p on an accelerated grid.
-void multiply(Plan &plan, Level &level, Field &p, Field &q)
-{
-  level.halo.exchange(p.v, mask_all);
-  stencil_apply(plan.exec, level.op, level.grid, p.v, q.v);
-}
-
-// w = B r: one cycle from this grid down.
-void precondition(Plan &plan, int l, Field &r, Field &w) { cycle(plan, l, r.v, w.v, w.v); }
-
-// nu steps of flexible CG with the cycle as preconditioner (truncated to the last direction).
-void k_cycle(Plan &plan, int l)
-{
-  Level &g = plan.levels[l];
-  combine(plan, 1, g.b, 0, g.r);
-  g.x.data.zero();
-  double pq = 0;
-  for (int i = 0; i < plan.params.inner; ++i) {
-    precondition(plan, l, g.r, g.w);
-    if (i) combine(plan, 1, g.w, -dot(plan, g, g.w, g.q) / pq, g.d);
-    else combine(plan, 1, g.w, 0, g.d);
-    multiply(plan, g, g.d, g.q);
-    pq = dot(plan, g, g.d, g.q);
-    if (!(pq > 0)) break;
-    const double alpha = dot(plan, g, g.d, g.r) / pq;
-    combine(plan, alpha, g.d, 1, g.x);
-    if (i + 1 < plan.params.inner) combine(plan, -alpha, g.q, 1, g.r);
+// One grid of the lumped form, for the acceleration.
+struct Lumped {
+  Plan  &plan;
+  int    l;
+  Level &g;
+  Field &b, &x, &r, &w, &d, &q;
+  Lumped(Plan &p, int level) : plan(p), l(level), g(p.levels[level]), b(g.b), x(g.x), r(g.r), w(g.w), d(g.d), q(g.q) { }
+  void   combine(double s, const Field &u, double t, Field &v) { rrb::combine(plan.exec, v.data.size(), s, u.data.data(), t, v.data.data()); }
+  double dot(const Field &u, const Field &v)
+  {
+    const double s = rrb::dot(plan.exec, g.grid, mask_all, u.v, v.v);
+    double       sum = s;
+    if (g.grid.processes() > 1) MPI_Allreduce(&s, &sum, 1, MPI_DOUBLE, MPI_SUM, g.grid.comm);
+    return sum;
   }
-}
-
-// nu steps of the Chebyshev iteration for the spectrum found at setup: a fixed polynomial, so linear and symmetric, and no
-// inner products.
-void amli_cycle(Plan &plan, int l)
-{
-  Level       &g = plan.levels[l];
-  const double theta = (g.spectrum[1] + g.spectrum[0]) / 2, delta = (g.spectrum[1] - g.spectrum[0]) / 2, sigma = theta / delta;
-  double       rho = 1 / sigma;
-  combine(plan, 1, g.b, 0, g.r);
-  for (int i = 0; i < plan.params.inner; ++i) {
-    precondition(plan, l, g.r, g.w);
-    if (i) {
-      const double next = 1 / (2 * sigma - rho);
-      combine(plan, 2 * next / delta, g.w, next * rho, g.d);
-      rho = next;
-      combine(plan, 1, g.d, 1, g.x);
-    } else {
-      combine(plan, 1 / theta, g.w, 0, g.d);
-      combine(plan, 1, g.d, 0, g.x);
-    }
-    if (i + 1 < plan.params.inner) {
-      multiply(plan, g, g.d, g.q);
-      combine(plan, -1, g.q, 1, g.r);
-    }
+  void multiply(Field &u, Field &v)
+  {
+    g.halo.exchange(u.v, mask_all);
+    stencil_apply(plan.exec, g.op.view(), g.grid, u.v, v.v);
   }
-}
+  void precondition(Field &u, Field &v) { cycle(plan, l, u.v, v.v, v.v); }
+};
 
 // out = the approximate solution on grid l for the right-hand side in its field b.
 void visit(Plan &plan, int l, const View<double> &out)
 {
   Level &g = plan.levels[l];
   if (g.accelerated && plan.cycle != Cycle::v) {
-    if (plan.cycle == Cycle::k) k_cycle(plan, l);
-    else amli_cycle(plan, l);
-    copy(plan, g.grid, g.x.v, out);
+    Lumped space(plan, l);
+    if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
+    else amli_cycle(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
+    copy(plan.exec, g.grid, mask_all, g.x.v, out);
   } else cycle(plan, l, g.b.v, g.b.v, out);
 }
 
 // The whole grid's right-hand side to every process, its solution there, and the own part back.
 void gathered(Plan &plan, int l, const View<double> &b, const View<double> &out)
 {
-  Level    &g = plan.levels[l], &whole = plan.levels[l + 1];
-  const Box own = g.grid.owned();
-  copy(plan, g.grid, b, natural_view(g.gather->local(), own.x0, own.y0, own.x1 - own.x0));
-  double *all = g.gather->global();
-  for (int r = 0; r < g.grid.processes(); ++r) {
-    const Box          box  = g.grid.box(r);
-    const View<double> from = natural_view(all + g.gather->position(r), box.x0, box.y0, box.x1 - box.x0);
-    for (int q = 0; q < 4; ++q) forall(plan.exec, quarter_box(box, q), CopyQuarter{from.q[q], whole.b.v.q[q], from.sx, from.sy, whole.b.v.sx, whole.b.v.sy});
-  }
+  Level &g = plan.levels[l];
+  gather_values(plan, g, b, plan.levels[l + 1].b.v);
   const View<double> solution = natural_view(g.solution.data(), 0, 0, g.grid.nx);
   visit(plan, l + 1, solution);
-  copy(plan, g.grid, solution, out);
+  copy(plan.exec, g.grid, mask_all, solution, out);
 }
 
 // Half a grid: the red nodes into o and c and back, for an exact factorisation of the black nodes.
@@ -360,6 +279,21 @@ template <class T, int S> struct RedSolution {
 };
 
 } // namespace
+
+template <class T> void gather_values(Plan &plan, Level &g, const View<T> &from, const View<T> &whole)
+{
+  const Box own = g.grid.owned();
+  copy(plan.exec, g.grid, mask_all, from, natural_view(g.gather->local(), own.x0, own.y0, own.x1 - own.x0));
+  double *all = g.gather->global();
+  for (int r = 0; r < g.grid.processes(); ++r) {
+    const Box          box  = g.grid.box(r);
+    const View<double> part = natural_view(all + g.gather->position(r), box.x0, box.y0, box.x1 - box.x0);
+    for (int q = 0; q < 4; ++q) forall(plan.exec, quarter_box(box, q), CopyKernel<double, T>{part.q[q], whole.q[q], part.sx, part.sy, whole.sx, whole.sy});
+  }
+}
+
+template void gather_values<double>(Plan &, Level &, const View<double> &, const View<double> &);
+template void gather_values<float>(Plan &, Level &, const View<float> &, const View<float> &);
 
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out)
 {
@@ -427,7 +361,7 @@ void load(Plan &plan, const double *x)
   const Box          own = g.grid.owned();
   const auto         from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
   const View<double> to   = g.b.v;
-  if (to.sx != 1) return copy(plan, g.grid, from, to);
+  if (to.sx != 1) return copy(plan.exec, g.grid, mask_all, from, to);
   for (int y = own.y0; y < own.y1; ++y) {
     const int q = 2 * (y & 1), Y = floor_half(y), X0 = (own.x0 + 1) / 2, X1 = own.x1 / 2; // whole pairs; a node may remain on each side
     double   *even = to.q[q] + Y * to.sy, *odd = to.q[q + 1] + Y * to.sy;
@@ -438,7 +372,11 @@ void load(Plan &plan, const double *x)
   }
 }
 
-void apply(Plan &plan, const View<double> &out) { visit(plan, 0, out); }
+void apply(Plan &plan, const View<double> &out)
+{
+  if (plan.params.coarsening == Coarsening::galerkin) galerkin_apply(plan, out);
+  else visit(plan, 0, out);
+}
 
 // The largest and the smallest eigenvalue of a symmetric tridiagonal matrix, by bisection on Sturm counts.
 void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double> &e, double *lowest, double *highest)
@@ -477,44 +415,24 @@ void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double>
 // down. The values are the same on any number of processes.
 static bool spectrum(Plan &plan, int l, int steps, double *lowest, double *highest)
 {
-  Level &g = plan.levels[l];
-  for (int q = 0; q < 4; ++q) {
-    const Box box = g.grid.owned(q);
-    for (int Y = box.y0; Y < box.y1; ++Y)
-      for (int X = box.x0; X < box.x1; ++X) {
-        uint64_t h = (uint64_t)(2 * X + (q & 1)) * 0x9e3779b97f4a7c15u + (uint64_t)(2 * Y + (q >> 1)) * 0xc2b2ae3d27d4eb4fu;
-        h          = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9u;
-        h          = (h ^ (h >> 29)) * 0x94d049bb133111ebu;
-        g.x.v.q[q][X * g.x.v.sx + Y * g.x.v.sy] = (double)((h ^ (h >> 32)) >> 11) * 0x1p-53 - 0.5;
-      }
-  }
-  multiply(plan, g, g.x, g.r); // a right-hand side in the range of singular operators too
+  Lumped space(plan, l);
+  fill_random(space.g.grid, mask_all, 0, space.x.v);
   std::vector<double> diagonal, off;
-  double              rz = 0, alpha = 0, beta = 0;
-  for (int i = 0; i < steps; ++i) {
-    precondition(plan, l, g.r, g.w);
-    const double z = dot(plan, g, g.r, g.w);
-    if (!(z > 0) || !std::isfinite(z)) break;
-    beta = i ? z / rz : 0;
-    combine(plan, 1, g.w, beta, g.d);
-    multiply(plan, g, g.d, g.q);
-    const double pq = dot(plan, g, g.d, g.q);
-    if (!(pq > 0) || !std::isfinite(pq)) break;
-    const double previous = alpha;
-    alpha                 = z / pq;
-    if (i) off.push_back(sqrt(beta) / previous);
-    diagonal.push_back(1 / alpha + (i ? beta / previous : 0));
-    combine(plan, -alpha, g.q, 1, g.r);
-    rz = z;
-  }
-  if (diagonal.empty()) return false;
-  if (off.size() >= diagonal.size()) off.resize(diagonal.size() - 1);
+  double              previous = 0;
+  if (!cg_steps(space, steps, [&](double alpha, double beta, Lumped &) {
+        if (previous > 0) off.push_back(sqrt(beta) / previous);
+        diagonal.push_back(1 / alpha + (previous > 0 ? beta / previous : 0));
+        previous = alpha;
+        return true;
+      }))
+    return false;
   extreme_eigenvalues(diagonal, off, lowest, highest);
   return true;
 }
 
 void choose_cycle(Plan &plan)
 {
+  if (plan.params.coarsening == Coarsening::galerkin) return galerkin_cycle(plan);
   plan.cycle = plan.params.cycle;
   if (plan.cycle != Cycle::amli && plan.cycle != Cycle::automatic) return;
   plan.cycle = Cycle::amli;

@@ -17,9 +17,6 @@ struct Fields {
   double       omega, tiny; // share of a diagonal that is rounding
 };
 
-// What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
-HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
-
 // Inverse of a pivot. A node of a singular component that has no couplings left is set to zero. A pivot that is not positive
 // becomes NaN, which the sums find.
 HD inline double invert(double tiny, double d, double diagonal, double couplings)
@@ -313,7 +310,7 @@ void find_failure(const Level &level, const View<double> &C, int mask, int half,
   }
 }
 
-template <class T> void scale(const Plan &plan, Level &level, const Fields &f, Buffer<T> l[4], Buffer<T> &d)
+template <class T> void scale(const Plan &plan, Level &level, const Fields &f, Buffer<T> l[4], Buffer<T> &d, bool red_only)
 {
   Scale<T> k;
   k.C = f.C;
@@ -325,7 +322,7 @@ template <class T> void scale(const Plan &plan, Level &level, const Fields &f, B
   Box all = level.layout.compute();
   all.x0 -= 1;
   all.y0 -= 1;
-  for (k.q = 0; k.q < 3; ++k.q) forall(plan.exec, all, k);
+  for (k.q = red_only; k.q < 3; ++k.q) forall(plan.exec, all, k);
 }
 
 } // namespace
@@ -361,7 +358,7 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure)
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure)
 {
   eliminate_red(plan, level, a, failure);
-  if (plan.have_schur && &level == &plan.levels[0]) schur_setup(plan, level, a);
+  if (plan.have_schur && &level == &plan.levels[0]) schur_setup(plan, level, a, plan.schur);
   Fields       f   = fields(plan, a);
   const double sum = forall_sum(plan.exec, level.grid.owned(quarter_o), EliminateRed{f});
   if (!std::isfinite(sum)) find_failure(level, f.C, mask_o, 1, failure);
@@ -379,14 +376,14 @@ void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Le
 }
 
 // l_ij from the couplings and the inverse pivots: in the operator's memory, or in single precision beside it.
-void keep_factors(Plan &plan, Level &level, Stencil &a)
+void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only)
 {
   const Fields f = fields(plan, a);
-  if (plan.params.single) scale(plan, level, f, level.factor.l32, level.factor.d32);
+  if (plan.params.single) scale(plan, level, f, level.factor.l32, level.factor.d32, red_only);
   else {
     for (int k = 0; k < 4; ++k) level.factor.l64[k] = std::move(a.e[k]);
     level.factor.d64 = std::move(a.c);
-    scale(plan, level, f, level.factor.l64, level.factor.d64);
+    scale(plan, level, f, level.factor.l64, level.factor.d64, red_only);
   }
 }
 

@@ -1,16 +1,11 @@
 // The hierarchy of RRB: grids, memory, the numeric factorisation from the finest grid to the exact remainder.
 #include "core/tuning.hpp"
-#include "rrb/rrb.hpp"
+#include "rrb/acceleration.hpp"
 #include <algorithm>
 #include <climits>
+#include <type_traits>
 
 namespace tessera::rrb {
-
-void Field::resize(const Layout &layout)
-{
-  data.resize(layout.elements(4));
-  v = layout.view(data.data());
-}
 
 size_t Factor::bytes() const
 {
@@ -19,13 +14,30 @@ size_t Factor::bytes() const
   return n;
 }
 
-size_t Schur::bytes() const
+template <class T> size_t SchurOf<T>::bytes() const
 {
   size_t n = c.bytes() + red.bytes();
   for (auto &f : e) n += f.bytes();
   for (int k = 0; k < 2; ++k) n += fo[k].bytes() + fc[k].bytes();
   return n;
 }
+
+template struct SchurOf<double>;
+template struct SchurOf<float>;
+
+template <class T> size_t Smoothing<T>::bytes() const
+{
+  size_t n = schur.bytes() + a.bytes();
+  for (const auto &f : edge) n += f.bytes();
+  for (const auto &f : centre) n += f.bytes();
+  for (const auto &plane : lines)
+    for (const auto &l : plane) n += l.bytes();
+  for (const FieldOf<T> *f : {&b, &x, &r, &ar, &aw, &ad, &aq}) n += f->data.bytes();
+  return n;
+}
+
+template struct Smoothing<double>;
+template struct Smoothing<float>;
 
 size_t Level::bytes() const
 {
@@ -36,6 +48,8 @@ size_t Plan::bytes() const
 {
   size_t n = schur.bytes() + band.bytes();
   for (const Level &l : levels) n += l.bytes();
+  for (const auto &g : smoothing64) n += g.bytes();
+  for (const auto &g : smoothing32) n += g.bytes();
   return n;
 }
 
@@ -115,11 +129,12 @@ void create(Plan &plan, const Grid &grid, const Params &params)
   bool      cut_x = false, cut_y = false;
   if (params.levels > 0) {
     steps     = std::min(params.levels, maximum) / 2;
-    plan.half = params.levels < maximum && params.levels % 2;
+    plan.half = params.coarsening != Coarsening::galerkin && params.levels < maximum && params.levels % 2;
   } else
     for (Grid g = grid; 2 * steps < maximum && band_entries(g) > tuning::remainder_share * (double)grid.size(); ++steps) g = next_grid(g, &cut_x, &cut_y);
-  Grid g    = grid;
-  bool many = grid.processes() > 1;
+  Grid       g        = grid;
+  bool       many     = grid.processes() > 1;
+  const bool galerkin = params.coarsening == Coarsening::galerkin;
   for (int i = 0; i <= steps; ++i) {
     Level level;
     level.index = i;
@@ -137,17 +152,15 @@ void create(Plan &plan, const Grid &grid, const Params &params)
       } else done = true;
       level.layout = Layout(level.grid, params.grids >= 0 && i >= params.grids);
       level.halo   = Halo(level.grid);
-      level.b.resize(level.layout);
+      if (!galerkin || !i) level.b.resize(level.layout);
       const bool factors = level.step == Step::coarsen || (level.step == Step::solve && plan.half);
-      if (factors) {
-        level.t.resize(level.layout.elements(1));
-        if (params.single) {
-          for (auto &l : level.factor.l32) l.resize(level.layout.elements(3));
-          level.factor.d32.resize(level.layout.elements(3));
-        }
+      if (factors && !galerkin) level.t.resize(level.layout.elements(1));
+      if (factors && (!galerkin || !i) && params.single) {
+        for (auto &l : level.factor.l32) l.resize(level.layout.elements(3));
+        level.factor.d32.resize(level.layout.elements(galerkin ? 4 : 3));
       }
       level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && i % params.every == 0;
-      if (level.accelerated)
+      if (level.accelerated && !galerkin)
         for (Field *f : {&level.x, &level.r, &level.w, &level.d, &level.q}) f->resize(level.layout);
       if (level.step == Step::solve && plan.half) level.w.resize(level.layout);
       plan.levels.push_back(std::move(level));
@@ -156,11 +169,15 @@ void create(Plan &plan, const Grid &grid, const Params &params)
     }
     g = next_grid(g, &cut_x, &cut_y);
   }
+  if (galerkin && params.single) plan.smoothing32.resize(plan.levels.size());
+  if (galerkin && !params.single) plan.smoothing64.resize(plan.levels.size());
 }
 
 // An empty operator for a level, in the memory of its earlier factors (which the factorisation fills again).
-static Stencil recycle(Level &level)
+static Stencil recycle(Plan &plan, size_t l)
 {
+  Level &level = plan.levels[l];
+  if (l < plan.smoothing64.size() && !plan.smoothing64[l].a.c.empty()) return std::move(plan.smoothing64[l].a);
   if (level.factor.d64.empty()) return Stencil(level.grid, level.layout.natural);
   Stencil s;
   s.layout = level.layout;
@@ -171,11 +188,13 @@ static Stencil recycle(Level &level)
 
 Stencil finest_stencil(Plan &plan)
 {
-  const bool fresh = plan.levels[0].factor.d64.empty();
-  Stencil    s     = recycle(plan.levels[0]);
+  const bool fresh = plan.levels[0].factor.d64.empty() && (plan.smoothing64.empty() || plan.smoothing64[0].a.c.empty());
+  Stencil    s     = recycle(plan, 0);
   if (fresh) return s;
   s.c.zero();
   for (auto &e : s.e) e.zero();
+  for (auto &g : s.g)
+    if (!g.empty()) g.zero();
   return s;
 }
 
@@ -287,39 +306,48 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &a, Failure &fail
   if (plan.half) keep_factors(plan, level, a); // those of the red nodes
 }
 
-void solve_remainder(Plan &plan, const View<double> &b, const View<double> &out)
+template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
 {
-  Level             &level = plan.levels.back();
-  double            *v     = plan.band_v.data();
-  const int          n     = plan.band.size();
-  const View<double> z     = plan.half ? level.w.v : out;
-  if (plan.half) black_rhs(plan, level, b, level.w.v);
-  const View<double> rhs = plan.half ? level.w.v : b;
-  for (int i = 0; i < n; ++i) v[i] = rhs.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]);
-  plan.band.solve(v);
-  for (int i = 0; i < n; ++i) z.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = v[i];
-  if (!plan.half) return;
-  for (int i = 0; i < n; ++i) out.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = v[i];
-  red_solution(plan, level, b, level.w.v, out);
+  Level    &level = plan.levels.back();
+  double   *v     = plan.band_v.data();
+  const int n     = plan.band.size();
+  auto      solve = [&](const auto &rhs) {
+    for (int i = 0; i < n; ++i) v[i] = rhs.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]);
+    plan.band.solve(v);
+    for (int i = 0; i < n; ++i) out.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = (T)v[i];
+  };
+  if constexpr (std::is_same_v<T, double>)
+    if (plan.half) {
+      black_rhs(plan, level, b, level.w.v);
+      solve(level.w.v);
+      copy(plan.exec, level.grid, mask_o | mask_c, out, level.w.v);
+      return red_solution(plan, level, b, level.w.v, out);
+    }
+  solve(b);
 }
+
+template void solve_remainder<double>(Plan &, const View<double> &, const View<double> &);
+template void solve_remainder<float>(Plan &, const View<float> &, const View<float> &);
 
 Failure factor(Plan &plan, Stencil &a)
 {
-  Failure failure;
-  Stencil current   = std::move(a);
+  Failure    failure;
+  const bool galerkin = plan.params.coarsening == Coarsening::galerkin;
+  Stencil    current  = std::move(a);
   plan.have_schur   = plan.params.schur && !current.nine;
   plan.nonzeros     = 0;
   for (size_t l = 0; l < plan.levels.size(); ++l) {
     Level &level = plan.levels[l];
     current.exchange(level.halo);
     plan.nonzeros += (current.nine ? 9. : 5.) * (double)(level.step == Step::gather ? 0 : level.grid.size());
-    if (level.accelerated) copy(current, level.op);
+    if (level.accelerated && !galerkin) copy(current, level.op);
+    if (galerkin && level.step != Step::coarsen) galerkin_grid(plan, l, current, nullptr, failure);
     if (level.step == Step::gather) {
       Stencil whole = gather(level, plan.levels[l + 1], current);
       if (l == 0 && plan.have_schur) {
         Failure unused;
         eliminate_red(plan, level, current, unused);
-        schur_setup(plan, level, current);
+        schur_setup(plan, level, current, plan.schur);
         level.factor.d64 = std::move(current.c); // the memory for the next factorisation
         for (int k = 0; k < 4; ++k) level.factor.l64[k] = std::move(current.e[k]);
       }
@@ -330,12 +358,13 @@ Failure factor(Plan &plan, Stencil &a)
         Failure unused;
         copy(current, red);
         eliminate_red(plan, level, red, unused);
-        schur_setup(plan, level, red);
+        schur_setup(plan, level, red, plan.schur);
       }
       factor_remainder(plan, level, current, failure);
     } else {
-      Stencil coarse = recycle(plan.levels[l + 1]);
-      factor_grid(plan, level, current, &coarse, &plan.levels[l + 1], failure);
+      Stencil coarse = recycle(plan, l + 1);
+      if (galerkin) galerkin_grid(plan, l, current, &coarse, failure);
+      else factor_grid(plan, level, current, &coarse, &plan.levels[l + 1], failure);
       current = std::move(coarse);
     }
   }

@@ -1,36 +1,32 @@
 // CG's side of the first Schur complement S1 of a 5-point operator on the black nodes ([1] section 2.3, [2] equation (2.9)).
-#include "rrb/rrb.hpp"
+#include "rrb/acceleration.hpp"
 
 namespace tessera::rrb {
 
-namespace {
-
-// Views of S1: quarters o and c alone.
-struct Operator {
-  const double *co, *cc, *e[4], *fo[2], *fc[2]; // places as in the quarters of the grid
-  ptrdiff_t     sx, sy;
-};
-
-template <class T> T *place(const Layout &layout, T *plane) { return layout.view(plane, quarter_c).q[quarter_c]; } // a field of one quarter
-
-Operator operator_views(const Level &level, Schur &s)
+template <class T> SchurView<T> schur_view(const Layout &layout, SchurOf<T> &s)
 {
-  Operator a;
-  a.co = place(level.layout, s.c.data());
-  a.cc = place(level.layout, s.c.data() + level.layout.elements(1));
-  for (int k = 0; k < 4; ++k) a.e[k] = place(level.layout, s.e[k].data());
+  SchurView<T> a;
+  a.co = place(layout, s.c.data());
+  a.cc = place(layout, s.c.data() + layout.elements(1));
+  for (int k = 0; k < 4; ++k) a.e[k] = place(layout, s.e[k].data());
   for (int k = 0; k < 2; ++k) {
-    a.fo[k] = place(level.layout, s.fo[k].data());
-    a.fc[k] = place(level.layout, s.fc[k].data());
+    a.fo[k] = place(layout, s.fo[k].data());
+    a.fc[k] = place(layout, s.fc[k].data());
   }
-  const View<double> v = level.layout.view(s.c.data());
-  a.sx                 = v.sx;
-  a.sy                 = v.sy;
+  const View<T> v = layout.view(s.c.data());
+  a.sx            = v.sx;
+  a.sy            = v.sy;
   return a;
 }
 
+template SchurView<double> schur_view(const Layout &, SchurOf<double> &);
+template SchurView<float>  schur_view(const Layout &, SchurOf<float> &);
+
+namespace {
+
 // S1 = A_bb - A_br D_r^-1 A_rb; C of the red nodes is D_r^-1 already.
 struct SetupO {
+  double       tiny;
   View<double> C, E[4];
   double      *c, *e[4], *f[2];
   HD void operator()(int X, int Y) const
@@ -38,7 +34,7 @@ struct SetupO {
     const ptrdiff_t p = X * C.sx + Y * C.sy, w = p - C.sx, s = p - C.sy;
     const double    dw = C.q[1][w], de = C.q[1][p], ds = C.q[2][s], dn = C.q[2][p];
     const double    aw = E[1].q[1][w], ae = E[0].q[1][p], as = E[3].q[2][s], an = E[2].q[2][p];
-    c[p]    = C.q[0][p] - aw * aw * dw - ae * ae * de - as * as * ds - an * an * dn;
+    c[p]    = remains(tiny, C.q[0][p], C.q[0][p] - aw * aw * dw - ae * ae * de - as * as * ds - an * an * dn);
     e[0][p] = -aw * dw * E[2].q[1][w] - as * ds * E[0].q[2][s];
     e[1][p] = -ae * de * E[2].q[1][p] - as * ds * E[1].q[2][s];
     e[2][p] = -aw * dw * E[3].q[1][w] - an * dn * E[0].q[2][p];
@@ -49,59 +45,45 @@ struct SetupO {
 };
 
 struct SetupC {
+  double       tiny;
   View<double> C, E[4];
   double      *c, *f[2];
   HD void operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * C.sx + Y * C.sy, e = p + C.sx, n = p + C.sy;
     const double    aw = E[1].q[2][p], ae = E[0].q[2][e], as = E[3].q[1][p], an = E[2].q[1][n];
-    c[p]    = C.q[3][p] - aw * aw * C.q[2][p] - ae * ae * C.q[2][e] - as * as * C.q[1][p] - an * an * C.q[1][n];
+    c[p]    = remains(tiny, C.q[3][p], C.q[3][p] - aw * aw * C.q[2][p] - ae * ae * C.q[2][e] - as * as * C.q[1][p] - an * an * C.q[1][n]);
     f[0][p] = -ae * C.q[2][e] * E[1].q[2][e];
     f[1][p] = -an * C.q[1][n] * E[3].q[1][n];
   }
 };
 
 // q = S1 p on o and c, and p'q. Reads 5 coefficients and p, writes q: 56 B a black node.
-template <int S> struct MultiplyO {
-  Operator      a;
-  const double *o, *c;
-  double       *q;
-  HD double operator()(int X, int Y) const
+template <int S, class T> struct MultiplyO {
+  SchurView<T> a;
+  const T     *o, *c;
+  T           *q;
+  HD double    operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * a.sy, r = a.sy;
-    const double    v = a.co[p] * o[p] + a.e[0][p] * c[p - S - r] + a.e[1][p] * c[p - r] + a.e[2][p] * c[p - S] + a.e[3][p] * c[p] + a.fo[0][p] * o[p + S]
+    const T         v = a.co[p] * o[p] + a.e[0][p] * c[p - S - r] + a.e[1][p] * c[p - r] + a.e[2][p] * c[p - S] + a.e[3][p] * c[p] + a.fo[0][p] * o[p + S]
                    + a.fo[0][p - S] * o[p - S] + a.fo[1][p] * o[p + r] + a.fo[1][p - r] * o[p - r];
     q[p] = v;
-    return v * o[p];
+    return (double)v * o[p];
   }
 };
-template <int S> struct MultiplyC {
-  Operator      a;
-  const double *o, *c;
-  double       *q;
-  HD double operator()(int X, int Y) const
+template <int S, class T> struct MultiplyC {
+  SchurView<T> a;
+  const T     *o, *c;
+  T           *q;
+  HD double    operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * a.sy, r = a.sy;
-    const double    v = a.cc[p] * c[p] + a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + r] * o[p + r] + a.e[0][p + S + r] * o[p + S + r]
+    const T         v = a.cc[p] * c[p] + a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + r] * o[p + r] + a.e[0][p + S + r] * o[p + S + r]
                    + a.fc[0][p] * c[p + S] + a.fc[0][p - S] * c[p - S] + a.fc[1][p] * c[p + r] + a.fc[1][p - r] * c[p - r];
     q[p] = v;
-    return v * c[p];
+    return (double)v * c[p];
   }
-};
-
-struct CopyPlane {
-  const double *x;
-  double       *y;
-  ptrdiff_t     sx, sy;
-  HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] = x[X * sx + Y * sy]; }
-};
-
-// Between natural order and a plane.
-struct Transfer {
-  const double *x;
-  double       *y;
-  ptrdiff_t     sx, sy, tx, ty;
-  HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] = x[X * sx + Y * sy]; }
 };
 
 // y += x, x in a plane, y in natural order.
@@ -118,29 +100,6 @@ struct AddScaled {
   double       *y;
   ptrdiff_t     sx, sy, tx, ty;
   HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] += d[X * tx + Y * ty] * x[X * sx + Y * sy]; }
-};
-
-// y = s x + t y; with t = 0 the old y does not matter.
-struct Combine {
-  double        s, t;
-  const double *x;
-  double       *y;
-  ptrdiff_t     row;
-  HD void       operator()(int i, int j) const
-  {
-    const ptrdiff_t p = i + j * row;
-    y[p]              = t == 0 ? s * x[p] : s * x[p] + t * y[p];
-  }
-};
-
-template <int S> struct Product { // S = 0: any stride
-  const double *x, *y;
-  ptrdiff_t     sy, sx = S;
-  HD double     operator()(int X, int Y) const
-  {
-    const ptrdiff_t i = X * (S ? S : sx) + Y * sy;
-    return x[i] * y[i];
-  }
 };
 
 // x += alpha p, r -= alpha q, r'r: 6 values a node, 48 B.
@@ -210,7 +169,7 @@ void black_load(Plan &plan, const double *x, BlackField &r)
   const Grid &g    = plan.levels[0].grid;
   const Box   own  = g.owned();
   const auto  from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
-  for (int q : {0, 3}) forall(plan.exec, g.owned(q), Transfer{from.q[q], r.view.q[q], from.sx, from.sy, r.view.sx, r.view.sy});
+  for (int q : {0, 3}) forall(plan.exec, g.owned(q), CopyKernel<double, double>{from.q[q], r.view.q[q], from.sx, from.sy, r.view.sx, r.view.sy});
 }
 
 void black_store(Plan &plan, const BlackField &x, double *y)
@@ -218,12 +177,12 @@ void black_store(Plan &plan, const BlackField &x, double *y)
   const Grid &g   = plan.levels[0].grid;
   const Box   own = g.owned();
   const auto  to  = natural_view(y, own.x0, own.y0, own.x1 - own.x0);
-  for (int q : {0, 3}) forall(plan.exec, g.owned(q), Transfer{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
+  for (int q : {0, 3}) forall(plan.exec, g.owned(q), CopyKernel<double, double>{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
 }
 
 void black_set(Plan &plan, double s, BlackField &x)
 {
-  for (int q : {0, 3}) forall(plan.exec, plan.levels[0].grid.owned(q), Transfer{&s, x.view.q[q], 0, 0, x.view.sx, x.view.sy});
+  for (int q : {0, 3}) forall(plan.exec, plan.levels[0].grid.owned(q), CopyKernel<double, double>{&s, x.view.q[q], 0, 0, x.view.sx, x.view.sy});
 }
 
 void black_add(Plan &plan, const BlackField &x, double *y)
@@ -250,18 +209,12 @@ void red_solve(Plan &plan, const double *r, double *x)
 
 double black_dot(Plan &plan, const BlackField &x, const BlackField &y)
 {
-  const ptrdiff_t sy = x.view.sy;
-  return over_black(plan, [&](const Box &b, int q) {
-    return x.view.sx == 1 ? forall_sum(plan.exec, b, Product<1>{x.view.q[q], y.view.q[q], sy}) : forall_sum(plan.exec, b, Product<2>{x.view.q[q], y.view.q[q], sy});
-  });
+  return dot(plan.exec, plan.levels[0].grid, mask_o | mask_c, x.view, y.view);
 }
 
 void black_combine(Plan &plan, double s, const BlackField &x, double t, BlackField &y)
 {
-  // the whole array in pieces, padding included: it stays zero
-  const size_t piece = 4096, n = y.size, rows = n / piece;
-  forall(plan.exec, {0, (int)piece, 0, (int)rows}, Combine{s, t, x.data, y.data, (ptrdiff_t)piece});
-  forall(plan.exec, {0, (int)(n - rows * piece), 0, 1}, Combine{s, t, x.data + rows * piece, y.data + rows * piece, 0});
+  combine(plan.exec, y.size, s, x.data, t, y.data); // padding included: it stays zero
 }
 
 double black_step(Plan &plan, double alpha, const BlackField &p, const BlackField &q, BlackField &x, BlackField &r)
@@ -278,18 +231,14 @@ double schur_norm2(Plan &plan, BlackField &z)
   Level       &level = plan.levels[0];
   const double black = black_dot(plan, z, z);
   if (level.step != Step::coarsen) { // schur_apply has left the whole solution here
-    const View<double> b = level.b.v;
-    double             s = 0;
-    for (int q : {1, 2}) s += forall_sum(plan.exec, level.grid.owned(q), Product<0>{b.q[q], b.q[q], b.sy, b.sx});
-    return black + s;
+    return black + dot(plan.exec, level.grid, mask_a | mask_b, level.b.v, level.b.v);
   }
   level.halo.exchange(z.view, mask_o | mask_c);
   return black + (plan.params.single ? red_squares(plan, level, level.factor.l32, z.view) : red_squares(plan, level, level.factor.l64, z.view));
 }
 
-void schur_setup(Plan &plan, Level &level, Stencil &a)
+void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s)
 {
-  Schur       &s = plan.schur;
   const size_t n = level.layout.elements(1);
   if (s.c.empty()) {
     s.c.resize(2 * n);
@@ -301,10 +250,10 @@ void schur_setup(Plan &plan, Level &level, Stencil &a)
     }
   }
   if (!s.red.empty())
-    for (int q : {1, 2}) forall(plan.exec, level.grid.owned(q), CopyPlane{a.C().q[q], place(level.layout, s.red.data()) + (q - 1) * (ptrdiff_t)n, a.C().sx, a.C().sy});
+    for (int q : {1, 2}) forall(plan.exec, level.grid.owned(q), CopyKernel<double, double>{a.C().q[q], place(level.layout, s.red.data()) + (q - 1) * (ptrdiff_t)n, a.C().sx, a.C().sy, a.C().sx, a.C().sy});
   auto   at = [&](Buffer<double> &f) { return place(level.layout, f.data()); };
-  SetupO o{a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c), {at(s.e[0]), at(s.e[1]), at(s.e[2]), at(s.e[3])}, {at(s.fo[0]), at(s.fo[1])}};
-  SetupC c{a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c) + n, {at(s.fc[0]), at(s.fc[1])}};
+  SetupO o{plan.tiny(), a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c), {at(s.e[0]), at(s.e[1]), at(s.e[2]), at(s.e[3])}, {at(s.fo[0]), at(s.fo[1])}};
+  SetupC c{plan.tiny(), a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c) + n, {at(s.fc[0]), at(s.fc[1])}};
   forall(plan.exec, level.grid.owned(quarter_o), o);
   forall(plan.exec, level.grid.owned(quarter_c), c);
   View<double> v = level.layout.view((double *)nullptr);
@@ -317,20 +266,22 @@ void schur_setup(Plan &plan, Level &level, Stencil &a)
   for (int k = 0; k < 2; ++k) exchange(at(s.fo[k]), at(s.fc[k]), mask_o | mask_c);
 }
 
-double schur_multiply(Plan &plan, const View<double> &p, const View<double> &q)
+template <class T> double schur_multiply(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q)
 {
-  Level         &level = plan.levels[0];
-  const Operator a     = operator_views(level, plan.schur);
-  const Box      o = level.grid.owned(quarter_o), c = level.grid.owned(quarter_c);
+  const SchurView<T> a = schur_view(level.layout, s);
+  const Box          o = level.grid.owned(quarter_o), c = level.grid.owned(quarter_c);
   if (a.sx == 1)
-    return forall_sum(plan.exec, o, MultiplyO<1>{a, p.q[0], p.q[3], q.q[0]}) + forall_sum(plan.exec, c, MultiplyC<1>{a, p.q[0], p.q[3], q.q[3]});
-  return forall_sum(plan.exec, o, MultiplyO<2>{a, p.q[0], p.q[3], q.q[0]}) + forall_sum(plan.exec, c, MultiplyC<2>{a, p.q[0], p.q[3], q.q[3]});
+    return forall_sum(exec, o, MultiplyO<1, T>{a, p.q[0], p.q[3], q.q[0]}) + forall_sum(exec, c, MultiplyC<1, T>{a, p.q[0], p.q[3], q.q[3]});
+  return forall_sum(exec, o, MultiplyO<2, T>{a, p.q[0], p.q[3], q.q[0]}) + forall_sum(exec, c, MultiplyC<2, T>{a, p.q[0], p.q[3], q.q[3]});
 }
+
+template double schur_multiply(const Exec &, const Level &, SchurOf<double> &, const View<double> &, const View<double> &);
+template double schur_multiply(const Exec &, const Level &, SchurOf<float> &, const View<float> &, const View<float> &);
 
 void schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
 {
   Level &level = plan.levels[0];
-  if (level.step == Step::coarsen) return cycle(plan, 0, r, z, z, false);
+  if (level.step == Step::coarsen) return plan.params.coarsening == Coarsening::galerkin ? galerkin_schur_apply(plan, r, z) : cycle(plan, 0, r, z, z, false);
   // A small grid is solved as a whole, with a zero right-hand side at the red nodes.
   level.b.data.zero();
   auto black = [&](const View<double> &from, const View<double> &to) {

@@ -1,0 +1,45 @@
+// Operator-dependent interpolation from the c nodes of a grid (black-box multigrid), and the Galerkin product P'AP, which is a
+// 9-point operator again.
+#pragma once
+#include "core/stencil.hpp"
+
+namespace tessera {
+
+// P of one grid: the coarse nodes that a node interpolates from are its neighbours among the c nodes.
+struct Interpolation {
+  Layout         layout;
+  Buffer<double> edge[2];   // quarters a (from S, N) and b (from W, E)
+  Buffer<double> centre[4]; // quarter o (from SW SE NW NE)
+  Buffer<double> inject;    // quarter c: 1, or 0 where a c node has no couplings and its coarse node serves others
+  void           create(const Layout &layout);
+  View<double>   Edge(int k) { return layout.view(edge[k].data(), quarter_a); }
+  View<double>   Centre(int k) { return layout.view(centre[k].data()); }
+  View<double>   Inject() { return layout.view(inject.data(), quarter_c); }
+};
+
+// Weights of a and b by collapsing the stencil across the line between their coarse nodes. A has its ghost nodes.
+void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P);
+// Weights of o from those of a and b, so that A P is zero at o; all weights' ghost nodes.
+void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P);
+
+// Least squares: weights of a and b that reproduce vectors v with A v nearly zero. sums: two fields on a and b, zero at first;
+// weigh() adds a vector to them, refine() makes the weights.
+struct LeastSquares {
+  Layout         layout;
+  Buffer<double> product, square;
+  void           create(const Layout &layout);
+  void           weigh(const Exec &exec, const Grid &grid, const View<double> &v);
+  void           refine(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P);
+};
+
+// coarse := P'AP on its owned nodes. A and P have their ghost nodes. cut_x, cut_y: couplings over a periodic seam are lumped.
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, bool cut_x, bool cut_y, Stencil &coarse);
+
+// Shares of the nodes of a grid that are weakly coupled in one direction, and whose diagonal couplings differ.
+struct Directions {
+  double weak_x = 0, weak_y = 0, diagonal = 0;
+  double jumps  = 0; // nodes whose couplings to both sides of a direction differ much
+};
+Directions strong_directions(const Exec &exec, const StencilView<double> &A, const Grid &grid); // collective
+
+} // namespace tessera

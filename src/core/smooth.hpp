@@ -1,0 +1,57 @@
+// Gauss-Seidel on the operators of stencil.hpp, by colours (the four quarters) and by zebra lines.
+//
+// Fields have ghost nodes; the caller exchanges them after a colour or the lines of one parity. Two nodes of one colour that
+// are neighbours over a periodic seam see each other's old value, so that every step is symmetric.
+#pragma once
+#include "core/stencil.hpp"
+
+namespace tessera {
+
+// x := (b - couplings) / c on the nodes of quarter q in the box (of quarter indices). first: x is zero on the quarters that come
+// after q in the order c, o, b, a, which are not read.
+template <class T> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, bool first = false);
+
+// One sweep over the colours c, o, b, a, or in the reverse order, with the exchange of ghost nodes: one pass through memory.
+template <class T> void smooth_points(const Exec &exec, const StencilView<T> &A, const Grid &grid, Halo &halo, const View<T> &b, const View<T> &x, bool reverse);
+
+// r := b - A x on the nodes of quarter q in the box.
+template <class T> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, const View<T> &r);
+
+// Exact solution along grid lines. A process keeps the factors of the tridiagonal matrices of its part of every line without its
+// last node, the separator, where the line goes on; the separators of a line form a small system that every process solves.
+template <class T> class LineSolver {
+public:
+  LineSolver() = default;
+  ~LineSolver();
+  LineSolver(LineSolver &&o) noexcept { *this = std::move(o); }
+  LineSolver &operator=(LineSolver &&) noexcept;
+  // tiny: a pivot below this share of its diagonal belongs to a singular line; that node is left as zero. Collective.
+  void setup(const Exec &exec, const StencilView<double> &A, const Grid &grid, Lines direction, double tiny);
+  // x := the solution on the lines of one parity, where b is the right-hand side and x holds the other lines. Collective.
+  void   solve(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x);
+  bool   empty() const { return inverse_.empty(); }
+  size_t bytes() const { return inverse_.bytes() + left_.bytes() + right_.bytes() + reduced_.bytes(); }
+
+private:
+  void          place(const Grid &grid, Lines direction);
+  double       *reduced(int kind, int separator) { return reduced_.data() + ((size_t)kind * separators_ + separator) * count_; }
+  void          factor_separators(double tiny);
+  void          join(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x);
+  View<T>       view(Buffer<T> &f) { return layout_.view(f.data()); }
+  Lines         direction_ = lines_none;
+  Layout        layout_;
+  Box           own_, interior_;          // nodes; without the separators
+  bool          separator_ = false, left_neighbour_ = false;
+  int           separators_ = 0, mine_ = -1; // of a line; the own or next one's number
+  bool          cyclic_ = false;
+  int           count_ = 0;               // own lines
+  MPI_Comm      comm_ = MPI_COMM_NULL;    // the processes of a line
+  int           ranks_ = 1;
+  std::vector<int> number_;               // separator of each process of the line, -1
+  Buffer<T>     inverse_, left_, right_;  // inverse pivots; T^-1 of the couplings with the separators on both sides
+  Buffer<double> reduced_;                // inverse pivots, couplings to the next and to the last separator
+  Buffer<double> couplings_;              // of each line with the separators to the left and to the right
+  Buffer<double> ends_, all_;             // what separators get from both sides
+};
+
+} // namespace tessera

@@ -1,0 +1,88 @@
+#include "core/smooth.hpp"
+#include "core/tuning.hpp"
+#include <algorithm>
+
+namespace tessera {
+
+namespace {
+
+template <int Q, int S, int MASK, class T> struct Colour {
+  StencilView<T> A;
+  View<T>        b, x;
+  HD void        operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    const T         c = A.C.q[Q][p], v = b.q[Q][p] - couplings<Q, S, MASK, lines_none>(A, x, p);
+    x.q[Q][p] = c > 0 ? v / c : 0;
+  }
+};
+
+template <int Q, int S, class T> struct Residual {
+  StencilView<T> A;
+  View<T>        b, x, r;
+  HD void        operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    r.q[Q][p]         = b.q[Q][p] - A.C.q[Q][p] * x.q[Q][p] - couplings<Q, S, mask_all, lines_none>(A, x, p);
+  }
+};
+
+// Calls f(quarter, stride) with both as compile-time constants.
+template <int Q, class F> void with_stride(ptrdiff_t sx, const F &f)
+{
+  using std::integral_constant;
+  if (sx == 1) f(integral_constant<int, Q>(), integral_constant<int, 1>());
+  else if (sx == 2) f(integral_constant<int, Q>(), integral_constant<int, 2>());
+  else f(integral_constant<int, Q>(), integral_constant<int, 4>());
+}
+template <class F> void dispatch(int q, ptrdiff_t sx, const F &f)
+{
+  if (q == 0) with_stride<0>(sx, f);
+  else if (q == 1) with_stride<1>(sx, f);
+  else if (q == 2) with_stride<2>(sx, f);
+  else with_stride<3>(sx, f);
+}
+
+// The quarters that come before q in the order c, o, b, a.
+constexpr int before(int q) { return q == quarter_c ? 0 : q == quarter_o ? mask_c : q == quarter_b ? mask_c | mask_o : mask_c | mask_o | mask_b; }
+
+} // namespace
+
+template <class T> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, bool first)
+{
+  dispatch(q, A.C.sx, [&](auto quarter, auto stride) {
+    constexpr int Q = decltype(quarter)::value, S = decltype(stride)::value;
+    if (first) forall(exec, box, Colour<Q, S, before(Q), T>{A, b, x});
+    else forall(exec, box, Colour<Q, S, mask_all, T>{A, b, x});
+  });
+}
+
+template <class T> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, const View<T> &r)
+{
+  dispatch(q, A.C.sx, [&](auto quarter, auto stride) { forall(exec, box, Residual<decltype(quarter)::value, decltype(stride)::value, T>{A, b, x, r}); });
+}
+
+template <class T> void smooth_points(const Exec &exec, const StencilView<T> &A, const Grid &grid, Halo &halo, const View<T> &b, const View<T> &x, bool reverse)
+{
+  static const std::vector<int> forward{0, 0, 1, 1}, backward{0, 1, 1, 2};
+  static const int              order[4] = {quarter_c, quarter_o, quarter_b, quarter_a};
+  const Box                     own = grid.owned();
+  const bool                    fused = halo.empty();
+  wavefront(reverse ? backward : forward, floor_half(own.y0), floor_half(own.y1 + 1), tuning::strip_rows * exec.threads, fused, [&](int phase, int y0, int y1) {
+    const int q = order[reverse ? 3 - phase : phase];
+    Box       box = grid.owned(q);
+    box.y0        = std::max(box.y0, y0);
+    box.y1        = std::min(box.y1, y1);
+    smooth_colour(exec, A, q, box, b, x);
+    if (!fused) halo.exchange(x, 1 << q);
+  });
+}
+
+template void smooth_points<double>(const Exec &, const StencilView<double> &, const Grid &, Halo &, const View<double> &, const View<double> &, bool);
+template void smooth_points<float>(const Exec &, const StencilView<float> &, const Grid &, Halo &, const View<float> &, const View<float> &, bool);
+template void smooth_colour<double>(const Exec &, const StencilView<double> &, int, const Box &, const View<double> &, const View<double> &, bool);
+template void smooth_colour<float>(const Exec &, const StencilView<float> &, int, const Box &, const View<float> &, const View<float> &, bool);
+template void residual<double>(const Exec &, const StencilView<double> &, int, const Box &, const View<double> &, const View<double> &, const View<double> &);
+template void residual<float>(const Exec &, const StencilView<float> &, int, const Box &, const View<float> &, const View<float> &, const View<float> &);
+
+} // namespace tessera

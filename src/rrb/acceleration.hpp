@@ -1,0 +1,149 @@
+// What K-cycle, AMLI-cycle and the measurements at setup share: vector operations and short iterations on one grid.
+//
+// A Space has the fields b, x, r, w, d, q of one grid and
+//   multiply(p, q)     q = A p; p's ghost nodes change        precondition(r, w)   w = B r, one cycle from this grid down
+//   dot(x, y)          over all processes                     combine(s, x, t, y)  y = s x + t y; with t = 0 the old y does not matter
+#pragma once
+#include "rrb/rrb.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace tessera::rrb {
+
+template <class T> struct CombineKernel {
+  T         s, t;
+  const T  *x;
+  T        *y;
+  ptrdiff_t row;
+  HD void   operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i + j * row;
+    y[p]              = t == 0 ? s * x[p] : s * x[p] + t * y[p];
+  }
+};
+
+// y = s x + t y over whole arrays; padding stays zero.
+template <class T> void combine(const Exec &exec, size_t n, double s, const T *x, double t, T *y)
+{
+  const size_t piece = 4096, rows = n / piece;
+  forall(exec, {0, (int)piece, 0, (int)rows}, CombineKernel<T>{(T)s, (T)t, x, y, (ptrdiff_t)piece});
+  forall(exec, {0, (int)(n - rows * piece), 0, 1}, CombineKernel<T>{(T)s, (T)t, x + rows * piece, y + rows * piece, 0});
+}
+
+template <int S, class T> struct ProductKernel { // S = 0: any stride
+  const T  *x, *y;
+  ptrdiff_t sy, sx = S;
+  HD double operator()(int X, int Y) const
+  {
+    const ptrdiff_t i = X * (S ? S : sx) + Y * sy;
+    return (double)x[i] * y[i];
+  }
+};
+
+// This process's part of x'y over the owned nodes of the quarters in the mask.
+template <class T> double dot(const Exec &exec, const Grid &grid, int mask, const View<T> &x, const View<T> &y)
+{
+  double s = 0;
+  for (int q = 0; q < 4; ++q)
+    if (mask & (1 << q))
+      s += x.sx == 1 ? forall_sum(exec, grid.owned(q), ProductKernel<1, T>{x.q[q], y.q[q], x.sy}) : forall_sum(exec, grid.owned(q), ProductKernel<0, T>{x.q[q], y.q[q], x.sy, x.sx});
+  return s;
+}
+
+template <class X, class Y> struct CopyKernel {
+  const X  *x;
+  Y        *y;
+  ptrdiff_t sx, sy, tx, ty;
+  HD void   operator()(int i, int j) const { y[i * tx + j * ty] = (Y)x[i * sx + j * sy]; }
+};
+
+// y = x on the owned nodes of the quarters in the mask.
+template <class X, class Y> void copy(const Exec &exec, const Grid &grid, int mask, const View<X> &x, const View<Y> &y)
+{
+  for (int q = 0; q < 4; ++q)
+    if (mask & (1 << q)) forall(exec, grid.owned(q), CopyKernel<X, Y>{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy});
+}
+
+// Numbers in [-0.5, 0.5) that depend on the node alone.
+template <class T> void fill_random(const Grid &grid, int mask, uint64_t stream, const View<T> &v)
+{
+  for (int q = 0; q < 4; ++q) {
+    if (!(mask & (1 << q))) continue;
+    const Box box = grid.owned(q);
+    for (int Y = box.y0; Y < box.y1; ++Y)
+      for (int X = box.x0; X < box.x1; ++X) {
+        uint64_t h = (uint64_t)(2 * X + (q & 1)) * 0x9e3779b97f4a7c15u + (uint64_t)(2 * Y + (q >> 1)) * 0xc2b2ae3d27d4eb4fu + stream * 0x165667b19e3779f9u;
+        h          = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9u;
+        h          = (h ^ (h >> 29)) * 0x94d049bb133111ebu;
+        v.q[q][X * v.sx + Y * v.sy] = (T)((double)((h ^ (h >> 32)) >> 11) * 0x1p-53 - 0.5);
+      }
+  }
+}
+
+// nu steps of flexible CG with the cycle as preconditioner (truncated to the last direction).
+template <class Space> void k_cycle(Space &s, int steps)
+{
+  double pq = 0;
+  s.combine(1, s.b, 0, s.r);
+  s.combine(0, s.b, 0, s.x);
+  for (int i = 0; i < steps; ++i) {
+    s.precondition(s.r, s.w);
+    s.combine(1, s.w, i ? -s.dot(s.w, s.q) / pq : 0, s.d);
+    s.multiply(s.d, s.q);
+    pq = s.dot(s.d, s.q);
+    if (!(pq > 0)) break;
+    const double alpha = s.dot(s.d, s.r) / pq;
+    s.combine(alpha, s.d, 1, s.x);
+    if (i + 1 < steps) s.combine(-alpha, s.q, 1, s.r);
+  }
+}
+
+// nu steps of the Chebyshev iteration for eigenvalues in [lowest, highest]: a fixed polynomial, so linear and symmetric, and no
+// inner products.
+template <class Space> void amli_cycle(Space &s, int steps, double lowest, double highest)
+{
+  const double theta = (highest + lowest) / 2, delta = (highest - lowest) / 2, sigma = theta / delta;
+  double       rho = 1 / sigma;
+  s.combine(1, s.b, 0, s.r);
+  for (int i = 0; i < steps; ++i) {
+    s.precondition(s.r, s.w);
+    if (i) {
+      const double next = 1 / (2 * sigma - rho);
+      s.combine(2 * next / delta, s.w, next * rho, s.d);
+      rho = next;
+      s.combine(1, s.d, 1, s.x);
+    } else {
+      s.combine(1 / theta, s.w, 0, s.d);
+      s.combine(1, s.d, 0, s.x);
+    }
+    if (i + 1 < steps) {
+      s.multiply(s.d, s.q);
+      s.combine(-1, s.q, 1, s.r);
+    }
+  }
+}
+
+// Steps of preconditioned CG on the right-hand side A x, which is in the range of singular operators too. each(alpha, beta, rr)
+// sees the coefficients and |r|^2 after each step and says whether to go on. False if nothing could be done.
+template <class Space, class Each> bool cg_steps(Space &s, int steps, const Each &each)
+{
+  double rz = 0;
+  s.multiply(s.x, s.r);
+  for (int i = 0; i < steps; ++i) {
+    s.precondition(s.r, s.w);
+    const double z = s.dot(s.r, s.w);
+    if (!(z > 0) || !std::isfinite(z)) return i > 0;
+    const double beta = i ? z / rz : 0;
+    s.combine(1, s.w, beta, s.d);
+    s.multiply(s.d, s.q);
+    const double pq = s.dot(s.d, s.q);
+    if (!(pq > 0) || !std::isfinite(pq)) return i > 0;
+    s.combine(-z / pq, s.q, 1, s.r);
+    rz = z;
+    if (!each(z / pq, beta, s)) break;
+  }
+  return true;
+}
+
+} // namespace tessera::rrb

@@ -1,0 +1,104 @@
+// What setup and cycle of the Galerkin form share.
+#pragma once
+#include "rrb/acceleration.hpp"
+#include <climits>
+#include <type_traits>
+
+namespace tessera::rrb {
+
+template <class T> auto &hierarchy(Plan &plan)
+{
+  if constexpr (std::is_same_v<T, double>) return plan.smoothing64;
+  else return plan.smoothing32;
+}
+
+// S1 of the finest grid in the precision of the hierarchy: CG's where that has it.
+template <class T> SchurOf<T> &schur_of(Plan &plan, int l)
+{
+  if constexpr (std::is_same_v<T, double>)
+    if (!l && plan.have_schur) return plan.schur;
+  return hierarchy<T>(plan)[(size_t)l].schur;
+}
+
+// Factors of the finest grid: L of the red nodes; at o the weights of the interpolation. D: inverse pivots of red nodes, inverse
+// diagonal of S1 at o and c.
+template <class T> struct FactorViews {
+  View<T> L[4], D;
+};
+template <class T> FactorViews<T> factor_views(Level &g)
+{
+  FactorViews<T> f;
+  if constexpr (std::is_same_v<T, double>) {
+    for (int k = 0; k < 4; ++k) f.L[k] = g.layout.view(g.factor.l64[k].data());
+    f.D = g.layout.view(g.factor.d64.data());
+  } else {
+    for (int k = 0; k < 4; ++k) f.L[k] = g.layout.view(g.factor.l32[k].data());
+    f.D = g.layout.view(g.factor.d32.data());
+  }
+  return f;
+}
+
+// One quarter of S1 as a 5-point operator on the grid of its nodes.
+template <class T> StencilView<T> schur_plane(const SchurView<T> &a, int q)
+{
+  T *const      c = q ? a.cc : a.co, *const x = q ? a.fc[0] : a.fo[0], *const y = q ? a.fc[1] : a.fo[1];
+  StencilView<T> A;
+  A.C    = plane_view(c, a.sx, a.sy);
+  A.E[0] = plane_view(x - a.sx, a.sx, a.sy);
+  A.E[1] = plane_view(x, a.sx, a.sy);
+  A.E[2] = plane_view(y - a.sy, a.sx, a.sy);
+  A.E[3] = plane_view(y, a.sx, a.sy);
+  return A;
+}
+
+inline int sweeps(const Plan &plan, bool of_schur) { return plan.params.smooth ? plan.params.smooth : of_schur && plan.rough ? tuning::rough_sweeps : 1; }
+
+inline bool uses(Smoother s, Lines direction)
+{
+  return s == Smoother::line_alternating || s == (direction == lines_x ? Smoother::line_x : Smoother::line_y);
+}
+
+// Calls f(direction, parity) in the order of a sweep of lines, or in the reverse order.
+template <class F> void for_lines(Smoother smoother, bool reverse, const F &f)
+{
+  const bool x = smoother != Smoother::line_y, y = smoother != Smoother::line_x;
+  if (!reverse) {
+    if (y) f(lines_y, 1), f(lines_y, 0);
+    if (x) f(lines_x, 1), f(lines_x, 0);
+  } else {
+    if (x) f(lines_x, 0), f(lines_x, 1);
+    if (y) f(lines_y, 0), f(lines_y, 1);
+  }
+}
+
+template <class T> struct ZeroKernel {
+  T        *x;
+  ptrdiff_t sx, sy;
+  HD void   operator()(int X, int Y) const { x[X * sx + Y * sy] = 0; }
+};
+
+// One grid for the acceleration and for the trial.
+template <class T> struct GalerkinSpace {
+  Plan         &plan;
+  int           l, mask;
+  Level        &g;
+  Smoothing<T> &s;
+  FieldOf<T>   &b, &x, &r, &w, &d, &q;
+  GalerkinSpace(Plan &p, int level)
+    : plan(p), l(level), g(p.levels[(size_t)level]), s(hierarchy<T>(p)[(size_t)level]), b(s.b), x(s.x), r(s.ar), w(s.aw), d(s.ad), q(s.aq)
+  {
+    mask = s.of_schur ? mask_o | mask_c : mask_all;
+  }
+  void   combine(double f, const FieldOf<T> &u, double t, FieldOf<T> &v) { rrb::combine(plan.exec, v.data.size(), f, u.data.data(), t, v.data.data()); }
+  double dot(const FieldOf<T> &u, const FieldOf<T> &v)
+  {
+    const double mine = rrb::dot(plan.exec, g.grid, mask, u.v, v.v);
+    double       sum = mine;
+    if (g.grid.processes() > 1) MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, g.grid.comm);
+    return sum;
+  }
+  void multiply(FieldOf<T> &u, FieldOf<T> &v);
+  void precondition(FieldOf<T> &u, FieldOf<T> &v);
+};
+
+} // namespace tessera::rrb

@@ -1,0 +1,486 @@
+// The cycle of the Galerkin form: sweeps of Gauss-Seidel on each grid, P' and P between them. The finest grid of a 5-point
+// operator is smoothed on its first Schur complement S1, whose two quarters o and c are 5-point grids of their own.
+//
+// Colours go c, o, b, a before the next grid and in the reverse order after it; on S1 they go c, o, each by X + Y even, odd.
+// Sweeps, residual and transfer of one grid are one pass through memory (wavefront() in exec.hpp) down and one up: 7 coefficients
+// and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for each colour.
+#include "core/tuning.hpp"
+#include "rrb/galerkin_levels.hpp"
+
+namespace tessera::rrb {
+
+namespace {
+
+//--- S1 ---------------------------------------------------------------------------------------------------------------
+
+// What is not zero yet: nothing, the node's own quarter, the other quarter.
+enum Known { known_none = 0, known_own = 1, known_other = 2, known_all = 3 };
+
+template <int S, class T> HD inline T schur_own_o(const SchurView<T> &a, const T *o, ptrdiff_t p)
+{
+  return a.fo[0][p] * o[p + S] + a.fo[0][p - S] * o[p - S] + a.fo[1][p] * o[p + a.sy] + a.fo[1][p - a.sy] * o[p - a.sy];
+}
+template <int S, class T> HD inline T schur_own_c(const SchurView<T> &a, const T *c, ptrdiff_t p)
+{
+  return a.fc[0][p] * c[p + S] + a.fc[0][p - S] * c[p - S] + a.fc[1][p] * c[p + a.sy] + a.fc[1][p - a.sy] * c[p - a.sy];
+}
+template <int S, class T> HD inline T schur_o_from_c(const SchurView<T> &a, const T *c, ptrdiff_t p)
+{
+  return a.e[0][p] * c[p - S - a.sy] + a.e[1][p] * c[p - a.sy] + a.e[2][p] * c[p - S] + a.e[3][p] * c[p];
+}
+template <int S, class T> HD inline T schur_c_from_o(const SchurView<T> &a, const T *o, ptrdiff_t p)
+{
+  return a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + a.sy] * o[p + a.sy] + a.e[0][p + S + a.sy] * o[p + S + a.sy];
+}
+
+// One colour of quarter Q: the nodes with X + Y of one parity. The others are written as they are (zero where nothing of the
+// quarter is known), which is faster than leaving them out.
+template <int Q, int S, int KNOWN, class T> struct SchurColour {
+  SchurView<T> a;
+  const T     *inverse, *r, *other;
+  T           *own;
+  int          parity;
+  HD void      operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * a.sy;
+    T               v = r[p];
+    if constexpr (KNOWN & known_own) v -= Q == quarter_o ? schur_own_o<S>(a, own, p) : schur_own_c<S>(a, own, p);
+    if constexpr (KNOWN & known_other) v -= Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p);
+    const T old = KNOWN & known_own ? own[p] : 0;
+    own[p]      = ((X + Y) & 1) == parity ? v * inverse[p] : old;
+  }
+};
+
+// Right-hand side of one quarter's own system.
+template <int Q, int S, class T> struct SchurSide {
+  SchurView<T> a;
+  const T     *r, *other;
+  T           *out;
+  HD void      operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * a.sy;
+    out[p]            = r[p] - (Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p));
+  }
+};
+
+template <int S, class T> struct SchurResidualO {
+  SchurView<T> a;
+  const T     *r, *o, *c;
+  T           *out;
+  HD void      operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * a.sy;
+    out[p]            = r[p] - a.co[p] * o[p] - schur_own_o<S>(a, o, p) - schur_o_from_c<S>(a, c, p);
+  }
+};
+
+// The next grid's right-hand side at its nodes of one parity of x; ro: the residual at o.
+template <int PX, int S, class T> struct SchurRestrict {
+  SchurView<T>  a;
+  const T      *r, *o, *c, *ro;
+  const T      *w[4];
+  View<T>       next;
+  HD void       operator()(int I, int Y) const
+  {
+    const int       X = 2 * I + PX;
+    const ptrdiff_t p = X * S + Y * a.sy, n = a.sy;
+    T               v = r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
+    v += w[3][p] * ro[p] + w[2][p + S] * ro[p + S] + w[1][p + n] * ro[p + n] + w[0][p + S + n] * ro[p + S + n];
+    next.q[PX + 2 * (Y & 1)][I * next.sx + (Y >> 1) * next.sy] = v;
+  }
+};
+
+//--- 9-point grids ----------------------------------------------------------------------------------------------------
+
+template <int PX, int S, class T> struct Restrict {
+  StencilView<T> A;
+  View<T>        b, x, r, edge[2], centre[4], next;
+  bool           with_a; // the residual at a is not zero
+  HD void        operator()(int I, int Y) const
+  {
+    const int       X = 2 * I + PX;
+    const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
+    T               v = b.q[3][p] - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
+    v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] + centre[0].q[0][p + S + n] * r.q[0][p + S + n];
+    v += edge[1].q[2][p] * r.q[2][p] + edge[0].q[2][p + S] * r.q[2][p + S];
+    if (with_a) v += edge[1].q[1][p] * r.q[1][p] + edge[0].q[1][p + n] * r.q[1][p + n];
+    next.q[PX + 2 * (Y & 1)][I * next.sx + (Y >> 1) * next.sy] = v;
+  }
+};
+
+// x += P e in quarter Q; e is a field of one quarter.
+template <int Q, int S, class T> struct Prolong {
+  const T *e;
+  const T *w[4]; // o: centre; a, b: edge
+  T       *x;
+  ptrdiff_t n;
+  HD void  operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * n;
+    if constexpr (Q == quarter_c) x[p] += e[p];
+    else if constexpr (Q == quarter_o) x[p] += w[0][p] * e[p - S - n] + w[1][p] * e[p - n] + w[2][p] * e[p - S] + w[3][p] * e[p];
+    else if constexpr (Q == quarter_a) x[p] += w[0][p] * e[p - n] + w[1][p] * e[p];
+    else x[p] += w[0][p] * e[p - S] + w[1][p] * e[p];
+  }
+};
+
+//--- one grid ---------------------------------------------------------------------------------------------------------
+
+Box rows(const Box &b, int y0, int y1) { return {b.x0, b.x1, std::max(b.y0, y0), std::min(b.y1, y1)}; }
+
+// The next grid's nodes with x of one parity, by their fine c rows: box over (I, Y).
+Box next_columns(const Grid &grid, int px, int y0, int y1)
+{
+  const Box c = rows(grid.owned(quarter_c), y0, y1);
+  return {half_begin(c.x0, px), half_begin(c.x1, px), c.y0, c.y1};
+}
+
+template <class F> void with_stride(ptrdiff_t sx, const F &f)
+{
+  if (sx == 1) f(std::integral_constant<int, 1>());
+  else f(std::integral_constant<int, 2>());
+}
+
+// Rows that are swept together, so that what the sweeps touch stays in the second-level cache.
+int rows_at_once(const Plan &plan, const Level &g) { return std::max(1, std::min(tuning::strip_rows, tuning::wavefront_nodes / (g.layout.m + 2))) * plan.exec.threads; }
+
+struct Span {
+  int y0, y1;
+};
+Span span(const Grid &g) { const Box b = g.owned(); return {floor_half(b.y0), floor_half(b.y1 + 1)}; }
+
+template <class T> class Grid9 {
+public:
+  Grid9(Plan &plan, int l, const View<T> &b, const View<T> &x)
+    : plan_(plan), l_(l), g_(plan.levels[(size_t)l]), s_(hierarchy<T>(plan)[(size_t)l]), A_(s_.a.view()), b_(b), x_(x), r_(s_.r.v), sweeps_(sweeps(plan, false)) { }
+  void down()
+  {
+    if (s_.smoother != Smoother::point) {
+      x_zero();
+      for (int i = 0; i < sweeps_; ++i) lines(false);
+      for (int q = 0; q < 3; ++q) {
+        residual(plan_.exec, A_, q, g_.grid.owned(q), b_, x_, r_);
+        g_.halo.exchange(r_, 1 << q);
+      }
+      restriction(INT_MIN / 2, INT_MAX / 2, true);
+      return;
+    }
+    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
+    kind.clear(), lag.clear();
+    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
+    for (int i = 0; i < sweeps_; ++i) add(i ? 3 : 3 + 10, 2 * i), add(i ? 0 : 10, 2 * i), add(i ? 2 : 12, 2 * i + 1), add(i ? 1 : 11, 2 * i + 1);
+    const int behind = 2 * sweeps_ - 1;
+    add(4, behind), add(6, behind + 1), add(8, behind + 1);
+    sweep();
+  }
+  void up()
+  {
+    g_.halo.exchange(r_, mask_c);
+    if (s_.smoother != Smoother::point) {
+      for (int q = 0; q < 4; ++q) prolong(q, g_.grid.owned(q));
+      g_.halo.exchange(x_, mask_all);
+      for (int i = 0; i < sweeps_; ++i) lines(true);
+      return;
+    }
+    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
+    kind.clear(), lag.clear();
+    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
+    add(9, 0); // a is not corrected: the first sweep does not look at it
+    for (int i = 0; i < sweeps_; ++i) add(1, 2 * i), add(2, 2 * i + 1), add(0, 2 * i + 1), add(3, 2 * i + 2);
+    sweep();
+  }
+
+private:
+  void x_zero() { for (int q = 0; q < 4; ++q) forall(plan_.exec, g_.layout.whole(), ZeroKernel<T>{x_.q[q], x_.sx, x_.sy}); }
+  // Phases: 0-3 the colour of a quarter, 10-13 from zero, 4 and 6 the residual at o and b, 8 the restriction, 9 the correction.
+  void sweep()
+  {
+    const bool fused = g_.halo.empty();
+    const Span all = span(g_.grid);
+    wavefront(plan_.lag, all.y0, all.y1, rows_at_once(plan_, g_), fused, [&](int phase, int y0, int y1) {
+      const int k = plan_.kind[(size_t)phase];
+      if (k == 8) return restriction(y0, y1, false);
+      if (k == 9) {
+        for (int q : {3, 0, 2}) prolong(q, rows(g_.grid.owned(q), y0, y1));
+        if (!fused) g_.halo.exchange(x_, mask_o | mask_b | mask_c);
+      } else if (k >= 4 && k < 8) {
+        residual(plan_.exec, A_, k - 4, rows(g_.grid.owned(k - 4), y0, y1), b_, x_, r_);
+        if (!fused) g_.halo.exchange(r_, 1 << (k - 4));
+      } else {
+        const int q = k % 10;
+        smooth_colour(plan_.exec, A_, q, rows(g_.grid.owned(q), y0, y1), b_, x_, k >= 10);
+        if (!fused) g_.halo.exchange(x_, 1 << q);
+      }
+    });
+  }
+  void lines(bool reverse)
+  {
+    for_lines(s_.smoother, reverse, [&](Lines direction, int parity) {
+      s_.lines[0][direction == lines_y].solve(plan_.exec, A_, parity, b_, x_);
+      g_.halo.exchange(x_, direction == lines_x ? (parity ? mask_b | mask_c : mask_o | mask_a) : (parity ? mask_a | mask_c : mask_o | mask_b));
+    });
+  }
+  void restriction(int y0, int y1, bool with_a)
+  {
+    const View<T> next = hierarchy<T>(plan_)[(size_t)l_ + 1].b.v;
+    with_stride(A_.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      forall(plan_.exec, next_columns(g_.grid, 0, y0, y1), Restrict<0, S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
+      forall(plan_.exec, next_columns(g_.grid, 1, y0, y1), Restrict<1, S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
+    });
+  }
+  void prolong(int q, const Box &box)
+  {
+    with_stride(A_.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      const T      *e = r_.q[3];
+      if (q == 0) forall(plan_.exec, box, Prolong<0, S, T>{e, {centre(0).q[0], centre(1).q[0], centre(2).q[0], centre(3).q[0]}, x_.q[0], x_.sy});
+      else if (q == 1) forall(plan_.exec, box, Prolong<1, S, T>{e, {edge(0).q[1], edge(1).q[1]}, x_.q[1], x_.sy});
+      else if (q == 2) forall(plan_.exec, box, Prolong<2, S, T>{e, {edge(0).q[2], edge(1).q[2]}, x_.q[2], x_.sy});
+      else forall(plan_.exec, box, Prolong<3, S, T>{e, {}, x_.q[3], x_.sy});
+    });
+  }
+  View<T> edge(int k) { return g_.layout.view(s_.edge[k].data(), quarter_a); }
+  View<T> centre(int k) { return g_.layout.view(s_.centre[k].data()); }
+  Plan          &plan_;
+  int            l_;
+  Level         &g_;
+  Smoothing<T>  &s_;
+  StencilView<T> A_;
+  View<T>        b_, x_, r_;
+  int            sweeps_;
+};
+
+// The same on S1. r and z have the quarters o and c.
+template <class T> class GridS1 {
+public:
+  GridS1(Plan &plan, int l, const View<T> &r, const View<T> &z)
+    : plan_(plan), l_(l), g_(plan.levels[(size_t)l]), s_(hierarchy<T>(plan)[(size_t)l]), a_(schur_view(g_.layout, schur_of<T>(plan, l))), f_(factor_views<T>(g_)), r_(r), z_(z), t_(place(g_.layout, s_.r.data.data())), sweeps_(sweeps(plan, true)) { }
+  void down()
+  {
+    if (s_.smoother != Smoother::point) {
+      for (int q : {0, 3}) forall(plan_.exec, g_.layout.whole(), ZeroKernel<T>{z_.q[q], z_.sx, z_.sy});
+      for (int i = 0; i < sweeps_; ++i) lines(3, false), lines(0, false);
+      residual_o(g_.grid.owned(0));
+      restriction(INT_MIN / 2, INT_MAX / 2);
+      return;
+    }
+    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
+    kind.clear(), lag.clear();
+    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
+    for (int i = 0; i < sweeps_; ++i) add(i ? 2 : 12, 3 * i), add(i ? 3 : 13, 3 * i + 1), add(i ? 0 : 10, 3 * i + 1), add(1, 3 * i + 2);
+    add(4, 3 * sweeps_), add(5, 3 * sweeps_ + 1);
+    sweep();
+  }
+  void up()
+  {
+    exchange_t(3);
+    if (s_.smoother != Smoother::point) {
+      prolong(INT_MIN / 2, INT_MAX / 2);
+      for (int i = 0; i < sweeps_; ++i) lines(0, true), lines(3, true);
+      return;
+    }
+    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
+    kind.clear(), lag.clear();
+    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
+    add(6, 0);
+    for (int i = 0; i < sweeps_; ++i) add(1, 3 * i + 1), add(0, 3 * i + 2), add(3, 3 * i + 3), add(2, 3 * i + 4);
+    sweep();
+  }
+
+private:
+  // Phases: 0, 1 the colours of o, 2, 3 of c, 10, 12, 13 the first ones from zero, 4 the residual at o, 5 the restriction, 6 the correction.
+  void sweep()
+  {
+    const Span all = span(g_.grid);
+    wavefront(plan_.lag, all.y0, all.y1, rows_at_once(plan_, g_), g_.halo.empty(), [&](int phase, int y0, int y1) {
+      const int k = plan_.kind[(size_t)phase];
+      if (k == 4) return residual_o(rows(g_.grid.owned(0), y0, y1));
+      if (k == 5) return restriction(y0, y1);
+      if (k == 6) return prolong(y0, y1);
+      with_stride(a_.sx, [&](auto stride) {
+        constexpr int S = decltype(stride)::value;
+        const int     q = k % 10 < 2 ? 0 : 3, parity = k & 1;
+        const Box     box = rows(g_.grid.owned(q), y0, y1);
+        const T      *d = f_.D.q[q], *r = r_.q[q], *other = z_.q[3 - q];
+        if (k < 2) forall(plan_.exec, box, SchurColour<0, S, known_all, T>{a_, d, r, other, z_.q[0], parity});
+        else if (k < 4) forall(plan_.exec, box, SchurColour<3, S, known_all, T>{a_, d, r, other, z_.q[3], parity});
+        else if (k == 10) forall(plan_.exec, box, SchurColour<0, S, known_other, T>{a_, d, r, other, z_.q[0], parity});
+        else if (k == 12) forall(plan_.exec, box, SchurColour<3, S, known_none, T>{a_, d, r, other, z_.q[3], parity});
+        else forall(plan_.exec, box, SchurColour<3, S, known_own, T>{a_, d, r, other, z_.q[3], parity});
+        g_.halo.exchange(z_, 1 << q);
+      });
+    });
+  }
+  // Lines of quarter q: its couplings with the other quarter go to the right-hand side first.
+  void lines(int q, bool reverse)
+  {
+    with_stride(a_.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      if (q == 0) forall(plan_.exec, g_.grid.owned(0), SchurSide<0, S, T>{a_, r_.q[0], z_.q[3], t_});
+      else forall(plan_.exec, g_.grid.owned(3), SchurSide<3, S, T>{a_, r_.q[3], z_.q[0], t_});
+    });
+    const StencilView<T> A = schur_plane(a_, q);
+    const View<T>        b = plane_view(t_, a_.sx, a_.sy), x = plane_view(z_.q[q], z_.sx, z_.sy);
+    for_lines(s_.smoother, reverse, [&](Lines direction, int parity) {
+      s_.lines[q == 3][direction == lines_y].solve(plan_.exec, A, parity, b, x);
+      g_.halo.exchange(z_, 1 << q);
+    });
+  }
+  void exchange_t(int q)
+  {
+    View<T> v = z_;
+    v.q[q]    = t_;
+    g_.halo.exchange(v, 1 << q);
+  }
+  void residual_o(const Box &box)
+  {
+    with_stride(a_.sx, [&](auto stride) { forall(plan_.exec, box, SchurResidualO<decltype(stride)::value, T>{a_, r_.q[0], z_.q[0], z_.q[3], t_}); });
+    exchange_t(0);
+  }
+  void restriction(int y0, int y1)
+  {
+    const View<T> next = hierarchy<T>(plan_)[(size_t)l_ + 1].b.v;
+    with_stride(a_.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      forall(plan_.exec, next_columns(g_.grid, 0, y0, y1), SchurRestrict<0, S, T>{a_, r_.q[3], z_.q[0], z_.q[3], t_, {w(0), w(1), w(2), w(3)}, next});
+      forall(plan_.exec, next_columns(g_.grid, 1, y0, y1), SchurRestrict<1, S, T>{a_, r_.q[3], z_.q[0], z_.q[3], t_, {w(0), w(1), w(2), w(3)}, next});
+    });
+  }
+  void prolong(int y0, int y1)
+  {
+    with_stride(a_.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      forall(plan_.exec, rows(g_.grid.owned(3), y0, y1), Prolong<3, S, T>{t_, {}, z_.q[3], z_.sy});
+      forall(plan_.exec, rows(g_.grid.owned(0), y0, y1), Prolong<0, S, T>{t_, {w(0), w(1), w(2), w(3)}, z_.q[0], z_.sy});
+    });
+    g_.halo.exchange(z_, mask_o | mask_c);
+  }
+  const T       *w(int k) { return f_.L[k].q[0]; }
+  Plan          &plan_;
+  int            l_;
+  Level         &g_;
+  Smoothing<T>  &s_;
+  SchurView<T>   a_;
+  FactorViews<T> f_;
+  View<T>        r_, z_;
+  T             *t_; // residual at o, correction at c, right-hand side along lines: one after the other
+  int            sweeps_;
+};
+
+//--- all grids --------------------------------------------------------------------------------------------------------
+
+template <class T> void visit(Plan &plan, int l);
+
+// From level l to the next and back: its residual is in next.b, its correction goes to the field of one quarter at e.
+template <class T> void coarse(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t sy)
+{
+  visit<T>(plan, l + 1);
+  copy(plan.exec, plan.levels[(size_t)l + 1].grid, mask_all, hierarchy<T>(plan)[(size_t)l + 1].x.v, plane_view(e, sx, sy));
+}
+
+template <class T> void cycle9(Plan &plan, int l, const View<T> &b, const View<T> &x)
+{
+  Grid9<T> grid(plan, l, b, x);
+  const View<T> r = hierarchy<T>(plan)[(size_t)l].r.v;
+  grid.down();
+  coarse(plan, l, r.q[3], r.sx, r.sy);
+  grid.up();
+}
+
+template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View<T> &z)
+{
+  GridS1<T> grid(plan, l, r, z);
+  Level    &g = plan.levels[(size_t)l];
+  grid.down();
+  coarse(plan, l, place(g.layout, hierarchy<T>(plan)[(size_t)l].r.data.data()), z.sx, z.sy);
+  grid.up();
+}
+
+} // namespace
+
+template <class T> void GalerkinSpace<T>::precondition(FieldOf<T> &u, FieldOf<T> &v)
+{
+  if (s.of_schur) cycle_s1(plan, l, u.v, v.v);
+  else cycle9(plan, l, u.v, v.v);
+}
+
+template <class T> void GalerkinSpace<T>::multiply(FieldOf<T> &u, FieldOf<T> &v)
+{
+  g.halo.exchange(u.v, mask);
+  if (s.of_schur) (void)schur_multiply(plan.exec, g, schur_of<T>(plan, l), u.v, v.v);
+  else stencil_apply(plan.exec, s.a.view(), g.grid, u.v, v.v);
+}
+
+template struct GalerkinSpace<double>;
+template struct GalerkinSpace<float>;
+
+namespace {
+
+// x = the approximate solution on level l for the right-hand side b, both in its own fields.
+template <class T> void visit(Plan &plan, int l)
+{
+  Level        &g = plan.levels[(size_t)l];
+  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  if (g.step == Step::solve) return solve_remainder(plan, s.b.v, s.x.v);
+  if (g.step == Step::gather) {
+    Smoothing<T> &whole = hierarchy<T>(plan)[(size_t)l + 1];
+    gather_values(plan, g, s.b.v, whole.b.v);
+    visit<T>(plan, l + 1);
+    copy(plan.exec, g.grid, mask_all, whole.x.v, s.x.v);
+  } else if (g.accelerated && plan.cycle != Cycle::v) {
+    GalerkinSpace<T> space(plan, l);
+    if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
+    else amli_cycle(space, plan.params.inner, tuning::amli_lowest, 1);
+  } else cycle9(plan, l, s.b.v, s.x.v);
+}
+
+// The whole of M on a level with the number 0: out = M^-1 b, b is used up.
+template <class T> void root(Plan &plan, int l, const View<double> &b, const View<double> &out)
+{
+  Level        &g = plan.levels[(size_t)l];
+  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  if (g.step == Step::solve) return solve_remainder(plan, b, out);
+  if (g.step == Step::gather) {
+    Level &whole = plan.levels[(size_t)l + 1];
+    gather_values(plan, g, b, whole.b.v);
+    root<T>(plan, l + 1, whole.b.v, whole.b.v);
+    return copy(plan.exec, g.grid, mask_all, whole.b.v, out);
+  }
+  if (!s.of_schur) {
+    copy(plan.exec, g.grid, mask_all, b, s.b.v);
+    visit<T>(plan, l);
+    return copy(plan.exec, g.grid, mask_all, s.x.v, out);
+  }
+  black_rhs(plan, g, b, b);
+  const View<T> z = s.x.v;
+  if constexpr (std::is_same_v<T, double>) cycle_s1(plan, l, b, z);
+  else {
+    copy(plan.exec, g.grid, mask_o | mask_c, b, s.b.v);
+    cycle_s1(plan, l, s.b.v, z);
+  }
+  copy(plan.exec, g.grid, mask_o | mask_c, z, b);
+  red_solution(plan, g, b, b, out);
+  copy(plan.exec, g.grid, mask_o | mask_c, b, out);
+}
+
+} // namespace
+
+void galerkin_apply(Plan &plan, const View<double> &out)
+{
+  const View<double> b = plan.levels[0].b.v;
+  if (plan.params.single) root<float>(plan, 0, b, out);
+  else root<double>(plan, 0, b, out);
+}
+
+void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
+{
+  const Level &g = plan.levels[0];
+  if (!plan.params.single) return cycle_s1(plan, 0, r, z);
+  Smoothing<float> &s = plan.smoothing32[0];
+  copy(plan.exec, g.grid, mask_o | mask_c, r, s.b.v);
+  cycle_s1(plan, 0, s.b.v, s.x.v);
+  copy(plan.exec, g.grid, mask_o | mask_c, s.x.v, z);
+}
+
+} // namespace tessera::rrb

@@ -1,0 +1,272 @@
+// Setup of the Galerkin form: interpolation and next operator of each grid, the choice of the smoothers, the trial.
+#include "core/tuning.hpp"
+#include "rrb/galerkin_levels.hpp"
+
+namespace tessera::rrb {
+
+namespace {
+
+Smoother choose_smoother(const Plan &plan, const Directions &d)
+{
+  if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
+  if (plan.rough) return plan.rough == 1 ? Smoother::point : Smoother::line_alternating;
+  const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal, x = d.weak_y > tuning::weak_share || diagonal;
+  return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
+}
+
+bool least_squares(const Plan &plan)
+{
+  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && plan.rough);
+}
+
+// Sweeps on A v = 0 from random v leave what the smoother does not reduce: vectors that the interpolation must reproduce.
+void refine_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother smoother, Interpolation &P)
+{
+  LeastSquares       sums;
+  Field              v, own_zero;
+  LineSolver<double> lines[2];
+  Field             &zero = g.b.data.empty() ? own_zero : g.b; // the finest grid's right-hand side is free now
+  sums.create(g.layout);
+  v.resize(g.layout);
+  if (zero.data.empty()) zero.resize(g.layout);
+  else zero.data.zero();
+  for_lines(smoother, false, [&](Lines direction, int) {
+    if (smoother != Smoother::point && lines[direction == lines_y].empty()) lines[direction == lines_y].setup(plan.exec, A, g.grid, direction, tuning::singular_pivot);
+  });
+  for (int i = 0; i < tuning::test_vectors; ++i) {
+    fill_random(g.grid, mask_all, (uint64_t)(i + 1), v.v);
+    g.halo.exchange(v.v, mask_all);
+    for (int k = 0; k < tuning::test_sweeps; ++k)
+      if (smoother == Smoother::point) smooth_points(plan.exec, A, g.grid, g.halo, zero.v, v.v, k & 1);
+      else
+        for_lines(smoother, k & 1, [&](Lines direction, int parity) {
+          lines[direction == lines_y].solve(plan.exec, A, parity, zero.v, v.v);
+          g.halo.exchange(v.v, mask_all);
+        });
+    sums.weigh(plan.exec, g.grid, v.v);
+  }
+  sums.refine(plan.exec, A, g.grid, P);
+}
+
+// Is the diagonal positive, apart from nodes of singular components?
+void check_diagonal(Level &g, const View<double> &C, int mask, Failure &failure)
+{
+  if (failure.failed) return;
+  for (int q = 0; q < 4; ++q) {
+    if (!(mask & (1 << q))) continue;
+    const Box b = g.grid.owned(q);
+    for (int Y = b.y0; Y < b.y1; ++Y)
+      for (int X = b.x0; X < b.x1; ++X)
+        if (!(C.q[q][X * C.sx + Y * C.sy] >= 0)) {
+          const int s    = 1 << g.index;
+          failure.failed = true;
+          failure.level  = 2 * g.index + 1;
+          failure.x      = s * (2 * X + (q & 1)) + s - 1;
+          failure.y      = s * (2 * Y + (q >> 1)) + s - 1;
+          return;
+        }
+  }
+}
+
+template <class T> void keep(Buffer<double> &from, Buffer<T> &to)
+{
+  if constexpr (std::is_same_v<T, double>) to = std::move(from);
+  else {
+    if (to.size() != from.size()) to.resize(from.size());
+    for (size_t i = 0; i < from.size(); ++i) to.data()[i] = (T)from.data()[i];
+  }
+}
+
+// The grid of the nodes of one quarter.
+Grid quarter_grid(const Grid &g, int q)
+{
+  if (q) return g.coarse();
+  Grid o = g;
+  o.nx   = (g.nx + 1) / 2;
+  o.ny   = (g.ny + 1) / 2;
+  for (int &x : o.xsplit) x = (x + 1) / 2;
+  for (int &y : o.ysplit) y = (y + 1) / 2;
+  return o;
+}
+
+struct InverseKernel {
+  const double *c;
+  double       *d;
+  ptrdiff_t     sx, sy;
+  HD void       operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * sx + Y * sy;
+    d[p]              = c[p] > 0 ? 1 / c[p] : 0;
+  }
+};
+
+// The finest grid of a 5-point operator: S1, the red nodes' factors, weights and the inverse diagonal of S1 beside them.
+template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation &P, Failure &failure)
+{
+  Level        &g = plan.levels[l];
+  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  Schur         own, *target = &own; // in double precision
+  if (!l && plan.have_schur) target = &plan.schur;
+  else if constexpr (std::is_same_v<T, double>) target = &s.schur;
+  eliminate_red(plan, g, a, failure);
+  schur_setup(plan, g, a, *target);
+  const SchurView<double> v = schur_view(g.layout, *target);
+  View<double>            diagonal = g.layout.view((double *)nullptr);
+  diagonal.q[0] = v.co;
+  diagonal.q[3] = v.cc;
+  check_diagonal(g, diagonal, mask_o | mask_c, failure);
+  if constexpr (std::is_same_v<T, float>) {
+    keep(target == &own ? own.c : plan.schur.c, s.schur.c); // converted: the source stays
+    for (int k = 0; k < 4; ++k) keep(target->e[k], s.schur.e[k]);
+    for (int k = 0; k < 2; ++k) keep(target->fo[k], s.schur.fo[k]), keep(target->fc[k], s.schur.fc[k]);
+  }
+  for (int q : {0, 3})
+    for (Lines direction : {lines_x, lines_y})
+      if (uses(s.smoother, direction)) s.lines[q == 3][direction == lines_y].setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
+  const View<double> C = a.C();
+  for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), InverseKernel{q ? v.cc : v.co, C.q[q], C.sx, C.sy});
+  keep_factors(plan, g, a, true);
+  FactorViews<T> f = factor_views<T>(g);
+  if (plan.params.single) copy(plan.exec, g.grid, mask_o | mask_c, C, f.D);
+  for (int k = 0; k < 4; ++k) forall(plan.exec, g.layout.whole(), CopyKernel<double, T>{P.Centre(k).q[0], f.L[k].q[0], C.sx, C.sy, C.sx, C.sy});
+  if (s.r.data.empty()) s.r.data.resize(g.layout.elements(1));
+}
+
+template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolation &P, Failure &failure)
+{
+  Level        &g = plan.levels[l];
+  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  check_diagonal(g, a.C(), mask_all, failure);
+  for (Lines direction : {lines_x, lines_y})
+    if (uses(s.smoother, direction)) s.lines[0][direction == lines_y].setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
+  s.a.layout = a.layout;
+  s.a.nine   = a.nine;
+  keep(a.c, s.a.c);
+  for (int k = 0; k < 4; ++k) {
+    keep(a.e[k], s.a.e[k]);
+    keep(a.g[k], s.a.g[k]);
+    keep(P.centre[k], s.centre[k]);
+  }
+  for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
+  for (FieldOf<T> *f : {&s.b, &s.x, &s.r})
+    if (f->data.empty()) f->resize(g.layout);
+}
+
+template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &coarse, Failure &failure)
+{
+  Level                    &g = plan.levels[l], &next = plan.levels[l + 1];
+  Smoothing<T>             &s = hierarchy<T>(plan)[l];
+  const StencilView<double> A = a.view();
+  Interpolation             P;
+  s.of_schur = !a.nine;
+  if (!plan.chosen) {
+    s.shares   = strong_directions(plan.exec, A, g.grid);
+    s.smoother = choose_smoother(plan, s.shares);
+  }
+  P.create(g.layout);
+  interpolate_edges(plan.exec, A, g.grid, g.halo, P);
+  if (least_squares(plan)) refine_weights(plan, g, A, s.smoother, P);
+  interpolate_centres(plan.exec, A, g.grid, g.halo, P);
+  galerkin(plan.exec, A, P, next.grid, next.cut_x, next.cut_y, coarse);
+  if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
+  else setup_nine<T>(plan, l, a, P, failure);
+}
+
+// Fields of a level that is gathered or solved directly.
+template <class T> void setup_fields(Plan &plan, size_t l)
+{
+  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  for (FieldOf<T> *f : {&s.b, &s.x})
+    if (f->data.empty()) f->resize(plan.levels[l].layout);
+}
+
+template <class T> void resize_black(const Layout &layout, FieldOf<T> &f)
+{
+  if (!f.data.empty()) return;
+  f.data.resize(2 * layout.elements(1));
+  f.v      = layout.view(f.data.data());
+  f.v.q[0] = place(layout, f.data.data());
+  f.v.q[3] = f.v.q[0] + layout.elements(1);
+  f.v.q[1] = f.v.q[2] = nullptr;
+}
+
+template <class T> void setup_vectors(Plan &plan)
+{
+  for (size_t l = 0; l < plan.levels.size(); ++l) {
+    Level        &g = plan.levels[l];
+    Smoothing<T> &s = hierarchy<T>(plan)[l];
+    if (s.of_schur && g.step == Step::coarsen) {
+      resize_black(g.layout, s.x);
+      if (plan.params.single) resize_black(g.layout, s.b);
+    }
+    if (g.accelerated && plan.cycle != Cycle::v)
+      for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq})
+        if (f->data.empty()) f->resize(g.layout);
+  }
+}
+
+// Iterations that CG will need for a reduction by 1e-6, by the reduction of a few. Stops early where all is well.
+template <class T> double try_out(Plan &plan, int l)
+{
+  Level           &g = plan.levels[(size_t)l];
+  Smoothing<T>    &s = hierarchy<T>(plan)[(size_t)l];
+  for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) resize_black(g.layout, *f);
+  GalerkinSpace<T> space(plan, l);
+  fill_random(g.grid, mask_o | mask_c, 0, s.x.v);
+  double              predicted = 1e30;
+  std::vector<double> norms;
+  cg_steps(space, tuning::trial_steps, [&](double, double, GalerkinSpace<T> &v) {
+    norms.push_back(sqrt(v.dot(v.r, v.r)));
+    const size_t n = norms.size();
+    if (n < 4) return norms[n - 1] > 0;
+    const size_t from = n < 6 ? 1 : 2;
+    const double rho  = pow(norms[n - 1] / norms[from], 1. / (double)(n - 1 - from));
+    predicted         = rho < 1 ? log(1e-6) / log(rho) : 1e30;
+    return predicted > tuning::trial_good;
+  });
+  for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) *f = FieldOf<T>();
+  return norms.size() < 4 ? 1 : predicted;
+}
+
+} // namespace
+
+void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure)
+{
+  if (plan.params.single) coarse ? setup_grid<float>(plan, l, a, *coarse, failure) : setup_fields<float>(plan, l);
+  else coarse ? setup_grid<double>(plan, l, a, *coarse, failure) : setup_fields<double>(plan, l);
+}
+
+void galerkin_cycle(Plan &plan)
+{
+  size_t root = 0;
+  while (plan.levels[root].step == Step::gather) ++root;
+  const bool rotated = plan.params.single ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share :
+                                            !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
+  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
+  if (plan.params.single) setup_vectors<float>(plan);
+  else setup_vectors<double>(plan);
+}
+
+bool galerkin_trial(Plan &plan)
+{
+  const Params &p = plan.params;
+  int           root = 0;
+  while (plan.levels[(size_t)root].step == Step::gather) ++root;
+  const Directions d = p.single ? plan.smoothing32[(size_t)root].shares : plan.smoothing64[(size_t)root].shares;
+  const bool of_schur = p.single ? plan.smoothing32[(size_t)root].of_schur : plan.smoothing64[(size_t)root].of_schur;
+  const bool wanted = p.trial && !plan.chosen && p.smoother == Smoother::automatic && p.weights == Weights::automatic && p.cycle == Cycle::automatic && !p.smooth;
+  const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_share && d.weak_y > tuning::mixed_share);
+  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen || plan.rough == 2) {
+    plan.chosen = true;
+    return false;
+  }
+  plan.predicted = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
+  if (plan.predicted <= tuning::trial_bad) {
+    plan.chosen = true;
+    return false;
+  }
+  ++plan.rough;
+  return true;
+}
+
+} // namespace tessera::rrb
