@@ -390,11 +390,24 @@ template <class T> void cycle9(Plan &plan, int l, const View<T> &b, const View<T
 
 template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View<T> &z)
 {
-  GridS1<T> grid(plan, l, r, z);
-  Level    &g = plan.levels[(size_t)l];
+  Level        &g = plan.levels[(size_t)l];
+  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  const bool    lakes = !s.components.empty();
+  std::vector<double> first;
+  if (lakes) {
+    s.components.project(g, r, (const View<T> *)nullptr);
+    s.components.residual(g, r, s.rest.v);
+    first = s.components.values();
+  }
+  GridS1<T> grid(plan, l, lakes ? s.rest.v : r, z);
   grid.down();
-  coarse(plan, l, place(g.layout, hierarchy<T>(plan)[(size_t)l].r.data.data()), z.sx, z.sy);
+  coarse(plan, l, place(g.layout, s.r.data.data()), z.sx, z.sy);
   grid.up();
+  if (lakes) {
+    s.components.project(g, s.rest.v, &z);
+    s.components.add(first);
+    s.components.correct(g, z);
+  }
 }
 
 } // namespace

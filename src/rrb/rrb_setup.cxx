@@ -27,12 +27,12 @@ template struct SchurOf<float>;
 
 template <class T> size_t Smoothing<T>::bytes() const
 {
-  size_t n = schur.bytes() + a.bytes();
+  size_t n = schur.bytes() + a.bytes() + components.bytes();
   for (const auto &f : edge) n += f.bytes();
   for (const auto &f : centre) n += f.bytes();
   for (const auto &plane : lines)
     for (const auto &l : plane) n += l.bytes();
-  for (const FieldOf<T> *f : {&b, &x, &r, &ar, &aw, &ad, &aq}) n += f->data.bytes();
+  for (const FieldOf<T> *f : {&b, &x, &r, &ar, &aw, &ad, &aq, &rest}) n += f->data.bytes();
   return n;
 }
 

@@ -1,0 +1,218 @@
+#include "rrb/components.hpp"
+#include "core/tuning.hpp"
+#include "rrb/rrb.hpp"
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace tessera::rrb {
+
+namespace {
+
+// Sets of numbers that grow together.
+struct Sets {
+  std::vector<int> parent;
+  explicit Sets(size_t n) : parent(n) { std::iota(parent.begin(), parent.end(), 0); }
+  int root(int i)
+  {
+    while (parent[(size_t)i] != i) i = parent[(size_t)i] = parent[(size_t)parent[(size_t)i]];
+    return i;
+  }
+  void join(int i, int j)
+  {
+    i = root(i), j = root(j);
+    parent[(size_t)std::max(i, j)] = std::min(i, j);
+  }
+};
+
+// Calls f(quarter, place, other quarter, its place, coupling) for every coupling that an owned node stores.
+template <class F> void for_couplings(const Grid &g, const SchurView<double> &a, const F &f)
+{
+  const Box o = g.owned(quarter_o), c = g.owned(quarter_c);
+  for (int Y = o.y0; Y < o.y1; ++Y)
+    for (int X = o.x0; X < o.x1; ++X) {
+      const ptrdiff_t p = X * a.sx + Y * a.sy, to[4] = {p - a.sx - a.sy, p - a.sy, p - a.sx, p};
+      for (int k = 0; k < 4; ++k) f(0, p, 3, to[k], a.e[k][p]);
+      f(0, p, 0, p + a.sx, a.fo[0][p]);
+      f(0, p, 0, p + a.sy, a.fo[1][p]);
+    }
+  for (int Y = c.y0; Y < c.y1; ++Y)
+    for (int X = c.x0; X < c.x1; ++X) {
+      const ptrdiff_t p = X * a.sx + Y * a.sy;
+      f(3, p, 3, p + a.sx, a.fc[0][p]);
+      f(3, p, 3, p + a.sy, a.fc[1][p]);
+    }
+}
+
+// Row sum and diagonal of a node, from all couplings.
+double row_sum(const SchurView<double> &a, int q, ptrdiff_t p, double *diagonal)
+{
+  const ptrdiff_t l = a.sx, r = a.sy;
+  if (q == 0) {
+    *diagonal = a.co[p];
+    return a.co[p] + a.e[0][p] + a.e[1][p] + a.e[2][p] + a.e[3][p] + a.fo[0][p] + a.fo[0][p - l] + a.fo[1][p] + a.fo[1][p - r];
+  }
+  *diagonal = a.cc[p];
+  return a.cc[p] + a.e[3][p] + a.e[2][p + l] + a.e[1][p + r] + a.e[0][p + l + r] + a.fc[0][p] + a.fc[0][p - l] + a.fc[1][p] + a.fc[1][p - r];
+}
+
+} // namespace
+
+// f(quarter, place in the grid's fields, place in label_ and sum_)
+template <class F> void Components::nodes(const Level &level, const F &f) const
+{
+  const View<double> v = level.layout.view((double *)nullptr, quarter_c); // places count from the plane's start
+  const ptrdiff_t    start = place(level.layout, (char *)nullptr) - (char *)nullptr;
+  for (int q : {0, 3}) {
+    const Box b = level.grid.owned(q);
+    for (int Y = b.y0; Y < b.y1; ++Y)
+      for (int X = b.x0; X < b.x1; ++X) {
+        const ptrdiff_t p = X * v.sx + Y * v.sy;
+        f(q, p, p + start + (q ? (ptrdiff_t)level.layout.elements(1) : 0));
+      }
+  }
+}
+
+// No coupling leaves a component.
+bool Components::fits(Level &level, const SchurView<double> &a)
+{
+  int ok = 1, all;
+  const View<int> label = [&] {
+    View<int> v = level.layout.view(label_.data());
+    v.q[0]      = place(level.layout, label_.data());
+    v.q[3]      = v.q[0] + level.layout.elements(1);
+    return v;
+  }();
+  for_couplings(level.grid, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
+    if (w != 0 && label.q[q][p] != label.q[r][s]) ok = 0;
+  });
+  MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, level.grid.comm);
+  return all;
+}
+
+void Components::find(Level &level, const SchurView<double> &a)
+{
+  const Grid     &g = level.grid;
+  const ptrdiff_t plane = (ptrdiff_t)level.layout.elements(1);
+  FieldOf<double> field; // labels, as the halo knows numbers
+  field.data.resize((size_t)(2 * plane));
+  field.v      = level.layout.view(field.data.data());
+  field.v.q[0] = place(level.layout, field.data.data());
+  field.v.q[3] = field.v.q[0] + plane;
+  field.v.q[1] = field.v.q[2] = nullptr;
+  auto at = [&](int q, ptrdiff_t p) { return (int)(&field.v.q[q][p] - field.data.data()); };
+  Sets local((size_t)(2 * plane));
+  std::vector<char> mine((size_t)(2 * plane), 0);
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { mine[(size_t)at(q, p)] = 1; });
+  for_couplings(g, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
+    if (w != 0 && mine[(size_t)at(r, s)]) local.join(at(q, p), at(r, s));
+  });
+  // numbers over all processes, 1 and up
+  std::map<int, int> number;
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { number.emplace(local.root(at(q, p)), (int)number.size()); });
+  int count = (int)number.size(), before = 0, total = 0;
+  MPI_Exscan(&count, &before, 1, MPI_INT, MPI_SUM, g.comm);
+  if (!g.rank) before = 0;
+  MPI_Allreduce(&count, &total, 1, MPI_INT, MPI_SUM, g.comm);
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { field.v.q[q][p] = 1 + before + number[local.root(at(q, p))]; });
+  level.halo.exchange(field.v, mask_o | mask_c);
+  std::vector<int> pairs;
+  for_couplings(g, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
+    const int u = (int)field.v.q[q][p], v = (int)field.v.q[r][s];
+    if (w == 0 || u == v || !v) return;
+    pairs.push_back(u);
+    pairs.push_back(v);
+  });
+  const int        processes = g.processes();
+  int              n = (int)pairs.size();
+  std::vector<int> counts((size_t)processes), starts((size_t)processes, 0), all;
+  MPI_Allgather(&n, 1, MPI_INT, counts.data(), 1, MPI_INT, g.comm);
+  for (int r = 1; r < processes; ++r) starts[(size_t)r] = starts[(size_t)r - 1] + counts[(size_t)r - 1];
+  all.resize((size_t)(starts.back() + counts.back()) + 1);
+  MPI_Allgatherv(pairs.data(), n, MPI_INT, all.data(), counts.data(), starts.data(), MPI_INT, g.comm);
+  Sets joined((size_t)total + 1);
+  for (size_t i = 0; i + 1 < all.size(); i += 2) joined.join(all[i], all[i + 1]);
+  // what each one weighs: nodes, diagonal, row sums
+  std::vector<double> weight((size_t)3 * (total + 1), 0), sum(weight.size());
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
+    double       d;
+    const double s = row_sum(a, q, p, &d);
+    double      *w = &weight[(size_t)3 * joined.root((int)field.v.q[q][p])];
+    w[0] += 1;
+    w[1] += d;
+    w[2] += s;
+  });
+  MPI_Allreduce(weight.data(), sum.data(), (int)weight.size(), MPI_DOUBLE, MPI_SUM, g.comm);
+  double largest = 0;
+  for (int i = 1; i <= total; ++i) largest = std::max(largest, sum[(size_t)3 * i]);
+  std::vector<int> used((size_t)total + 1, 0);
+  int              loose = 0;
+  count_ = 0;
+  for (int i = 1; i <= total; ++i) { // with more than one node, nearly singular
+    const double *w = &sum[(size_t)3 * i];
+    if (joined.root(i) != i || w[0] < 2 || !(w[1] > 0) || w[2] > tuning::loose_component * w[1]) continue;
+    used[(size_t)i] = ++count_;
+    loose += w[0] < largest;
+  }
+  if (!loose) count_ = 0;
+  known_ = true;
+  if (!count_) return;
+  label_.resize((size_t)(2 * plane));
+  sum_.resize((size_t)(2 * plane));
+  for (size_t i = 0; i < label_.size(); ++i) {
+    const int l       = (int)field.data.data()[i];
+    label_.data()[i] = l ? used[(size_t)joined.root(l)] : 0;
+  }
+}
+
+void Components::setup(Level &level, const SchurView<double> &a)
+{
+  if (!known_ || (count_ && !fits(level, a))) find(level, a);
+  if (!count_) return;
+  inverse_.assign((size_t)count_ + 1, 0);
+  value_.assign((size_t)count_ + 1, 0);
+  std::vector<double> mine((size_t)2 * (count_ + 1), 0), all(mine.size());
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) {
+    double    d;
+    const int l       = label_.data()[at];
+    sum_.data()[at]   = row_sum(a, q, p, &d);
+    mine[2 * (size_t)l] += sum_.data()[at];
+    mine[2 * (size_t)l + 1] += d;
+  });
+  MPI_Allreduce(mine.data(), all.data(), (int)mine.size(), MPI_DOUBLE, MPI_SUM, level.grid.comm);
+  for (int i = 1; i <= count_; ++i) { // one without any tie is singular
+    const double s = all[2 * (size_t)i], d = all[2 * (size_t)i + 1];
+    inverse_[(size_t)i] = s > tuning::singular_pivot * d ? 1 / s : 0;
+  }
+}
+
+template <class T> void Components::project(const Level &level, const View<T> &r, const View<T> *z)
+{
+  std::vector<double> mine((size_t)count_ + 1, 0);
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) {
+    const int l = label_.data()[at];
+    if (l) mine[(size_t)l] += (double)r.q[q][p] - (z ? sum_.data()[at] * (double)z->q[q][p] : 0);
+  });
+  if (level.grid.processes() > 1) MPI_Allreduce(mine.data(), value_.data(), count_ + 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
+  else value_ = mine;
+  for (int i = 0; i <= count_; ++i) value_[(size_t)i] *= inverse_[(size_t)i];
+}
+
+template <class T> void Components::residual(const Level &level, const View<T> &r, const View<T> &out) const
+{
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) { out.q[q][p] = (T)(r.q[q][p] - sum_.data()[at] * value_[(size_t)label_.data()[at]]); });
+}
+
+template <class T> void Components::correct(const Level &level, const View<T> &z) const
+{
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) { z.q[q][p] += (T)value_[(size_t)label_.data()[at]]; });
+}
+
+template void Components::project<double>(const Level &, const View<double> &, const View<double> *);
+template void Components::project<float>(const Level &, const View<float> &, const View<float> *);
+template void Components::residual<double>(const Level &, const View<double> &, const View<double> &) const;
+template void Components::residual<float>(const Level &, const View<float> &, const View<float> &) const;
+template void Components::correct<double>(const Level &, const View<double> &) const;
+template void Components::correct<float>(const Level &, const View<float> &) const;
+
+} // namespace tessera::rrb
