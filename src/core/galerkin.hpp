@@ -22,15 +22,16 @@ void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Gri
 // Weights of o from those of a and b, so that A P is zero at o; all weights' ghost nodes.
 void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P);
 
-// Least squares: weights of a and b that reproduce vectors v with A v nearly zero. sums: two fields on a and b, zero at first;
-// weigh() adds a vector to them, refine() makes the weights.
+// Least squares: weights of a and b that reproduce vectors v with A v nearly zero. weigh() adds a vector to the sums, solve() makes
+// from them what is to be added to the collapsed weights of P: on a and b, for the first coarse node (the second gets the rest).
 struct LeastSquares {
   Layout         layout;
   Buffer<double> product, square;
   void           create(const Layout &layout);
   void           weigh(const Exec &exec, const Grid &grid, const View<double> &v);
-  void           refine(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P);
+  void           solve(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P, const View<float> &correction);
 };
+void correct_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P, const View<float> &correction);
 
 // coarse := P'AP on its owned nodes. A and P have their ghost nodes. cut_x, cut_y: couplings over a periodic seam are lumped.
 void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, bool cut_x, bool cut_y, Stencil &coarse);

@@ -20,22 +20,24 @@ template <class T> SchurOf<T> &schur_of(Plan &plan, int l)
   return hierarchy<T>(plan)[(size_t)l].schur;
 }
 
-// Factors of the finest grid: L of the red nodes; at o the weights of the interpolation. D: inverse pivots of red nodes, inverse
-// diagonal of S1 at o and c.
-template <class T> struct FactorViews {
-  View<T> L[4], D;
+// What S1's sweeps need beside it: the weights of o and the inverse diagonal. In double precision they take the places that the
+// red nodes' factors leave free.
+template <class T> struct SchurHelp {
+  T *w[4], *d[4];
 };
-template <class T> FactorViews<T> factor_views(Level &g)
+template <class T> SchurHelp<T> schur_help(Level &g, Smoothing<T> &s)
 {
-  FactorViews<T> f;
+  SchurHelp<T> h{};
   if constexpr (std::is_same_v<T, double>) {
-    for (int k = 0; k < 4; ++k) f.L[k] = g.layout.view(g.factor.l64[k].data());
-    f.D = g.layout.view(g.factor.d64.data());
+    for (int k = 0; k < 4; ++k) h.w[k] = g.layout.view(g.factor.l64[k].data()).q[0];
+    h.d[0] = g.layout.view(g.factor.d64.data()).q[0];
+    h.d[3] = g.layout.view(g.factor.d64.data()).q[3];
   } else {
-    for (int k = 0; k < 4; ++k) f.L[k] = g.layout.view(g.factor.l32[k].data());
-    f.D = g.layout.view(g.factor.d32.data());
+    for (int k = 0; k < 4; ++k) h.w[k] = g.layout.view(s.centre[k].data()).q[0];
+    h.d[0] = place(g.layout, s.inverse.data());
+    h.d[3] = h.d[0] + g.layout.elements(1);
   }
-  return f;
+  return h;
 }
 
 // One quarter of S1 as a 5-point operator on the grid of its nodes.

@@ -106,7 +106,7 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   k->diagonal.clear();
   k->off.clear();
   const bool     flexible = r->plan.cycle == rrb::Cycle::k, with_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
-  const bool     exact    = !r->plan.params.single && r->plan.levels[0].step == rrb::Step::coarsen;
+  const bool     exact    = !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen;
   const PetscInt vectors  = !schur ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
   if (vectors && (!ksp->work || ksp->nwork < vectors)) PetscCall(KSPSetWorkVecs(ksp, vectors));
   if (schur) {

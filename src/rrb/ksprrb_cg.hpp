@@ -123,7 +123,7 @@ public:
 
 private:
   // The factors eliminate the red nodes exactly. In single precision, or where a small grid is solved whole, products with A do.
-  bool           Exact() const { return !plan_.params.single && plan_.levels[0].step == rrb::Step::coarsen; }
+  bool           Exact() const { return !plan_.single_factors() && plan_.levels[0].step == rrb::Step::coarsen; }
   Vec            Source() const { return ksp_->guess_zero ? ksp_->vec_rhs : ksp_->work[0]; } // the residual of x0
   PetscErrorCode NullSpace();
   PetscErrorCode RemoveNullSpace(Vec x) // as KSPCG, whose directions have none of it

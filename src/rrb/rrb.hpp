@@ -80,10 +80,12 @@ enum class Step { coarsen, gather, solve }; // how a level goes on: to its c nod
 template <class T> struct Smoothing {
   Smoother       smoother = Smoother::automatic; // in use: not automatic
   Directions     shares;
-  bool           of_schur = false; // the finest grid of a 5-point operator, smoothed on S1; its weights of o are factor.l at o
+  bool           of_schur = false; // the finest grid of a 5-point operator, smoothed on S1; in double precision its weights of o are factor.l at o
   SchurOf<T>     schur;            // where the plan's own does not serve
   StencilOf<T>   a;                // other grids: their operator,
   Buffer<T>      edge[2], centre[4]; // and the interpolation
+  Buffer<T>      inverse;          // S1 in single precision: inverse diagonal at o and c, one plane after the other
+  Buffer<float>  correction;       // least squares, kept while values change
   LineSolver<T>  lines[2][2];      // along x and y; S1: of quarters o and c, else [0]
   FieldOf<T>     b, x, r;          // right-hand side, solution, residual; S1: b and x have two quarters, r one
   FieldOf<T>     ar, aw, ad, aq;   // vectors of the acceleration
@@ -138,6 +140,7 @@ struct Plan {
   std::vector<double> band_v;         // and their values
   double                 nonzeros = 0; // stored coefficients of all grids / of the finest
 
+  bool   single_factors() const { return params.single && params.coarsening != Coarsening::galerkin; }
   int    factor_levels() const; // l of the papers: two for each eliminated grid
   double tiny() const;          // share of a diagonal entry below which a pivot is rounding: a singular operator
   size_t bytes() const;

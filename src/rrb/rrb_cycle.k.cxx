@@ -201,7 +201,7 @@ void up(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<doubl
 template <class F> void dispatch(Plan &plan, Level &level, const F &f)
 {
   Factor &a = level.factor;
-  if (plan.params.single) {
+  if (plan.single_factors()) {
     if (level.layout.natural) f(a.l32, a.d32, std::integral_constant<int, 2>());
     else f(a.l32, a.d32, std::integral_constant<int, 1>());
   } else {

@@ -37,8 +37,8 @@ template <int S, class T> HD inline T schur_c_from_o(const SchurView<T> &a, cons
 // quarter is known), which is faster than leaving them out.
 template <int Q, int S, int KNOWN, class T> struct SchurColour {
   SchurView<T> a;
-  const T     *inverse, *r, *other;
-  T           *own;
+  const T     *inverse, *r, *other, *own;
+  T           *out; // the same as own: a node's neighbours in it have the other colour, or lie beyond a periodic seam
   int          parity;
   HD void      operator()(int X, int Y) const
   {
@@ -47,7 +47,7 @@ template <int Q, int S, int KNOWN, class T> struct SchurColour {
     if constexpr (KNOWN & known_own) v -= Q == quarter_o ? schur_own_o<S>(a, own, p) : schur_own_c<S>(a, own, p);
     if constexpr (KNOWN & known_other) v -= Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p);
     const T old = KNOWN & known_own ? own[p] : 0;
-    own[p]      = ((X + Y) & 1) == parity ? v * inverse[p] : old;
+    out[p]      = ((X + Y) & 1) == parity ? v * inverse[p] : old;
   }
 };
 
@@ -74,37 +74,65 @@ template <int S, class T> struct SchurResidualO {
   }
 };
 
-// The next grid's right-hand side at its nodes of one parity of x; ro: the residual at o.
-template <int PX, int S, class T> struct SchurRestrict {
-  SchurView<T>  a;
-  const T      *r, *o, *c, *ro;
-  const T      *w[4];
-  View<T>       next;
-  HD void       operator()(int I, int Y) const
+// Writes one row of c values to the quarters of the next grid.
+template <class Block, class T> HD void store_row(Block &block, const Box &c, int J, const T *row, const View<T> &next)
+{
+  for (int px = 0; px < 2; ++px) {
+    T *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
+    if (next.sx == 1) block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
+    else block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
+  }
+}
+
+// The next grid's right-hand side; ro: the residual at o.
+template <int S, class T> struct SchurRestrict {
+  SchurView<T> a;
+  const T     *r, *o, *c, *ro;
+  const T     *w[4];
+  View<T>      next;
+  template <class Block> HD void operator()(Block &block) const
   {
-    const int       X = 2 * I + PX;
-    const ptrdiff_t p = X * S + Y * a.sy, n = a.sy;
-    T               v = r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
-    v += w[3][p] * ro[p] + w[2][p + S] * ro[p + S] + w[1][p + n] * ro[p + n] + w[0][p + S + n] * ro[p + S + n];
-    next.q[PX + 2 * (Y & 1)][I * next.sx + (Y >> 1) * next.sy] = v;
+    const Box tile = block.tile;
+    T        *row = (T *)block.shared - tile.x0;
+    for (int J = tile.y0; J < tile.y1; ++J) {
+      block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) {
+        const ptrdiff_t p = X * S + Y * a.sy, n = a.sy;
+        const T         v = r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
+        row[X] = v + w[3][p] * ro[p] + w[2][p + S] * ro[p + S] + w[1][p + n] * ro[p + n] + w[0][p + S + n] * ro[p + S + n];
+      });
+      block.sync();
+      store_row(block, tile, J, row, next);
+      block.sync();
+    }
   }
 };
 
 //--- 9-point grids ----------------------------------------------------------------------------------------------------
 
-template <int PX, int S, class T> struct Restrict {
+template <int S, class T> struct Restrict {
   StencilView<T> A;
   View<T>        b, x, r, edge[2], centre[4], next;
   bool           with_a; // the residual at a is not zero
-  HD void        operator()(int I, int Y) const
+  template <class Block> HD void operator()(Block &block) const
   {
-    const int       X = 2 * I + PX;
-    const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
-    T               v = b.q[3][p] - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
-    v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] + centre[0].q[0][p + S + n] * r.q[0][p + S + n];
-    v += edge[1].q[2][p] * r.q[2][p] + edge[0].q[2][p + S] * r.q[2][p + S];
-    if (with_a) v += edge[1].q[1][p] * r.q[1][p] + edge[0].q[1][p + n] * r.q[1][p + n];
-    next.q[PX + 2 * (Y & 1)][I * next.sx + (Y >> 1) * next.sy] = v;
+    const Box tile = block.tile;
+    T        *row = (T *)block.shared - tile.x0;
+    for (int J = tile.y0; J < tile.y1; ++J) {
+      block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) {
+        const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
+        T               v = b.q[3][p] - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
+        v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] + centre[0].q[0][p + S + n] * r.q[0][p + S + n];
+        row[X] = v + edge[1].q[2][p] * r.q[2][p] + edge[0].q[2][p + S] * r.q[2][p + S];
+      });
+      if (with_a)
+        block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) {
+          const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
+          row[X] += edge[1].q[1][p] * r.q[1][p] + edge[0].q[1][p + n] * r.q[1][p + n];
+        });
+      block.sync();
+      store_row(block, tile, J, row, next);
+      block.sync();
+    }
   }
 };
 
@@ -127,13 +155,6 @@ template <int Q, int S, class T> struct Prolong {
 //--- one grid ---------------------------------------------------------------------------------------------------------
 
 Box rows(const Box &b, int y0, int y1) { return {b.x0, b.x1, std::max(b.y0, y0), std::min(b.y1, y1)}; }
-
-// The next grid's nodes with x of one parity, by their fine c rows: box over (I, Y).
-Box next_columns(const Grid &grid, int px, int y0, int y1)
-{
-  const Box c = rows(grid.owned(quarter_c), y0, y1);
-  return {half_begin(c.x0, px), half_begin(c.x1, px), c.y0, c.y1};
-}
 
 template <class F> void with_stride(ptrdiff_t sx, const F &f)
 {
@@ -225,8 +246,8 @@ private:
     const View<T> next = hierarchy<T>(plan_)[(size_t)l_ + 1].b.v;
     with_stride(A_.C.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
-      forall(plan_.exec, next_columns(g_.grid, 0, y0, y1), Restrict<0, S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
-      forall(plan_.exec, next_columns(g_.grid, 1, y0, y1), Restrict<1, S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
+      const Box     c = rows(g_.grid.owned(quarter_c), y0, y1);
+      forall_strip(plan_.exec, c, 4, (size_t)(c.x1 - c.x0), Restrict<S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
     });
   }
   void prolong(int q, const Box &box)
@@ -255,7 +276,7 @@ private:
 template <class T> class GridS1 {
 public:
   GridS1(Plan &plan, int l, const View<T> &r, const View<T> &z)
-    : plan_(plan), l_(l), g_(plan.levels[(size_t)l]), s_(hierarchy<T>(plan)[(size_t)l]), a_(schur_view(g_.layout, schur_of<T>(plan, l))), f_(factor_views<T>(g_)), r_(r), z_(z), t_(place(g_.layout, s_.r.data.data())), sweeps_(sweeps(plan, true)) { }
+    : plan_(plan), l_(l), g_(plan.levels[(size_t)l]), s_(hierarchy<T>(plan)[(size_t)l]), a_(schur_view(g_.layout, schur_of<T>(plan, l))), h_(schur_help(g_, s_)), r_(r), z_(z), t_(place(g_.layout, s_.r.data.data())), sweeps_(sweeps(plan, true)) { }
   void down()
   {
     if (s_.smoother != Smoother::point) {
@@ -302,12 +323,12 @@ private:
         constexpr int S = decltype(stride)::value;
         const int     q = k % 10 < 2 ? 0 : 3, parity = k & 1;
         const Box     box = rows(g_.grid.owned(q), y0, y1);
-        const T      *d = f_.D.q[q], *r = r_.q[q], *other = z_.q[3 - q];
-        if (k < 2) forall(plan_.exec, box, SchurColour<0, S, known_all, T>{a_, d, r, other, z_.q[0], parity});
-        else if (k < 4) forall(plan_.exec, box, SchurColour<3, S, known_all, T>{a_, d, r, other, z_.q[3], parity});
-        else if (k == 10) forall(plan_.exec, box, SchurColour<0, S, known_other, T>{a_, d, r, other, z_.q[0], parity});
-        else if (k == 12) forall(plan_.exec, box, SchurColour<3, S, known_none, T>{a_, d, r, other, z_.q[3], parity});
-        else forall(plan_.exec, box, SchurColour<3, S, known_own, T>{a_, d, r, other, z_.q[3], parity});
+        const T      *d = h_.d[q], *r = r_.q[q], *other = z_.q[3 - q];
+        if (k < 2) forall(plan_.exec, box, SchurColour<0, S, known_all, T>{a_, d, r, other, z_.q[0], z_.q[0], parity});
+        else if (k < 4) forall(plan_.exec, box, SchurColour<3, S, known_all, T>{a_, d, r, other, z_.q[3], z_.q[3], parity});
+        else if (k == 10) forall(plan_.exec, box, SchurColour<0, S, known_other, T>{a_, d, r, other, z_.q[0], z_.q[0], parity});
+        else if (k == 12) forall(plan_.exec, box, SchurColour<3, S, known_none, T>{a_, d, r, other, z_.q[3], z_.q[3], parity});
+        else forall(plan_.exec, box, SchurColour<3, S, known_own, T>{a_, d, r, other, z_.q[3], z_.q[3], parity});
         g_.halo.exchange(z_, 1 << q);
       });
     });
@@ -343,8 +364,8 @@ private:
     const View<T> next = hierarchy<T>(plan_)[(size_t)l_ + 1].b.v;
     with_stride(a_.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
-      forall(plan_.exec, next_columns(g_.grid, 0, y0, y1), SchurRestrict<0, S, T>{a_, r_.q[3], z_.q[0], z_.q[3], t_, {w(0), w(1), w(2), w(3)}, next});
-      forall(plan_.exec, next_columns(g_.grid, 1, y0, y1), SchurRestrict<1, S, T>{a_, r_.q[3], z_.q[0], z_.q[3], t_, {w(0), w(1), w(2), w(3)}, next});
+      const Box     c = rows(g_.grid.owned(quarter_c), y0, y1);
+      forall_strip(plan_.exec, c, 4, (size_t)(c.x1 - c.x0), SchurRestrict<S, T>{a_, r_.q[3], z_.q[0], z_.q[3], t_, {w(0), w(1), w(2), w(3)}, next});
     });
   }
   void prolong(int y0, int y1)
@@ -356,13 +377,13 @@ private:
     });
     g_.halo.exchange(z_, mask_o | mask_c);
   }
-  const T       *w(int k) { return f_.L[k].q[0]; }
+  const T       *w(int k) { return h_.w[k]; }
   Plan          &plan_;
   int            l_;
   Level         &g_;
   Smoothing<T>  &s_;
   SchurView<T>   a_;
-  FactorViews<T> f_;
+  SchurHelp<T>   h_;
   View<T>        r_, z_;
   T             *t_; // residual at o, correction at c, right-hand side along lines: one after the other
   int            sweeps_;

@@ -20,7 +20,7 @@ bool least_squares(const Plan &plan)
 }
 
 // Sweeps on A v = 0 from random v leave what the smoother does not reduce: vectors that the interpolation must reproduce.
-void refine_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother smoother, Interpolation &P)
+void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother smoother, Interpolation &P, const View<float> &correction)
 {
   LeastSquares       sums;
   Field              v, own_zero;
@@ -45,7 +45,7 @@ void refine_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother
         });
     sums.weigh(plan.exec, g.grid, v.v);
   }
-  sums.refine(plan.exec, A, g.grid, P);
+  sums.solve(plan.exec, A, g.grid, P, correction);
 }
 
 // Is the diagonal positive, apart from nodes of singular components?
@@ -137,7 +137,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   diagonal.q[3] = v.cc;
   check_diagonal(g, diagonal, mask_o | mask_c, failure);
   if constexpr (std::is_same_v<T, float>) {
-    keep(target == &own ? own.c : plan.schur.c, s.schur.c); // converted: the source stays
+    keep(target->c, s.schur.c);
     for (int k = 0; k < 4; ++k) keep(target->e[k], s.schur.e[k]);
     for (int k = 0; k < 2; ++k) keep(target->fo[k], s.schur.fo[k]), keep(target->fc[k], s.schur.fc[k]);
   }
@@ -148,9 +148,15 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   const View<double> C = a.C();
   for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), InverseKernel{q ? v.cc : v.co, C.q[q], C.sx, C.sy});
   keep_factors(plan, g, a, true);
-  FactorViews<T> f = factor_views<T>(g);
-  if (plan.params.single) copy(plan.exec, g.grid, mask_o | mask_c, C, f.D);
-  for (int k = 0; k < 4; ++k) forall(plan.exec, g.layout.whole(), CopyKernel<double, T>{P.Centre(k).q[0], f.L[k].q[0], C.sx, C.sy, C.sx, C.sy});
+  if (plan.params.single) {
+    if (s.inverse.empty()) s.inverse.resize(2 * g.layout.elements(1));
+    for (int k = 0; k < 4; ++k)
+      if (s.centre[k].empty()) s.centre[k].resize(g.layout.elements(1));
+  }
+  const SchurHelp<T> h = schur_help(g, s);
+  for (int q : {0, 3})
+    if (plan.params.single) forall(plan.exec, g.grid.owned(q), CopyKernel<double, T>{C.q[q], h.d[q], C.sx, C.sy, C.sx, C.sy});
+  for (int k = 0; k < 4; ++k) forall(plan.exec, g.layout.whole(), CopyKernel<double, T>{P.Centre(k).q[0], h.w[k], C.sx, C.sy, C.sx, C.sy});
   if (s.r.data.empty()) s.r.data.resize(g.layout.elements(1));
 }
 
@@ -187,7 +193,13 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
   }
   P.create(g.layout);
   interpolate_edges(plan.exec, A, g.grid, g.halo, P);
-  if (least_squares(plan)) refine_weights(plan, g, A, s.smoother, P);
+  if (least_squares(plan)) {
+    const bool fit = s.correction.empty() || !plan.chosen;
+    if (s.correction.empty()) s.correction.resize(g.layout.elements(2));
+    const View<float> correction = g.layout.view(s.correction.data(), quarter_a);
+    if (fit) fit_weights(plan, g, A, s.smoother, P, correction);
+    correct_edges(plan.exec, A, g.grid, P, correction);
+  }
   interpolate_centres(plan.exec, A, g.grid, g.halo, P);
   galerkin(plan.exec, A, P, next.grid, next.cut_x, next.cut_y, coarse);
   if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
@@ -274,6 +286,7 @@ bool galerkin_trial(Plan &plan)
 {
   const Params &p = plan.params;
   int           root = 0;
+  if (p.coarsening != Coarsening::galerkin) return false;
   while (plan.levels[(size_t)root].step == Step::gather) ++root;
   const Directions d = p.single ? plan.smoothing32[(size_t)root].shares : plan.smoothing64[(size_t)root].shares;
   const bool of_schur = p.single ? plan.smoothing32[(size_t)root].of_schur : plan.smoothing64[(size_t)root].of_schur;

@@ -379,7 +379,7 @@ void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Le
 void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only)
 {
   const Fields f = fields(plan, a);
-  if (plan.params.single) scale(plan, level, f, level.factor.l32, level.factor.d32, red_only);
+  if (plan.single_factors()) scale(plan, level, f, level.factor.l32, level.factor.d32, red_only);
   else {
     for (int k = 0; k < 4; ++k) level.factor.l64[k] = std::move(a.e[k]);
     level.factor.d64 = std::move(a.c);

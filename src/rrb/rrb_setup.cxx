@@ -27,7 +27,7 @@ template struct SchurOf<float>;
 
 template <class T> size_t Smoothing<T>::bytes() const
 {
-  size_t n = schur.bytes() + a.bytes() + components.bytes();
+  size_t n = schur.bytes() + a.bytes() + components.bytes() + inverse.bytes() + correction.bytes();
   for (const auto &f : edge) n += f.bytes();
   for (const auto &f : centre) n += f.bytes();
   for (const auto &plane : lines)
@@ -155,9 +155,9 @@ void create(Plan &plan, const Grid &grid, const Params &params)
       if (!galerkin || !i) level.b.resize(level.layout);
       const bool factors = level.step == Step::coarsen || (level.step == Step::solve && plan.half);
       if (factors && !galerkin) level.t.resize(level.layout.elements(1));
-      if (factors && (!galerkin || !i) && params.single) {
+      if (factors && plan.single_factors()) {
         for (auto &l : level.factor.l32) l.resize(level.layout.elements(3));
-        level.factor.d32.resize(level.layout.elements(galerkin ? 4 : 3));
+        level.factor.d32.resize(level.layout.elements(3));
       }
       level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && i % params.every == 0;
       if (level.accelerated && !galerkin)

@@ -234,7 +234,7 @@ double schur_norm2(Plan &plan, BlackField &z)
     return black + dot(plan.exec, level.grid, mask_a | mask_b, level.b.v, level.b.v);
   }
   level.halo.exchange(z.view, mask_o | mask_c);
-  return black + (plan.params.single ? red_squares(plan, level, level.factor.l32, z.view) : red_squares(plan, level, level.factor.l64, z.view));
+  return black + (plan.single_factors() ? red_squares(plan, level, level.factor.l32, z.view) : red_squares(plan, level, level.factor.l64, z.view));
 }
 
 void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s)
@@ -242,7 +242,7 @@ void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s)
   const size_t n = level.layout.elements(1);
   if (s.c.empty()) {
     s.c.resize(2 * n);
-    if (plan.params.single || level.step != Step::coarsen) s.red.resize(2 * n);
+    if (plan.single_factors() || level.step != Step::coarsen) s.red.resize(2 * n);
     for (auto &f : s.e) f.resize(n);
     for (int k = 0; k < 2; ++k) {
       s.fo[k].resize(n);
