@@ -53,7 +53,7 @@ template <class T> StencilView<T> schur_plane(const SchurView<T> &a, int q)
   return A;
 }
 
-inline int sweeps(const Plan &plan, bool of_schur) { return plan.params.smooth ? plan.params.smooth : of_schur && plan.rough ? tuning::rough_sweeps : 1; }
+inline int sweeps(const Plan &plan, bool of_schur) { return plan.params.smooth ? plan.params.smooth : of_schur && plan.rough == Rough::sweeps ? tuning::rough_sweeps : 1; }
 
 inline bool uses(Smoother s, Lines direction)
 {

@@ -43,9 +43,15 @@ static int HostThreads()
 
 static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
 {
-  PC_RRB *r = (PC_RRB *)pc->data;
+  PC_RRB  *r    = (PC_RRB *)pc->data;
+  MPI_Comm comm = PetscObjectComm((PetscObject)pc);
 
   PetscFunctionBegin;
+  if (r->coarsening == PC_RRB_GALERKIN) {
+    PetscCheck(r->omega == 1 && r->lump == PC_RRB_LUMP_RED, comm, PETSC_ERR_ARG_INCOMP, "PC rrb: -pc_rrb_omega and -pc_rrb_lump belong to the lumped forms, the coarsening is galerkin. Give -pc_rrb_coarsening lump as well");
+  } else {
+    PetscCheck(r->smoother == PC_RRB_SMOOTHER_AUTO && !r->smooth && r->interpolation == PC_RRB_INTERPOLATION_AUTO, comm, PETSC_ERR_ARG_INCOMP, "PC rrb: -pc_rrb_smoother, -pc_rrb_smooth and -pc_rrb_interpolation belong to -pc_rrb_coarsening galerkin, the coarsening is %s, which has no sweeps. Leave one of them out", PCRRBCoarsenings[r->coarsening]);
+  }
   p->levels     = (int)PetscMin(r->levels, 1000);
   p->grids      = (int)PetscMin(r->grids, 1000);
   p->coarsening = (tessera::rrb::Coarsening)(int)r->coarsening; // the same order
@@ -138,8 +144,9 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
   if (!r->current || pc->flag != SAME_NONZERO_PATTERN) {
     tessera::rrb::Params params;
     PetscCall(Parameters(pc, &params));
-    r->current = PETSC_FALSE;
-    r->raised  = PETSC_FALSE;
+    r->current   = PETSC_FALSE;
+    r->raised    = PETSC_FALSE;
+    r->first_its = 0;
     PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
     r->plan.exec.threads = HostThreads();
     const tessera::Grid &g = r->matrix.grid();
@@ -165,7 +172,8 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
     }
   }
   if (!r->failed && failure.failed) {
-    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d", r->coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" : "lumped form", failure.level, failure.x, failure.y));
+    if (r->coarsening == PC_RRB_GALERKIN) PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d of the finest grid", (failure.level - 1) / 2, failure.x, failure.y));
+    else PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d", r->coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" : "lumped form", failure.level, failure.x, failure.y));
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &r->matrix_id));
@@ -181,7 +189,7 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
   PetscCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   while (again) {
-    PetscCall(PetscInfo(pc, "Trial: %g iterations expected; setting up for rough coefficients\n", r->plan.predicted));
+    PetscCall(PetscInfo(pc, "Trial: %g iterations expected with the usual choice; setting up for rough coefficients\n", r->plan.predicted[0]));
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
     PetscCallCXX(tessera::rrb::choose_cycle(r->plan));
     PetscCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
@@ -290,6 +298,32 @@ static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Values drift away from those that the choices of the Galerkin form were made for: half as many iterations again, and the next
+// setup chooses anew.
+static PetscErrorCode PCPostSolve_RRB(PC pc, KSP ksp, Vec, Vec)
+{
+  PC_RRB            *r = (PC_RRB *)pc->data;
+  PetscInt           its;
+  PetscReal          rtol;
+  KSPConvergedReason reason;
+
+  PetscFunctionBegin;
+  if (!r->current || !r->plan.chosen) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetIterationNumber(ksp, &its));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  PetscCall(KSPGetTolerances(ksp, &rtol, nullptr, nullptr, nullptr));
+  if (reason <= 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->first_its || r->first_rtol != rtol) {
+    r->first_its  = PetscMax(its, 1);
+    r->first_rtol = rtol;
+  } else if (2 * its > 3 * r->first_its + 4) {
+    PetscCall(PetscInfo(pc, "%" PetscInt_FMT " iterations, %" PetscInt_FMT " at first: the next setup chooses smoothers and interpolation again\n", its, r->first_its));
+    r->first_its   = 0;
+    r->plan.forget();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
 {
   PC_RRB   *r = (PC_RRB *)pc->data;
@@ -312,7 +346,12 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
   for (const tessera::rrb::Level &l : p.levels)
     if (!l.layout.natural) by_quarters = l.index + 1;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, %d levels on %d grids, then %d nodes exactly\n", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : "", p.factor_levels(), p.levels.back().index + 1, p.band.size()));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
+  const bool galerkin = r->coarsening == PC_RRB_GALERKIN;
+  if (galerkin) {
+    const char *const rough[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI"};
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
+    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected; measures for rough coefficients: %s\n", p.predicted[0], rough[(int)p.rough]));
+  } else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
   if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on every grid number %" PetscInt_FMT "\n", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner, r->every));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision, %d grids stored by quarters\n", PCRRBPrecisions[r->precision], by_quarters));
@@ -321,7 +360,10 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
     const tessera::rrb::Level &g = p.levels[l];
     if (g.step == tessera::rrb::Step::gather) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, from here on every process\n", g.index, g.grid.nx, g.grid.ny));
     else if (g.step == tessera::rrb::Step::solve) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, exact%s\n", g.index, g.grid.nx, g.grid.ny, p.half ? " after one level" : ""));
-    else {
+    else if (galerkin) {
+      const tessera::rrb::GridReport report = tessera::rrb::report(p, l);
+      PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, %s, %d sweep%s by %s; strong directions: i %.3g %%, j %.3g %%, oblique %.3g %%; complexity %.3g%s\n", g.index, g.grid.nx, g.grid.ny, report.of_schur ? "Schur complement" : "9 points", report.sweeps, report.sweeps > 1 ? "s" : "", PCRRBSmoothers[(int)report.smoother], 100 * report.shares.weak_y, 100 * report.shares.weak_x, 100 * report.shares.diagonal, report.complexity, g.cut_x || g.cut_y ? "; periodic seam lumped" : ""));
+    } else {
       PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, lumped %.3g of the diagonal%s", g.index, g.grid.nx, g.grid.ny, g.lumped, g.cut_x || g.cut_y ? ", periodic seam lumped" : ""));
       if (g.accelerated && p.cycle == tessera::rrb::Cycle::amli) PetscCall(PetscViewerASCIIPrintf(viewer, ", spectrum [%.3g, %.3g]", g.spectrum[0], g.spectrum[1]));
       PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
@@ -451,6 +493,7 @@ PetscErrorCode tessera::PCCreate_RRB(PC pc)
   pc->ops->setfromoptions = PCSetFromOptions_RRB;
   pc->ops->view           = PCView_RRB;
   pc->ops->presolve       = PCPreSolve_RRB;
+  pc->ops->postsolve      = PCPostSolve_RRB;
   pc->ops->apply          = NoThrow<PCApply_RRB, PC, Vec, Vec>;
   pc->ops->applytranspose = NoThrow<PCApplyTranspose_RRB, PC, Vec, Vec>;
   PetscCall(ComposeOptions(pc, PETSC_TRUE));

@@ -32,6 +32,8 @@ struct PC_RRB {
   PetscBool          failed       = PETSC_FALSE;
   PetscObjectId      matrix_id    = 0;           // which matrix was factorised,
   PetscObjectState   matrix_state = 0;           // with which values
+  PetscInt           first_its    = 0;           // iterations of the first solve after the choices of the Galerkin form,
+  PetscReal          first_rtol   = 0;           // and its tolerance
   PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   char               failure[256] = "";
 };

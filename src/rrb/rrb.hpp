@@ -17,6 +17,7 @@ namespace tessera::rrb {
 enum class Coarsening { galerkin, lump, rhombus };
 enum class Cycle { v, k, amli, automatic };
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
+enum class Rough { no, sweeps, lines }; // for jumps of coefficients: more sweeps on S1; or lines both ways, least squares and AMLI
 enum class Weights { automatic, collapse, least_squares };
 
 struct Params {
@@ -132,15 +133,22 @@ struct Plan {
   std::vector<Smoothing<double>> smoothing64;
   std::vector<Smoothing<float>>  smoothing32;
   bool                           chosen = false;
-  int                            rough  = 0; // 0: collapsed weights and V-cycles; 1, 2: for jumps in all directions, by points or by lines
-  double                         predicted = 0; // iterations by the trial, 0: there was none
+  Rough                          rough  = Rough::no;
+  double                         predicted[3] = {0, 0, 0}; // iterations by the trial of each choice, 0: there was none
   std::vector<int>               kind, lag; // phases of a sweep in progress
   Band                band; // the exact remainder,
   std::vector<int>    band_x, band_y; // its nodes
   std::vector<double> band_v;         // and their values
+  bool                   nine     = false; // a 9-point operator
   double                 nonzeros = 0; // stored coefficients of all grids / of the finest
 
   bool   single_factors() const { return params.single && params.coarsening != Coarsening::galerkin; }
+  void   forget() // choose again at the next setup
+  {
+    chosen = false;
+    rough  = Rough::no;
+    for (double &p : predicted) p = 0;
+  }
   int    factor_levels() const; // l of the papers: two for each eliminated grid
   double tiny() const;          // share of a diagonal entry below which a pivot is rounding: a singular operator
   size_t bytes() const;
@@ -195,6 +203,16 @@ void   red_solve(Plan &plan, const double *r, double *x);     // x += D_r^-1 r a
 
 // Eigenvalues at both ends of a symmetric tridiagonal matrix.
 void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double> &e, double *lowest, double *highest);
+
+// What a grid of the Galerkin form does, for users.
+struct GridReport {
+  Smoother   smoother;
+  Directions shares;
+  bool       of_schur;
+  int        sweeps, lakes;
+  double     complexity; // coefficients of this grid / of the finest
+};
+GridReport report(const Plan &plan, size_t l);
 
 // Building blocks that the files of this folder share.
 // What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.

@@ -9,14 +9,14 @@ namespace {
 Smoother choose_smoother(const Plan &plan, const Directions &d)
 {
   if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
-  if (plan.rough) return plan.rough == 1 ? Smoother::point : Smoother::line_alternating;
+  if (plan.rough != Rough::no) return plan.rough == Rough::sweeps ? Smoother::point : Smoother::line_alternating;
   const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal, x = d.weak_y > tuning::weak_share || diagonal;
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
 }
 
 bool least_squares(const Plan &plan)
 {
-  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && plan.rough);
+  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && plan.rough == Rough::lines);
 }
 
 // Sweeps on A v = 0 from random v leave what the smoother does not reduce: vectors that the interpolation must reproduce.
@@ -271,13 +271,24 @@ void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &f
   else coarse ? setup_grid<double>(plan, l, a, *coarse, failure) : setup_fields<double>(plan, l);
 }
 
+template <class T> static GridReport report_of(const Plan &plan, const Smoothing<T> &s, size_t l)
+{
+  const double share = (double)plan.levels[l].grid.size() / (double)plan.levels[0].grid.size();
+  return {s.smoother, s.shares, s.of_schur, sweeps(plan, s.of_schur), s.components.count(), s.of_schur ? 1 : share * 9 / (plan.nine ? 9 : 5)};
+}
+
+GridReport report(const Plan &plan, size_t l)
+{
+  return plan.params.single ? report_of(plan, plan.smoothing32[l], l) : report_of(plan, plan.smoothing64[l], l);
+}
+
 void galerkin_cycle(Plan &plan)
 {
   size_t root = 0;
   while (plan.levels[root].step == Step::gather) ++root;
   const bool rotated = plan.params.single ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share :
                                             !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
-  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
+  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
   if (plan.params.single) setup_vectors<float>(plan);
   else setup_vectors<double>(plan);
 }
@@ -292,17 +303,28 @@ bool galerkin_trial(Plan &plan)
   const bool of_schur = p.single ? plan.smoothing32[(size_t)root].of_schur : plan.smoothing64[(size_t)root].of_schur;
   const bool wanted = p.trial && !plan.chosen && p.smoother == Smoother::automatic && p.weights == Weights::automatic && p.cycle == Cycle::automatic && !p.smooth;
   const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_share && d.weak_y > tuning::mixed_share);
-  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen || plan.rough == 2) {
+  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen) {
     plan.chosen = true;
     return false;
   }
-  plan.predicted = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
-  if (plan.predicted <= tuning::trial_bad) {
+  double *const expected = plan.predicted;
+  const int     now      = (int)plan.rough;
+  if (now < 2 && expected[2] > 0) { // back from the last one
     plan.chosen = true;
     return false;
   }
-  ++plan.rough;
-  return true;
+  expected[now] = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
+  MPI_Bcast(&expected[now], 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm); // gathered grids are tried by every process for itself
+  if (expected[now] <= (now ? tuning::trial_fair : tuning::trial_bad)) {
+    plan.chosen = true;
+    return false;
+  }
+  if (now < 2) plan.rough = (Rough)(now + 1);
+  else { // none is good: the best one
+    plan.rough  = expected[1] < expected[2] ? Rough::sweeps : Rough::lines;
+    plan.chosen = plan.rough == Rough::lines;
+  }
+  return !plan.chosen;
 }
 
 } // namespace tessera::rrb

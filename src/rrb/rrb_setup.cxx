@@ -66,7 +66,15 @@ double Plan::bytes_moved(bool of_schur) const
     const double share = (double)l.grid.size() / (double)levels[0].grid.size();
     if (l.step == Step::coarsen) {
       // down: b, 3 L, half a value written; up: t, c, red b, 3.75 of L and D, one value written. S1 has a third of L.
-      double cycle = of_schur && !l.index ? 4 + s + 2 + 4 + 1.25 * s + 4 : 8 + 3 * s + 4 + 8 + 3.75 * s + 8;
+      double cycle;
+      if (params.coarsening == Coarsening::galerkin) {
+        // One pass down and one up by points; along lines one for each parity of lines, and one for the residual. S1, per node of
+        // its grid: 2.5 coefficients, half an inverse, a weight, a vector and a half; else 5, 1.25 weights, 2.5 vectors.
+        const GridReport r = report(*this, (size_t)(&l - levels.data()));
+        const double     passes = r.smoother == Smoother::point ? 2 : 2 * (r.sweeps * (r.smoother == Smoother::line_alternating ? 4 : 2) * (r.of_schur ? 1.2 : 0.8) + 1);
+        cycle = passes * s * (r.of_schur ? 5.5 : 8.75);
+        if (!l.index && !of_schur) cycle += r.of_schur ? 8 + 16 + 16 + 16 + 16 : 0; // elimination of the red nodes and back
+      } else cycle = of_schur && !l.index ? 4 + s + 2 + 4 + 1.25 * s + 4 : 8 + 3 * s + 4 + 8 + 3.75 * s + 8;
       if (l.accelerated && this->cycle != Cycle::v) {
         sum += visits * share * ((params.inner - 1) * (56 + 24) + params.inner * 48 + 16 + 16);
         visits *= params.inner;
@@ -86,7 +94,7 @@ double Plan::multiplications() const
       sum += visits * (params.inner * 11. * (double)l.grid.owned().size());
       visits *= params.inner;
     }
-    if (l.step == Step::coarsen) sum += visits * 6.75 * (double)l.grid.owned().size();
+    if (l.step == Step::coarsen) sum += visits * (params.coarsening == Coarsening::galerkin ? (l.index || nine ? 21. : 16.) * report(*this, (size_t)(&l - levels.data())).sweeps + 12 : 6.75) * (double)l.grid.owned().size();
   }
   return sum + visits * 2 * (double)band.bytes() / sizeof(double);
 }
@@ -336,6 +344,7 @@ Failure factor(Plan &plan, Stencil &a)
   Stencil    current  = std::move(a);
   plan.have_schur   = plan.params.schur && !current.nine;
   plan.nonzeros     = 0;
+  plan.nine         = current.nine;
   for (size_t l = 0; l < plan.levels.size(); ++l) {
     Level &level = plan.levels[l];
     current.exchange(level.halo);
@@ -368,7 +377,7 @@ Failure factor(Plan &plan, Stencil &a)
       current = std::move(coarse);
     }
   }
-  plan.nonzeros /= plan.levels[0].grid.size() * 5.;
+  plan.nonzeros /= (double)plan.levels[0].grid.size() * (plan.nine ? 9. : 5.);
   // The first failure of any process counts; processes without one name a level that no factorisation has.
   const Grid &g = plan.levels[0].grid;
   int         mine[2] = {failure.failed ? failure.level : INT_MAX, g.rank}, first[2];
