@@ -391,7 +391,11 @@ int main(int argc, char **argv)
       args:
     test:
       suffix: half
-      args: -pc_rrb_levels 3 -pc_rrb_precision single -pc_rrb_cycle v
+      args: -pc_rrb_coarsening lump -pc_rrb_levels 3 -pc_rrb_precision single -pc_rrb_cycle v
+    test:
+      suffix: single
+      args: -pc_rrb_precision single -pc_rrb_levels 3
+      nsize: 2
     test:
       suffix: natural_storage
       args: -pc_rrb_grids 0 -pc_rrb_levels 4 -pc_rrb_cycle v

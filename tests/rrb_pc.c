@@ -277,6 +277,7 @@ static PetscErrorCode TestReuse(void)
   PetscCall(Difference(y, z, &error));
   PetscCall(Check("reuse asked for", error, 0));
   PetscCall(PCSetReusePreconditioner(pc, PETSC_FALSE));
+  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_LUMP));
   PetscCall(PCRRBSetOmega(pc, 0.5));
   PetscCall(PCReset(pc));
   PetscCall(PCSetOperators(pc, B, B));
@@ -289,6 +290,9 @@ static PetscErrorCode TestReuse(void)
   PetscCall(PCApply(pc, xb, zb));
   PetscCall(Difference(yb, zb, &error));
   PetscCall(CheckTrue("another option, another preconditioner", (PetscBool)(error > 1e-3)));
+  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_GALERKIN));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCApply(pc, xb, zb));
   PetscCall(ApplyNew(B, db, xb, yb));
   PetscCall(Difference(zb, yb, &error));
   PetscCall(Check("another size", error, 0));

@@ -13,7 +13,9 @@ template <class T> void StencilOf<T>::make_nine()
 {
   if (nine) return;
   nine = true;
-  for (auto &f : g) f.resize(layout.elements(1));
+  for (auto &f : g)
+    if (f.size() == layout.elements(1)) f.zero();
+    else f.resize(layout.elements(1));
 }
 
 template <class T> StencilView<T> StencilOf<T>::view()

@@ -104,10 +104,12 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(tessera::event_rrb_read, pc, 0, 0, 0));
+  const PetscInt dirichlet = r->report.dirichlet;
   PetscCallCXX(s = tessera::rrb::finest_stencil(r->plan));
   PetscCall(r->matrix.Read(pc->pmat, finest.layout, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_read, pc, 0, 0, 0));
   const OperatorReport &report = r->report;
+  if (report.dirichlet != dirichlet) r->plan.forget(); // another problem
   if (report.kind == OperatorReport::outside) {
     r->current = PETSC_FALSE;
     SETERRQ(comm, PETSC_ERR_SUP, "PC rrb works on 5- and 9-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT " of %d x %d) is coupled with column %" PetscInt_FMT ", which is none of its nine neighbours. If the unknowns are numbered otherwise give the right -pc_rrb_grid; else use gamg", report.row, report.x, report.y, finest.grid.nx, finest.grid.ny, report.column);

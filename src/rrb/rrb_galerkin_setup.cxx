@@ -186,7 +186,11 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
   Smoothing<T>             &s = hierarchy<T>(plan)[l];
   const StencilView<double> A = a.view();
   Interpolation             P;
-  s.of_schur = !a.nine;
+  if (s.of_schur == a.nine) { // new, or 5 points became 9
+    s          = Smoothing<T>();
+    s.of_schur = !a.nine;
+    if (!g.index) plan.forget();
+  }
   if (!plan.chosen) {
     s.shares   = strong_directions(plan.exec, A, g.grid);
     s.smoother = choose_smoother(plan, s.shares);

@@ -201,8 +201,7 @@ Stencil finest_stencil(Plan &plan)
   if (fresh) return s;
   s.c.zero();
   for (auto &e : s.e) e.zero();
-  for (auto &g : s.g)
-    if (!g.empty()) g.zero();
+  s.nine = false;
   return s;
 }
 

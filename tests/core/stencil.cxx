@@ -30,7 +30,7 @@ static std::vector<double> product(Stencil &s, const Grid &g, Halo &halo, const 
   for (int j = own.y0; j < own.y1; ++j)
     for (int i = own.x0; i < own.x1; ++i) u.at(i, j) = x[(size_t)(i + g.nx * j)];
   halo.exchange(u, mask_all);
-  stencil_apply(Exec(), s, g, u, v);
+  stencil_apply(Exec(), s.view(), g, u, v);
   std::vector<double> y((size_t)g.size());
   for (int j = own.y0; j < own.y1; ++j)
     for (int i = own.x0; i < own.x1; ++i) y[(size_t)(i + g.nx * j)] = v.at(i, j);
