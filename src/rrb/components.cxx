@@ -2,6 +2,7 @@
 #include "core/tuning.hpp"
 #include "rrb/rrb.hpp"
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -25,6 +26,24 @@ struct Sets {
   }
 };
 
+// A coupling that ties its ends together.
+bool strong(double w, double d, double e) { return fabs(w) > tuning::loose_coupling * std::max(d, e); }
+
+double diagonal(const SchurView<double> &a, int q, ptrdiff_t p) { return q ? a.cc[p] : a.co[p]; }
+
+// Calls f(quarter, place, other quarter, its place, coupling) for every coupling of the owned nodes, from this process's side.
+template <class F> void for_neighbours(const SchurView<double> &a, int q, ptrdiff_t p, const F &f)
+{
+  const ptrdiff_t l = a.sx, r = a.sy;
+  if (q == 0) {
+    f(3, p - l - r, a.e[0][p]), f(3, p - r, a.e[1][p]), f(3, p - l, a.e[2][p]), f(3, p, a.e[3][p]);
+    f(0, p + l, a.fo[0][p]), f(0, p - l, a.fo[0][p - l]), f(0, p + r, a.fo[1][p]), f(0, p - r, a.fo[1][p - r]);
+  } else {
+    f(0, p, a.e[3][p]), f(0, p + l, a.e[2][p + l]), f(0, p + r, a.e[1][p + r]), f(0, p + l + r, a.e[0][p + l + r]);
+    f(3, p + l, a.fc[0][p]), f(3, p - l, a.fc[0][p - l]), f(3, p + r, a.fc[1][p]), f(3, p - r, a.fc[1][p - r]);
+  }
+}
+
 // Calls f(quarter, place, other quarter, its place, coupling) for every coupling that an owned node stores.
 template <class F> void for_couplings(const Grid &g, const SchurView<double> &a, const F &f)
 {
@@ -44,18 +63,6 @@ template <class F> void for_couplings(const Grid &g, const SchurView<double> &a,
     }
 }
 
-// Row sum and diagonal of a node, from all couplings.
-double row_sum(const SchurView<double> &a, int q, ptrdiff_t p, double *diagonal)
-{
-  const ptrdiff_t l = a.sx, r = a.sy;
-  if (q == 0) {
-    *diagonal = a.co[p];
-    return a.co[p] + a.e[0][p] + a.e[1][p] + a.e[2][p] + a.e[3][p] + a.fo[0][p] + a.fo[0][p - l] + a.fo[1][p] + a.fo[1][p - r];
-  }
-  *diagonal = a.cc[p];
-  return a.cc[p] + a.e[3][p] + a.e[2][p + l] + a.e[1][p + r] + a.e[0][p + l + r] + a.fc[0][p] + a.fc[0][p - l] + a.fc[1][p] + a.fc[1][p - r];
-}
-
 } // namespace
 
 // f(quarter, place in the grid's fields, place in label_ and sum_)
@@ -73,18 +80,21 @@ template <class F> void Components::nodes(const Level &level, const F &f) const
   }
 }
 
-// No coupling leaves a component.
+View<int> Components::labels(const Level &level)
+{
+  View<int> v = level.layout.view(label_.data());
+  v.q[0]      = place(level.layout, label_.data());
+  v.q[3]      = v.q[0] + level.layout.elements(1);
+  return v;
+}
+
+// No strong coupling leaves a component.
 bool Components::fits(Level &level, const SchurView<double> &a)
 {
-  int ok = 1, all;
-  const View<int> label = [&] {
-    View<int> v = level.layout.view(label_.data());
-    v.q[0]      = place(level.layout, label_.data());
-    v.q[3]      = v.q[0] + level.layout.elements(1);
-    return v;
-  }();
+  int             ok = 1, all;
+  const View<int> label = labels(level);
   for_couplings(level.grid, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
-    if (w != 0 && label.q[q][p] != label.q[r][s]) ok = 0;
+    if (label.q[q][p] != label.q[r][s] && strong(w, diagonal(a, q, p), diagonal(a, r, s))) ok = 0;
   });
   MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, level.grid.comm);
   return all;
@@ -105,7 +115,7 @@ void Components::find(Level &level, const SchurView<double> &a)
   std::vector<char> mine((size_t)(2 * plane), 0);
   nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { mine[(size_t)at(q, p)] = 1; });
   for_couplings(g, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
-    if (w != 0 && mine[(size_t)at(r, s)]) local.join(at(q, p), at(r, s));
+    if (mine[(size_t)at(r, s)] && strong(w, diagonal(a, q, p), diagonal(a, r, s))) local.join(at(q, p), at(r, s));
   });
   // numbers over all processes, 1 and up
   std::map<int, int> number;
@@ -119,7 +129,7 @@ void Components::find(Level &level, const SchurView<double> &a)
   std::vector<int> pairs;
   for_couplings(g, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
     const int u = (int)field.v.q[q][p], v = (int)field.v.q[r][s];
-    if (w == 0 || u == v || !v) return;
+    if (u == v || !v || !strong(w, diagonal(a, q, p), diagonal(a, r, s))) return;
     pairs.push_back(u);
     pairs.push_back(v);
   });
@@ -132,15 +142,19 @@ void Components::find(Level &level, const SchurView<double> &a)
   MPI_Allgatherv(pairs.data(), n, MPI_INT, all.data(), counts.data(), starts.data(), MPI_INT, g.comm);
   Sets joined((size_t)total + 1);
   for (size_t i = 0; i + 1 < all.size(); i += 2) joined.join(all[i], all[i + 1]);
-  // what each one weighs: nodes, diagonal, row sums
+  // what each one weighs: nodes, diagonal, ties to the rest (row sums and couplings that leave)
   std::vector<double> weight((size_t)3 * (total + 1), 0), sum(weight.size());
   nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
-    double       d;
-    const double s = row_sum(a, q, p, &d);
-    double      *w = &weight[(size_t)3 * joined.root((int)field.v.q[q][p])];
+    const int    own  = joined.root((int)field.v.q[q][p]);
+    const double d    = diagonal(a, q, p);
+    double       ties = d;
+    for_neighbours(a, q, p, [&](int r, ptrdiff_t s, double w) {
+      if (joined.root((int)field.v.q[r][s]) == own) ties += w;
+    });
+    double *w = &weight[(size_t)3 * own];
     w[0] += 1;
     w[1] += d;
-    w[2] += s;
+    w[2] += ties;
   });
   MPI_Allreduce(weight.data(), sum.data(), (int)weight.size(), MPI_DOUBLE, MPI_SUM, g.comm);
   double largest = 0;
@@ -158,7 +172,6 @@ void Components::find(Level &level, const SchurView<double> &a)
   known_ = true;
   if (!count_) return;
   label_.resize((size_t)(2 * plane));
-  sum_.resize((size_t)(2 * plane));
   for (size_t i = 0; i < label_.size(); ++i) {
     const int l       = (int)field.data.data()[i];
     label_.data()[i] = l ? used[(size_t)joined.root(l)] : 0;
@@ -170,14 +183,18 @@ void Components::setup(Level &level, const SchurView<double> &a)
   if (!known_ || (count_ && !fits(level, a))) find(level, a);
   if (!count_) return;
   inverse_.assign((size_t)count_ + 1, 0);
-  value_.assign((size_t)count_ + 1, 0);
+  const View<int>     label = labels(level);
   std::vector<double> mine((size_t)2 * (count_ + 1), 0), all(mine.size());
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) {
-    double    d;
-    const int l       = label_.data()[at];
-    sum_.data()[at]   = row_sum(a, q, p, &d);
-    mine[2 * (size_t)l] += sum_.data()[at];
-    mine[2 * (size_t)l + 1] += d;
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
+    const int l = label.q[q][p];
+    double    s = diagonal(a, q, p);
+    mine[2 * (size_t)l + 1] += s;
+    for_neighbours(a, q, p, [&](int r, ptrdiff_t t, double w) {
+      const int other = label.q[r][t];
+      if (other == l) s += w;
+      else if (other) s += fabs(w);
+    });
+    mine[2 * (size_t)l] += s;
   });
   MPI_Allreduce(mine.data(), all.data(), (int)mine.size(), MPI_DOUBLE, MPI_SUM, level.grid.comm);
   for (int i = 1; i <= count_; ++i) { // one without any tie is singular
@@ -186,33 +203,17 @@ void Components::setup(Level &level, const SchurView<double> &a)
   }
 }
 
-template <class T> void Components::project(const Level &level, const View<T> &r, const View<T> *z)
+template <class T> void Components::project(const Level &level, const View<T> &r, const View<T> &v, bool add)
 {
-  std::vector<double> mine((size_t)count_ + 1, 0);
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) {
-    const int l = label_.data()[at];
-    if (l) mine[(size_t)l] += (double)r.q[q][p] - (z ? sum_.data()[at] * (double)z->q[q][p] : 0);
-  });
-  if (level.grid.processes() > 1) MPI_Allreduce(mine.data(), value_.data(), count_ + 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
-  else value_ = mine;
-  for (int i = 0; i <= count_; ++i) value_[(size_t)i] *= inverse_[(size_t)i];
+  std::vector<double> mine((size_t)count_ + 1, 0), value(mine.size());
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) { mine[(size_t)label_.data()[at]] += (double)r.q[q][p]; });
+  if (level.grid.processes() > 1) MPI_Allreduce(mine.data(), value.data(), count_ + 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
+  else value = mine;
+  for (int i = 0; i <= count_; ++i) value[(size_t)i] *= inverse_[(size_t)i];
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) { v.q[q][p] = (T)value[(size_t)label_.data()[at]] + (add ? v.q[q][p] : 0); });
 }
 
-template <class T> void Components::residual(const Level &level, const View<T> &r, const View<T> &out) const
-{
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) { out.q[q][p] = (T)(r.q[q][p] - sum_.data()[at] * value_[(size_t)label_.data()[at]]); });
-}
-
-template <class T> void Components::correct(const Level &level, const View<T> &z) const
-{
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) { z.q[q][p] += (T)value_[(size_t)label_.data()[at]]; });
-}
-
-template void Components::project<double>(const Level &, const View<double> &, const View<double> *);
-template void Components::project<float>(const Level &, const View<float> &, const View<float> *);
-template void Components::residual<double>(const Level &, const View<double> &, const View<double> &) const;
-template void Components::residual<float>(const Level &, const View<float> &, const View<float> &) const;
-template void Components::correct<double>(const Level &, const View<double> &) const;
-template void Components::correct<float>(const Level &, const View<float> &) const;
+template void Components::project<double>(const Level &, const View<double> &, const View<double> &, bool);
+template void Components::project<float>(const Level &, const View<float> &, const View<float> &, bool);
 
 } // namespace tessera::rrb

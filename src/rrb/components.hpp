@@ -1,6 +1,7 @@
-// Components of S1's graph that nothing ties to a boundary: lakes with a closed coast. Constants on each of them are nearly in
-// the null space, and coarse grids cannot tell neighbouring small lakes apart. A correction by these constants before and after
-// the cycle takes them out; their coarse operator is diagonal, as components are not coupled.
+// Parts of S1's graph that next to nothing ties to the rest: lakes with a closed coast, islands of a large coefficient in a small
+// one. Constants on each of them are nearly in the null space, and coarse grids cannot tell small ones side by side apart. A
+// correction by these constants before and after the cycle takes them out. Their coarse operator is taken as diagonal; couplings
+// among them, which are rare, count with their absolute value, so that the correction stays below the inverse.
 #pragma once
 #include "core/grid.hpp"
 #include "core/halo.hpp"
@@ -18,23 +19,18 @@ public:
   void   clear() { *this = Components(); }
   bool   empty() const { return !count_; }
   int    count() const { return count_; }
-  size_t bytes() const { return label_.bytes() + sum_.bytes(); }
-  // value of each component := (its inverse coarse diagonal) times the sum of r - A z over it; z may be absent. Collective.
-  template <class T> void project(const Level &level, const View<T> &r, const View<T> *z);
-  // r := r - A v, z := z + v for the constants v of project().
-  template <class T> void residual(const Level &level, const View<T> &r, const View<T> &out) const;
-  template <class T> void correct(const Level &level, const View<T> &z) const;
-  const std::vector<double> &values() const { return value_; }
-  void add(const std::vector<double> &v) { for (size_t i = 0; i < v.size(); ++i) value_[i] += v[i]; }
+  size_t bytes() const { return label_.bytes(); }
+  // v := the constants that take the sums of r over the components out, zero elsewhere; or v := v + them. Collective.
+  template <class T> void project(const Level &level, const View<T> &r, const View<T> &v, bool add);
 
 private:
   bool fits(Level &level, const SchurView<double> &a);
   void find(Level &level, const SchurView<double> &a);
   template <class F> void nodes(const Level &level, const F &f) const;
+  View<int> labels(const Level &level);
   int                 count_ = 0; // components in use
   bool                known_ = false;
-  Buffer<int>         label_;   // of o and c nodes, one plane after the other: 1 + component, 0 where there is none
-  Buffer<double>      sum_;     // row sums of S1
+  Buffer<int>         label_;   // of o and c nodes, one plane after the other: component from 1, 0 where there is none
   std::vector<double> inverse_, value_;
 };
 

@@ -90,8 +90,8 @@ template <class T> struct Smoothing {
   LineSolver<T>  lines[2][2];      // along x and y; S1: of quarters o and c, else [0]
   FieldOf<T>     b, x, r;          // right-hand side, solution, residual; S1: b and x have two quarters, r one
   FieldOf<T>     ar, aw, ad, aq;   // vectors of the acceleration
-  Components     components;       // S1: closed lakes,
-  FieldOf<T>     rest;             // and the residual without their constants
+  Components     components;       // S1: loose parts,
+  FieldOf<T>     rest, constants;  // the residual without their constants, and these
   size_t         bytes() const;
 };
 

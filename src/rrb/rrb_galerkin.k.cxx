@@ -389,6 +389,20 @@ private:
   int            sweeps_;
 };
 
+template <class T> struct DifferenceKernel { // y = x - y
+  const T  *x;
+  T        *y;
+  ptrdiff_t sx, sy;
+  HD void   operator()(int X, int Y) const { y[X * sx + Y * sy] = x[X * sx + Y * sy] - y[X * sx + Y * sy]; }
+};
+
+template <class T> struct SumKernel { // y += x
+  const T  *x;
+  T        *y;
+  ptrdiff_t sx, sy;
+  HD void   operator()(int X, int Y) const { y[X * sx + Y * sy] += x[X * sx + Y * sy]; }
+};
+
 //--- all grids --------------------------------------------------------------------------------------------------------
 
 template <class T> void visit(Plan &plan, int l);
@@ -413,21 +427,25 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
 {
   Level        &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
-  const bool    lakes = !s.components.empty();
-  std::vector<double> first;
-  if (lakes) {
-    s.components.project(g, r, (const View<T> *)nullptr);
-    s.components.residual(g, r, s.rest.v);
-    first = s.components.values();
+  const bool    loose = !s.components.empty();
+  const View<T> v = s.constants.v, rest = s.rest.v;
+  auto          subtract = [&](const View<T> &from, const View<T> &u) { // rest := from - S1 u
+    g.halo.exchange(u, mask_o | mask_c);
+    (void)schur_multiply(plan.exec, g, schur_of<T>(plan, l), u, rest);
+    for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), DifferenceKernel<T>{from.q[q], rest.q[q], rest.sx, rest.sy});
+  };
+  if (loose) {
+    s.components.project(g, r, v, false);
+    subtract(r, v);
   }
-  GridS1<T> grid(plan, l, lakes ? s.rest.v : r, z);
+  GridS1<T> grid(plan, l, loose ? rest : r, z);
   grid.down();
   coarse(plan, l, place(g.layout, s.r.data.data()), z.sx, z.sy);
   grid.up();
-  if (lakes) {
-    s.components.project(g, s.rest.v, &z);
-    s.components.add(first);
-    s.components.correct(g, z);
+  if (loose) { // the same after the cycle
+    for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), SumKernel<T>{v.q[q], z.q[q], z.sx, z.sy});
+    subtract(r, z);
+    s.components.project(g, rest, z, true);
   }
 }
 

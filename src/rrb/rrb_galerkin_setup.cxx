@@ -100,23 +100,24 @@ struct InverseKernel {
   }
 };
 
-// Is any coupling between two nodes of the grid zero? Then it may have several components. C of red nodes does not matter.
+// Is any coupling between two nodes of the grid next to nothing? Then parts of it may hang loose.
 struct GapKernel {
-  View<double> E[4];
+  View<double> C, E[4];
   int          q, nx, ny; // INT_MAX: periodic
   HD double    operator()(int X, int Y) const
   {
-    const ptrdiff_t p = X * E[0].sx + Y * E[0].sy;
+    const ptrdiff_t p = X * C.sx + Y * C.sy;
     const int       x = 2 * X + (q & 1), y = 2 * Y + (q >> 1);
-    const bool      inside = nx == INT_MAX, outside = ny == INT_MAX;
-    return ((x > 0 || inside) && E[0].q[q][p] == 0) || ((x + 1 < nx) && E[1].q[q][p] == 0) || ((y > 0 || outside) && E[2].q[q][p] == 0) || ((y + 1 < ny) && E[3].q[q][p] == 0);
+    const double    least = tuning::loose_coupling * C.q[q][p];
+    const bool      has[4] = {x > 0 || nx == INT_MAX, x + 1 < nx, y > 0 || ny == INT_MAX, y + 1 < ny};
+    return (has[0] && !(fabs(E[0].q[q][p]) > least)) || (has[1] && !(fabs(E[1].q[q][p]) > least)) || (has[2] && !(fabs(E[2].q[q][p]) > least)) || (has[3] && !(fabs(E[3].q[q][p]) > least));
   }
 };
 
 bool gaps(Plan &plan, const Level &g, Stencil &a)
 {
   double mine = 0, all = 0;
-  for (int q : {1, 2}) mine += forall_sum(plan.exec, g.grid.owned(q), GapKernel{{a.E(0), a.E(1), a.E(2), a.E(3)}, q, g.grid.periodic_x ? INT_MAX : g.grid.nx, g.grid.periodic_y ? INT_MAX : g.grid.ny});
+  for (int q : {1, 2}) mine += forall_sum(plan.exec, g.grid.owned(q), GapKernel{a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, q, g.grid.periodic_x ? INT_MAX : g.grid.nx, g.grid.periodic_y ? INT_MAX : g.grid.ny});
   MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, g.grid.comm);
   return all > 0;
 }
@@ -129,6 +130,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   Schur         own, *target = &own; // in double precision
   if (!l && plan.have_schur) target = &plan.schur;
   else if constexpr (std::is_same_v<T, double>) target = &s.schur;
+  const bool loose = gaps(plan, g, a);
   eliminate_red(plan, g, a, failure);
   schur_setup(plan, g, a, *target);
   const SchurView<double> v = schur_view(g.layout, *target);
@@ -141,7 +143,10 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
     for (int k = 0; k < 4; ++k) keep(target->e[k], s.schur.e[k]);
     for (int k = 0; k < 2; ++k) keep(target->fo[k], s.schur.fo[k]), keep(target->fc[k], s.schur.fc[k]);
   }
-  if (gaps(plan, g, a)) s.components.setup(g, v);
+  if (loose) {
+    g.halo.exchange(diagonal, mask_o | mask_c);
+    s.components.setup(g, v);
+  } else s.components.clear();
   for (int q : {0, 3})
     for (Lines direction : {lines_x, lines_y})
       if (uses(s.smoother, direction)) s.lines[q == 3][direction == lines_y].setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
@@ -236,7 +241,10 @@ template <class T> void setup_vectors(Plan &plan)
     if (s.of_schur && g.step == Step::coarsen) {
       resize_black(g.layout, s.x);
       if (plan.params.single) resize_black(g.layout, s.b);
-      if (!s.components.empty()) resize_black(g.layout, s.rest);
+      if (!s.components.empty()) {
+        resize_black(g.layout, s.rest);
+        resize_black(g.layout, s.constants);
+      }
     }
     if (g.accelerated && plan.cycle != Cycle::v)
       for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq})
