@@ -35,7 +35,7 @@ constexpr int    test_sweeps    = 3;     // and sweeps on each
 constexpr int    rough_sweeps   = 5;     // sweeps on S1 where coefficients jump
 constexpr double amli_lowest    = 0.25;  // eigenvalues of a Galerkin cycle lie between this and 1
 constexpr int    wavefront_nodes = 8192; // nodes of a quarter that are swept together, at most
-constexpr double loose_coupling = 1e-4;  // a coupling below this share of the larger diagonal at its ends does not tie them
+constexpr double loose_coupling = 1e-3;  // a coupling below this share of the larger diagonal at its ends does not tie them
 constexpr double loose_component = 0.01; // row sums of a component below this share of its diagonal entries: nearly singular
 constexpr double jump           = 10;    // couplings to both sides that differ more are a jump
 

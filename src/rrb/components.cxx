@@ -160,13 +160,27 @@ void Components::find(Level &level, const SchurView<double> &a)
   double largest = 0;
   for (int i = 1; i <= total; ++i) largest = std::max(largest, sum[(size_t)3 * i]);
   std::vector<int> used((size_t)total + 1, 0);
-  int              loose = 0;
-  count_ = 0;
   for (int i = 1; i <= total; ++i) { // with more than one node, nearly singular
     const double *w = &sum[(size_t)3 * i];
-    if (joined.root(i) != i || w[0] < 2 || !(w[1] > 0) || w[2] > tuning::loose_component * w[1]) continue;
-    used[(size_t)i] = ++count_;
-    loose += w[0] < largest;
+    used[(size_t)i] = joined.root(i) == i && w[0] >= 2 && w[1] > 0 && w[2] <= tuning::loose_component * w[1];
+  }
+  // Parts that are tied to each other before all, such as the lines of an anisotropic problem, are no islands.
+  std::vector<double> among((size_t)total + 1, 0), all_among(among.size());
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
+    const int own = joined.root((int)field.v.q[q][p]);
+    if (!used[(size_t)own]) return;
+    for_neighbours(a, q, p, [&](int r, ptrdiff_t s, double w) {
+      const int other = joined.root((int)field.v.q[r][s]);
+      if (other != own && used[(size_t)other]) among[(size_t)own] += fabs(w);
+    });
+  });
+  MPI_Allreduce(among.data(), all_among.data(), total + 1, MPI_DOUBLE, MPI_SUM, g.comm);
+  int loose = 0;
+  count_ = 0;
+  for (int i = 1; i <= total; ++i) {
+    if (!used[(size_t)i]) continue;
+    used[(size_t)i] = all_among[(size_t)i] > 0.5 * sum[(size_t)3 * i + 2] ? 0 : ++count_;
+    loose += used[(size_t)i] && sum[(size_t)3 * i] < largest;
   }
   if (!loose) count_ = 0;
   known_ = true;
