@@ -394,8 +394,7 @@ int main(int argc, char **argv)
       args: -pc_rrb_coarsening lump -pc_rrb_levels 3 -pc_rrb_precision single -pc_rrb_cycle v
     test:
       suffix: single
-      args: -pc_rrb_precision single -pc_rrb_levels 3
-      nsize: 2
+      args: -pc_rrb_precision single
     test:
       suffix: natural_storage
       args: -pc_rrb_grids 0 -pc_rrb_levels 4 -pc_rrb_cycle v

@@ -47,6 +47,7 @@ static PetscErrorCode Solve(const Case *c, PetscInt size, Mat A, Vec b, Vec x)
   if (!c->most && !c->expected[size]) PetscFunctionReturn(0);
   PetscCall(PetscSNPrintf(prefix, sizeof(prefix), "c%d_", (int)(c - cases)));
   PetscCall(PetscOptionsPrefixPush(NULL, prefix));
+  PetscCall(PetscOptionsInsertString(NULL, "-pc_rrb_coarsening lump"));
   PetscCall(PetscOptionsInsertString(NULL, c->options));
   PetscCall(PetscOptionsPrefixPop(NULL));
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), &ksp));

@@ -9,6 +9,10 @@ static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
   PetscInt        levels, grids, every, inner, nx, ny;
   PetscReal       omega;
   PCRRBCoarsening coarsening;
+  PCRRBSmoother   smoother;
+  PCRRBInterpolation interpolation;
+  PetscInt        smooth;
+  PetscBool       trial;
   PCRRBLump       lump;
   PCRRBCycle      cycle;
   PCRRBPrecision  precision;
@@ -18,6 +22,10 @@ static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
   PetscCall(PCRRBGetLevels(pc, &levels));
   PetscCall(PCRRBGetGrids(pc, &grids));
   PetscCall(PCRRBGetCoarsening(pc, &coarsening));
+  PetscCall(PCRRBGetSmoother(pc, &smoother));
+  PetscCall(PCRRBGetSmooth(pc, &smooth));
+  PetscCall(PCRRBGetInterpolation(pc, &interpolation));
+  PetscCall(PCRRBGetTrial(pc, &trial));
   PetscCall(PCRRBGetOmega(pc, &omega));
   PetscCall(PCRRBGetLump(pc, &lump));
   PetscCall(PCRRBGetCycle(pc, &cycle));
@@ -27,7 +35,7 @@ static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
   PetscCall(PCRRBGetGrid(pc, &nx, &ny));
   PetscCall(PCRRBGetBackend(pc, &backend));
   PetscCall(KSPRRBGetBackend(ksp, &ksp_backend));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: levels %d, grids %d, coarsening %s, omega %g, lump %s, cycle %s every %d inner %d, precision %s, grid %d x %d, backend %s, ksp backend %s\n", when, (int)levels, (int)grids, PCRRBCoarsenings[coarsening],
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: levels %d, grids %d, coarsening %s, smoother %s %d, interpolation %s, trial %s, omega %g, lump %s, cycle %s every %d inner %d, precision %s, grid %d x %d, backend %s, ksp backend %s\n", when, (int)levels, (int)grids, PCRRBCoarsenings[coarsening], PCRRBSmoothers[smoother], (int)smooth, PCRRBInterpolations[interpolation], PetscBools[trial],
                         (double)omega, PCRRBLumps[lump], PCRRBCycles[cycle], (int)every, (int)inner, PCRRBPrecisions[precision], (int)nx, (int)ny, TesseraBackends[backend], TesseraBackends[ksp_backend]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -48,6 +56,10 @@ int main(int argc, char **argv)
   PetscCall(PCRRBSetLevels(pc, 6));
   PetscCall(PCRRBSetGrids(pc, 2));
   PetscCall(PCRRBSetCoarsening(pc, PC_RRB_RHOMBUS));
+  PetscCall(PCRRBSetSmoother(pc, PC_RRB_SMOOTHER_LINE_J));
+  PetscCall(PCRRBSetSmooth(pc, 3));
+  PetscCall(PCRRBSetInterpolation(pc, PC_RRB_INTERPOLATION_LEAST_SQUARES));
+  PetscCall(PCRRBSetTrial(pc, PETSC_FALSE));
   PetscCall(PCRRBSetOmega(pc, 0.5));
   PetscCall(PCRRBSetLump(pc, PC_RRB_LUMP_ALL));
   PetscCall(PCRRBSetCycle(pc, PC_RRB_CYCLE_K));
@@ -79,6 +91,6 @@ int main(int argc, char **argv)
   test:
     suffix: options
     nsize: {{1 2}}
-    args: -pc_rrb_levels 8 -pc_rrb_grids 1 -pc_rrb_coarsening lump -pc_rrb_omega 0.75 -pc_rrb_lump red -pc_rrb_cycle amli -pc_rrb_cycle_every 1 -pc_rrb_cycle_inner 3 -pc_rrb_precision double -pc_rrb_grid 9,11 -pc_rrb_backend auto -ksp_rrb_backend auto
+    args: -pc_rrb_levels 8 -pc_rrb_grids 1 -pc_rrb_coarsening lump -pc_rrb_smoother line_alt -pc_rrb_smooth 2 -pc_rrb_interpolation collapse -pc_rrb_trial 0 -pc_rrb_omega 0.75 -pc_rrb_lump red -pc_rrb_cycle amli -pc_rrb_cycle_every 1 -pc_rrb_cycle_inner 3 -pc_rrb_precision double -pc_rrb_grid 9,11 -pc_rrb_backend auto -ksp_rrb_backend auto
 
 TEST*/

@@ -275,10 +275,11 @@ template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView
   left_.zero();
   right_.zero();
   reduced_.zero();
-  const View<T> D = view(inverse_), L = view(left_), R = view(right_);
+  const View<T> L = view(left_), R = view(right_);
   const int     first = x ? interior_.x0 : interior_.y0, last = (x ? interior_.x1 : interior_.y1) - 1, own_last = x ? own_.x1 - 1 : own_.y1 - 1;
-  // what this process's part adds to the diagonal of the separator on the left, of its own, and to the coupling of both
-  std::vector<double> mine((size_t)3 * count_ + 1, 0), all((size_t)3 * count_ * ranks_ + 1);
+  // the own separator's diagonal, and what this process's part adds to it, to that on the left, and to the coupling of both
+  std::vector<double> mine((size_t)4 * count_ + 1, 0), all((size_t)4 * count_ * ranks_ + 1), diagonal((size_t)separators_ * count_);
+  std::vector<double> d((size_t)std::max(1, last - first + 1)), v(d.size()); // in double precision: of a singular line nothing remains
   auto coupling = [&](int i, int line) { // of node i with node i + 1 of the line
     const int       X = (x ? i : line), Y = (x ? line : i), q = (X & 1) + 2 * (Y & 1);
     const ptrdiff_t r = A.C.sy, p = floor_half(X) * A.C.sx + floor_half(Y) * r;
@@ -291,66 +292,71 @@ template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView
     const double l = left_neighbour_ ? coupling(first - 1, line) : 0, u = separator_ && last >= first ? coupling(last, line) : 0;
     couplings_.data()[2 * j]     = l;
     couplings_.data()[2 * j + 1] = u;
-    if (separator_) mine[3 * j + 1] = x ? A.C.at(own_last, line) : A.C.at(line, own_last);
+    if (separator_) mine[4 * j + 3] = x ? A.C.at(own_last, line) : A.C.at(line, own_last);
     if (last < first) { // the separator is the only node
-      mine[3 * j + 2] = l;
+      mine[4 * j + 2] = l;
       continue;
     }
-    auto solve = [&](const View<T> &v, int where, double value) {
-      at(v, where, line) = (T)value;
-      for (int i = std::max(where, first + 1); i <= last; ++i)
-        if (i > where) at(v, i, line) = (T)(-coupling(i - 1, line) * at(D, i - 1, line) * at(v, i - 1, line));
-      at(v, last, line) *= at(D, last, line);
-      for (int i = last - 1; i >= first; --i) at(v, i, line) = (T)(at(D, i, line) * (at(v, i, line) - coupling(i, line) * at(v, i + 1, line)));
+    for (int i = first; i <= last; ++i) {
+      const double c = x ? A.C.at(i, line) : A.C.at(line, i), w = i > first ? coupling(i - 1, line) : 0;
+      d[i - first]   = inverse_pivot(c, c - (i > first ? w * w * d[i - first - 1] : 0), tiny);
+    }
+    auto solve = [&](const View<T> &to, int where, double value) {
+      for (int i = first; i <= last; ++i) v[i - first] = i == where ? value : i < where ? 0 : -coupling(i - 1, line) * d[i - first - 1] * v[i - first - 1];
+      for (int i = last; i >= first; --i) {
+        v[i - first]    = d[i - first] * (v[i - first] - (i < last ? coupling(i, line) * v[i - first + 1] : 0));
+        at(to, i, line) = (T)v[i - first];
+      }
     };
-    if (left_neighbour_) solve(L, first, l);
-    if (separator_) solve(R, last, u);
-    mine[3 * j + 0] = -l * at(L, first, line);
-    mine[3 * j + 1] -= u * at(R, last, line);
-    mine[3 * j + 2] = -u * at(L, last, line);
+    if (separator_) {
+      solve(R, last, u);
+      mine[4 * j + 1] = -u * v[last - first];
+    }
+    if (left_neighbour_) {
+      solve(L, first, l);
+      mine[4 * j + 0] = -l * v[0];
+      mine[4 * j + 2] = -u * v[last - first];
+    }
   }
-  if (ranks_ > 1) MPI_Allgather(mine.data(), 3 * count_, MPI_DOUBLE, all.data(), 3 * count_, MPI_DOUBLE, comm_);
+  if (ranks_ > 1) MPI_Allgather(mine.data(), 4 * count_, MPI_DOUBLE, all.data(), 4 * count_, MPI_DOUBLE, comm_);
   else all = mine;
   // diagonal 0, coupling with the next separator 1, with the last one 2
   int next = 0; // separator at or after a process
   for (int r = 0; r < ranks_; ++r) {
-    const double *v = all.data() + (size_t)3 * count_ * r;
+    const double *w = all.data() + (size_t)4 * count_ * r;
     const int     s = number_[(size_t)r], left = next > 0 ? next - 1 : cyclic_ ? separators_ - 1 : -1;
     for (int j = 0; j < count_; ++j) {
-      if (left >= 0) reduced(0, left)[j] += v[3 * j];
+      if (left >= 0) reduced(0, left)[j] += w[4 * j];
       if (s < 0) continue;
-      reduced(0, s)[j] += v[3 * j + 1];
-      if (left == s) reduced(0, s)[j] += 2 * v[3 * j + 2]; // one separator: both ends meet in it
-      else if (left == s - 1) reduced(1, left)[j] += v[3 * j + 2];
-      else if (left >= 0) reduced(separators_ == 2 ? 1 : 2, 0)[j] += v[3 * j + 2]; // s = 0, left is the last
+      reduced(0, s)[j] += w[4 * j + 3] + w[4 * j + 1];
+      diagonal[(size_t)s * count_ + j] = w[4 * j + 3];
+      if (left < 0) continue;
+      if (left == s) reduced(0, s)[j] += 2 * w[4 * j + 2]; // one separator: both ends meet in it
+      else if (left == s - 1) reduced(1, left)[j] += w[4 * j + 2];
+      else reduced(separators_ == 2 ? 1 : 2, 0)[j] += w[4 * j + 2]; // s = 0, left is the last
     }
     if (s >= 0) ++next;
   }
-  factor_separators(tiny);
+  factor_separators(diagonal.data(), tiny);
 }
 
 // L D L' of the separators' systems: tridiagonal with a last row (lines that close).
-template <class T> void LineSolver<T>::factor_separators(double tiny)
+template <class T> void LineSolver<T>::factor_separators(const double *diagonal, double tiny)
 {
   const int last = separators_ - 1;
   for (int s = 0; s <= last; ++s) {
     double *d = reduced(0, s), *e = reduced(1, s), *c = reduced(2, s);
     for (int j = 0; j < count_; ++j) {
-      const double original = d[j];
-      d[j]                  = original > 0 && std::isfinite(original) ? 1 / original : 0;
+      d[j] = inverse_pivot(diagonal[(size_t)s * count_ + j], d[j], tiny);
       if (s + 1 == last) { // the next one is the last one
         e[j] += c[j];
         c[j] = 0;
       }
       if (s == last) continue;
-      auto lower = [&](double *next, double by) { // a pivot that is rounding is left out
-        const double v = next[j] - by;
-        next[j]        = v > tiny * next[j] ? v : 0;
-      };
-      lower(reduced(0, s + 1), e[j] * e[j] * d[j]);
+      reduced(0, s + 1)[j] -= e[j] * e[j] * d[j];
       if (s + 1 < last) {
         reduced(2, s + 1)[j] -= e[j] * c[j] * d[j];
-        lower(reduced(0, last), c[j] * c[j] * d[j]);
+        reduced(0, last)[j] -= c[j] * c[j] * d[j];
       }
     }
   }

@@ -35,7 +35,7 @@ public:
 private:
   void          place(const Grid &grid, Lines direction);
   double       *reduced(int kind, int separator) { return reduced_.data() + ((size_t)kind * separators_ + separator) * count_; }
-  void          factor_separators(double tiny);
+  void          factor_separators(const double *diagonal, double tiny);
   void          join(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x);
   View<T>       view(Buffer<T> &f) { return layout_.view(f.data()); }
   Lines         direction_ = lines_none;
