@@ -21,10 +21,10 @@ enum QuarterMask { mask_o = 1, mask_a = 2, mask_b = 4, mask_c = 8, mask_all = 15
 HD inline int floor_half(int x) { return x >> 1; } // rounds down, ghost indices may be negative
 
 // The indices X of one parity p with 2 X + p in [lo, hi).
-inline int half_begin(int lo, int p) { return floor_half(lo + 1 - p); }
+HD inline int half_begin(int lo, int p) { return floor_half(lo + 1 - p); }
 
 // The quarter-index box of the nodes of quarter q in a box of nodes.
-inline Box quarter_box(const Box &nodes, int q)
+HD inline Box quarter_box(const Box &nodes, int q)
 {
   const int px = q & 1, py = q >> 1;
   return {half_begin(nodes.x0, px), half_begin(nodes.x1, px), half_begin(nodes.y0, py), half_begin(nodes.y1, py)};

@@ -156,7 +156,6 @@ template <int P, int S, class T> struct SolveX {
       T carry[group] = {};
       for (int i = x0; i < x1; ++i) {
         const int at = (i >> 1) + (i & 1) * width;
-#pragma GCC unroll 4
         for (int k = 0; k < group; ++k) {
           T &v     = f[at + 2 * k * width];
           carry[k] = v -= (i > x0 ? m[at + 2 * k * width] : 0) * carry[k];
@@ -165,7 +164,6 @@ template <int P, int S, class T> struct SolveX {
       for (int k = 0; k < group; ++k) carry[k] = 0;
       for (int i = x1 - 1; i >= x0; --i) {
         const int at = (i >> 1) + (i & 1) * width, next = ((i + 1) >> 1) + (1 - (i & 1)) * width;
-#pragma GCC unroll 4
         for (int k = 0; k < group; ++k) {
           T &v     = f[at + 2 * k * width];
           carry[k] = v = d[at + 2 * k * width] * v - (i + 1 < x1 ? m[next + 2 * k * width] : 0) * carry[k];
