@@ -28,6 +28,7 @@ constexpr double diagonal_share = 0.1;   // one with more nodes whose diagonal c
 constexpr double mixed_share    = 0.2;   // both directions weak at more nodes: rough coefficients, to be tried
 constexpr int    trial_steps    = 8;     // steps of CG of the trial, at most
 constexpr double trial_good     = 9;     // it ends early below so many expected iterations
+constexpr double few_jumps      = 0.2;   // jumps at fewer nodes than that are single lines and points
 constexpr double trial_bad      = 15;    // and is a failure above so many,
 constexpr double trial_fair     = 20;    // or above so many with more sweeps
 constexpr int    test_vectors   = 4;     // least squares: test vectors

@@ -321,7 +321,7 @@ bool galerkin_trial(Plan &plan)
   }
   double *const expected = plan.predicted;
   const int     now      = (int)plan.rough;
-  if (now < 2 && expected[2] > 0) { // back from the last one
+  if ((now < 2 && expected[2] > 0) || (now == 2 && !(expected[1] > 0))) { // back from the last one; or it was the only one to take
     plan.chosen = true;
     return false;
   }
@@ -331,7 +331,8 @@ bool galerkin_trial(Plan &plan)
     plan.chosen = true;
     return false;
   }
-  if (now < 2) plan.rough = (Rough)(now + 1);
+  // Few jumps, as between the blocks of a checkerboard, are a matter of the interpolation; jumps everywhere of smoothing.
+  if (now < 2) plan.rough = now || d.jumps < tuning::few_jumps ? Rough::lines : Rough::sweeps;
   else { // none is good: the best one
     plan.rough  = expected[1] < expected[2] ? Rough::sweeps : Rough::lines;
     plan.chosen = plan.rough == Rough::lines;
