@@ -243,6 +243,26 @@ template <int S> struct Around {
     if constexpr (2 * CX - DX > 2 || 2 * CX - DX < -2 || 2 * CY - DY > 2 || 2 * CY - DY < -2) return 0; // out of the row's reach
     else return weight<DX, DY, 0, 0>(p, r) * product<DX, DY, CX, CY>(p, r, std::make_index_sequence<9>());
   }
+  // the sum of the absolute values of the terms of a diagonal entry, apart from the weights that are shared by a row
+  template <int K, int DX, int DY, int Q> HD double magnitude(ptrdiff_t p, ptrdiff_t r) const
+  {
+    if (K != 4 && K % 2 == 0 && !A.nine) return 0;
+    return fabs(coefficient<Q, K, S>(A, place<DX, DY>(p, r), r) * weight<DX + K % 3 - 1, DY + K / 3 - 1, 0, 0>(p, r));
+  }
+  template <int DX, int DY, size_t... K> HD double magnitudes(ptrdiff_t p, ptrdiff_t r, std::index_sequence<K...>) const
+  {
+    constexpr int Q = 3 ^ (DX & 1 ? 1 : 0) ^ (DY & 1 ? 2 : 0);
+    double        v = 0;
+    ((v += magnitude<(int)K, DX, DY, Q>(p, r)), ...);
+    return fabs(weight<DX, DY, 0, 0>(p, r)) * v;
+  }
+  HD double magnitude(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy, r = A.C.sy;
+    constexpr auto  K = std::make_index_sequence<9>();
+    return magnitudes<0, 0>(p, r, K) + magnitudes<1, 0>(p, r, K) + magnitudes<-1, 0>(p, r, K) + magnitudes<0, 1>(p, r, K) + magnitudes<0, -1>(p, r, K)
+         + magnitudes<1, 1>(p, r, K) + magnitudes<-1, 1>(p, r, K) + magnitudes<1, -1>(p, r, K) + magnitudes<-1, -1>(p, r, K);
+  }
   // the coupling of the coarse nodes (X, Y) and (X + CX, Y + CY)
   template <int CX, int CY> HD double entry(int X, int Y) const
   {
@@ -255,13 +275,14 @@ template <int Q, int S> struct StoreGalerkin {
   Around<S>           fine;
   StencilView<double> coarse;
   int                 nx, ny; // the coarse grid's size where a periodic seam is cut, else 0
+  bool                lump;   // its couplings go to the diagonal as they are, which keeps row sums; else with their absolute values
   HD bool             beyond(int x, int n) const { return n && (x < 0 || x >= n); }
   template <int CX, int CY> HD double coupling(int X, int Y, double &c) const
   {
     double v = fine.template entry<CX, CY>(X, Y);
     if (nx || ny)
       if (beyond(X + CX, nx) || beyond(Y + CY, ny)) {
-        c += v;
+        c += lump ? v : fabs(v);
         v = 0;
       }
     return v;
@@ -271,6 +292,7 @@ template <int Q, int S> struct StoreGalerkin {
     const int       X = 2 * I + (Q & 1), Y = 2 * J + (Q >> 1);
     const ptrdiff_t p = I * coarse.C.sx + J * coarse.C.sy;
     double          c = fine.template entry<0, 0>(X, Y);
+    if (c <= tuning::singular_product * fine.magnitude(X, Y) && c >= -tuning::singular_product * fine.magnitude(X, Y)) c = 0; // rounding: a singular part
     if (Q == quarter_a || Q == quarter_b) {
       coarse.E[0].q[Q][p] = coupling<-1, 0>(X, Y, c);
       coarse.E[1].q[Q][p] = coupling<1, 0>(X, Y, c);
@@ -292,14 +314,56 @@ template <int Q, int S> struct StoreGalerkin {
   }
 };
 
+// Is lumping the couplings over a seam unsafe? It is where the next operator has positive couplings or negative row sums.
+template <int S> struct SeamKernel {
+  Around<S> fine;
+  HD double operator()(int X, int Y) const
+  {
+    const double c = fine.template entry<0, 0>(X, Y), least = 1e-12 * c;
+    const double k[8] = {fine.template entry<-1, 0>(X, Y), fine.template entry<1, 0>(X, Y), fine.template entry<0, -1>(X, Y), fine.template entry<0, 1>(X, Y),
+                         fine.template entry<-1, -1>(X, Y), fine.template entry<1, -1>(X, Y), fine.template entry<-1, 1>(X, Y), fine.template entry<1, 1>(X, Y)};
+    double       sum = c;
+    bool         unsafe = false;
+    for (int i = 0; i < 8; ++i) {
+      sum += k[i];
+      unsafe = unsafe || k[i] > least;
+    }
+    return unsafe || sum < -least;
+  }
+};
+
+// Couplings with nodes whose diagonal is zero, which are rounding like it.
+template <int Q, int S> struct Clear {
+  StencilView<double> A;
+  template <int K> HD void coupling(ptrdiff_t p, double &v) const
+  {
+    if (!(A.C.q[Q][p] != 0) || !(neighbour<Q, K, S>(A.C, p, A.C.sy) != 0)) v = 0;
+  }
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    if constexpr (Q == quarter_a || Q == quarter_b) coupling<3>(p, A.E[0].q[Q][p]), coupling<5>(p, A.E[1].q[Q][p]), coupling<1>(p, A.E[2].q[Q][p]), coupling<7>(p, A.E[3].q[Q][p]);
+    if constexpr (Q == quarter_o || Q == quarter_a) {
+      const View<double> *D = Q == quarter_o ? A.E : A.G;
+      coupling<0>(p, D[0].q[Q][p]), coupling<2>(p, D[1].q[Q][p]), coupling<6>(p, D[2].q[Q][p]), coupling<8>(p, D[3].q[Q][p]);
+    }
+  }
+};
+
+struct IsZero {
+  const double *c;
+  ptrdiff_t     sx, sy;
+  HD double     operator()(int X, int Y) const { return c[X * sx + Y * sy] == 0; }
+};
+
 template <int S> Around<S> around(const StencilView<double> &A, Interpolation &P)
 {
   return {A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject()};
 }
 
-template <int Q, int S> void store(const Exec &exec, const Around<S> &fine, const Grid &grid, bool cut_x, bool cut_y, const StencilView<double> &coarse)
+template <int Q, int S> void store(const Exec &exec, const Around<S> &fine, const Grid &grid, bool cut_x, bool cut_y, bool lump, const StencilView<double> &coarse)
 {
-  forall(exec, grid.owned(Q), StoreGalerkin<Q, S>{fine, coarse, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0});
+  forall(exec, grid.owned(Q), StoreGalerkin<Q, S>{fine, coarse, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0, lump});
 }
 
 // Counts of one node for Directions.
@@ -395,19 +459,37 @@ void correct_edges(const Exec &exec, const StencilView<double> &A, const Grid &g
   else correct<2>(exec, A, grid, P, correction);
 }
 
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, bool cut_x, bool cut_y, Stencil &coarse)
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, Stencil &coarse)
 {
+  auto sum = [&](double mine) {
+    double all = mine;
+    if (grid.processes() > 1) MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, grid.comm);
+    return all;
+  };
   coarse.make_nine();
   const StencilView<double> to = coarse.view();
   auto                      all = [&](auto fine) {
     constexpr int S = decltype(fine)::stride;
-    store<0, S>(exec, fine, grid, cut_x, cut_y, to);
-    store<1, S>(exec, fine, grid, cut_x, cut_y, to);
-    store<2, S>(exec, fine, grid, cut_x, cut_y, to);
-    store<3, S>(exec, fine, grid, cut_x, cut_y, to);
+    const bool    lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine})) > 0);
+    store<0, S>(exec, fine, grid, cut_x, cut_y, lump, to);
+    store<1, S>(exec, fine, grid, cut_x, cut_y, lump, to);
+    store<2, S>(exec, fine, grid, cut_x, cut_y, lump, to);
+    store<3, S>(exec, fine, grid, cut_x, cut_y, lump, to);
   };
   if (A.C.sx == 1) all(around<1>(A, P));
   else all(around<2>(A, P));
+  double zeros = 0;
+  for (int q = 0; q < 4; ++q) zeros += forall_sum(exec, grid.owned(q), IsZero{to.C.q[q], to.C.sx, to.C.sy});
+  if (!(sum(zeros) > 0)) return;
+  halo.exchange(to.C, mask_all);
+  auto clear = [&](auto stride) {
+    constexpr int S = decltype(stride)::value;
+    forall(exec, grid.owned(0), Clear<0, S>{to});
+    forall(exec, grid.owned(1), Clear<1, S>{to});
+    forall(exec, grid.owned(2), Clear<2, S>{to});
+  };
+  if (to.C.sx == 1) clear(std::integral_constant<int, 1>());
+  else clear(std::integral_constant<int, 2>());
 }
 
 Directions strong_directions(const Exec &exec, const StencilView<double> &A, const Grid &grid)

@@ -210,7 +210,7 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
   interpolate_centres(plan.exec, A, g.grid, g.halo, P);
-  galerkin(plan.exec, A, P, next.grid, next.cut_x, next.cut_y, coarse);
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, coarse);
   if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
 }
