@@ -34,9 +34,9 @@ struct LeastSquares {
 void correct_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P, const View<float> &correction);
 
 // coarse := P'AP on its owned nodes. A and P have their ghost nodes. cut_x, cut_y: couplings over a periodic seam are lumped, or go
-// to the diagonal with their absolute values where lumping could lose definiteness. A diagonal that is rounding becomes zero with
-// its couplings: a part of a singular operator that has shrunk to one node. Collective.
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, Halo &coarse_halo, bool cut_x, bool cut_y, Stencil &coarse);
+// to the diagonal with their absolute values where lumping could lose definiteness. A diagonal below the share `singular` of the
+// sum of its terms' absolute values is rounding and becomes zero with its couplings: a part of a singular operator that has shrunk to one node. Collective.
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, Halo &coarse_halo, bool cut_x, bool cut_y, double singular, Stencil &coarse);
 
 // Shares of the nodes of a grid that are weakly coupled in one direction, and whose diagonal couplings differ.
 struct Directions {

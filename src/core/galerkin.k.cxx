@@ -275,6 +275,7 @@ template <int Q, int S> struct StoreGalerkin {
   Around<S>           fine;
   StencilView<double> coarse;
   int                 nx, ny; // the coarse grid's size where a periodic seam is cut, else 0
+  double              singular;
   bool                lump;   // its couplings go to the diagonal as they are, which keeps row sums; else with their absolute values
   HD bool             beyond(int x, int n) const { return n && (x < 0 || x >= n); }
   template <int CX, int CY> HD double coupling(int X, int Y, double &c) const
@@ -292,7 +293,6 @@ template <int Q, int S> struct StoreGalerkin {
     const int       X = 2 * I + (Q & 1), Y = 2 * J + (Q >> 1);
     const ptrdiff_t p = I * coarse.C.sx + J * coarse.C.sy;
     double          c = fine.template entry<0, 0>(X, Y);
-    if (c <= tuning::singular_product * fine.magnitude(X, Y) && c >= -tuning::singular_product * fine.magnitude(X, Y)) c = 0; // rounding: a singular part
     if (Q == quarter_a || Q == quarter_b) {
       coarse.E[0].q[Q][p] = coupling<-1, 0>(X, Y, c);
       coarse.E[1].q[Q][p] = coupling<1, 0>(X, Y, c);
@@ -310,7 +310,7 @@ template <int Q, int S> struct StoreGalerkin {
       if (Q == quarter_o || Q == quarter_c) coupling<-1, 0>(X, Y, c), coupling<1, 0>(X, Y, c), coupling<0, -1>(X, Y, c), coupling<0, 1>(X, Y, c);
       if (Q == quarter_b || Q == quarter_c) coupling<-1, -1>(X, Y, c), coupling<1, -1>(X, Y, c), coupling<-1, 1>(X, Y, c), coupling<1, 1>(X, Y, c);
     }
-    coarse.C.q[Q][p] = c;
+    coarse.C.q[Q][p] = fabs(c) <= singular * fine.magnitude(X, Y) ? 0 : c; // rounding: a singular part
   }
 };
 
@@ -361,9 +361,9 @@ template <int S> Around<S> around(const StencilView<double> &A, Interpolation &P
   return {A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject()};
 }
 
-template <int Q, int S> void store(const Exec &exec, const Around<S> &fine, const Grid &grid, bool cut_x, bool cut_y, bool lump, const StencilView<double> &coarse)
+template <int Q, int S> void store(const Exec &exec, const Around<S> &fine, const Grid &grid, bool cut_x, bool cut_y, double singular, bool lump, const StencilView<double> &coarse)
 {
-  forall(exec, grid.owned(Q), StoreGalerkin<Q, S>{fine, coarse, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0, lump});
+  forall(exec, grid.owned(Q), StoreGalerkin<Q, S>{fine, coarse, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0, singular, lump});
 }
 
 // Counts of one node for Directions.
@@ -459,7 +459,7 @@ void correct_edges(const Exec &exec, const StencilView<double> &A, const Grid &g
   else correct<2>(exec, A, grid, P, correction);
 }
 
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, Stencil &coarse)
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, double singular, Stencil &coarse)
 {
   auto sum = [&](double mine) {
     double all = mine;
@@ -471,10 +471,10 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   auto                      all = [&](auto fine) {
     constexpr int S = decltype(fine)::stride;
     const bool    lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine})) > 0);
-    store<0, S>(exec, fine, grid, cut_x, cut_y, lump, to);
-    store<1, S>(exec, fine, grid, cut_x, cut_y, lump, to);
-    store<2, S>(exec, fine, grid, cut_x, cut_y, lump, to);
-    store<3, S>(exec, fine, grid, cut_x, cut_y, lump, to);
+    store<0, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
+    store<1, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
+    store<2, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
+    store<3, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
   };
   if (A.C.sx == 1) all(around<1>(A, P));
   else all(around<2>(A, P));

@@ -18,7 +18,8 @@ constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share o
 
 // Galerkin coarsening
 constexpr double dead_coupling  = 1e-10; // a node whose couplings are together below this share of its diagonal has none
-constexpr double singular_product = 1e-13; // a diagonal of P'AP below this share of the sum of its terms' absolute values is rounding
+constexpr double singular_product = 1e-12; // a diagonal of P'AP below this share of the sum of its terms' absolute values is rounding
+constexpr double singular_single = 1e-7;   // the same where the hierarchy is in single precision
 constexpr double small_weight   = 1e-4;  // interpolation weights below are zero: coarse diagonals must not become tiny
 constexpr double tied           = 1e-6;  // a coupling below this share of the diagonal ties nothing
 constexpr double tied_sideways  = 0.1;   // a node whose row sum is below this share of its diagonal may interpolate

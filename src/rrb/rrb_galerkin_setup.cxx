@@ -210,7 +210,7 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
   interpolate_centres(plan.exec, A, g.grid, g.halo, P);
-  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, coarse);
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse);
   if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
 }
@@ -301,6 +301,8 @@ void galerkin_cycle(Plan &plan)
   const bool rotated = plan.params.single ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share :
                                             !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
   plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
+  for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
+    if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
   if (plan.params.single) setup_vectors<float>(plan);
   else setup_vectors<double>(plan);
 }

@@ -417,7 +417,7 @@ static void check_galerkin(Stencil s, Grid g, bool natural)
     interpolate_centres(Exec(), s.view(), g, halo, P);
     Stencil coarse(next, natural ^ (level % 2 == 0)); // the two need not be stored alike
     Halo next_halo(next);
-    for (int twice = 0; twice < 2; ++twice) galerkin(Exec(), s.view(), P, next, next_halo, cut_x, cut_y, coarse); // nothing is added to what was there
+    for (int twice = 0; twice < 2; ++twice) galerkin(Exec(), s.view(), P, next, next_halo, cut_x, cut_y, 1e-13, coarse); // nothing is added to what was there
     coarse.exchange(next_halo);
     const Rows   fine = rows(s, g);
     const Matrix expected = triple_product(fine, weights(P, g), cut_x, cut_y), found = rows(coarse, next).dense();
@@ -460,7 +460,7 @@ TEST(Galerkin, KeepsRowSums) // a closed grid stays singular, whether its seam i
         next.periodic_y = next.ny % 2 == 0;
         Stencil coarse(next, false);
         Halo next_halo(next);
-        galerkin(Exec(), s.view(), P, next, next_halo, !next.periodic_x, !next.periodic_y, coarse);
+        galerkin(Exec(), s.view(), P, next, next_halo, !next.periodic_x, !next.periodic_y, 1e-13, coarse);
         Halo next_halo(next);
         coarse.exchange(next_halo);
         const Rows C = rows(coarse, next);
