@@ -410,7 +410,7 @@ static void check_galerkin(Stencil s, Grid g, bool natural)
     const bool cut_x = g.periodic_x && next.nx % 2, cut_y = g.periodic_y && next.ny % 2;
     next.periodic_x  = g.periodic_x && !cut_x;
     next.periodic_y  = g.periodic_y && !cut_y;
-    Halo          halo(g), next_halo(next);
+    Halo          halo(g);
     Interpolation P;
     P.create(s.layout);
     interpolate_edges(Exec(), s.view(), g, halo, P);
@@ -461,7 +461,6 @@ TEST(Galerkin, KeepsRowSums) // a closed grid stays singular, whether its seam i
         Stencil coarse(next, false);
         Halo next_halo(next);
         galerkin(Exec(), s.view(), P, next, next_halo, !next.periodic_x, !next.periodic_y, 1e-13, coarse);
-        Halo next_halo(next);
         coarse.exchange(next_halo);
         const Rows C = rows(coarse, next);
         for_quarters(C, mask_all, [&](int x, int y) { EXPECT_NEAR(C.sum(x, y), 0, 1e-13 * C(x, y)) << nx << " x " << ny << ", " << x << "," << y; });
