@@ -5,7 +5,7 @@
 #   make demo       the harbour               make bench      the measurements (BENCH=suite)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
 #
-# Variables: CUDA=0|1 (default: as PETSc)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  CXXFLAGS=  WERROR=0|1  JOBS=2
+# Variables: CUDA=0|1|emulate (default: as PETSc; emulate: the device path on the host, for tests)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  CXXFLAGS=  WERROR=0|1  JOBS=2
 
 .DEFAULT_GOAL := all
 SHELL  := /bin/bash
@@ -77,7 +77,7 @@ endif
 
 #--- what is built, and where ----------------------------------------------------------------------------------------
 VERSION := $(shell awk '/define TESSERA_VERSION_(MAJOR|MINOR|SUBMINOR) /{printf s $$3; s="."}' $(TOP)/include/tessera.h)
-ID      := petsc-$(petscversion)-int$(PETSC_INDEX_SIZE)$(if $(filter 1,$(CUDA)),-cuda)-$(shell printf %s '$(PETSC_PREFIX)' | sha1sum | cut -c1-6)
+ID      := petsc-$(petscversion)-int$(PETSC_INDEX_SIZE)$(if $(filter 1,$(CUDA)),-cuda)$(if $(filter emulate,$(CUDA)),-emulated)-$(shell printf %s '$(PETSC_PREFIX)' | sha1sum | cut -c1-6)
 BUILD   := $(TOP)/build/$(ID)
 LIB     := $(BUILD)/lib/libtessera.so
 
@@ -87,7 +87,7 @@ OBJ  := $(SRC:%.cxx=$(BUILD)/obj/%.o)
 WARN     := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
 INCLUDE  := -I$(TOP)/include -I$(TOP)/src $(PETSC_INC_DIRS:%=-isystem %)
 HOSTFLAG := -fPIC -fvisibility=hidden $(if $(MARCH),-march=$(MARCH)) $(if $(filter 1,$(OPENMP)),-fopenmp,-fopenmp-simd) $(WARN)
-DEFINE   := -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX $(if $(filter 1,$(CUDA)),-DTESSERA_HAVE_CUDA=1 -isystem $(CUDA_DIR)/include)
+DEFINE   := -DOMPI_SKIP_MPICXX -DMPICH_SKIP_MPICXX $(if $(filter 1,$(CUDA)),-DTESSERA_HAVE_CUDA=1 -isystem $(CUDA_DIR)/include) $(if $(filter emulate,$(CUDA)),-DTESSERA_EMULATE_DEVICE=1)
 comma    := ,
 empty    :=
 space    := $(empty) $(empty)

@@ -1,4 +1,5 @@
 // The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the program.
+#include "core/device.hpp"
 #include "rrb/pcrrb.hpp"
 #include <cstdio>
 #include <cstring>
@@ -86,10 +87,11 @@ PetscErrorCode tessera::CiteRRB()
 
 PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, TesseraBackend backend)
 {
-  const char *prefix;
+  const char *prefix, *why = nullptr;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectGetOptionsPrefix(object, &prefix));
-  PetscCheck(backend != TESSERA_BACKEND_CUDA, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: this libtessera.so has no CUDA backend. Use -%s%s host or auto", prefix ? prefix : "", option, prefix ? prefix : "", option);
+  if (backend == TESSERA_BACKEND_CUDA) why = device::unusable();
+  PetscCheck(!why, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s. Use -%s%s host or auto", prefix ? prefix : "", option, why, prefix ? prefix : "", option);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,6 @@
-// One owner of memory, aligned to cache lines and zeroed; counts its bytes.
+// One owner of memory on the host or the device, aligned to cache lines and zeroed; counts its bytes.
 #pragma once
+#include "core/device.hpp"
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -9,6 +10,14 @@
 #endif
 
 namespace tessera {
+
+// A number of elements and where they are to lie.
+struct Extent {
+  size_t n     = 0;
+  Space  space = Space::host;
+  operator size_t() const { return n; }
+};
+inline Extent operator*(int k, const Extent &e) { return {(size_t)k * e.n, e.space}; }
 
 template <class T> class Buffer {
 public:
@@ -24,11 +33,20 @@ public:
     swap(moved);
     return *this;
   }
-  // n zeroed elements; what was there is gone.
-  void resize(size_t n)
+  // Zeroed elements; what was there is gone.
+  void resize(size_t n) { resize(Extent{n, Space::host}); }
+  void resize(const Extent &extent)
   {
+    const size_t n = extent.n;
     release();
+    space_ = extent.space;
     if (!n) return;
+    if (space_ == Space::cuda) {
+      base_  = (T *)device::allocate(n * sizeof(T));
+      bytes_ = n * sizeof(T);
+      n_     = n;
+      return;
+    }
     bytes_ = n * sizeof(T) + 64;
 #ifdef __linux__
     if (bytes_ >= large) { // fresh pages are zero; huge ones save most of the page faults of a first setup
@@ -49,10 +67,17 @@ public:
     base_ = reinterpret_cast<T *>((reinterpret_cast<size_t>(data_) + 63) / 64 * 64);
     n_    = n;
   }
-  void   zero() { memset((void *)base_, 0, n_ * sizeof(T)); }
+  void   zero()
+  {
+    if (!n_) return;
+    if (space_ == Space::cuda) device::zero((void *)base_, n_ * sizeof(T));
+    else memset((void *)base_, 0, n_ * sizeof(T));
+  }
   T     *data() { return base_; }
   const T *data() const { return base_; }
   size_t size() const { return n_; }
+  Space  space() const { return space_; }
+  Extent extent() const { return {n_, space_}; }
   size_t bytes() const { return n_ * sizeof(T); }
   bool   empty() const { return !n_; }
 
@@ -60,11 +85,14 @@ private:
   static constexpr size_t huge = (size_t)1 << 21, large = 2 * huge;
   void release()
   {
+    if (space_ == Space::cuda) device::release((void *)base_);
+    else {
 #ifdef __linux__
     if (data_ && bytes_ >= large) munmap(data_, bytes_);
     else
 #endif
       free(data_);
+    }
     data_  = nullptr;
     base_  = nullptr;
     bytes_ = n_ = 0;
@@ -75,10 +103,22 @@ private:
     std::swap(base_, o.base_);
     std::swap(bytes_, o.bytes_);
     std::swap(n_, o.n_);
+    std::swap(space_, o.space_);
   }
   void  *data_  = nullptr;
   T     *base_  = nullptr;
   size_t bytes_ = 0, n_ = 0; // of the allocation; elements
+  Space  space_ = Space::host;
 };
+
+// to := from, which may lie elsewhere.
+template <class T> void copy(const Buffer<T> &from, Buffer<T> &to)
+{
+  if (!from.size()) return;
+  if (from.space() == Space::host && to.space() == Space::host) memcpy((void *)to.data(), (const void *)from.data(), from.bytes());
+  else if (from.space() == Space::host) device::copy_from_host(to.data(), from.data(), from.bytes());
+  else if (to.space() == Space::host) device::copy_to_host(to.data(), from.data(), from.bytes());
+  else device::copy(to.data(), from.data(), from.bytes());
+}
 
 } // namespace tessera

@@ -1,7 +1,9 @@
 // Direct solution of the small systems that remain on the coarsest grid.
 #pragma once
 #include "core/buffer.hpp"
+#include "core/grid.hpp"
 #include <stddef.h>
+#include <vector>
 
 namespace tessera {
 
@@ -23,6 +25,21 @@ private:
   int            n_ = 0, w_ = 0;
   double         pivot_ = 0;
   Buffer<double> a_, inverse_;
+};
+
+// The inverse of such a matrix on the device, where a product with a full matrix takes less time than two sweeps over a band.
+template <class T> class Inverse {
+public:
+  // x, y: the node of each unknown.
+  void   setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y);
+  // out := A^-1 b at the nodes. n^2 values are read.
+  void   solve(const Exec &exec, const View<T> &b, const View<T> &out);
+  size_t bytes() const { return a_.bytes() + node_.bytes() + v_.bytes(); }
+
+private:
+  int         n_ = 0;
+  Buffer<T>   a_, v_;
+  Buffer<int> node_;
 };
 
 } // namespace tessera

@@ -1,8 +1,12 @@
 // Where and how a kernel runs. A kernel is a small named struct with `HD void operator()(i, j) const`; a tile kernel has
 // `template <class Block> HD void operator()(Block &) const` and works in phases separated by Block::sync().
 #pragma once
+#include "core/device.hpp"
 #include <cstddef>
 #include <vector>
+#ifdef TESSERA_HAVE_CUDA
+  #include <cuda_runtime.h>
+#endif
 
 #ifdef __CUDACC__
   #define HD __host__ __device__
@@ -11,8 +15,6 @@
 #endif
 
 namespace tessera {
-
-enum class Space { host, cuda };
 
 struct Exec {
   Space space   = Space::host;
@@ -32,10 +34,104 @@ inline Box intersect(const Box &a, const Box &b)
   return {a.x0 > b.x0 ? a.x0 : b.x0, a.x1 < b.x1 ? a.x1 : b.x1, a.y0 > b.y0 ? a.y0 : b.y0, a.y1 < b.y1 ? a.y1 : b.y1};
 }
 
+#ifdef TESSERA_HAVE_CUDA
+namespace device {
+[[noreturn]] void fail(int error);
+inline void       check(cudaError_t e)
+{
+  if (e != cudaSuccess) fail((int)e);
+}
+const void *probe_kernel(); // any kernel of this library: can the device run it?
+
+// A launch that may begin while the kernel before it ends (programmatic dependent launch); kernels wait in begin().
+template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
+{
+  cudaLaunchConfig_t    c = {};
+  cudaLaunchAttribute   early;
+  early.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  c.gridDim          = blocks;
+  c.blockDim         = threads;
+  c.dynamicSmemBytes = shared;
+  c.stream           = (cudaStream_t)stream();
+  c.attrs            = &early;
+  c.numAttrs         = 1;
+  check(cudaLaunchKernelEx(&c, kernel, P(arguments)...));
+}
+} // namespace device
+#endif
+
+#if defined(TESSERA_HAVE_CUDA) && !defined(__CUDACC__)
+// Only files that nvcc compiles (*.k.cxx) run kernels.
+#else
+
+#ifdef __CUDACC__
+namespace device {
+
+constexpr int warp = 32, block_rows = 8; // threads of a block along x and y
+constexpr int most_blocks = 2048;        // of a sum
+
+__device__ inline void begin()
+{
+  #if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  #endif
+}
+
+template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_forall(Box box, Kernel kernel)
+{
+  begin();
+  const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
+  if (i < box.x1)
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j);
+}
+
+inline dim3 blocks_for(const Box &box, int most = 65535)
+{
+  const int x = (box.x1 - box.x0 + warp - 1) / warp, y = (box.y1 - box.y0 + block_rows - 1) / block_rows;
+  return dim3((unsigned)x, (unsigned)(y < most ? y : most));
+}
+
+// The sum over a block of 256 threads, in thread 0; the order is fixed.
+__device__ inline double block_sum(double s)
+{
+  __shared__ double part[block_rows];
+  const int         t = (int)(threadIdx.x + threadIdx.y * blockDim.x), lane = t % warp, w = t / warp;
+  for (int d = warp / 2; d; d /= 2) s += __shfl_down_sync(0xffffffffu, s, d);
+  if (!lane) part[w] = s;
+  __syncthreads();
+  s = 0;
+  if (!t)
+    for (int i = 0; i < block_rows; ++i) s += part[i];
+  return s;
+}
+
+template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_sum(Box box, Kernel kernel, double *parts)
+{
+  begin();
+  const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
+  double    s = 0;
+  if (i < box.x1)
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) s += kernel(i, j);
+  s = block_sum(s);
+  if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = s;
+}
+
+// sum = (add ? sum : 0) + the sum of the parts
+__global__ void add_parts(const double *parts, int n, double *sum, bool add);
+
+} // namespace device
+#endif
+
 // kernel(i, j) for every (i, j) of the box; rows in parallel, i innermost and independent.
 template <class Kernel> void forall(const Exec &exec, const Box &box, const Kernel &kernel)
 {
-  (void)exec;
+  if (box.empty()) return;
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) return device::launch(device::run_forall<Kernel>, device::blocks_for(box), dim3(device::warp, device::block_rows), 0, box, kernel);
+#endif
+  const device::Open open(exec.space);
 #pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
   for (int j = box.y0; j < box.y1; ++j) {
     const Kernel k = kernel; // a private copy: its members stay in registers
@@ -44,24 +140,54 @@ template <class Kernel> void forall(const Exec &exec, const Box &box, const Kern
   }
 }
 
-// Sum of kernel(i, j) over the box, in an order that depends on neither threads nor tiles: a sum per row, then over the rows.
+// *sum = (add ? *sum : 0) + the sum of kernel(i, j) over the box, in an order that depends on neither threads nor tiles: a sum per
+// row, then over the rows. The sum lies where the kernel runs, so nobody waits for it.
+template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const Kernel &kernel, double *sum, bool add)
+{
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    if (box.empty()) {
+      if (!add) device::zero(sum, sizeof(double));
+      return;
+    }
+    dim3 blocks = device::blocks_for(box);
+    blocks      = device::blocks_for(box, device::most_blocks / (int)blocks.x + 1);
+    const int n     = (int)(blocks.x * blocks.y);
+    double   *parts = device::scratch((size_t)n);
+    device::launch(device::run_sum<Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
+    return device::launch(device::add_parts, dim3(1), dim3(device::warp, device::block_rows), 0, (const double *)parts, n, sum, add);
+  }
+#endif
+  const device::Open open(exec.space);
+  double             s = 0;
+  if (!box.empty()) {
+    static thread_local std::vector<double> rows;
+    rows.resize((size_t)(box.y1 - box.y0));
+    double *row = rows.data();
+#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
+    for (int j = box.y0; j < box.y1; ++j) {
+      const Kernel k = kernel;
+      double       r = 0;
+#pragma omp simd reduction(+ : r)
+      for (int i = box.x0; i < box.x1; ++i) r += k(i, j);
+      row[j - box.y0] = r;
+    }
+    for (int j = 0; j < box.y1 - box.y0; ++j) s += row[j];
+  }
+  *sum = (add ? *sum : 0) + s;
+}
+
+// The same for the host, which waits.
 template <class Kernel> double forall_sum(const Exec &exec, const Box &box, const Kernel &kernel)
 {
-  (void)exec;
-  if (box.empty()) return 0;
-  static thread_local std::vector<double> rows;
-  rows.resize((size_t)(box.y1 - box.y0));
-  double *row = rows.data();
-#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
-  for (int j = box.y0; j < box.y1; ++j) {
-    const Kernel k = kernel;
-    double       s = 0;
-#pragma omp simd reduction(+ : s)
-    for (int i = box.x0; i < box.x1; ++i) s += k(i, j);
-    row[j - box.y0] = s;
-  }
   double s = 0;
-  for (int j = 0; j < box.y1 - box.y0; ++j) s += row[j];
+  if (exec.space == Space::host) {
+    forall_sum(exec, box, kernel, &s, false);
+    return s;
+  }
+  static double *const sum = (double *)device::allocate(sizeof(double));
+  forall_sum(exec, box, kernel, sum, false);
+  device::copy_to_host(&s, sum, sizeof(double));
   return s;
 }
 
@@ -78,12 +204,55 @@ struct HostBlock {
   HD void sync() const { }
 };
 
-// Cuts the box into strips of `rows` full rows and runs the tile kernel on each, with `shared` doubles of scratch per tile.
-template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int rows, size_t shared, const Kernel &kernel)
+#ifdef __CUDACC__
+// The same on the device: one block of threads.
+struct DeviceBlock {
+  Box     tile;
+  double *shared;
+  int     thread, threads;
+  template <class F> HD void each(int i0, int i1, int j0, int j1, F &&f) const
+  {
+    if (j1 == j0 + 1) {
+      for (int i = i0 + thread; i < i1; i += threads) f(i, j0);
+    } else {
+      const int w = i1 - i0, n = w * (j1 - j0);
+      for (int t = thread; t < n; t += threads) f(i0 + t % w, j0 + t / w);
+    }
+  }
+  HD void sync() const
+  {
+  #ifdef __CUDA_ARCH__
+    __syncthreads();
+  #endif
+  }
+};
+
+namespace device {
+template <class Kernel> __global__ void __launch_bounds__(256) run_tiles(Box box, int columns, int rows, Kernel kernel)
 {
-  (void)exec;
+  extern __shared__ double shared[];
+  begin();
+  const int   x0 = box.x0 + (int)blockIdx.x * columns, y0 = box.y0 + (int)blockIdx.y * rows;
+  DeviceBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, shared, (int)threadIdx.x, (int)blockDim.x};
+  kernel(block);
+}
+} // namespace device
+#endif
+
+// Cuts the box into tiles and runs the tile kernel on each: on the host strips of `rows` full rows, on the device pieces of them.
+// Scratch: `lines` rows of a tile, each two columns longer, in doubles.
+template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int rows, int lines, const Kernel &kernel)
+{
   if (box.empty()) return;
-  const int strips = (box.y1 - box.y0 + rows - 1) / rows;
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    constexpr int columns = 128;
+    return device::launch(device::run_tiles<Kernel>, dim3((unsigned)(box.x1 - box.x0 + columns - 1) / columns, (unsigned)((box.y1 - box.y0 + rows - 1) / rows)), dim3(columns), (size_t)lines * (columns + 2) * sizeof(double), box, columns, rows, kernel);
+  }
+#endif
+  const device::Open open(exec.space);
+  const int          strips = (box.y1 - box.y0 + rows - 1) / rows;
+  const size_t       shared = (size_t)lines * (size_t)(box.x1 - box.x0 + 2);
 #pragma omp parallel num_threads(exec.threads) if (exec.threads > 1)
   {
     static thread_local std::vector<double> scratch; // grows once, then stays: applying allocates nothing
@@ -101,8 +270,12 @@ template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int 
 // Cuts the columns [x0, x1) into pieces and runs the tile kernel on each.
 template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, const Kernel &kernel)
 {
-  constexpr int width = 512;
-  (void)exec;
+  if (x0 >= x1) return;
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) return device::launch(device::run_tiles<Kernel>, dim3((unsigned)(x1 - x0 + 31) / 32), dim3(32), 0, Box{x0, x1, 0, 1}, 32, 1, kernel);
+#endif
+  const device::Open open(exec.space);
+  constexpr int      width = 512;
 #pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
   for (int x = x0; x < x1; x += width) {
     const Kernel k = kernel;
@@ -110,6 +283,8 @@ template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, co
     k(block);
   }
 }
+
+#endif // files that run kernels
 
 // Sweeps of several colours over one grid in a single pass through memory: phase k works on rows that are lags[k] behind the
 // first one, so that what it reads is still in the cache. run(k, y0, y1) does rows [y0, y1) of phase k. Where ghost nodes must

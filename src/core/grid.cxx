@@ -22,7 +22,7 @@ Grid Grid::local() const
   return l;
 }
 
-Layout::Layout(const Grid &grid, bool natural_order) : natural(natural_order)
+Layout::Layout(const Grid &grid, bool natural_order, Space memory) : natural(natural_order), space(memory)
 {
   const Box own = grid.owned();
   x0            = floor_half(own.x0) - 1;

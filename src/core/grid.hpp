@@ -93,12 +93,13 @@ struct Layout {
   int       x0 = 0, y0 = 0, m = 0, n = 0; // quarter indices x0 .. x0+m+1, y0 .. y0+n+1 are stored
   ptrdiff_t ld = 0, plane = 0;            // row length and elements of a quarter
   bool      natural = false;
+  Space     space   = Space::host;
 
   Layout() = default;
-  Layout(const Grid &grid, bool natural_order);
-  bool operator!=(const Layout &o) const { return x0 != o.x0 || y0 != o.y0 || m != o.m || n != o.n || natural != o.natural; }
+  Layout(const Grid &grid, bool natural_order, Space space = Space::host);
+  bool operator!=(const Layout &o) const { return x0 != o.x0 || y0 != o.y0 || m != o.m || n != o.n || natural != o.natural || space != o.space; }
   // Elements that a field on the first `quarters` quarters takes; the natural order has room for all four.
-  size_t elements(int quarters) const { return (size_t)plane * (natural ? 4 : quarters); }
+  Extent elements(int quarters) const { return {(size_t)plane * (natural ? 4 : quarters), space}; }
   // The indices where o, the first kept and the first eliminated nodes, are computed: owned and one ghost layer.
   Box compute() const { return {x0 + 1, x0 + m + 1, y0 + 1, y0 + n + 1}; }
   Box whole() const { return {x0, x0 + m + 2, y0, y0 + n + 2}; } // all that are stored

@@ -430,7 +430,7 @@ template <class T> void LineSolver<T>::solve(const Exec &exec, const StencilView
     if (direction_ == lines_x) {
       const Box    rows = quarter_box(interior_, 2 * P);
       const size_t width = (size_t)(half_begin(interior_.x1, 1) - half_begin(interior_.x0, 0) + 4);
-      forall_strip(exec, {0, 1, rows.y0, rows.y1}, 2 * group, 6 * group * width + 8, SolveX<P, S, T>{A, view(inverse_), b, x, interior_.x0, interior_.x1});
+      forall_strip(exec, {0, 1, rows.y0, rows.y1}, 2 * group, (int)(2 * group * width + 8), SolveX<P, S, T>{A, view(inverse_), b, x, interior_.x0, interior_.x1});
     } else {
       const Box columns = quarter_box(interior_, P);
       forall_columns(exec, columns.x0, columns.x1, SolveY<P, S, T>{A, view(inverse_), b, x, interior_.y0, interior_.y1});

@@ -67,7 +67,7 @@ template <class T> void smooth_points(const Exec &exec, const StencilView<T> &A,
   static const std::vector<int> forward{0, 0, 1, 1}, backward{0, 1, 1, 2};
   static const int              order[4] = {quarter_c, quarter_o, quarter_b, quarter_a};
   const Box                     own = grid.owned();
-  const bool                    fused = halo.empty();
+  const bool                    fused = halo.empty() && exec.space == Space::host;
   wavefront(reverse ? backward : forward, floor_half(own.y0), floor_half(own.y1 + 1), tuning::strip_rows * exec.threads, fused, [&](int phase, int y0, int y1) {
     const int q = order[reverse ? 3 - phase : phase];
     Box       box = grid.owned(q);

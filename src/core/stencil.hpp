@@ -26,7 +26,7 @@ template <class T> struct StencilOf {
   Buffer<T> c, e[4], g[4];
 
   StencilOf() = default;
-  StencilOf(const Grid &grid, bool natural_order);
+  StencilOf(const Grid &grid, bool natural_order, Space space = Space::host);
   void           make_nine(); // room for the a-b couplings
   View<T>        C() { return layout.view(c.data()); }
   View<T>        E(int k) { return layout.view(e[k].data()); }
@@ -38,6 +38,9 @@ template <class T> struct StencilOf {
   size_t bytes() const;
 };
 using Stencil = StencilOf<double>;
+
+// to := from, in the memory of `space`.
+void copy(const Stencil &from, Stencil &to, Space space);
 
 // The coefficient in direction K of the node of quarter Q with place p in its quarter; S: stride along x, r: of a row.
 template <int Q, int K, int S, class T> HD inline T coefficient(const StencilView<T> &A, ptrdiff_t p, ptrdiff_t r)

@@ -3,7 +3,7 @@
 
 namespace tessera {
 
-template <class T> StencilOf<T>::StencilOf(const Grid &grid, bool natural_order) : layout(grid, natural_order)
+template <class T> StencilOf<T>::StencilOf(const Grid &grid, bool natural_order, Space space) : layout(grid, natural_order, space)
 {
   c.resize(layout.elements(4));
   for (auto &f : e) f.resize(layout.elements(3));
@@ -58,6 +58,22 @@ template <class T> size_t StencilOf<T>::bytes() const
 
 template struct StencilOf<double>;
 template struct StencilOf<float>;
+
+void copy(const Stencil &a, Stencil &b, Space space)
+{
+  auto put = [&](const Buffer<double> &x, Buffer<double> &y) {
+    if (y.size() != x.size() || y.space() != space) y.resize({x.size(), space});
+    copy(x, y);
+  };
+  b.layout       = a.layout;
+  b.layout.space = space;
+  b.nine         = a.nine;
+  put(a.c, b.c);
+  for (int k = 0; k < 4; ++k) {
+    put(a.e[k], b.e[k]);
+    put(a.g[k], b.g[k]);
+  }
+}
 
 double stencil_add_line(Stencil &s, const Box &box, int y, const double *const w[9], int present)
 {

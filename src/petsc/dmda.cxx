@@ -177,36 +177,90 @@ PetscErrorCode GridMatrix::LocalMatrix(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode GridMatrix::GetRead(Vec x, const double **values)
+PetscErrorCode GridMatrix::GetRead(Vec x, Space space, const double **values)
 {
+  PetscMemType where;
+  const size_t n = (size_t)grid_.owned().size();
+
   PetscFunctionBegin;
   if (moved_) {
     PetscCall(VecScatterBegin(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
     PetscCall(VecScatterEnd(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
     x = work_;
   }
-  PetscCall(VecGetArrayRead(x, values));
+  read_.array = space == Space::cuda;
+  if (!read_.array) {
+    PetscCall(VecGetArrayRead(x, values));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecGetArrayReadAndMemType(x, values, &where));
+  read_.host = PetscMemTypeHost(where) ? *values : nullptr;
+  if (read_.host && n) {
+    if (read_.device.size() != n) PetscCallCXX(read_.device.resize({n, Space::cuda}));
+    PetscCallCXX(device::copy_from_host(read_.device.data(), *values, n * sizeof(double)));
+    PetscCallCXX(device::synchronize()); // the caller may change x
+    *values = read_.device.data();
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode GridMatrix::RestoreRead(Vec x, const double **values)
 {
   PetscFunctionBegin;
-  PetscCall(VecRestoreArrayRead(moved_ ? work_ : x, values));
+  if (moved_) x = work_;
+  if (!read_.array) PetscCall(VecRestoreArrayRead(x, values));
+  else {
+    if (read_.host) *values = read_.host;
+    PetscCall(VecRestoreArrayReadAndMemType(x, values));
+  }
+  read_.host = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode GridMatrix::GetWrite(Vec y, double **values)
+PetscErrorCode GridMatrix::GetWrite(Vec y, Space space, double **values, bool read)
 {
+  PetscMemType where;
+  const size_t n = (size_t)grid_.owned().size();
+
   PetscFunctionBegin;
-  PetscCall(VecGetArrayWrite(moved_ ? work_ : y, values));
+  if (moved_) {
+    if (read) {
+      PetscCall(VecScatterBegin(scatter_, y, work_, INSERT_VALUES, SCATTER_FORWARD));
+      PetscCall(VecScatterEnd(scatter_, y, work_, INSERT_VALUES, SCATTER_FORWARD));
+    }
+    y = work_;
+  }
+  write_.array = space == Space::cuda;
+  if (!write_.array) {
+    if (read) PetscCall(VecGetArray(y, values));
+    else PetscCall(VecGetArrayWrite(y, values));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (read) PetscCall(VecGetArrayAndMemType(y, values, &where));
+  else PetscCall(VecGetArrayWriteAndMemType(y, values, &where));
+  write_.host = PetscMemTypeHost(where) ? *values : nullptr;
+  if (write_.host && n) {
+    if (write_.device.size() != n) PetscCallCXX(write_.device.resize({n, Space::cuda}));
+    if (read) PetscCallCXX(device::copy_from_host(write_.device.data(), *values, n * sizeof(double)));
+    *values = write_.device.data();
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode GridMatrix::RestoreWrite(Vec y, double **values)
 {
+  Vec v = moved_ ? work_ : y;
+
   PetscFunctionBegin;
-  PetscCall(VecRestoreArrayWrite(moved_ ? work_ : y, values));
+  if (!write_.array) PetscCall(VecRestoreArrayWrite(v, values));
+  else {
+    if (write_.host) {
+      if (write_.device.size()) PetscCallCXX(device::copy_to_host((double *)write_.host, *values, write_.device.bytes()));
+      *values = (double *)write_.host;
+    }
+    PetscCall(VecRestoreArrayWriteAndMemType(v, values));
+  }
+  write_.host = nullptr;
   if (moved_) {
     PetscCall(VecScatterBegin(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));
     PetscCall(VecScatterEnd(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));

@@ -52,10 +52,11 @@ public:
   // Adds the operator to the (zeroed) stencil; `field` lends its memory. raise: a negative row sum comes off the row's diagonal
   // entry, which makes a matrix with couplings <= 0 an M-matrix.
   PetscErrorCode Read(Mat A, const Layout &layout, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
-  // x in the grid's distribution: x itself or a work vector.
-  PetscErrorCode GetRead(Vec x, const double **values);
+  // x in the grid's distribution and in the memory of `space`: x itself where it lies there, else a copy. One vector at a time to
+  // read and one to write.
+  PetscErrorCode GetRead(Vec x, Space space, const double **values);
   PetscErrorCode RestoreRead(Vec x, const double **values);
-  PetscErrorCode GetWrite(Vec y, double **values);
+  PetscErrorCode GetWrite(Vec y, Space space, double **values, bool read = false); // read: with y's values
   PetscErrorCode RestoreWrite(Vec y, double **values);
 
 private:
@@ -74,6 +75,11 @@ private:
   std::vector<RowRun>   runs_;        // of all lines, made at the first reading of a pattern
   std::vector<size_t>   line_runs_;   // where each line's runs begin
   Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned
+  struct Copy {
+    Buffer<double> device;             // of a vector on the host
+    const double  *host   = nullptr;   // its array, while the copy is in use
+    bool           array  = false;     // the array came by VecGetArray...AndMemType()
+  } read_, write_;
 };
 
 } // namespace tessera

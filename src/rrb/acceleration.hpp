@@ -31,6 +31,21 @@ template <class T> void combine(const Exec &exec, size_t n, double s, const T *x
   forall(exec, {0, (int)(n - rows * piece), 0, 1}, CombineKernel<T>{(T)s, (T)t, x + rows * piece, y + rows * piece, 0});
 }
 
+// y = x over whole arrays, in another precision.
+template <class X, class Y> struct ConvertKernel {
+  const X  *x;
+  Y        *y;
+  ptrdiff_t row;
+  HD void   operator()(int i, int j) const { y[i + j * row] = (Y)x[i + j * row]; }
+};
+template <class X, class Y> void convert(const Exec &exec, const Buffer<X> &x, Buffer<Y> &y)
+{
+  if (y.size() != x.size()) y.resize(x.extent());
+  const size_t n = x.size(), piece = 4096, rows = n / piece;
+  forall(exec, {0, (int)piece, 0, (int)rows}, ConvertKernel<X, Y>{x.data(), y.data(), (ptrdiff_t)piece});
+  forall(exec, {0, (int)(n - rows * piece), 0, 1}, ConvertKernel<X, Y>{x.data() + rows * piece, y.data() + rows * piece, 0});
+}
+
 template <int S, class T> struct ProductKernel { // S = 0: any stride
   const T  *x, *y;
   ptrdiff_t sy, sx = S;
@@ -66,19 +81,23 @@ template <class X, class Y> void copy(const Exec &exec, const Grid &grid, int ma
 }
 
 // Numbers in [-0.5, 0.5) that depend on the node alone.
-template <class T> void fill_random(const Grid &grid, int mask, uint64_t stream, const View<T> &v)
-{
-  for (int q = 0; q < 4; ++q) {
-    if (!(mask & (1 << q))) continue;
-    const Box box = grid.owned(q);
-    for (int Y = box.y0; Y < box.y1; ++Y)
-      for (int X = box.x0; X < box.x1; ++X) {
-        uint64_t h = (uint64_t)(2 * X + (q & 1)) * 0x9e3779b97f4a7c15u + (uint64_t)(2 * Y + (q >> 1)) * 0xc2b2ae3d27d4eb4fu + stream * 0x165667b19e3779f9u;
-        h          = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9u;
-        h          = (h ^ (h >> 29)) * 0x94d049bb133111ebu;
-        v.q[q][X * v.sx + Y * v.sy] = (T)((double)((h ^ (h >> 32)) >> 11) * 0x1p-53 - 0.5);
-      }
+template <class T> struct RandomKernel {
+  T        *v;
+  ptrdiff_t sx, sy;
+  int       q;
+  uint64_t  stream;
+  HD void   operator()(int X, int Y) const
+  {
+    uint64_t h = (uint64_t)(2 * X + (q & 1)) * 0x9e3779b97f4a7c15u + (uint64_t)(2 * Y + (q >> 1)) * 0xc2b2ae3d27d4eb4fu + stream * 0x165667b19e3779f9u;
+    h          = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9u;
+    h          = (h ^ (h >> 29)) * 0x94d049bb133111ebu;
+    v[X * sx + Y * sy] = (T)((double)((h ^ (h >> 32)) >> 11) * 0x1p-53 - 0.5);
   }
+};
+template <class T> void fill_random(const Exec &exec, const Grid &grid, int mask, uint64_t stream, const View<T> &v)
+{
+  for (int q = 0; q < 4; ++q)
+    if (mask & (1 << q)) forall(exec, grid.owned(q), RandomKernel<T>{v.q[q], v.sx, v.sy, q, stream});
 }
 
 // nu steps of flexible CG with the cycle as preconditioner (truncated to the last direction).

@@ -167,23 +167,20 @@ template <class F> PetscErrorCode SchurSpace::Update(Vec residual, Vec solution,
   double       *x;
 
   PetscFunctionBegin;
-  PetscCall(pc_.matrix.GetRead(residual, &r));
+  PetscCall(pc_.matrix.GetRead(residual, plan_.exec.space, &r));
   if (!pc_.matrix.moved()) {
-    PetscCall(VecGetArray(solution, &x));
+    PetscCall(pc_.matrix.GetWrite(solution, plan_.exec.space, &x, true));
     f(r, x);
-    PetscCall(VecRestoreArray(solution, &x));
+    PetscCall(pc_.matrix.RestoreWrite(solution, &x));
     PetscCall(pc_.matrix.RestoreRead(residual, &r));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  const size_t        n = (size_t)pc_.matrix.grid().owned().size(); // vectors move through one work vector, so one after the other
-  std::vector<double> rv(r, r + n), xv;
+  Buffer<double> kept; // vectors move through one work vector, so one after the other
+  kept.resize({(size_t)pc_.matrix.grid().owned().size(), plan_.exec.space});
+  rrb::copy_values(plan_.exec, r, kept);
   PetscCall(pc_.matrix.RestoreRead(residual, &r));
-  PetscCall(pc_.matrix.GetRead(solution, &r));
-  xv.assign(r, r + n);
-  PetscCall(pc_.matrix.RestoreRead(solution, &r));
-  f(rv.data(), xv.data());
-  PetscCall(pc_.matrix.GetWrite(solution, &x));
-  std::copy(xv.begin(), xv.end(), x);
+  PetscCall(pc_.matrix.GetWrite(solution, plan_.exec.space, &x, true));
+  f(kept.data(), x);
   PetscCall(pc_.matrix.RestoreWrite(solution, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -201,7 +198,7 @@ inline PetscErrorCode SchurSpace::Load(Vec v)
   const double *values;
 
   PetscFunctionBegin;
-  PetscCall(pc_.matrix.GetRead(v, &values));
+  PetscCall(pc_.matrix.GetRead(v, plan_.exec.space, &values));
   rrb::load(plan_, values);
   PetscCall(pc_.matrix.RestoreRead(v, &values));
   PetscCall(SubtractDirichlet(&pc_));
@@ -216,7 +213,7 @@ inline PetscErrorCode SchurSpace::Start(double *first)
   PetscFunctionBegin;
   if (!ksp_->guess_zero) PetscCall(Residual(s, w));
   PetscCall(FirstNorm(ksp_, w, ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
-  std::fill(x.data, x.data + x.size, 0);
+  rrb::black_set(plan_, 0, x);
   if (Exact()) {
     rrb::Level &finest = plan_.levels[0];
     const Box   own    = finest.grid.owned();
@@ -244,7 +241,7 @@ inline PetscErrorCode SchurSpace::Start(double *first)
   }
   PetscCall(SolveRed(w, s));
   PetscCall(Residual(s, w));
-  PetscCall(pc_.matrix.GetRead(w, &res));
+  PetscCall(pc_.matrix.GetRead(w, plan_.exec.space, &res));
   rrb::black_load(plan_, res, r);
   PetscCall(pc_.matrix.RestoreRead(w, &res));
   PetscCall(NullSpace());
@@ -270,7 +267,7 @@ inline PetscErrorCode SchurSpace::NullSpace()
       rrb::BlackField v(plan_);
       if (i < 0) rrb::black_set(plan_, 1, v);
       else {
-        PetscCall(pc_.matrix.GetRead(vectors[i], &res));
+        PetscCall(pc_.matrix.GetRead(vectors[i], plan_.exec.space, &res));
         rrb::black_load(plan_, res, v);
         PetscCall(pc_.matrix.RestoreRead(vectors[i], &res));
       }
@@ -298,7 +295,7 @@ inline PetscErrorCode SchurSpace::Finish()
     Vec         dx     = ksp_->guess_zero ? ksp_->vec_sol : ksp_->work[1];
     double     *values;
     PetscCall(Load(Source()));
-    PetscCall(pc_.matrix.GetWrite(dx, &values));
+    PetscCall(pc_.matrix.GetWrite(dx, plan_.exec.space, &values));
     rrb::black_store(plan_, x, values);
     rrb::red_solution(plan_, finest, finest.b.v, x.view, natural_view(values, own.x0, own.y0, own.x1 - own.x0));
     PetscCall(pc_.matrix.RestoreWrite(dx, &values));

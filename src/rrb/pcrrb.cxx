@@ -106,7 +106,15 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   PetscCall(PetscLogEventBegin(tessera::event_rrb_read, pc, 0, 0, 0));
   const PetscInt dirichlet = r->report.dirichlet;
   PetscCallCXX(s = tessera::rrb::finest_stencil(r->plan));
-  PetscCall(r->matrix.Read(pc->pmat, finest.layout, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
+  if (r->plan.exec.space == tessera::Space::cuda) {
+    tessera::Layout  layout(finest.grid, finest.layout.natural);
+    tessera::Stencil on_host(finest.grid, finest.layout.natural);
+    tessera::rrb::Field   field;
+    PetscCallCXX(field.resize(layout));
+    PetscCall(r->matrix.Read(pc->pmat, layout, finest.halo, field.data.data(), raise, on_host, r->dirichlet, r->report));
+    PetscCallCXX(tessera::copy(on_host, s, tessera::Space::cuda));
+    PetscCallCXX(tessera::device::synchronize());
+  } else PetscCall(r->matrix.Read(pc->pmat, finest.layout, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_read, pc, 0, 0, 0));
   const OperatorReport &report = r->report;
   if (report.dirichlet != dirichlet) r->plan.forget(); // another problem
@@ -151,6 +159,7 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
     r->first_its = 0;
     PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
     r->plan.exec.threads = HostThreads();
+    r->plan.exec.space   = r->backend == TESSERA_BACKEND_CUDA ? tessera::Space::cuda : tessera::Space::host;
     const tessera::Grid &g = r->matrix.grid();
     PetscCallCXX(tessera::rrb::create(r->plan, g, params));
     const tessera::Grid &last    = r->plan.levels.back().grid;
@@ -235,11 +244,11 @@ static PetscErrorCode PCApply_RRB(PC pc, Vec x, Vec y)
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, x, y, 0));
   const tessera::Box own = r->matrix.grid().owned();
-  PetscCall(r->matrix.GetRead(x, &from));
+  PetscCall(r->matrix.GetRead(x, r->plan.exec.space, &from));
   tessera::rrb::load(r->plan, from);
   PetscCall(r->matrix.RestoreRead(x, &from));
   PetscCall(tessera::SubtractDirichlet(r));
-  PetscCall(r->matrix.GetWrite(y, &to));
+  PetscCall(r->matrix.GetWrite(y, r->plan.exec.space, &to));
   tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
   PetscCall(r->matrix.RestoreWrite(y, &to));
   PetscCall(PetscLogFlops(2. * r->plan.multiplications()));
@@ -260,10 +269,10 @@ static PetscErrorCode PCApplyTranspose_RRB(PC pc, Vec x, Vec y)
   PetscCall(Refuse(pc, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   const tessera::Box own = r->matrix.grid().owned();
-  PetscCall(r->matrix.GetRead(x, &from));
+  PetscCall(r->matrix.GetRead(x, r->plan.exec.space, &from));
   tessera::rrb::load(r->plan, from);
   PetscCall(r->matrix.RestoreRead(x, &from));
-  PetscCall(r->matrix.GetWrite(y, &to));
+  PetscCall(r->matrix.GetWrite(y, r->plan.exec.space, &to));
   const tessera::View<double> z = tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0);
   tessera::rrb::apply(r->plan, z);
   if (r->dirichlet.any) {

@@ -137,6 +137,8 @@ struct Plan {
   double                         predicted[3] = {0, 0, 0}; // iterations by the trial of each choice, 0: there was none
   std::vector<int>               kind, lag; // phases of a sweep in progress
   Band                band; // the exact remainder,
+  Inverse<double>     inverse64; // on the device its inverse in one of these,
+  Inverse<float>      inverse32;
   std::vector<int>    band_x, band_y; // its nodes
   std::vector<double> band_v;         // and their values
   bool                   nine     = false; // a 9-point operator
@@ -186,11 +188,12 @@ struct BlackField {
   Layout         layout;
   Buffer<double> own;
   double        *data = nullptr; // two planes, in `own` or borrowed
-  size_t         size = 0;
+  Extent         size;
   View<double>   view; // q[quarter_o] and q[quarter_c]
   BlackField() = default;
   explicit BlackField(const Plan &plan, double *borrowed = nullptr);
 };
+void   copy_values(const Exec &exec, const double *x, Buffer<double> &y); // y = x where the plan's memory is
 void   black_load(Plan &plan, const double *x, BlackField &r);                            // from natural order
 void   black_store(Plan &plan, const BlackField &x, double *y);                           // y = x at the black nodes, y in natural order
 void   black_set(Plan &plan, double s, BlackField &x);                                    // x = s on the own nodes
@@ -222,6 +225,8 @@ template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);
 void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out);
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);
+// Is the diagonal, or the inverse pivots, of the quarters in the mask not negative and not NaN? Names the first node that is.
+void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level, Failure &failure);
 void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure);
 void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only = false);
 void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s);

@@ -49,23 +49,23 @@ template <class T, int S, bool RED> struct Down {
   Factors<T, S> f;
   View<double>  b, next;
   double       *t;
-  Box           compute, c;
+  Box           compute, own; // own: of the c nodes
   template <class Block> HD void operator()(Block &block) const
   {
     const Box       tile = block.tile;
-    const ptrdiff_t r = b.sy, w = compute.x1 - compute.x0;
-    double         *o = block.shared, *row = o + w * (tile.y1 - tile.y0 + 1);
-    const int       last = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1; // one row beyond the tile
+    const int       last = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1, right = tile.x1 < compute.x1 ? tile.x1 + 1 : compute.x1; // a row and a column beyond the tile
+    const ptrdiff_t r = b.sy, w = right - tile.x0;
+    double         *o = block.shared, *row = o + w * (tile.y1 - tile.y0 + 1) - tile.x0;
+    const Box       c = intersect(own, tile);
     if (RED) {
-      block.each(tile.x0, tile.x1, tile.y0, last, [&](int X, int Y) {
+      block.each(tile.x0, right, tile.y0, last, [&](int X, int Y) {
         const ptrdiff_t p = X * S + Y * r;
         o[X - tile.x0 + (Y - tile.y0) * w] = b.q[0][p] - f.red_to_o(b, p, r);
       });
       block.sync();
       block.each(tile.x0, tile.x1, tile.y0, tile.y1, [&](int X, int Y) { t[X * S + Y * r] = o[X - tile.x0 + (Y - tile.y0) * w]; });
     }
-    const int first = tile.y0 > c.y0 ? tile.y0 : c.y0, end = tile.y1 < c.y1 ? tile.y1 : c.y1;
-    for (int J = first; J < end; ++J) {
+    for (int J = c.y0; J < c.y1; ++J) {
       block.each(c.x0, c.x1, J, J + 1, [&](int X, int Y) {
         const ptrdiff_t p = X * S + Y * r;
         double          v = b.q[3][p];
@@ -73,13 +73,13 @@ template <class T, int S, bool RED> struct Down {
           const double *o0 = o + (X - tile.x0) + (Y - tile.y0) * w;
           v -= f.red_to_c(b, p, r) + f.o_to_c(o0, o0 + w, 1, p, r);
         } else v -= f.o_to_c(b.q[0] + p, b.q[0] + p + r, S, p, r);
-        row[X - c.x0] = v;
+        row[X] = v;
       });
       block.sync();
       for (int px = 0; px < 2; ++px) { // c(X, Y) is node (X, Y) of the next grid
         double *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
-        if (next.sx == 1) block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px - c.x0]; });
-        else block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I * next.sx] = row[2 * I + px - c.x0]; });
+        if (next.sx == 1) block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
+        else block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
       }
       block.sync();
     }
@@ -93,10 +93,9 @@ template <class T, int S, bool RED> struct Up {
   View<double>  b, out;
   const double *t, *c;
   Box           compute, own[4];
-  bool          copy_c;
   template <class Block> HD void store(Block &block, int Y, int q, const double *even, const double *odd) const
   {
-    const Box &be = own[q], &bo = own[q + 1];
+    const Box  be = columns(block.tile, q), bo = columns(block.tile, q + 1);
     double    *z = out.q[q] + Y * out.sy;
     const int  x0 = be.x0 > bo.x0 ? be.x0 : bo.x0, x1 = be.x1 < bo.x1 ? be.x1 : bo.x1;
     if (out.sx == 2) { // the two quarters alternate
@@ -119,13 +118,21 @@ template <class T, int S, bool RED> struct Up {
       }
     }
   }
+  HD Box columns(const Box &tile, int q) const // own nodes in the columns of a tile
+  {
+    Box b = own[q];
+    b.x0  = b.x0 > tile.x0 ? b.x0 : tile.x0;
+    b.x1  = b.x1 < tile.x1 ? b.x1 : tile.x1;
+    return b;
+  }
   template <class Block> HD void operator()(Block &block) const
   {
     const Box       tile = block.tile;
-    const ptrdiff_t r = b.sy, w = compute.x1 - compute.x0;
+    const int       last = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1, right = tile.x1 < compute.x1 ? tile.x1 + 1 : compute.x1;
+    const ptrdiff_t r = b.sy, w = right - tile.x0;
     double         *o = block.shared - tile.x0, *red = o + w * (tile.y1 - tile.y0 + 1), *cc = red + w;
-    const int       last = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1;
-    block.each(tile.x0, tile.x1, tile.y0, RED ? last : tile.y1, [&](int X, int Y) {
+    const Box       mine[4] = {columns(tile, 0), columns(tile, 1), columns(tile, 2), columns(tile, 3)};
+    block.each(tile.x0, right, tile.y0, RED ? last : tile.y1, [&](int X, int Y) {
       const ptrdiff_t p = X * S + Y * r;
       o[X + (Y - tile.y0) * w] = f.back_o(t[p], c + p, p, r);
     });
@@ -133,11 +140,11 @@ template <class T, int S, bool RED> struct Up {
     for (int J = tile.y0; J < tile.y1; ++J) {
       const double *o0 = o + (J - tile.y0) * w, *o1 = o0 + w;
       if (!RED) {
-        if (J >= own[0].y0 && J < own[0].y1) block.each(own[0].x0, own[0].x1, J, J + 1, [&](int X, int Y) { out.q[0][X * out.sx + Y * out.sy] = o0[X]; });
+        if (J >= mine[0].y0 && J < mine[0].y1) block.each(mine[0].x0, mine[0].x1, J, J + 1, [&](int X, int Y) { out.q[0][X * out.sx + Y * out.sy] = o0[X]; });
         continue;
       }
-      if (J >= own[0].y0 && J < own[0].y1) {
-        block.each(own[1].x0, own[1].x1, J, J + 1, [&](int X, int Y) {
+      if (J >= mine[0].y0 && J < mine[0].y1) {
+        block.each(mine[1].x0, mine[1].x1, J, J + 1, [&](int X, int Y) {
           const ptrdiff_t p = X * S + Y * r;
           red[X]            = f.back_a(b.q[1][p], o0 + X, c + p, 1, p, r);
         });
@@ -145,14 +152,14 @@ template <class T, int S, bool RED> struct Up {
         store(block, J, 0, o0, red);
         block.sync();
       }
-      if (J >= own[2].y0 && J < own[2].y1) {
-        block.each(own[2].x0, own[2].x1, J, J + 1, [&](int X, int Y) {
+      if (J >= mine[2].y0 && J < mine[2].y1) {
+        block.each(mine[2].x0, mine[2].x1, J, J + 1, [&](int X, int Y) {
           const ptrdiff_t p = X * S + Y * r;
           red[X]            = f.back_b(b.q[2][p], o0 + X, o1 + X, c + p, p);
         });
         const double *cr = c + J * r; // the row of c in unit stride
         if (S != 1) {
-          block.each(own[3].x0, own[3].x1, J, J + 1, [&](int X, int Y) { cc[X] = c[X * S + Y * r]; });
+          block.each(mine[3].x0, mine[3].x1, J, J + 1, [&](int X, int Y) { cc[X] = c[X * S + Y * r]; });
           cr = cc;
         }
         block.sync();
@@ -179,7 +186,7 @@ void down(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<dou
 {
   const int       rows = strip_rows(level);
   Down<T, S, RED> k{factors<T, S>(level, l, d), b, next, RED ? level.layout.view(level.t.data()).q[0] : nullptr, level.layout.compute(), level.grid.owned(quarter_c)};
-  forall_strip(plan.exec, k.compute, rows, (size_t)(rows + 3) * (level.layout.m + 2), k);
+  forall_strip(plan.exec, k.compute, rows, rows + 2, k);
 }
 
 template <class T, int S, bool RED>
@@ -194,7 +201,7 @@ void up(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<doubl
   k.c       = c;
   k.compute = level.layout.compute();
   for (int q = 0; q < 4; ++q) k.own[q] = level.grid.owned(q);
-  forall_strip(plan.exec, k.compute, rows, (size_t)(rows + 4) * (level.layout.m + 2), k);
+  forall_strip(plan.exec, k.compute, rows, rows + 3, k);
 }
 
 // Calls f<T, S>() for the precision and the storage order of a grid.
@@ -361,8 +368,8 @@ void load(Plan &plan, const double *x)
   const Box          own = g.grid.owned();
   const auto         from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
   const View<double> to   = g.b.v;
-  if (to.sx != 1) return copy(plan.exec, g.grid, mask_all, from, to);
-  for (int y = own.y0; y < own.y1; ++y) {
+  if (to.sx != 1 || plan.exec.space == Space::cuda) return copy(plan.exec, g.grid, mask_all, from, to);
+  for (int y = own.y0; y < own.y1; ++y) { // the host likes two streams at a time better
     const int q = 2 * (y & 1), Y = floor_half(y), X0 = (own.x0 + 1) / 2, X1 = own.x1 / 2; // whole pairs; a node may remain on each side
     double   *even = to.q[q] + Y * to.sy, *odd = to.q[q + 1] + Y * to.sy;
     const double *row = from.q[q] + Y * from.sy;
@@ -416,7 +423,7 @@ void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double>
 static bool spectrum(Plan &plan, int l, int steps, double *lowest, double *highest)
 {
   Lumped space(plan, l);
-  fill_random(space.g.grid, mask_all, 0, space.x.v);
+  fill_random(plan.exec, space.g.grid, mask_all, 0, space.x.v);
   std::vector<double> diagonal, off;
   double              previous = 0;
   if (!cg_steps(space, steps, [&](double alpha, double beta, Lumped &) {

@@ -216,7 +216,7 @@ private:
   // Phases: 0-3 the colour of a quarter, 10-13 from zero, 4 and 6 the residual at o and b, 8 the restriction, 9 the correction.
   void sweep()
   {
-    const bool fused = g_.halo.empty();
+    const bool fused = g_.halo.empty() && plan_.exec.space == Space::host;
     const Span all = span(g_.grid);
     wavefront(plan_.lag, all.y0, all.y1, rows_at_once(plan_, g_), fused, [&](int phase, int y0, int y1) {
       const int k = plan_.kind[(size_t)phase];
@@ -247,7 +247,7 @@ private:
     with_stride(A_.C.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
       const Box     c = rows(g_.grid.owned(quarter_c), y0, y1);
-      forall_strip(plan_.exec, c, 4, (size_t)(c.x1 - c.x0), Restrict<S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
+      forall_strip(plan_.exec, c, 4, 1, Restrict<S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
     });
   }
   void prolong(int q, const Box &box)
@@ -314,7 +314,7 @@ private:
   void sweep()
   {
     const Span all = span(g_.grid);
-    wavefront(plan_.lag, all.y0, all.y1, rows_at_once(plan_, g_), g_.halo.empty(), [&](int phase, int y0, int y1) {
+    wavefront(plan_.lag, all.y0, all.y1, rows_at_once(plan_, g_), g_.halo.empty() && plan_.exec.space == Space::host, [&](int phase, int y0, int y1) {
       const int k = plan_.kind[(size_t)phase];
       if (k == 4) return residual_o(rows(g_.grid.owned(0), y0, y1));
       if (k == 5) return restriction(y0, y1);
@@ -365,7 +365,7 @@ private:
     with_stride(a_.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
       const Box     c = rows(g_.grid.owned(quarter_c), y0, y1);
-      forall_strip(plan_.exec, c, 4, (size_t)(c.x1 - c.x0), SchurRestrict<S, T>{a_, r_.q[3], z_.q[0], z_.q[3], t_, {w(0), w(1), w(2), w(3)}, next});
+      forall_strip(plan_.exec, c, 4, 1, SchurRestrict<S, T>{a_, r_.q[3], z_.q[0], z_.q[3], t_, {w(0), w(1), w(2), w(3)}, next});
     });
   }
   void prolong(int y0, int y1)

@@ -289,27 +289,6 @@ template <int Q> void store_coarse(const Plan &plan, const Fields &f, Stencil &c
   forall(plan.exec, next.grid.owned(Q), k);
 }
 
-// The first node of the quarters in the mask whose inverse pivot is not a number.
-void find_failure(const Level &level, const View<double> &C, int mask, int half, Failure &failure)
-{
-  if (failure.failed) return;
-  for (int q = 0; q < 4; ++q) {
-    if (!(mask & (1 << q))) continue;
-    const Box b = level.grid.owned(q);
-    for (int Y = b.y0; Y < b.y1; ++Y)
-      for (int X = b.x0; X < b.x1; ++X)
-        if (!(C.q[q][X * C.sx + Y * C.sy] >= 0)) {
-          // node x of grid g is node 2^g x + 2^g - 1 of the finest
-          const int s    = 1 << level.index;
-          failure.failed = true;
-          failure.level  = 2 * level.index + 1 + half;
-          failure.x      = s * (2 * X + (q & 1)) + s - 1;
-          failure.y      = s * (2 * Y + (q >> 1)) + s - 1;
-          return;
-        }
-  }
-}
-
 template <class T> void scale(const Plan &plan, Level &level, const Fields &f, Buffer<T> l[4], Buffer<T> &d, bool red_only)
 {
   Scale<T> k;
@@ -349,7 +328,7 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure)
     for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
   }
   for (int q : {1, 2}) sum += forall_sum(plan.exec, level.grid.owned(q), RedPivot{f, q});
-  if (!std::isfinite(sum)) find_failure(level, f.C, mask_a | mask_b, 0, failure);
+  if (!std::isfinite(sum)) check_positive(plan, level, f.C, mask_a | mask_b, 2 * level.index + 1, failure);
   level.halo.exchange(f.C, mask_a | mask_b);
   level.lumped = sum;
 }
@@ -361,7 +340,7 @@ void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Le
   if (plan.have_schur && &level == &plan.levels[0]) schur_setup(plan, level, a, plan.schur);
   Fields       f   = fields(plan, a);
   const double sum = forall_sum(plan.exec, level.grid.owned(quarter_o), EliminateRed{f});
-  if (!std::isfinite(sum)) find_failure(level, f.C, mask_o, 1, failure);
+  if (!std::isfinite(sum)) check_positive(plan, level, f.C, mask_o, 2 * level.index + 2, failure);
   level.lumped = (level.lumped + sum) / (double)(level.grid.owned().size() - level.grid.owned(quarter_c).size() + 1e-300);
   level.halo.exchange(f.C, mask_o);
   for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);

@@ -86,6 +86,12 @@ template <int S, class T> struct MultiplyC {
   }
 };
 
+struct Fill {
+  double    s, *x;
+  ptrdiff_t sx, sy;
+  HD void   operator()(int X, int Y) const { x[X * sx + Y * sy] = s; }
+};
+
 // y += x, x in a plane, y in natural order.
 struct Add {
   const double *x;
@@ -152,6 +158,12 @@ template <class F> double over_black(Plan &plan, const F &f)
 
 } // namespace
 
+void copy_values(const Exec &exec, const double *x, Buffer<double> &y)
+{
+  if (exec.space == Space::cuda) device::copy(y.data(), x, y.bytes());
+  else if (y.size()) memcpy(y.data(), x, y.bytes());
+}
+
 BlackField::BlackField(const Plan &plan, double *borrowed) : layout(plan.levels[0].layout), data(borrowed), size(2 * layout.elements(1))
 {
   if (!borrowed) {
@@ -182,7 +194,7 @@ void black_store(Plan &plan, const BlackField &x, double *y)
 
 void black_set(Plan &plan, double s, BlackField &x)
 {
-  for (int q : {0, 3}) forall(plan.exec, plan.levels[0].grid.owned(q), CopyKernel<double, double>{&s, x.view.q[q], 0, 0, x.view.sx, x.view.sy});
+  for (int q : {0, 3}) forall(plan.exec, plan.levels[0].grid.owned(q), Fill{s, x.view.q[q], x.view.sx, x.view.sy});
 }
 
 void black_add(Plan &plan, const BlackField &x, double *y)
@@ -284,16 +296,9 @@ void schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
   if (level.step == Step::coarsen) return plan.params.coarsening == Coarsening::galerkin ? galerkin_schur_apply(plan, r, z) : cycle(plan, 0, r, z, z, false);
   // A small grid is solved as a whole, with a zero right-hand side at the red nodes.
   level.b.data.zero();
-  auto black = [&](const View<double> &from, const View<double> &to) {
-    for (int q : {0, 3}) {
-      const Box b = level.grid.owned(q);
-      for (int Y = b.y0; Y < b.y1; ++Y)
-        for (int X = b.x0; X < b.x1; ++X) to.q[q][X * to.sx + Y * to.sy] = from.q[q][X * from.sx + Y * from.sy];
-    }
-  };
-  black(r, level.b.v);
+  copy(plan.exec, level.grid, mask_o | mask_c, r, level.b.v);
   apply(plan, level.b.v);
-  black(level.b.v, z);
+  copy(plan.exec, level.grid, mask_o | mask_c, level.b.v, z);
 }
 
 } // namespace tessera::rrb

@@ -34,7 +34,7 @@ void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother sm
     if (smoother != Smoother::point && lines[direction == lines_y].empty()) lines[direction == lines_y].setup(plan.exec, A, g.grid, direction, tuning::singular_pivot);
   });
   for (int i = 0; i < tuning::test_vectors; ++i) {
-    fill_random(g.grid, mask_all, (uint64_t)(i + 1), v.v);
+    fill_random(plan.exec, g.grid, mask_all, (uint64_t)(i + 1), v.v);
     g.halo.exchange(v.v, mask_all);
     for (int k = 0; k < tuning::test_sweeps; ++k)
       if (smoother == Smoother::point) smooth_points(plan.exec, A, g.grid, g.halo, zero.v, v.v, k & 1);
@@ -48,33 +48,10 @@ void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother sm
   sums.solve(plan.exec, A, g.grid, P, correction);
 }
 
-// Is the diagonal positive, apart from nodes of singular components?
-void check_diagonal(Level &g, const View<double> &C, int mask, Failure &failure)
-{
-  if (failure.failed) return;
-  for (int q = 0; q < 4; ++q) {
-    if (!(mask & (1 << q))) continue;
-    const Box b = g.grid.owned(q);
-    for (int Y = b.y0; Y < b.y1; ++Y)
-      for (int X = b.x0; X < b.x1; ++X)
-        if (!(C.q[q][X * C.sx + Y * C.sy] >= 0)) {
-          const int s    = 1 << g.index;
-          failure.failed = true;
-          failure.level  = 2 * g.index + 1;
-          failure.x      = s * (2 * X + (q & 1)) + s - 1;
-          failure.y      = s * (2 * Y + (q >> 1)) + s - 1;
-          return;
-        }
-  }
-}
-
-template <class T> void keep(Buffer<double> &from, Buffer<T> &to)
+template <class T> void keep(const Exec &exec, Buffer<double> &from, Buffer<T> &to)
 {
   if constexpr (std::is_same_v<T, double>) to = std::move(from);
-  else {
-    if (to.size() != from.size()) to.resize(from.size());
-    for (size_t i = 0; i < from.size(); ++i) to.data()[i] = (T)from.data()[i];
-  }
+  else convert(exec, from, to);
 }
 
 // The grid of the nodes of one quarter.
@@ -137,11 +114,11 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   View<double>            diagonal = g.layout.view((double *)nullptr);
   diagonal.q[0] = v.co;
   diagonal.q[3] = v.cc;
-  check_diagonal(g, diagonal, mask_o | mask_c, failure);
+  check_positive(plan, g, diagonal, mask_o | mask_c, 2 * g.index + 1, failure);
   if constexpr (std::is_same_v<T, float>) {
-    keep(target->c, s.schur.c);
-    for (int k = 0; k < 4; ++k) keep(target->e[k], s.schur.e[k]);
-    for (int k = 0; k < 2; ++k) keep(target->fo[k], s.schur.fo[k]), keep(target->fc[k], s.schur.fc[k]);
+    keep(plan.exec, target->c, s.schur.c);
+    for (int k = 0; k < 4; ++k) keep(plan.exec, target->e[k], s.schur.e[k]);
+    for (int k = 0; k < 2; ++k) keep(plan.exec, target->fo[k], s.schur.fo[k]), keep(plan.exec, target->fc[k], s.schur.fc[k]);
   }
   if (loose) {
     g.halo.exchange(diagonal, mask_o | mask_c);
@@ -169,18 +146,18 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
 {
   Level        &g = plan.levels[l];
   Smoothing<T> &s = hierarchy<T>(plan)[l];
-  check_diagonal(g, a.C(), mask_all, failure);
+  check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
   for (Lines direction : {lines_x, lines_y})
     if (uses(s.smoother, direction)) s.lines[0][direction == lines_y].setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
   s.a.layout = a.layout;
   s.a.nine   = a.nine;
-  keep(a.c, s.a.c);
+  keep(plan.exec, a.c, s.a.c);
   for (int k = 0; k < 4; ++k) {
-    keep(a.e[k], s.a.e[k]);
-    keep(a.g[k], s.a.g[k]);
-    keep(P.centre[k], s.centre[k]);
+    keep(plan.exec, a.e[k], s.a.e[k]);
+    keep(plan.exec, a.g[k], s.a.g[k]);
+    keep(plan.exec, P.centre[k], s.centre[k]);
   }
-  for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
+  for (int k = 0; k < 2; ++k) keep(plan.exec, P.edge[k], s.edge[k]);
   for (FieldOf<T> *f : {&s.b, &s.x, &s.r})
     if (f->data.empty()) f->resize(g.layout);
 }
@@ -259,7 +236,7 @@ template <class T> double try_out(Plan &plan, int l)
   Smoothing<T>    &s = hierarchy<T>(plan)[(size_t)l];
   for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) resize_black(g.layout, *f);
   GalerkinSpace<T> space(plan, l);
-  fill_random(g.grid, mask_o | mask_c, 0, s.x.v);
+  fill_random(plan.exec, g.grid, mask_o | mask_c, 0, s.x.v);
   double              predicted = 1e30;
   std::vector<double> norms;
   cg_steps(space, tuning::trial_steps, [&](double, double, GalerkinSpace<T> &v) {

@@ -46,7 +46,7 @@ size_t Level::bytes() const
 
 size_t Plan::bytes() const
 {
-  size_t n = schur.bytes() + band.bytes();
+  size_t n = schur.bytes() + band.bytes() + inverse64.bytes() + inverse32.bytes();
   for (const Level &l : levels) n += l.bytes();
   for (const auto &g : smoothing64) n += g.bytes();
   for (const auto &g : smoothing32) n += g.bytes();
@@ -139,7 +139,7 @@ void create(Plan &plan, const Grid &grid, const Params &params)
     steps     = std::min(params.levels, maximum) / 2;
     plan.half = params.coarsening != Coarsening::galerkin && params.levels < maximum && params.levels % 2;
   } else
-    for (Grid g = grid; 2 * steps < maximum && band_entries(g) > tuning::remainder_share * (double)grid.size(); ++steps) g = next_grid(g, &cut_x, &cut_y);
+    for (Grid g = grid; 2 * steps < maximum && (exec.space == Space::cuda ? g.size() > tuning::dense_nodes : band_entries(g) > tuning::remainder_share * (double)grid.size()); ++steps) g = next_grid(g, &cut_x, &cut_y);
   Grid       g        = grid;
   bool       many     = grid.processes() > 1;
   const bool galerkin = params.coarsening == Coarsening::galerkin;
@@ -158,7 +158,7 @@ void create(Plan &plan, const Grid &grid, const Params &params)
         many = false;
         g    = g.local();
       } else done = true;
-      level.layout = Layout(level.grid, params.grids >= 0 && i >= params.grids);
+      level.layout = Layout(level.grid, params.grids >= 0 && i >= params.grids, exec.space);
       level.halo   = Halo(level.grid);
       if (!galerkin || !i) level.b.resize(level.layout);
       const bool factors = level.step == Step::coarsen || (level.step == Step::solve && plan.half);
@@ -181,12 +181,56 @@ void create(Plan &plan, const Grid &grid, const Params &params)
   if (galerkin && !params.single) plan.smoothing64.resize(plan.levels.size());
 }
 
+namespace {
+
+struct BadKernel { // 1 where a value is negative or no number
+  const double *c;
+  ptrdiff_t     sx, sy;
+  HD double     operator()(int X, int Y) const { return !(c[X * sx + Y * sy] >= 0); }
+};
+
+struct FirstKernel { // the rows of such nodes
+  const double *c;
+  ptrdiff_t     sx, sy;
+  int           x0, x1;
+  double       *found; // of each row: the first one's X, or x1
+  HD void       operator()(int Y, int) const
+  {
+    int X = x0;
+    while (X < x1 && c[X * sx + Y * sy] >= 0) ++X;
+    found[Y] = X;
+  }
+};
+
+} // namespace
+
+void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level, Failure &failure)
+{
+  if (failure.failed) return;
+  for (int q = 0; q < 4; ++q) {
+    const Box b = level.grid.owned(q);
+    if (!(mask & (1 << q)) || b.empty() || forall_sum(plan.exec, b, BadKernel{C.q[q], C.sx, C.sy}) == 0) continue;
+    Buffer<double> found, host((size_t)(b.y1 - b.y0));
+    found.resize(Extent{(size_t)(b.y1 - b.y0), plan.exec.space});
+    forall(plan.exec, {b.y0, b.y1, 0, 1}, FirstKernel{C.q[q], C.sx, C.sy, b.x0, b.x1, found.data() - b.y0});
+    copy(found, host);
+    int Y = b.y0;
+    while (Y + 1 < b.y1 && (int)host.data()[Y - b.y0] == b.x1) ++Y;
+    const int s    = 1 << level.index, X = (int)host.data()[Y - b.y0]; // node x of grid g is node 2^g x + 2^g - 1 of the finest
+    failure.failed = true;
+    failure.level  = factor_level;
+    failure.x      = s * (2 * X + (q & 1)) + s - 1;
+    failure.y      = s * (2 * Y + (q >> 1)) + s - 1;
+    return;
+  }
+}
+
 // An empty operator for a level, in the memory of its earlier factors (which the factorisation fills again).
 static Stencil recycle(Plan &plan, size_t l)
 {
   Level &level = plan.levels[l];
   if (l < plan.smoothing64.size() && !plan.smoothing64[l].a.c.empty()) return std::move(plan.smoothing64[l].a);
-  if (level.factor.d64.empty()) return Stencil(level.grid, level.layout.natural);
+  if (level.factor.d64.empty()) return Stencil(level.grid, level.layout.natural, level.layout.space);
   Stencil s;
   s.layout = level.layout;
   s.c      = std::move(level.factor.d64);
@@ -208,7 +252,7 @@ Stencil finest_stencil(Plan &plan)
 // The operator of a distributed grid on every process.
 static Stencil gather(Level &level, Level &whole, Stencil &a)
 {
-  Stencil   all = Stencil(whole.grid, whole.layout.natural);
+  Stencil   all(whole.grid, whole.layout.natural, whole.layout.space);
   const Box own = level.grid.owned();
   if (a.nine) all.make_nine();
   auto field = [&](const View<double> &from, const View<double> &to, int mask) {
@@ -232,26 +276,15 @@ static Stencil gather(Level &level, Level &whole, Stencil &a)
   return all;
 }
 
-static void copy(const Stencil &a, Stencil &b)
-{
-  auto put = [](const Buffer<double> &x, Buffer<double> &y) {
-    if (y.size() != x.size()) y.resize(x.size());
-    if (x.size()) memcpy(y.data(), x.data(), x.bytes());
-  };
-  b.layout = a.layout;
-  b.nine   = a.nine;
-  put(a.c, b.c);
-  for (int k = 0; k < 4; ++k) {
-    put(a.e[k], b.e[k]);
-    put(a.g[k], b.g[k]);
-  }
-}
-
-// The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones.
-static void factor_remainder(Plan &plan, Level &level, Stencil &a, Failure &failure)
+// The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones. The host does
+// it, in a copy where the operator lies on the device.
+static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
 {
   const Grid &g = level.grid;
-  if (plan.half) eliminate_red(plan, level, a, failure);
+  if (plan.half) eliminate_red(plan, level, operand, failure);
+  Stencil  on_host;
+  Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
+  if (&a == &on_host) copy(operand, on_host, Space::host);
   // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
   // ...), so that neighbours across the seam stay two lines apart.
   const bool across = g.nx > g.ny, fold = across ? g.periodic_x : g.periodic_y;
@@ -310,12 +343,30 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &a, Failure &fail
     failure.x      = s * plan.band_x[(size_t)row] + s - 1;
     failure.y      = s * plan.band_y[(size_t)row] + s - 1;
   }
-  if (plan.half) keep_factors(plan, level, a); // those of the red nodes
+  if (plan.exec.space == Space::cuda && row < 0) {
+    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
+    else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
+  }
+  if (plan.half) keep_factors(plan, level, operand); // those of the red nodes
 }
 
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
 {
-  Level    &level = plan.levels.back();
+  Level &level = plan.levels.back();
+  if (plan.exec.space == Space::cuda) {
+    auto solve = [&](const View<T> &rhs) {
+      if constexpr (std::is_same_v<T, double>) plan.inverse64.solve(plan.exec, rhs, out);
+      else plan.inverse32.solve(plan.exec, rhs, out);
+    };
+    if constexpr (std::is_same_v<T, double>)
+      if (plan.half) {
+        black_rhs(plan, level, b, level.w.v);
+        solve(level.w.v);
+        copy(plan.exec, level.grid, mask_o | mask_c, out, level.w.v);
+        return red_solution(plan, level, b, level.w.v, out);
+      }
+    return solve(b);
+  }
   double   *v     = plan.band_v.data();
   const int n     = plan.band.size();
   auto      solve = [&](const auto &rhs) {
@@ -348,7 +399,7 @@ Failure factor(Plan &plan, Stencil &a)
     Level &level = plan.levels[l];
     current.exchange(level.halo);
     plan.nonzeros += (current.nine ? 9. : 5.) * (double)(level.step == Step::gather ? 0 : level.grid.size());
-    if (level.accelerated && !galerkin) copy(current, level.op);
+    if (level.accelerated && !galerkin) copy(current, level.op, level.layout.space);
     if (galerkin && level.step != Step::coarsen) galerkin_grid(plan, l, current, nullptr, failure);
     if (level.step == Step::gather) {
       Stencil whole = gather(level, plan.levels[l + 1], current);
@@ -364,7 +415,7 @@ Failure factor(Plan &plan, Stencil &a)
       if (l == 0 && plan.have_schur) {
         Stencil red;
         Failure unused;
-        copy(current, red);
+        copy(current, red, level.layout.space);
         eliminate_red(plan, level, red, unused);
         schur_setup(plan, level, red, plan.schur);
       }
