@@ -91,6 +91,7 @@ template <class T> struct Smoothing {
   FieldOf<T>     b, x, r;          // right-hand side, solution, residual; S1: b and x have two quarters, r one
   FieldOf<T>     ar, aw, ad, aq;   // vectors of the acceleration
   Components     components;       // S1: loose parts,
+  FieldOf<T>     swept;            // S1 on the device: x between down and up
   FieldOf<T>     rest, constants;  // the residual without their constants, and these
   size_t         bytes() const;
 };

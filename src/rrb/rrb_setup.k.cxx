@@ -32,7 +32,7 @@ template <class T> size_t Smoothing<T>::bytes() const
   for (const auto &f : centre) n += f.bytes();
   for (const auto &plane : lines)
     for (const auto &l : plane) n += l.bytes();
-  for (const FieldOf<T> *f : {&b, &x, &r, &ar, &aw, &ad, &aq, &rest, &constants}) n += f->data.bytes();
+  for (const FieldOf<T> *f : {&b, &x, &r, &ar, &aw, &ad, &aq, &swept, &rest, &constants}) n += f->data.bytes();
   return n;
 }
 
