@@ -300,15 +300,18 @@ template <class Kernel> void forall_warps(const March &m, const Kernel &kernel, 
 #endif
 }
 
+constexpr size_t most_flat_blocks = 132 * 8;
+
 // s += kernel(i) for i in [0, n), then kernel.finish(s).
 template <class Kernel> void forall_flat(size_t n, const Kernel &kernel, Reduction &reduction)
 {
 #ifdef __CUDACC__
-  const size_t most = 132 * 8, blocks = (n + 255) / 256 < most ? (n + 255) / 256 : most;
+  const size_t blocks = (n + 255) / 256 < most_flat_blocks ? (n + 255) / 256 : most_flat_blocks;
   device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel, reduction.parts.data(), reduction.ticket.data());
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
+  (void)reduction;
   for (size_t i = 0; i < n; ++i) s += kernel(i);
   kernel.finish(s);
 #endif

@@ -537,6 +537,10 @@ void galerkin_apply(Plan &plan, const View<double> &out)
   else root<double>(plan, 0, b, out);
 }
 
+template <class T> void galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z) { cycle_s1(plan, 0, r, z); }
+template void galerkin_schur_cycle<double>(Plan &, const View<double> &, const View<double> &);
+template void galerkin_schur_cycle<float>(Plan &, const View<float> &, const View<float> &);
+
 void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
 {
   const Level &g = plan.levels[0];
