@@ -29,7 +29,7 @@ struct Box {
   HD bool      contains(int x, int y) const { return x >= x0 && x < x1 && y >= y0 && y < y1; }
 };
 
-inline Box intersect(const Box &a, const Box &b)
+HD inline Box intersect(const Box &a, const Box &b)
 {
   return {a.x0 > b.x0 ? a.x0 : b.x0, a.x1 < b.x1 ? a.x1 : b.x1, a.y0 > b.y0 ? a.y0 : b.y0, a.y1 < b.y1 ? a.y1 : b.y1};
 }
