@@ -219,15 +219,16 @@ static void gauss_seidel(const Operator &p, int q, const Vector &b, Vector &x)
 template <class T> static void check_colours(const Operator &p, const Grid &g, Storage storage, double tolerance)
 {
   Memory<T>            memory(p, g, storage);
-  const StencilView<T> A = memory.stencil();
+  const StencilView<T> A = memory.there(memory.stencil());
   const Vector         b = random_vector(p, 1);
-  const View<T>        B = memory.field(b);
-  Halo                 halo(g);
+  const View<T>        B = memory.there(memory.field(b));
+  Halo                 halo(g, exec().space);
   Vector               x = random_vector(p, 2);
-  View<T>              X = memory.field(x), R = memory.field();
+  View<T>              X = memory.field(x), R = memory.field(), there = memory.there(X);
   for (int q : {3, 0, 2, 1, 1, 2, 0, 3}) {
-    smooth_colour(Exec(), A, q, g.owned(q), B, X);
-    halo.exchange(X, 1 << q);
+    smooth_colour(exec(), A, q, g.owned(q), B, there);
+    halo.exchange(there, 1 << q);
+    memory.here(X);
     gauss_seidel(p, q, b, x);
     EXPECT_LT(distance(p, g, X, x), tolerance) << "quarter " << q;
   }
@@ -236,8 +237,11 @@ template <class T> static void check_colours(const Operator &p, const Grid &g, S
   X        = memory.field(x);
   for (int j = 0; j < p.ny; ++j)
     for (int i = 0; i < p.nx; ++i) r[(size_t)p.node(i, j)] -= p.entry(i, j, 4) * x[(size_t)p.node(i, j)] + couplings(p, x, i, j);
+  there = memory.there(X);
+  const View<T> rest = memory.there(R);
   for (int q = 0; q < 4; ++q) {
-    residual(Exec(), A, q, g.owned(q), B, X, R);
+    residual(exec(), A, q, g.owned(q), B, there, rest);
+    memory.here(R);
     EXPECT_LT(distance(p, g, R, r, 1 << q), tolerance) << "residual of quarter " << q;
   }
 }
@@ -254,15 +258,16 @@ TEST(Colours, FirstIsASweepFromZero) // what is not to be read is no number
 {
   for_cases(sizes, [](const Operator &p, const Grid &g, Storage s) {
     Memory<double>            memory(p, g, s);
-    const StencilView<double> A = memory.stencil();
+    const StencilView<double> A = memory.there(memory.stencil());
     const Vector              b = random_vector(p, 1);
-    const View<double>        B = memory.field(b), X = memory.field(Vector((size_t)p.size(), NAN));
-    Halo                      halo(g);
+    const View<double>        B = memory.there(memory.field(b)), X = memory.field(Vector((size_t)p.size(), NAN)), there = memory.there(X);
+    Halo                      halo(g, exec().space);
     Vector                    x((size_t)p.size());
     int                       done = 0;
     for (int q : {3, 0, 2, 1}) {
-      smooth_colour(Exec(), A, q, g.owned(q), B, X, true);
-      halo.exchange(X, 1 << q);
+      smooth_colour(exec(), A, q, g.owned(q), B, there, true);
+      halo.exchange(there, 1 << q);
+      memory.here(X);
       gauss_seidel(p, q, b, x);
       EXPECT_LT(distance(p, g, X, x, done |= 1 << q), 1e-14) << "quarter " << q;
     }
