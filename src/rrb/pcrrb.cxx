@@ -111,7 +111,8 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     tessera::Stencil on_host(finest.grid, finest.layout.natural);
     tessera::rrb::Field   field;
     PetscCallCXX(field.resize(layout));
-    PetscCall(r->matrix.Read(pc->pmat, layout, finest.halo, field.data.data(), raise, on_host, r->dirichlet, r->report));
+    tessera::Halo halo = finest.halo.host();
+    PetscCall(r->matrix.Read(pc->pmat, layout, halo, field.data.data(), raise, on_host, r->dirichlet, r->report));
     PetscCallCXX(tessera::copy(on_host, s, tessera::Space::cuda));
     PetscCallCXX(tessera::device::synchronize());
   } else PetscCall(r->matrix.Read(pc->pmat, finest.layout, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
