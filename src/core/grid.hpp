@@ -64,7 +64,7 @@ struct Grid {
 template <class T> struct View {
   T        *q[4] = {nullptr, nullptr, nullptr, nullptr};
   ptrdiff_t sx = 1, sy = 0;
-  T        &at(int x, int y) const { return q[(x & 1) + 2 * (y & 1)][floor_half(x) * sx + floor_half(y) * sy]; }
+  HD T     &at(int x, int y) const { return q[(x & 1) + 2 * (y & 1)][floor_half(x) * sx + floor_half(y) * sy]; }
 };
 
 // View of an array in natural order (x fastest, row length ld) whose first element is node (x0, y0).
