@@ -95,7 +95,7 @@ space    := $(empty) $(empty)
 COMPILE := $(CXX) -std=c++17 -O3 $(HOSTFLAG) $(DEFINE) $(INCLUDE) $(CXXFLAGS)
 ifeq ($(CUDA),1)
   # One source, two spaces: nvcc compiles the kernels, and g++ behind it the host path with the flags of the other files.
-  COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 -O3 -arch=sm_$(CUDA_ARCH) $(if $(filter 1,$(WERROR)),-Werror=all-warnings) \
+  COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 -O3 -arch=sm_$(CUDA_ARCH) $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
                -Xcompiler=$(subst $(space),$(comma),$(strip $(HOSTFLAG))) $(DEFINE) $(INCLUDE) $(NVCCFLAGS)
   CUDA_LIBS := -L$(CUDA_DIR)/lib64 -Wl,-rpath,$(CUDA_DIR)/lib64 -lcudart
 else

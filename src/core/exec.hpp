@@ -29,7 +29,7 @@ struct Box {
   HD bool      contains(int x, int y) const { return x >= x0 && x < x1 && y >= y0 && y < y1; }
 };
 
-inline Box intersect(const Box &a, const Box &b)
+HD inline Box intersect(const Box &a, const Box &b)
 {
   return {a.x0 > b.x0 ? a.x0 : b.x0, a.x1 < b.x1 ? a.x1 : b.x1, a.y0 > b.y0 ? a.y0 : b.y0, a.y1 < b.y1 ? a.y1 : b.y1};
 }
@@ -43,6 +43,10 @@ inline void       check(cudaError_t e)
 }
 const void *probe_kernel(); // any kernel of this library: can the device run it?
 
+// The next launch begins only when all before it has ended, if `overlap` is false; later ones are as ever.
+void overlap_next(bool overlap);
+bool take_overlap();
+
 // A launch that may begin while the kernel before it ends (programmatic dependent launch); kernels wait in begin().
 template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
 {
@@ -55,7 +59,7 @@ template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks,
   c.dynamicSmemBytes = shared;
   c.stream           = (cudaStream_t)stream();
   c.attrs            = &early;
-  c.numAttrs         = 1;
+  c.numAttrs         = take_overlap();
   check(cudaLaunchKernelEx(&c, kernel, P(arguments)...));
 }
 } // namespace device

@@ -18,6 +18,9 @@ constexpr double singular_growth   = 4e-15;  // or below this times the number o
 constexpr double deficit           = 0.5;    // negative row sums up to this share of the diagonal may be left out of the factors
 constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share of the largest coefficient is rounding
 
+// The device
+constexpr int    march_warps       = 132 * 12; // warps of a marching kernel
+
 // Galerkin coarsening
 constexpr double dead_coupling  = 1e-10; // a node whose couplings are together below this share of its diagonal has none
 constexpr double singular_product = 1e-12; // a diagonal of P'AP below this share of the sum of its terms' absolute values is rounding

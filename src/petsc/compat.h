@@ -42,3 +42,8 @@ static inline PetscErrorCode CompatCurrentStream(void **stream)
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// KSP's least number of iterations, where it has one.
+template <class K> auto CompatMinIt(K ksp, int) -> decltype(ksp->min_it) { return ksp->min_it; }
+template <class K> int  CompatMinIt(K, long) { return 0; }
+template <class K> auto CompatKSPMinIt(K ksp) { return CompatMinIt(ksp, 0); }

@@ -1,5 +1,6 @@
 // What setup and cycle of the Galerkin form share.
 #pragma once
+#include "core/tuning.hpp"
 #include "rrb/acceleration.hpp"
 #include <climits>
 #include <type_traits>

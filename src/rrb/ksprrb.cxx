@@ -114,6 +114,11 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
     if (!k->vectors || !k->vectors->Fits(r->plan, flexible)) k->vectors.reset(new Vectors(r->plan, flexible));
     SchurSpace s(ksp, *r, *k->vectors);
     Iterating  guard{k, r->plan};
+    if (s.OnDevice()) {
+      PetscCall(s.SolveOnDevice(k->solver));
+      guard.finished = ksp->reason >= 0;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
     PetscCall(s.Start(&first));
     k->active = &s;
     PetscCall(Iterate(ksp, s, flexible, first));

@@ -2,6 +2,7 @@
 #pragma once
 #include "core/tuning.hpp"
 #include "rrb/pcrrb.hpp"
+#include "rrb/schur_solver.hpp"
 #include <memory>
 #include <petsc/private/kspimpl.h>
 
@@ -27,6 +28,7 @@ class SchurSpace;
 struct KSP_RRB {
   TesseraBackend           backend = TESSERA_BACKEND_AUTO;
   std::unique_ptr<Vectors> vectors;
+  rrb::SchurSolver         solver; // on the device
   SchurSpace              *active   = nullptr; // during the iteration: its solution is not in vec_sol
   Vec                      solution = nullptr; // for KSPBuildSolution() without a vector of the caller's
   std::vector<double>      diagonal, off; // Lanczos matrix, for singular values
@@ -67,9 +69,13 @@ inline PetscErrorCode FirstNorm(KSP ksp, Vec r, Vec z, double *norm)
 class SchurSpace {
 public:
   SchurSpace(KSP ksp, PC_RRB &pc, Vectors &v) : ksp_(ksp), pc_(pc), plan_(pc.plan), r(v.r), z(v.z), p(v.p), q(v.q), x(v.x) { }
-  // x := x0 with Dirichlet rows and red rows solved; the residual of S1. first: the norm of the residual of x0.
+  // x := x0 with Dirichlet rows and red rows solved; the residual of S1. first: the norm of the residual of x0, if it is wanted.
   PetscErrorCode Start(double *first);
-  PetscErrorCode Finish();
+  // loaded: the right-hand side is still in the preconditioner's
+  PetscErrorCode Finish(bool loaded = false);
+  // The whole iteration on the device, where nobody watches it.
+  PetscErrorCode SolveOnDevice(rrb::SchurSolver &solver);
+  bool           OnDevice() const { return rrb::SchurSolver::serves(plan_) && Exact() && ksp_->guess_zero && ksp_->converged == KSPConvergedDefault && !ksp_->numbermonitors && !ksp_->calc_sings && ksp_->normtype == KSP_NORM_UNPRECONDITIONED && !CompatKSPMinIt(ksp_); }
   PetscErrorCode Solution(Vec v); // v = the current iterate, for monitors
   PetscErrorCode Precondition(double *rz, double *zz)
   {
@@ -216,7 +222,7 @@ inline PetscErrorCode SchurSpace::Start(double *first)
 
   PetscFunctionBegin;
   if (!ksp_->guess_zero) PetscCall(Residual(s, w));
-  PetscCall(FirstNorm(ksp_, w, ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
+  if (first) PetscCall(FirstNorm(ksp_, w, ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
   rrb::black_set(plan_, 0, x);
   if (Exact()) {
     rrb::Level &finest = plan_.levels[0];
@@ -282,7 +288,53 @@ inline PetscErrorCode SchurSpace::NullSpace()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-inline PetscErrorCode SchurSpace::Finish()
+inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
+{
+  const double       *values;
+  rrb::Outcome        outcome = rrb::Outcome::not_finite;
+  std::vector<double> norms;
+
+  PetscFunctionBegin;
+  PetscCall(Start(nullptr));
+  PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));
+  PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
+  PetscCall(LogTimeBegin(plan_.exec.space));
+  TesseraCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, (size_t)plan_.levels[0].grid.owned().size(), null_, r, x, norms));
+  PetscCall(LogTimeEnd(plan_.exec.space));
+  PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
+  PetscCall(pc_.matrix.RestoreRead(ksp_->vec_rhs, &values));
+  ksp_->reason = KSP_CONVERGED_ITERATING;
+  for (size_t i = 0; i < norms.size() && !ksp_->reason; ++i) { // what PETSc would have seen
+    ksp_->its   = (PetscInt)i;
+    ksp_->rnorm = norms[i];
+    KSPCheckNorm(ksp_, norms[i]);
+    PetscCall(KSPLogResidualHistory(ksp_, norms[i]));
+    PetscCall((*ksp_->converged)(ksp_, (PetscInt)i, norms[i], &ksp_->reason, ksp_->cnvP));
+  }
+  if (!ksp_->reason) switch (outcome) {
+    case rrb::Outcome::zero_residual:
+      ksp_->reason = KSP_CONVERGED_ATOL;
+      break;
+    case rrb::Outcome::indefinite_preconditioner:
+      PetscCall(PetscInfo(ksp_, "The preconditioner is not positive definite\n"));
+      ksp_->reason = KSP_DIVERGED_INDEFINITE_PC;
+      break;
+    case rrb::Outcome::indefinite_matrix:
+      PetscCall(PetscInfo(ksp_, "The matrix is not positive definite\n"));
+      ksp_->reason = KSP_DIVERGED_INDEFINITE_MAT;
+      break;
+    case rrb::Outcome::not_finite:
+      ksp_->reason = KSP_DIVERGED_NANORINF;
+      break;
+    default:
+      ksp_->reason = KSP_DIVERGED_ITS;
+    }
+  PetscCall(LogFlops(plan_.exec.space, (double)ksp_->its * (2 * plan_.multiplications() + 20.0 * (double)plan_.levels[0].grid.owned().size())));
+  PetscCall(Finish(true));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+inline PetscErrorCode SchurSpace::Finish(bool loaded)
 {
   PetscFunctionBegin;
   if (Exact()) {
@@ -290,7 +342,7 @@ inline PetscErrorCode SchurSpace::Finish()
     const Box   own    = finest.grid.owned();
     Vec         dx     = ksp_->guess_zero ? ksp_->vec_sol : ksp_->work[1];
     double     *values;
-    PetscCall(Load(Source()));
+    if (!loaded) PetscCall(Load(Source()));
     PetscCall(pc_.matrix.GetWrite(dx, plan_.exec.space, &values));
     rrb::black_store(plan_, x, values);
     rrb::red_solution(plan_, finest, finest.b.v, x.view, natural_view(values, own.x0, own.y0, own.x1 - own.x0));

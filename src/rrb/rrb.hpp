@@ -91,6 +91,7 @@ template <class T> struct Smoothing {
   FieldOf<T>     b, x, r;          // right-hand side, solution, residual; S1: b and x have two quarters, r one
   FieldOf<T>     ar, aw, ad, aq;   // vectors of the acceleration
   Components     components;       // S1: loose parts,
+  FieldOf<T>     swept;            // S1 on the device: x between down and up
   FieldOf<T>     rest, constants;  // the residual without their constants, and these
   size_t         bytes() const;
 };
@@ -235,6 +236,10 @@ void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &f
 void galerkin_cycle(Plan &plan); // the cycle and its vectors
 template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, const View<T> &whole);
 void galerkin_apply(Plan &plan, const View<double> &out);
+// z = B r on S1 in the precision of the hierarchy
+template <class T> void galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z);
+// Changes when any memory that the cycle works on has moved.
+unsigned long long memory_fingerprint(const Plan &plan);
 void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 
 } // namespace tessera::rrb

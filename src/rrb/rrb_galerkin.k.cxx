@@ -5,7 +5,7 @@
 // Sweeps, residual and transfer of one grid are one pass through memory (wavefront() in exec.hpp) down and one up: 7 coefficients
 // and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for each colour.
 #include "core/tuning.hpp"
-#include "rrb/galerkin_levels.hpp"
+#include "rrb/rrb_march.hpp"
 
 namespace tessera::rrb {
 
@@ -416,6 +416,11 @@ template <class T> void coarse(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t 
 
 template <class T> void cycle9(Plan &plan, int l, const View<T> &b, const View<T> &x)
 {
+  if (marches<T>(plan, l)) {
+    march_down(plan, l, b);
+    visit<T>(plan, l + 1);
+    return march_up(plan, l, b, x);
+  }
   Grid9<T> grid(plan, l, b, x);
   const View<T> r = hierarchy<T>(plan)[(size_t)l].r.v;
   grid.down();
@@ -438,10 +443,17 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
     s.components.project(g, r, v, false);
     subtract(r, v);
   }
-  GridS1<T> grid(plan, l, loose ? rest : r, z);
-  grid.down();
-  coarse(plan, l, place(g.layout, s.r.data.data()), z.sx, z.sy);
-  grid.up();
+  const View<T> &rhs = loose ? rest : r;
+  if (marches<T>(plan, l)) {
+    march_down(plan, l, rhs);
+    visit<T>(plan, l + 1);
+    march_up(plan, l, rhs, z);
+  } else {
+    GridS1<T> grid(plan, l, rhs, z);
+    grid.down();
+    coarse(plan, l, place(g.layout, s.r.data.data()), z.sx, z.sy);
+    grid.up();
+  }
   if (loose) { // the same after the cycle
     for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), SumKernel<T>{v.q[q], z.q[q], z.sx, z.sy});
     subtract(r, z);
@@ -524,6 +536,10 @@ void galerkin_apply(Plan &plan, const View<double> &out)
   if (plan.params.single) root<float>(plan, 0, b, out);
   else root<double>(plan, 0, b, out);
 }
+
+template <class T> void galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z) { cycle_s1(plan, 0, r, z); }
+template void galerkin_schur_cycle<double>(Plan &, const View<double> &, const View<double> &);
+template void galerkin_schur_cycle<float>(Plan &, const View<float> &, const View<float> &);
 
 void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
 {

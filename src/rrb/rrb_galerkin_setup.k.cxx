@@ -1,6 +1,6 @@
 // Setup of the Galerkin form: interpolation and next operator of each grid, the choice of the smoothers, the trial.
 #include "core/tuning.hpp"
-#include "rrb/galerkin_levels.hpp"
+#include "rrb/rrb_march.hpp"
 
 namespace tessera::rrb {
 
@@ -217,6 +217,7 @@ template <class T> void setup_vectors(Plan &plan)
     Smoothing<T> &s = hierarchy<T>(plan)[l];
     if (s.of_schur && g.step == Step::coarsen) {
       resize_black(g.layout, s.x);
+      if (marches<T>(plan, (int)l)) resize_black(g.layout, s.swept);
       if (plan.params.single) resize_black(g.layout, s.b);
       if (!s.components.empty()) {
         resize_black(g.layout, s.rest);

@@ -32,7 +32,7 @@ template <class T> size_t Smoothing<T>::bytes() const
   for (const auto &f : centre) n += f.bytes();
   for (const auto &plane : lines)
     for (const auto &l : plane) n += l.bytes();
-  for (const FieldOf<T> *f : {&b, &x, &r, &ar, &aw, &ad, &aq, &rest, &constants}) n += f->data.bytes();
+  for (const FieldOf<T> *f : {&b, &x, &r, &ar, &aw, &ad, &aq, &swept, &rest, &constants}) n += f->data.bytes();
   return n;
 }
 
@@ -51,6 +51,31 @@ size_t Plan::bytes() const
   for (const auto &g : smoothing64) n += g.bytes();
   for (const auto &g : smoothing32) n += g.bytes();
   return n;
+}
+
+unsigned long long memory_fingerprint(const Plan &plan)
+{
+  unsigned long long h   = 1469598103934665603ull;
+  auto               add = [&](const auto &buffer) { h = (h ^ (unsigned long long)(size_t)buffer.data()) * 1099511628211ull; };
+  auto               schur = [&](const auto &s) {
+    add(s.c);
+    for (const auto &f : s.e) add(f);
+    for (int k = 0; k < 2; ++k) add(s.fo[k]), add(s.fc[k]);
+  };
+  auto hierarchy = [&](const auto &grids) {
+    for (const auto &s : grids) {
+      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.swept.data);
+      for (int k = 0; k < 4; ++k) add(s.a.e[k]), add(s.a.g[k]), add(s.centre[k]);
+      for (int k = 0; k < 2; ++k) add(s.edge[k]);
+      h = (h ^ (unsigned long long)s.smoother) * 1099511628211ull;
+    }
+  };
+  schur(plan.schur), hierarchy(plan.smoothing64), hierarchy(plan.smoothing32);
+  for (const Level &l : plan.levels) {
+    add(l.b.data), add(l.t), add(l.op.c), add(l.factor.d64), add(l.factor.d32), add(l.x.data);
+    for (int k = 0; k < 4; ++k) add(l.factor.l64[k]), add(l.factor.l32[k]), add(l.op.e[k]);
+  }
+  return (h ^ (unsigned long long)plan.cycle) * 1099511628211ull + (unsigned long long)plan.rough;
 }
 
 // Row sums of a singular operator are zero to rounding, and elimination adds up those of all nodes.

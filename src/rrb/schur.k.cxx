@@ -251,7 +251,7 @@ double schur_norm2(Plan &plan, BlackField &z)
 
 void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s)
 {
-  const size_t n = level.layout.elements(1);
+  const Extent n = level.layout.elements(1);
   if (s.c.empty()) {
     s.c.resize(2 * n);
     if (plan.single_factors() || level.step != Step::coarsen) s.red.resize(2 * n);

@@ -1,0 +1,322 @@
+// Kernels that march: a warp takes a strip of columns and goes through it row by row. What several sweeps need of the last rows
+// stays in registers and neighbours in a row come by shuffles, so nothing waits at a barrier and every value is read once. A strip
+// overlaps the next ones by as many columns as the sweeps reach, a chunk of rows likewise.
+//
+// Such a kernel is a struct with `template <class Warp> MARCH double operator()(Warp w, int strip, int chunk) const`, which returns
+// a lane's part of a sum, and `MARCH void finish(double sum) const`, which one thread calls with the whole sum at the end.
+#pragma once
+#include "core/exec.hpp"
+#include "core/grid.hpp"
+
+#if defined(TESSERA_HAVE_DEVICE) && (!defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__))
+
+#ifdef __CUDACC__
+  #define MARCH __device__ inline
+#else
+  #define MARCH inline
+#endif
+
+namespace tessera {
+
+constexpr int lanes = 32;
+
+#ifdef __CUDACC__
+
+template <class T> using Lanes = T; // a value of each lane
+
+struct Warp {
+  int lane;
+};
+template <class T> MARCH T left(Warp, T v) { return __shfl_up_sync(0xffffffffu, v, 1); } // the value of the lane before
+template <class T> MARCH T right(Warp, T v) { return __shfl_down_sync(0xffffffffu, v, 1); }
+template <class T, class F> MARCH T each(Warp w, F &&f) { return f(w.lane); }     // f(lane) for all
+template <class F> MARCH void for_lanes(Warp w, F &&f) { f(w.lane); }
+template <class T> MARCH T of(T v, int) { return v; }
+MARCH float divide(float v, float c) { return c > 0 ? __fdividef(v, c) : 0; }
+MARCH double divide(double v, double c) { return c > 0 ? v / c : 0; }
+template <class U, class T> MARCH U convert_lanes(T v) { return (U)v; }
+MARCH double sum_lanes(double v) { return v; } // this lane's
+
+#else
+
+template <class T> struct Lanes {
+  T v[lanes];
+  Lanes(T s = 0)
+  {
+    for (T &x : v) x = s;
+  }
+};
+template <class T, class F> Lanes<T> lanewise(const F &f)
+{
+  Lanes<T> r;
+  for (int i = 0; i < lanes; ++i) r.v[i] = f(i);
+  return r;
+}
+template <class T> Lanes<T> operator+(const Lanes<T> &a, const Lanes<T> &b) { return lanewise<T>([&](int i) { return a.v[i] + b.v[i]; }); }
+template <class T> Lanes<T> operator-(const Lanes<T> &a, const Lanes<T> &b) { return lanewise<T>([&](int i) { return a.v[i] - b.v[i]; }); }
+template <class T> Lanes<T> operator*(const Lanes<T> &a, const Lanes<T> &b) { return lanewise<T>([&](int i) { return a.v[i] * b.v[i]; }); }
+template <class T> Lanes<T> operator-(const Lanes<T> &a) { return lanewise<T>([&](int i) { return -a.v[i]; }); }
+struct Warp { };
+template <class T> Lanes<T> left(Warp, const Lanes<T> &v) { return lanewise<T>([&](int i) { return v.v[i ? i - 1 : 0]; }); }
+template <class T> Lanes<T> right(Warp, const Lanes<T> &v) { return lanewise<T>([&](int i) { return v.v[i + 1 < lanes ? i + 1 : i]; }); }
+template <class T, class F> Lanes<T> each(Warp, F &&f) { return lanewise<T>(f); }
+template <class F> void for_lanes(Warp, F &&f)
+{
+  for (int i = 0; i < lanes; ++i) f(i);
+}
+template <class T> T of(const Lanes<T> &v, int i) { return v.v[i]; }
+template <class T> Lanes<T> divide(const Lanes<T> &v, const Lanes<T> &c) { return lanewise<T>([&](int i) { return c.v[i] > 0 ? v.v[i] / c.v[i] : 0; }); }
+template <class U, class T> Lanes<U> convert_lanes(const Lanes<T> &a) { return lanewise<U>([&](int i) { return (U)a.v[i]; }); }
+inline double sum_lanes(const Lanes<double> &a)
+{
+  double s = 0;
+  for (double x : a.v) s += x;
+  return s;
+}
+
+#endif
+
+// N neighbouring columns of a row in every lane.
+template <int N, class T> struct Cells {
+  Lanes<T> v[N];
+  MARCH Cells()
+  {
+    for (int i = 0; i < N; ++i) v[i] = Lanes<T>(0);
+  }
+};
+template <int N, class T> MARCH Cells<N, T> operator+(const Cells<N, T> &a, const Cells<N, T> &b)
+{
+  Cells<N, T> r;
+  for (int i = 0; i < N; ++i) r.v[i] = a.v[i] + b.v[i];
+  return r;
+}
+template <int N, class T> MARCH Cells<N, T> operator-(const Cells<N, T> &a, const Cells<N, T> &b)
+{
+  Cells<N, T> r;
+  for (int i = 0; i < N; ++i) r.v[i] = a.v[i] - b.v[i];
+  return r;
+}
+template <int N, class T> MARCH Cells<N, T> operator*(const Cells<N, T> &a, const Cells<N, T> &b)
+{
+  Cells<N, T> r;
+  for (int i = 0; i < N; ++i) r.v[i] = a.v[i] * b.v[i];
+  return r;
+}
+template <int N, class T> MARCH Cells<N, T> operator-(const Cells<N, T> &a)
+{
+  Cells<N, T> r;
+  for (int i = 0; i < N; ++i) r.v[i] = -a.v[i];
+  return r;
+}
+template <int N, class T> MARCH Cells<N, T> divide(const Cells<N, T> &a, const Cells<N, T> &c)
+{
+  Cells<N, T> r;
+  for (int i = 0; i < N; ++i) r.v[i] = divide(a.v[i], c.v[i]);
+  return r;
+}
+// The values of the columns to the west and to the east.
+template <int N, class T> MARCH Cells<N, T> west(Warp w, const Cells<N, T> &a)
+{
+  Cells<N, T> r;
+  r.v[0] = left(w, a.v[N - 1]);
+  for (int i = 1; i < N; ++i) r.v[i] = a.v[i - 1];
+  return r;
+}
+template <int N, class T> MARCH Cells<N, T> east(Warp w, const Cells<N, T> &a)
+{
+  Cells<N, T> r;
+  r.v[N - 1] = right(w, a.v[0]);
+  for (int i = 0; i + 1 < N; ++i) r.v[i] = a.v[i + 1];
+  return r;
+}
+// a in column I, b in the other one
+template <int I, class T> MARCH Cells<2, T> choose(const Cells<2, T> &a, const Cells<2, T> &b)
+{
+  Cells<2, T> r;
+  r.v[I]     = a.v[I];
+  r.v[1 - I] = b.v[1 - I];
+  return r;
+}
+
+// The columns of a strip: N a lane from x on; what lies outside [lo, hi) is zero.
+template <int N> struct Strip {
+  Warp w;
+  int  x, lo, hi;    // x: of lane 0; where arrays can be read
+  int  from, to;     // where results are stored
+  // row: at column 0
+  template <class T> MARCH Cells<N, T> load(const T *row, bool inside) const
+  {
+    Cells<N, T> r;
+    if (!inside) return r;
+#ifdef __CUDACC__
+    const int X = x + N * w.lane;
+    if constexpr (N == 2) {
+      if (X + 1 >= lo && X < hi) {
+        struct alignas(2 * sizeof(T)) Two {
+          T a, b;
+        };
+        const Two t = *reinterpret_cast<const Two *>(row + X);
+        r.v[0]      = t.a;
+        r.v[1]      = t.b;
+      }
+    } else if (X >= lo && X < hi) r.v[0] = row[X];
+#else
+    for (int i = 0; i < N; ++i) r.v[i] = lanewise<T>([&](int l) { return x + N * l + 1 >= lo && x + N * l < hi ? row[x + N * l + i] : 0; });
+#endif
+    return r;
+  }
+  template <class T> MARCH void store(T *row, const Cells<N, T> &a, int end) const // columns below `end` alone
+  {
+    for_lanes(w, [&](int l) {
+      for (int i = 0; i < N; ++i) {
+        const int X = x + N * l + i;
+        if (X >= from && X < to && X < end) row[X] = of(a.v[i], l);
+      }
+    });
+  }
+  // The sum of a over the columns whose results are stored.
+  template <class T> MARCH double sum(const Cells<N, T> &a) const
+  {
+    double s = 0;
+    for_lanes(w, [&](int l) {
+      for (int i = 0; i < N; ++i) {
+        const int X = x + N * l + i;
+        if (X >= from && X < to) s += (double)of(a.v[i], l);
+      }
+    });
+    return s;
+  }
+  // Between the cells of a grid and the quarters of a coarser one, whose node (X, Y) is element (X/2, Y/2) of quarter X%2 + 2 (Y%2).
+  template <class T> MARCH Cells<N, T> load_nodes(const View<T> &v, int Y, bool inside) const
+  {
+    Cells<N, T> r;
+    if (!inside) return r;
+    for (int i = 0; i < N; ++i)
+      r.v[i] = each<T>(w, [&](int l) -> T {
+        const int X = x + N * l + i;
+        return X >= lo && X < hi ? v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy] : (T)0;
+      });
+    return r;
+  }
+  template <class T> MARCH void store_nodes(const View<T> &v, int Y, const Cells<N, T> &a, int end) const
+  {
+    for_lanes(w, [&](int l) {
+      for (int i = 0; i < N; ++i) {
+        const int X = x + N * l + i;
+        if (X >= from && X < to && X < end) v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy] = of(a.v[i], l);
+      }
+    });
+  }
+};
+
+// How a box is cut: strips of `columns` columns, chunks of `rows` rows.
+struct March {
+  Box box;
+  int columns, rows;
+  HD int strips() const { return (box.x1 - box.x0 + columns - 1) / columns; }
+  HD int chunks() const { return (box.y1 - box.y0 + rows - 1) / rows; }
+};
+
+#ifdef __CUDACC__
+namespace device {
+constexpr int block_warps = 4;
+
+// The sum over all blocks, in an order that does not depend on which ends last; true in the thread that has it.
+__device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
+{
+  __shared__ double part[32];
+  __shared__ bool   last;
+  const int         t = (int)threadIdx.x, n = (int)blockDim.x, blocks = (int)(gridDim.x * gridDim.y);
+  auto              block = [&](double v) {
+    for (int d = warp / 2; d; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);
+    if (!(t % warp)) part[t / warp] = v;
+    __syncthreads();
+    v = 0;
+    if (!t)
+      for (int i = 0; i < n / warp; ++i) v += part[i];
+    return v;
+  };
+  const double v = block(*s);
+  if (!t) {
+    parts[blockIdx.x + blockIdx.y * gridDim.x] = v;
+    __threadfence();
+    last = atomicAdd(ticket, 1u) == (unsigned)blocks - 1;
+  }
+  __syncthreads();
+  if (!last) return false;
+  double sum = 0;
+  for (int i = t; i < blocks; i += n) sum += __ldcg(parts + i);
+  __syncthreads();
+  *s = block(sum);
+  if (!t) *ticket = 0;
+  return !t;
+}
+
+template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps) run_warps(int strips, Kernel kernel, double *parts, unsigned *ticket)
+{
+  begin();
+  const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes;
+  double    s     = 0;
+  if (strip < strips) s = kernel(Warp{(int)threadIdx.x % lanes}, strip, (int)blockIdx.y);
+  if constexpr (SUM)
+    if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+}
+
+template <class Kernel> __global__ void __launch_bounds__(256) run_flat(size_t n, Kernel kernel, double *parts, unsigned *ticket)
+{
+  begin();
+  double s = 0;
+  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) s += kernel(i);
+  if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+}
+} // namespace device
+#endif
+
+// Memory of the sums: parts and a ticket, one at a time in the order of the stream.
+struct Reduction {
+  Buffer<double>   parts;
+  Buffer<unsigned> ticket;
+  void             create(size_t blocks)
+  {
+    if (parts.size() < blocks) parts.resize({blocks, Space::cuda});
+    if (ticket.empty()) ticket.resize({1, Space::cuda});
+  }
+};
+
+// Runs the marching kernel; with a reduction its sum goes to finish().
+template <class Kernel> void forall_warps(const March &m, const Kernel &kernel, Reduction *reduction = nullptr)
+{
+  if (m.box.empty()) return;
+#ifdef __CUDACC__
+  const dim3 blocks((unsigned)(m.strips() + device::block_warps - 1) / device::block_warps, (unsigned)m.chunks());
+  if (reduction) device::launch(device::run_warps<true, Kernel>, blocks, dim3(lanes * device::block_warps), 0, m.strips(), kernel, reduction->parts.data(), reduction->ticket.data());
+  else device::launch(device::run_warps<false, Kernel>, blocks, dim3(lanes * device::block_warps), 0, m.strips(), kernel, (double *)nullptr, (unsigned *)nullptr);
+#else
+  const device::Open open(Space::cuda);
+  double             s = 0;
+  for (int c = 0; c < m.chunks(); ++c)
+    for (int i = 0; i < m.strips(); ++i) s += kernel(Warp(), i, c);
+  if (reduction) kernel.finish(s);
+#endif
+}
+
+constexpr size_t most_flat_blocks = 132 * 8;
+
+// s += kernel(i) for i in [0, n), then kernel.finish(s).
+template <class Kernel> void forall_flat(size_t n, const Kernel &kernel, Reduction &reduction)
+{
+#ifdef __CUDACC__
+  const size_t blocks = (n + 255) / 256 < most_flat_blocks ? (n + 255) / 256 : most_flat_blocks;
+  device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel, reduction.parts.data(), reduction.ticket.data());
+#else
+  const device::Open open(Space::cuda);
+  double             s = 0;
+  (void)reduction;
+  for (size_t i = 0; i < n; ++i) s += kernel(i);
+  kernel.finish(s);
+#endif
+}
+
+} // namespace tessera
+
+#endif

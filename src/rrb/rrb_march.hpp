@@ -1,0 +1,16 @@
+// One grid of the Galerkin form in two kernels, down and up, for the smoother by points with one sweep (rrb_march.k.cxx).
+#pragma once
+#include "core/warp.hpp"
+#include "rrb/galerkin_levels.hpp"
+
+namespace tessera::rrb {
+
+// Is this grid one for these kernels? On the device, with no ghost nodes to exchange.
+template <class T> bool marches(const Plan &plan, int l);
+
+// From the right-hand side to that of the next grid; the sweeps' result stays beside x.
+template <class T> void march_down(Plan &plan, int l, const View<T> &b);
+// The correction by the next grid's x and the sweeps after it.
+template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x);
+
+} // namespace tessera::rrb

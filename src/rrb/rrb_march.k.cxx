@@ -1,0 +1,381 @@
+// The sweeps by points, residual and transfer of one grid as one kernel down and one up (core/warp.hpp says how). Each phase works
+// one or more rows behind the one before it, so at every row all phases are independent of each other but for registers.
+//
+// Bytes in single precision: S1, per node of its grid: down 10 coefficients of a quarter each (10), 4 weights (4), r (2) and written
+// x (2) and the next right-hand side (1), 19 in all; up 10 + 4 + 2 + 2 + 1 read, 2 written, 21. Next grids: down 5 coefficients (20),
+// 6 weights of quarters (6), b (4), x (3) and the next right-hand side (1), 34; up 20 + 8 + 4 + 3 + 1 read, 4 written, 40.
+#include "rrb/rrb_march.hpp"
+#include "core/tuning.hpp"
+
+namespace tessera::rrb {
+
+template <class T> bool marches(const Plan &plan, int l)
+{
+#ifdef TESSERA_HAVE_DEVICE
+  const Level        &g = plan.levels[(size_t)l];
+  const Smoothing<T> &s = hierarchy<T>(const_cast<Plan &>(plan))[(size_t)l];
+  return plan.exec.space == Space::cuda && g.step == Step::coarsen && g.halo.empty() && s.smoother == Smoother::point && sweeps(plan, s.of_schur) == 1 && !g.layout.natural;
+#else
+  (void)plan, (void)l;
+  return false;
+#endif
+}
+
+#ifdef TESSERA_HAVE_DEVICE
+
+namespace {
+
+//--- S1: two cells a lane, as its colours go by X + Y -------------------------------------------------------------------
+
+// Columns that the sweeps reach on each side. Even, as lanes hold pairs.
+constexpr int reach_s1 = 4, reach_nine = 2;
+
+template <class T> struct S1Fields {
+  const T  *io, *ic, *e[4], *fo[2], *fc[2], *w[4], *ro, *rc;
+  const T  *xo, *xc; // up: what down has left; not the same as z, as strips overlap
+  T        *zo, *zc;
+  ptrdiff_t sy;
+  View<T>   next; // b or x of the next grid
+  Box       o, c, whole; // own nodes, and all that are stored
+  March     m;
+};
+
+template <int PARITY, int COLOUR, int DELAY> constexpr int active = (PARITY + COLOUR + DELAY) & 1;
+
+template <int K, class C> MARCH void age(C (&a)[K])
+{
+  for (int d = K - 1; d > 0; --d) a[d] = a[d - 1];
+}
+
+template <class T> struct S1Down {
+  S1Fields<T> f;
+  using C = Cells<2, T>;
+  struct State {
+    C rc[2], ic[2], fcx[3], fcy[4], zc[4], e0[3], e1[3], e2[3], e3[3], so[3], io[3], zo[5], fox[4], foy[5];
+    C t_part, u, r_c, part;
+  };
+  template <int P> MARCH void row(const Strip<2> &s, State &k, int y, int y0, int y1) const
+  {
+    const Warp w = s.w;
+    auto       at = [&](const T *p, int Y) { return s.load(p + Y * f.sy, Y >= f.whole.y0 && Y < f.whole.y1); };
+    age(k.rc), age(k.ic), age(k.fcx), age(k.fcy), age(k.zc), age(k.e0), age(k.e1), age(k.e2), age(k.e3), age(k.so), age(k.io), age(k.zo), age(k.fox), age(k.foy);
+    k.rc[0] = at(f.rc, y), k.ic[0] = at(f.ic, y), k.fcx[0] = at(f.fc[0], y), k.fcy[0] = at(f.fc[1], y);
+    k.e0[1] = at(f.e[0], y - 1), k.e1[1] = at(f.e[1], y - 1), k.e2[1] = at(f.e[2], y - 1), k.e3[1] = at(f.e[3], y - 1), k.io[1] = at(f.io, y - 1);
+    const C ro = at(f.ro, y - 1);
+    k.fox[2] = at(f.fo[0], y - 2), k.foy[2] = at(f.fo[1], y - 2);
+    const C w0 = at(f.w[0], y - 3), w1 = at(f.w[1], y - 3), w2 = at(f.w[2], y - 3), w3 = at(f.w[3], y - 3);
+    // c, even X + Y, then odd one row behind
+    k.zc[0]      = choose<active<P, 0, 0>>(k.rc[0] * k.ic[0], C());
+    const C c1   = (k.rc[1] - k.fcx[1] * east(w, k.zc[1]) - west(w, k.fcx[1] * k.zc[1]) - k.fcy[1] * k.zc[0] - k.fcy[2] * k.zc[2]) * k.ic[1];
+    k.zc[1]      = choose<active<P, 1, 1>>(c1, k.zc[1]);
+    // what that leaves at the even ones
+    const C left = choose<active<P, 0, 2>>(k.fcx[2] * east(w, k.zc[2]) + west(w, k.fcx[2] * k.zc[2]) + k.fcy[2] * k.zc[1] + k.fcy[3] * k.zc[3], C());
+    // o
+    k.so[1]      = ro - k.e3[1] * k.zc[1] - k.e2[1] * west(w, k.zc[1]) - k.e1[1] * k.zc[2] - k.e0[1] * west(w, k.zc[2]);
+    k.zo[1]      = choose<active<P, 0, 1>>(k.so[1] * k.io[1], C());
+    const C o1   = (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) * k.io[2];
+    k.zo[2]      = choose<active<P, 1, 2>>(o1, k.zo[2]);
+    // its share in the residual at c, rows y - 3 and y - 2
+    const C share = k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]);
+    k.t_part      = k.e3[2] * k.zo[2] + east(w, k.e2[2] * k.zo[2]);
+    // the residual at o, row y - 3, and the next right-hand side, row y - 4
+    const C res   = choose<active<P, 0, 3>>(-(k.fox[3] * east(w, k.zo[3]) + west(w, k.fox[3] * k.zo[3]) + k.foy[3] * k.zo[2] + k.foy[4] * k.zo[4]), C());
+    const C next  = k.r_c + k.part + w1 * res + east(w, w0 * res);
+    k.part        = w3 * res + east(w, w2 * res);
+    k.r_c         = -(k.u + share);
+    k.u           = left;
+    if (y - 1 >= y0 && y - 1 < y1 && y - 1 < f.c.y1) s.store(f.zc + (y - 1) * f.sy, k.zc[1], f.c.x1);
+    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.o.y1) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o.x1);
+    if (y - 4 >= y0 && y - 4 < y1 && y - 4 < f.c.y1) s.store_nodes(f.next, y - 4, next, f.c.x1);
+  }
+  MARCH double operator()(Warp w, int strip, int chunk) const
+  {
+    const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
+    const Strip<2> s{w, from - reach_s1, f.whole.x0, f.whole.x1, from, from + f.m.columns};
+    State          k;
+    for (int y = y0 - 4; y < y1 + 4; y += 2) { // y0 is even
+      row<0>(s, k, y, y0, y1);
+      row<1>(s, k, y + 1, y0, y1);
+    }
+    return 0;
+  }
+  MARCH void finish(double) const { }
+};
+
+template <class T> struct S1Up {
+  S1Fields<T> f;
+  using C = Cells<2, T>;
+  struct State {
+    C ec[2], zc[6], zo[4], so[3], e0[3], e1[3], e2[3], e3[3], fox[3], foy[4], io[3], fcx[5], fcy[6], sc[5], ic[5], ro[3], rc[5];
+    C t_part;
+  };
+  template <int P> MARCH double row(const Strip<2> &s, State &k, int y, int y0, int y1) const
+  {
+    const Warp w = s.w;
+    double     dot = 0;
+    auto       at = [&](const T *p, int Y) { return s.load(p + Y * f.sy, Y >= f.whole.y0 && Y < f.whole.y1); };
+    age(k.ec), age(k.zc), age(k.zo), age(k.so), age(k.e0), age(k.e1), age(k.e2), age(k.e3), age(k.fox), age(k.foy), age(k.io), age(k.fcx), age(k.fcy), age(k.sc), age(k.ic), age(k.ro), age(k.rc);
+    k.ec[0] = s.load_nodes(f.next, y, y >= f.c.y0 && y < f.c.y1);
+    k.ro[0] = at(f.ro, y);
+    k.e0[0] = at(f.e[0], y), k.e1[0] = at(f.e[1], y), k.e2[0] = at(f.e[2], y), k.e3[0] = at(f.e[3], y);
+    k.fox[1] = at(f.fo[0], y - 1), k.foy[1] = at(f.fo[1], y - 1), k.io[1] = at(f.io, y - 1);
+    k.fcx[3] = at(f.fc[0], y - 3), k.fcy[3] = at(f.fc[1], y - 3), k.ic[3] = at(f.ic, y - 3), k.rc[3] = at(f.rc, y - 3);
+    // the correction
+    k.zc[0] = at(f.xc, y) + k.ec[0];
+    k.zo[0] = at(f.xo, y) + at(f.w[3], y) * k.ec[0] + at(f.w[2], y) * west(w, k.ec[0]) + at(f.w[1], y) * k.ec[1] + at(f.w[0], y) * west(w, k.ec[1]);
+    k.so[0] = k.ro[0] - k.e3[0] * k.zc[0] - k.e2[0] * west(w, k.zc[0]) - k.e1[0] * k.zc[1] - k.e0[0] * west(w, k.zc[1]);
+    // o, odd X + Y, then even one row behind
+    const C o1 = (k.so[1] - k.fox[1] * east(w, k.zo[1]) - west(w, k.fox[1] * k.zo[1]) - k.foy[1] * k.zo[0] - k.foy[2] * k.zo[2]) * k.io[1];
+    k.zo[1]    = choose<active<P, 1, 1>>(o1, k.zo[1]);
+    const C o0 = (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) * k.io[2];
+    k.zo[2]    = choose<active<P, 0, 2>>(o0, k.zo[2]);
+    // c
+    k.sc[3]    = k.rc[3] - (k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]));
+    k.t_part   = k.e3[2] * k.zo[2] + east(w, k.e2[2] * k.zo[2]);
+    const C c1 = (k.sc[3] - k.fcx[3] * east(w, k.zc[3]) - west(w, k.fcx[3] * k.zc[3]) - k.fcy[3] * k.zc[2] - k.fcy[4] * k.zc[4]) * k.ic[3];
+    k.zc[3]    = choose<active<P, 1, 3>>(c1, k.zc[3]);
+    const C c0 = (k.sc[4] - k.fcx[4] * east(w, k.zc[4]) - west(w, k.fcx[4] * k.zc[4]) - k.fcy[4] * k.zc[3] - k.fcy[5] * k.zc[5]) * k.ic[4];
+    k.zc[4]    = choose<active<P, 0, 4>>(c0, k.zc[4]);
+    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.o.y1) {
+      s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o.x1);
+      dot += s.sum(k.zo[2] * k.ro[2]);
+    }
+    if (y - 4 >= y0 && y - 4 < y1 && y - 4 < f.c.y1) {
+      s.store(f.zc + (y - 4) * f.sy, k.zc[4], f.c.x1);
+      dot += s.sum(k.zc[4] * k.rc[4]);
+    }
+    return dot;
+  }
+  MARCH double operator()(Warp w, int strip, int chunk) const
+  {
+    const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
+    const Strip<2> s{w, from - reach_s1, f.whole.x0, f.whole.x1, from, from + f.m.columns};
+    State          k;
+    double         dot = 0;
+    for (int y = y0 - 4; y < y1 + 4; y += 2) {
+      dot += row<0>(s, k, y, y0, y1);
+      dot += row<1>(s, k, y + 1, y0, y1);
+    }
+    return dot;
+  }
+  MARCH void finish(double) const { }
+};
+
+//--- 9-point grids: one cell, four nodes, a lane ------------------------------------------------------------------------
+
+template <class T> struct NineFields {
+  StencilView<T> A;
+  View<T>        edge[2], centre[4], b, x, z, next; // up: x from down, z the result
+  Box            own[4], whole;
+  March          m;
+};
+
+template <class T> struct NineDown {
+  NineFields<T> f;
+  using C = Cells<1, T>;
+  struct State {
+    C zc[3], zo[3], eo[4][2], zb[3], below, b_part, c_part, next_part;
+  };
+  MARCH void row(const Strip<1> &s, State &k, int y, int y0, int y1) const
+  {
+    const Warp      w = s.w;
+    const ptrdiff_t r = f.A.C.sy;
+    auto            at = [&](const View<T> &v, int q, int Y) { return s.load((const T *)v.q[q] + Y * r, Y >= f.whole.y0 && Y < f.whole.y1); };
+    const View<T>  *E = f.A.E, *G = f.A.G;
+    age(k.zc), age(k.zo), age(k.zb);
+    for (int d = 0; d < 4; ++d) k.eo[d][1] = k.eo[d][0], k.eo[d][0] = at(E[d], 0, y);
+    // c and o at y
+    k.zc[0] = divide(at(f.b, 3, y), at(f.A.C, 3, y));
+    k.zo[0] = divide(at(f.b, 0, y) - k.eo[3][0] * k.zc[0] - k.eo[2][0] * west(w, k.zc[0]) - k.eo[1][0] * k.zc[1] - k.eo[0][0] * west(w, k.zc[1]), at(f.A.C, 0, y));
+    // b and a at y - 1
+    const C eb0 = at(E[0], 2, y - 1), eb1 = at(E[1], 2, y - 1), eb2 = at(E[2], 2, y - 1), eb3 = at(E[3], 2, y - 1);
+    k.zb[1]     = divide(at(f.b, 2, y - 1) - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0], at(f.A.C, 2, y - 1));
+    const C ea0 = at(E[0], 1, y - 1), ea1 = at(E[1], 1, y - 1), ea2 = at(E[2], 1, y - 1), ea3 = at(E[3], 1, y - 1);
+    const C g0 = at(G[0], 1, y - 1), g1 = at(G[1], 1, y - 1), g2 = at(G[2], 1, y - 1), g3 = at(G[3], 1, y - 1);
+    const C za = divide(at(f.b, 1, y - 1) - ea0 * k.zo[1] - ea1 * east(w, k.zo[1]) - ea2 * k.zc[2] - ea3 * k.zc[1] - g0 * k.zb[2] - g1 * east(w, k.zb[2]) - g2 * k.zb[1] - g3 * east(w, k.zb[1]), at(f.A.C, 1, y - 1));
+    // what is left: at o of row y - 1, at b and c of row y - 2
+    const C eo0 = k.eo[0][1], eo1 = k.eo[1][1], eo2 = k.eo[2][1], eo3 = k.eo[3][1], zo = k.zo[1], zb = k.zb[1];
+    const C ro = -(ea0 * za + west(w, ea1 * za) + eb2 * zb + k.below);
+    k.below    = eb3 * zb;
+    const C rb = -(k.b_part + g0 * za + west(w, g1 * za));
+    k.b_part   = g2 * za + west(w, g3 * za);
+    const C rc = -(k.c_part + eo1 * zo + east(w, eo0 * zo) + ea2 * za);
+    k.c_part   = eo3 * zo + east(w, eo2 * zo) + eb1 * zb + east(w, eb0 * zb) + ea3 * za;
+    const C next = rc + k.next_part + at(f.centre[1], 0, y - 1) * ro + east(w, at(f.centre[0], 0, y - 1) * ro) + at(f.edge[1], 2, y - 2) * rb + east(w, at(f.edge[0], 2, y - 2) * rb);
+    k.next_part  = at(f.centre[3], 0, y - 1) * ro + east(w, at(f.centre[2], 0, y - 1) * ro);
+    auto put = [&](int q, int Y, const C &v) {
+      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.x.q[q] + Y * r, v, f.own[q].x1);
+    };
+    put(3, y, k.zc[0]), put(0, y, k.zo[0]), put(2, y - 1, zb);
+    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.own[3].y1) s.store_nodes(f.next, y - 2, next, f.own[3].x1);
+  }
+  MARCH double operator()(Warp w, int strip, int chunk) const
+  {
+    const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
+    const Strip<1> s{w, from - reach_nine, f.whole.x0, f.whole.x1, from, from + f.m.columns};
+    State          k;
+    for (int y = y0 - 2; y < y1 + 2; ++y) row(s, k, y, y0, y1);
+    return 0;
+  }
+  MARCH void finish(double) const { }
+};
+
+template <class T> struct NineUp {
+  NineFields<T> f;
+  using C = Cells<1, T>;
+  struct State {
+    C ec[2], zc[3], zo[3], zb[3], sum_o, sum_b, sum_c, a_c, below, c_part;
+  };
+  MARCH void row(const Strip<1> &s, State &k, int y, int y0, int y1) const
+  {
+    const Warp      w = s.w;
+    const ptrdiff_t r = f.A.C.sy;
+    auto            at = [&](const View<T> &v, int q, int Y) { return s.load((const T *)v.q[q] + Y * r, Y >= f.whole.y0 && Y < f.whole.y1); };
+    const View<T>  *E = f.A.E, *G = f.A.G;
+    age(k.ec), age(k.zc), age(k.zo), age(k.zb);
+    k.ec[0] = s.load_nodes(f.next, y, y >= f.own[3].y0 && y < f.own[3].y1);
+    // the correction at c, o, b of row y
+    k.zc[0] = at(f.x, 3, y) + k.ec[0];
+    k.zo[0] = at(f.x, 0, y) + at(f.centre[3], 0, y) * k.ec[0] + at(f.centre[2], 0, y) * west(w, k.ec[0]) + at(f.centre[1], 0, y) * k.ec[1] + at(f.centre[0], 0, y) * west(w, k.ec[1]);
+    k.zb[0] = at(f.x, 2, y) + at(f.edge[0], 2, y) * west(w, k.ec[0]) + at(f.edge[1], 2, y) * k.ec[0];
+    // a at y
+    const C ea0 = at(E[0], 1, y), ea1 = at(E[1], 1, y), ea2 = at(E[2], 1, y), ea3 = at(E[3], 1, y);
+    const C g0 = at(G[0], 1, y), g1 = at(G[1], 1, y), g2 = at(G[2], 1, y), g3 = at(G[3], 1, y);
+    const C za = divide(at(f.b, 1, y) - ea0 * k.zo[0] - ea1 * east(w, k.zo[0]) - ea2 * k.zc[1] - ea3 * k.zc[0] - g0 * k.zb[1] - g1 * east(w, k.zb[1]) - g2 * k.zb[0] - g3 * east(w, k.zb[0]), at(f.A.C, 1, y));
+    // b at y - 1; sum_b: the part of a at y - 1
+    const C eb0 = at(E[0], 2, y - 1), eb1 = at(E[1], 2, y - 1), eb2 = at(E[2], 2, y - 1), eb3 = at(E[3], 2, y - 1);
+    k.zb[1] = divide(at(f.b, 2, y - 1) - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0] - k.sum_b - g0 * za - west(w, g1 * za), at(f.A.C, 2, y - 1));
+    k.sum_b = g2 * za + west(w, g3 * za);
+    // o at y - 1
+    const C eo0 = at(E[0], 0, y - 1), eo1 = at(E[1], 0, y - 1), eo2 = at(E[2], 0, y - 1), eo3 = at(E[3], 0, y - 1);
+    k.zo[1] = divide(at(f.b, 0, y - 1) - k.sum_o - eb2 * k.zb[1] - k.below - eo3 * k.zc[1] - eo2 * west(w, k.zc[1]) - eo1 * k.zc[2] - eo0 * west(w, k.zc[2]), at(f.A.C, 0, y - 1));
+    k.sum_o = ea0 * za + west(w, ea1 * za);
+    k.below = eb3 * k.zb[1];
+    // c at y - 2; c_part: o, b of row y - 2 and a of row y - 2; a of row y - 1 is in sum_c
+    const C zc = divide(at(f.b, 3, y - 2) - k.c_part - eo1 * k.zo[1] - east(w, eo0 * k.zo[1]) - k.sum_c, at(f.A.C, 3, y - 2));
+    k.c_part = eo3 * k.zo[1] + east(w, eo2 * k.zo[1]) + eb1 * k.zb[1] + east(w, eb0 * k.zb[1]) + k.a_c;
+    k.sum_c  = ea2 * za;
+    k.a_c    = ea3 * za;
+    k.zc[2]  = zc;
+    auto put = [&](int q, int Y, const C &v) {
+      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.z.q[q] + Y * r, v, f.own[q].x1);
+    };
+    put(1, y, za), put(2, y - 1, k.zb[1]), put(0, y - 1, k.zo[1]), put(3, y - 2, zc);
+  }
+  MARCH double operator()(Warp w, int strip, int chunk) const
+  {
+    const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
+    const Strip<1> s{w, from - reach_nine, f.whole.x0, f.whole.x1, from, from + f.m.columns};
+    State          k;
+    for (int y = y0 - 2; y < y1 + 2; ++y) row(s, k, y, y0, y1);
+    return 0;
+  }
+  MARCH void finish(double) const { }
+};
+
+// Chunks: enough warps to fill the device, and no more rows twice than need be.
+March cut(const Box &box, int columns, int reach)
+{
+  March m{box, columns, 0};
+  const int rows = box.y1 - box.y0, strips = m.strips();
+  m.rows = (int)((long)rows * strips / tuning::march_warps);
+  m.rows = m.rows < 2 * reach ? 2 * reach : m.rows;
+  m.rows += m.rows % 2; // pairs of rows
+  return m;
+}
+
+Box cells(const Level &g) // quarter indices of all own nodes
+{
+  const Box o = g.grid.owned(quarter_o), c = g.grid.owned(quarter_c);
+  return {o.x0, o.x1 > c.x1 ? o.x1 : c.x1, o.y0, o.y1 > c.y1 ? o.y1 : c.y1};
+}
+
+template <class T> S1Fields<T> s1_fields(Plan &plan, int l, const View<T> &b)
+{
+  Level             &g = plan.levels[(size_t)l];
+  Smoothing<T>      &s = hierarchy<T>(plan)[(size_t)l];
+  const SchurView<T> a = schur_view(g.layout, schur_of<T>(plan, l));
+  const SchurHelp<T> h = schur_help(g, s);
+  S1Fields<T>        f;
+  f.io = h.d[0], f.ic = h.d[3];
+  for (int k = 0; k < 4; ++k) f.e[k] = a.e[k], f.w[k] = h.w[k];
+  for (int k = 0; k < 2; ++k) f.fo[k] = a.fo[k], f.fc[k] = a.fc[k];
+  f.ro = b.q[0], f.rc = b.q[3];
+  f.xo = f.xc = nullptr;
+  f.zo = f.zc = nullptr;
+  f.sy    = a.sy;
+  f.o     = g.grid.owned(quarter_o);
+  f.c     = g.grid.owned(quarter_c);
+  f.whole = g.layout.whole();
+  f.m     = cut(cells(g), 2 * lanes - 2 * reach_s1, reach_s1);
+  return f;
+}
+
+template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b)
+{
+  Level        &g = plan.levels[(size_t)l];
+  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  NineFields<T> f;
+  f.A = s.a.view();
+  for (int k = 0; k < 2; ++k) f.edge[k] = g.layout.view(s.edge[k].data(), quarter_a);
+  for (int k = 0; k < 4; ++k) f.centre[k] = g.layout.view(s.centre[k].data());
+  f.b = b;
+  for (int q = 0; q < 4; ++q) f.own[q] = g.grid.owned(q);
+  f.whole = g.layout.whole();
+  f.m     = cut(cells(g), lanes - 2 * reach_nine, reach_nine);
+  return f;
+}
+
+} // namespace
+
+template <class T> void march_down(Plan &plan, int l, const View<T> &b)
+{
+  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].b.v;
+  if (s.of_schur) {
+    S1Down<T> k{s1_fields(plan, l, b)};
+    k.f.zo = s.swept.v.q[0], k.f.zc = s.swept.v.q[3];
+    k.f.next = next;
+    forall_warps(k.f.m, k);
+  } else {
+    NineDown<T> k{nine_fields(plan, l, b)};
+    k.f.x    = s.r.v;
+    k.f.next = next;
+    forall_warps(k.f.m, k);
+  }
+}
+
+template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x)
+{
+  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].x.v;
+  if (s.of_schur) {
+    S1Up<T> k{s1_fields(plan, l, b)};
+    k.f.xo = s.swept.v.q[0], k.f.xc = s.swept.v.q[3];
+    k.f.zo = x.q[0], k.f.zc = x.q[3];
+    k.f.next = next;
+    forall_warps(k.f.m, k);
+  } else {
+    NineUp<T> k{nine_fields(plan, l, b)};
+    k.f.x    = s.r.v;
+    k.f.z    = x;
+    k.f.next = next;
+    forall_warps(k.f.m, k);
+  }
+}
+
+#else
+
+template <class T> void march_down(Plan &, int, const View<T> &) { }
+template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &) { }
+
+#endif
+
+template bool marches<double>(const Plan &, int);
+template bool marches<float>(const Plan &, int);
+template void march_down<double>(Plan &, int, const View<double> &);
+template void march_down<float>(Plan &, int, const View<float> &);
+template void march_up<double>(Plan &, int, const View<double> &, const View<double> &);
+template void march_up<float>(Plan &, int, const View<float> &, const View<float> &);
+
+} // namespace tessera::rrb

@@ -1,0 +1,31 @@
+// CG on S1 with all of its iterations on the device: scalars, test and loop live there, the host waits once at the end. On one
+// process, with a preconditioner that is linear and whose kernels ask the host nothing.
+#pragma once
+#include "rrb/rrb.hpp"
+#include <memory>
+
+namespace tessera::rrb {
+
+struct Limits {
+  double relative = 1e-5, absolute = 1e-50, divergence = 1e4; // of the norm, which starts with that of the right-hand side
+  int    iterations = 10000;
+};
+
+enum class Outcome { running, converged_relative, converged_absolute, zero_residual, too_many, diverged, indefinite_preconditioner, indefinite_matrix, not_finite };
+
+class SchurSolver {
+public:
+  SchurSolver();
+  ~SchurSolver();
+  static bool serves(const Plan &plan);
+  // b: the right-hand side in levels[0].b; solution x in natural order, owned nodes. `null`: orthonormal vectors that the
+  // directions are kept free of. The norms of all iterations, the first one that of `given`, the n values of the right-hand side.
+  Outcome solve(Plan &plan, const Limits &limits, const double *given, size_t n, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms);
+  size_t  bytes() const;
+
+private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+} // namespace tessera::rrb

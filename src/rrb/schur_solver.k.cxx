@@ -1,0 +1,392 @@
+// The iteration ([2] algorithm 1) in three steps: z = M^-1 r with r'z; p = z + beta p with q = S1 p and p'q; x += alpha p, r -= alpha q
+// with r'r and the test. Bytes per node of the finest grid beside M's, z in single precision: 34 for the second step (S1 20, z 2,
+// p 8, q 4), 26 for the third.
+#include "rrb/schur_solver.hpp"
+#include "core/warp.hpp"
+#include "rrb/rrb_march.hpp"
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera::rrb {
+
+bool SchurSolver::serves(const Plan &plan)
+{
+#ifdef TESSERA_HAVE_DEVICE
+  const Level &g = plan.levels[0];
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && plan.cycle != Cycle::k && !g.layout.natural && g.halo.empty();
+#else
+  (void)plan;
+  return false;
+#endif
+}
+
+#ifdef TESSERA_HAVE_DEVICE
+
+namespace {
+
+struct State {
+  double             rz, alpha, beta, threshold, relative, limit;
+  int                its, most;
+  int                outcome; // Outcome
+  unsigned long long loop;    // the conditional node's handle
+};
+
+MARCH bool is_finite(double v) { return v - v == 0; }
+
+struct NormFirst { // of the right-hand side: the limits
+  const double *b;
+  State        *state;
+  double       *norms;
+  Limits        limits;
+  MARCH double operator()(size_t i) const { return b[i] * b[i]; }
+  MARCH void   finish(double s) const
+  {
+    State       &t = *state;
+    const double norm = sqrt(s);
+    t.its       = 0;
+    t.most      = limits.iterations;
+    t.rz        = 0;
+    t.relative  = limits.relative * norm;
+    t.threshold = t.relative > limits.absolute ? t.relative : limits.absolute;
+    t.limit     = limits.divergence * norm;
+    norms[0]    = norm;
+    t.outcome   = (int)(!is_finite(norm) ? Outcome::not_finite : norm <= limits.absolute ? Outcome::converged_absolute : t.most <= 0 ? Outcome::too_many : Outcome::running);
+  }
+};
+
+struct Begin { // does the loop run at all?
+  State *state;
+  MARCH double operator()(size_t) const { return 0; }
+  MARCH void   finish(double) const
+  {
+#ifdef __CUDACC__
+    cudaGraphSetConditional((cudaGraphConditionalHandle)state->loop, state->outcome == (int)Outcome::running);
+#endif
+  }
+};
+
+template <class T> struct Convert {
+  const double *r;
+  T            *to;
+  MARCH double  operator()(size_t i) const
+  {
+    to[i] = (T)r[i];
+    return 0;
+  }
+  MARCH void finish(double) const { }
+};
+
+// beta, from r'z
+MARCH void take_rz(State &t, double rz)
+{
+  if (t.outcome == (int)Outcome::running && !(rz > 0)) t.outcome = (int)(rz == 0 ? Outcome::zero_residual : rz < 0 ? Outcome::indefinite_preconditioner : Outcome::not_finite);
+  t.beta = t.its ? rz / t.rz : 0;
+  t.rz   = rz;
+}
+
+template <class T> struct DotRZ {
+  const double *r;
+  const T      *z;
+  State        *state;
+  MARCH double operator()(size_t i) const { return r[i] * (double)z[i]; }
+  MARCH void   finish(double s) const { take_rz(*state, s); }
+};
+
+template <class T> struct DotNull {
+  const double *n;
+  const T      *z;
+  double       *c;
+  MARCH double operator()(size_t i) const { return n[i] * (double)z[i]; }
+  MARCH void   finish(double s) const { *c = s; }
+};
+
+template <class T> struct RemoveNull {
+  const double *n, *c;
+  T            *z;
+  MARCH double  operator()(size_t i) const
+  {
+    z[i] = (T)((double)z[i] - *c * n[i]);
+    return 0;
+  }
+  MARCH void finish(double) const { }
+};
+
+// p = z + beta p, q = S1 p, p'q
+template <int N, class T> struct Multiply {
+  SchurView<double> a;
+  const T          *zo, *zc;
+  double           *p[2][2], *qo, *qc; // p[its & 1] is the last direction; quarters o and c
+  State            *state;
+  Box               o, c, whole;
+  March             m;
+  using C = Cells<N, double>;
+  struct Rows {
+    C po[3], pc[3], e0[2], e1[2], e2[2], e3[2], fox[2], foy[3], fcx[2], fcy[3];
+  };
+  template <class U> MARCH static C widen(const Cells<N, U> &z)
+  {
+    C r;
+    for (int i = 0; i < N; ++i) r.v[i] = convert_lanes<double>(z.v[i]);
+    return r;
+  }
+  MARCH double operator()(Warp w, int strip, int chunk) const
+  {
+    const int      from = m.box.x0 + strip * m.columns, y0 = m.box.y0 + chunk * m.rows, y1 = y0 + m.rows < m.box.y1 ? y0 + m.rows : m.box.y1;
+    const Strip<N> s{w, from - N, whole.x0, whole.x1, from, from + m.columns};
+    const int      now = state->its & 1;
+    const double  *old_o = p[now][0], *old_c = p[now][1];
+    double        *new_o = p[1 - now][0], *new_c = p[1 - now][1];
+    C              beta;
+    double         dot = 0;
+    Rows           k;
+    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(state->beta);
+    for (int y = y0 - 1; y <= y1; ++y) {
+      const ptrdiff_t r = y * a.sy;
+      const bool      inside = y >= whole.y0 && y < whole.y1;
+      for (int d = 2; d; --d) k.po[d] = k.po[d - 1], k.pc[d] = k.pc[d - 1], k.foy[d] = k.foy[d - 1], k.fcy[d] = k.fcy[d - 1];
+      k.e0[1] = k.e0[0], k.e1[1] = k.e1[0], k.e2[1] = k.e2[0], k.e3[1] = k.e3[0], k.fox[1] = k.fox[0], k.fcx[1] = k.fcx[0];
+      k.po[0] = widen(s.load(zo + r, inside)) + beta * s.load(old_o + r, inside);
+      k.pc[0] = widen(s.load(zc + r, inside)) + beta * s.load(old_c + r, inside);
+      k.e0[0] = s.load((const double *)a.e[0] + r, inside), k.e1[0] = s.load((const double *)a.e[1] + r, inside), k.e2[0] = s.load((const double *)a.e[2] + r, inside), k.e3[0] = s.load((const double *)a.e[3] + r, inside);
+      k.fox[0] = s.load((const double *)a.fo[0] + r, inside), k.foy[0] = s.load((const double *)a.fo[1] + r, inside), k.fcx[0] = s.load((const double *)a.fc[0] + r, inside), k.fcy[0] = s.load((const double *)a.fc[1] + r, inside);
+      if (y >= y0 && y < y1) {
+        if (y < o.y1) s.store(new_o + r, k.po[0], o.x1);
+        if (y < c.y1) s.store(new_c + r, k.pc[0], c.x1);
+      }
+      if (y <= y0 - 1 + 0) continue;
+      const ptrdiff_t b = r - a.sy; // the product at row y - 1
+      const bool      before = y - 1 >= whole.y0 && y - 1 < whole.y1;
+      const C         qo_ = s.load((const double *)a.co + b, before) * k.po[1] + k.e3[1] * k.pc[1] + k.e2[1] * west(w, k.pc[1]) + k.e1[1] * k.pc[2] + k.e0[1] * west(w, k.pc[2]) + k.fox[1] * east(w, k.po[1])
+                    + west(w, k.fox[1] * k.po[1]) + k.foy[1] * k.po[0] + k.foy[2] * k.po[2];
+      const C qc_ = s.load((const double *)a.cc + b, before) * k.pc[1] + k.e3[1] * k.po[1] + east(w, k.e2[1] * k.po[1]) + k.e1[0] * k.po[0] + east(w, k.e0[0] * k.po[0]) + k.fcx[1] * east(w, k.pc[1])
+                    + west(w, k.fcx[1] * k.pc[1]) + k.fcy[1] * k.pc[0] + k.fcy[2] * k.pc[2];
+      if (y - 1 < y0) continue;
+      if (y - 1 < o.y1) {
+        s.store(qo + b, qo_, o.x1);
+        dot += s.sum(qo_ * k.po[1]);
+      }
+      if (y - 1 < c.y1) {
+        s.store(qc + b, qc_, c.x1);
+        dot += s.sum(qc_ * k.pc[1]);
+      }
+    }
+    return dot;
+  }
+  MARCH void finish(double pq) const
+  {
+    State &t = *state;
+    if (t.outcome == (int)Outcome::running && !(pq > 0)) t.outcome = (int)(pq <= 0 ? Outcome::indefinite_matrix : Outcome::not_finite);
+    t.alpha = t.outcome == (int)Outcome::running ? t.rz / pq : 0;
+  }
+};
+
+// x += alpha p, r -= alpha q, the residual for M, r'r and the test
+template <class T> struct Update {
+  const double *p[2], *q;
+  double       *x, *r, *norms;
+  T            *to; // may be r
+  State        *state;
+  MARCH double  operator()(size_t i) const
+  {
+    const double alpha = state->alpha, v = r[i] - alpha * q[i];
+    x[i] += alpha * p[1 - (state->its & 1)][i];
+    r[i] = v;
+    if ((const void *)to != (const void *)r) to[i] = (T)v;
+    return v * v;
+  }
+  MARCH void finish(double rr) const
+  {
+    State &t = *state;
+    if (t.outcome == (int)Outcome::running) {
+      const double norm = sqrt(rr);
+      norms[++t.its]    = norm;
+      if (!is_finite(norm)) t.outcome = (int)Outcome::not_finite;
+      else if (norm <= t.threshold) t.outcome = (int)(norm <= t.relative ? Outcome::converged_relative : Outcome::converged_absolute);
+      else if (norm >= t.limit) t.outcome = (int)Outcome::diverged;
+      else if (t.its >= t.most) t.outcome = (int)Outcome::too_many;
+    }
+#ifdef __CUDACC__
+    if (t.loop) cudaGraphSetConditional((cudaGraphConditionalHandle)t.loop, t.outcome == (int)Outcome::running);
+#endif
+  }
+};
+
+constexpr int columns_a_lane = 1;
+
+March multiply_march(const Level &g)
+{
+  const Box o = g.grid.owned(quarter_o), c = g.grid.owned(quarter_c);
+  March     m{{o.x0, o.x1 > c.x1 ? o.x1 : c.x1, o.y0, o.y1 > c.y1 ? o.y1 : c.y1}, (lanes - 2) * columns_a_lane, 0};
+  m.rows = (int)((long)(m.box.y1 - m.box.y0) * m.strips() / tuning::march_warps);
+  m.rows = m.rows < 2 ? 2 : m.rows;
+  return m;
+}
+
+} // namespace
+
+struct SchurSolver::Parts {
+  BlackField     p[2], q;
+  Buffer<double> z64, c; // z in double precision; coefficient of a null space vector
+  Buffer<State>  state;
+  Buffer<double> norms;
+  Reduction      reduction;
+  Layout         layout;
+  State         *seen = nullptr; // on the host
+#ifdef __CUDACC__
+  cudaGraphExec_t graph = nullptr;
+  cudaStream_t    capture = nullptr;
+  uint64_t        fingerprint = 0;
+  bool            whole = false; // the graph has the loop
+#endif
+  void iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+};
+
+SchurSolver::SchurSolver() : parts_(new Parts()) { }
+
+SchurSolver::~SchurSolver()
+{
+  device::release_pinned(parts_->seen);
+#ifdef __CUDACC__
+  if (parts_->graph) (void)cudaGraphExecDestroy(parts_->graph);
+  if (parts_->capture) (void)cudaStreamDestroy(parts_->capture);
+#endif
+}
+
+size_t SchurSolver::bytes() const
+{
+  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->norms.bytes();
+}
+
+// The precision of M's vectors: those of the Galerkin hierarchy; the lumped forms have double precision.
+template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+{
+  Level            &g = plan.levels[0];
+  const bool        galerkin = plan.params.coarsening == Coarsening::galerkin;
+  const size_t      n = r.size;
+  T                *z = nullptr, *rhs = nullptr; // two planes each
+  if constexpr (std::is_same_v<T, float>) z = plan.smoothing32[0].x.data.data(), rhs = plan.smoothing32[0].b.data.data();
+  else z = z64.data(), rhs = r.data;
+  View<T> zv = g.layout.view(z), rv = g.layout.view(rhs);
+  zv.q[0] = place(g.layout, z), zv.q[3] = zv.q[0] + n / 2, zv.q[1] = zv.q[2] = nullptr;
+  rv.q[0] = place(g.layout, rhs), rv.q[3] = rv.q[0] + n / 2, rv.q[1] = rv.q[2] = nullptr;
+  if (galerkin) galerkin_schur_cycle(plan, rv, zv);
+  else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, rv, zv, zv, false);
+  for (BlackField &v : null) {
+    forall_flat(n, DotNull<T>{v.data, z, c.data()}, reduction);
+    forall_flat(n, RemoveNull<T>{v.data, c.data(), z}, reduction);
+  }
+  forall_flat(n, DotRZ<T>{r.data, z, state.data()}, reduction);
+  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state.data(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole(), multiply_march(g)};
+  forall_warps(k.m, k, &reduction);
+  forall_flat(n, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), rhs, state.data()}, reduction);
+}
+
+void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+{
+  if (plan.params.single && plan.params.coarsening == Coarsening::galerkin) iterate_in<float>(plan, null, r, x);
+  else iterate_in<double>(plan, null, r, x);
+}
+
+#ifdef __CUDACC__
+
+// The loop as a graph with a conditional node; where the driver has none, one iteration as a graph, and the host looks every few.
+void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+{
+  using device::check;
+  void *const    stream = device::stream();
+  const uint64_t now    = memory_fingerprint(plan) * 31 + (uint64_t)(uintptr_t)r.data * 7 + (uint64_t)(uintptr_t)x.data + null.size();
+  if (!graph || now != fingerprint) {
+    if (graph) check(cudaGraphExecDestroy(graph));
+    graph = nullptr;
+    if (!capture) check(cudaStreamCreateWithFlags(&capture, cudaStreamNonBlocking));
+    device::set_stream(capture);
+    auto record = [&](cudaGraph_t into, const auto &work) {
+      cudaGraph_t same;
+      check(cudaStreamBeginCaptureToGraph(capture, into, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
+      device::overlap_next(false); // nothing is there to overlap with
+      work();
+      check(cudaStreamEndCapture(capture, &same));
+    };
+    cudaGraph_t g;
+    check(cudaGraphCreate(&g, 0));
+    cudaGraphConditionalHandle loop = 0;
+    whole = cudaGraphConditionalHandleCreate(&loop, g, 1, cudaGraphCondAssignDefault) == cudaSuccess;
+    (void)cudaGetLastError();
+    const unsigned long long handle = whole ? (unsigned long long)loop : 0;
+    check(cudaMemcpy((char *)state.data() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
+    if (whole) {
+      record(g, [&] { forall_flat(1, Begin{state.data()}, reduction); });
+      size_t          n = 1;
+      cudaGraphNode_t first, node;
+      check(cudaGraphGetNodes(g, &first, &n));
+      cudaGraphNodeParams params = {};
+      params.type                = cudaGraphNodeTypeConditional;
+      params.conditional.handle  = loop;
+      params.conditional.type    = cudaGraphCondTypeWhile;
+      params.conditional.size    = 1;
+      check(cudaGraphAddNode(&node, g, &first, nullptr, 1, &params));
+      record(params.conditional.phGraph_out[0], [&] { iterate(plan, null, r, x); });
+    } else record(g, [&] { iterate(plan, null, r, x); });
+    const cudaError_t e = cudaGraphInstantiate(&graph, g, 0);
+    (void)cudaGraphDestroy(g);
+    device::set_stream(stream);
+    check(e);
+    fingerprint = now;
+  }
+  if (whole) return check(cudaGraphLaunch(graph, (cudaStream_t)stream));
+  do {
+    for (int i = 0; i < 4; ++i) check(cudaGraphLaunch(graph, (cudaStream_t)stream));
+    device::copy_to_host(seen, state.data(), sizeof(State));
+  } while (seen->outcome == (int)Outcome::running);
+}
+
+#else
+
+void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+{
+  for (device::copy_to_host(seen, state.data(), sizeof(State)); seen->outcome == (int)Outcome::running; device::copy_to_host(seen, state.data(), sizeof(State))) iterate(plan, null, r, x);
+}
+
+#endif
+
+Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *given, size_t n, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms)
+{
+  Parts       &t = *parts_;
+  const Level &g = plan.levels[0];
+  if (t.q.own.empty() || t.layout != g.layout) {
+    for (BlackField *f : {&t.p[0], &t.p[1], &t.q}) *f = BlackField(plan);
+    t.layout = g.layout;
+  }
+  const bool single = plan.params.single && plan.params.coarsening == Coarsening::galerkin;
+  if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
+  if (t.state.empty()) {
+    t.state.resize({1, Space::cuda});
+    t.c.resize({1, Space::cuda});
+    t.seen = (State *)device::allocate_pinned(sizeof(State));
+  }
+  if (t.norms.size() < (size_t)limits.iterations + 1) t.norms.resize({(size_t)limits.iterations + 1, Space::cuda});
+  const March m = multiply_march(g);
+  t.reduction.create((size_t)m.strips() * m.chunks() + most_flat_blocks);
+  forall_flat(n, NormFirst{given, t.state.data(), t.norms.data(), limits}, t.reduction);
+  if (single) forall_flat(r.size, Convert<float>{r.data, plan.smoothing32[0].b.data.data()}, t.reduction);
+  t.launch(plan, null, r, x);
+  device::copy_to_host(t.seen, t.state.data(), sizeof(State));
+  norms.resize((size_t)t.seen->its + 1);
+  device::copy_to_host(norms.data(), t.norms.data(), norms.size() * sizeof(double));
+  return (Outcome)t.seen->outcome;
+}
+
+#else
+
+struct SchurSolver::Parts { };
+SchurSolver::SchurSolver() { }
+SchurSolver::~SchurSolver() { }
+size_t  SchurSolver::bytes() const { return 0; }
+Outcome SchurSolver::solve(Plan &, const Limits &, const double *, size_t, std::vector<BlackField> &, BlackField &, BlackField &, std::vector<double> &) { return Outcome::not_finite; }
+
+#endif
+
+} // namespace tessera::rrb
