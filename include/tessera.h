@@ -117,11 +117,17 @@ PETSC_EXTERN const char *const PCRRBCycles[];
 /*E
   PCRRBPrecision - storage of the factors, in the Galerkin form also of the coarse grids' vectors; the iteration stays in double precision
 
+  Values:
++ `PC_RRB_AUTO`   - single for the Galerkin form on a device, else double
+. `PC_RRB_DOUBLE` - double
+- `PC_RRB_SINGLE` - single
+
   Level: intermediate
 
 .seealso: `PCRRB`, `PCRRBSetPrecision()`
 E*/
 typedef enum {
+  PC_RRB_AUTO,
   PC_RRB_DOUBLE,
   PC_RRB_SINGLE
 } PCRRBPrecision;

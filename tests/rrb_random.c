@@ -128,7 +128,7 @@ static void Describe(Problem *p, PetscInt number, PetscInt max)
   p->cycle         = Chance(p, 0.3) ? PC_RRB_CYCLE_AUTO : Chance(p, 0.5) ? PC_RRB_CYCLE_V : PC_RRB_CYCLE_AMLI;
   if (Chance(p, 0.1)) p->cycle = PC_RRB_CYCLE_K;
   p->smooth        = Chance(p, 0.5) ? 0 : Pick(p, 5);
-  p->precision     = (PCRRBPrecision)Pick(p, 2);
+  p->precision     = Pick(p, 2) ? PC_RRB_SINGLE : PC_RRB_DOUBLE;
   p->trial         = Chance(p, 0.5);
   p->levels        = Chance(p, 0.5) ? 0 : Chance(p, 0.3) ? 100 : 1 + Pick(p, 10);
   p->grids         = Chance(p, 0.5) ? -1 : Pick(p, 4);

@@ -18,11 +18,14 @@ enum class Space { host, cuda };
 struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+struct DeviceMemoryError : DeviceError { // there is not enough
+  using DeviceError::DeviceError;
+};
 
 namespace device {
 
 const char *unusable();                 // nullptr, or why there is no device to use
-void       *allocate(size_t bytes);     // zeroed; DeviceError names the bytes wanted and free
+void       *allocate(size_t bytes);     // zeroed; DeviceMemoryError names the bytes wanted and free
 void        release(void *p);
 void       *allocate_pinned(size_t bytes); // host memory that copies quickly
 void        release_pinned(void *p);

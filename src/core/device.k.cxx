@@ -127,7 +127,7 @@ void *allocate(size_t bytes)
     (void)cudaGetLastError();
     (void)cudaMemGetInfo(&free, &total);
     snprintf(text, sizeof text, "out of device memory: %.4g MB wanted, %.4g MB of %.4g MB free", bytes * 1e-6, free * 1e-6, total * 1e-6);
-    throw DeviceError(text);
+    throw DeviceMemoryError(text);
   }
   check(e);
   check(cudaMemsetAsync(p, 0, bytes, s.stream));
@@ -223,7 +223,7 @@ void       *allocate(size_t bytes)
     if (a.used + bytes > strtoull(limit, nullptr, 10)) {
       char text[200];
       snprintf(text, sizeof text, "out of device memory: %.4g MB wanted, %.4g MB free", bytes * 1e-6, ((double)strtoull(limit, nullptr, 10) - (double)a.used) * 1e-6);
-      throw DeviceError(text);
+      throw DeviceMemoryError(text);
     }
   size_t at = a.used;
   for (auto f = a.free.begin(); f != a.free.end(); ++f)

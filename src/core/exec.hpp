@@ -122,6 +122,41 @@ template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_
   if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = s;
 }
 
+// The join of the values of a block of 256 threads, in thread 0; the order is fixed.
+template <class R> __device__ void block_join(R &r)
+{
+  __shared__ __align__(alignof(R)) char memory[sizeof(R) * warp * block_rows];
+  R        *part = (R *)memory;
+  const int t    = (int)(threadIdx.x + threadIdx.y * blockDim.x);
+  part[t]        = r;
+  __syncthreads();
+  for (int d = warp * block_rows / 2; d; d /= 2) {
+    if (t < d) part[t].join(part[t + d]);
+    __syncthreads();
+  }
+  r = part[0];
+}
+
+template <class R, class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_join(Box box, Kernel kernel, R *parts)
+{
+  begin();
+  const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
+  R         r;
+  if (i < box.x1)
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j, r);
+  block_join(r);
+  if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = r;
+}
+
+template <class R> __global__ void __launch_bounds__(warp *block_rows) join_parts(const R *parts, int n, R *result)
+{
+  begin();
+  R r;
+  for (int i = (int)(threadIdx.x + threadIdx.y * blockDim.x); i < n; i += warp * block_rows) r.join(parts[i]);
+  block_join(r);
+  if (!threadIdx.x && !threadIdx.y) *result = r;
+}
+
 // sum = (add ? sum : 0) + the sum of the parts
 __global__ void add_parts(const double *parts, int n, double *sum, bool add);
 
@@ -193,6 +228,32 @@ template <class Kernel> double forall_sum(const Exec &exec, const Box &box, cons
   forall_sum(exec, box, kernel, sum, false);
   device::copy_to_host(&s, sum, sizeof(double));
   return s;
+}
+
+// *result = what kernel(i, j, r) gathers in values R over the box: an empty R{} at first, R::join() puts two together. The result
+// lies where the kernel runs.
+template <class R, class Kernel> void forall_join(const Exec &exec, const Box &box, const Kernel &kernel, R *result)
+{
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    dim3 blocks = device::blocks_for(box);
+    blocks      = device::blocks_for(box, device::most_blocks / (int)blocks.x + 1);
+    const int n     = (int)(blocks.x * blocks.y);
+    R        *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
+    device::launch(device::run_join<R, Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
+    return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts, n, result);
+  }
+#endif
+  const device::Open open(exec.space);
+  std::vector<R>     rows((size_t)(box.y1 - box.y0));
+#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
+  for (int j = box.y0; j < box.y1; ++j) {
+    const Kernel k = kernel;
+    for (int i = box.x0; i < box.x1; ++i) k(i, j, rows[(size_t)(j - box.y0)]);
+  }
+  R r;
+  for (const R &row : rows) r.join(row);
+  *result = r;
 }
 
 // One tile of a tile kernel on the host: the loops run in order, shared memory is a piece of the cache.

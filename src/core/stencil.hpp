@@ -11,8 +11,8 @@
 namespace tessera {
 
 // Directions k = 3 (dy + 1) + dx + 1: 0 SW, 1 S, 2 SE, 3 W, 4 centre, 5 E, 6 NW, 7 N, 8 NE.
-constexpr int direction_dx(int k) { return k % 3 - 1; }
-constexpr int direction_dy(int k) { return k / 3 - 1; }
+HD constexpr int direction_dx(int k) { return k % 3 - 1; }
+HD constexpr int direction_dy(int k) { return k / 3 - 1; }
 
 // The operator as kernels see it. Views of other arrays that hold one (the planes of a Schur complement) serve as well.
 template <class T> struct StencilView {

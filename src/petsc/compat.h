@@ -1,5 +1,6 @@
 // The only file that tests PETSC_VERSION_*: PETSc 3.18 to the current one.
 #pragma once
+#include <petscdevice.h>
 #include <petscsys.h>
 
 #if PETSC_VERSION_LT(3, 18, 0)
@@ -20,6 +21,27 @@ using CompatOptionItems = PetscOptionItems *;
 #else
 using CompatOptionItems = PetscOptionItems;
 #endif
+// Are the rows of a MATAIJCUSPARSE without gaps, in PetscInt, to be had?
+#define COMPAT_CUSPARSE_ROWS (PetscDefined(HAVE_CUDA) && PETSC_VERSION_GE(3, 24, 0))
+
+// The CUDA stream of PETSc's current device context; the default stream where there is none.
+static inline PetscErrorCode CompatCurrentStream(void **stream)
+{
+  PetscFunctionBegin;
+  *stream = NULL;
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+  PetscDeviceContext context;
+  PetscDeviceType    type;
+  void              *handle; // points to the stream
+  PetscCall(PetscDeviceContextGetCurrentContext(&context));
+  PetscCall(PetscDeviceContextGetDeviceType(context, &type));
+  if (type == PETSC_DEVICE_CUDA) {
+    PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
+    *stream = *(void **)handle;
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 // KSP's least number of iterations, where it has one.
 template <class K> auto CompatMinIt(K ksp, int) -> decltype(ksp->min_it) { return ksp->min_it; }

@@ -1,9 +1,11 @@
 #include "petsc/dmda.hpp"
+#include "core/csr.hpp"
 #include "core/tuning.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <petscmat.h>
+#include <type_traits>
 
 namespace tessera {
 
@@ -28,7 +30,10 @@ PetscErrorCode GridMatrix::Clear()
   moved_ = false;
   runs_.clear();
   line_runs_.clear();
-  A_     = nullptr;
+  read_before_ = false;
+  A_           = nullptr;
+  read_        = Copy();
+  write_       = Copy();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,9 +201,10 @@ PetscErrorCode GridMatrix::GetRead(Vec x, Space space, const double **values)
   PetscCall(VecGetArrayReadAndMemType(x, values, &where));
   read_.host = PetscMemTypeHost(where) ? *values : nullptr;
   if (read_.host && n) {
-    if (read_.device.size() != n) PetscCallCXX(read_.device.resize({n, Space::cuda}));
-    PetscCallCXX(device::copy_from_host(read_.device.data(), *values, n * sizeof(double)));
-    PetscCallCXX(device::synchronize()); // the caller may change x
+    if (read_.device.size() != n) TesseraCallCXX(read_.device.resize({n, Space::cuda}));
+    TesseraCallCXX(device::copy_from_host(read_.device.data(), *values, n * sizeof(double)));
+    PetscCall(PetscLogCpuToGpu((PetscLogDouble)(n * sizeof(double))));
+    TesseraCallCXX(device::synchronize()); // the caller may change x
     *values = read_.device.data();
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -240,8 +246,11 @@ PetscErrorCode GridMatrix::GetWrite(Vec y, Space space, double **values, bool re
   else PetscCall(VecGetArrayWriteAndMemType(y, values, &where));
   write_.host = PetscMemTypeHost(where) ? *values : nullptr;
   if (write_.host && n) {
-    if (write_.device.size() != n) PetscCallCXX(write_.device.resize({n, Space::cuda}));
-    if (read) PetscCallCXX(device::copy_from_host(write_.device.data(), *values, n * sizeof(double)));
+    if (write_.device.size() != n) TesseraCallCXX(write_.device.resize({n, Space::cuda}));
+    if (read) {
+      TesseraCallCXX(device::copy_from_host(write_.device.data(), *values, n * sizeof(double)));
+      PetscCall(PetscLogCpuToGpu((PetscLogDouble)(n * sizeof(double))));
+    }
     *values = write_.device.data();
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -255,7 +264,10 @@ PetscErrorCode GridMatrix::RestoreWrite(Vec y, double **values)
   if (!write_.array) PetscCall(VecRestoreArrayWrite(v, values));
   else {
     if (write_.host) {
-      if (write_.device.size()) PetscCallCXX(device::copy_to_host((double *)write_.host, *values, write_.device.bytes()));
+      if (write_.device.size()) {
+        TesseraCallCXX(device::copy_to_host((double *)write_.host, *values, write_.device.bytes()));
+        PetscCall(PetscLogGpuToCpu((PetscLogDouble)write_.device.bytes()));
+      }
       *values = (double *)write_.host;
     }
     PetscCall(VecRestoreArrayWriteAndMemType(v, values));
@@ -417,7 +429,102 @@ struct Rows {
 
 } // namespace
 
-PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report)
+PetscErrorCode GridMatrix::OnDevice(Mat A, bool *device)
+{
+  PetscBool    seq, mpi;
+  PetscMemType where = PETSC_MEMTYPE_HOST;
+  Mat          Ad    = A;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  if (mpi) PetscCall(MatMPIAIJGetSeqAIJ(A, &Ad, nullptr, nullptr));
+  if (seq || mpi) PetscCall(MatSeqAIJGetCSRAndMemType(Ad, nullptr, nullptr, nullptr, &where));
+  *device = PetscMemTypeDevice(where);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report)
+{
+  bool done = false;
+
+  PetscFunctionBegin;
+  report    = OperatorReport();
+  dirichlet = DirichletCouplings();
+  PetscCall(LocalMatrix(A));
+  if (exec.space == Space::host) {
+    PetscCall(ReadOnHost(exec.space, halo, field, raise, s, dirichlet, report));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (grid_.processes() == 1) PetscCall(ReadOnDevice(exec, raise, s, dirichlet, report, &done));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  Stencil        on_host;
+  Buffer<double> host_field;
+  TesseraCallCXX(on_host = Stencil(grid_, s.layout.natural));
+  TesseraCallCXX(host_field.resize(on_host.layout.elements(4)));
+  Halo host_halo = halo.host();
+  PetscCall(ReadOnHost(exec.space, host_halo, host_field.data(), raise, on_host, dirichlet, report));
+  PetscCall(PetscLogCpuToGpu((PetscLogDouble)on_host.bytes()));
+  TesseraCallCXX(copy(on_host, s, exec.space));
+  TesseraCallCXX(device::synchronize()); // on_host ends here
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report, bool *done)
+{
+  using Index = std::conditional_t<sizeof(PetscInt) == 4, int32_t, int64_t>;
+  Mat                   Ad = A_;
+  PetscBool             seq;
+  MatInfo               info;
+  const PetscInt       *i, *j;
+  PetscScalar          *a;
+  PetscMemType          where;
+  const PetscInt        n = (PetscInt)grid_.size();
+  Buffer<PetscInt>      rows, columns; // of a matrix on the host
+  Buffer<double>        values;
+  Buffer<unsigned char> flags;
+  CsrReport             found;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A_, MATSEQAIJ, &seq));
+  if (!seq) PetscCall(MatMPIAIJGetSeqAIJ(A_, &Ad, nullptr, nullptr));
+  PetscCall(MatSeqAIJGetCSRAndMemType(Ad, &i, &j, &a, &where));
+  if (PetscMemTypeHost(where)) {
+    TesseraCallCXX(rows.resize(Extent{(size_t)n + 1, Space::cuda}));
+    TesseraCallCXX(columns.resize(Extent{(size_t)i[n], Space::cuda}));
+    TesseraCallCXX(values.resize(Extent{(size_t)i[n], Space::cuda}));
+    PetscCall(PetscLogCpuToGpu((PetscLogDouble)(rows.bytes() + columns.bytes() + values.bytes())));
+    TesseraCallCXX(device::copy_from_host(rows.data(), i, rows.bytes()));
+    if (columns.size()) TesseraCallCXX(device::copy_from_host(columns.data(), j, columns.bytes()));
+    if (values.size()) TesseraCallCXX(device::copy_from_host(values.data(), a, values.bytes()));
+    i = rows.data();
+    j = columns.data();
+    a = values.data();
+  }
+#if COMPAT_CUSPARSE_ROWS
+  else { // rows that are empty are not among the others
+    PetscBool cusparse;
+    PetscCall(PetscObjectTypeCompare((PetscObject)Ad, MATSEQAIJCUSPARSE, &cusparse));
+    if (cusparse) PetscCall(MatSeqAIJCUSPARSEGetIJ(Ad, PETSC_FALSE, &i, &j));
+  }
+#endif
+  PetscCall(MatGetInfo(Ad, MAT_LOCAL, &info));
+  if (read_before_ ? nine_ : info.nz_used > 5. * n) TesseraCallCXX(s.make_nine());
+  const Csr<Index> csr{reinterpret_cast<const Index *>(i), reinterpret_cast<const Index *>(j), a};
+  PetscCall(LogTimeBegin(exec.space));
+  TesseraCallCXX(found = csr_read(exec, grid_, csr, raise, s, flags));
+  if (found.dirichlet) TesseraCallCXX(dirichlet = csr_dirichlet(exec, grid_, csr, s, flags));
+  PetscCall(LogTimeEnd(exec.space));
+  read_before_     = true;
+  nine_            = s.nine;
+  report.asymmetry = found.largest > 0 ? found.asymmetry / found.largest : 0;
+  report.deficit   = found.deficit;
+  report.dirichlet = (PetscInt)found.dirichlet;
+  *done            = !found.wrong && report.asymmetry <= tuning::symmetric;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report)
 {
   Mat             Ad, Ao = nullptr;
   PetscBool       seq, done = PETSC_FALSE;
@@ -426,10 +533,10 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
   Rows            rows(grid_);
   const Box       own = grid_.owned();
   const int       nx = own.x1 - own.x0;
+  const Layout   &layout = s.layout;
 
   PetscFunctionBegin;
   report = OperatorReport();
-  PetscCall(LocalMatrix(A));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A_, MATSEQAIJ, &seq));
   if (seq) Ad = A_;
   else PetscCall(MatMPIAIJGetSeqAIJ(A_, &Ad, &Ao, &colmap));
@@ -478,7 +585,8 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
   std::vector<double>          lines[2], sums((size_t)nx);
   int                          present[2] = {0, 0};
   double                       asymmetry = 0, deficit = 0;
-  dirichlet = DirichletCouplings();
+  std::vector<ptrdiff_t> dirichlet_rows;
+  std::vector<double>    inverse;
   struct Found {
     int    x, y, k;
     double value;
@@ -525,8 +633,8 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
     for (int i = 0; i < nx; ++i) {
       if (sum[i] != 0) continue;
       flag[(size_t)(i + 1)] = 1;
-      dirichlet.rows.push_back(i + (ptrdiff_t)nx * (y - own.y0));
-      dirichlet.inverse.push_back(1 / d[i]);
+      dirichlet_rows.push_back(i + (ptrdiff_t)nx * (y - own.y0));
+      inverse.push_back(1 / d[i]);
     }
   };
   auto advance = [&]() {
@@ -599,7 +707,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
     // The mean of the matrix and its transpose with the row sums of the matrix: what averaging adds to a row's couplings comes
     // off its diagonal entry, else strong couplings of a neighbour's row would make the operator indefinite.
     memset(field, 0, layout.elements(4) * sizeof(double));
-    for (ptrdiff_t r : dirichlet.rows) f.at(own.x0 + (int)(r % nx), own.y0 + (int)(r / nx)) = 1;
+    for (ptrdiff_t r : dirichlet_rows) f.at(own.x0 + (int)(r % nx), own.y0 + (int)(r / nx)) = 1;
     halo.exchange(f, mask_all);
     for (int y = own.y0; y < own.y1; ++y)
       for (int x = own.x0; x < own.x1; ++x) {
@@ -613,14 +721,14 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
       }
     halo.exchange(s.C(), mask_all);
   }
+  std::vector<DirichletEntry> entries;
+  bool                        elsewhere = false;
   for (const Found &e : found) {
-    const int    xd = e.x + direction_dx(e.k), yd = e.y + direction_dy(e.k);
-    const double d = s.C().at(xd, yd);
-    dirichlet.interior.push_back(&f.at(e.x, e.y) - field);
-    dirichlet.dirichlet.push_back(&f.at(xd, yd) - field);
-    dirichlet.value.push_back(e.value / d);
-    if (!own.contains(xd, yd)) dirichlet.remote = true;
+    const int xd = e.x + direction_dx(e.k), yd = e.y + direction_dy(e.k);
+    entries.push_back({e.x - own.x0 + (ptrdiff_t)nx * (e.y - own.y0), &f.at(xd, yd) - field, e.value / s.C().at(xd, yd)});
+    elsewhere = elsewhere || !own.contains(xd, yd);
   }
+  TesseraCallCXX(dirichlet = dirichlet_couplings(space, std::move(entries), dirichlet_rows, inverse));
   PetscCall(MatSeqAIJRestoreArrayRead(Ad, &rows.a));
   PetscCall(MatRestoreRowIJ(Ad, 0, PETSC_FALSE, PETSC_FALSE, &n, &rows.ia, &rows.ja, &done));
   if (Ao) {
@@ -628,7 +736,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
     PetscCall(MatRestoreRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &rows.oia, &rows.oja, &done));
   }
   // One report for all processes.
-  int flags_mine[3] = {dirichlet.remote, !found.empty(), report.kind != OperatorReport::fine ? grid_.processes() - grid_.rank : 0}, flags_all[3];
+  int flags_mine[3] = {elsewhere, !found.empty(), report.kind != OperatorReport::fine ? grid_.processes() - grid_.rank : 0}, flags_all[3];
   PetscCallMPI(MPI_Allreduce(flags_mine, flags_all, 3, MPI_INT, MPI_MAX, comm_));
   dirichlet.remote = flags_all[0];
   dirichlet.any    = flags_all[1];
@@ -643,7 +751,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Layout &layout, Halo &halo, double 
     report.x      = where[3];
     report.y      = where[4];
   }
-  PetscInt count = (PetscInt)dirichlet.rows.size();
+  PetscInt count = (PetscInt)dirichlet_rows.size();
   PetscCallMPI(MPI_Allreduce(&count, &report.dirichlet, 1, MPIU_INT, MPI_SUM, comm_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

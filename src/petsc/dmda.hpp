@@ -1,23 +1,13 @@
 // From PETSc's objects to a grid and an operator on it.
 #pragma once
+#include "core/dirichlet.hpp"
 #include "core/stencil.hpp"
-#include "petsc/compat.h"
+#include "petsc/device.hpp"
 #include <petscdmda.h>
 #include <petscpc.h>
 #include <vector>
 
 namespace tessera {
-
-// Couplings of interior rows with Dirichlet rows (rows without off-diagonal entries), which the symmetric operator leaves out:
-// A_ID z_D with z_D = r_D / d is subtracted from the right-hand side instead. Places count in the array of a field.
-struct DirichletCouplings {
-  std::vector<ptrdiff_t> interior, dirichlet;
-  std::vector<double>    value;         // a_ID / d
-  std::vector<ptrdiff_t> rows;          // own Dirichlet rows, by local number,
-  std::vector<double>    inverse;       // and 1 / d
-  bool                   any    = false; // on any process
-  bool                   remote = false; // some Dirichlet row belongs to another process
-};
 
 // What reading a matrix found. Equal on all processes.
 struct OperatorReport {
@@ -49,9 +39,12 @@ public:
   PetscErrorCode SetGrid(PC pc, PetscInt nx, PetscInt ny);
   const Grid    &grid() const { return grid_; }
   bool           moved() const { return moved_; } // vectors go through one work vector
-  // Adds the operator to the (zeroed) stencil; `field` lends its memory. raise: a negative row sum comes off the row's diagonal
-  // entry, which makes a matrix with couplings <= 0 an M-matrix.
-  PetscErrorCode Read(Mat A, const Layout &layout, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
+  // Adds the operator to the (zeroed) stencil; a field in its layout lends its memory. raise: a negative row sum comes off the
+  // row's diagonal entry, which makes a matrix with couplings <= 0 an M-matrix. On the device kernels read the matrix, PETSc's own
+  // arrays where they lie there; rare cases are read on the host and copied: several processes, an asymmetric or a wrong matrix.
+  PetscErrorCode Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
+  // Are the values on the device?
+  PetscErrorCode OnDevice(Mat A, bool *device);
   // x in the grid's distribution and in the memory of `space`: x itself where it lies there, else a copy. One vector at a time to
   // read and one to write.
   PetscErrorCode GetRead(Vec x, Space space, const double **values);
@@ -64,6 +57,8 @@ private:
   PetscErrorCode GridFromDMDA(PC pc, DM dm);
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);
+  PetscErrorCode ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
+  PetscErrorCode ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report, bool *done);
   Grid                  grid_;
   MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
   std::vector<PetscInt> first_; // first row of each process in PETSc's numbering
@@ -74,6 +69,7 @@ private:
   Mat                   redistributed_ = nullptr, converted_ = nullptr;
   std::vector<RowRun>   runs_;        // of all lines, made at the first reading of a pattern
   std::vector<size_t>   line_runs_;   // where each line's runs begin
+  bool                  read_before_ = false, nine_ = false; // on the device: diagonal couplings at the last reading
   Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned
   struct Copy {
     Buffer<double> device;             // of a vector on the host

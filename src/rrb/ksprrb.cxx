@@ -42,8 +42,11 @@ PetscErrorCode Check(KSP ksp)
   PetscCheck(A == P, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb solves with the matrix that the preconditioner is made of: Amat and Pmat differ. Use -ksp_type cg -pc_type rrb");
   PetscCheck(!ksp->transpose_solve, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSP rrb does not solve with the transpose. Use -ksp_type cg -pc_type rrb");
   PC_RRB *r = (PC_RRB *)pc->data;
-  if (!r->schur) {
+  KSP_RRB *k = (KSP_RRB *)ksp->data;
+  PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->backend));
+  if (!r->schur || r->solver != k->backend) {
     r->schur        = PETSC_TRUE;
+    r->solver       = k->backend;
     r->current      = PETSC_FALSE;
     pc->setupcalled = PETSC_FALSE;
   }
@@ -52,10 +55,7 @@ PetscErrorCode Check(KSP ksp)
 
 PetscErrorCode KSPSetUp_RRB(KSP ksp)
 {
-  KSP_RRB *k = (KSP_RRB *)ksp->data;
-
   PetscFunctionBegin;
-  PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->backend));
   PetscCall(DefaultPC(ksp, ksp->setfromoptionscalled));
   PetscCall(Check(ksp));
   PetscCall(PCSetErrorIfFailure(ksp->pc, ksp->errorifnotconverged));
@@ -90,6 +90,7 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   PetscCall(Check(ksp));
   PetscCall(PCSetUp(ksp->pc)); // values may have changed without KSPSetOperators(); other solvers notice in PCApply()
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
+  PetscCall(UseCurrentStream(r->plan.exec.space));
   if (r->failed) {
     ksp->reason = KSP_DIVERGED_PC_FAILED;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -222,6 +223,7 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
   if (ksp->pc) PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
   if (rrb && ((PC_RRB *)ksp->pc->data)->schur) { // another solver does not need S1
     ((PC_RRB *)ksp->pc->data)->schur   = PETSC_FALSE;
+    ((PC_RRB *)ksp->pc->data)->solver  = TESSERA_BACKEND_AUTO;
     ((PC_RRB *)ksp->pc->data)->current = PETSC_FALSE;
     ksp->pc->setupcalled               = PETSC_FALSE;
   }
@@ -261,7 +263,7 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   KSP_RRB *k = nullptr;
 
   PetscFunctionBegin;
-  PetscCallCXX(k = new KSP_RRB());
+  TesseraCallCXX(k = new KSP_RRB());
   ksp->data = (void *)k;
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_UNPRECONDITIONED, PC_LEFT, 3));
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_PRECONDITIONED, PC_LEFT, 2));
@@ -294,6 +296,10 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
 .  -ksp_rrb_backend <auto,host,cuda> - the backend
 
    Level: intermediate
+
+   Note:
+   The solver runs where its preconditioner is, so this is the backend of `PCRRB` unless `PCRRBSetBackend()` has named one; two
+   that contradict each other are refused. The automatic choice is described there.
 
 .seealso: `KSPRRB`, `KSPRRBGetBackend()`
 @*/

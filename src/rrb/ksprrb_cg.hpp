@@ -81,8 +81,10 @@ public:
   {
     PetscFunctionBegin;
     PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
+    PetscCall(LogTimeBegin(plan_.exec.space));
     rrb::schur_apply(plan_, r.view, z.view);
-    PetscCall(PetscLogFlops(2 * plan_.multiplications()));
+    PetscCall(LogTimeEnd(plan_.exec.space));
+    PetscCall(LogFlops(plan_.exec.space, 2 * plan_.multiplications()));
     PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     for (rrb::BlackField &n : null_) { // the null space of S1 is A's on the black nodes
       double c = rrb::black_dot(plan_, n, z);
@@ -106,8 +108,10 @@ public:
     PetscFunctionBegin;
     PetscCall(PetscLogEventBegin(event_rrb_multiply, ksp_, 0, 0, 0));
     plan_.levels[0].halo.exchange(p.view, mask_o | mask_c);
+    PetscCall(LogTimeBegin(plan_.exec.space));
     *pq = rrb::schur_multiply(plan_, p.view, q.view);
-    PetscCall(PetscLogFlops(14.0 * (double)plan_.levels[0].grid.owned().size())); // 18 a black node, and CG's vectors
+    PetscCall(LogTimeEnd(plan_.exec.space));
+    PetscCall(LogFlops(plan_.exec.space, 14.0 * (double)plan_.levels[0].grid.owned().size())); // 18 a black node, and CG's vectors
     PetscCall(PetscLogEventEnd(event_rrb_multiply, ksp_, 0, 0, 0));
     PetscCall(Sum(comm(), 1, pq));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -222,15 +226,9 @@ inline PetscErrorCode SchurSpace::Start(double *first)
   rrb::black_set(plan_, 0, x);
   if (Exact()) {
     rrb::Level &finest = plan_.levels[0];
-    const Box   own    = finest.grid.owned();
     PetscCall(Load(w));
     rrb::black_rhs(plan_, finest, finest.b.v, r.view);
-    for (size_t i = 0; i < pc_.dirichlet.rows.size(); ++i) { // black Dirichlet rows
-      const int       nx = own.x1 - own.x0, xd = own.x0 + (int)(pc_.dirichlet.rows[i] % nx), yd = own.y0 + (int)(pc_.dirichlet.rows[i] / nx);
-      if ((xd + yd) % 2) continue;
-      x.view.at(xd, yd) = r.view.at(xd, yd) * pc_.dirichlet.inverse[i];
-      r.view.at(xd, yd) = 0;
-    }
+    dirichlet_solve_black(plan_.exec, finest.grid.owned(), pc_.dirichlet, r.view, x.view);
     PetscCall(NullSpace());
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -240,9 +238,7 @@ inline PetscErrorCode SchurSpace::Start(double *first)
     w = ksp_->work[0];
   }
   if (pc_.report.dirichlet) {
-    PetscCall(Update(w, s, [&](const double *from, double *sol) {
-      for (size_t i = 0; i < pc_.dirichlet.rows.size(); ++i) sol[pc_.dirichlet.rows[i]] += from[pc_.dirichlet.rows[i]] * pc_.dirichlet.inverse[i];
-    }));
+    PetscCall(Update(w, s, [&](const double *from, double *sol) { dirichlet_solve(plan_.exec, pc_.dirichlet, from, sol); }));
     PetscCall(Residual(s, w));
   }
   PetscCall(SolveRed(w, s));
@@ -302,7 +298,9 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   PetscCall(Start(nullptr));
   PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));
   PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
-  PetscCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, (size_t)plan_.levels[0].grid.owned().size(), null_, r, x, norms));
+  PetscCall(LogTimeBegin(plan_.exec.space));
+  TesseraCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, (size_t)plan_.levels[0].grid.owned().size(), null_, r, x, norms));
+  PetscCall(LogTimeEnd(plan_.exec.space));
   PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
   PetscCall(pc_.matrix.RestoreRead(ksp_->vec_rhs, &values));
   ksp_->reason = KSP_CONVERGED_ITERATING;
@@ -331,7 +329,7 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
     default:
       ksp_->reason = KSP_DIVERGED_ITS;
     }
-  PetscCall(PetscLogFlops((double)ksp_->its * (2 * plan_.multiplications() + 20.0 * (double)plan_.levels[0].grid.owned().size())));
+  PetscCall(LogFlops(plan_.exec.space, (double)ksp_->its * (2 * plan_.multiplications() + 20.0 * (double)plan_.levels[0].grid.owned().size())));
   PetscCall(Finish(true));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,7 +14,7 @@ const char *const PCRRBSmoothers[]   = {"auto", "point", "line_i", "line_j", "li
 const char *const PCRRBInterpolations[] = {"auto", "collapse", "least_squares", "PCRRBInterpolation", "PC_RRB_INTERPOLATION_", nullptr};
 const char *const PCRRBLumps[]       = {"red", "all", "PCRRBLump", "PC_RRB_LUMP_", nullptr};
 const char *const PCRRBCycles[]      = {"v", "k", "amli", "auto", "PCRRBCycle", "PC_RRB_CYCLE_", nullptr};
-const char *const PCRRBPrecisions[]  = {"double", "single", "PCRRBPrecision", "PC_RRB_", nullptr};
+const char *const PCRRBPrecisions[]  = {"auto", "double", "single", "PCRRBPrecision", "PC_RRB_", nullptr};
 const char *const TesseraBackends[]  = {"auto", "host", "cuda", "TesseraBackend", "TESSERA_BACKEND_", nullptr};
 
 static PetscErrorCode PCReset_RRB(PC pc)
@@ -76,7 +76,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   }
   p->every  = (int)PetscMin(r->every, 1000);
   p->inner  = (int)r->inner;
-  p->single = r->precision == PC_RRB_SINGLE;
+  p->single = r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
   p->schur  = r->schur;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -94,6 +94,23 @@ static PetscErrorCode Fail(PC pc, PCFailedReason reason)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Where the values of the matrix are, unless PC or KSP say otherwise.
+static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
+{
+  PC_RRB              *r      = (PC_RRB *)pc->data;
+  const TesseraBackend wanted = r->backend == TESSERA_BACKEND_AUTO ? r->solver : r->backend;
+  bool                 device = wanted == TESSERA_BACKEND_CUDA;
+  const char          *prefix;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOptionsPrefix(pc, &prefix));
+  PetscCheck(r->backend == TESSERA_BACKEND_AUTO || r->solver == TESSERA_BACKEND_AUTO || r->backend == r->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "KSP rrb runs where its preconditioner is: -%sksp_rrb_backend %s and -%spc_rrb_backend %s contradict each other. Leave one of them out", prefix ? prefix : "", TesseraBackends[r->solver], prefix ? prefix : "", TesseraBackends[r->backend]);
+  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
+  if (wanted == TESSERA_BACKEND_AUTO && !tessera::device::unusable()) PetscCall(r->matrix.OnDevice(pc->pmat, &device));
+  *space = device ? tessera::Space::cuda : tessera::Space::host;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Reads the matrix and factorises it. What stops the factorisation is in `failure`, what the matrix is in r->report.
 static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *failure)
 {
@@ -105,24 +122,12 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(tessera::event_rrb_read, pc, 0, 0, 0));
   const PetscInt dirichlet = r->report.dirichlet;
-  PetscCallCXX(s = tessera::rrb::finest_stencil(r->plan));
-  if (r->plan.exec.space == tessera::Space::cuda) {
-    tessera::Layout  layout(finest.grid, finest.layout.natural);
-    tessera::Stencil on_host(finest.grid, finest.layout.natural);
-    tessera::rrb::Field   field;
-    PetscCallCXX(field.resize(layout));
-    tessera::Halo halo = finest.halo.host();
-    PetscCall(r->matrix.Read(pc->pmat, layout, halo, field.data.data(), raise, on_host, r->dirichlet, r->report));
-    PetscCallCXX(tessera::copy(on_host, s, tessera::Space::cuda));
-    PetscCallCXX(tessera::device::synchronize());
-  } else PetscCall(r->matrix.Read(pc->pmat, finest.layout, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
+  TesseraCallCXX(s = tessera::rrb::finest_stencil(r->plan));
+  PetscCall(r->matrix.Read(pc->pmat, r->plan.exec, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_read, pc, 0, 0, 0));
   const OperatorReport &report = r->report;
   if (report.dirichlet != dirichlet) r->plan.forget(); // another problem
-  if (report.kind == OperatorReport::outside) {
-    r->current = PETSC_FALSE;
-    SETERRQ(comm, PETSC_ERR_SUP, "PC rrb works on 5- and 9-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT " of %d x %d) is coupled with column %" PetscInt_FMT ", which is none of its nine neighbours. If the unknowns are numbered otherwise give the right -pc_rrb_grid; else use gamg", report.row, report.x, report.y, finest.grid.nx, finest.grid.ny, report.column);
-  }
+  PetscCheck(report.kind != OperatorReport::outside, comm, PETSC_ERR_SUP, "PC rrb works on 5- and 9-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT " of %d x %d) is coupled with column %" PetscInt_FMT ", which is none of its nine neighbours. If the unknowns are numbered otherwise give the right -pc_rrb_grid; else use gamg", report.row, report.x, report.y, finest.grid.nx, finest.grid.ny, report.column);
   if (report.kind == OperatorReport::not_finite) {
     PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number", report.row, report.column, report.x, report.y));
     PetscCall(Fail(pc, PC_FACTOR_OTHER));
@@ -133,41 +138,43 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   if (report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n", (double)report.asymmetry));
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
+  PetscCall(tessera::LogTimeBegin(r->plan.exec.space));
   r->plan.params.schur = r->schur && !raise; // S1 of a changed diagonal would be another system's
-  PetscCallCXX(*failure = tessera::rrb::factor(r->plan, s));
+  TesseraCallCXX(*failure = tessera::rrb::factor(r->plan, s));
+  PetscCall(tessera::LogTimeEnd(r->plan.exec.space));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode PCSetUp_RRB(PC pc)
+static PetscErrorCode SetUp(PC pc)
 {
   PC_RRB               *r    = (PC_RRB *)pc->data;
   MPI_Comm              comm = PetscObjectComm((PetscObject)pc);
   tessera::rrb::Failure failure, second;
 
   PetscFunctionBegin;
-  PetscCall(tessera::CiteRRB());
-  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
-  pc->setupcalled  = PETSC_FALSE; // PETSc sets it again on success: after an error the next solve starts from here
+  const bool again_all = !r->current || pc->flag != SAME_NONZERO_PATTERN;
+  pc->setupcalled  = PETSC_FALSE; // PETSc sets it again on success: after an error the next solve starts from here,
+  r->current       = PETSC_FALSE; // with everything made anew
   r->ready         = PETSC_FALSE;
   r->failed        = PETSC_FALSE;
   pc->failedreason = PC_NOERROR;
-  if (!r->current || pc->flag != SAME_NONZERO_PATTERN) {
+  if (again_all) {
     tessera::rrb::Params params;
+    PetscCall(ChooseSpace(pc, &r->plan.exec.space));
     PetscCall(Parameters(pc, &params));
-    r->current   = PETSC_FALSE;
     r->raised    = PETSC_FALSE;
     r->first_its = 0;
     PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
     r->plan.exec.threads = HostThreads();
-    r->plan.exec.space   = r->backend == TESSERA_BACKEND_CUDA ? tessera::Space::cuda : tessera::Space::host;
+    PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // where memory is made, too
     const tessera::Grid &g = r->matrix.grid();
-    PetscCallCXX(tessera::rrb::create(r->plan, g, params));
+    TesseraCallCXX(tessera::rrb::create(r->plan, g, params));
     const tessera::Grid &last    = r->plan.levels.back().grid;
     const double         entries = (double)last.size() * (PetscMin(last.nx, last.ny) + 2);
     PetscCheck(entries <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after %d levels %d x %d nodes remain, whose exact factorisation would take %g GB on every process. Use more -pc_rrb_levels, or 0 for the automatic choice", r->plan.factor_levels(), last.nx, last.ny, entries * 8e-9);
-    r->current = PETSC_TRUE;
   }
+  PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(ReadAndFactor(pc, r->raised, &failure));
   if (r->raised && !r->failed && (!(r->report.deficit > 0) || r->report.deficit > tessera::tuning::deficit)) { // other values, another case
     r->raised = PETSC_FALSE;
@@ -191,34 +198,47 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &r->matrix_id));
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &r->matrix_state));
   r->ready = PETSC_TRUE;
-  if (r->failed) {
-    r->current = PETSC_FALSE;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
   bool again = false;
-  PetscCallCXX(tessera::rrb::choose_cycle(r->plan));
-  PetscCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
+  TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
+  TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   while (again) {
     PetscCall(PetscInfo(pc, "Trial: %g iterations expected with the usual choice; setting up for rough coefficients\n", r->plan.predicted[0]));
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
-    PetscCallCXX(tessera::rrb::choose_cycle(r->plan));
-    PetscCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
+    TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
+    TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   }
   PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, r->plan.band.size(), PCRRBCycles[(int)r->plan.cycle]));
+  r->current = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// After an error nothing is kept: where memory is short, the program may go on with another choice.
+static PetscErrorCode PCSetUp_RRB(PC pc)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CiteRRB());
+  const PetscErrorCode ierr = tessera::NoThrow<SetUp, PC>(pc);
+  if (ierr) {
+    r->plan      = tessera::rrb::Plan();
+    r->dirichlet = tessera::DirichletCouplings();
+  }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode tessera::SubtractDirichlet(PC_RRB *r)
 {
   tessera::rrb::Level &finest = r->plan.levels[0];
-  double              *b      = finest.b.data.data();
 
   PetscFunctionBegin;
   if (!r->dirichlet.any) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->dirichlet.remote) finest.halo.exchange(finest.b.v, tessera::mask_all);
-  for (size_t i = 0; i < r->dirichlet.value.size(); ++i) b[r->dirichlet.interior[i]] -= r->dirichlet.value[i] * b[r->dirichlet.dirichlet[i]];
+  dirichlet_subtract(r->plan.exec, finest.grid.owned(), r->dirichlet, finest.b.data.data(), finest.b.v);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -244,15 +264,21 @@ static PetscErrorCode PCApply_RRB(PC pc, Vec x, Vec y)
   PetscCall(Refuse(pc, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, x, y, 0));
-  const tessera::Box own = r->matrix.grid().owned();
-  PetscCall(r->matrix.GetRead(x, r->plan.exec.space, &from));
+  const tessera::Box   own   = r->matrix.grid().owned();
+  const tessera::Space space = r->plan.exec.space;
+  PetscCall(tessera::UseCurrentStream(space));
+  PetscCall(r->matrix.GetRead(x, space, &from));
+  PetscCall(tessera::LogTimeBegin(space));
   tessera::rrb::load(r->plan, from);
-  PetscCall(r->matrix.RestoreRead(x, &from));
   PetscCall(tessera::SubtractDirichlet(r));
-  PetscCall(r->matrix.GetWrite(y, r->plan.exec.space, &to));
+  PetscCall(tessera::LogTimeEnd(space));
+  PetscCall(r->matrix.RestoreRead(x, &from));
+  PetscCall(r->matrix.GetWrite(y, space, &to));
+  PetscCall(tessera::LogTimeBegin(space));
   tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
+  PetscCall(tessera::LogTimeEnd(space));
   PetscCall(r->matrix.RestoreWrite(y, &to));
-  PetscCall(PetscLogFlops(2. * r->plan.multiplications()));
+  PetscCall(tessera::LogFlops(space, 2. * r->plan.multiplications()));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -270,6 +296,7 @@ static PetscErrorCode PCApplyTranspose_RRB(PC pc, Vec x, Vec y)
   PetscCall(Refuse(pc, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   const tessera::Box own = r->matrix.grid().owned();
+  PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(r->matrix.GetRead(x, r->plan.exec.space, &from));
   tessera::rrb::load(r->plan, from);
   PetscCall(r->matrix.RestoreRead(x, &from));
@@ -277,16 +304,10 @@ static PetscErrorCode PCApplyTranspose_RRB(PC pc, Vec x, Vec y)
   const tessera::View<double> z = tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0);
   tessera::rrb::apply(r->plan, z);
   if (r->dirichlet.any) {
-    double *b = finest.b.data.data();
     tessera::rrb::load(r->plan, to);
-    // Sums for the Dirichlet rows, those of other processes in the ghost nodes.
-    std::vector<double> z_interior(r->dirichlet.value.size());
-    for (size_t i = 0; i < z_interior.size(); ++i) z_interior[i] = b[r->dirichlet.interior[i]];
-    finest.b.data.zero();
-    for (size_t i = 0; i < z_interior.size(); ++i) b[r->dirichlet.dirichlet[i]] -= r->dirichlet.value[i] * z_interior[i];
-    finest.halo.fold(finest.b.v, tessera::mask_all);
-    for (int j = own.y0; j < own.y1; ++j)
-      for (int i = own.x0; i < own.x1; ++i) z.at(i, j) += finest.b.v.at(i, j);
+    dirichlet_transpose(r->plan.exec, own, r->dirichlet, finest.b.data, finest.b.v);
+    finest.halo.fold(finest.b.v, tessera::mask_all); // sums for other processes' Dirichlet rows
+    dirichlet_add(r->plan.exec, own, finest.b.v, z);
     finest.b.data.zero();
   }
   PetscCall(r->matrix.RestoreWrite(y, &to));
@@ -366,7 +387,7 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
   } else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
   if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on every grid number %" PetscInt_FMT "\n", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner, r->every));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision, %d grids stored by quarters\n", PCRRBPrecisions[r->precision], by_quarters));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %d grids stored by quarters\n", p.params.single ? "single" : "double", p.exec.space == tessera::Space::cuda ? " on the CUDA device" : "", by_quarters));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g; an application moves %.4g bytes an unknown\n", bytes * 1e-6, bytes / (double)f.grid.size(), p.nonzeros, p.bytes_moved(false)));
   for (size_t l = 0; l < p.levels.size(); ++l) {
     const tessera::rrb::Level &g = p.levels[l];
@@ -469,7 +490,7 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 .  -pc_rrb_cycle <v,k,amli,auto>        - how coarse grids are visited, see `PCRRBSetCycle()`
 .  -pc_rrb_cycle_every <m>              - K and AMLI accelerate on every m-th grid, see `PCRRBSetCycleEvery()`
 .  -pc_rrb_cycle_inner <nu>             - with so many steps, see `PCRRBSetCycleInner()`
-.  -pc_rrb_precision <double,single>    - storage of the factors, see `PCRRBSetPrecision()`
+.  -pc_rrb_precision <auto,double,single> - storage of the factors, see `PCRRBSetPrecision()`
 .  -pc_rrb_grid <nx,ny>                 - grid of a matrix without a `DMDA`, see `PCRRBSetGrid()`
 -  -pc_rrb_backend <auto,host,cuda>     - where it runs, see `PCRRBSetBackend()`
 
@@ -497,7 +518,7 @@ PetscErrorCode tessera::PCCreate_RRB(PC pc)
   PC_RRB *r = nullptr;
 
   PetscFunctionBegin;
-  PetscCallCXX(r = new PC_RRB());
+  TesseraCallCXX(r = new PC_RRB());
   pc->data                = (void *)r;
   pc->ops->setup          = NoThrow<PCSetUp_RRB, PC>;
   pc->ops->reset          = PCReset_RRB;

@@ -18,8 +18,9 @@ struct PC_RRB {
   PetscBool       trial      = PETSC_TRUE;
   PCRRBLump       lump       = PC_RRB_LUMP_RED;
   PCRRBCycle      cycle      = PC_RRB_CYCLE_AUTO;
-  PCRRBPrecision  precision  = PC_RRB_DOUBLE;
+  PCRRBPrecision  precision  = PC_RRB_AUTO;
   TesseraBackend  backend    = TESSERA_BACKEND_AUTO;
+  TesseraBackend  solver     = TESSERA_BACKEND_AUTO; // the backend that KSP rrb asks for
   PetscBool       schur      = PETSC_FALSE; // KSP rrb asks for S1
   PetscBool       current    = PETSC_FALSE; // the plan belongs to these options
   // setup
@@ -38,17 +39,6 @@ struct PC_RRB {
   char               failure[256] = "";
 };
 
-// A method of PETSc's that lets no C++ exception out: std::bad_alloc becomes an error.
-template <auto F, class... Arguments> PetscErrorCode NoThrow(Arguments... arguments)
-{
-  PetscErrorCode ierr = PETSC_SUCCESS;
-
-  PetscFunctionBegin;
-  PetscCallCXX(ierr = F(arguments...));
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // The register of events and classes; see register.cxx.
 extern PetscLogEvent event_rrb_read, event_rrb_factor, event_rrb_sweep, event_rrb_multiply;
 PetscErrorCode       PCCreate_RRB(PC);
@@ -58,7 +48,7 @@ PetscErrorCode       CiteRRB();
 PetscErrorCode SubtractDirichlet(PC_RRB *);
 // Composes the setters and getters of PC rrb, or takes them away.
 PetscErrorCode ComposeOptions(PC, PetscBool);
-// Refuses a backend that is not built.
+// Refuses a backend that cannot be used.
 PetscErrorCode CheckBackend(PetscObject, const char *option, TesseraBackend);
 
 } // namespace tessera

@@ -701,15 +701,16 @@ PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
 
    Input Parameters:
 +  pc - the preconditioner
--  p - `PC_RRB_DOUBLE` (default) or `PC_RRB_SINGLE`
+-  p - `PC_RRB_AUTO` (default), `PC_RRB_DOUBLE` or `PC_RRB_SINGLE`
 
    Options Database Key:
-.  -pc_rrb_precision <double,single> - see above
+.  -pc_rrb_precision <auto,double,single> - see above
 
    Level: intermediate
 
    Note:
-   Vectors stay in double precision and the preconditioner symmetric, so the solution reaches the same tolerance.
+   Vectors stay in double precision and the preconditioner symmetric, so the solution reaches the same tolerance. The automatic
+   choice is single precision for the Galerkin form on a device, else double.
 
 .seealso: `PCRRB`, `PCRRBGetPrecision()`
 @*/
@@ -717,7 +718,7 @@ PetscErrorCode PCRRBSetPrecision(PC pc, PCRRBPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(p == PC_RRB_DOUBLE || p == PC_RRB_SINGLE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown precision %d", (int)p);
+  PetscCheck(p >= PC_RRB_AUTO && p <= PC_RRB_SINGLE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown precision %d", (int)p);
   PetscTryMethod(pc, "PCRRBSetPrecision_C", (PC, PCRRBPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -760,7 +761,9 @@ PetscErrorCode PCRRBGetPrecision(PC pc, PCRRBPrecision *p)
    Level: intermediate
 
    Note:
-   A backend that the library was not built with is refused at setup.
+   The automatic choice is the device where the matrix has its values there (`MATAIJCUSPARSE`, `MATAIJKOKKOS`), else the host:
+   nothing is copied. `TESSERA_BACKEND_CUDA` with a matrix or vectors on the host copies them to and fro; a device that cannot be
+   used is refused at setup.
 
 .seealso: `PCRRB`, `PCRRBGetBackend()`
 @*/
