@@ -14,6 +14,9 @@ static char help[] = "Sets up and solves one 2D model problem on a DMDA with the
 
 #include <petscdmda.h>
 #include <petscksp.h>
+#if defined(PETSC_HAVE_CUDA)
+  #include <petscdevice.h>
+#endif
 #include <petsctime.h>
 #if defined(__GLIBC__)
   #include <malloc.h>
@@ -442,9 +445,21 @@ static PetscErrorCode SolverCreate(Mat A, KSP *ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode Synchronize(void)
+{
+  PetscFunctionBeginUser;
+#if defined(PETSC_HAVE_CUDA)
+  PetscDeviceContext dctx;
+  PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
+  PetscCall(PetscDeviceContextSynchronize(dctx));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode StartTimer(PetscLogDouble *start)
 {
   PetscFunctionBeginUser;
+  PetscCall(Synchronize());
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   PetscCall(PetscTime(start));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -457,6 +472,7 @@ static PetscErrorCode StopTimer(PetscLogDouble start, PetscReal *seconds)
   double         mine, slowest;
 
   PetscFunctionBeginUser;
+  PetscCall(Synchronize());
   PetscCall(PetscTime(&end));
   mine = end - start;
   PetscCallMPI(MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
