@@ -236,8 +236,7 @@ void       *allocate(size_t bytes)
     if (a.used + n > Arena::size) throw std::bad_alloc();
     a.used += n;
   }
-  a.blocks[a.base + at] = n;
-  zero(a.base + at, n);
+  a.blocks[a.base + at] = n; // fresh pages are zero
   return a.base + at;
 }
 void release(void *p)
@@ -245,7 +244,7 @@ void release(void *p)
   if (!p) return;
   Arena &a = arena();
   a.free[(size_t)((char *)p - a.base)] = a.blocks[p];
-  madvise(p, a.blocks[p], MADV_DONTNEED); // opening and closing takes its time for every page in use
+  madvise(p, a.blocks[p], MADV_DONTNEED); // zero again; and opening and closing takes its time for every page in use
   a.blocks.erase(p);
 }
 void *allocate_pinned(size_t bytes)

@@ -210,8 +210,11 @@ private:
   {
     if (!n) return;
     if (!unit_cuda()) std::copy(from, from + n, to);
-    else if (there) tessera::device::copy_from_host(to, from, n * sizeof(double));
-    else tessera::device::copy_to_host(to, from, n * sizeof(double));
+    else if (!there) tessera::device::copy_to_host(to, from, n * sizeof(double));
+    else {
+      tessera::device::copy_from_host(to, from, n * sizeof(double));
+      tessera::device::synchronize();
+    }
   }
 };
 
