@@ -3,6 +3,7 @@
 #include "core/device.hpp"
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 #ifdef __linux__
@@ -109,6 +110,19 @@ private:
   T     *base_  = nullptr;
   size_t bytes_ = 0, n_ = 0; // of the allocation; elements
   Space  space_ = Space::host;
+};
+
+// Host memory that goes to the device and back quickly.
+class Pinned {
+public:
+  void  resize(size_t bytes) { data_.reset(bytes ? device::allocate_pinned(bytes) : nullptr); }
+  void *data() const { return data_.get(); }
+
+private:
+  struct Release {
+    void operator()(void *p) const { device::release_pinned(p); }
+  };
+  std::unique_ptr<void, Release> data_;
 };
 
 // to := from, which may lie elsewhere.

@@ -4,10 +4,22 @@
 
 namespace tessera {
 
+// The nodes of a quarter in a box of the halo: places of their values in a message by mask; or, of images of the own process, the
+// ghosts' distance.
+struct HaloSegment {
+  int  X0, Y0, width, count, dx, dy;
+  bool self;
+  int  at[16];
+};
+
 class Halo {
 public:
+  // MPI takes device memory; else messages pass through the host.
+  static inline bool gpu_aware = false;
+
   Halo() = default;
-  explicit Halo(const Grid &grid);
+  explicit Halo(const Grid &grid, Space space = Space::host); // of the fields
+  Halo host() const;                                          // the same for fields on the host
   bool empty() const { return peers_.empty() && self_.empty(); }
   // Fills the ghost nodes of the quarters in the mask with their owners' values.
   template <class T> void exchange(const View<T> &v, int mask) { move(v, mask, false); }
@@ -23,18 +35,26 @@ private:
     std::vector<Box> send, recv;
   };
   template <class T> void move(const View<T> &v, int mask, bool reverse);
+  template <class T> void move_there(const View<T> &v, int mask, bool reverse);
+  void                     list();
   MPI_Comm                 comm_ = MPI_COMM_SELF;
+  Space                    space_ = Space::host;
   std::vector<Peer>        peers_;
   std::vector<Copy>        self_; // periodic images
   std::vector<double>      send_, recv_;
   std::vector<MPI_Request> requests_;
+  Buffer<HaloSegment>         own_there_, ghost_there_; // on the device: four of each own box, periodic images first; of each ghost box
+  std::vector<int>         own_longest_;             // of each own box
+  int                      longest_ = 0;
+  Buffer<double>           send_there_, recv_there_;
+  Pinned                   send_pinned_, recv_pinned_;
 };
 
 // A grid's values from all processes to every process.
 class Gather {
 public:
   Gather() = default;
-  explicit Gather(const Grid &grid);
+  explicit Gather(const Grid &grid, Space space = Space::host);
   double *local() { return local_.data(); }   // in: the owned box in natural order
   double *global();                           // communicates; out: the boxes of all processes, one after the other
   ptrdiff_t position(int rank) const { return displacements_[rank]; }
@@ -43,6 +63,7 @@ private:
   MPI_Comm            comm_ = MPI_COMM_SELF;
   int                 rank_ = 0;
   Buffer<double>      local_, global_;
+  Pinned              local_pinned_, global_pinned_;
   std::vector<int>    counts_, displacements_;
 };
 

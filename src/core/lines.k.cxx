@@ -43,7 +43,72 @@ template <int Q, int S, int LINE, class T> struct RightHandSide {
   }
 };
 
-HD inline double inverse_pivot(double c, double d, double tiny) { return c > 0 && d > tiny * c ? 1 / d : 0; }
+// Node i of a line, and its coupling with node i + 1.
+struct OnLine {
+  bool x;
+  template <class V> HD auto &at(const View<V> &v, int i, int line) const { return x ? v.at(i, line) : v.at(line, i); }
+  HD double coupling(const StencilView<double> &A, int i, int line) const
+  {
+    const int       X = (x ? i : line), Y = (x ? line : i), q = (X & 1) + 2 * (Y & 1);
+    const ptrdiff_t r = A.C.sy, p = floor_half(X) * A.C.sx + floor_half(Y) * r;
+    if (x) return q == 0 ? A.E[0].q[1][p] : q == 1 ? A.E[1].q[1][p] : q == 2 ? A.E[1].q[2][p] : A.E[0].q[2][p + A.C.sx];
+    return q == 0 ? A.E[2].q[2][p] : q == 2 ? A.E[3].q[2][p] : q == 1 ? A.E[3].q[1][p] : A.E[2].q[1][p + r];
+  }
+};
+
+// The couplings of each line's part with the separators on both sides; of the own separator the diagonal, and its coupling with the
+// one on the left where it is the only node.
+struct Couplings {
+  StencilView<double> A;
+  OnLine              on;
+  bool                left, separator;
+  int                 first, last, line0;
+  double             *couplings, *mine;
+  HD void             operator()(int j, int) const
+  {
+    const int    line = line0 + j;
+    const double l = left ? on.coupling(A, first - 1, line) : 0;
+    couplings[2 * j]     = l;
+    couplings[2 * j + 1] = separator && last >= first ? on.coupling(A, last, line) : 0;
+    mine[4 * j] = mine[4 * j + 1] = mine[4 * j + 2] = mine[4 * j + 3] = 0;
+    if (separator) mine[4 * j + 3] = on.at(A.C, last + 1, line);
+    if (last < first) mine[4 * j + 2] = l;
+  }
+};
+
+// What the separators on the left and the own ones get from the solution between them.
+template <class T> struct Ends {
+  View<T>       x;
+  OnLine        on;
+  bool          left, separator;
+  int           first, last, line0;
+  const double *couplings; // of the lines line0, line0 + 1, ...
+  double       *to_left, *to_own; // of every second one
+  HD void       operator()(int k, int) const
+  {
+    const int     line = line0 + 2 * k;
+    const double *c = couplings + 4 * k;
+    to_left[k]      = left && last >= first ? -c[0] * on.at(x, first, line) : 0;
+    to_own[k]       = separator ? (double)on.at(x, last + 1, line) - (last >= first ? c[1] * on.at(x, last, line) : 0) : 0;
+  }
+};
+
+// The separators' values, and the solution with them.
+template <class T> struct Join {
+  View<T>       L, R, x;
+  OnLine        on;
+  bool          separator;
+  int           last, line0;
+  const double *on_left, *own;
+  HD void       operator()(int u, int v) const
+  {
+    const int i = on.x ? u : v, k = on.x ? v : u, line = line0 + 2 * k;
+    const T   xl = (T)on_left[k], xr = (T)own[k];
+    if (i > last) {
+      if (separator) on.at(x, i, line) = xr;
+    } else on.at(x, i, line) -= xl * on.at(L, i, line) + xr * on.at(R, i, line);
+  }
+};
 
 //--- along y: columns of parity P -------------------------------------------------------------------------------------
 
@@ -212,20 +277,25 @@ template <class T> LineSolver<T> &LineSolver<T>::operator=(LineSolver &&o) noexc
   couplings_  = std::move(o.couplings_);
   ends_       = std::move(o.ends_);
   all_        = std::move(o.all_);
+  ring_       = o.ring_;
+  fill_       = std::move(o.fill_);
+  chain_      = std::move(o.chain_);
+  work_       = std::move(o.work_);
+  there_      = std::move(o.there_);
   std::swap(comm_, o.comm_);
   return *this;
 }
 
 // Where this process's part of the lines lies, and who has separators: every process with nodes on the line but, on a line that
 // does not close, the last one.
-template <class T> void LineSolver<T>::place(const Grid &grid, Lines direction)
+template <class T> void LineSolver<T>::place(const Grid &grid, Lines direction, Space space)
 {
   const bool              x = direction == lines_x;
   const std::vector<int> &split = x ? grid.xsplit : grid.ysplit;
   const int               px = grid.rank % grid.processes_x(), py = grid.rank / grid.processes_x();
   if (comm_ == MPI_COMM_NULL && split.size() > 2) MPI_Comm_split(grid.comm, x ? py : px, x ? px : py, &comm_);
   direction_ = direction;
-  layout_    = Layout(grid, false);
+  layout_    = Layout(grid, false, space);
   own_ = interior_ = grid.owned();
   ranks_           = (int)split.size() - 1;
   cyclic_          = x ? grid.periodic_x : grid.periodic_y;
@@ -241,83 +311,90 @@ template <class T> void LineSolver<T>::place(const Grid &grid, Lines direction)
   for (int r = 0; r < me; ++r) before += number_[(size_t)r] >= 0;
   mine_ = before;
   if (separator_) --(x ? interior_.x1 : interior_.y1);
+  ring_ = space == Space::cuda && separators_ && ranks_ == 1 && !interior_.empty();
 }
 
 template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView<double> &A, const Grid &grid, Lines direction, double tiny)
 {
-  place(grid, direction);
-  const bool   x = direction == lines_x;
-  const size_t n = layout_.elements(4);
-  if (inverse_.size() != n) inverse_.resize(n);
-  for (int parity = 0; parity < 2; ++parity)
-    dispatch(parity, A.C.sx, [&](auto p, auto stride) {
-      constexpr int P = decltype(p)::value, S = decltype(stride)::value;
-      const Box     b = quarter_box(interior_, x ? 2 * P : P);
-      if (x) forall(exec, {0, 1, b.y0, b.y1}, FactorX<P, S, T>{A, view(inverse_), interior_.x0, interior_.x1, tiny});
-      else {
-        std::vector<double> previous((size_t)std::max(1, b.x1 - b.x0), 0);
-        HostBlock           block{{b.x0, b.x1, 0, 1}, nullptr};
-        FactorY<P, S, T>{A, view(inverse_), previous.data() - b.x0, interior_.y0, interior_.y1, tiny}(block);
-      }
-    });
+  const bool there = exec.space == Space::cuda;
+  place(grid, direction, exec.space);
+  const bool x = direction == lines_x;
+  if (there && (ring_ || !separators_)) return factor_parts(A, tiny, nullptr);
+  const Extent n = layout_.elements(4);
+  if (!there) {
+    if (inverse_.size() != n) inverse_.resize(n);
+    for (int parity = 0; parity < 2; ++parity)
+      dispatch(parity, A.C.sx, [&](auto p, auto stride) {
+        constexpr int P = decltype(p)::value, S = decltype(stride)::value;
+        const Box     b = quarter_box(interior_, x ? 2 * P : P);
+        if (x) forall(exec, {0, 1, b.y0, b.y1}, FactorX<P, S, T>{A, view(inverse_), interior_.x0, interior_.x1, tiny});
+        else {
+          std::vector<double> previous((size_t)std::max(1, b.x1 - b.x0), 0);
+          HostBlock           block{{b.x0, b.x1, 0, 1}, nullptr};
+          FactorY<P, S, T>{A, view(inverse_), previous.data() - b.x0, interior_.y0, interior_.y1, tiny}(block);
+        }
+      });
+  }
   if (!separators_) return;
   // Solutions for the couplings of the first and the last interior node with the separators beside them.
-  if (left_.size() != n) {
+  if (left_.size() != n || couplings_.size() != (size_t)2 * count_ + 1) {
     left_.resize(n);
     right_.resize(n);
     reduced_.resize((size_t)3 * separators_ * count_ + 1);
-    couplings_.resize((size_t)2 * count_ + 1);
-    ends_.resize((size_t)2 * count_ + 1);
+    couplings_.resize(Extent{(size_t)2 * count_ + 1, exec.space});
+    ends_.resize((size_t)4 * count_ + 1);
     all_.resize((size_t)2 * count_ * ranks_ + 1);
+    if (there) there_.resize(Extent{(size_t)4 * count_ + 1, exec.space});
   }
   left_.zero();
   right_.zero();
   reduced_.zero();
   const View<T> L = view(left_), R = view(right_);
-  const int     first = x ? interior_.x0 : interior_.y0, last = (x ? interior_.x1 : interior_.y1) - 1, own_last = x ? own_.x1 - 1 : own_.y1 - 1;
-  // the own separator's diagonal, and what this process's part adds to it, to that on the left, and to the coupling of both
-  std::vector<double> mine((size_t)4 * count_ + 1, 0), all((size_t)4 * count_ * ranks_ + 1), diagonal((size_t)separators_ * count_);
-  std::vector<double> d((size_t)std::max(1, last - first + 1)), v(d.size()); // in double precision: of a singular line nothing remains
-  auto coupling = [&](int i, int line) { // of node i with node i + 1 of the line
-    const int       X = (x ? i : line), Y = (x ? line : i), q = (X & 1) + 2 * (Y & 1);
-    const ptrdiff_t r = A.C.sy, p = floor_half(X) * A.C.sx + floor_half(Y) * r;
-    if (x) return q == 0 ? A.E[0].q[1][p] : q == 1 ? A.E[1].q[1][p] : q == 2 ? A.E[1].q[2][p] : A.E[0].q[2][p + A.C.sx];
-    return q == 0 ? A.E[2].q[2][p] : q == 2 ? A.E[3].q[2][p] : q == 1 ? A.E[3].q[1][p] : A.E[2].q[1][p + r];
-  };
-  auto at = [&](const View<T> &v, int i, int line) -> T & { return x ? v.at(i, line) : v.at(line, i); };
-  for (int j = 0; j < count_; ++j) {
-    const int    line = (x ? own_.y0 : own_.x0) + j;
-    const double l = left_neighbour_ ? coupling(first - 1, line) : 0, u = separator_ && last >= first ? coupling(last, line) : 0;
-    couplings_.data()[2 * j]     = l;
-    couplings_.data()[2 * j + 1] = u;
-    if (separator_) mine[4 * j + 3] = x ? A.C.at(own_last, line) : A.C.at(line, own_last);
-    if (last < first) { // the separator is the only node
-      mine[4 * j + 2] = l;
-      continue;
-    }
-    for (int i = first; i <= last; ++i) {
-      const double c = x ? A.C.at(i, line) : A.C.at(line, i), w = i > first ? coupling(i - 1, line) : 0;
-      d[i - first]   = inverse_pivot(c, c - (i > first ? w * w * d[i - first - 1] : 0), tiny);
-    }
-    auto solve = [&](const View<T> &to, int where, double value) {
-      for (int i = first; i <= last; ++i) v[i - first] = i == where ? value : i < where ? 0 : -coupling(i - 1, line) * d[i - first - 1] * v[i - first - 1];
-      for (int i = last; i >= first; --i) {
-        v[i - first]    = d[i - first] * (v[i - first] - (i < last ? coupling(i, line) * v[i - first + 1] : 0));
-        at(to, i, line) = (T)v[i - first];
+  const OnLine  on{x};
+  const int     first = x ? interior_.x0 : interior_.y0, last = (x ? interior_.x1 : interior_.y1) - 1, line0 = x ? own_.y0 : own_.x0;
+  // what this process's part adds to the separator on the left, to the own one, to the coupling of both; the own one's diagonal
+  Buffer<double>     &mine = ends_;
+  std::vector<double> all((size_t)4 * count_ * ranks_ + 1), diagonal((size_t)separators_ * count_);
+  forall(exec, {0, count_, 0, 1}, Couplings{A, on, left_neighbour_, separator_, first, last, line0, couplings_.data(), there ? there_.data() : mine.data()});
+  if (there) {
+    factor_parts(A, tiny, there_.data());
+    if (!interior_.empty()) {
+      for (int parity : {0, 1}) {
+        if (left_neighbour_) solve_parts(A, parity, L, L, 1);
+        if (separator_) solve_parts(A, parity, R, R, 2);
       }
-    };
-    if (separator_) {
-      solve(R, last, u);
-      mine[4 * j + 1] = -u * v[last - first];
     }
-    if (left_neighbour_) {
-      solve(L, first, l);
-      mine[4 * j + 0] = -l * v[0];
-      mine[4 * j + 2] = -u * v[last - first];
+    copy(there_, mine);
+  } else {
+    std::vector<double> d((size_t)std::max(1, last - first + 1)), v(d.size()); // in double precision: of a singular line nothing remains
+    for (int j = 0; j < count_ && last >= first; ++j) {
+      const int    line = line0 + j;
+      const double l = couplings_.data()[2 * j], u = couplings_.data()[2 * j + 1];
+      double      *to = mine.data() + 4 * j;
+      for (int i = first; i <= last; ++i) {
+        const double c = on.at(A.C, i, line), w = i > first ? on.coupling(A, i - 1, line) : 0;
+        d[i - first]   = inverse_pivot(c, c - (i > first ? w * w * d[i - first - 1] : 0), tiny);
+      }
+      auto solve = [&](const View<T> &field, int where, double value) {
+        for (int i = first; i <= last; ++i) v[i - first] = i == where ? value : i < where ? 0 : -on.coupling(A, i - 1, line) * d[i - first - 1] * v[i - first - 1];
+        for (int i = last; i >= first; --i) {
+          v[i - first] = d[i - first] * (v[i - first] - (i < last ? on.coupling(A, i, line) * v[i - first + 1] : 0));
+          on.at(field, i, line) = (T)v[i - first];
+        }
+      };
+      if (separator_) {
+        solve(R, last, u);
+        to[1] = -u * v[last - first];
+      }
+      if (left_neighbour_) {
+        solve(L, first, l);
+        to[0] = -l * v[0];
+        to[2] = -u * v[last - first];
+      }
     }
   }
   if (ranks_ > 1) MPI_Allgather(mine.data(), 4 * count_, MPI_DOUBLE, all.data(), 4 * count_, MPI_DOUBLE, comm_);
-  else all = mine;
+  else std::copy(mine.data(), mine.data() + 4 * count_, all.begin());
   // diagonal 0, coupling with the next separator 1, with the last one 2
   int next = 0; // separator at or after a process
   for (int r = 0; r < ranks_; ++r) {
@@ -363,11 +440,10 @@ template <class T> void LineSolver<T>::factor_separators(const double *diagonal,
 // The separators' values, and with them the interior nodes'. x holds the interior solution for zero separators.
 template <class T> void LineSolver<T>::join(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x)
 {
-  const bool    along_x = direction_ == lines_x;
-  const int     first = along_x ? interior_.x0 : interior_.y0, last = (along_x ? interior_.x1 : interior_.y1) - 1;
-  const int     line0 = along_x ? own_.y0 : own_.x0, start = (line0 ^ parity) & 1, lines = count_ > start ? (count_ - start + 1) / 2 : 0;
-  const View<T> L = view(left_), R = view(right_);
-  auto          at = [&](const View<T> &v, int i, int line) -> T & { return along_x ? v.at(i, line) : v.at(line, i); };
+  const bool   along_x = direction_ == lines_x, there = exec.space == Space::cuda;
+  const int    first = along_x ? interior_.x0 : interior_.y0, last = (along_x ? interior_.x1 : interior_.y1) - 1;
+  const int    line0 = along_x ? own_.y0 : own_.x0, start = (line0 ^ parity) & 1, lines = count_ > start ? (count_ - start + 1) / 2 : 0;
+  const OnLine on{along_x};
   if (separator_) { // its right-hand side
     Box nodes = own_;
     (along_x ? nodes.x0 : nodes.y0) = last + 1;
@@ -378,14 +454,9 @@ template <class T> void LineSolver<T>::join(const Exec &exec, const StencilView<
       else forall(exec, quarter_box(nodes, q), RightHandSide<Q, S, lines_y, T>{A, b, x});
     });
   }
-  double *left = ends_.data(), *own = left + lines;
-  for (int k = 0; k < lines; ++k) {
-    const int     j = start + 2 * k, line = line0 + j;
-    const double *c = couplings_.data() + 2 * j;
-    const bool    inside = last >= first;
-    left[k]         = left_neighbour_ && inside ? -c[0] * at(x, first, line) : 0;
-    own[k]          = separator_ ? (double)at(x, last + 1, line) - (inside ? c[1] * at(x, last, line) : 0) : 0;
-  }
+  double *const left = ends_.data(), *const ends = there ? there_.data() : left;
+  forall(exec, {0, lines, 0, 1}, Ends<T>{x, on, left_neighbour_, separator_, first, last, line0 + start, couplings_.data() + 2 * start, ends, ends + lines});
+  if (there && lines) device::copy_to_host(left, ends, (size_t)2 * lines * sizeof(double));
   double *all = all_.data();
   if (ranks_ > 1) MPI_Allgather(left, 2 * lines, MPI_DOUBLE, all, 2 * lines, MPI_DOUBLE, comm_);
   else std::copy(left, left + 2 * lines, all);
@@ -416,15 +487,21 @@ template <class T> void LineSolver<T>::join(const Exec &exec, const StencilView<
     }
   const int on_left = mine_ > 0 ? mine_ - 1 : end;
   for (int k = 0; k < lines; ++k) {
-    const int line = line0 + start + 2 * k;
-    const T   xl = left_neighbour_ ? (T)v[(size_t)on_left * lines + k] : 0, xr = separator_ ? (T)v[(size_t)mine_ * lines + k] : 0;
-    if (separator_) at(x, last + 1, line) = xr;
-    for (int i = first; i <= last; ++i) at(x, i, line) -= xl * at(L, i, line) + xr * at(R, i, line);
+    left[k]         = left_neighbour_ ? v[(size_t)on_left * lines + k] : 0;
+    left[lines + k] = separator_ ? v[(size_t)mine_ * lines + k] : 0;
   }
+  if (there && lines) device::copy_from_host(ends, left, (size_t)2 * lines * sizeof(double));
+  const int own_last = last + (separator_ ? 1 : 0);
+  forall(exec, along_x ? Box{first, own_last + 1, 0, lines} : Box{0, lines, first, own_last + 1}, Join<T>{view(left_), view(right_), x, on, separator_, last, line0 + start, ends, ends + lines});
 }
 
 template <class T> void LineSolver<T>::solve(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x)
 {
+  if (exec.space == Space::cuda) {
+    if (!interior_.empty()) solve_parts(A, parity, b, x);
+    if (separators_ && !ring_) join(exec, A, parity, b, x);
+    return;
+  }
   dispatch(parity, A.C.sx, [&](auto p, auto stride) {
     constexpr int P = decltype(p)::value, S = decltype(stride)::value;
     if (direction_ == lines_x) {

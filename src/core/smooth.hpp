@@ -17,8 +17,11 @@ template <class T> void smooth_points(const Exec &exec, const StencilView<T> &A,
 // r := b - A x on the nodes of quarter q in the box.
 template <class T> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, const View<T> &r);
 
+HD inline double inverse_pivot(double c, double d, double tiny) { return c > 0 && d > tiny * c ? 1 / d : 0; }
+
 // Exact solution along grid lines. A process keeps the factors of the tridiagonal matrices of its part of every line without its
-// last node, the separator, where the line goes on; the separators of a line form a small system that every process solves.
+// last node, the separator, where the line goes on; the separators of a line form a small system that every process solves. On the
+// device each part is cut further (lines_device.k.cxx), and a line that closes on one process is solved there alone.
 template <class T> class LineSolver {
 public:
   LineSolver() = default;
@@ -30,13 +33,16 @@ public:
   // x := the solution on the lines of one parity, where b is the right-hand side and x holds the other lines. Collective.
   void   solve(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x);
   bool   empty() const { return inverse_.empty(); }
-  size_t bytes() const { return inverse_.bytes() + left_.bytes() + right_.bytes() + reduced_.bytes(); }
+  size_t bytes() const { return inverse_.bytes() + fill_.bytes() + chain_.bytes() + work_.bytes() + left_.bytes() + right_.bytes() + reduced_.bytes(); }
 
 private:
-  void          place(const Grid &grid, Lines direction);
+  void          place(const Grid &grid, Lines direction, Space space);
   double       *reduced(int kind, int separator) { return reduced_.data() + ((size_t)kind * separators_ + separator) * count_; }
   void          factor_separators(const double *diagonal, double tiny);
   void          join(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x);
+  void          factor_parts(const StencilView<double> &A, double tiny, double *ends);
+  // border: 1, 2 the solution for minus one at the separator on the left, or the own one, from coefficients of any precision
+  template <class C> void solve_parts(const StencilView<C> &A, int parity, const View<T> &b, const View<T> &x, int border = 0);
   View<T>       view(Buffer<T> &f) { return layout_.view(f.data()); }
   Lines         direction_ = lines_none;
   Layout        layout_;
@@ -52,6 +58,9 @@ private:
   Buffer<double> reduced_;                // inverse pivots, couplings to the next and to the last separator
   Buffer<double> couplings_;              // of each line with the separators to the left and to the right
   Buffer<double> ends_, all_;             // what separators get from both sides
+  bool           ring_ = false;           // on the device: lines that close on this process,
+  Buffer<T>      fill_, chain_, work_;    // couplings with the separator on the left, the separators' factors, and lines under way
+  Buffer<double> there_;                  // ends or values of the separators, of a parity, on the device
 };
 
 } // namespace tessera

@@ -6,6 +6,9 @@ namespace tessera::tuning {
 
 constexpr int    strip_rows        = 8;      // rows of a strip on the host, at most,
 constexpr int    strip_doubles     = 16384;  // and scratch of a strip: it stays in the second-level cache
+constexpr int    line_part         = 8;      // lines on the device: least nodes of a part, a multiple of 4
+constexpr int    line_parts        = 128;    // most parts of a line
+constexpr int    line_columns      = 8;      // lines along y that are solved together; with line_parts at most 1024 threads
 constexpr int    spectrum_steps    = 8;      // steps of CG that find the interval of AMLI
 constexpr double amli_condition    = 8;      // auto: AMLI up to this ratio of the interval's ends
 constexpr long   redundant_nodes   = 4096;   // a distributed grid of at most this many nodes goes to every process

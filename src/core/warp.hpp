@@ -138,30 +138,31 @@ template <int I, class T> MARCH Cells<2, T> choose(const Cells<2, T> &a, const C
   return r;
 }
 
-// The columns of a strip: N a lane from x on; what lies outside [lo, hi) is zero.
+MARCH int clamp(int x, int lo, int hi) { return x < lo ? lo : x > hi ? hi : x; }
+
+// The columns of a strip, N a lane from x on. Loads outside of what is stored give the outermost column, or row, which is a ghost
+// one and zero, or finite where no coupling leads to it.
 template <int N> struct Strip {
   Warp w;
-  int  x, lo, hi;    // x: of lane 0; where arrays can be read
-  int  from, to;     // where results are stored
+  int  x;        // of lane 0
+  int  lo, hi;   // columns that can be read, [lo, hi)
+  int  from, to; // where results are stored
+  MARCH int column(int lane) const { return clamp(x + N * lane, N == 2 ? lo & ~1 : lo, N == 2 ? (hi - 1) & ~1 : hi - 1); }
   // row: at column 0
-  template <class T> MARCH Cells<N, T> load(const T *row, bool inside) const
+  template <class T> MARCH Cells<N, T> load(const T *row) const
   {
     Cells<N, T> r;
-    if (!inside) return r;
 #ifdef __CUDACC__
-    const int X = x + N * w.lane;
     if constexpr (N == 2) {
-      if (X + 1 >= lo && X < hi) {
-        struct alignas(2 * sizeof(T)) Two {
-          T a, b;
-        };
-        const Two t = *reinterpret_cast<const Two *>(row + X);
-        r.v[0]      = t.a;
-        r.v[1]      = t.b;
-      }
-    } else if (X >= lo && X < hi) r.v[0] = row[X];
+      struct alignas(2 * sizeof(T)) Two {
+        T a, b;
+      };
+      const Two t = *reinterpret_cast<const Two *>(row + column(w.lane));
+      r.v[0]      = t.a;
+      r.v[1]      = t.b;
+    } else r.v[0] = row[column(w.lane)];
 #else
-    for (int i = 0; i < N; ++i) r.v[i] = lanewise<T>([&](int l) { return x + N * l + 1 >= lo && x + N * l < hi ? row[x + N * l + i] : 0; });
+    for (int i = 0; i < N; ++i) r.v[i] = lanewise<T>([&](int l) { return row[column(l) + i]; });
 #endif
     return r;
   }
@@ -174,27 +175,28 @@ template <int N> struct Strip {
       }
     });
   }
-  // The sum of a over the columns whose results are stored.
-  template <class T> MARCH double sum(const Cells<N, T> &a) const
+  // The sum of a over these columns.
+  template <class T> MARCH double sum(const Cells<N, T> &a, int end) const
   {
     double s = 0;
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
-        if (X >= from && X < to) s += (double)of(a.v[i], l);
+        if (X >= from && X < to && X < end) s += (double)of(a.v[i], l);
       }
     });
     return s;
   }
-  // Between the cells of a grid and the quarters of a coarser one, whose node (X, Y) is element (X/2, Y/2) of quarter X%2 + 2 (Y%2).
-  template <class T> MARCH Cells<N, T> load_nodes(const View<T> &v, int Y, bool inside) const
+  // Between the cells of a grid and the quarters of a coarser one, whose node (X, Y) is element (X/2, Y/2) of quarter X%2 + 2 (Y%2);
+  // own: its nodes.
+  template <class T> MARCH Cells<N, T> load_nodes(const View<T> &v, int Y, const Box &own) const
   {
     Cells<N, T> r;
-    if (!inside) return r;
+    Y = clamp(Y, own.y0 - 1, own.y1);
     for (int i = 0; i < N; ++i)
       r.v[i] = each<T>(w, [&](int l) -> T {
-        const int X = x + N * l + i;
-        return X >= lo && X < hi ? v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy] : (T)0;
+        const int X = clamp(x + N * l + i, own.x0 - 1, own.x1);
+        return v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy];
       });
     return r;
   }

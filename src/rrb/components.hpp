@@ -9,17 +9,18 @@
 
 namespace tessera::rrb {
 
+template <class T> struct SchurOf;
 template <class T> struct SchurView;
 struct Level;
 
 class Components {
 public:
   // Labels the components unless the kept labels still fit; row sums and the diagonal coarse operator. Collective.
-  void   setup(Level &level, const SchurView<double> &a);
+  void   setup(Level &level, SchurOf<double> &schur);
   void   clear() { *this = Components(); }
   bool   empty() const { return !count_; }
   int    count() const { return count_; }
-  size_t bytes() const { return label_.bytes(); }
+  size_t bytes() const { return label_.bytes() + label_there_.bytes() + nodes_.bytes() + pieces_.bytes() + partial_.bytes(); }
   // v := the constants that take the sums of r over the components out, zero elsewhere; or v := v + them. Collective.
   template <class T> void project(const Level &level, const View<T> &r, const View<T> &v, bool add);
 
@@ -27,11 +28,19 @@ private:
   bool fits(Level &level, const SchurView<double> &a);
   void find(Level &level, const SchurView<double> &a);
   template <class F> void nodes(const Level &level, const F &f) const;
-  View<int> labels(const Level &level);
+  View<int> labels(const Level &level, Buffer<int> &label);
+  void list(const Level &level);
+  template <class T> void project_there(const Level &level, const View<T> &r, const View<T> &v, bool add);
   int                 count_ = 0; // components in use
   bool                known_ = false;
   Buffer<int>         label_;   // of o and c nodes, one plane after the other: component from 1, 0 where there is none
-  std::vector<double> inverse_, value_;
+  std::vector<double> inverse_;
+  // On the device: the labels, the places of the nodes (times two, odd at c) by component, and the pieces of its sums: the first
+  // round adds nodes, the next ones what the round before gave, until each component has one value.
+  Buffer<int>         label_there_, nodes_, pieces_;
+  std::vector<int>    rounds_; // where they begin
+  Buffer<double>      partial_, inverse_there_, value_;
+  std::vector<double> mine_;
 };
 
 } // namespace tessera::rrb

@@ -80,10 +80,10 @@ template <class F> void Components::nodes(const Level &level, const F &f) const
   }
 }
 
-View<int> Components::labels(const Level &level)
+View<int> Components::labels(const Level &level, Buffer<int> &label)
 {
-  View<int> v = level.layout.view(label_.data());
-  v.q[0]      = place(level.layout, label_.data());
+  View<int> v = level.layout.view(label.data());
+  v.q[0]      = place(level.layout, label.data());
   v.q[3]      = v.q[0] + level.layout.elements(1);
   return v;
 }
@@ -92,7 +92,7 @@ View<int> Components::labels(const Level &level)
 bool Components::fits(Level &level, const SchurView<double> &a)
 {
   int             ok = 1, all;
-  const View<int> label = labels(level);
+  const View<int> label = labels(level, label_);
   for_couplings(level.grid, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
     if (label.q[q][p] != label.q[r][s] && strong(w, diagonal(a, q, p), diagonal(a, r, s))) ok = 0;
   });
@@ -125,7 +125,7 @@ void Components::find(Level &level, const SchurView<double> &a)
   if (!g.rank) before = 0;
   MPI_Allreduce(&count, &total, 1, MPI_INT, MPI_SUM, g.comm);
   nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { field.v.q[q][p] = 1 + before + number[local.root(at(q, p))]; });
-  level.halo.exchange(field.v, mask_o | mask_c);
+  level.halo.host().exchange(field.v, mask_o | mask_c);
   std::vector<int> pairs;
   for_couplings(g, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
     const int u = (int)field.v.q[q][p], v = (int)field.v.q[r][s];
@@ -192,12 +192,27 @@ void Components::find(Level &level, const SchurView<double> &a)
   }
 }
 
-void Components::setup(Level &level, const SchurView<double> &a)
+void Components::setup(Level &level, SchurOf<double> &schur)
 {
-  if (!known_ || (count_ && !fits(level, a))) find(level, a);
+  const bool there = level.layout.space == Space::cuda;
+  Schur      copied; // the search is the host's, and rare
+  auto       to_host = [](const Buffer<double> &from, Buffer<double> &to) {
+    to.resize(from.size());
+    copy(from, to);
+  };
+  if (there) {
+    to_host(schur.c, copied.c);
+    for (int k = 0; k < 4; ++k) to_host(schur.e[k], copied.e[k]);
+    for (int k = 0; k < 2; ++k) to_host(schur.fo[k], copied.fo[k]), to_host(schur.fc[k], copied.fc[k]);
+  }
+  const SchurView<double> a = schur_view(level.layout, there ? copied : schur);
+  if (!known_ || (count_ && !fits(level, a))) {
+    find(level, a);
+    if (count_ && there) list(level);
+  }
   if (!count_) return;
   inverse_.assign((size_t)count_ + 1, 0);
-  const View<int>     label = labels(level);
+  const View<int>     label = labels(level, label_);
   std::vector<double> mine((size_t)2 * (count_ + 1), 0), all(mine.size());
   nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
     const int l = label.q[q][p];
@@ -215,10 +230,123 @@ void Components::setup(Level &level, const SchurView<double> &a)
     const double s = all[2 * (size_t)i], d = all[2 * (size_t)i + 1];
     inverse_[(size_t)i] = s > tuning::singular_pivot * d ? 1 / s : 0;
   }
+  if (!there) return;
+  device::copy_from_host(inverse_there_.data(), inverse_.data(), inverse_there_.bytes());
+  device::synchronize();
+}
+
+namespace {
+
+constexpr int piece = 64; // terms of a sum that one thread adds
+
+// Sums of a round: every stride-th of the terms from `first` on.
+template <class Term> struct SumKernel {
+  const int *pieces;
+  Term       term;
+  double    *sum;
+  HD void    operator()(int i, int) const
+  {
+    const int *p = pieces + 3 * i;
+    double     s = 0;
+    for (int k = p[0]; k < p[1]; k += p[2]) s += term(k);
+    sum[i] = s;
+  }
+};
+template <class T> struct NodeTerm {
+  const int *nodes;
+  View<T>    r;
+  HD double  operator()(int k) const { return (double)r.q[nodes[k] & 1 ? 3 : 0][nodes[k] >> 1]; }
+};
+struct PartTerm {
+  const double *parts;
+  HD double     operator()(int k) const { return parts[k]; }
+};
+
+struct ValueKernel { // 0 without a component
+  const double *sum, *inverse;
+  double       *value;
+  HD void       operator()(int i, int) const { value[i] = i ? sum[i - 1] * inverse[i] : 0; }
+};
+
+template <class T> struct ConstantsKernel {
+  const double *value;
+  const int    *label;
+  T            *v;
+  ptrdiff_t     sx, sy;
+  bool          add;
+  HD void       operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * sx + Y * sy;
+    v[p]              = (T)value[label[p]] + (add ? v[p] : 0);
+  }
+};
+
+} // namespace
+
+// What the sums on the device go through, in an order that no number of threads changes.
+void Components::list(const Level &level)
+{
+  std::vector<int> size((size_t)count_, 0), next(size), nodes_here, pieces;
+  nodes(level, [&](int, ptrdiff_t, ptrdiff_t at) {
+    if (const int l = label_.data()[at]) ++size[(size_t)l - 1];
+  });
+  for (int c = 1; c < count_; ++c) next[(size_t)c] = next[(size_t)c - 1] + size[(size_t)c - 1];
+  nodes_here.resize((size_t)(next.back() + size.back()));
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) {
+    if (const int l = label_.data()[at]) nodes_here[(size_t)next[(size_t)l - 1]++] = (int)(2 * p) + (q == 3);
+  });
+  rounds_.assign(1, 0);
+  for (bool more = true; more;) {
+    int first = rounds_.size() > 1 ? rounds_[rounds_.size() - 2] : 0; // of a component, in what the round adds
+    more      = false;
+    for (int c = 0; c < count_; ++c) {
+      const int n = size[(size_t)c], parts = std::max(1, (n + piece - 1) / piece);
+      for (int i = 0; i < parts; ++i) pieces.insert(pieces.end(), {first + i, first + n, parts});
+      first += n;
+      size[(size_t)c] = parts;
+      more            = more || parts > 1;
+    }
+    rounds_.push_back((int)(pieces.size() / 3));
+  }
+  auto to_device = [](const std::vector<int> &from, Buffer<int> &to) {
+    to.resize({from.size(), Space::cuda});
+    if (!from.empty()) device::copy_from_host(to.data(), from.data(), to.bytes());
+  };
+  to_device(nodes_here, nodes_);
+  to_device(pieces, pieces_);
+  label_there_.resize({label_.size(), Space::cuda});
+  copy(label_, label_there_);
+  partial_.resize({(size_t)rounds_.back(), Space::cuda});
+  inverse_there_.resize({(size_t)count_ + 1, Space::cuda});
+  value_.resize({(size_t)count_ + 1, Space::cuda});
+  mine_.assign((size_t)count_, 0);
+  device::synchronize(); // the lists' originals end here
+}
+
+template <class T> void Components::project_there(const Level &level, const View<T> &r, const View<T> &v, bool add)
+{
+  const Exec exec{Space::cuda};
+  double    *sum = partial_.data();
+  for (size_t i = 0; i + 1 < rounds_.size(); ++i) {
+    const int  begin = rounds_[i], n = rounds_[i + 1] - begin;
+    const int *pieces = pieces_.data() + 3 * begin;
+    sum               = partial_.data() + begin;
+    if (!i) forall(exec, {0, n, 0, 1}, SumKernel<NodeTerm<T>>{pieces, {nodes_.data(), r}, sum});
+    else forall(exec, {0, n, 0, 1}, SumKernel<PartTerm>{pieces, {partial_.data()}, sum});
+  }
+  if (level.grid.processes() > 1) {
+    device::copy_to_host(mine_.data(), sum, (size_t)count_ * sizeof(double));
+    MPI_Allreduce(MPI_IN_PLACE, mine_.data(), count_, MPI_DOUBLE, MPI_SUM, level.grid.comm);
+    device::copy_from_host(sum, mine_.data(), (size_t)count_ * sizeof(double));
+  }
+  forall(exec, {0, count_ + 1, 0, 1}, ValueKernel{sum, inverse_there_.data(), value_.data()});
+  const View<int> label = labels(level, label_there_);
+  for (int q : {0, 3}) forall(exec, level.grid.owned(q), ConstantsKernel<T>{value_.data(), label.q[q], v.q[q], v.sx, v.sy, add});
 }
 
 template <class T> void Components::project(const Level &level, const View<T> &r, const View<T> &v, bool add)
 {
+  if (level.layout.space == Space::cuda) return project_there(level, r, v, add);
   std::vector<double> mine((size_t)count_ + 1, 0), value(mine.size());
   nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) { mine[(size_t)label_.data()[at]] += (double)r.q[q][p]; });
   if (level.grid.processes() > 1) MPI_Allreduce(mine.data(), value.data(), count_ + 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);

@@ -108,6 +108,9 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
   PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
   if (wanted == TESSERA_BACKEND_AUTO && !tessera::device::unusable()) PetscCall(r->matrix.OnDevice(pc->pmat, &device));
   *space = device ? tessera::Space::cuda : tessera::Space::host;
+#if PetscDefined(HAVE_CUDA)
+  tessera::Halo::gpu_aware = use_gpu_aware_mpi; // -use_gpu_aware_mpi 0: messages pass through the host
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -122,7 +122,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   }
   if (loose) {
     g.halo.exchange(diagonal, mask_o | mask_c);
-    s.components.setup(g, v);
+    s.components.setup(g, *target);
   } else s.components.clear();
   for (int q : {0, 3})
     for (Lines direction : {lines_x, lines_y})

@@ -50,20 +50,31 @@ template <int K, class C> MARCH void age(C (&a)[K])
 template <class T> struct S1Down {
   S1Fields<T> f;
   using C = Cells<2, T>;
+  struct Row { // what is read at one row, a row ahead
+    C rc, ic, fcx, fcy, e0, e1, e2, e3, io, ro, fox, foy, w0, w1, w2, w3;
+  };
   struct State {
     C rc[2], ic[2], fcx[3], fcy[4], zc[4], e0[3], e1[3], e2[3], e3[3], so[3], io[3], zo[5], fox[4], foy[5];
     C t_part, u, r_c, part;
   };
-  template <int P> MARCH void row(const Strip<2> &s, State &k, int y, int y0, int y1) const
+  MARCH Row load(const Strip<2> &s, int y) const
+  {
+    const ptrdiff_t r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * f.sy, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * f.sy, r2 = clamp(y - 2, f.whole.y0, f.whole.y1 - 1) * f.sy,
+                    r3 = clamp(y - 3, f.whole.y0, f.whole.y1 - 1) * f.sy;
+    Row k;
+    k.rc = s.load(f.rc + r0), k.ic = s.load(f.ic + r0), k.fcx = s.load(f.fc[0] + r0), k.fcy = s.load(f.fc[1] + r0);
+    k.e0 = s.load(f.e[0] + r1), k.e1 = s.load(f.e[1] + r1), k.e2 = s.load(f.e[2] + r1), k.e3 = s.load(f.e[3] + r1), k.io = s.load(f.io + r1), k.ro = s.load(f.ro + r1);
+    k.fox = s.load(f.fo[0] + r2), k.foy = s.load(f.fo[1] + r2);
+    k.w0 = s.load(f.w[0] + r3), k.w1 = s.load(f.w[1] + r3), k.w2 = s.load(f.w[2] + r3), k.w3 = s.load(f.w[3] + r3);
+    return k;
+  }
+  template <int P> MARCH void row(const Strip<2> &s, State &k, const Row &in, int y, int y0, int y1) const
   {
     const Warp w = s.w;
-    auto       at = [&](const T *p, int Y) { return s.load(p + Y * f.sy, Y >= f.whole.y0 && Y < f.whole.y1); };
     age(k.rc), age(k.ic), age(k.fcx), age(k.fcy), age(k.zc), age(k.e0), age(k.e1), age(k.e2), age(k.e3), age(k.so), age(k.io), age(k.zo), age(k.fox), age(k.foy);
-    k.rc[0] = at(f.rc, y), k.ic[0] = at(f.ic, y), k.fcx[0] = at(f.fc[0], y), k.fcy[0] = at(f.fc[1], y);
-    k.e0[1] = at(f.e[0], y - 1), k.e1[1] = at(f.e[1], y - 1), k.e2[1] = at(f.e[2], y - 1), k.e3[1] = at(f.e[3], y - 1), k.io[1] = at(f.io, y - 1);
-    const C ro = at(f.ro, y - 1);
-    k.fox[2] = at(f.fo[0], y - 2), k.foy[2] = at(f.fo[1], y - 2);
-    const C w0 = at(f.w[0], y - 3), w1 = at(f.w[1], y - 3), w2 = at(f.w[2], y - 3), w3 = at(f.w[3], y - 3);
+    k.rc[0] = in.rc, k.ic[0] = in.ic, k.fcx[0] = in.fcx, k.fcy[0] = in.fcy;
+    k.e0[1] = in.e0, k.e1[1] = in.e1, k.e2[1] = in.e2, k.e3[1] = in.e3, k.io[1] = in.io;
+    k.fox[2] = in.fox, k.foy[2] = in.foy;
     // c, even X + Y, then odd one row behind
     k.zc[0]      = choose<active<P, 0, 0>>(k.rc[0] * k.ic[0], C());
     const C c1   = (k.rc[1] - k.fcx[1] * east(w, k.zc[1]) - west(w, k.fcx[1] * k.zc[1]) - k.fcy[1] * k.zc[0] - k.fcy[2] * k.zc[2]) * k.ic[1];
@@ -71,7 +82,7 @@ template <class T> struct S1Down {
     // what that leaves at the even ones
     const C left = choose<active<P, 0, 2>>(k.fcx[2] * east(w, k.zc[2]) + west(w, k.fcx[2] * k.zc[2]) + k.fcy[2] * k.zc[1] + k.fcy[3] * k.zc[3], C());
     // o
-    k.so[1]      = ro - k.e3[1] * k.zc[1] - k.e2[1] * west(w, k.zc[1]) - k.e1[1] * k.zc[2] - k.e0[1] * west(w, k.zc[2]);
+    k.so[1]      = in.ro - k.e3[1] * k.zc[1] - k.e2[1] * west(w, k.zc[1]) - k.e1[1] * k.zc[2] - k.e0[1] * west(w, k.zc[2]);
     k.zo[1]      = choose<active<P, 0, 1>>(k.so[1] * k.io[1], C());
     const C o1   = (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) * k.io[2];
     k.zo[2]      = choose<active<P, 1, 2>>(o1, k.zo[2]);
@@ -80,8 +91,8 @@ template <class T> struct S1Down {
     k.t_part      = k.e3[2] * k.zo[2] + east(w, k.e2[2] * k.zo[2]);
     // the residual at o, row y - 3, and the next right-hand side, row y - 4
     const C res   = choose<active<P, 0, 3>>(-(k.fox[3] * east(w, k.zo[3]) + west(w, k.fox[3] * k.zo[3]) + k.foy[3] * k.zo[2] + k.foy[4] * k.zo[4]), C());
-    const C next  = k.r_c + k.part + w1 * res + east(w, w0 * res);
-    k.part        = w3 * res + east(w, w2 * res);
+    const C next  = k.r_c + k.part + in.w1 * res + east(w, in.w0 * res);
+    k.part        = in.w3 * res + east(w, in.w2 * res);
     k.r_c         = -(k.u + share);
     k.u           = left;
     if (y - 1 >= y0 && y - 1 < y1 && y - 1 < f.c.y1) s.store(f.zc + (y - 1) * f.sy, k.zc[1], f.c.x1);
@@ -93,9 +104,12 @@ template <class T> struct S1Down {
     const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
     const Strip<2> s{w, from - reach_s1, f.whole.x0, f.whole.x1, from, from + f.m.columns};
     State          k;
+    Row            a = load(s, y0 - 4), b;
     for (int y = y0 - 4; y < y1 + 4; y += 2) { // y0 is even
-      row<0>(s, k, y, y0, y1);
-      row<1>(s, k, y + 1, y0, y1);
+      b = load(s, y + 1);
+      row<0>(s, k, a, y, y0, y1);
+      a = load(s, y + 2);
+      row<1>(s, k, b, y + 1, y0, y1);
     }
     return 0;
   }
@@ -109,20 +123,33 @@ template <class T> struct S1Up {
     C ec[2], zc[6], zo[4], so[3], e0[3], e1[3], e2[3], e3[3], fox[3], foy[4], io[3], fcx[5], fcy[6], sc[5], ic[5], ro[3], rc[5];
     C t_part;
   };
-  template <int P> MARCH double row(const Strip<2> &s, State &k, int y, int y0, int y1) const
+  struct Row {
+    C ec, xc, xo, w0, w1, w2, w3, ro, e0, e1, e2, e3, fox, foy, io, fcx, fcy, ic, rc;
+  };
+  MARCH Row load(const Strip<2> &s, int y) const
+  {
+    const ptrdiff_t r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * f.sy, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * f.sy, r3 = clamp(y - 3, f.whole.y0, f.whole.y1 - 1) * f.sy;
+    Row k;
+    k.ec = s.load_nodes(f.next, y, f.c);
+    k.xc = s.load(f.xc + r0), k.xo = s.load(f.xo + r0), k.ro = s.load(f.ro + r0);
+    k.w0 = s.load(f.w[0] + r0), k.w1 = s.load(f.w[1] + r0), k.w2 = s.load(f.w[2] + r0), k.w3 = s.load(f.w[3] + r0);
+    k.e0 = s.load(f.e[0] + r0), k.e1 = s.load(f.e[1] + r0), k.e2 = s.load(f.e[2] + r0), k.e3 = s.load(f.e[3] + r0);
+    k.fox = s.load(f.fo[0] + r1), k.foy = s.load(f.fo[1] + r1), k.io = s.load(f.io + r1);
+    k.fcx = s.load(f.fc[0] + r3), k.fcy = s.load(f.fc[1] + r3), k.ic = s.load(f.ic + r3), k.rc = s.load(f.rc + r3);
+    return k;
+  }
+  template <int P> MARCH double row(const Strip<2> &s, State &k, const Row &in, int y, int y0, int y1) const
   {
     const Warp w = s.w;
     double     dot = 0;
-    auto       at = [&](const T *p, int Y) { return s.load(p + Y * f.sy, Y >= f.whole.y0 && Y < f.whole.y1); };
     age(k.ec), age(k.zc), age(k.zo), age(k.so), age(k.e0), age(k.e1), age(k.e2), age(k.e3), age(k.fox), age(k.foy), age(k.io), age(k.fcx), age(k.fcy), age(k.sc), age(k.ic), age(k.ro), age(k.rc);
-    k.ec[0] = s.load_nodes(f.next, y, y >= f.c.y0 && y < f.c.y1);
-    k.ro[0] = at(f.ro, y);
-    k.e0[0] = at(f.e[0], y), k.e1[0] = at(f.e[1], y), k.e2[0] = at(f.e[2], y), k.e3[0] = at(f.e[3], y);
-    k.fox[1] = at(f.fo[0], y - 1), k.foy[1] = at(f.fo[1], y - 1), k.io[1] = at(f.io, y - 1);
-    k.fcx[3] = at(f.fc[0], y - 3), k.fcy[3] = at(f.fc[1], y - 3), k.ic[3] = at(f.ic, y - 3), k.rc[3] = at(f.rc, y - 3);
+    k.ec[0] = in.ec, k.ro[0] = in.ro;
+    k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3;
+    k.fox[1] = in.fox, k.foy[1] = in.foy, k.io[1] = in.io;
+    k.fcx[3] = in.fcx, k.fcy[3] = in.fcy, k.ic[3] = in.ic, k.rc[3] = in.rc;
     // the correction
-    k.zc[0] = at(f.xc, y) + k.ec[0];
-    k.zo[0] = at(f.xo, y) + at(f.w[3], y) * k.ec[0] + at(f.w[2], y) * west(w, k.ec[0]) + at(f.w[1], y) * k.ec[1] + at(f.w[0], y) * west(w, k.ec[1]);
+    k.zc[0] = in.xc + k.ec[0];
+    k.zo[0] = in.xo + in.w3 * k.ec[0] + in.w2 * west(w, k.ec[0]) + in.w1 * k.ec[1] + in.w0 * west(w, k.ec[1]);
     k.so[0] = k.ro[0] - k.e3[0] * k.zc[0] - k.e2[0] * west(w, k.zc[0]) - k.e1[0] * k.zc[1] - k.e0[0] * west(w, k.zc[1]);
     // o, odd X + Y, then even one row behind
     const C o1 = (k.so[1] - k.fox[1] * east(w, k.zo[1]) - west(w, k.fox[1] * k.zo[1]) - k.foy[1] * k.zo[0] - k.foy[2] * k.zo[2]) * k.io[1];
@@ -138,11 +165,11 @@ template <class T> struct S1Up {
     k.zc[4]    = choose<active<P, 0, 4>>(c0, k.zc[4]);
     if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.o.y1) {
       s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o.x1);
-      dot += s.sum(k.zo[2] * k.ro[2]);
+      dot += s.sum(k.zo[2] * k.ro[2], f.o.x1);
     }
     if (y - 4 >= y0 && y - 4 < y1 && y - 4 < f.c.y1) {
       s.store(f.zc + (y - 4) * f.sy, k.zc[4], f.c.x1);
-      dot += s.sum(k.zc[4] * k.rc[4]);
+      dot += s.sum(k.zc[4] * k.rc[4], f.c.x1);
     }
     return dot;
   }
@@ -151,10 +178,13 @@ template <class T> struct S1Up {
     const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
     const Strip<2> s{w, from - reach_s1, f.whole.x0, f.whole.x1, from, from + f.m.columns};
     State          k;
+    Row            a = load(s, y0 - 4), b;
     double         dot = 0;
     for (int y = y0 - 4; y < y1 + 4; y += 2) {
-      dot += row<0>(s, k, y, y0, y1);
-      dot += row<1>(s, k, y + 1, y0, y1);
+      b = load(s, y + 1);
+      dot += row<0>(s, k, a, y, y0, y1);
+      a = load(s, y + 2);
+      dot += row<1>(s, k, b, y + 1, y0, y1);
     }
     return dot;
   }
@@ -176,23 +206,38 @@ template <class T> struct NineDown {
   struct State {
     C zc[3], zo[3], eo[4][2], zb[3], below, b_part, c_part, next_part;
   };
-  MARCH void row(const Strip<1> &s, State &k, int y, int y0, int y1) const
+  struct Row {
+    C b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], v[2];
+  };
+  MARCH Row load(const Strip<1> &s, int y) const
+  {
+    const ptrdiff_t r = f.A.C.sy, r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * r, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * r, r2 = clamp(y - 2, f.whole.y0, f.whole.y1 - 1) * r;
+    Row             k;
+    for (int q = 0; q < 4; ++q) k.b[q] = s.load((const T *)f.b.q[q] + (q % 3 ? r1 : r0)), k.c[q] = s.load((const T *)f.A.C.q[q] + (q % 3 ? r1 : r0));
+    for (int d = 0; d < 4; ++d) {
+      k.eo[d] = s.load((const T *)f.A.E[d].q[0] + r0);
+      k.eb[d] = s.load((const T *)f.A.E[d].q[2] + r1);
+      k.ea[d] = s.load((const T *)f.A.E[d].q[1] + r1);
+      k.g[d]  = s.load((const T *)f.A.G[d].q[1] + r1);
+      k.w[d]  = s.load((const T *)f.centre[d].q[0] + r1);
+    }
+    for (int d = 0; d < 2; ++d) k.v[d] = s.load((const T *)f.edge[d].q[2] + r2);
+    return k;
+  }
+  MARCH void row(const Strip<1> &s, State &k, const Row &in, int y, int y0, int y1) const
   {
     const Warp      w = s.w;
     const ptrdiff_t r = f.A.C.sy;
-    auto            at = [&](const View<T> &v, int q, int Y) { return s.load((const T *)v.q[q] + Y * r, Y >= f.whole.y0 && Y < f.whole.y1); };
-    const View<T>  *E = f.A.E, *G = f.A.G;
     age(k.zc), age(k.zo), age(k.zb);
-    for (int d = 0; d < 4; ++d) k.eo[d][1] = k.eo[d][0], k.eo[d][0] = at(E[d], 0, y);
+    for (int d = 0; d < 4; ++d) k.eo[d][1] = k.eo[d][0], k.eo[d][0] = in.eo[d];
     // c and o at y
-    k.zc[0] = divide(at(f.b, 3, y), at(f.A.C, 3, y));
-    k.zo[0] = divide(at(f.b, 0, y) - k.eo[3][0] * k.zc[0] - k.eo[2][0] * west(w, k.zc[0]) - k.eo[1][0] * k.zc[1] - k.eo[0][0] * west(w, k.zc[1]), at(f.A.C, 0, y));
+    k.zc[0] = divide(in.b[3], in.c[3]);
+    k.zo[0] = divide(in.b[0] - k.eo[3][0] * k.zc[0] - k.eo[2][0] * west(w, k.zc[0]) - k.eo[1][0] * k.zc[1] - k.eo[0][0] * west(w, k.zc[1]), in.c[0]);
     // b and a at y - 1
-    const C eb0 = at(E[0], 2, y - 1), eb1 = at(E[1], 2, y - 1), eb2 = at(E[2], 2, y - 1), eb3 = at(E[3], 2, y - 1);
-    k.zb[1]     = divide(at(f.b, 2, y - 1) - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0], at(f.A.C, 2, y - 1));
-    const C ea0 = at(E[0], 1, y - 1), ea1 = at(E[1], 1, y - 1), ea2 = at(E[2], 1, y - 1), ea3 = at(E[3], 1, y - 1);
-    const C g0 = at(G[0], 1, y - 1), g1 = at(G[1], 1, y - 1), g2 = at(G[2], 1, y - 1), g3 = at(G[3], 1, y - 1);
-    const C za = divide(at(f.b, 1, y - 1) - ea0 * k.zo[1] - ea1 * east(w, k.zo[1]) - ea2 * k.zc[2] - ea3 * k.zc[1] - g0 * k.zb[2] - g1 * east(w, k.zb[2]) - g2 * k.zb[1] - g3 * east(w, k.zb[1]), at(f.A.C, 1, y - 1));
+    const C &eb0 = in.eb[0], &eb1 = in.eb[1], &eb2 = in.eb[2], &eb3 = in.eb[3];
+    k.zb[1]     = divide(in.b[2] - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0], in.c[2]);
+    const C &ea0 = in.ea[0], &ea1 = in.ea[1], &ea2 = in.ea[2], &ea3 = in.ea[3], &g0 = in.g[0], &g1 = in.g[1], &g2 = in.g[2], &g3 = in.g[3];
+    const C za = divide(in.b[1] - ea0 * k.zo[1] - ea1 * east(w, k.zo[1]) - ea2 * k.zc[2] - ea3 * k.zc[1] - g0 * k.zb[2] - g1 * east(w, k.zb[2]) - g2 * k.zb[1] - g3 * east(w, k.zb[1]), in.c[1]);
     // what is left: at o of row y - 1, at b and c of row y - 2
     const C eo0 = k.eo[0][1], eo1 = k.eo[1][1], eo2 = k.eo[2][1], eo3 = k.eo[3][1], zo = k.zo[1], zb = k.zb[1];
     const C ro = -(ea0 * za + west(w, ea1 * za) + eb2 * zb + k.below);
@@ -201,8 +246,8 @@ template <class T> struct NineDown {
     k.b_part   = g2 * za + west(w, g3 * za);
     const C rc = -(k.c_part + eo1 * zo + east(w, eo0 * zo) + ea2 * za);
     k.c_part   = eo3 * zo + east(w, eo2 * zo) + eb1 * zb + east(w, eb0 * zb) + ea3 * za;
-    const C next = rc + k.next_part + at(f.centre[1], 0, y - 1) * ro + east(w, at(f.centre[0], 0, y - 1) * ro) + at(f.edge[1], 2, y - 2) * rb + east(w, at(f.edge[0], 2, y - 2) * rb);
-    k.next_part  = at(f.centre[3], 0, y - 1) * ro + east(w, at(f.centre[2], 0, y - 1) * ro);
+    const C next = rc + k.next_part + in.w[1] * ro + east(w, in.w[0] * ro) + in.v[1] * rb + east(w, in.v[0] * rb);
+    k.next_part  = in.w[3] * ro + east(w, in.w[2] * ro);
     auto put = [&](int q, int Y, const C &v) {
       if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.x.q[q] + Y * r, v, f.own[q].x1);
     };
@@ -214,7 +259,12 @@ template <class T> struct NineDown {
     const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
     const Strip<1> s{w, from - reach_nine, f.whole.x0, f.whole.x1, from, from + f.m.columns};
     State          k;
-    for (int y = y0 - 2; y < y1 + 2; ++y) row(s, k, y, y0, y1);
+    Row            a = load(s, y0 - 2), b;
+    for (int y = y0 - 2; y < y1 + 2; ++y) {
+      b = load(s, y + 1);
+      row(s, k, a, y, y0, y1);
+      a = b;
+    }
     return 0;
   }
   MARCH void finish(double) const { }
@@ -226,33 +276,51 @@ template <class T> struct NineUp {
   struct State {
     C ec[2], zc[3], zo[3], zb[3], sum_o, sum_b, sum_c, a_c, below, c_part;
   };
-  MARCH void row(const Strip<1> &s, State &k, int y, int y0, int y1) const
+  struct Row {
+    C ec, x[4], b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], v[2];
+  };
+  MARCH Row load(const Strip<1> &s, int y) const
+  {
+    const ptrdiff_t r = f.A.C.sy, r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * r, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * r, r2 = clamp(y - 2, f.whole.y0, f.whole.y1 - 1) * r;
+    const ptrdiff_t at[4] = {r1, r0, r1, r2};
+    Row             k;
+    k.ec = s.load_nodes(f.next, y, f.own[3]);
+    for (int q : {0, 2, 3}) k.x[q] = s.load((const T *)f.x.q[q] + r0);
+    for (int q = 0; q < 4; ++q) k.b[q] = s.load((const T *)f.b.q[q] + at[q]), k.c[q] = s.load((const T *)f.A.C.q[q] + at[q]);
+    for (int d = 0; d < 4; ++d) {
+      k.w[d]  = s.load((const T *)f.centre[d].q[0] + r0);
+      k.ea[d] = s.load((const T *)f.A.E[d].q[1] + r0);
+      k.g[d]  = s.load((const T *)f.A.G[d].q[1] + r0);
+      k.eb[d] = s.load((const T *)f.A.E[d].q[2] + r1);
+      k.eo[d] = s.load((const T *)f.A.E[d].q[0] + r1);
+    }
+    for (int d = 0; d < 2; ++d) k.v[d] = s.load((const T *)f.edge[d].q[2] + r0);
+    return k;
+  }
+  MARCH void row(const Strip<1> &s, State &k, const Row &in, int y, int y0, int y1) const
   {
     const Warp      w = s.w;
     const ptrdiff_t r = f.A.C.sy;
-    auto            at = [&](const View<T> &v, int q, int Y) { return s.load((const T *)v.q[q] + Y * r, Y >= f.whole.y0 && Y < f.whole.y1); };
-    const View<T>  *E = f.A.E, *G = f.A.G;
     age(k.ec), age(k.zc), age(k.zo), age(k.zb);
-    k.ec[0] = s.load_nodes(f.next, y, y >= f.own[3].y0 && y < f.own[3].y1);
+    k.ec[0] = in.ec;
     // the correction at c, o, b of row y
-    k.zc[0] = at(f.x, 3, y) + k.ec[0];
-    k.zo[0] = at(f.x, 0, y) + at(f.centre[3], 0, y) * k.ec[0] + at(f.centre[2], 0, y) * west(w, k.ec[0]) + at(f.centre[1], 0, y) * k.ec[1] + at(f.centre[0], 0, y) * west(w, k.ec[1]);
-    k.zb[0] = at(f.x, 2, y) + at(f.edge[0], 2, y) * west(w, k.ec[0]) + at(f.edge[1], 2, y) * k.ec[0];
+    k.zc[0] = in.x[3] + k.ec[0];
+    k.zo[0] = in.x[0] + in.w[3] * k.ec[0] + in.w[2] * west(w, k.ec[0]) + in.w[1] * k.ec[1] + in.w[0] * west(w, k.ec[1]);
+    k.zb[0] = in.x[2] + in.v[0] * west(w, k.ec[0]) + in.v[1] * k.ec[0];
     // a at y
-    const C ea0 = at(E[0], 1, y), ea1 = at(E[1], 1, y), ea2 = at(E[2], 1, y), ea3 = at(E[3], 1, y);
-    const C g0 = at(G[0], 1, y), g1 = at(G[1], 1, y), g2 = at(G[2], 1, y), g3 = at(G[3], 1, y);
-    const C za = divide(at(f.b, 1, y) - ea0 * k.zo[0] - ea1 * east(w, k.zo[0]) - ea2 * k.zc[1] - ea3 * k.zc[0] - g0 * k.zb[1] - g1 * east(w, k.zb[1]) - g2 * k.zb[0] - g3 * east(w, k.zb[0]), at(f.A.C, 1, y));
+    const C &ea0 = in.ea[0], &ea1 = in.ea[1], &ea2 = in.ea[2], &ea3 = in.ea[3], &g0 = in.g[0], &g1 = in.g[1], &g2 = in.g[2], &g3 = in.g[3];
+    const C za = divide(in.b[1] - ea0 * k.zo[0] - ea1 * east(w, k.zo[0]) - ea2 * k.zc[1] - ea3 * k.zc[0] - g0 * k.zb[1] - g1 * east(w, k.zb[1]) - g2 * k.zb[0] - g3 * east(w, k.zb[0]), in.c[1]);
     // b at y - 1; sum_b: the part of a at y - 1
-    const C eb0 = at(E[0], 2, y - 1), eb1 = at(E[1], 2, y - 1), eb2 = at(E[2], 2, y - 1), eb3 = at(E[3], 2, y - 1);
-    k.zb[1] = divide(at(f.b, 2, y - 1) - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0] - k.sum_b - g0 * za - west(w, g1 * za), at(f.A.C, 2, y - 1));
+    const C &eb0 = in.eb[0], &eb1 = in.eb[1], &eb2 = in.eb[2], &eb3 = in.eb[3];
+    k.zb[1] = divide(in.b[2] - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0] - k.sum_b - g0 * za - west(w, g1 * za), in.c[2]);
     k.sum_b = g2 * za + west(w, g3 * za);
     // o at y - 1
-    const C eo0 = at(E[0], 0, y - 1), eo1 = at(E[1], 0, y - 1), eo2 = at(E[2], 0, y - 1), eo3 = at(E[3], 0, y - 1);
-    k.zo[1] = divide(at(f.b, 0, y - 1) - k.sum_o - eb2 * k.zb[1] - k.below - eo3 * k.zc[1] - eo2 * west(w, k.zc[1]) - eo1 * k.zc[2] - eo0 * west(w, k.zc[2]), at(f.A.C, 0, y - 1));
+    const C &eo0 = in.eo[0], &eo1 = in.eo[1], &eo2 = in.eo[2], &eo3 = in.eo[3];
+    k.zo[1] = divide(in.b[0] - k.sum_o - eb2 * k.zb[1] - k.below - eo3 * k.zc[1] - eo2 * west(w, k.zc[1]) - eo1 * k.zc[2] - eo0 * west(w, k.zc[2]), in.c[0]);
     k.sum_o = ea0 * za + west(w, ea1 * za);
     k.below = eb3 * k.zb[1];
     // c at y - 2; c_part: o, b of row y - 2 and a of row y - 2; a of row y - 1 is in sum_c
-    const C zc = divide(at(f.b, 3, y - 2) - k.c_part - eo1 * k.zo[1] - east(w, eo0 * k.zo[1]) - k.sum_c, at(f.A.C, 3, y - 2));
+    const C zc = divide(in.b[3] - k.c_part - eo1 * k.zo[1] - east(w, eo0 * k.zo[1]) - k.sum_c, in.c[3]);
     k.c_part = eo3 * k.zo[1] + east(w, eo2 * k.zo[1]) + eb1 * k.zb[1] + east(w, eb0 * k.zb[1]) + k.a_c;
     k.sum_c  = ea2 * za;
     k.a_c    = ea3 * za;
@@ -267,19 +335,24 @@ template <class T> struct NineUp {
     const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
     const Strip<1> s{w, from - reach_nine, f.whole.x0, f.whole.x1, from, from + f.m.columns};
     State          k;
-    for (int y = y0 - 2; y < y1 + 2; ++y) row(s, k, y, y0, y1);
+    Row            a = load(s, y0 - 2), b;
+    for (int y = y0 - 2; y < y1 + 2; ++y) {
+      b = load(s, y + 1);
+      row(s, k, a, y, y0, y1);
+      a = b;
+    }
     return 0;
   }
   MARCH void finish(double) const { }
 };
 
 // Chunks: enough warps to fill the device, and no more rows twice than need be.
-March cut(const Box &box, int columns, int reach)
+March cut(const Box &box, int columns)
 {
   March m{box, columns, 0};
-  const int rows = box.y1 - box.y0, strips = m.strips();
+  const int rows = box.y1 - box.y0, strips = m.strips(), least = 2;
   m.rows = (int)((long)rows * strips / tuning::march_warps);
-  m.rows = m.rows < 2 * reach ? 2 * reach : m.rows;
+  m.rows = m.rows < least ? least : m.rows;
   m.rows += m.rows % 2; // pairs of rows
   return m;
 }
@@ -307,7 +380,7 @@ template <class T> S1Fields<T> s1_fields(Plan &plan, int l, const View<T> &b)
   f.o     = g.grid.owned(quarter_o);
   f.c     = g.grid.owned(quarter_c);
   f.whole = g.layout.whole();
-  f.m     = cut(cells(g), 2 * lanes - 2 * reach_s1, reach_s1);
+  f.m     = cut(cells(g), 2 * lanes - 2 * reach_s1);
   return f;
 }
 
@@ -322,7 +395,7 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
   f.b = b;
   for (int q = 0; q < 4; ++q) f.own[q] = g.grid.owned(q);
   f.whole = g.layout.whole();
-  f.m     = cut(cells(g), lanes - 2 * reach_nine, reach_nine);
+  f.m     = cut(cells(g), lanes - 2 * reach_nine);
   return f;
 }
 

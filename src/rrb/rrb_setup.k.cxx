@@ -178,13 +178,13 @@ void create(Plan &plan, const Grid &grid, const Params &params)
       level.step = i == steps ? Step::solve : Step::coarsen;
       if (many && (i == steps || g.size() <= tuning::redundant_nodes)) {
         level.step = Step::gather;
-        level.gather.reset(new Gather(g));
-        level.solution.resize((size_t)g.size());
+        level.gather.reset(new Gather(g, exec.space));
+        level.solution.resize(Extent{(size_t)g.size(), exec.space});
         many = false;
         g    = g.local();
       } else done = true;
       level.layout = Layout(level.grid, params.grids >= 0 && i >= params.grids, exec.space);
-      level.halo   = Halo(level.grid);
+      level.halo   = Halo(level.grid, exec.space);
       if (!galerkin || !i) level.b.resize(level.layout);
       const bool factors = level.step == Step::coarsen || (level.step == Step::solve && plan.half);
       if (factors && !galerkin) level.t.resize(level.layout.elements(1));
@@ -275,7 +275,7 @@ Stencil finest_stencil(Plan &plan)
 }
 
 // The operator of a distributed grid on every process.
-static Stencil gather(Level &level, Level &whole, Stencil &a)
+static Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a)
 {
   Stencil   all(whole.grid, whole.layout.natural, whole.layout.space);
   const Box own = level.grid.owned();
@@ -283,9 +283,8 @@ static Stencil gather(Level &level, Level &whole, Stencil &a)
   auto field = [&](const View<double> &from, const View<double> &to, int mask) {
     const View<double> local = natural_view(level.gather->local(), own.x0, own.y0, own.x1 - own.x0);
     auto               each  = [&](const Box &nodes, const View<double> &u, const View<double> &v) {
-      for (int y = nodes.y0; y < nodes.y1; ++y)
-        for (int x = nodes.x0; x < nodes.x1; ++x)
-          if (mask & (1 << ((x & 1) + 2 * (y & 1)))) v.at(x, y) = u.at(x, y);
+      for (int q = 0; q < 4; ++q)
+        if (mask & (1 << q)) forall(exec, quarter_box(nodes, q), CopyKernel<double, double>{u.q[q], v.q[q], u.sx, u.sy, v.sx, v.sy});
     };
     each(own, from, local);
     double *values = level.gather->global();
@@ -427,7 +426,7 @@ Failure factor(Plan &plan, Stencil &a)
     if (level.accelerated && !galerkin) copy(current, level.op, level.layout.space);
     if (galerkin && level.step != Step::coarsen) galerkin_grid(plan, l, current, nullptr, failure);
     if (level.step == Step::gather) {
-      Stencil whole = gather(level, plan.levels[l + 1], current);
+      Stencil whole = gather(plan.exec, level, plan.levels[l + 1], current);
       if (l == 0 && plan.have_schur) {
         Failure unused;
         eliminate_red(plan, level, current, unused);

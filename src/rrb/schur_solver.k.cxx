@@ -121,7 +121,11 @@ template <int N, class T> struct Multiply {
   Box               o, c, whole;
   March             m;
   using C = Cells<N, double>;
-  struct Rows {
+  struct Row { // what is read at one row, a row ahead
+    Cells<N, T> zo, zc;
+    C           po, pc, e0, e1, e2, e3, fox, foy, fcx, fcy, co, cc;
+  };
+  struct Held {
     C po[3], pc[3], e0[2], e1[2], e2[2], e3[2], fox[2], foy[3], fcx[2], fcy[3];
   };
   template <class U> MARCH static C widen(const Cells<N, U> &z)
@@ -129,6 +133,16 @@ template <int N, class T> struct Multiply {
     C r;
     for (int i = 0; i < N; ++i) r.v[i] = convert_lanes<double>(z.v[i]);
     return r;
+  }
+  MARCH Row load(const Strip<N> &s, const double *old_o, const double *old_c, int y) const
+  {
+    const ptrdiff_t r = clamp(y, whole.y0, whole.y1 - 1) * a.sy, b = clamp(y - 1, whole.y0, whole.y1 - 1) * a.sy;
+    auto            at = [&](const double *p) { return s.load(p + r); };
+    Row             k;
+    k.zo = s.load(zo + r), k.zc = s.load(zc + r), k.po = at(old_o), k.pc = at(old_c);
+    k.e0 = at(a.e[0]), k.e1 = at(a.e[1]), k.e2 = at(a.e[2]), k.e3 = at(a.e[3]), k.fox = at(a.fo[0]), k.foy = at(a.fo[1]), k.fcx = at(a.fc[0]), k.fcy = at(a.fc[1]);
+    k.co = s.load((const double *)a.co + b), k.cc = s.load((const double *)a.cc + b);
+    return k;
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
@@ -139,37 +153,35 @@ template <int N, class T> struct Multiply {
     double        *new_o = p[1 - now][0], *new_c = p[1 - now][1];
     C              beta;
     double         dot = 0;
-    Rows           k;
+    Held         k;
     for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(state->beta);
+    Row in = load(s, old_o, old_c, y0 - 1), next;
     for (int y = y0 - 1; y <= y1; ++y) {
-      const ptrdiff_t r = y * a.sy;
-      const bool      inside = y >= whole.y0 && y < whole.y1;
+      next = load(s, old_o, old_c, y + 1);
+      const ptrdiff_t r = y * a.sy, b = r - a.sy;
       for (int d = 2; d; --d) k.po[d] = k.po[d - 1], k.pc[d] = k.pc[d - 1], k.foy[d] = k.foy[d - 1], k.fcy[d] = k.fcy[d - 1];
       k.e0[1] = k.e0[0], k.e1[1] = k.e1[0], k.e2[1] = k.e2[0], k.e3[1] = k.e3[0], k.fox[1] = k.fox[0], k.fcx[1] = k.fcx[0];
-      k.po[0] = widen(s.load(zo + r, inside)) + beta * s.load(old_o + r, inside);
-      k.pc[0] = widen(s.load(zc + r, inside)) + beta * s.load(old_c + r, inside);
-      k.e0[0] = s.load((const double *)a.e[0] + r, inside), k.e1[0] = s.load((const double *)a.e[1] + r, inside), k.e2[0] = s.load((const double *)a.e[2] + r, inside), k.e3[0] = s.load((const double *)a.e[3] + r, inside);
-      k.fox[0] = s.load((const double *)a.fo[0] + r, inside), k.foy[0] = s.load((const double *)a.fo[1] + r, inside), k.fcx[0] = s.load((const double *)a.fc[0] + r, inside), k.fcy[0] = s.load((const double *)a.fc[1] + r, inside);
+      k.po[0] = widen(in.zo) + beta * in.po;
+      k.pc[0] = widen(in.zc) + beta * in.pc;
+      k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3, k.fox[0] = in.fox, k.foy[0] = in.foy, k.fcx[0] = in.fcx, k.fcy[0] = in.fcy;
       if (y >= y0 && y < y1) {
         if (y < o.y1) s.store(new_o + r, k.po[0], o.x1);
         if (y < c.y1) s.store(new_c + r, k.pc[0], c.x1);
       }
-      if (y <= y0 - 1 + 0) continue;
-      const ptrdiff_t b = r - a.sy; // the product at row y - 1
-      const bool      before = y - 1 >= whole.y0 && y - 1 < whole.y1;
-      const C         qo_ = s.load((const double *)a.co + b, before) * k.po[1] + k.e3[1] * k.pc[1] + k.e2[1] * west(w, k.pc[1]) + k.e1[1] * k.pc[2] + k.e0[1] * west(w, k.pc[2]) + k.fox[1] * east(w, k.po[1])
-                    + west(w, k.fox[1] * k.po[1]) + k.foy[1] * k.po[0] + k.foy[2] * k.po[2];
-      const C qc_ = s.load((const double *)a.cc + b, before) * k.pc[1] + k.e3[1] * k.po[1] + east(w, k.e2[1] * k.po[1]) + k.e1[0] * k.po[0] + east(w, k.e0[0] * k.po[0]) + k.fcx[1] * east(w, k.pc[1])
-                    + west(w, k.fcx[1] * k.pc[1]) + k.fcy[1] * k.pc[0] + k.fcy[2] * k.pc[2];
-      if (y - 1 < y0) continue;
-      if (y - 1 < o.y1) {
-        s.store(qo + b, qo_, o.x1);
-        dot += s.sum(qo_ * k.po[1]);
+      // the product at row y - 1
+      const C q0 = in.co * k.po[1] + k.e3[1] * k.pc[1] + k.e2[1] * west(w, k.pc[1]) + k.e1[1] * k.pc[2] + k.e0[1] * west(w, k.pc[2]) + k.fox[1] * east(w, k.po[1]) + west(w, k.fox[1] * k.po[1])
+                 + k.foy[1] * k.po[0] + k.foy[2] * k.po[2];
+      const C q3 = in.cc * k.pc[1] + k.e3[1] * k.po[1] + east(w, k.e2[1] * k.po[1]) + k.e1[0] * k.po[0] + east(w, k.e0[0] * k.po[0]) + k.fcx[1] * east(w, k.pc[1]) + west(w, k.fcx[1] * k.pc[1])
+                 + k.fcy[1] * k.pc[0] + k.fcy[2] * k.pc[2];
+      if (y > y0 && y - 1 < o.y1) {
+        s.store(qo + b, q0, o.x1);
+        dot += s.sum(q0 * k.po[1], o.x1);
       }
-      if (y - 1 < c.y1) {
-        s.store(qc + b, qc_, c.x1);
-        dot += s.sum(qc_ * k.pc[1]);
+      if (y > y0 && y - 1 < c.y1) {
+        s.store(qc + b, q3, c.x1);
+        dot += s.sum(q3 * k.pc[1], c.x1);
       }
+      in = next;
     }
     return dot;
   }

@@ -45,6 +45,19 @@ template <class F> static void for_grids(const F &f)
     }
 }
 
+static Space space() { return unit_cuda() ? Space::cuda : Space::host; }
+
+// f on the field where the halo's kernels run, with the values that it has here; and back.
+template <class T, class F> static void there(const Layout &layout, Buffer<T> &data, const F &f)
+{
+  if (!unit_cuda()) return f(layout.template view<T>(data.data()));
+  Buffer<T> device;
+  device.resize({data.size(), Space::cuda});
+  copy(data, device);
+  f(layout.template view<T>(device.data()));
+  copy(device, data);
+}
+
 static bool in_mask(int mask, int x, int y) { return mask >> ((x & 1) + 2 * (y & 1)) & 1; }
 
 template <class T> static void exchange()
@@ -58,12 +71,12 @@ template <class T> static void exchange()
         const View<T> v     = layout.template view<T>(data.data());
         auto          value = [&](int x, int y) { return (T)(1 + (x + y * p.nx) % 250); };
         const T       empty = 251;
-        Halo          halo(g);
+        Halo          halo(g, space());
         if (!own.empty()) {
           for (int y = ghosts.y0; y < ghosts.y1; ++y)
             for (int x = ghosts.x0; x < ghosts.x1; ++x) v.at(x, y) = own.contains(x, y) ? value(x, y) : empty;
         }
-        halo.exchange(v, mask);
+        there(layout, data, [&](const View<T> &w) { halo.exchange(w, mask); });
         if (own.empty()) continue;
         int wrong = 0;
         for (int y = ghosts.y0; y < ghosts.y1; ++y)
@@ -91,11 +104,11 @@ TEST(Halo, Fold) // every owner gets the sum of what the ghost nodes of all proc
         const Layout       layout(g, natural);
         Buffer<double>     data(layout.elements(4));
         const View<double> v = layout.view(data.data());
-        Halo               halo(g);
+        Halo               halo(g, space());
         if (!own.empty())
           for (int y = ghosts.y0; y < ghosts.y1; ++y)
             for (int x = ghosts.x0; x < ghosts.x1; ++x) v.at(x, y) = value(g.rank, x, y);
-        halo.fold(v, mask);
+        there(layout, data, [&](const View<double> &w) { halo.fold(w, mask); });
         if (own.empty()) continue;
         std::vector<double> expected((size_t)p.size());
         for (int r = 0; r < g.processes(); ++r) {
@@ -119,10 +132,18 @@ TEST(Halo, Gather)
 {
   for_grids([](const Problem &p, const Grid &g) {
     const Box own = g.owned();
-    Gather    gather(g);
+    Gather    gather(g, space());
+    Buffer<double> local((size_t)own.size() + 1), global((size_t)p.size() + 1);
     for (int y = own.y0; y < own.y1; ++y)
-      for (int x = own.x0; x < own.x1; ++x) gather.local()[(x - own.x0) + (y - own.y0) * (own.x1 - own.x0)] = x + 100 * y;
-    const double *all = gather.global();
+      for (int x = own.x0; x < own.x1; ++x) local.data()[(x - own.x0) + (y - own.y0) * (own.x1 - own.x0)] = x + 100 * y;
+    const double *all = global.data();
+    if (unit_cuda()) {
+      device::copy_from_host(gather.local(), local.data(), local.bytes());
+      device::copy_to_host(global.data(), gather.global(), global.bytes());
+    } else {
+      std::copy(local.data(), local.data() + own.size(), gather.local());
+      all = gather.global();
+    }
     int           seen = 0, wrong = 0;
     for (int r = 0; r < g.processes(); ++r) {
       const Box     b = g.box(r);

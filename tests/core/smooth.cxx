@@ -66,25 +66,59 @@ template <class F> static void kept_nodes(const Operator &p, const Grid &g, cons
 
 enum Storage { quarters, natural, plane, plane_of_natural };
 
-// Fields of one grid in one of the storages.
+static Exec exec(int threads = 1) { return {unit_cuda() ? Space::cuda : Space::host, threads}; }
+
+// Fields of one grid in one of the storages, filled and looked at on the host.
 template <class T> struct Memory {
-  const Operator        &p;
-  const Grid            &g;
-  const Storage          storage;
-  std::vector<Buffer<T>> pieces;
+  struct Piece {
+    Buffer<T> host, device;
+    View<T>   view;
+  };
+  const Operator    &p;
+  const Grid        &g;
+  const Storage      storage;
+  std::vector<Piece> pieces;
 
   Memory(const Operator &problem, const Grid &grid, Storage s) : p(problem), g(grid), storage(s) { }
   View<T> field()
   {
+    pieces.emplace_back();
+    Piece &f = pieces.back();
     if (storage == quarters || storage == natural) {
       const Layout layout(g, storage == natural);
-      pieces.emplace_back(layout.elements(4));
-      return layout.template view<T>(pieces.back().data());
+      f.host.resize(layout.elements(4));
+      return f.view = layout.template view<T>(f.host.data());
     }
     const Box       b  = Grid::ghosted(g.owned());
     const ptrdiff_t sx = storage == plane ? 1 : 2, sy = sx * (b.x1 - b.x0) + 5;
-    pieces.emplace_back((size_t)(sy * (b.y1 - b.y0 + 2)));
-    return plane_view(pieces.back().data() + sy + 2 - b.x0 * sx - b.y0 * sy, sx, sy);
+    f.host.resize((size_t)(sy * (b.y1 - b.y0 + 2)));
+    return f.view = plane_view(f.host.data() + sy + 2 - b.x0 * sx - b.y0 * sy, sx, sy);
+  }
+  // The field where kernels run, with the values that it has here; and these values again.
+  View<T> there(View<T> v)
+  {
+    Piece *f = unit_cuda() ? find(v) : nullptr;
+    if (!f) return v;
+    if (f->device.empty()) f->device.resize({f->host.size(), Space::cuda});
+    copy(f->host, f->device);
+    for (T *&q : v.q) q = f->device.data() + (q - f->host.data());
+    return v;
+  }
+  void here(const View<T> &v)
+  {
+    if (Piece *f = unit_cuda() ? find(v) : nullptr) copy(f->device, f->host);
+  }
+  StencilView<T> there(StencilView<T> A)
+  {
+    A.C = there(A.C);
+    for (int k = 0; k < 4; ++k) A.E[k] = there(A.E[k]), A.G[k] = there(A.G[k]);
+    return A;
+  }
+  Piece *find(const View<T> &v)
+  {
+    for (Piece &f : pieces)
+      if (f.view.q[0] == v.q[0]) return &f;
+    return nullptr;
   }
   View<T> field(const Vector &v)
   {
@@ -185,15 +219,16 @@ static void gauss_seidel(const Operator &p, int q, const Vector &b, Vector &x)
 template <class T> static void check_colours(const Operator &p, const Grid &g, Storage storage, double tolerance)
 {
   Memory<T>            memory(p, g, storage);
-  const StencilView<T> A = memory.stencil();
+  const StencilView<T> A = memory.there(memory.stencil());
   const Vector         b = random_vector(p, 1);
-  const View<T>        B = memory.field(b);
-  Halo                 halo(g);
+  const View<T>        B = memory.there(memory.field(b));
+  Halo                 halo(g, exec().space);
   Vector               x = random_vector(p, 2);
-  View<T>              X = memory.field(x), R = memory.field();
+  View<T>              X = memory.field(x), R = memory.field(), there = memory.there(X);
   for (int q : {3, 0, 2, 1, 1, 2, 0, 3}) {
-    smooth_colour(Exec(), A, q, g.owned(q), B, X);
-    halo.exchange(X, 1 << q);
+    smooth_colour(exec(), A, q, g.owned(q), B, there);
+    halo.exchange(there, 1 << q);
+    memory.here(X);
     gauss_seidel(p, q, b, x);
     EXPECT_LT(distance(p, g, X, x), tolerance) << "quarter " << q;
   }
@@ -202,8 +237,11 @@ template <class T> static void check_colours(const Operator &p, const Grid &g, S
   X        = memory.field(x);
   for (int j = 0; j < p.ny; ++j)
     for (int i = 0; i < p.nx; ++i) r[(size_t)p.node(i, j)] -= p.entry(i, j, 4) * x[(size_t)p.node(i, j)] + couplings(p, x, i, j);
+  there = memory.there(X);
+  const View<T> rest = memory.there(R);
   for (int q = 0; q < 4; ++q) {
-    residual(Exec(), A, q, g.owned(q), B, X, R);
+    residual(exec(), A, q, g.owned(q), B, there, rest);
+    memory.here(R);
     EXPECT_LT(distance(p, g, R, r, 1 << q), tolerance) << "residual of quarter " << q;
   }
 }
@@ -220,15 +258,16 @@ TEST(Colours, FirstIsASweepFromZero) // what is not to be read is no number
 {
   for_cases(sizes, [](const Operator &p, const Grid &g, Storage s) {
     Memory<double>            memory(p, g, s);
-    const StencilView<double> A = memory.stencil();
+    const StencilView<double> A = memory.there(memory.stencil());
     const Vector              b = random_vector(p, 1);
-    const View<double>        B = memory.field(b), X = memory.field(Vector((size_t)p.size(), NAN));
-    Halo                      halo(g);
+    const View<double>        B = memory.there(memory.field(b)), X = memory.field(Vector((size_t)p.size(), NAN)), there = memory.there(X);
+    Halo                      halo(g, exec().space);
     Vector                    x((size_t)p.size());
     int                       done = 0;
     for (int q : {3, 0, 2, 1}) {
-      smooth_colour(Exec(), A, q, g.owned(q), B, X, true);
-      halo.exchange(X, 1 << q);
+      smooth_colour(exec(), A, q, g.owned(q), B, there, true);
+      halo.exchange(there, 1 << q);
+      memory.here(X);
       gauss_seidel(p, q, b, x);
       EXPECT_LT(distance(p, g, X, x, done |= 1 << q), 1e-14) << "quarter " << q;
     }
@@ -267,17 +306,17 @@ template <class T> static void check_lines(const Operator &p, const Grid &g, Sto
 {
   Memory<double>            coefficients(p, g, storage);
   Memory<T>                 memory(p, g, storage);
-  const StencilView<double> A = coefficients.stencil();
-  const StencilView<T>      a = memory.stencil();
+  const StencilView<double> A = coefficients.there(coefficients.stencil());
+  const StencilView<T>      a = memory.there(memory.stencil());
   const Vector              b = random_vector(p, 1);
-  const View<T>             B = memory.field(b);
-  const Exec                exec{Space::host, threads};
+  const View<T>             B = memory.there(memory.field(b));
   Operator                  other = p;
   other.seed += 5;
   for (Lines direction : directions) {
-    LineSolver<T> solver;
-    solver.setup(exec, Memory<double>(other, g, storage).stencil(), g, direction, tuning::singular_pivot); // then new values in old memory
-    solver.setup(exec, A, g, direction, tuning::singular_pivot);
+    LineSolver<T>  solver;
+    Memory<double> others(other, g, storage);
+    solver.setup(exec(threads), others.there(others.stencil()), g, direction, tuning::singular_pivot); // then new values in old memory
+    solver.setup(exec(threads), A, g, direction, tuning::singular_pivot);
     LineSolver<T> moved;
     moved    = std::move(solver);
     Vector x = random_vector(p, 2);
@@ -288,7 +327,8 @@ template <class T> static void check_lines(const Operator &p, const Grid &g, Sto
         for (int i = 0; i < p.nx; ++i)
           if (solved(i, j)) start[(size_t)p.node(i, j)] = NAN;
       const View<T> X = memory.field(start);
-      moved.solve(exec, a, parity, B, X);
+      moved.solve(exec(threads), a, parity, B, memory.there(X));
+      memory.here(X);
       for (int line = parity; line < (direction == lines_x ? p.ny : p.nx); line += 2) solve_line(p, direction, line, b, x);
       EXPECT_LT(distance(p, g, X, x), tolerance) << (direction == lines_x ? "rows" : "columns") << ", parity " << parity;
     }
@@ -320,22 +360,57 @@ TEST(LineSolver, LongAndMany) // more columns than a piece has, more rows than a
         }
 }
 
+// Lines of many and of longer parts, against the host's.
+TEST(LineSolver, DeviceAsHost)
+{
+  if (!unit_cuda()) return;
+  int turn = 0;
+  for (int n : {16, 17, 129, 255, 1024, 1025, 4100})
+    for (Lines direction : {lines_x, lines_y})
+      for (bool periodic : {false, true})
+        for (double decades : {0., 3.}) {
+          Operator p{{direction == lines_x ? n : 19, direction == lines_x ? 19 : n, (turn & 1) != 0}};
+          if (periodic && n % 2) continue;
+          (direction == lines_x ? p.periodic_x : p.periodic_y) = periodic;
+          p.decades = decades;
+          SCOPED_TRACE(p.name());
+          const Grid                g = grid_of(p, MPI_COMM_WORLD, split(p.nx, direction == lines_x ? ranks() : 1, 0), split(p.ny, direction == lines_x ? 1 : ranks(), 0));
+          Memory<double>            memory(p, g, (Storage)(turn++ % 4));
+          const StencilView<double> A = memory.stencil(), there = memory.there(A);
+          const View<double>        b = memory.field(random_vector(p, 1)), x = memory.field(random_vector(p, 2)), y = memory.field(random_vector(p, 2)), yd = memory.there(y);
+          LineSolver<double>        host, device;
+          host.setup(Exec(), A, g, direction, tuning::singular_pivot);
+          device.setup(exec(), there, g, direction, tuning::singular_pivot);
+          for (int parity : {0, 1}) {
+            host.solve(Exec(), A, parity, b, x);
+            device.solve(exec(), there, parity, memory.there(b), yd);
+          }
+          memory.here(y);
+          double    worst = 0, scale = 0;
+          const Box own = g.owned();
+          for (int j = own.y0; j < own.y1; ++j)
+            for (int i = own.x0; i < own.x1; ++i) scale = std::max(scale, std::fabs(x.at(i, j))), worst = std::max(worst, std::fabs(x.at(i, j) - y.at(i, j)));
+          EXPECT_LE(worst, 1e-12 * scale);
+        }
+}
+
 // A part of a line between dead nodes has row sums zero. One of its nodes stays zero, all other equations hold; with a compatible
 // right-hand side this one's as well.
 template <class T> static void check_singular(const Operator &p, const Grid &g, Storage storage, double tolerance, bool compatible)
 {
   Memory<double>            coefficients(p, g, storage);
   Memory<T>                 memory(p, g, storage);
-  const StencilView<double> A = coefficients.stencil();
-  const StencilView<T>      a = memory.stencil();
+  const StencilView<double> A = coefficients.there(coefficients.stencil());
+  const StencilView<T>      a = memory.there(memory.stencil());
   const Vector              u = random_vector(p, 4);
   Vector                    b = random_vector(p, 1), x((size_t)p.size());
   for (int y = 0; y < p.ny && compatible; ++y)
     for (int i = 0; i < p.nx; ++i) b[(size_t)p.node(i, y)] = p.entry(i, y, 4) * u[(size_t)p.node(i, y)] + couplings(p, u, i, y);
-  const View<T> B = memory.field(b), X = memory.field(x);
+  const View<T> B = memory.there(memory.field(b)), X = memory.field(x), there = memory.there(X);
   LineSolver<T> solver;
-  solver.setup(Exec(), A, g, p.only, tuning::singular_pivot);
-  for (int parity : {0, 1}) solver.solve(Exec(), a, parity, B, X);
+  solver.setup(exec(), A, g, p.only, tuning::singular_pivot);
+  for (int parity : {0, 1}) solver.solve(exec(), a, parity, B, there);
+  memory.here(X);
   const Box own = g.owned();
   for (int y = own.y0; y < own.y1; ++y)
     for (int i = own.x0; i < own.x1; ++i) x[(size_t)p.node(i, y)] = X.at(i, y);
