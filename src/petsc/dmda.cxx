@@ -462,8 +462,8 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   Buffer<double> host_field;
   TesseraCallCXX(on_host = Stencil(grid_, s.layout.natural));
   TesseraCallCXX(host_field.resize(on_host.layout.elements(4)));
-  Halo on_host_halo = halo.host();
-  PetscCall(ReadOnHost(exec.space, on_host_halo, host_field.data(), raise, on_host, dirichlet, report));
+  Halo host_halo = halo.host();
+  PetscCall(ReadOnHost(exec.space, host_halo, host_field.data(), raise, on_host, dirichlet, report));
   PetscCall(PetscLogCpuToGpu((PetscLogDouble)on_host.bytes()));
   TesseraCallCXX(copy(on_host, s, exec.space));
   TesseraCallCXX(device::synchronize()); // on_host ends here
