@@ -189,7 +189,7 @@ namespace {
 struct Arena {
   static constexpr size_t size = (size_t)1 << 36;
   char                    *base;
-  size_t                   used = 0;
+  size_t                   used = 0, live = 0; // address space and bytes in use
   int                      open = 0;
   std::map<size_t, size_t> free; // place, bytes
   std::map<void *, size_t> blocks;
@@ -228,9 +228,9 @@ void       *allocate(size_t bytes)
   Arena       &a = arena();
   const size_t n = (bytes + 4095) / 4096 * 4096 + 4096; // a closed page would not show an overrun while kernels run; zeros do
   if (const char *limit = getenv("TESSERA_EMULATED_MEMORY"))
-    if (a.used + bytes > strtoull(limit, nullptr, 10)) {
+    if (a.live + n > strtoull(limit, nullptr, 10)) {
       char text[200];
-      snprintf(text, sizeof text, "out of device memory: %.4g MB wanted, %.4g MB free", bytes * 1e-6, ((double)strtoull(limit, nullptr, 10) - (double)a.used) * 1e-6);
+      snprintf(text, sizeof text, "out of device memory: %.4g MB wanted, %.4g MB free", bytes * 1e-6, ((double)strtoull(limit, nullptr, 10) - (double)a.live) * 1e-6);
       throw DeviceMemoryError(text);
     }
   size_t at = a.used;
@@ -245,6 +245,7 @@ void       *allocate(size_t bytes)
     a.used += n;
   }
   a.blocks[a.base + at] = n;
+  a.live += n;
   zero(a.base + at, n);
   return a.base + at;
 }
@@ -253,6 +254,7 @@ void release(void *p)
   if (!p) return;
   Arena &a = arena();
   a.free[(size_t)((char *)p - a.base)] = a.blocks[p];
+  a.live -= a.blocks[p];
   a.blocks.erase(p);
 }
 void *allocate_pinned(size_t bytes)

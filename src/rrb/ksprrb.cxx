@@ -81,7 +81,7 @@ struct Iterating {
   }
 };
 
-PetscErrorCode KSPSolve_RRB(KSP ksp)
+PetscErrorCode Solve(KSP ksp)
 {
   KSP_RRB         *k = (KSP_RRB *)ksp->data;
   double           first;
@@ -94,6 +94,7 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   PetscCall(PCSetUp(ksp->pc)); // values may have changed without KSPSetOperators(); other solvers notice in PCApply()
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
   PetscCall(UseCurrentStream(r->plan.exec.space));
+  if (r->plan.exec.space == Space::host) k->solver.reset();
   if (r->failed) {
     ksp->reason = KSP_DIVERGED_PC_FAILED;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -118,7 +119,8 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
     SchurSpace s(ksp, *r, *k->vectors);
     Iterating  guard{k, r->plan};
     if (s.OnDevice()) {
-      PetscCall(s.SolveOnDevice(k->solver));
+      if (!k->solver) TesseraCallCXX(k->solver.reset(new rrb::SchurSolver()));
+      PetscCall(s.SolveOnDevice(*k->solver));
       guard.finished = ksp->reason >= 0;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -134,6 +136,23 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
     PetscCall(s.Start(&first));
     PetscCall(Iterate(ksp, s, flexible, first));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// After an error the program may go on, with less memory or on the host: no memory of the solve is kept, and the preconditioner is not
+// left in the belief that a solve is under way.
+PetscErrorCode KSPSolve_RRB(KSP ksp)
+{
+  KSP_RRB *k = (KSP_RRB *)ksp->data;
+
+  PetscFunctionBegin;
+  const PetscErrorCode ierr = NoThrow<Solve, KSP>(ksp);
+  if (ierr) {
+    k->vectors.reset();
+    k->solver.reset();
+    if (ksp->pc->presolvedone > 0) --ksp->pc->presolvedone;
+  }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -215,6 +234,7 @@ PetscErrorCode KSPReset_RRB(KSP ksp)
   PetscFunctionBegin;
   PetscCall(VecDestroy(&((KSP_RRB *)ksp->data)->solution));
   ((KSP_RRB *)ksp->data)->vectors.reset();
+  ((KSP_RRB *)ksp->data)->solver.reset();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -273,7 +293,7 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NATURAL, PC_LEFT, 2));
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NONE, PC_LEFT, 1));
   ksp->ops->setup                        = NoThrow<KSPSetUp_RRB, KSP>;
-  ksp->ops->solve                        = NoThrow<KSPSolve_RRB, KSP>;
+  ksp->ops->solve                        = KSPSolve_RRB;
   ksp->ops->reset                        = KSPReset_RRB;
   ksp->ops->destroy                      = KSPDestroy_RRB;
   ksp->ops->view                         = KSPView_RRB;

@@ -28,7 +28,7 @@ class SchurSpace;
 struct KSP_RRB {
   TesseraBackend           backend = TESSERA_BACKEND_AUTO;
   std::unique_ptr<Vectors> vectors;
-  rrb::SchurSolver         solver; // on the device
+  std::unique_ptr<rrb::SchurSolver> solver; // on the device
   SchurSpace              *active   = nullptr; // during the iteration: its solution is not in vec_sol
   Vec                      solution = nullptr; // for KSPBuildSolution() without a vector of the caller's
   std::vector<double>      diagonal, off; // Lanczos matrix, for singular values

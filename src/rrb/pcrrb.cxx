@@ -106,8 +106,14 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCheck(r->backend == TESSERA_BACKEND_AUTO || r->solver == TESSERA_BACKEND_AUTO || r->backend == r->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "KSP rrb runs where its preconditioner is: -%sksp_rrb_backend %s and -%spc_rrb_backend %s contradict each other. Leave one of them out", prefix ? prefix : "", TesseraBackends[r->solver], prefix ? prefix : "", TesseraBackends[r->backend]);
   PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
-  if (wanted == TESSERA_BACKEND_AUTO && !tessera::device::unusable()) PetscCall(r->matrix.OnDevice(pc->pmat, &device));
+  if (wanted == TESSERA_BACKEND_AUTO) {
+    PetscCall(r->matrix.OnDevice(pc->pmat, &device));
+    device = device && !tessera::device::unusable(); // asked last: it wakes the device
+  }
   *space = device ? tessera::Space::cuda : tessera::Space::host;
+#if PetscDefined(HAVE_CUDA)
+  tessera::Halo::gpu_aware = use_gpu_aware_mpi; // -use_gpu_aware_mpi 0: messages pass through the host
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -368,7 +368,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
     failure.y      = s * plan.band_y[(size_t)row] + s - 1;
   }
   if (plan.exec.space == Space::cuda && row < 0) {
-    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
+    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
     else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
   }
   if (plan.half) keep_factors(plan, level, operand); // those of the red nodes

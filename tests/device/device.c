@@ -1,0 +1,146 @@
+static char help[] = "What the device is asked beyond solving.\n\
+  -case apply  : the preconditioner alone; -dm_mat_type and -dm_vec_type say where matrix and vectors are\n\
+  -case memory : a device with too little memory for the grid of -n nodes each way, again and again; then the host, and a smaller grid\n\n";
+
+#include <petscdmda.h>
+#include <petscksp.h>
+
+static char message[1024];
+
+static PetscErrorCode Catch(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *text, void *ctx)
+{
+  if (text && *text && !message[0]) snprintf(message, sizeof(message), "%s", text);
+  return n;
+}
+
+/* -Laplace with a Dirichlet boundary of identity rows to which their neighbours are coupled. */
+static PetscErrorCode Create(PetscInt n, DM *da, Mat *A, Vec *b, Vec *x)
+{
+  PetscInt xs, ys, xm, ym;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, da));
+  PetscCall(DMSetFromOptions(*da));
+  PetscCall(DMSetUp(*da));
+  PetscCall(DMCreateMatrix(*da, A));
+  PetscCall(DMCreateGlobalVector(*da, b));
+  PetscCall(VecDuplicate(*b, x));
+  PetscCall(DMDAGetCorners(*da, &xs, &ys, NULL, &xm, &ym, NULL));
+  for (PetscInt j = ys; j < ys + ym; j++)
+    for (PetscInt i = xs; i < xs + xm; i++) {
+      const PetscBool   edge = (PetscBool)(!i || !j || i == n - 1 || j == n - 1);
+      const MatStencil  row = {0, j, i, 0}, col[5] = {{0, j, i, 0}, {0, j, i - 1, 0}, {0, j, i + 1, 0}, {0, j - 1, i, 0}, {0, j + 1, i, 0}};
+      const PetscScalar v[5] = {edge ? 2.0 : 4.0, -1.0, -1.0, -1.0, -1.0};
+      PetscCall(MatSetValuesStencil(*A, 1, &row, edge ? 1 : 5, col, v, INSERT_VALUES));
+    }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(VecSet(*b, 1.0));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode Destroy(DM *da, Mat *A, Vec *b, Vec *x)
+{
+  PetscFunctionBeginUser;
+  PetscCall(VecDestroy(x));
+  PetscCall(VecDestroy(b));
+  PetscCall(MatDestroy(A));
+  PetscCall(DMDestroy(da));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode Apply(PetscInt n)
+{
+  DM        da;
+  Mat       A;
+  Vec       b, x;
+  PC        pc;
+  PetscReal norm, transposed;
+
+  PetscFunctionBeginUser;
+  PetscCall(Create(n, &da, &A, &b, &x));
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+  PetscCall(PCSetType(pc, "rrb"));
+  PetscCall(PCSetDM(pc, da));
+  PetscCall(PCSetOperators(pc, A, A));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(PCApply(pc, b, x));
+  PetscCall(VecNorm(x, NORM_2, &norm));
+  PetscCall(PCApplyTranspose(pc, b, x));
+  PetscCall(VecNorm(x, NORM_2, &transposed));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "norms %.10e %.10e\n", (double)norm, (double)transposed));
+  PetscCall(PCView(pc, PETSC_VIEWER_STDOUT_WORLD));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(Destroy(&da, &A, &b, &x));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode Solve(const char *what, KSP ksp, Vec b, Vec x)
+{
+  PetscErrorCode ierr;
+  PetscInt       its;
+
+  PetscFunctionBeginUser;
+  message[0] = 0;
+  PetscCall(PetscPushErrorHandler(Catch, NULL));
+  ierr = KSPSetFromOptions(ksp);
+  if (!ierr) ierr = KSPSolve(ksp, b, x);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(KSPGetIterationNumber(ksp, &its));
+  if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %d, %s\n", what, (int)ierr, message));
+  else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %d iterations\n", what, (int)its));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode Memory(PetscInt n)
+{
+  DM  da[2];
+  Mat A[2];
+  Vec b[2], x[2];
+  KSP ksp[2];
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Create(k ? n / 3 : n, &da[k], &A[k], &b[k], &x[k]));
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp[k]));
+    PetscCall(KSPSetType(ksp[k], "rrb"));
+    PetscCall(KSPSetDM(ksp[k], da[k]));
+#if PETSC_VERSION_LT(3, 25, 0)
+    PetscCall(KSPSetDMActive(ksp[k], PETSC_FALSE));
+#else
+    PetscCall(KSPSetDMActive(ksp[k], KSP_DMACTIVE_ALL, PETSC_FALSE));
+#endif
+    PetscCall(KSPSetOperators(ksp[k], A[k], A[k]));
+  }
+  for (int i = 0; i < 5; i++) {
+    PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "cuda"));
+    PetscCall(Solve("device", ksp[0], b[0], x[0]));
+    PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "host"));
+    PetscCall(Solve("host", ksp[0], b[0], x[0]));
+    PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "cuda"));
+    PetscCall(Solve("a smaller grid", ksp[1], b[1], x[1]));
+    PetscCall(KSPReset(ksp[1]));
+    PetscCall(KSPSetOperators(ksp[1], A[1], A[1]));
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(KSPDestroy(&ksp[k]));
+    PetscCall(Destroy(&da[k], &A[k], &b[k], &x[k]));
+  }
+  PetscFunctionReturn(0);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt  n        = 100;
+  char      name[16] = "apply";
+  PetscBool apply;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-case", name, sizeof(name), NULL));
+  PetscCall(PetscStrcmp(name, "apply", &apply));
+  PetscCall(apply ? Apply(n) : Memory(n));
+  PetscCall(PetscFinalize());
+  return 0;
+}
