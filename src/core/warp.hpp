@@ -32,8 +32,6 @@ template <class T> MARCH T right(Warp, T v) { return __shfl_down_sync(0xffffffff
 template <class T, class F> MARCH T each(Warp w, F &&f) { return f(w.lane); }     // f(lane) for all
 template <class F> MARCH void for_lanes(Warp w, F &&f) { f(w.lane); }
 template <class T> MARCH T of(T v, int) { return v; }
-MARCH float divide(float v, float c) { return c > 0 ? __fdividef(v, c) : 0; }
-MARCH double divide(double v, double c) { return c > 0 ? v / c : 0; }
 template <class U, class T> MARCH U convert_lanes(T v) { return (U)v; }
 MARCH double sum_lanes(double v) { return v; } // this lane's
 
@@ -65,7 +63,6 @@ template <class F> void for_lanes(Warp, F &&f)
   for (int i = 0; i < lanes; ++i) f(i);
 }
 template <class T> T of(const Lanes<T> &v, int i) { return v.v[i]; }
-template <class T> Lanes<T> divide(const Lanes<T> &v, const Lanes<T> &c) { return lanewise<T>([&](int i) { return c.v[i] > 0 ? v.v[i] / c.v[i] : 0; }); }
 template <class U, class T> Lanes<U> convert_lanes(const Lanes<T> &a) { return lanewise<U>([&](int i) { return (U)a.v[i]; }); }
 inline double sum_lanes(const Lanes<double> &a)
 {
@@ -106,12 +103,6 @@ template <int N, class T> MARCH Cells<N, T> operator-(const Cells<N, T> &a)
 {
   Cells<N, T> r;
   for (int i = 0; i < N; ++i) r.v[i] = -a.v[i];
-  return r;
-}
-template <int N, class T> MARCH Cells<N, T> divide(const Cells<N, T> &a, const Cells<N, T> &c)
-{
-  Cells<N, T> r;
-  for (int i = 0; i < N; ++i) r.v[i] = divide(a.v[i], c.v[i]);
   return r;
 }
 // The values of the columns to the west and to the east.
@@ -254,12 +245,11 @@ __device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
   return !t;
 }
 
-template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps) run_warps(int strips, Kernel kernel, double *parts, unsigned *ticket)
+template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps, 3) run_warps(Kernel kernel, double *parts, unsigned *ticket)
 {
   begin();
-  const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes;
-  double    s     = 0;
-  if (strip < strips) s = kernel(Warp{(int)threadIdx.x % lanes}, strip, (int)blockIdx.y);
+  const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes; // those beyond the last one have nothing to store
+  double    s = kernel(Warp{(int)threadIdx.x % lanes}, strip, (int)blockIdx.y);
   if constexpr (SUM)
     if (grid_sum(&s, parts, ticket)) kernel.finish(s);
 }
@@ -301,8 +291,8 @@ template <class Kernel> void forall_warps(const March &m, const Kernel &kernel, 
   if (m.box.empty()) return;
 #ifdef __CUDACC__
   const dim3 blocks((unsigned)(m.strips() + device::block_warps - 1) / device::block_warps, (unsigned)m.chunks());
-  if (reduction) device::launch(device::run_warps<true, Kernel>, blocks, dim3(lanes * device::block_warps), 0, m.strips(), kernel, reduction->parts.data(), reduction->ticket.data());
-  else device::launch(device::run_warps<false, Kernel>, blocks, dim3(lanes * device::block_warps), 0, m.strips(), kernel, (double *)nullptr, (unsigned *)nullptr);
+  if (reduction) device::launch(device::run_warps<true, Kernel>, blocks, dim3(lanes * device::block_warps), 0, kernel, reduction->parts.data(), reduction->ticket.data());
+  else device::launch(device::run_warps<false, Kernel>, blocks, dim3(lanes * device::block_warps), 0, kernel, (double *)nullptr, (unsigned *)nullptr);
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
