@@ -74,7 +74,10 @@ struct Iterating {
   ~Iterating()
   {
     k->active = nullptr;
-    if (!finished) plan.levels[0].b.data.zero();
+    try {
+      if (!finished) plan.levels[0].b.data.zero();
+    } catch (const DeviceError &) { // what ended the solve is told already
+    }
   }
 };
 
