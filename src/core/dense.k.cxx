@@ -15,11 +15,11 @@ template <class T> struct Take {
 constexpr int product_width = 128, product_rows = 4;
 
 // Some rows of the product: every thread sums each 128th term of a row, then the threads' sums are added in pairs.
-template <class T> struct Product {
+template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is in v, else in b
   int        n;
   const T   *a, *v;
   const int *node;
-  View<T>    out;
+  View<T>    b, out;
   template <class Block> HD void operator()(Block &block) const
   {
     const int y0 = block.tile.y0, y1 = block.tile.y1;
@@ -27,7 +27,7 @@ template <class T> struct Product {
     block.each(0, product_width, y0, y1, [&](int i, int j) {
       const T *row = a + (ptrdiff_t)j * n;
       T        s   = 0;
-      for (int k = i; k < n; k += product_width) s += row[k] * v[k];
+      for (int k = i; k < n; k += product_width) s += row[k] * (TAKEN ? v[k] : b.at(node[2 * k], node[2 * k + 1]));
       part[i + (j - y0) * product_width] = s;
     });
     for (int d = product_width / 2; d; d /= 2) {
@@ -68,8 +68,9 @@ template <class T> void Inverse<T>::setup(const Band &band, const std::vector<in
 
 template <class T> void Inverse<T>::solve(const Exec &exec, const View<T> &b, const View<T> &out)
 {
+  if (b.q[3] != out.q[3]) return forall_strip(exec, {0, product_width, 0, n_}, product_rows, product_rows, Product<T, false>{n_, a_.data(), nullptr, node_.data(), b, out});
   forall(exec, {0, n_, 0, 1}, Take<T>{b, node_.data(), v_.data()});
-  forall_strip(exec, {0, product_width, 0, n_}, product_rows, product_rows, Product<T>{n_, a_.data(), v_.data(), node_.data(), out});
+  forall_strip(exec, {0, product_width, 0, n_}, product_rows, product_rows, Product<T, true>{n_, a_.data(), v_.data(), node_.data(), b, out});
 }
 
 template class Inverse<double>;

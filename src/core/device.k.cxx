@@ -193,7 +193,15 @@ struct Arena {
   int                      open = 0;
   std::map<size_t, size_t> free; // place, bytes
   std::map<void *, size_t> blocks;
-  Arena() : base((char *)mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) { }
+  // Huge pages: opening and closing takes its time for each page in use.
+  static constexpr size_t huge = (size_t)1 << 21;
+  Arena()
+  {
+    base = (char *)mmap(nullptr, size + huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    base += (huge - (size_t)base % huge) % huge;
+    (void)madvise(base, size, MADV_HUGEPAGE);
+  }
+  void protect(int how) { (void)mprotect(base, (used + huge - 1) / huge * huge, how); }
 };
 Arena &arena()
 {
@@ -206,12 +214,12 @@ void  *emulated_stream = nullptr;
 Open::Open(Space space) : opened(space == Space::cuda)
 {
   Arena &a = arena();
-  if (opened && !a.open++ && a.used) mprotect(a.base, a.used, PROT_READ | PROT_WRITE);
+  if (opened && !a.open++ && a.used) a.protect(PROT_READ | PROT_WRITE);
 }
 Open::~Open()
 {
   Arena &a = arena();
-  if (opened && !--a.open && a.used) mprotect(a.base, a.used, PROT_NONE);
+  if (opened && !--a.open && a.used) a.protect(PROT_NONE);
 }
 
 const char *unusable() { return nullptr; }
@@ -247,7 +255,6 @@ void release(void *p)
   Arena &a = arena();
   a.free[(size_t)((char *)p - a.base)] = a.blocks[p];
   a.live -= a.blocks[p];
-  madvise(p, a.blocks[p], MADV_DONTNEED); // opening and closing takes its time for every page in use
   a.blocks.erase(p);
 }
 void *allocate_pinned(size_t bytes)

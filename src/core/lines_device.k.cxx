@@ -489,11 +489,11 @@ constexpr int threads_x = 256, threads_y = tuning::line_columns * tuning::line_p
 struct Shape {
   int lanes, threads;
 };
-Shape shape(const Parts &p, Lines direction)
+Shape shape(const Parts &p, Lines direction, ptrdiff_t sx)
 {
-  const int count = p.separators + 1;
+  const int count = p.separators + 1, columns = std::max(2, tuning::line_columns / (int)sx);
   if (direction == lines_x) return {std::max(1, threads_x / count), threads_x};
-  return {tuning::line_columns, (tuning::line_columns * count + 31) / 32 * 32};
+  return {columns, (columns * count + 31) / 32 * 32};
 }
 
 // Scratch of a line along x: the separators' values twice, both borders; and its own values.
@@ -552,7 +552,7 @@ template <class T> void LineSolver<T>::factor_parts(const StencilView<double> &A
       constexpr int  P = decltype(p)::value, S = decltype(stride)::value;
       const Span     lines = lines_of(interior_, direction_, P);
       const size_t   before = P ? (size_t)lines_of(interior_, direction_, 0).size() : 0;
-      const Shape    block = shape(parts, direction_);
+      const Shape    block = shape(parts, direction_, S);
       const size_t   shared = (size_t)4 * (parts.separators + 2) * block.lanes * sizeof(double);
       const Chain<T> c = chain_of(chain_.data() + before * chain, parts, direction_, lines.size());
       if (x) launch_lines<threads_x>(lines.first, lines.end, block.lanes, block.threads, shared, FactorParts<lines_x, P, S, T>{A, parts, c, {}, {}, inverse_.data() + before * 2 * whole, lines.first, own_.y0, ends, tiny});
@@ -568,7 +568,7 @@ template <class T> template <class C> void LineSolver<T>::solve_parts(const Sten
     constexpr int  P = decltype(p)::value, S = decltype(stride)::value;
     const Span     lines = lines_of(interior_, direction_, P);
     const size_t   before = P ? (size_t)lines_of(interior_, direction_, 0).size() : 0;
-    Shape          block = shape(parts, direction_);
+    Shape          block = shape(parts, direction_, S);
     const Chain<T> c = chain_of(chain_.data() + before * chain, parts, direction_, lines.size());
     if (direction_ == lines_x) {
       const bool   inside = fits<T>(parts);

@@ -264,6 +264,16 @@ template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block
     if (grid_sum(&s, parts, ticket)) kernel.finish(s);
 }
 
+template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket)
+{
+  begin();
+  double    s = 0;
+  const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x % warp);
+  if (i < box.x1)
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.x / warp); j < box.y1; j += (int)gridDim.y * block_rows) s += kernel(i, j);
+  if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+}
+
 template <class Kernel> __global__ void __launch_bounds__(256) run_flat(size_t n, Kernel kernel, double *parts, unsigned *ticket)
 {
   begin();
@@ -303,6 +313,23 @@ template <class Kernel> void forall_warps(const March &m, const Kernel &kernel, 
 }
 
 constexpr size_t most_flat_blocks = 132 * 8;
+
+// s += kernel(i, j) over the box, then kernel.finish(s).
+template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, Reduction &reduction)
+{
+#ifdef __CUDACC__
+  dim3 blocks = device::blocks_for(box);
+  blocks      = device::blocks_for(box, (int)(most_flat_blocks / blocks.x) + 1);
+  device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data());
+#else
+  const device::Open open(Space::cuda);
+  double             s = 0;
+  (void)reduction;
+  for (int j = box.y0; j < box.y1; ++j)
+    for (int i = box.x0; i < box.x1; ++i) s += kernel(i, j);
+  kernel.finish(s);
+#endif
+}
 
 // s += kernel(i) for i in [0, n), then kernel.finish(s).
 template <class Kernel> void forall_flat(size_t n, const Kernel &kernel, Reduction &reduction)

@@ -76,7 +76,7 @@ struct Iterating {
     k->active = nullptr;
     try {
       if (!finished) plan.levels[0].b.data.zero();
-    } catch (const DeviceError &) { // what ended the solve is told already
+    } catch (const DeviceError &) { // a device that has failed; the error is on its way already
     }
   }
 };

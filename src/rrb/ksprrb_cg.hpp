@@ -295,11 +295,21 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   std::vector<double> norms;
 
   PetscFunctionBegin;
-  PetscCall(Start(nullptr));
+  const bool begun = pc_.report.dirichlet > 0; // Dirichlet nodes are solved first
+  double    *solution;
+  if (begun) PetscCall(Start(nullptr));
+  else PetscCall(NullSpace());
   PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));
   PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
   PetscCall(LogTimeBegin(plan_.exec.space));
-  TesseraCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, (size_t)plan_.levels[0].grid.owned().size(), null_, r, x, norms));
+  TesseraCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, begun, null_, r, x, norms));
+  if (begun) PetscCall(Finish(true));
+  else {
+    PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, plan_.exec.space, &solution));
+    TesseraCallCXX(rrb::SchurSolver::finish(plan_, values, x, solution));
+    PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &solution));
+    PetscCall(RemoveNullSpace(ksp_->vec_sol));
+  }
   PetscCall(LogTimeEnd(plan_.exec.space));
   PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
   PetscCall(pc_.matrix.RestoreRead(ksp_->vec_rhs, &values));
@@ -330,7 +340,6 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
       ksp_->reason = KSP_DIVERGED_ITS;
     }
   PetscCall(LogFlops(plan_.exec.space, (double)ksp_->its * (2 * plan_.multiplications() + 20.0 * (double)plan_.levels[0].grid.owned().size())));
-  PetscCall(Finish(true));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

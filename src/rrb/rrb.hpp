@@ -12,6 +12,10 @@
 #include <memory>
 #include <string>
 
+namespace tessera {
+struct Reduction; // core/warp.hpp
+}
+
 namespace tessera::rrb {
 
 enum class Coarsening { galerkin, lump, rhombus };
@@ -182,6 +186,8 @@ void apply(Plan &plan, const View<double> &out);
 void schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 // q = S1 p; returns this process's part of p'q. p has its ghost nodes.
 template <class T> double schur_multiply(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q);
+// The same without the sum.
+template <class T> void schur_product(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q);
 inline double schur_multiply(Plan &plan, const View<double> &p, const View<double> &q) { return schur_multiply(plan.exec, plan.levels[0], plan.schur, p, q); }
 
 // ---- CG's vectors on the black nodes of the finest grid: quarters o and c, one plane after the other
@@ -236,8 +242,8 @@ void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &f
 void galerkin_cycle(Plan &plan); // the cycle and its vectors
 template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, const View<T> &whole);
 void galerkin_apply(Plan &plan, const View<double> &out);
-// z = B r on S1 in the precision of the hierarchy
-template <class T> void galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z);
+// z = B r on S1 in the precision of the hierarchy, with *rz = r'z; false: this cycle does not give that.
+template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz);
 // Changes when any memory that the cycle works on has moved.
 unsigned long long memory_fingerprint(const Plan &plan);
 void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z);

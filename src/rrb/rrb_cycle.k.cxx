@@ -1,6 +1,7 @@
 // Application of the factors: sweeps down the grids, the exact remainder, sweeps up ([1] algorithm 2), with K- or AMLI
 // acceleration on some coarse grids.
 #include "core/tuning.hpp"
+#include "core/warp.hpp"
 #include "rrb/acceleration.hpp"
 #include <algorithm>
 #include <cmath>
@@ -327,6 +328,78 @@ void red_solution(Plan &plan, Level &level, const View<double> &b, const View<do
     }
   });
 }
+
+#ifdef TESSERA_HAVE_DEVICE
+namespace {
+// Natural order, zero outside of the own nodes.
+struct Given {
+  const double *p;
+  Box           own;
+  HD double at(int x, int y) const { return own.contains(x, y) ? p[(x - own.x0) + (ptrdiff_t)(y - own.y0) * (own.x1 - own.x0)] : 0; }
+};
+template <class T> struct Start { // per cell; b'b
+  Factors<double, 1> f;
+  Given              b;
+  View<double>       r;
+  View<T>            to;
+  Box                o, c;
+  double            *sum;
+  MARCH double operator()(int X, int Y) const
+  {
+    const int       x = 2 * X, y = 2 * Y;
+    const ptrdiff_t p = X + Y * r.sy, n = r.sy;
+    const double    bo = b.at(x, y), ba = b.at(x + 1, y), bb = b.at(x, y + 1), bc = b.at(x + 1, y + 1);
+    if (o.contains(X, Y)) {
+      const double v = bo - f.L[1].q[1][p - 1] * b.at(x - 1, y) - f.L[0].q[1][p] * ba - f.L[3].q[2][p - n] * b.at(x, y - 1) - f.L[2].q[2][p] * bb;
+      r.q[0][p]      = v;
+      to.q[0][p]     = (T)v;
+    }
+    if (c.contains(X, Y)) {
+      const double v = bc - f.L[1].q[2][p] * bb - f.L[0].q[2][p + 1] * b.at(x + 2, y + 1) - f.L[3].q[1][p] * ba - f.L[2].q[1][p + n] * b.at(x + 1, y + 2);
+      r.q[3][p]      = v;
+      to.q[3][p]     = (T)v;
+    }
+    return bo * bo + ba * ba + bb * bb + bc * bc;
+  }
+  MARCH void finish(double s) const { *sum = s; }
+};
+struct Finish {
+  Factors<double, 1> f;
+  Given              b;
+  View<double>       x, out;
+  Box                own[4];
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X + Y * x.sy, to = X * out.sx + Y * out.sy, n = x.sy;
+    const double   *o = x.q[0] + p, *c = x.q[3] + p;
+    if (own[0].contains(X, Y)) out.q[0][to] = o[0];
+    if (own[1].contains(X, Y)) out.q[1][to] = f.back_a(b.at(2 * X + 1, 2 * Y), o, c, 1, p, n);
+    if (own[2].contains(X, Y)) out.q[2][to] = f.back_b(b.at(2 * X, 2 * Y + 1), o, o + n, c, p);
+    if (own[3].contains(X, Y)) out.q[3][to] = c[0];
+  }
+};
+Box cells(const Grid &g)
+{
+  const Box o = g.owned(quarter_o), c = g.owned(quarter_c);
+  return {o.x0, o.x1 > c.x1 ? o.x1 : c.x1, o.y0, o.y1 > c.y1 ? o.y1 : c.y1};
+}
+} // namespace
+
+template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum)
+{
+  Level &g = plan.levels[0];
+  forall_cells(cells(g.grid), Start<T>{factors<double, 1>(g, g.factor.l64, g.factor.d64), {b, g.grid.owned()}, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction);
+}
+template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, double *);
+template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, double *);
+
+void black_finish(Plan &plan, const double *b, const View<double> &x, double *out)
+{
+  Level    &g = plan.levels[0];
+  const Box own = g.grid.owned();
+  forall(plan.exec, cells(g.grid), Finish{factors<double, 1>(g, g.factor.l64, g.factor.d64), {b, own}, x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+}
+#endif
 
 // One cycle from level l down: out = B b. The solution on the next grid stands in the c quarter of `coarse`.
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red)

@@ -436,7 +436,7 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
   const View<T> v = s.constants.v, rest = s.rest.v;
   auto          subtract = [&](const View<T> &from, const View<T> &u) { // rest := from - S1 u
     g.halo.exchange(u, mask_o | mask_c);
-    (void)schur_multiply(plan.exec, g, schur_of<T>(plan, l), u, rest);
+    schur_product(plan.exec, g, schur_of<T>(plan, l), u, rest);
     for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), DifferenceKernel<T>{from.q[q], rest.q[q], rest.sx, rest.sy});
   };
   if (loose) {
@@ -472,7 +472,7 @@ template <class T> void GalerkinSpace<T>::precondition(FieldOf<T> &u, FieldOf<T>
 template <class T> void GalerkinSpace<T>::multiply(FieldOf<T> &u, FieldOf<T> &v)
 {
   g.halo.exchange(u.v, mask);
-  if (s.of_schur) (void)schur_multiply(plan.exec, g, schur_of<T>(plan, l), u.v, v.v);
+  if (s.of_schur) schur_product(plan.exec, g, schur_of<T>(plan, l), u.v, v.v);
   else stencil_apply(plan.exec, s.a.view(), g.grid, u.v, v.v);
 }
 
@@ -537,9 +537,18 @@ void galerkin_apply(Plan &plan, const View<double> &out)
   else root<double>(plan, 0, b, out);
 }
 
-template <class T> void galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z) { cycle_s1(plan, 0, r, z); }
-template void galerkin_schur_cycle<double>(Plan &, const View<double> &, const View<double> &);
-template void galerkin_schur_cycle<float>(Plan &, const View<float> &, const View<float> &);
+template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz)
+{
+  const bool fused = marches<T>(plan, 0) && hierarchy<T>(plan)[0].components.empty();
+  if (fused) {
+    march_down(plan, 0, r);
+    visit<T>(plan, 1);
+    march_up(plan, 0, r, z, &reduction, rz);
+  } else cycle_s1(plan, 0, r, z);
+  return fused;
+}
+template bool galerkin_schur_cycle<double>(Plan &, const View<double> &, const View<double> &, Reduction &, double *);
+template bool galerkin_schur_cycle<float>(Plan &, const View<float> &, const View<float> &, Reduction &, double *);
 
 void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
 {

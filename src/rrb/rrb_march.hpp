@@ -5,12 +5,16 @@
 
 namespace tessera::rrb {
 
+// Blocks of the largest kernel with a reduction.
+size_t march_blocks(const Plan &plan);
+
 // Is this grid one for these kernels? On the device, with no ghost nodes to exchange.
 template <class T> bool marches(const Plan &plan, int l);
 
 // From the right-hand side to that of the next grid; the sweeps' result stays beside x.
 template <class T> void march_down(Plan &plan, int l, const View<T> &b);
 // The correction by the next grid's x and the sweeps after it.
-template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x);
+// With a reduction, on S1: *dot = b'x.
+template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction = nullptr, double *dot = nullptr);
 
 } // namespace tessera::rrb

@@ -118,6 +118,7 @@ template <class T> struct S1Down {
 
 template <class T> struct S1Up {
   S1Fields<T> f;
+  double     *result; // b'x
   using C = Cells<2, T>;
   struct State {
     C ec[2], zc[6], zo[4], so[3], e0[3], e1[3], e2[3], e3[3], fox[3], foy[4], io[3], fcx[5], fcy[6], sc[5], ic[5], ro[3], rc[5];
@@ -188,7 +189,7 @@ template <class T> struct S1Up {
     }
     return dot;
   }
-  MARCH void finish(double) const { }
+  MARCH void finish(double dot) const { *result = dot; }
 };
 
 //--- 9-point grids: one cell, four nodes, a lane ------------------------------------------------------------------------
@@ -363,6 +364,16 @@ Box cells(const Level &g) // quarter indices of all own nodes
   return {o.x0, o.x1 > c.x1 ? o.x1 : c.x1, o.y0, o.y1 > c.y1 ? o.y1 : c.y1};
 }
 
+} // namespace
+
+size_t march_blocks(const Plan &plan)
+{
+  const March m = cut(cells(plan.levels[0]), 2 * lanes - 2 * reach_s1);
+  return (size_t)m.strips() * (size_t)m.chunks();
+}
+
+namespace {
+
 template <class T> S1Fields<T> s1_fields(Plan &plan, int l, const View<T> &b)
 {
   Level             &g = plan.levels[(size_t)l];
@@ -418,16 +429,16 @@ template <class T> void march_down(Plan &plan, int l, const View<T> &b)
   }
 }
 
-template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x)
+template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot)
 {
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].x.v;
   if (s.of_schur) {
-    S1Up<T> k{s1_fields(plan, l, b)};
+    S1Up<T> k{s1_fields(plan, l, b), dot};
     k.f.xo = s.swept.v.q[0], k.f.xc = s.swept.v.q[3];
     k.f.zo = x.q[0], k.f.zc = x.q[3];
     k.f.next = next;
-    forall_warps(k.f.m, k);
+    forall_warps(k.f.m, k, reduction);
   } else {
     NineUp<T> k{nine_fields(plan, l, b)};
     k.f.x    = s.r.v;
@@ -440,7 +451,7 @@ template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View
 #else
 
 template <class T> void march_down(Plan &, int, const View<T> &) { }
-template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &) { }
+template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &, Reduction *, double *) { }
 
 #endif
 
@@ -448,7 +459,7 @@ template bool marches<double>(const Plan &, int);
 template bool marches<float>(const Plan &, int);
 template void march_down<double>(Plan &, int, const View<double> &);
 template void march_down<float>(Plan &, int, const View<float> &);
-template void march_up<double>(Plan &, int, const View<double> &, const View<double> &);
-template void march_up<float>(Plan &, int, const View<float> &, const View<float> &);
+template void march_up<double>(Plan &, int, const View<double> &, const View<double> &, Reduction *, double *);
+template void march_up<float>(Plan &, int, const View<float> &, const View<float> &, Reduction *, double *);
 
 } // namespace tessera::rrb

@@ -287,6 +287,26 @@ template <class T> double schur_multiply(const Exec &exec, const Level &level, S
   return forall_sum(exec, o, MultiplyO<2, T>{a, p.q[0], p.q[3], q.q[0]}) + forall_sum(exec, c, MultiplyC<2, T>{a, p.q[0], p.q[3], q.q[3]});
 }
 
+template <class Kernel> struct WithoutSum {
+  Kernel  kernel;
+  HD void operator()(int X, int Y) const { (void)kernel(X, Y); }
+};
+
+template <class T> void schur_product(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q)
+{
+  const SchurView<T> a = schur_view(level.layout, s);
+  auto               with = [&](auto stride) {
+    constexpr int S = decltype(stride)::value;
+    forall(exec, level.grid.owned(quarter_o), WithoutSum<MultiplyO<S, T>>{{a, p.q[0], p.q[3], q.q[0]}});
+    forall(exec, level.grid.owned(quarter_c), WithoutSum<MultiplyC<S, T>>{{a, p.q[0], p.q[3], q.q[3]}});
+  };
+  if (a.sx == 1) with(std::integral_constant<int, 1>());
+  else with(std::integral_constant<int, 2>());
+}
+
+template void schur_product(const Exec &, const Level &, SchurOf<double> &, const View<double> &, const View<double> &);
+template void schur_product(const Exec &, const Level &, SchurOf<float> &, const View<float> &, const View<float> &);
+
 template double schur_multiply(const Exec &, const Level &, SchurOf<double> &, const View<double> &, const View<double> &);
 template double schur_multiply(const Exec &, const Level &, SchurOf<float> &, const View<float> &, const View<float> &);
 

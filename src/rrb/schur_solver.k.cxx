@@ -10,6 +10,10 @@
 
 namespace tessera::rrb {
 
+// rrb_cycle.k.cxx
+template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum);
+void                    black_finish(Plan &plan, const double *b, const View<double> &x, double *out);
+
 bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
@@ -26,27 +30,35 @@ bool SchurSolver::serves(const Plan &plan)
 namespace {
 
 struct State {
-  double             rz, alpha, beta, threshold, relative, limit;
-  int                its, most;
+  double             rz, last_rz, alpha, bb, threshold, relative, limit;
+  int                its, most, begun;
   int                outcome; // Outcome
   unsigned long long loop;    // the conditional node's handle
 };
 
 MARCH bool is_finite(double v) { return v - v == 0; }
 
-struct NormFirst { // of the right-hand side: the limits
+struct Square { // b'b
   const double *b;
-  State        *state;
-  double       *norms;
-  Limits        limits;
-  MARCH double operator()(size_t i) const { return b[i] * b[i]; }
-  MARCH void   finish(double s) const
+  double       *sum;
+  MARCH double  operator()(size_t i) const { return b[i] * b[i]; }
+  MARCH void    finish(double s) const { *sum = s; }
+};
+
+struct SetLimits {
+  State  *state;
+  double *norms;
+  Limits  limits;
+  int     begun;
+  MARCH double operator()(size_t) const { return 0; }
+  MARCH void   finish(double) const
   {
     State       &t = *state;
-    const double norm = sqrt(s);
+    const double norm = sqrt(t.bb);
     t.its       = 0;
     t.most      = limits.iterations;
-    t.rz        = 0;
+    t.begun     = begun;
+    t.last_rz   = 0;
     t.relative  = limits.relative * norm;
     t.threshold = t.relative > limits.absolute ? t.relative : limits.absolute;
     t.limit     = limits.divergence * norm;
@@ -77,20 +89,12 @@ template <class T> struct Convert {
   MARCH void finish(double) const { }
 };
 
-// beta, from r'z
-MARCH void take_rz(State &t, double rz)
-{
-  if (t.outcome == (int)Outcome::running && !(rz > 0)) t.outcome = (int)(rz == 0 ? Outcome::zero_residual : rz < 0 ? Outcome::indefinite_preconditioner : Outcome::not_finite);
-  t.beta = t.its ? rz / t.rz : 0;
-  t.rz   = rz;
-}
-
 template <class T> struct DotRZ {
   const double *r;
   const T      *z;
-  State        *state;
+  double       *rz;
   MARCH double operator()(size_t i) const { return r[i] * (double)z[i]; }
-  MARCH void   finish(double s) const { take_rz(*state, s); }
+  MARCH void   finish(double s) const { *rz = s; }
 };
 
 template <class T> struct DotNull {
@@ -154,7 +158,7 @@ template <int N, class T> struct Multiply {
     C              beta;
     double         dot = 0;
     Held         k;
-    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(state->beta);
+    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(state->its ? state->rz / state->last_rz : 0);
     Row in = load(s, old_o, old_c, y0 - 1), next;
     for (int y = y0 - 1; y <= y1; ++y) {
       next = load(s, old_o, old_c, y + 1);
@@ -188,8 +192,12 @@ template <int N, class T> struct Multiply {
   MARCH void finish(double pq) const
   {
     State &t = *state;
-    if (t.outcome == (int)Outcome::running && !(pq > 0)) t.outcome = (int)(pq <= 0 ? Outcome::indefinite_matrix : Outcome::not_finite);
-    t.alpha = t.outcome == (int)Outcome::running ? t.rz / pq : 0;
+    if (t.outcome == (int)Outcome::running) {
+      if (!(t.rz > 0)) t.outcome = (int)(t.rz == 0 ? Outcome::zero_residual : t.rz < 0 ? Outcome::indefinite_preconditioner : Outcome::not_finite);
+      else if (!(pq > 0)) t.outcome = (int)(pq <= 0 ? Outcome::indefinite_matrix : Outcome::not_finite);
+    }
+    t.alpha   = t.outcome == (int)Outcome::running ? t.rz / pq : 0;
+    t.last_rz = t.rz;
   }
 };
 
@@ -201,8 +209,8 @@ template <class T> struct Update {
   State        *state;
   MARCH double  operator()(size_t i) const
   {
-    const double alpha = state->alpha, v = r[i] - alpha * q[i];
-    x[i] += alpha * p[1 - (state->its & 1)][i];
+    const double alpha = state->alpha, v = r[i] - alpha * q[i], d = alpha * p[1 - (state->its & 1)][i];
+    x[i] = state->its || state->begun ? x[i] + d : d;
     r[i] = v;
     if ((const void *)to != (const void *)r) to[i] = (T)v;
     return v * v;
@@ -284,13 +292,15 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
   View<T> zv = g.layout.view(z), rv = g.layout.view(rhs);
   zv.q[0] = place(g.layout, z), zv.q[3] = zv.q[0] + n / 2, zv.q[1] = zv.q[2] = nullptr;
   rv.q[0] = place(g.layout, rhs), rv.q[3] = rv.q[0] + n / 2, rv.q[1] = rv.q[2] = nullptr;
-  if (galerkin) galerkin_schur_cycle(plan, rv, zv);
+  bool    dotted = false; // r'z is there
+  double *rz = &state.data()->rz;
+  if (galerkin) dotted = galerkin_schur_cycle(plan, rv, zv, reduction, rz) && null.empty();
   else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, rv, zv, zv, false);
   for (BlackField &v : null) {
     forall_flat(n, DotNull<T>{v.data, z, c.data()}, reduction);
     forall_flat(n, RemoveNull<T>{v.data, c.data(), z}, reduction);
   }
-  forall_flat(n, DotRZ<T>{r.data, z, state.data()}, reduction);
+  if (!dotted) forall_flat(n, DotRZ<T>{r.data, z, rz}, reduction);
   Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state.data(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole(), multiply_march(g)};
   forall_warps(k.m, k, &reduction);
   forall_flat(n, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), rhs, state.data()}, reduction);
@@ -319,7 +329,14 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
       cudaGraph_t same;
       check(cudaStreamBeginCaptureToGraph(capture, into, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
       device::overlap_next(false); // nothing is there to overlap with
-      work();
+      try {
+        work();
+      } catch (...) {
+        (void)cudaStreamEndCapture(capture, &same);
+        (void)cudaGetLastError();
+        device::set_stream(stream);
+        throw;
+      }
       check(cudaStreamEndCapture(capture, &same));
     };
     cudaGraph_t g;
@@ -364,7 +381,7 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
 
 #endif
 
-Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *given, size_t n, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms)
+Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms)
 {
   Parts       &t = *parts_;
   const Level &g = plan.levels[0];
@@ -381,15 +398,23 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *given
   }
   if (t.norms.size() < (size_t)limits.iterations + 1) t.norms.resize({(size_t)limits.iterations + 1, Space::cuda});
   const March m = multiply_march(g);
-  t.reduction.create((size_t)m.strips() * m.chunks() + most_flat_blocks);
-  forall_flat(n, NormFirst{given, t.state.data(), t.norms.data(), limits}, t.reduction);
-  if (single) forall_flat(r.size, Convert<float>{r.data, plan.smoothing32[0].b.data.data()}, t.reduction);
+  t.reduction.create((size_t)m.strips() * m.chunks() + march_blocks(plan) + 2 * most_flat_blocks);
+  double *bb = &t.state.data()->bb;
+  if (begun) {
+    forall_flat((size_t)g.grid.owned().size(), Square{b, bb}, t.reduction);
+    if (single) forall_flat(r.size, Convert<float>{r.data, plan.smoothing32[0].b.data.data()}, t.reduction);
+  } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
+  else black_start(plan, b, r.view, r.view, t.reduction, bb);
+  forall_flat(1, SetLimits{t.state.data(), t.norms.data(), limits, begun}, t.reduction);
   t.launch(plan, null, r, x);
   device::copy_to_host(t.seen, t.state.data(), sizeof(State));
+  if (!begun && !t.seen->its) x.own.zero();
   norms.resize((size_t)t.seen->its + 1);
   device::copy_to_host(norms.data(), t.norms.data(), norms.size() * sizeof(double));
   return (Outcome)t.seen->outcome;
 }
+
+void SchurSolver::finish(Plan &plan, const double *b, const BlackField &x, double *solution) { black_finish(plan, b, x.view, solution); }
 
 #else
 
@@ -397,7 +422,8 @@ struct SchurSolver::Parts { };
 SchurSolver::SchurSolver() { }
 SchurSolver::~SchurSolver() { }
 size_t  SchurSolver::bytes() const { return 0; }
-Outcome SchurSolver::solve(Plan &, const Limits &, const double *, size_t, std::vector<BlackField> &, BlackField &, BlackField &, std::vector<double> &) { return Outcome::not_finite; }
+void    SchurSolver::finish(Plan &, const double *, const BlackField &, double *) { }
+Outcome SchurSolver::solve(Plan &, const Limits &, const double *, bool, std::vector<BlackField> &, BlackField &, BlackField &, std::vector<double> &) { return Outcome::not_finite; }
 
 #endif
 

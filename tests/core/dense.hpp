@@ -1,6 +1,8 @@
 // Model problems and dense linear algebra for the unit tests, written from the definitions and without the library's kernels.
 #pragma once
 #include "rrb/rrb.hpp"
+#include "unit.hpp"
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -191,11 +193,50 @@ inline void fill(const Problem &p, const tessera::Grid &g, tessera::Halo &halo, 
   s.exchange(halo);
 }
 
+// Where kernels are to run.
+inline tessera::Exec exec(int threads = 1) { return {unit_cuda() ? tessera::Space::cuda : tessera::Space::host, threads}; }
+
+// Values that kernels read and write, from the host and back.
+struct There {
+  tessera::Buffer<double> buffer;
+  explicit There(size_t n) { buffer.resize({n, exec().space}); }
+  There(const double *v, size_t n) : There(n) { move(buffer.data(), v, n, true); }
+  explicit There(const std::vector<double> &v) : There(v.data(), v.size()) { }
+  double *data() { return buffer.data(); }
+  void    get(double *v) { move(v, buffer.data(), buffer.size(), false); }
+
+private:
+  void move(double *to, const double *from, size_t n, bool there)
+  {
+    if (!n) return;
+    if (!unit_cuda()) std::copy(from, from + n, to);
+    else if (!there) tessera::device::copy_to_host(to, from, n * sizeof(double));
+    else {
+      tessera::device::copy_from_host(to, from, n * sizeof(double));
+      tessera::device::synchronize();
+    }
+  }
+};
+
+inline tessera::Stencil there(const tessera::Stencil &s)
+{
+  tessera::Stencil d;
+  copy(s, d, exec().space);
+  return d;
+}
+inline tessera::Stencil here(const tessera::Stencil &s)
+{
+  tessera::Stencil h;
+  copy(s, h, tessera::Space::host);
+  return h;
+}
+
 struct Library {
   tessera::rrb::Plan    plan;
   tessera::rrb::Failure failure;
   Library(const Problem &p, const tessera::rrb::Params &params, const tessera::Grid &g)
   {
+    plan.exec = exec();
     tessera::rrb::create(plan, g, params);
     refresh(p);
   }
@@ -203,7 +244,13 @@ struct Library {
   void refresh(const Problem &p)
   {
     tessera::Stencil s = tessera::rrb::finest_stencil(plan);
-    fill(p, plan.levels[0].grid, plan.levels[0].halo, s);
+    if (unit_cuda()) {
+      tessera::rrb::Level &finest = plan.levels[0];
+      tessera::Stencil     host(finest.grid, s.layout.natural);
+      tessera::Halo        halo = finest.halo.host();
+      fill(p, finest.grid, halo, host);
+      copy(host, s, exec().space);
+    } else fill(p, plan.levels[0].grid, plan.levels[0].halo, s);
     failure = tessera::rrb::factor(plan, s);
     if (!failure.failed) tessera::rrb::choose_cycle(plan);
   }
@@ -211,8 +258,10 @@ struct Library {
   void apply(const double *x, double *y)
   {
     const tessera::Box own = plan.levels[0].grid.owned();
-    tessera::rrb::load(plan, x);
-    tessera::rrb::apply(plan, tessera::natural_view(y, own.x0, own.y0, own.x1 - own.x0));
+    There              from(x, (size_t)own.size()), to(y, (size_t)own.size());
+    tessera::rrb::load(plan, from.data());
+    tessera::rrb::apply(plan, tessera::natural_view(to.data(), own.x0, own.y0, own.x1 - own.x0));
+    to.get(y);
   }
   Matrix dense()
   {

@@ -112,9 +112,26 @@ static Rows rows(Stencil &s, const Grid &g)
   return A;
 }
 
-// The weights of an interpolation; those of coarse nodes that do not exist must be zero.
-static Rows weights(Interpolation &P, const Grid &g)
+// The same on the host.
+static Interpolation here(const Interpolation &P)
 {
+  Interpolation h;
+  h.layout       = P.layout;
+  h.layout.space = Space::host;
+  auto field     = [](const Buffer<double> &from, Buffer<double> &to) {
+    to.resize(from.size());
+    copy(from, to);
+  };
+  for (int k = 0; k < 2; ++k) field(P.edge[k], h.edge[k]);
+  for (int k = 0; k < 4; ++k) field(P.centre[k], h.centre[k]);
+  field(P.inject, h.inject);
+  return h;
+}
+
+// The weights of an interpolation; those of coarse nodes that do not exist must be zero.
+static Rows weights(const Interpolation &there, const Grid &g)
+{
+  Interpolation P = here(there);
   Rows      w(g);
   const Box own = g.owned();
   for (int y = own.y0; y < own.y1; ++y)
@@ -280,13 +297,14 @@ static Rows centres(const Rows &A, Rows w)
 TEST(Interpolation, AgainstTheFormulas)
 {
   for_cases(all_sizes(), [](const Case &c, const Grid &g, bool natural) {
-    Halo          halo(g);
+    Halo          halo(g, exec().space);
     Stencil       s(g, natural);
     Interpolation P;
     define([&](int x, int y, int k) { return c.entry(x, y, k); }, c.p.nine, g, s);
-    P.create(s.layout);
-    interpolate_edges(Exec(), s.view(), g, halo, P);
-    interpolate_centres(Exec(), s.view(), g, halo, P);
+    Stencil run = there(s);
+    P.create(run.layout);
+    interpolate_edges(exec(), run.view(), g, halo, P);
+    interpolate_centres(exec(), run.view(), g, halo, P);
     const Rows A = rows(s, g), w = weights(P, g);
     EXPECT_LT(difference(centres(A, edges(A)), w), 1e-13);
   });
@@ -296,13 +314,14 @@ TEST(Interpolation, OfMMatrices) // weights between 0 and 1; where row sums are 
 {
   for_cases(all_sizes(), [](const Case &c, const Grid &g, bool natural) {
     if (!c.m_matrix()) return;
-    Halo          halo(g);
+    Halo          halo(g, exec().space);
     Stencil       s(g, natural);
     Interpolation P;
     define([&](int x, int y, int k) { return c.entry(x, y, k); }, c.p.nine, g, s);
-    P.create(s.layout);
-    interpolate_edges(Exec(), s.view(), g, halo, P);
-    interpolate_centres(Exec(), s.view(), g, halo, P);
+    Stencil run = there(s);
+    P.create(run.layout);
+    interpolate_edges(exec(), run.view(), g, halo, P);
+    interpolate_centres(exec(), run.view(), g, halo, P);
     const Rows A = rows(s, g), w = weights(P, g);
     for (double v : w.v) EXPECT_TRUE(v == 0 || (v >= tuning::small_weight && v <= 1 + 1e-14)) << v;
     if (c.p.shift != 0 || c.kind == "heavy edges" || c.p.nx < 2 || c.p.ny < 2) return;
@@ -320,30 +339,37 @@ TEST(Interpolation, LeastSquares)
 {
   const std::vector<std::pair<int, int>> sizes = {{1, 1}, {2, 2}, {1, 7}, {3, 3}, {4, 5}, {7, 4}, {8, 8}, {12, 9}, {10, 6}, {13, 13}};
   for_cases(sizes, [](const Case &c, const Grid &g, bool natural) {
-    Halo               halo(g);
+    Halo               halo(g, exec().space);
     Stencil            s(g, natural);
     Interpolation      P;
     LeastSquares       fit;
     const int          vectors = 3;
     auto               value   = [&](int t, int x, int y) { return hash((x + g.nx) % g.nx, (y + g.ny) % g.ny, 500 + t) - 0.5; };
     Buffer<double>     data(s.layout.elements(4));
-    Buffer<float>      single(s.layout.elements(4));
+    Buffer<float>      single(s.layout.elements(4)), part;
+    Buffer<double>     vector;
     const View<double> v          = s.layout.view(data.data());
     const View<float>  correction = s.layout.view(single.data());
     const Box          own        = g.owned();
     define([&](int x, int y, int k) { return c.entry(x, y, k); }, c.p.nine, g, s);
-    P.create(s.layout);
-    fit.create(s.layout);
-    interpolate_edges(Exec(), s.view(), g, halo, P);
+    Stencil run = there(s);
+    P.create(run.layout);
+    fit.create(run.layout);
+    part.resize({single.size(), exec().space});
+    vector.resize({data.size(), exec().space});
+    interpolate_edges(exec(), run.view(), g, halo, P);
     for (int t = 0; t < vectors; ++t) {
       for (int y = own.y0; y < own.y1; ++y)
         for (int x = own.x0; x < own.x1; ++x) v.at(x, y) = value(t, x, y);
-      halo.exchange(v, mask_all);
-      fit.weigh(Exec(), g, v);
+      copy(data, vector);
+      halo.exchange(s.layout.view(vector.data()), mask_all);
+      fit.weigh(exec(), g, s.layout.view(vector.data()));
     }
-    fit.solve(Exec(), s.view(), g, P, correction);
-    correct_edges(Exec(), s.view(), g, P, correction);
-    interpolate_centres(Exec(), s.view(), g, halo, P);
+    const View<float> to = s.layout.view(part.data());
+    fit.solve(exec(), run.view(), g, P, to);
+    correct_edges(exec(), run.view(), g, P, to);
+    interpolate_centres(exec(), run.view(), g, halo, P);
+    copy(part, single);
     const Rows A = rows(s, g);
     Rows       w = edges(A), found(g);
     for (int y = own.y0; y < own.y1; ++y)
@@ -374,8 +400,9 @@ TEST(Interpolation, LeastSquares)
 
 // ---- P'AP
 
-// The coarse matrix from dense A and P; over a seam that is cut couplings go to the diagonal.
-static Matrix triple_product(const Rows &A, const Rows &w, bool cut_x, bool cut_y)
+// The coarse matrix from dense A and P; over a seam that is cut couplings go to the diagonal, with their absolute values unless it is
+// an M-matrix. *violation: by how much it is none.
+static Matrix triple_product(const Rows &A, const Rows &w, bool cut_x, bool cut_y, bool lump, double *violation)
 {
   const int n = A.nx * A.ny, mx = A.nx / 2, my = A.ny / 2;
   Matrix    a = A.dense(), P(n), AP(n), coarse(mx * my);
@@ -393,10 +420,20 @@ static Matrix triple_product(const Rows &A, const Rows &w, bool cut_x, bool cut_
     for (int I = 0; I < mx * my; ++I)
       if (P(i, I) != 0)
         for (int J = 0; J < mx * my; ++J) coarse(I, J) += P(i, I) * AP(i, J);
+  *violation = 0;
+  for (int I = 0; I < mx * my; ++I) {
+    double sum = 0, most = 0;
+    for (int J = 0; J < mx * my; ++J) {
+      sum += coarse(I, J);
+      if (J != I) most = std::max(most, coarse(I, J));
+    }
+    const bool rounding = coarse(I, I) <= 1e-10 * a.max(); // such a row may say anything
+    *violation          = std::max(*violation, rounding ? 1e-12 : std::max(most, -sum) / coarse(I, I));
+  }
   for (int I = 0; I < mx * my; ++I)
     for (int J = 0; J < mx * my; ++J)
       if ((cut_x && std::abs(I % mx - J % mx) > 1) || (cut_y && std::abs(I / mx - J / mx) > 1)) {
-        coarse(I, I) += coarse(I, J);
+        coarse(I, I) += lump ? coarse(I, J) : std::fabs(coarse(I, J));
         coarse(I, J) = 0;
       }
   return coarse;
@@ -410,25 +447,35 @@ static void check_galerkin(Stencil s, Grid g, bool natural)
     const bool cut_x = g.periodic_x && next.nx % 2, cut_y = g.periodic_y && next.ny % 2;
     next.periodic_x  = g.periodic_x && !cut_x;
     next.periodic_y  = g.periodic_y && !cut_y;
-    Halo          halo(g);
+    Halo          halo(g, exec().space);
+    Stencil       run = there(s);
     Interpolation P;
-    P.create(s.layout);
-    interpolate_edges(Exec(), s.view(), g, halo, P);
-    interpolate_centres(Exec(), s.view(), g, halo, P);
-    Stencil coarse(next, natural ^ (level % 2 == 0)); // the two need not be stored alike
-    Halo next_halo(next);
-    for (int twice = 0; twice < 2; ++twice) galerkin(Exec(), s.view(), P, next, next_halo, cut_x, cut_y, 1e-13, coarse); // nothing is added to what was there
+    P.create(run.layout);
+    interpolate_edges(exec(), run.view(), g, halo, P);
+    interpolate_centres(exec(), run.view(), g, halo, P);
+    Stencil coarse(next, natural ^ (level % 2 == 0), exec().space); // the two need not be stored alike
+    Halo    next_halo(next, exec().space);
+    for (int times = 0; times < 2; ++times) galerkin(exec(), run.view(), P, next, next_halo, cut_x, cut_y, 1e-13, coarse); // nothing is added to what was there
     coarse.exchange(next_halo);
-    const Rows   fine = rows(s, g);
-    const Matrix expected = triple_product(fine, weights(P, g), cut_x, cut_y), found = rows(coarse, next).dense();
-    double       worst = 0;
-    for (int i = 0; i < found.n; ++i)
-      for (int j = 0; j < found.n; ++j) {
-        const double d = std::max(std::fabs(expected(i, j) - found(i, j)), std::fabs(found(i, j) - found(j, i)));
-        worst          = d <= worst ? worst : std::isfinite(d) ? d : INFINITY;
-      }
-    EXPECT_LE(worst, 1e-13 * fine.dense().max()) << "level " << level;
-    s = std::move(coarse);
+    Stencil      result = here(coarse);
+    const Rows   fine   = rows(s, g);
+    const Matrix found = rows(result, next).dense();
+    double       worst[2] = {0, 0}, violation = 0;
+    const bool   twice = (cut_x && next.periodic_y && next.ny == 2) || (cut_y && next.periodic_x && next.nx == 2); // couplings that a dense matrix adds up
+    if (!cut_x && !cut_y) worst[0] = INFINITY;
+    for (bool lump : {true, false}) {
+      if (!lump && worst[0] > 0) break;
+      const Matrix expected = triple_product(fine, weights(P, g), cut_x, cut_y, lump, &violation);
+      for (int i = 0; i < found.n; ++i)
+        for (int j = 0; j < found.n; ++j) {
+          if (twice && violation > 0 && i == j) continue;
+          const double d = std::max(std::fabs(expected(i, j) - found(i, j)), std::fabs(found(i, j) - found(j, i)));
+          worst[lump]    = d <= worst[lump] ? worst[lump] : std::isfinite(d) ? d : INFINITY;
+        }
+    }
+    // rounding may decide between the two; a diagonal that is rounding becomes zero
+    EXPECT_LE(violation > 1e-9 && (cut_x || cut_y) ? worst[0] : std::min(worst[0], worst[1]), 1e-12 * fine.dense().max()) << "level " << level << ", off an M-matrix by " << violation;
+    s = std::move(result);
     g = next;
   }
 }
@@ -449,20 +496,22 @@ TEST(Galerkin, KeepsRowSums) // a closed grid stays singular, whether its seam i
       for (bool nine : {false, true}) {
         const Case c = make(nx, ny, nine, 3, "Neumann");
         Grid       g = grid_of(c.p, MPI_COMM_WORLD, split(nx, 1, 0), split(ny, ranks(), 0)), next = g.coarse();
-        Halo       halo(g);
+        Halo       halo(g, exec().space);
         Stencil    s(g, false);
         define([&](int x, int y, int k) { return c.entry(x, y, k); }, nine, g, s);
+        Stencil run = there(s);
         Interpolation P;
-        P.create(s.layout);
-        interpolate_edges(Exec(), s.view(), g, halo, P);
-        interpolate_centres(Exec(), s.view(), g, halo, P);
+        P.create(run.layout);
+        interpolate_edges(exec(), run.view(), g, halo, P);
+        interpolate_centres(exec(), run.view(), g, halo, P);
         next.periodic_x = next.nx % 2 == 0;
         next.periodic_y = next.ny % 2 == 0;
-        Stencil coarse(next, false);
-        Halo next_halo(next);
-        galerkin(Exec(), s.view(), P, next, next_halo, !next.periodic_x, !next.periodic_y, 1e-13, coarse);
+        Stencil coarse(next, false, exec().space);
+        Halo    next_halo(next, exec().space);
+        galerkin(exec(), run.view(), P, next, next_halo, !next.periodic_x, !next.periodic_y, 1e-13, coarse);
         coarse.exchange(next_halo);
-        const Rows C = rows(coarse, next);
+        Stencil    result = here(coarse);
+        const Rows C      = rows(result, next);
         for_quarters(C, mask_all, [&](int x, int y) { EXPECT_NEAR(C.sum(x, y), 0, 1e-13 * C(x, y)) << nx << " x " << ny << ", " << x << "," << y; });
       }
 }
@@ -473,7 +522,8 @@ static Directions directions(const Entry &entry, bool nine, const Grid &g, bool 
 {
   Stencil s(g, natural);
   define(entry, nine, g, s);
-  return strong_directions(Exec(), s.view(), g);
+  Stencil run = there(s);
+  return strong_directions(exec(), run.view(), g);
 }
 
 TEST(Directions, KnownOperators)
@@ -511,6 +561,7 @@ TEST(Directions, AgainstTheFormulas)
   for_cases({{1, 1}, {1, 9}, {8, 1}, {2, 2}, {5, 7}, {12, 10}, {17, 16}}, [](const Case &c, const Grid &g, bool natural) {
     Stencil s(g, natural);
     define([&](int x, int y, int k) { return c.entry(x, y, k); }, c.p.nine, g, s);
+    Stencil run = there(s);
     const Rows A = rows(s, g);
     double     n = 0, weak_x = 0, weak_y = 0, diagonal = 0, jumps = 0;
     auto       jump = [&](int x, int y, int dx, int dy) { return A(x, y, dx, dy) < 0 && A(x, y, -dx, -dy) < 0 && tuning::jump * A(x, y, dx, dy) > A(x, y, -dx, -dy); };
@@ -524,7 +575,7 @@ TEST(Directions, AgainstTheFormulas)
       diagonal += std::fabs(A(x, y, -1, -1) + A(x, y, 1, 1) - A(x, y, 1, -1) - A(x, y, -1, 1)) > 0.5 * std::min(sx, sy);
       jumps += jump(x, y, 1, 0) || jump(x, y, -1, 0) || jump(x, y, 0, 1) || jump(x, y, 0, -1);
     });
-    const Directions d = strong_directions(Exec(), s.view(), g);
+    const Directions d = strong_directions(exec(), run.view(), g);
     EXPECT_NEAR(d.weak_x * std::max(n, 1.), weak_x, 1e-9);
     EXPECT_NEAR(d.weak_y * std::max(n, 1.), weak_y, 1e-9);
     EXPECT_NEAR(d.diagonal * std::max(n, 1.), diagonal, 1e-9);

@@ -66,8 +66,6 @@ template <class F> static void kept_nodes(const Operator &p, const Grid &g, cons
 
 enum Storage { quarters, natural, plane, plane_of_natural };
 
-static Exec exec(int threads = 1) { return {unit_cuda() ? Space::cuda : Space::host, threads}; }
-
 // Fields of one grid in one of the storages, filled and looked at on the host.
 template <class T> struct Memory {
   struct Piece {

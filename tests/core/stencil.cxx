@@ -22,18 +22,22 @@ static std::vector<int> split(int n, int p, bool uneven)
 }
 
 // y = A x by the library, from all processes.
-static std::vector<double> product(Stencil &s, const Grid &g, Halo &halo, const std::vector<double> &x)
+static std::vector<double> product(Stencil &s, const Grid &g, const std::vector<double> &x)
 {
-  const Box      own = g.owned();
-  Buffer<double> xb(s.layout.elements(4)), yb(s.layout.elements(4));
-  const View<double> u = s.layout.view(xb.data()), v = s.layout.view(yb.data());
+  const Box          own = g.owned();
+  std::vector<double> xb(s.layout.elements(4)), y((size_t)g.size());
+  const View<double> from = s.layout.view(xb.data());
   for (int j = own.y0; j < own.y1; ++j)
-    for (int i = own.x0; i < own.x1; ++i) u.at(i, j) = x[(size_t)(i + g.nx * j)];
-  halo.exchange(u, mask_all);
-  stencil_apply(Exec(), s.view(), g, u, v);
-  std::vector<double> y((size_t)g.size());
+    for (int i = own.x0; i < own.x1; ++i) from.at(i, j) = x[(size_t)(i + g.nx * j)];
+  Stencil            a = there(s);
+  Halo               halo(g, exec().space);
+  There              u(xb), v(xb.size());
+  const View<double> U = s.layout.view(u.data());
+  halo.exchange(U, mask_all);
+  stencil_apply(exec(), a.view(), g, U, s.layout.view(v.data()));
+  v.get(xb.data());
   for (int j = own.y0; j < own.y1; ++j)
-    for (int i = own.x0; i < own.x1; ++i) y[(size_t)(i + g.nx * j)] = v.at(i, j);
+    for (int i = own.x0; i < own.x1; ++i) y[(size_t)(i + g.nx * j)] = from.at(i, j);
   MPI_Allreduce(MPI_IN_PLACE, y.data(), (int)y.size(), MPI_DOUBLE, MPI_SUM, g.comm);
   return y;
 }
@@ -55,7 +59,7 @@ TEST(Stencil, ApplyAgainstDense)
       const Matrix        A = p.dense();
       std::vector<double> x((size_t)p.size());
       for (size_t i = 0; i < x.size(); ++i) x[i] = hash((int64_t)i, 1, 1) - 0.5;
-      const std::vector<double> y = product(a, g, halo, x);
+      const std::vector<double> y = product(a, g, x);
       double                    worst = 0;
       for (int i = 0; i < A.n; ++i) {
         double v = 0;
@@ -105,7 +109,7 @@ TEST(Stencil, MeanOfAsymmetricRows) // and the largest |a_ij - a_ji| that is see
         double              worst = 0;
         for (int j = 0; j < A.n; ++j) {
           x[(size_t)j] = 1;
-          const std::vector<double> y = product(a, g, halo, x);
+          const std::vector<double> y = product(a, g, x);
           x[(size_t)j] = 0;
           for (int i = 0; i < A.n; ++i) worst = std::max(worst, std::fabs(y[(size_t)i] - mean(i, j)));
         }
