@@ -32,14 +32,26 @@ template <class T> class Inverse {
 public:
   // x, y: the node of each unknown.
   void   setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y);
+  // The same by the device, from the band's lower half: entry (i, i - k) at i * (bandwidth + 1) + k. `failed`: set to the row + 1
+  // whose pivot is not positive. Waits for nothing.
+  void   setup(const double *band, int bandwidth, double singular, const std::vector<int> &x, const std::vector<int> &y, int *failed);
+  // A matrix that the caller fills, of n unknowns in natural order on a grid with rows of nx.
+  T     *matrix(int n, int nx);
   // out := A^-1 b at the nodes. n^2 values are read.
   void   solve(const Exec &exec, const View<T> &b, const View<T> &out);
-  size_t bytes() const { return a_.bytes() + node_.bytes() + v_.bytes(); }
+  bool   empty() const { return !n_; }
+  void   clear() { *this = Inverse(); }
+  int    size() const { return n_; }
+  const T   *data() const { return a_.data(); }
+  const int *nodes() const { return node_.data(); }
+  size_t bytes() const { return a_.bytes() + node_.bytes() + v_.bytes() + work_.bytes(); }
 
 private:
-  int         n_ = 0;
-  Buffer<T>   a_, v_;
-  Buffer<int> node_;
+  void           place(const std::vector<int> &x, const std::vector<int> &y);
+  int            n_ = 0;
+  Buffer<T>      a_, v_;
+  Buffer<int>    node_;
+  Buffer<double> work_; // the inverse in double precision while it is made
 };
 
 } // namespace tessera

@@ -39,31 +39,127 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
   }
 };
 
+// L D L' of a band matrix by one block: L takes the place of the couplings, the inverse pivots that of the diagonal. Singular pivots
+// as in Band::factor().
+struct FactorBand {
+  const double *a;
+  double       *l;
+  int           n, w, *failed;
+  double        singular;
+  HD bool       good(double pivot, double before) const { return pivot > singular * before; }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    double *s = block.shared, *d = s + (ptrdiff_t)n * (w + 1); // L D in the band's place; diagonals before elimination
+    block.each(0, n * (w + 1), 0, 1, [&](int i, int) { s[i] = a[i]; });
+    block.sync();
+    block.each(0, n, 0, 1, [&](int i, int) { d[i] = s[i * (w + 1)]; });
+    block.sync();
+    for (int i = 0; i < n; ++i) {
+      const double pivot = s[i * (w + 1)], inverse = good(pivot, d[i]) ? 1 / pivot : 0;
+      const int    m = n - 1 - i < w ? n - 1 - i : w; // rows below in reach
+      block.each(1, m + 1, 1, m + 1, [&](int c, int r) {
+        if (c <= r) s[(i + r) * (w + 1) + r - c] -= s[(i + r) * (w + 1) + r] * s[(i + c) * (w + 1) + c] * inverse;
+      });
+      block.sync();
+    }
+    block.each(0, n, 0, 1, [&](int i, int) {
+      const double pivot = s[i * (w + 1)];
+      l[i * (w + 1)] = good(pivot, d[i]) ? 1 / pivot : 0;
+      if (!good(pivot, d[i]) && !(d[i] >= 0 && pivot >= -singular * d[i])) *failed = i + 1;
+      for (int k = 1; k <= w && k <= i; ++k) {
+        const double before = s[(i - k) * (w + 1)];
+        l[i * (w + 1) + k]  = good(before, d[i - k]) ? s[i * (w + 1) + k] / before : 0;
+      }
+    });
+  }
+};
+
+// Column j of the inverse.
+struct InverseColumn {
+  const double *l;
+  double       *x; // x[i * n + j]
+  int           n, w;
+  HD void       operator()(int j, int) const
+  {
+    for (int i = 0; i < j; ++i) x[(ptrdiff_t)i * n + j] = 0;
+    x[(ptrdiff_t)j * n + j] = 1;
+    for (int i = j + 1; i < n; ++i) {
+      const int m = i - j < w ? i - j : w;
+      double    v = 0;
+      for (int k = 1; k <= m; ++k) v -= l[i * (w + 1) + k] * x[(ptrdiff_t)(i - k) * n + j];
+      x[(ptrdiff_t)i * n + j] = v;
+    }
+    for (int i = n - 1; i >= 0; --i) {
+      const int m = n - 1 - i < w ? n - 1 - i : w;
+      double    v = x[(ptrdiff_t)i * n + j] * l[i * (w + 1)];
+      for (int k = 1; k <= m; ++k) v -= l[(i + k) * (w + 1) + k] * x[(ptrdiff_t)(i + k) * n + j];
+      x[(ptrdiff_t)i * n + j] = v;
+    }
+  }
+};
+
+template <class T> struct Round {
+  const double *x;
+  T            *a;
+  int           n;
+  HD void       operator()(int i, int j) const { a[(ptrdiff_t)j * n + i] = (T)x[(ptrdiff_t)j * n + i]; }
+};
+
 } // namespace
+
+template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::vector<int> &y)
+{
+  const int n = (int)x.size();
+  if (n_ == n) return;
+  Buffer<int> nodes((size_t)2 * n);
+  for (int i = 0; i < n; ++i) {
+    nodes.data()[2 * i]     = x[(size_t)i];
+    nodes.data()[2 * i + 1] = y[(size_t)i];
+  }
+  a_.resize({(size_t)n * n, Space::cuda});
+  v_.resize({(size_t)n, Space::cuda});
+  node_.resize({(size_t)2 * n, Space::cuda});
+  work_.resize({0, Space::cuda});
+  copy(nodes, node_);
+  device::synchronize(); // the host's copy goes
+  n_ = n;
+}
 
 template <class T> void Inverse<T>::setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y)
 {
   const int           n = band.size();
   Buffer<T>           host((size_t)n * n);
-  Buffer<int>         nodes((size_t)2 * n);
   std::vector<double> e((size_t)n);
   for (int i = 0; i < n; ++i) {
     std::fill(e.begin(), e.end(), 0);
     e[(size_t)i] = 1;
     band.solve(e.data());
     for (int j = 0; j < n; ++j) host.data()[(size_t)i * n + j] = (T)e[(size_t)j];
-    nodes.data()[2 * i]     = x[(size_t)i];
-    nodes.data()[2 * i + 1] = y[(size_t)i];
   }
-  if (n_ != n) {
-    a_.resize({(size_t)n * n, Space::cuda});
-    v_.resize({(size_t)n, Space::cuda});
-    node_.resize({(size_t)2 * n, Space::cuda});
-    n_ = n;
-  }
+  place(x, y);
   copy(host, a_);
-  copy(nodes, node_);
-  device::synchronize(); // the host's copies go
+  device::synchronize(); // the host's copy goes
+}
+
+template <class T> void Inverse<T>::setup(const double *band, int w, double singular, const std::vector<int> &x, const std::vector<int> &y, int *failed)
+{
+  const Exec exec{Space::cuda};
+  const int  n = (int)x.size();
+  place(x, y);
+  const size_t band_size = (size_t)n * (w + 1), wanted = (size_t)n * n + band_size;
+  if (work_.size() < wanted) work_.resize({wanted, Space::cuda});
+  double *inverse = work_.data(), *l = inverse + (size_t)n * n;
+  forall_blocks(exec, 1, 256, (band_size + (size_t)n) * sizeof(double), FactorBand{band, l, n, w, failed, singular});
+  forall(exec, {0, n, 0, 1}, InverseColumn{l, inverse, n, w});
+  forall(exec, {0, n, 0, n}, Round<T>{inverse, a_.data(), n});
+}
+
+template <class T> T *Inverse<T>::matrix(int n, int nx)
+{
+  std::vector<int> x((size_t)n), y((size_t)n);
+  for (int i = 0; i < n; ++i) x[(size_t)i] = i % nx, y[(size_t)i] = i / nx;
+  place(x, y);
+  return a_.data();
 }
 
 template <class T> void Inverse<T>::solve(const Exec &exec, const View<T> &b, const View<T> &out)

@@ -332,6 +332,25 @@ template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int 
   }
 }
 
+// n blocks of the tile kernel, number j with the tile {0, 1, j, j + 1} and `bytes` of scratch.
+template <class Kernel> void forall_blocks(const Exec &exec, int n, int threads, size_t bytes, const Kernel &kernel)
+{
+  if (n <= 0) return;
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    if (bytes > 48 * 1024) device::check(cudaFuncSetAttribute(device::run_tiles<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    return device::launch(device::run_tiles<Kernel>, dim3(1, (unsigned)n), dim3((unsigned)threads), bytes, Box{0, 1, 0, n}, 1, 1, kernel);
+  }
+#endif
+  const device::Open  open(exec.space);
+  (void)threads;
+  std::vector<double> scratch(bytes / sizeof(double) + 1);
+  for (int j = 0; j < n; ++j) {
+    HostBlock block{{0, 1, j, j + 1}, scratch.data()};
+    kernel(block);
+  }
+}
+
 // Cuts the columns [x0, x1) into pieces and runs the tile kernel on each.
 template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, const Kernel &kernel)
 {

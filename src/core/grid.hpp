@@ -68,7 +68,7 @@ template <class T> struct View {
 };
 
 // View of an array in natural order (x fastest, row length ld) whose first element is node (x0, y0).
-template <class T> View<T> natural_view(T *p, int x0, int y0, ptrdiff_t ld)
+template <class T> HD View<T> natural_view(T *p, int x0, int y0, ptrdiff_t ld)
 {
   View<T> v;
   for (int q = 0; q < 4; ++q) v.q[q] = p + (q & 1) - x0 + ((q >> 1) - y0) * ld;
@@ -78,7 +78,7 @@ template <class T> View<T> natural_view(T *p, int x0, int y0, ptrdiff_t ld)
 }
 
 // The array in natural order that a plane (one quarter) of a view is: nodes of the coarse grid at element (X, Y).
-template <class T> View<T> plane_view(T *plane, ptrdiff_t sx, ptrdiff_t sy)
+template <class T> HD View<T> plane_view(T *plane, ptrdiff_t sx, ptrdiff_t sy)
 {
   View<T> v;
   for (int q = 0; q < 4; ++q) v.q[q] = plane + (q & 1) * sx + (q >> 1) * sy;
@@ -104,7 +104,7 @@ struct Layout {
   Box compute() const { return {x0 + 1, x0 + m + 1, y0 + 1, y0 + n + 1}; }
   Box whole() const { return {x0, x0 + m + 2, y0, y0 + n + 2}; } // all that are stored
   // A view of an array of elements(...) values. Quarter `first` lies at the array's start.
-  template <class T> View<T> view(T *p, int first = 0) const
+  template <class T> HD View<T> view(T *p, int first = 0) const
   {
     if (natural) return natural_view(p + 8, 2 * x0, 2 * y0, 2 * ld);
     View<T> v;

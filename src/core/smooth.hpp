@@ -7,6 +7,31 @@
 
 namespace tessera {
 
+// The kernels, by quarter Q and stride S; MASK: quarters that are not zero.
+template <int Q, int S, int MASK, class T> struct Colour {
+  StencilView<T> A;
+  View<T>        b, x;
+  HD void        operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    const T         c = A.C.q[Q][p], v = b.q[Q][p] - couplings<Q, S, MASK, lines_none>(A, x, p);
+    x.q[Q][p] = c > 0 ? v / c : 0;
+  }
+};
+
+template <int Q, int S, class T> struct Residual {
+  StencilView<T> A;
+  View<T>        b, x, r;
+  HD void        operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    r.q[Q][p]         = b.q[Q][p] - A.C.q[Q][p] * x.q[Q][p] - couplings<Q, S, mask_all, lines_none>(A, x, p);
+  }
+};
+
+// The quarters that come before q in the order c, o, b, a.
+HD constexpr int before(int q) { return q == quarter_c ? 0 : q == quarter_o ? mask_c : q == quarter_b ? mask_c | mask_o : mask_c | mask_o | mask_b; }
+
 // x := (b - couplings) / c on the nodes of quarter q in the box (of quarter indices). first: x is zero on the quarters that come
 // after q in the order c, o, b, a, which are not read.
 template <class T> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, bool first = false);

@@ -6,27 +6,6 @@ namespace tessera {
 
 namespace {
 
-template <int Q, int S, int MASK, class T> struct Colour {
-  StencilView<T> A;
-  View<T>        b, x;
-  HD void        operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * A.C.sy;
-    const T         c = A.C.q[Q][p], v = b.q[Q][p] - couplings<Q, S, MASK, lines_none>(A, x, p);
-    x.q[Q][p] = c > 0 ? v / c : 0;
-  }
-};
-
-template <int Q, int S, class T> struct Residual {
-  StencilView<T> A;
-  View<T>        b, x, r;
-  HD void        operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * A.C.sy;
-    r.q[Q][p]         = b.q[Q][p] - A.C.q[Q][p] * x.q[Q][p] - couplings<Q, S, mask_all, lines_none>(A, x, p);
-  }
-};
-
 // Calls f(quarter, stride) with both as compile-time constants.
 template <int Q, class F> void with_stride(ptrdiff_t sx, const F &f)
 {
@@ -42,9 +21,6 @@ template <class F> void dispatch(int q, ptrdiff_t sx, const F &f)
   else if (q == 2) with_stride<2>(sx, f);
   else with_stride<3>(sx, f);
 }
-
-// The quarters that come before q in the order c, o, b, a.
-constexpr int before(int q) { return q == quarter_c ? 0 : q == quarter_o ? mask_c : q == quarter_b ? mask_c | mask_o : mask_c | mask_o | mask_b; }
 
 } // namespace
 

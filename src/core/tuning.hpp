@@ -14,6 +14,7 @@ constexpr double amli_condition    = 8;      // auto: AMLI up to this ratio of t
 constexpr long   redundant_nodes   = 4096;   // a distributed grid of at most this many nodes goes to every process
 constexpr double remainder_share   = 0.1;    // exact remainder by default: at most this many band entries per node of the finest grid
 constexpr long   dense_nodes       = 256;    // on the device by default: at most so many nodes,
+constexpr long   dense_cycle       = 1600;   // the cycle from a grid of at most so many nodes down is a matrix
 constexpr long   dense_maximum     = 8192;   // and never more
 constexpr double remainder_maximum = 4e8;    // and never more band entries than this (3.2 GB)
 constexpr double singular_pivot    = 1e-11;  // a diagonal that elimination leaves below this share of itself belongs to a singular component

@@ -92,6 +92,7 @@ template <class T> struct Smoothing {
   Buffer<T>      inverse;          // S1 in single precision: inverse diagonal at o and c, one plane after the other
   Buffer<float>  correction;       // least squares, kept while values change
   LineSolver<T>  lines[2][2];      // along x and y; S1: of quarters o and c, else [0]
+  Inverse<T>     whole;            // on the device: the cycle from this grid down as a matrix
   FieldOf<T>     b, x, r;          // right-hand side, solution, residual; S1: b and x have two quarters, r one
   FieldOf<T>     ar, aw, ad, aq;   // vectors of the acceleration
   Components     components;       // S1: loose parts,
@@ -126,6 +127,12 @@ struct Failure {
   int    level = 0, x = 0, y = 0; // level of the factorisation; the node in the coordinates of the finest grid
 };
 
+// The exact remainder's matrix on the device.
+struct Remainder {
+  Buffer<double> band;
+  Buffer<int>    node, number, failed;
+};
+
 struct Plan {
   Params             params;
   Exec               exec;
@@ -144,6 +151,7 @@ struct Plan {
   Band                band; // the exact remainder,
   Inverse<double>     inverse64; // on the device its inverse in one of these,
   Inverse<float>      inverse32;
+  Remainder           remainder;
   std::vector<int>    band_x, band_y; // its nodes
   std::vector<double> band_v;         // and their values
   bool                   nine     = false; // a 9-point operator
@@ -240,6 +248,7 @@ void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s);
 // Galerkin form: sets one grid up and makes the next operator; `a` is used up.
 void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure);
 void galerkin_cycle(Plan &plan); // the cycle and its vectors
+template <class T> void galerkin_whole(Plan &plan); // the cycles on small grids as matrices, on the device
 template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, const View<T> &whole);
 void galerkin_apply(Plan &plan, const View<double> &out);
 // z = B r on S1 in the precision of the hierarchy, with *rz = r'z; false: this cycle does not give that.

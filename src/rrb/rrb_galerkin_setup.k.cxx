@@ -281,8 +281,8 @@ void galerkin_cycle(Plan &plan)
   plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
   for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
     if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
-  if (plan.params.single) setup_vectors<float>(plan);
-  else setup_vectors<double>(plan);
+  if (plan.params.single) setup_vectors<float>(plan), galerkin_whole<float>(plan);
+  else setup_vectors<double>(plan), galerkin_whole<double>(plan);
 }
 
 bool galerkin_trial(Plan &plan)

@@ -27,7 +27,7 @@ template struct SchurOf<float>;
 
 template <class T> size_t Smoothing<T>::bytes() const
 {
-  size_t n = schur.bytes() + a.bytes() + components.bytes() + inverse.bytes() + correction.bytes();
+  size_t n = schur.bytes() + a.bytes() + components.bytes() + inverse.bytes() + correction.bytes() + whole.bytes();
   for (const auto &f : edge) n += f.bytes();
   for (const auto &f : centre) n += f.bytes();
   for (const auto &plane : lines)
@@ -67,7 +67,7 @@ unsigned long long memory_fingerprint(const Plan &plan)
       schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.swept.data);
       for (int k = 0; k < 4; ++k) add(s.a.e[k]), add(s.a.g[k]), add(s.centre[k]);
       for (int k = 0; k < 2; ++k) add(s.edge[k]);
-      h = (h ^ (unsigned long long)s.smoother) * 1099511628211ull;
+      h = (h ^ (unsigned long long)s.smoother ^ (unsigned long long)(size_t)s.whole.data()) * 1099511628211ull;
     }
   };
   schur(plan.schur), hierarchy(plan.smoothing64), hierarchy(plan.smoothing32);
@@ -300,15 +300,61 @@ static Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a)
   return all;
 }
 
+namespace {
+
+// The lower half of the band matrix of a whole grid; unknowns in the order of `node`, numbers by node.
+struct BandKernel {
+  StencilView<double> A;
+  const int          *node, *number;
+  double             *band; // zero
+  int                 nx, ny, w;
+  bool                periodic_x, periodic_y;
+  HD double           coupling(int x, int y, int k) const // in direction k, as StencilOf::slot() has it
+  {
+    const int  dx = k % 3 - 1, dy = k / 3 - 1, q = (x & 1) + 2 * (y & 1);
+    const bool straight = !dx || !dy, here = straight ? q == quarter_a || q == quarter_b : q == quarter_o || q == quarter_a;
+    if (!here) {
+      x += dx, y += dy, k = 8 - k;
+      const int ex = -dx, ey = -dy, p = (x & 1) + 2 * (y & 1), s = straight ? (ey ? 2 + (ey > 0) : ex > 0) : 2 * (ey > 0) + (ex > 0);
+      const View<double> &v = !straight && p == quarter_a ? A.G[s] : A.E[s];
+      return v.q[p][floor_half(x) * v.sx + floor_half(y) * v.sy];
+    }
+    const int           s = straight ? (dy ? 2 + (dy > 0) : dx > 0) : 2 * (dy > 0) + (dx > 0);
+    const View<double> &v = !straight && q == quarter_a ? A.G[s] : A.E[s];
+    return v.q[q][floor_half(x) * v.sx + floor_half(y) * v.sy];
+  }
+  HD void operator()(int i, int) const
+  {
+    const int x = node[2 * i], y = node[2 * i + 1];
+    double   *row = band + (ptrdiff_t)i * (w + 1);
+    row[0]        = A.C.at(x, y);
+    for (int k = 0; k < 9; ++k) {
+      if (k == 4 || (k % 2 == 0 && !A.nine)) continue;
+      int xn = x + k % 3 - 1, yn = y + k / 3 - 1;
+      if (periodic_x) xn = (xn + nx) % nx;
+      if (periodic_y) yn = (yn + ny) % ny;
+      if (xn < 0 || yn < 0 || xn >= nx || yn >= ny) continue;
+      const int j = number[yn * nx + xn];
+      if (j <= i && i - j <= w) row[i - j] += coupling(x, y, k);
+    }
+  }
+};
+
+} // namespace
+
 // The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones. The host does
 // it, in a copy where the operator lies on the device.
 static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
 {
   const Grid &g = level.grid;
+  auto        fail = [&](int row) {
+    const int s    = 1 << level.index;
+    failure.failed = true;
+    failure.level  = plan.factor_levels() + 1;
+    failure.x      = s * plan.band_x[(size_t)row] + s - 1;
+    failure.y      = s * plan.band_y[(size_t)row] + s - 1;
+  };
   if (plan.half) eliminate_red(plan, level, operand, failure);
-  Stencil  on_host;
-  Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
-  if (&a == &on_host) copy(operand, on_host, Space::host);
   // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
   // ...), so that neighbours across the seam stay two lines apart.
   const bool across = g.nx > g.ny, fold = across ? g.periodic_x : g.periodic_y;
@@ -326,6 +372,34 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
       plan.band_y.push_back(y);
     }
   }
+  // A small grid is factorised where it lies.
+  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_nodes) {
+    const int   n = (int)g.size(), w = std::min(n - 1, (fold ? 2 : 1) * length + (fold ? 1 : 1));
+    Remainder  &r = plan.remainder;
+    if ((int)r.number.size() != n) {
+      Buffer<int> host((size_t)n), nodes((size_t)2 * n);
+      std::copy(number.begin(), number.end(), host.data());
+      for (int i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[(size_t)i], nodes.data()[2 * i + 1] = plan.band_y[(size_t)i];
+      r.number.resize({(size_t)n, Space::cuda});
+      r.node.resize({(size_t)2 * n, Space::cuda});
+      r.failed.resize({1, Space::cuda});
+      copy(host, r.number), copy(nodes, r.node);
+      device::synchronize(); // the host's copies go
+    }
+    if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
+    else r.band.zero();
+    r.failed.zero();
+    forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
+    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, r.failed.data());
+    else plan.inverse64.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, r.failed.data());
+    int row = 0;
+    device::copy_to_host(&row, r.failed.data(), sizeof row);
+    if (row && !failure.failed) fail(row - 1);
+    return;
+  }
+  Stencil  on_host;
+  Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
+  if (&a == &on_host) copy(operand, on_host, Space::host);
   auto wrapped = [&](int x, int y) -> int { // node number, -1 outside
     if (g.periodic_x) x = (x + g.nx) % g.nx;
     if (g.periodic_y) y = (y + g.ny) % g.ny;
@@ -360,13 +434,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
   for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
   plan.band_v.resize(plan.band_x.size());
   const int row = plan.band.factor(plan.tiny());
-  if (row >= 0 && !failure.failed) {
-    const int s    = 1 << level.index;
-    failure.failed = true;
-    failure.level  = plan.factor_levels() + 1;
-    failure.x      = s * plan.band_x[(size_t)row] + s - 1;
-    failure.y      = s * plan.band_y[(size_t)row] + s - 1;
-  }
+  if (row >= 0 && !failure.failed) fail(row);
   if (plan.exec.space == Space::cuda && row < 0) {
     if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
     else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);

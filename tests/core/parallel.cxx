@@ -23,9 +23,10 @@ static std::vector<int> split(int n, int p, int kind) // even, boxes of one node
   return s;
 }
 
-// kinds: how many of the splits above
+// kinds: how many of the splits above; one is enough on the device, where many small launches take their time
 template <class F> static void process_grids(const Problem &p, int kinds, const F &f)
 {
+  if (unit_cuda()) kinds = 1;
   for (int px = 1; px <= ranks(); ++px)
     if (ranks() % px == 0)
       for (int kind = 0; kind < kinds; ++kind) {
