@@ -4,6 +4,7 @@
 #   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
 #   make demo       the harbour               make bench      the measurements (BENCH=suite)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
+#   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/gpu.md)
 #
 # Variables: CUDA=0|1|emulate (default: as PETSc; emulate: the device path on the host, for tests)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  CXXFLAGS=  WERROR=0|1  JOBS=2
 
@@ -35,7 +36,7 @@ PETSC_PREFIX := $(patsubst %/,%,$(PETSC_DIR)/$(PETSC_ARCH))
 PETSC_CONF   := $(wildcard $(PETSC_PREFIX)/lib/petsc/conf/petscvariables)
 
 # Goals that need PETSc; the others install it, or can do without.
-WANTS_PETSC := $(filter-out deps test demo bench clean format,$(or $(MAKECMDGOALS),all))
+WANTS_PETSC := $(filter-out deps test demo bench clean format petsc-cuda,$(or $(MAKECMDGOALS),all))
 ifneq ($(PETSC_CONF),)
   include $(PETSC_CONF)
 else ifneq ($(WANTS_PETSC),)
@@ -107,7 +108,7 @@ PETSC_LIBS := -L$(PETSC_LIB_DIR) -Wl,-rpath,$(PETSC_LIB_DIR) $(PETSC_LIB_BASIC)
 LIBS       := $(PETSC_LIBS) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
-.PHONY: all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format force
+.PHONY: all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda force
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: lib
@@ -185,6 +186,8 @@ run-bench: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run $(BENCH)
 test demo bench: deps
 	@$(MAKE) --no-print-directory run-$(patsubst test,tests,$@)
+petsc-cuda:
+	@CUDA_ARCH='$(or $(CUDA_ARCH),90)' $(TOP)/tools/petsc-cuda
 syntax:
 	@for f in $(SRC); do echo "  $$f"; $(COMPILE) -fsyntax-only $(TOP)/$$f || exit 1; done
 format:

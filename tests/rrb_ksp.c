@@ -265,7 +265,7 @@ static PetscErrorCode TestSingularValues(void)
     PetscCall(PetscFree2(re, im));
     PetscCall(Check(k ? "singular values, 9-point: largest" : "singular values: largest", PetscAbsReal(high - most) / most, 1e-2));
     PetscCall(Check("  smallest", PetscAbsReal(low - least) / least, 1e-2));
-    PetscCall(CheckTrue("  they differ", (PetscBool)(most > 1.1 * least)));
+    PetscCall(CheckTrue("  they differ", (PetscBool)(most > 1.01 * least)));
     PetscCall(Destroy(&p));
   }
   PetscFunctionReturn(0);
