@@ -159,6 +159,18 @@ template <int N> struct Strip {
   }
   template <class T> MARCH void store(T *row, const Cells<N, T> &a, int end) const // columns below `end` alone
   {
+#ifdef __CUDACC__
+    if constexpr (N == 2) {
+      const int X = x + N * w.lane;
+      if (X >= from && X + 1 < to && X + 1 < end) {
+        struct alignas(2 * sizeof(T)) Two {
+          T a, b;
+        };
+        *reinterpret_cast<Two *>(row + X) = Two{a.v[0], a.v[1]};
+        return;
+      }
+    }
+#endif
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
@@ -308,8 +320,9 @@ constexpr size_t most_flat_blocks = 132 * 8;
 template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, Reduction &reduction)
 {
 #ifdef __CUDACC__
-  dim3 blocks = device::blocks_for(box);
-  blocks      = device::blocks_for(box, (int)(most_flat_blocks / blocks.x) + 1);
+  static const size_t fit = device::resident((const void *)device::run_cells<Kernel>, 256);
+  dim3                blocks = device::blocks_for(box);
+  blocks = device::blocks_for(box, (int)((fit < most_flat_blocks ? fit : most_flat_blocks) / blocks.x) + 1);
   device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data());
 #else
   const device::Open open(Space::cuda);
@@ -325,7 +338,8 @@ template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, 
 template <class Kernel> void forall_flat(size_t n, const Kernel &kernel, Reduction &reduction)
 {
 #ifdef __CUDACC__
-  const size_t blocks = (n + 255) / 256 < most_flat_blocks ? (n + 255) / 256 : most_flat_blocks;
+  static const size_t fit = device::resident((const void *)device::run_flat<Kernel>, 256); // no block waits for another one's end
+  const size_t        most = fit < most_flat_blocks ? fit : most_flat_blocks, blocks = (n + 255) / 256 < most ? (n + 255) / 256 : most;
   device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel, reduction.parts.data(), reduction.ticket.data());
 #else
   const device::Open open(Space::cuda);
