@@ -2,7 +2,7 @@
 #
 #   make            the library               make deps       install what is missing (apt)
 #   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
-#   make demo       the harbour               make bench      the measurements (BENCH=suite)
+#   make demo       harbour and aquifer       make bench      the measurements (BENCH=suite)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
 #
 # Variables: CUDA=0|1 (default: as PETSc)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  CXXFLAGS=  WERROR=0|1  JOBS=2
@@ -181,6 +181,7 @@ run-tests: $(LIB)
 	@$(TESTENV) $(TOP)/tests/run
 run-demo: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/harbour' $(TOP)/examples/harbour/demo $(LIB)
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/aquifer' $(TOP)/examples/aquifer/demo $(LIB)
 run-bench: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run $(BENCH)
 test demo bench: deps

@@ -623,7 +623,7 @@ int main(int argc, char **argv)
     if (p.nx * p.ny < 16 * size && size > 1) continue; /* not enough for every process */
     PetscCall(Try(&p, &s, one, verbose));
   }
-  if (verbose) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " problems, %" PetscInt_FMT " singular, %" PetscInt_FMT " failures, %" PetscInt_FMT " did not converge; slow: %" PetscInt_FMT " with defaults, %" PetscInt_FMT " with other settings; most iterations %" PetscInt_FMT " and %" PetscInt_FMT "; asymmetry %g, single %g\n", s.problems, s.singular, s.failures, s.diverged, s.slow[1], s.slow[0], s.most[1], s.most[0], (double)s.asymmetry[0], (double)s.asymmetry[1]));
+  if (verbose) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " problems, %" PetscInt_FMT " singular, %" PetscInt_FMT " failures, %" PetscInt_FMT " drowned in rounding, %" PetscInt_FMT " did not converge; slow: %" PetscInt_FMT " with defaults, %" PetscInt_FMT " with other settings; most iterations %" PetscInt_FMT " and %" PetscInt_FMT "; asymmetry %g, single %g\n", s.problems, s.singular, s.failures, s.hopeless, s.diverged, s.slow[1], s.slow[0], s.most[1], s.most[0], (double)s.asymmetry[0], (double)s.asymmetry[1]));
   if (!one) {
     PetscCall(CheckTrue("finite, symmetric, positive definite, right answers", (PetscBool)!s.failures));
     PetscCall(Check("problems that drown in rounding", (PetscReal)s.hopeless, PetscMax(1, 0.004 * s.problems))); /* one of a few hundred may */
