@@ -14,8 +14,9 @@ struct Level;
 
 class Components {
 public:
-  // Labels the components unless the kept labels still fit; row sums and the diagonal coarse operator. Collective.
-  void   setup(Level &level, const SchurView<double> &a);
+  // Labels the components unless the kept labels still fit; row sums and the diagonal coarse operator. gaps: the number of nodes with
+  // a loose coupling; where it has changed parts may have come loose. Collective.
+  void   setup(Level &level, const SchurView<double> &a, double gaps);
   void   clear() { *this = Components(); }
   bool   empty() const { return !count_; }
   int    count() const { return count_; }
@@ -30,6 +31,7 @@ private:
   View<int> labels(const Level &level);
   int                 count_ = 0; // components in use
   bool                known_ = false;
+  double              gaps_  = 0;
   Buffer<int>         label_;   // of o and c nodes, one plane after the other: component from 1, 0 where there is none
   std::vector<double> inverse_, value_;
 };

@@ -483,7 +483,7 @@ template <class T> void visit(Plan &plan, int l)
   } else if (g.accelerated && plan.cycle != Cycle::v) {
     GalerkinSpace<T> space(plan, l);
     if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
-    else amli_cycle(space, plan.params.inner, tuning::amli_lowest, 1);
+    else amli_cycle(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
   } else cycle9(plan, l, s.b.v, s.x.v);
 }
 
