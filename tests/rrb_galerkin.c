@@ -1,4 +1,4 @@
-static char help[] = "PC rrb, Galerkin coarsening: new values keep all choices, the smallest grids with every option, closed lakes.\n\n";
+static char help[] = "PC rrb, Galerkin coarsening: new values keep all choices until iterations grow, the smallest grids with every option, lakes.\n\n";
 
 #define _POSIX_C_SOURCE 200809L /* open_memstream() */
 #include "rrb_problem.h"
@@ -8,7 +8,7 @@ static char help[] = "PC rrb, Galerkin coarsening: new values keep all choices, 
 
 /* ---- operators whose choices differ: flux over an edge between two nodes, Dirichlet boundary */
 typedef enum {
-  CONSTANT, ANISOTROPIC, EDGES, CHECKERBOARD, LAKES
+  CONSTANT, ANISOTROPIC, EDGES, CHECKERBOARD, LAKES, WEAK_EDGE, WEAK_LAKES /* ties of 1e-6 */
 } Kind;
 
 enum { N = 127, LAKE = 17 };
@@ -29,6 +29,8 @@ static PetscReal Flux(Kind kind, PetscInt seed, PetscInt i, PetscInt j, PetscInt
   case EDGES: return PetscPowReal(10, 4 * Hash(i, j, 10 * seed + di));
   case CHECKERBOARD: return noise * ((4 * (2 * i + di + 2) / (N + 1) + 4 * (2 * j + dj + 2) / (N + 1)) % 2 ? 1e4 : 1); /* at the middle of the edge */
   case LAKES: return i < 0 || j < 0 || i + di >= N || j + dj >= N || Land(i, j) || Land(i + di, j + dj) ? 0 : noise;
+  case WEAK_EDGE: return i == 5 && j == 5 && di ? 1e-6 : noise;
+  case WEAK_LAKES: return Land(i, j) || Land(i + di, j + dj) ? 1e-6 * noise : noise;
   default: return noise;
   }
 }
@@ -343,6 +345,121 @@ static PetscErrorCode TestLakes(const char type[])
   PetscFunctionReturn(0);
 }
 
+/* Parts that come loose after the first setup. */
+static PetscErrorCode TestLooseParts(void)
+{
+  DM        da;
+  Mat       A;
+  Vec       b, x, r;
+  KSP       ksp;
+  PC        pc;
+  PetscReal residual;
+  PetscInt  its[3];
+
+  PetscFunctionBeginUser;
+  PetscCall(Create(&da, &A, &b, &x));
+  PetscCall(VecDuplicate(b, &r));
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetType(ksp, KSPCG));
+  PetscCall(KSPSetTolerances(ksp, 1e-8, PETSC_DEFAULT, PETSC_DEFAULT, 1000));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, PCRRB));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "parts that come loose\n"));
+  for (int k = 0; k < 3; ++k) {
+    PetscCall(Fill(da, k ? WEAK_LAKES : WEAK_EDGE, 1 + k, A));
+    PetscCall(Residual(ksp, b, x, r, &residual));
+    PetscCall(KSPGetIterationNumber(ksp, &its[k]));
+    PetscCall(Check(k ? "  many lakes: iterations" : "  one weak edge: iterations", residual < PETSC_INFINITY ? (PetscReal)its[k] : PETSC_INFINITY, k ? 30 : 10));
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&r));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(0);
+}
+
+/* The next setup chooses again when iterations grow by half; until then the preconditioner stays what it is. */
+static PetscErrorCode TestChoosingAgain(void)
+{
+  DM          da;
+  Mat         A;
+  Vec         b, x, y, z;
+  KSP         ksp;
+  PC          pc;
+  PetscReal   error;
+  PetscInt    its[4];
+  char       *before, *after;
+  PetscMPIInt rank;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(Create(&da, &A, &b, &x));
+  PetscCall(VecDuplicate(b, &y));
+  PetscCall(VecDuplicate(b, &z));
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetType(ksp, KSPCG));
+  PetscCall(KSPSetTolerances(ksp, 1e-8, PETSC_DEFAULT, PETSC_DEFAULT, 1000));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, PCRRB));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "choosing again\n"));
+  PetscCall(Fill(da, EDGES, 1, A));
+  PetscCall(VecSet(y, 0)); /* nothing to do: no reference for the iterations */
+  PetscCall(KSPSolve(ksp, y, x));
+  PetscCall(PCApply(pc, b, y));
+  PetscCall(View(pc, &before));
+  for (int k = 0; k < 2; ++k) {
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(KSPGetIterationNumber(ksp, &its[k]));
+  }
+  PetscCall(Fill(da, EDGES, 1, A));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(View(pc, &after));
+  PetscCall(PCApply(pc, b, z));
+  PetscCall(Difference(z, y, &error));
+  PetscCall(Check("  nothing changes after a trivial solve", error + PetscAbsInt(its[0] - its[1]), 0));
+  PetscCall(CheckTrue("  nor do the choices", (PetscBool)(rank || !strcmp(before, after))));
+  free(before);
+  free(after);
+
+  PetscCall(PCReset(pc));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  for (int k = 0; k < 4; ++k) {
+    if (k < 2) PetscCall(Fill(da, k ? EDGES : CONSTANT, 1, A));
+    if (k == 2) { /* the same matrix: the preconditioner stays */
+      PetscCall(PCApply(pc, b, y));
+      PetscCall(View(pc, &before));
+    }
+    if (k == 3) {
+      PetscCall(PCApply(pc, b, z));
+      PetscCall(Difference(z, y, &error));
+      PetscCall(Check("  the same until the next setup", error, 0));
+      PetscCall(Fill(da, EDGES, 1, A));
+    }
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(KSPGetIterationNumber(ksp, &its[k]));
+  }
+  PetscCall(View(pc, &after));
+  PetscCall(Check("  as many iterations with the same matrix", PetscAbsInt(its[1] - its[2]), 0));
+  PetscCall(CheckTrue("  fewer after a new choice", (PetscBool)(2 * its[1] > 3 * its[0] + 4 && its[3] < its[2])));
+  PetscCall(CheckTrue("  which the view shows", (PetscBool)(rank || (strcmp(before, after) && strstr(after, "trial: ")))));
+  free(before);
+  free(after);
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   static const char *const constant[]     = {"interpolation collapse", "by point", NULL};
@@ -359,6 +476,8 @@ int main(int argc, char **argv)
   PetscCall(TestSizes());
   PetscCall(TestLakes(KSPCG));
   PetscCall(TestLakes(KSPRRB));
+  PetscCall(TestLooseParts());
+  PetscCall(TestChoosingAgain());
   PetscCall(PetscFinalize());
   return 0;
 }

@@ -285,9 +285,9 @@ template <class T> double try_out(Plan &plan, int l)
     return predicted > tuning::trial_good;
   });
   for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) *f = FieldOf<T>();
+  if (!broke && norms.size() >= 4) return predicted;
   const double rounding = (plan.params.single ? 1e-5 : 1e-12) * first;
-  if (norms.empty() ? first == 0 : norms.back() <= rounding) return 1;
-  return broke ? 1e30 : predicted;
+  return (norms.empty() ? first : norms.back()) <= rounding ? 1 : 1e30;
 }
 
 } // namespace
