@@ -375,7 +375,7 @@ TEST(Interpolation, LeastSquares)
 // ---- P'AP
 
 // The coarse matrix from dense A and P; over a seam that is cut couplings go to the diagonal: as they are where the coarse matrix is
-// an M-matrix without negative row sums, which it remains, else with their absolute values, which adds a semidefinite matrix.
+// an M-matrix without negative row sums, which it remains, else with their absolute values, which adds a semidefinite matrix. Diagonals that are rounding are zero, with their couplings.
 static Matrix triple_product(const Rows &A, const Rows &w, bool cut_x, bool cut_y, double singular)
 {
   const int n = A.nx * A.ny, mx = A.nx / 2, my = A.ny / 2;
@@ -415,6 +415,9 @@ static Matrix triple_product(const Rows &A, const Rows &w, bool cut_x, bool cut_
         coarse(I, I) += lump ? coarse(I, J) : std::fabs(coarse(I, J));
         coarse(I, J) = 0;
       }
+  for (int I = 0; I < mx * my; ++I) // a singular part that has shrunk to one node
+    if (std::fabs(coarse(I, I)) <= rounding[(size_t)I])
+      for (int J = 0; J < mx * my; ++J) coarse(I, J) = coarse(J, I) = 0;
   return coarse;
 }
 
