@@ -121,7 +121,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number", report.row, report.column, report.x, report.y));
     PetscCall(Fail(pc, PC_FACTOR_OTHER));
   } else if (report.kind == OperatorReport::diagonal) {
-    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")", (double)report.value, report.x, report.y, report.row));
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s", (double)report.value, report.x, report.y, report.row, report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -367,7 +367,10 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
   const bool galerkin = r->coarsening == PC_RRB_GALERKIN;
   if (galerkin) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
-    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected; measures for rough coefficients: %s\n", p.predicted[0], roughs[(int)p.rough]));
+    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s", p.predicted[0], roughs[(int)p.rough]));
+    if (p.predicted[0] > 0 && p.rough != tessera::rrb::Rough::no && p.predicted[(int)p.rough] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", %.3g expected", p.predicted[(int)p.rough]));
+    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO || r->cycle != PC_RRB_CYCLE_AUTO)) PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
   } else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
   if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on every grid number %" PetscInt_FMT "\n", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner, r->every));
