@@ -7,7 +7,6 @@ using namespace tessera;
 
 namespace {
 
-
 template <class T> void put(const std::vector<T> &from, Buffer<T> &to)
 {
   Buffer<T> on_host(from.size());
