@@ -66,6 +66,33 @@ template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks,
 } // namespace device
 #endif
 
+// What kernels of the device find while the host runs ahead: it looks once, at the end. Zero: nothing.
+HD inline void raise_flag(int *flag)
+{
+#ifdef __CUDA_ARCH__
+  *flag = 1; // all who write write this
+#else
+  __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
+#endif
+}
+HD inline void count_one(int *number)
+{
+#ifdef __CUDA_ARCH__
+  atomicAdd(number, 1);
+#else
+  __atomic_fetch_add(number, 1, __ATOMIC_RELAXED);
+#endif
+}
+HD inline void keep_largest(unsigned long long *largest, unsigned long long v)
+{
+#ifdef __CUDA_ARCH__
+  atomicMax(largest, v);
+#else
+  unsigned long long now = __atomic_load_n(largest, __ATOMIC_RELAXED);
+  while (now < v && !__atomic_compare_exchange_n(largest, &now, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) { }
+#endif
+}
+
 #if defined(TESSERA_HAVE_CUDA) && !defined(__CUDACC__)
 // Only files that nvcc compiles (*.k.cxx) run kernels.
 #else
@@ -90,6 +117,29 @@ template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_
   const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
   if (i < box.x1)
     for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j);
+}
+
+// Several kernels, each over its box.
+template <class... Kernel> struct Parts {
+  __device__ inline void run(unsigned, int, int, int) const { }
+};
+template <class Kernel, class... Rest> struct Parts<Kernel, Rest...> {
+  Box                    where;
+  Kernel                 kernel;
+  Parts<Rest...>         rest;
+  __device__ inline void run(unsigned part, int x, int y, int step) const
+  {
+    if (part) return rest.run(part - 1, x, y, step);
+    if (where.x0 + x < where.x1)
+      for (int j = where.y0 + y; j < where.y1; j += step) kernel(where.x0 + x, j);
+  }
+};
+
+// The parts of one place run side by side: what they share is in the cache.
+template <class P> __global__ void __launch_bounds__(warp *block_rows) run_parts(P parts)
+{
+  begin();
+  parts.run(blockIdx.x, (int)(blockIdx.y * warp + threadIdx.x), (int)(blockIdx.z * block_rows + threadIdx.y), (int)gridDim.z * block_rows);
 }
 
 inline dim3 blocks_for(const Box &box, int most = 65535)
@@ -178,6 +228,37 @@ template <class Kernel> void forall(const Exec &exec, const Box &box, const Kern
 #pragma GCC ivdep
     for (int i = box.x0; i < box.x1; ++i) k(i, j);
   }
+}
+
+// A kernel and its box.
+template <class Kernel> struct Part {
+  Box    box;
+  Kernel kernel;
+};
+template <class Kernel> Part<Kernel> part(const Box &box, const Kernel &kernel) { return {box, kernel}; }
+
+#ifdef __CUDACC__
+namespace device {
+inline Parts<> join_kernels() { return {}; }
+template <class Kernel, class... Rest> Parts<Kernel, Rest...> join_kernels(const Part<Kernel> &first, const Part<Rest> &...rest) { return {first.box, first.kernel, join_kernels(rest...)}; }
+} // namespace device
+#endif
+
+// Kernels that do not need each other's results, one after the other; on the device they are one launch.
+template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel> &...parts)
+{
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    const Box boxes[] = {parts.box...};
+    Box       most;
+    for (const Box &b : boxes)
+      if (!b.empty()) most = {0, b.x1 - b.x0 > most.x1 ? b.x1 - b.x0 : most.x1, 0, b.y1 - b.y0 > most.y1 ? b.y1 - b.y0 : most.y1};
+    if (most.empty()) return;
+    const dim3 blocks = device::blocks_for(most);
+    return device::launch(device::run_parts<device::Parts<Kernel...>>, dim3((unsigned)sizeof...(Kernel), blocks.x, blocks.y), dim3(device::warp, device::block_rows), 0, device::join_kernels(parts...));
+  }
+#endif
+  (forall(exec, parts.box, parts.kernel), ...);
 }
 
 // *sum = (add ? *sum : 0) + the sum of kernel(i, j) over the box, in an order that depends on neither threads nor tiles: a sum per

@@ -33,10 +33,32 @@ struct LeastSquares {
 };
 void correct_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P, const View<float> &correction);
 
+// The first node whose diagonal is negative or no number, as kernels of the device leave it: by level of the factorisation, quarter
+// and place, so that the largest key is the first of them.
+struct FirstBad {
+  unsigned long long *key = nullptr; // 0: none
+  int                 level = 0;
+  HD void             look(double c, int q, int X, int Y) const
+  {
+    if (!(c >= 0)) keep_largest(key, ~((unsigned long long)level << 56 | (unsigned long long)q << 54 | (unsigned long long)Y << 27 | (unsigned long long)X));
+  }
+  static void decode(unsigned long long key, int &level, int &q, int &X, int &Y)
+  {
+    level = (int)(~key >> 56), q = (int)(~key >> 54 & 3), Y = (int)(~key >> 27 & 0x7ffffff), X = (int)(~key & 0x7ffffff);
+  }
+};
+
+// What galerkin() looks for on the device, so that nobody waits: flags that are zero before.
+struct Watch {
+  FirstBad bad;
+  int     *zero = nullptr; // a diagonal is zero
+};
+
 // coarse := P'AP on its owned nodes. A and P have their ghost nodes. cut_x, cut_y: couplings over a periodic seam are lumped, or go
 // to the diagonal with their absolute values where lumping could lose definiteness. A diagonal below the share `singular` of the
 // sum of its terms' absolute values is rounding and becomes zero with its couplings: a part of a singular operator that has shrunk to one node. Collective.
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, Halo &coarse_halo, bool cut_x, bool cut_y, double singular, Stencil &coarse);
+// Couplings with nodes outside the grid are not written: they are zero in `coarse` as it was made. On the device `watch` takes what is found.
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, Halo &coarse_halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch = nullptr);
 
 // Shares of the nodes of a grid that are weakly coupled in one direction, and whose diagonal couplings differ.
 struct Directions {

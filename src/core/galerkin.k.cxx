@@ -9,10 +9,13 @@ namespace tessera {
 
 void Interpolation::create(const Layout &l)
 {
+  auto make = [](Buffer<double> &f, const Extent &n) { // outside the grid they stay zero
+    if (f.size() != n.n || f.space() != n.space) f.resize(n);
+  };
   layout = l;
-  for (auto &f : edge) f.resize(l.elements(2));
-  for (auto &f : centre) f.resize(l.elements(1));
-  inject.resize(l.elements(1));
+  for (auto &f : edge) make(f, l.elements(2));
+  for (auto &f : centre) make(f, l.elements(1));
+  make(inject, l.elements(1));
 }
 
 namespace {
@@ -195,11 +198,11 @@ template <int Q, int S> struct Correct {
 //--- P'AP -------------------------------------------------------------------------------------------------------------
 
 // Around the c node (X, Y) with place p: the fine node at distance (DX, DY) and its weight from the coarse node at (CX, CY),
-// counted in coarse nodes.
-template <int S> struct Around {
-  static constexpr int stride = S;
+// counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1.
+template <int S, int NINE = -1> struct Around {
   StencilView<double> A;
   View<double>        edge[2], centre[4], inject;
+  HD bool             nine() const { return NINE < 0 ? A.nine : NINE != 0; }
   template <int DX, int DY> HD static ptrdiff_t place(ptrdiff_t p, ptrdiff_t r)
   {
     constexpr int sx = (DX + 5) / 2 - 2, sy = (DY + 5) / 2 - 2; // floor((1 + D) / 2)
@@ -228,7 +231,7 @@ template <int S> struct Around {
     constexpr int nx = DX + K % 3 - 1, ny = DY + K / 3 - 1, ex = 2 * CX - nx, ey = 2 * CY - ny;
     if constexpr (ex > 1 || ex < -1 || ey > 1 || ey < -1) return 0;
     else {
-      if (K != 4 && K % 2 == 0 && !A.nine) return 0;
+      if (K != 4 && K % 2 == 0 && !nine()) return 0;
       return coefficient<Q, K, S>(A, place<DX, DY>(p, r), r) * weight<nx, ny, CX, CY>(p, r);
     }
   }
@@ -246,7 +249,7 @@ template <int S> struct Around {
   // the sum of the absolute values of the terms of a diagonal entry, apart from the weights that are shared by a row
   template <int K, int DX, int DY, int Q> HD double magnitude(ptrdiff_t p, ptrdiff_t r) const
   {
-    if (K != 4 && K % 2 == 0 && !A.nine) return 0;
+    if (K != 4 && K % 2 == 0 && !nine()) return 0;
     return fabs(coefficient<Q, K, S>(A, place<DX, DY>(p, r), r) * weight<DX + K % 3 - 1, DY + K / 3 - 1, 0, 0>(p, r));
   }
   template <int DX, int DY, size_t... K> HD double magnitudes(ptrdiff_t p, ptrdiff_t r, std::index_sequence<K...>) const
@@ -314,6 +317,56 @@ template <int Q, int S> struct StoreGalerkin {
   }
 };
 
+// A StoreGalerkin on the device, with what it finds.
+template <int Q, int S> struct StoreWatched {
+  StoreGalerkin<Q, S> store;
+  Watch               watch;
+  HD void             operator()(int I, int J) const
+  {
+    store(I, J);
+    const double c = store.coarse.C.q[Q][I * store.coarse.C.sx + J * store.coarse.C.sy];
+    if (c == 0) raise_flag(watch.zero);
+    if (watch.bad.key) watch.bad.look(c, Q, I, J);
+  }
+};
+
+// The same on the device for all quarters where no coupling leaves the grid: each node (X, Y) makes its couplings to E, N, NE and
+// NW, so that all threads do the same and read side by side. They are stored where they belong.
+template <int S, int NINE> struct StoreNode {
+  Around<S, NINE>     fine;
+  StencilView<double> coarse;
+  double              singular;
+  Watch               watch;
+  HD void             operator()(int X, int Y) const
+  {
+    const double    sum = fine.template entry<0, 0>(X, Y), e = fine.template entry<1, 0>(X, Y), n = fine.template entry<0, 1>(X, Y);
+    const double    ne = fine.template entry<1, 1>(X, Y), nw = fine.template entry<-1, 1>(X, Y);
+    const double    c = fabs(sum) <= singular * fine.magnitude(X, Y) ? 0 : sum;
+    const int       q = (X & 1) + 2 * (Y & 1), I = floor_half(X), J = floor_half(Y);
+    const ptrdiff_t p = I * coarse.C.sx + J * coarse.C.sy;
+    const ptrdiff_t east = X & 1 ? coarse.C.sx : 0, west = X & 1 ? 0 : -coarse.C.sx, north = Y & 1 ? coarse.C.sy : 0;
+    coarse.C.q[q][p] = c;
+    if (q == quarter_a || q == quarter_b) {
+      coarse.E[1].q[q][p] = e;
+      coarse.E[3].q[q][p] = n;
+    } else {
+      coarse.E[0].q[q ^ 1][p + east]  = e;
+      coarse.E[2].q[q ^ 2][p + north] = n;
+    }
+    if (q == quarter_o || q == quarter_a) {
+      const View<double> *D = q == quarter_o ? coarse.E : coarse.G;
+      D[3].q[q][p] = ne;
+      D[2].q[q][p] = nw;
+    } else {
+      const View<double> *D = q == quarter_c ? coarse.E : coarse.G;
+      D[0].q[q ^ 3][p + east + north] = ne;
+      D[1].q[q ^ 3][p + west + north] = nw;
+    }
+    if (c == 0) raise_flag(watch.zero);
+    if (watch.bad.key) watch.bad.look(c, q, I, J);
+  }
+};
+
 // Is lumping the couplings over a seam unsafe? It is where the next operator has positive couplings or negative row sums.
 template <int S> struct SeamKernel {
   Around<S> fine;
@@ -351,55 +404,75 @@ template <int Q, int S> struct Clear {
   }
 };
 
+// A kernel of the device that does nothing unless the flag is raised.
+template <class Kernel> struct IfRaised {
+  const int *flag;
+  Kernel     kernel;
+  HD void    operator()(int X, int Y) const
+  {
+    if (*flag) kernel(X, Y);
+  }
+};
+template <class Kernel> IfRaised<Kernel> if_raised(const int *flag, const Kernel &kernel) { return {flag, kernel}; }
+
 struct IsZero {
   const double *c;
   ptrdiff_t     sx, sy;
   HD double     operator()(int X, int Y) const { return c[X * sx + Y * sy] == 0; }
 };
 
-template <int S> Around<S> around(const StencilView<double> &A, Interpolation &P)
+template <int S, int NINE = -1> Around<S, NINE> around(const StencilView<double> &A, Interpolation &P)
 {
   return {A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject()};
 }
 
-template <int Q, int S> void store(const Exec &exec, const Around<S> &fine, const Grid &grid, bool cut_x, bool cut_y, double singular, bool lump, const StencilView<double> &coarse)
-{
-  forall(exec, grid.owned(Q), StoreGalerkin<Q, S>{fine, coarse, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0, singular, lump});
-}
-
-// Counts of one node for Directions.
-struct Classify {
-  StencilView<double> A;
-  int                 q, what, s;
-  template <int Q, int S> HD double count(int X, int Y) const
+// Counts of nodes for Directions.
+struct Counts {
+  int     all = 0, weak_x = 0, weak_y = 0, diagonal = 0, jumps = 0;
+  HD void join(const Counts &c)
   {
+    all += c.all;
+    weak_x += c.weak_x;
+    weak_y += c.weak_y;
+    diagonal += c.diagonal;
+    jumps += c.jumps;
+  }
+};
+
+// The nodes of one quarter index.
+template <int S> struct Classify {
+  StencilView<double> A;
+  Box                 own[4];
+  template <int Q> HD void count(int X, int Y, Counts &n) const
+  {
+    if (!own[Q].contains(X, Y)) return;
     const Row<Q, S> row(A, X * S + Y * A.C.sy, A.C.sy);
     const double   *k = row.k, c = k[4], corners = k[0] + k[2] + k[6] + k[8];
-    if (!(c > 0)) return 0;
+    if (!(c > 0)) return;
     double sx = -(k[3] + k[5] + corners), sy = -(k[1] + k[7] + corners); // collapsed across the direction
     sx = sx > 0 ? sx : 0;
     sy = sy > 0 ? sy : 0;
-    if ((sx > sy ? sx : sy) < 1e-8 * c) return 0;
-    if (what == 1) return sx < tuning::weak_direction * sy;
-    if (what == 2) return sy < tuning::weak_direction * sx;
-    if (what == 3) return fabs(k[0] + k[8] - k[2] - k[6]) > 0.5 * (sx < sy ? sx : sy);
-    if (what == 4) {
-      auto jump = [](double a, double b) { return a < 0 && b < 0 && (a * tuning::jump > b || b * tuning::jump > a); };
-      return jump(k[3], k[5]) || jump(k[1], k[7]);
-    }
-    return 1;
+    if ((sx > sy ? sx : sy) < 1e-8 * c) return;
+    auto jump = [](double a, double b) { return a < 0 && b < 0 && (a * tuning::jump > b || b * tuning::jump > a); };
+    n.all += 1;
+    n.weak_x += sx < tuning::weak_direction * sy;
+    n.weak_y += sy < tuning::weak_direction * sx;
+    n.diagonal += fabs(k[0] + k[8] - k[2] - k[6]) > 0.5 * (sx < sy ? sx : sy);
+    n.jumps += jump(k[3], k[5]) || jump(k[1], k[7]);
   }
-  HD double operator()(int X, int Y) const
+  HD void operator()(int X, int Y, Counts &n) const
   {
-    if (s == 1) return q == 0 ? count<0, 1>(X, Y) : q == 1 ? count<1, 1>(X, Y) : q == 2 ? count<2, 1>(X, Y) : count<3, 1>(X, Y);
-    return q == 0 ? count<0, 2>(X, Y) : q == 1 ? count<1, 2>(X, Y) : q == 2 ? count<2, 2>(X, Y) : count<3, 2>(X, Y);
+    count<0>(X, Y, n);
+    count<1>(X, Y, n);
+    count<2>(X, Y, n);
+    count<3>(X, Y, n);
   }
 };
 
 template <int S> void edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P)
 {
-  forall(exec, grid.owned(quarter_a), Edges<1, S>{A, {P.Edge(0), P.Edge(1)}, P.Inject(), grid.periodic_y ? INT_MAX : grid.ny / 2});
-  forall(exec, grid.owned(quarter_b), Edges<2, S>{A, {P.Edge(0), P.Edge(1)}, P.Inject(), grid.periodic_x ? INT_MAX : grid.nx / 2});
+  forall_parts(exec, part(grid.owned(quarter_a), Edges<1, S>{A, {P.Edge(0), P.Edge(1)}, P.Inject(), grid.periodic_y ? INT_MAX : grid.ny / 2}),
+               part(grid.owned(quarter_b), Edges<2, S>{A, {P.Edge(0), P.Edge(1)}, P.Inject(), grid.periodic_x ? INT_MAX : grid.nx / 2}));
 }
 
 template <int S> void fit(const Exec &exec, const StencilView<double> &A, const Grid &grid, const View<double> &product, const View<double> &square, Interpolation &P, const View<float> &correction)
@@ -460,31 +533,62 @@ void correct_edges(const Exec &exec, const StencilView<double> &A, const Grid &g
   else correct<2>(exec, A, grid, P, correction);
 }
 
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, double singular, Stencil &coarse)
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch)
 {
   auto sum = [&](double mine) {
     double all = mine;
     if (grid.processes() > 1) MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, grid.comm);
     return all;
   };
+  const bool  there = exec.space == Space::cuda;
+  Watch       found;
+  Buffer<int> zero;
+  if (watch) found = *watch;
+  else if (there) {
+    zero.resize(Extent{1, exec.space});
+    found.zero = zero.data();
+  }
   coarse.make_nine();
   const StencilView<double> to = coarse.view();
-  auto                      all = [&](auto fine) {
-    constexpr int S = decltype(fine)::stride;
-    const bool    lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine, singular})) > 0);
-    store<0, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
-    store<1, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
-    store<2, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
-    store<3, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
+  auto                      all = [&](auto stride) {
+    constexpr int   S = decltype(stride)::value;
+    const Around<S> fine = around<S>(A, P);
+    const bool      lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine, singular})) > 0);
+    auto            store = [&](auto quarter) {
+      constexpr int             Q = decltype(quarter)::value;
+      const StoreGalerkin<Q, S> kernel{fine, to, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0, singular, lump};
+      if (there) forall(exec, grid.owned(Q), StoreWatched<Q, S>{kernel, found});
+      else forall(exec, grid.owned(Q), kernel);
+    };
+    store(std::integral_constant<int, 0>());
+    store(std::integral_constant<int, 1>());
+    store(std::integral_constant<int, 2>());
+    store(std::integral_constant<int, 3>());
   };
-  if (A.C.sx == 1) all(around<1>(A, P));
-  else all(around<2>(A, P));
-  double zeros = 0;
-  for (int q = 0; q < 4; ++q) zeros += forall_sum(exec, grid.owned(q), IsZero{to.C.q[q], to.C.sx, to.C.sy});
-  if (!(sum(zeros) > 0)) return;
+  auto nodes = [&](auto stride) {
+    constexpr int S = decltype(stride)::value;
+    if (A.nine) forall(exec, grid.owned(), StoreNode<S, 1>{around<S, 1>(A, P), to, singular, found});
+    else forall(exec, grid.owned(), StoreNode<S, 0>{around<S, 0>(A, P), to, singular, found});
+  };
+  auto make = [&](auto stride) { there && halo.empty() && !cut_x && !cut_y ? nodes(stride) : all(stride); };
+  if (A.C.sx == 1) make(std::integral_constant<int, 1>());
+  else make(std::integral_constant<int, 2>());
+  if (!there || grid.processes() > 1) {
+    double zeros = 0;
+    if (there) {
+      int flag = 0;
+      device::copy_to_host(&flag, found.zero, sizeof flag);
+      zeros = flag;
+    } else
+      for (int q = 0; q < 4; ++q) zeros += forall_sum(exec, grid.owned(q), IsZero{to.C.q[q], to.C.sx, to.C.sy});
+    if (!(sum(zeros) > 0)) return;
+    found.zero = nullptr; // known: it may be another process's
+  }
   halo.exchange(to.C, mask_all);
   auto clear = [&](auto stride) {
     constexpr int S = decltype(stride)::value;
+    if (found.zero)
+      return forall_parts(exec, part(grid.owned(0), if_raised(found.zero, Clear<0, S>{to})), part(grid.owned(1), if_raised(found.zero, Clear<1, S>{to})), part(grid.owned(2), if_raised(found.zero, Clear<2, S>{to})));
     forall(exec, grid.owned(0), Clear<0, S>{to});
     forall(exec, grid.owned(1), Clear<1, S>{to});
     forall(exec, grid.owned(2), Clear<2, S>{to});
@@ -496,8 +600,23 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
 Directions strong_directions(const Exec &exec, const StencilView<double> &A, const Grid &grid)
 {
   double mine[5] = {0, 0, 0, 0, 0}, sum[5];
-  for (int what = 0; what < 5; ++what)
-    for (int q = 0; q < 4; ++q) mine[what] += forall_sum(exec, grid.owned(q), Classify{A, q, what, (int)A.C.sx});
+  Box    all, own[4];
+  for (int q = 0; q < 4; ++q) {
+    own[q] = grid.owned(q);
+    if (own[q].empty()) continue;
+    if (all.empty()) all = own[q];
+    all = {std::min(all.x0, own[q].x0), std::max(all.x1, own[q].x1), std::min(all.y0, own[q].y0), std::max(all.y1, own[q].y1)};
+  }
+  if (!all.empty()) {
+    Counts         n;
+    Buffer<Counts> found;
+    found.resize(Extent{1, exec.space});
+    if (A.C.sx == 1) forall_join(exec, all, Classify<1>{A, {own[0], own[1], own[2], own[3]}}, found.data());
+    else forall_join(exec, all, Classify<2>{A, {own[0], own[1], own[2], own[3]}}, found.data());
+    if (exec.space == Space::cuda) device::copy_to_host(&n, found.data(), sizeof n);
+    else n = *found.data();
+    mine[0] = n.all, mine[1] = n.weak_x, mine[2] = n.weak_y, mine[3] = n.diagonal, mine[4] = n.jumps;
+  }
   std::copy(mine, mine + 5, sum);
   if (grid.processes() > 1) MPI_Allreduce(mine, sum, 5, MPI_DOUBLE, MPI_SUM, grid.comm);
   const double n = sum[0] > 0 ? sum[0] : 1;

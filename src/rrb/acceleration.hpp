@@ -40,11 +40,37 @@ template <class X, class Y> struct ConvertKernel {
 };
 template <class X, class Y> void convert(const Exec &exec, const Buffer<X> &x, Buffer<Y> &y)
 {
-  if (y.size() != x.size()) y.resize(x.extent());
   const size_t n = x.size(), piece = 4096, rows = n / piece;
   forall(exec, {0, (int)piece, 0, (int)rows}, ConvertKernel<X, Y>{x.data(), y.data(), (ptrdiff_t)piece});
   forall(exec, {0, (int)(n - rows * piece), 0, 1}, ConvertKernel<X, Y>{x.data() + rows * piece, y.data() + rows * piece, 0});
 }
+
+// The same for many arrays; on the device in one launch. Each is cut into rows.
+template <class X, class Y> struct ConvertAll {
+  static constexpr int most = 16, row = 1024;
+  const X  *x[most];
+  Y        *y[most];
+  ptrdiff_t n[most];
+  int       first[most + 1] = {0}, count = 0; // rows of an array
+  HD void   operator()(int i, int j) const
+  {
+    int k = 0;
+    while (first[k + 1] <= j) ++k;
+    const ptrdiff_t p = i + (ptrdiff_t)(j - first[k]) * row;
+    if (p < n[k]) y[k][p] = (Y)x[k][p];
+  }
+  void add(const Exec &exec, const Buffer<X> &from, Buffer<Y> &to)
+  {
+    if (to.size() != from.size()) to.resize(from.extent());
+    if (exec.space == Space::host) return convert(exec, from, to);
+    x[count]         = from.data();
+    y[count]         = to.data();
+    n[count]         = (ptrdiff_t)from.size();
+    first[count + 1] = first[count] + (int)((from.size() + row - 1) / row);
+    ++count;
+  }
+  void run(const Exec &exec) const { forall(exec, {0, row, 0, first[count]}, *this); }
+};
 
 template <int S, class T> struct ProductKernel { // S = 0: any stride
   const T  *x, *y;

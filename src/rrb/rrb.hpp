@@ -133,6 +133,22 @@ struct Remainder {
   Buffer<int>    node, number, failed;
 };
 
+// What a setup of the Galerkin form works in beside what it keeps, for a level. On the device it stays for the next setup: memory is
+// as it was, nothing is made or zeroed, and the pool would hold it anyway.
+struct Work {
+  Interpolation P;
+  Stencil       a;     // the operator
+  Schur         schur; // single precision: S1, where CG does not need it
+  size_t        bytes() const;
+};
+
+// What kernels of a setup on the device find; the host reads it at the end.
+struct Findings {
+  unsigned long long bad = 0;       // FirstBad
+  int                loose = 0;     // couplings of S1's grid that are next to nothing
+  int                zero[64] = {}; // Watch, by level
+};
+
 struct Plan {
   Params             params;
   Exec               exec;
@@ -147,6 +163,8 @@ struct Plan {
   bool                           chosen = false;
   Rough                          rough  = Rough::no;
   double                         predicted[3] = {0, 0, 0}; // iterations by the trial of each choice, 0: there was none
+  std::vector<Work>              work;      // by level
+  Buffer<Findings>               findings;
   std::vector<int>               kind, lag; // phases of a sweep in progress
   Band                band; // the exact remainder,
   Inverse<double>     inverse64; // on the device its inverse in one of these,
@@ -240,13 +258,15 @@ template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);
 void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out);
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);
-// Is the diagonal, or the inverse pivots, of the quarters in the mask not negative and not NaN? Names the first node that is.
+// Is the diagonal, or the inverse pivots, of the quarters in the mask not negative and not NaN? Names the first node that is; on the
+// device in the plan's findings.
 void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level, Failure &failure);
-void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure);
+void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure); // nullptr: another elimination looks for bad pivots
 void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only = false);
 void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s);
 // Galerkin form: sets one grid up and makes the next operator; `a` is used up.
 void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure);
+void galerkin_loose_parts(Plan &plan, double loose); // on the device, after all grids: the number of couplings next to nothing. Collective.
 void galerkin_cycle(Plan &plan); // the cycle and its vectors
 template <class T> void galerkin_whole(Plan &plan); // the cycles on small grids as matrices, on the device
 template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, const View<T> &whole);

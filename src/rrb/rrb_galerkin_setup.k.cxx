@@ -48,11 +48,18 @@ void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother sm
   sums.solve(plan.exec, A, g.grid, P, correction);
 }
 
-template <class T> void keep(const Exec &exec, Buffer<double> &from, Buffer<T> &to)
-{
-  if constexpr (std::is_same_v<T, double>) to = std::move(from);
-  else convert(exec, from, to);
-}
+// What setup has made, in the hierarchy: the same memory, or another precision.
+template <class T> struct Keep {
+  const Exec           &exec;
+  ConvertAll<double, T> list;
+  explicit Keep(const Exec &e) : exec(e) { }
+  void operator()(Buffer<double> &from, Buffer<T> &to)
+  {
+    if constexpr (std::is_same_v<T, double>) to = std::move(from);
+    else list.add(exec, from, to);
+  }
+  void run() const { list.run(exec); }
+};
 
 // The grid of the nodes of one quarter.
 Grid quarter_grid(const Grid &g, int q)
@@ -66,14 +73,14 @@ Grid quarter_grid(const Grid &g, int q)
   return o;
 }
 
-template <class T> struct InverseKernel {
-  const T  *c;
-  T        *d;
+template <class X, class Y> struct InverseKernel {
+  const X  *c;
+  Y        *d;
   ptrdiff_t sx, sy;
-  HD void       operator()(int X, int Y) const
+  HD void   operator()(int i, int j) const
   {
-    const ptrdiff_t p = X * sx + Y * sy;
-    d[p]              = c[p] > 0 ? 1 / c[p] : 0;
+    const ptrdiff_t p = i * sx + j * sy;
+    d[p]              = (Y)(c[p] > 0 ? 1 / c[p] : 0);
   }
 };
 
@@ -95,15 +102,61 @@ template <int Q, int S> struct GapKernel {
   }
 };
 
-double gaps(Plan &plan, const Level &g, Stencil &a) // the red nodes that have one
+template <int Q, int S> struct GapWatched {
+  GapKernel<Q, S> gap;
+  int            *loose;
+  HD void         operator()(int X, int Y) const
+  {
+    if (gap(X, Y) != 0) count_one(loose);
+  }
+};
+
+// This process's number. The device puts what it finds aside.
+double gaps(Plan &plan, const Level &g, Stencil &a)
 {
   const StencilView<double> A = a.view();
   const int                 nx = g.grid.periodic_x ? INT_MAX : g.grid.nx, ny = g.grid.periodic_y ? INT_MAX : g.grid.ny;
-  double                    mine, all = 0;
-  if (A.C.sx == 1) mine = forall_sum(plan.exec, g.grid.owned(1), GapKernel<1, 1>{A, nx, ny}) + forall_sum(plan.exec, g.grid.owned(2), GapKernel<2, 1>{A, nx, ny});
-  else mine = forall_sum(plan.exec, g.grid.owned(1), GapKernel<1, 2>{A, nx, ny}) + forall_sum(plan.exec, g.grid.owned(2), GapKernel<2, 2>{A, nx, ny});
-  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, g.grid.comm);
-  return all;
+  auto                      with = [&](auto stride) {
+    constexpr int         S = decltype(stride)::value;
+    const GapKernel<1, S> at_a{A, nx, ny};
+    const GapKernel<2, S> at_b{A, nx, ny};
+    if (plan.exec.space == Space::host) return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
+    int *loose = &plan.findings.data()->loose;
+    forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, loose}), part(g.grid.owned(2), GapWatched<2, S>{at_b, loose}));
+    return 0.;
+  };
+  return A.C.sx == 1 ? with(std::integral_constant<int, 1>()) : with(std::integral_constant<int, 2>());
+}
+
+// S1 in double precision.
+template <class T> Schur &schur_made(Plan &plan, size_t l)
+{
+  if (!l && plan.have_schur) return plan.schur;
+  if constexpr (std::is_same_v<T, double>) return hierarchy<T>(plan)[l].schur;
+  else return plan.work[l].schur;
+}
+
+View<double> schur_diagonal(const Level &g, Schur &schur)
+{
+  const SchurView<double> v        = schur_view(g.layout, schur);
+  View<double>            diagonal = g.layout.view((double *)nullptr);
+  diagonal.q[0] = v.co;
+  diagonal.q[3] = v.cc;
+  return diagonal;
+}
+
+// gaps: the number of couplings next to nothing on this process
+template <class T> void loose_parts(Plan &plan, size_t l, double gaps)
+{
+  Level     &g    = plan.levels[l];
+  Components &parts = hierarchy<T>(plan)[l].components;
+  double     all = 0;
+  MPI_Allreduce(&gaps, &all, 1, MPI_DOUBLE, MPI_SUM, g.grid.comm);
+  if (!(all > 0) || !plan.chosen) parts.clear();
+  if (!(all > 0)) return;
+  Schur &schur = schur_made<T>(plan, l);
+  g.halo.exchange(schur_diagonal(g, schur), mask_o | mask_c);
+  parts.setup(g, schur, all);
 }
 
 // The finest grid of a 5-point operator: S1, the red nodes' factors, weights and the inverse diagonal of S1 beside them.
@@ -111,42 +164,32 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
 {
   Level        &g = plan.levels[l];
   Smoothing<T> &s = hierarchy<T>(plan)[l];
-  Schur         own, *target = &own; // in double precision
-  if (!l && plan.have_schur) target = &plan.schur;
-  else if constexpr (std::is_same_v<T, double>) target = &s.schur;
-  const double loose = gaps(plan, g, a);
-  eliminate_red(plan, g, a, failure);
-  schur_setup(plan, g, a, *target);
-  const SchurView<double> v = schur_view(g.layout, *target);
-  View<double>            diagonal = g.layout.view((double *)nullptr);
-  diagonal.q[0] = v.co;
-  diagonal.q[3] = v.cc;
-  check_positive(plan, g, diagonal, mask_o | mask_c, 2 * g.index + 1, failure);
-  if constexpr (std::is_same_v<T, float>) {
-    keep(plan.exec, target->c, s.schur.c);
-    for (int k = 0; k < 4; ++k) keep(plan.exec, target->e[k], s.schur.e[k]);
-    for (int k = 0; k < 2; ++k) keep(plan.exec, target->fo[k], s.schur.fo[k]), keep(plan.exec, target->fc[k], s.schur.fc[k]);
-  }
-  if (!(loose > 0) || !plan.chosen) s.components.clear();
-  if (loose > 0) {
-    g.halo.exchange(diagonal, mask_o | mask_c);
-    s.components.setup(g, *target, loose);
-  }
+  Schur        &target = schur_made<T>(plan, l);
+  Keep<T>       keep(plan.exec);
+  const double  loose = gaps(plan, g, a);
+  eliminate_red(plan, g, a, &failure);
+  schur_setup(plan, g, a, target);
+  const SchurView<double> v = schur_view(g.layout, target);
+  check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
+  if (plan.exec.space == Space::host) loose_parts<T>(plan, l, loose);
   for (int q : {0, 3})
     for (Lines direction : {lines_x, lines_y})
       if (uses(s.smoother, direction)) s.lines[q == 3][direction == lines_y].setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
   const View<double> C = a.C();
-  for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), InverseKernel<double>{q ? v.cc : v.co, C.q[q], C.sx, C.sy});
   keep_factors(plan, g, a, true);
-  if (plan.params.single) {
+  if constexpr (std::is_same_v<T, float>) {
+    keep(target.c, s.schur.c);
+    for (int k = 0; k < 4; ++k) keep(target.e[k], s.schur.e[k]), keep(P.centre[k], s.centre[k]);
+    for (int k = 0; k < 2; ++k) keep(target.fo[k], s.schur.fo[k]), keep(target.fc[k], s.schur.fc[k]);
+    keep.run();
     if (s.inverse.empty()) s.inverse.resize(2 * g.layout.elements(1));
-    for (int k = 0; k < 4; ++k)
-      if (s.centre[k].empty()) s.centre[k].resize(g.layout.elements(1));
   }
   const SchurHelp<T> h = schur_help(g, s);
-  for (int q : {0, 3})
-    if (plan.params.single) forall(plan.exec, g.grid.owned(q), CopyKernel<double, T>{C.q[q], h.d[q], C.sx, C.sy, C.sx, C.sy});
-  for (int k = 0; k < 4; ++k) forall(plan.exec, g.layout.whole(), CopyKernel<double, T>{P.Centre(k).q[0], h.w[k], C.sx, C.sy, C.sx, C.sy});
+  auto inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<double, T>{q ? v.cc : v.co, h.d[q], C.sx, C.sy}); };
+  if constexpr (std::is_same_v<T, double>) {
+    auto weights = [&](int k) { return part(g.layout.whole(), CopyKernel<double, double>{P.Centre(k).q[0], h.w[k], C.sx, C.sy, C.sx, C.sy}); };
+    forall_parts(plan.exec, inverse(0), inverse(3), weights(0), weights(1), weights(2), weights(3));
+  } else forall_parts(plan.exec, inverse(0), inverse(3));
   if (s.r.data.empty()) s.r.data.resize(g.layout.elements(1));
 }
 
@@ -154,22 +197,26 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
 {
   Level        &g = plan.levels[l];
   Smoothing<T> &s = hierarchy<T>(plan)[l];
-  check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
+  Keep<T>       keep(plan.exec);
+  if (plan.exec.space == Space::host || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure); // else galerkin() has looked
   for (Lines direction : {lines_x, lines_y})
     if (uses(s.smoother, direction)) s.lines[0][direction == lines_y].setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
   s.a.layout = a.layout;
   s.a.nine   = a.nine;
-  keep(plan.exec, a.c, s.a.c);
+  keep(a.c, s.a.c);
   for (int k = 0; k < 4; ++k) {
-    keep(plan.exec, a.e[k], s.a.e[k]);
-    keep(plan.exec, a.g[k], s.a.g[k]);
-    keep(plan.exec, P.centre[k], s.centre[k]);
+    keep(a.e[k], s.a.e[k]);
+    keep(a.g[k], s.a.g[k]);
+    keep(P.centre[k], s.centre[k]);
   }
-  for (int k = 0; k < 2; ++k) keep(plan.exec, P.edge[k], s.edge[k]);
+  for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
+  keep.run();
   if (plan.exec.space == Space::cuda) {
     if (s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
     const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
-    for (int q = 0; q < 4; ++q) forall(plan.exec, g.grid.owned(q), InverseKernel<T>{C.q[q], D.q[q], C.sx, C.sy});
+    auto          inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
+    forall_parts(plan.exec, inverse(0), inverse(1), inverse(2), inverse(3));
+    if constexpr (std::is_same_v<T, float>) plan.work[l].a = std::move(a);
   }
   for (FieldOf<T> *f : {&s.b, &s.x, &s.r})
     if (f->data.empty()) f->resize(g.layout);
@@ -180,7 +227,7 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
   Level                    &g = plan.levels[l], &next = plan.levels[l + 1];
   Smoothing<T>             &s = hierarchy<T>(plan)[l];
   const StencilView<double> A = a.view();
-  Interpolation             P;
+  Interpolation            &P = plan.work[l].P;
   if (s.of_schur == a.nine) { // new, or 5 points became 9
     s          = Smoothing<T>();
     s.of_schur = !a.nine;
@@ -190,6 +237,11 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     s.shares   = strong_directions(plan.exec, A, g.grid);
     s.smoother = choose_smoother(plan, s.shares);
   }
+  if constexpr (std::is_same_v<T, double>)
+    if (!s.of_schur) { // the memory of the last setup's weights
+      for (int k = 0; k < 2; ++k) P.edge[k] = std::move(s.edge[k]);
+      for (int k = 0; k < 4; ++k) P.centre[k] = std::move(s.centre[k]);
+    }
   P.create(g.layout);
   interpolate_edges(plan.exec, A, g.grid, g.halo, P);
   if (least_squares(plan)) {
@@ -200,9 +252,14 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
   interpolate_centres(plan.exec, A, g.grid, g.halo, P);
-  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse);
+  Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
+  const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve; // the remainder's factorisation will see
+  Findings *const   found = plan.findings.data();
+  if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l]};
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there);
   if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
+  if (!there) plan.work[l] = Work();
 }
 
 // Fields of a level that is gathered or solved directly.
@@ -279,6 +336,14 @@ void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &f
 {
   if (plan.params.single) coarse ? setup_grid<float>(plan, l, a, *coarse, failure) : setup_fields<float>(plan, l);
   else coarse ? setup_grid<double>(plan, l, a, *coarse, failure) : setup_fields<double>(plan, l);
+}
+
+void galerkin_loose_parts(Plan &plan, double loose)
+{
+  for (size_t l = 0; l < plan.levels.size(); ++l) {
+    if (plan.levels[l].step != Step::coarsen) continue;
+    if (plan.params.single ? plan.smoothing32[l].of_schur : plan.smoothing64[l].of_schur) plan.params.single ? loose_parts<float>(plan, l, loose) : loose_parts<double>(plan, l, loose);
+  }
 }
 
 template <class T> static GridReport report_of(const Plan &plan, const Smoothing<T> &s, size_t l)

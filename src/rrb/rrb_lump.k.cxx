@@ -108,6 +108,17 @@ struct RedPivot {
   }
 };
 
+// The same on the device without the sum, for a 5-point operator, which lumps nothing.
+struct RedWatched {
+  RedPivot pivot;
+  FirstBad bad;
+  HD void  operator()(int X, int Y) const
+  {
+    (void)pivot(X, Y);
+    if (bad.key) bad.look(pivot.f.C.q[pivot.q][X * pivot.f.C.sx + Y * pivot.f.C.sy], pivot.q, X, Y);
+  }
+};
+
 // The far coupling between the two o (c) nodes beside a red node that its elimination leaves.
 HD inline double far_o(const Fields &f, int q, ptrdiff_t p) // a: W-E neighbours are o; b: S-N
 {
@@ -301,13 +312,16 @@ template <class T> void scale(const Plan &plan, Level &level, const Fields &f, B
   Box all = level.layout.compute();
   all.x0 -= 1;
   all.y0 -= 1;
-  for (k.q = red_only; k.q < 3; ++k.q) forall(plan.exec, all, k);
+  Scale<T> o = k, a = k, b = k;
+  o.q = 0, a.q = 1, b.q = 2;
+  if (red_only) forall_parts(plan.exec, part(all, a), part(all, b));
+  else forall_parts(plan.exec, part(all, o), part(all, a), part(all, b));
 }
 
 } // namespace
 
 // The red pivots of a grid, with ghosts; before them what lumping does to the couplings a-b.
-void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure)
+void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure)
 {
   Fields         f = fields(plan, a);
   Buffer<double> h[4];
@@ -327,8 +341,12 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure)
     forall(plan.exec, level.grid.owned(quarter_o), DropKept{f});
     for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
   }
-  for (int q : {1, 2}) sum += forall_sum(plan.exec, level.grid.owned(q), RedPivot{f, q});
-  if (!std::isfinite(sum)) check_positive(plan, level, f.C, mask_a | mask_b, 2 * level.index + 1, failure);
+  if (plan.exec.space == Space::cuda && !f.nine) {
+    const FirstBad bad{failure ? &plan.findings.data()->bad : nullptr, 2 * level.index + 1};
+    forall_parts(plan.exec, part(level.grid.owned(1), RedWatched{{f, 1}, bad}), part(level.grid.owned(2), RedWatched{{f, 2}, bad}));
+  } else
+    for (int q : {1, 2}) sum += forall_sum(plan.exec, level.grid.owned(q), RedPivot{f, q});
+  if (failure && !std::isfinite(sum)) check_positive(plan, level, f.C, mask_a | mask_b, 2 * level.index + 1, *failure);
   level.halo.exchange(f.C, mask_a | mask_b);
   level.lumped = sum;
 }
@@ -336,7 +354,7 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure &failure)
 // Factors of one grid and the operator of the next, where there is one. `a` is used up.
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure)
 {
-  eliminate_red(plan, level, a, failure);
+  eliminate_red(plan, level, a, &failure);
   if (plan.have_schur && &level == &plan.levels[0]) schur_setup(plan, level, a, plan.schur);
   Fields       f   = fields(plan, a);
   const double sum = forall_sum(plan.exec, level.grid.owned(quarter_o), EliminateRed{f});

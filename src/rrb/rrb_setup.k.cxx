@@ -44,12 +44,21 @@ size_t Level::bytes() const
   return factor.bytes() + op.bytes() + b.data.bytes() + t.bytes() + x.data.bytes() + r.data.bytes() + w.data.bytes() + d.data.bytes() + q.data.bytes() + solution.bytes();
 }
 
+size_t Work::bytes() const
+{
+  size_t n = a.bytes() + schur.bytes() + P.inject.bytes();
+  for (const auto &f : P.edge) n += f.bytes();
+  for (const auto &f : P.centre) n += f.bytes();
+  return n;
+}
+
 size_t Plan::bytes() const
 {
   size_t n = schur.bytes() + band.bytes() + inverse64.bytes() + inverse32.bytes();
   for (const Level &l : levels) n += l.bytes();
   for (const auto &g : smoothing64) n += g.bytes();
   for (const auto &g : smoothing32) n += g.bytes();
+  for (const Work &w : work) n += w.bytes();
   return n;
 }
 
@@ -202,6 +211,7 @@ void create(Plan &plan, const Grid &grid, const Params &params)
     }
     g = next_grid(g, &cut_x, &cut_y);
   }
+  plan.work.resize(plan.levels.size());
   if (galerkin && params.single) plan.smoothing32.resize(plan.levels.size());
   if (galerkin && !params.single) plan.smoothing64.resize(plan.levels.size());
 }
@@ -214,39 +224,38 @@ struct BadKernel { // 1 where a value is negative or no number
   HD double     operator()(int X, int Y) const { return !(c[X * sx + Y * sy] >= 0); }
 };
 
-struct FirstKernel { // the rows of such nodes
+struct LookKernel {
   const double *c;
   ptrdiff_t     sx, sy;
-  int           x0, x1;
-  double       *found; // of each row: the first one's X, or x1
-  HD void       operator()(int Y, int) const
-  {
-    int X = x0;
-    while (X < x1 && c[X * sx + Y * sy] >= 0) ++X;
-    found[Y] = X;
-  }
+  int           q;
+  FirstBad      bad;
+  HD void       operator()(int X, int Y) const { bad.look(c[X * sx + Y * sy], q, X, Y); }
 };
+
+void name_node(int grid, int factor_level, int q, int X, int Y, Failure &failure)
+{
+  const int s    = 1 << grid; // node x of grid g is node 2^g x + 2^g - 1 of the finest
+  failure.failed = true;
+  failure.level  = factor_level;
+  failure.x      = s * (2 * X + (q & 1)) + s - 1;
+  failure.y      = s * (2 * Y + (q >> 1)) + s - 1;
+}
 
 } // namespace
 
 void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level, Failure &failure)
 {
   if (failure.failed) return;
+  if (plan.exec.space == Space::cuda) {
+    auto of = [&](int q) { return part(mask & (1 << q) ? level.grid.owned(q) : Box(), LookKernel{C.q[q], C.sx, C.sy, q, {&plan.findings.data()->bad, factor_level}}); };
+    return forall_parts(plan.exec, of(0), of(1), of(2), of(3));
+  }
   for (int q = 0; q < 4; ++q) {
     const Box b = level.grid.owned(q);
     if (!(mask & (1 << q)) || b.empty() || forall_sum(plan.exec, b, BadKernel{C.q[q], C.sx, C.sy}) == 0) continue;
-    Buffer<double> found, host((size_t)(b.y1 - b.y0));
-    found.resize(Extent{(size_t)(b.y1 - b.y0), plan.exec.space});
-    forall(plan.exec, {b.y0, b.y1, 0, 1}, FirstKernel{C.q[q], C.sx, C.sy, b.x0, b.x1, found.data() - b.y0});
-    copy(found, host);
-    int Y = b.y0;
-    while (Y + 1 < b.y1 && (int)host.data()[Y - b.y0] == b.x1) ++Y;
-    const int s    = 1 << level.index, X = (int)host.data()[Y - b.y0]; // node x of grid g is node 2^g x + 2^g - 1 of the finest
-    failure.failed = true;
-    failure.level  = factor_level;
-    failure.x      = s * (2 * X + (q & 1)) + s - 1;
-    failure.y      = s * (2 * Y + (q >> 1)) + s - 1;
-    return;
+    for (int Y = b.y0; Y < b.y1; ++Y)
+      for (int X = b.x0; X < b.x1; ++X)
+        if (!(C.q[q][X * C.sx + Y * C.sy] >= 0)) return name_node(level.index, factor_level, q, X, Y, failure);
   }
 }
 
@@ -255,6 +264,7 @@ static Stencil recycle(Plan &plan, size_t l)
 {
   Level &level = plan.levels[l];
   if (l < plan.smoothing64.size() && !plan.smoothing64[l].a.c.empty()) return std::move(plan.smoothing64[l].a);
+  if (!plan.work[l].a.c.empty()) return std::move(plan.work[l].a);
   if (level.factor.d64.empty()) return Stencil(level.grid, level.layout.natural, level.layout.space);
   Stencil s;
   s.layout = level.layout;
@@ -265,9 +275,13 @@ static Stencil recycle(Plan &plan, size_t l)
 
 Stencil finest_stencil(Plan &plan)
 {
-  const bool fresh = plan.levels[0].factor.d64.empty() && (plan.smoothing64.empty() || plan.smoothing64[0].a.c.empty());
+  const bool fresh = plan.levels[0].factor.d64.empty() && (plan.smoothing64.empty() || plan.smoothing64[0].a.c.empty()) && plan.work[0].a.c.empty();
   Stencil    s     = recycle(plan, 0);
   if (fresh) return s;
+  if (plan.exec.space == Space::cuda && plan.params.coarsening == Coarsening::galerkin) { // who reads a matrix there writes all that is looked at
+    s.nine = false;
+    return s;
+  }
   s.c.zero();
   for (auto &e : s.e) e.zero();
   s.nine = false;
@@ -354,7 +368,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
     failure.x      = s * plan.band_x[(size_t)row] + s - 1;
     failure.y      = s * plan.band_y[(size_t)row] + s - 1;
   };
-  if (plan.half) eliminate_red(plan, level, operand, failure);
+  if (plan.half) eliminate_red(plan, level, operand, &failure);
   // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
   // ...), so that neighbours across the seam stay two lines apart.
   const bool across = g.nx > g.ny, fold = across ? g.periodic_x : g.periodic_y;
@@ -489,6 +503,11 @@ Failure factor(Plan &plan, Stencil &a)
   plan.have_schur   = plan.params.schur && !current.nine;
   plan.nonzeros     = 0;
   plan.nine         = current.nine;
+  const bool there  = plan.exec.space == Space::cuda;
+  if (there) {
+    if (plan.findings.empty()) plan.findings.resize(Extent{1, Space::cuda});
+    else plan.findings.zero();
+  }
   for (size_t l = 0; l < plan.levels.size(); ++l) {
     Level &level = plan.levels[l];
     current.exchange(level.halo);
@@ -498,28 +517,37 @@ Failure factor(Plan &plan, Stencil &a)
     if (level.step == Step::gather) {
       Stencil whole = gather(plan.exec, level, plan.levels[l + 1], current);
       if (l == 0 && plan.have_schur) {
-        Failure unused;
-        eliminate_red(plan, level, current, unused);
+        eliminate_red(plan, level, current, nullptr);
         schur_setup(plan, level, current, plan.schur);
         level.factor.d64 = std::move(current.c); // the memory for the next factorisation
         for (int k = 0; k < 4; ++k) level.factor.l64[k] = std::move(current.e[k]);
-      }
+      } else if (there && galerkin) plan.work[l].a = std::move(current);
       current = std::move(whole);
     } else if (level.step == Step::solve) {
       if (l == 0 && plan.have_schur) {
         Stencil red;
-        Failure unused;
         copy(current, red, level.layout.space);
-        eliminate_red(plan, level, red, unused);
+        eliminate_red(plan, level, red, nullptr);
         schur_setup(plan, level, red, plan.schur);
       }
       factor_remainder(plan, level, current, failure);
+      if (there && galerkin) plan.work[l].a = std::move(current);
     } else {
       Stencil coarse = recycle(plan, l + 1);
       if (galerkin) galerkin_grid(plan, l, current, &coarse, failure);
       else factor_grid(plan, level, current, &coarse, &plan.levels[l + 1], failure);
       current = std::move(coarse);
     }
+  }
+  if (there) {
+    Findings found;
+    device::copy_to_host(&found, plan.findings.data(), sizeof found);
+    if (found.bad) { // before the remainder
+      int level, q, X, Y;
+      FirstBad::decode(found.bad, level, q, X, Y);
+      name_node((level - 1) / 2, level, q, X, Y, failure);
+    }
+    if (galerkin) galerkin_loose_parts(plan, found.loose);
   }
   plan.nonzeros /= (double)plan.levels[0].grid.size() * (plan.nine ? 9. : 5.);
   // The first failure of any process counts; processes without one name a level that no factorisation has.

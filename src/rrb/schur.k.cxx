@@ -266,8 +266,7 @@ void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s)
   auto   at = [&](Buffer<double> &f) { return place(level.layout, f.data()); };
   SetupO o{plan.tiny(), a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c), {at(s.e[0]), at(s.e[1]), at(s.e[2]), at(s.e[3])}, {at(s.fo[0]), at(s.fo[1])}};
   SetupC c{plan.tiny(), a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c) + n, {at(s.fc[0]), at(s.fc[1])}};
-  forall(plan.exec, level.grid.owned(quarter_o), o);
-  forall(plan.exec, level.grid.owned(quarter_c), c);
+  forall_parts(plan.exec, part(level.grid.owned(quarter_o), o), part(level.grid.owned(quarter_c), c));
   View<double> v = level.layout.view((double *)nullptr);
   auto         exchange = [&](double *oo, double *cc, int mask) {
     v.q[0] = oo;
