@@ -442,6 +442,7 @@ void load(Plan &plan, const double *x)
   const auto         from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
   const View<double> to   = g.b.v;
   if (to.sx != 1 || plan.exec.space == Space::cuda) return copy(plan.exec, g.grid, mask_all, from, to);
+  if (own.empty()) return;
   for (int y = own.y0; y < own.y1; ++y) { // the host likes two streams at a time better
     const int q = 2 * (y & 1), Y = floor_half(y), X0 = (own.x0 + 1) / 2, X1 = own.x1 / 2; // whole pairs; a node may remain on each side
     double   *even = to.q[q] + Y * to.sy, *odd = to.q[q + 1] + Y * to.sy;
