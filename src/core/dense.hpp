@@ -27,12 +27,16 @@ private:
   Buffer<double> a_, inverse_;
 };
 
+// The bandwidths that Inverse::setup() on the device knows: the least one of at least w.
+constexpr int inverse_width(int w) { return w <= 18 ? 18 : 36; }
+
 // The inverse of such a matrix on the device, where a product with a full matrix takes less time than two sweeps over a band.
 template <class T> class Inverse {
 public:
   // x, y: the node of each unknown.
   void   setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y);
-  // The same by the device, from the band's lower half: entry (i, i - k) at i * (bandwidth + 1) + k. `failed`: set to the row + 1
+  // The same by the device, from the band's lower half: entry (i, i - k) at i * (bandwidth + 1) + k, bandwidth as inverse_width()
+  // has it. `failed`: set to the row + 1
   // whose pivot is not positive. Waits for nothing.
   void   setup(const double *band, int bandwidth, double singular, const std::vector<int> &x, const std::vector<int> &y, int *failed);
   // A matrix that the caller fills, of n unknowns in natural order on a grid with rows of nx.

@@ -14,7 +14,7 @@ template <class T> struct Take {
 
 constexpr int product_width = 128, product_rows = 4;
 
-// Some rows of the product: every thread sums each 128th term of a row, then the threads' sums are added in pairs.
+// Some rows of the product: every thread sums each 128th term of all of them, then the threads' sums are added in pairs.
 template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is in v, else in b
   int        n;
   const T   *a, *v;
@@ -22,20 +22,29 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
   View<T>    b, out;
   template <class Block> HD void operator()(Block &block) const
   {
-    const int y0 = block.tile.y0, y1 = block.tile.y1;
-    double   *part = block.shared;
-    block.each(0, product_width, y0, y1, [&](int i, int j) {
-      const T *row = a + (ptrdiff_t)j * n;
-      T        s   = 0;
-      for (int k = i; k < n; k += product_width) s += row[k] * (TAKEN ? v[k] : b.at(node[2 * k], node[2 * k + 1]));
-      part[i + (j - y0) * product_width] = s;
+    const int       y0 = block.tile.y0, rows = block.tile.y1 - y0;
+    double         *part = block.shared;
+    T              *x = (T *)(part + product_rows * product_width);
+    const ptrdiff_t next = n;
+    block.each(0, n, 0, 1, [&](int k, int) { x[k] = TAKEN ? v[k] : b.at(node[2 * k], node[2 * k + 1]); });
+    block.sync();
+    block.each(0, product_width, 0, 1, [&](int i, int) {
+      const T *row = a + (ptrdiff_t)y0 * n;
+      T        s[product_rows] = {};
+      if (rows == product_rows) {
+        for (int k = i; k < n; k += product_width)
+          for (int r = 0; r < product_rows; ++r) s[r] += row[k + r * next] * x[k];
+      } else
+        for (int k = i; k < n; k += product_width)
+          for (int r = 0; r < rows; ++r) s[r] += row[k + r * next] * x[k];
+      for (int r = 0; r < product_rows; ++r) part[i + r * product_width] = s[r];
     });
     for (int d = product_width / 2; d; d /= 2) {
       block.sync();
-      block.each(0, d, y0, y1, [&](int i, int j) { part[i + (j - y0) * product_width] += part[i + d + (j - y0) * product_width]; });
+      block.each(0, d, 0, rows, [&](int i, int r) { part[i + r * product_width] += part[i + d + r * product_width]; });
     }
     block.sync();
-    block.each(0, 1, y0, y1, [&](int, int j) { out.at(node[2 * j], node[2 * j + 1]) = (T)part[(j - y0) * product_width]; });
+    block.each(0, 1, 0, rows, [&](int, int r) { out.at(node[2 * (y0 + r)], node[2 * (y0 + r) + 1]) = (T)part[r * product_width]; });
   }
 };
 
@@ -74,26 +83,31 @@ struct FactorBand {
   }
 };
 
-// Column j of the inverse.
-struct InverseColumn {
+// Column j of the inverse. W: the bandwidth; the last values stay in registers.
+template <int W> struct InverseColumn {
   const double *l;
   double       *x; // x[i * n + j]
-  int           n, w;
+  int           n;
   HD void       operator()(int j, int) const
   {
-    for (int i = 0; i < j; ++i) x[(ptrdiff_t)i * n + j] = 0;
-    x[(ptrdiff_t)j * n + j] = 1;
-    for (int i = j + 1; i < n; ++i) {
-      const int m = i - j < w ? i - j : w;
-      double    v = 0;
-      for (int k = 1; k <= m; ++k) v -= l[i * (w + 1) + k] * x[(ptrdiff_t)(i - k) * n + j];
-      x[(ptrdiff_t)i * n + j] = v;
+    double last[W]; // x[i - 1], x[i - 2], ...
+    for (int k = 0; k < W; ++k) last[k] = 0;
+    for (int i = 0; i < n; ++i) {
+      const double *row = l + i * (W + 1) + 1;
+      double        v = i == j, u = 0;
+      for (int k = 0; k < W; k += 2) v -= row[k] * last[k], u += row[k + 1] * last[k + 1];
+      for (int k = W - 1; k > 0; --k) last[k] = last[k - 1];
+      last[0] = x[(ptrdiff_t)i * n + j] = v - u;
     }
+    for (int k = 0; k < W; ++k) last[k] = 0; // x[i + 1], x[i + 2], ...
     for (int i = n - 1; i >= 0; --i) {
-      const int m = n - 1 - i < w ? n - 1 - i : w;
-      double    v = x[(ptrdiff_t)i * n + j] * l[i * (w + 1)];
-      for (int k = 1; k <= m; ++k) v -= l[(i + k) * (w + 1) + k] * x[(ptrdiff_t)(i + k) * n + j];
-      x[(ptrdiff_t)i * n + j] = v;
+      double v = x[(ptrdiff_t)i * n + j] * l[i * (W + 1)], u = 0;
+      for (int k = 0; k < W; k += 2) {
+        v -= (i + k + 1 < n ? l[(i + k + 1) * (W + 1) + k + 1] : 0) * last[k];
+        u += (i + k + 2 < n ? l[(i + k + 2) * (W + 1) + k + 2] : 0) * last[k + 1];
+      }
+      for (int k = W - 1; k > 0; --k) last[k] = last[k - 1];
+      last[0] = x[(ptrdiff_t)i * n + j] = v - u;
     }
   }
 };
@@ -150,7 +164,8 @@ template <class T> void Inverse<T>::setup(const double *band, int w, double sing
   if (work_.size() < wanted) work_.resize({wanted, Space::cuda});
   double *inverse = work_.data(), *l = inverse + (size_t)n * n;
   forall_blocks(exec, 1, 256, (band_size + (size_t)n) * sizeof(double), FactorBand{band, l, n, w, failed, singular});
-  forall(exec, {0, n, 0, 1}, InverseColumn{l, inverse, n, w});
+  if (w == inverse_width(0)) forall(exec, {0, n, 0, 1}, InverseColumn<inverse_width(0)>{l, inverse, n});
+  else forall(exec, {0, n, 0, 1}, InverseColumn<inverse_width(inverse_width(0) + 1)>{l, inverse, n});
   forall(exec, {0, n, 0, n}, Round<T>{inverse, a_.data(), n});
 }
 
@@ -164,9 +179,10 @@ template <class T> T *Inverse<T>::matrix(int n, int nx)
 
 template <class T> void Inverse<T>::solve(const Exec &exec, const View<T> &b, const View<T> &out)
 {
-  if (b.q[3] != out.q[3]) return forall_strip(exec, {0, product_width, 0, n_}, product_rows, product_rows, Product<T, false>{n_, a_.data(), nullptr, node_.data(), b, out});
+  const int lines = product_rows + n_ / product_width + 1; // of product_width doubles
+  if (b.q[3] != out.q[3]) return forall_strip(exec, {0, product_width, 0, n_}, product_rows, lines, Product<T, false>{n_, a_.data(), nullptr, node_.data(), b, out});
   forall(exec, {0, n_, 0, 1}, Take<T>{b, node_.data(), v_.data()});
-  forall_strip(exec, {0, product_width, 0, n_}, product_rows, product_rows, Product<T, true>{n_, a_.data(), v_.data(), node_.data(), b, out});
+  forall_strip(exec, {0, product_width, 0, n_}, product_rows, lines, Product<T, true>{n_, a_.data(), v_.data(), node_.data(), b, out});
 }
 
 template class Inverse<double>;

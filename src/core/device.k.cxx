@@ -34,6 +34,15 @@ bool        take_overlap()
   return o;
 }
 
+size_t resident(const void *kernel, int threads)
+{
+  int blocks = 0, processors = 0, current = 0;
+  check(cudaGetDevice(&current));
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0));
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, current));
+  return (size_t)(blocks * processors);
+}
+
 const void *probe_kernel() { return (const void *)add_parts; }
 
 namespace {

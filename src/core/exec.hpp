@@ -41,6 +41,7 @@ inline void       check(cudaError_t e)
 {
   if (e != cudaSuccess) fail((int)e);
 }
+size_t      resident(const void *kernel, int threads); // blocks of a kernel that fit the device at a time
 const void *probe_kernel(); // any kernel of this library: can the device run it?
 
 // The next launch begins only when all before it has ended, if `overlap` is false; later ones are as ever.

@@ -32,8 +32,6 @@ template <class T> MARCH T right(Warp, T v) { return __shfl_down_sync(0xffffffff
 template <class T, class F> MARCH T each(Warp w, F &&f) { return f(w.lane); }     // f(lane) for all
 template <class F> MARCH void for_lanes(Warp w, F &&f) { f(w.lane); }
 template <class T> MARCH T of(T v, int) { return v; }
-MARCH float divide(float v, float c) { return c > 0 ? __fdividef(v, c) : 0; }
-MARCH double divide(double v, double c) { return c > 0 ? v / c : 0; }
 template <class U, class T> MARCH U convert_lanes(T v) { return (U)v; }
 MARCH double sum_lanes(double v) { return v; } // this lane's
 
@@ -65,7 +63,6 @@ template <class F> void for_lanes(Warp, F &&f)
   for (int i = 0; i < lanes; ++i) f(i);
 }
 template <class T> T of(const Lanes<T> &v, int i) { return v.v[i]; }
-template <class T> Lanes<T> divide(const Lanes<T> &v, const Lanes<T> &c) { return lanewise<T>([&](int i) { return c.v[i] > 0 ? v.v[i] / c.v[i] : 0; }); }
 template <class U, class T> Lanes<U> convert_lanes(const Lanes<T> &a) { return lanewise<U>([&](int i) { return (U)a.v[i]; }); }
 inline double sum_lanes(const Lanes<double> &a)
 {
@@ -106,12 +103,6 @@ template <int N, class T> MARCH Cells<N, T> operator-(const Cells<N, T> &a)
 {
   Cells<N, T> r;
   for (int i = 0; i < N; ++i) r.v[i] = -a.v[i];
-  return r;
-}
-template <int N, class T> MARCH Cells<N, T> divide(const Cells<N, T> &a, const Cells<N, T> &c)
-{
-  Cells<N, T> r;
-  for (int i = 0; i < N; ++i) r.v[i] = divide(a.v[i], c.v[i]);
   return r;
 }
 // The values of the columns to the west and to the east.
@@ -168,6 +159,18 @@ template <int N> struct Strip {
   }
   template <class T> MARCH void store(T *row, const Cells<N, T> &a, int end) const // columns below `end` alone
   {
+#ifdef __CUDACC__
+    if constexpr (N == 2) {
+      const int X = x + N * w.lane;
+      if (X >= from && X + 1 < to && X + 1 < end) {
+        struct alignas(2 * sizeof(T)) Two {
+          T a, b;
+        };
+        *reinterpret_cast<Two *>(row + X) = Two{a.v[0], a.v[1]};
+        return;
+      }
+    }
+#endif
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
@@ -254,12 +257,11 @@ __device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
   return !t;
 }
 
-template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps) run_warps(int strips, Kernel kernel, double *parts, unsigned *ticket)
+template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps, 3) run_warps(Kernel kernel, double *parts, unsigned *ticket)
 {
   begin();
-  const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes;
-  double    s     = 0;
-  if (strip < strips) s = kernel(Warp{(int)threadIdx.x % lanes}, strip, (int)blockIdx.y);
+  const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes; // those beyond the last one have nothing to store
+  double    s = kernel(Warp{(int)threadIdx.x % lanes}, strip, (int)blockIdx.y);
   if constexpr (SUM)
     if (grid_sum(&s, parts, ticket)) kernel.finish(s);
 }
@@ -301,8 +303,8 @@ template <class Kernel> void forall_warps(const March &m, const Kernel &kernel, 
   if (m.box.empty()) return;
 #ifdef __CUDACC__
   const dim3 blocks((unsigned)(m.strips() + device::block_warps - 1) / device::block_warps, (unsigned)m.chunks());
-  if (reduction) device::launch(device::run_warps<true, Kernel>, blocks, dim3(lanes * device::block_warps), 0, m.strips(), kernel, reduction->parts.data(), reduction->ticket.data());
-  else device::launch(device::run_warps<false, Kernel>, blocks, dim3(lanes * device::block_warps), 0, m.strips(), kernel, (double *)nullptr, (unsigned *)nullptr);
+  if (reduction) device::launch(device::run_warps<true, Kernel>, blocks, dim3(lanes * device::block_warps), 0, kernel, reduction->parts.data(), reduction->ticket.data());
+  else device::launch(device::run_warps<false, Kernel>, blocks, dim3(lanes * device::block_warps), 0, kernel, (double *)nullptr, (unsigned *)nullptr);
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
@@ -318,8 +320,9 @@ constexpr size_t most_flat_blocks = 132 * 8;
 template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, Reduction &reduction)
 {
 #ifdef __CUDACC__
-  dim3 blocks = device::blocks_for(box);
-  blocks      = device::blocks_for(box, (int)(most_flat_blocks / blocks.x) + 1);
+  static const size_t fit = device::resident((const void *)device::run_cells<Kernel>, 256);
+  dim3                blocks = device::blocks_for(box);
+  blocks = device::blocks_for(box, (int)((fit < most_flat_blocks ? fit : most_flat_blocks) / blocks.x) + 1);
   device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data());
 #else
   const device::Open open(Space::cuda);
@@ -335,7 +338,8 @@ template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, 
 template <class Kernel> void forall_flat(size_t n, const Kernel &kernel, Reduction &reduction)
 {
 #ifdef __CUDACC__
-  const size_t blocks = (n + 255) / 256 < most_flat_blocks ? (n + 255) / 256 : most_flat_blocks;
+  static const size_t fit = device::resident((const void *)device::run_flat<Kernel>, 256); // no block waits for another one's end
+  const size_t        most = fit < most_flat_blocks ? fit : most_flat_blocks, blocks = (n + 255) / 256 < most ? (n + 255) / 256 : most;
   device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel, reduction.parts.data(), reduction.ticket.data());
 #else
   const device::Open open(Space::cuda);

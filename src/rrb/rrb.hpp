@@ -89,7 +89,7 @@ template <class T> struct Smoothing {
   SchurOf<T>     schur;            // where the plan's own does not serve
   StencilOf<T>   a;                // other grids: their operator,
   Buffer<T>      edge[2], centre[4]; // and the interpolation
-  Buffer<T>      inverse;          // S1 in single precision: inverse diagonal at o and c, one plane after the other
+  Buffer<T>      inverse;          // S1 in single precision: inverse diagonal at o and c, one plane after the other; on the device that of next grids
   Buffer<float>  correction;       // least squares, kept while values change
   LineSolver<T>  lines[2][2];      // along x and y; S1: of quarters o and c, else [0]
   Inverse<T>     whole;            // on the device: the cycle from this grid down as a matrix

@@ -166,7 +166,7 @@ template <class T> struct CycleColumn {
   const int     *next_node;
   T             *matrix;
   size_t         field, next_field; // elements of one
-  size_t         bytes() const { return (3 * field + 2 * next_field) * sizeof(T); }
+  size_t         bytes() const { return (3 * field + 2 * next_field + (size_t)next_n) * sizeof(T); }
   template <int Q, int MASK, class Block> HD void colour(Block &block, const View<T> &b, const View<T> &x) const
   {
     block.each(own[Q].x0, own[Q].x1, own[Q].y0, own[Q].y1, Colour<Q, 1, MASK, T>{A, b, x});
@@ -189,10 +189,20 @@ template <class T> struct CycleColumn {
     const Restrict<1, T> restriction{A, b, x, r, {edge[0], edge[1]}, {centre[0], centre[1], centre[2], centre[3]}, bn, false};
     block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { bn.at(X, Y) = restriction.value(X, Y); });
     block.sync();
+    T *const flat = memory + 3 * field + 2 * next_field;
+    block.each(0, next_n, 0, 1, [&](int k, int) { flat[k] = bn.at(next_node[2 * k], next_node[2 * k + 1]); });
+    block.sync();
     block.each(0, next_n, 0, 1, [&](int i, int) {
-      T v = 0;
-      for (int k = 0; k < next_n; ++k) v += next_matrix[(ptrdiff_t)k * next_n + i] * bn.at(next_node[2 * k], next_node[2 * k + 1]); // it is symmetric
-      xn.at(next_node[2 * i], next_node[2 * i + 1]) = v;
+      const T *column = next_matrix + i; // it is symmetric
+      T        v = 0, u = 0;
+      int      k = 0;
+      for (; k + 3 < next_n; k += 4) {
+        const T a0 = column[(ptrdiff_t)k * next_n], a1 = column[(ptrdiff_t)(k + 1) * next_n], a2 = column[(ptrdiff_t)(k + 2) * next_n], a3 = column[(ptrdiff_t)(k + 3) * next_n];
+        v += a0 * flat[k] + a1 * flat[k + 1];
+        u += a2 * flat[k + 2] + a3 * flat[k + 3];
+      }
+      for (; k < next_n; ++k) v += column[(ptrdiff_t)k * next_n] * flat[k];
+      xn.at(next_node[2 * i], next_node[2 * i + 1]) = v + u;
     });
     block.sync();
     T *const e = r.q[3];
@@ -619,7 +629,7 @@ template <class T> void galerkin_whole(Plan &plan)
     for (int i = 0; i < 4; ++i) k.centre[i] = g.layout.view(s.centre[i].data());
     for (int q = 0; q < 4; ++q) k.own[q] = g.grid.owned(q);
     k.matrix = s.whole.matrix(k.n, k.nx);
-    forall_blocks(plan.exec, k.n, 128, k.bytes(), k);
+    forall_blocks(plan.exec, k.n, 256, k.bytes(), k);
   }
 }
 

@@ -66,10 +66,10 @@ Grid quarter_grid(const Grid &g, int q)
   return o;
 }
 
-struct InverseKernel {
-  const double *c;
-  double       *d;
-  ptrdiff_t     sx, sy;
+template <class T> struct InverseKernel {
+  const T  *c;
+  T        *d;
+  ptrdiff_t sx, sy;
   HD void       operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * sx + Y * sy;
@@ -128,7 +128,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
     for (Lines direction : {lines_x, lines_y})
       if (uses(s.smoother, direction)) s.lines[q == 3][direction == lines_y].setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
   const View<double> C = a.C();
-  for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), InverseKernel{q ? v.cc : v.co, C.q[q], C.sx, C.sy});
+  for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), InverseKernel<double>{q ? v.cc : v.co, C.q[q], C.sx, C.sy});
   keep_factors(plan, g, a, true);
   if (plan.params.single) {
     if (s.inverse.empty()) s.inverse.resize(2 * g.layout.elements(1));
@@ -158,6 +158,11 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
     keep(plan.exec, P.centre[k], s.centre[k]);
   }
   for (int k = 0; k < 2; ++k) keep(plan.exec, P.edge[k], s.edge[k]);
+  if (plan.exec.space == Space::cuda) {
+    if (s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
+    const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
+    for (int q = 0; q < 4; ++q) forall(plan.exec, g.grid.owned(q), InverseKernel<T>{C.q[q], D.q[q], C.sx, C.sy});
+  }
   for (FieldOf<T> *f : {&s.b, &s.x, &s.r})
     if (f->data.empty()) f->resize(g.layout);
 }

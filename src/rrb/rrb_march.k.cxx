@@ -122,7 +122,7 @@ template <class T> struct S1Up {
   using C = Cells<2, T>;
   struct State {
     C ec[2], zc[6], zo[4], so[3], e0[3], e1[3], e2[3], e3[3], fox[3], foy[4], io[3], fcx[5], fcy[6], sc[5], ic[5], ro[3], rc[5];
-    C t_part;
+    C t_part, dot_o, dot_c; // b'x of a lane: less than a hundred terms
   };
   struct Row {
     C ec, xc, xo, w0, w1, w2, w3, ro, e0, e1, e2, e3, fox, foy, io, fcx, fcy, ic, rc;
@@ -139,10 +139,9 @@ template <class T> struct S1Up {
     k.fcx = s.load(f.fc[0] + r3), k.fcy = s.load(f.fc[1] + r3), k.ic = s.load(f.ic + r3), k.rc = s.load(f.rc + r3);
     return k;
   }
-  template <int P> MARCH double row(const Strip<2> &s, State &k, const Row &in, int y, int y0, int y1) const
+  template <int P> MARCH void row(const Strip<2> &s, State &k, const Row &in, int y, int y0, int y1) const
   {
     const Warp w = s.w;
-    double     dot = 0;
     age(k.ec), age(k.zc), age(k.zo), age(k.so), age(k.e0), age(k.e1), age(k.e2), age(k.e3), age(k.fox), age(k.foy), age(k.io), age(k.fcx), age(k.fcy), age(k.sc), age(k.ic), age(k.ro), age(k.rc);
     k.ec[0] = in.ec, k.ro[0] = in.ro;
     k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3;
@@ -166,13 +165,12 @@ template <class T> struct S1Up {
     k.zc[4]    = choose<active<P, 0, 4>>(c0, k.zc[4]);
     if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.o.y1) {
       s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o.x1);
-      dot += s.sum(k.zo[2] * k.ro[2], f.o.x1);
+      k.dot_o = k.dot_o + k.zo[2] * k.ro[2];
     }
     if (y - 4 >= y0 && y - 4 < y1 && y - 4 < f.c.y1) {
       s.store(f.zc + (y - 4) * f.sy, k.zc[4], f.c.x1);
-      dot += s.sum(k.zc[4] * k.rc[4], f.c.x1);
+      k.dot_c = k.dot_c + k.zc[4] * k.rc[4];
     }
-    return dot;
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
@@ -180,14 +178,13 @@ template <class T> struct S1Up {
     const Strip<2> s{w, from - reach_s1, f.whole.x0, f.whole.x1, from, from + f.m.columns};
     State          k;
     Row            a = load(s, y0 - 4), b;
-    double         dot = 0;
     for (int y = y0 - 4; y < y1 + 4; y += 2) {
       b = load(s, y + 1);
-      dot += row<0>(s, k, a, y, y0, y1);
+      row<0>(s, k, a, y, y0, y1);
       a = load(s, y + 2);
-      dot += row<1>(s, k, b, y + 1, y0, y1);
+      row<1>(s, k, b, y + 1, y0, y1);
     }
-    return dot;
+    return s.sum(k.dot_o, f.o.x1) + s.sum(k.dot_c, f.c.x1);
   }
   MARCH void finish(double dot) const { *result = dot; }
 };
@@ -196,7 +193,7 @@ template <class T> struct S1Up {
 
 template <class T> struct NineFields {
   StencilView<T> A;
-  View<T>        edge[2], centre[4], b, x, z, next; // up: x from down, z the result
+  View<T>        inverse, edge[2], centre[4], b, x, z, next; // up: x from down, z the result
   Box            own[4], whole;
   March          m;
 };
@@ -214,7 +211,7 @@ template <class T> struct NineDown {
   {
     const ptrdiff_t r = f.A.C.sy, r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * r, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * r, r2 = clamp(y - 2, f.whole.y0, f.whole.y1 - 1) * r;
     Row             k;
-    for (int q = 0; q < 4; ++q) k.b[q] = s.load((const T *)f.b.q[q] + (q % 3 ? r1 : r0)), k.c[q] = s.load((const T *)f.A.C.q[q] + (q % 3 ? r1 : r0));
+    for (int q = 0; q < 4; ++q) k.b[q] = s.load((const T *)f.b.q[q] + (q % 3 ? r1 : r0)), k.c[q] = s.load((const T *)f.inverse.q[q] + (q % 3 ? r1 : r0));
     for (int d = 0; d < 4; ++d) {
       k.eo[d] = s.load((const T *)f.A.E[d].q[0] + r0);
       k.eb[d] = s.load((const T *)f.A.E[d].q[2] + r1);
@@ -232,13 +229,13 @@ template <class T> struct NineDown {
     age(k.zc), age(k.zo), age(k.zb);
     for (int d = 0; d < 4; ++d) k.eo[d][1] = k.eo[d][0], k.eo[d][0] = in.eo[d];
     // c and o at y
-    k.zc[0] = divide(in.b[3], in.c[3]);
-    k.zo[0] = divide(in.b[0] - k.eo[3][0] * k.zc[0] - k.eo[2][0] * west(w, k.zc[0]) - k.eo[1][0] * k.zc[1] - k.eo[0][0] * west(w, k.zc[1]), in.c[0]);
+    k.zc[0] = in.b[3] * in.c[3];
+    k.zo[0] = (in.b[0] - k.eo[3][0] * k.zc[0] - k.eo[2][0] * west(w, k.zc[0]) - k.eo[1][0] * k.zc[1] - k.eo[0][0] * west(w, k.zc[1])) * in.c[0];
     // b and a at y - 1
     const C &eb0 = in.eb[0], &eb1 = in.eb[1], &eb2 = in.eb[2], &eb3 = in.eb[3];
-    k.zb[1]     = divide(in.b[2] - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0], in.c[2]);
+    k.zb[1]     = (in.b[2] - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0]) * in.c[2];
     const C &ea0 = in.ea[0], &ea1 = in.ea[1], &ea2 = in.ea[2], &ea3 = in.ea[3], &g0 = in.g[0], &g1 = in.g[1], &g2 = in.g[2], &g3 = in.g[3];
-    const C za = divide(in.b[1] - ea0 * k.zo[1] - ea1 * east(w, k.zo[1]) - ea2 * k.zc[2] - ea3 * k.zc[1] - g0 * k.zb[2] - g1 * east(w, k.zb[2]) - g2 * k.zb[1] - g3 * east(w, k.zb[1]), in.c[1]);
+    const C za = (in.b[1] - ea0 * k.zo[1] - ea1 * east(w, k.zo[1]) - ea2 * k.zc[2] - ea3 * k.zc[1] - g0 * k.zb[2] - g1 * east(w, k.zb[2]) - g2 * k.zb[1] - g3 * east(w, k.zb[1])) * in.c[1];
     // what is left: at o of row y - 1, at b and c of row y - 2
     const C eo0 = k.eo[0][1], eo1 = k.eo[1][1], eo2 = k.eo[2][1], eo3 = k.eo[3][1], zo = k.zo[1], zb = k.zb[1];
     const C ro = -(ea0 * za + west(w, ea1 * za) + eb2 * zb + k.below);
@@ -287,7 +284,7 @@ template <class T> struct NineUp {
     Row             k;
     k.ec = s.load_nodes(f.next, y, f.own[3]);
     for (int q : {0, 2, 3}) k.x[q] = s.load((const T *)f.x.q[q] + r0);
-    for (int q = 0; q < 4; ++q) k.b[q] = s.load((const T *)f.b.q[q] + at[q]), k.c[q] = s.load((const T *)f.A.C.q[q] + at[q]);
+    for (int q = 0; q < 4; ++q) k.b[q] = s.load((const T *)f.b.q[q] + at[q]), k.c[q] = s.load((const T *)f.inverse.q[q] + at[q]);
     for (int d = 0; d < 4; ++d) {
       k.w[d]  = s.load((const T *)f.centre[d].q[0] + r0);
       k.ea[d] = s.load((const T *)f.A.E[d].q[1] + r0);
@@ -310,18 +307,18 @@ template <class T> struct NineUp {
     k.zb[0] = in.x[2] + in.v[0] * west(w, k.ec[0]) + in.v[1] * k.ec[0];
     // a at y
     const C &ea0 = in.ea[0], &ea1 = in.ea[1], &ea2 = in.ea[2], &ea3 = in.ea[3], &g0 = in.g[0], &g1 = in.g[1], &g2 = in.g[2], &g3 = in.g[3];
-    const C za = divide(in.b[1] - ea0 * k.zo[0] - ea1 * east(w, k.zo[0]) - ea2 * k.zc[1] - ea3 * k.zc[0] - g0 * k.zb[1] - g1 * east(w, k.zb[1]) - g2 * k.zb[0] - g3 * east(w, k.zb[0]), in.c[1]);
+    const C za = (in.b[1] - ea0 * k.zo[0] - ea1 * east(w, k.zo[0]) - ea2 * k.zc[1] - ea3 * k.zc[0] - g0 * k.zb[1] - g1 * east(w, k.zb[1]) - g2 * k.zb[0] - g3 * east(w, k.zb[0])) * in.c[1];
     // b at y - 1; sum_b: the part of a at y - 1
     const C &eb0 = in.eb[0], &eb1 = in.eb[1], &eb2 = in.eb[2], &eb3 = in.eb[3];
-    k.zb[1] = divide(in.b[2] - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0] - k.sum_b - g0 * za - west(w, g1 * za), in.c[2]);
+    k.zb[1] = (in.b[2] - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0] - k.sum_b - g0 * za - west(w, g1 * za)) * in.c[2];
     k.sum_b = g2 * za + west(w, g3 * za);
     // o at y - 1
     const C &eo0 = in.eo[0], &eo1 = in.eo[1], &eo2 = in.eo[2], &eo3 = in.eo[3];
-    k.zo[1] = divide(in.b[0] - k.sum_o - eb2 * k.zb[1] - k.below - eo3 * k.zc[1] - eo2 * west(w, k.zc[1]) - eo1 * k.zc[2] - eo0 * west(w, k.zc[2]), in.c[0]);
+    k.zo[1] = (in.b[0] - k.sum_o - eb2 * k.zb[1] - k.below - eo3 * k.zc[1] - eo2 * west(w, k.zc[1]) - eo1 * k.zc[2] - eo0 * west(w, k.zc[2])) * in.c[0];
     k.sum_o = ea0 * za + west(w, ea1 * za);
     k.below = eb3 * k.zb[1];
     // c at y - 2; c_part: o, b of row y - 2 and a of row y - 2; a of row y - 1 is in sum_c
-    const C zc = divide(in.b[3] - k.c_part - eo1 * k.zo[1] - east(w, eo0 * k.zo[1]) - k.sum_c, in.c[3]);
+    const C zc = (in.b[3] - k.c_part - eo1 * k.zo[1] - east(w, eo0 * k.zo[1]) - k.sum_c) * in.c[3];
     k.c_part = eo3 * k.zo[1] + east(w, eo2 * k.zo[1]) + eb1 * k.zb[1] + east(w, eb0 * k.zb[1]) + k.a_c;
     k.sum_c  = ea2 * za;
     k.a_c    = ea3 * za;
@@ -400,7 +397,8 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
   Level        &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   NineFields<T> f;
-  f.A = s.a.view();
+  f.A       = s.a.view();
+  f.inverse = g.layout.view(s.inverse.data());
   for (int k = 0; k < 2; ++k) f.edge[k] = g.layout.view(s.edge[k].data(), quarter_a);
   for (int k = 0; k < 4; ++k) f.centre[k] = g.layout.view(s.centre[k].data());
   f.b = b;

@@ -335,7 +335,7 @@ struct BandKernel {
       if (periodic_y) yn = (yn + ny) % ny;
       if (xn < 0 || yn < 0 || xn >= nx || yn >= ny) continue;
       const int j = number[yn * nx + xn];
-      if (j <= i && i - j <= w) row[i - j] += coupling(x, y, k);
+      if (j <= i) row[i - j] += coupling(x, y, k);
     }
   }
 };
@@ -373,8 +373,10 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
     }
   }
   // A small grid is factorised where it lies.
-  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_nodes) {
-    const int   n = (int)g.size(), w = std::min(n - 1, (fold ? 2 : 1) * length + (fold ? 1 : 1));
+  const bool closed = across ? g.periodic_y : g.periodic_x; // along the lines: their ends are neighbours
+  const int  wide   = (fold ? 2 : 1) * length + (closed ? length - 1 : 1);
+  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_nodes && wide <= inverse_width(wide)) {
+    const int   n = (int)g.size(), w = inverse_width(wide);
     Remainder  &r = plan.remainder;
     if ((int)r.number.size() != n) {
       Buffer<int> host((size_t)n), nodes((size_t)2 * n);

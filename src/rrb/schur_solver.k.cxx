@@ -201,19 +201,39 @@ template <int N, class T> struct Multiply {
   }
 };
 
+// Four values in a row.
+template <class T> struct alignas(sizeof(T) == 8 ? 16 : 4 * sizeof(T)) Quad {
+  T                 v[4];
+  MARCH static Quad load(const T *p, size_t i) { return reinterpret_cast<const Quad *>(p)[i]; }
+  MARCH void        store(T *p, size_t i) const { reinterpret_cast<Quad *>(p)[i] = *this; }
+};
+
 // x += alpha p, r -= alpha q, the residual for M, r'r and the test
 template <class T> struct Update {
   const double *p[2], *q;
   double       *x, *r, *norms;
   T            *to; // may be r
   State        *state;
-  MARCH double  operator()(size_t i) const
+  MARCH double  operator()(size_t i) const // four values, which are read before the first is written
   {
-    const double alpha = state->alpha, v = r[i] - alpha * q[i], d = alpha * p[1 - (state->its & 1)][i];
-    x[i] = state->its || state->begun ? x[i] + d : d;
-    r[i] = v;
-    if ((const void *)to != (const void *)r) to[i] = (T)v;
-    return v * v;
+    const double   alpha = state->alpha;
+    const bool     more = state->its || state->begun, apart = (const void *)to != (const void *)r;
+    const double  *direction = p[1 - (state->its & 1)];
+    Quad<double>   vr = Quad<double>::load(r, i), vx;
+    const auto     vq = Quad<double>::load(q, i), vp = Quad<double>::load(direction, i);
+    Quad<T>        single;
+    double         s = 0;
+    if (more) vx = Quad<double>::load(x, i);
+    for (int k = 0; k < 4; ++k) {
+      vx.v[k] = more ? vx.v[k] + alpha * vp.v[k] : alpha * vp.v[k];
+      vr.v[k] -= alpha * vq.v[k];
+      single.v[k] = (T)vr.v[k];
+      s += vr.v[k] * vr.v[k];
+    }
+    vx.store(x, i);
+    vr.store(r, i);
+    if (apart) single.store(to, i);
+    return s;
   }
   MARCH void finish(double rr) const
   {
@@ -303,7 +323,7 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
   if (!dotted) forall_flat(n, DotRZ<T>{r.data, z, rz}, reduction);
   Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state.data(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole(), multiply_march(g)};
   forall_warps(k.m, k, &reduction);
-  forall_flat(n, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), rhs, state.data()}, reduction);
+  forall_flat(n / 4, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), rhs, state.data()}, reduction);
 }
 
 void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
