@@ -2,7 +2,7 @@
 #
 #   make            the library               make deps       install what is missing (apt)
 #   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
-#   make demo       the harbour               make bench      the measurements (BENCH=suite)
+#   make demo       harbour and aquifer       make bench      the measurements (BENCH=suite)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
 #   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/gpu.md)
 #
@@ -182,6 +182,7 @@ run-tests: $(LIB)
 	@$(TESTENV) $(TOP)/tests/run
 run-demo: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/harbour' $(TOP)/examples/harbour/demo $(LIB)
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/aquifer' $(TOP)/examples/aquifer/demo $(LIB)
 run-bench: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run $(BENCH)
 test demo bench: deps

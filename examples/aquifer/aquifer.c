@@ -330,6 +330,8 @@ static PetscErrorCode PrintTable(const Aquifer *a, PetscInt n, const Solver solv
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-27s %9" PetscInt_FMT " %6.2f   %6.2f   %6.2f    %.1e  %.1e", s->name, s->iterations, (double)s->setup, (double)s->solve, (double)(s->setup + s->solve), (double)s->residual, (double)s->balance));
     if (k) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  %.1e", (double)s->difference));
     if (s->reason < 0) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  %s", KSPConvergedReasons[s->reason]));
+    else if (s->residual > 1.5 * rtol) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  true residual above the tolerance"));
+    if (s->leaks) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  water is lost"));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
     if (s->reason < 0 || s->residual > 1.5 * rtol || s->leaks) *good = PETSC_FALSE; /* CG's own residual may drift a little */
   }
@@ -450,7 +452,7 @@ int main(int argc, char **argv)
       if (isKsp || isPc) {
         PetscCall(Solve(&a, words[k], rtol, repeat, n ? solvers[0].head : NULL, &solvers[n]));
         n++;
-      } else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "skipped  %s: this PETSc has no such solver\n", words[k]));
+      } else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "skipped  %s: this PETSc has no such solver%s\n", words[k], strcmp(words[k], "rrb") ? "" : " (-dll_append libtessera.so brings it)"));
       PetscCall(PetscFree(words[k]));
     }
     PetscCheck(n, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-compare: this PETSc has none of these solvers");
@@ -464,7 +466,7 @@ int main(int argc, char **argv)
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "water    west %+.8e, lake %+.8e, wells %+.8e, sum %+.1e m^3/s\n", (double)solvers[0].inflow[WEST], (double)solvers[0].inflow[LAKE], (double)a.wells, (double)(solvers[0].inflow[WEST] + solvers[0].inflow[LAKE] + a.wells)));
   if (hasOutput) PetscCall(Output(output, &a, solvers[0].head));
   PetscCall(PrintTable(&a, n, solvers, rtol, &good));
-  if (!good) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "FAILED: a solver did not converge, missed the tolerance, or lost water\n"));
+  if (!good) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "FAILED: see the ends of the lines above\n"));
 
   for (PetscInt k = 0; k < n; k++) PetscCall(VecDestroy(&solvers[k].head));
   PetscCall(PetscFree3(a.z, a.K, a.well));

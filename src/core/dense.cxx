@@ -1,6 +1,7 @@
 #include "core/dense.hpp"
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 namespace tessera {
 
@@ -19,7 +20,8 @@ void Band::add(int i, int j, double v) { row(i)[j] += v; }
 
 int Band::factor(double singular)
 {
-  double *inv = inverse_.data();
+  double             *inv = inverse_.data();
+  std::vector<double> error((size_t)n_); // of the pivots: the rounding of a singular part's strong nodes reaches its weak ones
   for (int i = 0; i < n_; ++i) {
     double      *li    = row(i);
     const int    first = std::max(0, i - w_);
@@ -31,14 +33,16 @@ int Band::factor(double singular)
       for (int k = std::max(first, j - w_); k < j; ++k) s -= li[k] * lj[k];
       li[j] = s;
     }
-    double d = a;
+    double d = a, e = 10 * singular * a;
     for (int j = first; j < i; ++j) {
       const double l = li[j] * inv[j];
       d -= l * li[j];
+      e += l * l * error[(size_t)j];
       li[j] = l;
     }
+    error[(size_t)i] = e;
     if (d > singular * a) inv[i] = 1 / d;
-    else if (a >= 0 && d >= -singular * a) inv[i] = 0;
+    else if (a >= 0 && d >= -std::min(e, 1e-6 * a)) inv[i] = 0;
     else {
       pivot_ = d;
       return i;

@@ -58,7 +58,7 @@ struct FactorBand {
   HD bool       good(double pivot, double before) const { return pivot > singular * before; }
   template <class Block> HD void operator()(Block &block) const
   {
-    double *s = block.shared, *d = s + (ptrdiff_t)n * (w + 1); // L D in the band's place; diagonals before elimination
+    double *s = block.shared, *d = s + (ptrdiff_t)n * (w + 1); // L D in the band's place; diagonals before elimination; errors
     block.each(0, n * (w + 1), 0, 1, [&](int i, int) { s[i] = a[i]; });
     block.sync();
     block.each(0, n, 0, 1, [&](int i, int) { d[i] = s[i * (w + 1)]; });
@@ -74,11 +74,26 @@ struct FactorBand {
     block.each(0, n, 0, 1, [&](int i, int) {
       const double pivot = s[i * (w + 1)];
       l[i * (w + 1)] = good(pivot, d[i]) ? 1 / pivot : 0;
-      if (!good(pivot, d[i]) && !(d[i] >= 0 && pivot >= -singular * d[i])) *failed = i + 1;
+      if (!good(pivot, d[i]) && !(d[i] >= 0 && pivot >= -singular * d[i])) *failed = i + 1; // perhaps
       for (int k = 1; k <= w && k <= i; ++k) {
         const double before = s[(i - k) * (w + 1)];
         l[i * (w + 1) + k]  = good(before, d[i - k]) ? s[i * (w + 1) + k] / before : 0;
       }
+    });
+    block.sync();
+    if (*failed == 0) return;
+    block.sync();
+    block.each(0, 1, 0, 1, [&](int, int) { // is it the rounding of a singular part's strong nodes?
+      double *error = d + n;
+      int     first = 0;
+      for (int i = 0; i < n; ++i) {
+        double e = 10 * singular * d[i];
+        for (int k = 1; k <= w && k <= i; ++k) e += l[i * (w + 1) + k] * l[i * (w + 1) + k] * error[i - k];
+        error[i] = e;
+        const double pivot = s[i * (w + 1)], most = e < 1e-6 * d[i] ? e : 1e-6 * d[i];
+        if (!first && !good(pivot, d[i]) && !(d[i] >= 0 && pivot >= -most)) first = i + 1;
+      }
+      *failed = first;
     });
   }
 };
@@ -163,7 +178,7 @@ template <class T> void Inverse<T>::setup(const double *band, int w, double sing
   const size_t band_size = (size_t)n * (w + 1), wanted = (size_t)n * n + band_size;
   if (work_.size() < wanted) work_.resize({wanted, Space::cuda});
   double *inverse = work_.data(), *l = inverse + (size_t)n * n;
-  forall_blocks(exec, 1, 256, (band_size + (size_t)n) * sizeof(double), FactorBand{band, l, n, w, failed, singular});
+  forall_blocks(exec, 1, 256, (band_size + (size_t)2 * n) * sizeof(double), FactorBand{band, l, n, w, failed, singular});
   if (w == inverse_width(0)) forall(exec, {0, n, 0, 1}, InverseColumn<inverse_width(0)>{l, inverse, n});
   else forall(exec, {0, n, 0, 1}, InverseColumn<inverse_width(inverse_width(0) + 1)>{l, inverse, n});
   forall(exec, {0, n, 0, n}, Round<T>{inverse, a_.data(), n});

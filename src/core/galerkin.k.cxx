@@ -317,9 +317,10 @@ template <int Q, int S> struct StoreGalerkin {
 // Is lumping the couplings over a seam unsafe? It is where the next operator has positive couplings or negative row sums.
 template <int S> struct SeamKernel {
   Around<S> fine;
+  double    singular;
   HD double operator()(int X, int Y) const
   {
-    const double c = fine.template entry<0, 0>(X, Y), least = 1e-12 * c;
+    const double c = fine.template entry<0, 0>(X, Y), least = singular * fine.magnitude(X, Y); // less is rounding
     const double k[8] = {fine.template entry<-1, 0>(X, Y), fine.template entry<1, 0>(X, Y), fine.template entry<0, -1>(X, Y), fine.template entry<0, 1>(X, Y),
                          fine.template entry<-1, -1>(X, Y), fine.template entry<1, -1>(X, Y), fine.template entry<-1, 1>(X, Y), fine.template entry<1, 1>(X, Y)};
     double       sum = c;
@@ -470,7 +471,7 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   const StencilView<double> to = coarse.view();
   auto                      all = [&](auto fine) {
     constexpr int S = decltype(fine)::stride;
-    const bool    lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine})) > 0);
+    const bool    lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine, singular})) > 0);
     store<0, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
     store<1, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);
     store<2, S>(exec, fine, grid, cut_x, cut_y, singular, lump, to);

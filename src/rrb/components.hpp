@@ -15,8 +15,9 @@ struct Level;
 
 class Components {
 public:
-  // Labels the components unless the kept labels still fit; row sums and the diagonal coarse operator. Collective.
-  void   setup(Level &level, SchurOf<double> &schur);
+  // Labels the components unless the kept labels still fit; row sums and the diagonal coarse operator. gaps: the number of nodes with
+  // a loose coupling; where it has changed parts may have come loose. Collective.
+  void   setup(Level &level, SchurOf<double> &schur, double gaps);
   void   clear() { *this = Components(); }
   bool   empty() const { return !count_; }
   int    count() const { return count_; }
@@ -33,6 +34,7 @@ private:
   template <class T> void project_there(const Level &level, const View<T> &r, const View<T> &v, bool add);
   int                 count_ = 0; // components in use
   bool                known_ = false;
+  double              gaps_  = 0;
   Buffer<int>         label_;   // of o and c nodes, one plane after the other: component from 1, 0 where there is none
   std::vector<double> inverse_;
   // On the device: the labels, the places of the nodes (times two, odd at c) by component, and the pieces of its sums: the first

@@ -3,7 +3,6 @@
 #include "rrb/rrb.hpp"
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 namespace tessera::rrb {
@@ -117,19 +116,24 @@ void Components::find(Level &level, const SchurView<double> &a)
   for_couplings(g, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
     if (mine[(size_t)at(r, s)] && strong(w, diagonal(a, q, p), diagonal(a, r, s))) local.join(at(q, p), at(r, s));
   });
-  // numbers over all processes, 1 and up
-  std::map<int, int> number;
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { number.emplace(local.root(at(q, p)), (int)number.size()); });
-  int count = (int)number.size(), before = 0, total = 0;
+  // numbers over all processes, 1 and up; none for single nodes
+  std::vector<int> number((size_t)(2 * plane), 0);
+  int              count = 0, before = 0, total = 0;
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
+    bool tied = false;
+    for_neighbours(a, q, p, [&](int r, ptrdiff_t s, double w) { tied = tied || strong(w, diagonal(a, q, p), diagonal(a, r, s)); });
+    int &n = number[(size_t)local.root(at(q, p))];
+    if (tied && !n) n = ++count;
+  });
   MPI_Exscan(&count, &before, 1, MPI_INT, MPI_SUM, g.comm);
   if (!g.rank) before = 0;
   MPI_Allreduce(&count, &total, 1, MPI_INT, MPI_SUM, g.comm);
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { field.v.q[q][p] = 1 + before + number[local.root(at(q, p))]; });
+  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { field.v.q[q][p] = number[(size_t)local.root(at(q, p))] ? before + number[(size_t)local.root(at(q, p))] : 0; });
   level.halo.host().exchange(field.v, mask_o | mask_c);
   std::vector<int> pairs;
   for_couplings(g, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
     const int u = (int)field.v.q[q][p], v = (int)field.v.q[r][s];
-    if (u == v || !v || !strong(w, diagonal(a, q, p), diagonal(a, r, s))) return;
+    if (u == v || !u || !v || !strong(w, diagonal(a, q, p), diagonal(a, r, s))) return;
     pairs.push_back(u);
     pairs.push_back(v);
   });
@@ -192,7 +196,7 @@ void Components::find(Level &level, const SchurView<double> &a)
   }
 }
 
-void Components::setup(Level &level, SchurOf<double> &schur)
+void Components::setup(Level &level, SchurOf<double> &schur, double gaps)
 {
   const bool there = level.layout.space == Space::cuda;
   Schur      copied; // the search is the host's, and rare
@@ -206,10 +210,11 @@ void Components::setup(Level &level, SchurOf<double> &schur)
     for (int k = 0; k < 2; ++k) to_host(schur.fo[k], copied.fo[k]), to_host(schur.fc[k], copied.fc[k]);
   }
   const SchurView<double> a = schur_view(level.layout, there ? copied : schur);
-  if (!known_ || (count_ && !fits(level, a))) {
+  if (!known_ || gaps != gaps_ || (count_ && !fits(level, a))) {
     find(level, a);
     if (count_ && there) list(level);
   }
+  gaps_ = gaps;
   if (!count_) return;
   inverse_.assign((size_t)count_ + 1, 0);
   const View<int>     label = labels(level, label_);

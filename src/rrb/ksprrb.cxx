@@ -193,7 +193,17 @@ PetscErrorCode KSPSetFromOptions_RRB(KSP ksp, CompatOptionItems PetscOptionsObje
   PetscCall(PetscOptionsEnum("-ksp_rrb_backend", "Where the solver runs", "KSPRRBSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set) PetscCall(KSPRRBSetBackend(ksp, backend));
   PetscOptionsHeadEnd();
+  PC        pc;
+  PetscBool help, rrb;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
   PetscCall(DefaultPC(ksp, true));
+  // PETSc prints the help of a preconditioner once, that of the type before
+  PetscCall(PetscOptionsHasHelp(((PetscObject)ksp)->options, &help));
+  if (!rrb && help) {
+    PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
+    if (rrb) PetscCall((*pc->ops->setfromoptions)(pc, PetscOptionsObject));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -17,6 +17,8 @@ const char *const PCRRBCycles[]      = {"v", "k", "amli", "auto", "PCRRBCycle", 
 const char *const PCRRBPrecisions[]  = {"auto", "double", "single", "PCRRBPrecision", "PC_RRB_", nullptr};
 const char *const TesseraBackends[]  = {"auto", "host", "cuda", "TesseraBackend", "TESSERA_BACKEND_", nullptr};
 
+static const char *const roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI"};
+
 static PetscErrorCode PCReset_RRB(PC pc)
 {
   PC_RRB *r = (PC_RRB *)pc->data;
@@ -29,6 +31,7 @@ static PetscErrorCode PCReset_RRB(PC pc)
   r->current   = PETSC_FALSE;
   r->ready     = PETSC_FALSE;
   r->failed    = PETSC_FALSE;
+  r->choose_again = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -138,7 +141,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number", report.row, report.column, report.x, report.y));
     PetscCall(Fail(pc, PC_FACTOR_OTHER));
   } else if (report.kind == OperatorReport::diagonal) {
-    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")", (double)report.value, report.x, report.y, report.row));
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s", (double)report.value, report.x, report.y, report.row, report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -170,7 +173,6 @@ static PetscErrorCode SetUp(PC pc)
     PetscCall(ChooseSpace(pc, &r->plan.exec.space));
     PetscCall(Parameters(pc, &params));
     r->raised    = PETSC_FALSE;
-    r->first_its = 0;
     PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
     r->plan.exec.threads = HostThreads();
     PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // where memory is made, too
@@ -180,6 +182,8 @@ static PetscErrorCode SetUp(PC pc)
     const double         entries = (double)last.size() * (PetscMin(last.nx, last.ny) + 2);
     PetscCheck(entries <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after %d levels %d x %d nodes remain, whose exact factorisation would take %g GB on every process. Use more -pc_rrb_levels, or 0 for the automatic choice", r->plan.factor_levels(), last.nx, last.ny, entries * 8e-9);
   }
+  if (r->choose_again) r->plan.forget();
+  r->choose_again = PETSC_FALSE;
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(ReadAndFactor(pc, r->raised, &failure));
   if (r->raised && !r->failed && (!(r->report.deficit > 0) || r->report.deficit > tessera::tuning::deficit)) { // other values, another case
@@ -207,15 +211,25 @@ static PetscErrorCode SetUp(PC pc)
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
   bool again = false;
+  int  tried = (int)r->plan.rough;
+  if (!r->plan.chosen) r->first_its = 0;
   TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
   TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   while (again) {
-    PetscCall(PetscInfo(pc, "Trial: %g iterations expected with the usual choice; setting up for rough coefficients\n", r->plan.predicted[0]));
+    PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s. Next: %s\n", r->plan.predicted[tried], roughs[tried], roughs[(int)r->plan.rough]));
+    tried = (int)r->plan.rough;
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
+    if (failure.failed) { // back to what could be factorised
+      PetscCall(PetscInfo(pc, "A pivot is not positive then: the usual choice stays\n"));
+      r->plan.rough  = tessera::rrb::Rough::no;
+      r->plan.chosen = true;
+      PetscCall(ReadAndFactor(pc, r->raised, &failure));
+    }
     TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
     TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   }
+  if (r->cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v) PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which moves eigenvalues out of its interval\n"));
   PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, r->plan.band.size(), PCRRBCycles[(int)r->plan.cycle]));
   r->current = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -344,6 +358,7 @@ static PetscErrorCode PCPostSolve_RRB(PC pc, KSP ksp, Vec, Vec)
   PC_RRB            *r = (PC_RRB *)pc->data;
   PetscInt           its;
   PetscReal          rtol;
+  PetscBool          guess;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -352,13 +367,14 @@ static PetscErrorCode PCPostSolve_RRB(PC pc, KSP ksp, Vec, Vec)
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(KSPGetTolerances(ksp, &rtol, nullptr, nullptr, nullptr));
   if (reason <= 0) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!r->first_its || r->first_rtol != rtol) {
-    r->first_its  = PetscMax(its, 1);
+  if (!r->first_its || r->first_rtol != rtol) { // not a solve that had nothing to do
+    PetscCall(KSPGetInitialGuessNonzero(ksp, &guess));
+    if (guess || its < 2 || reason == KSP_CONVERGED_ATOL) PetscFunctionReturn(PETSC_SUCCESS);
+    r->first_its  = PetscMax(its, 4);
     r->first_rtol = rtol;
-  } else if (2 * its > 3 * r->first_its + 4) {
+  } else if (!r->choose_again && 2 * its > 3 * r->first_its + 4) { // M stays as it is until then
     PetscCall(PetscInfo(pc, "%" PetscInt_FMT " iterations, %" PetscInt_FMT " at first: the next setup chooses smoothers and interpolation again\n", its, r->first_its));
-    r->first_its   = 0;
-    r->plan.forget();
+    r->choose_again = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -387,9 +403,11 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, %d levels on %d grids, then %d nodes exactly\n", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : "", p.factor_levels(), p.levels.back().index + 1, p.band.size()));
   const bool galerkin = r->coarsening == PC_RRB_GALERKIN;
   if (galerkin) {
-    const char *const rough[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI"};
     PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
-    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected; measures for rough coefficients: %s\n", p.predicted[0], rough[(int)p.rough]));
+    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s", p.predicted[0], roughs[(int)p.rough]));
+    if (p.predicted[0] > 0 && p.rough != tessera::rrb::Rough::no && p.predicted[(int)p.rough] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", %.3g expected", p.predicted[(int)p.rough]));
+    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO || r->cycle != PC_RRB_CYCLE_AUTO)) PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
   } else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
   if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on every grid number %" PetscInt_FMT "\n", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner, r->every));

@@ -292,7 +292,7 @@ PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
 
    Input Parameters:
 +  pc - the preconditioner
--  nu - sweeps; 0 (default): one, and four on the finest grid where the setup trial finds rough coefficients
+-  nu - sweeps; 0 (default): one, and five on the finest grid where the setup trial finds rough coefficients
 
    Options Database Key:
 .  -pc_rrb_smooth <nu> - see above
@@ -351,7 +351,7 @@ PetscErrorCode PCRRBGetSmooth(PC pc, PetscInt *nu)
    Level: intermediate
 
    Note:
-   Least squares help where jumps of the coefficients meet in points (a checkerboard); they cost some 24 sweeps at setup.
+   Least squares help where jumps of the coefficients meet in points (a checkerboard); they cost twelve sweeps on each grid at setup.
 
 .seealso: `PCRRB`, `PCRRBGetInterpolation()`, `PCRRBSetCoarsening()`
 @*/
@@ -402,9 +402,9 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
    Level: intermediate
 
    Note:
-   At most eight steps of CG on a random right-hand side. Where they predict more than 15 iterations the interpolation becomes
-   least_squares, the cycle amli, and the finest grid gets more sweeps; the choice stays while values change, until a solver needs half as
-   many iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
+   At most eight steps of CG on a random right-hand side. Where they predict more than 15 iterations the finest grid gets five sweeps;
+   where these do not help, or few couplings jump, it gets one, and all grids lines both ways, interpolation least_squares and cycle amli.
+   The choice stays while values change, until a solver needs half as many iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
 
 .seealso: `PCRRB`, `PCRRBGetTrial()`, `PCRRBSetCoarsening()`
 @*/
@@ -556,7 +556,7 @@ PetscErrorCode PCRRBGetLump(PC pc, PCRRBLump *n)
    Level: intermediate
 
    Note:
-   V is the papers' method. K is not linear and needs a flexible method (`KSPFCG`, `KSPFGMRES`, `KSPRRB`); AMLI is linear.
+   V visits each grid once, as the papers' method does. K is not linear and needs a flexible method (`KSPFCG`, `KSPFGMRES`, `KSPRRB`); AMLI is linear.
 
 .seealso: `PCRRB`, `PCRRBGetCycle()`
 @*/

@@ -561,7 +561,7 @@ template <class T> void visit(Plan &plan, int l)
   } else if (g.accelerated && plan.cycle != Cycle::v) {
     GalerkinSpace<T> space(plan, l);
     if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
-    else amli_cycle(space, plan.params.inner, tuning::amli_lowest, 1);
+    else amli_cycle(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
   } else cycle9(plan, l, s.b.v, s.x.v);
 }
 
@@ -608,7 +608,7 @@ template <class T> void galerkin_whole(Plan &plan)
       below = below && !plan.half && g.grid.size() <= tuning::dense_cycle;
       continue;
     }
-    CycleColumn<T> k;
+    CycleColumn<T> k{};
     if (below && g.step == Step::coarsen && !s.of_schur) {
       const Level         &next = plan.levels[(size_t)l + 1];
       const Inverse<T>    *inverse = &grids[(size_t)l + 1].whole;

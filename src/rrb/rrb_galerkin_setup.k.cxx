@@ -78,25 +78,32 @@ template <class T> struct InverseKernel {
 };
 
 // Is any coupling between two nodes of the grid next to nothing? Then parts of it may hang loose.
-struct GapKernel {
-  View<double> C, E[4];
-  int          q, nx, ny; // INT_MAX: periodic
-  HD double    operator()(int X, int Y) const
+template <int Q, int S> struct GapKernel {
+  StencilView<double> A;
+  int                 nx, ny; // INT_MAX: periodic
+  template <int K> HD bool gap(ptrdiff_t p, double w) const
   {
-    const ptrdiff_t p = X * C.sx + Y * C.sy;
-    const int       x = 2 * X + (q & 1), y = 2 * Y + (q >> 1);
-    const double    least = tuning::loose_coupling * C.q[q][p];
+    const double c = A.C.q[Q][p], d = neighbour<Q, K, S>(A.C, p, A.C.sy);
+    return !(fabs(w) > tuning::loose_coupling * (c > d ? c : d));
+  }
+  HD double operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    const int       x = 2 * X + (Q & 1), y = 2 * Y + (Q >> 1);
     const bool      has[4] = {x > 0 || nx == INT_MAX, x + 1 < nx, y > 0 || ny == INT_MAX, y + 1 < ny};
-    return (has[0] && !(fabs(E[0].q[q][p]) > least)) || (has[1] && !(fabs(E[1].q[q][p]) > least)) || (has[2] && !(fabs(E[2].q[q][p]) > least)) || (has[3] && !(fabs(E[3].q[q][p]) > least));
+    return (has[0] && gap<3>(p, A.E[0].q[Q][p])) || (has[1] && gap<5>(p, A.E[1].q[Q][p])) || (has[2] && gap<1>(p, A.E[2].q[Q][p])) || (has[3] && gap<7>(p, A.E[3].q[Q][p]));
   }
 };
 
-bool gaps(Plan &plan, const Level &g, Stencil &a)
+double gaps(Plan &plan, const Level &g, Stencil &a) // the red nodes that have one
 {
-  double mine = 0, all = 0;
-  for (int q : {1, 2}) mine += forall_sum(plan.exec, g.grid.owned(q), GapKernel{a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, q, g.grid.periodic_x ? INT_MAX : g.grid.nx, g.grid.periodic_y ? INT_MAX : g.grid.ny});
+  const StencilView<double> A = a.view();
+  const int                 nx = g.grid.periodic_x ? INT_MAX : g.grid.nx, ny = g.grid.periodic_y ? INT_MAX : g.grid.ny;
+  double                    mine, all = 0;
+  if (A.C.sx == 1) mine = forall_sum(plan.exec, g.grid.owned(1), GapKernel<1, 1>{A, nx, ny}) + forall_sum(plan.exec, g.grid.owned(2), GapKernel<2, 1>{A, nx, ny});
+  else mine = forall_sum(plan.exec, g.grid.owned(1), GapKernel<1, 2>{A, nx, ny}) + forall_sum(plan.exec, g.grid.owned(2), GapKernel<2, 2>{A, nx, ny});
   MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, g.grid.comm);
-  return all > 0;
+  return all;
 }
 
 // The finest grid of a 5-point operator: S1, the red nodes' factors, weights and the inverse diagonal of S1 beside them.
@@ -107,7 +114,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   Schur         own, *target = &own; // in double precision
   if (!l && plan.have_schur) target = &plan.schur;
   else if constexpr (std::is_same_v<T, double>) target = &s.schur;
-  const bool loose = gaps(plan, g, a);
+  const double loose = gaps(plan, g, a);
   eliminate_red(plan, g, a, failure);
   schur_setup(plan, g, a, *target);
   const SchurView<double> v = schur_view(g.layout, *target);
@@ -120,10 +127,11 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
     for (int k = 0; k < 4; ++k) keep(plan.exec, target->e[k], s.schur.e[k]);
     for (int k = 0; k < 2; ++k) keep(plan.exec, target->fo[k], s.schur.fo[k]), keep(plan.exec, target->fc[k], s.schur.fc[k]);
   }
-  if (loose) {
+  if (!(loose > 0) || !plan.chosen) s.components.clear();
+  if (loose > 0) {
     g.halo.exchange(diagonal, mask_o | mask_c);
-    s.components.setup(g, *target);
-  } else s.components.clear();
+    s.components.setup(g, *target, loose);
+  }
   for (int q : {0, 3})
     for (Lines direction : {lines_x, lines_y})
       if (uses(s.smoother, direction)) s.lines[q == 3][direction == lines_y].setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
@@ -243,19 +251,26 @@ template <class T> double try_out(Plan &plan, int l)
   for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) resize_black(g.layout, *f);
   GalerkinSpace<T> space(plan, l);
   fill_random(plan.exec, g.grid, mask_o | mask_c, 0, s.x.v);
+  space.multiply(s.x, s.ar);
+  const double        first     = sqrt(space.dot(s.ar, s.ar));
   double              predicted = 1e30;
+  bool                broke     = true; // an indefinite M, unless nothing was left to do
   std::vector<double> norms;
   cg_steps(space, tuning::trial_steps, [&](double, double, GalerkinSpace<T> &v) {
     norms.push_back(sqrt(v.dot(v.r, v.r)));
     const size_t n = norms.size();
+    broke          = n < (size_t)tuning::trial_steps;
     if (n < 4) return norms[n - 1] > 0;
     const size_t from = n < 6 ? 1 : 2;
     const double rho  = pow(norms[n - 1] / norms[from], 1. / (double)(n - 1 - from));
     predicted         = rho < 1 ? log(1e-6) / log(rho) : 1e30;
+    broke             = broke && predicted > tuning::trial_good;
     return predicted > tuning::trial_good;
   });
   for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) *f = FieldOf<T>();
-  return norms.size() < 4 ? 1 : predicted;
+  if (!broke && norms.size() >= 4) return predicted;
+  const double rounding = (plan.params.single ? 1e-5 : 1e-12) * first;
+  return (norms.empty() ? first : norms.back()) <= rounding ? 1 : 1e30;
 }
 
 } // namespace
@@ -286,6 +301,14 @@ void galerkin_cycle(Plan &plan)
   plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
   for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
     if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
+  double highest = 1; // of a cycle; an AMLI iteration below it overshoots, of which grids between them smooth half away
+  for (size_t l = plan.levels.size(); l-- > 0;) {
+    if (!plan.levels[l].accelerated) continue;
+    const double lowest = tuning::amli_lowest;
+    plan.levels[l].spectrum[0] = lowest;
+    plan.levels[l].spectrum[1] = highest;
+    highest = 1 + pow(0.5, plan.params.every - 1) / cosh(plan.params.inner * acosh((highest + lowest) / (highest - lowest)));
+  }
   if (plan.params.single) setup_vectors<float>(plan), galerkin_whole<float>(plan);
   else setup_vectors<double>(plan), galerkin_whole<double>(plan);
 }

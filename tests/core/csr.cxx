@@ -7,8 +7,6 @@ using namespace tessera;
 
 namespace {
 
-Exec exec() { return {unit_cuda() ? Space::cuda : Space::host, 1}; }
-
 template <class T> void put(const std::vector<T> &from, Buffer<T> &to)
 {
   Buffer<T> on_host(from.size());

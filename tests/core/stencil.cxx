@@ -202,6 +202,23 @@ TEST(Band, SingularComponents) // row sums zero, in components of 1, 4 and all n
     }
 }
 
+TEST(Band, RoundingOfStrongNodesAtWeakOnes) // a singular chain whose row sums are zero but for the rounding of its strong couplings
+{
+  for (double sum : {-5e-9, 5e-9}) {
+    Band   b;
+    double x[3] = {1e-3, 1e-3, -2e-3};
+    b.reset(3, 1);
+    b.add(0, 0, 1e6);
+    b.add(1, 0, -1e6);
+    b.add(1, 1, 1e6 + 0.125);
+    b.add(2, 1, -0.125);
+    b.add(2, 2, 0.125 + sum);
+    EXPECT_EQ(b.factor(1e-11), -1);
+    b.solve(x);
+    EXPECT_NEAR(0.125 * (x[1] - x[2]), 2e-3, 1e-8);
+  }
+}
+
 TEST(Band, NamesTheRowOfAnIndefiniteMatrix)
 {
   Band b;
