@@ -18,20 +18,10 @@ namespace tessera::device {
 
 __global__ void add_parts(const double *parts, int n, double *sum, bool add)
 {
-  begin();
   double s = 0;
   for (int i = (int)(threadIdx.x + threadIdx.y * blockDim.x); i < n; i += (int)(blockDim.x * blockDim.y)) s += parts[i];
   s = block_sum(s);
   if (!threadIdx.x && !threadIdx.y) *sum = (add ? *sum : 0) + s;
-}
-
-static bool overlap = true;
-void        overlap_next(bool o) { overlap = o; }
-bool        take_overlap()
-{
-  const bool o = overlap;
-  overlap      = true;
-  return o;
 }
 
 size_t resident(const void *kernel, int threads)

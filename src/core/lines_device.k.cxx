@@ -442,7 +442,6 @@ template <int P, int S, class T, class C> struct SolvePartsX {
 template <int MOST, class Kernel> __global__ void __launch_bounds__(MOST) run_lines(int line0, int line1, int lanes, Kernel kernel)
 {
   extern __shared__ double shared[];
-  device::begin();
   const int   first = line0 + (int)blockIdx.x * lanes;
   DeviceBlock block{{first, first + lanes < line1 ? first + lanes : line1, 0, 1}, shared, (int)threadIdx.x, (int)blockDim.x};
   kernel(block);

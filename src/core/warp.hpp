@@ -259,7 +259,6 @@ __device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
 
 template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps, 3) run_warps(Kernel kernel, double *parts, unsigned *ticket)
 {
-  begin();
   const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes; // those beyond the last one have nothing to store
   double    s = kernel(Warp{(int)threadIdx.x % lanes}, strip, (int)blockIdx.y);
   if constexpr (SUM)
@@ -268,7 +267,6 @@ template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block
 
 template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket)
 {
-  begin();
   double    s = 0;
   const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x % warp);
   if (i < box.x1)
@@ -278,7 +276,6 @@ template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box
 
 template <class Kernel> __global__ void __launch_bounds__(256) run_flat(size_t n, Kernel kernel, double *parts, unsigned *ticket)
 {
-  begin();
   double s = 0;
   for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) s += kernel(i);
   if (grid_sum(&s, parts, ticket)) kernel.finish(s);

@@ -348,7 +348,6 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
     auto record = [&](cudaGraph_t into, const auto &work) {
       cudaGraph_t same;
       check(cudaStreamBeginCaptureToGraph(capture, into, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
-      device::overlap_next(false); // nothing is there to overlap with
       try {
         work();
       } catch (...) {
