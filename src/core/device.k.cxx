@@ -39,7 +39,17 @@ namespace {
 
 constexpr int oldest = 70; // compute capability: 10 major + minor
 
+// Small allocations are cut from large ones that are zeroed at once: a first setup makes hundreds. What is released comes back when
+// nothing of its piece is in use any more.
+constexpr size_t small_block = (size_t)1 << 19, piece_size = (size_t)1 << 23;
+struct Piece {
+  size_t used = 0;
+  int    live = 0;
+};
+
 struct State {
+  std::map<char *, Piece> pieces;
+  char         *piece  = nullptr; // the one that is cut now
   int           number = -1;
   std::string   why;
   cudaMemPool_t pool = nullptr;
@@ -49,7 +59,7 @@ struct State {
 };
 State &state()
 {
-  static State s;
+  static State &s = *new State; // never destroyed: memory may be released until the very end
   return s;
 }
 
@@ -109,9 +119,8 @@ const char *unusable()
   return s.number < 0 ? s.why.c_str() : nullptr;
 }
 
-void *allocate(size_t bytes)
+static void *allocate_zeroed(State &s, size_t bytes)
 {
-  State      &s = ready();
   void       *p = nullptr;
   cudaError_t e = cudaMallocFromPoolAsync(&p, bytes, s.pool, s.stream);
   if (e == cudaErrorMemoryAllocation) { // once more without what the pool has put by
@@ -133,9 +142,39 @@ void *allocate(size_t bytes)
   return p;
 }
 
+void *allocate(size_t bytes)
+{
+  State &s = ready();
+  if (bytes > small_block) return allocate_zeroed(s, bytes);
+  bytes = (bytes + 255) / 256 * 256;
+  if (!s.piece || s.pieces[s.piece].used + bytes > piece_size) {
+    s.piece           = (char *)allocate_zeroed(s, piece_size);
+    s.pieces[s.piece] = Piece();
+  }
+  Piece      &piece = s.pieces[s.piece];
+  char *const p     = s.piece + piece.used;
+  piece.used += bytes;
+  ++piece.live;
+  return p;
+}
+
 void release(void *p)
 {
-  if (p) (void)cudaFreeAsync(p, state().stream);
+  if (!p) return;
+  State &s  = state();
+  auto   of = s.pieces.upper_bound((char *)p);
+  if (of == s.pieces.begin() || (char *)p >= (--of)->first + piece_size) {
+    (void)cudaFreeAsync(p, s.stream);
+    return;
+  }
+  if (--of->second.live) return;
+  if (of->first == s.piece) { // from its start again
+    (void)cudaMemsetAsync(of->first, 0, of->second.used, s.stream);
+    of->second.used = 0;
+  } else {
+    (void)cudaFreeAsync(of->first, s.stream);
+    s.pieces.erase(of);
+  }
 }
 
 void *allocate_pinned(size_t bytes)

@@ -198,7 +198,7 @@ void Components::find(Level &level, const SchurView<double> &a)
 
 void Components::setup(Level &level, SchurOf<double> &schur, double gaps)
 {
-  if (known_ && !count_) return;
+  if (known_ && !count_ && gaps == gaps_) return;
   const bool there = level.layout.space == Space::cuda;
   Schur      copied; // the search is the host's, and rare
   auto       to_host = [](const Buffer<double> &from, Buffer<double> &to) {
