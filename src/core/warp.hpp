@@ -2,8 +2,8 @@
 // stays in registers and neighbours in a row come by shuffles, so nothing waits at a barrier and every value is read once. A strip
 // overlaps the next ones by as many columns as the sweeps reach, a chunk of rows likewise.
 //
-// Such a kernel is a struct with `template <class Warp> MARCH double operator()(Warp w, int strip, int chunk) const`, which returns
-// a lane's part of a sum, and `MARCH void finish(double sum) const`, which one thread calls with the whole sum at the end.
+// Such a kernel is a struct with `MARCH double operator()(Warp w, int strip, int chunk) const`, which returns a lane's part of a sum;
+// where the sum is asked for, one thread calls `MARCH void finish(double sum) const` with it at the end.
 #pragma once
 #include "core/exec.hpp"
 #include "core/grid.hpp"
@@ -33,7 +33,6 @@ template <class T, class F> MARCH T each(Warp w, F &&f) { return f(w.lane); }   
 template <class F> MARCH void for_lanes(Warp w, F &&f) { f(w.lane); }
 template <class T> MARCH T of(T v, int) { return v; }
 template <class U, class T> MARCH U convert_lanes(T v) { return (U)v; }
-MARCH double sum_lanes(double v) { return v; } // this lane's
 
 #else
 
@@ -64,12 +63,6 @@ template <class F> void for_lanes(Warp, F &&f)
 }
 template <class T> T of(const Lanes<T> &v, int i) { return v.v[i]; }
 template <class U, class T> Lanes<U> convert_lanes(const Lanes<T> &a) { return lanewise<U>([&](int i) { return (U)a.v[i]; }); }
-inline double sum_lanes(const Lanes<double> &a)
-{
-  double s = 0;
-  for (double x : a.v) s += x;
-  return s;
-}
 
 #endif
 
@@ -225,6 +218,7 @@ struct March {
 #ifdef __CUDACC__
 namespace device {
 constexpr int block_warps = 4;
+inline dim3   blocks_for(const March &m) { return dim3((unsigned)(m.strips() + block_warps - 1) / block_warps, (unsigned)m.chunks()); }
 
 // The sum over all blocks, in an order that does not depend on which ends last; true in the thread that has it.
 __device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
@@ -294,20 +288,32 @@ struct Reduction {
   }
 };
 
-// Runs the marching kernel; with a reduction its sum goes to finish().
-template <class Kernel> void forall_warps(const March &m, const Kernel &kernel, Reduction *reduction = nullptr)
+// Runs the marching kernel.
+template <class Kernel> void forall_warps(const March &m, const Kernel &kernel)
 {
   if (m.box.empty()) return;
 #ifdef __CUDACC__
-  const dim3 blocks((unsigned)(m.strips() + device::block_warps - 1) / device::block_warps, (unsigned)m.chunks());
-  if (reduction) device::launch(device::run_warps<true, Kernel>, blocks, dim3(lanes * device::block_warps), 0, kernel, reduction->parts.data(), reduction->ticket.data());
-  else device::launch(device::run_warps<false, Kernel>, blocks, dim3(lanes * device::block_warps), 0, kernel, (double *)nullptr, (unsigned *)nullptr);
+  device::launch(device::run_warps<false, Kernel>, device::blocks_for(m), dim3(lanes * device::block_warps), 0, kernel, (double *)nullptr, (unsigned *)nullptr);
+#else
+  const device::Open open(Space::cuda);
+  for (int c = 0; c < m.chunks(); ++c)
+    for (int i = 0; i < m.strips(); ++i) (void)kernel(Warp(), i, c);
+#endif
+}
+
+// The same with its sum.
+template <class Kernel> void forall_warps(const March &m, const Kernel &kernel, Reduction &reduction)
+{
+  if (m.box.empty()) return;
+#ifdef __CUDACC__
+  device::launch(device::run_warps<true, Kernel>, device::blocks_for(m), dim3(lanes * device::block_warps), 0, kernel, reduction.parts.data(), reduction.ticket.data());
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
+  (void)reduction;
   for (int c = 0; c < m.chunks(); ++c)
     for (int i = 0; i < m.strips(); ++i) s += kernel(Warp(), i, c);
-  if (reduction) kernel.finish(s);
+  kernel.finish(s);
 #endif
 }
 

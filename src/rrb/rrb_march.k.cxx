@@ -113,7 +113,6 @@ template <class T> struct S1Down {
     }
     return 0;
   }
-  MARCH void finish(double) const { }
 };
 
 template <class T> struct S1Up {
@@ -265,7 +264,6 @@ template <class T> struct NineDown {
     }
     return 0;
   }
-  MARCH void finish(double) const { }
 };
 
 template <class T> struct NineUp {
@@ -341,7 +339,6 @@ template <class T> struct NineUp {
     }
     return 0;
   }
-  MARCH void finish(double) const { }
 };
 
 // Chunks: enough warps to fill the device, and no more rows twice than need be.
@@ -436,7 +433,8 @@ template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View
     k.f.xo = s.swept.v.q[0], k.f.xc = s.swept.v.q[3];
     k.f.zo = x.q[0], k.f.zc = x.q[3];
     k.f.next = next;
-    forall_warps(k.f.m, k, reduction);
+    if (reduction) forall_warps(k.f.m, k, *reduction);
+    else forall_warps(k.f.m, k);
   } else {
     NineUp<T> k{nine_fields(plan, l, b)};
     k.f.x    = s.r.v;

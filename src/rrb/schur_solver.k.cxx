@@ -38,13 +38,6 @@ struct State {
 
 MARCH bool is_finite(double v) { return v - v == 0; }
 
-struct Square { // b'b
-  const double *b;
-  double       *sum;
-  MARCH double  operator()(size_t i) const { return b[i] * b[i]; }
-  MARCH void    finish(double s) const { *sum = s; }
-};
-
 struct SetLimits {
   State  *state;
   double *norms;
@@ -78,31 +71,12 @@ struct Begin { // does the loop run at all?
   }
 };
 
-template <class T> struct Convert {
-  const double *r;
-  T            *to;
-  MARCH double  operator()(size_t i) const
-  {
-    to[i] = (T)r[i];
-    return 0;
-  }
-  MARCH void finish(double) const { }
-};
-
-template <class T> struct DotRZ {
-  const double *r;
-  const T      *z;
-  double       *rz;
-  MARCH double operator()(size_t i) const { return r[i] * (double)z[i]; }
-  MARCH void   finish(double s) const { *rz = s; }
-};
-
-template <class T> struct DotNull {
-  const double *n;
-  const T      *z;
-  double       *c;
-  MARCH double operator()(size_t i) const { return n[i] * (double)z[i]; }
-  MARCH void   finish(double s) const { *c = s; }
+template <class T> struct Dot { // *sum = x'y
+  const double *x;
+  const T      *y;
+  double       *sum;
+  MARCH double operator()(size_t i) const { return x[i] * (double)y[i]; }
+  MARCH void   finish(double s) const { *sum = s; }
 };
 
 template <class T> struct RemoveNull {
@@ -317,12 +291,12 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
   if (galerkin) dotted = galerkin_schur_cycle(plan, rv, zv, reduction, rz) && null.empty();
   else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, rv, zv, zv, false);
   for (BlackField &v : null) {
-    forall_flat(n, DotNull<T>{v.data, z, c.data()}, reduction);
+    forall_flat(n, Dot<T>{v.data, z, c.data()}, reduction);
     forall_flat(n, RemoveNull<T>{v.data, c.data(), z}, reduction);
   }
-  if (!dotted) forall_flat(n, DotRZ<T>{r.data, z, rz}, reduction);
+  if (!dotted) forall_flat(n, Dot<T>{r.data, z, rz}, reduction);
   Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state.data(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole(), multiply_march(g)};
-  forall_warps(k.m, k, &reduction);
+  forall_warps(k.m, k, reduction);
   forall_flat(n / 4, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), rhs, state.data()}, reduction);
 }
 
@@ -339,7 +313,11 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
 {
   using device::check;
   void *const    stream = device::stream();
-  const uint64_t now    = memory_fingerprint(plan) * 31 + (uint64_t)(uintptr_t)r.data * 7 + (uint64_t)(uintptr_t)x.data + null.size();
+  uint64_t       now    = memory_fingerprint(plan); // the graph has all addresses in it
+  auto           add    = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
+  for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
+  for (const BlackField &v : null) add(v.data);
+  add(z64.data()), add(c.data()), add(state.data()), add(norms.data()), add(reduction.parts.data()), add(reduction.ticket.data());
   if (!graph || now != fingerprint) {
     if (graph) check(cudaGraphExecDestroy(graph));
     graph = nullptr;
@@ -420,8 +398,8 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   t.reduction.create((size_t)m.strips() * m.chunks() + march_blocks(plan) + 2 * most_flat_blocks);
   double *bb = &t.state.data()->bb;
   if (begun) {
-    forall_flat((size_t)g.grid.owned().size(), Square{b, bb}, t.reduction);
-    if (single) forall_flat(r.size, Convert<float>{r.data, plan.smoothing32[0].b.data.data()}, t.reduction);
+    forall_flat((size_t)g.grid.owned().size(), Dot<double>{b, b, bb}, t.reduction);
+    if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
   else black_start(plan, b, r.view, r.view, t.reduction, bb);
   forall_flat(1, SetLimits{t.state.data(), t.norms.data(), limits, begun}, t.reduction);
