@@ -49,6 +49,11 @@ struct Grid {
   Box       owned() const { return box(rank); }
   Box       owned(int q) const { return quarter_box(owned(), q); }
   ptrdiff_t size() const { return (ptrdiff_t)nx * ny; }
+  Box       cells() const // the quarter indices of all own nodes
+  {
+    const Box o = owned(quarter_o), c = owned(quarter_c);
+    return {o.x0, o.x1 > c.x1 ? o.x1 : c.x1, o.y0, o.y1 > c.y1 ? o.y1 : c.y1};
+  }
 
   // The nodes that a process keeps: whole quarter indices, one layer and more around the owned ones.
   static Box ghosted(const Box &own)

@@ -10,22 +10,9 @@ namespace {
 
 constexpr int group = 4; // rows along x that are solved together
 
-// Calls f(parity, stride) with both as compile-time constants.
-template <class F> void dispatch(int parity, ptrdiff_t sx, const F &f)
-{
-  using std::integral_constant;
-  auto with = [&](auto p) {
-    if (sx == 1) f(p, integral_constant<int, 1>());
-    else if (sx == 2) f(p, integral_constant<int, 2>());
-    else f(p, integral_constant<int, 4>());
-  };
-  if (parity) with(integral_constant<int, 1>());
-  else with(integral_constant<int, 0>());
-}
-
 template <class F> void dispatch_quarter(int q, ptrdiff_t sx, const F &f)
 {
-  dispatch(q & 1, sx, [&](auto p, auto s) {
+  for_parity_and_stride(q & 1, sx, [&](auto p, auto s) {
     constexpr int P = decltype(p)::value;
     if (q & 2) f(std::integral_constant<int, P + 2>(), s);
     else f(std::integral_constant<int, P>(), s);
@@ -324,7 +311,7 @@ template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView
   if (!there) {
     if (inverse_.size() != n) inverse_.resize(n);
     for (int parity = 0; parity < 2; ++parity)
-      dispatch(parity, A.C.sx, [&](auto p, auto stride) {
+      for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {
         constexpr int P = decltype(p)::value, S = decltype(stride)::value;
         const Box     b = quarter_box(interior_, x ? 2 * P : P);
         if (x) forall(exec, {0, 1, b.y0, b.y1}, FactorX<P, S, T>{A, view(inverse_), interior_.x0, interior_.x1, tiny});
@@ -502,7 +489,7 @@ template <class T> void LineSolver<T>::solve(const Exec &exec, const StencilView
     if (separators_ && !ring_) join(exec, A, parity, b, x);
     return;
   }
-  dispatch(parity, A.C.sx, [&](auto p, auto stride) {
+  for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {
     constexpr int P = decltype(p)::value, S = decltype(stride)::value;
     if (direction_ == lines_x) {
       const Box    rows = quarter_box(interior_, 2 * P);

@@ -507,19 +507,6 @@ template <class T> Chain<T> chain_of(T *at, const Parts &p, Lines direction, int
   return {at, at + n, at + 2 * n, at + 3 * n, at + 3 * n + lines, x ? 1 : lines, x ? p.separators : 1};
 }
 
-// Calls f(parity, stride) with both as compile-time constants.
-template <class F> void dispatch(int parity, ptrdiff_t sx, const F &f)
-{
-  using std::integral_constant;
-  auto with = [&](auto p) {
-    if (sx == 1) f(p, integral_constant<int, 1>());
-    else if (sx == 2) f(p, integral_constant<int, 2>());
-    else f(p, integral_constant<int, 4>());
-  };
-  if (parity) with(integral_constant<int, 1>());
-  else with(integral_constant<int, 0>());
-}
-
 // The lines of one parity.
 struct Span {
   int first, end;
@@ -547,7 +534,7 @@ template <class T> void LineSolver<T>::factor_parts(const StencilView<double> &A
   if (!x) size(fill_, layout_.elements(4));
   if (x && !fits<T>(parts)) size(work_, line_values(parts) * ((count_ + 1) / 2));
   for (int parity = 0; parity < 2; ++parity)
-    dispatch(parity, A.C.sx, [&](auto p, auto stride) {
+    for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {
       constexpr int  P = decltype(p)::value, S = decltype(stride)::value;
       const Span     lines = lines_of(interior_, direction_, P);
       const size_t   before = P ? (size_t)lines_of(interior_, direction_, 0).size() : 0;
@@ -563,7 +550,7 @@ template <class T> template <class C> void LineSolver<T>::solve_parts(const Sten
 {
   const Parts  parts = cut(interior_, direction_, left_neighbour_, separator_, ring_);
   const size_t whole = (size_t)(parts.separators + 1) << parts.shift, chain = (size_t)3 * parts.separators + 2;
-  dispatch(parity, A.C.sx, [&](auto p, auto stride) {
+  for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {
     constexpr int  P = decltype(p)::value, S = decltype(stride)::value;
     const Span     lines = lines_of(interior_, direction_, P);
     const size_t   before = P ? (size_t)lines_of(interior_, direction_, 0).size() : 0;

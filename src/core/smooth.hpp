@@ -4,6 +4,7 @@
 // are neighbours over a periodic seam see each other's old value, so that every step is symmetric.
 #pragma once
 #include "core/stencil.hpp"
+#include <type_traits>
 
 namespace tessera {
 
@@ -43,6 +44,19 @@ template <class T> void smooth_points(const Exec &exec, const StencilView<T> &A,
 template <class T> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, const View<T> &r);
 
 HD inline double inverse_pivot(double c, double d, double tiny) { return c > 0 && d > tiny * c ? 1 / d : 0; }
+
+// Calls f(parity, stride) with both as compile-time constants.
+template <class F> void for_parity_and_stride(int parity, ptrdiff_t sx, const F &f)
+{
+  using std::integral_constant;
+  auto with = [&](auto p) {
+    if (sx == 1) f(p, integral_constant<int, 1>());
+    else if (sx == 2) f(p, integral_constant<int, 2>());
+    else f(p, integral_constant<int, 4>());
+  };
+  if (parity) with(integral_constant<int, 1>());
+  else with(integral_constant<int, 0>());
+}
 
 // Exact solution along grid lines. A process keeps the factors of the tridiagonal matrices of its part of every line without its
 // last node, the separator, where the line goes on; the separators of a line form a small system that every process solves. On the

@@ -213,7 +213,24 @@ struct March {
   int columns, rows;
   HD int strips() const { return (box.x1 - box.x0 + columns - 1) / columns; }
   HD int chunks() const { return (box.y1 - box.y0 + rows - 1) / rows; }
+  HD int first(int chunk) const { return box.y0 + chunk * rows; }
+  HD int end(int chunk) const { return first(chunk + 1) < box.y1 ? first(chunk + 1) : box.y1; }
+  // reach: columns that the sweeps need on each side; whole: what can be read
+  template <int N> MARCH Strip<N> strip(Warp w, int number, int reach, const Box &whole) const
+  {
+    const int from = box.x0 + number * columns;
+    return {w, from - reach, whole.x0, whole.x1, from, from + columns};
+  }
 };
+
+// Enough chunks to give work to so many warps, and no more rows twice than need be. An even number of rows: some kernels take pairs.
+inline March cut(const Box &box, int columns, int warps)
+{
+  March m{box, columns, 0};
+  m.rows = (int)((long)(box.y1 - box.y0) * m.strips() / warps);
+  m.rows = m.rows < 2 ? 2 : m.rows + m.rows % 2;
+  return m;
+}
 
 #ifdef __CUDACC__
 namespace device {

@@ -17,13 +17,16 @@ template <class T, int S> struct Factors {
   HD double red_to_o(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
   {
     const double *a = z.q[1] + p, *b = z.q[2] + p;
-    return L[1].q[1][p - S] * a[-S] + L[0].q[1][p] * a[0] + L[3].q[2][p - r] * b[-r] + L[2].q[2][p] * b[0];
+    return red_to_o(a[-S], a[0], b[-r], b[0], p, r);
   }
   HD double red_to_c(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
   {
     const double *a = z.q[1] + p, *b = z.q[2] + p;
-    return L[1].q[2][p] * b[0] + L[0].q[2][p + S] * b[S] + L[3].q[1][p] * a[0] + L[2].q[1][p + r] * a[r];
+    return red_to_c(b[0], b[S], a[0], a[r], p, r);
   }
+  // the same with the values to W, E, S and N
+  HD double red_to_o(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return L[1].q[1][p - S] * w + L[0].q[1][p] * e + L[3].q[2][p - r] * s + L[2].q[2][p] * n; }
+  HD double red_to_c(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return L[1].q[2][p] * w + L[0].q[2][p + S] * e + L[3].q[1][p] * s + L[2].q[1][p + r] * n; }
   // o0 and o1: the values of o at (X, Y) and (X, Y+1), with stride so
   HD double o_to_c(const double *o0, const double *o1, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
   {
@@ -350,12 +353,12 @@ template <class T> struct Start { // per cell; b'b
     const ptrdiff_t p = X + Y * r.sy, n = r.sy;
     const double    bo = b.at(x, y), ba = b.at(x + 1, y), bb = b.at(x, y + 1), bc = b.at(x + 1, y + 1);
     if (o.contains(X, Y)) {
-      const double v = bo - f.L[1].q[1][p - 1] * b.at(x - 1, y) - f.L[0].q[1][p] * ba - f.L[3].q[2][p - n] * b.at(x, y - 1) - f.L[2].q[2][p] * bb;
+      const double v = bo - f.red_to_o(b.at(x - 1, y), ba, b.at(x, y - 1), bb, p, n);
       r.q[0][p]      = v;
       to.q[0][p]     = (T)v;
     }
     if (c.contains(X, Y)) {
-      const double v = bc - f.L[1].q[2][p] * bb - f.L[0].q[2][p + 1] * b.at(x + 2, y + 1) - f.L[3].q[1][p] * ba - f.L[2].q[1][p + n] * b.at(x + 1, y + 2);
+      const double v = bc - f.red_to_c(bb, b.at(x + 2, y + 1), ba, b.at(x + 1, y + 2), p, n);
       r.q[3][p]      = v;
       to.q[3][p]     = (T)v;
     }
@@ -378,17 +381,12 @@ struct Finish {
     if (own[3].contains(X, Y)) out.q[3][to] = c[0];
   }
 };
-Box cells(const Grid &g)
-{
-  const Box o = g.owned(quarter_o), c = g.owned(quarter_c);
-  return {o.x0, o.x1 > c.x1 ? o.x1 : c.x1, o.y0, o.y1 > c.y1 ? o.y1 : c.y1};
-}
 } // namespace
 
 template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum)
 {
   Level &g = plan.levels[0];
-  forall_cells(cells(g.grid), Start<T>{factors<double, 1>(g, g.factor.l64, g.factor.d64), {b, g.grid.owned()}, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction);
+  forall_cells(g.grid.cells(), Start<T>{factors<double, 1>(g, g.factor.l64, g.factor.d64), {b, g.grid.owned()}, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction);
 }
 template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, double *);
 template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, double *);
@@ -397,7 +395,7 @@ void black_finish(Plan &plan, const double *b, const View<double> &x, double *ou
 {
   Level    &g = plan.levels[0];
   const Box own = g.grid.owned();
-  forall(plan.exec, cells(g.grid), Finish{factors<double, 1>(g, g.factor.l64, g.factor.d64), {b, own}, x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+  forall(plan.exec, g.grid.cells(), Finish{factors<double, 1>(g, g.factor.l64, g.factor.d64), {b, own}, x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
 }
 #endif
 

@@ -101,8 +101,8 @@ template <class T> struct S1Down {
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
-    const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
-    const Strip<2> s{w, from - reach_s1, f.whole.x0, f.whole.x1, from, from + f.m.columns};
+    const Strip<2> s = f.m.template strip<2>(w, strip, reach_s1, f.whole);
+    const int      y0 = f.m.first(chunk), y1 = f.m.end(chunk);
     State          k;
     Row            a = load(s, y0 - 4), b;
     for (int y = y0 - 4; y < y1 + 4; y += 2) { // y0 is even
@@ -173,8 +173,8 @@ template <class T> struct S1Up {
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
-    const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
-    const Strip<2> s{w, from - reach_s1, f.whole.x0, f.whole.x1, from, from + f.m.columns};
+    const Strip<2> s = f.m.template strip<2>(w, strip, reach_s1, f.whole);
+    const int      y0 = f.m.first(chunk), y1 = f.m.end(chunk);
     State          k;
     Row            a = load(s, y0 - 4), b;
     for (int y = y0 - 4; y < y1 + 4; y += 2) {
@@ -253,8 +253,8 @@ template <class T> struct NineDown {
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
-    const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
-    const Strip<1> s{w, from - reach_nine, f.whole.x0, f.whole.x1, from, from + f.m.columns};
+    const Strip<1> s = f.m.template strip<1>(w, strip, reach_nine, f.whole);
+    const int      y0 = f.m.first(chunk), y1 = f.m.end(chunk);
     State          k;
     Row            a = load(s, y0 - 2), b;
     for (int y = y0 - 2; y < y1 + 2; ++y) {
@@ -328,8 +328,8 @@ template <class T> struct NineUp {
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
-    const int from = f.m.box.x0 + strip * f.m.columns, y0 = f.m.box.y0 + chunk * f.m.rows, y1 = y0 + f.m.rows < f.m.box.y1 ? y0 + f.m.rows : f.m.box.y1;
-    const Strip<1> s{w, from - reach_nine, f.whole.x0, f.whole.x1, from, from + f.m.columns};
+    const Strip<1> s = f.m.template strip<1>(w, strip, reach_nine, f.whole);
+    const int      y0 = f.m.first(chunk), y1 = f.m.end(chunk);
     State          k;
     Row            a = load(s, y0 - 2), b;
     for (int y = y0 - 2; y < y1 + 2; ++y) {
@@ -341,28 +341,11 @@ template <class T> struct NineUp {
   }
 };
 
-// Chunks: enough warps to fill the device, and no more rows twice than need be.
-March cut(const Box &box, int columns)
-{
-  March m{box, columns, 0};
-  const int rows = box.y1 - box.y0, strips = m.strips(), least = 2;
-  m.rows = (int)((long)rows * strips / tuning::march_warps);
-  m.rows = m.rows < least ? least : m.rows;
-  m.rows += m.rows % 2; // pairs of rows
-  return m;
-}
-
-Box cells(const Level &g) // quarter indices of all own nodes
-{
-  const Box o = g.grid.owned(quarter_o), c = g.grid.owned(quarter_c);
-  return {o.x0, o.x1 > c.x1 ? o.x1 : c.x1, o.y0, o.y1 > c.y1 ? o.y1 : c.y1};
-}
-
 } // namespace
 
 size_t march_blocks(const Plan &plan)
 {
-  const March m = cut(cells(plan.levels[0]), 2 * lanes - 2 * reach_s1);
+  const March m = cut(plan.levels[0].grid.cells(), 2 * lanes - 2 * reach_s1, tuning::march_warps);
   return (size_t)m.strips() * (size_t)m.chunks();
 }
 
@@ -385,7 +368,7 @@ template <class T> S1Fields<T> s1_fields(Plan &plan, int l, const View<T> &b)
   f.o     = g.grid.owned(quarter_o);
   f.c     = g.grid.owned(quarter_c);
   f.whole = g.layout.whole();
-  f.m     = cut(cells(g), 2 * lanes - 2 * reach_s1);
+  f.m     = cut(g.grid.cells(), 2 * lanes - 2 * reach_s1, tuning::march_warps);
   return f;
 }
 
@@ -401,7 +384,7 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
   f.b = b;
   for (int q = 0; q < 4; ++q) f.own[q] = g.grid.owned(q);
   f.whole = g.layout.whole();
-  f.m     = cut(cells(g), lanes - 2 * reach_nine);
+  f.m     = cut(g.grid.cells(), lanes - 2 * reach_nine, tuning::march_warps);
   return f;
 }
 

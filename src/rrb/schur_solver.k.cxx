@@ -124,14 +124,14 @@ template <int N, class T> struct Multiply {
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
-    const int      from = m.box.x0 + strip * m.columns, y0 = m.box.y0 + chunk * m.rows, y1 = y0 + m.rows < m.box.y1 ? y0 + m.rows : m.box.y1;
-    const Strip<N> s{w, from - N, whole.x0, whole.x1, from, from + m.columns};
+    const Strip<N> s = m.template strip<N>(w, strip, N, whole);
+    const int      y0 = m.first(chunk), y1 = m.end(chunk);
     const int      now = state->its & 1;
     const double  *old_o = p[now][0], *old_c = p[now][1];
     double        *new_o = p[1 - now][0], *new_c = p[1 - now][1];
     C              beta;
     double         dot = 0;
-    Held         k;
+    Held           k;
     for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(state->its ? state->rz / state->last_rz : 0);
     Row in = load(s, old_o, old_c, y0 - 1), next;
     for (int y = y0 - 1; y <= y1; ++y) {
@@ -228,14 +228,7 @@ template <class T> struct Update {
 
 constexpr int columns_a_lane = 1;
 
-March multiply_march(const Level &g)
-{
-  const Box o = g.grid.owned(quarter_o), c = g.grid.owned(quarter_c);
-  March     m{{o.x0, o.x1 > c.x1 ? o.x1 : c.x1, o.y0, o.y1 > c.y1 ? o.y1 : c.y1}, (lanes - 2) * columns_a_lane, 0};
-  m.rows = (int)((long)(m.box.y1 - m.box.y0) * m.strips() / tuning::march_warps);
-  m.rows = m.rows < 2 ? 2 : m.rows;
-  return m;
-}
+March multiply_march(const Level &g) { return cut(g.grid.cells(), (lanes - 2) * columns_a_lane, tuning::march_warps); }
 
 } // namespace
 
