@@ -5,6 +5,7 @@
 // Sweeps, residual and transfer of one grid are one pass through memory (wavefront() in exec.hpp) down and one up: 7 coefficients
 // and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for each colour.
 #include "core/tuning.hpp"
+#include "rrb/galerkin_kernels.hpp"
 #include "rrb/rrb_march.hpp"
 
 namespace tessera::rrb {
@@ -74,16 +75,6 @@ template <int S, class T> struct SchurResidualO {
   }
 };
 
-// Writes one row of c values to the quarters of the next grid.
-template <class Block, class T> HD void store_row(Block &block, const Box &c, int J, const T *row, const View<T> &next)
-{
-  for (int px = 0; px < 2; ++px) {
-    T *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
-    if (next.sx == 1) block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
-    else block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
-  }
-}
-
 // The next grid's right-hand side; ro: the residual at o.
 template <int S, class T> struct SchurRestrict {
   SchurView<T> a;
@@ -107,125 +98,9 @@ template <int S, class T> struct SchurRestrict {
   }
 };
 
-//--- 9-point grids ----------------------------------------------------------------------------------------------------
-
-template <int S, class T> struct Restrict {
-  StencilView<T> A;
-  View<T>        b, x, r, edge[2], centre[4], next;
-  bool           with_a; // the residual at a is not zero
-  HD T           value(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
-    T               v = b.q[3][p] - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
-    v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] + centre[0].q[0][p + S + n] * r.q[0][p + S + n];
-    return v + edge[1].q[2][p] * r.q[2][p] + edge[0].q[2][p + S] * r.q[2][p + S];
-  }
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const Box tile = block.tile;
-    T        *row = (T *)block.shared - tile.x0;
-    for (int J = tile.y0; J < tile.y1; ++J) {
-      block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) { row[X] = value(X, Y); });
-      if (with_a)
-        block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) {
-          const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
-          row[X] += edge[1].q[1][p] * r.q[1][p] + edge[0].q[1][p + n] * r.q[1][p + n];
-        });
-      block.sync();
-      store_row(block, tile, J, row, next);
-      block.sync();
-    }
-  }
-};
-
-// x += P e in quarter Q; e is a field of one quarter.
-template <int Q, int S, class T> struct Prolong {
-  const T *e;
-  const T *w[4]; // o: centre; a, b: edge
-  T       *x;
-  ptrdiff_t n;
-  HD void  operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * n;
-    if constexpr (Q == quarter_c) x[p] += e[p];
-    else if constexpr (Q == quarter_o) x[p] += w[0][p] * e[p - S - n] + w[1][p] * e[p - n] + w[2][p] * e[p - S] + w[3][p] * e[p];
-    else if constexpr (Q == quarter_a) x[p] += w[0][p] * e[p - n] + w[1][p] * e[p];
-    else x[p] += w[0][p] * e[p - S] + w[1][p] * e[p];
-  }
-};
-
-// Column j of the cycle by points from a small grid down, as a matrix on its nodes in natural order: the kernels of the cycle on
-// fields in a block's scratch. The cycle from the next grid down is a matrix already.
-template <class T> struct CycleColumn {
-  StencilView<T> A;
-  View<T>        edge[2], centre[4];
-  Layout         layout, next_layout;
-  Box            own[4];
-  int            n, nx, next_n;
-  const T       *next_matrix;
-  const int     *next_node;
-  T             *matrix;
-  size_t         field, next_field; // elements of one
-  size_t         bytes() const { return (3 * field + 2 * next_field + (size_t)next_n) * sizeof(T); }
-  template <int Q, int MASK, class Block> HD void colour(Block &block, const View<T> &b, const View<T> &x) const
-  {
-    block.each(own[Q].x0, own[Q].x1, own[Q].y0, own[Q].y1, Colour<Q, 1, MASK, T>{A, b, x});
-    block.sync();
-  }
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const int     j = block.tile.y0;
-    T            *memory = (T *)block.shared;
-    const View<T> b = layout.view(memory), x = layout.view(memory + field), r = layout.view(memory + 2 * field);
-    const View<T> bn = next_layout.view(memory + 3 * field), xn = next_layout.view(memory + 3 * field + next_field);
-    block.each(0, (int)(3 * field + 2 * next_field), 0, 1, [&](int i, int) { memory[i] = 0; });
-    block.sync();
-    block.each(0, 1, 0, 1, [&](int, int) { b.at(j % nx, j / nx) = 1; });
-    block.sync();
-    colour<3, before(3)>(block, b, x), colour<0, before(0)>(block, b, x), colour<2, before(2)>(block, b, x), colour<1, before(1)>(block, b, x);
-    block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Residual<0, 1, T>{A, b, x, r});
-    block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Residual<2, 1, T>{A, b, x, r});
-    block.sync();
-    const Restrict<1, T> restriction{A, b, x, r, {edge[0], edge[1]}, {centre[0], centre[1], centre[2], centre[3]}, bn, false};
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { bn.at(X, Y) = restriction.value(X, Y); });
-    block.sync();
-    T *const flat = memory + 3 * field + 2 * next_field;
-    block.each(0, next_n, 0, 1, [&](int k, int) { flat[k] = bn.at(next_node[2 * k], next_node[2 * k + 1]); });
-    block.sync();
-    block.each(0, next_n, 0, 1, [&](int i, int) {
-      const T *column = next_matrix + i; // it is symmetric
-      T        v = 0, u = 0;
-      int      k = 0;
-      for (; k + 3 < next_n; k += 4) {
-        const T a0 = column[(ptrdiff_t)k * next_n], a1 = column[(ptrdiff_t)(k + 1) * next_n], a2 = column[(ptrdiff_t)(k + 2) * next_n], a3 = column[(ptrdiff_t)(k + 3) * next_n];
-        v += a0 * flat[k] + a1 * flat[k + 1];
-        u += a2 * flat[k + 2] + a3 * flat[k + 3];
-      }
-      for (; k < next_n; ++k) v += column[(ptrdiff_t)k * next_n] * flat[k];
-      xn.at(next_node[2 * i], next_node[2 * i + 1]) = v + u;
-    });
-    block.sync();
-    T *const e = r.q[3];
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { e[X + Y * r.sy] = xn.at(X, Y); });
-    block.sync();
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, Prolong<3, 1, T>{e, {}, x.q[3], x.sy});
-    block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Prolong<0, 1, T>{e, {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]}, x.q[0], x.sy});
-    block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Prolong<2, 1, T>{e, {edge[0].q[2], edge[1].q[2]}, x.q[2], x.sy});
-    block.sync();
-    colour<1, mask_all>(block, b, x), colour<2, mask_all>(block, b, x), colour<0, mask_all>(block, b, x), colour<3, mask_all>(block, b, x);
-    block.each(0, n, 0, 1, [&](int i, int) { matrix[(ptrdiff_t)j * n + i] = x.at(i % nx, i / nx); });
-  }
-};
-
 //--- one grid ---------------------------------------------------------------------------------------------------------
 
 Box rows(const Box &b, int y0, int y1) { return {b.x0, b.x1, std::max(b.y0, y0), std::min(b.y1, y1)}; }
-
-template <class F> void with_stride(ptrdiff_t sx, const F &f)
-{
-  if (sx == 1) f(std::integral_constant<int, 1>());
-  else f(std::integral_constant<int, 2>());
-}
 
 // Rows that are swept together, so that what the sweeps touch stays in the second-level cache.
 int rows_at_once(const Plan &plan, const Level &g) { return std::max(1, std::min(tuning::strip_rows, tuning::wavefront_nodes / (g.layout.m + 2))) * plan.exec.threads; }
@@ -468,6 +343,50 @@ template <class T> struct SumKernel { // y += x
   HD void   operator()(int X, int Y) const { y[X * sx + Y * sy] += x[X * sx + Y * sy]; }
 };
 
+//--- AMLI on the device -----------------------------------------------------------------------------------------------
+
+// A step's direction d = f w + t d and x = x + d; the first step's are f w.
+template <class T> struct StepKernel {
+  T        *d, *x;
+  const T  *w;
+  T         f, t;
+  bool      first;
+  ptrdiff_t n;
+  static constexpr int row = 1024;
+  HD void operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i + (ptrdiff_t)j * row;
+    if (p >= n) return;
+    const T v = first ? f * w[p] : f * w[p] + t * d[p];
+    d[p]      = v;
+    x[p]      = first ? v : x[p] + v;
+  }
+};
+
+// amli_cycle() with a step's vector operations in two launches.
+template <class T> void amli_there(GalerkinSpace<T> &s, int steps, double lowest, double highest)
+{
+  const double theta = (highest + lowest) / 2, delta = (highest - lowest) / 2, sigma = theta / delta;
+  const auto   n = (ptrdiff_t)s.x.data.size();
+  double       rho = 1 / sigma;
+  for (int i = 0; i < steps; ++i) {
+    FieldOf<T>  &b    = i ? s.r : s.b;
+    const double next = 1 / (2 * sigma - rho);
+    s.precondition(b, s.w);
+    forall(s.plan.exec, {0, StepKernel<T>::row, 0, (int)((n + StepKernel<T>::row - 1) / StepKernel<T>::row)},
+           StepKernel<T>{s.d.data.data(), s.x.data.data(), s.w.data.data(), (T)(i ? 2 * next / delta : 1 / theta), (T)(i ? next * rho : 0), !i, n});
+    if (i) rho = next;
+    if (i + 1 == steps) return;
+    s.g.halo.exchange(s.d.v, mask_all);
+    const StencilView<T> A = s.s.a.view();
+    with_stride(A.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      auto          of = [&](auto q) { return part(s.g.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A, b.v, s.d.v, s.r.v}); };
+      forall_parts(s.plan.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()), of(std::integral_constant<int, 2>()), of(std::integral_constant<int, 3>()));
+    });
+  }
+}
+
 //--- all grids --------------------------------------------------------------------------------------------------------
 
 template <class T> void visit(Plan &plan, int l);
@@ -561,6 +480,7 @@ template <class T> void visit(Plan &plan, int l)
   } else if (g.accelerated && plan.cycle != Cycle::v) {
     GalerkinSpace<T> space(plan, l);
     if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
+    else if (plan.exec.space == Space::cuda) amli_there(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
     else amli_cycle(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
   } else cycle9(plan, l, s.b.v, s.x.v);
 }
@@ -595,46 +515,6 @@ template <class T> void root(Plan &plan, int l, const View<double> &b, const Vie
 }
 
 } // namespace
-
-template <class T> void galerkin_whole(Plan &plan)
-{
-  constexpr size_t most = 200 * 1024; // bytes of a block's scratch
-  auto            &grids = hierarchy<T>(plan);
-  bool             below = plan.exec.space == Space::cuda; // the next grid is a matrix
-  for (int l = (int)grids.size() - 1; l > 0; --l) {
-    Level        &g = plan.levels[(size_t)l];
-    Smoothing<T> &s = grids[(size_t)l];
-    if (g.step == Step::solve) {
-      below = below && !plan.half && g.grid.size() <= tuning::dense_cycle;
-      continue;
-    }
-    CycleColumn<T> k{};
-    if (below && g.step == Step::coarsen && !s.of_schur) {
-      const Level         &next = plan.levels[(size_t)l + 1];
-      const Inverse<T>    *inverse = &grids[(size_t)l + 1].whole;
-      if constexpr (std::is_same_v<T, double>) inverse = next.step == Step::solve ? &plan.inverse64 : inverse;
-      else inverse = next.step == Step::solve ? &plan.inverse32 : inverse;
-      k.layout = g.layout, k.next_layout = next.layout;
-      k.field = g.layout.elements(4), k.next_field = next.layout.elements(4);
-      k.n = (int)g.grid.size(), k.nx = g.grid.nx, k.next_n = inverse->size();
-      k.next_matrix = inverse->data(), k.next_node = inverse->nodes();
-    }
-    below = below && marches<T>(plan, l) && !s.of_schur && !(g.accelerated && plan.cycle != Cycle::v) && g.grid.size() <= tuning::dense_cycle && k.bytes() <= most;
-    if (!below) {
-      s.whole.clear();
-      continue;
-    }
-    k.A = s.a.view();
-    for (int i = 0; i < 2; ++i) k.edge[i] = g.layout.view(s.edge[i].data(), quarter_a);
-    for (int i = 0; i < 4; ++i) k.centre[i] = g.layout.view(s.centre[i].data());
-    for (int q = 0; q < 4; ++q) k.own[q] = g.grid.owned(q);
-    k.matrix = s.whole.matrix(k.n, k.nx);
-    forall_blocks(plan.exec, k.n, 256, k.bytes(), k);
-  }
-}
-
-template void galerkin_whole<double>(Plan &);
-template void galerkin_whole<float>(Plan &);
 
 void galerkin_apply(Plan &plan, const View<double> &out)
 {
