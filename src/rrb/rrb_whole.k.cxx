@@ -17,11 +17,14 @@ template <class T> struct CycleColumn {
   Box            own[4];
   bool           along_x, along_y; // lines; neither: by points
   int            n, nx, ny, next_n;
+  int            steps;              // of AMLI, or one
+  T              theta, delta;       // centre and half of its interval
   const T       *next_matrix;
   const int     *next_node;
   T             *matrix;
   size_t         field, next_field; // elements of one
-  HD size_t      fields() const { return along_x || along_y ? 7 : 3; } // b, x, r; inverse pivots and couplings along x and y
+  // b, x, r; inverse pivots and couplings along x and y; AMLI's direction and sum
+  HD size_t      fields() const { return (along_x || along_y ? 7 : 3) + (steps > 1 ? 2 : 0); }
   size_t         bytes() const { return (fields() * field + 2 * next_field + (size_t)next_n) * sizeof(T); }
   template <int Q, int MASK, class Block> HD void colour(Block &block, const View<T> &b, const View<T> &x) const
   {
@@ -90,25 +93,14 @@ template <class T> struct CycleColumn {
     if (along_y && !reverse) lines<lines_y, 1>(block, b, x, values, iy, ey), lines<lines_y, 0>(block, b, x, values, iy, ey);
     if (along_x && !reverse) lines<lines_x, 1>(block, b, x, values, ix, ex), lines<lines_x, 0>(block, b, x, values, ix, ex);
   }
-  template <class Block> HD void operator()(Block &block) const
+  // x := one cycle for b
+  template <class Block> HD void cycle(Block &block, T *memory) const
   {
     const bool    along_lines = along_x || along_y;
-    const int     j = block.tile.y0;
-    T            *memory = (T *)block.shared;
     const View<T> b = layout.view(memory), x = layout.view(memory + field), r = layout.view(memory + 2 * field);
     T *const      after = memory + fields() * field;
     const View<T> bn = next_layout.view(after), xn = next_layout.view(after + next_field);
-    block.each(0, (int)(fields() * field + 2 * next_field), 0, 1, [&](int i, int) { memory[i] = 0; });
-    block.sync();
-    block.each(0, 1, 0, 1, [&](int, int) { memory[at(j % nx, j / nx)] = 1; });
-    if (along_lines) {
-      T *const ix = memory + 3 * field, *const iy = ix + field, *const ex = iy + field, *const ey = ex + field;
-      couplings_along<0>(block, ex, ey), couplings_along<1>(block, ex, ey), couplings_along<2>(block, ex, ey), couplings_along<3>(block, ex, ey);
-      block.each(0, nx + ny, 0, 1, [&](int k, int) { // the columns, then the rows
-        if (k < nx) k & 1 ? factor<lines_y, 1>(k, iy) : factor<lines_y, 0>(k, iy);
-        else (k - nx) & 1 ? factor<lines_x, 1>(k - nx, ix) : factor<lines_x, 0>(k - nx, ix);
-      });
-    }
+    block.each(0, (int)field, 0, 1, [&](int i, int) { memory[field + i] = 0; });
     block.sync();
     if (along_lines) smooth(block, b, x, memory, false);
     else colour<3, before(3)>(block, b, x), colour<0, before(0)>(block, b, x), colour<2, before(2)>(block, b, x), colour<1, before(1)>(block, b, x);
@@ -145,7 +137,46 @@ template <class T> struct CycleColumn {
     block.sync();
     if (along_lines) smooth(block, b, x, memory, true);
     else colour<1, mask_all>(block, b, x), colour<2, mask_all>(block, b, x), colour<0, mask_all>(block, b, x), colour<3, mask_all>(block, b, x);
-    block.each(0, n, 0, 1, [&](int i, int) { matrix[(ptrdiff_t)j * n + i] = memory[field + at(i % nx, i / nx)]; });
+  }
+  template <int Q, class Block> HD void subtract(Block &block, const View<T> &d, const View<T> &b) const
+  {
+    block.each(own[Q].x0, own[Q].x1, own[Q].y0, own[Q].y1, Residual<Q, 1, T>{A, b, d, b});
+  }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int j = block.tile.y0;
+    T *const  memory = (T *)block.shared, *const x = memory + field, *const d = memory + (fields() - 2) * field, *const sum = d + field;
+    block.each(0, (int)(fields() * field + 2 * next_field), 0, 1, [&](int i, int) { memory[i] = 0; });
+    block.sync();
+    block.each(0, 1, 0, 1, [&](int, int) { memory[at(j % nx, j / nx)] = 1; });
+    if (along_x || along_y) {
+      T *const ix = memory + 3 * field, *const iy = ix + field, *const ex = iy + field, *const ey = ex + field;
+      couplings_along<0>(block, ex, ey), couplings_along<1>(block, ex, ey), couplings_along<2>(block, ex, ey), couplings_along<3>(block, ex, ey);
+      block.each(0, nx + ny, 0, 1, [&](int k, int) { // the columns, then the rows
+        if (k < nx) k & 1 ? factor<lines_y, 1>(k, iy) : factor<lines_y, 0>(k, iy);
+        else (k - nx) & 1 ? factor<lines_x, 1>(k - nx, ix) : factor<lines_x, 0>(k - nx, ix);
+      });
+    }
+    block.sync();
+    cycle(block, memory);
+    const T sigma = theta / delta;
+    T       rho = 1 / sigma;
+    for (int k = 1; k < steps; ++k) { // as amli_cycle()
+      const T       next = 1 / (2 * sigma - rho);
+      const View<T> vd = layout.view(d), vb = layout.view(memory);
+      if (k == 1) {
+        block.each(0, (int)field, 0, 1, [&](int i, int) { sum[i] = d[i] = x[i] / theta; });
+        block.sync();
+      }
+      subtract<0>(block, vd, vb), subtract<1>(block, vd, vb), subtract<2>(block, vd, vb), subtract<3>(block, vd, vb);
+      block.sync();
+      cycle(block, memory);
+      block.each(0, (int)field, 0, 1, [&](int i, int) { sum[i] += d[i] = 2 * next / delta * x[i] + next * rho * d[i]; });
+      block.sync();
+      rho = next;
+    }
+    const T *const result = steps > 1 ? sum : x;
+    block.each(0, n, 0, 1, [&](int i, int) { matrix[(ptrdiff_t)j * n + i] = result[at(i % nx, i / nx)]; });
   }
 };
 
@@ -176,7 +207,10 @@ template <class T> void galerkin_whole(Plan &plan)
       k.next_matrix = inverse->data(), k.next_node = inverse->nodes();
     }
     const bool served = g.step == Step::coarsen && !s.of_schur && g.halo.empty() && sweeps(plan, false) == 1 && !g.layout.natural;
-    below = below && served && !(g.accelerated && plan.cycle != Cycle::v) && g.grid.size() <= tuning::dense_cycle && k.bytes() <= most;
+    const bool accelerated = g.accelerated && plan.cycle != Cycle::v;
+    k.steps = accelerated ? plan.params.inner : 1;
+    k.theta = (T)(g.spectrum[1] + g.spectrum[0]) / 2, k.delta = (T)(g.spectrum[1] - g.spectrum[0]) / 2;
+    below = below && served && !(accelerated && plan.cycle == Cycle::k) && g.grid.size() <= tuning::dense_cycle && k.bytes() <= most;
     if (!below) {
       s.whole.clear();
       continue;
