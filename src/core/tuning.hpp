@@ -23,7 +23,7 @@ constexpr double deficit           = 0.5;    // negative row sums up to this sha
 constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share of the largest coefficient is rounding
 
 // The device
-constexpr int    march_warps       = 132 * 12; // warps of a marching kernel
+constexpr int    march_blocks      = 64;     // blocks of a marching kernel on the emulated device
 
 // Galerkin coarsening
 constexpr double dead_coupling  = 1e-10; // a node whose couplings are together below this share of its diagonal has none
