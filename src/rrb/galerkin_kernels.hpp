@@ -106,10 +106,11 @@ template <int S, class T> struct Restrict {
   StencilView<T> A;
   View<T>        b, x, r, edge[2], centre[4], next;
   bool           with_a; // the residual at a is not zero
-  HD T           value(int X, int Y) const
+  HD T           value(int X, int Y) const { return value(X, Y, b.q[3][X * S + Y * A.C.sy]); }
+  HD T           value(int X, int Y, T rhs) const
   {
     const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
-    T               v = b.q[3][p] - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
+    T               v = rhs - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
     v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] + centre[0].q[0][p + S + n] * r.q[0][p + S + n];
     return v + edge[1].q[2][p] * r.q[2][p] + edge[0].q[2][p + S] * r.q[2][p + S];
   }

@@ -130,7 +130,7 @@ struct Failure {
 // The exact remainder's matrix on the device.
 struct Remainder {
   Buffer<double> band;
-  Buffer<int>    node, number, failed;
+  Buffer<int>    node, number;
 };
 
 // What a setup of the Galerkin form works in beside what it keeps, for a level. On the device it stays for the next setup: memory is
@@ -145,6 +145,7 @@ struct Work {
 // What kernels of a setup on the device find; the host reads it at the end.
 struct Findings {
   unsigned long long bad = 0;       // FirstBad
+  int                row = 0;       // of the exact remainder, + 1: its pivot is not positive
   int                loose = 0;     // couplings of S1's grid that are next to nothing
   int                zero[64] = {}; // Watch, by level
 };

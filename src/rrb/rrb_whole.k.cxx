@@ -7,73 +7,114 @@ namespace tessera::rrb {
 
 namespace {
 
-// Column j of the cycle by points from a small grid down, as a matrix on its nodes in natural order: the kernels of the cycle on
-// fields in a block's scratch. The cycle from the next grid down is a matrix already.
-template <class T> struct CycleColumn {
+// Columns of the cycle by points from a small grid down, as a matrix on its nodes in natural order; the cycle from the next grid
+// down is a matrix already. A unit vector's fields lie in a block's scratch; up to the next grid they are zero but near its node.
+template <class T> struct CycleColumns {
+  static constexpr int columns = 2; // of a block
+  static constexpr int near = 2, reach = 2, side = 2 * reach + 1; // cells, and nodes of the next grid, that the node reaches
   StencilView<T> A;
   View<T>        edge[2], centre[4];
-  Layout         layout, next_layout;
+  Layout         layout;
   Box            own[4];
-  int            n, nx, next_n;
+  int            n, nx, next_n, next_nx, next_ny;
   const T       *next_matrix;
-  const int     *next_node;
+  const int     *next_node, *next_number;
   T             *matrix;
-  size_t         field, next_field; // elements of one
-  size_t         bytes() const { return (3 * field + 2 * next_field + (size_t)next_n) * sizeof(T); }
-  template <int Q, int MASK, class Block> HD void colour(Block &block, const View<T> &b, const View<T> &x) const
+  size_t bytes() const { return columns * (7 * (size_t)layout.plane + side * side) * sizeof(T) + columns * side * side * sizeof(int); }
+
+  struct Column {
+    int     x, y; // its node
+    View<T> v, r; // solution; residual at o and b, correction at c
+    T      *b;    // next right-hand side,
+    int    *k;    // and its unknowns
+    HD bool is(int q, int X, int Y) const { return q == (x & 1) + 2 * (y & 1) && X == x / 2 && Y == y / 2; }
+  };
+  template <class Block> HD Column column(const Block &block, int i) const
   {
-    block.each(own[Q].x0, own[Q].x1, own[Q].y0, own[Q].y1, Colour<Q, 1, MASK, T>{A, b, x});
+    const int       j = block.tile.y0 * columns + i;
+    const ptrdiff_t plane = layout.plane;
+    T *const        memory = (T *)block.shared + 7 * plane * i, *const lists = (T *)block.shared + 7 * plane * columns;
+    Column          c{j % nx, j / nx, layout.view(memory), {}, lists + side * side * i, (int *)(lists + side * side * columns) + side * side * i};
+    c.r.q[0] = c.v.q[0] + 4 * plane, c.r.q[2] = c.v.q[0] + 5 * plane, c.r.q[3] = c.v.q[0] + 6 * plane;
+    c.r.sx = c.v.sx, c.r.sy = c.v.sy;
+    return c;
+  }
+  // f(column, X, Y) on the cells of a quarter, all of them or those near the node.
+  template <class Block, class F> HD void each_near(Block &block, int count, int q, const F &f) const
+  {
+    constexpr int w = 2 * near + 1;
+    block.each(0, w * count, 0, w, [&](int i, int y) {
+      const Column c = column(block, i / w);
+      const int    X = c.x / 2 - near + i % w, Y = c.y / 2 - near + y;
+      if (own[q].contains(X, Y)) f(c, X, Y);
+    });
+  }
+  template <class Block, class F> HD void each_all(Block &block, int count, int q, const F &f) const
+  {
+    const int w = own[q].x1 - own[q].x0;
+    block.each(0, w * count, own[q].y0, own[q].y1, [&](int i, int Y) { f(column(block, i / w), own[q].x0 + i % w, Y); });
+  }
+  template <int Q, int MASK> HD void colour(const Column &c, int X, int Y) const
+  {
+    const ptrdiff_t p = X + Y * A.C.sy;
+    const T         d = A.C.q[Q][p], v = (T)c.is(Q, X, Y) - couplings<Q, 1, MASK, lines_none>(A, c.v, p);
+    c.v.q[Q][p] = d > 0 ? v / d : 0;
+  }
+  template <int Q, class Block> HD void down(Block &block, int count) const
+  {
+    each_near(block, count, Q, [&](const Column &c, int X, int Y) { colour<Q, before(Q)>(c, X, Y); });
     block.sync();
+  }
+  template <int Q, class Block> HD void up(Block &block, int count) const
+  {
+    each_all(block, count, Q, [&](const Column &c, int X, int Y) { colour<Q, mask_all>(c, X, Y); });
+    block.sync();
+  }
+  template <int Q> HD void residual(const Column &c, int X, int Y) const
+  {
+    const ptrdiff_t p = X + Y * A.C.sy;
+    c.r.q[Q][p] = (T)c.is(Q, X, Y) - A.C.q[Q][p] * c.v.q[Q][p] - couplings<Q, 1, mask_all, lines_none>(A, c.v, p);
   }
   template <class Block> HD void operator()(Block &block) const
   {
-    const int     j = block.tile.y0;
-    T            *memory = (T *)block.shared;
-    const View<T> b = layout.view(memory), x = layout.view(memory + field), r = layout.view(memory + 2 * field);
-    const View<T> bn = next_layout.view(memory + 3 * field), xn = next_layout.view(memory + 3 * field + next_field);
-    block.each(0, (int)(3 * field + 2 * next_field), 0, 1, [&](int i, int) { memory[i] = 0; });
+    const int left = n - block.tile.y0 * columns, count = left < columns ? left : columns;
+    T *const  memory = (T *)block.shared;
+    block.each(0, (int)(7 * layout.plane) * count, 0, 1, [&](int i, int) { memory[i] = 0; });
     block.sync();
-    block.each(0, 1, 0, 1, [&](int, int) { b.at(j % nx, j / nx) = 1; });
+    down<3>(block, count), down<0>(block, count), down<2>(block, count), down<1>(block, count);
+    each_near(block, count, 0, [&](const Column &c, int X, int Y) { residual<0>(c, X, Y); });
+    each_near(block, count, 2, [&](const Column &c, int X, int Y) { residual<2>(c, X, Y); });
     block.sync();
-    colour<3, before(3)>(block, b, x), colour<0, before(0)>(block, b, x), colour<2, before(2)>(block, b, x), colour<1, before(1)>(block, b, x);
-    block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Residual<0, 1, T>{A, b, x, r});
-    block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Residual<2, 1, T>{A, b, x, r});
-    block.sync();
-    const Restrict<1, T> restriction{A, b, x, r, {edge[0], edge[1]}, {centre[0], centre[1], centre[2], centre[3]}, bn, false};
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { bn.at(X, Y) = restriction.value(X, Y); });
-    block.sync();
-    T *const flat = memory + 3 * field + 2 * next_field;
-    block.each(0, next_n, 0, 1, [&](int k, int) { flat[k] = bn.at(next_node[2 * k], next_node[2 * k + 1]); });
-    block.sync();
-    block.each(0, next_n, 0, 1, [&](int i, int) {
-      const T *column = next_matrix + i; // it is symmetric
-      T        v = 0, u = 0;
-      int      k = 0;
-      for (; k + 3 < next_n; k += 4) {
-        const T a0 = column[(ptrdiff_t)k * next_n], a1 = column[(ptrdiff_t)(k + 1) * next_n], a2 = column[(ptrdiff_t)(k + 2) * next_n], a3 = column[(ptrdiff_t)(k + 3) * next_n];
-        v += a0 * flat[k] + a1 * flat[k + 1];
-        u += a2 * flat[k + 2] + a3 * flat[k + 3];
-      }
-      for (; k < next_n; ++k) v += column[(ptrdiff_t)k * next_n] * flat[k];
-      xn.at(next_node[2 * i], next_node[2 * i + 1]) = v + u;
+    block.each(0, side * side, 0, count, [&](int k, int i) {
+      const Column c = column(block, i);
+      const int    X = floor_half(c.x - 1) - reach + k % side, Y = floor_half(c.y - 1) - reach + k / side;
+      c.b[k] = 0, c.k[k] = 0;
+      if (X < 0 || Y < 0 || X >= next_nx || Y >= next_ny) return;
+      const Restrict<1, T> restriction{A, {}, c.v, c.r, {edge[0], edge[1]}, {centre[0], centre[1], centre[2], centre[3]}, {}, false};
+      c.b[k] = restriction.value(X, Y, (T)c.is(3, X, Y));
+      c.k[k] = next_number[X + Y * next_nx];
     });
     block.sync();
-    T *const e = r.q[3];
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { e[X + Y * r.sy] = xn.at(X, Y); });
+    block.each(0, next_n, 0, count, [&](int i, int j) {
+      const Column c = column(block, j);
+      T            v = 0;
+      for (int k = 0; k < side * side; ++k) v += next_matrix[(ptrdiff_t)c.k[k] * next_n + i] * c.b[k]; // it is symmetric
+      c.r.q[3][next_node[2 * i] + next_node[2 * i + 1] * c.r.sy] = v;
+    });
     block.sync();
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, Prolong<3, 1, T>{e, {}, x.q[3], x.sy});
-    block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Prolong<0, 1, T>{e, {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]}, x.q[0], x.sy});
-    block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Prolong<2, 1, T>{e, {edge[0].q[2], edge[1].q[2]}, x.q[2], x.sy});
+    each_all(block, count, 3, [&](const Column &c, int X, int Y) { Prolong<3, 1, T>{c.r.q[3], {}, c.v.q[3], c.v.sy}(X, Y); });
+    each_all(block, count, 0, [&](const Column &c, int X, int Y) { Prolong<0, 1, T>{c.r.q[3], {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]}, c.v.q[0], c.v.sy}(X, Y); });
+    each_all(block, count, 2, [&](const Column &c, int X, int Y) { Prolong<2, 1, T>{c.r.q[3], {edge[0].q[2], edge[1].q[2]}, c.v.q[2], c.v.sy}(X, Y); });
     block.sync();
-    colour<1, mask_all>(block, b, x), colour<2, mask_all>(block, b, x), colour<0, mask_all>(block, b, x), colour<3, mask_all>(block, b, x);
-    block.each(0, n, 0, 1, [&](int i, int) { matrix[(ptrdiff_t)j * n + i] = x.at(i % nx, i / nx); });
+    up<1>(block, count), up<2>(block, count), up<0>(block, count), up<3>(block, count);
+    block.each(0, n, 0, count, [&](int i, int j) { matrix[(ptrdiff_t)(block.tile.y0 * columns + j) * n + i] = column(block, j).v.at(i % nx, i / nx); });
   }
 };
+
 } // namespace
 
 template <class T> void galerkin_whole(Plan &plan)
 {
-  constexpr size_t most = 200 * 1024; // bytes of a block's scratch
   auto            &grids = hierarchy<T>(plan);
   bool             below = plan.exec.space == Space::cuda; // the next grid is a matrix
   for (int l = (int)grids.size() - 1; l > 0; --l) {
@@ -83,18 +124,17 @@ template <class T> void galerkin_whole(Plan &plan)
       below = below && !plan.half && g.grid.size() <= tuning::dense_cycle;
       continue;
     }
-    CycleColumn<T> k{};
+    CycleColumns<T> k{};
     if (below && g.step == Step::coarsen && !s.of_schur) {
       const Level         &next = plan.levels[(size_t)l + 1];
       const Inverse<T>    *inverse = &grids[(size_t)l + 1].whole;
       if constexpr (std::is_same_v<T, double>) inverse = next.step == Step::solve ? &plan.inverse64 : inverse;
       else inverse = next.step == Step::solve ? &plan.inverse32 : inverse;
-      k.layout = g.layout, k.next_layout = next.layout;
-      k.field = g.layout.elements(4), k.next_field = next.layout.elements(4);
-      k.n = (int)g.grid.size(), k.nx = g.grid.nx, k.next_n = inverse->size();
-      k.next_matrix = inverse->data(), k.next_node = inverse->nodes();
+      k.layout = g.layout;
+      k.n = (int)g.grid.size(), k.nx = g.grid.nx, k.next_n = inverse->size(), k.next_nx = next.grid.nx, k.next_ny = next.grid.ny;
+      k.next_matrix = inverse->data(), k.next_node = inverse->nodes(), k.next_number = inverse->numbers();
     }
-    below = below && marches<T>(plan, l) && !s.of_schur && !(g.accelerated && plan.cycle != Cycle::v) && g.grid.size() <= tuning::dense_cycle && k.bytes() <= most;
+    below = below && marches<T>(plan, l) && !s.of_schur && !(g.accelerated && plan.cycle != Cycle::v) && g.grid.size() <= tuning::dense_cycle && k.bytes() <= device::block_scratch();
     if (!below) {
       s.whole.clear();
       continue;
@@ -104,7 +144,7 @@ template <class T> void galerkin_whole(Plan &plan)
     for (int i = 0; i < 4; ++i) k.centre[i] = g.layout.view(s.centre[i].data());
     for (int q = 0; q < 4; ++q) k.own[q] = g.grid.owned(q);
     k.matrix = s.whole.matrix(k.n, k.nx);
-    forall_blocks(plan.exec, k.n, 256, k.bytes(), k);
+    forall_blocks(plan.exec, (k.n + k.columns - 1) / k.columns, 256, k.bytes(), k);
   }
 }
 
