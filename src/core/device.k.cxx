@@ -50,7 +50,7 @@ struct Piece {
 struct State {
   std::map<char *, Piece> pieces;
   char         *piece  = nullptr; // the one that is cut now
-  int           number = -1;
+  int           number = -1, block_scratch = 0;
   std::string   why;
   cudaMemPool_t pool = nullptr;
   cudaStream_t  stream = nullptr;
@@ -90,6 +90,7 @@ void initialize(State &s)
   props.location.type = cudaMemLocationTypeDevice;
   props.location.id   = current;
   check(cudaMemPoolCreate(&s.pool, &props));
+  check(cudaDeviceGetAttribute(&s.block_scratch, cudaDevAttrMaxSharedMemoryPerBlockOptin, current));
   unsigned long long keep = ~0ull; // memory of an earlier setup serves the next one
   check(cudaMemPoolSetAttribute(s.pool, cudaMemPoolAttrReleaseThreshold, &keep));
   s.number = current;
@@ -209,6 +210,8 @@ void set_stream(void *stream)
   s.stream = (cudaStream_t)stream;
 }
 
+size_t block_scratch() { return (size_t)ready().block_scratch; }
+
 double *scratch(size_t n)
 {
   State &s = ready();
@@ -309,6 +312,7 @@ void  copy_from_host(void *to, const void *from, size_t bytes) { Open o(Space::c
 void  synchronize() { }
 void *stream() { return emulated_stream; }
 void  set_stream(void *s) { emulated_stream = s; }
+size_t  block_scratch() { return (size_t)200 << 10; }
 double *scratch(size_t n)
 {
   static double *p    = nullptr;
@@ -335,6 +339,7 @@ void        copy_from_host(void *, const void *, size_t) { throw DeviceError(non
 void        synchronize() { throw DeviceError(none); }
 void       *stream() { return nullptr; }
 void        set_stream(void *) { }
+size_t      block_scratch() { return 0; }
 double     *scratch(size_t) { throw DeviceError(none); }
 
 #endif

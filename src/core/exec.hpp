@@ -153,12 +153,10 @@ template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_
   if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = s;
 }
 
-// The join of the values of a block of 256 threads, in thread 0; the order is fixed.
-template <class R> __device__ void block_join(R &r)
+// The join of the values of a block of 256 threads, in thread 0; the order is fixed. part: a value for each.
+template <class R> __device__ void block_join(R &r, R *part)
 {
-  __shared__ __align__(alignof(R)) char memory[sizeof(R) * warp * block_rows];
-  R        *part = (R *)memory;
-  const int t    = (int)(threadIdx.x + threadIdx.y * blockDim.x);
+  const int t = (int)(threadIdx.x + threadIdx.y * blockDim.x);
   part[t]        = r;
   __syncthreads();
   for (int d = warp * block_rows / 2; d; d /= 2) {
@@ -166,6 +164,12 @@ template <class R> __device__ void block_join(R &r)
     __syncthreads();
   }
   r = part[0];
+}
+
+template <class R> __device__ void block_join(R &r)
+{
+  __shared__ __align__(alignof(R)) char memory[sizeof(R) * warp * block_rows];
+  block_join(r, (R *)memory);
 }
 
 template <class R, class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_join(Box box, Kernel kernel, R *parts)
@@ -408,6 +412,49 @@ template <class Kernel> void forall_blocks(const Exec &exec, int n, int threads,
     HostBlock block{{0, 1, j, j + 1}, scratch.data()};
     kernel(block);
   }
+}
+
+#ifdef __CUDACC__
+namespace device {
+template <class R, class Kernel> __global__ void __launch_bounds__(256) run_join_tiles(Box box, int columns, int rows, Kernel kernel, R *parts)
+{
+  extern __shared__ double shared[];
+  const int across = (box.x1 - box.x0 + columns - 1) / columns, tiles = across * ((box.y1 - box.y0 + rows - 1) / rows);
+  R         r;
+  for (int t = (int)blockIdx.x; t < tiles; t += (int)gridDim.x) {
+    const int   x0 = box.x0 + t % across * columns, y0 = box.y0 + t / across * rows;
+    DeviceBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, shared, (int)threadIdx.x, (int)blockDim.x};
+    kernel(block, r);
+    __syncthreads();
+  }
+  block_join(r, (R *)shared);
+  if (!threadIdx.x) parts[blockIdx.x] = r;
+}
+} // namespace device
+#endif
+
+// Cuts the box into tiles of so many columns and rows and runs the tile kernel on each, with `bytes` of scratch. *result as in
+// forall_join(): kernel(block, r).
+template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_t bytes, const Kernel &kernel, R *result)
+{
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    constexpr int threads = 256;
+    const int     tiles = ((box.x1 - box.x0 + columns - 1) / columns) * ((box.y1 - box.y0 + rows - 1) / rows), n = tiles < device::most_blocks ? tiles : device::most_blocks;
+    R            *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
+    device::launch(device::run_join_tiles<R, Kernel>, dim3((unsigned)n), dim3(threads), bytes > threads * sizeof(R) ? bytes : threads * sizeof(R), box, columns, rows, kernel, parts);
+    return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts, n, result);
+  }
+#endif
+  const device::Open  open(exec.space);
+  std::vector<double> scratch(bytes / sizeof(double) + 1);
+  R                   r;
+  for (int y0 = box.y0; y0 < box.y1; y0 += rows)
+    for (int x0 = box.x0; x0 < box.x1; x0 += columns) {
+      HostBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, scratch.data()};
+      kernel(block, r);
+    }
+  *result = r;
 }
 
 // Cuts the columns [x0, x1) into pieces and runs the tile kernel on each.

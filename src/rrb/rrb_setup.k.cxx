@@ -356,18 +356,20 @@ struct BandKernel {
 
 } // namespace
 
+static void name_row(const Plan &plan, int row, Failure &failure)
+{
+  const int s    = 1 << plan.levels.back().index;
+  failure.failed = true;
+  failure.level  = plan.factor_levels() + 1;
+  failure.x      = s * plan.band_x[(size_t)row] + s - 1;
+  failure.y      = s * plan.band_y[(size_t)row] + s - 1;
+}
+
 // The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones. The host does
 // it, in a copy where the operator lies on the device.
 static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
 {
   const Grid &g = level.grid;
-  auto        fail = [&](int row) {
-    const int s    = 1 << level.index;
-    failure.failed = true;
-    failure.level  = plan.factor_levels() + 1;
-    failure.x      = s * plan.band_x[(size_t)row] + s - 1;
-    failure.y      = s * plan.band_y[(size_t)row] + s - 1;
-  };
   if (plan.half) eliminate_red(plan, level, operand, &failure);
   // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
   // ...), so that neighbours across the seam stay two lines apart.
@@ -389,7 +391,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
   // A small grid is factorised where it lies.
   const bool closed = across ? g.periodic_y : g.periodic_x; // along the lines: their ends are neighbours
   const int  wide   = (fold ? 2 : 1) * length + (closed ? length - 1 : 1);
-  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_nodes && wide <= inverse_width(wide)) {
+  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_cycle && wide <= inverse_width(wide)) {
     const int   n = (int)g.size(), w = inverse_width(wide);
     Remainder  &r = plan.remainder;
     if ((int)r.number.size() != n) {
@@ -398,19 +400,15 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
       for (int i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[(size_t)i], nodes.data()[2 * i + 1] = plan.band_y[(size_t)i];
       r.number.resize({(size_t)n, Space::cuda});
       r.node.resize({(size_t)2 * n, Space::cuda});
-      r.failed.resize({1, Space::cuda});
       copy(host, r.number), copy(nodes, r.node);
       device::synchronize(); // the host's copies go
     }
     if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
     else r.band.zero();
-    r.failed.zero();
+    int *const failed = &plan.findings.data()->row;
     forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
-    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, r.failed.data());
-    else plan.inverse64.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, r.failed.data());
-    int row = 0;
-    device::copy_to_host(&row, r.failed.data(), sizeof row);
-    if (row && !failure.failed) fail(row - 1);
+    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, failed);
+    else plan.inverse64.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, failed);
     return;
   }
   Stencil  on_host;
@@ -450,7 +448,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
   for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
   plan.band_v.resize(plan.band_x.size());
   const int row = plan.band.factor(plan.tiny());
-  if (row >= 0 && !failure.failed) fail(row);
+  if (row >= 0 && !failure.failed) name_row(plan, row, failure);
   if (plan.exec.space == Space::cuda && row < 0) {
     if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
     else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
@@ -546,7 +544,7 @@ Failure factor(Plan &plan, Stencil &a)
       int level, q, X, Y;
       FirstBad::decode(found.bad, level, q, X, Y);
       name_node((level - 1) / 2, level, q, X, Y, failure);
-    }
+    } else if (found.row && !failure.failed) name_row(plan, found.row - 1, failure);
     if (galerkin) galerkin_loose_parts(plan, found.loose);
   }
   plan.nonzeros /= (double)plan.levels[0].grid.size() * (plan.nine ? 9. : 5.);
