@@ -232,10 +232,13 @@ inline March cut(const Box &box, int columns, int warps)
   return m;
 }
 
-#ifdef __CUDACC__
 namespace device {
 constexpr int block_warps = 4;
-inline dim3   blocks_for(const March &m) { return dim3((unsigned)(m.strips() + block_warps - 1) / block_warps, (unsigned)m.chunks()); }
+inline Blocks blocks_for(const March &m) { return {tiles(0, m.strips(), block_warps), m.chunks()}; }
+} // namespace device
+
+#ifdef __CUDACC__
+namespace device {
 
 // The sum over all blocks, in an order that does not depend on which ends last; true in the thread that has it.
 __device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
@@ -313,6 +316,7 @@ template <class Kernel> void forall_warps(const March &m, const Kernel &kernel)
   device::launch(device::run_warps<false, Kernel>, device::blocks_for(m), dim3(lanes * device::block_warps), 0, kernel, (double *)nullptr, (unsigned *)nullptr);
 #else
   const device::Open open(Space::cuda);
+  device::launched(device::blocks_for(m));
   for (int c = 0; c < m.chunks(); ++c)
     for (int i = 0; i < m.strips(); ++i) (void)kernel(Warp(), i, c);
 #endif
@@ -341,8 +345,8 @@ template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, 
 {
 #ifdef __CUDACC__
   static const size_t fit = device::resident((const void *)device::run_cells<Kernel>, 256);
-  dim3                blocks = device::blocks_for(box);
-  blocks = device::blocks_for(box, (int)((fit < most_flat_blocks ? fit : most_flat_blocks) / blocks.x) + 1);
+  device::Blocks      blocks = device::blocks_for(box);
+  blocks = device::blocks_for(box, (long)(fit < most_flat_blocks ? fit : most_flat_blocks) / blocks.x + 1);
   device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data());
 #else
   const device::Open open(Space::cuda);
