@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace tessera::rrb {
 
@@ -248,6 +249,7 @@ struct SchurSolver::Parts {
 #endif
   void iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  void launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
 };
 
@@ -299,11 +301,25 @@ void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, Blac
   else iterate_in<double>(plan, null, r, x);
 }
 
+// The host launches every kernel and looks after each iteration.
+void SchurSolver::Parts::launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+{
+  for (device::copy_to_host(seen, state.data(), sizeof(State)); seen->outcome == (int)Outcome::running; device::copy_to_host(seen, state.data(), sizeof(State))) iterate(plan, null, r, x);
+}
+
 #ifdef __CUDACC__
+
+// Debuggers and profilers do not see into a conditional node. Who sets CUDA's variable wants one kernel at a time.
+static bool one_by_one()
+{
+  static const char *const v = getenv("CUDA_LAUNCH_BLOCKING");
+  return v && *v && *v != '0';
+}
 
 // The loop as a graph with a conditional node; where the driver has none, one iteration as a graph, and the host looks every few.
 void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
+  if (one_by_one()) return launch_each(plan, null, r, x);
   using device::check;
   void *const    stream = device::stream();
   uint64_t       now    = memory_fingerprint(plan); // the graph has all addresses in it
@@ -364,10 +380,7 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
 
 #else
 
-void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
-{
-  for (device::copy_to_host(seen, state.data(), sizeof(State)); seen->outcome == (int)Outcome::running; device::copy_to_host(seen, state.data(), sizeof(State))) iterate(plan, null, r, x);
-}
+void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) { launch_each(plan, null, r, x); }
 
 #endif
 
