@@ -19,7 +19,7 @@ bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && plan.cycle != Cycle::k && !g.layout.natural && g.halo.empty();
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && plan.cycle != Cycle::k && !g.layout.natural && g.halo.empty() && !remainder_on_host(plan);
 #else
   (void)plan;
   return false;
