@@ -5,7 +5,7 @@
 #include <map>
 #include <new>
 #include <string>
-#ifdef TESSERA_HAVE_CUDA
+#ifdef TESSERA_HAVE_DEVICE
   #include "core/exec.hpp"
 #endif
 #ifdef TESSERA_EMULATE_DEVICE
@@ -261,6 +261,11 @@ Open::~Open()
 {
   Arena &a = arena();
   if (opened && !--a.open && a.used) a.protect(PROT_NONE);
+}
+
+void launched(const Blocks &blocks)
+{
+  if (blocks.x < 1 || blocks.y < 1 || blocks.x > 2147483647 || blocks.y > 65535) throw DeviceError("a launch of " + std::to_string(blocks.x) + " x " + std::to_string(blocks.y) + " blocks");
 }
 
 const char *unusable() { return nullptr; }

@@ -269,9 +269,12 @@ template <class Kernel, int N, class Even, class Odd> MARCH void for_row_pairs(c
   }
 }
 
+namespace device {
+inline Blocks blocks_for(const March &m) { return {tiles(0, m.strips(), block_warps), m.chunks()}; }
+} // namespace device
+
 #ifdef __CUDACC__
 namespace device {
-inline dim3 blocks_for(const March &m) { return dim3((unsigned)(m.strips() + block_warps - 1) / block_warps, (unsigned)m.chunks()); }
 
 // The sum over all blocks, in an order that does not depend on which ends last; true in the thread that has it.
 __device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
@@ -365,6 +368,7 @@ template <class Kernel> void forall_warps(const Box &box, int columns, const Ker
   device::launch(device::run_warps<false, Kernel>, device::blocks_for(m), dim3(lanes * block_warps), 0, kernel, m, (double *)nullptr, (unsigned *)nullptr);
 #else
   const device::Open open(Space::cuda);
+  device::launched(device::blocks_for(m));
   for (int c = 0; c < m.chunks(); ++c)
     for (int i = 0; i < m.strips(); ++i) (void)kernel(Warp(), m, i, c);
 #endif
@@ -397,8 +401,9 @@ template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, 
 {
 #ifdef __CUDACC__
   static const size_t fit = device::resident((const void *)device::run_cells<Kernel>, 256);
-  dim3                blocks = device::blocks_for(box);
-  blocks = device::blocks_for(box, (int)((fit < most_flat_blocks ? fit : most_flat_blocks) / blocks.x) + 1);
+  device::Blocks      blocks = device::blocks_for(box);
+  const long          rows = (long)(fit < most_flat_blocks ? fit : most_flat_blocks) / blocks.x;
+  blocks = device::blocks_for(box, rows ? rows : 1); // all at a time
   device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data());
 #else
   const device::Open open(Space::cuda);

@@ -128,9 +128,9 @@ struct Failure {
   int    level = 0, x = 0, y = 0; // level of the factorisation; the node in the coordinates of the finest grid
 };
 
-// The exact remainder's matrix on the device.
+// The exact remainder's matrix on the device; where the host solves, its values on the way.
 struct Remainder {
-  Buffer<double> band;
+  Buffer<double> band, v;
   Buffer<int>    node, number;
 };
 
@@ -257,6 +257,7 @@ GridReport report(const Plan &plan, size_t l);
 HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out);
+bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);
 void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out);
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);

@@ -449,18 +449,56 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
   plan.band_v.resize(plan.band_x.size());
   const int row = plan.band.factor(plan.tiny());
   if (row >= 0 && !failure.failed) name_row(plan, row, failure);
-  if (plan.exec.space == Space::cuda && row < 0) {
+  if (remainder_on_host(plan)) {
+    Remainder  &r = plan.remainder;
+    const size_t n = plan.band_x.size();
+    Buffer<int>  nodes(2 * n);
+    for (size_t i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[i], nodes.data()[2 * i + 1] = plan.band_y[i];
+    r.node.resize({2 * n, Space::cuda});
+    if (r.v.size() != n) r.v.resize({n, Space::cuda});
+    copy(nodes, r.node);
+    device::synchronize(); // the host's copy goes
+  } else if (plan.exec.space == Space::cuda && row < 0) {
     if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
     else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
   }
   if (plan.half) keep_factors(plan, level, operand); // those of the red nodes
 }
 
+namespace {
+
+// Values of nodes to a list, and back.
+template <class T> struct TakeNodes {
+  View<T>    b;
+  const int *node;
+  double    *v;
+  HD void    operator()(int i, int) const { v[i] = b.at(node[2 * i], node[2 * i + 1]); }
+};
+template <class T> struct PutNodes {
+  View<T>       x;
+  const int    *node;
+  const double *v;
+  HD void       operator()(int i, int) const { x.at(node[2 * i], node[2 * i + 1]) = (T)v[i]; }
+};
+
+} // namespace
+
+bool remainder_on_host(const Plan &plan) { return plan.exec.space == Space::cuda && plan.levels.back().grid.size() > tuning::dense_maximum; }
+
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
 {
   Level &level = plan.levels.back();
   if (plan.exec.space == Space::cuda) {
     auto solve = [&](const View<T> &rhs) {
+      if (remainder_on_host(plan)) {
+        Remainder &r = plan.remainder;
+        const Box  all{0, plan.band.size(), 0, 1};
+        forall(plan.exec, all, TakeNodes<T>{rhs, r.node.data(), r.v.data()});
+        device::copy_to_host(plan.band_v.data(), r.v.data(), r.v.bytes());
+        plan.band.solve(plan.band_v.data());
+        device::copy_from_host(r.v.data(), plan.band_v.data(), r.v.bytes());
+        return forall(plan.exec, all, PutNodes<T>{out, r.node.data(), r.v.data()});
+      }
       if constexpr (std::is_same_v<T, double>) plan.inverse64.solve(plan.exec, rhs, out);
       else plan.inverse32.solve(plan.exec, rhs, out);
     };

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace tessera::rrb {
 
@@ -19,7 +20,7 @@ bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && plan.cycle != Cycle::k && !g.layout.natural && g.halo.empty();
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && plan.cycle != Cycle::k && !g.layout.natural && g.halo.empty() && !remainder_on_host(plan);
 #else
   (void)plan;
   return false;
@@ -249,6 +250,7 @@ struct SchurSolver::Parts {
 #endif
   void iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  void launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
 };
 
@@ -300,11 +302,25 @@ void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, Blac
   else iterate_in<double>(plan, null, r, x);
 }
 
+// The host launches every kernel and looks after each iteration.
+void SchurSolver::Parts::launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+{
+  while (look().outcome == (int)Outcome::running) iterate(plan, null, r, x);
+}
+
 #ifdef __CUDACC__
+
+// Debuggers and profilers do not see into a conditional node. Who sets CUDA's variable wants one kernel at a time.
+static bool one_by_one()
+{
+  static const char *const v = getenv("CUDA_LAUNCH_BLOCKING");
+  return v && *v && *v != '0';
+}
 
 // The loop as a graph with a conditional node; where the driver has none, one iteration as a graph, and the host looks every few.
 void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
+  if (one_by_one()) return launch_each(plan, null, r, x);
   using device::check;
   void *const    stream = device::stream();
   uint64_t       now    = memory_fingerprint(plan); // the graph has all addresses in it
@@ -361,10 +377,7 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
 
 #else
 
-void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
-{
-  while (look().outcome == (int)Outcome::running) iterate(plan, null, r, x);
-}
+void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) { launch_each(plan, null, r, x); }
 
 #endif
 
