@@ -28,10 +28,11 @@ PetscErrorCode GridMatrix::Clear()
   line_runs_.clear();
   read_before_ = false;
   A_           = nullptr;
-  read_        = Copy();
-  write_       = Copy();
+  ForgetCopies();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+void GridMatrix::ForgetCopies() { read_ = Copy(), write_ = Copy(); }
 
 PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
 {

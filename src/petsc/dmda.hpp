@@ -51,6 +51,7 @@ public:
   PetscErrorCode RestoreRead(Vec x, const double **values);
   PetscErrorCode GetWrite(Vec y, Space space, double **values, bool read = false); // read: with y's values
   PetscErrorCode RestoreWrite(Vec y, double **values);
+  void           ForgetCopies(); // after an error: what they are in may be no memory
 
 private:
   PetscErrorCode Clear();
