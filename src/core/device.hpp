@@ -59,9 +59,17 @@ struct Open {
   ~Open();
   bool opened;
 };
+// What goes into a graph makes no memory and waits for nothing: while such an object lives the emulated device refuses to.
+struct Recording {
+  Recording();
+  ~Recording();
+};
 #else
 struct Open {
   explicit Open(Space) { }
+};
+struct Recording {
+  ~Recording() { }
 };
 #endif
 

@@ -344,7 +344,7 @@ void  *emulated_stream = nullptr;
 
 // What the tests make go wrong: TESSERA_EMULATED_MEMORY, bytes of the device; TESSERA_EMULATED_CAPABILITY, 61 for 6.1;
 // TESSERA_EMULATED_ERROR, that kernel or copy, counted from when the variable is there, fails, as the host learns when it next waits.
-bool broken = false;
+bool broken = false, recording = false;
 long long number(const char *name)
 {
   const char *v = getenv(name);
@@ -359,6 +359,7 @@ void count_kernel()
 }
 void check()
 {
+  if (recording) throw DeviceError("a graph that makes memory or waits");
   if (broken) raise(DeviceError("CUDA error: an illegal memory access was encountered (emulated)"));
 }
 } // namespace
@@ -374,6 +375,9 @@ Open::~Open()
   Arena &a = arena();
   if (opened && !--a.open && a.used) a.protect(PROT_NONE);
 }
+
+Recording::Recording() { recording = true; }
+Recording::~Recording() { recording = false; }
 
 const char *unusable()
 {
@@ -411,6 +415,7 @@ void *allocate(size_t bytes) // a device that has failed gives memory, too: kern
 void release(void *p)
 {
   if (!p) return;
+  if (recording) raise(DeviceError("a graph that frees memory"));
   Arena &a = arena();
   a.free[(size_t)((char *)p - a.base)] = a.blocks[p];
   a.live -= a.blocks[p];

@@ -113,6 +113,7 @@ struct Level {
   bool    accelerated = false; // K or AMLI on this grid
   Stencil op;                 // its operator, for the acceleration
   Field   x, r, w, d, q;      // and its vectors
+  Buffer<double> sums;        // on the device: the K-cycle's scalars
   double  spectrum[2] = {1, 2.5}; // of the preconditioned operator on this grid: the interval of AMLI
   double  lumped = 0;         // mean of |lumped| / diagonal over the eliminated nodes
   bool    cut_x = false, cut_y = false; // a periodic direction of odd size: the seam is lumped

@@ -204,6 +204,7 @@ void create(Plan &plan, const Grid &grid, const Params &params)
       level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && i % params.every == 0;
       if (level.accelerated && !galerkin)
         for (Field *f : {&level.x, &level.r, &level.w, &level.d, &level.q}) f->resize(level.layout);
+      if (level.accelerated && exec.space == Space::cuda) level.sums.resize(Extent{2 * sizeof(TwoSums) / sizeof(double), Space::cuda});
       if (level.step == Step::solve && plan.half) level.w.resize(level.layout);
       plan.levels.push_back(std::move(level));
       level       = Level();

@@ -18,7 +18,7 @@ bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && plan.cycle != Cycle::k && !g.layout.natural && g.halo.empty();
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && !g.layout.natural && g.halo.empty();
 #else
   (void)plan;
   return false;
@@ -30,8 +30,8 @@ bool SchurSolver::serves(const Plan &plan)
 namespace {
 
 struct State {
-  double             rz, last_rz, alpha, bb, threshold, relative, limit;
-  int                its, most, begun;
+  double             rz, last_rz, qz, alpha, bb, threshold, relative, limit;
+  int                its, most, begun, flexible;
   int                outcome; // Outcome
   unsigned long long loop;    // the conditional node's handle
 };
@@ -42,7 +42,7 @@ struct SetLimits {
   State  *state;
   double *norms;
   Limits  limits;
-  int     begun;
+  int     begun, flexible;
   MARCH double operator()(size_t) const { return 0; }
   MARCH void   finish(double) const
   {
@@ -51,6 +51,7 @@ struct SetLimits {
     t.its       = 0;
     t.most      = limits.iterations;
     t.begun     = begun;
+    t.flexible  = flexible;
     t.last_rz   = 0;
     t.relative  = limits.relative * norm;
     t.threshold = t.relative > limits.absolute ? t.relative : limits.absolute;
@@ -132,7 +133,7 @@ template <int N, class T> struct Multiply {
     C              beta;
     double         dot = 0;
     Held           k;
-    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(state->its ? state->rz / state->last_rz : 0);
+    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(!state->its ? 0 : state->flexible ? -state->alpha * state->qz / state->last_rz : state->rz / state->last_rz);
     Row in = load(s, old_o, old_c, y0 - 1), next;
     for (int y = y0 - 1; y <= y1; ++y) {
       next = load(s, old_o, old_c, y + 1);
@@ -288,6 +289,7 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
     forall_flat(n, RemoveNull<T>{v.data, c.data(), z}, reduction);
   }
   if (!dotted) forall_flat(n, Dot<T>{r.data, z, rz}, reduction);
+  if (plan.cycle == Cycle::k) forall_flat(n, Dot<T>{q.data, z, &state.data()->qz}, reduction); // not linear: CG is flexible
   Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state.data(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole(), multiply_march(g)};
   forall_warps(k.m, k, reduction);
   forall_flat(n / 4, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), rhs, state.data()}, reduction);
@@ -295,6 +297,7 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
 
 void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
+  const device::Recording recording;
   if (plan.params.single && plan.params.coarsening == Coarsening::galerkin) iterate_in<float>(plan, null, r, x);
   else iterate_in<double>(plan, null, r, x);
 }
@@ -310,7 +313,7 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
   auto           add    = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
   for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
   for (const BlackField &v : null) add(v.data);
-  add(z64.data()), add(c.data()), add(state.data()), add(norms.data()), add(reduction.parts.data()), add(reduction.ticket.data());
+  add(z64.data()), add(c.data()), add(state.data()), add(norms.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(device::scratch(1));
   if (!graph || now != fingerprint) {
     if (graph) check(cudaGraphExecDestroy(graph));
     graph = nullptr;
@@ -395,7 +398,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
   else black_start(plan, b, r.view, r.view, t.reduction, bb);
-  forall_flat(1, SetLimits{t.state.data(), t.norms.data(), limits, begun}, t.reduction);
+  forall_flat(1, SetLimits{t.state.data(), t.norms.data(), limits, begun, plan.cycle == Cycle::k}, t.reduction);
   t.launch(plan, null, r, x);
   device::copy_to_host(t.seen, t.state.data(), sizeof(State));
   if (!begun && !t.seen->its) x.own.zero();
