@@ -28,6 +28,7 @@ namespace device {
 const char *unusable();                 // nullptr, or why there is no device to use
 void       *allocate(size_t bytes);     // zeroed; DeviceMemoryError names the bytes wanted and free
 void        release(void *p);
+unsigned long long allocated();         // another number after any allocation or release of device memory that was not undone
 void       *allocate_pinned(size_t bytes); // host memory that copies quickly; ordinary memory where there is no more
 void        release_pinned(void *p);
 void        zero(void *p, size_t bytes);

@@ -58,6 +58,14 @@ void out_of_memory(size_t wanted, size_t free, size_t total)
   raise(DeviceMemoryError(text));
 }
 
+// Adds or takes away an allocation, with a number that no address has twice.
+unsigned long long all_addresses = 0;
+void count_address(const void *p)
+{
+  unsigned long long h = (unsigned long long)(size_t)p * 0x9e3779b97f4a7c15ull;
+  all_addresses ^= (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9ull;
+}
+
 // Device memory that grows.
 struct Growing {
   double *p = nullptr;
@@ -84,6 +92,7 @@ bool keep_errors(bool keep)
   return depth > keep;
 }
 bool failed() { return keeping().failed; }
+unsigned long long allocated() { return all_addresses; }
 Kept take_error()
 {
   Keeping &k = keeping();
@@ -97,6 +106,7 @@ Kept take_error()
 
 bool keep_errors(bool) { return false; }
 bool failed() { return false; }
+unsigned long long allocated() { return 0; }
 Kept take_error() { return {}; }
 
 #endif
@@ -230,7 +240,11 @@ void *allocate(size_t bytes)
   if (failed()) return nowhere;
   State &s = ready();
   if (failed()) return nowhere;
-  if (bytes > small_block) return allocate_zeroed(s, bytes);
+  if (bytes > small_block) {
+    void *const large = allocate_zeroed(s, bytes);
+    if (!failed()) count_address(large);
+    return large;
+  }
   bytes = (bytes + 255) / 256 * 256;
   if (!s.piece || s.pieces[s.piece].used + bytes > piece_size) {
     char *const next = (char *)allocate_zeroed(s, piece_size);
@@ -242,12 +256,14 @@ void *allocate(size_t bytes)
   char *const p     = s.piece + piece.used;
   piece.used += bytes;
   ++piece.live;
+  count_address(p);
   return p;
 }
 
 void release(void *p)
 {
   if (!p || p == nowhere) return;
+  count_address(p);
   State &s  = state();
   auto   of = s.pieces.upper_bound((char *)p);
   if (of == s.pieces.begin() || (char *)p >= (--of)->first + piece_size) {
@@ -410,12 +426,14 @@ void *allocate(size_t bytes) // a device that has failed gives memory, too: kern
   a.blocks[a.base + at] = n;
   a.live += n;
   zero(a.base + at, n);
+  count_address(a.base + at);
   return a.base + at;
 }
 void release(void *p)
 {
   if (!p) return;
   if (recording) raise(DeviceError("a graph that frees memory"));
+  count_address(p);
   Arena &a = arena();
   a.free[(size_t)((char *)p - a.base)] = a.blocks[p];
   a.live -= a.blocks[p];

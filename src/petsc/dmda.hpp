@@ -59,7 +59,7 @@ private:
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);
   PetscErrorCode ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
-  PetscErrorCode ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report, bool *done);
+  PetscErrorCode ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &d, OperatorReport &report, bool *done);
   Grid                  grid_;
   MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
   std::vector<PetscInt> first_; // first row of each process in PETSc's numbering

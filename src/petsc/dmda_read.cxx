@@ -7,6 +7,7 @@
 #include <cstring>
 #include <petscmat.h>
 #include <type_traits>
+#include <utility>
 
 namespace tessera {
 
@@ -179,6 +180,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   bool done = false;
 
   PetscFunctionBegin;
+  DirichletCouplings old = std::move(dirichlet);
   report    = OperatorReport();
   dirichlet = DirichletCouplings();
   PetscCall(LocalMatrix(A));
@@ -186,7 +188,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
     PetscCall(ReadOnHost(exec.space, halo, field, raise, s, dirichlet, report));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (grid_.processes() == 1) PetscCall(ReadOnDevice(exec, raise, s, dirichlet, report, &done));
+  if (grid_.processes() == 1) PetscCall(ReadOnDevice(exec, raise, s, old, dirichlet, report, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   Stencil        on_host;
   Buffer<double> host_field;
@@ -200,7 +202,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report, bool *done)
+PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &dirichlet, OperatorReport &report, bool *done)
 {
   using Index = std::conditional_t<sizeof(PetscInt) == 4, int32_t, int64_t>;
   Mat                   Ad = A_;
@@ -243,7 +245,18 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, bool raise, Stencil &s
   const Csr<Index> csr{reinterpret_cast<const Index *>(i), reinterpret_cast<const Index *>(j), a};
   PetscCall(LogTimeBegin(exec.space));
   TesseraCallCXX(found = csr_read(exec, grid_, csr, raise, s, flags));
-  if (found.dirichlet) TesseraCallCXX(dirichlet = csr_dirichlet(exec, grid_, csr, s, flags));
+  if (found.dirichlet) {
+    DirichletCouplings now;
+    TesseraCallCXX(now = csr_dirichlet(exec, grid_, csr, s, flags));
+    auto keep = [](auto &from, auto &to) { // memory that fits stays where it is: a graph that moved memory is made again
+      if (from.size() == to.size() && from.space() == to.space()) copy(from, to);
+      else to = std::move(from);
+    };
+    TesseraCallCXX(keep(now.rows, old.rows), keep(now.inverse, old.inverse), keep(now.nodes, old.nodes), keep(now.start, old.start), keep(now.dirichlet, old.dirichlet), keep(now.value, old.value));
+    dirichlet              = std::move(old);
+    dirichlet.any          = now.any;
+    dirichlet.column_value = Buffer<double>(); // to be made of the new ones
+  }
   PetscCall(LogTimeEnd(exec.space));
   read_before_     = true;
   nine_            = s.nine;

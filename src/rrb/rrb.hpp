@@ -151,6 +151,7 @@ struct Findings {
 };
 
 struct Plan {
+  unsigned long long number = 0; // of create(): no other plan has it
   Params             params;
   Exec               exec;
   std::vector<Level> levels;
@@ -274,8 +275,8 @@ template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, 
 void galerkin_apply(Plan &plan, const View<double> &out);
 // z = B r on S1 in the precision of the hierarchy, with *rz = r'z; false: this cycle does not give that.
 template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz);
-// Changes when any memory that the cycle works on has moved.
-unsigned long long memory_fingerprint(const Plan &plan);
+// Changes when memory that the cycle works on has moved, or a number that is an argument of its kernels has changed.
+unsigned long long fingerprint(const Plan &plan);
 void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 
 } // namespace tessera::rrb

@@ -309,7 +309,7 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
 {
   using device::check;
   void *const    stream = device::stream();
-  uint64_t       now    = memory_fingerprint(plan); // the graph has all addresses in it
+  uint64_t       now    = rrb::fingerprint(plan); // the graph has all addresses in it
   auto           add    = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
   for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
   for (const BlackField &v : null) add(v.data);
