@@ -2,7 +2,9 @@ static char help[] = "What the device is asked beyond solving.\n\
   -case apply  : the preconditioner alone; -dm_mat_type and -dm_vec_type say where matrix and vectors are\n\
   -case memory : a device with too little memory for the grid of -n nodes each way, again and again; then the host, and a smaller grid\n\
   -case error  : the emulated device of process -rank fails: by its memory of -bytes, or at kernel -kernel of the setup or, with -solve,\n\
-                 of the second solve; then the host solves\n\n";
+                 of the second solve; then the host solves\n\
+  -case full   : a GPU that vectors fill but for -room MB; then the same solver on the host, and on the device when they are gone.\n\
+                 It takes the whole GPU, so it is no part of the automatic tests\n\n";
 
 #include <petscdmda.h>
 #include <petscksp.h>
@@ -182,11 +184,48 @@ static PetscErrorCode Error(PetscInt n)
   PetscFunctionReturn(0);
 }
 
+static PetscErrorCode Full(PetscInt n)
+{
+  DM        da;
+  Mat       A;
+  Vec       b, x, vectors[4096];
+  KSP       ksp;
+  PetscReal room  = 100;
+  PetscInt  count = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-room", &room, NULL));
+  PetscCall(Create(n, &da, &A, &b, &x));
+  PetscCall(NewKSP(da, A, &ksp));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "cuda"));
+  PetscCall(PetscPushErrorHandler(Catch, NULL));
+  for (PetscReal size = 8192; size >= room; size /= 2) /* MB: as many as there is room for, the last one gives its room back */
+    while (count < 4096) {
+      PetscErrorCode ierr = VecCreate(PETSC_COMM_SELF, &vectors[count]);
+      if (!ierr) ierr = VecSetSizes(vectors[count], (PetscInt)(size * 1e6 / sizeof(PetscScalar)), PETSC_DECIDE);
+      if (!ierr) ierr = VecSetType(vectors[count], VECCUDA);
+      if (!ierr) ierr = VecSet(vectors[count], 1.0);
+      if (ierr) break;
+      ++count;
+    }
+  PetscCall(PetscPopErrorHandler());
+  if (count) PetscCall(VecDestroy(&vectors[--count]));
+  PetscCall(Solve("full device", ksp, b, x));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "host"));
+  PetscCall(Solve("host", ksp, b, x));
+  while (count) PetscCall(VecDestroy(&vectors[--count]));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "cuda"));
+  PetscCall(Solve("device", ksp, b, x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(Destroy(&da, &A, &b, &x));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt  n        = 100;
   char      name[16] = "apply";
-  PetscBool apply, memory;
+  PetscBool apply, memory, full;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -194,7 +233,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-case", name, sizeof(name), NULL));
   PetscCall(PetscStrcmp(name, "apply", &apply));
   PetscCall(PetscStrcmp(name, "memory", &memory));
-  PetscCall(apply ? Apply(n) : memory ? Memory(n) : Error(n));
+  PetscCall(PetscStrcmp(name, "full", &full));
+  PetscCall(apply ? Apply(n) : memory ? Memory(n) : full ? Full(n) : Error(n));
   PetscCall(PetscFinalize());
   return 0;
 }
