@@ -114,6 +114,7 @@ struct Level {
   bool    accelerated = false; // K or AMLI on this grid
   Stencil op;                 // its operator, for the acceleration
   Field   x, r, w, d, q;      // and its vectors
+  Buffer<double> sums;        // on the device: the K-cycle's scalars
   double  spectrum[2] = {1, 2.5}; // of the preconditioned operator on this grid: the interval of AMLI
   double  lumped = 0;         // mean of |lumped| / diagonal over the eliminated nodes
   bool    cut_x = false, cut_y = false; // a periodic direction of odd size: the seam is lumped
@@ -152,6 +153,7 @@ struct Findings {
 };
 
 struct Plan {
+  unsigned long long number = 0; // of create(): no other plan has it
   Params             params;
   Exec               exec;
   std::vector<Level> levels;
@@ -277,8 +279,8 @@ template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, 
 void galerkin_apply(Plan &plan, const View<double> &out);
 // z = B r on S1 in the precision of the hierarchy, with *rz = r'z; false: this cycle does not give that.
 template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz);
-// Changes when any memory that the cycle works on has moved.
-unsigned long long memory_fingerprint(const Plan &plan);
+// Changes when memory that the cycle works on has moved, or a number that is an argument of its kernels has changed.
+unsigned long long fingerprint(const Plan &plan);
 void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 
 } // namespace tessera::rrb

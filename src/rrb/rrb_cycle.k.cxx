@@ -238,6 +238,7 @@ struct Lumped {
   int    l;
   Level &g;
   Field &b, &x, &r, &w, &d, &q;
+  const int mask = mask_all;
   Lumped(Plan &p, int level) : plan(p), l(level), g(p.levels[level]), b(g.b), x(g.x), r(g.r), w(g.w), d(g.d), q(g.q) { }
   void   combine(double s, const Field &u, double t, Field &v) { rrb::combine(plan.exec, v.data.size(), s, u.data.data(), t, v.data.data()); }
   double dot(const Field &u, const Field &v)

@@ -3,6 +3,7 @@
 #include "rrb/acceleration.hpp"
 #include <algorithm>
 #include <climits>
+#include <cstring>
 #include <type_traits>
 
 namespace tessera::rrb {
@@ -62,10 +63,12 @@ size_t Plan::bytes() const
   return n;
 }
 
-unsigned long long memory_fingerprint(const Plan &plan)
+unsigned long long fingerprint(const Plan &plan)
 {
-  unsigned long long h   = 1469598103934665603ull;
-  auto               add = [&](const auto &buffer) { h = (h ^ (unsigned long long)(size_t)buffer.data()) * 1099511628211ull; };
+  // All memory of the device: what was made and freed since does not count. Of the same memory parts may have changed places.
+  unsigned long long h   = plan.number ^ device::allocated();
+  auto               mix = [&](unsigned long long v) { h = (h ^ v) * 1099511628211ull; };
+  auto               add = [&](const auto &buffer) { mix((unsigned long long)(size_t)buffer.data()); };
   auto               schur = [&](const auto &s) {
     add(s.c);
     for (const auto &f : s.e) add(f);
@@ -73,18 +76,25 @@ unsigned long long memory_fingerprint(const Plan &plan)
   };
   auto hierarchy = [&](const auto &grids) {
     for (const auto &s : grids) {
-      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.swept.data);
+      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.swept.data), add(s.whole);
       for (int k = 0; k < 4; ++k) add(s.a.e[k]), add(s.a.g[k]), add(s.centre[k]);
       for (int k = 0; k < 2; ++k) add(s.edge[k]);
-      h = (h ^ (unsigned long long)s.smoother ^ (unsigned long long)(size_t)s.whole.data()) * 1099511628211ull;
+      mix((unsigned long long)s.smoother);
+      s.components.sizes(mix);
     }
   };
   schur(plan.schur), hierarchy(plan.smoothing64), hierarchy(plan.smoothing32);
   for (const Level &l : plan.levels) {
     add(l.b.data), add(l.t), add(l.op.c), add(l.factor.d64), add(l.factor.d32), add(l.x.data);
     for (int k = 0; k < 4; ++k) add(l.factor.l64[k]), add(l.factor.l32[k]), add(l.op.e[k]);
+    for (double v : l.spectrum) {
+      unsigned long long bits;
+      memcpy(&bits, &v, sizeof bits);
+      mix(bits);
+    }
   }
-  return (h ^ (unsigned long long)plan.cycle) * 1099511628211ull + (unsigned long long)plan.rough;
+  mix((unsigned long long)plan.cycle), mix((unsigned long long)plan.rough);
+  return h;
 }
 
 // Row sums of a singular operator are zero to rounding, and elimination adds up those of all nodes.
@@ -163,7 +173,9 @@ int maximum_levels(const Grid &grid)
 void create(Plan &plan, const Grid &grid, const Params &params)
 {
   const Exec exec = plan.exec;
+  static unsigned long long plans = 0;
   plan            = Plan();
+  plan.number     = ++plans;
   plan.exec       = exec;
   plan.params     = params;
   const int maximum = maximum_levels(grid);
@@ -204,6 +216,7 @@ void create(Plan &plan, const Grid &grid, const Params &params)
       level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && i % params.every == 0;
       if (level.accelerated && !galerkin)
         for (Field *f : {&level.x, &level.r, &level.w, &level.d, &level.q}) f->resize(level.layout);
+      if (level.accelerated && exec.space == Space::cuda) level.sums.resize(Extent{2 * sizeof(TwoSums) / sizeof(double), Space::cuda});
       if (level.step == Step::solve && plan.half) level.w.resize(level.layout);
       plan.levels.push_back(std::move(level));
       level       = Level();
@@ -370,6 +383,8 @@ static void name_row(const Plan &plan, int row, Failure &failure)
 static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
 {
   const Grid &g = level.grid;
+  const bool   single   = plan.exec.space == Space::cuda && plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index; // inverse32
+  const double singular = single ? std::max(plan.tiny(), tuning::singular_single_inverse) : plan.tiny();
   if (plan.half) eliminate_red(plan, level, operand, &failure);
   // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
   // ...), so that neighbours across the seam stay two lines apart.
@@ -407,8 +422,8 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
     else r.band.zero();
     int *const failed = &plan.findings.data()->row;
     forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
-    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, failed);
-    else plan.inverse64.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, failed);
+    if (single) plan.inverse32.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
+    else plan.inverse64.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
     return;
   }
   Stencil  on_host;
@@ -447,7 +462,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
   plan.band.reset((int)plan.band_x.size(), width);
   for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
   plan.band_v.resize(plan.band_x.size());
-  const int row = plan.band.factor(plan.tiny());
+  const int row = plan.band.factor(singular);
   if (row >= 0 && !failure.failed) name_row(plan, row, failure);
   if (remainder_on_host(plan)) {
     Remainder  &r = plan.remainder;
@@ -459,7 +474,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
     copy(nodes, r.node);
     device::synchronize(); // the host's copy goes
   } else if (plan.exec.space == Space::cuda && row < 0) {
-    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
+    if (single) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
     else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
   }
   if (plan.half) keep_factors(plan, level, operand); // those of the red nodes

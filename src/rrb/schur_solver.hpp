@@ -1,5 +1,5 @@
 // CG on S1 with all of its iterations on the device: scalars, test and loop live there, the host waits once at the end. On one
-// process, with a preconditioner that is linear and whose kernels ask the host nothing.
+// process, with a preconditioner whose kernels ask the host nothing; flexible CG with the K-cycle.
 #pragma once
 #include "rrb/rrb.hpp"
 #include <memory>

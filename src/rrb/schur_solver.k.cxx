@@ -20,7 +20,7 @@ bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && plan.cycle != Cycle::k && !g.layout.natural && g.halo.empty() && !remainder_on_host(plan);
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && !g.layout.natural && g.halo.empty() && !remainder_on_host(plan);
 #else
   (void)plan;
   return false;
@@ -32,8 +32,8 @@ bool SchurSolver::serves(const Plan &plan)
 namespace {
 
 struct State {
-  double             rz, last_rz, alpha, bb, threshold, relative, limit;
-  int                its, most, begun;
+  double             rz, last_rz, qz, alpha, bb, threshold, relative, limit;
+  int                its, most, begun, flexible;
   int                outcome; // Outcome
   unsigned long long loop;    // the conditional node's handle
 };
@@ -44,7 +44,7 @@ struct SetLimits {
   State  *state;
   double *norms;
   Limits  limits;
-  int     begun;
+  int     begun, flexible;
   MARCH double operator()(size_t) const { return 0; }
   MARCH void   finish(double) const
   {
@@ -53,6 +53,7 @@ struct SetLimits {
     t.its       = 0;
     t.most      = limits.iterations;
     t.begun     = begun;
+    t.flexible  = flexible;
     t.last_rz   = 0;
     t.relative  = limits.relative * norm;
     t.threshold = t.relative > limits.absolute ? t.relative : limits.absolute;
@@ -131,7 +132,7 @@ template <int N, class T> struct Multiply {
     C              beta;
     double         dot = 0;
     Held           k;
-    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(state->its ? state->rz / state->last_rz : 0);
+    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(!state->its ? 0 : state->flexible ? -state->alpha * state->qz / state->last_rz : state->rz / state->last_rz);
     for_rows(operands, s, y0 - 1, y1 + 1, [&](const Row &in, int y) {
       const ptrdiff_t r = y * a.sy, b = r - a.sy;
       for (int d = 2; d; --d) k.po[d] = k.po[d - 1], k.pc[d] = k.pc[d - 1], k.foy[d] = k.foy[d - 1], k.fcy[d] = k.fcy[d - 1];
@@ -240,7 +241,9 @@ struct SchurSolver::Parts {
   const State   &look() // waits
   {
     device::copy_to_host(seen, memory.data(), (header + few) * sizeof(double));
-    return *(const State *)seen;
+    State &state = *(State *)seen;
+    if (device::failed()) state.outcome = (int)Outcome::not_finite; // nobody iterates on
+    return state;
   }
 #ifdef __CUDACC__
   cudaGraphExec_t graph = nullptr;
@@ -291,6 +294,7 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
     forall_flat(n, RemoveNull<T>{v.data, c.data(), z}, reduction);
   }
   if (!dotted) forall_flat(n, Dot<T>{r.data, z, rz}, reduction);
+  if (plan.cycle == Cycle::k) forall_flat(n, Dot<T>{q.data, z, &state()->qz}, reduction); // not linear: CG is flexible
   Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole()};
   forall_warps(g.grid.cells(), (lanes - 2) * columns_a_lane, k, reduction);
   forall_flat(n / 2, Update<T>{p[0].data, p[1].data, q.data, x.data, r.data, norms(), rhs, state()}, reduction);
@@ -298,6 +302,7 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
 
 void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
+  const device::Recording recording;
   if (plan.params.single && plan.params.coarsening == Coarsening::galerkin) iterate_in<float>(plan, null, r, x);
   else iterate_in<double>(plan, null, r, x);
 }
@@ -323,11 +328,11 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
   if (one_by_one()) return launch_each(plan, null, r, x);
   using device::check;
   void *const    stream = device::stream();
-  uint64_t       now    = memory_fingerprint(plan); // the graph has all addresses in it
+  uint64_t       now    = rrb::fingerprint(plan); // the graph has all addresses in it
   auto           add    = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
   for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
   for (const BlackField &v : null) add(v.data);
-  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data());
+  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(device::scratch(1));
   if (!graph || now != fingerprint) {
     if (graph) check(cudaGraphExecDestroy(graph));
     graph = nullptr;
@@ -404,7 +409,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
   else black_start(plan, b, r.view, r.view, t.reduction, bb);
-  forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun}, t.reduction);
+  forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k}, t.reduction);
   t.launch(plan, null, r, x);
   if (solution) black_finish(plan, b, x.view, solution);
   const State &end = t.look();

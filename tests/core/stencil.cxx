@@ -6,21 +6,6 @@
 
 using namespace tessera;
 
-static int ranks()
-{
-  int n;
-  MPI_Comm_size(MPI_COMM_WORLD, &n);
-  return n;
-}
-
-static std::vector<int> split(int n, int p, bool uneven)
-{
-  std::vector<int> s = {0};
-  for (int i = 1; i < p; ++i) s.push_back(uneven ? std::min(i, n) : i * n / p);
-  s.push_back(n);
-  return s;
-}
-
 // y = A x by the library, from all processes.
 static std::vector<double> product(Stencil &s, const Grid &g, const std::vector<double> &x)
 {
