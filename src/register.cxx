@@ -87,11 +87,15 @@ PetscErrorCode tessera::CiteRRB()
 
 PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, TesseraBackend backend)
 {
-  const char *prefix, *why = nullptr;
+  const char *prefix;
+  char        why[256];
+  int         who, size;
 
   PetscFunctionBegin;
+  if (backend != TESSERA_BACKEND_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectGetOptionsPrefix(object, &prefix));
-  if (backend == TESSERA_BACKEND_CUDA) why = device::unusable();
-  PetscCheck(!why, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s. Use -%s%s host or auto", prefix ? prefix : "", option, why, prefix ? prefix : "", option);
+  PetscCall(FirstText(PetscObjectComm(object), device::unusable(), why, &who));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm(object), &size));
+  PetscCheck(who == size, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s%s. Use -%s%s host or auto", prefix ? prefix : "", option, why, size > 1 ? " (on a process)" : "", prefix ? prefix : "", option);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

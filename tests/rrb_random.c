@@ -488,9 +488,26 @@ static PetscErrorCode Complain(Problem *p, Statistics *s, const char format[], .
   PetscFunctionReturn(0);
 }
 
+/* The one in use: options come last, and on a device the Galerkin form is in single precision unless they say otherwise. */
+static PetscErrorCode Precision(Problem *p, KSP ksp)
+{
+  PC              pc;
+  TesseraBackend  backend;
+  PCRRBCoarsening coarsening;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCRRBGetPrecision(pc, &p->precision));
+  PetscCall(PCRRBGetBackend(pc, &backend));
+  PetscCall(PCRRBGetCoarsening(pc, &coarsening));
+  if (p->precision == PC_RRB_AUTO) p->precision = backend == TESSERA_BACKEND_CUDA && coarsening == PC_RRB_GALERKIN ? PC_RRB_SINGLE : PC_RRB_DOUBLE;
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode Try(Problem *p, Statistics *s, PetscBool one, PetscBool verbose)
 {
-  const PetscBool    linear = (PetscBool)(p->cycle != PC_RRB_CYCLE_K), single = (PetscBool)(p->precision == PC_RRB_SINGLE);
+  const PetscBool    linear = (PetscBool)(p->cycle != PC_RRB_CYCLE_K);
+  PetscBool          single;
   DM                 da;
   Mat                A;
   KSP                ksp;
@@ -518,6 +535,8 @@ static PetscErrorCode Try(Problem *p, Statistics *s, PetscBool one, PetscBool ve
   PetscCall(VecDuplicate(x, &my));
   PetscCall(VecDuplicate(x, &b));
   PetscCall(Solver(p, A, &ksp));
+  PetscCall(Precision(p, ksp));
+  single = (PetscBool)(p->precision == PC_RRB_SINGLE);
   if (one) PetscCall(Print(p));
 
   /* the preconditioner */

@@ -1,6 +1,8 @@
 // PC rrb: PETSc's face of the repeated red-black factorisation.
 #include "rrb/pcrrb.hpp"
 #include "core/tuning.hpp"
+#include <algorithm>
+#include <cmath>
 #include <new>
 #ifdef _OPENMP
   #include <omp.h>
@@ -111,7 +113,9 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
   PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
   if (wanted == TESSERA_BACKEND_AUTO) {
     PetscCall(r->matrix.OnDevice(pc->pmat, &device));
-    device = device && !tessera::device::unusable(); // asked last: it wakes the device
+    int here = device && !tessera::device::unusable(), all; // asked last: it wakes the device
+    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+    device = all;
   }
   *space = device ? tessera::Space::cuda : tessera::Space::host;
 #if PetscDefined(HAVE_CUDA)
@@ -242,10 +246,15 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
-  const PetscErrorCode ierr = tessera::NoThrow<SetUp, PC>(pc);
+  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  PetscErrorCode    ierr = tessera::NoThrow<SetUp, PC>(pc);
+  ierr = together.End(ierr, r->plan.exec.space);
   if (ierr) {
     r->plan      = tessera::rrb::Plan();
     r->dirichlet = tessera::DirichletCouplings();
+    r->current   = PETSC_FALSE;
+    r->ready     = PETSC_FALSE;
+    r->matrix.ForgetCopies();
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -273,7 +282,7 @@ static PetscErrorCode Refuse(PC pc, Vec y, PetscBool *refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode PCApply_RRB(PC pc, Vec x, Vec y)
+static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 {
   PC_RRB       *r = (PC_RRB *)pc->data;
   const double *from;
@@ -304,7 +313,7 @@ static PetscErrorCode PCApply_RRB(PC pc, Vec x, Vec y)
 }
 
 // The transpose differs where Dirichlet rows couple one way: z_I = M r_I, z_D = (r_D - A_ID' z_I) / d.
-static PetscErrorCode PCApplyTranspose_RRB(PC pc, Vec x, Vec y)
+static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
 {
   PC_RRB              *r = (PC_RRB *)pc->data;
   tessera::rrb::Level &finest = r->plan.levels[0];
@@ -331,6 +340,31 @@ static PetscErrorCode PCApplyTranspose_RRB(PC pc, Vec x, Vec y)
     finest.b.data.zero();
   }
   PetscCall(r->matrix.RestoreWrite(y, &to));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Processes do not agree on errors of an application, which would cost a reduction. The part of one that has failed is no number: this
+// ends the iteration of every KSP, which then asks all processes for the reason.
+template <PetscErrorCode (*F)(PC, Vec, Vec)> static PetscErrorCode Applied(PC pc, Vec x, Vec y)
+{
+  PetscScalar *values;
+  PetscInt     n;
+  PetscMPIInt  rank;
+
+  PetscFunctionBegin;
+  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  PetscCall((tessera::NoThrow<F, PC, Vec, Vec>(pc, x, y)));
+  if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecGetLocalSize(y, &n));
+  PetscCall(VecGetArrayWrite(y, &values));
+  std::fill(values, values + n, NAN);
+  PetscCall(VecRestoreArrayWrite(y, &values));
+  if (together.Within()) PetscFunctionReturn(PETSC_SUCCESS); // KSP rrb raises the error
+  const tessera::device::Kept error = tessera::device::take_error();
+  PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)pc), &rank));
+  PetscCall(PetscFPrintf(PETSC_COMM_SELF, PETSC_STDERR, "PC rrb: process %d: %s\n", rank, error.text.c_str()));
+  pc->failedreason = error.memory ? PC_FACTOR_OUTMEMORY : PC_FACTOR_OTHER;
+  ((PC_RRB *)pc->data)->matrix.ForgetCopies();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -556,8 +590,8 @@ PetscErrorCode tessera::PCCreate_RRB(PC pc)
   pc->ops->view           = PCView_RRB;
   pc->ops->presolve       = PCPreSolve_RRB;
   pc->ops->postsolve      = PCPostSolve_RRB;
-  pc->ops->apply          = NoThrow<PCApply_RRB, PC, Vec, Vec>;
-  pc->ops->applytranspose = NoThrow<PCApplyTranspose_RRB, PC, Vec, Vec>;
+  pc->ops->apply          = Applied<Apply>;
+  pc->ops->applytranspose = Applied<ApplyTranspose>;
   PetscCall(ComposeOptions(pc, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

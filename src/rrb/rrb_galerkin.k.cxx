@@ -12,92 +12,6 @@ namespace tessera::rrb {
 
 namespace {
 
-//--- S1 ---------------------------------------------------------------------------------------------------------------
-
-// What is not zero yet: nothing, the node's own quarter, the other quarter.
-enum Known { known_none = 0, known_own = 1, known_other = 2, known_all = 3 };
-
-template <int S, class T> HD inline T schur_own_o(const SchurView<T> &a, const T *o, ptrdiff_t p)
-{
-  return a.fo[0][p] * o[p + S] + a.fo[0][p - S] * o[p - S] + a.fo[1][p] * o[p + a.sy] + a.fo[1][p - a.sy] * o[p - a.sy];
-}
-template <int S, class T> HD inline T schur_own_c(const SchurView<T> &a, const T *c, ptrdiff_t p)
-{
-  return a.fc[0][p] * c[p + S] + a.fc[0][p - S] * c[p - S] + a.fc[1][p] * c[p + a.sy] + a.fc[1][p - a.sy] * c[p - a.sy];
-}
-template <int S, class T> HD inline T schur_o_from_c(const SchurView<T> &a, const T *c, ptrdiff_t p)
-{
-  return a.e[0][p] * c[p - S - a.sy] + a.e[1][p] * c[p - a.sy] + a.e[2][p] * c[p - S] + a.e[3][p] * c[p];
-}
-template <int S, class T> HD inline T schur_c_from_o(const SchurView<T> &a, const T *o, ptrdiff_t p)
-{
-  return a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + a.sy] * o[p + a.sy] + a.e[0][p + S + a.sy] * o[p + S + a.sy];
-}
-
-// One colour of quarter Q: the nodes with X + Y of one parity. The others are written as they are (zero where nothing of the
-// quarter is known), which is faster than leaving them out.
-template <int Q, int S, int KNOWN, class T> struct SchurColour {
-  SchurView<T> a;
-  const T     *inverse, *r, *other, *own;
-  T           *out; // the same as own: a node's neighbours in it have the other colour, or lie beyond a periodic seam
-  int          parity;
-  HD void      operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * a.sy;
-    T               v = r[p];
-    if constexpr (KNOWN & known_own) v -= Q == quarter_o ? schur_own_o<S>(a, own, p) : schur_own_c<S>(a, own, p);
-    if constexpr (KNOWN & known_other) v -= Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p);
-    const T old = KNOWN & known_own ? own[p] : 0;
-    out[p]      = ((X + Y) & 1) == parity ? v * inverse[p] : old;
-  }
-};
-
-// Right-hand side of one quarter's own system.
-template <int Q, int S, class T> struct SchurSide {
-  SchurView<T> a;
-  const T     *r, *other;
-  T           *out;
-  HD void      operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * a.sy;
-    out[p]            = r[p] - (Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p));
-  }
-};
-
-template <int S, class T> struct SchurResidualO {
-  SchurView<T> a;
-  const T     *r, *o, *c;
-  T           *out;
-  HD void      operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * a.sy;
-    out[p]            = r[p] - a.co[p] * o[p] - schur_own_o<S>(a, o, p) - schur_o_from_c<S>(a, c, p);
-  }
-};
-
-// The next grid's right-hand side; ro: the residual at o.
-template <int S, class T> struct SchurRestrict {
-  SchurView<T> a;
-  const T     *r, *o, *c, *ro;
-  const T     *w[4];
-  View<T>      next;
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const Box tile = block.tile;
-    T        *row = (T *)block.shared - tile.x0;
-    for (int J = tile.y0; J < tile.y1; ++J) {
-      block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) {
-        const ptrdiff_t p = X * S + Y * a.sy, n = a.sy;
-        const T         v = r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
-        row[X] = v + w[3][p] * ro[p] + w[2][p + S] * ro[p + S] + w[1][p + n] * ro[p + n] + w[0][p + S + n] * ro[p + S + n];
-      });
-      block.sync();
-      store_row(block, tile, J, row, next);
-      block.sync();
-    }
-  }
-};
-
 //--- one grid ---------------------------------------------------------------------------------------------------------
 
 Box rows(const Box &b, int y0, int y1) { return {b.x0, b.x1, std::max(b.y0, y0), std::min(b.y1, y1)}; }
@@ -343,50 +257,6 @@ template <class T> struct SumKernel { // y += x
   HD void   operator()(int X, int Y) const { y[X * sx + Y * sy] += x[X * sx + Y * sy]; }
 };
 
-//--- AMLI on the device -----------------------------------------------------------------------------------------------
-
-// A step's direction d = f w + t d and x = x + d; the first step's are f w.
-template <class T> struct StepKernel {
-  T        *d, *x;
-  const T  *w;
-  T         f, t;
-  bool      first;
-  ptrdiff_t n;
-  static constexpr int row = 1024;
-  HD void operator()(int i, int j) const
-  {
-    const ptrdiff_t p = i + (ptrdiff_t)j * row;
-    if (p >= n) return;
-    const T v = first ? f * w[p] : f * w[p] + t * d[p];
-    d[p]      = v;
-    x[p]      = first ? v : x[p] + v;
-  }
-};
-
-// amli_cycle() with a step's vector operations in two launches.
-template <class T> void amli_there(GalerkinSpace<T> &s, int steps, double lowest, double highest)
-{
-  const double theta = (highest + lowest) / 2, delta = (highest - lowest) / 2, sigma = theta / delta;
-  const auto   n = (ptrdiff_t)s.x.data.size();
-  double       rho = 1 / sigma;
-  for (int i = 0; i < steps; ++i) {
-    FieldOf<T>  &b    = i ? s.r : s.b;
-    const double next = 1 / (2 * sigma - rho);
-    s.precondition(b, s.w);
-    forall(s.plan.exec, {0, StepKernel<T>::row, 0, (int)((n + StepKernel<T>::row - 1) / StepKernel<T>::row)},
-           StepKernel<T>{s.d.data.data(), s.x.data.data(), s.w.data.data(), (T)(i ? 2 * next / delta : 1 / theta), (T)(i ? next * rho : 0), !i, n});
-    if (i) rho = next;
-    if (i + 1 == steps) return;
-    s.g.halo.exchange(s.d.v, mask_all);
-    const StencilView<T> A = s.s.a.view();
-    with_stride(A.C.sx, [&](auto stride) {
-      constexpr int S = decltype(stride)::value;
-      auto          of = [&](auto q) { return part(s.g.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A, b.v, s.d.v, s.r.v}); };
-      forall_parts(s.plan.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()), of(std::integral_constant<int, 2>()), of(std::integral_constant<int, 3>()));
-    });
-  }
-}
-
 //--- all grids --------------------------------------------------------------------------------------------------------
 
 template <class T> void visit(Plan &plan, int l);
@@ -464,6 +334,50 @@ template struct GalerkinSpace<double>;
 template struct GalerkinSpace<float>;
 
 namespace {
+
+//--- AMLI on the device -----------------------------------------------------------------------------------------------
+
+// A step's direction d = f w + t d and x = x + d; the first step's are f w.
+template <class T> struct StepKernel {
+  T        *d, *x;
+  const T  *w;
+  T         f, t;
+  bool      first;
+  ptrdiff_t n;
+  static constexpr int row = 1024;
+  HD void operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i + (ptrdiff_t)j * row;
+    if (p >= n) return;
+    const T v = first ? f * w[p] : f * w[p] + t * d[p];
+    d[p]      = v;
+    x[p]      = first ? v : x[p] + v;
+  }
+};
+
+// amli_cycle() with a step's vector operations in two launches.
+template <class T> void amli_there(GalerkinSpace<T> &s, int steps, double lowest, double highest)
+{
+  const double theta = (highest + lowest) / 2, delta = (highest - lowest) / 2, sigma = theta / delta;
+  const auto   n = (ptrdiff_t)s.x.data.size();
+  double       rho = 1 / sigma;
+  for (int i = 0; i < steps; ++i) {
+    FieldOf<T>  &b    = i ? s.r : s.b;
+    const double next = 1 / (2 * sigma - rho);
+    s.precondition(b, s.w);
+    forall(s.plan.exec, {0, StepKernel<T>::row, 0, (int)((n + StepKernel<T>::row - 1) / StepKernel<T>::row)},
+           StepKernel<T>{s.d.data.data(), s.x.data.data(), s.w.data.data(), (T)(i ? 2 * next / delta : 1 / theta), (T)(i ? next * rho : 0), !i, n});
+    if (i) rho = next;
+    if (i + 1 == steps) return;
+    s.g.halo.exchange(s.d.v, mask_all);
+    const StencilView<T> A = s.s.a.view();
+    with_stride(A.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      auto          of = [&](auto q) { return part(s.g.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A, b.v, s.d.v, s.r.v}); };
+      forall_parts(s.plan.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()), of(std::integral_constant<int, 2>()), of(std::integral_constant<int, 3>()));
+    });
+  }
+}
 
 // x = the approximate solution on level l for the right-hand side b, both in its own fields.
 template <class T> void visit(Plan &plan, int l)
