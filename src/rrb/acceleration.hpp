@@ -103,8 +103,8 @@ template <class X, class Y> struct CopyKernel {
 // y = x on the owned nodes of the quarters in the mask.
 template <class X, class Y> void copy(const Exec &exec, const Grid &grid, int mask, const View<X> &x, const View<Y> &y)
 {
-  for (int q = 0; q < 4; ++q)
-    if (mask & (1 << q)) forall(exec, grid.owned(q), CopyKernel<X, Y>{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy});
+  auto of = [&](int q) { return part(mask & (1 << q) ? grid.owned(q) : Box(), CopyKernel<X, Y>{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy}); };
+  forall_parts(exec, of(0), of(1), of(2), of(3));
 }
 
 // Numbers in [-0.5, 0.5) that depend on the node alone.

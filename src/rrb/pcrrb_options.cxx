@@ -136,7 +136,7 @@ PetscErrorCode PCRRBGetCycle(PC pc, PCRRBCycle *c)
 
    Input Parameters:
 +  pc - the preconditioner
--  m - every m-th grid, the finest not counted; default 2
+-  m - every m-th grid; default 2
 
    Options Database Key:
 .  -pc_rrb_cycle_every <m> - see above
@@ -144,7 +144,9 @@ PetscErrorCode PCRRBGetCycle(PC pc, PCRRBCycle *c)
    Level: intermediate
 
    Note:
-   With two steps the sweeps of all grids together cost half as much again with m = 1, and 7 per cent more with m = 2.
+   With two steps the sweeps of all grids together cost half as much again with m = 1, and 7 per cent more with m = 2 on the lumped
+   forms' grids 2, 4 and so on. The Galerkin form begins with grid 1. On a device with cycle auto it leaves small grids out, where
+   another visit takes as long as on a large one; `-ksp_view` lists the grids.
 
 .seealso: `PCRRB`, `PCRRBGetCycleEvery()`
 @*/

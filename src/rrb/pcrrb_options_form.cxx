@@ -325,8 +325,9 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
    Level: intermediate
 
    Note:
-   At most eight steps of CG on a random right-hand side. Where they predict more than 15 iterations the finest grid gets five sweeps;
-   where these do not help, or few couplings jump, it gets one, and all grids lines both ways, interpolation least_squares and cycle amli.
+   At most eight steps of CG on a random right-hand side. Where they predict more than 15 iterations the finest grid gets five sweeps, or,
+   where few couplings jump, the grids get interpolation least_squares and cycle amli. Where that does not help, they get these two and
+   lines both ways.
    The choice stays while values change, until a solver needs half as many iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
 
 .seealso: `PCRRB`, `PCRRBGetTrial()`, `PCRRBSetCoarsening()`

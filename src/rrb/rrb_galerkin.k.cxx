@@ -33,10 +33,7 @@ public:
     if (s_.smoother != Smoother::point) {
       x_zero();
       for (int i = 0; i < sweeps_; ++i) lines(false);
-      for (int q = 0; q < 3; ++q) {
-        residual(plan_.exec, A_, q, g_.grid.owned(q), b_, x_, r_);
-        g_.halo.exchange(r_, 1 << q);
-      }
+      residuals();
       restriction(INT_MIN / 2, INT_MAX / 2, true);
       return;
     }
@@ -52,7 +49,7 @@ public:
   {
     g_.halo.exchange(r_, mask_c);
     if (s_.smoother != Smoother::point) {
-      for (int q = 0; q < 4; ++q) prolong(q, g_.grid.owned(q));
+      prolong();
       g_.halo.exchange(x_, mask_all);
       for (int i = 0; i < sweeps_; ++i) lines(true);
       return;
@@ -66,7 +63,11 @@ public:
   }
 
 private:
-  void x_zero() { for (int q = 0; q < 4; ++q) forall(plan_.exec, g_.layout.whole(), ZeroKernel<T>{x_.q[q], x_.sx, x_.sy}); }
+  void x_zero()
+  {
+    auto of = [&](int q) { return part(g_.layout.whole(), ZeroKernel<T>{x_.q[q], x_.sx, x_.sy}); };
+    forall_parts(plan_.exec, of(0), of(1), of(2), of(3));
+  }
   // Phases: 0-3 the colour of a quarter, 10-13 from zero, 4 and 6 the residual at o and b, 8 the restriction, 9 the correction.
   void sweep()
   {
@@ -104,16 +105,40 @@ private:
       forall_strip(plan_.exec, c, 4, 1, Restrict<S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
     });
   }
+  template <int Q, int S> Part<Prolong<Q, S, T>> correction(const Box &box)
+  {
+    Prolong<Q, S, T> k{r_.q[3], {}, x_.q[Q], x_.sy};
+    for (int i = 0; i < 4; ++i)
+      if (Q == quarter_o) k.w[i] = centre(i).q[0];
+      else if (Q != quarter_c && i < 2) k.w[i] = edge(i).q[Q];
+    return part(box, k);
+  }
+  // In all quarters, or in one.
+  void prolong()
+  {
+    with_stride(A_.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      const Grid   &g = g_.grid;
+      forall_parts(plan_.exec, correction<0, S>(g.owned(0)), correction<1, S>(g.owned(1)), correction<2, S>(g.owned(2)), correction<3, S>(g.owned(3)));
+    });
+  }
   void prolong(int q, const Box &box)
   {
     with_stride(A_.C.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
-      const T      *e = r_.q[3];
-      if (q == 0) forall(plan_.exec, box, Prolong<0, S, T>{e, {centre(0).q[0], centre(1).q[0], centre(2).q[0], centre(3).q[0]}, x_.q[0], x_.sy});
-      else if (q == 1) forall(plan_.exec, box, Prolong<1, S, T>{e, {edge(0).q[1], edge(1).q[1]}, x_.q[1], x_.sy});
-      else if (q == 2) forall(plan_.exec, box, Prolong<2, S, T>{e, {edge(0).q[2], edge(1).q[2]}, x_.q[2], x_.sy});
-      else forall(plan_.exec, box, Prolong<3, S, T>{e, {}, x_.q[3], x_.sy});
+      if (q == 0) forall_parts(plan_.exec, correction<0, S>(box));
+      else if (q == 2) forall_parts(plan_.exec, correction<2, S>(box));
+      else forall_parts(plan_.exec, correction<3, S>(box));
     });
+  }
+  void residuals()
+  {
+    with_stride(A_.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      auto          of = [&](auto q) { return part(g_.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A_, b_, x_, r_}); };
+      forall_parts(plan_.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()), of(std::integral_constant<int, 2>()));
+    });
+    g_.halo.exchange(r_, mask_o | mask_a | mask_b);
   }
   View<T> edge(int k) { return g_.layout.view(s_.edge[k].data(), quarter_a); }
   View<T> centre(int k) { return g_.layout.view(s_.centre[k].data()); }
@@ -134,7 +159,8 @@ public:
   void down()
   {
     if (s_.smoother != Smoother::point) {
-      for (int q : {0, 3}) forall(plan_.exec, g_.layout.whole(), ZeroKernel<T>{z_.q[q], z_.sx, z_.sy});
+      auto zero = [&](int q) { return part(g_.layout.whole(), ZeroKernel<T>{z_.q[q], z_.sx, z_.sy}); };
+      forall_parts(plan_.exec, zero(0), zero(3));
       for (int i = 0; i < sweeps_; ++i) lines(3, false), lines(0, false);
       residual_o(g_.grid.owned(0));
       restriction(INT_MIN / 2, INT_MAX / 2);
@@ -226,8 +252,7 @@ private:
   {
     with_stride(a_.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
-      forall(plan_.exec, rows(g_.grid.owned(3), y0, y1), Prolong<3, S, T>{t_, {}, z_.q[3], z_.sy});
-      forall(plan_.exec, rows(g_.grid.owned(0), y0, y1), Prolong<0, S, T>{t_, {w(0), w(1), w(2), w(3)}, z_.q[0], z_.sy});
+      forall_parts(plan_.exec, part(rows(g_.grid.owned(3), y0, y1), Prolong<3, S, T>{t_, {}, z_.q[3], z_.sy}), part(rows(g_.grid.owned(0), y0, y1), Prolong<0, S, T>{t_, {w(0), w(1), w(2), w(3)}, z_.q[0], z_.sy}));
     });
     g_.halo.exchange(z_, mask_o | mask_c);
   }
@@ -271,7 +296,7 @@ template <class T> void coarse(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t 
 template <class T> void cycle9(Plan &plan, int l, const View<T> &b, const View<T> &x)
 {
   if (marches<T>(plan, l)) {
-    march_down(plan, l, b);
+    march_down(plan, l, b, x);
     visit<T>(plan, l + 1);
     return march_up(plan, l, b, x);
   }
@@ -299,7 +324,7 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
   }
   const View<T> &rhs = loose ? rest : r;
   if (marches<T>(plan, l)) {
-    march_down(plan, l, rhs);
+    march_down(plan, l, rhs, z);
     visit<T>(plan, l + 1);
     march_up(plan, l, rhs, z);
   } else {
@@ -441,7 +466,7 @@ template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const
 {
   const bool fused = marches<T>(plan, 0) && hierarchy<T>(plan)[0].components.empty();
   if (fused) {
-    march_down(plan, 0, r);
+    march_down(plan, 0, r, z);
     visit<T>(plan, 1);
     march_up(plan, 0, r, z, &reduction, rz);
   } else cycle_s1(plan, 0, r, z);

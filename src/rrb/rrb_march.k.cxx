@@ -4,6 +4,9 @@
 // Bytes in single precision: S1, per node of its grid: down 10 coefficients of a quarter each (10), 4 weights (4), r (2) and written
 // x (2) and the next right-hand side (1), 19 in all; up 10 + 4 + 2 + 2 + 1 read, 2 written, 21. Next grids: down 5 coefficients (20),
 // 6 weights of quarters (6), b (4), x (3) and the next right-hand side (1), 34; up 20 + 8 + 4 + 3 + 1 read, 4 written, 40.
+// More sweeps on S1, for jumps of its coefficients, are a kernel each: 10 + 2 + 2 read, 2 written, 16 (in place would take a value
+// from a strip that is ahead), and after those down one for each half of residual and restriction.
+#include "rrb/galerkin_kernels.hpp"
 #include "rrb/rrb_march.hpp"
 
 namespace tessera::rrb {
@@ -13,7 +16,7 @@ template <class T> bool marches(const Plan &plan, int l)
 #ifdef TESSERA_HAVE_DEVICE
   const Level        &g = plan.levels[(size_t)l];
   const Smoothing<T> &s = hierarchy<T>(const_cast<Plan &>(plan))[(size_t)l];
-  return plan.exec.space == Space::cuda && g.step == Step::coarsen && g.halo.empty() && s.smoother == Smoother::point && sweeps(plan, s.of_schur) == 1 && !g.layout.natural;
+  return plan.exec.space == Space::cuda && g.step == Step::coarsen && g.halo.empty() && s.smoother == Smoother::point && (s.of_schur || sweeps(plan, false) == 1) && !g.layout.natural;
 #else
   (void)plan, (void)l;
   return false;
@@ -31,7 +34,7 @@ constexpr int reach_s1 = 4, reach_nine = 2, columns_s1 = 2 * lanes - 2 * reach_s
 
 template <class T> struct S1Fields {
   const T  *io, *ic, *e[4], *fo[2], *fc[2], *w[4], *ro, *rc;
-  const T  *xo, *xc; // up: what down has left; not the same as z, as strips overlap
+  const T  *xo, *xc; // what the sweeps before have left; not the same as z, as strips overlap
   T        *zo, *zc;
   ptrdiff_t sy;
   View<T>   next; // b or x of the next grid
@@ -106,7 +109,62 @@ template <class T> struct S1Down {
   }
 };
 
-template <class T> struct S1Up {
+// A sweep from x on, in the order of the way down.
+template <class T> struct S1Forth {
+  S1Fields<T> f;
+  using C = Cells<2, T>;
+  static constexpr int blocks = sizeof(T) == 8 ? 2 : 3;
+  struct State {
+    C zc[4], zo[5], sc[3], so[4], e0[3], e1[3], e2[3], e3[3], fcx[3], fcy[4], ic[3], fox[4], foy[5], io[4];
+    C o_part;
+  };
+  struct Row {
+    C xc, xo, e0, e1, e2, e3, rc, fcx, fcy, ic, ro, fox, foy, io;
+  };
+  template <class A> MARCH void read(A &get, Row &k, int y) const
+  {
+    const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2);
+    get(k.xc, f.xc + r0), get(k.xo, f.xo + r0);
+    get(k.e0, f.e[0] + r0), get(k.e1, f.e[1] + r0), get(k.e2, f.e[2] + r0), get(k.e3, f.e[3] + r0);
+    get(k.rc, f.rc + r1), get(k.fcx, f.fc[0] + r1), get(k.fcy, f.fc[1] + r1), get(k.ic, f.ic + r1);
+    get(k.ro, f.ro + r2), get(k.fox, f.fo[0] + r2), get(k.foy, f.fo[1] + r2), get(k.io, f.io + r2);
+  }
+  template <int P> MARCH void row(const Strip<2> &s, State &k, const Row &in, int y, int y0, int y1) const
+  {
+    const Warp w = s.w;
+    age(k.zc), age(k.zo), age(k.sc), age(k.so), age(k.e0), age(k.e1), age(k.e2), age(k.e3), age(k.fcx), age(k.fcy), age(k.ic), age(k.fox), age(k.foy), age(k.io);
+    k.zc[0] = in.xc, k.zo[0] = in.xo;
+    k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3;
+    k.fcx[1] = in.fcx, k.fcy[1] = in.fcy, k.ic[1] = in.ic;
+    k.fox[2] = in.fox, k.foy[2] = in.foy, k.io[2] = in.io;
+    // c, even X + Y, then odd one row behind
+    k.sc[1]    = in.rc - (k.o_part + k.e1[0] * k.zo[0] + east(w, k.e0[0] * k.zo[0]));
+    k.o_part   = k.e3[0] * k.zo[0] + east(w, k.e2[0] * k.zo[0]);
+    const C c0 = (k.sc[1] - k.fcx[1] * east(w, k.zc[1]) - west(w, k.fcx[1] * k.zc[1]) - k.fcy[1] * k.zc[0] - k.fcy[2] * k.zc[2]) * k.ic[1];
+    k.zc[1]    = choose<active<P, 0, 1>>(c0, k.zc[1]);
+    const C c1 = (k.sc[2] - k.fcx[2] * east(w, k.zc[2]) - west(w, k.fcx[2] * k.zc[2]) - k.fcy[2] * k.zc[1] - k.fcy[3] * k.zc[3]) * k.ic[2];
+    k.zc[2]    = choose<active<P, 1, 2>>(c1, k.zc[2]);
+    // o
+    k.so[2]    = in.ro - k.e3[2] * k.zc[2] - k.e2[2] * west(w, k.zc[2]) - k.e1[2] * k.zc[3] - k.e0[2] * west(w, k.zc[3]);
+    const C o0 = (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) * k.io[2];
+    k.zo[2]    = choose<active<P, 0, 2>>(o0, k.zo[2]);
+    const C o1 = (k.so[3] - k.fox[3] * east(w, k.zo[3]) - west(w, k.fox[3] * k.zo[3]) - k.foy[3] * k.zo[2] - k.foy[4] * k.zo[4]) * k.io[3];
+    k.zo[3]    = choose<active<P, 1, 3>>(o1, k.zo[3]);
+    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.c.y1) s.store(f.zc + (y - 2) * f.sy, k.zc[2], f.c.x1);
+    if (y - 3 >= y0 && y - 3 < y1 && y - 3 < f.o.y1) s.store(f.zo + (y - 3) * f.sy, k.zo[3], f.o.x1);
+  }
+  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
+  {
+    const Strip<2> s  = m.template strip<2>(w, strip, reach_s1, f.whole);
+    const int      y0 = m.first(chunk), y1 = m.end(chunk); // y0 is even
+    State          k;
+    for_row_pairs(*this, s, y0 - 4, y1 + 3, [&](const Row &in, int y) { row<0>(s, k, in, y, y0, y1); }, [&](const Row &in, int y) { row<1>(s, k, in, y, y0, y1); });
+    return 0;
+  }
+};
+
+// A sweep in the order of the way up; CORRECT: the correction before it.
+template <bool CORRECT, class T> struct S1Up {
   S1Fields<T> f;
   double     *result; // b'x
   using C = Cells<2, T>;
@@ -121,9 +179,11 @@ template <class T> struct S1Up {
   template <class A> MARCH void read(A &get, Row &k, int y) const
   {
     const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r3 = f.at(y - 3);
-    get.nodes(k.ec, f.next, y, f.c);
+    if constexpr (CORRECT) {
+      get.nodes(k.ec, f.next, y, f.c);
+      get(k.w0, f.w[0] + r0), get(k.w1, f.w[1] + r0), get(k.w2, f.w[2] + r0), get(k.w3, f.w[3] + r0);
+    }
     get(k.xc, f.xc + r0), get(k.xo, f.xo + r0), get(k.ro, f.ro + r0);
-    get(k.w0, f.w[0] + r0), get(k.w1, f.w[1] + r0), get(k.w2, f.w[2] + r0), get(k.w3, f.w[3] + r0);
     get(k.e0, f.e[0] + r0), get(k.e1, f.e[1] + r0), get(k.e2, f.e[2] + r0), get(k.e3, f.e[3] + r0);
     get(k.fox, f.fo[0] + r1), get(k.foy, f.fo[1] + r1), get(k.io, f.io + r1);
     get(k.fcx, f.fc[0] + r3), get(k.fcy, f.fc[1] + r3), get(k.ic, f.ic + r3), get(k.rc, f.rc + r3);
@@ -136,9 +196,11 @@ template <class T> struct S1Up {
     k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3;
     k.fox[1] = in.fox, k.foy[1] = in.foy, k.io[1] = in.io;
     k.fcx[3] = in.fcx, k.fcy[3] = in.fcy, k.ic[3] = in.ic, k.rc[3] = in.rc;
-    // the correction
-    k.zc[0] = in.xc + k.ec[0];
-    k.zo[0] = in.xo + in.w3 * k.ec[0] + in.w2 * west(w, k.ec[0]) + in.w1 * k.ec[1] + in.w0 * west(w, k.ec[1]);
+    k.zc[0] = in.xc, k.zo[0] = in.xo;
+    if constexpr (CORRECT) {
+      k.zc[0] = k.zc[0] + k.ec[0];
+      k.zo[0] = k.zo[0] + in.w3 * k.ec[0] + in.w2 * west(w, k.ec[0]) + in.w1 * k.ec[1] + in.w0 * west(w, k.ec[1]);
+    }
     k.so[0] = k.ro[0] - k.e3[0] * k.zc[0] - k.e2[0] * west(w, k.zc[0]) - k.e1[0] * k.zc[1] - k.e0[0] * west(w, k.zc[1]);
     // o, odd X + Y, then even one row behind
     const C o1 = (k.so[1] - k.fox[1] * east(w, k.zo[1]) - west(w, k.fox[1] * k.zo[1]) - k.foy[1] * k.zo[0] - k.foy[2] * k.zo[2]) * k.io[1];
@@ -345,16 +407,41 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
 
 } // namespace
 
-template <class T> void march_down(Plan &plan, int l, const View<T> &b)
+// S1's sweeps go from swept to x and back: down ends in the one or the other, up in x.
+template <class T> View<T> s1_after(Plan &plan, int l, const View<T> &x, int sweep) { return sweep & 1 ? hierarchy<T>(plan)[(size_t)l].swept.v : x; }
+
+template <class K, class T> void s1_from_to(K &k, const View<T> &from, const View<T> &to)
+{
+  k.f.xo = from.q[0], k.f.xc = from.q[3];
+  k.f.zo = to.q[0], k.f.zc = to.q[3];
+}
+
+template <class T> void s1_restrict(Plan &plan, int l, const View<T> &b, const View<T> &z, T *residual)
+{
+  Level             &g = plan.levels[(size_t)l];
+  const SchurView<T> a = schur_view(g.layout, schur_of<T>(plan, l));
+  const SchurHelp<T> h = schur_help(g, hierarchy<T>(plan)[(size_t)l]);
+  forall(plan.exec, g.grid.owned(quarter_o), SchurResidualO<1, T>{a, b.q[0], z.q[0], z.q[3], residual});
+  forall_strip(plan.exec, g.grid.owned(quarter_c), 4, 1, SchurRestrict<1, T>{a, b.q[3], z.q[0], z.q[3], residual, {h.w[0], h.w[1], h.w[2], h.w[3]}, hierarchy<T>(plan)[(size_t)l + 1].b.v});
+}
+
+template <class T> void march_down(Plan &plan, int l, const View<T> &b, const View<T> &x)
 {
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].b.v;
   const Box     cells = plan.levels[(size_t)l].grid.cells();
   if (s.of_schur) {
+    const int count = sweeps(plan, true);
     S1Down<T> k{s1_fields(plan, l, b)};
     k.f.zo = s.swept.v.q[0], k.f.zc = s.swept.v.q[3];
     k.f.next = next;
     forall_warps(cells, columns_s1, k);
+    for (int i = 1; i < count; ++i) {
+      S1Forth<T> more{s1_fields(plan, l, b)};
+      s1_from_to(more, s1_after(plan, l, x, i), s1_after(plan, l, x, i + 1));
+      forall_warps(cells, columns_s1, more);
+    }
+    if (count > 1) s1_restrict(plan, l, b, s1_after(plan, l, x, count), s1_after(plan, l, x, count + 1).q[0]);
   } else {
     NineDown<T> k{nine_fields(plan, l, b)};
     for (int q = 0; q < 4; ++q) k.f.z[q] = s.r.v.q[q];
@@ -369,12 +456,16 @@ template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View
   const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].x.v;
   const Box     cells = plan.levels[(size_t)l].grid.cells();
   if (s.of_schur) {
-    S1Up<T> k{s1_fields(plan, l, b), dot};
-    k.f.xo = s.swept.v.q[0], k.f.xc = s.swept.v.q[3];
-    k.f.zo = x.q[0], k.f.zc = x.q[3];
-    k.f.next = next;
-    if (reduction) forall_warps(cells, columns_s1, k, *reduction);
-    else forall_warps(cells, columns_s1, k);
+    const int  count = sweeps(plan, true);
+    const auto sweep = [&](auto k, int i) {
+      s1_from_to(k, s1_after(plan, l, x, count + i), s1_after(plan, l, x, count + i + 1));
+      if (reduction && i + 1 == count) forall_warps(cells, columns_s1, k, *reduction);
+      else forall_warps(cells, columns_s1, k);
+    };
+    S1Up<true, T> first{s1_fields(plan, l, b), dot};
+    first.f.next = next;
+    sweep(first, 0);
+    for (int i = 1; i < count; ++i) sweep(S1Up<false, T>{s1_fields(plan, l, b), dot}, i);
   } else {
     NineUp<T> k{nine_fields(plan, l, b)};
     for (int q = 0; q < 4; ++q) k.f.x[q] = s.r.v.q[q], k.f.z[q] = x.q[q];
@@ -385,15 +476,15 @@ template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View
 
 #else
 
-template <class T> void march_down(Plan &, int, const View<T> &) { }
+template <class T> void march_down(Plan &, int, const View<T> &, const View<T> &) { }
 template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &, Reduction *, double *) { }
 
 #endif
 
 template bool marches<double>(const Plan &, int);
 template bool marches<float>(const Plan &, int);
-template void march_down<double>(Plan &, int, const View<double> &);
-template void march_down<float>(Plan &, int, const View<float> &);
+template void march_down<double>(Plan &, int, const View<double> &, const View<double> &);
+template void march_down<float>(Plan &, int, const View<float> &, const View<float> &);
 template void march_up<double>(Plan &, int, const View<double> &, const View<double> &, Reduction *, double *);
 template void march_up<float>(Plan &, int, const View<float> &, const View<float> &, Reduction *, double *);
 
