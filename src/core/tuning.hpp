@@ -47,6 +47,7 @@ constexpr double trial_fair     = 20;    // or above so many with more sweeps
 constexpr int    test_vectors   = 4;     // least squares: test vectors
 constexpr int    test_sweeps    = 3;     // and sweeps on each
 constexpr int    rough_sweeps   = 5;     // sweeps on S1 where coefficients jump
+constexpr int    rough_sweeps_there = 3; // and on a device, where the rest of an iteration takes less beside them
 constexpr double amli_lowest    = 0.25;  // eigenvalues of a Galerkin V-cycle lie between this and 1
 constexpr int    wavefront_nodes = 8192; // nodes of a quarter that are swept together, at most
 constexpr double loose_coupling = 1e-3;  // a coupling below this share of the larger diagonal at its ends does not tie them

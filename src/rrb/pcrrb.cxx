@@ -438,17 +438,19 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
   const bool galerkin = r->coarsening == PC_RRB_GALERKIN;
   if (galerkin) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines || p.rough == tessera::rrb::Rough::fitted ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
-    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s", p.predicted[0], roughs[(int)p.rough]));
-    if (p.predicted[0] > 0 && p.rough != tessera::rrb::Rough::no && p.predicted[(int)p.rough] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", %.3g expected", p.predicted[(int)p.rough]));
-    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    const double with = p.rough == tessera::rrb::Rough::no ? 0 : p.predicted[(int)p.rough];
+    const char  *trial = with > 0 ? "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s, %.3g expected\n" : "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s\n";
+    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, trial, p.predicted[0], roughs[(int)p.rough], with));
     if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO || r->cycle != PC_RRB_CYCLE_AUTO)) PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
   } else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
   if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
   else {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on grids", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
     for (const tessera::rrb::Level &l : p.levels)
       if (l.accelerated) PetscCall(PetscViewerASCIIPrintf(viewer, " %d", l.index));
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %d grids stored by quarters\n", p.params.single ? "single" : "double", p.exec.space == tessera::Space::cuda ? " on the CUDA device" : "", by_quarters));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g; an application moves %.4g bytes an unknown\n", bytes * 1e-6, bytes / (double)f.grid.size(), p.nonzeros, p.bytes_moved(false)));

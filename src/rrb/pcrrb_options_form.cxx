@@ -325,7 +325,7 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
    Level: intermediate
 
    Note:
-   At most eight steps of CG on a random right-hand side. Where they predict more than 15 iterations the finest grid gets five sweeps, or,
+   At most eight steps of CG on a random right-hand side. Where they predict more than 15 iterations the finest grid gets five sweeps (on a device three), or,
    where few couplings jump, the grids get interpolation least_squares and cycle amli. Where that does not help, they get these two and
    lines both ways.
    The choice stays while values change, until a solver needs half as many iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
