@@ -18,7 +18,9 @@ constexpr long   dense_cycle       = 1600;   // the cycle from a grid of at most
 constexpr long   dense_maximum     = 8192;   // and never more
 constexpr double remainder_maximum = 4e8;    // and never more band entries than this (3.2 GB)
 constexpr double singular_pivot    = 1e-11;  // a diagonal that elimination leaves below this share of itself belongs to a singular component
-constexpr double singular_single_inverse = 1e-6; // the same where the exact remainder is an inverse in single precision: what is nearly constant on a nearly closed component is large there, and its rounding must stay below everything else
+// The same where the exact remainder becomes an inverse, in double and in single precision: what is nearly constant on a nearly closed
+// component is large there, and its rounding must stay below everything else.
+constexpr double singular_inverse[2] = {1e-9, 1e-6};
 constexpr double singular_growth   = 4e-15;  // or below this times the number of nodes
 constexpr double deficit           = 0.5;    // negative row sums up to this share of the diagonal may be left out of the factors
 constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share of the largest coefficient is rounding

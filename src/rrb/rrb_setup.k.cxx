@@ -382,7 +382,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
     failure.y      = s * plan.band_y[(size_t)row] + s - 1;
   };
   const bool   single   = plan.exec.space == Space::cuda && plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index; // inverse32
-  const double singular = single ? std::max(plan.tiny(), tuning::singular_single_inverse) : plan.tiny();
+  const double singular = plan.exec.space == Space::cuda ? std::max(plan.tiny(), tuning::singular_inverse[single]) : plan.tiny();
   if (plan.half) eliminate_red(plan, level, operand, &failure);
   // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
   // ...), so that neighbours across the seam stay two lines apart.
