@@ -38,6 +38,7 @@ void        copy_from_host(void *to, const void *from, size_t bytes);
 void        synchronize();              // waits for the stream; DeviceError if a kernel failed
 void       *stream();                   // cudaStream_t of everything that follows
 void        set_stream(void *stream);
+size_t      block_scratch();            // bytes of scratch that a block of threads can have
 double     *scratch(size_t n);          // n doubles of device memory that lie there until the next call with a larger n
 double     *result();                   // one more: the place of a sum for the host
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
-#ifdef TESSERA_HAVE_CUDA
+#ifdef TESSERA_HAVE_DEVICE
   #include "core/exec.hpp"
 #endif
 #ifdef TESSERA_EMULATE_DEVICE
@@ -145,7 +145,7 @@ struct Piece {
 struct State {
   std::map<char *, Piece> pieces;
   char         *piece  = nullptr; // the one that is cut now
-  int           number = -1;
+  int           number = -1, block_scratch = 0;
   std::string   why;
   cudaMemPool_t pool = nullptr;
   cudaStream_t  stream = nullptr;
@@ -183,6 +183,7 @@ void initialize(State &s)
   props.location.type = cudaMemLocationTypeDevice;
   props.location.id   = current;
   check(cudaMemPoolCreate(&s.pool, &props));
+  check(cudaDeviceGetAttribute(&s.block_scratch, cudaDevAttrMaxSharedMemoryPerBlockOptin, current));
   unsigned long long keep = ~0ull; // memory of an earlier setup serves the next one
   check(cudaMemPoolSetAttribute(s.pool, cudaMemPoolAttrReleaseThreshold, &keep));
   if (failed()) s.why = keeping().error.text;
@@ -329,6 +330,7 @@ void set_stream(void *stream)
 
 double *scratch(size_t n) { return state().scratch.get(n, 65536); }
 double *result() { return state().result.get(1, 1); }
+size_t  block_scratch() { return (size_t)ready().block_scratch; }
 
 #elif defined(TESSERA_EMULATE_DEVICE)
 
@@ -390,6 +392,11 @@ Open::~Open()
 {
   Arena &a = arena();
   if (opened && !--a.open && a.used) a.protect(PROT_NONE);
+}
+
+void launched(const Blocks &blocks)
+{
+  if (blocks.x < 1 || blocks.y < 1 || blocks.x > 2147483647 || blocks.y > 65535) throw DeviceError("a launch of " + std::to_string(blocks.x) + " x " + std::to_string(blocks.y) + " blocks");
 }
 
 Recording::Recording() { recording = true; }
@@ -459,6 +466,7 @@ void  copy_from_host(void *to, const void *from, size_t bytes) { Open o(Space::c
 void  synchronize() { check(); }
 void *stream() { return emulated_stream; }
 void  set_stream(void *s) { emulated_stream = s; }
+size_t  block_scratch() { return (size_t)200 << 10; }
 double *scratch(size_t n)
 {
   static Growing memory;
@@ -485,6 +493,7 @@ void        copy_from_host(void *, const void *, size_t) { throw DeviceError(non
 void        synchronize() { throw DeviceError(none); }
 void       *stream() { return nullptr; }
 void        set_stream(void *) { }
+size_t      block_scratch() { return 0; }
 double     *scratch(size_t) { throw DeviceError(none); }
 double     *result() { throw DeviceError(none); }
 

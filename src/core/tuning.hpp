@@ -15,7 +15,7 @@ constexpr long   redundant_nodes   = 4096;   // a distributed grid of at most th
 constexpr double remainder_share   = 0.1;    // exact remainder by default: at most this many band entries per node of the finest grid
 constexpr long   dense_nodes       = 256;    // on the device by default: at most so many nodes,
 constexpr long   dense_cycle       = 1600;   // the cycle from a grid of at most so many nodes down is a matrix
-constexpr long   dense_maximum     = 8192;   // and never more
+constexpr long   dense_maximum     = 2048;   // an exact remainder of more nodes is solved on the host: as a matrix it would take n^2 values, and long to make
 constexpr double remainder_maximum = 4e8;    // and never more band entries than this (3.2 GB)
 constexpr double singular_pivot    = 1e-11;  // a diagonal that elimination leaves below this share of itself belongs to a singular component
 // The same where the exact remainder becomes an inverse, in double and in single precision: what is nearly constant on a nearly closed
@@ -26,7 +26,7 @@ constexpr double deficit           = 0.5;    // negative row sums up to this sha
 constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share of the largest coefficient is rounding
 
 // The device
-constexpr int    march_warps       = 132 * 12; // warps of a marching kernel
+constexpr int    march_blocks      = 64;     // blocks of a marching kernel on the emulated device
 
 // Galerkin coarsening
 constexpr double dead_coupling  = 1e-10; // a node whose couplings are together below this share of its diagonal has none

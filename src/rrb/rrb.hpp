@@ -46,6 +46,7 @@ struct Params {
 struct Factor {
   Buffer<double> l64[4], d64;
   Buffer<float>  l32[4], d32;
+  bool           scaled = true; // false: L's place has a_ij as it was; it is scaled where it is used, which saves 40 B a node at setup
   size_t         bytes() const;
 };
 
@@ -128,10 +129,10 @@ struct Failure {
   int    level = 0, x = 0, y = 0; // level of the factorisation; the node in the coordinates of the finest grid
 };
 
-// The exact remainder's matrix on the device.
+// The exact remainder's matrix on the device; where the host solves, its values on the way.
 struct Remainder {
-  Buffer<double> band;
-  Buffer<int>    node, number, failed;
+  Buffer<double> band, v;
+  Buffer<int>    node, number;
 };
 
 // What a setup of the Galerkin form works in beside what it keeps, for a level. On the device it stays for the next setup: memory is
@@ -146,6 +147,7 @@ struct Work {
 // What kernels of a setup on the device find; the host reads it at the end.
 struct Findings {
   unsigned long long bad = 0;       // FirstBad
+  int                row = 0;       // of the exact remainder, + 1: its pivot is not positive
   int                loose = 0;     // couplings of S1's grid that are next to nothing
   int                zero[64] = {}; // Watch, by level
 };
@@ -257,6 +259,7 @@ GridReport report(const Plan &plan, size_t l);
 HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out);
+bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);
 void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out);
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);
@@ -264,8 +267,9 @@ void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Le
 // device in the plan's findings.
 void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level, Failure &failure);
 void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure); // nullptr: another elimination looks for bad pivots
-void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only = false);
+void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only = false, bool scaled = true);
 void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s);
+template <class T> void schur_create(const Plan &plan, const Level &level, SchurOf<T> &s); // its memory
 // Galerkin form: sets one grid up and makes the next operator; `a` is used up.
 void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure);
 void galerkin_loose_parts(Plan &plan, double loose); // on the device, after all grids: the number of couplings next to nothing. Collective.

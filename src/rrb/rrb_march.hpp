@@ -5,9 +5,6 @@
 
 namespace tessera::rrb {
 
-// Blocks of the largest kernel with a reduction.
-size_t march_blocks(const Plan &plan);
-
 // Is this grid one for these kernels? On the device, with no ghost nodes to exchange.
 template <class T> bool marches(const Plan &plan, int l);
 

@@ -5,7 +5,6 @@
 // x (2) and the next right-hand side (1), 19 in all; up 10 + 4 + 2 + 2 + 1 read, 2 written, 21. Next grids: down 5 coefficients (20),
 // 6 weights of quarters (6), b (4), x (3) and the next right-hand side (1), 34; up 20 + 8 + 4 + 3 + 1 read, 4 written, 40.
 #include "rrb/rrb_march.hpp"
-#include "core/tuning.hpp"
 
 namespace tessera::rrb {
 
@@ -28,7 +27,7 @@ namespace {
 //--- S1: two cells a lane, as its colours go by X + Y -------------------------------------------------------------------
 
 // Columns that the sweeps reach on each side. Even, as lanes hold pairs.
-constexpr int reach_s1 = 4, reach_nine = 2;
+constexpr int reach_s1 = 4, reach_nine = 2, columns_s1 = 2 * lanes - 2 * reach_s1, columns_nine = lanes - 2 * reach_nine;
 
 template <class T> struct S1Fields {
   const T  *io, *ic, *e[4], *fo[2], *fc[2], *w[4], *ro, *rc;
@@ -37,7 +36,7 @@ template <class T> struct S1Fields {
   ptrdiff_t sy;
   View<T>   next; // b or x of the next grid
   Box       o, c, whole; // own nodes, and all that are stored
-  March     m;
+  MARCH ptrdiff_t at(int y) const { return clamp(y, whole.y0, whole.y1 - 1) * sy; } // row y
 };
 
 template <int PARITY, int COLOUR, int DELAY> constexpr int active = (PARITY + COLOUR + DELAY) & 1;
@@ -50,23 +49,21 @@ template <int K, class C> MARCH void age(C (&a)[K])
 template <class T> struct S1Down {
   S1Fields<T> f;
   using C = Cells<2, T>;
-  struct Row { // what is read at one row, a row ahead
+  static constexpr int blocks = sizeof(T) == 8 ? 2 : 3;
+  struct Row {
     C rc, ic, fcx, fcy, e0, e1, e2, e3, io, ro, fox, foy, w0, w1, w2, w3;
   };
   struct State {
     C rc[2], ic[2], fcx[3], fcy[4], zc[4], e0[3], e1[3], e2[3], e3[3], so[3], io[3], zo[5], fox[4], foy[5];
     C t_part, u, r_c, part;
   };
-  MARCH Row load(const Strip<2> &s, int y) const
+  template <class A> MARCH void read(A &get, Row &k, int y) const
   {
-    const ptrdiff_t r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * f.sy, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * f.sy, r2 = clamp(y - 2, f.whole.y0, f.whole.y1 - 1) * f.sy,
-                    r3 = clamp(y - 3, f.whole.y0, f.whole.y1 - 1) * f.sy;
-    Row k;
-    k.rc = s.load(f.rc + r0), k.ic = s.load(f.ic + r0), k.fcx = s.load(f.fc[0] + r0), k.fcy = s.load(f.fc[1] + r0);
-    k.e0 = s.load(f.e[0] + r1), k.e1 = s.load(f.e[1] + r1), k.e2 = s.load(f.e[2] + r1), k.e3 = s.load(f.e[3] + r1), k.io = s.load(f.io + r1), k.ro = s.load(f.ro + r1);
-    k.fox = s.load(f.fo[0] + r2), k.foy = s.load(f.fo[1] + r2);
-    k.w0 = s.load(f.w[0] + r3), k.w1 = s.load(f.w[1] + r3), k.w2 = s.load(f.w[2] + r3), k.w3 = s.load(f.w[3] + r3);
-    return k;
+    const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2), r3 = f.at(y - 3);
+    get(k.rc, f.rc + r0), get(k.ic, f.ic + r0), get(k.fcx, f.fc[0] + r0), get(k.fcy, f.fc[1] + r0);
+    get(k.e0, f.e[0] + r1), get(k.e1, f.e[1] + r1), get(k.e2, f.e[2] + r1), get(k.e3, f.e[3] + r1), get(k.io, f.io + r1), get(k.ro, f.ro + r1);
+    get(k.fox, f.fo[0] + r2), get(k.foy, f.fo[1] + r2);
+    get(k.w0, f.w[0] + r3), get(k.w1, f.w[1] + r3), get(k.w2, f.w[2] + r3), get(k.w3, f.w[3] + r3);
   }
   template <int P> MARCH void row(const Strip<2> &s, State &k, const Row &in, int y, int y0, int y1) const
   {
@@ -99,18 +96,12 @@ template <class T> struct S1Down {
     if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.o.y1) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o.x1);
     if (y - 4 >= y0 && y - 4 < y1 && y - 4 < f.c.y1) s.store_nodes(f.next, y - 4, next, f.c.x1);
   }
-  MARCH double operator()(Warp w, int strip, int chunk) const
+  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
-    const Strip<2> s = f.m.template strip<2>(w, strip, reach_s1, f.whole);
-    const int      y0 = f.m.first(chunk), y1 = f.m.end(chunk);
+    const Strip<2> s  = m.template strip<2>(w, strip, reach_s1, f.whole);
+    const int      y0 = m.first(chunk), y1 = m.end(chunk); // y0 is even
     State          k;
-    Row            a = load(s, y0 - 4), b;
-    for (int y = y0 - 4; y < y1 + 4; y += 2) { // y0 is even
-      b = load(s, y + 1);
-      row<0>(s, k, a, y, y0, y1);
-      a = load(s, y + 2);
-      row<1>(s, k, b, y + 1, y0, y1);
-    }
+    for_row_pairs(*this, s, y0 - 4, y1 + 4, [&](const Row &in, int y) { row<0>(s, k, in, y, y0, y1); }, [&](const Row &in, int y) { row<1>(s, k, in, y, y0, y1); });
     return 0;
   }
 };
@@ -119,6 +110,7 @@ template <class T> struct S1Up {
   S1Fields<T> f;
   double     *result; // b'x
   using C = Cells<2, T>;
+  static constexpr int blocks = sizeof(T) == 8 ? 2 : 3;
   struct State {
     C ec[2], zc[6], zo[4], so[3], e0[3], e1[3], e2[3], e3[3], fox[3], foy[4], io[3], fcx[5], fcy[6], sc[5], ic[5], ro[3], rc[5];
     C t_part, dot_o, dot_c; // b'x of a lane: less than a hundred terms
@@ -126,17 +118,15 @@ template <class T> struct S1Up {
   struct Row {
     C ec, xc, xo, w0, w1, w2, w3, ro, e0, e1, e2, e3, fox, foy, io, fcx, fcy, ic, rc;
   };
-  MARCH Row load(const Strip<2> &s, int y) const
+  template <class A> MARCH void read(A &get, Row &k, int y) const
   {
-    const ptrdiff_t r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * f.sy, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * f.sy, r3 = clamp(y - 3, f.whole.y0, f.whole.y1 - 1) * f.sy;
-    Row k;
-    k.ec = s.load_nodes(f.next, y, f.c);
-    k.xc = s.load(f.xc + r0), k.xo = s.load(f.xo + r0), k.ro = s.load(f.ro + r0);
-    k.w0 = s.load(f.w[0] + r0), k.w1 = s.load(f.w[1] + r0), k.w2 = s.load(f.w[2] + r0), k.w3 = s.load(f.w[3] + r0);
-    k.e0 = s.load(f.e[0] + r0), k.e1 = s.load(f.e[1] + r0), k.e2 = s.load(f.e[2] + r0), k.e3 = s.load(f.e[3] + r0);
-    k.fox = s.load(f.fo[0] + r1), k.foy = s.load(f.fo[1] + r1), k.io = s.load(f.io + r1);
-    k.fcx = s.load(f.fc[0] + r3), k.fcy = s.load(f.fc[1] + r3), k.ic = s.load(f.ic + r3), k.rc = s.load(f.rc + r3);
-    return k;
+    const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r3 = f.at(y - 3);
+    get.nodes(k.ec, f.next, y, f.c);
+    get(k.xc, f.xc + r0), get(k.xo, f.xo + r0), get(k.ro, f.ro + r0);
+    get(k.w0, f.w[0] + r0), get(k.w1, f.w[1] + r0), get(k.w2, f.w[2] + r0), get(k.w3, f.w[3] + r0);
+    get(k.e0, f.e[0] + r0), get(k.e1, f.e[1] + r0), get(k.e2, f.e[2] + r0), get(k.e3, f.e[3] + r0);
+    get(k.fox, f.fo[0] + r1), get(k.foy, f.fo[1] + r1), get(k.io, f.io + r1);
+    get(k.fcx, f.fc[0] + r3), get(k.fcy, f.fc[1] + r3), get(k.ic, f.ic + r3), get(k.rc, f.rc + r3);
   }
   template <int P> MARCH void row(const Strip<2> &s, State &k, const Row &in, int y, int y0, int y1) const
   {
@@ -171,18 +161,12 @@ template <class T> struct S1Up {
       k.dot_c = k.dot_c + k.zc[4] * k.rc[4];
     }
   }
-  MARCH double operator()(Warp w, int strip, int chunk) const
+  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
-    const Strip<2> s = f.m.template strip<2>(w, strip, reach_s1, f.whole);
-    const int      y0 = f.m.first(chunk), y1 = f.m.end(chunk);
+    const Strip<2> s  = m.template strip<2>(w, strip, reach_s1, f.whole);
+    const int      y0 = m.first(chunk), y1 = m.end(chunk); // y0 is even
     State          k;
-    Row            a = load(s, y0 - 4), b;
-    for (int y = y0 - 4; y < y1 + 4; y += 2) {
-      b = load(s, y + 1);
-      row<0>(s, k, a, y, y0, y1);
-      a = load(s, y + 2);
-      row<1>(s, k, b, y + 1, y0, y1);
-    }
+    for_row_pairs(*this, s, y0 - 4, y1 + 4, [&](const Row &in, int y) { row<0>(s, k, in, y, y0, y1); }, [&](const Row &in, int y) { row<1>(s, k, in, y, y0, y1); });
     return s.sum(k.dot_o, f.o.x1) + s.sum(k.dot_c, f.c.x1);
   }
   MARCH void finish(double dot) const { *result = dot; }
@@ -191,40 +175,35 @@ template <class T> struct S1Up {
 //--- 9-point grids: one cell, four nodes, a lane ------------------------------------------------------------------------
 
 template <class T> struct NineFields {
-  StencilView<T> A;
-  View<T>        inverse, edge[2], centre[4], b, x, z, next; // up: x from down, z the result
-  Box            own[4], whole;
-  March          m;
+  const T  *b[4], *c[4], *eo[4], *ea[4], *eb[4], *g[4], *w[4], *v[2]; // right-hand side, inverse diagonals, couplings and weights of o, a, b
+  const T  *x[4];                                                     // up: from down
+  T        *z[4];                                                     // the result
+  ptrdiff_t sy;
+  View<T>   next; // b or x of the next grid
+  Box       own[4], whole;
+  MARCH ptrdiff_t at(int y) const { return clamp(y, whole.y0, whole.y1 - 1) * sy; } // row y
 };
 
 template <class T> struct NineDown {
   NineFields<T> f;
   using C = Cells<1, T>;
+  static constexpr int blocks = 3;
   struct State {
     C zc[3], zo[3], eo[4][2], zb[3], below, b_part, c_part, next_part;
   };
   struct Row {
     C b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], v[2];
   };
-  MARCH Row load(const Strip<1> &s, int y) const
+  template <class A> MARCH void read(A &get, Row &k, int y) const
   {
-    const ptrdiff_t r = f.A.C.sy, r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * r, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * r, r2 = clamp(y - 2, f.whole.y0, f.whole.y1 - 1) * r;
-    Row             k;
-    for (int q = 0; q < 4; ++q) k.b[q] = s.load((const T *)f.b.q[q] + (q % 3 ? r1 : r0)), k.c[q] = s.load((const T *)f.inverse.q[q] + (q % 3 ? r1 : r0));
-    for (int d = 0; d < 4; ++d) {
-      k.eo[d] = s.load((const T *)f.A.E[d].q[0] + r0);
-      k.eb[d] = s.load((const T *)f.A.E[d].q[2] + r1);
-      k.ea[d] = s.load((const T *)f.A.E[d].q[1] + r1);
-      k.g[d]  = s.load((const T *)f.A.G[d].q[1] + r1);
-      k.w[d]  = s.load((const T *)f.centre[d].q[0] + r1);
-    }
-    for (int d = 0; d < 2; ++d) k.v[d] = s.load((const T *)f.edge[d].q[2] + r2);
-    return k;
+    const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2);
+    for (int q = 0; q < 4; ++q) get(k.b[q], f.b[q] + (q % 3 ? r1 : r0)), get(k.c[q], f.c[q] + (q % 3 ? r1 : r0));
+    for (int d = 0; d < 4; ++d) get(k.eo[d], f.eo[d] + r0), get(k.eb[d], f.eb[d] + r1), get(k.ea[d], f.ea[d] + r1), get(k.g[d], f.g[d] + r1), get(k.w[d], f.w[d] + r1);
+    for (int d = 0; d < 2; ++d) get(k.v[d], f.v[d] + r2);
   }
   MARCH void row(const Strip<1> &s, State &k, const Row &in, int y, int y0, int y1) const
   {
-    const Warp      w = s.w;
-    const ptrdiff_t r = f.A.C.sy;
+    const Warp w = s.w;
     age(k.zc), age(k.zo), age(k.zb);
     for (int d = 0; d < 4; ++d) k.eo[d][1] = k.eo[d][0], k.eo[d][0] = in.eo[d];
     // c and o at y
@@ -246,22 +225,17 @@ template <class T> struct NineDown {
     const C next = rc + k.next_part + in.w[1] * ro + east(w, in.w[0] * ro) + in.v[1] * rb + east(w, in.v[0] * rb);
     k.next_part  = in.w[3] * ro + east(w, in.w[2] * ro);
     auto put = [&](int q, int Y, const C &v) {
-      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.x.q[q] + Y * r, v, f.own[q].x1);
+      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.z[q] + Y * f.sy, v, f.own[q].x1);
     };
     put(3, y, k.zc[0]), put(0, y, k.zo[0]), put(2, y - 1, zb);
     if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.own[3].y1) s.store_nodes(f.next, y - 2, next, f.own[3].x1);
   }
-  MARCH double operator()(Warp w, int strip, int chunk) const
+  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
-    const Strip<1> s = f.m.template strip<1>(w, strip, reach_nine, f.whole);
-    const int      y0 = f.m.first(chunk), y1 = f.m.end(chunk);
+    const Strip<1> s  = m.template strip<1>(w, strip, reach_nine, f.whole);
+    const int      y0 = m.first(chunk), y1 = m.end(chunk);
     State          k;
-    Row            a = load(s, y0 - 2), b;
-    for (int y = y0 - 2; y < y1 + 2; ++y) {
-      b = load(s, y + 1);
-      row(s, k, a, y, y0, y1);
-      a = b;
-    }
+    for_rows(*this, s, y0 - 2, y1 + 2, [&](const Row &in, int y) { row(s, k, in, y, y0, y1); });
     return 0;
   }
 };
@@ -269,34 +243,25 @@ template <class T> struct NineDown {
 template <class T> struct NineUp {
   NineFields<T> f;
   using C = Cells<1, T>;
+  static constexpr int blocks = 3;
   struct State {
     C ec[2], zc[3], zo[3], zb[3], sum_o, sum_b, sum_c, a_c, below, c_part;
   };
   struct Row {
     C ec, x[4], b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], v[2];
   };
-  MARCH Row load(const Strip<1> &s, int y) const
+  template <class A> MARCH void read(A &get, Row &k, int y) const
   {
-    const ptrdiff_t r = f.A.C.sy, r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * r, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * r, r2 = clamp(y - 2, f.whole.y0, f.whole.y1 - 1) * r;
-    const ptrdiff_t at[4] = {r1, r0, r1, r2};
-    Row             k;
-    k.ec = s.load_nodes(f.next, y, f.own[3]);
-    for (int q : {0, 2, 3}) k.x[q] = s.load((const T *)f.x.q[q] + r0);
-    for (int q = 0; q < 4; ++q) k.b[q] = s.load((const T *)f.b.q[q] + at[q]), k.c[q] = s.load((const T *)f.inverse.q[q] + at[q]);
-    for (int d = 0; d < 4; ++d) {
-      k.w[d]  = s.load((const T *)f.centre[d].q[0] + r0);
-      k.ea[d] = s.load((const T *)f.A.E[d].q[1] + r0);
-      k.g[d]  = s.load((const T *)f.A.G[d].q[1] + r0);
-      k.eb[d] = s.load((const T *)f.A.E[d].q[2] + r1);
-      k.eo[d] = s.load((const T *)f.A.E[d].q[0] + r1);
-    }
-    for (int d = 0; d < 2; ++d) k.v[d] = s.load((const T *)f.edge[d].q[2] + r0);
-    return k;
+    const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2), at[4] = {r1, r0, r1, r2};
+    get.nodes(k.ec, f.next, y, f.own[3]);
+    for (int q : {0, 2, 3}) get(k.x[q], f.x[q] + r0);
+    for (int q = 0; q < 4; ++q) get(k.b[q], f.b[q] + at[q]), get(k.c[q], f.c[q] + at[q]);
+    for (int d = 0; d < 4; ++d) get(k.w[d], f.w[d] + r0), get(k.ea[d], f.ea[d] + r0), get(k.g[d], f.g[d] + r0), get(k.eb[d], f.eb[d] + r1), get(k.eo[d], f.eo[d] + r1);
+    for (int d = 0; d < 2; ++d) get(k.v[d], f.v[d] + r0);
   }
   MARCH void row(const Strip<1> &s, State &k, const Row &in, int y, int y0, int y1) const
   {
-    const Warp      w = s.w;
-    const ptrdiff_t r = f.A.C.sy;
+    const Warp w = s.w;
     age(k.ec), age(k.zc), age(k.zo), age(k.zb);
     k.ec[0] = in.ec;
     // the correction at c, o, b of row y
@@ -322,32 +287,21 @@ template <class T> struct NineUp {
     k.a_c    = ea3 * za;
     k.zc[2]  = zc;
     auto put = [&](int q, int Y, const C &v) {
-      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.z.q[q] + Y * r, v, f.own[q].x1);
+      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.z[q] + Y * f.sy, v, f.own[q].x1);
     };
     put(1, y, za), put(2, y - 1, k.zb[1]), put(0, y - 1, k.zo[1]), put(3, y - 2, zc);
   }
-  MARCH double operator()(Warp w, int strip, int chunk) const
+  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
-    const Strip<1> s = f.m.template strip<1>(w, strip, reach_nine, f.whole);
-    const int      y0 = f.m.first(chunk), y1 = f.m.end(chunk);
+    const Strip<1> s  = m.template strip<1>(w, strip, reach_nine, f.whole);
+    const int      y0 = m.first(chunk), y1 = m.end(chunk);
     State          k;
-    Row            a = load(s, y0 - 2), b;
-    for (int y = y0 - 2; y < y1 + 2; ++y) {
-      b = load(s, y + 1);
-      row(s, k, a, y, y0, y1);
-      a = b;
-    }
+    for_rows(*this, s, y0 - 2, y1 + 2, [&](const Row &in, int y) { row(s, k, in, y, y0, y1); });
     return 0;
   }
 };
 
 } // namespace
-
-size_t march_blocks(const Plan &plan)
-{
-  const March m = cut(plan.levels[0].grid.cells(), 2 * lanes - 2 * reach_s1, tuning::march_warps);
-  return (size_t)m.strips() * (size_t)m.chunks();
-}
 
 namespace {
 
@@ -368,7 +322,6 @@ template <class T> S1Fields<T> s1_fields(Plan &plan, int l, const View<T> &b)
   f.o     = g.grid.owned(quarter_o);
   f.c     = g.grid.owned(quarter_c);
   f.whole = g.layout.whole();
-  f.m     = cut(g.grid.cells(), 2 * lanes - 2 * reach_s1, tuning::march_warps);
   return f;
 }
 
@@ -377,14 +330,16 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
   Level        &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   NineFields<T> f;
-  f.A       = s.a.view();
-  f.inverse = g.layout.view(s.inverse.data());
-  for (int k = 0; k < 2; ++k) f.edge[k] = g.layout.view(s.edge[k].data(), quarter_a);
-  for (int k = 0; k < 4; ++k) f.centre[k] = g.layout.view(s.centre[k].data());
-  f.b = b;
-  for (int q = 0; q < 4; ++q) f.own[q] = g.grid.owned(q);
+  const StencilView<T> A = s.a.view();
+  const View<T>        inverse = g.layout.view(s.inverse.data());
+  for (int q = 0; q < 4; ++q) f.b[q] = b.q[q], f.c[q] = inverse.q[q], f.own[q] = g.grid.owned(q), f.x[q] = nullptr, f.z[q] = nullptr;
+  for (int d = 0; d < 4; ++d) {
+    f.eo[d] = A.E[d].q[0], f.ea[d] = A.E[d].q[1], f.eb[d] = A.E[d].q[2], f.g[d] = A.G[d].q[1];
+    f.w[d] = g.layout.view(s.centre[d].data()).q[0];
+  }
+  for (int d = 0; d < 2; ++d) f.v[d] = g.layout.view(s.edge[d].data(), quarter_a).q[2];
+  f.sy    = A.C.sy;
   f.whole = g.layout.whole();
-  f.m     = cut(g.grid.cells(), lanes - 2 * reach_nine, tuning::march_warps);
   return f;
 }
 
@@ -394,16 +349,17 @@ template <class T> void march_down(Plan &plan, int l, const View<T> &b)
 {
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].b.v;
+  const Box     cells = plan.levels[(size_t)l].grid.cells();
   if (s.of_schur) {
     S1Down<T> k{s1_fields(plan, l, b)};
     k.f.zo = s.swept.v.q[0], k.f.zc = s.swept.v.q[3];
     k.f.next = next;
-    forall_warps(k.f.m, k);
+    forall_warps(cells, columns_s1, k);
   } else {
     NineDown<T> k{nine_fields(plan, l, b)};
-    k.f.x    = s.r.v;
+    for (int q = 0; q < 4; ++q) k.f.z[q] = s.r.v.q[q];
     k.f.next = next;
-    forall_warps(k.f.m, k);
+    forall_warps(cells, columns_nine, k);
   }
 }
 
@@ -411,19 +367,19 @@ template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View
 {
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].x.v;
+  const Box     cells = plan.levels[(size_t)l].grid.cells();
   if (s.of_schur) {
     S1Up<T> k{s1_fields(plan, l, b), dot};
     k.f.xo = s.swept.v.q[0], k.f.xc = s.swept.v.q[3];
     k.f.zo = x.q[0], k.f.zc = x.q[3];
     k.f.next = next;
-    if (reduction) forall_warps(k.f.m, k, *reduction);
-    else forall_warps(k.f.m, k);
+    if (reduction) forall_warps(cells, columns_s1, k, *reduction);
+    else forall_warps(cells, columns_s1, k);
   } else {
     NineUp<T> k{nine_fields(plan, l, b)};
-    k.f.x    = s.r.v;
-    k.f.z    = x;
+    for (int q = 0; q < 4; ++q) k.f.x[q] = s.r.v.q[q], k.f.z[q] = x.q[q];
     k.f.next = next;
-    forall_warps(k.f.m, k);
+    forall_warps(cells, columns_nine, k);
   }
 }
 

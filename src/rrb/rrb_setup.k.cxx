@@ -369,20 +369,22 @@ struct BandKernel {
 
 } // namespace
 
+static void name_row(const Plan &plan, int row, Failure &failure)
+{
+  const int s    = 1 << plan.levels.back().index;
+  failure.failed = true;
+  failure.level  = plan.factor_levels() + 1;
+  failure.x      = s * plan.band_x[(size_t)row] + s - 1;
+  failure.y      = s * plan.band_y[(size_t)row] + s - 1;
+}
+
 // The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones. The host does
 // it, in a copy where the operator lies on the device.
 static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
 {
   const Grid &g = level.grid;
-  auto        fail = [&](int row) {
-    const int s    = 1 << level.index;
-    failure.failed = true;
-    failure.level  = plan.factor_levels() + 1;
-    failure.x      = s * plan.band_x[(size_t)row] + s - 1;
-    failure.y      = s * plan.band_y[(size_t)row] + s - 1;
-  };
   const bool   single   = plan.exec.space == Space::cuda && plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index; // inverse32
-  const double singular = plan.exec.space == Space::cuda ? std::max(plan.tiny(), tuning::singular_inverse[single]) : plan.tiny();
+  const double singular = plan.exec.space == Space::cuda && !remainder_on_host(plan) ? std::max(plan.tiny(), tuning::singular_inverse[single]) : plan.tiny();
   if (plan.half) eliminate_red(plan, level, operand, &failure);
   // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
   // ...), so that neighbours across the seam stay two lines apart.
@@ -404,7 +406,7 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
   // A small grid is factorised where it lies.
   const bool closed = across ? g.periodic_y : g.periodic_x; // along the lines: their ends are neighbours
   const int  wide   = (fold ? 2 : 1) * length + (closed ? length - 1 : 1);
-  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_nodes && wide <= inverse_width(wide)) {
+  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_cycle && wide <= inverse_width(wide)) {
     const int   n = (int)g.size(), w = inverse_width(wide);
     Remainder  &r = plan.remainder;
     if ((int)r.number.size() != n) {
@@ -413,19 +415,15 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
       for (int i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[(size_t)i], nodes.data()[2 * i + 1] = plan.band_y[(size_t)i];
       r.number.resize({(size_t)n, Space::cuda});
       r.node.resize({(size_t)2 * n, Space::cuda});
-      r.failed.resize({1, Space::cuda});
       copy(host, r.number), copy(nodes, r.node);
       device::synchronize(); // the host's copies go
     }
     if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
     else r.band.zero();
-    r.failed.zero();
+    int *const failed = &plan.findings.data()->row;
     forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
-    if (single) plan.inverse32.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, r.failed.data());
-    else plan.inverse64.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, r.failed.data());
-    int row = 0;
-    device::copy_to_host(&row, r.failed.data(), sizeof row);
-    if (row && !failure.failed) fail(row - 1);
+    if (single) plan.inverse32.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
+    else plan.inverse64.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
     return;
   }
   Stencil  on_host;
@@ -465,19 +463,57 @@ static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure
   for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
   plan.band_v.resize(plan.band_x.size());
   const int row = plan.band.factor(singular);
-  if (row >= 0 && !failure.failed) fail(row);
-  if (plan.exec.space == Space::cuda && row < 0) {
+  if (row >= 0 && !failure.failed) name_row(plan, row, failure);
+  if (remainder_on_host(plan)) {
+    Remainder  &r = plan.remainder;
+    const size_t n = plan.band_x.size();
+    Buffer<int>  nodes(2 * n);
+    for (size_t i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[i], nodes.data()[2 * i + 1] = plan.band_y[i];
+    r.node.resize({2 * n, Space::cuda});
+    if (r.v.size() != n) r.v.resize({n, Space::cuda});
+    copy(nodes, r.node);
+    device::synchronize(); // the host's copy goes
+  } else if (plan.exec.space == Space::cuda && row < 0) {
     if (single) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
     else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
   }
   if (plan.half) keep_factors(plan, level, operand); // those of the red nodes
 }
 
+namespace {
+
+// Values of nodes to a list, and back.
+template <class T> struct TakeNodes {
+  View<T>    b;
+  const int *node;
+  double    *v;
+  HD void    operator()(int i, int) const { v[i] = b.at(node[2 * i], node[2 * i + 1]); }
+};
+template <class T> struct PutNodes {
+  View<T>       x;
+  const int    *node;
+  const double *v;
+  HD void       operator()(int i, int) const { x.at(node[2 * i], node[2 * i + 1]) = (T)v[i]; }
+};
+
+} // namespace
+
+bool remainder_on_host(const Plan &plan) { return plan.exec.space == Space::cuda && plan.levels.back().grid.size() > tuning::dense_maximum; }
+
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
 {
   Level &level = plan.levels.back();
   if (plan.exec.space == Space::cuda) {
     auto solve = [&](const View<T> &rhs) {
+      if (remainder_on_host(plan)) {
+        Remainder &r = plan.remainder;
+        const Box  all{0, plan.band.size(), 0, 1};
+        forall(plan.exec, all, TakeNodes<T>{rhs, r.node.data(), r.v.data()});
+        device::copy_to_host(plan.band_v.data(), r.v.data(), r.v.bytes());
+        plan.band.solve(plan.band_v.data());
+        device::copy_from_host(r.v.data(), plan.band_v.data(), r.v.bytes());
+        return forall(plan.exec, all, PutNodes<T>{out, r.node.data(), r.v.data()});
+      }
       if constexpr (std::is_same_v<T, double>) plan.inverse64.solve(plan.exec, rhs, out);
       else plan.inverse32.solve(plan.exec, rhs, out);
     };
@@ -561,7 +597,7 @@ Failure factor(Plan &plan, Stencil &a)
       int level, q, X, Y;
       FirstBad::decode(found.bad, level, q, X, Y);
       name_node((level - 1) / 2, level, q, X, Y, failure);
-    }
+    } else if (found.row && !failure.failed) name_row(plan, found.row - 1, failure);
     if (galerkin) galerkin_loose_parts(plan, found.loose);
   }
   plan.nonzeros /= (double)plan.levels[0].grid.size() * (plan.nine ? 9. : 5.);

@@ -20,10 +20,8 @@ public:
   static bool serves(const Plan &plan);
   // b: the right-hand side in natural order, own nodes. begun: r is S1's right-hand side and x a first solution (Dirichlet nodes);
   // else r is made from b and x becomes the black nodes' solution. `null`: orthonormal vectors that the directions are kept free
-  // of. The norms of all iterations, the first one that of b.
-  Outcome solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms);
-  // The whole solution in natural order.
-  static void finish(Plan &plan, const double *b, const BlackField &x, double *solution);
+  // of. solution, where not null: the whole solution in natural order. The norms of all iterations, the first one that of b.
+  Outcome solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, double *solution, std::vector<double> &norms);
   size_t  bytes() const;
 
 private:

@@ -4,9 +4,11 @@
 #include "rrb/schur_solver.hpp"
 #include "core/warp.hpp"
 #include "rrb/rrb_march.hpp"
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace tessera::rrb {
 
@@ -18,7 +20,7 @@ bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && !g.layout.natural && g.halo.empty();
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && !g.layout.natural && g.halo.empty() && !remainder_on_host(plan);
 #else
   (void)plan;
   return false;
@@ -61,17 +63,6 @@ struct SetLimits {
   }
 };
 
-struct Begin { // does the loop run at all?
-  State *state;
-  MARCH double operator()(size_t) const { return 0; }
-  MARCH void   finish(double) const
-  {
-#ifdef __CUDACC__
-    cudaGraphSetConditional((cudaGraphConditionalHandle)state->loop, state->outcome == (int)Outcome::running);
-#endif
-  }
-};
-
 template <class T> struct Dot { // *sum = x'y
   const double *x;
   const T      *y;
@@ -91,19 +82,37 @@ template <class T> struct RemoveNull {
   MARCH void finish(double) const { }
 };
 
+// What the product reads.
+template <int N, class T> struct Operands {
+  SchurView<double> a;
+  const T          *zo, *zc;
+  const double     *po, *pc; // the last direction
+  Box               whole;
+  using C = Cells<N, double>;
+  struct Row {
+    Cells<N, T> zo, zc;
+    C           po, pc, e0, e1, e2, e3, fox, foy, fcx, fcy, co, cc;
+  };
+  template <class A> MARCH void read(A &get, Row &k, int y) const
+  {
+    const ptrdiff_t r = clamp(y, whole.y0, whole.y1 - 1) * a.sy, b = clamp(y - 1, whole.y0, whole.y1 - 1) * a.sy;
+    get(k.zo, zo + r), get(k.zc, zc + r), get(k.po, po + r), get(k.pc, pc + r);
+    get(k.e0, a.e[0] + r), get(k.e1, a.e[1] + r), get(k.e2, a.e[2] + r), get(k.e3, a.e[3] + r);
+    get(k.fox, a.fo[0] + r), get(k.foy, a.fo[1] + r), get(k.fcx, a.fc[0] + r), get(k.fcy, a.fc[1] + r);
+    get(k.co, (const double *)a.co + b), get(k.cc, (const double *)a.cc + b);
+  }
+};
+
 // p = z + beta p, q = S1 p, p'q
 template <int N, class T> struct Multiply {
+  using Row = typename Operands<N, T>::Row;
+  static constexpr int blocks = 3;
   SchurView<double> a;
   const T          *zo, *zc;
   double           *p[2][2], *qo, *qc; // p[its & 1] is the last direction; quarters o and c
   State            *state;
   Box               o, c, whole;
-  March             m;
   using C = Cells<N, double>;
-  struct Row { // what is read at one row, a row ahead
-    Cells<N, T> zo, zc;
-    C           po, pc, e0, e1, e2, e3, fox, foy, fcx, fcy, co, cc;
-  };
   struct Held {
     C po[3], pc[3], e0[2], e1[2], e2[2], e3[2], fox[2], foy[3], fcx[2], fcy[3];
   };
@@ -113,30 +122,18 @@ template <int N, class T> struct Multiply {
     for (int i = 0; i < N; ++i) r.v[i] = convert_lanes<double>(z.v[i]);
     return r;
   }
-  MARCH Row load(const Strip<N> &s, const double *old_o, const double *old_c, int y) const
+  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
-    const ptrdiff_t r = clamp(y, whole.y0, whole.y1 - 1) * a.sy, b = clamp(y - 1, whole.y0, whole.y1 - 1) * a.sy;
-    auto            at = [&](const double *p) { return s.load(p + r); };
-    Row             k;
-    k.zo = s.load(zo + r), k.zc = s.load(zc + r), k.po = at(old_o), k.pc = at(old_c);
-    k.e0 = at(a.e[0]), k.e1 = at(a.e[1]), k.e2 = at(a.e[2]), k.e3 = at(a.e[3]), k.fox = at(a.fo[0]), k.foy = at(a.fo[1]), k.fcx = at(a.fc[0]), k.fcy = at(a.fc[1]);
-    k.co = s.load((const double *)a.co + b), k.cc = s.load((const double *)a.cc + b);
-    return k;
-  }
-  MARCH double operator()(Warp w, int strip, int chunk) const
-  {
-    const Strip<N> s = m.template strip<N>(w, strip, N, whole);
+    const Strip<N> s  = m.template strip<N>(w, strip, N, whole);
     const int      y0 = m.first(chunk), y1 = m.end(chunk);
     const int      now = state->its & 1;
-    const double  *old_o = p[now][0], *old_c = p[now][1];
-    double        *new_o = p[1 - now][0], *new_c = p[1 - now][1];
+    double *const  new_o = p[1 - now][0], *const new_c = p[1 - now][1];
+    const Operands<N, T> operands{a, zo, zc, p[now][0], p[now][1], whole};
     C              beta;
     double         dot = 0;
     Held           k;
     for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(!state->its ? 0 : state->flexible ? -state->alpha * state->qz / state->last_rz : state->rz / state->last_rz);
-    Row in = load(s, old_o, old_c, y0 - 1), next;
-    for (int y = y0 - 1; y <= y1; ++y) {
-      next = load(s, old_o, old_c, y + 1);
+    for_rows(operands, s, y0 - 1, y1 + 1, [&](const Row &in, int y) {
       const ptrdiff_t r = y * a.sy, b = r - a.sy;
       for (int d = 2; d; --d) k.po[d] = k.po[d - 1], k.pc[d] = k.pc[d - 1], k.foy[d] = k.foy[d - 1], k.fcy[d] = k.fcy[d - 1];
       k.e0[1] = k.e0[0], k.e1[1] = k.e1[0], k.e2[1] = k.e2[0], k.e3[1] = k.e3[0], k.fox[1] = k.fox[0], k.fcx[1] = k.fcx[0];
@@ -160,8 +157,7 @@ template <int N, class T> struct Multiply {
         s.store(qc + b, q3, c.x1);
         dot += s.sum(q3 * k.pc[1], c.x1);
       }
-      in = next;
-    }
+    });
     return dot;
   }
   MARCH void finish(double pq) const
@@ -176,30 +172,30 @@ template <int N, class T> struct Multiply {
   }
 };
 
-// Four values in a row.
-template <class T> struct alignas(sizeof(T) == 8 ? 16 : 4 * sizeof(T)) Quad {
-  T                 v[4];
-  MARCH static Quad load(const T *p, size_t i) { return reinterpret_cast<const Quad *>(p)[i]; }
-  MARCH void        store(T *p, size_t i) const { reinterpret_cast<Quad *>(p)[i] = *this; }
+// Two values in a row.
+template <class T> struct alignas(2 * sizeof(T)) Two {
+  T                v[2];
+  MARCH static Two load(const T *p, size_t i) { return reinterpret_cast<const Two *>(p)[i]; }
+  MARCH void       store(T *p, size_t i) const { reinterpret_cast<Two *>(p)[i] = *this; }
 };
 
 // x += alpha p, r -= alpha q, the residual for M, r'r and the test
 template <class T> struct Update {
-  const double *p[2], *q;
+  const double *p0, *p1, *q; // p0 and p1 are the last direction in turn
   double       *x, *r, *norms;
   T            *to; // may be r
   State        *state;
-  MARCH double  operator()(size_t i) const // four values, which are read before the first is written
+  MARCH double  operator()(size_t i) const // two values, which are read before the first is written
   {
     const double   alpha = state->alpha;
     const bool     more = state->its || state->begun, apart = (const void *)to != (const void *)r;
-    const double  *direction = p[1 - (state->its & 1)];
-    Quad<double>   vr = Quad<double>::load(r, i), vx;
-    const auto     vq = Quad<double>::load(q, i), vp = Quad<double>::load(direction, i);
-    Quad<T>        single;
+    const double  *direction = state->its & 1 ? p0 : p1;
+    Two<double>   vr = Two<double>::load(r, i), vx;
+    const auto     vq = Two<double>::load(q, i), vp = Two<double>::load(direction, i);
+    Two<T>        single;
     double         s = 0;
-    if (more) vx = Quad<double>::load(x, i);
-    for (int k = 0; k < 4; ++k) {
+    if (more) vx = Two<double>::load(x, i);
+    for (int k = 0; k < 2; ++k) {
       vx.v[k] = more ? vx.v[k] + alpha * vp.v[k] : alpha * vp.v[k];
       vr.v[k] -= alpha * vq.v[k];
       single.v[k] = (T)vr.v[k];
@@ -229,18 +225,24 @@ template <class T> struct Update {
 
 constexpr int columns_a_lane = 1;
 
-March multiply_march(const Level &g) { return cut(g.grid.cells(), (lanes - 2) * columns_a_lane, tuning::march_warps); }
-
 } // namespace
+
+constexpr size_t header = sizeof(State) / sizeof(double), few = 64; // norms that come with the state
 
 struct SchurSolver::Parts {
   BlackField     p[2], q;
   Buffer<double> z64, c; // z in double precision; coefficient of a null space vector
-  Buffer<State>  state;
-  Buffer<double> norms;
+  Buffer<double> memory; // state and norms
   Reduction      reduction;
   Layout         layout;
-  State         *seen = nullptr; // on the host
+  double        *seen = nullptr; // the beginning of it, on the host
+  State         *state() { return (State *)memory.data(); }
+  double        *norms() { return memory.data() + header; }
+  const State   &look() // waits
+  {
+    device::copy_to_host(seen, memory.data(), (header + few) * sizeof(double));
+    return *(const State *)seen;
+  }
 #ifdef __CUDACC__
   cudaGraphExec_t graph = nullptr;
   cudaStream_t    capture = nullptr;
@@ -249,6 +251,7 @@ struct SchurSolver::Parts {
 #endif
   void iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  void launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
 };
 
@@ -265,7 +268,7 @@ SchurSolver::~SchurSolver()
 
 size_t SchurSolver::bytes() const
 {
-  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->norms.bytes();
+  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->memory.bytes();
 }
 
 // The precision of M's vectors: those of the Galerkin hierarchy; the lumped forms have double precision.
@@ -281,7 +284,7 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
   zv.q[0] = place(g.layout, z), zv.q[3] = zv.q[0] + n / 2, zv.q[1] = zv.q[2] = nullptr;
   rv.q[0] = place(g.layout, rhs), rv.q[3] = rv.q[0] + n / 2, rv.q[1] = rv.q[2] = nullptr;
   bool    dotted = false; // r'z is there
-  double *rz = &state.data()->rz;
+  double *rz = &state()->rz;
   if (galerkin) dotted = galerkin_schur_cycle(plan, rv, zv, reduction, rz) && null.empty();
   else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, rv, zv, zv, false);
   for (BlackField &v : null) {
@@ -289,10 +292,10 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
     forall_flat(n, RemoveNull<T>{v.data, c.data(), z}, reduction);
   }
   if (!dotted) forall_flat(n, Dot<T>{r.data, z, rz}, reduction);
-  if (plan.cycle == Cycle::k) forall_flat(n, Dot<T>{q.data, z, &state.data()->qz}, reduction); // not linear: CG is flexible
-  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state.data(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole(), multiply_march(g)};
-  forall_warps(k.m, k, reduction);
-  forall_flat(n / 4, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), rhs, state.data()}, reduction);
+  if (plan.cycle == Cycle::k) forall_flat(n, Dot<T>{q.data, z, &state()->qz}, reduction); // not linear: CG is flexible
+  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole()};
+  forall_warps(g.grid.cells(), (lanes - 2) * columns_a_lane, k, reduction);
+  forall_flat(n / 2, Update<T>{p[0].data, p[1].data, q.data, x.data, r.data, norms(), rhs, state()}, reduction);
 }
 
 void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
@@ -302,18 +305,32 @@ void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, Blac
   else iterate_in<double>(plan, null, r, x);
 }
 
+// The host launches every kernel and looks after each iteration.
+void SchurSolver::Parts::launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+{
+  while (look().outcome == (int)Outcome::running) iterate(plan, null, r, x);
+}
+
 #ifdef __CUDACC__
+
+// Debuggers and profilers do not see into a conditional node. Who sets CUDA's variable wants one kernel at a time.
+static bool one_by_one()
+{
+  static const char *const v = getenv("CUDA_LAUNCH_BLOCKING");
+  return v && *v && *v != '0';
+}
 
 // The loop as a graph with a conditional node; where the driver has none, one iteration as a graph, and the host looks every few.
 void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
+  if (one_by_one()) return launch_each(plan, null, r, x);
   using device::check;
   void *const    stream = device::stream();
   uint64_t       now    = rrb::fingerprint(plan); // the graph has all addresses in it
   auto           add    = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
   for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
   for (const BlackField &v : null) add(v.data);
-  add(z64.data()), add(c.data()), add(state.data()), add(norms.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(device::scratch(1));
+  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(device::scratch(1));
   if (!graph || now != fingerprint) {
     if (graph) check(cudaGraphExecDestroy(graph));
     graph = nullptr;
@@ -338,18 +355,15 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
     whole = cudaGraphConditionalHandleCreate(&loop, g, 1, cudaGraphCondAssignDefault) == cudaSuccess;
     (void)cudaGetLastError();
     const unsigned long long handle = whole ? (unsigned long long)loop : 0;
-    check(cudaMemcpy((char *)state.data() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
+    check(cudaMemcpy((char *)state() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
     if (whole) {
-      record(g, [&] { forall_flat(1, Begin{state.data()}, reduction); });
-      size_t          n = 1;
-      cudaGraphNode_t first, node;
-      check(cudaGraphGetNodes(g, &first, &n));
+      cudaGraphNode_t     node; // the first pass does nothing where the loop shall not run at all
       cudaGraphNodeParams params = {};
       params.type                = cudaGraphNodeTypeConditional;
       params.conditional.handle  = loop;
       params.conditional.type    = cudaGraphCondTypeWhile;
       params.conditional.size    = 1;
-      check(cudaGraphAddNode(&node, g, &first, nullptr, 1, &params));
+      check(cudaGraphAddNode(&node, g, nullptr, nullptr, 0, &params));
       record(params.conditional.phGraph_out[0], [&] { iterate(plan, null, r, x); });
     } else record(g, [&] { iterate(plan, null, r, x); });
     const cudaError_t e = cudaGraphInstantiate(&graph, g, 0);
@@ -361,20 +375,16 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
   if (whole) return check(cudaGraphLaunch(graph, (cudaStream_t)stream));
   do {
     for (int i = 0; i < 4; ++i) check(cudaGraphLaunch(graph, (cudaStream_t)stream));
-    device::copy_to_host(seen, state.data(), sizeof(State));
-  } while (seen->outcome == (int)Outcome::running);
+  } while (look().outcome == (int)Outcome::running);
 }
 
 #else
 
-void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
-{
-  for (device::copy_to_host(seen, state.data(), sizeof(State)); seen->outcome == (int)Outcome::running; device::copy_to_host(seen, state.data(), sizeof(State))) iterate(plan, null, r, x);
-}
+void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) { launch_each(plan, null, r, x); }
 
 #endif
 
-Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms)
+Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, double *solution, std::vector<double> &norms)
 {
   Parts       &t = *parts_;
   const Level &g = plan.levels[0];
@@ -384,30 +394,34 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   }
   const bool single = plan.params.single && plan.params.coarsening == Coarsening::galerkin;
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
-  if (t.state.empty()) {
-    t.state.resize({1, Space::cuda});
+  if (!t.seen) {
     t.c.resize({1, Space::cuda});
-    t.seen = (State *)device::allocate_pinned(sizeof(State));
+    t.seen = (double *)device::allocate_pinned((header + few) * sizeof(double));
   }
-  if (t.norms.size() < (size_t)limits.iterations + 1) t.norms.resize({(size_t)limits.iterations + 1, Space::cuda});
-  const March m = multiply_march(g);
-  t.reduction.create((size_t)m.strips() * m.chunks() + march_blocks(plan) + 2 * most_flat_blocks);
-  double *bb = &t.state.data()->bb;
+  const size_t wanted = header + std::max((size_t)limits.iterations + 1, few);
+  if (t.memory.size() < wanted) t.memory.resize({wanted, Space::cuda});
+  t.reduction.create(most_blocks(g.grid.cells()));
+  double *bb = &t.state()->bb;
   if (begun) {
     forall_flat((size_t)g.grid.owned().size(), Dot<double>{b, b, bb}, t.reduction);
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
   else black_start(plan, b, r.view, r.view, t.reduction, bb);
-  forall_flat(1, SetLimits{t.state.data(), t.norms.data(), limits, begun, plan.cycle == Cycle::k}, t.reduction);
+  forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k}, t.reduction);
   t.launch(plan, null, r, x);
-  device::copy_to_host(t.seen, t.state.data(), sizeof(State));
-  if (!begun && !t.seen->its) x.own.zero();
-  norms.resize((size_t)t.seen->its + 1);
-  device::copy_to_host(norms.data(), t.norms.data(), norms.size() * sizeof(double));
-  return (Outcome)t.seen->outcome;
+  if (solution) black_finish(plan, b, x.view, solution);
+  const State &end = t.look();
+  if (!begun && !end.its) {
+    x.own.zero();
+    if (solution) black_finish(plan, b, x.view, solution);
+  }
+  norms.assign(t.seen + header, t.seen + header + std::min((size_t)end.its + 1, few));
+  if (norms.size() <= (size_t)end.its) {
+    norms.resize((size_t)end.its + 1);
+    device::copy_to_host(norms.data(), t.norms(), norms.size() * sizeof(double));
+  }
+  return (Outcome)end.outcome;
 }
-
-void SchurSolver::finish(Plan &plan, const double *b, const BlackField &x, double *solution) { black_finish(plan, b, x.view, solution); }
 
 #else
 
@@ -415,8 +429,7 @@ struct SchurSolver::Parts { };
 SchurSolver::SchurSolver() { }
 SchurSolver::~SchurSolver() { }
 size_t  SchurSolver::bytes() const { return 0; }
-void    SchurSolver::finish(Plan &, const double *, const BlackField &, double *) { }
-Outcome SchurSolver::solve(Plan &, const Limits &, const double *, bool, std::vector<BlackField> &, BlackField &, BlackField &, std::vector<double> &) { return Outcome::not_finite; }
+Outcome SchurSolver::solve(Plan &, const Limits &, const double *, bool, std::vector<BlackField> &, BlackField &, BlackField &, double *, std::vector<double> &) { return Outcome::not_finite; }
 
 #endif
 
