@@ -328,9 +328,9 @@ void set_stream(void *stream)
   s.stream = (cudaStream_t)stream;
 }
 
+size_t block_scratch() { return failed() ? 0 : (size_t)ready().block_scratch; }
 double *scratch(size_t n) { return state().scratch.get(n, 65536); }
 double *result() { return state().result.get(1, 1); }
-size_t  block_scratch() { return (size_t)ready().block_scratch; }
 
 #elif defined(TESSERA_EMULATE_DEVICE)
 

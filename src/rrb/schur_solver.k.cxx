@@ -241,7 +241,9 @@ struct SchurSolver::Parts {
   const State   &look() // waits
   {
     device::copy_to_host(seen, memory.data(), (header + few) * sizeof(double));
-    return *(const State *)seen;
+    State &state = *(State *)seen;
+    if (device::failed()) state.outcome = (int)Outcome::not_finite; // nobody iterates on
+    return state;
   }
 #ifdef __CUDACC__
   cudaGraphExec_t graph = nullptr;

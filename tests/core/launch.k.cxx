@@ -94,10 +94,10 @@ namespace {
 
 // The own part of a strip, counted row by row.
 struct Marched {
-  Visit   visit;
-  March   m;
-  double *total;
-  MARCH double operator()(Warp w, int strip, int chunk) const
+  static constexpr int blocks = 3;
+  Visit                visit;
+  double              *total;
+  MARCH double         operator()(Warp w, const March &m, int strip, int chunk) const
   {
     const Strip<2> s = m.strip<2>(w, strip, 4, m.box);
     double         n = 0;
@@ -132,14 +132,13 @@ TEST(Launch, Marching)
   if (!unit_cuda()) return;
   for (const Box &b : boxes) {
     if (b.empty()) continue;
-    const March    m = cut(b, 2 * lanes - 8, 132 * 12);
     Reduction      reduction;
     Buffer<double> total, host;
     total.resize({1, Space::cuda});
     host.resize(1);
-    reduction.create((size_t)m.strips() * m.chunks() + 2 * most_flat_blocks);
-    visits(b, "forall_warps", [&](Visit v) { forall_warps(m, Marched{v, m, total.data()}); });
-    visits(b, "forall_warps with a sum", [&](Visit v) { forall_warps(m, Marched{v, m, total.data()}, reduction); });
+    reduction.create(most_blocks(b));
+    visits(b, "forall_warps", [&](Visit v) { forall_warps(b, 2 * lanes - 8, Marched{v, total.data()}); });
+    visits(b, "forall_warps with a sum", [&](Visit v) { forall_warps(b, 2 * lanes - 8, Marched{v, total.data()}, reduction); });
     copy(total, host);
     EXPECT_EQ(*host.data(), (double)b.size());
     visits(b, "forall_cells", [&](Visit v) { forall_cells(b, Celled{v, total.data()}, reduction); });
