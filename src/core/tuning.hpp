@@ -27,6 +27,7 @@ constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share o
 
 // The device
 constexpr int    march_blocks      = 64;     // blocks of a marching kernel on the emulated device
+constexpr long   amli_nodes        = 100000; // AMLI on the first grid and those with more nodes
 
 // Galerkin coarsening
 constexpr double dead_coupling  = 1e-10; // a node whose couplings are together below this share of its diagonal has none

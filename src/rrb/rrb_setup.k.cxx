@@ -213,7 +213,13 @@ void create(Plan &plan, const Grid &grid, const Params &params)
         for (auto &l : level.factor.l32) l.resize(level.layout.elements(3));
         level.factor.d32.resize(level.layout.elements(3));
       }
-      level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && i % params.every == 0;
+      level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && (i - galerkin) % params.every == 0;
+      // Every visit of a small grid takes the device the same time: the first such grid alone, unless the cycle is given. On the first
+      // grid whose cycle is a matrix it costs nothing.
+      if (galerkin && exec.space == Space::cuda && params.cycle == Cycle::automatic && i > 1 && level.step == Step::coarsen) {
+        const Level &finer = plan.levels.back();
+        level.accelerated  = g.size() > tuning::amli_nodes ? level.accelerated : !finer.accelerated && g.size() <= tuning::dense_cycle && finer.grid.size() > tuning::dense_cycle;
+      }
       if (level.accelerated && !galerkin)
         for (Field *f : {&level.x, &level.r, &level.w, &level.d, &level.q}) f->resize(level.layout);
       if (level.accelerated && exec.space == Space::cuda) level.sums.resize(Extent{2 * sizeof(TwoSums) / sizeof(double), Space::cuda});
