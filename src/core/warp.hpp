@@ -366,7 +366,9 @@ template <int ROWS, class Kernel> __global__ void __launch_bounds__(lanes *ROWS)
   const int       row = (int)threadIdx.x / lanes, y0 = m.first((int)blockIdx.y), y1 = m.end((int)blockIdx.y), y = y0 - k.reach + row;
   const Strip<1>  s = m.template strip<1>(Warp{(int)threadIdx.x % lanes}, (int)blockIdx.x, k.reach, k.whole());
   Before<T, ROWS> before{memory + threadIdx.x, row ? lanes : 0};
-  k.row(s, before, take(k, s, y), y, y0, y1);
+  const typename Kernel::Row in = take(k, s, y);
+  __syncthreads(); // all loads are on their way before anything waits for one
+  k.row(s, before, in, y, y0, y1);
 }
 
 template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket)
