@@ -1,5 +1,6 @@
 // The sweeps by points, residual and transfer of one grid as one kernel down and one up (core/warp.hpp says how). Each phase works
-// one or more rows behind the one before it, so at every row all phases are independent of each other but for registers. On small grids, where a march has little to do but to wait, a warp takes one row of the 9-point kernels.
+// one or more rows behind the one before it, so at every row all phases are independent of each other but for registers. On small
+// 9-point grids a march would mostly wait for what it has just asked for; there a warp takes one row, beside those of its neighbours.
 //
 // Bytes in single precision: S1, per node of its grid: down 10 coefficients of a quarter each (10), 4 weights (4), r (2) and written
 // x (2) and the next right-hand side (1), 19 in all; up 10 + 4 + 2 + 2 + 1 read, 2 written, 21. Next grids: down 5 coefficients (20),
