@@ -26,6 +26,8 @@ constexpr double deficit           = 0.5;    // negative row sums up to this sha
 constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share of the largest coefficient is rounding
 
 // The device
+constexpr long   rows_at_once      = 90000;  // 9-point grids of fewer nodes: a warp takes a row, else it marches
+constexpr int    block_of_rows     = 8;      // rows of a block then, with those that it shares with others
 constexpr int    march_blocks      = 64;     // blocks of a marching kernel on the emulated device
 constexpr long   amli_nodes        = 100000; // AMLI on the first grid and those with more nodes
 
