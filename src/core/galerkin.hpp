@@ -60,18 +60,6 @@ struct Watch {
 // Couplings with nodes outside the grid are not written: they are zero in `coarse` as it was made. On the device `watch` takes what is found.
 void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, Halo &coarse_halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch = nullptr);
 
-// What a hierarchy in single precision keeps: the weights (no `edge`: not wanted), and, wanted or not, the next operator with its
-// inverse diagonal. All have the layouts of their grids.
-struct SingleGalerkin {
-  View<float>        edge[2], centre[4];
-  StencilView<float> next;
-  View<float>        inverse;
-};
-
-// Weights and product in one pass on the device, for one process and grids that are not periodic: as interpolate_edges(),
-// interpolate_centres() and galerkin(). `coarse` and `single` are zero where nothing is stored.
-void galerkin_tiles(const Exec &exec, const StencilView<double> &A, const Grid &grid, const Grid &coarse_grid, double singular, Stencil &coarse, const SingleGalerkin &single, const Watch &watch);
-
 // Shares of the nodes of a grid that are weakly coupled in one direction, and whose diagonal couplings differ.
 struct Directions {
   double weak_x = 0, weak_y = 0, diagonal = 0;

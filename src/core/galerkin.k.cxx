@@ -6,24 +6,11 @@ namespace tessera {
 
 namespace {
 
-// The weights of an interpolation in memory, by number: 0 of c, 1 and 2 of a, 3 and 4 of b, 5 to 8 of o.
-template <int S> struct Planes {
-  View<double> edge[2], centre[4], inject;
-  template <int K, int DX, int DY> HD double at(ptrdiff_t p, ptrdiff_t r) const
-  {
-    const ptrdiff_t i = p + DX * S + DY * r;
-    if constexpr (K == 0) return inject.q[3][i];
-    else if constexpr (K < 3) return edge[K - 1].q[1][i];
-    else if constexpr (K < 5) return edge[K - 3].q[2][i];
-    else return centre[K - 5].q[0][i];
-  }
-};
-
 // Around the c node (X, Y) with place p: the fine node at distance (DX, DY) and its weight from the coarse node at (CX, CY),
 // counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1.
-template <int S, int NINE = -1, class Weights = Planes<S>> struct Around {
+template <int S, int NINE = -1> struct Around {
   StencilView<double> A;
-  Weights             weights;
+  View<double>        edge[2], centre[4], inject;
   HD bool             nine() const { return NINE < 0 ? A.nine : NINE != 0; }
   template <int DX, int DY> HD static ptrdiff_t place(ptrdiff_t p, ptrdiff_t r)
   {
@@ -35,10 +22,10 @@ template <int S, int NINE = -1, class Weights = Planes<S>> struct Around {
     constexpr int ex = 2 * CX - DX, ey = 2 * CY - DY; // from the node to the coarse node
     constexpr bool ox = DX & 1, oy = DY & 1;
     if constexpr (ex > 1 || ex < -1 || ey > 1 || ey < -1) return 0;
-    else {
-      constexpr int K = !ox && !oy ? 0 : ox && oy ? 5 + 2 * (ey > 0) + (ex > 0) : ox ? 3 + (ex > 0) : 1 + (ey > 0);
-      return weights.template at<K, (DX + 5) / 2 - 2, (DY + 5) / 2 - 2>(p, r);
-    }
+    else if constexpr (!ox && !oy) return inject.q[3][place<DX, DY>(p, r)];
+    else if constexpr (ox && oy) return centre[2 * (ey > 0) + (ex > 0)].q[0][place<DX, DY>(p, r)];
+    else if constexpr (ox) return edge[ex > 0].q[2][place<DX, DY>(p, r)];
+    else return edge[ey > 0].q[1][place<DX, DY>(p, r)];
   }
   // (A P) of that node: its row times the weights from one coarse node
   template <int DX, int DY, int CX, int CY, size_t... K> HD double product(ptrdiff_t p, ptrdiff_t r, std::index_sequence<K...>) const
@@ -154,18 +141,12 @@ template <int Q, int S> struct StoreWatched {
 
 // The same on the device for all quarters where no coupling leaves the grid: each node (X, Y) makes its couplings to E, N, NE and
 // NW, so that all threads do the same and read side by side. They are stored where they belong.
-template <int S, int NINE, class Weights = Planes<S>> struct StoreNode {
-  Around<S, NINE, Weights> fine;
-  StencilView<double>      coarse;
-  double                   singular;
-  Watch                    watch;
-  // Puts a value where it belongs: the same place in both precisions.
-  HD static void put(const View<double> &to, const View<float> &single, int q, ptrdiff_t p, double v)
-  {
-    to.q[q][p] = v;
-    if (single.q[q]) single.q[q][p] = (float)v;
-  }
-  HD void make(int X, int Y, const StencilView<float> &single, const View<float> &inverse) const
+template <int S, int NINE> struct StoreNode {
+  Around<S, NINE>     fine;
+  StencilView<double> coarse;
+  double              singular;
+  Watch               watch;
+  HD void             operator()(int X, int Y) const
   {
     const double    sum = fine.template entry<0, 0>(X, Y), e = fine.template entry<1, 0>(X, Y), n = fine.template entry<0, 1>(X, Y);
     const double    ne = fine.template entry<1, 1>(X, Y), nw = fine.template entry<-1, 1>(X, Y);
@@ -173,86 +154,25 @@ template <int S, int NINE, class Weights = Planes<S>> struct StoreNode {
     const int       q = (X & 1) + 2 * (Y & 1), I = floor_half(X), J = floor_half(Y);
     const ptrdiff_t p = I * coarse.C.sx + J * coarse.C.sy;
     const ptrdiff_t east = X & 1 ? coarse.C.sx : 0, west = X & 1 ? 0 : -coarse.C.sx, north = Y & 1 ? coarse.C.sy : 0;
-    put(coarse.C, single.C, q, p, c);
-    if (inverse.q[q]) inverse.q[q][p] = (float)c > 0 ? 1 / (float)c : 0;
+    coarse.C.q[q][p] = c;
     if (q == quarter_a || q == quarter_b) {
-      put(coarse.E[1], single.E[1], q, p, e);
-      put(coarse.E[3], single.E[3], q, p, n);
+      coarse.E[1].q[q][p] = e;
+      coarse.E[3].q[q][p] = n;
     } else {
-      put(coarse.E[0], single.E[0], q ^ 1, p + east, e);
-      put(coarse.E[2], single.E[2], q ^ 2, p + north, n);
+      coarse.E[0].q[q ^ 1][p + east]  = e;
+      coarse.E[2].q[q ^ 2][p + north] = n;
     }
-    const bool          o = q == quarter_o || q == quarter_c; // whose diagonal couplings are stored at o, the others' at a
-    const View<double> *D = o ? coarse.E : coarse.G;
-    const View<float>  *F = o ? single.E : single.G;
     if (q == quarter_o || q == quarter_a) {
-      put(D[3], F[3], q, p, ne);
-      put(D[2], F[2], q, p, nw);
+      const View<double> *D = q == quarter_o ? coarse.E : coarse.G;
+      D[3].q[q][p] = ne;
+      D[2].q[q][p] = nw;
     } else {
-      put(D[0], F[0], q ^ 3, p + east + north, ne);
-      put(D[1], F[1], q ^ 3, p + west + north, nw);
+      const View<double> *D = q == quarter_c ? coarse.E : coarse.G;
+      D[0].q[q ^ 3][p + east + north] = ne;
+      D[1].q[q ^ 3][p + west + north] = nw;
     }
     if (c == 0) raise_flag(watch.zero);
     if (watch.bad.key) watch.bad.look(c, q, I, J);
-  }
-  HD void operator()(int X, int Y) const { make(X, Y, {}, {}); }
-};
-
-// Weights of a tile's cells and those around it, in a block's scratch.
-template <int WIDTH, int PLACES> struct Tile {
-  const double *here; // of the cell
-  template <int K, int DX, int DY> HD double at(ptrdiff_t, ptrdiff_t) const { return here[K * PLACES + DX + DY * WIDTH]; }
-};
-
-// Weights and product in one pass, tile by tile: the weights of cells beside a tile are made again. A is read once (24 B a fine node
-// of 5 points, 40 of 9), the weights are written in single precision, the next operator in both.
-template <int S, int NINE> struct GalerkinTile {
-  static constexpr int columns = 32, lines = 8, width = columns + 3, places = width * (lines + 3), planes = 9;
-  StencilView<double> A;
-  Box                 cells, own[4], nodes; // of the grid; of the next one
-  int                 nx, ny, across;
-  double              singular;
-  StencilView<double> coarse;
-  SingleGalerkin      single;
-  Watch               watch;
-  static size_t bytes() { return planes * places * sizeof(double); }
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const int       x0 = cells.x0 + block.tile.y0 % across * columns, y0 = cells.y0 + block.tile.y0 / across * lines, x1 = x0 + columns, y1 = y0 + lines;
-    double *const   memory = block.shared;
-    const ptrdiff_t r = A.C.sy;
-    const Box       mine{x0, x1, y0, y1};
-    auto            at = [&](int k, int X, int Y) -> double            &{ return memory[k * places + X - x0 + 2 + (Y - y0 + 2) * width]; };
-    block.each(x0 - 2, x1 + 1, y0 - 2, y1 + 1, [&](int X, int Y) { at(0, X, Y) = own[3].contains(X, Y) && Row<3, S>(A, X * S + Y * r, r).alive(); });
-    block.sync();
-    constexpr int high = lines + 2;
-    block.each(x0 - 1, x1 + 1, 0, 2 * high, [&](int X, int i) {
-      auto edge = [&](auto quarter, int Y) {
-        constexpr int Q = decltype(quarter)::value;
-        double        low = 0, high = 0;
-        if (own[Q].contains(X, Y))
-          Edges<Q, S>{A, {}, {}, Q == quarter_a ? ny : nx}.make(X, Y, [&](int back) { return at(0, X - (Q == quarter_b) * back, Y - (Q == quarter_a) * back); }, low, high);
-        at(2 * Q - 1, X, Y) = low, at(2 * Q, X, Y) = high;
-        if (!single.edge[0].q[Q] || !mine.contains(X, Y) || !own[Q].contains(X, Y)) return;
-        single.edge[0].q[Q][X * S + Y * r] = (float)low, single.edge[1].q[Q][X * S + Y * r] = (float)high;
-      };
-      if (i < high) edge(std::integral_constant<int, quarter_a>(), y0 - 1 + i);
-      else edge(std::integral_constant<int, quarter_b>(), y0 - 1 + i - high);
-    });
-    block.sync();
-    block.each(x0, x1 + 1, y0, y1 + 1, [&](int X, int Y) {
-      double v[4] = {0, 0, 0, 0};
-      if (own[0].contains(X, Y)) {
-        Centres<S>{A, {}, {}, {}, nx, ny}.make(X, Y, [&](int k, int q, int dx, int dy) { return at(2 * q - 1 + k, X - dx, Y - dy); }, [&](int dx, int dy) { return at(0, X - dx, Y - dy); }, v);
-        if (mine.contains(X, Y))
-          for (int k = 0; k < 4; ++k) single.centre[k].q[0][X * S + Y * r] = (float)v[k];
-      }
-      for (int k = 0; k < 4; ++k) at(5 + k, X, Y) = v[k];
-    });
-    block.sync();
-    block.each(x0, x1, y0, y1, [&](int X, int Y) {
-      if (nodes.contains(X, Y)) StoreNode<S, NINE, Tile<width, places>>{{A, {&at(0, X, Y)}}, coarse, singular, watch}.make(X, Y, single.next, single.inverse);
-    });
   }
 };
 
@@ -276,9 +196,9 @@ template <int S> struct SeamKernel {
 };
 
 // Couplings with nodes whose diagonal is zero, which are rounding like it.
-template <int Q, int S, class T> struct Clear {
-  StencilView<T> A;
-  template <int K> HD void coupling(ptrdiff_t p, T &v) const
+template <int Q, int S> struct Clear {
+  StencilView<double> A;
+  template <int K> HD void coupling(ptrdiff_t p, double &v) const
   {
     if (!(A.C.q[Q][p] != 0) || !(neighbour<Q, K, S>(A.C, p, A.C.sy) != 0)) v = 0;
   }
@@ -287,7 +207,7 @@ template <int Q, int S, class T> struct Clear {
     const ptrdiff_t p = X * S + Y * A.C.sy;
     if constexpr (Q == quarter_a || Q == quarter_b) coupling<3>(p, A.E[0].q[Q][p]), coupling<5>(p, A.E[1].q[Q][p]), coupling<1>(p, A.E[2].q[Q][p]), coupling<7>(p, A.E[3].q[Q][p]);
     if constexpr (Q == quarter_o || Q == quarter_a) {
-      const View<T> *D = Q == quarter_o ? A.E : A.G;
+      const View<double> *D = Q == quarter_o ? A.E : A.G;
       coupling<0>(p, D[0].q[Q][p]), coupling<2>(p, D[1].q[Q][p]), coupling<6>(p, D[2].q[Q][p]), coupling<8>(p, D[3].q[Q][p]);
     }
   }
@@ -312,7 +232,7 @@ struct IsZero {
 
 template <int S, int NINE = -1> Around<S, NINE> around(const StencilView<double> &A, Interpolation &P)
 {
-  return {A, {{P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject()}};
+  return {A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject()};
 }
 
 // Counts of nodes for Directions.
@@ -414,36 +334,10 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   auto clear = [&](auto stride) {
     constexpr int S = decltype(stride)::value;
     if (found.zero)
-      return forall_parts(exec, part(grid.owned(0), if_raised(found.zero, Clear<0, S, double>{to})), part(grid.owned(1), if_raised(found.zero, Clear<1, S, double>{to})), part(grid.owned(2), if_raised(found.zero, Clear<2, S, double>{to})));
-    forall(exec, grid.owned(0), Clear<0, S, double>{to});
-    forall(exec, grid.owned(1), Clear<1, S, double>{to});
-    forall(exec, grid.owned(2), Clear<2, S, double>{to});
-  };
-  if (to.C.sx == 1) clear(std::integral_constant<int, 1>());
-  else clear(std::integral_constant<int, 2>());
-}
-
-void galerkin_tiles(const Exec &exec, const StencilView<double> &A, const Grid &grid, const Grid &coarse_grid, double singular, Stencil &coarse, const SingleGalerkin &single, const Watch &watch)
-{
-  coarse.make_nine();
-  const StencilView<double> to = coarse.view();
-  auto                      tiles = [&](auto stride, auto points) {
-    using Kernel = GalerkinTile<decltype(stride)::value, decltype(points)::value>;
-    const Box cells = grid.cells();
-    const int across = (int)device::tiles(cells.x0, cells.x1, Kernel::columns), along = (int)device::tiles(cells.y0, cells.y1, Kernel::lines);
-    const int threads = A.nine && across * along > 512 ? 128 : 256; // 9 points take 166 registers: half as many threads are half again as many on a multiprocessor
-    forall_blocks(exec, across * along, threads, Kernel::bytes(),
-                  Kernel{A, cells, {grid.owned(0), grid.owned(1), grid.owned(2), grid.owned(3)}, coarse_grid.owned(), grid.nx / 2, grid.ny / 2, across, singular, to, single, watch});
-  };
-  auto make = [&](auto stride) { A.nine ? tiles(stride, std::integral_constant<int, 1>()) : tiles(stride, std::integral_constant<int, 0>()); };
-  if (A.C.sx == 1) make(std::integral_constant<int, 1>());
-  else make(std::integral_constant<int, 2>());
-  auto clear = [&](auto stride) {
-    constexpr int S = decltype(stride)::value;
-    auto          of = [&](int q, const auto &kernel) { return part(coarse_grid.owned(q), if_raised(watch.zero, kernel)); };
-    if (!single.next.C.q[0]) return forall_parts(exec, of(0, Clear<0, S, double>{to}), of(1, Clear<1, S, double>{to}), of(2, Clear<2, S, double>{to}));
-    const StencilView<float> f = single.next;
-    forall_parts(exec, of(0, Clear<0, S, double>{to}), of(1, Clear<1, S, double>{to}), of(2, Clear<2, S, double>{to}), of(0, Clear<0, S, float>{f}), of(1, Clear<1, S, float>{f}), of(2, Clear<2, S, float>{f}));
+      return forall_parts(exec, part(grid.owned(0), if_raised(found.zero, Clear<0, S>{to})), part(grid.owned(1), if_raised(found.zero, Clear<1, S>{to})), part(grid.owned(2), if_raised(found.zero, Clear<2, S>{to})));
+    forall(exec, grid.owned(0), Clear<0, S>{to});
+    forall(exec, grid.owned(1), Clear<1, S>{to});
+    forall(exec, grid.owned(2), Clear<2, S>{to});
   };
   if (to.C.sx == 1) clear(std::integral_constant<int, 1>());
   else clear(std::integral_constant<int, 2>());

@@ -62,8 +62,7 @@ template <int Q, int S> struct Edges {
     m += f * to_low;
     q += f * to_high;
   }
-  // Of node (X, Y), from the nodes before and behind it: inject(1) and inject(0) are theirs.
-  template <class Inject> HD void make(int X, int Y, const Inject &inject, double &of_low, double &of_high) const
+  HD void operator()(int X, int Y) const
   {
     const ptrdiff_t r = A.C.sy, p = X * S + Y * r;
     const Row<Q, S> row(A, p, r);
@@ -71,7 +70,8 @@ template <int Q, int S> struct Edges {
     const bool      has_low = i > 0 || n == INT_MAX, has_high = i < n;
     double          low = 0, high = 0;
     if (row.k[4] > 0) {
-      const bool      alive_low = has_low && inject(1) > 0, alive_high = has_high && inject(0) > 0;
+      const ptrdiff_t step = Q == quarter_a ? r : S;
+      const bool      alive_low = has_low && inject.q[3][p - step] > 0, alive_high = has_high && inject.q[3][p] > 0;
       double          m = Q == quarter_a ? row.k[0] + row.k[1] + row.k[2] : row.k[0] + row.k[3] + row.k[6];
       double          q = Q == quarter_a ? row.k[6] + row.k[7] + row.k[8] : row.k[2] + row.k[5] + row.k[8];
       if (Q == quarter_a) {
@@ -93,13 +93,8 @@ template <int Q, int S> struct Edges {
         else (has_low ? low : high) = 1;
       }
     }
-    of_low  = has_low ? cut_small(low) : 0;
-    of_high = has_high ? cut_small(high) : 0;
-  }
-  HD void operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * A.C.sy, step = Q == quarter_a ? A.C.sy : S;
-    make(X, Y, [&](int back) { return inject.q[3][p - back * step]; }, w[0].q[Q][p], w[1].q[Q][p]);
+    w[0].q[Q][p] = has_low ? cut_small(low) : 0;
+    w[1].q[Q][p] = has_high ? cut_small(high) : 0;
   }
 };
 
@@ -107,37 +102,30 @@ template <int S> struct Centres {
   StencilView<double> A;
   View<double>        edge[2], w[4], inject;
   int                 nx, ny;
-  // Of node (X, Y): edge(k, q, dx, dy) is weight k of quarter q so many places before it, inject(dx, dy) the same.
-  template <class Edge, class Inject> HD void make(int X, int Y, const Edge &edge, const Inject &inject, double (&v)[4]) const
+  HD void             operator()(int X, int Y) const
   {
     const ptrdiff_t r = A.C.sy, p = X * S + Y * r;
     const Row<0, S> row(A, p, r);
     const bool      west = X > 0 || nx == INT_MAX, east = X < nx, south = Y > 0 || ny == INT_MAX, north = Y < ny;
     const bool      has[4] = {west && south, east && south, west && north, east && north};
-    for (int k = 0; k < 4; ++k) v[k] = 0;
+    const ptrdiff_t c[4] = {p - S - r, p - r, p - S, p};
+    double          v[4] = {0, 0, 0, 0};
     if (row.k[4] > 0) {
       const double ic = -1 / row.k[4];
-      v[0] = has[0] ? ic * (row.k[0] + row.k[3] * edge(0, 1, 1, 0) + row.k[1] * edge(0, 2, 0, 1)) : 0;
-      v[1] = has[1] ? ic * (row.k[2] + row.k[5] * edge(0, 1, 0, 0) + row.k[1] * edge(1, 2, 0, 1)) : 0;
-      v[2] = has[2] ? ic * (row.k[6] + row.k[3] * edge(1, 1, 1, 0) + row.k[7] * edge(0, 2, 0, 0)) : 0;
-      v[3] = has[3] ? ic * (row.k[8] + row.k[5] * edge(1, 1, 0, 0) + row.k[7] * edge(1, 2, 0, 0)) : 0;
+      v[0] = has[0] ? ic * (row.k[0] + row.k[3] * edge[0].q[1][p - S] + row.k[1] * edge[0].q[2][p - r]) : 0;
+      v[1] = has[1] ? ic * (row.k[2] + row.k[5] * edge[0].q[1][p] + row.k[1] * edge[1].q[2][p - r]) : 0;
+      v[2] = has[2] ? ic * (row.k[6] + row.k[3] * edge[1].q[1][p - S] + row.k[7] * edge[0].q[2][p]) : 0;
+      v[3] = has[3] ? ic * (row.k[8] + row.k[5] * edge[1].q[1][p] + row.k[7] * edge[1].q[2][p]) : 0;
       if (row.sum() < tuning::tied_sideways * row.k[4] && !(v[0] + v[1] + v[2] + v[3] > 0.05) && row.alive()) {
         int best = -1;
         for (int k = 0; k < 4; ++k)
-          if (best < 0 && has[k] && !(inject(1 - k % 2, 1 - k / 2) > 0)) best = k;
+          if (best < 0 && has[k] && !(inject.q[3][c[k]] > 0)) best = k;
         for (int k = 0; k < 4; ++k)
           if (best < 0 && has[k]) best = k;
         for (int k = 0; k < 4; ++k) v[k] = k == best;
       }
     }
-    for (int k = 0; k < 4; ++k) v[k] = cut_small(v[k]);
-  }
-  HD void operator()(int X, int Y) const
-  {
-    const ptrdiff_t r = A.C.sy, p = X * S + Y * r;
-    double          v[4];
-    make(X, Y, [&](int k, int q, int dx, int dy) { return edge[k].q[q][p - dx * S - dy * r]; }, [&](int dx, int dy) { return inject.q[3][p - dx * S - dy * r]; }, v);
-    for (int k = 0; k < 4; ++k) w[k].q[0][p] = v[k];
+    for (int k = 0; k < 4; ++k) w[k].q[0][p] = cut_small(v[k]);
   }
 };
 } // namespace tessera

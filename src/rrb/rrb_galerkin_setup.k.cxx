@@ -214,31 +214,6 @@ template <class T> void loose_parts(Plan &plan, size_t l, double gaps)
   parts.setup(g, schur, all);
 }
 
-// Are weights and the next operator made in one pass, with their copies in the hierarchy?
-bool tiled(const Plan &plan, size_t l)
-{
-  const Level &g = plan.levels[l], &next = plan.levels[l + 1];
-  return plan.exec.space == Space::cuda && plan.params.single && g.halo.empty() && next.step != Step::gather && !next.cut_x && !next.cut_y && !least_squares(plan);
-}
-
-SingleGalerkin galerkin_copies(Plan &plan, size_t l)
-{
-  const Layout     &layout = plan.levels[l].layout, &next = plan.levels[l + 1].layout;
-  Smoothing<float> &s = plan.smoothing32[l], &t = plan.smoothing32[l + 1];
-  SingleGalerkin    to;
-  auto              room = [](Buffer<float> &f, const Extent &n) {
-    if (f.size() != n.n) f.resize(n);
-  };
-  for (int k = 0; k < 2 && !s.of_schur; ++k) room(s.edge[k], layout.elements(2)), to.edge[k] = layout.view(s.edge[k].data(), quarter_a);
-  for (int k = 0; k < 4; ++k) room(s.centre[k], layout.elements(1)), to.centre[k] = layout.view(s.centre[k].data());
-  if (plan.levels[l + 1].step == Step::solve) return to;
-  if (t.a.c.empty()) t.a = StencilOf<float>(plan.levels[l + 1].grid, next.natural, next.space), t.a.make_nine();
-  if (t.inverse.empty()) t.inverse.resize(next.elements(4));
-  to.next    = t.a.view();
-  to.inverse = next.view(t.inverse.data());
-  return to;
-}
-
 // The finest grid of a 5-point operator: S1, the red nodes' factors, weights and the inverse diagonal of S1 beside them.
 template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation &P, Failure &failure)
 {
@@ -264,8 +239,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   const View<double> C = a.C();
   keep_factors(plan, g, a, true, !at_once);
   if constexpr (std::is_same_v<T, float>) {
-    if (!tiled(plan, l))
-      for (int k = 0; k < 4; ++k) keep(P.centre[k], s.centre[k]);
+    for (int k = 0; k < 4; ++k) keep(P.centre[k], s.centre[k]);
     if (!at_once) {
       keep(target.c, s.schur.c);
       for (int k = 0; k < 4; ++k) keep(target.e[k], s.schur.e[k]);
@@ -293,21 +267,19 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
     if (uses(s.smoother, direction)) s.lines[0][direction == lines_y].setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
   s.a.layout = a.layout;
   s.a.nine   = a.nine;
-  const bool copied = l && tiled(plan, l - 1);
-  if (!copied) {
-    keep(a.c, s.a.c);
-    for (int k = 0; k < 4; ++k) keep(a.e[k], s.a.e[k]), keep(a.g[k], s.a.g[k]);
+  keep(a.c, s.a.c);
+  for (int k = 0; k < 4; ++k) {
+    keep(a.e[k], s.a.e[k]);
+    keep(a.g[k], s.a.g[k]);
+    keep(P.centre[k], s.centre[k]);
   }
-  if (!tiled(plan, l)) {
-    for (int k = 0; k < 4; ++k) keep(P.centre[k], s.centre[k]);
-    for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
-  }
+  for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
   keep.run();
   if (plan.exec.space == Space::cuda) {
     if (s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
     const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
     auto          inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
-    if (!copied) forall_parts(plan.exec, inverse(0), inverse(1), inverse(2), inverse(3));
+    forall_parts(plan.exec, inverse(0), inverse(1), inverse(2), inverse(3));
     if constexpr (std::is_same_v<T, float>) plan.work[l].a = std::move(a);
   }
   for (FieldOf<T> *f : {&s.b, &s.x, &s.r})
@@ -334,17 +306,6 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
       for (int k = 0; k < 2; ++k) P.edge[k] = std::move(s.edge[k]);
       for (int k = 0; k < 4; ++k) P.centre[k] = std::move(s.centre[k]);
     }
-  Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
-  const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve; // the remainder's factorisation will see
-  const double      singular = plan.params.single ? tuning::singular_single : tuning::singular_product;
-  Findings *const   found = plan.findings.data();
-  if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l]};
-  auto finish = [&] { s.of_schur ? setup_s1<T>(plan, l, a, P, failure) : setup_nine<T>(plan, l, a, P, failure); };
-  if (tiled(plan, l)) {
-    P = Interpolation();
-    galerkin_tiles(plan.exec, A, g.grid, next.grid, singular, coarse, galerkin_copies(plan, l), watch);
-    return finish();
-  }
   P.create(g.layout);
   interpolate_edges(plan.exec, A, g.grid, g.halo, P);
   if (least_squares(plan)) {
@@ -355,8 +316,13 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
   interpolate_centres(plan.exec, A, g.grid, g.halo, P);
-  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, singular, coarse, there);
-  finish();
+  Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
+  const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve; // the remainder's factorisation will see
+  Findings *const   found = plan.findings.data();
+  if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l]};
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there);
+  if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
+  else setup_nine<T>(plan, l, a, P, failure);
   if (!there) plan.work[l] = Work();
 }
 
