@@ -49,7 +49,8 @@ template <class Index> struct Rows {
 // made at the node that stores it, from its row and the neighbour's. The matrix is read once (12 B an entry and 4 B a row; rows
 // beside a tile come from the cache), 24 B a node are written for 5 points and 40 for 9, and a flag.
 template <class Index, bool NINE> struct ReadKernel {
-  static constexpr int columns = 64, lines = 8, width = columns + 2, nodes = width * (lines + 2), entries = 5; // entries: read at a time
+  static constexpr int columns = 62, lines = NINE ? 6 : 14, width = columns + 2, nodes = width * (lines + 2); // a warp has nodes of one line
+  static constexpr int entries = NINE ? 5 : 1; // read at a time
   Rows<Index>          A;
   StencilView<double>  s;
   unsigned char       *flag;
@@ -67,32 +68,57 @@ template <class Index, bool NINE> struct ReadKernel {
       if (A.neighbour(x, y, k) == c) return k;
     return -1;
   }
+  // Five entries in order, as most rows of 5 points have them: there is nothing to search or add up. At *row, or false.
+  HD bool usual(Index r, Index start, Index end, int x, int y, double *row, double (&a)[5]) const
+  {
+    const Index offset[5] = {-(Index)A.nx, -1, 0, 1, (Index)A.nx};
+    bool        all = end - start == 5 && x > 0 && x + 1 < A.nx && y > 0 && y + 1 < A.ny;
+    if (!all) return false;
+    for (int i = 0; i < 5; ++i) {
+      all  = (A.A.j[start + i] == r + offset[i]) & all;
+      a[i] = A.A.a[start + i];
+    }
+    for (int i = 0; i < 5; ++i) row[(i == 2 ? 4 : i - (i > 2)) * nodes] = a[i];
+    return all;
+  }
   // Puts the row of node (x, y) at *row. Says whether it is a Dirichlet row.
   HD bool order(int x, int y, double *row, bool own, CsrReport &report) const
   {
-    for (int k = 0; k < (NINE ? 9 : 5); ++k) row[k * nodes] = 0;
+    auto clear = [&] {
+      for (int k = 0; k < (NINE ? 9 : 5); ++k) row[k * nodes] = 0;
+    };
     if (A.around_x) x = x < 0 ? A.nx - 1 : x == A.nx ? 0 : x;
     if (A.around_y) y = y < 0 ? A.ny - 1 : y == A.ny ? 0 : y;
-    if (x < 0 || y < 0 || x >= A.nx || y >= A.ny) return false;
-    const Index r = A.row(x, y), end = A.A.i[r + 1];
-    double      check = 0, centre = 0;
+    if (x < 0 || y < 0 || x >= A.nx || y >= A.ny) {
+      clear();
+      return false;
+    }
+    const Index r = A.row(x, y), start = A.A.i[r], end = A.A.i[r + 1];
+    double      check = 0, centre = 0, five[5];
     bool        good = true, dirichlet = true, diagonal = false;
-    for (Index e = A.A.i[r]; e < end; e += entries) {
-      Index  c[entries];
-      double a[entries];
-      for (int i = 0; i < entries; ++i) {
-        c[i] = e + i < end ? A.A.j[e + i] : 0;
-        a[i] = e + i < end ? A.A.a[e + i] : 0;
-      }
-      for (int i = 0; i < entries; ++i) {
-        if (a[i] == 0) continue;
-        check += a[i] * 0;
-        const int k = direction(r, x, y, c[i]);
-        good        = good && k >= 0;
-        dirichlet   = dirichlet && k == 4;
-        diagonal    = diagonal || (k >= 0 && k != 4 && k % 2 == 0);
-        if (k == 4) centre += a[i];
-        if (k >= 0 && (NINE || k % 2 || k == 4)) row[plane(k) * nodes] += a[i];
+    if (!NINE && usual(r, start, end, x, y, row, five)) {
+      for (double v : five) check += v * 0;
+      centre    = five[2];
+      dirichlet = five[0] == 0 && five[1] == 0 && five[3] == 0 && five[4] == 0;
+    } else {
+      clear();
+      for (Index e = start; e < end; e += entries) {
+        Index  c[entries];
+        double a[entries];
+        for (int i = 0; i < entries; ++i) {
+          c[i] = e + i < end ? A.A.j[e + i] : 0;
+          a[i] = e + i < end ? A.A.a[e + i] : 0;
+        }
+        for (int i = 0; i < entries; ++i) {
+          if (a[i] == 0) continue;
+          check += a[i] * 0;
+          const int k = direction(r, x, y, c[i]);
+          good        = good && k >= 0;
+          dirichlet   = dirichlet && k == 4;
+          diagonal    = diagonal || (k >= 0 && k != 4 && k % 2 == 0);
+          if (k == 4) centre += a[i];
+          if (k >= 0 && (NINE || k % 2 || k == 4)) row[plane(k) * nodes] += a[i];
+        }
       }
     }
     if (own) {
@@ -154,7 +180,7 @@ template <class Index, bool NINE> struct ReadKernel {
       dirichlet[i] = order(x, y, rows + i, tile.contains(x, y), report);
     });
     block.sync();
-    block.each(0, columns / 2, 0, 2 * lines, [&](int X, int i) { // a quarter is done by whole warps
+    block.each(0, width / 2, 0, 2 * lines, [&](int X, int i) { // a quarter is done by whole warps
       const int q = i % 4, x = tile.x0 + 2 * X + (q & 1), y = tile.y0 + 2 * (i / 4) + (q >> 1), c = place(x, y);
       if (!tile.contains(x, y)) return;
       if (q == 0) node<0>(x / 2, y / 2, rows + c, dirichlet + c, report);

@@ -57,7 +57,7 @@ private:
   int            n_ = 0;
   Buffer<T>      a_, v_;
   Buffer<int>    node_, number_;
-  Buffer<double> work_; // factors, and the inverse in double precision while it is made
+  Buffer<double> work_; // factors and the inverse of L
 };
 
 } // namespace tessera

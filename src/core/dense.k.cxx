@@ -1,7 +1,6 @@
 #include "core/dense.hpp"
 #include "core/exec.hpp"
 #include <algorithm>
-#include <type_traits>
 
 namespace tessera {
 
@@ -51,8 +50,8 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
 };
 
 // L D L' of a band matrix by one block: the columns and rows of L, and the inverse pivots. The rows in reach lie in a ring in the
-// block's scratch, with L D in the band's place; a step is as long as its one division and a barrier. Singular pivots as in
-// Band::factor().
+// block's scratch, with L D in the band's place. Several pivots are eliminated between two barriers: every thread does the few rows
+// of these pivots for itself, as their chain of divisions is what takes time. Singular pivots as in Band::factor().
 constexpr int piece = 32; // rows that are read together
 
 template <int W> struct BandFactors {
@@ -62,7 +61,8 @@ template <int W> struct BandFactors {
 };
 
 template <int W> struct FactorBand {
-  static constexpr int ring = 128, triangle = W / 2 * (W + 1); // rows; entries that a step changes
+  static constexpr int pivots = 4, ring = 256, read = 192; // pivots of a step, rows in scratch, rows that are read together
+  static constexpr int triangle = W / 2 * (W + 1), reach = W + pivots; // entries that a step changes; rows with its pivots
   const double  *a;
   BandFactors<W> l;
   int            n, *failed;
@@ -75,29 +75,52 @@ template <int W> struct FactorBand {
     auto          at = [&](int i) { return s + i % ring * (W + 1); };
     int           there = 0;
     block.each(0, 1, 0, 1, [&](int, int) { *perhaps = 0; });
-    for (int i = 0; i < n; ++i) {
-      if (i % piece == 0) {
-        const int to = i + piece + W < n ? i + piece + W : n;
-        block.each(there * (W + 1), to * (W + 1), 0, 1, [&](int k, int) { s[k % (ring * (W + 1))] = a[k]; });
-        block.each(there, to, 0, 1, [&](int k, int) { d[k % ring] = a[(ptrdiff_t)k * (W + 1)]; });
+    for (int i = 0; i < n; i += pivots) {
+      if (i % read == 0) { // zero beyond the last row
+        const int to = i + read + reach;
+        block.each(there * (W + 1), to * (W + 1), 0, 1, [&](int k, int) { s[k % (ring * (W + 1))] = k < n * (W + 1) ? a[k] : 0; });
+        block.each(there, to, 0, 1, [&](int k, int) { d[k % ring] = k < n ? a[(ptrdiff_t)k * (W + 1)] : 0; });
         there = to;
         block.sync();
       }
-      const double pivot = at(i)[0], before = d[i % ring], inverse = good(pivot, before) ? 1 / pivot : 0;
-      const int    m = n - 1 - i; // rows below
-      block.each(0, triangle + W + 1, 0, 1, [&](int t, int) {
+      double p[pivots][pivots], inverse[pivots], before[pivots];
+      for (int r = 0; r < pivots; ++r) {
+        before[r] = d[(i + r) % ring];
+        for (int k = 0; k <= r; ++k) p[r][k] = at(i + r)[r - k];
+      }
+      for (int k = 0; k < pivots; ++k) {
+        inverse[k] = good(p[k][k], before[k]) ? 1 / p[k][k] : 0;
+        for (int r = k + 1; r < pivots; ++r)
+          for (int c = k + 1; c <= r; ++c) p[r][c] -= p[r][k] * p[c][k] * inverse[k];
+      }
+      auto row = [&](int r, double (&v)[pivots]) { // row i + r of L D at the pivots' columns
+        for (int k = 0; k < pivots; ++k) v[k] = r >= k && r - k <= W ? at(i + r)[r - k] : 0;
+        for (int k = 0; k < pivots; ++k)
+          for (int c = k + 1; c < pivots; ++c) v[c] -= v[k] * p[c][k] * inverse[k];
+      };
+      block.each(0, triangle + reach, 0, 1, [&](int t, int) {
+        double v[pivots], w[pivots];
         if (t < triangle) { // rows u and W - 1 - u of the triangle are one row of the threads
-          const int v = t % (W + 1), u = t / (W + 1), r = 1 + (v <= u ? u : W - 1 - u), c = 1 + (v <= u ? v : v - u - 1);
-          if (r <= m) at(i + r)[r - c] -= at(i + r)[r] * at(i + c)[c] * inverse;
-        } else if (t < triangle + W) {
-          const int    k = t - triangle;
-          const double v = k < m ? at(i + 1 + k)[k + 1] * inverse : 0;
-          l.column[(ptrdiff_t)i * W + k] = v;
-          if (k < m) l.row[(ptrdiff_t)(i + 1 + k) * W + k] = v;
+          const int y = t % (W + 1), u = t / (W + 1), r = pivots + (y <= u ? u : W - 1 - u), c = pivots + (y <= u ? y : y - u - 1);
+          row(r, v), row(c, w);
+          double sum = at(i + r)[r - c];
+          for (int k = 0; k < pivots; ++k) sum -= v[k] * w[k] * inverse[k];
+          at(i + r)[r - c] = sum;
         } else {
-          l.inverse[i] = inverse;
-          l.pivot[i]   = pivot;
-          if (inverse == 0 && !(before >= 0 && pivot >= -singular * before)) *perhaps = 1;
+          const int r = t - triangle;
+          row(r, v);
+          for (int k = 0; k < pivots; ++k) {
+            const int f = r - k - 1; // row r of column k
+            if (f < 0 || f >= W || i + k >= n) continue;
+            l.column[(ptrdiff_t)(i + k) * W + f] = v[k] * inverse[k];
+            if (i + r < n) l.row[(ptrdiff_t)(i + r) * W + f] = v[k] * inverse[k];
+          }
+          if (r) return;
+          for (int k = 0; k < pivots && i + k < n; ++k) {
+            l.inverse[i + k] = inverse[k];
+            l.pivot[i + k]   = p[k][k];
+            if (inverse[k] == 0 && !(before[k] >= 0 && p[k][k] >= -singular * before[k])) *perhaps = 1;
+          }
         }
       });
       block.sync();
@@ -118,26 +141,17 @@ template <int W> struct FactorBand {
   }
 };
 
-// Columns of the inverse, one a lane of a block's first warp. A row that is done goes to the sums of the next W rows at once, which
+// Columns of L^-1, one a lane of a block's first warp. A row that is done goes to the sums of the next W rows at once, which
 // are in registers: only the first of these waits for it. The other warps read the next rows meanwhile.
-template <int W, class T> struct InverseColumns {
-  static constexpr int columns = 32, threads = 256, part = piece * (W + 1 + columns);
-  BandFactors<W> l;
-  double        *x; // forward result, x[i * n + j]; may be `out`
-  T             *out;
-  int            n;
-  static size_t  bytes() { return (2 * part + W * columns + W) * sizeof(double); }
-  // Thread t of `of` reads rows of L, and, backward, inverse pivots and x.
-  HD void read(int t, int of, int i0, int j0, bool back, double *to) const
+template <int W> struct InverseColumns {
+  static constexpr int columns = 32, threads = 256, part = piece * W;
+  const double *l; // columns
+  double       *x; // x[i * n + j], i >= j
+  int           n;
+  static size_t bytes() { return (2 * part + W * columns + W) * sizeof(double); }
+  HD void       read(int t, int of, int i0, double *to) const // thread t of `of`
   {
-    const double *from = back ? l.row : l.column;
-    for (int e = t; e < piece * W; e += of) to[e] = i0 * W + e < n * W ? from[(ptrdiff_t)i0 * W + e] : 0;
-    if (!back) return;
-    for (int e = t; e < piece; e += of) to[piece * W + e] = i0 + e < n ? l.inverse[i0 + e] : 0;
-    for (int e = t; e < piece * columns; e += of) {
-      const int i = i0 + e / columns, j = j0 + e % columns;
-      to[piece * (W + 1) + e] = i >= j0 && i < n && j < n ? x[(ptrdiff_t)i * n + j] : 0;
-    }
+    for (int e = t; e < part; e += of) to[e] = i0 * W + e < n * W ? l[(ptrdiff_t)i0 * W + e] : 0;
   }
   HD void row(const double *from, double (&to)[W]) const
   {
@@ -166,47 +180,41 @@ template <int W, class T> struct InverseColumns {
     }
     for (int k = 0; k < W; ++k) sums[k * columns + lane] = q[k];
   }
-  HD void backward(int lane, int i0, int j0, const double *in, double *sums) const
-  {
-    double        q[W], a[W], b[W];
-    const double *inverse = in + piece * W, *z = inverse + piece + lane;
-    const int     j = j0 + lane;
-    for (int k = 0; k < W; ++k) q[k] = sums[k * columns + lane];
-    row(in + (piece - 1) * W, a);
-    for (int r = piece - 1; r > 0; r -= 2) {
-      row(in + (r - 1) * W, b);
-      const double u = q[0] + z[r * columns] * inverse[r];
-      if (j < n && i0 + r < n) out[(ptrdiff_t)(i0 + r) * n + j] = (T)u;
-      next(u, a, q);
-      row(in + (r > 1 ? r - 2 : 0) * W, a);
-      const double v = q[0] + z[(r - 1) * columns] * inverse[r - 1];
-      if (j < n && i0 + r - 1 < n) out[(ptrdiff_t)(i0 + r - 1) * n + j] = (T)v;
-      next(v, b, q);
-    }
-    for (int k = 0; k < W; ++k) sums[k * columns + lane] = q[k];
-  }
   template <class Block> HD void operator()(Block &block) const
   {
-    const int     j0 = block.tile.y0 * columns, last = (n - 1) / piece * piece;
+    const int     j0 = block.tile.y0 * columns;
     double *const sums = block.shared, *const memory = sums + W * columns;
     double       *now = memory, *then = memory + part;
-    for (int pass = 0; pass < 2; ++pass) {
-      const bool back = pass == 1;
-      const int  first = back ? last : j0, end = back ? -piece : last + piece, step = back ? -piece : piece;
-      block.each(0, W * columns, 0, 1, [&](int k, int) { sums[k] = 0; });
-      block.each(0, threads, 0, 1, [&](int t, int) { read(t, threads, first, j0, back, now); });
+    block.each(0, W * columns, 0, 1, [&](int k, int) { sums[k] = 0; });
+    block.each(0, threads, 0, 1, [&](int t, int) { read(t, threads, j0, now); });
+    block.sync();
+    for (int i0 = j0; i0 < n; i0 += piece) {
+      block.each(0, threads, 0, 1, [&](int t, int) {
+        if (t < columns) forward(t, i0, j0, now, sums);
+        else if (i0 + piece < n) read(t - columns, threads - columns, i0 + piece, then);
+      });
       block.sync();
-      for (int i0 = first; i0 != end; i0 += step) {
-        block.each(0, threads, 0, 1, [&](int t, int) {
-          if (t >= columns) return i0 + step != end ? read(t - columns, threads - columns, i0 + step, j0, back, then) : void();
-          if (back) backward(t, i0, j0, now, sums);
-          else forward(t, i0, j0, now, sums);
-        });
-        block.sync();
-        double *const swap = now;
-        now = then, then = swap;
-      }
+      double *const swap = now;
+      now = then, then = swap;
     }
+  }
+};
+
+// The inverse: x' D^-1 x with the columns x of L^-1, of which only the rows i >= j are there.
+template <class T> struct SquareColumns {
+  const double *x, *inverse;
+  T            *out;
+  int           n;
+  HD void       operator()(int j, int i) const
+  {
+    const int     first = i > j ? i : j;
+    const double *u = x + i, *v = x + j;
+    double        sum[4] = {};
+    int           k = first;
+    for (; k + 4 <= n; k += 4)
+      for (int m = 0; m < 4; ++m) sum[m] += u[(ptrdiff_t)(k + m) * n] * v[(ptrdiff_t)(k + m) * n] * inverse[k + m];
+    for (; k < n; ++k) sum[0] += u[(ptrdiff_t)k * n] * v[(ptrdiff_t)k * n] * inverse[k];
+    out[(ptrdiff_t)i * n + j] = (T)((sum[0] + sum[1]) + (sum[2] + sum[3]));
   }
 };
 
@@ -258,14 +266,13 @@ template <class T> void Inverse<T>::setup(const double *band, int w, double sing
   place(x, y);
   auto make = [&](auto width) {
     constexpr int W = decltype(width)::value;
-    const size_t  field = std::is_same_v<T, double> ? 0 : (size_t)n * n, wanted = field + BandFactors<W>::size(n);
+    const size_t field = (size_t)n * n, wanted = field + BandFactors<W>::size(n);
     if (work_.size() < wanted) work_.resize({wanted, Space::cuda});
     const BandFactors<W> l(work_.data() + field, n);
-    double              *forward = work_.data();
-    if constexpr (std::is_same_v<T, double>) forward = a_.data();
     forall_blocks(exec, 1, 256, FactorBand<W>::bytes(), FactorBand<W>{band, l, n, failed, singular});
-    using Columns = InverseColumns<W, T>;
-    forall_blocks(exec, (n + Columns::columns - 1) / Columns::columns, Columns::threads, Columns::bytes(), Columns{l, forward, a_.data(), n});
+    using Columns = InverseColumns<W>;
+    forall_blocks(exec, (n + Columns::columns - 1) / Columns::columns, Columns::threads, Columns::bytes(), Columns{l.column, work_.data(), n});
+    forall(exec, {0, n, 0, n}, SquareColumns<T>{work_.data(), l.inverse, a_.data(), n});
   };
   constexpr int narrow = inverse_width(0), wide = inverse_width(narrow + 1);
   if (w == narrow) make(std::integral_constant<int, narrow>());

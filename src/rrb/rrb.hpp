@@ -259,6 +259,9 @@ GridReport report(const Plan &plan, size_t l);
 // What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
 HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);
+void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure);
+// A bad pivot in a row of the remainder.
+void name_row(const Plan &plan, int row, Failure &failure);
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out);
 bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);

@@ -114,8 +114,13 @@ struct RedWatched {
   FirstBad bad;
   HD void  operator()(int X, int Y) const
   {
+    double &c = pivot.f.C.q[pivot.q][X * pivot.f.C.sx + Y * pivot.f.C.sy];
+    if (c > pivot.f.tiny * c) { // nearly always; the couplings are not looked at then
+      c = 1 / c;
+      return;
+    }
     (void)pivot(X, Y);
-    if (bad.key) bad.look(pivot.f.C.q[pivot.q][X * pivot.f.C.sx + Y * pivot.f.C.sy], pivot.q, X, Y);
+    if (bad.key) bad.look(c, pivot.q, X, Y);
   }
 };
 
