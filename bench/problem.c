@@ -577,17 +577,20 @@ static PetscErrorCode ResetPeakMemory(void)
 
 static PetscErrorCode TrueResidual(Mat A, Vec b, Vec x, PetscReal *relative)
 {
-  Vec       r;
+  Vec       r, y; /* of the matrix's kind, as PETSc multiplies no others right where the matrix is on a device */
   PetscReal bnorm;
 
   PetscFunctionBeginUser;
-  PetscCall(VecDuplicate(b, &r));
-  PetscCall(MatMult(A, x, r));
-  PetscCall(VecAYPX(r, -1, b));
+  PetscCall(MatCreateVecs(A, &y, &r));
+  PetscCall(VecCopy(x, y));
+  PetscCall(MatMult(A, y, r));
+  PetscCall(VecCopy(b, y));
+  PetscCall(VecAYPX(r, -1, y));
   PetscCall(VecNorm(r, NORM_2, relative));
-  PetscCall(VecNorm(b, NORM_2, &bnorm));
+  PetscCall(VecNorm(y, NORM_2, &bnorm));
   if (bnorm > 0) *relative /= bnorm;
   PetscCall(VecDestroy(&r));
+  PetscCall(VecDestroy(&y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -8,6 +8,11 @@
 //   MARCH void read(A &access, Row &row, int y) const  where that is: access(row.a, pointer to the row), access.nodes(...),
 //   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const   the work, by for_rows; returns a lane's part of a sum,
 //   MARCH void finish(double sum) const                called by one thread at the end, where the sum is asked for.
+// Where a grid has too few rows for that to pay, a warp can take one row instead, and a block as many neighbouring rows as it has
+// warps: all is read at once, and what comes from the row before goes through shared memory. For both ways the kernel has instead
+//   value, reach, exchanged, whole()   type of its values, rows and columns that it reaches, values of a lane that rows hand on, what can be read
+//   template <class B> MARCH void row(strip, B &before, const Row &, int y, int y0, int y1) const   the work for a row, results in [y0, y1);
+//                                      before.take<I>(a, b, ...): each becomes what it was one row before; I, I + 1, ...: their places.
 // (Rows fetched further ahead through shared memory by asynchronous copies took 12 % longer on an H200.)
 #pragma once
 #include "core/exec.hpp"
@@ -269,6 +274,31 @@ template <class Kernel, int N, class Even, class Odd> MARCH void for_row_pairs(c
   }
 }
 
+// What a marching warp had one row before.
+template <int N, class C> struct Carried {
+  C kept[N];
+  template <int I, class... V> MARCH void take(V &...v)
+  {
+    int i = I;
+    (exchange(kept[i++], v), ...);
+  }
+  MARCH static void exchange(C &a, C &b)
+  {
+    const C c = a;
+    a = b, b = c;
+  }
+};
+
+// The march of a kernel with row().
+template <class Kernel> MARCH double march(const Kernel &k, Warp w, const March &m, int strip, int chunk)
+{
+  const Strip<1> s  = m.template strip<1>(w, strip, k.reach, k.whole());
+  const int      y0 = m.first(chunk), y1 = m.end(chunk);
+  Carried<Kernel::exchanged, Cells<1, typename Kernel::value>> before;
+  for_rows(k, s, y0 - k.reach, y1 + k.reach, [&](const typename Kernel::Row &in, int y) { k.row(s, before, in, y, y0, y1); });
+  return 0;
+}
+
 namespace device {
 inline Blocks blocks_for(const March &m) { return {tiles(0, m.strips(), block_warps), m.chunks()}; }
 } // namespace device
@@ -313,6 +343,32 @@ template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block
   double    s = kernel(Warp{(int)threadIdx.x % lanes}, m, strip, (int)blockIdx.y);
   if constexpr (SUM)
     if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+}
+
+// What the warp before has, if all warps of a block take neighbouring rows. The first one gets its own: it is there for the next ones.
+template <class T, int ROWS> struct Before {
+  T  *place; // of this lane
+  int south; // from there to the warp before
+  template <int I, class... V> __device__ void take(V &...v)
+  {
+    int i = I;
+    ((place[lanes * ROWS * i++] = v.v[0]), ...);
+    __syncthreads();
+    i = I;
+    ((v.v[0] = place[lanes * ROWS * i++ - south]), ...);
+  }
+};
+
+template <int ROWS, class Kernel> __global__ void __launch_bounds__(lanes *ROWS) run_rows(Kernel k, March m)
+{
+  using T = typename Kernel::value;
+  __shared__ T    memory[Kernel::exchanged * ROWS * lanes];
+  const int       row = (int)threadIdx.x / lanes, y0 = m.first((int)blockIdx.y), y1 = m.end((int)blockIdx.y), y = y0 - k.reach + row;
+  const Strip<1>  s = m.template strip<1>(Warp{(int)threadIdx.x % lanes}, (int)blockIdx.x, k.reach, k.whole());
+  Before<T, ROWS> before{memory + threadIdx.x, row ? lanes : 0};
+  const typename Kernel::Row in = take(k, s, y);
+  __syncthreads(); // all loads are on their way before anything waits for one
+  k.row(s, before, in, y, y0, y1);
 }
 
 template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket)
@@ -388,6 +444,23 @@ template <class Kernel> void forall_warps(const Box &box, int columns, const Ker
   for (int c = 0; c < m.chunks(); ++c)
     for (int i = 0; i < m.strips(); ++i) s += kernel(Warp(), m, i, c);
   kernel.finish(s);
+#endif
+}
+
+// A warp a row.
+template <class Kernel> void forall_rows(const Box &box, int columns, const Kernel &kernel)
+{
+  if (box.empty()) return;
+  constexpr int        rows = tuning::block_of_rows;
+  const March          m{box, columns, rows - 2 * Kernel::reach};
+  const device::Blocks blocks{m.strips(), m.chunks()};
+#ifdef __CUDACC__
+  device::launch(device::run_rows<rows, Kernel>, blocks, dim3(lanes * rows), 0, kernel, m);
+#else
+  const device::Open open(Space::cuda);
+  device::launched(blocks);
+  for (int c = 0; c < m.chunks(); ++c) // rows in their order, so that each finds what the one before has left
+    for (int i = 0; i < m.strips(); ++i) (void)march(kernel, Warp(), m, i, c);
 #endif
 }
 

@@ -4,6 +4,12 @@
 
 namespace tessera::rrb {
 
+template <class F> void with_stride(ptrdiff_t sx, const F &f)
+{
+  if (sx == 1) f(std::integral_constant<int, 1>());
+  else f(std::integral_constant<int, 2>());
+}
+
 //--- S1 ---------------------------------------------------------------------------------------------------------------
 
 // What is not zero yet: nothing, the node's own quarter, the other quarter.
@@ -114,17 +120,18 @@ template <int S, class T> struct Restrict {
     v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] + centre[0].q[0][p + S + n] * r.q[0][p + S + n];
     return v + edge[1].q[2][p] * r.q[2][p] + edge[0].q[2][p + S] * r.q[2][p + S];
   }
+  HD T           from_a(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
+    return edge[1].q[1][p] * r.q[1][p] + edge[0].q[1][p + n] * r.q[1][p + n];
+  }
   template <class Block> HD void operator()(Block &block) const
   {
     const Box tile = block.tile;
     T        *row = (T *)block.shared - tile.x0;
     for (int J = tile.y0; J < tile.y1; ++J) {
       block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) { row[X] = value(X, Y); });
-      if (with_a)
-        block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) {
-          const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
-          row[X] += edge[1].q[1][p] * r.q[1][p] + edge[0].q[1][p + n] * r.q[1][p + n];
-        });
+      if (with_a) block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) { row[X] += from_a(X, Y); });
       block.sync();
       store_row(block, tile, J, row, next);
       block.sync();

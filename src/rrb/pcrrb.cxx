@@ -19,7 +19,7 @@ const char *const PCRRBCycles[]      = {"v", "k", "amli", "auto", "PCRRBCycle", 
 const char *const PCRRBPrecisions[]  = {"auto", "double", "single", "PCRRBPrecision", "PC_RRB_", nullptr};
 const char *const TesseraBackends[]  = {"auto", "host", "cuda", "TesseraBackend", "TESSERA_BACKEND_", nullptr};
 
-static const char *const roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI"};
+static const char *const roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI", "least squares, AMLI"};
 
 static PetscErrorCode PCReset_RRB(PC pc)
 {
@@ -234,7 +234,7 @@ static PetscErrorCode SetUp(PC pc)
     TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   }
   if (r->cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v) PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which moves eigenvalues out of its interval\n"));
-  PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, r->plan.band.size(), PCRRBCycles[(int)r->plan.cycle]));
+  PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, (int)r->plan.band_x.size(), PCRRBCycles[(int)r->plan.cycle]));
   r->current = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -434,17 +434,22 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
   PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
   for (const tessera::rrb::Level &l : p.levels)
     if (!l.layout.natural) by_quarters = l.index + 1;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, %d levels on %d grids, then %d nodes exactly\n", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : "", p.factor_levels(), p.levels.back().index + 1, p.band.size()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, %d levels on %d grids, then %d nodes exactly\n", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : "", p.factor_levels(), p.levels.back().index + 1, (int)p.band_x.size()));
   const bool galerkin = r->coarsening == PC_RRB_GALERKIN;
   if (galerkin) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines || p.rough == tessera::rrb::Rough::fitted ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
     if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s", p.predicted[0], roughs[(int)p.rough]));
     if (p.predicted[0] > 0 && p.rough != tessera::rrb::Rough::no && p.predicted[(int)p.rough] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", %.3g expected", p.predicted[(int)p.rough]));
     if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO || r->cycle != PC_RRB_CYCLE_AUTO)) PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
   } else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
   if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on every grid number %" PetscInt_FMT "\n", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner, r->every));
+  else {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on grids", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner));
+    for (const tessera::rrb::Level &l : p.levels)
+      if (l.accelerated) PetscCall(PetscViewerASCIIPrintf(viewer, " %d", l.index));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+  }
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %d grids stored by quarters\n", p.params.single ? "single" : "double", p.exec.space == tessera::Space::cuda ? " on the CUDA device" : "", by_quarters));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g; an application moves %.4g bytes an unknown\n", bytes * 1e-6, bytes / (double)f.grid.size(), p.nonzeros, p.bytes_moved(false)));
   for (size_t l = 0; l < p.levels.size(); ++l) {

@@ -21,7 +21,8 @@ namespace tessera::rrb {
 enum class Coarsening { galerkin, lump, rhombus };
 enum class Cycle { v, k, amli, automatic };
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
-enum class Rough { no, sweeps, lines }; // for jumps of coefficients: more sweeps on S1; or lines both ways, least squares and AMLI
+// For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual smoothers.
+enum class Rough { no, sweeps, lines, fitted };
 enum class Weights { automatic, collapse, least_squares };
 
 struct Params {
@@ -166,7 +167,7 @@ struct Plan {
   std::vector<Smoothing<float>>  smoothing32;
   bool                           chosen = false;
   Rough                          rough  = Rough::no;
-  double                         predicted[3] = {0, 0, 0}; // iterations by the trial of each choice, 0: there was none
+  double                         predicted[4] = {0, 0, 0, 0}; // iterations by the trial of each choice, 0: there was none
   std::vector<Work>              work;      // by level
   Buffer<Findings>               findings;
   std::vector<int>               kind, lag; // phases of a sweep in progress
@@ -258,6 +259,9 @@ GridReport report(const Plan &plan, size_t l);
 // What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
 HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);
+void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure);
+// A bad pivot in a row of the remainder.
+void name_row(const Plan &plan, int row, Failure &failure);
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out);
 bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);

@@ -5,7 +5,6 @@
 // Sweeps, residual and transfer of one grid are one pass through memory (wavefront() in exec.hpp) down and one up: 7 coefficients
 // and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for each colour.
 #include "core/tuning.hpp"
-#include "core/tuning.hpp"
 #include "rrb/galerkin_kernels.hpp"
 #include "rrb/rrb_march.hpp"
 
@@ -16,12 +15,6 @@ namespace {
 //--- one grid ---------------------------------------------------------------------------------------------------------
 
 Box rows(const Box &b, int y0, int y1) { return {b.x0, b.x1, std::max(b.y0, y0), std::min(b.y1, y1)}; }
-
-template <class F> void with_stride(ptrdiff_t sx, const F &f)
-{
-  if (sx == 1) f(std::integral_constant<int, 1>());
-  else f(std::integral_constant<int, 2>());
-}
 
 // Rows that are swept together, so that what the sweeps touch stays in the second-level cache.
 int rows_at_once(const Plan &plan, const Level &g) { return std::max(1, std::min(tuning::strip_rows, tuning::wavefront_nodes / (g.layout.m + 2))) * plan.exec.threads; }
@@ -342,6 +335,50 @@ template struct GalerkinSpace<float>;
 
 namespace {
 
+//--- AMLI on the device -----------------------------------------------------------------------------------------------
+
+// A step's direction d = f w + t d and x = x + d; the first step's are f w.
+template <class T> struct StepKernel {
+  T        *d, *x;
+  const T  *w;
+  T         f, t;
+  bool      first;
+  ptrdiff_t n;
+  static constexpr int row = 1024;
+  HD void operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i + (ptrdiff_t)j * row;
+    if (p >= n) return;
+    const T v = first ? f * w[p] : f * w[p] + t * d[p];
+    d[p]      = v;
+    x[p]      = first ? v : x[p] + v;
+  }
+};
+
+// amli_cycle() with a step's vector operations in two launches.
+template <class T> void amli_there(GalerkinSpace<T> &s, int steps, double lowest, double highest)
+{
+  const double theta = (highest + lowest) / 2, delta = (highest - lowest) / 2, sigma = theta / delta;
+  const auto   n = (ptrdiff_t)s.x.data.size();
+  double       rho = 1 / sigma;
+  for (int i = 0; i < steps; ++i) {
+    FieldOf<T>  &b    = i ? s.r : s.b;
+    const double next = 1 / (2 * sigma - rho);
+    s.precondition(b, s.w);
+    forall(s.plan.exec, {0, StepKernel<T>::row, 0, (int)((n + StepKernel<T>::row - 1) / StepKernel<T>::row)},
+           StepKernel<T>{s.d.data.data(), s.x.data.data(), s.w.data.data(), (T)(i ? 2 * next / delta : 1 / theta), (T)(i ? next * rho : 0), !i, n});
+    if (i) rho = next;
+    if (i + 1 == steps) return;
+    s.g.halo.exchange(s.d.v, mask_all);
+    const StencilView<T> A = s.s.a.view();
+    with_stride(A.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      auto          of = [&](auto q) { return part(s.g.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A, b.v, s.d.v, s.r.v}); };
+      forall_parts(s.plan.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()), of(std::integral_constant<int, 2>()), of(std::integral_constant<int, 3>()));
+    });
+  }
+}
+
 // x = the approximate solution on level l for the right-hand side b, both in its own fields.
 template <class T> void visit(Plan &plan, int l)
 {
@@ -357,6 +394,7 @@ template <class T> void visit(Plan &plan, int l)
   } else if (g.accelerated && plan.cycle != Cycle::v) {
     GalerkinSpace<T> space(plan, l);
     if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
+    else if (plan.exec.space == Space::cuda) amli_there(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
     else amli_cycle(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
   } else cycle9(plan, l, s.b.v, s.x.v);
 }

@@ -10,18 +10,20 @@ namespace {
 Smoother choose_smoother(const Plan &plan, const Directions &d)
 {
   if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
-  if (plan.rough != Rough::no) return plan.rough == Rough::sweeps ? Smoother::point : Smoother::line_alternating;
+  if (plan.rough == Rough::sweeps) return Smoother::point;
+  if (plan.rough == Rough::lines) return Smoother::line_alternating;
   const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal, x = d.weak_y > tuning::weak_share || diagonal;
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
 }
 
 bool least_squares(const Plan &plan)
 {
-  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && plan.rough == Rough::lines);
+  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && (plan.rough == Rough::lines || plan.rough == Rough::fitted));
 }
 
-// Sweeps on A v = 0 from random v leave what the smoother does not reduce: vectors that the interpolation must reproduce.
-void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother smoother, Interpolation &P, const View<float> &correction)
+// Sweeps on A v = 0 from random v leave what the interpolation must reproduce. Along lines both ways, whatever the cycle smooths by:
+// three sweeps by points leave too much else, and weights fitted to that take twice the iterations on a checkerboard.
+void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Interpolation &P, const View<float> &correction)
 {
   LeastSquares       sums;
   Field              v, own_zero;
@@ -31,19 +33,15 @@ void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother sm
   v.resize(g.layout);
   if (zero.data.empty()) zero.resize(g.layout);
   else zero.data.zero();
-  for_lines(smoother, false, [&](Lines direction, int) {
-    if (smoother != Smoother::point && lines[direction == lines_y].empty()) lines[direction == lines_y].setup(plan.exec, A, g.grid, direction, tuning::singular_pivot);
-  });
+  for (Lines direction : {lines_x, lines_y}) lines[direction == lines_y].setup(plan.exec, A, g.grid, direction, tuning::singular_pivot);
   for (int i = 0; i < tuning::test_vectors; ++i) {
     fill_random(plan.exec, g.grid, mask_all, (uint64_t)(i + 1), v.v);
     g.halo.exchange(v.v, mask_all);
     for (int k = 0; k < tuning::test_sweeps; ++k)
-      if (smoother == Smoother::point) smooth_points(plan.exec, A, g.grid, g.halo, zero.v, v.v, k & 1);
-      else
-        for_lines(smoother, k & 1, [&](Lines direction, int parity) {
-          lines[direction == lines_y].solve(plan.exec, A, parity, zero.v, v.v);
-          g.halo.exchange(v.v, mask_all);
-        });
+      for_lines(Smoother::line_alternating, k & 1, [&](Lines direction, int parity) {
+        lines[direction == lines_y].solve(plan.exec, A, parity, zero.v, v.v);
+        g.halo.exchange(v.v, mask_all);
+      });
     sums.weigh(plan.exec, g.grid, v.v);
   }
   sums.solve(plan.exec, A, g.grid, P, correction);
@@ -353,7 +351,7 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     const bool fit = s.correction.empty() || !plan.chosen;
     if (s.correction.empty()) s.correction.resize(g.layout.elements(2));
     const View<float> correction = g.layout.view(s.correction.data(), quarter_a);
-    if (fit) fit_weights(plan, g, A, s.smoother, P, correction);
+    if (fit) fit_weights(plan, g, A, P, correction);
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
   interpolate_centres(plan.exec, A, g.grid, g.halo, P);
@@ -463,7 +461,7 @@ void galerkin_cycle(Plan &plan)
   while (plan.levels[root].step == Step::gather) ++root;
   const bool rotated = plan.params.single ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share :
                                             !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
-  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
+  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || plan.rough == Rough::fitted || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
   for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
     if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
   double highest = 1; // of a cycle; an AMLI iteration below it overshoots, of which grids between them smooth half away
@@ -493,8 +491,8 @@ bool galerkin_trial(Plan &plan)
     return false;
   }
   double *const expected = plan.predicted;
-  const int     now      = (int)plan.rough;
-  if ((now < 2 && expected[2] > 0) || (now == 2 && !(expected[1] > 0))) { // back from the last one; or it was the only one to take
+  const int     now = (int)plan.rough, last = (int)Rough::lines;
+  if (now != last && expected[last] > 0) { // back from the last one
     plan.chosen = true;
     return false;
   }
@@ -505,9 +503,11 @@ bool galerkin_trial(Plan &plan)
     return false;
   }
   // Few jumps, as between the blocks of a checkerboard, are a matter of the interpolation; jumps everywhere of smoothing.
-  if (now < 2) plan.rough = now || d.jumps < tuning::few_jumps ? Rough::lines : Rough::sweeps;
+  const Rough first = d.jumps < tuning::few_jumps ? Rough::fitted : Rough::sweeps;
+  if (!now) plan.rough = first;
+  else if (now != last) plan.rough = Rough::lines;
   else { // none is good: the best one
-    plan.rough  = expected[1] < expected[2] ? Rough::sweeps : Rough::lines;
+    plan.rough  = expected[(int)first] < expected[last] ? first : Rough::lines;
     plan.chosen = plan.rough == Rough::lines;
   }
   return !plan.chosen;

@@ -1,5 +1,6 @@
 // The sweeps by points, residual and transfer of one grid as one kernel down and one up (core/warp.hpp says how). Each phase works
-// one or more rows behind the one before it, so at every row all phases are independent of each other but for registers.
+// one or more rows behind the one before it, so at every row all phases are independent of each other but for registers. On small
+// 9-point grids a march would mostly wait for what it has just asked for; there a warp takes one row, beside those of its neighbours.
 //
 // Bytes in single precision: S1, per node of its grid: down 10 coefficients of a quarter each (10), 4 weights (4), r (2) and written
 // x (2) and the next right-hand side (1), 19 in all; up 10 + 4 + 2 + 2 + 1 read, 2 written, 21. Next grids: down 5 coefficients (20),
@@ -174,131 +175,116 @@ template <class T> struct S1Up {
 
 //--- 9-point grids: one cell, four nodes, a lane ------------------------------------------------------------------------
 
-template <class T> struct NineFields {
-  const T  *b[4], *c[4], *eo[4], *ea[4], *eb[4], *g[4], *w[4], *v[2]; // right-hand side, inverse diagonals, couplings and weights of o, a, b
-  const T  *x[4];                                                     // up: from down
-  T        *z[4];                                                     // the result
-  ptrdiff_t sy;
+template <class T> struct NineFields { // few pointers: a multiprocessor fetches them anew for every kernel
+  const T  *b, *c, *e[4], *g[4], *w[4], *v[2]; // at o: right-hand side, inverse diagonal, couplings and weights; g: at a, v: at b
+  const T  *x;                                 // up: from down
+  T        *z;                                 // the result
+  ptrdiff_t sy, plane;                         // rows and quarters lie so far apart
   View<T>   next; // b or x of the next grid
-  Box       own[4], whole;
+  Box       nodes, whole; // own ones; all cells that are stored
   MARCH ptrdiff_t at(int y) const { return clamp(y, whole.y0, whole.y1 - 1) * sy; } // row y
+  MARCH void store(const Strip<1> &s, int q, int y, int y0, int y1, const Cells<1, T> &v) const
+  {
+    if (y >= y0 && y < y1 && y < half_begin(nodes.y1, q >> 1)) s.store(z + q * plane + y * sy, v, half_begin(nodes.x1, q & 1));
+  }
 };
 
 template <class T> struct NineDown {
   NineFields<T> f;
-  using C = Cells<1, T>;
-  static constexpr int blocks = 3;
-  struct State {
-    C zc[3], zo[3], eo[4][2], zb[3], below, b_part, c_part, next_part;
-  };
+  using value = T;
+  using C     = Cells<1, T>;
+  static constexpr int blocks = 3, reach = reach_nine, exchanged = 12;
   struct Row {
     C b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], v[2];
   };
+  MARCH const Box &whole() const { return f.whole; }
   template <class A> MARCH void read(A &get, Row &k, int y) const
   {
-    const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2);
-    for (int q = 0; q < 4; ++q) get(k.b[q], f.b[q] + (q % 3 ? r1 : r0)), get(k.c[q], f.c[q] + (q % 3 ? r1 : r0));
-    for (int d = 0; d < 4; ++d) get(k.eo[d], f.eo[d] + r0), get(k.eb[d], f.eb[d] + r1), get(k.ea[d], f.ea[d] + r1), get(k.g[d], f.g[d] + r1), get(k.w[d], f.w[d] + r1);
+    const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2), n = f.plane;
+    for (int q = 0; q < 4; ++q) get(k.b[q], f.b + q * n + (q % 3 ? r1 : r0)), get(k.c[q], f.c + q * n + (q % 3 ? r1 : r0));
+    for (int d = 0; d < 4; ++d) get(k.eo[d], f.e[d] + r0), get(k.eb[d], f.e[d] + 2 * n + r1), get(k.ea[d], f.e[d] + n + r1), get(k.g[d], f.g[d] + r1), get(k.w[d], f.w[d] + r1);
     for (int d = 0; d < 2; ++d) get(k.v[d], f.v[d] + r2);
   }
-  MARCH void row(const Strip<1> &s, State &k, const Row &in, int y, int y0, int y1) const
+  template <class B> MARCH void row(const Strip<1> &s, B &before, const Row &in, int y, int y0, int y1) const
   {
     const Warp w = s.w;
-    age(k.zc), age(k.zo), age(k.zb);
-    for (int d = 0; d < 4; ++d) k.eo[d][1] = k.eo[d][0], k.eo[d][0] = in.eo[d];
+    const C   &ea0 = in.ea[0], &ea1 = in.ea[1], &ea2 = in.ea[2], &ea3 = in.ea[3], &g0 = in.g[0], &g1 = in.g[1], &g2 = in.g[2], &g3 = in.g[3];
+    const C   &eb0 = in.eb[0], &eb1 = in.eb[1], &eb2 = in.eb[2], &eb3 = in.eb[3];
     // c and o at y
-    k.zc[0] = in.b[3] * in.c[3];
-    k.zo[0] = (in.b[0] - k.eo[3][0] * k.zc[0] - k.eo[2][0] * west(w, k.zc[0]) - k.eo[1][0] * k.zc[1] - k.eo[0][0] * west(w, k.zc[1])) * in.c[0];
+    const C c0 = in.b[3] * in.c[3];
+    C       c1 = c0, eo0 = in.eo[0], eo1 = in.eo[1], eo2 = in.eo[2], eo3 = in.eo[3];
+    before.template take<0>(c1, eo0, eo1, eo2, eo3);
+    const C o0 = (in.b[0] - in.eo[3] * c0 - in.eo[2] * west(w, c0) - in.eo[1] * c1 - in.eo[0] * west(w, c1)) * in.c[0];
     // b and a at y - 1
-    const C &eb0 = in.eb[0], &eb1 = in.eb[1], &eb2 = in.eb[2], &eb3 = in.eb[3];
-    k.zb[1]     = (in.b[2] - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0]) * in.c[2];
-    const C &ea0 = in.ea[0], &ea1 = in.ea[1], &ea2 = in.ea[2], &ea3 = in.ea[3], &g0 = in.g[0], &g1 = in.g[1], &g2 = in.g[2], &g3 = in.g[3];
-    const C za = (in.b[1] - ea0 * k.zo[1] - ea1 * east(w, k.zo[1]) - ea2 * k.zc[2] - ea3 * k.zc[1] - g0 * k.zb[2] - g1 * east(w, k.zb[2]) - g2 * k.zb[1] - g3 * east(w, k.zb[1])) * in.c[1];
+    C o1 = o0, c2 = c1;
+    before.template take<5>(o1, c2);
+    const C b1 = (in.b[2] - eb0 * west(w, c1) - eb1 * c1 - eb2 * o1 - eb3 * o0) * in.c[2];
+    C       b2 = b1, below = eb3 * b1;
+    before.template take<7>(b2, below);
+    const C a1 = (in.b[1] - ea0 * o1 - ea1 * east(w, o1) - ea2 * c2 - ea3 * c1 - g0 * b2 - g1 * east(w, b2) - g2 * b1 - g3 * east(w, b1)) * in.c[1];
     // what is left: at o of row y - 1, at b and c of row y - 2
-    const C eo0 = k.eo[0][1], eo1 = k.eo[1][1], eo2 = k.eo[2][1], eo3 = k.eo[3][1], zo = k.zo[1], zb = k.zb[1];
-    const C ro = -(ea0 * za + west(w, ea1 * za) + eb2 * zb + k.below);
-    k.below    = eb3 * zb;
-    const C rb = -(k.b_part + g0 * za + west(w, g1 * za));
-    k.b_part   = g2 * za + west(w, g3 * za);
-    const C rc = -(k.c_part + eo1 * zo + east(w, eo0 * zo) + ea2 * za);
-    k.c_part   = eo3 * zo + east(w, eo2 * zo) + eb1 * zb + east(w, eb0 * zb) + ea3 * za;
-    const C next = rc + k.next_part + in.w[1] * ro + east(w, in.w[0] * ro) + in.v[1] * rb + east(w, in.v[0] * rb);
-    k.next_part  = in.w[3] * ro + east(w, in.w[2] * ro);
-    auto put = [&](int q, int Y, const C &v) {
-      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.z[q] + Y * f.sy, v, f.own[q].x1);
-    };
-    put(3, y, k.zc[0]), put(0, y, k.zo[0]), put(2, y - 1, zb);
-    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.own[3].y1) s.store_nodes(f.next, y - 2, next, f.own[3].x1);
+    C b_part = g2 * a1 + west(w, g3 * a1), c_part = eo3 * o1 + east(w, eo2 * o1) + eb1 * b1 + east(w, eb0 * b1) + ea3 * a1;
+    before.template take<9>(b_part, c_part);
+    const C ro = -(ea0 * a1 + west(w, ea1 * a1) + eb2 * b1 + below);
+    const C rb = -(b_part + g0 * a1 + west(w, g1 * a1));
+    const C rc = -(c_part + eo1 * o1 + east(w, eo0 * o1) + ea2 * a1);
+    C       part = in.w[3] * ro + east(w, in.w[2] * ro);
+    before.template take<11>(part);
+    const C next = rc + part + in.w[1] * ro + east(w, in.w[0] * ro) + in.v[1] * rb + east(w, in.v[0] * rb);
+    f.store(s, 3, y, y0, y1, c0), f.store(s, 0, y, y0, y1, o0), f.store(s, 2, y - 1, y0, y1, b1);
+    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < half_begin(f.nodes.y1, 1)) s.store_nodes(f.next, y - 2, next, half_begin(f.nodes.x1, 1));
   }
-  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
-  {
-    const Strip<1> s  = m.template strip<1>(w, strip, reach_nine, f.whole);
-    const int      y0 = m.first(chunk), y1 = m.end(chunk);
-    State          k;
-    for_rows(*this, s, y0 - 2, y1 + 2, [&](const Row &in, int y) { row(s, k, in, y, y0, y1); });
-    return 0;
-  }
+  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const { return march(*this, w, m, strip, chunk); }
 };
 
 template <class T> struct NineUp {
   NineFields<T> f;
-  using C = Cells<1, T>;
-  static constexpr int blocks = 3;
-  struct State {
-    C ec[2], zc[3], zo[3], zb[3], sum_o, sum_b, sum_c, a_c, below, c_part;
-  };
+  using value = T;
+  using C     = Cells<1, T>;
+  static constexpr int blocks = 3, reach = reach_nine, exchanged = 11;
   struct Row {
     C ec, x[4], b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], v[2];
   };
+  MARCH const Box &whole() const { return f.whole; }
   template <class A> MARCH void read(A &get, Row &k, int y) const
   {
-    const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2), at[4] = {r1, r0, r1, r2};
-    get.nodes(k.ec, f.next, y, f.own[3]);
-    for (int q : {0, 2, 3}) get(k.x[q], f.x[q] + r0);
-    for (int q = 0; q < 4; ++q) get(k.b[q], f.b[q] + at[q]), get(k.c[q], f.c[q] + at[q]);
-    for (int d = 0; d < 4; ++d) get(k.w[d], f.w[d] + r0), get(k.ea[d], f.ea[d] + r0), get(k.g[d], f.g[d] + r0), get(k.eb[d], f.eb[d] + r1), get(k.eo[d], f.eo[d] + r1);
+    const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2), n = f.plane, at[4] = {r1, r0, r1, r2};
+    get.nodes(k.ec, f.next, y, quarter_box(f.nodes, 3));
+    for (int q : {0, 2, 3}) get(k.x[q], f.x + q * n + r0);
+    for (int q = 0; q < 4; ++q) get(k.b[q], f.b + q * n + at[q]), get(k.c[q], f.c + q * n + at[q]);
+    for (int d = 0; d < 4; ++d) get(k.w[d], f.w[d] + r0), get(k.ea[d], f.e[d] + n + r0), get(k.g[d], f.g[d] + r0), get(k.eb[d], f.e[d] + 2 * n + r1), get(k.eo[d], f.e[d] + r1);
     for (int d = 0; d < 2; ++d) get(k.v[d], f.v[d] + r0);
   }
-  MARCH void row(const Strip<1> &s, State &k, const Row &in, int y, int y0, int y1) const
+  template <class B> MARCH void row(const Strip<1> &s, B &before, const Row &in, int y, int y0, int y1) const
   {
     const Warp w = s.w;
-    age(k.ec), age(k.zc), age(k.zo), age(k.zb);
-    k.ec[0] = in.ec;
+    const C   &ea0 = in.ea[0], &ea1 = in.ea[1], &ea2 = in.ea[2], &ea3 = in.ea[3], &g0 = in.g[0], &g1 = in.g[1], &g2 = in.g[2], &g3 = in.g[3];
+    const C   &eb0 = in.eb[0], &eb1 = in.eb[1], &eb2 = in.eb[2], &eb3 = in.eb[3], &eo0 = in.eo[0], &eo1 = in.eo[1], &eo2 = in.eo[2], &eo3 = in.eo[3];
     // the correction at c, o, b of row y
-    k.zc[0] = in.x[3] + k.ec[0];
-    k.zo[0] = in.x[0] + in.w[3] * k.ec[0] + in.w[2] * west(w, k.ec[0]) + in.w[1] * k.ec[1] + in.w[0] * west(w, k.ec[1]);
-    k.zb[0] = in.x[2] + in.v[0] * west(w, k.ec[0]) + in.v[1] * k.ec[0];
+    C e1 = in.ec;
+    before.template take<0>(e1);
+    const C c0 = in.x[3] + in.ec;
+    const C o0 = in.x[0] + in.w[3] * in.ec + in.w[2] * west(w, in.ec) + in.w[1] * e1 + in.w[0] * west(w, e1);
+    const C b0 = in.x[2] + in.v[0] * west(w, in.ec) + in.v[1] * in.ec;
     // a at y
-    const C &ea0 = in.ea[0], &ea1 = in.ea[1], &ea2 = in.ea[2], &ea3 = in.ea[3], &g0 = in.g[0], &g1 = in.g[1], &g2 = in.g[2], &g3 = in.g[3];
-    const C za = (in.b[1] - ea0 * k.zo[0] - ea1 * east(w, k.zo[0]) - ea2 * k.zc[1] - ea3 * k.zc[0] - g0 * k.zb[1] - g1 * east(w, k.zb[1]) - g2 * k.zb[0] - g3 * east(w, k.zb[0])) * in.c[1];
-    // b at y - 1; sum_b: the part of a at y - 1
-    const C &eb0 = in.eb[0], &eb1 = in.eb[1], &eb2 = in.eb[2], &eb3 = in.eb[3];
-    k.zb[1] = (in.b[2] - eb0 * west(w, k.zc[1]) - eb1 * k.zc[1] - eb2 * k.zo[1] - eb3 * k.zo[0] - k.sum_b - g0 * za - west(w, g1 * za)) * in.c[2];
-    k.sum_b = g2 * za + west(w, g3 * za);
+    C c1 = c0, o1 = o0, b1 = b0;
+    before.template take<1>(c1, o1, b1);
+    const C a0 = (in.b[1] - ea0 * o0 - ea1 * east(w, o0) - ea2 * c1 - ea3 * c0 - g0 * b1 - g1 * east(w, b1) - g2 * b0 - g3 * east(w, b0)) * in.c[1];
+    // b at y - 1, by the parts of a at y - 1
+    C b_part = g2 * a0 + west(w, g3 * a0), o_part = ea0 * a0 + west(w, ea1 * a0), a_south = ea2 * a0, a_north = ea3 * a0, c2 = c1;
+    before.template take<4>(b_part, o_part, a_south, a_north, c2);
+    const C b = (in.b[2] - eb0 * west(w, c1) - eb1 * c1 - eb2 * o1 - eb3 * o0 - b_part - g0 * a0 - west(w, g1 * a0)) * in.c[2];
     // o at y - 1
-    const C &eo0 = in.eo[0], &eo1 = in.eo[1], &eo2 = in.eo[2], &eo3 = in.eo[3];
-    k.zo[1] = (in.b[0] - k.sum_o - eb2 * k.zb[1] - k.below - eo3 * k.zc[1] - eo2 * west(w, k.zc[1]) - eo1 * k.zc[2] - eo0 * west(w, k.zc[2])) * in.c[0];
-    k.sum_o = ea0 * za + west(w, ea1 * za);
-    k.below = eb3 * k.zb[1];
-    // c at y - 2; c_part: o, b of row y - 2 and a of row y - 2; a of row y - 1 is in sum_c
-    const C zc = (in.b[3] - k.c_part - eo1 * k.zo[1] - east(w, eo0 * k.zo[1]) - k.sum_c) * in.c[3];
-    k.c_part = eo3 * k.zo[1] + east(w, eo2 * k.zo[1]) + eb1 * k.zb[1] + east(w, eb0 * k.zb[1]) + k.a_c;
-    k.sum_c  = ea2 * za;
-    k.a_c    = ea3 * za;
-    k.zc[2]  = zc;
-    auto put = [&](int q, int Y, const C &v) {
-      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.z[q] + Y * f.sy, v, f.own[q].x1);
-    };
-    put(1, y, za), put(2, y - 1, k.zb[1]), put(0, y - 1, k.zo[1]), put(3, y - 2, zc);
+    C below = eb3 * b;
+    before.template take<9>(below);
+    const C o = (in.b[0] - o_part - eb2 * b - below - eo3 * c1 - eo2 * west(w, c1) - eo1 * c2 - eo0 * west(w, c2)) * in.c[0];
+    // c at y - 2, by the parts of o, b and a of row y - 2
+    C c_part = eo3 * o + east(w, eo2 * o) + eb1 * b + east(w, eb0 * b) + a_north;
+    before.template take<10>(c_part);
+    const C c = (in.b[3] - c_part - eo1 * o - east(w, eo0 * o) - a_south) * in.c[3];
+    f.store(s, 1, y, y0, y1, a0), f.store(s, 2, y - 1, y0, y1, b), f.store(s, 0, y - 1, y0, y1, o), f.store(s, 3, y - 2, y0, y1, c);
   }
-  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
-  {
-    const Strip<1> s  = m.template strip<1>(w, strip, reach_nine, f.whole);
-    const int      y0 = m.first(chunk), y1 = m.end(chunk);
-    State          k;
-    for_rows(*this, s, y0 - 2, y1 + 2, [&](const Row &in, int y) { row(s, k, in, y, y0, y1); });
-    return 0;
-  }
+  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const { return march(*this, w, m, strip, chunk); }
 };
 
 } // namespace
@@ -332,20 +318,21 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
   NineFields<T> f;
   const StencilView<T> A = s.a.view();
   const View<T>        inverse = g.layout.view(s.inverse.data());
-  for (int q = 0; q < 4; ++q) f.b[q] = b.q[q], f.c[q] = inverse.q[q], f.own[q] = g.grid.owned(q), f.x[q] = nullptr, f.z[q] = nullptr;
-  for (int d = 0; d < 4; ++d) {
-    f.eo[d] = A.E[d].q[0], f.ea[d] = A.E[d].q[1], f.eb[d] = A.E[d].q[2], f.g[d] = A.G[d].q[1];
-    f.w[d] = g.layout.view(s.centre[d].data()).q[0];
-  }
+  f.b = b.q[0], f.c = inverse.q[0];
+  for (int d = 0; d < 4; ++d) f.e[d] = A.E[d].q[0], f.g[d] = A.G[d].q[1], f.w[d] = g.layout.view(s.centre[d].data()).q[0];
   for (int d = 0; d < 2; ++d) f.v[d] = g.layout.view(s.edge[d].data(), quarter_a).q[2];
+  f.x     = nullptr;
+  f.z     = nullptr;
   f.sy    = A.C.sy;
+  f.plane = g.layout.plane;
+  f.nodes = g.grid.owned();
   f.whole = g.layout.whole();
   return f;
 }
 
 } // namespace
 
-template <class T> void march_down(Plan &plan, int l, const View<T> &b)
+template <class T> void march_down(Plan &plan, int l, const View<T> &b, long at_once)
 {
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].b.v;
@@ -357,13 +344,14 @@ template <class T> void march_down(Plan &plan, int l, const View<T> &b)
     forall_warps(cells, columns_s1, k);
   } else {
     NineDown<T> k{nine_fields(plan, l, b)};
-    for (int q = 0; q < 4; ++q) k.f.z[q] = s.r.v.q[q];
+    k.f.z    = s.r.v.q[0];
     k.f.next = next;
-    forall_warps(cells, columns_nine, k);
+    if (plan.levels[(size_t)l].grid.size() < at_once) forall_rows(cells, columns_nine, k);
+    else forall_warps(cells, columns_nine, k);
   }
 }
 
-template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot)
+template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot, long at_once)
 {
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].x.v;
@@ -377,24 +365,26 @@ template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View
     else forall_warps(cells, columns_s1, k);
   } else {
     NineUp<T> k{nine_fields(plan, l, b)};
-    for (int q = 0; q < 4; ++q) k.f.x[q] = s.r.v.q[q], k.f.z[q] = x.q[q];
+    k.f.x    = s.r.v.q[0];
+    k.f.z    = x.q[0];
     k.f.next = next;
-    forall_warps(cells, columns_nine, k);
+    if (plan.levels[(size_t)l].grid.size() < at_once) forall_rows(cells, columns_nine, k);
+    else forall_warps(cells, columns_nine, k);
   }
 }
 
 #else
 
-template <class T> void march_down(Plan &, int, const View<T> &) { }
-template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &, Reduction *, double *) { }
+template <class T> void march_down(Plan &, int, const View<T> &, long) { }
+template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &, Reduction *, double *, long) { }
 
 #endif
 
 template bool marches<double>(const Plan &, int);
 template bool marches<float>(const Plan &, int);
-template void march_down<double>(Plan &, int, const View<double> &);
-template void march_down<float>(Plan &, int, const View<float> &);
-template void march_up<double>(Plan &, int, const View<double> &, const View<double> &, Reduction *, double *);
-template void march_up<float>(Plan &, int, const View<float> &, const View<float> &, Reduction *, double *);
+template void march_down<double>(Plan &, int, const View<double> &, long);
+template void march_down<float>(Plan &, int, const View<float> &, long);
+template void march_up<double>(Plan &, int, const View<double> &, const View<double> &, Reduction *, double *, long);
+template void march_up<float>(Plan &, int, const View<float> &, const View<float> &, Reduction *, double *, long);
 
 } // namespace tessera::rrb
