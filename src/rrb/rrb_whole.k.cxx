@@ -10,12 +10,13 @@ namespace {
 // Columns of the cycle by points from a small grid down, as a matrix on its nodes in natural order; the cycle from the next grid
 // down is a matrix already. A unit vector's fields lie in a block's scratch; up to the next grid they are zero but near its node.
 template <class T> struct CycleColumns {
-  static constexpr int columns = 2; // of a block
+  static constexpr int columns = 2; // of a block, 1 or 2
   static constexpr int near = 2, reach = 2, side = 2 * reach + 1; // cells, and nodes of the next grid, that the node reaches
   StencilView<T> A;
   View<T>        edge[2], centre[4];
   Layout         layout;
   Box            own[4];
+  int            shift; // quarters are at most 1 << shift nodes wide
   int            n, nx, next_n, next_nx, next_ny;
   const T       *next_matrix;
   const int     *next_node, *next_number;
@@ -31,10 +32,10 @@ template <class T> struct CycleColumns {
   };
   template <class Block> HD Column column(const Block &block, int i) const
   {
-    const int       j = block.tile.y0 * columns + i;
+    const int       first = block.tile.y0 * columns, x0 = first % nx, x = x0 + i < nx ? x0 + i : x0 + i - nx, y = first / nx + (x0 + i >= nx);
     const ptrdiff_t plane = layout.plane;
     T *const        memory = (T *)block.shared + 7 * plane * i, *const lists = (T *)block.shared + 7 * plane * columns;
-    Column          c{j % nx, j / nx, layout.view(memory), {}, lists + side * side * i, (int *)(lists + side * side * columns) + side * side * i};
+    Column          c{x, y, layout.view(memory), {}, lists + side * side * i, (int *)(lists + side * side * columns) + side * side * i};
     c.r.q[0] = c.v.q[0] + 4 * plane, c.r.q[2] = c.v.q[0] + 5 * plane, c.r.q[3] = c.v.q[0] + 6 * plane;
     c.r.sx = c.v.sx, c.r.sy = c.v.sy;
     return c;
@@ -51,8 +52,11 @@ template <class T> struct CycleColumns {
   }
   template <class Block, class F> HD void each_all(Block &block, int count, int q, const F &f) const
   {
-    const int w = own[q].x1 - own[q].x0;
-    block.each(0, w * count, own[q].y0, own[q].y1, [&](int i, int Y) { f(column(block, i / w), own[q].x0 + i % w, Y); });
+    const int mask = (1 << shift) - 1, h = own[q].y1 - own[q].y0; // no divisions: they would take most of the time
+    block.each(0, (h * count) << shift, 0, 1, [&](int t, int) {
+      const int i = (t >> shift) >= h, X = own[q].x0 + (t & mask), Y = own[q].y0 + (t >> shift) - i * h;
+      if (X < own[q].x1) f(column(block, i), X, Y);
+    });
   }
   template <int Q, int MASK> HD void colour(const Column &c, int X, int Y) const
   {
@@ -317,6 +321,7 @@ template <class T> void galerkin_whole(Plan &plan)
       };
       if (simple) {
         fill(few);
+        for (few.shift = 0; 1 << few.shift < (few.nx + 1) / 2;) ++few.shift;
         few.next_nx = next.grid.nx, few.next_ny = next.grid.ny, few.next_number = inverse->numbers();
       } else {
         fill(one);
