@@ -182,35 +182,25 @@ bool remainder_on_host(const Plan &plan) { return plan.exec.space == Space::cuda
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
 {
   Level &level = plan.levels.back();
-  if (plan.exec.space == Space::cuda) {
-    auto solve = [&](const View<T> &rhs) {
-      if (remainder_on_host(plan)) {
-        Remainder &r = plan.remainder;
-        const Box  all{0, plan.band.size(), 0, 1};
-        forall(plan.exec, all, TakeNodes<T>{rhs, r.node.data(), r.v.data()});
-        device::copy_to_host(plan.band_v.data(), r.v.data(), r.v.bytes());
-        plan.band.solve(plan.band_v.data());
-        device::copy_from_host(r.v.data(), plan.band_v.data(), r.v.bytes());
-        return forall(plan.exec, all, PutNodes<T>{out, r.node.data(), r.v.data()});
-      }
+  auto   solve = [&](const View<T> &rhs) {
+    double   *v = plan.band_v.data();
+    const int n = plan.band.size();
+    if (remainder_on_host(plan)) {
+      Remainder &r = plan.remainder;
+      const Box  all{0, n, 0, 1};
+      forall(plan.exec, all, TakeNodes<T>{rhs, r.node.data(), r.v.data()});
+      device::copy_to_host(v, r.v.data(), r.v.bytes());
+      plan.band.solve(v);
+      device::copy_from_host(r.v.data(), v, r.v.bytes());
+      forall(plan.exec, all, PutNodes<T>{out, r.node.data(), r.v.data()});
+    } else if (plan.exec.space == Space::cuda) {
       if constexpr (std::is_same_v<T, double>) plan.inverse64.solve(plan.exec, rhs, out);
       else plan.inverse32.solve(plan.exec, rhs, out);
-    };
-    if constexpr (std::is_same_v<T, double>)
-      if (plan.half) {
-        black_rhs(plan, level, b, level.w.v);
-        solve(level.w.v);
-        copy(plan.exec, level.grid, mask_o | mask_c, out, level.w.v);
-        return red_solution(plan, level, b, level.w.v, out);
-      }
-    return solve(b);
-  }
-  double   *v     = plan.band_v.data();
-  const int n     = plan.band.size();
-  auto      solve = [&](const auto &rhs) {
-    for (int i = 0; i < n; ++i) v[i] = rhs.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]);
-    plan.band.solve(v);
-    for (int i = 0; i < n; ++i) out.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = (T)v[i];
+    } else {
+      for (int i = 0; i < n; ++i) v[i] = rhs.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]);
+      plan.band.solve(v);
+      for (int i = 0; i < n; ++i) out.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = (T)v[i];
+    }
   };
   if constexpr (std::is_same_v<T, double>)
     if (plan.half) {
