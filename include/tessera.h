@@ -6,7 +6,7 @@
     ./app -dll_append /path/libtessera.so -pc_type rrb
 */
 #pragma once
-#include <petscksp.h>
+#include <petsctao.h>
 
 #define TESSERA_VERSION_MAJOR    0
 #define TESSERA_VERSION_MINOR    1
@@ -14,6 +14,8 @@
 
 #define PCRRB  "rrb"
 #define KSPRRB "rrb"
+#define SNESVIPMG "vipmg"
+#define TAOVIPMG  "vipmg"
 
 /*E
   PCRRBCoarsening - how the operator of the next grid is made
@@ -134,6 +136,46 @@ typedef enum {
 PETSC_EXTERN const char *const PCRRBPrecisions[];
 
 /*E
+  SNESVIPMGVariant - what a cycle of multigrid with bounds does
+
+  Values:
++ `SNES_VIPMG_HYBRID`   - monotone multigrid while the active set moves, and truncated Newton multigrid
+. `SNES_VIPMG_TNNMG`    - truncated Newton multigrid alone
+. `SNES_VIPMG_MONOTONE` - monotone multigrid alone
+- `SNES_VIPMG_PAPER`    - Algorithm 1 of Klement and Oberhuber, for comparison
+
+  Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetVariant()`
+E*/
+typedef enum {
+  SNES_VIPMG_HYBRID,
+  SNES_VIPMG_TNNMG,
+  SNES_VIPMG_MONOTONE,
+  SNES_VIPMG_PAPER
+} SNESVIPMGVariant;
+PETSC_EXTERN const char *const SNESVIPMGVariants[];
+
+/*E
+  SNESVIPMGCycle - how often the coarse grids are visited
+
+  Values:
++ `SNES_VIPMG_CYCLE_V` - once
+. `SNES_VIPMG_CYCLE_W` - twice on every grid
+- `SNES_VIPMG_CYCLE_F` - twice on every grid on the way down
+
+  Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetCycle()`
+E*/
+typedef enum {
+  SNES_VIPMG_CYCLE_V,
+  SNES_VIPMG_CYCLE_W,
+  SNES_VIPMG_CYCLE_F
+} SNESVIPMGCycle;
+PETSC_EXTERN const char *const SNESVIPMGCycles[];
+
+/*E
   TesseraBackend - where a solver runs
 
   Values:
@@ -187,3 +229,12 @@ PETSC_EXTERN PetscErrorCode PCRRBSetBackend(PC, TesseraBackend);
 PETSC_EXTERN PetscErrorCode PCRRBGetBackend(PC, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode KSPRRBSetBackend(KSP, TesseraBackend);
 PETSC_EXTERN PetscErrorCode KSPRRBGetBackend(KSP, TesseraBackend *);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetVariant(SNES, SNESVIPMGVariant);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetCycle(SNES, SNESVIPMGCycle);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetFMG(SNES, PetscBool);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetSmooth(SNES, PetscInt, PetscInt);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetOmega(SNES, PetscReal);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetLevels(SNES, PetscInt);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetBackend(SNES, TesseraBackend);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetMonitor(SNES, PetscBool);
+PETSC_EXTERN PetscErrorCode SNESVIPMGGetNorms(SNES, PetscReal[5]);

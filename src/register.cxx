@@ -1,14 +1,17 @@
 // The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the program.
 #include "core/device.hpp"
 #include "rrb/pcrrb.hpp"
+#include "vipmg/snesvipmg.hpp"
 #include <cstdio>
 #include <cstring>
 #include <petsc/private/kspimpl.h>
 
 PetscLogEvent tessera::event_rrb_read, tessera::event_rrb_factor, tessera::event_rrb_sweep, tessera::event_rrb_multiply;
+PetscLogEvent tessera::event_vipmg_setup, tessera::event_vipmg_cycle;
 
 static PetscBool initialized = PETSC_FALSE;
 static PetscBool cited       = PETSC_FALSE;
+static PetscBool cited_vipmg = PETSC_FALSE;
 
 /*@C
    TesseraFinalizePackage - Forgets the package, so that a program may initialize PETSc again; called by `PetscFinalize()`
@@ -22,6 +25,7 @@ PetscErrorCode TesseraFinalizePackage(void)
   PetscFunctionBegin;
   initialized = PETSC_FALSE;
   cited       = PETSC_FALSE;
+  cited_vipmg = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -65,10 +69,14 @@ PetscErrorCode TesseraInitializePackage(void)
   initialized = PETSC_TRUE;
   PetscCall(PCRegister(PCRRB, tessera::PCCreate_RRB));
   PetscCall(KSPRegister(KSPRRB, tessera::KSPCreate_RRB));
+  PetscCall(SNESRegister(SNESVIPMG, tessera::SNESCreate_VIPMG));
+  PetscCall(TaoRegister(TAOVIPMG, tessera::TaoCreate_VIPMG));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB read", PC_CLASSID, &tessera::event_rrb_read));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB fact", PC_CLASSID, &tessera::event_rrb_factor));
   PetscCall(PetscLogEventRegister("PCApply_RRB", PC_CLASSID, &tessera::event_rrb_sweep));
   PetscCall(PetscLogEventRegister("KSP_RRB S1", KSP_CLASSID, &tessera::event_rrb_multiply));
+  PetscCall(PetscLogEventRegister("VIPMG setup", SNES_CLASSID, &tessera::event_vipmg_setup));
+  PetscCall(PetscLogEventRegister("VIPMG cycles", SNES_CLASSID, &tessera::event_vipmg_cycle));
   PetscCall(PetscRegisterFinalize(TesseraFinalizePackage));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -82,6 +90,13 @@ PetscErrorCode tessera::CiteRRB()
 {
   PetscFunctionBegin;
   PetscCall(PetscCitationsRegister("@article{dejong2018rrb,\n  title   = {Fine-grain parallel {RRB}-solver for 5-/9-point stencil problems suitable for {GPU}-type processors},\n  author  = {de Jong, Martijn and van der Ploeg, Auke and Ditzel, Auke and Vuik, Kees},\n  journal = {Electronic Transactions on Numerical Analysis},\n  volume  = {48},\n  pages   = {375--393},\n  year    = {2018}\n}\n", &cited));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::CiteVIPMG()
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister("@article{graeser2009multigrid,\n  title   = {Multigrid methods for obstacle problems},\n  author  = {Gr{\\\"a}ser, Carsten and Kornhuber, Ralf},\n  journal = {Journal of Computational Mathematics},\n  volume  = {27},\n  pages   = {1--44},\n  year    = {2009}\n}\n", &cited_vipmg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

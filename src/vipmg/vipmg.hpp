@@ -56,6 +56,7 @@ struct Measure {
   double natural  = 0;  // of diag (x - P(x - F / diag)), P the projection onto the bounds
   double lower = 0, upper = 0; // active nodes: at the bound, and pressed
   double changed  = 0;  // nodes whose status differs from the last pass's
+  double moved    = 0;  // sum of squares of A x
   HD void join(const Measure &o)
   {
     inactive += o.inactive;
@@ -63,6 +64,7 @@ struct Measure {
     lower += o.lower;
     upper += o.upper;
     changed += o.changed;
+    moved += o.moved;
   }
 };
 
@@ -126,10 +128,17 @@ Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
 void     galerkin(Plan &plan, int fine, bool truncated, bool top);
 
-// --- between arrays in natural order and levels (vipmg_measure.k.cxx) ---
-void to_level(const Plan &plan, Level &l, const double *natural, double *field);
-void from_level(const Plan &plan, Level &l, const double *field, double *natural);
-void to_flags(const Plan &plan, Level &l, const double *natural, uint8_t *flags);
+// Largest |a_ij - a_ji| between nodes that take part, relative to the largest diagonal entry.
+double asymmetry(Plan &plan);
+
+// --- between arrays in natural order, in the space of the plan, and the finest level (vipmg_move.k.cxx) ---
+// The problem for a correction: b := -F, lo := XL - X, up := XU - X. Returns sums of squares of b - r and of b, before r changes.
+void load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, double sums[2]);
+void start(Plan &plan);                   // x := 0, but the solution in Dirichlet rows
+void keep(Plan &plan);                    // the correction x, while other problems are loaded
+// X := P(X0 + t x) with the correction kept
+void store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, double *X);
+void set_operator(Plan &plan, const double *coefficients, const uint8_t *free); // host arrays in the level's layout
 
 // --- kernels ---
 struct Sweep {
@@ -138,7 +147,10 @@ struct Sweep {
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
 void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r); // coarse.b, and x = 0
-void restrict_problem(const Plan &plan, Level &fine, Level &coarse, bool inject);     // coarse.b, lo, up, and x = 0
+// coarse.b, lo, up, and x = 0. Bounds: the largest lower and least upper ones of a support; their weighted mean (the paper's
+// Algorithm 1); or, for a start, those of the fine nodes that coarse nodes lie on.
+enum class Bounds { monotone, mean, inject };
+void restrict_problem(const Plan &plan, Level &fine, Level &coarse, Bounds bounds);
 void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked);
 void prolong_start(const Plan &plan, Level &fine, const Level &coarse); // fine.x := the coarse solution, within bounds
 void mark_inactive(Plan &plan, Level &l);

@@ -7,10 +7,10 @@ namespace tessera::vipmg {
 namespace {
 
 // The coarsest grid has two or three nodes a direction, unless the user stopped before: sweeps solve it.
-int coarsest_sweeps(const Plan &plan, const Level &l)
+int coarsest_sweeps(const Level &l)
 {
   const int n = std::max({l.n[0], l.n[1], l.n[2]});
-  return std::min(10 + 2 * n * n, 200) * (plan.dimension > 1 ? 1 : 1);
+  return std::min(10 + 2 * n * n, 200);
 }
 
 int visits(const Plan &plan, int k, int top) { return plan.params.cycle == Cycle::w && k > top ? 2 : 1; }
@@ -19,13 +19,13 @@ int visits(const Plan &plan, int k, int top) { return plan.params.cycle == Cycle
 void monotone(Plan &plan, int k, int top, bool f)
 {
   Level &l = plan.levels[(size_t)k];
-  if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, coarsest_sweeps(plan, l));
+  if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, coarsest_sweeps(l));
   Level    &c = plan.levels[(size_t)k + 1];
   const int n = f ? 2 : visits(plan, k, top);
   for (int visit = 0; visit < n; ++visit) {
     smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.pre);
     residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
-    restrict_problem(plan, l, c, false);
+    restrict_problem(plan, l, c, plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
     monotone(plan, k + 1, top, f && visit == 0);
     prolong_add(plan, l, c, l.x.data(), l.A, true, false);
     smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.post);
@@ -36,7 +36,7 @@ void monotone(Plan &plan, int k, int top, bool f)
 void linear(Plan &plan, int k, int top, bool f)
 {
   Level &l = plan.levels[(size_t)k];
-  if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, coarsest_sweeps(plan, l));
+  if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, coarsest_sweeps(l));
   Level    &c = plan.levels[(size_t)k + 1];
   const int n = f ? 2 : visits(plan, k, top);
   for (int visit = 0; visit < n; ++visit) {
@@ -81,13 +81,18 @@ void cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 void full_multigrid(Plan &plan)
 {
   const int last = (int)plan.levels.size() - 1;
-  for (int k = 0; k < last; ++k) restrict_problem(plan, plan.levels[(size_t)k], plan.levels[(size_t)k + 1], true);
+  // The residual of every level is its right-hand side where x is zero.
+  for (int k = 0; k < last; ++k) {
+    Level &l = plan.levels[(size_t)k];
+    residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
+    restrict_problem(plan, l, plan.levels[(size_t)k + 1], Bounds::inject);
+  }
   for (int k = last; k >= 0; --k) {
     Level &l = plan.levels[(size_t)k];
-    if (k == last) smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, coarsest_sweeps(plan, l));
+    if (k == last) smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, coarsest_sweeps(l));
     else prolong_start(plan, l, plan.levels[(size_t)k + 1]);
     copy(l.x, l.y);
-    if (k > 0 && k < last) cycle(plan, k, plan.params.variant != Variant::tnnmg, plan.params.variant != Variant::monotone);
+    if (k > 0 && k < last) cycle(plan, k, plan.params.variant != Variant::tnnmg, plan.params.variant == Variant::hybrid || plan.params.variant == Variant::tnnmg);
   }
 }
 

@@ -77,6 +77,36 @@ template <int D, bool Box> struct Inverse {
   }
 };
 
+struct Largest {
+  double asymmetry = 0, diagonal = 0;
+  HD void join(const Largest &o)
+  {
+    asymmetry = o.asymmetry > asymmetry ? o.asymmetry : asymmetry;
+    diagonal  = o.diagonal > diagonal ? o.diagonal : diagonal;
+  }
+};
+
+template <int D, bool Box> struct FindAsymmetry {
+  Stencil3<D, Box> s;
+  const uint8_t   *free;
+  template <int P> HD void at(int, ptrdiff_t o, int, int, Largest &r) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    if (!free[e]) return;
+    const double d = s.diagonal(e);
+    r.diagonal     = d > r.diagonal ? d : r.diagonal;
+    for (int dz = D > 2 ? -1 : 0; dz <= (D > 2 ? 1 : 0); ++dz)
+      for (int dy = D > 1 ? -1 : 0; dy <= (D > 1 ? 1 : 0); ++dy)
+        for (int dx = -1; dx <= 1; ++dx) {
+          const int there = plane_of<D, Box>(dx, dy, dz), back = plane_of<D, Box>(-dx, -dy, -dz);
+          if (there < 0) continue;
+          const ptrdiff_t q = o + dy * s.sj + dz * s.sk + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
+          const double    c = free[q] ? s.a[there * s.plane + e] - s.a[back * s.plane + q] : 0;
+          r.asymmetry       = c > r.asymmetry ? c : -c > r.asymmetry ? -c : r.asymmetry;
+        }
+  }
+};
+
 struct CoarseFree {
   const uint8_t *fine;
   Layout3        from;
@@ -160,6 +190,24 @@ Strength strength(Plan &plan, Level &l)
     for (int d = 0; d < 3; ++d) s.along[d] = sums[d], s.face[d] = sums[3 + d], s.row[d] = sums[6 + d];
   }
   return s;
+}
+
+double asymmetry(Plan &plan)
+{
+  Level          &l = plan.levels[0];
+  Largest         both[2];
+  Buffer<Largest> there;
+  there.resize(Extent{2, plan.exec.space});
+  with_kind(plan.dimension, l.A.box, [&](auto kind) {
+    using K = decltype(kind);
+    join_nodes(plan.exec, l.layout, l.own, FindAsymmetry<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.free.data()}, there.data());
+  });
+  if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), sizeof(both));
+  else both[0] = there.data()[0], both[1] = there.data()[1];
+  both[0].join(both[1]);
+  double most[2] = {both[0].asymmetry, both[0].diagonal};
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, plan.comm);
+  return most[1] > 0 ? most[0] / most[1] : 0;
 }
 
 void coarse_free(Plan &plan, int k)

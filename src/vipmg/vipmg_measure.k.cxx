@@ -1,24 +1,20 @@
-// Norms, active sets, the line search, and arrays in natural order.
+// Norms, active sets, and the line search.
 #include "vipmg/stencil3.hpp"
 
 namespace tessera::vipmg {
 
 namespace {
 
-// status bits of a node in `inactive`'s companion: see Mark
 template <int D, bool Box> struct FindMeasure {
   Stencil3<D, Box> s;
-  const double    *x, *b, *lo, *up, *inverse;
+  const double    *x, *b, *lo, *up;
   double          *r, zero;
   template <int P> HD void at(int, ptrdiff_t o, int, int, Measure &m) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    if (inverse[e] == 0) {
-      r[e] = 0;
-      return;
-    }
-    const double d = s.diagonal(e), v = b[e] - d * x[e] - s.template neighbours<P>(x, e, o), f = -v;
-    r[e]           = v;
+    const double d = s.diagonal(e), ax = d * x[e] + s.template neighbours<P>(x, e, o), f = ax - b[e];
+    r[e]           = -f;
+    m.moved += ax * ax;
     const bool below = x[e] <= lo[e] + zero && f > 0, above = x[e] >= up[e] - zero && f < 0;
     if (!below && !above) m.inactive += f * f;
     m.lower += below;
@@ -132,23 +128,6 @@ struct Step {
   }
 };
 
-template <class T, bool In> struct Move {
-  double *natural;
-  T      *field;
-  int     half, lo[3], ni, nj;
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)half, n = 2 * t + P - lo[0] + (ptrdiff_t)ni * (j - lo[1] + (ptrdiff_t)nj * (k - lo[2]));
-    if (In) field[e] = (T)natural[n];
-    else natural[n] = (double)field[e];
-  }
-};
-
-template <class T, bool In> void move(const Plan &plan, const Level &l, double *natural, T *field)
-{
-  for_nodes(plan.exec, l.layout, l.own, Move<T, In>{natural, field, l.layout.half, {l.own.lo[0], l.own.lo[1], l.own.lo[2]}, l.own.hi[0] - l.own.lo[0], l.own.hi[1] - l.own.lo[1]});
-}
-
 template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2])
 {
   if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), 2 * sizeof(R));
@@ -156,10 +135,6 @@ template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2
 }
 
 } // namespace
-
-void to_level(const Plan &plan, Level &l, const double *natural, double *field) { move<double, true>(plan, l, const_cast<double *>(natural), field); }
-void from_level(const Plan &plan, Level &l, const double *field, double *natural) { move<double, false>(plan, l, natural, const_cast<double *>(field)); }
-void to_flags(const Plan &plan, Level &l, const double *natural, uint8_t *flags) { move<uint8_t, true>(plan, l, const_cast<double *>(natural), flags); }
 
 void mark_inactive(Plan &plan, Level &l)
 {
@@ -222,7 +197,7 @@ Measure measure(Plan &plan, Level &l)
   Measure both[2], marked[2], m;
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_nodes(plan.exec, l.layout, l.own, FindMeasure<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(), l.lo.data(), l.up.data(), l.A.inverse.data(), l.r.data(), plan.zero_tolerance}, plan.measure.data());
+    join_nodes(plan.exec, l.layout, l.own, FindMeasure<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(), l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance}, plan.measure.data());
   });
   fetch(plan, plan.measure, both);
   fetch(plan, plan.marked, marked);
@@ -231,9 +206,9 @@ Measure measure(Plan &plan, Level &l)
     m.join(marked[p]);
   }
   if (!l.shared) {
-    double sums[5] = {m.inactive, m.natural, m.lower, m.upper, m.changed};
-    MPI_Allreduce(MPI_IN_PLACE, sums, 5, MPI_DOUBLE, MPI_SUM, plan.comm);
-    m.inactive = sums[0], m.natural = sums[1], m.lower = sums[2], m.upper = sums[3], m.changed = sums[4];
+    double sums[6] = {m.inactive, m.natural, m.lower, m.upper, m.changed, m.moved};
+    MPI_Allreduce(MPI_IN_PLACE, sums, 6, MPI_DOUBLE, MPI_SUM, plan.comm);
+    m.inactive = sums[0], m.natural = sums[1], m.lower = sums[2], m.upper = sums[3], m.changed = sums[4], m.moved = sums[5];
   }
   return m;
 }

@@ -21,8 +21,10 @@ Weights weights(const Level &fine)
   return w;
 }
 
-// r, summed with the weights of coarse node (2 t + P, j, k); with bounds the largest lower and the least upper one of its support.
-template <bool X, bool Bounds> struct Restrict {
+enum class With { nothing, extremes, means };
+
+// r, summed with the weights of coarse node (2 t + P, j, k), and bounds.
+template <bool X, With Bounds> struct Restrict {
   Layout3       fine;
   Weights       w;
   const double *r, *x, *lo, *up;
@@ -32,6 +34,10 @@ template <bool X, bool Bounds> struct Restrict {
   HD void bound(ptrdiff_t f, double weight, double &l, double &u) const
   {
     const double a = lo[f] - x[f], c = up[f] - x[f];
+    if (Bounds == With::means) {
+      if (weight > 0) l += weight * a, u += weight * c; // infinity times zero is no number
+      return;
+    }
     l = weight > 0 && a > l ? a : l;
     u = weight > 0 && c < u ? c : u;
   }
@@ -39,7 +45,8 @@ template <bool X, bool Bounds> struct Restrict {
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     const int       I = 2 * t + P, nj = w.step[1] == 2, nk = w.step[2] == 2;
-    double          sum = 0, l = -INFINITY, u = INFINITY;
+    constexpr bool  means = Bounds == With::means;
+    double          sum = 0, l = means ? 0 : -INFINITY, u = means ? 0 : INFINITY, all = 0;
     for (int dk = -nk; dk <= nk; ++dk) {
       const double wk = dk < 0 ? w.left[2][k] : dk > 0 ? w.right[2][k] : 1;
       for (int dj = -nj; dj <= nj; ++dj) {
@@ -49,7 +56,8 @@ template <bool X, bool Bounds> struct Restrict {
           const ptrdiff_t here = f + I, behind = f + fine.half + I;
           const double    wl = w.left[0][I], wr = w.right[0][I];
           sum += wj * (r[here] + wl * r[behind - 1] + wr * r[behind]);
-          if (Bounds) {
+          all += wj * (1 + wl + wr);
+          if (Bounds != With::nothing) {
             bound(here, wj, l, u);
             bound(behind - 1, wj * wl, l, u);
             bound(behind, wj * wr, l, u);
@@ -57,15 +65,16 @@ template <bool X, bool Bounds> struct Restrict {
         } else {
           const ptrdiff_t here = f + P * (ptrdiff_t)fine.half + t;
           sum += wj * r[here];
-          if (Bounds) bound(here, wj, l, u);
+          all += wj;
+          if (Bounds != With::nothing) bound(here, wj, l, u);
         }
       }
     }
     b[e]        = sum;
     coarse_x[e] = 0;
-    if (Bounds) {
-      coarse_lo[e] = l;
-      coarse_up[e] = u;
+    if (Bounds != With::nothing) {
+      coarse_lo[e] = means ? l / all : l;
+      coarse_up[e] = means ? u / all : u;
     }
   }
 };
@@ -117,9 +126,8 @@ template <bool Add, bool Clip> struct Prolong {
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    double          v = from.value<P>(t, j, k);
-    if (inverse[e] == 0 || (mask && !mask[e])) v = 0;
-    double y = Add ? x[e] + v : v;
+    const double    v = from.value<P>(t, j, k);
+    double          y = inverse[e] == 0 || (mask && !mask[e]) ? x[e] : Add ? x[e] + v : v;
     if (Clip) {
       y = y < lo[e] ? lo[e] : y;
       y = y > up[e] ? up[e] : y;
@@ -130,32 +138,34 @@ template <bool Add, bool Clip> struct Prolong {
 
 } // namespace
 
-void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r)
+namespace {
+
+template <With Bounds> void restrict_all(const Plan &plan, Level &fine, Level &coarse, const double *r)
 {
   const Weights w = weights(fine);
-  if (w.step[0] == 2) for_nodes(plan.exec, coarse.layout, coarse.part, Restrict<true, false>{fine.layout, w, r, nullptr, nullptr, nullptr, coarse.b.data(), nullptr, nullptr, coarse.x.data(), coarse.layout.half});
-  else for_nodes(plan.exec, coarse.layout, coarse.part, Restrict<false, false>{fine.layout, w, r, nullptr, nullptr, nullptr, coarse.b.data(), nullptr, nullptr, coarse.x.data(), coarse.layout.half});
-  coarse.incoming.exchange(coarse.b.data());
+  if (w.step[0] == 2)
+    for_nodes(plan.exec, coarse.layout, coarse.part,
+              Restrict<true, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
+  else
+    for_nodes(plan.exec, coarse.layout, coarse.part,
+              Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
+  double *all[] = {coarse.b.data(), coarse.lo.data(), coarse.up.data()};
+  coarse.incoming.exchange(all, Bounds == With::nothing ? 1 : 3);
   if (coarse.incoming.remote() || !coarse.halo.empty()) coarse.x.zero();
 }
 
-void restrict_problem(const Plan &plan, Level &fine, Level &coarse, bool inject)
+} // namespace
+
+void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r) { restrict_all<With::nothing>(plan, fine, coarse, r); }
+
+void restrict_problem(const Plan &plan, Level &fine, Level &coarse, Bounds bounds)
 {
-  const Weights w = weights(fine);
-  double *const lo = coarse.lo.data(), *const up = coarse.up.data(), *const b = coarse.b.data();
-  const double *r = fine.r.data();
-  if (inject) {
-    restrict_residual(plan, fine, coarse, fine.b.data());
-    for_nodes(plan.exec, coarse.layout, coarse.part, Inject{fine.layout, fine.lo.data(), fine.up.data(), lo, up, coarse.layout.half, {w.step[0], w.step[1], w.step[2]}});
-    double *bounds[] = {lo, up};
-    coarse.incoming.exchange(bounds, 2);
-    return;
-  }
-  if (w.step[0] == 2) for_nodes(plan.exec, coarse.layout, coarse.part, Restrict<true, true>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), b, lo, up, coarse.x.data(), coarse.layout.half});
-  else for_nodes(plan.exec, coarse.layout, coarse.part, Restrict<false, true>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), b, lo, up, coarse.x.data(), coarse.layout.half});
-  double *all[] = {b, lo, up};
-  coarse.incoming.exchange(all, 3);
-  if (coarse.incoming.remote() || !coarse.halo.empty()) coarse.x.zero();
+  if (bounds == Bounds::monotone) return restrict_all<With::extremes>(plan, fine, coarse, fine.r.data());
+  if (bounds == Bounds::mean) return restrict_all<With::means>(plan, fine, coarse, fine.r.data());
+  restrict_all<With::nothing>(plan, fine, coarse, fine.r.data());
+  for_nodes(plan.exec, coarse.layout, coarse.part, Inject{fine.layout, fine.lo.data(), fine.up.data(), coarse.lo.data(), coarse.up.data(), coarse.layout.half, {fine.step[0], fine.step[1], fine.step[2]}});
+  double *both[] = {coarse.lo.data(), coarse.up.data()};
+  coarse.incoming.exchange(both, 2);
 }
 
 void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked)

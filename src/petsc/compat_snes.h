@@ -1,0 +1,64 @@
+// What SNES and Tao types need beside compat.h; these two alone test PETSC_VERSION_*.
+#pragma once
+#include "petsc/compat.h"
+#include <petsc/private/snesimpl.h>
+#include <petsc/private/taoimpl.h>
+
+static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscReal xnorm, PetscReal ynorm, PetscReal fnorm)
+{
+  PetscFunctionBegin;
+#if PETSC_VERSION_GE(3, 20, 0)
+  PetscCall(SNESConverged(snes, it, xnorm, ynorm, fnorm));
+#else
+  PetscCall((*snes->ops->converged)(snes, it, xnorm, ynorm, fnorm, &snes->reason, snes->cnvP));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_GE(3, 25, 0)
+  #define CompatDomainError functiondomainerror
+#else
+  #define CompatDomainError domainerror
+#endif
+#if PETSC_VERSION_GE(3, 23, 0)
+  #define CompatDefault(object, parameter, value) PetscObjectParameterSetDefault(object, parameter, value)
+#else
+  #define CompatDefault(object, parameter, value) \
+    do { \
+      if (!(object)->parameter##_changed) (object)->parameter = value; \
+    } while (0)
+#endif
+static inline PetscErrorCode CompatSNESInitialize(SNES snes)
+{
+  PetscFunctionBegin;
+#if PETSC_VERSION_GE(3, 23, 0)
+  PetscCall(SNESParametersInitialize(snes));
+#else
+  (void)snes;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A Tao's DM: there is one from 3.19 on.
+template <class T> auto CompatDMOf(T tao, int) -> decltype(tao->dm) { return tao->dm; }
+template <class T> DM   CompatDMOf(T, long) { return nullptr; }
+static inline PetscErrorCode CompatTaoDM(Tao tao, DM *dm)
+{
+  PetscFunctionBegin;
+  *dm = CompatDMOf(tao, 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode CompatTaoInitialize(Tao tao)
+{
+  PetscFunctionBegin;
+#if PETSC_VERSION_GE(3, 23, 0)
+  PetscCall(TaoParametersInitialize(tao));
+#endif
+#if PETSC_VERSION_GE(3, 25, 0)
+  tao->uses_gradient         = PETSC_TRUE;
+  tao->uses_hessian_matrices = PETSC_TRUE;
+#endif
+  (void)tao;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,284 @@
+#include "vipmg/newton.hpp"
+#include "core/tuning.hpp"
+#include <algorithm>
+#include <cmath>
+#ifdef _OPENMP
+  #include <omp.h>
+#endif
+
+namespace tessera::vipmg {
+
+namespace {
+
+constexpr int    most_cycles   = 60;   // of one linear problem
+constexpr double first_forcing = 1e-2; // a linearised problem is solved to this share of the norm, at first
+constexpr double forcing       = 1e-3; // and later
+constexpr double still_good    = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
+constexpr double settled       = 1e-3; // share of nodes that change status in a cycle: below, the monotone part is left out
+constexpr double slow          = 0.5;  // a factor above brings it back
+
+} // namespace
+
+PetscErrorCode Newton::Reset()
+{
+  PetscFunctionBegin;
+  PetscCall(matrix.Reset());
+  PetscCall(VecDestroy(&base_));
+  PetscCall(VecDestroy(&trial_));
+  const Exec exec = plan.exec;
+  plan            = Plan();
+  plan.exec       = exec;
+  built_          = false;
+  for (Array *a : {&a_, &b_, &c_, &d_, &e_}) *a = Array();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Mat J)
+{
+  bool there = options.backend == TESSERA_BACKEND_CUDA;
+
+  PetscFunctionBegin;
+  PetscCall(CheckBackend(solver, backend_option, options.backend));
+  if (options.backend == TESSERA_BACKEND_AUTO) { // where the vectors are
+    const PetscScalar *values;
+    PetscMemType       where;
+    PetscCall(VecGetArrayReadAndMemType(X, &values, &where));
+    PetscCall(VecRestoreArrayReadAndMemType(X, &values));
+    int here = !PetscMemTypeHost(where) && !device::unusable(), all;
+    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm(solver)));
+    there = all;
+  }
+  const Space space = there ? Space::cuda : Space::host;
+  if (!matrix.same(X) || plan.exec.space != space) {
+    PetscCall(Reset());
+    plan.exec.space = space;
+    PetscCall(matrix.SetGrid(solver, who, dm, X, J));
+  }
+#ifdef _OPENMP
+  plan.exec.threads = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;
+#endif
+  if (!base_) PetscCall(VecDuplicate(X, &base_));
+  if (!trial_) PetscCall(VecDuplicate(X, &trial_));
+  if (built_ && options.params.levels != plan.params.levels) built_ = plan.built = false;
+  plan.params         = options.params;
+  plan.zero_tolerance = options.zero_tolerance;
+  PetscCall(UseCurrentStream(plan.exec.space));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
+{
+  PetscFunctionBegin;
+  *failed = false;
+  PetscCall(PetscLogEventBegin(event_vipmg_setup, solver, 0, 0, 0));
+  PetscCall(matrix.Read(J, plan, report));
+  const PetscInt *p = report.node;
+  PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm(solver), PETSC_ERR_SUP, "vipmg works on stencils of the nearest neighbours: row %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT " of %d x %d x %d) is coupled with column %" PetscInt_FMT ", which is none of them. Use -snes_type vinewtonrsls", report.row, p[0], p[1], p[2], matrix.size()[0], matrix.size()[1], matrix.size()[2], report.column);
+  if (report.kind != MatrixReport::fine) {
+    *failed = true;
+    if (report.kind == MatrixReport::not_finite) PetscCall(PetscSNPrintf(failure, sizeof(failure), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number", report.row, report.column, p[0], p[1], p[2]));
+    else PetscCall(PetscSNPrintf(failure, sizeof(failure), "row %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT ") has the diagonal entry %g, and sweeps need a positive one. Is the sign of the function right?", report.row, p[0], p[1], p[2], (double)report.value));
+  } else {
+    TesseraCallCXX(build(plan));
+    double a = 0;
+    TesseraCallCXX(a = vipmg::asymmetry(plan));
+    asymmetry      = a;
+    plan.symmetric = asymmetry <= tuning::symmetric;
+    if (!built_) PetscCall(PetscInfo(solver, "%zu grids, the coarsest of %d x %d x %d nodes; %s stencil; %" PetscInt_FMT " Dirichlet rows; %.3g MB\n", plan.levels.size(), plan.levels.back().n[0], plan.levels.back().n[1], plan.levels.back().n[2], plan.levels[0].A.box ? "box" : "star", report.dirichlet, plan.bytes() * 1e-6));
+    if (!plan.symmetric) PetscCall(PetscInfo(solver, "The Jacobian is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the line searches reduce residuals, as there is no energy\n", (double)asymmetry));
+    built_ = true;
+  }
+  PetscCall(PetscLogEventEnd(event_vipmg_setup, solver, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::LoadPoint(Vec X, Vec F, Vec XL, Vec XU, double sums[2])
+{
+  const Space space = plan.exec.space;
+
+  PetscFunctionBegin;
+  PetscCall(a_.Read(F, space));
+  PetscCall(b_.Read(X, space));
+  PetscCall(c_.Read(XL, space));
+  PetscCall(d_.Read(XU, space));
+  TesseraCallCXX(load(plan, a_.data(), b_.data(), c_.data(), d_.data(), sums));
+  for (Array *a : {&a_, &b_, &c_, &d_}) PetscCall(a->Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::Move(double t, Vec X0, Vec XL, Vec XU, Vec X)
+{
+  const Space space = plan.exec.space;
+
+  PetscFunctionBegin;
+  PetscCall(b_.Read(X0, space));
+  PetscCall(c_.Read(XL, space));
+  PetscCall(d_.Read(XU, space));
+  PetscCall(e_.Write(X, space));
+  TesseraCallCXX(store(plan, t, b_.data(), c_.data(), d_.data(), e_.data()));
+  for (Array *a : {&b_, &c_, &d_, &e_}) PetscCall(a->Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Cycles until the linear model's norm is below the target. *failed: they make it worse and worse.
+PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target, bool fmg, Norms *n, Measure *model, bool *failed)
+{
+  const Variant v       = plan.params.variant;
+  const double  nodes   = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
+  bool          climb   = v != Variant::tnnmg;
+  Measure       m;
+  double        first, last, best;
+  int           stuck = 0;
+
+  PetscFunctionBegin;
+  *failed = false;
+  n->cycles = 0;
+  PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
+  TesseraCallCXX(start(plan));
+  TesseraCallCXX(m = measure(plan, plan.levels[0]));
+  first = last = best = std::sqrt(m.natural);
+  if (fmg && plan.levels.size() > 1) {
+    TesseraCallCXX(full_multigrid(plan));
+    Measure after;
+    TesseraCallCXX(after = measure(plan, plan.levels[0]));
+    // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
+    m = after;
+  }
+  for (; n->cycles < most_cycles; ) {
+    TesseraCallCXX(cycle(plan, 0, climb, v == Variant::hybrid || v == Variant::tnnmg));
+    TesseraCallCXX(m = measure(plan, plan.levels[0]));
+    ++n->cycles;
+    const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
+    if (fmg && n->cycles == 1 && now > first) { // worse than the start
+      fmg = false;
+      PetscCall(PetscInfo(solver, "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the present point (%g), which is kept\n", now, first));
+      TesseraCallCXX(start(plan));
+      last = first;
+      continue;
+    }
+    Norms c;
+    c.inactive = inactive;
+    c.natural  = now;
+    c.lower    = m.lower;
+    c.upper    = m.upper;
+    PetscCall(problem.Cycle(n->cycles, c));
+    if (!(now <= 1e300) || now > 1e6 * (first + 1e-300)) {
+      *failed = true;
+      break;
+    }
+    if (inactive <= target && now <= 10 * target) break;
+    if (v == Variant::hybrid) climb = m.changed > settled * nodes || now > slow * last;
+    // At the level of rounding, or at a point that the variant does not leave, cycles change nothing any more.
+    stuck = now > 0.9 * best ? stuck + 1 : 0;
+    best  = std::min(best, now);
+    last  = now;
+    if (stuck >= 8 || (stuck >= 3 && now < 1e-11 * first)) break;
+  }
+  PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
+  *model = m;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU)
+{
+  Measure here, model;
+  Norms   n;
+  Mat     J = nullptr;
+  bool    stop = false, failed = false, current = false, fmg = plan.params.fmg;
+  double  sums[2];
+
+  PetscFunctionBegin;
+  failure[0] = 0;
+  // Only points between the bounds.
+  PetscCall(VecMedian(XL, X, XU, X));
+  PetscCall(problem.Function(X, F));
+  PetscReal norm;
+  PetscCall(VecNorm(F, NORM_2, &norm));
+  if (PetscIsInfOrNanReal(norm)) {
+    PetscCall(problem.Stopped(End::function));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(problem.Jacobian(X, &J, &failed));
+  if (!failed) {
+    PetscCall(ReadJacobian(solver, J, &failed));
+    if (failed) PetscCall(PetscInfo(solver, "%s\n", failure));
+  }
+  if (failed) {
+    PetscCall(problem.Stopped(End::jacobian));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  current = true;
+  PetscCall(LoadPoint(X, F, XL, XU, sums));
+  TesseraCallCXX(here = measure(plan, plan.levels[0]));
+  n.inactive = PetscSqrtReal(here.inactive);
+  n.natural  = PetscSqrtReal(here.natural);
+  n.lower = here.lower, n.upper = here.upper;
+  PetscCall(VecNorm(X, NORM_2, &n.x));
+  PetscCall(problem.Test(0, n, &stop));
+  for (PetscInt iteration = 1; !stop && iteration <= options.iterations; ++iteration) {
+    if (!current) {
+      PetscCall(problem.Jacobian(X, &J, &failed));
+      if (!failed && J) {
+        PetscCall(ReadJacobian(solver, J, &failed));
+        if (failed) PetscCall(PetscInfo(solver, "%s\n", failure));
+        if (!failed) TesseraCallCXX(here = measure(plan, plan.levels[0])); // with its diagonal
+      }
+      if (failed) {
+        PetscCall(problem.Stopped(End::jacobian));
+        break;
+      }
+    }
+    const double norm_here = std::sqrt(here.inactive), natural = std::sqrt(here.natural);
+    // The problem may be linear, which the first step shows; then the model is solved to the end.
+    const double share  = iteration == 1 ? first_forcing : current ? 0 : forcing;
+    const double target = std::max(0.5 * (double)problem.Target(), share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
+    PetscCall(Inner(solver, problem, target, fmg, &n, &model, &failed));
+    fmg = false;
+    if (failed) {
+      PetscCall(PetscSNPrintf(failure, sizeof(failure), "cycles diverge on the linearised problem (natural residual %g, from %g): the Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
+      PetscCall(PetscInfo(solver, "%s\n", failure));
+      PetscCall(problem.Stopped(End::linear));
+      break;
+    }
+    TesseraCallCXX(keep(plan));
+    PetscCall(VecCopy(X, base_));
+    double t = 1, best = -1;
+    bool   good = false;
+    for (int tries = 0; tries < 14; ++tries, t *= 0.5) {
+      PetscCall(Move(t, base_, XL, XU, X));
+      PetscCall(problem.Function(X, F));
+      PetscCall(VecNorm(F, NORM_2, &norm));
+      if (PetscIsInfOrNanReal(norm)) continue;
+      PetscCall(LoadPoint(X, F, XL, XU, sums));
+      Measure there;
+      TesseraCallCXX(there = measure(plan, plan.levels[0]));
+      const double now = std::sqrt(there.natural);
+      if (tries == 0) best = sums[0] <= still_good * still_good * model.moved ? 1 : 0;
+      if (now <= (1 - 1e-4 * t) * natural || std::sqrt(there.inactive) <= problem.Target()) {
+        here = there;
+        good = true;
+        break;
+      }
+    }
+    current = best > 0 && t == 1;
+    if (!good) {
+      PetscCall(VecCopy(base_, X));
+      PetscCall(problem.Function(X, F));
+      PetscCall(PetscSNPrintf(failure, sizeof(failure), "no step along the correction of %" PetscInt_FMT " cycles reduces the natural residual (%g)", n.cycles, natural));
+      PetscCall(PetscInfo(solver, "%s\n", failure));
+      PetscCall(problem.Stopped(End::line_search));
+      break;
+    }
+    PetscCall(VecWAXPY(trial_, -1, base_, X));
+    PetscCall(VecNorm(trial_, NORM_2, &n.step));
+    PetscCall(VecNorm(X, NORM_2, &n.x));
+    n.inactive = std::sqrt(here.inactive);
+    n.natural  = std::sqrt(here.natural);
+    n.lower = here.lower, n.upper = here.upper;
+    PetscCall(PetscInfo(solver, "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step %g; inactive norm %g, natural residual %g, active lower %g upper %g%s\n", iteration, n.cycles, t, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper, current ? "; the Jacobian is kept" : ""));
+    PetscCall(problem.Test(iteration, n, &stop));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera::vipmg
