@@ -179,6 +179,66 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric Jacobian F is a
+// gradient and its slope F . d along the way tells where energy is least; an energy that grows nowhere on the way, and a slope that is
+// a fraction of the first one, is a good step. Otherwise the natural residual must become smaller.
+PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, double *step, bool *current, bool *good)
+{
+  const double natural = std::sqrt(here->natural);
+  double       sums[2], t = 1, low = 0, high = -1;
+  PetscScalar  slope, first, slope_low;
+  PetscReal    norm;
+  Measure      there;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(keep(plan));
+  PetscCall(VecCopy(X, base_));
+  PetscCall(Move(1, base_, XL, XU, X));
+  PetscCall(VecWAXPY(trial_, -1, base_, X));
+  PetscCall(VecDot(F, trial_, &first));
+  slope_low = first;
+  *good = *current = false;
+  for (int tries = 0; tries < 20; ++tries) {
+    if (tries) PetscCall(Move(t, base_, XL, XU, X));
+    PetscCall(problem.Function(X, F));
+    PetscCall(VecNorm(F, NORM_2, &norm));
+    if (PetscIsInfOrNanReal(norm)) { // outside the function's domain
+      high = t;
+      t    = low + 0.5 * (t - low);
+      continue;
+    }
+    PetscCall(VecDot(F, trial_, &slope));
+    PetscCall(LoadPoint(X, F, XL, XU, sums));
+    TesseraCallCXX(there = measure(plan, plan.levels[0]));
+    const double now = std::sqrt(there.natural);
+    if (tries == 0) *current = sums[0] <= still_good * still_good * model.moved;
+    const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(there.inactive) <= problem.Target();
+    *good = smaller && (!plan.symmetric || first >= 0 || slope <= 0.5 * -first || tries > 4);
+    if (plan.symmetric && first < 0 && std::fabs(slope) <= 0.3 * -first) *good = true;
+    if (*good) break;
+    if (plan.symmetric && first < 0 && slope > 0) { // energy is least before; the slope's zero, by the secant
+      high             = t;
+      const double cut = low + (t - low) * (double)(slope_low / (slope_low - slope));
+      t                = std::min(std::max(cut, low + 0.1 * (high - low)), low + 0.9 * (high - low));
+    } else if (plan.symmetric && first < 0 && tries) { // or behind
+      low       = t;
+      slope_low = slope;
+      if (high < 0) high = 1;
+      t = 0.5 * (low + high);
+    } else {
+      high = t;
+      t *= 0.5;
+    }
+  }
+  *step = t;
+  if (!*good) {
+    PetscCall(VecCopy(base_, X));
+    PetscCall(problem.Function(X, F));
+  } else *here = there;
+  *current = *current && t == 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU)
 {
   Measure here, model;
@@ -221,7 +281,10 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
       if (!failed && J) {
         PetscCall(ReadJacobian(solver, J, &failed));
         if (failed) PetscCall(PetscInfo(solver, "%s\n", failure));
-        if (!failed) TesseraCallCXX(here = measure(plan, plan.levels[0])); // with its diagonal
+        if (!failed) { // a new diagonal, or even a new level
+          PetscCall(LoadPoint(X, F, XL, XU, sums));
+          TesseraCallCXX(here = measure(plan, plan.levels[0]));
+        }
       }
       if (failed) {
         PetscCall(problem.Stopped(End::jacobian));
@@ -240,37 +303,17 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
       PetscCall(problem.Stopped(End::linear));
       break;
     }
-    TesseraCallCXX(keep(plan));
-    PetscCall(VecCopy(X, base_));
-    double t = 1, best = -1;
+    double t    = 1;
     bool   good = false;
-    for (int tries = 0; tries < 14; ++tries, t *= 0.5) {
-      PetscCall(Move(t, base_, XL, XU, X));
-      PetscCall(problem.Function(X, F));
-      PetscCall(VecNorm(F, NORM_2, &norm));
-      if (PetscIsInfOrNanReal(norm)) continue;
-      PetscCall(LoadPoint(X, F, XL, XU, sums));
-      Measure there;
-      TesseraCallCXX(there = measure(plan, plan.levels[0]));
-      const double now = std::sqrt(there.natural);
-      if (tries == 0) best = sums[0] <= still_good * still_good * model.moved ? 1 : 0;
-      if (now <= (1 - 1e-4 * t) * natural || std::sqrt(there.inactive) <= problem.Target()) {
-        here = there;
-        good = true;
-        break;
-      }
-    }
-    current = best > 0 && t == 1;
+    PetscCall(Search(problem, X, F, XL, XU, model, &here, &t, &current, &good));
     if (!good) {
-      PetscCall(VecCopy(base_, X));
-      PetscCall(problem.Function(X, F));
-      PetscCall(PetscSNPrintf(failure, sizeof(failure), "no step along the correction of %" PetscInt_FMT " cycles reduces the natural residual (%g)", n.cycles, natural));
+      PetscCall(PetscSNPrintf(failure, sizeof(failure), "no step along the correction of %" PetscInt_FMT " cycles brings the solution nearer (natural residual %g)", n.cycles, natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
       PetscCall(problem.Stopped(End::line_search));
       break;
     }
-    PetscCall(VecWAXPY(trial_, -1, base_, X));
     PetscCall(VecNorm(trial_, NORM_2, &n.step));
+    n.step *= t;
     PetscCall(VecNorm(X, NORM_2, &n.x));
     n.inactive = std::sqrt(here.inactive);
     n.natural  = std::sqrt(here.natural);

@@ -55,6 +55,7 @@ public:
   PetscErrorCode Reset();
 
 private:
+  PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, double *step, bool *current, bool *good);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
   PetscErrorCode LoadPoint(Vec X, Vec F, Vec XL, Vec XU, double sums[2]);
   PetscErrorCode Move(double t, Vec X0, Vec XL, Vec XU, Vec X);

@@ -211,12 +211,13 @@ PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %s-cycles with %d sweeps before and %d after the coarse correction, omega %g; full multigrid start: %s\n", SNESVIPMGVariants[(int)p.variant], SNESVIPMGCycles[(int)p.cycle], p.pre, p.post, p.omega, p.fmg ? "yes" : "no"));
   if (newton.plan.levels.empty()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  grids:"));
+  std::string grids;
   for (const Level &l : newton.plan.levels) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, " %d", l.n[0]));
-    for (int d = 1; d < newton.plan.dimension; ++d) PetscCall(PetscViewerASCIIPrintf(viewer, "x%d", l.n[d]));
+    grids += " " + std::to_string(l.n[0]);
+    for (int d = 1; d < newton.plan.dimension; ++d) grids += "x" + std::to_string(l.n[d]);
   }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "\n  %s stencil, %s, %" PetscInt_FMT " Dirichlet rows; %.3g MB on the %s\n", newton.plan.levels[0].A.box ? "box" : "star", newton.plan.symmetric ? "symmetric" : "not symmetric", newton.report.dirichlet, newton.plan.bytes() * 1e-6, newton.plan.exec.space == Space::cuda ? "device" : "host"));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  grids:%s\n", grids.c_str()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s stencil, %s, %" PetscInt_FMT " Dirichlet rows; %.3g MB on the %s\n", newton.plan.levels[0].A.box ? "box" : "star", newton.plan.symmetric ? "symmetric" : "not symmetric", newton.report.dirichlet, newton.plan.bytes() * 1e-6, newton.plan.exec.space == Space::cuda ? "device" : "host"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
