@@ -14,7 +14,7 @@ constexpr int    most_cycles   = 60;   // of one linear problem
 constexpr double first_forcing = 1e-2; // a linearised problem is solved to this share of the norm, at first
 constexpr double forcing       = 1e-3; // and later
 constexpr double still_good    = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
-constexpr double settled       = 1e-3; // share of nodes that change status in a cycle: below, the monotone part is left out
+constexpr double settled       = 1e-5; // share of nodes that change status in a cycle: below, the monotone part is left out
 constexpr double slow          = 0.5;  // a factor above brings it back
 
 } // namespace

@@ -39,7 +39,7 @@ PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
 
    Input Parameters:
 +  snes - the solver
--  c - `SNES_VIPMG_CYCLE_V` (default), `SNES_VIPMG_CYCLE_W` or `SNES_VIPMG_CYCLE_F`
+-  c - `SNES_VIPMG_CYCLE_V`, `SNES_VIPMG_CYCLE_W` or `SNES_VIPMG_CYCLE_F` (default)
 
    Options Database Key:
 .  -snes_vipmg_cycle <v,w,f> - the cycle

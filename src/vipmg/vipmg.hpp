@@ -20,7 +20,7 @@ enum class Cycle { v, w, f };
 
 struct Params {
   Variant variant = Variant::hybrid;
-  Cycle   cycle   = Cycle::v;
+  Cycle   cycle   = Cycle::f;
   bool    fmg     = true;
   int     pre = 1, post = 1; // sweeps
   double  omega   = 1;

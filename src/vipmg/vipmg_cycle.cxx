@@ -13,7 +13,8 @@ int coarsest_sweeps(const Level &l)
   return std::min(10 + 2 * n * n, 200);
 }
 
-int visits(const Plan &plan, int k, int top) { return plan.params.cycle == Cycle::w && k > top ? 2 : 1; }
+// How often level k is visited: on its way down an F-cycle goes up and down again on every coarse grid.
+int visits(const Plan &plan, int k, int top, bool f) { return k > top && (plan.params.cycle == Cycle::w || f) ? 2 : 1; }
 
 // Monotone multigrid for the problem of level k.
 void monotone(Plan &plan, int k, int top, bool f)
@@ -21,7 +22,7 @@ void monotone(Plan &plan, int k, int top, bool f)
   Level &l = plan.levels[(size_t)k];
   if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, coarsest_sweeps(l));
   Level    &c = plan.levels[(size_t)k + 1];
-  const int n = f ? 2 : visits(plan, k, top);
+  const int n = visits(plan, k, top, f);
   for (int visit = 0; visit < n; ++visit) {
     smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.pre);
     residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
@@ -38,7 +39,7 @@ void linear(Plan &plan, int k, int top, bool f)
   Level &l = plan.levels[(size_t)k];
   if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, coarsest_sweeps(l));
   Level    &c = plan.levels[(size_t)k + 1];
-  const int n = f ? 2 : visits(plan, k, top);
+  const int n = visits(plan, k, top, f);
   for (int visit = 0; visit < n; ++visit) {
     smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, plan.params.pre);
     residual(plan, l, l.truncated, l.x.data(), l.b.data(), l.r.data(), false);
