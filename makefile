@@ -126,7 +126,7 @@ $(BUILD)/obj/%.k.o: $(TOP)/%.k.cxx $(BUILD)/command
 	@$(COMPILE_K) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 $(BUILD)/obj/%.o: $(TOP)/%.cxx $(BUILD)/command
 	@mkdir -p $(@D); echo "  CXX  $*.cxx"
-	@$(COMPILE) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	@$(COMPILE) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 $(LIB): $(OBJ)
 	@mkdir -p $(@D); echo "  LINK $(patsubst $(TOP)/%,%,$@)"
 	@$(LINK) -shared -Wl,-soname,libtessera.so -Wl,-z,defs $(OBJ) $(LIBS) -o $@.new && mv $@.new $@
