@@ -17,8 +17,10 @@ static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscRe
 
 #if PETSC_VERSION_GE(3, 25, 0)
   #define CompatDomainError functiondomainerror
+  #define CompatDivergedNaN SNES_DIVERGED_FUNCTION_NANORINF
 #else
   #define CompatDomainError domainerror
+  #define CompatDivergedNaN SNES_DIVERGED_FNORM_NAN
 #endif
 #if PETSC_VERSION_GE(3, 23, 0)
   #define CompatDefault(object, parameter, value) PetscObjectParameterSetDefault(object, parameter, value)

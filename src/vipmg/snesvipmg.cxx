@@ -76,7 +76,7 @@ struct SNESProblem : vipmg::Problem {
     PetscFunctionBegin;
     switch (why) {
     case End::function:
-      snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : SNES_DIVERGED_FNORM_NAN;
+      snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
       break;
     case End::jacobian:
       snes->reason = snes->checkjacdomainerror && !((SNES_VIPMG *)snes->data)->newton.failure[0] ? SNES_DIVERGED_JACOBIAN_DOMAIN : SNES_DIVERGED_LINEAR_SOLVE;
