@@ -125,7 +125,7 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target
 {
   const Variant v       = plan.params.variant;
   const double  nodes   = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
-  bool          climb   = v != Variant::tnnmg;
+  bool          climb   = v != Variant::tnnmg && carried_;
   Measure       m;
   double        first, last, best;
   int           stuck = 0;
@@ -162,12 +162,21 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target
     c.lower    = m.lower;
     c.upper    = m.upper;
     PetscCall(problem.Cycle(n->cycles, c));
+    if (climb && v == Variant::hybrid && !plan.symmetric && !(now <= 4 * first)) {
+      // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
+      PetscCall(PetscInfo(solver, "The monotone cycle diverges (natural residual %g, from %g) and is left out from here on: convection dominates on coarse grids\n", now, first));
+      TesseraCallCXX(start(plan));
+      climb = false;
+      carried_ = false;
+      last = first;
+      continue;
+    }
     if (!(now <= 1e300) || now > 1e6 * (first + 1e-300)) {
       *failed = true;
       break;
     }
     if (inactive <= target && now <= 10 * target) break;
-    if (v == Variant::hybrid) climb = m.changed > settled * nodes || now > slow * last;
+    if (v == Variant::hybrid && carried_) climb = m.changed > settled * nodes || now > slow * last;
     // At the level of rounding, or at a point that the variant does not leave, cycles change nothing any more.
     stuck = now > 0.9 * best ? stuck + 1 : 0;
     best  = std::min(best, now);
@@ -249,6 +258,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
 
   PetscFunctionBegin;
   failure[0] = 0;
+  carried_   = true;
   // Only points between the bounds.
   PetscCall(VecMedian(XL, X, XU, X));
   PetscCall(problem.Function(X, F));

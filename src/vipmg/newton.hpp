@@ -60,7 +60,7 @@ private:
   PetscErrorCode LoadPoint(Vec X, Vec F, Vec XL, Vec XU, double sums[2]);
   PetscErrorCode Move(double t, Vec X0, Vec XL, Vec XU, Vec X);
   PetscErrorCode Inner(PetscObject solver, Problem &problem, double target, bool fmg, Norms *n, Measure *model, bool *failed);
-  bool           built_ = false;
+  bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   Array          a_, b_, c_, d_, e_;
   Vec            base_ = nullptr, trial_ = nullptr;
 };
