@@ -1,14 +1,16 @@
 // The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the program.
 #include "core/device.hpp"
+#include "densegs/types.hpp"
 #include "rrb/pcrrb.hpp"
 #include <cstdio>
 #include <cstring>
 #include <petsc/private/kspimpl.h>
 
 PetscLogEvent tessera::event_rrb_read, tessera::event_rrb_factor, tessera::event_rrb_sweep, tessera::event_rrb_multiply;
+PetscLogEvent tessera::event_densegs_setup, tessera::event_densegs_apply, tessera::event_vipgs_solve;
 
 static PetscBool initialized = PETSC_FALSE;
-static PetscBool cited       = PETSC_FALSE;
+static PetscBool cited       = PETSC_FALSE, cited_densegs = PETSC_FALSE;
 
 /*@C
    TesseraFinalizePackage - Forgets the package, so that a program may initialize PETSc again; called by `PetscFinalize()`
@@ -22,6 +24,7 @@ PetscErrorCode TesseraFinalizePackage(void)
   PetscFunctionBegin;
   initialized = PETSC_FALSE;
   cited       = PETSC_FALSE;
+  cited_densegs = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -65,6 +68,11 @@ PetscErrorCode TesseraInitializePackage(void)
   initialized = PETSC_TRUE;
   PetscCall(PCRegister(PCRRB, tessera::PCCreate_RRB));
   PetscCall(KSPRegister(KSPRRB, tessera::KSPCreate_RRB));
+  PetscCall(PCRegister(PCDENSEGS, tessera::PCCreate_DenseGS));
+  PetscCall(SNESRegister(SNESVIPGS, tessera::SNESCreate_VIPGS));
+  PetscCall(PetscLogEventRegister("PCSetUp_DenseGS", PC_CLASSID, &tessera::event_densegs_setup));
+  PetscCall(PetscLogEventRegister("PCApply_DenseGS", PC_CLASSID, &tessera::event_densegs_apply));
+  PetscCall(PetscLogEventRegister("SNESSolve_VIPGS", SNES_CLASSID, &tessera::event_vipgs_solve));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB read", PC_CLASSID, &tessera::event_rrb_read));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB fact", PC_CLASSID, &tessera::event_rrb_factor));
   PetscCall(PetscLogEventRegister("PCApply_RRB", PC_CLASSID, &tessera::event_rrb_sweep));
@@ -82,6 +90,13 @@ PetscErrorCode tessera::CiteRRB()
 {
   PetscFunctionBegin;
   PetscCall(PetscCitationsRegister("@article{dejong2018rrb,\n  title   = {Fine-grain parallel {RRB}-solver for 5-/9-point stencil problems suitable for {GPU}-type processors},\n  author  = {de Jong, Martijn and van der Ploeg, Auke and Ditzel, Auke and Vuik, Kees},\n  journal = {Electronic Transactions on Numerical Analysis},\n  volume  = {48},\n  pages   = {375--393},\n  year    = {2018}\n}\n", &cited));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::CiteDenseGS()
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister("@inproceedings{courtecuisse2009dense,\n  title     = {Parallel dense {G}auss-{S}eidel algorithm on many-core processors},\n  author    = {Courtecuisse, Hadrien and Allard, J{\\'e}r{\\'e}mie},\n  booktitle = {11th IEEE International Conference on High Performance Computing and Communications},\n  year      = {2009}\n}\n", &cited_densegs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -47,3 +47,24 @@ static inline PetscErrorCode CompatCurrentStream(void **stream)
 template <class K> auto CompatMinIt(K ksp, int) -> decltype(ksp->min_it) { return ksp->min_it; }
 template <class K> int  CompatMinIt(K, long) { return 0; }
 template <class K> auto CompatKSPMinIt(K ksp) { return CompatMinIt(ksp, 0); }
+
+// The convergence test of a SNES.
+#if PETSC_VERSION_LT(3, 20, 0)
+  #define CompatSNESConverged(snes, it, xnorm, ynorm, fnorm) ((*(snes)->ops->converged)(snes, it, xnorm, ynorm, fnorm, &(snes)->reason, (snes)->cnvP))
+#else
+  #define CompatSNESConverged(snes, it, xnorm, ynorm, fnorm) SNESConverged(snes, it, xnorm, ynorm, fnorm)
+#endif
+// A default of a solver type, where the user has set nothing.
+#if PETSC_VERSION_LT(3, 22, 0)
+  #define CompatSNESDefault(snes, field, value) \
+    do { \
+      if (!(snes)->tolerancesset) (snes)->field = value; \
+    } while (0)
+#else
+  #define CompatSNESDefault(snes, field, value) PetscObjectParameterSetDefault(snes, field, value)
+#endif
+#if PETSC_VERSION_LT(3, 25, 0)
+  #define COMPAT_SNES_NANORINF SNES_DIVERGED_FNORM_NAN
+#else
+  #define COMPAT_SNES_NANORINF SNES_DIVERGED_FUNCTION_NANORINF
+#endif

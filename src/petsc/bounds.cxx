@@ -1,0 +1,111 @@
+#include "petsc/bounds.hpp"
+#include <petscdm.h>
+#include <petsc/private/snesimpl.h>
+
+namespace tessera {
+
+static PetscErrorCode BoundsOfDM(SNES snes, Vec xl, Vec xu)
+{
+  PetscFunctionBegin;
+  PetscCall(DMComputeVariableBounds(snes->dm, xl, xu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SetUpBounds(SNES snes, Vec X)
+{
+  PetscBool has = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (!snes->ops->computevariablebounds && snes->dm) {
+    PetscCall(DMHasVariableBounds(snes->dm, &has));
+    if (has) snes->ops->computevariablebounds = BoundsOfDM;
+  }
+  if (!snes->usersetbounds && snes->ops->computevariablebounds) {
+    if (!snes->xl) PetscCall(VecDuplicate(X, &snes->xl));
+    if (!snes->xu) PetscCall(VecDuplicate(X, &snes->xu));
+    PetscUseTypeMethod(snes, computevariablebounds, snes->xl, snes->xu);
+  } else if (!snes->xl && !snes->xu) {
+    PetscCall(VecDuplicate(X, &snes->xl));
+    PetscCall(VecSet(snes->xl, PETSC_NINFINITY));
+    PetscCall(VecDuplicate(X, &snes->xu));
+    PetscCall(VecSet(snes->xu, PETSC_INFINITY));
+  } else {
+    if (!snes->xl) {
+      PetscCall(VecDuplicate(X, &snes->xl));
+      PetscCall(VecSet(snes->xl, PETSC_NINFINITY));
+    }
+    if (!snes->xu) {
+      PetscCall(VecDuplicate(X, &snes->xu));
+      PetscCall(VecSet(snes->xu, PETSC_INFINITY));
+    }
+  }
+  for (Vec v : {snes->xl, snes->xu}) {
+    PetscInt n, m, wrong, any;
+    PetscCall(VecGetLocalSize(v, &n));
+    PetscCall(VecGetLocalSize(X, &m));
+    wrong = n != m;
+    PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
+    PetscInt N, M;
+    PetscCall(VecGetSize(v, &N));
+    PetscCall(VecGetSize(X, &M));
+    PetscCheck(!any, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_SIZ, "The vector of %s bounds (%" PetscInt_FMT " entries) is not distributed as the solution (%" PetscInt_FMT "). Make it with VecDuplicate()", v == snes->xl ? "lower" : "upper", N, M);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void ForgetBounds(SNES snes)
+{
+  (void)VecDestroy(&snes->xl);
+  (void)VecDestroy(&snes->xu);
+  snes->usersetbounds = PETSC_FALSE;
+  if (snes->ops->computevariablebounds == BoundsOfDM) snes->ops->computevariablebounds = nullptr; // another DM may have none
+}
+
+PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
+{
+  const PetscScalar *l, *u;
+  PetscInt           n, start, N, mine[4] = {0, 0, 0, 0}, all[4], first;
+  PetscReal          values[2] = {0, 0};
+  MPI_Comm           comm = PetscObjectComm((PetscObject)xl);
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(xl, &n));
+  PetscCall(VecGetSize(xl, &N));
+  PetscCall(VecGetOwnershipRange(xl, &start, nullptr));
+  PetscCall(VecGetArrayRead(xl, &l));
+  PetscCall(VecGetArrayRead(xu, &u));
+  first = N;
+  for (PetscInt i = 0; i < n; ++i) {
+    const bool nan = l[i] != l[i] || u[i] != u[i], crossed = l[i] > u[i];
+    mine[0] += l[i] > PETSC_NINFINITY;
+    mine[1] += u[i] < PETSC_INFINITY;
+    mine[2] += crossed;
+    mine[3] += nan;
+    if ((nan || crossed) && first == N) {
+      first     = start + i;
+      values[0] = l[i];
+      values[1] = u[i];
+    }
+  }
+  PetscCall(VecRestoreArrayRead(xl, &l));
+  PetscCall(VecRestoreArrayRead(xu, &u));
+  PetscCallMPI(MPI_Allreduce(mine, all, 4, MPIU_INT, MPI_SUM, comm));
+  PetscCallMPI(MPI_Allreduce(&first, &report->first, 1, MPIU_INT, MPI_MIN, comm));
+  report->lower   = all[0];
+  report->upper   = all[1];
+  report->crossed = all[2];
+  report->nan     = all[3];
+  if (report->first < N) { // by the process that has it
+    int rank, owner, size;
+    PetscCallMPI(MPI_Comm_rank(comm, &rank));
+    PetscCallMPI(MPI_Comm_size(comm, &size));
+    int me = first == report->first ? rank : size;
+    PetscCallMPI(MPI_Allreduce(&me, &owner, 1, MPI_INT, MPI_MIN, comm));
+    PetscCallMPI(MPI_Bcast(values, 2, MPIU_REAL, owner, comm));
+    report->xl = values[0];
+    report->xu = values[1];
+  } else report->first = -1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera

@@ -1,0 +1,21 @@
+// Bounds of a SNES, by every way that PETSc programs give them, and what may be wrong with them.
+#pragma once
+#include "petsc/compat.h"
+#include <petscsnes.h>
+
+namespace tessera {
+
+// As PETSc's VI solvers do at setup: SNESVISetVariableBounds(), SNESVISetComputeVariableBounds(), the DM's bounds, or none. snes->xl
+// and snes->xu exist afterwards. X: a vector of the problem.
+PetscErrorCode SetUpBounds(SNES snes, Vec X);
+void           ForgetBounds(SNES snes);
+
+struct BoundsReport {
+  PetscInt  lower = 0, upper = 0; // finite ones
+  PetscInt  crossed = 0, nan = 0, first = -1; // lower > upper; no numbers; the first such unknown
+  PetscReal xl = 0, xu = 0;       // there
+};
+// Collective; equal on all processes.
+PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report);
+
+} // namespace tessera
