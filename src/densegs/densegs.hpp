@@ -9,7 +9,7 @@
 
 namespace tessera::densegs {
 
-constexpr int height = 64; // rows of a panel: 8 vectors of 8 doubles, and two rows for each lane of a warp
+constexpr int height = 64; // rows of a panel: some vectors of doubles, and two rows for each lane of a warp
 
 // What is done side by side (section III of the paper). All but relaxed give the iterates of sequential up to rounding.
 enum class Strategy {

@@ -63,28 +63,30 @@ struct Barrier {
   }
 };
 
-typedef double Vector8 __attribute__((vector_size(64), aligned(8), may_alias));
-typedef float  Float8 __attribute__((vector_size(32), aligned(4), may_alias));
-inline Vector8 load8(const double *p) { return *(const Vector8 *)p; }
-inline Vector8 load8(const float *p) { return __builtin_convertvector(*(const Float8 *)p, Vector8); }
-
-#ifdef __AVX512F__
-constexpr int group = height; // rows whose sums are in registers
+// A vector of the machine, and rows whose sums are in registers: all of a panel with 32 of them, else half or a quarter.
+#if defined(__AVX512F__)
+constexpr int lanes = 8, group = height;
+#elif defined(__AVX__)
+constexpr int lanes = 4, group = height / 2;
 #else
-constexpr int group = height / 4;
+constexpr int lanes = 2, group = height / 4;
 #endif
+typedef double Doubles __attribute__((vector_size(lanes * 8), aligned(8), may_alias));
+typedef float  Floats __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
+inline Doubles take(const double *p) { return *(const Doubles *)p; }
+inline Doubles take(const float *p) { return __builtin_convertvector(*(const Floats *)p, Doubles); }
 
 // sum[0..height) += the panel's columns [0, columns) times x. 8 (single: 4) bytes of memory for a multiplication.
 template <class T> void product(const T *a, const double *x, int columns, double *sum)
 {
-  constexpr int lines = group / 8;
+  constexpr int lines = group / lanes;
   for (int g = 0; g < height; g += group) {
-    Vector8  s[lines];
+    Doubles  s[lines];
     const T *p = a + g;
-    for (int l = 0; l < lines; ++l) s[l] = load8(sum + g + 8 * l);
+    for (int l = 0; l < lines; ++l) s[l] = take(sum + g + lanes * l);
     for (int j = 0; j < columns; ++j, p += height)
-      for (int l = 0; l < lines; ++l) s[l] += load8(p + 8 * l) * x[j];
-    for (int l = 0; l < lines; ++l) *(Vector8 *)(sum + g + 8 * l) = s[l];
+      for (int l = 0; l < lines; ++l) s[l] += take(p + lanes * l) * x[j];
+    for (int l = 0; l < lines; ++l) *(Doubles *)(sum + g + lanes * l) = s[l];
   }
 }
 
@@ -115,7 +117,7 @@ template <class T> double solve_panel(const Plan &plan, const Request &r, const 
     r.x[i] = x;
     change += std::fabs(step);
     const T *column = d + (size_t)at * height;
-    for (int l = 0; l < height; l += 8) *(Vector8 *)(w + l) += load8(column + l) * step;
+    for (int l = 0; l < height; l += lanes) *(Doubles *)(w + l) += take(column + l) * step;
   }
   return change;
 }
@@ -362,7 +364,7 @@ template <class T> int run_columns(Plan &plan, const Request &r, int threads, bo
             if (p2 % all != me) continue;
             const T *column = a + ((size_t)p2 * m.stride + (size_t)i) * height;
             double  *sum    = t + (size_t)p2 * height;
-            for (int l = 0; l < height; l += 8) *(Vector8 *)(sum + l) += load8(column + l) * x;
+            for (int l = 0; l < height; l += lanes) *(Doubles *)(sum + l) += take(column + l) * x;
           }
         }
       }

@@ -170,7 +170,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
     }
   }
   // The proximal loop. A large rho makes easy subproblems and slow progress; it falls as far as they are solved.
-  constexpr double first = 1e-5, last = 1e-8, most = 1e-2;
+  constexpr double first = 1e-5, last = 1e-8, most = 10;
   double           rho = first, stalled_at = least;
   int              slow = 0, failures = 0;
   z = best;
@@ -197,7 +197,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
       if (monitor(report, least, x)) return Reason::stopped;
     }
     if (!solved && report.factors < params.most_factors) {
-      if (rho >= most || ++failures > 6) return Reason::cycling;
+      if (rho >= most || ++failures > 12) return Reason::cycling;
       rho *= 10; // from where it was
       continue;
     }

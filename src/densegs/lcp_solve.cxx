@@ -35,7 +35,7 @@ static double cone_distance2(double mu, double n, const double *t, int d)
   double length = 0;
   for (int k = 0; k < d; ++k) length += t[k] * t[k];
   length = std::sqrt(length);
-  if (length <= mu * n) return 0;
+  if (n >= 0 && length <= mu * n) return 0;
   if (mu * length <= -n) return n * n + length * length;
   const double e = (length - mu * n) / std::sqrt(1 + mu * mu);
   return e * e;
@@ -52,7 +52,7 @@ static void cone_residual(const Problem &p, int c, const double *x, const double
   for (int k = 1; k < d; ++k) t[k] = x[i + k] - w[i + k], length += t[k] * t[k];
   length = std::sqrt(length);
   double pn, scale;
-  if (length <= mu * n) pn = n, scale = 1;
+  if (n >= 0 && length <= mu * n) pn = n, scale = 1;
   else if (mu * length <= -n) pn = 0, scale = 0;
   else {
     pn    = (n + mu * length) / (1 + mu * mu);
@@ -333,7 +333,7 @@ Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double
   else if (a == Acceleration::mprgp) report.reason = mprgp(plan, p, params, x, report, monitor);
   else {
     if (a == Acceleration::automatic) a = p.asymmetry < 1e-6 && plan.params.order == densegs::Order::symmetric ? Acceleration::nesterov : Acceleration::none;
-    report.reason = sweeps(plan, p, params, a, params.newton ? params.before : params.most_sweeps, x, report, monitor);
+    if (!params.newton || params.before > 0) report.reason = sweeps(plan, p, params, a, params.newton ? params.before : params.most_sweeps, x, report, monitor);
     if (params.newton && report.reason != Reason::stopped && report.reason != Reason::infeasible) {
       const Reason before = report.reason;
       report.reason = newton(p, params, x, report, monitor);

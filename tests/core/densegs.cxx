@@ -330,3 +330,31 @@ TEST(DenseGS, MatricesAreLookedAt)
   EXPECT_EQ(look().bad_row, 5);
   EXPECT_EQ(look().bad_column, 120);
 }
+
+// M = ones and q = -1: simultaneous sweeps flip between 0 and 1 for ever, as the emulated device's relaxed ones do.
+TEST(LCP, RelaxedSweepsFallBack)
+{
+  const int           n = 200;
+  Case                c(n);
+  Plan                plan;
+  lcp::Problem        p;
+  lcp::Params         params;
+  std::vector<double> x((size_t)n), zero((size_t)n), high((size_t)n, HUGE_VAL);
+  std::fill(c.a.begin(), c.a.end(), 1);
+  std::fill(c.q.begin(), c.q.end(), -1);
+  params.sweeps.strategy = Strategy::relaxed;
+  params.newton          = false;
+  make(plan, c, params.sweeps, 1);
+  p.n     = n;
+  p.a     = c.a.data();
+  p.lda   = n;
+  p.q     = c.q.data();
+  p.lower = zero.data();
+  p.upper = high.data();
+  const lcp::Report r = lcp::solve(plan, p, params, x.data(), [](const lcp::Report &, double natural, const double *) { return natural < 1e-12; });
+  EXPECT_EQ(r.reason, lcp::Reason::stopped);
+  EXPECT_LT(r.certificate.natural, 1e-12);
+#ifdef TESSERA_EMULATE_DEVICE
+  if (unit_cuda()) EXPECT_TRUE(r.fell_back);
+#endif
+}
