@@ -12,10 +12,11 @@
 #define TESSERA_VERSION_MINOR    1
 #define TESSERA_VERSION_SUBMINOR 0
 
-#define PCRRB  "rrb"
-#define KSPRRB "rrb"
+#define PCRRB     "rrb"
+#define KSPRRB    "rrb"
 #define PCDENSEGS "densegs"
 #define SNESVIPGS "vipgs"
+#define TAOVIPGS  "vipgs"
 
 /*E
   PCRRBCoarsening - how the operator of the next grid is made

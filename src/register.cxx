@@ -70,6 +70,7 @@ PetscErrorCode TesseraInitializePackage(void)
   PetscCall(KSPRegister(KSPRRB, tessera::KSPCreate_RRB));
   PetscCall(PCRegister(PCDENSEGS, tessera::PCCreate_DenseGS));
   PetscCall(SNESRegister(SNESVIPGS, tessera::SNESCreate_VIPGS));
+  PetscCall(TaoRegister(TAOVIPGS, tessera::TaoCreate_VIPGS));
   PetscCall(PetscLogEventRegister("PCSetUp_DenseGS", PC_CLASSID, &tessera::event_densegs_setup));
   PetscCall(PetscLogEventRegister("PCApply_DenseGS", PC_CLASSID, &tessera::event_densegs_apply));
   PetscCall(PetscLogEventRegister("SNESSolve_VIPGS", SNES_CLASSID, &tessera::event_vipgs_solve));

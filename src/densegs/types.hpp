@@ -4,6 +4,7 @@
 #include "densegs/lcp.hpp"
 #include "petsc/device.hpp"
 #include "tessera.h"
+#include <petsctao.h>
 #include <cstdlib>
 #include <petsc/private/pcimpl.h>
 #include <petsc/private/snesimpl.h>
@@ -53,6 +54,7 @@ extern PetscLogEvent event_densegs_setup, event_densegs_apply, event_vipgs_solve
 
 PetscErrorCode PCCreate_DenseGS(PC);
 PetscErrorCode SNESCreate_VIPGS(SNES);
+PetscErrorCode TaoCreate_VIPGS(Tao);
 PetscErrorCode ComposeDenseGS(PC, PetscBool);
 PetscErrorCode ComposeVIPGS(SNES, PetscBool);
 PetscErrorCode CheckBackend(PetscObject, const char *option, TesseraBackend);

@@ -60,8 +60,13 @@ template <class K> auto CompatKSPMinIt(K ksp) { return CompatMinIt(ksp, 0); }
     do { \
       if (!(snes)->tolerancesset) (snes)->field = value; \
     } while (0)
+  #define CompatTaoDefault(tao, field, value) \
+    do { \
+      if (!(tao)->field##_changed) (tao)->field = value; \
+    } while (0)
 #else
   #define CompatSNESDefault(snes, field, value) PetscObjectParameterSetDefault(snes, field, value)
+  #define CompatTaoDefault(tao, field, value) PetscObjectParameterSetDefault(tao, field, value)
 #endif
 #if PETSC_VERSION_LT(3, 25, 0)
   #define COMPAT_SNES_NANORINF SNES_DIVERGED_FNORM_NAN

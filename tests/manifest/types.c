@@ -1,0 +1,20 @@
+static char help[] = "Makes a SNES and a Tao that take their options: -help lists types and options.\n";
+
+#include <petsctao.h>
+
+int main(int argc, char **argv)
+{
+  SNES snes;
+  Tao  tao;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
+  PetscCall(SNESSetFromOptions(snes));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
+  PetscCall(TaoSetFromOptions(tao));
+  PetscCall(TaoDestroy(&tao));
+  PetscCall(PetscFinalize());
+  return 0;
+}
