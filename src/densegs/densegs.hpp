@@ -48,10 +48,12 @@ struct Plan {
   // work: sums over the unknowns before and after each row in the order, vectors of the padded length
   Buffer<double> before, after, x, q, lower, upper;
   // device: places where panels meet, the order of sweeps, what they report
-  Buffer<double>     slots, report;
+  Buffer<double>     slots, report, triangles, keys; // and inverses of the panels' triangles
   Buffer<int>        order, position;
-  unsigned long long epoch = 0; // numbers the sweeps of all calls
-  size_t bytes() const { return panels.bytes() + before.bytes() + after.bytes() + x.bytes() + q.bytes() + lower.bytes() + upper.bytes() + slots.bytes() + report.bytes() + order.bytes() + position.bytes(); }
+  unsigned long long epoch = 0, stamp = 1; // the sweeps of all calls, and the matrices, are numbered
+  int                kept_order = -1;      // the inverses belong to
+  double             kept_omega = 0;
+  size_t bytes() const { return panels.bytes() + before.bytes() + after.bytes() + x.bytes() + q.bytes() + lower.bytes() + upper.bytes() + slots.bytes() + report.bytes() + triangles.bytes() + keys.bytes() + order.bytes() + position.bytes(); }
 };
 
 // What a matrix was found to be.

@@ -3,10 +3,12 @@
 //
 // Every block of threads owns panels. When a panel's x is published all owners multiply their tiles in its columns with it, and the owner
 // of the next panel in the order then solves that one. What a sweep takes is therefore the larger of two times: reading the matrix, and
-// the chain of n rows one after the other. The chain, for each panel of 64 rows: x comes through the second-level cache (value and
-// number of the sweep in 16 bytes, so that no flag has to be waited for first), is multiplied with the tile before the diagonal, which
-// was fetched long before, and one warp solves the panel. It takes eight rows at a time: every lane has their sums and solves the
-// triangle of 8 x 8 by itself, so a row costs a multiply-add and a comparison, not a trip between lanes.
+// the chain of panels one after the other. A link of the chain: x comes through the second-level cache (value and number of the sweep in
+// 16 bytes, so that no flag has to be waited for first), is multiplied with the tile before the diagonal, which was fetched long
+// before, and the panel is solved. Row after row that takes some 80 cycles each. But most rows of a problem with bounds end where they
+// ended in the sweep before, at a bound or between: then a panel is a triangular system whose inverse can be made while there is
+// time, and its solution is a product. If all signs are as they were it is what the rows one after the other give, up to rounding; if
+// not, these are done after all, and another inverse is made for the next sweep. Without bounds the inverse stays.
 //
 // Nobody waits for ever: all blocks run at once (cooperative launch), and a wait ends after some seconds with an error.
 #include "densegs/densegs.hpp"
@@ -20,8 +22,10 @@ namespace tessera::densegs {
 namespace {
 
 using Count = unsigned long long;
-constexpr int threads = 256, groups = threads / height, columns = height / groups; // a thread: one row of a tile, every fourth part of its columns
+constexpr int threads = 256, groups = threads / height, columns = height / groups; // a thread: a row of a tile, every fourth of its columns
+constexpr int pitch   = height + 8; // between columns of the inverse: no two of eight rows of four columns in one bank
 constexpr int meeting = height + 2; // values of a panel that others wait for: x, and the change of even and odd sweeps
+constexpr double largest_inverse = 1e4; // with larger entries the product would lose digits that the rows keep
 
 struct __align__(16) Slot {
   double value;
@@ -40,17 +44,27 @@ __device__ inline void write_slot(Slot *p, double value, Count sweep)
   asm volatile("{ .reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.gpu.global.b128 [%0], v; }" ::"l"(p), "l"((Count)__double_as_longlong(value)), "l"(sweep) : "memory");
 }
 
+// Where the rows of a panel are: at their lower bounds, at their upper ones (bits), else between.
+struct Status {
+  Count low = 0, high = 0;
+};
+struct Key { // of the inverse of a panel: for these bounds, of this matrix; not to be used if it has large entries
+  Status status;
+  Count  stamp = 0, usable = 0;
+};
+
 template <class T> struct Job {
   const T      *a;
   const double *inverse, *q, *lower, *upper;
-  double       *x;
+  double       *x, *triangles; // triangles: inverses, for each panel one, or two where the order alternates
+  Key          *keys;
   Slot         *slots;
   const int    *order;   // random: for each sweep count panels, their positions, 64 rows
   double       *history; // change of each sweep; behind it: sweeps made, and an error
-  int           count, stride, most, first;
+  int           count, stride, most, first, turns;
   Order         kind;
   double        omega, tolerance;
-  Count         base;
+  Count         base, stamp;
   bool          zero, wants_history, wait, ahead;
 
   __device__ bool backward(int k) const { return kind == Order::backward || (kind == Order::symmetric && (first + k) % 2); }
@@ -61,72 +75,176 @@ template <class T> struct Job {
   __device__ const T *tile(int p, int j) const { return a + ((size_t)p * stride + (size_t)j * height) * height; }
 };
 
-// What a block of threads has in shared memory.
+// What a block of threads has in shared memory. u, v: rows of a panel in the order of the sweep.
 struct Shared {
-  double diagonal[height * height]; // omega a_rc / a_rr in the order of the sweep, column after column
-  double base[height], scale[height], lower[height], upper[height], part[threads], x[2][height];
+  double diagonal[height * height]; // omega a_uv / a_uu at v * height + u
+  double inverse[height * pitch];   // of I + its lower triangle in the columns of rows between bounds, at v * pitch + u
+  double base[height], known[height], scale[height], lower[height], upper[height], sum[height], x[2][height];
+  double product[32 * 33];
   double change, total;
-  int    row[height];
-  int    dead;
+  Status status; // of the inverse, by rows of the panel
+  int    row[height], turn[height]; // the row of u, the u of a row
+  int    dead, usable;
 };
 struct Panel {
   double now[threads], then[threads]; // sums over other panels for the next solve and the one after it, a quarter of the columns each
   double x[height];
+  Status status; // at the last solve
 };
 
 template <class T> __device__ inline double value(T v) { return (double)v; }
 
+// A thread's row and first column of a tile: the four threads of a row are neighbours, and eight rows a warp.
+__device__ inline int my_row() { return (int)threadIdx.x / groups; }
+__device__ inline int my_group() { return (int)threadIdx.x % groups; }
+__device__ inline double sum_of_row(double v) // the same in its four threads
+{
+  v += __shfl_xor_sync(0xffffffffu, v, 1);
+  return v + __shfl_xor_sync(0xffffffffu, v, 2);
+}
+
 template <class T> __device__ inline void fetch(const T *tile, T (&v)[columns])
 {
-  const T *p = tile + (threadIdx.x / height * columns) * height + threadIdx.x % height;
+  const T *p = tile + my_group() * height + my_row();
 #pragma unroll
-  for (int c = 0; c < columns; ++c) v[c] = __ldcg(p + c * height);
+  for (int c = 0; c < columns; ++c) v[c] = __ldcg(p + c * groups * height);
 }
 template <class T> __device__ inline double product(const T (&v)[columns], const double *x)
 {
-  const double *xs = x + threadIdx.x / height * columns;
+  const double *xs = x + my_group();
   double        s[4] = {0, 0, 0, 0};
 #pragma unroll
-  for (int c = 0; c < columns; ++c) s[c % 4] = fma(value(v[c]), xs[c], s[c % 4]);
+  for (int c = 0; c < columns; ++c) s[c % 4] = fma(value(v[c]), xs[c * groups], s[c % 4]);
   return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-// All that a panel's solve in sweep k needs and that is known since its last one. All threads.
-template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k)
+// The inverse of the unit triangle that sh.inverse holds, in place: triangles of 8 by columns, then twice as large ones from these,
+// inv([A 0; B C]) = [A^-1 0; -C^-1 B A^-1 C^-1].
+__device__ inline void invert(Shared &sh)
 {
-  const int t = (int)threadIdx.x, u = t % height, g = t / height;
+  const int t = (int)threadIdx.x;
+  double    z[8];
+  if (t < height) {
+    const int o = t / 8 * 8;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      z[i] = i == t - o;
+#pragma unroll
+      for (int w = 0; w < i; ++w) z[i] = fma(-sh.inverse[(o + w) * pitch + o + i], z[w], z[i]);
+    }
+  }
+  __syncthreads();
+  if (t < height)
+    for (int i = 0; i < 8; ++i) sh.inverse[t * pitch + t / 8 * 8 + i] = z[i];
+  __syncthreads();
+  for (int s = 8; s < height; s *= 2)
+    for (int o = 0; o < height; o += 2 * s) {
+      for (int e = t; e < s * s; e += threads) {
+        const int i = e % s, j = e / s;
+        double    p = 0;
+        for (int w = j; w < s; ++w) p = fma(sh.inverse[(o + w) * pitch + o + s + i], sh.inverse[(o + j) * pitch + o + w], p);
+        sh.product[j * 33 + i] = p;
+      }
+      __syncthreads();
+      for (int e = t; e < s * s; e += threads) {
+        const int i = e % s, j = e / s;
+        double    p = 0;
+        for (int w = 0; w <= i; ++w) p = fma(sh.inverse[(o + s + w) * pitch + o + s + i], sh.product[j * 33 + w], p);
+        sh.inverse[(o + j) * pitch + o + s + i] = -p;
+      }
+      __syncthreads();
+    }
+}
+
+// All that a panel's solve in sweep k needs and that is known since its last one. All threads.
+template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse)
+{
+  const int t = (int)threadIdx.x, u = my_row(), g = my_group();
+  const T  *d = job.tile(p, p);
+  T         v16[columns];
   __syncthreads();
   if (t < height) {
     const int    r = job.inner(k, t), i = p * height + r;
     const double w = job.omega * job.inverse[i];
     sh.row[t]   = r;
+    sh.turn[r]  = t;
     sh.scale[t] = w;
     sh.lower[t] = job.lower ? job.lower[i] : 0;
     sh.upper[t] = job.lower ? job.upper[i] : 0;
     sh.base[t]  = (1 - (job.inverse[i] != 0 ? job.omega : 0)) * own.x[r] - w * job.q[i];
   }
-  __syncthreads();
-  const T *d = job.tile(p, p);
-  double   s = 0;
+  const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
+  Key         *key   = job.keys + place;
+  const bool   there = inverse && key->stamp == job.stamp && key->status.low == own.status.low && key->status.high == own.status.high;
+  const bool   fine  = !there || key->usable;
+  __syncthreads(); // all have looked before the key changes
+#pragma unroll
+  for (int c = 0; c < columns; ++c) v16[c] = __ldcg(d + sh.row[t / height + c * groups] * height + sh.row[t % height]);
+#pragma unroll
   for (int c = 0; c < columns; ++c) {
-    const int    v = g * columns + c;
-    const double e = sh.scale[u] * value(__ldcg(d + sh.row[v] * height + sh.row[u]));
-    sh.diagonal[v * height + u] = e;
-    if (v > u) s = fma(e, own.x[sh.row[v]], s);
+    const int    v = t / height + c * groups, w = t % height;
+    const double e = sh.scale[w] * value(v16[c]);
+    const Count  bit = 1ull << sh.row[v];
+    sh.diagonal[v * height + w] = e;
+    if (inverse && !there) sh.inverse[v * pitch + w] = w == v ? 1 : w < v || ((own.status.low | own.status.high) & bit) ? 0 : e;
   }
-  sh.part[t] = s;
+  double *saved = job.triangles + place * (height * height);
+  if (there) {
+    double i16[columns];
+#pragma unroll
+    for (int c = 0; c < columns; ++c) i16[c] = __ldcg(saved + t + c * threads);
+#pragma unroll
+    for (int c = 0; c < columns; ++c) sh.inverse[(t / height + c * groups) * pitch + t % height] = i16[c];
+  }
   __syncthreads();
-  if (t < height) sh.base[t] -= (sh.part[t] + sh.part[height + t]) + (sh.part[2 * height + t] + sh.part[3 * height + t]);
+  bool usable = inverse && fine;
+  if (inverse && !there) {
+    invert(sh);
+    bool small = true;
+    for (int c = 0; c < columns; ++c) {
+      const double e = sh.inverse[(t / height + c * groups) * pitch + t % height];
+      saved[t + c * threads] = e;
+      small                  = small && fabs(e) <= largest_inverse;
+    }
+    usable = __syncthreads_and(small);
+    if (!t) {
+      key->status = own.status;
+      key->stamp  = job.stamp;
+      key->usable = usable;
+    }
+  }
+  // What x of the panel's own rows adds: of those behind a row, and of those at bounds.
+  double    behind = 0, fixed = 0;
+  for (int c = 0; c < columns; ++c) {
+    const int    v = c * groups + g, r = sh.row[v];
+    const double e = sh.diagonal[v * height + u];
+    if (v > u) behind = fma(e, own.x[r], behind);
+    else if (v < u && ((own.status.low | own.status.high) >> r & 1)) fixed = fma(e, own.status.low >> r & 1 ? sh.lower[v] : sh.upper[v], fixed);
+  }
+  behind = sum_of_row(behind);
+  fixed  = sum_of_row(fixed);
+  if (!g) {
+    sh.base[u] -= behind;
+    sh.sum[u] = sh.base[u] - fixed;
+  }
+  __syncthreads();
+  double known = 0;
+  if (usable)
+    for (int c = 0; c < columns; ++c) known = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], known);
+  known = sum_of_row(known);
+  if (!g) sh.known[u] = known;
+  if (!t) {
+    sh.status = own.status;
+    sh.usable = usable;
+  }
   __syncthreads();
 }
 
-// One warp solves the panel: x of its rows goes to `x`, to the panel's own copy and (slots) to whoever waits.
-template <bool BOUNDS> __device__ void solve(Shared &sh, Panel &own, double *x, Slot *slots, Count sweep, double *change)
+// One warp solves the panel row after row, eight at a time: every lane has their sums and goes through the triangle of 8 x 8 by itself.
+template <bool BOUNDS> __device__ void solve_rows(Shared &sh, double *x)
 {
-  const int lane = (int)threadIdx.x, r0 = sh.row[lane], r1 = sh.row[lane + 32];
-  double    y0, y1, x0 = 0, x1 = 0;
-  y0 = sh.base[lane] - sh.scale[lane] * ((own.now[r0] + own.now[height + r0]) + (own.now[2 * height + r0] + own.now[3 * height + r0]));
-  y1 = sh.base[lane + 32] - sh.scale[lane + 32] * ((own.now[r1] + own.now[height + r1]) + (own.now[2 * height + r1] + own.now[3 * height + r1]));
+  const int lane = (int)threadIdx.x;
+  double    y0 = sh.base[lane] - sh.sum[lane], y1 = sh.base[lane + 32] - sh.sum[lane + 32], x0 = 0, x1 = 0;
 #pragma unroll
   for (int v0 = 0; v0 < height; v0 += 8) {
     double c[8];
@@ -147,20 +265,63 @@ template <bool BOUNDS> __device__ void solve(Shared &sh, Panel &own, double *x, 
       y1 = fma(-sh.diagonal[(v0 + m) * height + lane + 32], c[m], y1);
     }
   }
-  if (slots) {
-    write_slot(slots + r0, x0, sweep);
-    write_slot(slots + r1, x1, sweep);
+  x[sh.row[lane]]      = x0;
+  x[sh.row[lane + 32]] = x1;
+}
+
+// A panel's solve: all threads, sums in own.now. x of its rows goes to `x`, to the panel's own copy and (slots) to whoever waits.
+template <bool BOUNDS> __device__ void solve(Shared &sh, Panel &own, double *x, Slot *slots, Count sweep)
+{
+  const int    t = (int)threadIdx.x, u = my_row(), g = my_group();
+  const double s = sum_of_row(own.now[t]); // of row u of the panel
+  const int    r = sh.row[u];
+  if (!g) sh.sum[sh.turn[u]] = sh.scale[sh.turn[u]] * s;
+  __syncthreads();
+  bool all = sh.usable;
+  if (all) {
+    double c0 = 0, c1 = 0;
+#pragma unroll
+    for (int c = 0; c < columns; c += 2) {
+      c0 = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], c0);
+      c1 = fma(sh.inverse[((c + 1) * groups + g) * pitch + u], sh.sum[(c + 1) * groups + g], c1);
+    }
+    double now = sh.known[u] - sum_of_row(c0 + c1);
+    if (BOUNDS) {
+      const double low = sh.lower[u], high = sh.upper[u];
+      const bool   is_low = sh.status.low >> r & 1, is_high = sh.status.high >> r & 1;
+      all = __syncthreads_and(is_low ? now <= low : is_high ? now >= high : now >= low && now <= high);
+      now = is_low ? low : is_high ? high : now;
+    }
+    if (all && !g) {
+      if (slots) write_slot(slots + r, now, sweep);
+      x[r] = now;
+    }
   }
-  x[r0] = x0;
-  x[r1] = x1;
-  double d = fabs(x0 - own.x[r0]) + fabs(x1 - own.x[r1]);
-  own.x[r0] = x0;
-  own.x[r1] = x1;
-  for (int o = 16; o; o /= 2) d += __shfl_xor_sync(0xffffffffu, d, o);
-  if (!lane) {
-    *change = d;
-    if (slots) write_slot(slots + height + (sweep & 1), d, sweep);
+  if (!all) {
+    if (t < 32) solve_rows<BOUNDS>(sh, x);
+    __syncthreads();
+    if (slots && t < height) write_slot(slots + t, x[t], sweep);
   }
+  __syncthreads();
+  if (t < 32) {
+    const int at = sh.turn[t], next = sh.turn[t + 32];
+    double    d = fabs(x[t] - own.x[t]) + fabs(x[t + 32] - own.x[t + 32]);
+    own.x[t]      = x[t];
+    own.x[t + 32] = x[t + 32];
+    for (int o = 16; o; o /= 2) d += __shfl_xor_sync(0xffffffffu, d, o);
+    Status status;
+    if (BOUNDS) {
+      status.low  = __ballot_sync(0xffffffffu, x[t] <= sh.lower[at]) | (Count)__ballot_sync(0xffffffffu, x[t + 32] <= sh.lower[next]) << 32;
+      status.high = __ballot_sync(0xffffffffu, x[t] >= sh.upper[at]) | (Count)__ballot_sync(0xffffffffu, x[t + 32] >= sh.upper[next]) << 32;
+      status.high &= ~status.low;
+    }
+    if (!t) {
+      sh.change  = d;
+      own.status = status;
+      if (slots) write_slot(slots + height + (sweep & 1), d, sweep);
+    }
+  }
+  __syncthreads();
 }
 
 constexpr unsigned patience = 1u << 22; // polls: some seconds
@@ -173,14 +334,27 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   const int t = (int)threadIdx.x, me = (int)blockIdx.x, blocks = (int)gridDim.x, own = (job.count - me + blocks - 1) / blocks;
   double   *report = job.history + job.most;
   const bool collect = job.wait && (job.tolerance >= 0 || (!me && job.wants_history)); // of every panel its change
+  const bool inverse = job.kind != Order::random;
   T         tile[columns];
   int       ready_sweep = -1, ready_panel = -1, parity = 0;
+  bool      have = false; // the next tile is in `tile`, or on its way there
 
   if (!t) sh.dead = 0;
   for (int i = 0; i < own; ++i) {
     const int p = me + i * blocks;
     panel[i].now[t] = panel[i].then[t] = 0;
     if (t < height) panel[i].x[t] = job.x[p * height + t];
+    if (!t) panel[i].status = Status();
+    __syncthreads();
+    if (BOUNDS && t < 32) {
+      const int      o = p * height;
+      Status         status;
+      const double  *x = panel[i].x;
+      status.low  = __ballot_sync(0xffffffffu, x[t] <= job.lower[o + t]) | (Count)__ballot_sync(0xffffffffu, x[t + 32] <= job.lower[o + t + 32]) << 32;
+      status.high = __ballot_sync(0xffffffffu, x[t] >= job.upper[o + t]) | (Count)__ballot_sync(0xffffffffu, x[t + 32] >= job.upper[o + t + 32]) << 32;
+      status.high &= ~status.low;
+      if (!t) panel[i].status = status;
+    }
     if (!job.zero) // what comes after the panel in the first sweep
       for (int s = job.position(0, p) + 1; s < job.count; ++s) {
         const int j = job.outer(0, s);
@@ -191,6 +365,8 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
         panel[i].now[t] += product(tile, sh.x[0]);
       }
   }
+  __syncthreads();
+  auto is_mine = [&](int p) { return blocks == job.count ? p == me : p % blocks == me; };
   // Is the tile of own panel i in the columns of position s needed, for this sweep's solve or the next one's?
   auto needed = [&](int k, int s, int i) {
     const int p = me + i * blocks, j = job.outer(k, s);
@@ -205,36 +381,44 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
           if (needed(k, s, i)) return true;
     return false;
   };
-  int nk = 0, ns = 0, ni = 0;
+  int  nk = 0, ns = 0, ni = 0;
   bool more = seek(nk, ns, ni);
-  if (job.ahead && more) fetch(job.tile(me + ni * blocks, job.outer(nk, ns)), tile);
+  auto look_ahead = [&] {
+    if (!job.ahead || !more || have) return;
+    fetch(job.tile(me + ni * blocks, job.outer(nk, ns)), tile);
+    have = true;
+  };
+  look_ahead();
 
   for (int k = 0; k < job.most; ++k) {
-    double total = 0; // in one thread: 64
+    double total = 0; // in one thread
     for (int s = 0; s < job.count; ++s) {
-      const int  j    = job.outer(k, s);
-      const bool mine = j % blocks == me;
-      // The next own panel that is near is made ready while there is time.
-      for (int d = mine ? 0 : 1; d <= 3; ++d) {
+      const int  j = job.outer(k, s);
+      const bool mine = is_mine(j);
+      // The next own panel that is near is made ready while there is time; an only one was right after its last solve.
+      for (int d = mine ? 0 : 1; d <= 6 && (blocks != job.count || ready_sweep < 0); ++d) {
         const int k2 = s + d < job.count ? k : k + 1, s2 = s + d < job.count ? s + d : s + d - job.count;
         if (k2 >= job.most || s2 >= job.count) break;
         const int p = job.outer(k2, s2);
-        if (p % blocks != me) continue;
+        if (!is_mine(p)) continue;
         if (ready_sweep == k2 && ready_panel == p) break;
         if (k2 > k && job.position(k, p) > s) continue; // its x will change in this sweep yet
-        prepare(job, sh, panel[p / blocks], p, k2);
+        prepare(job, sh, panel[p / blocks], p, k2, inverse);
         ready_sweep = k2;
         ready_panel = p;
         break;
       }
+      const bool urgent = s + 1 < job.count ? is_mine(job.outer(k, s + 1)) : k + 1 < job.most && is_mine(job.outer(k + 1, 0));
       double *const x = sh.x[parity];
       if (mine) {
-        __syncthreads(); // all sums are there
-        if (t < 32) solve<BOUNDS>(sh, panel[j / blocks], x, job.slots + (size_t)j * meeting, job.base + (Count)k, &sh.change);
-        __syncthreads();
+        solve<BOUNDS>(sh, panel[j / blocks], x, job.slots + (size_t)j * meeting, job.base + (Count)k);
         if (t == height) total += sh.change;
         panel[j / blocks].now[t]  = panel[j / blocks].then[t];
         panel[j / blocks].then[t] = 0;
+        if (blocks == job.count && k + 1 < job.most) { // the only panel: there is a whole sweep's time
+          prepare(job, sh, panel[0], j, k + 1, inverse);
+          ready_sweep = k + 1;
+        }
       } else {
         const bool wanted = more && nk == k && ns == s;
         if (!wanted && !collect) continue;
@@ -256,17 +440,18 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
       while (more && nk == k && ns == s) {
         Panel    &to = panel[ni];
         const int p  = me + ni * blocks;
-        if (!job.ahead) fetch(job.tile(p, j), tile);
+        if (!have) fetch(job.tile(p, j), tile);
+        have = false;
         const double y = product(tile, x);
-        const bool   solved = job.position(k, p) < s, next = k + 1 < job.most && job.position(k + 1, j) > job.position(k + 1, p);
+        const bool   solved = job.position(k, p) < s;
+        to.now[t] += y;
+        if (!solved && k + 1 < job.most && job.position(k + 1, j) > job.position(k + 1, p)) to.then[t] += y;
         ++ni;
         more = seek(nk, ns, ni);
-        if (job.ahead && more) fetch(job.tile(me + ni * blocks, job.outer(nk, ns)), tile);
-        if (!solved) {
-          to.now[t] += y;
-          if (next) to.then[t] += y;
-        } else to.now[t] += y;
+        // Just before an own solve the fetching waits: it would stand in the way of what the solve reads and writes.
+        if (!urgent || (more && nk == k && ns == s)) look_ahead();
       }
+      if (mine) look_ahead();
       parity ^= 1;
     }
     if (!collect) {
@@ -319,8 +504,13 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads) solve
   const int t   = (int)threadIdx.x;
   own.now[t] = sum[(size_t)p * threads + t];
   if (t < height) own.x[t] = job.x[p * height + t];
-  prepare(job, sh, own, p, 0);
-  if (t < 32) solve<BOUNDS>(sh, own, job.x + p * height, nullptr, 0, &sh.change);
+  if (!t) {
+    own.status = Status();
+    sh.usable  = 0;
+  }
+  prepare(job, sh, own, p, 0, false);
+  solve<BOUNDS>(sh, own, sh.x[0], nullptr, 0);
+  if (t < height) job.x[p * height + t] = sh.x[0][t];
   if (!t) *job.history += sh.change;
 }
 // and one that multiplies with its x.
@@ -337,6 +527,16 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
   const Panels &m = plan.panels;
   Job<T>        job;
   if (plan.slots.empty()) plan.slots.resize(Extent{2 * (size_t)meeting * (size_t)m.count, Space::cuda});
+  const int turns = plan.params.order == Order::symmetric ? 2 : 1;
+  if (plan.triangles.size() != (size_t)m.count * turns * height * height) {
+    plan.triangles.resize(Extent{(size_t)m.count * turns * height * height, Space::cuda});
+    plan.keys.resize(Extent{(size_t)m.count * turns * sizeof(Key) / sizeof(double), Space::cuda});
+  }
+  if (plan.kept_order != (int)plan.params.order || plan.kept_omega != plan.params.omega) { // the inverses are those of one order
+    plan.kept_order = (int)plan.params.order;
+    plan.kept_omega = plan.params.omega;
+    ++plan.stamp;
+  }
   if (plan.report.size() < (size_t)r.most + 2) plan.report.resize(Extent{(size_t)std::max(r.most, 64) + 2, Space::cuda});
   if (plan.params.order == Order::random) {
     std::vector<int> table;
@@ -355,6 +555,10 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
   job.upper   = r.upper;
   job.x       = r.x;
   job.slots   = (Slot *)plan.slots.data();
+  job.triangles = plan.triangles.data();
+  job.keys    = (Key *)plan.keys.data();
+  job.turns   = turns;
+  job.stamp   = plan.stamp;
   job.order   = plan.order.data();
   job.history = plan.report.data();
   job.count   = m.count;

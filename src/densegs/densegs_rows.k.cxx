@@ -217,6 +217,7 @@ template <class T> static void fill_panels(Plan &plan, const double *a, ptrdiff_
 
 void fill_device(Plan &plan, const double *a, ptrdiff_t lda)
 {
+  ++plan.stamp;
   if (plan.panels.single()) fill_panels(plan, a, lda, plan.panels.s.data());
   else fill_panels(plan, a, lda, plan.panels.a.data());
 }
