@@ -1,5 +1,6 @@
 // The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the program.
 #include "core/device.hpp"
+#include "densegs/types.hpp"
 #include "rrb/pcrrb.hpp"
 #include "vipmg/snesvipmg.hpp"
 #include <cstdio>
@@ -8,10 +9,10 @@
 
 PetscLogEvent tessera::event_rrb_read, tessera::event_rrb_factor, tessera::event_rrb_sweep, tessera::event_rrb_multiply;
 PetscLogEvent tessera::event_vipmg_setup, tessera::event_vipmg_cycle;
+PetscLogEvent tessera::event_densegs_setup, tessera::event_densegs_apply, tessera::event_vipgs_solve;
 
 static PetscBool initialized = PETSC_FALSE;
-static PetscBool cited       = PETSC_FALSE;
-static PetscBool cited_vipmg = PETSC_FALSE;
+static PetscBool cited       = PETSC_FALSE, cited_densegs = PETSC_FALSE, cited_vipmg = PETSC_FALSE;
 
 /*@C
    TesseraFinalizePackage - Forgets the package, so that a program may initialize PETSc again; called by `PetscFinalize()`
@@ -25,7 +26,7 @@ PetscErrorCode TesseraFinalizePackage(void)
   PetscFunctionBegin;
   initialized = PETSC_FALSE;
   cited       = PETSC_FALSE;
-  cited_vipmg = PETSC_FALSE;
+  cited_vipmg = cited_densegs = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -71,6 +72,12 @@ PetscErrorCode TesseraInitializePackage(void)
   PetscCall(KSPRegister(KSPRRB, tessera::KSPCreate_RRB));
   PetscCall(SNESRegister(SNESVIPMG, tessera::SNESCreate_VIPMG));
   PetscCall(TaoRegister(TAOVIPMG, tessera::TaoCreate_VIPMG));
+  PetscCall(PCRegister(PCDENSEGS, tessera::PCCreate_DenseGS));
+  PetscCall(SNESRegister(SNESVIPGS, tessera::SNESCreate_VIPGS));
+  PetscCall(TaoRegister(TAOVIPGS, tessera::TaoCreate_VIPGS));
+  PetscCall(PetscLogEventRegister("PCSetUp_DenseGS", PC_CLASSID, &tessera::event_densegs_setup));
+  PetscCall(PetscLogEventRegister("PCApply_DenseGS", PC_CLASSID, &tessera::event_densegs_apply));
+  PetscCall(PetscLogEventRegister("SNESSolve_VIPGS", SNES_CLASSID, &tessera::event_vipgs_solve));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB read", PC_CLASSID, &tessera::event_rrb_read));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB fact", PC_CLASSID, &tessera::event_rrb_factor));
   PetscCall(PetscLogEventRegister("PCApply_RRB", PC_CLASSID, &tessera::event_rrb_sweep));
@@ -97,6 +104,13 @@ PetscErrorCode tessera::CiteVIPMG()
 {
   PetscFunctionBegin;
   PetscCall(PetscCitationsRegister("@article{graeser2009multigrid,\n  title   = {Multigrid methods for obstacle problems},\n  author  = {Gr{\\\"a}ser, Carsten and Kornhuber, Ralf},\n  journal = {Journal of Computational Mathematics},\n  volume  = {27},\n  pages   = {1--44},\n  year    = {2009}\n}\n", &cited_vipmg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::CiteDenseGS()
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister("@inproceedings{courtecuisse2009dense,\n  title     = {Parallel dense {G}auss-{S}eidel algorithm on many-core processors},\n  author    = {Courtecuisse, Hadrien and Allard, J{\\'e}r{\\'e}mie},\n  booktitle = {11th IEEE International Conference on High Performance Computing and Communications},\n  year      = {2009}\n}\n", &cited_densegs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
