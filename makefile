@@ -106,7 +106,9 @@ endif
 # Only libpetsc: what PETSc itself uses (hypre, MUMPS, ...) is no business of a plugin. -z defs: it must load into a
 # process that keeps libpetsc to itself, as Python does.
 PETSC_LIBS := -L$(PETSC_LIB_DIR) -Wl,-rpath,$(PETSC_LIB_DIR) $(PETSC_LIB_BASIC)
-LIBS       := $(PETSC_LIBS) $(CUDA_LIBS)
+# LAPACK is the one PETSc uses: for the eigenvalues of small matrices.
+LAPACK     := -Wl,--push-state,--as-needed $(BLASLAPACK_LIB) -Wl,--pop-state
+LIBS       := $(PETSC_LIBS) $(LAPACK) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
 .PHONY: all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force

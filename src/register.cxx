@@ -1,4 +1,5 @@
 // The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the program.
+#include "auxamg/pcauxamg.hpp"
 #include "core/device.hpp"
 #include "rrb/pcrrb.hpp"
 #include <cstdio>
@@ -6,9 +7,11 @@
 #include <petsc/private/kspimpl.h>
 
 PetscLogEvent tessera::event_rrb_read, tessera::event_rrb_factor, tessera::event_rrb_sweep, tessera::event_rrb_multiply;
+PetscLogEvent tessera::event_auxamg_grids, tessera::event_auxamg_numbers, tessera::event_auxamg_apply;
 
 static PetscBool initialized = PETSC_FALSE;
 static PetscBool cited       = PETSC_FALSE;
+static PetscBool cited_auxamg = PETSC_FALSE;
 
 /*@C
    TesseraFinalizePackage - Forgets the package, so that a program may initialize PETSc again; called by `PetscFinalize()`
@@ -22,6 +25,7 @@ PetscErrorCode TesseraFinalizePackage(void)
   PetscFunctionBegin;
   initialized = PETSC_FALSE;
   cited       = PETSC_FALSE;
+  cited_auxamg = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -65,10 +69,14 @@ PetscErrorCode TesseraInitializePackage(void)
   initialized = PETSC_TRUE;
   PetscCall(PCRegister(PCRRB, tessera::PCCreate_RRB));
   PetscCall(KSPRegister(KSPRRB, tessera::KSPCreate_RRB));
+  PetscCall(PCRegister(PCAUXAMG, tessera::PCCreate_AuxAMG));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB read", PC_CLASSID, &tessera::event_rrb_read));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB fact", PC_CLASSID, &tessera::event_rrb_factor));
   PetscCall(PetscLogEventRegister("PCApply_RRB", PC_CLASSID, &tessera::event_rrb_sweep));
   PetscCall(PetscLogEventRegister("KSP_RRB S1", KSP_CLASSID, &tessera::event_rrb_multiply));
+  PetscCall(PetscLogEventRegister("PCSetUp_AuxAMG g", PC_CLASSID, &tessera::event_auxamg_grids));
+  PetscCall(PetscLogEventRegister("PCSetUp_AuxAMG n", PC_CLASSID, &tessera::event_auxamg_numbers));
+  PetscCall(PetscLogEventRegister("PCApply_AuxAMG", PC_CLASSID, &tessera::event_auxamg_apply));
   PetscCall(PetscRegisterFinalize(TesseraFinalizePackage));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -82,6 +90,13 @@ PetscErrorCode tessera::CiteRRB()
 {
   PetscFunctionBegin;
   PetscCall(PetscCitationsRegister("@article{dejong2018rrb,\n  title   = {Fine-grain parallel {RRB}-solver for 5-/9-point stencil problems suitable for {GPU}-type processors},\n  author  = {de Jong, Martijn and van der Ploeg, Auke and Ditzel, Auke and Vuik, Kees},\n  journal = {Electronic Transactions on Numerical Analysis},\n  volume  = {48},\n  pages   = {375--393},\n  year    = {2018}\n}\n", &cited));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::CiteAuxAMG()
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister("@article{wang2013auxamg,\n  title   = {A Parallel Auxiliary Grid Algebraic Multigrid Method for Graphic Processing Units},\n  author  = {Wang, Lu and Hu, Xiaozhe and Cohen, Jonathan and Xu, Jinchao},\n  journal = {SIAM Journal on Scientific Computing},\n  volume  = {35},\n  number  = {3},\n  pages   = {C263--C283},\n  year    = {2013}\n}\n", &cited_auxamg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
