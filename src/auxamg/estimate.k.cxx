@@ -64,48 +64,44 @@ template <class T> struct Start {
   }
 };
 
-// Lanczos for S A S, S = D^-1/2: w = S A S v - sqrt(beta) before, with v of norm 1 once divided by the norm in s[].
+// Lanczos for D^-1 A in the inner product of D, with vectors v that are not yet divided by their norms, which are the roots of norm2:
+// w = D^-1 A v/|v| - |v| before/|before|, and the sum is (v, A v) / |v|^2.
 template <class T, int BS> struct LanczosProduct {
   const int    *i, *j;
-  const T      *a, *sv; // S v
-  const T      *inverse, *before;
-  const double *beta;
+  const T      *a, *v, *inverse, *before;
+  const double *norm2, *norm2_before; // nullptr: the first step
   T            *w;
-  HD void       operator()(int p) const
+  HD double     operator()(int p) const
   {
     T sum[BS] = {};
     for (int e = i[p]; e < i[p + 1]; ++e)
       for (int k = 0; k < BS; ++k)
-        for (int m = 0; m < BS; ++m) sum[k] += a[(ptrdiff_t)BS * BS * e + BS * k + m] * sv[(ptrdiff_t)BS * j[e] + m];
-    const double b = sqrt(*beta);
+        for (int m = 0; m < BS; ++m) sum[k] += a[(ptrdiff_t)BS * BS * e + BS * k + m] * v[(ptrdiff_t)BS * j[e] + m];
+    const double s = *norm2 > 0 ? 1 / sqrt(*norm2) : 0, b = norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
+    double       alpha = 0;
     for (int k = 0; k < BS; ++k) {
       const ptrdiff_t q = (ptrdiff_t)BS * p + k;
-      w[q]              = (T)(sqrt((double)inverse[q]) * sum[k] - b * before[q]);
+      alpha += (double)v[q] * sum[k] * s * s;
+      w[q] = inverse[q] > 0 ? (T)(s * inverse[q] * sum[k] - (norm2_before ? b * before[q] : 0)) : 0;
     }
+    return alpha;
   }
 };
-// before = v, v = w / |w|, sv = S v
-template <class T> struct LanczosNext {
-  const T      *w, *inverse;
-  const double *norm2;
-  T            *v, *before, *sv;
-  HD void       operator()(int p) const
-  {
-    const double n = *norm2 > 0 ? 1 / sqrt(*norm2) : 0;
-    before[p]      = v[p];
-    v[p]           = (T)(w[p] * n);
-    sv[p]          = (T)(sqrt((double)inverse[p]) * v[p]);
-  }
-};
-template <class T> struct Subtract {
-  const T      *v;
-  const double *alpha;
+// w -= alpha v/|v|; the sum is |w|^2.
+template <class T> struct LanczosSubtract {
+  const T      *v, *inverse;
+  const double *norm2, *alpha;
   T            *w;
-  HD void       operator()(int p) const { w[p] -= (T)(*alpha * v[p]); }
+  HD double     operator()(int p) const
+  {
+    const double s = *norm2 > 0 ? *alpha / sqrt(*norm2) : 0, x = inverse[p] > 0 ? w[p] - s * v[p] : 0;
+    w[p] = (T)x;
+    return inverse[p] > 0 ? x * x / inverse[p] : 0;
+  }
 };
-template <class T> struct Dot {
-  const T  *x, *y;
-  HD double operator()(int p) const { return (double)x[p] * y[p]; }
+template <class T> struct Norm2 {
+  const T  *v, *inverse;
+  HD double operator()(int p) const { return inverse[p] > 0 ? (double)v[p] * v[p] / inverse[p] : 0; }
 };
 
 } // namespace
@@ -132,28 +128,26 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
 {
   constexpr int  steps = 12;
   const int      n = level.n * params_.bs;
-  Buffer<double> s = make<double>(2 * steps + 2); // beta_0, alpha_1, beta_1, ...
-  T *const       v = level.x.data(), *const before = level.r.data(), *const sv = level.z.data(), *const w = level.w.data();
-  const auto     dot = [&](const T *x, const T *y, int at) {
-    sum_each(exec_, n, Dot<T>{x, y}, s.data() + at);
+  Buffer<double> s = make<double>(2 * steps + 2); // beta_0^2, alpha_1, beta_1^2, ...
+  Buffer<T>     *v = &level.x, *before = &level.r, *w = &level.z;
+  const auto     add = [&](int at) { // over the processes
     if (!level.distributed) return;
     double mine = fetch(s, (size_t)at);
     MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_DOUBLE, MPI_SUM, comm_);
     if (exec_.space == Space::host) s.data()[at] = mine;
     else device::copy_from_host(s.data() + at, &mine, sizeof(double)), device::synchronize();
   };
-  level.x.zero();
-  for_each(exec_, n, Start<T>{number ? nullptr : start_key_.data(), level.inverse.data(), params_.bs, w});
-  dot(w, w, 0);
-  for_each(exec_, n, LanczosNext<T>{w, level.inverse.data(), s.data(), v, before, sv});
-  Buffer<double> zero = make<double>(1);
+  for_each(exec_, n, Start<T>{number ? nullptr : start_key_.data(), level.inverse.data(), params_.bs, v->data()});
+  sum_each(exec_, n, Norm2<T>{v->data(), level.inverse.data()}, s.data());
+  add(0);
   for (int k = 0; k < steps; ++k) {
-    halo(level, level.z);
-    with_block(params_.bs, [&](auto b) { for_each(exec_, level.n, LanczosProduct<T, b.value>{level.i.data(), level.j.data(), level.a.data(), sv, level.inverse.data(), before, k ? s.data() + 2 * k : zero.data(), w}); });
-    dot(w, v, 2 * k + 1);
-    for_each(exec_, n, Subtract<T>{v, s.data() + 2 * k + 1, w});
-    dot(w, w, 2 * k + 2);
-    for_each(exec_, n, LanczosNext<T>{w, level.inverse.data(), s.data() + 2 * k + 2, v, before, sv});
+    halo(level, *v);
+    with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n, LanczosProduct<T, b.value>{level.i.data(), level.j.data(), level.a.data(), v->data(), level.inverse.data(), before->data(), s.data() + 2 * k, k ? s.data() + 2 * k - 2 : nullptr, w->data()}, s.data() + 2 * k + 1); });
+    add(2 * k + 1);
+    sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), s.data() + 2 * k, s.data() + 2 * k + 1, w->data()}, s.data() + 2 * k + 2);
+    add(2 * k + 2);
+    std::swap(before, v);
+    std::swap(v, w);
   }
   const Buffer<double> found = on_host(s);
   double               largest = 0;

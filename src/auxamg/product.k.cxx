@@ -33,10 +33,11 @@ struct LeavesAround {
   HD void         operator()(int l) const
   {
     int *const mine = list + i[begin[l]];
-    int        n    = 0;
+    int        n    = 0, p = 0;
     for (int e = i[begin[l]]; e < i[begin[l + 1]]; ++e) {
-      const int p = insert(mine, n, leaf[j[e]]);
-      pair[e]     = (unsigned short)p;
+      const int k = leaf[j[e]];
+      if (!n || mine[p] != k) p = insert(mine, n, k);
+      pair[e] = (unsigned short)p;
     }
     count[l] = n;
     if (n >= wanted_slot) raise_flag(too_long);
@@ -75,28 +76,47 @@ struct ColumnsAround {
   }
 };
 
-// Marks the entries of E that are in the pattern of the product of the patterns.
-template <class T> struct MarkEntries {
+// The corners at which a node has a weight, as bits.
+template <class T> struct CornerBits {
+  const T       *weight;
+  int            corners;
+  unsigned char *bits;
+  HD void        operator()(int p) const
+  {
+    int b = 0;
+    for (int c = 0; c < corners; ++c) b |= weight[(ptrdiff_t)corners * p + c] > 0 ? 1 << c : 0;
+    bits[p] = (unsigned char)b;
+  }
+};
+
+// Marks the entries of E that are in the pattern of the product of the patterns. Successive nodes with the same corners go together.
+struct MarkEntries {
   const int            *begin, *i, *j, *pairs, *columns;
   const unsigned short *pair, *column;
-  const T              *weight;
+  const unsigned char  *bits;
   int                   corners;
-  unsigned char        *touched; // a byte for each column
+  unsigned char        *touched; // of the corners of each leaf around
   unsigned short       *slot;
   HD void               operator()(int l) const
   {
-    const int            nc   = columns[l + 1] - columns[l];
-    unsigned char *const seen = touched + columns[l];
+    const int            nc = columns[l + 1] - columns[l], np = pairs[l + 1] - pairs[l];
+    unsigned char *const seen = touched + pairs[l];
     unsigned short      *mine = slot + (ptrdiff_t)corners * columns[l];
     for (int k = 0; k < corners * nc; ++k) mine[k] = no_slot;
+    for (int k = 0; k < np; ++k) seen[k] = 0;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      for (int k = 0; k < nc; ++k) seen[k] = 0;
-      for (int e = i[p]; e < i[p + 1]; ++e)
-        for (int c = 0; c < corners; ++c)
-          if (weight[(ptrdiff_t)corners * j[e] + c] > 0) seen[column[(ptrdiff_t)corners * (pairs[l] + pair[e]) + c]] = 1;
-      for (int c = 0; c < corners; ++c)
-        if (weight[(ptrdiff_t)corners * p + c] > 0)
-          for (int k = 0; k < nc; ++k) mine[c * nc + k] = seen[k] ? wanted_slot : mine[c * nc + k];
+      for (int e = i[p]; e < i[p + 1]; ++e) seen[pair[e]] |= bits[j[e]];
+      if (p + 1 < begin[l + 1] && bits[p + 1] == bits[p]) continue;
+      for (int k = 0; k < np; ++k) {
+        const int now = seen[k];
+        seen[k]       = 0;
+        for (int c = 0; c < corners; ++c) {
+          if (!(now >> c & 1)) continue;
+          const int to = column[(ptrdiff_t)corners * (pairs[l] + k) + c];
+          for (int r = 0; r < corners; ++r)
+            if (bits[p] >> r & 1) mine[r * nc + to] = wanted_slot;
+        }
+      }
     }
   }
 };
@@ -253,9 +273,10 @@ template <class T> bool Hierarchy<T>::product_pattern(Level<T> &fine, const Buff
   for_each(exec_, cells, CopyLists{fine.pairs.data(), nullptr, fine.columns.data(), list.data(), corners, vertices.data()});
   list = Buffer<int>();
   // which of their products there are
-  Buffer<unsigned char> touched = make<unsigned char>((size_t)columns);
-  fine.slot                     = make<unsigned short>((size_t)columns * corners);
-  for_each(exec_, cells, MarkEntries<T>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.pair.data(), fine.column.data(), fine.weight.data(), corners, touched.data(), fine.slot.data()});
+  Buffer<unsigned char> touched = make<unsigned char>((size_t)pairs), bits = make<unsigned char>((size_t)(fine.n + fine.ghosts));
+  fine.slot = make<unsigned short>((size_t)columns * corners);
+  for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), corners, bits.data()});
+  for_each(exec_, cells, MarkEntries{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.pair.data(), fine.column.data(), bits.data(), corners, touched.data(), fine.slot.data()});
   // rows
   incidences(fine, nodes);
   count = make<int>((size_t)nodes + 1);

@@ -68,7 +68,8 @@ template <class Index> struct BoundPattern {
   HD void          operator()(int p) const
   {
     int n = 0;
-    m.each(perm[p], [&](int, int, double) { ++n; });
+    if (m.fixed || m.m.oi) m.each(perm[p], [&](int, int, double) { ++n; });
+    else n = (int)(m.m.i[(ptrdiff_t)(perm[p] + 1) * m.bs] - m.m.i[(ptrdiff_t)perm[p] * m.bs]);
     count[p] = n;
   }
 };
@@ -160,14 +161,17 @@ template <class T> template <class Index> Failure Hierarchy<T>::read(const Rows<
   if (pattern) {
     Buffer<int> bound = make<int>((size_t)level.n + 1);
     for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), bound.data()});
-    Buffer<int> list = make<int>((size_t)scan(exec_, level.n, bound));
-    level.i          = make<int>((size_t)level.n + 1);
-    for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), bound.data(), list.data(), level.i.data()});
-    const int entries = scan(exec_, level.n, level.i);
-    level.j           = make<int>((size_t)entries);
-    if (params_.bs == 1) level.j = std::move(list);
-    else for_each(exec_, level.points, CopyRow{bound.data(), level.i.data(), list.data(), level.j.data()});
-    level.a = make<T>((size_t)entries * (size_t)(params_.bs * params_.bs));
+    Buffer<int> list = make<int>((size_t)scan(exec_, level.n, bound)), count = make<int>((size_t)level.n + 1);
+    for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), bound.data(), list.data(), count.data()});
+    if (params_.bs == 1) { // a column stands once in a row
+      level.i = std::move(bound);
+      level.j = std::move(list);
+    } else {
+      level.j = make<int>((size_t)scan(exec_, level.n, count));
+      level.i = std::move(count);
+      for_each(exec_, level.points, CopyRow{bound.data(), level.i.data(), list.data(), level.j.data()});
+    }
+    level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
   }
   for_each(exec_, level.points, FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), level.a.data()});
   couplings(rows);
