@@ -14,6 +14,8 @@
 
 namespace tessera::auxamg {
 
+constexpr int most_exact = 2000; // unknowns of the last grid
+
 struct Params {
   int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
   int    most   = 12;     // nodes in a cell of the first grid, at most
@@ -90,7 +92,7 @@ public:
   double                      fixed() const { return fixed_total_; }
 
 private:
-  template <class Index> Failure read(const Rows<Index> &rows, bool pattern);
+  template <class Index> void    read(const Rows<Index> &rows, bool pattern);
   template <class Index> void    couplings(const Rows<Index> &rows);
   template <class Index> void    find_fixed(const Rows<Index> &rows, Buffer<unsigned char> &fixed, Failure &failure);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);

@@ -273,7 +273,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   }
   tree_ = make_tree(exec_, dim, params_.most, size > 1 ? (int)global.size() : finest.points, size > 1 ? global : own);
   // the operator
-  failure = read(rows, true);
+  read(rows, true);
   finest.nonzeros = total((double)finest.a.size());
   // the grids
   sorted = make<double>(y.size());
@@ -295,7 +295,11 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
       return failure;
     }
     if (levels_.size() > before) nodes = levels_.back().nodes;
-    if (k > 40) break;
+    else if (k > 40) break; // the root alone has 2^d vertices
+  }
+  if (levels_.back().nodes * params_.bs > most_exact) {
+    failure.kind = Failure::too_coarse;
+    return failure;
   }
   for (Level<T> &l : levels_) vectors(l);
   return numbers();
@@ -353,7 +357,7 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
   if (total(failure.kind)) return true;
   const Buffer<unsigned char> now = on_host(fixed), before = on_host(fixed_);
   if (total(!std::equal(now.data(), now.data() + rows.n * params_.bs, before.data()))) return false;
-  failure = read(rows, false);
+  read(rows, false);
   failure = numbers();
   return true;
 }

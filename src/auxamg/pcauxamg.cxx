@@ -167,7 +167,7 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
   PetscFunctionBegin;
   p.dim    = (int)dim;
   p.bs     = (int)a->bs;
-  p.most   = a->cell_size ? (int)a->cell_size : dim == 3 ? 24 : 12;
+  p.most   = a->cell_size ? (int)a->cell_size : dim == 3 ? 24 : dim == 2 ? 12 : 3;
   p.kuhn   = dim > 1 && (a->interpolation == PC_AUXAMG_AUTO ? dim == 3 : a->interpolation == PC_AUXAMG_KUHN);
   p.degree = a->smooth ? (int)PetscMin(a->smooth, 100) : a->bs > 1 ? 3 : 2;
   p.jacobi = a->smoother == PC_AUXAMG_JACOBI;
@@ -237,7 +237,7 @@ static PetscErrorCode SetUp(PC pc)
   int kind = (int)failure.kind, any;
   PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
   PetscCheck(any != Failure::too_long, comm, PETSC_ERR_SUP, "PC auxamg: the rows of one cell of nodes are coupled with more than 65000 others. Dense rows (multipliers, averages) must be separated: use -pc_type fieldsplit");
-  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grids (-pc_auxamg_levels) more than 4000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels);
+  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grids (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels);
   if (any) PetscCall(Fail(pc, failure.kind ? failure : Failure{(Failure::Kind)any, -1, 0}));
   a->ready = PETSC_TRUE;
   if (a->failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -362,7 +362,7 @@ static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOpti
   PetscOptionsHeadBegin(PetscOptionsObject, "AuxAMG options");
   PetscCall(PetscOptionsInt("-pc_auxamg_levels", "Grids at most, the mesh among them (0 for as many as it takes)", "PCAuxAMGSetLevels", levels, &levels, &set));
   if (set) PetscCall(PCAuxAMGSetLevels(pc, levels));
-  PetscCall(PetscOptionsInt("-pc_auxamg_cell_size", "Nodes in a cell of the first grid at most (0 for 12 in 2D, 24 in 3D)", "PCAuxAMGSetCellSize", cell_size, &cell_size, &set));
+  PetscCall(PetscOptionsInt("-pc_auxamg_cell_size", "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D)", "PCAuxAMGSetCellSize", cell_size, &cell_size, &set));
   if (set) PetscCall(PCAuxAMGSetCellSize(pc, cell_size));
   PetscCall(PetscOptionsEnum("-pc_auxamg_interpolation", "Functions on the cells", "PCAuxAMGSetInterpolation", PCAuxAMGInterpolations, (PetscEnum)interpolation, (PetscEnum *)&interpolation, &set));
   if (set) PetscCall(PCAuxAMGSetInterpolation(pc, interpolation));

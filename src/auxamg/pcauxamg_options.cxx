@@ -130,7 +130,7 @@ PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
 
    Input Parameters:
 +  pc - the preconditioner
--  m - most nodes in a cell; 0 (default) for 12 in 2D, 24 in 3D
+-  m - most nodes in a cell; 0 (default) for 3, 12, 24 in one, two, three dimensions
 
    Options Database Key:
 .  -pc_auxamg_cell_size <m> - see above
@@ -445,7 +445,7 @@ PetscErrorCode PCAuxAMGSetCoarseSize(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(n >= 1 && n <= 4000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknowns of the last grid (-pc_auxamg_coarse_size) must be 1 to 4000, it is %" PetscInt_FMT, n);
+  PetscCheck(n >= 1 && n <= 2000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknowns of the last grid (-pc_auxamg_coarse_size) must be 1 to 2000, it is %" PetscInt_FMT, n);
   PetscTryMethod(pc, "PCAuxAMGSetCoarseSize_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

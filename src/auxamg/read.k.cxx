@@ -154,7 +154,7 @@ template <class T> template <class Index> void Hierarchy<T>::find_fixed(const Ro
   }
 }
 
-template <class T> template <class Index> Failure Hierarchy<T>::read(const Rows<Index> &rows, bool pattern)
+template <class T> template <class Index> void Hierarchy<T>::read(const Rows<Index> &rows, bool pattern)
 {
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
@@ -175,7 +175,6 @@ template <class T> template <class Index> Failure Hierarchy<T>::read(const Rows<
   }
   for_each(exec_, level.points, FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), level.a.data()});
   couplings(rows);
-  return Failure();
 }
 
 template <class T> template <class Index> void Hierarchy<T>::couplings(const Rows<Index> &rows)
@@ -194,7 +193,7 @@ template <class T> template <class Index> void Hierarchy<T>::couplings(const Row
 
 #define INSTANTIATE(T, Index) \
   template void    Hierarchy<T>::find_fixed(const Rows<Index> &, Buffer<unsigned char> &, Failure &); \
-  template Failure Hierarchy<T>::read(const Rows<Index> &, bool); \
+  template void    Hierarchy<T>::read(const Rows<Index> &, bool); \
   template void    Hierarchy<T>::couplings(const Rows<Index> &);
 INSTANTIATE(double, int)
 INSTANTIATE(double, int64_t)
