@@ -131,6 +131,7 @@ private:
   std::vector<Level<T>> levels_;
   Coarsest<T>           coarsest_;
   Exchange              exchange_;
+  Buffer<T>             parts_;             // on the device: of all leaves' products
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate
   Buffer<unsigned char> fixed_;             // unknowns whose row has no off-diagonal entries, ghosts included; in the matrix's numbering

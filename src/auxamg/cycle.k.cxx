@@ -72,10 +72,21 @@ template <class T> struct Axpy {
   HD void  operator()(int p) const { x[p] = (add ? x[p] : 0) + c * z[p]; }
 };
 
+template <class T, int BS> struct Residual {
+  const int *i, *j;
+  const T   *a, *b, *x;
+  T         *r;
+  HD void    operator()(int p) const
+  {
+    T s[BS];
+    residual<T, BS>(i, j, a, x, b, p, s);
+    for (int k = 0; k < BS; ++k) r[(ptrdiff_t)BS * p + k] = s[k];
+  }
+};
 // The residual and its weighted sums at the corners of each leaf.
 template <class T, int BS> struct RestrictLeaf {
   const int *begin, *i, *j;
-  const T   *a, *b, *x, *weight;
+  const T   *a, *b, *x, *weight, *r; // r: the residual, where it is known
   int        corners;
   T         *sums;
   HD void    operator()(int l) const
@@ -84,7 +95,9 @@ template <class T, int BS> struct RestrictLeaf {
     for (int c = 0; c < BS * corners; ++c) sum[c] = 0;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       T s[BS];
-      residual<T, BS>(i, j, a, x, b, p, s);
+      if (r)
+        for (int k = 0; k < BS; ++k) s[k] = r[(ptrdiff_t)BS * p + k];
+      else residual<T, BS>(i, j, a, x, b, p, s);
       for (int c = 0; c < corners; ++c)
         for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)corners * p + c] * s[k];
     }
@@ -246,7 +259,10 @@ template <class T> void Hierarchy<T>::cycle(int l)
   for (int visit = 0; visit < visits; ++visit) {
     halo(level, level.x);
     with_block(bs, [&](auto b) {
-      for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), level.corners, level.sums.data()});
+      // on a device a thread takes a row, as rows of neighbouring threads must lie together
+      const T *const r = exec_.space == Space::cuda ? level.r.data() : nullptr;
+      if (r) for_each(exec_, level.n, Residual<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.r.data()});
+      for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), r, level.corners, level.sums.data()});
       for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
     });
     if (level.distributed) {

@@ -208,7 +208,7 @@ template <class T> Failure Hierarchy<T>::invert()
     return failure;
   }
   const double small = (sizeof(T) == 8 ? 1e-11 : 1e-6) * (n ? w[n - 1] : 0);
-  c.dropped = 0;
+  c.dropped = -(int)std::count(scale.begin(), scale.end(), 0.); // those take no part
   if (n && w[0] < -100 * small) {
     failure.kind  = Failure::indefinite;
     failure.value = w[0];

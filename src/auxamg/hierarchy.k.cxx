@@ -295,7 +295,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
       return failure;
     }
     if (levels_.size() > before) nodes = levels_.back().nodes;
-    else if (k > 40) break; // the root alone has 2^d vertices
+    else if (nodes * params_.bs <= 4 * params_.coarse || k > 40) break; // the balance holds it up
   }
   if (levels_.back().nodes * params_.bs > most_exact) {
     failure.kind = Failure::too_coarse;
@@ -382,7 +382,7 @@ template <class T> size_t Level<T>::bytes() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_inverse_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_inverse_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }
