@@ -6,8 +6,8 @@
 namespace tessera::auxamg {
 
 // Levels below the root. Vertices need a bit more, and all bits fit in a key.
-constexpr int depth(int dim) { return dim == 3 ? 20 : 30; }
-constexpr int vertex_bits(int dim) { return dim * (depth(dim) + 1); }
+HD constexpr int depth(int dim) { return dim == 3 ? 20 : 30; }
+HD constexpr int vertex_bits(int dim) { return dim * (depth(dim) + 1); }
 
 template <int D> HD inline Key spread(Key x);
 template <> HD inline Key      spread<1>(Key x) { return x; }

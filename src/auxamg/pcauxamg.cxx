@@ -109,7 +109,7 @@ static PetscErrorCode Fail(PC pc, const Failure &failure)
     else PetscCall(PetscSNPrintf(mine, sizeof(mine), "the operator of a coarse grid has an entry that is not a finite number: the matrix spans more than %s precision holds", a->in_single ? "single" : "double"));
     break;
   case Failure::diagonal:
-    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite: the diagonal entry of row %" PetscInt_FMT " is %g%s", row, failure.value, failure.value == 0 ? ". Unknowns that take no part need a 1 on the diagonal" : ""));
+    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite: diagonal entry %.4g in row %" PetscInt_FMT "%s", failure.value, row, failure.value == 0 ? "; unknowns that take no part need a 1 there" : ""));
     break;
   case Failure::indefinite:
     PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite: a coarse grid's operator has the negative pivot %g", failure.value));

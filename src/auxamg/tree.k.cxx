@@ -299,6 +299,10 @@ struct Collect {
     to_level[c]  = level[from[c]];
   }
 };
+struct FillRoot {
+  int    *end, n;
+  HD void operator()(int) const { *end = n; }
+};
 struct FillLevel {
   signed char *to, value;
   HD void      operator()(int c) const { to[c] = value; }
@@ -446,10 +450,6 @@ private:
     for_each(exec_, n, Collect{order.data(), start.data(), rank.data(), parent.data(), level.data(), tree.start.data(), tree.rank.data(), tree.parent.data(), tree.level.data()});
     return tree;
   }
-  struct FillRoot {
-    int    *end, n;
-    HD void operator()(int) const { *end = n; }
-  };
   const Exec        &exec_;
   int                most_, n_;
   const Buffer<Key> &key_;

@@ -215,6 +215,16 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
   }
   PetscCheck(found->dim, comm, PETSC_ERR_ARG_WRONGSTATE, "PC auxamg needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or DMPlex (KSPSetDM()), or from a file: -%s file.h5:/path", option);
   PetscCheck(found->dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, found->from.c_str(), found->dim);
+  PetscReal ends[6] = {-PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL}, all_ends[6], extent = 0;
+  PetscInt  nodes;
+  for (size_t p = 0; p < found->x.size(); ++p) {
+    const PetscInt q = (PetscInt)p % found->dim;
+    ends[q]     = PetscMax(ends[q], found->x[p]);
+    ends[q + 3] = PetscMax(ends[q + 3], -found->x[p]);
+  }
+  PetscCallMPI(MPI_Allreduce(ends, all_ends, 6, MPIU_REAL, MPIU_MAX, comm));
+  for (PetscInt q = 0; q < found->dim; ++q) extent = PetscMax(extent, all_ends[q] + all_ends[q + 3]);
+  PetscCallMPI(MPI_Allreduce(&n, &nodes, 1, MPIU_INT, MPI_SUM, comm));
   // What is not a number is named once, by the first process that has it.
   char     mine[256] = "", text[256];
   PetscInt at = -1;
@@ -225,6 +235,7 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
   PetscCall(FirstText(comm, mine, text, &who));
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCheck(who == size, comm, PETSC_ERR_FP, "%s", text);
+  PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes, found->from.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
