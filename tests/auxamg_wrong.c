@@ -7,10 +7,11 @@ static char help[] = "Input that PC auxamg must refuse with a message, and unusu
   #define PETSC_SUCCESS 0
 #endif
 
-static char message[512]; /* of the last error, the innermost text */
+static char message[512] = ""; /* of the last error, the innermost text */
 
 static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *text, void *ctx)
 {
+  (void)comm, (void)line, (void)function, (void)file, (void)p, (void)ctx;
   if (text && *text && !message[0]) snprintf(message, sizeof(message), "%s", text);
   return n;
 }
