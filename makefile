@@ -107,7 +107,8 @@ endif
 # process that keeps libpetsc to itself, as Python does.
 PETSC_LIBS := -L$(PETSC_LIB_DIR) -Wl,-rpath,$(PETSC_LIB_DIR) $(PETSC_LIB_BASIC)
 # LAPACK is the one that PETSc uses.
-LIBS       := $(PETSC_LIBS) $(BLASLAPACK_LIB) $(CUDA_LIBS)
+LAPACK     := -Wl,--push-state,--as-needed $(BLASLAPACK_LIB) -Wl,--pop-state
+LIBS       := $(PETSC_LIBS) $(LAPACK) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
 .PHONY: all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force

@@ -14,6 +14,7 @@
 
 #define PCRRB     "rrb"
 #define KSPRRB    "rrb"
+#define PCAUXAMG  "auxamg"
 #define PCDENSEGS "densegs"
 #define SNESVIPMG "vipmg"
 #define SNESVIPGS "vipgs"
@@ -177,6 +178,78 @@ typedef enum {
   SNES_VIPMG_CYCLE_F
 } SNESVIPMGCycle;
 PETSC_EXTERN const char *const SNESVIPMGCycles[];
+
+/*E
+  PCAuxAMGInterpolation - the functions on the cells of the auxiliary grids
+
+  Values:
++ `PC_AUXAMG_AUTO`   - linear in one and two dimensions, Kuhn in three
+. `PC_AUXAMG_LINEAR` - bilinear, in three dimensions trilinear
+- `PC_AUXAMG_KUHN`   - linear on the triangles or tetrahedra that share a diagonal of the cell
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetInterpolation()`
+E*/
+typedef enum {
+  PC_AUXAMG_AUTO,
+  PC_AUXAMG_LINEAR,
+  PC_AUXAMG_KUHN
+} PCAuxAMGInterpolation;
+PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
+
+/*E
+  PCAuxAMGCycle - how the coarse grids are visited
+
+  Values:
++ `PC_AUXAMG_CYCLE_V` - each grid once
+- `PC_AUXAMG_CYCLE_W` - each grid twice in a visit of the one before
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetCycle()`
+E*/
+typedef enum {
+  PC_AUXAMG_CYCLE_V,
+  PC_AUXAMG_CYCLE_W
+} PCAuxAMGCycle;
+PETSC_EXTERN const char *const PCAuxAMGCycles[];
+
+/*E
+  PCAuxAMGSmoother - the smoother on all grids
+
+  Values:
++ `PC_AUXAMG_CHEBYSHEV` - Chebyshev polynomial of the fourth kind with optimal weights
+- `PC_AUXAMG_JACOBI`    - damped Jacobi
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetSmoother()`
+E*/
+typedef enum {
+  PC_AUXAMG_CHEBYSHEV,
+  PC_AUXAMG_JACOBI
+} PCAuxAMGSmoother;
+PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
+
+/*E
+  PCAuxAMGPrecision - storage and arithmetic of the hierarchy; the iteration around it stays in double precision
+
+  Values:
++ `PC_AUXAMG_PRECISION_AUTO` - single on a device, else double
+. `PC_AUXAMG_DOUBLE`         - double
+- `PC_AUXAMG_SINGLE`         - single
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetPrecision()`
+E*/
+typedef enum {
+  PC_AUXAMG_PRECISION_AUTO,
+  PC_AUXAMG_DOUBLE,
+  PC_AUXAMG_SINGLE
+} PCAuxAMGPrecision;
+PETSC_EXTERN const char *const PCAuxAMGPrecisions[];
 
 /*E
   TesseraBackend - where a solver runs
@@ -433,3 +506,26 @@ PETSC_EXTERN PetscErrorCode SNESVIPGSGetFrictionLaw(SNES, SNESVIPGSFriction *);
 PETSC_EXTERN PetscErrorCode SNESVIPGSSetFriction(SNES, Vec);
 PETSC_EXTERN PetscErrorCode SNESVIPGSGetCertificate(SNES, SNESVIPGSCertificate *);
 PETSC_EXTERN PetscErrorCode SNESVIPGSCreateLCP(Mat, Vec, Vec, Vec, SNES *);
+
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetLevels(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetLevels(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCellSize(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCellSize(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetInterpolation(PC, PCAuxAMGInterpolation);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetInterpolation(PC, PCAuxAMGInterpolation *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCycle(PC, PCAuxAMGCycle);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCycle(PC, PCAuxAMGCycle *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmoother(PC, PCAuxAMGSmoother);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetSmoother(PC, PCAuxAMGSmoother *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmooth(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetSmooth(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetStretch(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetStretch(PC, PetscBool *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoarseSize(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoarseSize(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetPrecision(PC, PCAuxAMGPrecision);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetPrecision(PC, PCAuxAMGPrecision *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetBackend(PC, TesseraBackend);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetBackend(PC, TesseraBackend *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoordinatesFile(PC, const char[]);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoordinatesFile(PC, const char *[]);
