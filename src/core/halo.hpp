@@ -12,17 +12,24 @@ struct HaloSegment {
   int  at[16];
 };
 
+// A field, or one quarter of it, for an exchange of several at a time.
+template <class T> struct Ghosts {
+  View<T> v;
+  int     mask;
+};
+
 class Halo {
 public:
   // MPI takes device memory; else messages pass through the host.
   static inline bool gpu_aware = false;
 
   Halo() = default;
-  explicit Halo(const Grid &grid, Space space = Space::host); // of the fields
+  explicit Halo(const Grid &grid, Space space = Space::host, int layers = 1); // space: of the fields
   Halo host() const;                                          // the same for fields on the host
   bool empty() const { return peers_.empty() && self_.empty(); }
   // Fills the ghost nodes of the quarters in the mask with their owners' values.
   template <class T> void exchange(const View<T> &v, int mask) { move(v, mask, false); }
+  template <class T> void exchange(const std::vector<Ghosts<T>> &fields); // in one go
   // The reverse: adds what the ghost nodes hold to their owners.
   template <class T> void fold(const View<T> &v, int mask) { move(v, mask, true); }
 
@@ -35,8 +42,9 @@ private:
     std::vector<Box> send, recv;
   };
   template <class T> void move(const View<T> &v, int mask, bool reverse);
-  template <class T> void move_there(const View<T> &v, int mask, bool reverse);
+  template <class T> void move_there(const Ghosts<T> *fields, int count, bool reverse);
   void                     list();
+  void                     reserve(size_t values);
   MPI_Comm                 comm_ = MPI_COMM_SELF;
   Space                    space_ = Space::host;
   std::vector<Peer>        peers_;
@@ -46,7 +54,7 @@ private:
   Buffer<HaloSegment>         own_there_, ghost_there_; // on the device: four of each own box, periodic images first; of each ghost box
   std::vector<int>         own_longest_;             // of each own box
   int                      longest_ = 0;
-  Buffer<double>           send_there_, recv_there_;
+  Buffer<double>           send_there_, recv_there_; // room for the messages of a field, or of several
   Pinned                   send_pinned_, recv_pinned_;
 };
 

@@ -150,12 +150,12 @@ template <int N> struct Strip {
 #endif
     return r;
   }
-  template <class T> MARCH void store(T *row, const Cells<N, T> &a, int end) const // columns below `end` alone
+  template <class T> MARCH void store(T *row, const Cells<N, T> &a, const Box &box) const // the columns of the box alone
   {
 #ifdef __CUDACC__
     if constexpr (N == 2) {
       const int X = x + N * w.lane;
-      if (X >= from && X + 1 < to && X + 1 < end) {
+      if (X >= from && X + 1 < to && X >= box.x0 && X + 1 < box.x1) {
         struct alignas(2 * sizeof(T)) Two {
           T a, b;
         };
@@ -167,41 +167,41 @@ template <int N> struct Strip {
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
-        if (X >= from && X < to && X < end) row[X] = of(a.v[i], l);
+        if (X >= from && X < to && X >= box.x0 && X < box.x1) row[X] = of(a.v[i], l);
       }
     });
   }
   // The sum of a over these columns.
-  template <class T> MARCH double sum(const Cells<N, T> &a, int end) const
+  template <class T> MARCH double sum(const Cells<N, T> &a, const Box &box) const
   {
     double s = 0;
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
-        if (X >= from && X < to && X < end) s += (double)of(a.v[i], l);
+        if (X >= from && X < to && X >= box.x0 && X < box.x1) s += (double)of(a.v[i], l);
       }
     });
     return s;
   }
   // Between the cells of a grid and the quarters of a coarser one, whose node (X, Y) is element (X/2, Y/2) of quarter X%2 + 2 (Y%2);
-  // own: its nodes.
-  template <class T> MARCH Cells<N, T> load_nodes(const View<T> &v, int Y, const Box &own) const
+  // stored: the nodes that can be read.
+  template <class T> MARCH Cells<N, T> load_nodes(const View<T> &v, int Y, const Box &stored) const
   {
     Cells<N, T> r;
-    Y = clamp(Y, own.y0 - 1, own.y1);
+    Y = clamp(Y, stored.y0, stored.y1 - 1);
     for (int i = 0; i < N; ++i)
       r.v[i] = each<T>(w, [&](int l) -> T {
-        const int X = clamp(x + N * l + i, own.x0 - 1, own.x1);
+        const int X = clamp(x + N * l + i, stored.x0, stored.x1 - 1);
         return v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy];
       });
     return r;
   }
-  template <class T> MARCH void store_nodes(const View<T> &v, int Y, const Cells<N, T> &a, int end) const
+  template <class T> MARCH void store_nodes(const View<T> &v, int Y, const Cells<N, T> &a, const Box &box) const
   {
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
-        if (X >= from && X < to && X < end) v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy] = of(a.v[i], l);
+        if (X >= from && X < to && X >= box.x0 && X < box.x1) v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy] = of(a.v[i], l);
       }
     });
   }

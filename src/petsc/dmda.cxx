@@ -460,7 +460,9 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   Stencil        on_host;
   Buffer<double> host_field;
-  TesseraCallCXX(on_host = Stencil(grid_, s.layout.natural));
+  Layout layout = s.layout;
+  layout.space  = Space::host;
+  TesseraCallCXX(on_host = Stencil(layout));
   TesseraCallCXX(host_field.resize(on_host.layout.elements(4)));
   Halo host_halo = halo.host();
   PetscCall(ReadOnHost(exec.space, host_halo, host_field.data(), raise, on_host, dirichlet, report));

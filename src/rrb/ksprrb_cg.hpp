@@ -297,6 +297,7 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   PetscFunctionBegin;
   const bool begun = pc_.report.dirichlet > 0; // Dirichlet nodes are solved first
   double    *solution;
+  if (plan_.levels[0].grid.processes() > 1) r.own.zero(); // at ghost nodes it must be
   if (begun) PetscCall(Start(nullptr));
   else PetscCall(NullSpace());
   PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));

@@ -79,6 +79,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   }
   p->every  = (int)PetscMin(r->every, 1000);
   p->inner  = (int)r->inner;
+  p->redundant = (long)r->redundant;
   p->single = r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
   p->schur  = r->schur;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -435,7 +436,7 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
 static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptionsObject)
 {
   PC_RRB         *r = (PC_RRB *)pc->data;
-  PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, grid[2] = {r->nx, r->ny}, two = 2;
+  PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, redundant = r->redundant, grid[2] = {r->nx, r->ny}, two = 2;
   PetscInt        smooth = r->smooth;
   PetscReal       omega = r->omega;
   PetscBool       trial = r->trial;
@@ -474,6 +475,8 @@ static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptions
   if (set) PetscCall(PCRRBSetCycleEvery(pc, every));
   PetscCall(PetscOptionsInt("-pc_rrb_cycle_inner", "Steps of the acceleration", "PCRRBSetCycleInner", inner, &inner, &set));
   if (set) PetscCall(PCRRBSetCycleInner(pc, inner));
+  PetscCall(PetscOptionsInt("-pc_rrb_redundant", "Nodes of the grids that every process keeps whole (0 for automatic)", "PCRRBSetRedundant", redundant, &redundant, &set));
+  if (set) PetscCall(PCRRBSetRedundant(pc, redundant));
   PetscCall(PetscOptionsEnum("-pc_rrb_precision", "Precision of the factors", "PCRRBSetPrecision", PCRRBPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
   if (set) PetscCall(PCRRBSetPrecision(pc, precision));
   PetscCall(PetscOptionsIntArray("-pc_rrb_grid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j", "PCRRBSetGrid", grid, &two, &set));
@@ -514,6 +517,7 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 .  -pc_rrb_cycle <v,k,amli,auto>        - how coarse grids are visited, see `PCRRBSetCycle()`
 .  -pc_rrb_cycle_every <m>              - K and AMLI accelerate on every m-th grid, see `PCRRBSetCycleEvery()`
 .  -pc_rrb_cycle_inner <nu>             - with so many steps, see `PCRRBSetCycleInner()`
+.  -pc_rrb_redundant <nodes>            - the first grid of at most so many nodes goes to every process, see `PCRRBSetRedundant()`
 .  -pc_rrb_precision <auto,double,single> - storage of the factors, see `PCRRBSetPrecision()`
 .  -pc_rrb_grid <nx,ny>                 - grid of a matrix without a `DMDA`, see `PCRRBSetGrid()`
 -  -pc_rrb_backend <auto,host,cuda>     - where it runs, see `PCRRBSetBackend()`

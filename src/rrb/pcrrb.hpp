@@ -9,7 +9,7 @@ namespace tessera {
 
 struct PC_RRB {
   // options
-  PetscInt        levels = 0, grids = -1, every = 2, inner = 2, nx = 0, ny = 0;
+  PetscInt        levels = 0, grids = -1, every = 2, inner = 2, redundant = 0, nx = 0, ny = 0;
   PetscReal       omega      = 1;
   PCRRBCoarsening coarsening = PC_RRB_GALERKIN;
   PCRRBSmoother   smoother   = PC_RRB_SMOOTHER_AUTO;

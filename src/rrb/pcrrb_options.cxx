@@ -69,6 +69,8 @@ PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleEvery_C", (compose ? &GetField<PetscInt, &PC_RRB::every> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleInner_C", (compose ? &SetField<PetscInt, &PC_RRB::inner> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleInner_C", (compose ? &GetField<PetscInt, &PC_RRB::inner> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetRedundant_C", (compose ? &SetField<PetscInt, &PC_RRB::redundant> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetRedundant_C", (compose ? &GetField<PetscInt, &PC_RRB::redundant> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPrecision_C", (compose ? &SetField<PCRRBPrecision, &PC_RRB::precision> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPrecision_C", (compose ? &GetField<PCRRBPrecision, &PC_RRB::precision> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetBackend_C", (compose ? &SetField<TesseraBackend, &PC_RRB::backend> : nullptr)));
@@ -691,6 +693,58 @@ PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscUseMethod(pc, "PCRRBGetCycleInner_C", (PC, PetscInt *), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetRedundant - Sets the size of the grids that every process keeps and works on whole
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  nodes - the first grid of at most so many nodes goes to every process, and so do those after it; default 0 (automatic)
+
+   Options Database Key:
+.  -pc_rrb_redundant <nodes> - see above
+
+   Level: advanced
+
+   Note:
+   On a distributed grid processes wait for each other; on a small one they wait longer than it takes to do all of it. Automatic are 4096 nodes, and
+   200000 on devices from the second grid on. Results are the same to rounding.
+
+.seealso: `PCRRB`, `PCRRBGetRedundant()`
+@*/
+PetscErrorCode PCRRBSetRedundant(PC pc, PetscInt nodes)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(nodes >= 0 && nodes < 1000000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: every process keeps grids of 0 (automatic) to 1e9 nodes (-pc_rrb_redundant), it is %" PetscInt_FMT, nodes);
+  PetscTryMethod(pc, "PCRRBSetRedundant_C", (PC, PetscInt), (pc, nodes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetRedundant - Gets the size of the grids that every process keeps and works on whole
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  nodes - what `PCRRBSetRedundant()` set
+
+   Level: advanced
+
+.seealso: `PCRRB`, `PCRRBSetRedundant()`
+@*/
+PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetRedundant_C", (PC, PetscInt *), (pc, nodes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -34,6 +34,7 @@ struct Params {
   int        every      = 2; // accelerate on every m-th grid
   int        inner      = 2; // steps of the acceleration
   bool       single     = false; // factors in single precision
+  long       redundant  = 0;     // a distributed grid of at most so many nodes goes to every process; 0: automatic
   bool       schur      = false; // keep the first Schur complement S1 for CG (5-point operators)
   // Galerkin form
   Smoother   smoother = Smoother::automatic;
@@ -107,6 +108,7 @@ struct Level {
   Step   step  = Step::coarsen;
   Layout layout;
   Halo   halo;
+  Halo   wide; // of all layers that there is room for, where sweeps work on ghost nodes (rrb_march.hpp)
   Factor factor;
   Field  b;                   // right-hand side; its c quarter becomes the solution of the next grid
   Buffer<double> t;           // o after the elimination of the red nodes

@@ -334,12 +334,20 @@ void red_solution(Plan &plan, Level &level, const View<double> &b, const View<do
 
 #ifdef TESSERA_HAVE_DEVICE
 namespace {
-// Natural order, zero outside of the own nodes.
+// Natural order; zero outside of the own nodes, or the ghost nodes of a field.
 struct Given {
   const double *p;
   Box           own;
-  HD double at(int x, int y) const { return own.contains(x, y) ? p[(x - own.x0) + (ptrdiff_t)(y - own.y0) * (own.x1 - own.x0)] : 0; }
+  View<double>  ghosts;
+  bool          many; // there are ghost nodes
+  HD double mine(int x, int y) const { return own.contains(x, y) ? p[(x - own.x0) + (ptrdiff_t)(y - own.y0) * (own.x1 - own.x0)] : 0; }
+  HD double at(int x, int y) const { return !many || own.contains(x, y) ? mine(x, y) : ghosts.at(x, y); }
 };
+struct LoadBorder {
+  Given b;
+  HD void operator()(int x, int y) const { b.ghosts.at(x, y) = b.mine(x, y); }
+};
+Given given(Level &g, const double *b) { return {b, g.grid.owned(), g.b.v, g.grid.processes() > 1}; }
 template <class T> struct Start { // per cell; b'b
   Factors<double, 1> f;
   Given              b;
@@ -362,7 +370,8 @@ template <class T> struct Start { // per cell; b'b
       r.q[3][p]      = v;
       to.q[3][p]     = (T)v;
     }
-    return bo * bo + ba * ba + bb * bb + bc * bc;
+    const double mo = b.mine(x, y), ma = b.mine(x + 1, y), mb = b.mine(x, y + 1), mc = b.mine(x + 1, y + 1);
+    return mo * mo + ma * ma + mb * mb + mc * mc;
   }
   MARCH void finish(double s) const { *sum = s; }
 };
@@ -385,8 +394,15 @@ struct Finish {
 
 template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum)
 {
-  Level &g = plan.levels[0];
-  forall_cells(g.grid.cells(), Start<T>{factors<double, 1>(g, g.factor.l64, g.factor.d64), {b, g.grid.owned()}, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction);
+  Level      &g     = plan.levels[0];
+  const Given input = given(g, b);
+  const Box   own   = input.own;
+  if (input.many) { // the red neighbours on other processes, who ask for up to three nodes from the border
+    auto border = [&](const Box &nodes) { return part(intersect(nodes, own), LoadBorder{input}); };
+    forall_parts(plan.exec, border({own.x0, own.x0 + 3, own.y0, own.y1}), border({own.x1 - 3, own.x1, own.y0, own.y1}), border({own.x0, own.x1, own.y0, own.y0 + 3}), border({own.x0, own.x1, own.y1 - 3, own.y1}));
+    g.halo.exchange(g.b.v, mask_a | mask_b);
+  }
+  forall_cells(g.grid.cells(), Start<T>{factors<double, 1>(g, g.factor.l64, g.factor.d64), input, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction);
 }
 template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, double *);
 template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, double *);
@@ -395,7 +411,7 @@ void black_finish(Plan &plan, const double *b, const View<double> &x, double *ou
 {
   Level    &g = plan.levels[0];
   const Box own = g.grid.owned();
-  forall(plan.exec, g.grid.cells(), Finish{factors<double, 1>(g, g.factor.l64, g.factor.d64), {b, own}, x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+  forall(plan.exec, g.grid.cells(), Finish{factors<double, 1>(g, g.factor.l64, g.factor.d64), given(g, b), x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
 }
 #endif
 

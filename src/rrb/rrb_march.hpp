@@ -5,15 +5,22 @@
 
 namespace tessera::rrb {
 
+// On several processes: layers of ghost cells that the right-hand side of S1, or of another grid, is needed in, and that x is right in.
+constexpr int march_layers_s1 = 7, march_layers_nine = 6, march_layers_x = 3;
+
 // Blocks of the largest kernel with a reduction.
 size_t march_blocks(const Plan &plan);
 
-// Is this grid one for these kernels? On the device, with no ghost nodes to exchange.
+// Is this grid one for these kernels? On the device, with one sweep by points; not in periodic directions.
 template <class T> bool marches(const Plan &plan, int l);
 
-// From the right-hand side to that of the next grid; the sweeps' result stays beside x.
+// On several processes, after a setup: coefficients at the ghost nodes. Collective.
+template <class T> void march_setup(Plan &plan, int l);
+
+// From the right-hand side, whose ghost nodes change, to that of the next grid; the sweeps' result stays beside x.
 template <class T> void march_down(Plan &plan, int l, const View<T> &b);
-// The correction by the next grid's x and the sweeps after it.
+// The correction by the next grid's x, right in march_layers_x layers of ghost cells, and the sweeps after it. x is then right in that many
+// layers too, on S1 in one.
 // With a reduction, on S1: *dot = b'x.
 template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction = nullptr, double *dot = nullptr);
 

@@ -14,7 +14,8 @@ template <class T> bool marches(const Plan &plan, int l)
 #ifdef TESSERA_HAVE_DEVICE
   const Level        &g = plan.levels[(size_t)l];
   const Smoothing<T> &s = hierarchy<T>(const_cast<Plan &>(plan))[(size_t)l];
-  return plan.exec.space == Space::cuda && g.step == Step::coarsen && g.halo.empty() && s.smoother == Smoother::point && sweeps(plan, s.of_schur) == 1 && !g.layout.natural;
+  const bool alone = g.grid.processes() == 1 && g.halo.empty(); // the others have room for what the sweeps reach
+  return plan.exec.space == Space::cuda && g.step == Step::coarsen && (alone || g.layout.layers > 1) && s.smoother == Smoother::point && sweeps(plan, s.of_schur) == 1 && !g.layout.natural;
 #else
   (void)plan, (void)l;
   return false;
@@ -30,17 +31,28 @@ namespace {
 // Columns that the sweeps reach on each side. Even, as lanes hold pairs.
 constexpr int reach_s1 = 4, reach_nine = 2;
 
+// On several processes nothing but right-hand sides is exchanged, before the sweeps down: ghost nodes are worked on as their owners
+// do, so that all that the sweeps up need is there. Layers of ghost cells in which results are right, from the last ones back:
+//   CG needs z one layer around. S1 up then reads the next grid's x up to 5 nodes around (3 of its layers), x of S1 down 4 layers and
+//   a right-hand side of 7 around. x of the next grid in 3 layers takes x in 5 and the same 3 layers of the grid after it.
+constexpr int up_layers_s1 = 1, down_layers_s1 = 4, up_layers_nine = march_layers_x, down_layers_nine = 5;
+
 template <class T> struct S1Fields {
   const T  *io, *ic, *e[4], *fo[2], *fc[2], *w[4], *ro, *rc;
   const T  *xo, *xc; // up: what down has left; not the same as z, as strips overlap
   T        *zo, *zc;
   ptrdiff_t sy;
   View<T>   next; // b or x of the next grid
-  Box       o, c, whole; // own nodes, and all that are stored
+  Box       o, c;         // where z is stored: own nodes and layers of ghost ones
+  Box       own_o, own_c; // where the next right-hand side is, and the sum is taken
+  Box       whole, stored; // elements of a field; nodes of the next grid's
   March     m;
 };
 
 template <int PARITY, int COLOUR, int DELAY> constexpr int active = (PARITY + COLOUR + DELAY) & 1;
+
+// Is row Y in a chunk and in the box?
+MARCH bool among(int Y, int y0, int y1, const Box &box) { return Y >= y0 && Y < y1 && Y >= box.y0 && Y < box.y1; }
 
 template <int K, class C> MARCH void age(C (&a)[K])
 {
@@ -95,9 +107,9 @@ template <class T> struct S1Down {
     k.part        = in.w3 * res + east(w, in.w2 * res);
     k.r_c         = -(k.u + share);
     k.u           = left;
-    if (y - 1 >= y0 && y - 1 < y1 && y - 1 < f.c.y1) s.store(f.zc + (y - 1) * f.sy, k.zc[1], f.c.x1);
-    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.o.y1) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o.x1);
-    if (y - 4 >= y0 && y - 4 < y1 && y - 4 < f.c.y1) s.store_nodes(f.next, y - 4, next, f.c.x1);
+    if (among(y - 1, y0, y1, f.c)) s.store(f.zc + (y - 1) * f.sy, k.zc[1], f.c);
+    if (among(y - 2, y0, y1, f.o)) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o);
+    if (among(y - 4, y0, y1, f.own_c)) s.store_nodes(f.next, y - 4, next, f.own_c);
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
@@ -130,7 +142,7 @@ template <class T> struct S1Up {
   {
     const ptrdiff_t r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * f.sy, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * f.sy, r3 = clamp(y - 3, f.whole.y0, f.whole.y1 - 1) * f.sy;
     Row k;
-    k.ec = s.load_nodes(f.next, y, f.c);
+    k.ec = s.load_nodes(f.next, y, f.stored);
     k.xc = s.load(f.xc + r0), k.xo = s.load(f.xo + r0), k.ro = s.load(f.ro + r0);
     k.w0 = s.load(f.w[0] + r0), k.w1 = s.load(f.w[1] + r0), k.w2 = s.load(f.w[2] + r0), k.w3 = s.load(f.w[3] + r0);
     k.e0 = s.load(f.e[0] + r0), k.e1 = s.load(f.e[1] + r0), k.e2 = s.load(f.e[2] + r0), k.e3 = s.load(f.e[3] + r0);
@@ -162,14 +174,10 @@ template <class T> struct S1Up {
     k.zc[3]    = choose<active<P, 1, 3>>(c1, k.zc[3]);
     const C c0 = (k.sc[4] - k.fcx[4] * east(w, k.zc[4]) - west(w, k.fcx[4] * k.zc[4]) - k.fcy[4] * k.zc[3] - k.fcy[5] * k.zc[5]) * k.ic[4];
     k.zc[4]    = choose<active<P, 0, 4>>(c0, k.zc[4]);
-    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.o.y1) {
-      s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o.x1);
-      k.dot_o = k.dot_o + k.zo[2] * k.ro[2];
-    }
-    if (y - 4 >= y0 && y - 4 < y1 && y - 4 < f.c.y1) {
-      s.store(f.zc + (y - 4) * f.sy, k.zc[4], f.c.x1);
-      k.dot_c = k.dot_c + k.zc[4] * k.rc[4];
-    }
+    if (among(y - 2, y0, y1, f.o)) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o);
+    if (among(y - 4, y0, y1, f.c)) s.store(f.zc + (y - 4) * f.sy, k.zc[4], f.c);
+    if (among(y - 2, y0, y1, f.own_o)) k.dot_o = k.dot_o + k.zo[2] * k.ro[2];
+    if (among(y - 4, y0, y1, f.own_c)) k.dot_c = k.dot_c + k.zc[4] * k.rc[4];
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
@@ -183,7 +191,7 @@ template <class T> struct S1Up {
       a = load(s, y + 2);
       row<1>(s, k, b, y + 1, y0, y1);
     }
-    return s.sum(k.dot_o, f.o.x1) + s.sum(k.dot_c, f.c.x1);
+    return s.sum(k.dot_o, f.own_o) + s.sum(k.dot_c, f.own_c);
   }
   MARCH void finish(double dot) const { *result = dot; }
 };
@@ -193,7 +201,7 @@ template <class T> struct S1Up {
 template <class T> struct NineFields {
   StencilView<T> A;
   View<T>        inverse, edge[2], centre[4], b, x, z, next; // up: x from down, z the result
-  Box            own[4], whole;
+  Box            out[4], own, whole, stored; // where results are stored; own c nodes; elements of a field; nodes of the next grid's
   March          m;
 };
 
@@ -246,10 +254,10 @@ template <class T> struct NineDown {
     const C next = rc + k.next_part + in.w[1] * ro + east(w, in.w[0] * ro) + in.v[1] * rb + east(w, in.v[0] * rb);
     k.next_part  = in.w[3] * ro + east(w, in.w[2] * ro);
     auto put = [&](int q, int Y, const C &v) {
-      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.x.q[q] + Y * r, v, f.own[q].x1);
+      if (among(Y, y0, y1, f.out[q])) s.store(f.x.q[q] + Y * r, v, f.out[q]);
     };
     put(3, y, k.zc[0]), put(0, y, k.zo[0]), put(2, y - 1, zb);
-    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.own[3].y1) s.store_nodes(f.next, y - 2, next, f.own[3].x1);
+    if (among(y - 2, y0, y1, f.own)) s.store_nodes(f.next, y - 2, next, f.own);
   }
   MARCH double operator()(Warp w, int strip, int chunk) const
   {
@@ -280,7 +288,7 @@ template <class T> struct NineUp {
     const ptrdiff_t r = f.A.C.sy, r0 = clamp(y, f.whole.y0, f.whole.y1 - 1) * r, r1 = clamp(y - 1, f.whole.y0, f.whole.y1 - 1) * r, r2 = clamp(y - 2, f.whole.y0, f.whole.y1 - 1) * r;
     const ptrdiff_t at[4] = {r1, r0, r1, r2};
     Row             k;
-    k.ec = s.load_nodes(f.next, y, f.own[3]);
+    k.ec = s.load_nodes(f.next, y, f.stored);
     for (int q : {0, 2, 3}) k.x[q] = s.load((const T *)f.x.q[q] + r0);
     for (int q = 0; q < 4; ++q) k.b[q] = s.load((const T *)f.b.q[q] + at[q]), k.c[q] = s.load((const T *)f.inverse.q[q] + at[q]);
     for (int d = 0; d < 4; ++d) {
@@ -322,7 +330,7 @@ template <class T> struct NineUp {
     k.a_c    = ea3 * za;
     k.zc[2]  = zc;
     auto put = [&](int q, int Y, const C &v) {
-      if (Y >= y0 && Y < y1 && Y < f.own[q].y1) s.store(f.z.q[q] + Y * r, v, f.own[q].x1);
+      if (among(Y, y0, y1, f.out[q])) s.store(f.z.q[q] + Y * r, v, f.out[q]);
     };
     put(1, y, za), put(2, y - 1, k.zb[1]), put(0, y - 1, k.zo[1]), put(3, y - 2, zc);
   }
@@ -343,15 +351,36 @@ template <class T> struct NineUp {
 
 } // namespace
 
+namespace {
+
+// Where results are stored, and where the next grid's values can be read. Ghost nodes are worked on as their owners do, from values
+// that came before the sweeps down: then nobody has to ask for them on the way up.
+int   layers(const Level &g, int count) { return g.grid.processes() > 1 ? count : 0; }
+Box   cells_of(const Box &nodes) { return nodes.empty() ? Box() : Box{floor_half(nodes.x0), floor_half(nodes.x1 + 1), floor_half(nodes.y0), floor_half(nodes.y1 + 1)}; }
+Box   stored_nodes(const Level &next)
+{
+  const Box b = next.layout.whole();
+  return {2 * b.x0, 2 * b.x1, 2 * b.y0, 2 * b.y1};
+}
+March s1_march(const Box &nodes) // pairs of cells, and of rows
+{
+  Box b = cells_of(nodes);
+  b.x0 &= ~1, b.y0 &= ~1;
+  return cut(b, 2 * lanes - 2 * reach_s1, tuning::march_warps);
+}
+
+} // namespace
+
 size_t march_blocks(const Plan &plan)
 {
-  const March m = cut(plan.levels[0].grid.cells(), 2 * lanes - 2 * reach_s1, tuning::march_warps);
+  const Level &g = plan.levels[0];
+  const March  m = s1_march(g.grid.around(layers(g, down_layers_s1)));
   return (size_t)m.strips() * (size_t)m.chunks();
 }
 
 namespace {
 
-template <class T> S1Fields<T> s1_fields(Plan &plan, int l, const View<T> &b)
+template <class T> S1Fields<T> s1_fields(Plan &plan, int l, const View<T> &b, int count)
 {
   Level             &g = plan.levels[(size_t)l];
   Smoothing<T>      &s = hierarchy<T>(plan)[(size_t)l];
@@ -365,14 +394,18 @@ template <class T> S1Fields<T> s1_fields(Plan &plan, int l, const View<T> &b)
   f.xo = f.xc = nullptr;
   f.zo = f.zc = nullptr;
   f.sy    = a.sy;
-  f.o     = g.grid.owned(quarter_o);
-  f.c     = g.grid.owned(quarter_c);
-  f.whole = g.layout.whole();
-  f.m     = cut(g.grid.cells(), 2 * lanes - 2 * reach_s1, tuning::march_warps);
+  const Box nodes = g.grid.around(layers(g, count));
+  f.o      = quarter_box(nodes, quarter_o);
+  f.c      = quarter_box(nodes, quarter_c);
+  f.own_o  = g.grid.owned(quarter_o);
+  f.own_c  = g.grid.owned(quarter_c);
+  f.whole  = g.layout.whole();
+  f.stored = stored_nodes(plan.levels[(size_t)l + 1]);
+  f.m      = s1_march(nodes);
   return f;
 }
 
-template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b)
+template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b, int count)
 {
   Level        &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
@@ -382,25 +415,58 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
   for (int k = 0; k < 2; ++k) f.edge[k] = g.layout.view(s.edge[k].data(), quarter_a);
   for (int k = 0; k < 4; ++k) f.centre[k] = g.layout.view(s.centre[k].data());
   f.b = b;
-  for (int q = 0; q < 4; ++q) f.own[q] = g.grid.owned(q);
-  f.whole = g.layout.whole();
-  f.m     = cut(g.grid.cells(), lanes - 2 * reach_nine, tuning::march_warps);
+  const Box nodes = g.grid.around(layers(g, count));
+  for (int q = 0; q < 4; ++q) f.out[q] = quarter_box(nodes, q);
+  f.own    = g.grid.owned(quarter_c);
+  f.whole  = g.layout.whole();
+  f.stored = stored_nodes(plan.levels[(size_t)l + 1]);
+  f.m      = cut(cells_of(nodes), lanes - 2 * reach_nine, tuning::march_warps);
   return f;
 }
 
 } // namespace
 
+template <class T> void march_setup(Plan &plan, int l)
+{
+  Level        &g = plan.levels[(size_t)l];
+  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  if (g.grid.processes() == 1 || !marches<T>(plan, l)) return;
+  std::vector<Ghosts<T>> fields;
+  auto                   add = [&](T *o, T *c) {
+    View<T> v = g.layout.view((T *)nullptr);
+    v.q[0] = o, v.q[3] = c, v.q[1] = v.q[2] = nullptr;
+    fields.push_back({v, (o ? mask_o : 0) | (c ? mask_c : 0)});
+  };
+  if (s.of_schur) {
+    const SchurView<T> a = schur_view(g.layout, schur_of<T>(plan, l));
+    const SchurHelp<T> h = schur_help(g, s);
+    add(h.d[0], h.d[3]);
+    for (int k = 0; k < 2; ++k) add(a.fo[k], a.fc[k]);
+    for (int k = 0; k < 4; ++k) add(a.e[k], nullptr), add(h.w[k], nullptr);
+  } else {
+    fields.push_back({g.layout.view(s.inverse.data()), mask_all});
+    for (int k = 0; k < 4; ++k) {
+      fields.push_back({s.a.E(k), mask_o | mask_a | mask_b});
+      fields.push_back({s.a.G(k), mask_a});
+      fields.push_back({g.layout.view(s.centre[k].data()), mask_o});
+    }
+    for (int k = 0; k < 2; ++k) fields.push_back({g.layout.view(s.edge[k].data(), quarter_a), mask_b});
+  }
+  g.wide.exchange(fields);
+}
+
 template <class T> void march_down(Plan &plan, int l, const View<T> &b)
 {
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].b.v;
+  plan.levels[(size_t)l].wide.exchange(b, s.of_schur ? mask_o | mask_c : mask_all);
   if (s.of_schur) {
-    S1Down<T> k{s1_fields(plan, l, b)};
+    S1Down<T> k{s1_fields(plan, l, b, down_layers_s1)};
     k.f.zo = s.swept.v.q[0], k.f.zc = s.swept.v.q[3];
     k.f.next = next;
     forall_warps(k.f.m, k);
   } else {
-    NineDown<T> k{nine_fields(plan, l, b)};
+    NineDown<T> k{nine_fields(plan, l, b, down_layers_nine)};
     k.f.x    = s.r.v;
     k.f.next = next;
     forall_warps(k.f.m, k);
@@ -412,14 +478,14 @@ template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].x.v;
   if (s.of_schur) {
-    S1Up<T> k{s1_fields(plan, l, b), dot};
+    S1Up<T> k{s1_fields(plan, l, b, up_layers_s1), dot};
     k.f.xo = s.swept.v.q[0], k.f.xc = s.swept.v.q[3];
     k.f.zo = x.q[0], k.f.zc = x.q[3];
     k.f.next = next;
     if (reduction) forall_warps(k.f.m, k, *reduction);
     else forall_warps(k.f.m, k);
   } else {
-    NineUp<T> k{nine_fields(plan, l, b)};
+    NineUp<T> k{nine_fields(plan, l, b, up_layers_nine)};
     k.f.x    = s.r.v;
     k.f.z    = x;
     k.f.next = next;
@@ -429,6 +495,7 @@ template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View
 
 #else
 
+template <class T> void march_setup(Plan &, int) { }
 template <class T> void march_down(Plan &, int, const View<T> &) { }
 template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &, Reduction *, double *) { }
 
@@ -436,6 +503,8 @@ template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &, 
 
 template bool marches<double>(const Plan &, int);
 template bool marches<float>(const Plan &, int);
+template void march_setup<double>(Plan &, int);
+template void march_setup<float>(Plan &, int);
 template void march_down<double>(Plan &, int, const View<double> &);
 template void march_down<float>(Plan &, int, const View<float> &);
 template void march_up<double>(Plan &, int, const View<double> &, const View<double> &, Reduction *, double *);

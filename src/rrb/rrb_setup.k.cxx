@@ -1,6 +1,6 @@
 // The hierarchy of RRB: grids, memory, the numeric factorisation from the finest grid to the exact remainder.
 #include "core/tuning.hpp"
-#include "rrb/acceleration.hpp"
+#include "rrb/rrb_march.hpp"
 #include <algorithm>
 #include <climits>
 #include <type_traits>
@@ -177,23 +177,29 @@ void create(Plan &plan, const Grid &grid, const Params &params)
   Grid       g        = grid;
   bool       many     = grid.processes() > 1;
   const bool galerkin = params.coarsening == Coarsening::galerkin;
+  const bool there    = exec.space == Space::cuda;
+  const bool wide     = there && galerkin && many && !grid.periodic_x && !grid.periodic_y;
+  auto       redundant = [&](int i) { return params.redundant ? params.redundant : there && galerkin && i ? tuning::redundant_there : tuning::redundant_nodes; };
   for (int i = 0; i <= steps; ++i) {
     Level level;
     level.index = i;
     level.cut_x = i && cut_x;
     level.cut_y = i && cut_y;
     for (bool done = false; !done;) {
-      level.grid = g;
+      const bool natural = params.grids >= 0 && i >= params.grids;
+      level.grid        = g;
+      level.grid.layers = wide && many ? (i ? march_layers_nine : march_layers_s1) : 1;
       level.step = i == steps ? Step::solve : Step::coarsen;
-      if (many && (i == steps || g.size() <= tuning::redundant_nodes)) {
+      if (many && (i == steps || g.size() <= redundant(i))) {
         level.step = Step::gather;
         level.gather.reset(new Gather(g, exec.space));
         level.solution.resize(Extent{(size_t)g.size(), exec.space});
         many = false;
         g    = g.local();
       } else done = true;
-      level.layout = Layout(level.grid, params.grids >= 0 && i >= params.grids, exec.space);
+      level.layout = Layout(level.grid, natural, exec.space);
       level.halo   = Halo(level.grid, exec.space);
+      if (level.grid.layers > 1) level.wide = Halo(level.grid, exec.space, level.grid.layers);
       if (!galerkin || !i) level.b.resize(level.layout);
       const bool factors = level.step == Step::coarsen || (level.step == Step::solve && plan.half);
       if (factors && !galerkin) level.t.resize(level.layout.elements(1));

@@ -1,6 +1,7 @@
 // The iteration ([2] algorithm 1) in three steps: z = M^-1 r with r'z; p = z + beta p with q = S1 p and p'q; x += alpha p, r -= alpha q
 // with r'r and the test. Bytes per node of the finest grid beside M's, z in single precision: 34 for the second step (S1 20, z 2,
-// p 8, q 4), 26 for the third.
+// p 8, q 4), 26 for the third. On several processes p is worked on at ghost nodes too, from z, which M leaves there: the only things that
+// processes tell each other are M's right-hand sides and the three sums, which the host adds up between the same kernels.
 #include "rrb/schur_solver.hpp"
 #include "core/warp.hpp"
 #include "rrb/rrb_march.hpp"
@@ -18,7 +19,7 @@ bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && plan.cycle != Cycle::k && !g.layout.natural && g.halo.empty();
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && plan.cycle != Cycle::k && !g.layout.natural && !g.grid.periodic_x && !g.grid.periodic_y;
 #else
   (void)plan;
   return false;
@@ -29,14 +30,46 @@ bool SchurSolver::serves(const Plan &plan)
 
 namespace {
 
+HD inline bool is_finite(double v) { return v - v == 0; }
+
 struct State {
   double             rz, last_rz, alpha, bb, threshold, relative, limit;
   int                its, most, begun;
   int                outcome; // Outcome
   unsigned long long loop;    // the conditional node's handle
+  HD bool running() const { return outcome == (int)Outcome::running; }
+  // Before the first iteration, bb is known; after p'q; after r'r. They return, or get, the norms.
+  HD double start(const Limits &limits, int continued)
+  {
+    const double norm = sqrt(bb);
+    its       = 0;
+    most      = limits.iterations;
+    begun     = continued;
+    last_rz   = 0;
+    relative  = limits.relative * norm;
+    threshold = relative > limits.absolute ? relative : limits.absolute;
+    limit     = limits.divergence * norm;
+    outcome   = (int)(!is_finite(norm) ? Outcome::not_finite : norm <= limits.absolute ? Outcome::converged_absolute : most <= 0 ? Outcome::too_many : Outcome::running);
+    return norm;
+  }
+  HD void multiplied(double pq)
+  {
+    if (running()) {
+      if (!(rz > 0)) outcome = (int)(rz == 0 ? Outcome::zero_residual : rz < 0 ? Outcome::indefinite_preconditioner : Outcome::not_finite);
+      else if (!(pq > 0)) outcome = (int)(pq <= 0 ? Outcome::indefinite_matrix : Outcome::not_finite);
+    }
+    alpha   = running() ? rz / pq : 0;
+    last_rz = rz;
+  }
+  HD void stepped(double norm)
+  {
+    ++its;
+    if (!is_finite(norm)) outcome = (int)Outcome::not_finite;
+    else if (norm <= threshold) outcome = (int)(norm <= relative ? Outcome::converged_relative : Outcome::converged_absolute);
+    else if (norm >= limit) outcome = (int)Outcome::diverged;
+    else if (its >= most) outcome = (int)Outcome::too_many;
+  }
 };
-
-MARCH bool is_finite(double v) { return v - v == 0; }
 
 struct SetLimits {
   State  *state;
@@ -44,20 +77,7 @@ struct SetLimits {
   Limits  limits;
   int     begun;
   MARCH double operator()(size_t) const { return 0; }
-  MARCH void   finish(double) const
-  {
-    State       &t = *state;
-    const double norm = sqrt(t.bb);
-    t.its       = 0;
-    t.most      = limits.iterations;
-    t.begun     = begun;
-    t.last_rz   = 0;
-    t.relative  = limits.relative * norm;
-    t.threshold = t.relative > limits.absolute ? t.relative : limits.absolute;
-    t.limit     = limits.divergence * norm;
-    norms[0]    = norm;
-    t.outcome   = (int)(!is_finite(norm) ? Outcome::not_finite : norm <= limits.absolute ? Outcome::converged_absolute : t.most <= 0 ? Outcome::too_many : Outcome::running);
-  }
+  MARCH void   finish(double) const { norms[0] = state->start(limits, begun); }
 };
 
 struct Begin { // does the loop run at all?
@@ -66,7 +86,7 @@ struct Begin { // does the loop run at all?
   MARCH void   finish(double) const
   {
 #ifdef __CUDACC__
-    cudaGraphSetConditional((cudaGraphConditionalHandle)state->loop, state->outcome == (int)Outcome::running);
+    cudaGraphSetConditional((cudaGraphConditionalHandle)state->loop, state->running());
 #endif
   }
 };
@@ -96,7 +116,8 @@ template <int N, class T> struct Multiply {
   const T          *zo, *zc;
   double           *p[2][2], *qo, *qc; // p[its & 1] is the last direction; quarters o and c
   State            *state;
-  Box               o, c, whole;
+  double           *part;                    // several processes: this one's p'q, for the host
+  Box               o, c, own_o, own_c, whole; // where p is stored; where q is
   March             m;
   using C = Cells<N, double>;
   struct Row { // what is read at one row, a row ahead
@@ -143,21 +164,21 @@ template <int N, class T> struct Multiply {
       k.pc[0] = widen(in.zc) + beta * in.pc;
       k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3, k.fox[0] = in.fox, k.foy[0] = in.foy, k.fcx[0] = in.fcx, k.fcy[0] = in.fcy;
       if (y >= y0 && y < y1) {
-        if (y < o.y1) s.store(new_o + r, k.po[0], o.x1);
-        if (y < c.y1) s.store(new_c + r, k.pc[0], c.x1);
+        if (y >= o.y0 && y < o.y1) s.store(new_o + r, k.po[0], o);
+        if (y >= c.y0 && y < c.y1) s.store(new_c + r, k.pc[0], c);
       }
       // the product at row y - 1
       const C q0 = in.co * k.po[1] + k.e3[1] * k.pc[1] + k.e2[1] * west(w, k.pc[1]) + k.e1[1] * k.pc[2] + k.e0[1] * west(w, k.pc[2]) + k.fox[1] * east(w, k.po[1]) + west(w, k.fox[1] * k.po[1])
                  + k.foy[1] * k.po[0] + k.foy[2] * k.po[2];
       const C q3 = in.cc * k.pc[1] + k.e3[1] * k.po[1] + east(w, k.e2[1] * k.po[1]) + k.e1[0] * k.po[0] + east(w, k.e0[0] * k.po[0]) + k.fcx[1] * east(w, k.pc[1]) + west(w, k.fcx[1] * k.pc[1])
                  + k.fcy[1] * k.pc[0] + k.fcy[2] * k.pc[2];
-      if (y > y0 && y - 1 < o.y1) {
-        s.store(qo + b, q0, o.x1);
-        dot += s.sum(q0 * k.po[1], o.x1);
+      if (y > y0 && y > own_o.y0 && y - 1 < own_o.y1) {
+        s.store(qo + b, q0, own_o);
+        dot += s.sum(q0 * k.po[1], own_o);
       }
-      if (y > y0 && y - 1 < c.y1) {
-        s.store(qc + b, q3, c.x1);
-        dot += s.sum(q3 * k.pc[1], c.x1);
+      if (y > y0 && y > own_c.y0 && y - 1 < own_c.y1) {
+        s.store(qc + b, q3, own_c);
+        dot += s.sum(q3 * k.pc[1], own_c);
       }
       in = next;
     }
@@ -165,13 +186,8 @@ template <int N, class T> struct Multiply {
   }
   MARCH void finish(double pq) const
   {
-    State &t = *state;
-    if (t.outcome == (int)Outcome::running) {
-      if (!(t.rz > 0)) t.outcome = (int)(t.rz == 0 ? Outcome::zero_residual : t.rz < 0 ? Outcome::indefinite_preconditioner : Outcome::not_finite);
-      else if (!(pq > 0)) t.outcome = (int)(pq <= 0 ? Outcome::indefinite_matrix : Outcome::not_finite);
-    }
-    t.alpha   = t.outcome == (int)Outcome::running ? t.rz / pq : 0;
-    t.last_rz = t.rz;
+    if (part) *part = pq;
+    else state->multiplied(pq);
   }
 };
 
@@ -188,6 +204,7 @@ template <class T> struct Update {
   double       *x, *r, *norms;
   T            *to; // may be r
   State        *state;
+  double       *part;
   MARCH double  operator()(size_t i) const // four values, which are read before the first is written
   {
     const double   alpha = state->alpha;
@@ -211,44 +228,63 @@ template <class T> struct Update {
   }
   MARCH void finish(double rr) const
   {
+    if (part) {
+      *part = rr;
+      return;
+    }
     State &t = *state;
-    if (t.outcome == (int)Outcome::running) {
+    if (t.running()) {
       const double norm = sqrt(rr);
-      norms[++t.its]    = norm;
-      if (!is_finite(norm)) t.outcome = (int)Outcome::not_finite;
-      else if (norm <= t.threshold) t.outcome = (int)(norm <= t.relative ? Outcome::converged_relative : Outcome::converged_absolute);
-      else if (norm >= t.limit) t.outcome = (int)Outcome::diverged;
-      else if (t.its >= t.most) t.outcome = (int)Outcome::too_many;
+      t.stepped(norm);
+      norms[t.its] = norm;
     }
 #ifdef __CUDACC__
-    if (t.loop) cudaGraphSetConditional((cudaGraphConditionalHandle)t.loop, t.outcome == (int)Outcome::running);
+    if (t.loop) cudaGraphSetConditional((cudaGraphConditionalHandle)t.loop, t.running());
 #endif
   }
 };
 
 constexpr int columns_a_lane = 1;
 
-March multiply_march(const Level &g) { return cut(g.grid.cells(), (lanes - 2) * columns_a_lane, tuning::march_warps); }
+// p is right one layer around.
+Box   direction_nodes(const Level &g) { return g.grid.around(g.grid.processes() > 1); }
+March multiply_march(const Level &g)
+{
+  const Box nodes = direction_nodes(g);
+  return cut({floor_half(nodes.x0), floor_half(nodes.x1 + 1), floor_half(nodes.y0), floor_half(nodes.y1 + 1)}, (lanes - 2) * columns_a_lane, tuning::march_warps);
+}
 
 } // namespace
 
 struct SchurSolver::Parts {
   BlackField     p[2], q;
-  Buffer<double> z64, c; // z in double precision; coefficient of a null space vector
+  Buffer<double> z64, rhs64, c; // z in double precision, r with ghost nodes; coefficient of a null space vector
   Buffer<State>  state;
   Buffer<double> norms;
   Reduction      reduction;
   Layout         layout;
   State         *seen = nullptr; // on the host
+  double        *part = nullptr; // on the host: several processes' sums
 #ifdef __CUDACC__
   cudaGraphExec_t graph = nullptr;
   cudaStream_t    capture = nullptr;
   uint64_t        fingerprint = 0;
   bool            whole = false; // the graph has the loop
 #endif
+  template <class T> struct Fields { // of M, two planes each
+    T      *z, *rhs;
+    View<T> zv, rv;
+  };
+  template <class T> Fields<T> fields(Plan &plan, BlackField &r);
   void iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  template <class T> void precondition(Plan &plan, std::vector<BlackField> &null, BlackField &r, double *rz);
+  template <class T> void multiply(Plan &plan, BlackField &r, double *own);
+  template <class T> void update(Plan &plan, BlackField &r, BlackField &x, double *own);
   template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  // Several processes
+  double total(const Grid &grid);
+  template <class T> void drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms);
 };
 
 SchurSolver::SchurSolver() : parts_(new Parts()) { }
@@ -256,6 +292,7 @@ SchurSolver::SchurSolver() : parts_(new Parts()) { }
 SchurSolver::~SchurSolver()
 {
   device::release_pinned(parts_->seen);
+  device::release_pinned(parts_->part);
 #ifdef __CUDACC__
   if (parts_->graph) (void)cudaGraphExecDestroy(parts_->graph);
   if (parts_->capture) (void)cudaStreamDestroy(parts_->capture);
@@ -264,33 +301,96 @@ SchurSolver::~SchurSolver()
 
 size_t SchurSolver::bytes() const
 {
-  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->norms.bytes();
+  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->rhs64.bytes() + parts_->norms.bytes();
 }
 
 // The precision of M's vectors: those of the Galerkin hierarchy; the lumped forms have double precision.
+template <class T> SchurSolver::Parts::Fields<T> SchurSolver::Parts::fields(Plan &plan, BlackField &r)
+{
+  const Layout &layout = plan.levels[0].layout;
+  const size_t  n      = r.size;
+  Fields<T>     f;
+  if constexpr (std::is_same_v<T, float>) f.z = plan.smoothing32[0].x.data.data(), f.rhs = plan.smoothing32[0].b.data.data();
+  else f.z = z64.data(), f.rhs = rhs64.empty() ? r.data : rhs64.data();
+  f.zv = layout.view(f.z), f.rv = layout.view(f.rhs);
+  f.zv.q[0] = place(layout, f.z), f.zv.q[3] = f.zv.q[0] + n / 2, f.zv.q[1] = f.zv.q[2] = nullptr;
+  f.rv.q[0] = place(layout, f.rhs), f.rv.q[3] = f.rv.q[0] + n / 2, f.rv.q[1] = f.rv.q[2] = nullptr;
+  return f;
+}
+
+// r'z to *rz, or this process's part of it. r has no values at ghost nodes, so its products have none of them.
+template <class T> void SchurSolver::Parts::precondition(Plan &plan, std::vector<BlackField> &null, BlackField &r, double *rz)
+{
+  Level      &g = plan.levels[0];
+  Fields<T>   f = fields<T>(plan, r);
+  const bool  galerkin = plan.params.coarsening == Coarsening::galerkin, many = g.grid.processes() > 1;
+  bool        fused = false; // r'z is there, and z at ghost nodes
+  if (galerkin) fused = galerkin_schur_cycle(plan, f.rv, f.zv, reduction, rz) && null.empty();
+  else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, f.rv, f.zv, f.zv, false);
+  for (BlackField &v : null) {
+    forall_flat(r.size, Dot<T>{v.data, f.z, many ? part : c.data()}, reduction);
+    if (many) {
+      const double sum = total(g.grid);
+      device::copy_from_host(c.data(), &sum, sizeof sum);
+      device::synchronize();
+    }
+    forall_flat(r.size, RemoveNull<T>{v.data, c.data(), f.z}, reduction);
+  }
+  if (fused) return;
+  forall_flat(r.size, Dot<T>{r.data, f.z, rz}, reduction);
+  if (many) g.halo.exchange(f.zv, mask_o | mask_c);
+}
+
+template <class T> void SchurSolver::Parts::multiply(Plan &plan, BlackField &r, double *own)
+{
+  Level    &g = plan.levels[0];
+  Fields<T> f = fields<T>(plan, r);
+  const Box nodes = direction_nodes(g);
+  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), f.zv.q[0], f.zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state.data(), own, quarter_box(nodes, quarter_o), quarter_box(nodes, quarter_c), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole(), multiply_march(g)};
+  forall_warps(k.m, k, reduction);
+}
+
+template <class T> void SchurSolver::Parts::update(Plan &plan, BlackField &r, BlackField &x, double *own)
+{
+  forall_flat(r.size / 4, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), fields<T>(plan, r).rhs, state.data(), own}, reduction);
+}
+
 template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
-  Level            &g = plan.levels[0];
-  const bool        galerkin = plan.params.coarsening == Coarsening::galerkin;
-  const size_t      n = r.size;
-  T                *z = nullptr, *rhs = nullptr; // two planes each
-  if constexpr (std::is_same_v<T, float>) z = plan.smoothing32[0].x.data.data(), rhs = plan.smoothing32[0].b.data.data();
-  else z = z64.data(), rhs = r.data;
-  View<T> zv = g.layout.view(z), rv = g.layout.view(rhs);
-  zv.q[0] = place(g.layout, z), zv.q[3] = zv.q[0] + n / 2, zv.q[1] = zv.q[2] = nullptr;
-  rv.q[0] = place(g.layout, rhs), rv.q[3] = rv.q[0] + n / 2, rv.q[1] = rv.q[2] = nullptr;
-  bool    dotted = false; // r'z is there
-  double *rz = &state.data()->rz;
-  if (galerkin) dotted = galerkin_schur_cycle(plan, rv, zv, reduction, rz) && null.empty();
-  else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, rv, zv, zv, false);
-  for (BlackField &v : null) {
-    forall_flat(n, Dot<T>{v.data, z, c.data()}, reduction);
-    forall_flat(n, RemoveNull<T>{v.data, c.data(), z}, reduction);
+  precondition<T>(plan, null, r, &state.data()->rz);
+  multiply<T>(plan, r, nullptr);
+  update<T>(plan, r, x, nullptr);
+}
+
+// The sum of all processes' parts, which a kernel leaves on the host.
+double SchurSolver::Parts::total(const Grid &grid)
+{
+  device::synchronize();
+  double sum = *part;
+  *part      = 0; // where a process has no nodes no kernel writes
+  MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, grid.comm);
+  return sum;
+}
+
+// The host drives the kernels, on several processes. It waits once for each sum and each exchange.
+template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &history)
+{
+  const Grid &grid = plan.levels[0].grid;
+  State      &t    = *seen;
+  auto        tell = [&] { device::copy_from_host(state.data(), &t, sizeof t); }; // done at the next sum, before which t stays as it is
+  while (t.running()) {
+    precondition<T>(plan, null, r, part);
+    t.rz = total(grid);
+    tell();
+    multiply<T>(plan, r, part);
+    t.multiplied(total(grid));
+    tell();
+    update<T>(plan, r, x, part);
+    const double norm = sqrt(total(grid));
+    if (!t.running()) break;
+    t.stepped(norm);
+    history.push_back(norm);
   }
-  if (!dotted) forall_flat(n, Dot<T>{r.data, z, rz}, reduction);
-  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state.data(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole(), multiply_march(g)};
-  forall_warps(k.m, k, reduction);
-  forall_flat(n / 4, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), rhs, state.data()}, reduction);
 }
 
 void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
@@ -380,21 +480,34 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     t.layout = g.layout;
   }
   const bool single = plan.params.single && plan.params.coarsening == Coarsening::galerkin;
+  const bool many   = g.grid.processes() > 1;
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
+  if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
   if (t.state.empty()) {
     t.state.resize({1, Space::cuda});
     t.c.resize({1, Space::cuda});
     t.seen = (State *)device::allocate_pinned(sizeof(State));
+    t.part = (double *)device::allocate_pinned(sizeof(double));
+    *t.part = 0;
   }
-  if (t.norms.size() < (size_t)limits.iterations + 1) t.norms.resize({(size_t)limits.iterations + 1, Space::cuda});
+  if (!many && t.norms.size() < (size_t)limits.iterations + 1) t.norms.resize({(size_t)limits.iterations + 1, Space::cuda});
   const March m = multiply_march(g);
   t.reduction.create((size_t)m.strips() * m.chunks() + march_blocks(plan) + 2 * most_flat_blocks);
-  double *bb = &t.state.data()->bb;
+  double *bb = many ? t.part : &t.state.data()->bb;
   if (begun) {
     forall_flat((size_t)g.grid.owned().size(), Dot<double>{b, b, bb}, t.reduction);
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
+    else if (many) device::copy(t.rhs64.data(), r.data, t.rhs64.bytes());
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
-  else black_start(plan, b, r.view, r.view, t.reduction, bb);
+  else black_start(plan, b, r.view, t.fields<double>(plan, r).rv, t.reduction, bb);
+  if (many) {
+    t.seen->loop = 0;
+    t.seen->bb   = t.total(g.grid);
+    norms        = {t.seen->start(limits, begun)};
+    single ? t.drive<float>(plan, null, r, x, norms) : t.drive<double>(plan, null, r, x, norms);
+    if (!begun && !t.seen->its) x.own.zero();
+    return (Outcome)t.seen->outcome;
+  }
   forall_flat(1, SetLimits{t.state.data(), t.norms.data(), limits, begun}, t.reduction);
   t.launch(plan, null, r, x);
   device::copy_to_host(t.seen, t.state.data(), sizeof(State));
