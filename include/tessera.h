@@ -181,6 +181,8 @@ PETSC_EXTERN PetscErrorCode PCRRBSetCycleInner(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetCycleInner(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCRRBSetRedundant(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetRedundant(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCRRBSetPeers(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCRRBGetPeers(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCRRBSetPrecision(PC, PCRRBPrecision);
 PETSC_EXTERN PetscErrorCode PCRRBGetPrecision(PC, PCRRBPrecision *);
 PETSC_EXTERN PetscErrorCode PCRRBSetGrid(PC, PetscInt, PetscInt);

@@ -91,6 +91,16 @@ PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, Tes
 
   PetscFunctionBegin;
   PetscCall(PetscObjectGetOptionsPrefix(object, &prefix));
+#if PetscDefined(HAVE_CUDA)
+  const bool free = !PetscDeviceInitialized(PETSC_DEVICE_CUDA);
+#else
+  const bool free = true;
+#endif
+  if (free) { // PETSc's rule, before it takes one
+    PetscMPIInt rank;
+    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+    device::prefer((int)rank);
+  }
   if (backend == TESSERA_BACKEND_CUDA) why = device::unusable();
   PetscCheck(!why, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s. Use -%s%s host or auto", prefix ? prefix : "", option, why, prefix ? prefix : "", option);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -24,6 +24,7 @@ struct DeviceMemoryError : DeviceError { // there is not enough
 
 namespace device {
 
+void        prefer(int number);         // the device to take, modulo their number, where the program has chosen none
 const char *unusable();                 // nullptr, or why there is no device to use
 void       *allocate(size_t bytes);     // zeroed; DeviceMemoryError names the bytes wanted and free
 void        release(void *p);

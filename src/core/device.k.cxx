@@ -50,7 +50,7 @@ struct Piece {
 struct State {
   std::map<char *, Piece> pieces;
   char         *piece  = nullptr; // the one that is cut now
-  int           number = -1;
+  int           number = -1, preferred = 0;
   std::string   why;
   cudaMemPool_t pool = nullptr;
   cudaStream_t  stream = nullptr;
@@ -63,7 +63,7 @@ State &state()
   return s;
 }
 
-// PETSc, or the program, has chosen the device of this process; ours is that one.
+// PETSc, or the program, has chosen the device of this process; ours is that one. The first one is what there is before any choice.
 void initialize(State &s)
 {
   int         n = 0, current = 0, major = 0, minor = 0, pools = 0;
@@ -74,6 +74,7 @@ void initialize(State &s)
     return;
   }
   check(cudaGetDevice(&current));
+  if (!current && s.preferred % n) check(cudaSetDevice(current = s.preferred % n));
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current));
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, current));
   check(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, current));
@@ -111,6 +112,8 @@ void fail(int error)
 {
   throw DeviceError(std::string("CUDA error: ") + cudaGetErrorString((cudaError_t)error) + " (" + cudaGetErrorName((cudaError_t)error) + ")");
 }
+
+void prefer(int number) { state().preferred = number; }
 
 const char *unusable()
 {
@@ -260,6 +263,7 @@ Open::~Open()
   if (opened && !--a.open && a.used) a.protect(PROT_NONE);
 }
 
+void        prefer(int) { }
 const char *unusable() { return nullptr; }
 void       *allocate(size_t bytes)
 {
@@ -323,6 +327,7 @@ double *scratch(size_t n)
 #else
 
 static const char *const none = "this library was built without CUDA";
+void        prefer(int) { }
 const char *unusable() { return none; }
 void       *allocate(size_t) { throw DeviceError(none); }
 void        release(void *) { }

@@ -143,6 +143,7 @@ Gather::Gather(const Grid &grid, Space space) : comm_(grid.comm), rank_(grid.ran
 
 double *Gather::global()
 {
+  if (peers_there_) return exchange_directly();
   const bool there = local_.space() == Space::cuda;
   double    *local = there ? (double *)local_pinned_.data() : local_.data(), *global = there ? (double *)global_pinned_.data() : global_.data();
   if (there) device::copy_to_host(local, local_.data(), local_.bytes());

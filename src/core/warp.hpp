@@ -7,6 +7,7 @@
 #pragma once
 #include "core/exec.hpp"
 #include "core/grid.hpp"
+#include "core/peers.hpp"
 
 #if defined(TESSERA_HAVE_DEVICE) && (!defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__))
 
@@ -268,36 +269,39 @@ __device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
   return !t;
 }
 
-template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps, 3) run_warps(Kernel kernel, double *parts, unsigned *ticket)
+__device__ __noinline__ static double total_sum(const Total *total, double s) { return total ? (*total)(s) : s; }
+
+template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps, 3) run_warps(Kernel kernel, double *parts, unsigned *ticket, const Total *total)
 {
   const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes; // those beyond the last one have nothing to store
   double    s = kernel(Warp{(int)threadIdx.x % lanes}, strip, (int)blockIdx.y);
   if constexpr (SUM)
-    if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+    if (grid_sum(&s, parts, ticket)) kernel.finish(total_sum(total, s));
 }
 
-template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket)
+template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
 {
   double    s = 0;
   const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x % warp);
   if (i < box.x1)
     for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.x / warp); j < box.y1; j += (int)gridDim.y * block_rows) s += kernel(i, j);
-  if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+  if (grid_sum(&s, parts, ticket)) kernel.finish(total_sum(total, s));
 }
 
-template <class Kernel> __global__ void __launch_bounds__(256) run_flat(size_t n, Kernel kernel, double *parts, unsigned *ticket)
+template <class Kernel> __global__ void __launch_bounds__(256) run_flat(size_t n, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
 {
   double s = 0;
   for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) s += kernel(i);
-  if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+  if (grid_sum(&s, parts, ticket)) kernel.finish(total_sum(total, s));
 }
 } // namespace device
 #endif
 
-// Memory of the sums: parts and a ticket, one at a time in the order of the stream.
+// Memory of the sums: parts and a ticket, one at a time in the order of the stream. With `total` the sums are those of all processes.
 struct Reduction {
   Buffer<double>   parts;
   Buffer<unsigned> ticket;
+  const Total     *total = nullptr;
   void             create(size_t blocks)
   {
     if (parts.size() < blocks) parts.resize({blocks, Space::cuda});
@@ -310,7 +314,7 @@ template <class Kernel> void forall_warps(const March &m, const Kernel &kernel)
 {
   if (m.box.empty()) return;
 #ifdef __CUDACC__
-  device::launch(device::run_warps<false, Kernel>, device::blocks_for(m), dim3(lanes * device::block_warps), 0, kernel, (double *)nullptr, (unsigned *)nullptr);
+  device::launch(device::run_warps<false, Kernel>, device::blocks_for(m), dim3(lanes * device::block_warps), 0, kernel, (double *)nullptr, (unsigned *)nullptr, (const Total *)nullptr);
 #else
   const device::Open open(Space::cuda);
   for (int c = 0; c < m.chunks(); ++c)
@@ -323,14 +327,13 @@ template <class Kernel> void forall_warps(const March &m, const Kernel &kernel, 
 {
   if (m.box.empty()) return;
 #ifdef __CUDACC__
-  device::launch(device::run_warps<true, Kernel>, device::blocks_for(m), dim3(lanes * device::block_warps), 0, kernel, reduction.parts.data(), reduction.ticket.data());
+  device::launch(device::run_warps<true, Kernel>, device::blocks_for(m), dim3(lanes * device::block_warps), 0, kernel, reduction.parts.data(), reduction.ticket.data(), reduction.total);
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
-  (void)reduction;
   for (int c = 0; c < m.chunks(); ++c)
     for (int i = 0; i < m.strips(); ++i) s += kernel(Warp(), i, c);
-  kernel.finish(s);
+  kernel.finish(reduction.total ? (*reduction.total)(s) : s);
 #endif
 }
 
@@ -343,14 +346,13 @@ template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, 
   static const size_t fit = device::resident((const void *)device::run_cells<Kernel>, 256);
   dim3                blocks = device::blocks_for(box);
   blocks = device::blocks_for(box, (int)((fit < most_flat_blocks ? fit : most_flat_blocks) / blocks.x) + 1);
-  device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data());
+  device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data(), reduction.total);
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
-  (void)reduction;
   for (int j = box.y0; j < box.y1; ++j)
     for (int i = box.x0; i < box.x1; ++i) s += kernel(i, j);
-  kernel.finish(s);
+  kernel.finish(reduction.total ? (*reduction.total)(s) : s);
 #endif
 }
 
@@ -360,13 +362,12 @@ template <class Kernel> void forall_flat(size_t n, const Kernel &kernel, Reducti
 #ifdef __CUDACC__
   static const size_t fit = device::resident((const void *)device::run_flat<Kernel>, 256); // no block waits for another one's end
   const size_t        most = fit < most_flat_blocks ? fit : most_flat_blocks, blocks = (n + 255) / 256 < most ? (n + 255) / 256 : most;
-  device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel, reduction.parts.data(), reduction.ticket.data());
+  device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel, reduction.parts.data(), reduction.ticket.data(), reduction.total);
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
-  (void)reduction;
   for (size_t i = 0; i < n; ++i) s += kernel(i);
-  kernel.finish(s);
+  kernel.finish(reduction.total ? (*reduction.total)(s) : s);
 #endif
 }
 

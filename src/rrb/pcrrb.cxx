@@ -115,6 +115,7 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
     device = device && !tessera::device::unusable(); // asked last: it wakes the device
   }
   *space = device ? tessera::Space::cuda : tessera::Space::host;
+  tessera::Peers::wanted = r->peers;
 #if PetscDefined(HAVE_CUDA)
   tessera::Halo::gpu_aware = use_gpu_aware_mpi; // -use_gpu_aware_mpi 0: messages pass through the host
 #endif
@@ -413,6 +414,7 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
   if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on every grid number %" PetscInt_FMT "\n", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner, r->every));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %d grids stored by quarters\n", p.params.single ? "single" : "double", p.exec.space == tessera::Space::cuda ? " on the CUDA device" : "", by_quarters));
+  if (p.exec.space == tessera::Space::cuda && f.grid.processes() > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  messages between devices go %s\n", p.total ? "directly into each other's memory" : tessera::Halo::gpu_aware ? "through MPI" : "through the host"));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g; an application moves %.4g bytes an unknown\n", bytes * 1e-6, bytes / (double)f.grid.size(), p.nonzeros, p.bytes_moved(false)));
   for (size_t l = 0; l < p.levels.size(); ++l) {
     const tessera::rrb::Level &g = p.levels[l];
@@ -439,7 +441,7 @@ static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptions
   PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, redundant = r->redundant, grid[2] = {r->nx, r->ny}, two = 2;
   PetscInt        smooth = r->smooth;
   PetscReal       omega = r->omega;
-  PetscBool       trial = r->trial;
+  PetscBool       trial = r->trial, peers = r->peers;
   PCRRBSmoother   smoother = r->smoother;
   PCRRBInterpolation interpolation = r->interpolation;
   PCRRBCoarsening coarsening = r->coarsening;
@@ -477,6 +479,8 @@ static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptions
   if (set) PetscCall(PCRRBSetCycleInner(pc, inner));
   PetscCall(PetscOptionsInt("-pc_rrb_redundant", "Nodes of the grids that every process keeps whole (0 for automatic)", "PCRRBSetRedundant", redundant, &redundant, &set));
   if (set) PetscCall(PCRRBSetRedundant(pc, redundant));
+  PetscCall(PetscOptionsBool("-pc_rrb_peers", "Processes of one host write into each other's device memory", "PCRRBSetPeers", peers, &peers, &set));
+  if (set) PetscCall(PCRRBSetPeers(pc, peers));
   PetscCall(PetscOptionsEnum("-pc_rrb_precision", "Precision of the factors", "PCRRBSetPrecision", PCRRBPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
   if (set) PetscCall(PCRRBSetPrecision(pc, precision));
   PetscCall(PetscOptionsIntArray("-pc_rrb_grid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j", "PCRRBSetGrid", grid, &two, &set));
@@ -518,6 +522,7 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 .  -pc_rrb_cycle_every <m>              - K and AMLI accelerate on every m-th grid, see `PCRRBSetCycleEvery()`
 .  -pc_rrb_cycle_inner <nu>             - with so many steps, see `PCRRBSetCycleInner()`
 .  -pc_rrb_redundant <nodes>            - the first grid of at most so many nodes goes to every process, see `PCRRBSetRedundant()`
+.  -pc_rrb_peers <bool>                 - processes of one host write into each other's device memory, see `PCRRBSetPeers()`
 .  -pc_rrb_precision <auto,double,single> - storage of the factors, see `PCRRBSetPrecision()`
 .  -pc_rrb_grid <nx,ny>                 - grid of a matrix without a `DMDA`, see `PCRRBSetGrid()`
 -  -pc_rrb_backend <auto,host,cuda>     - where it runs, see `PCRRBSetBackend()`

@@ -21,6 +21,7 @@ struct PC_RRB {
   PCRRBPrecision  precision  = PC_RRB_AUTO;
   TesseraBackend  backend    = TESSERA_BACKEND_AUTO;
   TesseraBackend  solver     = TESSERA_BACKEND_AUTO; // the backend that KSP rrb asks for
+  PetscBool       peers      = PETSC_TRUE;  // devices write into each other's memory
   PetscBool       schur      = PETSC_FALSE; // KSP rrb asks for S1
   PetscBool       current    = PETSC_FALSE; // the plan belongs to these options
   // setup

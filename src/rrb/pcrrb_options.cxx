@@ -69,6 +69,8 @@ PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleEvery_C", (compose ? &GetField<PetscInt, &PC_RRB::every> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleInner_C", (compose ? &SetField<PetscInt, &PC_RRB::inner> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleInner_C", (compose ? &GetField<PetscInt, &PC_RRB::inner> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPeers_C", (compose ? &SetField<PetscBool, &PC_RRB::peers> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPeers_C", (compose ? &GetField<PetscBool, &PC_RRB::peers> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetRedundant_C", (compose ? &SetField<PetscInt, &PC_RRB::redundant> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetRedundant_C", (compose ? &GetField<PetscInt, &PC_RRB::redundant> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPrecision_C", (compose ? &SetField<PCRRBPrecision, &PC_RRB::precision> : nullptr)));
@@ -745,6 +747,57 @@ PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscUseMethod(pc, "PCRRBGetRedundant_C", (PC, PetscInt *), (pc, nodes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetPeers - Sets whether processes of one host write into each other's device memory
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  peers - yes (default): where every process has a device of its own and all reach each other; no: messages go through MPI
+
+   Options Database Key:
+.  -pc_rrb_peers <bool> - see above
+
+   Level: advanced
+
+   Note:
+   A solve by KSP `rrb` then stays on the devices until it ends, as on one process. Where devices do not reach each other messages go through
+   MPI, with device memory where PETSc says that MPI takes it (`-use_gpu_aware_mpi`), else through the host.
+
+.seealso: `PCRRB`, `PCRRBGetPeers()`
+@*/
+PetscErrorCode PCRRBSetPeers(PC pc, PetscBool peers)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscTryMethod(pc, "PCRRBSetPeers_C", (PC, PetscBool), (pc, peers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetPeers - Gets whether processes of one host write into each other's device memory
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  peers - what `PCRRBSetPeers()` set
+
+   Level: advanced
+
+.seealso: `PCRRB`, `PCRRBSetPeers()`
+@*/
+PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetPeers_C", (PC, PetscBool *), (pc, peers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

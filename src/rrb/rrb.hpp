@@ -177,6 +177,11 @@ struct Plan {
   bool                   nine     = false; // a 9-point operator
   double                 nonzeros = 0; // stored coefficients of all grids / of the finest
 
+  // Several devices of one host: sums over all processes on the device; a number of its own for each time that they were set up
+  const Total          *total = nullptr;
+  std::shared_ptr<void> total_memory;
+  unsigned long long    joined = 0;
+
   bool   single_factors() const { return params.single && params.coarsening != Coarsening::galerkin; }
   void   forget() // choose again at the next setup
   {

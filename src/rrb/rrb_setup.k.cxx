@@ -84,7 +84,7 @@ unsigned long long memory_fingerprint(const Plan &plan)
     add(l.b.data), add(l.t), add(l.op.c), add(l.factor.d64), add(l.factor.d32), add(l.x.data);
     for (int k = 0; k < 4; ++k) add(l.factor.l64[k]), add(l.factor.l32[k]), add(l.op.e[k]);
   }
-  return (h ^ (unsigned long long)plan.cycle) * 1099511628211ull + (unsigned long long)plan.rough;
+  return (h ^ (unsigned long long)plan.cycle ^ plan.joined << 8) * 1099511628211ull + (unsigned long long)plan.rough;
 }
 
 // Row sums of a singular operator are zero to rounding, and elimination adds up those of all nodes.
@@ -160,6 +160,26 @@ int maximum_levels(const Grid &grid)
   return l;
 }
 
+// Direct messages between devices, where all can be reached.
+static void join(Plan &plan, const Grid &grid)
+{
+  static unsigned long long number = 0;
+  size_t                    bytes  = total_bytes(grid.processes());
+  auto                      each   = [&](const auto &f) {
+    for (Level &l : plan.levels) {
+      if (l.grid.processes() == 1) continue;
+      f(l.halo), f(l.wide);
+      if (l.gather) f(*l.gather);
+    }
+  };
+  each([&](auto &part) { bytes += part.peer_bytes(); });
+  const std::shared_ptr<Peers> peers = Peers::open(grid.comm, bytes);
+  if (!peers) return;
+  each([&](auto &part) { part.join(peers); });
+  plan.total  = make_total(*peers, grid.comm, plan.total_memory);
+  plan.joined = ++number;
+}
+
 void create(Plan &plan, const Grid &grid, const Params &params)
 {
   const Exec exec = plan.exec;
@@ -220,6 +240,9 @@ void create(Plan &plan, const Grid &grid, const Params &params)
   plan.work.resize(plan.levels.size());
   if (galerkin && params.single) plan.smoothing32.resize(plan.levels.size());
   if (galerkin && !params.single) plan.smoothing64.resize(plan.levels.size());
+  bool nodes = true; // on every process: kernels without work do not run, and would not come to a sum
+  for (int r = 0; r < grid.processes(); ++r) nodes = nodes && !grid.box(r).empty();
+  if (there && grid.processes() > 1 && nodes) join(plan, grid);
 }
 
 namespace {

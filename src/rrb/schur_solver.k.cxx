@@ -1,7 +1,8 @@
 // The iteration ([2] algorithm 1) in three steps: z = M^-1 r with r'z; p = z + beta p with q = S1 p and p'q; x += alpha p, r -= alpha q
 // with r'r and the test. Bytes per node of the finest grid beside M's, z in single precision: 34 for the second step (S1 20, z 2,
 // p 8, q 4), 26 for the third. On several processes p is worked on at ghost nodes too, from z, which M leaves there: the only things that
-// processes tell each other are M's right-hand sides and the three sums, which the host adds up between the same kernels.
+// processes tell each other are M's right-hand sides and the three sums. Where their devices reach each other (core/peers.hpp) that is as on
+// one process, else the host drives the same kernels and adds up.
 #include "rrb/schur_solver.hpp"
 #include "core/warp.hpp"
 #include "rrb/rrb_march.hpp"
@@ -261,7 +262,7 @@ struct SchurSolver::Parts {
   Buffer<double> z64, rhs64, c; // z in double precision, r with ghost nodes; coefficient of a null space vector
   Buffer<State>  state;
   Buffer<double> norms;
-  Reduction      reduction;
+  Reduction      reduction, alone; // alone: of kernels that have no sum
   Layout         layout;
   State         *seen = nullptr; // on the host
   double        *part = nullptr; // on the host: several processes' sums
@@ -282,7 +283,8 @@ struct SchurSolver::Parts {
   template <class T> void update(Plan &plan, BlackField &r, BlackField &x, double *own);
   template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
-  // Several processes
+  // Several processes whose devices do not reach each other, or whose cycle needs the host
+  bool   driven(Plan &plan) const;
   double total(const Grid &grid);
   template <class T> void drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms);
 };
@@ -323,22 +325,22 @@ template <class T> void SchurSolver::Parts::precondition(Plan &plan, std::vector
 {
   Level      &g = plan.levels[0];
   Fields<T>   f = fields<T>(plan, r);
-  const bool  galerkin = plan.params.coarsening == Coarsening::galerkin, many = g.grid.processes() > 1;
+  const bool  galerkin = plan.params.coarsening == Coarsening::galerkin, host = driven(plan);
   bool        fused = false; // r'z is there, and z at ghost nodes
   if (galerkin) fused = galerkin_schur_cycle(plan, f.rv, f.zv, reduction, rz) && null.empty();
   else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, f.rv, f.zv, f.zv, false);
   for (BlackField &v : null) {
-    forall_flat(r.size, Dot<T>{v.data, f.z, many ? part : c.data()}, reduction);
-    if (many) {
+    forall_flat(r.size, Dot<T>{v.data, f.z, host ? part : c.data()}, reduction);
+    if (host) {
       const double sum = total(g.grid);
       device::copy_from_host(c.data(), &sum, sizeof sum);
       device::synchronize();
     }
-    forall_flat(r.size, RemoveNull<T>{v.data, c.data(), f.z}, reduction);
+    forall_flat(r.size, RemoveNull<T>{v.data, c.data(), f.z}, alone);
   }
   if (fused) return;
   forall_flat(r.size, Dot<T>{r.data, f.z, rz}, reduction);
-  if (many) g.halo.exchange(f.zv, mask_o | mask_c);
+  if (g.grid.processes() > 1) g.halo.exchange(f.zv, mask_o | mask_c);
 }
 
 template <class T> void SchurSolver::Parts::multiply(Plan &plan, BlackField &r, double *own)
@@ -360,6 +362,17 @@ template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<B
   precondition<T>(plan, null, r, &state.data()->rz);
   multiply<T>(plan, r, nullptr);
   update<T>(plan, r, x, nullptr);
+}
+
+bool SchurSolver::Parts::driven(Plan &plan) const
+{
+  if (plan.levels[0].grid.processes() == 1) return false;
+  if (!plan.total) return true;
+  if (plan.params.coarsening != Coarsening::galerkin) return false;
+  bool by_points = plan.params.single ? plan.smoothing32[0].components.empty() : plan.smoothing64[0].components.empty(); // lines, too, are joined by MPI
+  for (size_t l = 0; l < plan.levels.size(); ++l)
+    if (plan.levels[l].grid.processes() > 1 && plan.levels[l].step == Step::coarsen) by_points = by_points && (plan.params.single ? marches<float>(plan, (int)l) : marches<double>(plan, (int)l));
+  return !by_points;
 }
 
 // The sum of all processes' parts, which a kernel leaves on the host.
@@ -410,7 +423,7 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
   auto           add    = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
   for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
   for (const BlackField &v : null) add(v.data);
-  add(z64.data()), add(c.data()), add(state.data()), add(norms.data()), add(reduction.parts.data()), add(reduction.ticket.data());
+  add(z64.data()), add(c.data()), add(state.data()), add(norms.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(reduction.total);
   if (!graph || now != fingerprint) {
     if (graph) check(cudaGraphExecDestroy(graph));
     graph = nullptr;
@@ -437,7 +450,7 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
     const unsigned long long handle = whole ? (unsigned long long)loop : 0;
     check(cudaMemcpy((char *)state.data() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
     if (whole) {
-      record(g, [&] { forall_flat(1, Begin{state.data()}, reduction); });
+      record(g, [&] { forall_flat(1, Begin{state.data()}, alone); });
       size_t          n = 1;
       cudaGraphNode_t first, node;
       check(cudaGraphGetNodes(g, &first, &n));
@@ -480,7 +493,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     t.layout = g.layout;
   }
   const bool single = plan.params.single && plan.params.coarsening == Coarsening::galerkin;
-  const bool many   = g.grid.processes() > 1;
+  const bool many   = g.grid.processes() > 1, host = t.driven(plan);
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
   if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
   if (t.state.empty()) {
@@ -490,17 +503,19 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     t.part = (double *)device::allocate_pinned(sizeof(double));
     *t.part = 0;
   }
-  if (!many && t.norms.size() < (size_t)limits.iterations + 1) t.norms.resize({(size_t)limits.iterations + 1, Space::cuda});
+  if (!host && t.norms.size() < (size_t)limits.iterations + 1) t.norms.resize({(size_t)limits.iterations + 1, Space::cuda});
   const March m = multiply_march(g);
   t.reduction.create((size_t)m.strips() * m.chunks() + march_blocks(plan) + 2 * most_flat_blocks);
-  double *bb = many ? t.part : &t.state.data()->bb;
+  t.alone.create(most_flat_blocks);
+  t.reduction.total = host ? nullptr : plan.total;
+  double *bb = host ? t.part : &t.state.data()->bb;
   if (begun) {
     forall_flat((size_t)g.grid.owned().size(), Dot<double>{b, b, bb}, t.reduction);
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
     else if (many) device::copy(t.rhs64.data(), r.data, t.rhs64.bytes());
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
   else black_start(plan, b, r.view, t.fields<double>(plan, r).rv, t.reduction, bb);
-  if (many) {
+  if (host) {
     t.seen->loop = 0;
     t.seen->bb   = t.total(g.grid);
     norms        = {t.seen->start(limits, begun)};
@@ -508,7 +523,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     if (!begun && !t.seen->its) x.own.zero();
     return (Outcome)t.seen->outcome;
   }
-  forall_flat(1, SetLimits{t.state.data(), t.norms.data(), limits, begun}, t.reduction);
+  forall_flat(1, SetLimits{t.state.data(), t.norms.data(), limits, begun}, t.alone);
   t.launch(plan, null, r, x);
   device::copy_to_host(t.seen, t.state.data(), sizeof(State));
   if (!begun && !t.seen->its) x.own.zero();
