@@ -92,11 +92,11 @@ PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, Tes
   PetscFunctionBegin;
   PetscCall(PetscObjectGetOptionsPrefix(object, &prefix));
 #if PetscDefined(HAVE_CUDA)
-  const bool free = !PetscDeviceInitialized(PETSC_DEVICE_CUDA);
+  const bool unchosen = !PetscDeviceInitialized(PETSC_DEVICE_CUDA);
 #else
-  const bool free = true;
+  const bool unchosen = true;
 #endif
-  if (free) { // PETSc's rule, before it takes one
+  if (unchosen) { // PETSc's rule, before it takes one
     PetscMPIInt rank;
     PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
     device::prefer((int)rank);
