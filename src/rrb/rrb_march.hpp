@@ -5,8 +5,8 @@
 
 namespace tessera::rrb {
 
-// On several processes: layers of ghost cells that the right-hand side of S1, or of another grid, is needed in, and that x is right in.
-constexpr int march_layers_s1 = 7, march_layers_nine = 6, march_layers_x = 3;
+// On several processes: layers of ghost cells that right-hand sides are needed in, and that x is right in.
+constexpr int march_layers = 6, march_layers_x = 3;
 
 // Blocks of the largest kernel with a reduction.
 size_t march_blocks(const Plan &plan);

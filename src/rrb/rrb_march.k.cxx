@@ -33,8 +33,9 @@ constexpr int reach_s1 = 4, reach_nine = 2;
 
 // On several processes nothing but right-hand sides is exchanged, before the sweeps down: ghost nodes are worked on as their owners
 // do, so that all that the sweeps up need is there. Layers of ghost cells in which results are right, from the last ones back:
-//   CG needs z one layer around. S1 up then reads the next grid's x up to 5 nodes around (3 of its layers), x of S1 down 4 layers and
-//   a right-hand side of 7 around. x of the next grid in 3 layers takes x in 5 and the same 3 layers of the grid after it.
+//   CG needs z one layer around. S1 up then reads the next grid's x up to 5 nodes around (3 of its layers) and x of S1 down in 4 layers,
+//   which takes the right-hand side in 6. x of the next grid in 3 layers takes x of its way down in 5 and the same 3 layers of the grid after
+//   it, and the right-hand side in 6.
 constexpr int up_layers_s1 = 1, down_layers_s1 = 4, up_layers_nine = march_layers_x, down_layers_nine = 5;
 
 template <class T> struct S1Fields {

@@ -208,7 +208,7 @@ void create(Plan &plan, const Grid &grid, const Params &params)
     for (bool done = false; !done;) {
       const bool natural = params.grids >= 0 && i >= params.grids;
       level.grid        = g;
-      level.grid.layers = wide && many ? (i ? march_layers_nine : march_layers_s1) : 1;
+      level.grid.layers = wide && many ? march_layers : 1;
       level.step = i == steps ? Step::solve : Step::coarsen;
       if (many && (i == steps || g.size() <= redundant(i))) {
         level.step = Step::gather;
