@@ -5,7 +5,6 @@
 #ifdef TESSERA_EMULATE_DEVICE
   #include <chrono>
   #include <fcntl.h>
-  #include <sched.h>
   #include <sys/mman.h>
 #endif
 
@@ -95,8 +94,9 @@ bool all(bool mine, MPI_Comm comm)
 void device::wait_on_host(const unsigned *flag, unsigned v)
 {
   const auto start = std::chrono::steady_clock::now();
-  while ((int)(__atomic_load_n(flag, __ATOMIC_ACQUIRE) - v) < 0) {
-    sched_yield();
+  for (int polls = 0; (int)(__atomic_load_n(flag, __ATOMIC_ACQUIRE) - v) < 0; ++polls) {
+    if (polls < 1000) continue;
+    usleep(20); // others need the core
     if (std::chrono::steady_clock::now() - start > std::chrono::seconds(120)) throw DeviceError("another process has not come to a meeting");
   }
 }

@@ -228,7 +228,9 @@ TEST(Parallel, GalerkinByPoints)
             q.cycle     = Cycle::v;
             EXPECT_LT(compare(p, q, g), 1e-12) << redundant;
             q.cycle = Cycle::amli;
-            if (!kind && redundant == 1) EXPECT_LT(compare(p, q, g), 1e-12) << "AMLI";
+            if (!kind && redundant == 1) {
+              EXPECT_LT(compare(p, q, g), 1e-12) << "AMLI";
+            }
           }
           Peers::wanted = true;
           if (nine) continue;
