@@ -4,6 +4,7 @@
 #   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
 #   make demo       harbour and aquifer       make bench      the measurements (BENCH=suite)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
+#   make pack-tests the device's tests as a folder for machines without PETSc (docs/gpu.md)
 #   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/gpu.md)
 #
 # Variables: CUDA=0|1|emulate (default: as PETSc; emulate: the device path on the host, for tests)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  CXXFLAGS=  WERROR=0|1  JOBS=2
@@ -108,7 +109,7 @@ PETSC_LIBS := -L$(PETSC_LIB_DIR) -Wl,-rpath,$(PETSC_LIB_DIR) $(PETSC_LIB_BASIC)
 LIBS       := $(PETSC_LIBS) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
-.PHONY: all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda force
+.PHONY: all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: lib
@@ -166,6 +167,9 @@ TESTENV = TESSERA_LIB='$(LIB)' TESSERA_BUILD='$(BUILD)' TESSERA_VERSION='$(VERSI
           PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' PETSC_INDEX_SIZE='$(PETSC_INDEX_SIZE)' MPIEXEC='$(MPIEXEC)' CC='$(CC)' CXX='$(CXX)' FILTER='$(FILTER)' PYTHON='$(PYTHON)' \
           PETSC_CFLAGS='$(PETSC_CC_INCLUDES)' PETSC_LIBS='$(PETSC_LIBS)' MAKEFLAGS= MAKELEVEL=
 RUN    := check run-tests run-demo run-bench
+pack-tests: $(LIB)
+	@$(MAKE) --no-print-directory build-tests
+	@$(TESTENV) $(TOP)/tools/pack-tests
 $(RUN): export OMPI_ALLOW_RUN_AS_ROOT = 1
 $(RUN): export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 $(RUN): export OMPI_MCA_rmaps_base_oversubscribe = 1

@@ -9,6 +9,9 @@ static char help[] = "Sets up and solves one 2D model problem on a DMDA with the
   -depth_file <file>   raster of depths as examples/raster/raster2petsc writes it with the ending .bin (problem depth; <= 0 is land);\n\
                        without -n it is taken as it is, -refine <r> times finer\n\
   -repeat <k>          timed re-setup + solve pairs (default 3)\n\
+  -solves <k>          solves with nothing left to set up after each of them, or after the first solve if there is none (default 1)\n\
+  -solvers <k>         k solvers in turn, a line each; their options have the prefixes s0_, s1_, ... (-s0_ksp_type cg)\n\
+  -copy <n>            measure also the rate at which vectors of n numbers are copied where this problem's are\n\
   -warmup_n <n>        size of the untimed first solve (default 255, 0: none)\n\
   -memory              measure the growth of peak memory instead of times\n";
 
@@ -272,6 +275,29 @@ static void RotatedRow(const Problem *p, PetscReal row[9])
   for (PetscInt k = 0; k < 9; k++) row[k] = scale * stencil[k];
 }
 
+/* Sets the row of node (i, j). `next`: the place of its first value in the array of a matrix on one process whose rows have all places
+   inside the grid, columns ascending, as those of DMCreateMatrix(); else NULL, and MatSetValuesLocal() finds the places. */
+static PetscErrorCode SetRow(const Problem *p, PetscInt i, PetscInt j, PetscInt points, const PetscInt *di, const PetscInt *dj, PetscInt center, PetscInt width, Mat A, PetscScalar **next)
+{
+  PetscReal   row[9];
+  PetscScalar values[9];
+  PetscInt    columns[9], count = 0;
+
+  PetscFunctionBeginUser;
+  if (points == 9) RotatedRow(p, row);
+  else FivePointRow(p, i + 1, j + 1, row);
+  for (PetscInt k = 0; k < points; k++) {
+    if (i + di[k] < 0 || i + di[k] >= p->nx || j + dj[k] < 0 || j + dj[k] >= p->ny) continue;
+    if (next) *(*next)++ = row[k];
+    else {
+      values[count]    = row[k];
+      columns[count++] = center + dj[k] * width + di[k];
+    }
+  }
+  if (!next) PetscCall(MatSetValuesLocal(A, 1, &center, count, columns, values, INSERT_VALUES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Writes the values of time step `step`; step 0 is the problem as defined, later steps differ by a few per cent. */
 static PetscErrorCode FillMatrix(Problem *p, PetscInt step, Mat A)
 {
@@ -280,28 +306,25 @@ static PetscErrorCode FillMatrix(Problem *p, PetscInt step, Mat A)
   const PetscBool       nine   = (PetscBool)(p->kind == ROTATED);
   const PetscInt       *di = nine ? di9 : di5, *dj = nine ? dj9 : dj5, points = nine ? 9 : 5;
   PetscInt              xs, ys, xm, ym, gxs, gys, gxm, gym;
+  PetscBool             alone;
+  PetscScalar          *array = NULL;
 
   PetscFunctionBeginUser;
   p->tide = step ? (step % 2 ? 0.01 : 0.02) : 0;
   PetscCall(DMDAGetCorners(p->da, &xs, &ys, NULL, &xm, &ym, NULL));
   PetscCall(DMDAGetGhostCorners(p->da, &gxs, &gys, NULL, &gxm, &gym, NULL));
-  for (PetscInt j = ys; j < ys + ym; j++) {
-    for (PetscInt i = xs; i < xs + xm; i++) {
-      PetscReal   row[9];
-      PetscScalar values[9];
-      PetscInt    columns[9], count = 0;
-      const PetscInt center = (j - gys) * gxm + (i - gxs);
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &alone));
+  if (alone) {
+    PetscScalar *next;
 
-      if (nine) RotatedRow(p, row);
-      else FivePointRow(p, i + 1, j + 1, row);
-      for (PetscInt k = 0; k < points; k++) {
-        if (i + di[k] < 0 || i + di[k] >= p->nx || j + dj[k] < 0 || j + dj[k] >= p->ny) continue;
-        values[count]    = row[k];
-        columns[count++] = center + dj[k] * gxm + di[k];
-      }
-      PetscCall(MatSetValuesLocal(A, 1, &center, count, columns, values, INSERT_VALUES));
-    }
-  }
+    PetscCall(MatSeqAIJGetArray(A, &array));
+    next = array;
+    for (PetscInt j = 0; j < ym; j++)
+      for (PetscInt i = 0; i < xm; i++) PetscCall(SetRow(p, i, j, points, di, dj, 0, 0, A, &next));
+    PetscCall(MatSeqAIJRestoreArray(A, &array));
+  } else
+    for (PetscInt j = ys; j < ys + ym; j++)
+      for (PetscInt i = xs; i < xs + xm; i++) PetscCall(SetRow(p, i, j, points, di, dj, (j - gys) * gxm + (i - gxs), gxm, A, NULL));
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -433,13 +456,27 @@ static PetscErrorCode ProblemDestroy(Problem *p, Mat *A, Vec *b)
 }
 
 /* CG with the rule of every comparison, ||b - Ax|| <= 1e-6 ||b||; the options database may change all of it. */
-static PetscErrorCode SolverCreate(Mat A, KSP *ksp)
+static PetscErrorCode SolverCreate(Mat A, const char *prefix, KSP *ksp)
 {
+  char      type[32] = "";
+  PetscBool multigrid;
+
   PetscFunctionBeginUser;
   PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
+  PetscCall(KSPSetOptionsPrefix(*ksp, prefix));
   PetscCall(KSPSetType(*ksp, KSPCG));
   PetscCall(KSPSetNormType(*ksp, KSP_NORM_UNPRECONDITIONED));
   PetscCall(KSPSetTolerances(*ksp, 1e-6, 1e-300, 1e10, 10000));
+  PetscCall(PetscOptionsGetString(NULL, prefix, "-pc_type", type, sizeof(type), NULL));
+  PetscCall(PetscStrcmp(type, PCMG, &multigrid));
+  if (multigrid) { /* which makes its grids from the finest one */
+    DM da;
+    PC pc;
+
+    PetscCall(MatGetDM(A, &da));
+    PetscCall(KSPGetPC(*ksp, &pc));
+    PetscCall(PCSetDM(pc, da));
+  }
   PetscCall(KSPSetFromOptions(*ksp));
   PetscCall(KSPSetOperators(*ksp, A, A));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -540,17 +577,20 @@ static PetscErrorCode ResetPeakMemory(void)
 
 static PetscErrorCode TrueResidual(Mat A, Vec b, Vec x, PetscReal *relative)
 {
-  Vec       r;
+  Vec       r, y; /* of the matrix's kind, as PETSc multiplies no others right where the matrix is on a device */
   PetscReal bnorm;
 
   PetscFunctionBeginUser;
-  PetscCall(VecDuplicate(b, &r));
-  PetscCall(MatMult(A, x, r));
-  PetscCall(VecAYPX(r, -1, b));
+  PetscCall(MatCreateVecs(A, &y, &r));
+  PetscCall(VecCopy(x, y));
+  PetscCall(MatMult(A, y, r));
+  PetscCall(VecCopy(b, y));
+  PetscCall(VecAYPX(r, -1, y));
   PetscCall(VecNorm(r, NORM_2, relative));
-  PetscCall(VecNorm(b, NORM_2, &bnorm));
+  PetscCall(VecNorm(y, NORM_2, &bnorm));
   if (bnorm > 0) *relative /= bnorm;
   PetscCall(VecDestroy(&r));
+  PetscCall(VecDestroy(&y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -578,7 +618,17 @@ static PetscErrorCode PrintList(const char *name, const PetscReal *values, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode WarmUp(void)
+/* Options of solver k begin with this; with a single solver nothing is before them. */
+static const char *Prefix(PetscInt solvers, PetscInt k)
+{
+  static char prefix[16];
+
+  if (!solvers) return NULL;
+  (void)snprintf(prefix, sizeof(prefix), "s%d_", (int)k);
+  return prefix;
+}
+
+static PetscErrorCode WarmUp(PetscInt solvers)
 {
   PetscInt  n = 255;
   PetscReal seconds;
@@ -592,45 +642,66 @@ static PetscErrorCode WarmUp(void)
   if (n <= 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(ProblemCreate(&p, n, &A, &b));
   PetscCall(VecDuplicate(b, &x));
-  PetscCall(SolverCreate(A, &ksp));
-  PetscCall(TimedSolve(ksp, b, x, &seconds));
-  PetscCall(KSPDestroy(&ksp));
+  for (PetscInt k = 0; k < PetscMax(solvers, 1); k++) {
+    PetscCall(SolverCreate(A, Prefix(solvers, k), &ksp));
+    PetscCall(TimedSolve(ksp, b, x, &seconds));
+    PetscCall(KSPDestroy(&ksp));
+  }
   PetscCall(VecDestroy(&x));
   PetscCall(ProblemDestroy(&p, &A, &b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
+/* GB/s, read and written, of copying vectors of n numbers of the type of `like`; the best of some. */
+static PetscErrorCode CopyRate(Vec like, PetscInt n, double *rate)
 {
-  Problem            p;
-  Mat                A;
-  Vec                b, x;
+  Vec       x, y;
+  VecType   type;
+  PetscReal seconds;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetType(like, &type));
+  PetscCall(VecCreate(PETSC_COMM_WORLD, &x));
+  PetscCall(VecSetSizes(x, PETSC_DECIDE, n));
+  PetscCall(VecSetType(x, type));
+  PetscCall(VecDuplicate(x, &y));
+  PetscCall(VecSet(x, 1));
+  PetscCall(VecSet(y, 2));
+  *rate = 0;
+  for (int k = 0; k < 20; k++) {
+    PetscLogDouble start;
+
+    PetscCall(StartTimer(&start));
+    PetscCall(VecCopy(x, y));
+    PetscCall(StopTimer(start, &seconds));
+    *rate = PetscMax(*rate, 16e-9 * n / seconds);
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One solver on the problem, and its line. */
+static PetscErrorCode Measure(Problem *p, Mat A, Vec b, const char *prefix, PetscInt repeat, PetscInt solves, PetscBool memory, PetscInt copy)
+{
+  Vec                x;
   KSP                ksp;
   PC                 pc;
   KSPType            ksp_type;
   PCType             pc_type;
   KSPConvergedReason reason;
   PetscMPIInt        ranks;
-  PetscInt           repeat = 3, its;
-  PetscBool          memory = PETSC_FALSE, warmup = PETSC_TRUE, ok = PETSC_TRUE;
+  PetscInt           its, warm = 0;
+  PetscBool          ok = PETSC_TRUE;
   PetscReal          setup, first_solve, residual, worst, *resetup, *solve, *again;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-memory", &memory, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
-  PetscCheck(repeat >= 0, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-repeat %" PetscInt_FMT " must not be negative", repeat);
-  warmup = (PetscBool)!memory; /* a warm-up would leave memory behind that hides what setup takes */
-  if (warmup) PetscCall(WarmUp());
-  if (memory) repeat = 0;
-  PetscCall(PetscMalloc3(repeat, &resetup, repeat, &solve, repeat, &again));
-
-  PetscCall(ProblemCreate(&p, 0, &A, &b));
+  PetscCall(PetscMalloc3(repeat, &resetup, repeat, &solve, PetscMax(repeat, 1) * solves, &again));
   PetscCall(VecDuplicate(b, &x));
   PetscCall(VecSet(x, 0)); /* touch the pages: x is not the solver's memory */
   PetscCall(ToDevice(A));
-  PetscCall(SolverCreate(A, &ksp));
+  PetscCall(SolverCreate(A, prefix, &ksp));
   if (memory) {
     double before, after_setup, after_solve;
 
@@ -650,33 +721,68 @@ int main(int argc, char **argv)
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(Check(ksp, A, b, x, &residual, &ok));
   worst = residual;
+  if (!repeat && !memory)
+    for (PetscInt k = 0; k < solves; k++) PetscCall(TimedSolve(ksp, b, x, &again[warm++]));
 
   /* Each solve follows its re-setup, because some preconditioners postpone work to the first solve (PETSc's Chebyshev smoother its
-     eigenvalue estimates); `again` is a solve with nothing left to set up. */
+     eigenvalue estimates); `again` are solves with nothing left to set up. */
   for (PetscInt k = 0; k < repeat; k++) {
-    PetscCall(FillMatrix(&p, k + 1, A));
+    PetscCall(FillMatrix(p, k + 1, A));
     PetscCall(ToDevice(A));
     PetscCall(KSPSetOperators(ksp, A, A));
     PetscCall(TimedSetUp(ksp, &resetup[k]));
     PetscCall(TimedSolve(ksp, b, x, &solve[k]));
     PetscCall(Check(ksp, A, b, x, &residual, &ok));
     worst = PetscMax(worst, residual);
-    PetscCall(TimedSolve(ksp, b, x, &again[k]));
+    for (PetscInt i = 0; i < solves; i++) PetscCall(TimedSolve(ksp, b, x, &again[warm++]));
   }
 
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(KSPGetType(ksp, &ksp_type));
   PetscCall(PCGetType(pc, &pc_type));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, " problem=%s nx=%" PetscInt_FMT " ny=%" PetscInt_FMT " ranks=%d ksp=%s pc=%s its=%" PetscInt_FMT " reason=%s residual=%.4g ok=%d setup=%.6g first_solve=%.6g", ProblemNames[p.kind], p.nx, p.ny, ranks, ksp_type, pc_type, its,
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, " problem=%s nx=%" PetscInt_FMT " ny=%" PetscInt_FMT " ranks=%d ksp=%s pc=%s its=%" PetscInt_FMT " reason=%s residual=%.4g ok=%d setup=%.6g first_solve=%.6g", ProblemNames[p->kind], p->nx, p->ny, ranks, ksp_type, pc_type, its,
                         KSPConvergedReasons[reason], (double)worst, (int)ok, (double)setup, (double)first_solve));
   PetscCall(PrintList("resetup", resetup, repeat));
   PetscCall(PrintList("solve", solve, repeat));
-  PetscCall(PrintList("again", again, repeat));
+  PetscCall(PrintList("again", again, warm));
+  if (copy > 0) {
+    double rate = 0;
+
+    PetscCall(CopyRate(b, copy, &rate));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, " copy_gbs=%.6g", rate));
+  }
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
 
   PetscCall(PetscFree3(resetup, solve, again));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  Problem   p;
+  Mat       A;
+  Vec       b;
+  PetscInt  repeat = 3, solves = 1, solvers = 0, copy = 0;
+  PetscBool memory = PETSC_FALSE;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-memory", &memory, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-solves", &solves, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-solvers", &solvers, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-copy", &copy, NULL));
+  PetscCheck(repeat >= 0 && solves >= 0, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-repeat %" PetscInt_FMT " and -solves %" PetscInt_FMT " must not be negative", repeat, solves);
+  if (!memory) PetscCall(WarmUp(solvers)); /* it would leave memory behind that hides what setup takes */
+  if (memory) repeat = 0;
+
+  PetscCall(ProblemCreate(&p, 0, &A, &b));
+  for (PetscInt k = 0; k < PetscMax(solvers, 1); k++) {
+    if (k && repeat) PetscCall(FillMatrix(&p, 0, A));
+    PetscCall(Measure(&p, A, b, Prefix(solvers, k), repeat, solves, memory, k ? 0 : copy));
+  }
   PetscCall(ProblemDestroy(&p, &A, &b));
   PetscCall(PetscFinalize());
   return 0;

@@ -87,9 +87,12 @@ PetscErrorCode tessera::CiteRRB()
 
 PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, TesseraBackend backend)
 {
-  const char *prefix, *why = nullptr;
+  const char *prefix;
+  char        why[256];
+  int         who, size;
 
   PetscFunctionBegin;
+  if (backend != TESSERA_BACKEND_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectGetOptionsPrefix(object, &prefix));
 #if PetscDefined(HAVE_CUDA)
   const bool unchosen = !PetscDeviceInitialized(PETSC_DEVICE_CUDA);
@@ -101,7 +104,8 @@ PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, Tes
     PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
     device::prefer((int)rank);
   }
-  if (backend == TESSERA_BACKEND_CUDA) why = device::unusable();
-  PetscCheck(!why, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s. Use -%s%s host or auto", prefix ? prefix : "", option, why, prefix ? prefix : "", option);
+  PetscCall(FirstText(PetscObjectComm(object), device::unusable(), why, &who));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm(object), &size));
+  PetscCheck(who == size, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s%s. Use -%s%s host or auto", prefix ? prefix : "", option, why, size > 1 ? " (on a process)" : "", prefix ? prefix : "", option);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

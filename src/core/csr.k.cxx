@@ -1,6 +1,7 @@
 #include "core/csr.hpp"
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace tessera {
 
@@ -42,51 +43,106 @@ template <class Index> struct Rows {
     }
     return good && check == 0 && v[4] > 0;
   }
-  HD double entry(Index r, Index c) const
-  {
-    for (Index e = A.i[r], end = A.i[r + 1]; e < end; ++e)
-      if (A.j[e] == c) return A.a[e];
-    return 0;
-  }
-  HD bool dirichlet(Index r) const
-  {
-    for (Index e = A.i[r], end = A.i[r + 1]; e < end; ++e)
-      if (A.j[e] != r && A.a[e] != 0) return false;
-    return true;
-  }
 };
 
-// The nodes of one quarter index. A coupling is made at the node that stores it, from its row and the neighbour's, which lies in the
-// cache: the matrix is read once (12 B an entry and 4 B a row), 24 B a node are written for 5 points and 40 for 9, and a flag.
-template <class Index> struct ReadKernel {
-  Rows<Index>         A;
-  StencilView<double> s;
-  unsigned char      *flag;
-  bool                raise;
-  template <int Q> HD void node(int X, int Y, CsrReport &report) const
+// The nodes of a tile. Their rows and those around them are put in order in a block's scratch, by direction; then a coupling is
+// made at the node that stores it, from its row and the neighbour's. The matrix is read once (12 B an entry and 4 B a row; rows
+// beside a tile come from the cache), 24 B a node are written for 5 points and 40 for 9, and a flag.
+template <class Index, bool NINE> struct ReadKernel {
+  static constexpr int columns = 62, lines = NINE ? 6 : 14, width = columns + 2, nodes = width * (lines + 2); // a warp has nodes of one line
+  static constexpr int entries = NINE ? 5 : 1; // read at a time
+  Rows<Index>          A;
+  StencilView<double>  s;
+  unsigned char       *flag;
+  bool                 raise;
+  static size_t bytes() { return nodes * ((NINE ? 9 : 5) * sizeof(double) + 1); }
+  HD static int plane(int k) { return NINE ? k : k == 4 ? 4 : k / 2; }
+  // The direction of column c, -1 for none.
+  HD int direction(Index r, int x, int y, Index c) const
   {
-    const int x = 2 * X + (Q & 1), y = 2 * Y + (Q >> 1);
-    if (x >= A.nx || y >= A.ny) return;
+    const Index d = c - r;
+    const int   dy = (d > 1) - (d < -1);
+    const Index dx = d - dy * (Index)A.nx;
+    if (dx >= -1 && dx <= 1 && x + dx >= 0 && x + dx < A.nx) return 4 + 3 * dy + (int)dx;
+    for (int k = 0; k < 9; ++k)
+      if (A.neighbour(x, y, k) == c) return k;
+    return -1;
+  }
+  // Five entries in order, as most rows of 5 points have them: there is nothing to search or add up. At *row, or false.
+  HD bool usual(Index r, Index start, Index end, int x, int y, double *row, double (&a)[5]) const
+  {
+    const Index offset[5] = {-(Index)A.nx, -1, 0, 1, (Index)A.nx};
+    bool        all = end - start == 5 && x > 0 && x + 1 < A.nx && y > 0 && y + 1 < A.ny;
+    if (!all) return false;
+    for (int i = 0; i < 5; ++i) {
+      all  = (A.A.j[start + i] == r + offset[i]) & all;
+      a[i] = A.A.a[start + i];
+    }
+    for (int i = 0; i < 5; ++i) row[(i == 2 ? 4 : i - (i > 2)) * nodes] = a[i];
+    return all;
+  }
+  // Puts the row of node (x, y) at *row. Says whether it is a Dirichlet row.
+  HD bool order(int x, int y, double *row, bool own, CsrReport &report) const
+  {
+    auto clear = [&] {
+      for (int k = 0; k < (NINE ? 9 : 5); ++k) row[k * nodes] = 0;
+    };
+    if (A.around_x) x = x < 0 ? A.nx - 1 : x == A.nx ? 0 : x;
+    if (A.around_y) y = y < 0 ? A.ny - 1 : y == A.ny ? 0 : y;
+    if (x < 0 || y < 0 || x >= A.nx || y >= A.ny) {
+      clear();
+      return false;
+    }
+    const Index r = A.row(x, y), start = A.A.i[r], end = A.A.i[r + 1];
+    double      check = 0, centre = 0, five[5];
+    bool        good = true, dirichlet = true, diagonal = false;
+    if (!NINE && usual(r, start, end, x, y, row, five)) {
+      for (double v : five) check += v * 0;
+      centre    = five[2];
+      dirichlet = five[0] == 0 && five[1] == 0 && five[3] == 0 && five[4] == 0;
+    } else {
+      clear();
+      for (Index e = start; e < end; e += entries) {
+        Index  c[entries];
+        double a[entries];
+        for (int i = 0; i < entries; ++i) {
+          c[i] = e + i < end ? A.A.j[e + i] : 0;
+          a[i] = e + i < end ? A.A.a[e + i] : 0;
+        }
+        for (int i = 0; i < entries; ++i) {
+          if (a[i] == 0) continue;
+          check += a[i] * 0;
+          const int k = direction(r, x, y, c[i]);
+          good        = good && k >= 0;
+          dirichlet   = dirichlet && k == 4;
+          diagonal    = diagonal || (k >= 0 && k != 4 && k % 2 == 0);
+          if (k == 4) centre += a[i];
+          if (k >= 0 && (NINE || k % 2 || k == 4)) row[plane(k) * nodes] += a[i];
+        }
+      }
+    }
+    if (own) {
+      flag[r] = dirichlet;
+      if (!good || check != 0 || !(centre > 0)) ++report.wrong;
+      if (dirichlet) ++report.dirichlet;
+      else if (centre > report.largest) report.largest = centre;
+      if (diagonal) report.nine = 1;
+    }
+    return dirichlet;
+  }
+  template <int Q> HD void node(int X, int Y, const double *row, const unsigned char *dirichlet, CsrReport &report) const
+  {
     const ptrdiff_t p = X * s.C.sx + Y * s.C.sy;
-    const Index     r = A.row(x, y);
-    Index           at[9];
-    double          v[9];
-    for (int k = 0; k < 9; ++k) at[k] = A.neighbour(x, y, k);
-    if (!A.read(r, at, v)) ++report.wrong;
-    const bool diagonal = v[0] != 0 || v[2] != 0 || v[6] != 0 || v[8] != 0, dirichlet = !diagonal && v[1] == 0 && v[3] == 0 && v[5] == 0 && v[7] == 0;
-    flag[r]             = dirichlet;
-    if (dirichlet) ++report.dirichlet;
-    else if (v[4] > report.largest) report.largest = v[4];
-    if (diagonal) report.nine = 1;
-    auto coupling = [&](int k) {
-      if (at[k] < 0) return 0.;
-      const double w = A.entry(at[k], r);
-      if (v[k] != w) { // one of the two may be a Dirichlet row
-        if (dirichlet || A.dirichlet(at[k])) return 0.;
-        const double d = fabs(v[k] - w);
+    auto            at = [](int k) { return direction_dx(k) + direction_dy(k) * width; };
+    auto            value = [&](int k) { return row[plane(k) * nodes]; };
+    auto            coupling = [&](int k) {
+      const double v = value(k), w = row[plane(8 - k) * nodes + at(k)];
+      if (v != w) { // one of the two may be a Dirichlet row
+        if (*dirichlet || dirichlet[at(k)]) return 0.;
+        const double d = fabs(v - w);
         if (d > report.asymmetry) report.asymmetry = d;
       }
-      return 0.5 * v[k] + 0.5 * w;
+      return 0.5 * v + 0.5 * w;
     };
     if constexpr (Q == quarter_a || Q == quarter_b) {
       s.E[0].q[Q][p] = coupling(3);
@@ -94,18 +150,18 @@ template <class Index> struct ReadKernel {
       s.E[2].q[Q][p] = coupling(1);
       s.E[3].q[Q][p] = coupling(7);
     }
-    if constexpr (Q == quarter_o || Q == quarter_a)
-      if (s.nine) {
-        const View<double> *to = Q == quarter_o ? s.E : s.G;
-        to[0].q[Q][p]          = coupling(0);
-        to[1].q[Q][p]          = coupling(2);
-        to[2].q[Q][p]          = coupling(6);
-        to[3].q[Q][p]          = coupling(8);
-      }
-    double d = v[4];
+    if constexpr (NINE && (Q == quarter_o || Q == quarter_a)) {
+      const View<double> *to = Q == quarter_o ? s.E : s.G;
+      to[0].q[Q][p]          = coupling(0);
+      to[1].q[Q][p]          = coupling(2);
+      to[2].q[Q][p]          = coupling(6);
+      to[3].q[Q][p]          = coupling(8);
+    }
+    double d = value(4);
     if (raise) {
       double sum = 0;
-      for (int k = 0; k < 9; ++k) sum += k == 4 || (v[k] != 0 && !A.dirichlet(at[k])) ? v[k] : 0;
+      for (int k = 0; k < 9; ++k)
+        if (k == 4 || ((NINE || k % 2) && !dirichlet[at(k)])) sum += value(k);
       if (sum < 0) {
         if (-sum / d > report.deficit) report.deficit = -sum / d;
         d -= sum;
@@ -113,12 +169,25 @@ template <class Index> struct ReadKernel {
     }
     s.C.q[Q][p] = d;
   }
-  HD void operator()(int X, int Y, CsrReport &report) const
+  template <class Block> HD void operator()(Block &block, CsrReport &report) const
   {
-    node<quarter_o>(X, Y, report);
-    node<quarter_a>(X, Y, report);
-    node<quarter_b>(X, Y, report);
-    node<quarter_c>(X, Y, report);
+    const Box            tile = block.tile;
+    double *const        rows = block.shared;
+    unsigned char *const dirichlet = (unsigned char *)(rows + (NINE ? 9 : 5) * nodes);
+    auto                 place = [&](int x, int y) { return x - tile.x0 + 1 + (y - tile.y0 + 1) * width; };
+    block.each(tile.x0 - 1, tile.x1 + 1, tile.y0 - 1, tile.y1 + 1, [&](int x, int y) {
+      const int i  = place(x, y);
+      dirichlet[i] = order(x, y, rows + i, tile.contains(x, y), report);
+    });
+    block.sync();
+    block.each(0, width / 2, 0, 2 * lines, [&](int X, int i) { // a quarter is done by whole warps
+      const int q = i % 4, x = tile.x0 + 2 * X + (q & 1), y = tile.y0 + 2 * (i / 4) + (q >> 1), c = place(x, y);
+      if (!tile.contains(x, y)) return;
+      if (q == 0) node<0>(x / 2, y / 2, rows + c, dirichlet + c, report);
+      else if (q == 1) node<1>(x / 2, y / 2, rows + c, dirichlet + c, report);
+      else if (q == 2) node<2>(x / 2, y / 2, rows + c, dirichlet + c, report);
+      else node<3>(x / 2, y / 2, rows + c, dirichlet + c, report);
+    });
   }
 };
 
@@ -247,7 +316,12 @@ template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, co
   found.resize(Extent{1, exec.space});
   if (dirichlet.size() != (size_t)grid.size() || dirichlet.space() != exec.space) dirichlet.resize(Extent{(size_t)grid.size(), exec.space});
   auto read = [&]() {
-    forall_join(exec, {0, (grid.nx + 1) / 2, 0, (grid.ny + 1) / 2}, ReadKernel<Index>{rows_of(grid, A), s.view(), dirichlet.data(), raise}, found.data());
+    auto with = [&](auto nine) {
+      using Kernel = ReadKernel<Index, decltype(nine)::value>;
+      forall_tiles(exec, {0, grid.nx, 0, grid.ny}, Kernel::columns, Kernel::lines, Kernel::bytes(), Kernel{rows_of(grid, A), s.view(), dirichlet.data(), raise}, found.data());
+    };
+    if (s.nine) with(std::true_type());
+    else with(std::false_type());
     if (exec.space == Space::cuda) device::copy_to_host(&report, found.data(), sizeof report);
     else report = *found.data();
   };

@@ -38,8 +38,7 @@ public:
   // x, y: the node of each unknown.
   void   setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y);
   // The same by the device, from the band's lower half: entry (i, i - k) at i * (bandwidth + 1) + k, bandwidth as inverse_width()
-  // has it. `failed`: set to the row + 1
-  // whose pivot is not positive. Waits for nothing.
+  // has it. *failed, zero before, becomes the number + 1 of the row whose pivot is not positive. Waits for nothing.
   void   setup(const double *band, int bandwidth, double singular, const std::vector<int> &x, const std::vector<int> &y, int *failed);
   // A matrix that the caller fills, of n unknowns in natural order on a grid with rows of nx.
   T     *matrix(int n, int nx);
@@ -50,14 +49,15 @@ public:
   int    size() const { return n_; }
   const T   *data() const { return a_.data(); }
   const int *nodes() const { return node_.data(); }
-  size_t bytes() const { return a_.bytes() + node_.bytes() + v_.bytes() + work_.bytes(); }
+  const int *numbers() const { return number_.data(); } // the unknown of node x + nx y, where they are all the nodes of a grid
+  size_t bytes() const { return a_.bytes() + node_.bytes() + number_.bytes() + v_.bytes() + work_.bytes(); }
 
 private:
   void           place(const std::vector<int> &x, const std::vector<int> &y);
   int            n_ = 0;
   Buffer<T>      a_, v_;
-  Buffer<int>    node_;
-  Buffer<double> work_; // the inverse in double precision while it is made
+  Buffer<int>    node_, number_;
+  Buffer<double> work_; // factors and the inverse of L
 };
 
 } // namespace tessera

@@ -1,5 +1,6 @@
 #include "core/dense.hpp"
 #include "core/exec.hpp"
+#include <algorithm>
 
 namespace tessera {
 
@@ -48,90 +49,173 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
   }
 };
 
-// L D L' of a band matrix by one block: L takes the place of the couplings, the inverse pivots that of the diagonal. Singular pivots
-// as in Band::factor().
-struct FactorBand {
-  const double *a;
-  double       *l;
-  int           n, w, *failed;
-  double        singular;
-  HD bool       good(double pivot, double before) const { return pivot > singular * before; }
+// L D L' of a band matrix by one block: the columns and rows of L, and the inverse pivots. The rows in reach lie in a ring in the
+// block's scratch, with L D in the band's place. Several pivots are eliminated between two barriers: every thread does the few rows
+// of these pivots for itself, as their chain of divisions is what takes time. Singular pivots as in Band::factor().
+constexpr int piece = 32; // rows that are read together
+
+template <int W> struct BandFactors {
+  double *column, *row, *inverse, *pivot, *error; // L(i + 1 + k, i), L(i, i - 1 - k) at i * W + k
+  static size_t size(int n) { return (size_t)n * (2 * W + 3); }
+  BandFactors(double *memory, int n) : column(memory), row(column + (ptrdiff_t)n * W), inverse(row + (ptrdiff_t)n * W), pivot(inverse + n), error(pivot + n) { }
+};
+
+template <int W> struct FactorBand {
+  static constexpr int pivots = 4, ring = 256, read = 192; // pivots of a step, rows in scratch, rows that are read together
+  static constexpr int triangle = W / 2 * (W + 1), reach = W + pivots; // entries that a step changes; rows with its pivots
+  const double  *a;
+  BandFactors<W> l;
+  int            n, *failed;
+  double         singular;
+  static size_t  bytes() { return (ring * (W + 2) + 1) * sizeof(double); }
+  HD bool        good(double pivot, double before) const { return pivot > singular * before; }
   template <class Block> HD void operator()(Block &block) const
   {
-    double *s = block.shared, *d = s + (ptrdiff_t)n * (w + 1); // L D in the band's place; diagonals before elimination; errors
-    block.each(0, n * (w + 1), 0, 1, [&](int i, int) { s[i] = a[i]; });
-    block.sync();
-    block.each(0, n, 0, 1, [&](int i, int) { d[i] = s[i * (w + 1)]; });
-    block.sync();
-    for (int i = 0; i < n; ++i) {
-      const double pivot = s[i * (w + 1)], inverse = good(pivot, d[i]) ? 1 / pivot : 0;
-      const int    m = n - 1 - i < w ? n - 1 - i : w; // rows below in reach
-      block.each(1, m + 1, 1, m + 1, [&](int c, int r) {
-        if (c <= r) s[(i + r) * (w + 1) + r - c] -= s[(i + r) * (w + 1) + r] * s[(i + c) * (w + 1) + c] * inverse;
+    double *const s = block.shared, *const d = s + ring * (W + 1), *const perhaps = d + ring; // d: diagonals before elimination
+    auto          at = [&](int i) { return s + i % ring * (W + 1); };
+    int           there = 0;
+    block.each(0, 1, 0, 1, [&](int, int) { *perhaps = 0; });
+    for (int i = 0; i < n; i += pivots) {
+      if (i % read == 0) { // zero beyond the last row
+        const int to = i + read + reach;
+        block.each(there * (W + 1), to * (W + 1), 0, 1, [&](int k, int) { s[k % (ring * (W + 1))] = k < n * (W + 1) ? a[k] : 0; });
+        block.each(there, to, 0, 1, [&](int k, int) { d[k % ring] = k < n ? a[(ptrdiff_t)k * (W + 1)] : 0; });
+        there = to;
+        block.sync();
+      }
+      double p[pivots][pivots], inverse[pivots], before[pivots];
+      for (int r = 0; r < pivots; ++r) {
+        before[r] = d[(i + r) % ring];
+        for (int k = 0; k <= r; ++k) p[r][k] = at(i + r)[r - k];
+      }
+      for (int k = 0; k < pivots; ++k) {
+        inverse[k] = good(p[k][k], before[k]) ? 1 / p[k][k] : 0;
+        for (int r = k + 1; r < pivots; ++r)
+          for (int c = k + 1; c <= r; ++c) p[r][c] -= p[r][k] * p[c][k] * inverse[k];
+      }
+      auto row = [&](int r, double (&v)[pivots]) { // row i + r of L D at the pivots' columns
+        for (int k = 0; k < pivots; ++k) v[k] = r >= k && r - k <= W ? at(i + r)[r - k] : 0;
+        for (int k = 0; k < pivots; ++k)
+          for (int c = k + 1; c < pivots; ++c) v[c] -= v[k] * p[c][k] * inverse[k];
+      };
+      block.each(0, triangle + reach, 0, 1, [&](int t, int) {
+        double v[pivots], w[pivots];
+        if (t < triangle) { // rows u and W - 1 - u of the triangle are one row of the threads
+          const int y = t % (W + 1), u = t / (W + 1), r = pivots + (y <= u ? u : W - 1 - u), c = pivots + (y <= u ? y : y - u - 1);
+          row(r, v), row(c, w);
+          double sum = at(i + r)[r - c];
+          for (int k = 0; k < pivots; ++k) sum -= v[k] * w[k] * inverse[k];
+          at(i + r)[r - c] = sum;
+        } else {
+          const int r = t - triangle;
+          row(r, v);
+          for (int k = 0; k < pivots; ++k) {
+            const int f = r - k - 1; // row r of column k
+            if (f < 0 || f >= W || i + k >= n) continue;
+            l.column[(ptrdiff_t)(i + k) * W + f] = v[k] * inverse[k];
+            if (i + r < n) l.row[(ptrdiff_t)(i + r) * W + f] = v[k] * inverse[k];
+          }
+          if (r) return;
+          for (int k = 0; k < pivots && i + k < n; ++k) {
+            l.inverse[i + k] = inverse[k];
+            l.pivot[i + k]   = p[k][k];
+            if (inverse[k] == 0 && !(before[k] >= 0 && p[k][k] >= -singular * before[k])) *perhaps = 1;
+          }
+        }
       });
       block.sync();
     }
-    block.each(0, n, 0, 1, [&](int i, int) {
-      const double pivot = s[i * (w + 1)];
-      l[i * (w + 1)] = good(pivot, d[i]) ? 1 / pivot : 0;
-      if (!good(pivot, d[i]) && !(d[i] >= 0 && pivot >= -singular * d[i])) *failed = i + 1; // perhaps
-      for (int k = 1; k <= w && k <= i; ++k) {
-        const double before = s[(i - k) * (w + 1)];
-        l[i * (w + 1) + k]  = good(before, d[i - k]) ? s[i * (w + 1) + k] / before : 0;
-      }
-    });
-    block.sync();
-    if (*failed == 0) return;
-    block.sync();
+    if (*perhaps == 0) return;
     block.each(0, 1, 0, 1, [&](int, int) { // is it the rounding of a singular part's strong nodes?
-      double *error = d + n;
-      int     first = 0;
+      int first = 0;
       for (int i = 0; i < n; ++i) {
-        double e = 10 * singular * d[i];
-        for (int k = 1; k <= w && k <= i; ++k) e += l[i * (w + 1) + k] * l[i * (w + 1) + k] * error[i - k];
-        error[i] = e;
-        const double pivot = s[i * (w + 1)], most = e < 1e-6 * d[i] ? e : 1e-6 * d[i];
-        if (!first && !good(pivot, d[i]) && !(d[i] >= 0 && pivot >= -most)) first = i + 1;
+        const double before = a[(ptrdiff_t)i * (W + 1)], pivot = l.pivot[i];
+        double       e = 10 * singular * before;
+        for (int k = 0; k < W && k < i; ++k) e += l.row[(ptrdiff_t)i * W + k] * l.row[(ptrdiff_t)i * W + k] * l.error[i - 1 - k];
+        l.error[i]        = e;
+        const double most = e < 1e-6 * before ? e : 1e-6 * before;
+        if (!first && !good(pivot, before) && !(before >= 0 && pivot >= -most)) first = i + 1;
       }
-      *failed = first;
+      if (first) *failed = first;
     });
   }
 };
 
-// Column j of the inverse. W: the bandwidth; the last values stay in registers.
-template <int W> struct InverseColumn {
-  const double *l;
-  double       *x; // x[i * n + j]
+// Columns of L^-1, one a lane of a block's first warp. A row that is done goes to the sums of the next W rows at once, which
+// are in registers: only the first of these waits for it. The other warps read the next rows meanwhile.
+template <int W> struct InverseColumns {
+  static constexpr int columns = 32, threads = 256, part = piece * W;
+  const double *l; // columns
+  double       *x; // x[i * n + j], i >= j
   int           n;
-  HD void       operator()(int j, int) const
+  static size_t bytes() { return (2 * part + W * columns + W) * sizeof(double); }
+  HD void       read(int t, int of, int i0, double *to) const // thread t of `of`
   {
-    double last[W]; // x[i - 1], x[i - 2], ...
-    for (int k = 0; k < W; ++k) last[k] = 0;
-    for (int i = 0; i < n; ++i) {
-      const double *row = l + i * (W + 1) + 1;
-      double        v = i == j, u = 0;
-      for (int k = 0; k < W; k += 2) v -= row[k] * last[k], u += row[k + 1] * last[k + 1];
-      for (int k = W - 1; k > 0; --k) last[k] = last[k - 1];
-      last[0] = x[(ptrdiff_t)i * n + j] = v - u;
+    for (int e = t; e < part; e += of) to[e] = i0 * W + e < n * W ? l[(ptrdiff_t)i0 * W + e] : 0;
+  }
+  HD void row(const double *from, double (&to)[W]) const
+  {
+    for (int k = 0; k < W; ++k) to[k] = from[k];
+  }
+  HD void next(double v, const double (&a)[W], double (&q)[W]) const
+  {
+    for (int k = 0; k + 1 < W; ++k) q[k] = q[k + 1] - a[k] * v;
+    q[W - 1] = -a[W - 1] * v;
+  }
+  HD void forward(int lane, int i0, int j0, const double *in, double *sums) const
+  {
+    double    q[W], a[W], b[W];
+    const int j = j0 + lane;
+    for (int k = 0; k < W; ++k) q[k] = sums[k * columns + lane];
+    row(in, a);
+    for (int r = 0; r < piece; r += 2) {
+      row(in + (r + 1) * W, b);
+      const double u = q[0] + (i0 + r == j);
+      if (j < n && i0 + r < n) x[(ptrdiff_t)(i0 + r) * n + j] = u;
+      next(u, a, q);
+      row(in + (r + 2) * W, a); // beyond the last row: not used
+      const double v = q[0] + (i0 + r + 1 == j);
+      if (j < n && i0 + r + 1 < n) x[(ptrdiff_t)(i0 + r + 1) * n + j] = v;
+      next(v, b, q);
     }
-    for (int k = 0; k < W; ++k) last[k] = 0; // x[i + 1], x[i + 2], ...
-    for (int i = n - 1; i >= 0; --i) {
-      double v = x[(ptrdiff_t)i * n + j] * l[i * (W + 1)], u = 0;
-      for (int k = 0; k < W; k += 2) {
-        v -= (i + k + 1 < n ? l[(i + k + 1) * (W + 1) + k + 1] : 0) * last[k];
-        u += (i + k + 2 < n ? l[(i + k + 2) * (W + 1) + k + 2] : 0) * last[k + 1];
-      }
-      for (int k = W - 1; k > 0; --k) last[k] = last[k - 1];
-      last[0] = x[(ptrdiff_t)i * n + j] = v - u;
+    for (int k = 0; k < W; ++k) sums[k * columns + lane] = q[k];
+  }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int     j0 = block.tile.y0 * columns;
+    double *const sums = block.shared, *const memory = sums + W * columns;
+    double       *now = memory, *then = memory + part;
+    block.each(0, W * columns, 0, 1, [&](int k, int) { sums[k] = 0; });
+    block.each(0, threads, 0, 1, [&](int t, int) { read(t, threads, j0, now); });
+    block.sync();
+    for (int i0 = j0; i0 < n; i0 += piece) {
+      block.each(0, threads, 0, 1, [&](int t, int) {
+        if (t < columns) forward(t, i0, j0, now, sums);
+        else if (i0 + piece < n) read(t - columns, threads - columns, i0 + piece, then);
+      });
+      block.sync();
+      double *const swap = now;
+      now = then, then = swap;
     }
   }
 };
 
-template <class T> struct Round {
-  const double *x;
-  T            *a;
+// The inverse: x' D^-1 x with the columns x of L^-1, of which only the rows i >= j are there.
+template <class T> struct SquareColumns {
+  const double *x, *inverse;
+  T            *out;
   int           n;
-  HD void       operator()(int i, int j) const { a[(ptrdiff_t)j * n + i] = (T)x[(ptrdiff_t)j * n + i]; }
+  HD void       operator()(int j, int i) const
+  {
+    const int     first = i > j ? i : j;
+    const double *u = x + i, *v = x + j;
+    double        sum[4] = {};
+    int           k = first;
+    for (; k + 4 <= n; k += 4)
+      for (int m = 0; m < 4; ++m) sum[m] += u[(ptrdiff_t)(k + m) * n] * v[(ptrdiff_t)(k + m) * n] * inverse[k + m];
+    for (; k < n; ++k) sum[0] += u[(ptrdiff_t)k * n] * v[(ptrdiff_t)k * n] * inverse[k];
+    out[(ptrdiff_t)i * n + j] = (T)((sum[0] + sum[1]) + (sum[2] + sum[3]));
+  }
 };
 
 } // namespace
@@ -140,16 +224,21 @@ template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::
 {
   const int n = (int)x.size();
   if (n_ == n) return;
-  Buffer<int> nodes((size_t)2 * n);
+  Buffer<int> nodes((size_t)2 * n), numbers((size_t)n);
+  const int   nx = 1 + *std::max_element(x.begin(), x.end());
   for (int i = 0; i < n; ++i) {
     nodes.data()[2 * i]     = x[(size_t)i];
     nodes.data()[2 * i + 1] = y[(size_t)i];
+    const size_t node = (size_t)x[(size_t)i] + (size_t)nx * (size_t)y[(size_t)i];
+    if (node < (size_t)n) numbers.data()[node] = i;
   }
   a_.resize({(size_t)n * n, Space::cuda});
   v_.resize({(size_t)n, Space::cuda});
   node_.resize({(size_t)2 * n, Space::cuda});
   work_.resize({0, Space::cuda});
+  number_.resize({(size_t)n, Space::cuda});
   copy(nodes, node_);
+  copy(numbers, number_);
   device::synchronize(); // the host's copy goes
   n_ = n;
 }
@@ -175,13 +264,19 @@ template <class T> void Inverse<T>::setup(const double *band, int w, double sing
   const Exec exec{Space::cuda};
   const int  n = (int)x.size();
   place(x, y);
-  const size_t band_size = (size_t)n * (w + 1), wanted = (size_t)n * n + band_size;
-  if (work_.size() < wanted) work_.resize({wanted, Space::cuda});
-  double *inverse = work_.data(), *l = inverse + (size_t)n * n;
-  forall_blocks(exec, 1, 256, (band_size + (size_t)2 * n) * sizeof(double), FactorBand{band, l, n, w, failed, singular});
-  if (w == inverse_width(0)) forall(exec, {0, n, 0, 1}, InverseColumn<inverse_width(0)>{l, inverse, n});
-  else forall(exec, {0, n, 0, 1}, InverseColumn<inverse_width(inverse_width(0) + 1)>{l, inverse, n});
-  forall(exec, {0, n, 0, n}, Round<T>{inverse, a_.data(), n});
+  auto make = [&](auto width) {
+    constexpr int W = decltype(width)::value;
+    const size_t field = (size_t)n * n, wanted = field + BandFactors<W>::size(n);
+    if (work_.size() < wanted) work_.resize({wanted, Space::cuda});
+    const BandFactors<W> l(work_.data() + field, n);
+    forall_blocks(exec, 1, 256, FactorBand<W>::bytes(), FactorBand<W>{band, l, n, failed, singular});
+    using Columns = InverseColumns<W>;
+    forall_blocks(exec, (n + Columns::columns - 1) / Columns::columns, Columns::threads, Columns::bytes(), Columns{l.column, work_.data(), n});
+    forall(exec, {0, n, 0, n}, SquareColumns<T>{work_.data(), l.inverse, a_.data(), n});
+  };
+  constexpr int narrow = inverse_width(0), wide = inverse_width(narrow + 1);
+  if (w == narrow) make(std::integral_constant<int, narrow>());
+  else make(std::integral_constant<int, wide>());
 }
 
 template <class T> T *Inverse<T>::matrix(int n, int nx)

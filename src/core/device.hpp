@@ -5,6 +5,7 @@
 #pragma once
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 
 #if defined(TESSERA_HAVE_CUDA) || defined(TESSERA_EMULATE_DEVICE)
   #define TESSERA_HAVE_DEVICE 1
@@ -28,7 +29,8 @@ void        prefer(int number);         // the device to take, modulo their numb
 const char *unusable();                 // nullptr, or why there is no device to use
 void       *allocate(size_t bytes);     // zeroed; DeviceMemoryError names the bytes wanted and free
 void        release(void *p);
-void       *allocate_pinned(size_t bytes); // host memory that copies quickly
+unsigned long long allocated();         // another number after any allocation or release of device memory that was not undone
+void       *allocate_pinned(size_t bytes); // host memory that copies quickly; ordinary memory where there is no more
 void        release_pinned(void *p);
 void        zero(void *p, size_t bytes);
 void        copy(void *to, const void *from, size_t bytes);          // device to device
@@ -37,7 +39,22 @@ void        copy_from_host(void *to, const void *from, size_t bytes);
 void        synchronize();              // waits for the stream; DeviceError if a kernel failed
 void       *stream();                   // cudaStream_t of everything that follows
 void        set_stream(void *stream);
+size_t      block_scratch();            // bytes of scratch that a block of threads can have
 double     *scratch(size_t n);          // n doubles of device memory that lie there until the next call with a larger n
+double     *result();                   // one more: the place of a sum for the host
+
+// On several processes an error of one must not leave the others waiting for its messages. While errors are kept the first one is
+// not thrown. From then on the device of this process does nothing: launches and copies are left out, memory is a place that nobody
+// looks at, what comes to the host is zero, and sums for the host are no numbers, so that iterations end everywhere. Messages go on
+// as ever, by way of the host, until the processes agree on the error (Together in petsc/device.hpp).
+bool keep_errors(bool keep);            // nests; returns whether they still are, or have been, kept by somebody else
+bool failed();                          // is an error kept?
+void when_failed(void (*f)());          // is called as soon as one is
+struct Kept {
+  std::string text;                     // empty: none
+  bool        memory = false;           // a DeviceMemoryError
+};
+Kept take_error();                      // and work again
 
 // Kernels may touch device memory while such an object lives; only the emulated device looks.
 #ifdef TESSERA_EMULATE_DEVICE
@@ -46,9 +63,17 @@ struct Open {
   ~Open();
   bool opened;
 };
+// What goes into a graph makes no memory and waits for nothing: while such an object lives the emulated device refuses to.
+struct Recording {
+  Recording();
+  ~Recording();
+};
 #else
 struct Open {
   explicit Open(Space) { }
+};
+struct Recording {
+  ~Recording() { }
 };
 #endif
 

@@ -4,8 +4,11 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <set>
 #include <string>
-#ifdef TESSERA_HAVE_CUDA
+#include <type_traits>
+#include <utility>
+#ifdef TESSERA_HAVE_DEVICE
   #include "core/exec.hpp"
 #endif
 #ifdef TESSERA_EMULATE_DEVICE
@@ -13,6 +16,104 @@
 #endif
 
 namespace tessera::device {
+
+#ifdef TESSERA_HAVE_DEVICE
+
+namespace {
+
+struct Keeping {
+  int  depth  = 0;
+  bool failed = false;
+  Kept error;
+  void (*then)() = nullptr;
+};
+Keeping &keeping()
+{
+  static Keeping &k = *new Keeping; // never destroyed, as the state below
+  return k;
+}
+
+// Throws, or keeps the first error.
+template <class Error> void raise(const Error &error)
+{
+  Keeping &k = keeping();
+  if (!k.depth) throw error;
+  if (!k.failed) k.error = {error.what(), std::is_same_v<Error, DeviceMemoryError>};
+  const bool first = !std::exchange(k.failed, true);
+  if (first && k.then) k.then();
+}
+
+constexpr int oldest = 70; // compute capability: 10 major + minor
+
+std::string too_old(int major, int minor)
+{
+  char text[200];
+  if (10 * major + minor < oldest) snprintf(text, sizeof text, "the CUDA device has compute capability %d.%d, this library needs %d.%d", major, minor, oldest / 10, oldest % 10);
+  else snprintf(text, sizeof text, "the CUDA device has compute capability %d.%d, for which this library was not built (build it with CUDA_ARCH=%d%d)", major, minor, major, minor);
+  return text;
+}
+
+void out_of_memory(size_t wanted, size_t free, size_t total)
+{
+  char text[200];
+  snprintf(text, sizeof text, "out of device memory: %.4g MB wanted, %.4g MB of %.4g MB free", (double)wanted * 1e-6, (double)free * 1e-6, (double)total * 1e-6);
+  raise(DeviceMemoryError(text));
+}
+
+// Adds or takes away an allocation, with a number that no address has twice.
+unsigned long long all_addresses = 0;
+void count_address(const void *p)
+{
+  unsigned long long h = (unsigned long long)(size_t)p * 0x9e3779b97f4a7c15ull;
+  all_addresses ^= (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9ull;
+}
+
+// Device memory that grows.
+struct Growing {
+  double *p = nullptr;
+  size_t  n = 0;
+  double *get(size_t wanted, size_t least)
+  {
+    if (wanted <= n) return p;
+    release(p);
+    p = nullptr, n = 0;
+    const size_t  size = wanted < least ? least : wanted;
+    double *const made = (double *)allocate(size * sizeof(double));
+    if (failed()) return made; // a place that is none
+    p = made, n = size;
+    return p;
+  }
+};
+
+} // namespace
+
+bool keep_errors(bool keep)
+{
+  int &depth = keeping().depth;
+  depth += keep ? 1 : -1;
+  return depth > keep;
+}
+bool failed() { return keeping().failed; }
+void when_failed(void (*f)()) { keeping().then = f; }
+unsigned long long allocated() { return all_addresses; }
+Kept take_error()
+{
+  Keeping &k = keeping();
+  Kept     e;
+  std::swap(e, k.error);
+  k.failed = false;
+  return e;
+}
+
+#else
+
+bool keep_errors(bool) { return false; }
+bool failed() { return false; }
+void when_failed(void (*)()) { }
+unsigned long long allocated() { return 0; }
+Kept take_error() { return {}; }
+
+#endif
 
 #if defined(TESSERA_HAVE_CUDA)
 
@@ -37,8 +138,6 @@ const void *probe_kernel() { return (const void *)add_parts; }
 
 namespace {
 
-constexpr int oldest = 70; // compute capability: 10 major + minor
-
 // Small allocations are cut from large ones that are zeroed at once: a first setup makes hundreds. What is released comes back when
 // nothing of its piece is in use any more.
 constexpr size_t small_block = (size_t)1 << 19, piece_size = (size_t)1 << 23;
@@ -50,12 +149,12 @@ struct Piece {
 struct State {
   std::map<char *, Piece> pieces;
   char         *piece  = nullptr; // the one that is cut now
-  int           number = -1, preferred = 0;
+  int           number = -1, preferred = 0, block_scratch = 0;
   std::string   why;
   cudaMemPool_t pool = nullptr;
   cudaStream_t  stream = nullptr;
-  double       *scratch = nullptr;
-  size_t        scratch_size = 0;
+  Growing       scratch, result;
+  std::set<void *> ordinary; // host memory that is not page-locked
 };
 State &state()
 {
@@ -79,11 +178,9 @@ void initialize(State &s)
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, current));
   check(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, current));
   cudaFuncAttributes f;
-  char               text[200];
   if (10 * major + minor < oldest || !pools || cudaFuncGetAttributes(&f, probe_kernel()) != cudaSuccess) {
     (void)cudaGetLastError();
-    snprintf(text, sizeof text, "the CUDA device has compute capability %d.%d, for which this library was not built (build it with CUDA_ARCH=%d%d)", major, minor, major, minor);
-    s.why = text;
+    s.why = too_old(major, minor);
     return;
   }
   cudaMemPoolProps props = {};
@@ -91,9 +188,11 @@ void initialize(State &s)
   props.location.type = cudaMemLocationTypeDevice;
   props.location.id   = current;
   check(cudaMemPoolCreate(&s.pool, &props));
+  check(cudaDeviceGetAttribute(&s.block_scratch, cudaDevAttrMaxSharedMemoryPerBlockOptin, current));
   unsigned long long keep = ~0ull; // memory of an earlier setup serves the next one
   check(cudaMemPoolSetAttribute(s.pool, cudaMemPoolAttrReleaseThreshold, &keep));
-  s.number = current;
+  if (failed()) s.why = keeping().error.text;
+  else s.number = current;
 }
 
 State &ready()
@@ -101,17 +200,16 @@ State &ready()
   State &s = state();
   if (s.number < 0) {
     if (s.why.empty()) initialize(s);
-    if (s.number < 0) throw DeviceError(s.why);
+    if (s.number < 0) raise(DeviceError(s.why));
   }
   return s;
 }
 
 } // namespace
 
-void fail(int error)
-{
-  throw DeviceError(std::string("CUDA error: ") + cudaGetErrorString((cudaError_t)error) + " (" + cudaGetErrorName((cudaError_t)error) + ")");
-}
+void *const nowhere = (void *)256; // memory of a device that has failed
+
+void fail(int error) { raise(DeviceError(std::string("CUDA error: ") + cudaGetErrorString((cudaError_t)error) + " (" + cudaGetErrorName((cudaError_t)error) + ")")); }
 
 void prefer(int number) { state().preferred = number; }
 
@@ -134,36 +232,46 @@ static void *allocate_zeroed(State &s, size_t bytes)
   }
   if (e == cudaErrorMemoryAllocation) {
     size_t free = 0, total = 0;
-    char   text[200];
     (void)cudaGetLastError();
     (void)cudaMemGetInfo(&free, &total);
-    snprintf(text, sizeof text, "out of device memory: %.4g MB wanted, %.4g MB of %.4g MB free", bytes * 1e-6, free * 1e-6, total * 1e-6);
-    throw DeviceMemoryError(text);
+    out_of_memory(bytes, free, total);
+    return nowhere;
   }
   check(e);
+  if (failed()) return nowhere;
   check(cudaMemsetAsync(p, 0, bytes, s.stream));
   return p;
 }
 
 void *allocate(size_t bytes)
 {
+  if (failed()) return nowhere;
   State &s = ready();
-  if (bytes > small_block) return allocate_zeroed(s, bytes);
+  if (failed()) return nowhere;
+  if (bytes > small_block) {
+    void *const large = allocate_zeroed(s, bytes);
+    if (!failed()) count_address(large);
+    return large;
+  }
   bytes = (bytes + 255) / 256 * 256;
   if (!s.piece || s.pieces[s.piece].used + bytes > piece_size) {
-    s.piece           = (char *)allocate_zeroed(s, piece_size);
+    char *const next = (char *)allocate_zeroed(s, piece_size);
+    if (failed()) return nowhere;
+    s.piece           = next;
     s.pieces[s.piece] = Piece();
   }
   Piece      &piece = s.pieces[s.piece];
   char *const p     = s.piece + piece.used;
   piece.used += bytes;
   ++piece.live;
+  count_address(p);
   return p;
 }
 
 void release(void *p)
 {
-  if (!p) return;
+  if (!p || p == nowhere) return;
+  count_address(p);
   State &s  = state();
   auto   of = s.pieces.upper_bound((char *)p);
   if (of == s.pieces.begin() || (char *)p >= (--of)->first + piece_size) {
@@ -183,25 +291,40 @@ void release(void *p)
 void *allocate_pinned(size_t bytes)
 {
   void *p = nullptr;
-  ready();
-  check(cudaMallocHost(&p, bytes));
+  if (!failed() && cudaMallocHost(&p, bytes) == cudaSuccess) return p;
+  (void)cudaGetLastError();
+  if (!(p = malloc(bytes))) throw std::bad_alloc();
+  state().ordinary.insert(p);
   return p;
 }
 
 void release_pinned(void *p)
 {
-  if (p) (void)cudaFreeHost(p);
+  if (state().ordinary.erase(p)) free(p);
+  else if (p) (void)cudaFreeHost(p);
 }
 
-void zero(void *p, size_t bytes) { check(cudaMemsetAsync(p, 0, bytes, ready().stream)); }
-void copy(void *to, const void *from, size_t bytes) { check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, ready().stream)); }
-void copy_from_host(void *to, const void *from, size_t bytes) { check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, ready().stream)); }
+// What has been allocated is there: the device is ready.
+void zero(void *p, size_t bytes)
+{
+  if (!failed()) check(cudaMemsetAsync(p, 0, bytes, state().stream));
+}
+static void move(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
+  if (!failed()) check(cudaMemcpyAsync(to, from, bytes, kind, state().stream));
+}
+void copy(void *to, const void *from, size_t bytes) { move(to, from, bytes, cudaMemcpyDeviceToDevice); }
+void copy_from_host(void *to, const void *from, size_t bytes) { move(to, from, bytes, cudaMemcpyHostToDevice); }
+void synchronize()
+{
+  if (!failed()) check(cudaStreamSynchronize(state().stream));
+}
 void copy_to_host(void *to, const void *from, size_t bytes)
 {
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, ready().stream));
-  check(cudaStreamSynchronize(ready().stream));
+  move(to, from, bytes, cudaMemcpyDeviceToHost);
+  synchronize();
+  if (failed()) memset(to, 0, bytes);
 }
-void  synchronize() { check(cudaStreamSynchronize(ready().stream)); }
 void *stream() { return state().stream; }
 
 void set_stream(void *stream)
@@ -212,16 +335,9 @@ void set_stream(void *stream)
   s.stream = (cudaStream_t)stream;
 }
 
-double *scratch(size_t n)
-{
-  State &s = ready();
-  if (n > s.scratch_size) {
-    release(s.scratch);
-    s.scratch_size = n < 65536 ? 65536 : n;
-    s.scratch      = (double *)allocate(s.scratch_size * sizeof(double));
-  }
-  return s.scratch;
-}
+size_t block_scratch() { return failed() ? 0 : (size_t)ready().block_scratch; }
+double *scratch(size_t n) { return state().scratch.get(n, 65536); }
+double *result() { return state().result.get(1, 1); }
 
 #elif defined(TESSERA_EMULATE_DEVICE)
 
@@ -250,11 +366,33 @@ Arena &arena()
   return a;
 }
 void  *emulated_stream = nullptr;
+
+// What the tests make go wrong: TESSERA_EMULATED_MEMORY, bytes of the device; TESSERA_EMULATED_CAPABILITY, 61 for 6.1;
+// TESSERA_EMULATED_ERROR, that kernel or copy, counted from when the variable is there, fails, as the host learns when it next waits.
+bool broken = false, recording = false;
+long long number(const char *name)
+{
+  const char *v = getenv(name);
+  return v ? atoll(v) : 0;
+}
+void count_kernel()
+{
+  static long long count = 0;
+  const long long  n = number("TESSERA_EMULATED_ERROR");
+  count  = n ? count + 1 : 0;
+  broken = broken || (n && count == n);
+}
+void check()
+{
+  if (recording) throw DeviceError("a graph that makes memory or waits");
+  if (broken) raise(DeviceError("CUDA error: an illegal memory access was encountered (emulated)"));
+}
 } // namespace
 
 Open::Open(Space space) : opened(space == Space::cuda)
 {
   Arena &a = arena();
+  if (opened) count_kernel();
   if (opened && !a.open++ && a.used) a.protect(PROT_READ | PROT_WRITE);
 }
 Open::~Open()
@@ -263,18 +401,32 @@ Open::~Open()
   if (opened && !--a.open && a.used) a.protect(PROT_NONE);
 }
 
+void launched(const Blocks &blocks)
+{
+  if (blocks.x < 1 || blocks.y < 1 || blocks.x > 2147483647 || blocks.y > 65535) throw DeviceError("a launch of " + std::to_string(blocks.x) + " x " + std::to_string(blocks.y) + " blocks");
+}
+
+Recording::Recording() { recording = true; }
+Recording::~Recording() { recording = false; }
+
 void        prefer(int) { }
-const char *unusable() { return nullptr; }
-void       *allocate(size_t bytes)
+const char *unusable()
+{
+  static std::string why;
+  const int          capability = (int)number("TESSERA_EMULATED_CAPABILITY");
+  why = capability && capability < oldest ? too_old(capability / 10, capability % 10) : "";
+  return why.empty() ? nullptr : why.c_str();
+}
+void *allocate(size_t bytes) // a device that has failed gives memory, too: kernels run here whatever happens
 {
   Arena       &a = arena();
   const size_t n = (bytes + 4095) / 4096 * 4096 + 4096; // a closed page would not show an overrun while kernels run; zeros do
-  if (const char *limit = getenv("TESSERA_EMULATED_MEMORY"))
-    if (a.live + n > strtoull(limit, nullptr, 10)) {
-      char text[200];
-      snprintf(text, sizeof text, "out of device memory: %.4g MB wanted, %.4g MB free", bytes * 1e-6, ((double)strtoull(limit, nullptr, 10) - (double)a.live) * 1e-6);
-      throw DeviceMemoryError(text);
-    }
+  if (!failed()) {
+    const size_t limit = (size_t)number("TESSERA_EMULATED_MEMORY");
+    check();
+    if (const char *why = unusable()) raise(DeviceError(why));
+    else if (limit && a.live + n > limit) out_of_memory(bytes, limit > a.live ? limit - a.live : 0, limit);
+  }
   size_t at = a.used;
   for (auto f = a.free.begin(); f != a.free.end(); ++f)
     if (f->second == n) {
@@ -289,11 +441,14 @@ void       *allocate(size_t bytes)
   a.blocks[a.base + at] = n;
   a.live += n;
   zero(a.base + at, n);
+  count_address(a.base + at);
   return a.base + at;
 }
 void release(void *p)
 {
   if (!p) return;
+  if (recording) raise(DeviceError("a graph that frees memory"));
+  count_address(p);
   Arena &a = arena();
   a.free[(size_t)((char *)p - a.base)] = a.blocks[p];
   a.live -= a.blocks[p];
@@ -308,20 +463,27 @@ void *allocate_pinned(size_t bytes)
 void  release_pinned(void *p) { free(p); }
 void  zero(void *p, size_t bytes) { Open o(Space::cuda); memset(p, 0, bytes); }
 void  copy(void *to, const void *from, size_t bytes) { Open o(Space::cuda); memmove(to, from, bytes); }
-void  copy_to_host(void *to, const void *from, size_t bytes) { Open o(Space::cuda); memcpy(to, from, bytes); }
+void  copy_to_host(void *to, const void *from, size_t bytes)
+{
+  check();
+  Open o(Space::cuda);
+  if (failed()) memset(to, 0, bytes);
+  else memcpy(to, from, bytes);
+}
 void  copy_from_host(void *to, const void *from, size_t bytes) { Open o(Space::cuda); memcpy(to, from, bytes); }
-void  synchronize() { }
+void  synchronize() { check(); }
 void *stream() { return emulated_stream; }
 void  set_stream(void *s) { emulated_stream = s; }
+size_t  block_scratch() { return (size_t)200 << 10; }
 double *scratch(size_t n)
 {
-  static double *p    = nullptr;
-  static size_t  size = 0;
-  if (n > size) {
-    release(p);
-    p = (double *)allocate((size = n) * sizeof(double));
-  }
-  return p;
+  static Growing memory;
+  return memory.get(n, 1);
+}
+double *result()
+{
+  static Growing memory;
+  return memory.get(1, 1);
 }
 
 #else
@@ -340,7 +502,9 @@ void        copy_from_host(void *, const void *, size_t) { throw DeviceError(non
 void        synchronize() { throw DeviceError(none); }
 void       *stream() { return nullptr; }
 void        set_stream(void *) { }
+size_t      block_scratch() { return 0; }
 double     *scratch(size_t) { throw DeviceError(none); }
+double     *result() { throw DeviceError(none); }
 
 #endif
 

@@ -97,30 +97,38 @@ struct AddKernel {
   HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] += x[X * sx + Y * sy]; }
 };
 
+// Couplings that are sorted by a key: the keys, where the couplings of each begin, their other ends and values.
+struct Lists {
+  std::vector<ptrdiff_t> keys, start, others;
+  std::vector<double>    value;
+  template <class Entry> Lists(const std::vector<Entry> &entries, ptrdiff_t Entry::*key, ptrdiff_t Entry::*other)
+  {
+    for (const Entry &e : entries) {
+      if (keys.empty() || keys.back() != e.*key) {
+        keys.push_back(e.*key);
+        start.push_back((ptrdiff_t)value.size());
+      }
+      others.push_back(e.*other);
+      value.push_back(e.value);
+    }
+    start.push_back((ptrdiff_t)value.size());
+  }
+};
+
 } // namespace
 
 DirichletCouplings dirichlet_couplings(Space space, std::vector<DirichletEntry> entries, const std::vector<ptrdiff_t> &rows, const std::vector<double> &inverse)
 {
-  DirichletCouplings     d;
-  std::vector<ptrdiff_t> nodes, start, dirichlet;
-  std::vector<double>    value;
+  DirichletCouplings d;
   std::stable_sort(entries.begin(), entries.end(), [](const DirichletEntry &a, const DirichletEntry &b) { return a.node < b.node; });
-  for (const DirichletEntry &e : entries) {
-    if (nodes.empty() || nodes.back() != e.node) {
-      nodes.push_back(e.node);
-      start.push_back((ptrdiff_t)value.size());
-    }
-    dirichlet.push_back(e.dirichlet);
-    value.push_back(e.value);
-  }
-  start.push_back((ptrdiff_t)value.size());
-  put(space, nodes, d.nodes);
-  put(space, start, d.start);
-  put(space, dirichlet, d.dirichlet);
-  put(space, value, d.value);
+  const Lists lists(entries, &DirichletEntry::node, &DirichletEntry::dirichlet);
+  put(space, lists.keys, d.nodes);
+  put(space, lists.start, d.start);
+  put(space, lists.others, d.dirichlet);
+  put(space, lists.value, d.value);
   put(space, rows, d.rows);
   put(space, inverse, d.inverse);
-  d.any = !value.empty();
+  d.any = !entries.empty();
   if (space == Space::cuda) device::synchronize(); // the lists end here
   return d;
 }
@@ -143,22 +151,12 @@ static void by_columns(Space space, const Box &own, DirichletCouplings &d)
   for (size_t i = 0; i < nodes.size(); ++i)
     for (ptrdiff_t e = start[i]; e < start[i + 1]; ++e) entries.push_back({dirichlet[(size_t)e], nodes[i] / (own.x1 - own.x0), nodes[i], value[(size_t)e]});
   std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.dirichlet != b.dirichlet ? a.dirichlet < b.dirichlet : a.line != b.line ? a.line < b.line : a.node > b.node; });
-  std::vector<ptrdiff_t> columns, column_start, column_node;
-  std::vector<double>    column_value;
-  for (const Entry &e : entries) {
-    if (columns.empty() || columns.back() != e.dirichlet) {
-      columns.push_back(e.dirichlet);
-      column_start.push_back((ptrdiff_t)column_value.size());
-    }
-    column_node.push_back(e.node);
-    column_value.push_back(e.value);
-  }
-  column_start.push_back((ptrdiff_t)column_value.size());
-  put(space, columns, d.columns);
-  put(space, column_start, d.column_start);
-  put(space, column_node, d.column_node);
-  put(space, column_value, d.column_value);
-  d.column_sum.resize(Extent{columns.size(), space});
+  const Lists lists(entries, &Entry::dirichlet, &Entry::node);
+  put(space, lists.keys, d.columns);
+  put(space, lists.start, d.column_start);
+  put(space, lists.others, d.column_node);
+  put(space, lists.value, d.column_value);
+  d.column_sum.resize(Extent{lists.keys.size(), space});
   if (space == Space::cuda) device::synchronize();
 }
 

@@ -2,6 +2,7 @@
 // `template <class Block> HD void operator()(Block &) const` and works in phases separated by Block::sync().
 #pragma once
 #include "core/device.hpp"
+#include <cmath>
 #include <cstddef>
 #include <vector>
 #ifdef TESSERA_HAVE_CUDA
@@ -36,8 +37,8 @@ HD inline Box intersect(const Box &a, const Box &b)
 
 #ifdef TESSERA_HAVE_CUDA
 namespace device {
-[[noreturn]] void fail(int error);
-inline void       check(cudaError_t e)
+void        fail(int error); // throws, where errors are not kept
+inline void check(cudaError_t e)
 {
   if (e != cudaSuccess) fail((int)e);
 }
@@ -47,6 +48,7 @@ const void *probe_kernel(); // any kernel of this library: can the device run it
 // Programmatic dependent launch was tried: it gains nothing on small grids and costs 2.5 % from 2047 x 2047 nodes on.
 template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
 {
+  if (failed()) return;
   cudaLaunchConfig_t c = {};
   c.gridDim          = blocks;
   c.blockDim         = threads;
@@ -88,11 +90,35 @@ HD inline void keep_largest(unsigned long long *largest, unsigned long long v)
 // Only files that nvcc compiles (*.k.cxx) run kernels.
 #else
 
-#ifdef __CUDACC__
 namespace device {
 
 constexpr int warp = 32, block_rows = 8; // threads of a block along x and y
 constexpr int most_blocks = 2048;        // of a sum
+
+// Blocks of threads of a launch: there may be 2^31 - 1 along x, but 65535 along y. What has no bound is therefore counted along x.
+struct Blocks {
+  long x = 1, y = 1;
+#ifdef __CUDACC__
+  operator dim3() const { return dim3((unsigned)x, (unsigned)y); }
+#endif
+};
+inline Blocks blocks_for(const Box &box, long most = 65535)
+{
+  const long x = (box.x1 - box.x0 + warp - 1) / warp, y = (box.y1 - box.y0 + block_rows - 1) / block_rows;
+  return {x, y < most ? y : most};
+}
+inline long tiles(int lo, int hi, int size) { return ((long)hi - lo + size - 1) / size; }
+
+#ifdef TESSERA_EMULATE_DEVICE
+void launched(const Blocks &blocks); // DeviceError where a device would refuse
+#else
+inline void launched(const Blocks &) { }
+#endif
+
+} // namespace device
+
+#ifdef __CUDACC__
+namespace device {
 
 template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_forall(Box box, Kernel kernel)
 {
@@ -103,9 +129,11 @@ template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_
 
 // Several kernels, each over its box.
 template <class... Kernel> struct Parts {
+  static constexpr unsigned count = 0;
   __device__ inline void run(unsigned, int, int, int) const { }
 };
 template <class Kernel, class... Rest> struct Parts<Kernel, Rest...> {
+  static constexpr unsigned count = 1 + Parts<Rest...>::count;
   Box                    where;
   Kernel                 kernel;
   Parts<Rest...>         rest;
@@ -120,13 +148,7 @@ template <class Kernel, class... Rest> struct Parts<Kernel, Rest...> {
 // The parts of one place run side by side: what they share is in the cache.
 template <class P> __global__ void __launch_bounds__(warp *block_rows) run_parts(P parts)
 {
-  parts.run(blockIdx.x, (int)(blockIdx.y * warp + threadIdx.x), (int)(blockIdx.z * block_rows + threadIdx.y), (int)gridDim.z * block_rows);
-}
-
-inline dim3 blocks_for(const Box &box, int most = 65535)
-{
-  const int x = (box.x1 - box.x0 + warp - 1) / warp, y = (box.y1 - box.y0 + block_rows - 1) / block_rows;
-  return dim3((unsigned)x, (unsigned)(y < most ? y : most));
+  parts.run(blockIdx.x % P::count, (int)(blockIdx.x / P::count * warp + threadIdx.x), (int)(blockIdx.y * block_rows + threadIdx.y), (int)gridDim.y * block_rows);
 }
 
 // The sum over a block of 256 threads, in thread 0; the order is fixed.
@@ -153,12 +175,10 @@ template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_
   if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = s;
 }
 
-// The join of the values of a block of 256 threads, in thread 0; the order is fixed.
-template <class R> __device__ void block_join(R &r)
+// The join of the values of a block of 256 threads, in thread 0; the order is fixed. part: a value for each.
+template <class R> __device__ void block_join(R &r, R *part)
 {
-  __shared__ __align__(alignof(R)) char memory[sizeof(R) * warp * block_rows];
-  R        *part = (R *)memory;
-  const int t    = (int)(threadIdx.x + threadIdx.y * blockDim.x);
+  const int t = (int)(threadIdx.x + threadIdx.y * blockDim.x);
   part[t]        = r;
   __syncthreads();
   for (int d = warp * block_rows / 2; d; d /= 2) {
@@ -166,6 +186,12 @@ template <class R> __device__ void block_join(R &r)
     __syncthreads();
   }
   r = part[0];
+}
+
+template <class R> __device__ void block_join(R &r)
+{
+  __shared__ __align__(alignof(R)) char memory[sizeof(R) * warp * block_rows];
+  block_join(r, (R *)memory);
 }
 
 template <class R, class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_join(Box box, Kernel kernel, R *parts)
@@ -200,6 +226,7 @@ template <class Kernel> void forall(const Exec &exec, const Box &box, const Kern
   if (exec.space == Space::cuda) return device::launch(device::run_forall<Kernel>, device::blocks_for(box), dim3(device::warp, device::block_rows), 0, box, kernel);
 #endif
   const device::Open open(exec.space);
+  if (exec.space == Space::cuda) device::launched(device::blocks_for(box));
 #pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
   for (int j = box.y0; j < box.y1; ++j) {
     const Kernel k = kernel; // a private copy: its members stay in registers
@@ -225,17 +252,20 @@ template <class Kernel, class... Rest> Parts<Kernel, Rest...> join_kernels(const
 // Kernels that do not need each other's results, one after the other; on the device they are one launch.
 template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel> &...parts)
 {
-#ifdef __CUDACC__
   if (exec.space == Space::cuda) {
     const Box boxes[] = {parts.box...};
     Box       most;
     for (const Box &b : boxes)
       if (!b.empty()) most = {0, b.x1 - b.x0 > most.x1 ? b.x1 - b.x0 : most.x1, 0, b.y1 - b.y0 > most.y1 ? b.y1 - b.y0 : most.y1};
     if (most.empty()) return;
-    const dim3 blocks = device::blocks_for(most);
-    return device::launch(device::run_parts<device::Parts<Kernel...>>, dim3((unsigned)sizeof...(Kernel), blocks.x, blocks.y), dim3(device::warp, device::block_rows), 0, device::join_kernels(parts...));
-  }
+    device::Blocks blocks = device::blocks_for(most);
+    blocks.x *= (long)sizeof...(Kernel);
+#ifdef __CUDACC__
+    return device::launch(device::run_parts<device::Parts<Kernel...>>, blocks, dim3(device::warp, device::block_rows), 0, device::join_kernels(parts...));
+#else
+    device::launched(blocks);
 #endif
+  }
   (forall(exec, parts.box, parts.kernel), ...);
 }
 
@@ -249,8 +279,8 @@ template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const 
       if (!add) device::zero(sum, sizeof(double));
       return;
     }
-    dim3 blocks = device::blocks_for(box);
-    blocks      = device::blocks_for(box, device::most_blocks / (int)blocks.x + 1);
+    device::Blocks blocks = device::blocks_for(box);
+    blocks          = device::blocks_for(box, device::most_blocks / blocks.x + 1);
     const int n     = (int)(blocks.x * blocks.y);
     double   *parts = device::scratch((size_t)n);
     device::launch(device::run_sum<Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
@@ -284,10 +314,10 @@ template <class Kernel> double forall_sum(const Exec &exec, const Box &box, cons
     forall_sum(exec, box, kernel, &s, false);
     return s;
   }
-  static double *const sum = (double *)device::allocate(sizeof(double));
+  double *const sum = device::result();
   forall_sum(exec, box, kernel, sum, false);
   device::copy_to_host(&s, sum, sizeof(double));
-  return s;
+  return device::failed() ? NAN : s;
 }
 
 // *result = what kernel(i, j, r) gathers in values R over the box: an empty R{} at first, R::join() puts two together. The result
@@ -296,8 +326,8 @@ template <class R, class Kernel> void forall_join(const Exec &exec, const Box &b
 {
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
-    dim3 blocks = device::blocks_for(box);
-    blocks      = device::blocks_for(box, device::most_blocks / (int)blocks.x + 1);
+    device::Blocks blocks = device::blocks_for(box);
+    blocks          = device::blocks_for(box, device::most_blocks / blocks.x + 1);
     const int n     = (int)(blocks.x * blocks.y);
     R        *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
     device::launch(device::run_join<R, Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
@@ -353,10 +383,10 @@ struct DeviceBlock {
 };
 
 namespace device {
-template <class Kernel> __global__ void __launch_bounds__(256) run_tiles(Box box, int columns, int rows, Kernel kernel)
+template <class Kernel> __global__ void __launch_bounds__(256) run_tiles(Box box, int columns, int rows, unsigned across, Kernel kernel)
 {
   extern __shared__ double shared[];
-  const int   x0 = box.x0 + (int)blockIdx.x * columns, y0 = box.y0 + (int)blockIdx.y * rows;
+  const int   x0 = box.x0 + (int)(blockIdx.x % across) * columns, y0 = box.y0 + (int)(blockIdx.x / across) * rows;
   DeviceBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, shared, (int)threadIdx.x, (int)blockDim.x};
   kernel(block);
 }
@@ -368,12 +398,16 @@ template <class Kernel> __global__ void __launch_bounds__(256) run_tiles(Box box
 template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int rows, int lines, const Kernel &kernel)
 {
   if (box.empty()) return;
-#ifdef __CUDACC__
   if (exec.space == Space::cuda) {
-    constexpr int columns = 128;
-    return device::launch(device::run_tiles<Kernel>, dim3((unsigned)(box.x1 - box.x0 + columns - 1) / columns, (unsigned)((box.y1 - box.y0 + rows - 1) / rows)), dim3(columns), (size_t)lines * (columns + 2) * sizeof(double), box, columns, rows, kernel);
-  }
+    constexpr int        columns = 128;
+    const long           across  = device::tiles(box.x0, box.x1, columns);
+    const device::Blocks blocks{across * device::tiles(box.y0, box.y1, rows), 1};
+#ifdef __CUDACC__
+    return device::launch(device::run_tiles<Kernel>, blocks, dim3(columns), (size_t)lines * (columns + 2) * sizeof(double), box, columns, rows, (unsigned)across, kernel);
+#else
+    device::launched(blocks);
 #endif
+  }
   const device::Open open(exec.space);
   const int          strips = (box.y1 - box.y0 + rows - 1) / rows;
   const size_t       shared = (size_t)lines * (size_t)(box.x1 - box.x0 + 2);
@@ -398,7 +432,7 @@ template <class Kernel> void forall_blocks(const Exec &exec, int n, int threads,
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
     if (bytes > 48 * 1024) device::check(cudaFuncSetAttribute(device::run_tiles<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    return device::launch(device::run_tiles<Kernel>, dim3(1, (unsigned)n), dim3((unsigned)threads), bytes, Box{0, 1, 0, n}, 1, 1, kernel);
+    return device::launch(device::run_tiles<Kernel>, device::Blocks{n, 1}, dim3((unsigned)threads), bytes, Box{0, 1, 0, n}, 1, 1, 1u, kernel);
   }
 #endif
   const device::Open  open(exec.space);
@@ -410,12 +444,58 @@ template <class Kernel> void forall_blocks(const Exec &exec, int n, int threads,
   }
 }
 
+#ifdef __CUDACC__
+namespace device {
+template <class R, class Kernel> __global__ void __launch_bounds__(256) run_join_tiles(Box box, int columns, int rows, Kernel kernel, R *parts)
+{
+  extern __shared__ double shared[];
+  const int across = (box.x1 - box.x0 + columns - 1) / columns, tiles = across * ((box.y1 - box.y0 + rows - 1) / rows);
+  R         r;
+  for (int t = (int)blockIdx.x; t < tiles; t += (int)gridDim.x) {
+    const int   x0 = box.x0 + t % across * columns, y0 = box.y0 + t / across * rows;
+    DeviceBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, shared, (int)threadIdx.x, (int)blockDim.x};
+    kernel(block, r);
+    __syncthreads();
+  }
+  block_join(r, (R *)shared);
+  if (!threadIdx.x) parts[blockIdx.x] = r;
+}
+} // namespace device
+#endif
+
+// Cuts the box into tiles of so many columns and rows and runs the tile kernel on each, with `bytes` of scratch. *result as in
+// forall_join(): kernel(block, r).
+template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_t bytes, const Kernel &kernel, R *result)
+{
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    constexpr int threads = 256;
+    const int     tiles = ((box.x1 - box.x0 + columns - 1) / columns) * ((box.y1 - box.y0 + rows - 1) / rows), n = tiles < device::most_blocks ? tiles : device::most_blocks;
+    R            *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
+    device::launch(device::run_join_tiles<R, Kernel>, dim3((unsigned)n), dim3(threads), bytes > threads * sizeof(R) ? bytes : threads * sizeof(R), box, columns, rows, kernel, parts);
+    return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts, n, result);
+  }
+#endif
+  const device::Open  open(exec.space);
+  std::vector<double> scratch(bytes / sizeof(double) + 1);
+  R                   r;
+  for (int y0 = box.y0; y0 < box.y1; y0 += rows)
+    for (int x0 = box.x0; x0 < box.x1; x0 += columns) {
+      HostBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, scratch.data()};
+      kernel(block, r);
+    }
+  *result = r;
+}
+
 // Cuts the columns [x0, x1) into pieces and runs the tile kernel on each.
 template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, const Kernel &kernel)
 {
   if (x0 >= x1) return;
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) return device::launch(device::run_tiles<Kernel>, dim3((unsigned)(x1 - x0 + 31) / 32), dim3(32), 0, Box{x0, x1, 0, 1}, 32, 1, kernel);
+  if (exec.space == Space::cuda) {
+    const long across = device::tiles(x0, x1, 32);
+    return device::launch(device::run_tiles<Kernel>, device::Blocks{across, 1}, dim3(32), 0, Box{x0, x1, 0, 1}, 32, 1, (unsigned)across, kernel);
+  }
 #endif
   const device::Open open(exec.space);
   constexpr int      width = 512;

@@ -72,7 +72,6 @@ private:
   Pinned                   send_pinned_, recv_pinned_;
   std::shared_ptr<Peers>   peers_there_;
   Meeting                  meeting_;
-  Buffer<unsigned>         meetings_;
   std::vector<HaloPlace>   starts_;
   Buffer<HaloPlace>        places_;
 };
@@ -97,7 +96,6 @@ private:
   std::vector<int>    counts_, displacements_;
   std::shared_ptr<Peers> peers_there_;
   Meeting             meeting_;
-  Buffer<unsigned>    meetings_;
   Buffer<double *>    there_;           // where this process's values go in each one's memory,
   double             *here_ = nullptr; // and all values come here; two slots
 };

@@ -49,7 +49,7 @@ static size_t slot_bytes(size_t values) { return (values * sizeof(double) + 63) 
 
 size_t Halo::peer_bytes() const
 {
-  size_t n = 0;
+  size_t n = 64;
   for (const Peer &p : peers_) n += 64 + 2 * slot_bytes(count_values(mask_all, p.recv));
   return n;
 }
@@ -63,9 +63,9 @@ void Halo::join(const std::shared_ptr<Peers> &peers)
   if (!n || n > Meeting::most) return; // the same for all: join() is asked for where there are few processes
   std::vector<Card> mine(n), theirs(n);
   peers_there_ = peers;
-  meetings_.resize({1, Space::cuda});
+  meeting_        = Meeting();
   meeting_.others = (int)n;
-  meeting_.count  = meetings_.data();
+  meeting_.count  = (unsigned *)peers->take(64);
   requests_.resize(std::max(requests_.size(), 2 * n));
   for (size_t i = 0; i < n; ++i) {
     const size_t slot = slot_bytes(count_values(mask_all, peers_[i].recv));
@@ -155,9 +155,9 @@ template <class T> struct Transfer {
 template <class T> void Halo::exchange_directly(const View<T> &v, int mask)
 {
   const Exec exec{Space::cuda};
-  forall(exec, {0, longest_, 0, 4 * (int)own_longest_.size()}, Direct<T, true>{v, own_there_.data(), places_.data(), meetings_.data(), mask});
+  forall(exec, {0, longest_, 0, 4 * (int)own_longest_.size()}, Direct<T, true>{v, own_there_.data(), places_.data(), meeting_.count, mask});
   forall(exec, {0, 1, 0, 1}, Meet{meeting_});
-  forall(exec, {0, longest_, 0, (int)ghost_there_.size()}, Direct<T, false>{v, ghost_there_.data(), places_.data(), meetings_.data(), mask});
+  forall(exec, {0, longest_, 0, (int)ghost_there_.size()}, Direct<T, false>{v, ghost_there_.data(), places_.data(), meeting_.count, mask});
 }
 
 // The same on the device: a kernel packs each field, another one unpacks it. Several ghost nodes may be images of one own node, so sums
@@ -185,8 +185,9 @@ template <class T> void Halo::move_there(const Ghosts<T> *fields, int count, boo
     for (Peer &p : peers_) send += count_values(mask, reverse ? p.recv : p.send);
   }
   if (peers_.empty()) return;
-  char *from = (char *)(gpu_aware ? (void *)send_there_.data() : send_pinned_.data()), *to = (char *)(gpu_aware ? (void *)recv : recv_pinned_.data());
-  if (gpu_aware || !out) device::synchronize(); // also: what came before is taken
+  const bool there = gpu_aware && !device::failed(); // the memory of a device that has failed is no place for messages
+  char *from = (char *)(there ? (void *)send_there_.data() : send_pinned_.data()), *to = (char *)(there ? (void *)recv : recv_pinned_.data());
+  if (there || !out) device::synchronize(); // also: what came before is taken
   else device::copy_to_host(from, send_there_.data(), out * sizeof(T));
   requests_.resize(2 * peers_.size() * (size_t)count);
   int k = 0;
@@ -203,7 +204,7 @@ template <class T> void Halo::move_there(const Ghosts<T> *fields, int count, boo
       from += n;
     }
   MPI_Waitall(k, requests_.data(), MPI_STATUSES_IGNORE);
-  if (!gpu_aware && in) device::copy_from_host(recv, recv_pinned_.data(), in * sizeof(T));
+  if (!there && in) device::copy_from_host(recv, recv_pinned_.data(), in * sizeof(T));
   for (int f = 0; f < count; ++f) {
     const auto [v, mask] = fields[f];
     if (!reverse) forall(exec, {0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_there_.data(), recv, mask, Way::put});
@@ -234,7 +235,7 @@ struct Collect {
 
 } // namespace
 
-size_t Gather::peer_bytes() const { return counts_.size() * 64 + 2 * slot_bytes(global_.size()); }
+size_t Gather::peer_bytes() const { return (counts_.size() + 1) * 64 + 2 * slot_bytes(global_.size()); }
 
 void Gather::join(const std::shared_ptr<Peers> &peers)
 {
@@ -242,9 +243,9 @@ void Gather::join(const std::shared_ptr<Peers> &peers)
   std::vector<uint64_t> mine((size_t)n + 1), theirs(mine.size() * (size_t)n);
   std::vector<double *> there((size_t)n);
   peers_there_ = peers;
-  meetings_.resize({1, Space::cuda});
+  meeting_        = Meeting();
   meeting_.others = n - 1;
-  meeting_.count  = meetings_.data();
+  meeting_.count  = (unsigned *)peers->take(64);
   for (int r = 0, k = 0; r < n; ++r) {
     char *const flag = peers->take(64);
     mine[(size_t)r]  = peers->place(flag);
@@ -267,9 +268,9 @@ double *Gather::exchange_directly()
 {
   const Exec      exec{Space::cuda};
   const ptrdiff_t slot = (ptrdiff_t)(slot_bytes(global_.size()) / sizeof(double));
-  forall(exec, {0, counts_[(size_t)rank_], 0, (int)counts_.size()}, Spread{local_.data(), there_.data(), meetings_.data(), slot});
+  forall(exec, {0, counts_[(size_t)rank_], 0, (int)counts_.size()}, Spread{local_.data(), there_.data(), meeting_.count, slot});
   forall(exec, {0, 1, 0, 1}, Meet{meeting_});
-  forall(exec, {0, (int)global_.size() - 1, 0, 1}, Collect{here_, meetings_.data(), slot, global_.data()});
+  forall(exec, {0, (int)global_.size() - 1, 0, 1}, Collect{here_, meeting_.count, slot, global_.data()});
   return global_.data();
 }
 

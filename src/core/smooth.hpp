@@ -37,9 +37,6 @@ HD constexpr int before(int q) { return q == quarter_c ? 0 : q == quarter_o ? ma
 // after q in the order c, o, b, a, which are not read.
 template <class T> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, bool first = false);
 
-// One sweep over the colours c, o, b, a, or in the reverse order, with the exchange of ghost nodes: one pass through memory.
-template <class T> void smooth_points(const Exec &exec, const StencilView<T> &A, const Grid &grid, Halo &halo, const View<T> &b, const View<T> &x, bool reverse);
-
 // r := b - A x on the nodes of quarter q in the box.
 template <class T> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, const View<T> &r);
 

@@ -1,6 +1,4 @@
 #include "core/smooth.hpp"
-#include "core/tuning.hpp"
-#include <algorithm>
 
 namespace tessera {
 
@@ -38,24 +36,6 @@ template <class T> void residual(const Exec &exec, const StencilView<T> &A, int 
   dispatch(q, A.C.sx, [&](auto quarter, auto stride) { forall(exec, box, Residual<decltype(quarter)::value, decltype(stride)::value, T>{A, b, x, r}); });
 }
 
-template <class T> void smooth_points(const Exec &exec, const StencilView<T> &A, const Grid &grid, Halo &halo, const View<T> &b, const View<T> &x, bool reverse)
-{
-  static const std::vector<int> forward{0, 0, 1, 1}, backward{0, 1, 1, 2};
-  static const int              order[4] = {quarter_c, quarter_o, quarter_b, quarter_a};
-  const Box                     own = grid.owned();
-  const bool                    fused = halo.empty() && exec.space == Space::host;
-  wavefront(reverse ? backward : forward, floor_half(own.y0), floor_half(own.y1 + 1), tuning::strip_rows * exec.threads, fused, [&](int phase, int y0, int y1) {
-    const int q = order[reverse ? 3 - phase : phase];
-    Box       box = grid.owned(q);
-    box.y0        = std::max(box.y0, y0);
-    box.y1        = std::min(box.y1, y1);
-    smooth_colour(exec, A, q, box, b, x);
-    if (!fused) halo.exchange(x, 1 << q);
-  });
-}
-
-template void smooth_points<double>(const Exec &, const StencilView<double> &, const Grid &, Halo &, const View<double> &, const View<double> &, bool);
-template void smooth_points<float>(const Exec &, const StencilView<float> &, const Grid &, Halo &, const View<float> &, const View<float> &, bool);
 template void smooth_colour<double>(const Exec &, const StencilView<double> &, int, const Box &, const View<double> &, const View<double> &, bool);
 template void smooth_colour<float>(const Exec &, const StencilView<float> &, int, const Box &, const View<float> &, const View<float> &, bool);
 template void residual<double>(const Exec &, const StencilView<double> &, int, const Box &, const View<double> &, const View<double> &, const View<double> &);

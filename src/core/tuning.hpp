@@ -16,15 +16,21 @@ constexpr long   redundant_there   = 200000; // on the device, from the second g
 constexpr double remainder_share   = 0.1;    // exact remainder by default: at most this many band entries per node of the finest grid
 constexpr long   dense_nodes       = 256;    // on the device by default: at most so many nodes,
 constexpr long   dense_cycle       = 1600;   // the cycle from a grid of at most so many nodes down is a matrix
-constexpr long   dense_maximum     = 8192;   // and never more
+constexpr long   dense_maximum     = 2048;   // an exact remainder of more nodes is solved on the host: as a matrix it would take n^2 values, and long to make
 constexpr double remainder_maximum = 4e8;    // and never more band entries than this (3.2 GB)
 constexpr double singular_pivot    = 1e-11;  // a diagonal that elimination leaves below this share of itself belongs to a singular component
+// The same where the exact remainder becomes an inverse, in double and in single precision: what is nearly constant on a nearly closed
+// component is large there, and its rounding must stay below everything else.
+constexpr double singular_inverse[2] = {1e-9, 1e-6};
 constexpr double singular_growth   = 4e-15;  // or below this times the number of nodes
 constexpr double deficit           = 0.5;    // negative row sums up to this share of the diagonal may be left out of the factors
 constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share of the largest coefficient is rounding
 
 // The device
-constexpr int    march_warps       = 132 * 12; // warps of a marching kernel
+constexpr long   rows_at_once      = 90000;  // 9-point grids of fewer nodes: a warp takes a row, else it marches
+constexpr int    block_of_rows     = 8;      // rows of a block then, with those that it shares with others
+constexpr int    march_blocks      = 64;     // blocks of a marching kernel on the emulated device
+constexpr long   amli_nodes        = 100000; // AMLI on the first grid and those with more nodes
 
 // Galerkin coarsening
 constexpr double dead_coupling  = 1e-10; // a node whose couplings are together below this share of its diagonal has none
@@ -46,6 +52,7 @@ constexpr double trial_fair     = 20;    // or above so many with more sweeps
 constexpr int    test_vectors   = 4;     // least squares: test vectors
 constexpr int    test_sweeps    = 3;     // and sweeps on each
 constexpr int    rough_sweeps   = 5;     // sweeps on S1 where coefficients jump
+constexpr int    rough_sweeps_there = 3; // and on a device, where the rest of an iteration takes less beside them
 constexpr double amli_lowest    = 0.25;  // eigenvalues of a Galerkin V-cycle lie between this and 1
 constexpr int    wavefront_nodes = 8192; // nodes of a quarter that are swept together, at most
 constexpr double loose_coupling = 1e-3;  // a coupling below this share of the larger diagonal at its ends does not tie them

@@ -45,6 +45,68 @@ template <auto F, class... Arguments> PetscErrorCode NoThrow(Arguments... argume
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// What the first process that has a text to say says; *who is its number, or that of the processes where none has. Collective.
+inline PetscErrorCode FirstText(MPI_Comm comm, const char *mine, char text[256], int *who)
+{
+  int size, rank, me;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  me = mine && *mine ? rank : size;
+  PetscCallMPI(MPI_Allreduce(&me, who, 1, MPI_INT, MPI_MIN, comm));
+  if (*who == size) PetscFunctionReturn(PETSC_SUCCESS);
+  if (rank == *who) PetscCall(PetscStrncpy(text, mine, 256));
+  PetscCallMPI(MPI_Bcast(text, 256, MPI_CHAR, *who, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// While such an object lives an error of one process's device is kept (core/device.hpp), and End() raises it on all processes: one that
+// returned at once would leave the others waiting for its messages.
+class Together {
+public:
+  explicit Together(MPI_Comm comm) : comm_(comm)
+  {
+    (void)MPI_Comm_size(comm, &size_);
+    if (size_ > 1) within_ = device::keep_errors(true);
+  }
+  ~Together() { Close(); }
+  Together(const Together &)            = delete;
+  Together &operator=(const Together &) = delete;
+  // ierr: how what went before has ended here. Collective where `space` is the device, which all processes know alike.
+  PetscErrorCode End(PetscErrorCode ierr, Space space)
+  {
+    char text[256];
+    int  who;
+
+    PetscFunctionBegin;
+    Close();
+    if (size_ > 1 && space == Space::cuda) {
+      const device::Kept error  = device::take_error();
+      int                memory = error.memory;
+      PetscCall(FirstText(comm_, error.text.c_str(), text, &who));
+      if (who < size_) {
+        PetscCallMPI(MPI_Bcast(&memory, 1, MPI_INT, who, comm_));
+        SETERRQ(PETSC_COMM_SELF, memory ? PETSC_ERR_MEM : PETSC_ERR_GPU, "process %d: %s", who, text);
+      }
+    }
+    PetscCall(ierr);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  bool Within() const { return within_; } // another one's life
+
+private:
+  void Close()
+  {
+    if (size_ > 1 && !closed_) (void)device::keep_errors(false);
+    closed_ = true;
+  }
+  MPI_Comm comm_;
+  int      size_   = 1;
+  bool     within_ = false, closed_ = false;
+};
+
 // What follows on the device comes after what PETSc has under way, in the stream of its current context.
 inline PetscErrorCode UseCurrentStream(Space space)
 {

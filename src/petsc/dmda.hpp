@@ -51,6 +51,7 @@ public:
   PetscErrorCode RestoreRead(Vec x, const double **values);
   PetscErrorCode GetWrite(Vec y, Space space, double **values, bool read = false); // read: with y's values
   PetscErrorCode RestoreWrite(Vec y, double **values);
+  void           ForgetCopies(); // after an error: what they are in may be no memory
 
 private:
   PetscErrorCode Clear();
@@ -58,7 +59,7 @@ private:
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);
   PetscErrorCode ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
-  PetscErrorCode ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report, bool *done);
+  PetscErrorCode ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &d, OperatorReport &report, bool *done);
   Grid                  grid_;
   MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
   std::vector<PetscInt> first_; // first row of each process in PETSc's numbering

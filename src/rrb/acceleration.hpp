@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace tessera::rrb {
 
@@ -102,8 +103,8 @@ template <class X, class Y> struct CopyKernel {
 // y = x on the owned nodes of the quarters in the mask.
 template <class X, class Y> void copy(const Exec &exec, const Grid &grid, int mask, const View<X> &x, const View<Y> &y)
 {
-  for (int q = 0; q < 4; ++q)
-    if (mask & (1 << q)) forall(exec, grid.owned(q), CopyKernel<X, Y>{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy});
+  auto of = [&](int q) { return part(mask & (1 << q) ? grid.owned(q) : Box(), CopyKernel<X, Y>{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy}); };
+  forall_parts(exec, of(0), of(1), of(2), of(3));
 }
 
 // Numbers in [-0.5, 0.5) that depend on the node alone.
@@ -126,9 +127,87 @@ template <class T> void fill_random(const Exec &exec, const Grid &grid, int mask
     if (mask & (1 << q)) forall(exec, grid.owned(q), RandomKernel<T>{v.q[q], v.sx, v.sy, q, stream});
 }
 
+// The K-cycle's scalars on the device, where the host waits for none of them.
+struct TwoSums {
+  double  a = 0, b = 0;
+  HD void join(const TwoSums &o) { a += o.a, b += o.b; }
+};
+template <class T> struct TwoProducts { // x'y and x'z over the owned nodes, by cells
+  View<T> x, y, z;
+  Box     own[4];
+  int     mask;
+  HD void operator()(int X, int Y, TwoSums &sums) const
+  {
+    for (int q = 0; q < 4; ++q) {
+      if (!(mask >> q & 1) || !own[q].contains(X, Y)) continue;
+      const ptrdiff_t p = X * x.sx + Y * x.sy;
+      sums.a += (double)x.q[q][p] * y.q[q][p];
+      sums.b += (double)x.q[q][p] * z.q[q][p];
+    }
+  }
+};
+constexpr int k_row = 4096; // a row of a flat array
+template <class T> struct KStart { // r = b, x = 0
+  const T  *b;
+  T        *r, *x;
+  ptrdiff_t n;
+  HD void   operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i + (ptrdiff_t)j * k_row;
+    if (p < n) r[p] = b[p], x[p] = 0;
+  }
+};
+template <class T> struct KDirection { // d = w - (w'q / d'q) d; zero after the step that ends the iteration, which makes its d'q zero
+  const T       *w;
+  T             *d;
+  ptrdiff_t      n;
+  const TwoSums *last, *wq; // last: d'q of the step before, none in the first one
+  HD void        operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i + (ptrdiff_t)j * k_row;
+    if (p < n) d[p] = !last ? w[p] : last->a > 0 ? w[p] + (T)(-wq->a / last->a) * d[p] : 0;
+  }
+};
+template <class T> struct KStep { // alpha = d'r / d'q, x += alpha d, r -= alpha q
+  const T       *d, *q;
+  T             *x, *r;
+  ptrdiff_t      n;
+  const TwoSums *dq;
+  HD void        operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i + (ptrdiff_t)j * k_row;
+    if (p >= n || !(dq->a > 0)) return;
+    const T alpha = (T)(dq->b / dq->a);
+    x[p] += alpha * d[p];
+    if (r) r[p] -= alpha * q[p];
+  }
+};
+
+// k_cycle() on one process: eight launches a step beside the cycle and the product.
+template <class Space> void k_cycle_there(Space &s, int steps)
+{
+  using T                 = std::remove_reference_t<decltype(*s.x.data.data())>;
+  const ptrdiff_t n       = (ptrdiff_t)s.x.data.size();
+  const Box       all{0, k_row, 0, (int)((n + k_row - 1) / k_row)};
+  TwoSums *const  dq      = (TwoSums *)s.g.sums.data(), *const wq = dq + 1;
+  auto            product = [&](const auto &x, const auto &y, const auto &z, TwoSums *to) {
+    forall_join(s.plan.exec, s.g.grid.cells(), TwoProducts<T>{x.v, y.v, z.v, {s.g.grid.owned(0), s.g.grid.owned(1), s.g.grid.owned(2), s.g.grid.owned(3)}, s.mask}, to);
+  };
+  forall(s.plan.exec, all, KStart<T>{s.b.data.data(), s.r.data.data(), s.x.data.data(), n});
+  for (int i = 0; i < steps; ++i) {
+    s.precondition(s.r, s.w);
+    if (i) product(s.w, s.q, s.q, wq);
+    forall(s.plan.exec, all, KDirection<T>{s.w.data.data(), s.d.data.data(), n, i ? dq : nullptr, wq});
+    s.multiply(s.d, s.q);
+    product(s.d, s.q, s.r, dq);
+    forall(s.plan.exec, all, KStep<T>{s.d.data.data(), s.q.data.data(), s.x.data.data(), i + 1 < steps ? s.r.data.data() : nullptr, n, dq});
+  }
+}
+
 // nu steps of flexible CG with the cycle as preconditioner (truncated to the last direction).
 template <class Space> void k_cycle(Space &s, int steps)
 {
+  if (s.plan.exec.space == tessera::Space::cuda && s.g.grid.processes() == 1) return k_cycle_there(s, steps);
   double pq = 0;
   s.combine(1, s.b, 0, s.r);
   s.combine(0, s.b, 0, s.x);

@@ -22,6 +22,11 @@ public:
   bool   empty() const { return !count_; }
   int    count() const { return count_; }
   size_t bytes() const { return label_.bytes() + label_there_.bytes() + nodes_.bytes() + pieces_.bytes() + partial_.bytes(); }
+  template <class F> void sizes(const F &f) const // f(number) for what launches of project() depend on
+  {
+    f((unsigned long long)count_);
+    for (int r : rounds_) f((unsigned long long)r);
+  }
   // v := the constants that take the sums of r over the components out, zero elsewhere; or v := v + them. Collective.
   template <class T> void project(const Level &level, const View<T> &r, const View<T> &v, bool add);
 

@@ -54,7 +54,11 @@ template <class T> StencilView<T> schur_plane(const SchurView<T> &a, int q)
   return A;
 }
 
-inline int sweeps(const Plan &plan, bool of_schur) { return plan.params.smooth ? plan.params.smooth : of_schur && plan.rough == Rough::sweeps ? tuning::rough_sweeps : 1; }
+inline int sweeps(const Plan &plan, bool of_schur)
+{
+  if (plan.params.smooth || !of_schur || plan.rough != Rough::sweeps) return std::max(plan.params.smooth, 1);
+  return plan.exec.space == Space::cuda ? tuning::rough_sweeps_there : tuning::rough_sweeps;
+}
 
 inline bool uses(Smoother s, Lines direction)
 {

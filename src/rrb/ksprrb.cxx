@@ -43,8 +43,8 @@ PetscErrorCode Check(KSP ksp)
   PetscCheck(!ksp->transpose_solve, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSP rrb does not solve with the transpose. Use -ksp_type cg -pc_type rrb");
   PC_RRB *r = (PC_RRB *)pc->data;
   KSP_RRB *k = (KSP_RRB *)ksp->data;
-  PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->backend));
   if (!r->schur || r->solver != k->backend) {
+    PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->backend));
     r->schur        = PETSC_TRUE;
     r->solver       = k->backend;
     r->current      = PETSC_FALSE;
@@ -146,10 +146,16 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   KSP_RRB *k = (KSP_RRB *)ksp->data;
 
   PetscFunctionBegin;
-  const PetscErrorCode ierr = NoThrow<Solve, KSP>(ksp);
+  Together       together(PetscObjectComm((PetscObject)ksp));
+  PetscErrorCode ierr = NoThrow<Solve, KSP>(ksp);
+  PetscBool      rrb;
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
+  PC_RRB *r = rrb ? (PC_RRB *)ksp->pc->data : nullptr;
+  ierr      = together.End(ierr, r ? r->plan.exec.space : Space::host);
   if (ierr) {
     k->vectors.reset();
     k->solver.reset();
+    if (r) r->matrix.ForgetCopies();
     if (ksp->pc->presolvedone > 0) --ksp->pc->presolvedone;
   }
   PetscCall(ierr);

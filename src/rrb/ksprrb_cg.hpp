@@ -296,18 +296,17 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
 
   PetscFunctionBegin;
   const bool begun = pc_.report.dirichlet > 0; // Dirichlet nodes are solved first
-  double    *solution;
+  double    *solution = nullptr;
   if (plan_.levels[0].grid.processes() > 1) r.own.zero(); // at ghost nodes it must be
   if (begun) PetscCall(Start(nullptr));
   else PetscCall(NullSpace());
   PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));
   PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
   PetscCall(LogTimeBegin(plan_.exec.space));
-  TesseraCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, begun, null_, r, x, norms));
+  if (!begun) PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, plan_.exec.space, &solution));
+  TesseraCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, begun, null_, r, x, solution, norms));
   if (begun) PetscCall(Finish(true));
   else {
-    PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, plan_.exec.space, &solution));
-    TesseraCallCXX(rrb::SchurSolver::finish(plan_, values, x, solution));
     PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &solution));
     PetscCall(RemoveNullSpace(ksp_->vec_sol));
   }

@@ -1,6 +1,8 @@
 // PC rrb: PETSc's face of the repeated red-black factorisation.
 #include "rrb/pcrrb.hpp"
 #include "core/tuning.hpp"
+#include <algorithm>
+#include <cmath>
 #include <new>
 #ifdef _OPENMP
   #include <omp.h>
@@ -17,7 +19,7 @@ const char *const PCRRBCycles[]      = {"v", "k", "amli", "auto", "PCRRBCycle", 
 const char *const PCRRBPrecisions[]  = {"auto", "double", "single", "PCRRBPrecision", "PC_RRB_", nullptr};
 const char *const TesseraBackends[]  = {"auto", "host", "cuda", "TesseraBackend", "TESSERA_BACKEND_", nullptr};
 
-static const char *const roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI"};
+static const char *const roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI", "least squares, AMLI"};
 
 static PetscErrorCode PCReset_RRB(PC pc)
 {
@@ -112,7 +114,9 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
   PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
   if (wanted == TESSERA_BACKEND_AUTO) {
     PetscCall(r->matrix.OnDevice(pc->pmat, &device));
-    device = device && !tessera::device::unusable(); // asked last: it wakes the device
+    int here = device && !tessera::device::unusable(), all; // asked last: it wakes the device
+    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+    device = all;
   }
   *space = device ? tessera::Space::cuda : tessera::Space::host;
   tessera::Peers::wanted = r->peers;
@@ -184,6 +188,7 @@ static PetscErrorCode SetUp(PC pc)
     const double         entries = (double)last.size() * (PetscMin(last.nx, last.ny) + 2);
     PetscCheck(entries <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after %d levels %d x %d nodes remain, whose exact factorisation would take %g GB on every process. Use more -pc_rrb_levels, or 0 for the automatic choice", r->plan.factor_levels(), last.nx, last.ny, entries * 8e-9);
   }
+  else if (r->plan.peers) TesseraCallCXX(r->plan.peers->restore(comm));
   if (r->choose_again) r->plan.forget();
   r->choose_again = PETSC_FALSE;
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
@@ -232,7 +237,7 @@ static PetscErrorCode SetUp(PC pc)
     TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   }
   if (r->cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v) PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which moves eigenvalues out of its interval\n"));
-  PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, r->plan.band.size(), PCRRBCycles[(int)r->plan.cycle]));
+  PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, (int)r->plan.band_x.size(), PCRRBCycles[(int)r->plan.cycle]));
   r->current = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -244,10 +249,15 @@ static PetscErrorCode PCSetUp_RRB(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
-  const PetscErrorCode ierr = tessera::NoThrow<SetUp, PC>(pc);
+  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  PetscErrorCode    ierr = tessera::NoThrow<SetUp, PC>(pc);
+  ierr = together.End(ierr, r->plan.exec.space);
   if (ierr) {
     r->plan      = tessera::rrb::Plan();
     r->dirichlet = tessera::DirichletCouplings();
+    r->current   = PETSC_FALSE;
+    r->ready     = PETSC_FALSE;
+    r->matrix.ForgetCopies();
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -275,7 +285,7 @@ static PetscErrorCode Refuse(PC pc, Vec y, PetscBool *refused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode PCApply_RRB(PC pc, Vec x, Vec y)
+static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 {
   PC_RRB       *r = (PC_RRB *)pc->data;
   const double *from;
@@ -306,7 +316,7 @@ static PetscErrorCode PCApply_RRB(PC pc, Vec x, Vec y)
 }
 
 // The transpose differs where Dirichlet rows couple one way: z_I = M r_I, z_D = (r_D - A_ID' z_I) / d.
-static PetscErrorCode PCApplyTranspose_RRB(PC pc, Vec x, Vec y)
+static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
 {
   PC_RRB              *r = (PC_RRB *)pc->data;
   tessera::rrb::Level &finest = r->plan.levels[0];
@@ -336,6 +346,36 @@ static PetscErrorCode PCApplyTranspose_RRB(PC pc, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Processes do not agree on errors of an application, which would cost a reduction. The part of one that has failed is no number: this
+// ends the iteration of every KSP, which then asks all processes for the reason.
+template <PetscErrorCode (*F)(PC, Vec, Vec)> static PetscErrorCode Applied(PC pc, Vec x, Vec y)
+{
+  PetscScalar *values;
+  PetscInt     n;
+  PetscMPIInt  rank;
+
+  PetscFunctionBegin;
+  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  PetscCall((tessera::NoThrow<F, PC, Vec, Vec>(pc, x, y)));
+  const bool lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost(); // another process has failed
+  if (!tessera::device::failed() && !lost) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecGetLocalSize(y, &n));
+  PetscCall(VecGetArrayWrite(y, &values));
+  std::fill(values, values + n, NAN);
+  PetscCall(VecRestoreArrayWrite(y, &values));
+  if (together.Within()) PetscFunctionReturn(PETSC_SUCCESS); // KSP rrb raises the error
+  if (!tessera::device::failed()) {
+    pc->failedreason = PC_FACTOR_OTHER;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const tessera::device::Kept error = tessera::device::take_error();
+  PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)pc), &rank));
+  PetscCall(PetscFPrintf(PETSC_COMM_SELF, PETSC_STDERR, "PC rrb: process %d: %s\n", rank, error.text.c_str()));
+  pc->failedreason = error.memory ? PC_FACTOR_OUTMEMORY : PC_FACTOR_OTHER;
+  ((PC_RRB *)pc->data)->matrix.ForgetCopies();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The K-cycle is another operator in every application: plain CG loses its orthogonality.
 static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
 {
@@ -344,6 +384,11 @@ static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
   KSPType   type;
 
   PetscFunctionBegin;
+  if (r->current && r->plan.peers) {
+    tessera::Together together(PetscObjectComm((PetscObject)pc));
+    r->plan.peers->restore(PetscObjectComm((PetscObject)pc)); // errors are kept
+    PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
+  }
   if (r->warned || !r->current || r->plan.cycle != tessera::rrb::Cycle::k) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &fixed, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR, KSPPIPEGCR, KSPRRB, KSPRICHARDSON, KSPPREONLY, ""));
   if (fixed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -402,17 +447,24 @@ static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
   PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
   for (const tessera::rrb::Level &l : p.levels)
     if (!l.layout.natural) by_quarters = l.index + 1;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, %d levels on %d grids, then %d nodes exactly\n", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : "", p.factor_levels(), p.levels.back().index + 1, p.band.size()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, %d levels on %d grids, then %d nodes exactly\n", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : "", p.factor_levels(), p.levels.back().index + 1, (int)p.band_x.size()));
   const bool galerkin = r->coarsening == PC_RRB_GALERKIN;
   if (galerkin) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
-    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s", p.predicted[0], roughs[(int)p.rough]));
-    if (p.predicted[0] > 0 && p.rough != tessera::rrb::Rough::no && p.predicted[(int)p.rough] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", %.3g expected", p.predicted[(int)p.rough]));
-    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines || p.rough == tessera::rrb::Rough::fitted ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
+    const double with = p.rough == tessera::rrb::Rough::no ? 0 : p.predicted[(int)p.rough];
+    const char  *trial = with > 0 ? "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s, %.3g expected\n" : "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s\n";
+    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, trial, p.predicted[0], roughs[(int)p.rough], with));
     if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO || r->cycle != PC_RRB_CYCLE_AUTO)) PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
   } else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
   if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on every grid number %" PetscInt_FMT "\n", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner, r->every));
+  else {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on grids", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+    for (const tessera::rrb::Level &l : p.levels)
+      if (l.accelerated) PetscCall(PetscViewerASCIIPrintf(viewer, " %d", l.index));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  }
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %d grids stored by quarters\n", p.params.single ? "single" : "double", p.exec.space == tessera::Space::cuda ? " on the CUDA device" : "", by_quarters));
   if (p.exec.space == tessera::Space::cuda && f.grid.processes() > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  messages between devices go %s\n", p.total ? "directly into each other's memory" : tessera::Halo::gpu_aware ? "through MPI" : "through the host"));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g; an application moves %.4g bytes an unknown\n", bytes * 1e-6, bytes / (double)f.grid.size(), p.nonzeros, p.bytes_moved(false)));
@@ -560,8 +612,8 @@ PetscErrorCode tessera::PCCreate_RRB(PC pc)
   pc->ops->view           = PCView_RRB;
   pc->ops->presolve       = PCPreSolve_RRB;
   pc->ops->postsolve      = PCPostSolve_RRB;
-  pc->ops->apply          = NoThrow<PCApply_RRB, PC, Vec, Vec>;
-  pc->ops->applytranspose = NoThrow<PCApplyTranspose_RRB, PC, Vec, Vec>;
+  pc->ops->apply          = Applied<Apply>;
+  pc->ops->applytranspose = Applied<ApplyTranspose>;
   PetscCall(ComposeOptions(pc, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

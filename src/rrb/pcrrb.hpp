@@ -50,7 +50,7 @@ PetscErrorCode       CiteRRB();
 PetscErrorCode SubtractDirichlet(PC_RRB *);
 // Composes the setters and getters of PC rrb, or takes them away.
 PetscErrorCode ComposeOptions(PC, PetscBool);
-// Refuses a backend that cannot be used.
+// Refuses a backend that some process cannot use. Collective.
 PetscErrorCode CheckBackend(PetscObject, const char *option, TesseraBackend);
 
 } // namespace tessera

@@ -21,7 +21,8 @@ namespace tessera::rrb {
 enum class Coarsening { galerkin, lump, rhombus };
 enum class Cycle { v, k, amli, automatic };
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
-enum class Rough { no, sweeps, lines }; // for jumps of coefficients: more sweeps on S1; or lines both ways, least squares and AMLI
+// For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual smoothers.
+enum class Rough { no, sweeps, lines, fitted };
 enum class Weights { automatic, collapse, least_squares };
 
 struct Params {
@@ -47,6 +48,7 @@ struct Params {
 struct Factor {
   Buffer<double> l64[4], d64;
   Buffer<float>  l32[4], d32;
+  bool           scaled = true; // false: L's place has a_ij as it was; it is scaled where it is used, which saves 40 B a node at setup
   size_t         bytes() const;
 };
 
@@ -115,6 +117,7 @@ struct Level {
   bool    accelerated = false; // K or AMLI on this grid
   Stencil op;                 // its operator, for the acceleration
   Field   x, r, w, d, q;      // and its vectors
+  Buffer<double> sums;        // on the device: the K-cycle's scalars
   double  spectrum[2] = {1, 2.5}; // of the preconditioned operator on this grid: the interval of AMLI
   double  lumped = 0;         // mean of |lumped| / diagonal over the eliminated nodes
   bool    cut_x = false, cut_y = false; // a periodic direction of odd size: the seam is lumped
@@ -129,10 +132,10 @@ struct Failure {
   int    level = 0, x = 0, y = 0; // level of the factorisation; the node in the coordinates of the finest grid
 };
 
-// The exact remainder's matrix on the device.
+// The exact remainder's matrix on the device; where the host solves, its values on the way.
 struct Remainder {
-  Buffer<double> band;
-  Buffer<int>    node, number, failed;
+  Buffer<double> band, v;
+  Buffer<int>    node, number;
 };
 
 // What a setup of the Galerkin form works in beside what it keeps, for a level. On the device it stays for the next setup: memory is
@@ -147,11 +150,13 @@ struct Work {
 // What kernels of a setup on the device find; the host reads it at the end.
 struct Findings {
   unsigned long long bad = 0;       // FirstBad
+  int                row = 0;       // of the exact remainder, + 1: its pivot is not positive
   int                loose = 0;     // couplings of S1's grid that are next to nothing
   int                zero[64] = {}; // Watch, by level
 };
 
 struct Plan {
+  unsigned long long number = 0; // of create(): no other plan has it
   Params             params;
   Exec               exec;
   std::vector<Level> levels;
@@ -164,7 +169,7 @@ struct Plan {
   std::vector<Smoothing<float>>  smoothing32;
   bool                           chosen = false;
   Rough                          rough  = Rough::no;
-  double                         predicted[3] = {0, 0, 0}; // iterations by the trial of each choice, 0: there was none
+  double                         predicted[4] = {0, 0, 0, 0}; // iterations by the trial of each choice, 0: there was none
   std::vector<Work>              work;      // by level
   Buffer<Findings>               findings;
   std::vector<int>               kind, lag; // phases of a sweep in progress
@@ -179,7 +184,8 @@ struct Plan {
 
   // Several devices of one host: sums over all processes on the device; a number of its own for each time that they were set up
   const Total          *total = nullptr;
-  std::shared_ptr<void> total_memory;
+  std::shared_ptr<void>  total_memory;
+  std::shared_ptr<Peers> peers;
   unsigned long long    joined = 0;
 
   bool   single_factors() const { return params.single && params.coarsening != Coarsening::galerkin; }
@@ -261,7 +267,11 @@ GridReport report(const Plan &plan, size_t l);
 // What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
 HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);
+void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure);
+// A bad pivot in a row of the remainder.
+void name_row(const Plan &plan, int row, Failure &failure);
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out);
+bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);
 void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out);
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);
@@ -269,8 +279,9 @@ void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Le
 // device in the plan's findings.
 void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level, Failure &failure);
 void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure); // nullptr: another elimination looks for bad pivots
-void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only = false);
+void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only = false, bool scaled = true);
 void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s);
+template <class T> void schur_create(const Plan &plan, const Level &level, SchurOf<T> &s); // its memory
 // Galerkin form: sets one grid up and makes the next operator; `a` is used up.
 void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure);
 void galerkin_loose_parts(Plan &plan, double loose); // on the device, after all grids: the number of couplings next to nothing. Collective.
@@ -280,8 +291,8 @@ template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, 
 void galerkin_apply(Plan &plan, const View<double> &out);
 // z = B r on S1 in the precision of the hierarchy, with *rz = r'z; false: this cycle does not give that.
 template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz);
-// Changes when any memory that the cycle works on has moved.
-unsigned long long memory_fingerprint(const Plan &plan);
+// Changes when memory that the cycle works on has moved, or a number that is an argument of its kernels has changed.
+unsigned long long fingerprint(const Plan &plan);
 void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 
 } // namespace tessera::rrb

@@ -11,9 +11,12 @@ namespace tessera::rrb {
 
 namespace {
 
-// L and D^-1 of a grid. S: stride along x, 1 in quarter planes, 2 in natural order. p: place of the node in its quarter.
-template <class T, int S> struct Factors {
+// L and D^-1 of a grid. S: stride along x, 1 in quarter planes, 2 in natural order. p: place of the node in its quarter. SCALED:
+// false where A's couplings stand in L's place.
+template <class T, int S, bool SCALED = true> struct Factors {
+  static constexpr int stride = S;
   View<T> L[4], D;
+  HD T   l(int k, int q, ptrdiff_t p) const { return SCALED ? L[k].q[q][p] : L[k].q[q][p] * D.q[q][p]; }
   HD double red_to_o(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
   {
     const double *a = z.q[1] + p, *b = z.q[2] + p;
@@ -25,8 +28,8 @@ template <class T, int S> struct Factors {
     return red_to_c(b[0], b[S], a[0], a[r], p, r);
   }
   // the same with the values to W, E, S and N
-  HD double red_to_o(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return L[1].q[1][p - S] * w + L[0].q[1][p] * e + L[3].q[2][p - r] * s + L[2].q[2][p] * n; }
-  HD double red_to_c(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return L[1].q[2][p] * w + L[0].q[2][p + S] * e + L[3].q[1][p] * s + L[2].q[1][p + r] * n; }
+  HD double red_to_o(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 1, p - S) * w + l(0, 1, p) * e + l(3, 2, p - r) * s + l(2, 2, p) * n; }
+  HD double red_to_c(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 2, p) * w + l(0, 2, p + S) * e + l(3, 1, p) * s + l(2, 1, p + r) * n; }
   // o0 and o1: the values of o at (X, Y) and (X, Y+1), with stride so
   HD double o_to_c(const double *o0, const double *o1, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
   {
@@ -38,11 +41,11 @@ template <class T, int S> struct Factors {
   }
   HD double back_a(double z, const double *o, const double *c, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
   {
-    return D.q[1][p] * z - L[0].q[1][p] * o[0] - L[1].q[1][p] * o[so] - L[2].q[1][p] * c[-r] - L[3].q[1][p] * c[0];
+    return D.q[1][p] * z - l(0, 1, p) * o[0] - l(1, 1, p) * o[so] - l(2, 1, p) * c[-r] - l(3, 1, p) * c[0];
   }
   HD double back_b(double z, const double *o0, const double *o1, const double *c, ptrdiff_t p) const
   {
-    return D.q[2][p] * z - L[0].q[2][p] * c[-S] - L[1].q[2][p] * c[0] - L[2].q[2][p] * o0[0] - L[3].q[2][p] * o1[0];
+    return D.q[2][p] * z - l(0, 2, p) * c[-S] - l(1, 2, p) * c[0] - l(2, 2, p) * o0[0] - l(3, 2, p) * o1[0];
   }
 };
 
@@ -174,9 +177,9 @@ template <class T, int S, bool RED> struct Up {
   }
 };
 
-template <class T, int S> Factors<T, S> factors(Level &level, Buffer<T> l[4], Buffer<T> &d)
+template <class T, int S, bool SCALED = true> Factors<T, S, SCALED> factors(Level &level, Buffer<T> l[4], Buffer<T> &d)
 {
-  Factors<T, S> f;
+  Factors<T, S, SCALED> f;
   for (int k = 0; k < 4; ++k) f.L[k] = level.layout.view(l[k].data());
   f.D = level.layout.view(d.data());
   return f;
@@ -221,12 +224,21 @@ template <class F> void dispatch(Plan &plan, Level &level, const F &f)
   }
 }
 
+// Calls f with the factors of the red nodes.
+template <class F> void with_red_factors(Plan &plan, Level &level, const F &f)
+{
+  Factor &a = level.factor;
+  if (!a.scaled) level.layout.natural ? f(factors<double, 2, false>(level, a.l64, a.d64)) : f(factors<double, 1, false>(level, a.l64, a.d64));
+  else dispatch(plan, level, [&](auto *l, auto &d, auto s) { f(factors<std::remove_reference_t<decltype(*d.data())>, decltype(s)::value>(level, l, d)); });
+}
+
 // One grid of the lumped form, for the acceleration.
 struct Lumped {
   Plan  &plan;
   int    l;
   Level &g;
   Field &b, &x, &r, &w, &d, &q;
+  const int mask = mask_all;
   Lumped(Plan &p, int level) : plan(p), l(level), g(p.levels[level]), b(g.b), x(g.x), r(g.r), w(g.w), d(g.d), q(g.q) { }
   void   combine(double s, const Field &u, double t, Field &v) { rrb::combine(plan.exec, v.data.size(), s, u.data.data(), t, v.data.data()); }
   double dot(const Field &u, const Field &v)
@@ -267,25 +279,25 @@ void gathered(Plan &plan, int l, const View<double> &b, const View<double> &out)
 }
 
 // Half a grid: the red nodes into o and c and back, for an exact factorisation of the black nodes.
-template <class T, int S> struct BlackRhs {
-  Factors<T, S> f;
-  View<double>  b, out;
-  int           q;
+template <class F> struct BlackRhs {
+  F            f;
+  View<double> b, out;
+  int          q;
   HD void operator()(int X, int Y) const
   {
-    const ptrdiff_t p = X * S + Y * b.sy;
+    const ptrdiff_t p = X * F::stride + Y * b.sy;
     out.q[q][p]       = b.q[q][p] - (q == quarter_o ? f.red_to_o(b, p, b.sy) : f.red_to_c(b, p, b.sy));
   }
 };
-template <class T, int S> struct RedSolution {
-  Factors<T, S> f;
-  View<double>  b, black, out;
-  int           q;
+template <class F> struct RedSolution {
+  F            f;
+  View<double> b, black, out;
+  int          q;
   HD void operator()(int X, int Y) const
   {
-    const ptrdiff_t p = X * S + Y * b.sy;
+    const ptrdiff_t p = X * F::stride + Y * b.sy;
     const double   *o = black.q[0] + p, *c = black.q[3] + p;
-    out.q[q][X * out.sx + Y * out.sy] = q == quarter_a ? f.back_a(b.q[1][p], o, c, S, p, b.sy) : f.back_b(b.q[2][p], o, o + b.sy, c, p);
+    out.q[q][X * out.sx + Y * out.sy] = q == quarter_a ? f.back_a(b.q[1][p], o, c, F::stride, p, b.sy) : f.back_b(b.q[2][p], o, o + b.sy, c, p);
   }
 };
 
@@ -309,9 +321,8 @@ template void gather_values<float>(Plan &, Level &, const View<float> &, const V
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out)
 {
   level.halo.exchange(b, mask_a | mask_b);
-  dispatch(plan, level, [&](auto *l, auto &d, auto s) {
-    using T = std::remove_reference_t<decltype(*d.data())>;
-    BlackRhs<T, decltype(s)::value> k{factors<T, decltype(s)::value>(level, l, d), b, out, 0};
+  with_red_factors(plan, level, [&](const auto &f) {
+    BlackRhs<std::decay_t<decltype(f)>> k{f, b, out, 0};
     for (int q : {0, 3}) {
       k.q = q;
       forall(plan.exec, level.grid.owned(q), k);
@@ -322,9 +333,8 @@ void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<doubl
 void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out)
 {
   level.halo.exchange(black, mask_o | mask_c);
-  dispatch(plan, level, [&](auto *l, auto &d, auto s) {
-    using T = std::remove_reference_t<decltype(*d.data())>;
-    RedSolution<T, decltype(s)::value> k{factors<T, decltype(s)::value>(level, l, d), b, black, out, 0};
+  with_red_factors(plan, level, [&](const auto &f) {
+    RedSolution<std::decay_t<decltype(f)>> k{f, b, black, out, 0};
     for (int q : {1, 2}) {
       k.q = q;
       forall(plan.exec, level.grid.owned(q), k);
@@ -341,6 +351,7 @@ struct Given {
   View<double>  ghosts;
   bool          many; // there are ghost nodes
   HD double mine(int x, int y) const { return own.contains(x, y) ? p[(x - own.x0) + (ptrdiff_t)(y - own.y0) * (own.x1 - own.x0)] : 0; }
+  HD double own_square(double v, int x, int y) const { return !many || own.contains(x, y) ? v * v : 0; }
   HD double at(int x, int y) const { return !many || own.contains(x, y) ? mine(x, y) : ghosts.at(x, y); }
 };
 struct LoadBorder {
@@ -348,13 +359,13 @@ struct LoadBorder {
   HD void operator()(int x, int y) const { b.ghosts.at(x, y) = b.mine(x, y); }
 };
 Given given(Level &g, const double *b) { return {b, g.grid.owned(), g.b.v, g.grid.processes() > 1}; }
-template <class T> struct Start { // per cell; b'b
-  Factors<double, 1> f;
-  Given              b;
-  View<double>       r;
-  View<T>            to;
-  Box                o, c;
-  double            *sum;
+template <class F, class T> struct Start { // per cell; b'b
+  F            f;
+  Given        b;
+  View<double> r;
+  View<T>      to;
+  Box          o, c;
+  double      *sum;
   MARCH double operator()(int X, int Y) const
   {
     const int       x = 2 * X, y = 2 * Y;
@@ -370,16 +381,16 @@ template <class T> struct Start { // per cell; b'b
       r.q[3][p]      = v;
       to.q[3][p]     = (T)v;
     }
-    const double mo = b.mine(x, y), ma = b.mine(x + 1, y), mb = b.mine(x, y + 1), mc = b.mine(x + 1, y + 1);
-    return mo * mo + ma * ma + mb * mb + mc * mc;
+    const double so = b.own_square(bo, x, y), sa = b.own_square(ba, x + 1, y), sb = b.own_square(bb, x, y + 1), sc = b.own_square(bc, x + 1, y + 1);
+    return so + sa + sb + sc;
   }
   MARCH void finish(double s) const { *sum = s; }
 };
-struct Finish {
-  Factors<double, 1> f;
-  Given              b;
-  View<double>       x, out;
-  Box                own[4];
+template <class F> struct Finish {
+  F            f;
+  Given        b;
+  View<double> x, out;
+  Box          own[4];
   HD void operator()(int X, int Y) const
   {
     const ptrdiff_t p = X + Y * x.sy, to = X * out.sx + Y * out.sy, n = x.sy;
@@ -402,7 +413,9 @@ template <class T> void black_start(Plan &plan, const double *b, const View<doub
     forall_parts(plan.exec, border({own.x0, own.x0 + 3, own.y0, own.y1}), border({own.x1 - 3, own.x1, own.y0, own.y1}), border({own.x0, own.x1, own.y0, own.y0 + 3}), border({own.x0, own.x1, own.y1 - 3, own.y1}));
     g.halo.exchange(g.b.v, mask_a | mask_b);
   }
-  forall_cells(g.grid.cells(), Start<T>{factors<double, 1>(g, g.factor.l64, g.factor.d64), input, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction);
+  auto start = [&](const auto &f) { forall_cells(g.grid.cells(), Start<std::decay_t<decltype(f)>, T>{f, input, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction); };
+  if (g.factor.scaled) start(factors<double, 1>(g, g.factor.l64, g.factor.d64));
+  else start(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));
 }
 template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, double *);
 template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, double *);
@@ -411,7 +424,11 @@ void black_finish(Plan &plan, const double *b, const View<double> &x, double *ou
 {
   Level    &g = plan.levels[0];
   const Box own = g.grid.owned();
-  forall(plan.exec, g.grid.cells(), Finish{factors<double, 1>(g, g.factor.l64, g.factor.d64), given(g, b), x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+  auto      finish = [&](const auto &f) {
+    forall(plan.exec, g.grid.cells(), Finish<std::decay_t<decltype(f)>>{f, given(g, b), x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+  };
+  if (g.factor.scaled) finish(factors<double, 1>(g, g.factor.l64, g.factor.d64));
+  else finish(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));
 }
 #endif
 

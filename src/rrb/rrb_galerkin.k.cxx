@@ -5,227 +5,16 @@
 // Sweeps, residual and transfer of one grid are one pass through memory (wavefront() in exec.hpp) down and one up: 7 coefficients
 // and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for each colour.
 #include "core/tuning.hpp"
+#include "rrb/galerkin_kernels.hpp"
 #include "rrb/rrb_march.hpp"
 
 namespace tessera::rrb {
 
 namespace {
 
-//--- S1 ---------------------------------------------------------------------------------------------------------------
-
-// What is not zero yet: nothing, the node's own quarter, the other quarter.
-enum Known { known_none = 0, known_own = 1, known_other = 2, known_all = 3 };
-
-template <int S, class T> HD inline T schur_own_o(const SchurView<T> &a, const T *o, ptrdiff_t p)
-{
-  return a.fo[0][p] * o[p + S] + a.fo[0][p - S] * o[p - S] + a.fo[1][p] * o[p + a.sy] + a.fo[1][p - a.sy] * o[p - a.sy];
-}
-template <int S, class T> HD inline T schur_own_c(const SchurView<T> &a, const T *c, ptrdiff_t p)
-{
-  return a.fc[0][p] * c[p + S] + a.fc[0][p - S] * c[p - S] + a.fc[1][p] * c[p + a.sy] + a.fc[1][p - a.sy] * c[p - a.sy];
-}
-template <int S, class T> HD inline T schur_o_from_c(const SchurView<T> &a, const T *c, ptrdiff_t p)
-{
-  return a.e[0][p] * c[p - S - a.sy] + a.e[1][p] * c[p - a.sy] + a.e[2][p] * c[p - S] + a.e[3][p] * c[p];
-}
-template <int S, class T> HD inline T schur_c_from_o(const SchurView<T> &a, const T *o, ptrdiff_t p)
-{
-  return a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + a.sy] * o[p + a.sy] + a.e[0][p + S + a.sy] * o[p + S + a.sy];
-}
-
-// One colour of quarter Q: the nodes with X + Y of one parity. The others are written as they are (zero where nothing of the
-// quarter is known), which is faster than leaving them out.
-template <int Q, int S, int KNOWN, class T> struct SchurColour {
-  SchurView<T> a;
-  const T     *inverse, *r, *other, *own;
-  T           *out; // the same as own: a node's neighbours in it have the other colour, or lie beyond a periodic seam
-  int          parity;
-  HD void      operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * a.sy;
-    T               v = r[p];
-    if constexpr (KNOWN & known_own) v -= Q == quarter_o ? schur_own_o<S>(a, own, p) : schur_own_c<S>(a, own, p);
-    if constexpr (KNOWN & known_other) v -= Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p);
-    const T old = KNOWN & known_own ? own[p] : 0;
-    out[p]      = ((X + Y) & 1) == parity ? v * inverse[p] : old;
-  }
-};
-
-// Right-hand side of one quarter's own system.
-template <int Q, int S, class T> struct SchurSide {
-  SchurView<T> a;
-  const T     *r, *other;
-  T           *out;
-  HD void      operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * a.sy;
-    out[p]            = r[p] - (Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p));
-  }
-};
-
-template <int S, class T> struct SchurResidualO {
-  SchurView<T> a;
-  const T     *r, *o, *c;
-  T           *out;
-  HD void      operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * a.sy;
-    out[p]            = r[p] - a.co[p] * o[p] - schur_own_o<S>(a, o, p) - schur_o_from_c<S>(a, c, p);
-  }
-};
-
-// Writes one row of c values to the quarters of the next grid.
-template <class Block, class T> HD void store_row(Block &block, const Box &c, int J, const T *row, const View<T> &next)
-{
-  for (int px = 0; px < 2; ++px) {
-    T *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
-    if (next.sx == 1) block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
-    else block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
-  }
-}
-
-// The next grid's right-hand side; ro: the residual at o.
-template <int S, class T> struct SchurRestrict {
-  SchurView<T> a;
-  const T     *r, *o, *c, *ro;
-  const T     *w[4];
-  View<T>      next;
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const Box tile = block.tile;
-    T        *row = (T *)block.shared - tile.x0;
-    for (int J = tile.y0; J < tile.y1; ++J) {
-      block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) {
-        const ptrdiff_t p = X * S + Y * a.sy, n = a.sy;
-        const T         v = r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
-        row[X] = v + w[3][p] * ro[p] + w[2][p + S] * ro[p + S] + w[1][p + n] * ro[p + n] + w[0][p + S + n] * ro[p + S + n];
-      });
-      block.sync();
-      store_row(block, tile, J, row, next);
-      block.sync();
-    }
-  }
-};
-
-//--- 9-point grids ----------------------------------------------------------------------------------------------------
-
-template <int S, class T> struct Restrict {
-  StencilView<T> A;
-  View<T>        b, x, r, edge[2], centre[4], next;
-  bool           with_a; // the residual at a is not zero
-  HD T           value(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
-    T               v = b.q[3][p] - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
-    v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] + centre[0].q[0][p + S + n] * r.q[0][p + S + n];
-    return v + edge[1].q[2][p] * r.q[2][p] + edge[0].q[2][p + S] * r.q[2][p + S];
-  }
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const Box tile = block.tile;
-    T        *row = (T *)block.shared - tile.x0;
-    for (int J = tile.y0; J < tile.y1; ++J) {
-      block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) { row[X] = value(X, Y); });
-      if (with_a)
-        block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) {
-          const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
-          row[X] += edge[1].q[1][p] * r.q[1][p] + edge[0].q[1][p + n] * r.q[1][p + n];
-        });
-      block.sync();
-      store_row(block, tile, J, row, next);
-      block.sync();
-    }
-  }
-};
-
-// x += P e in quarter Q; e is a field of one quarter.
-template <int Q, int S, class T> struct Prolong {
-  const T *e;
-  const T *w[4]; // o: centre; a, b: edge
-  T       *x;
-  ptrdiff_t n;
-  HD void  operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * n;
-    if constexpr (Q == quarter_c) x[p] += e[p];
-    else if constexpr (Q == quarter_o) x[p] += w[0][p] * e[p - S - n] + w[1][p] * e[p - n] + w[2][p] * e[p - S] + w[3][p] * e[p];
-    else if constexpr (Q == quarter_a) x[p] += w[0][p] * e[p - n] + w[1][p] * e[p];
-    else x[p] += w[0][p] * e[p - S] + w[1][p] * e[p];
-  }
-};
-
-// Column j of the cycle by points from a small grid down, as a matrix on its nodes in natural order: the kernels of the cycle on
-// fields in a block's scratch. The cycle from the next grid down is a matrix already.
-template <class T> struct CycleColumn {
-  StencilView<T> A;
-  View<T>        edge[2], centre[4];
-  Layout         layout, next_layout;
-  Box            own[4];
-  int            n, nx, next_n;
-  const T       *next_matrix;
-  const int     *next_node;
-  T             *matrix;
-  size_t         field, next_field; // elements of one
-  size_t         bytes() const { return (3 * field + 2 * next_field + (size_t)next_n) * sizeof(T); }
-  template <int Q, int MASK, class Block> HD void colour(Block &block, const View<T> &b, const View<T> &x) const
-  {
-    block.each(own[Q].x0, own[Q].x1, own[Q].y0, own[Q].y1, Colour<Q, 1, MASK, T>{A, b, x});
-    block.sync();
-  }
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const int     j = block.tile.y0;
-    T            *memory = (T *)block.shared;
-    const View<T> b = layout.view(memory), x = layout.view(memory + field), r = layout.view(memory + 2 * field);
-    const View<T> bn = next_layout.view(memory + 3 * field), xn = next_layout.view(memory + 3 * field + next_field);
-    block.each(0, (int)(3 * field + 2 * next_field), 0, 1, [&](int i, int) { memory[i] = 0; });
-    block.sync();
-    block.each(0, 1, 0, 1, [&](int, int) { b.at(j % nx, j / nx) = 1; });
-    block.sync();
-    colour<3, before(3)>(block, b, x), colour<0, before(0)>(block, b, x), colour<2, before(2)>(block, b, x), colour<1, before(1)>(block, b, x);
-    block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Residual<0, 1, T>{A, b, x, r});
-    block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Residual<2, 1, T>{A, b, x, r});
-    block.sync();
-    const Restrict<1, T> restriction{A, b, x, r, {edge[0], edge[1]}, {centre[0], centre[1], centre[2], centre[3]}, bn, false};
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { bn.at(X, Y) = restriction.value(X, Y); });
-    block.sync();
-    T *const flat = memory + 3 * field + 2 * next_field;
-    block.each(0, next_n, 0, 1, [&](int k, int) { flat[k] = bn.at(next_node[2 * k], next_node[2 * k + 1]); });
-    block.sync();
-    block.each(0, next_n, 0, 1, [&](int i, int) {
-      const T *column = next_matrix + i; // it is symmetric
-      T        v = 0, u = 0;
-      int      k = 0;
-      for (; k + 3 < next_n; k += 4) {
-        const T a0 = column[(ptrdiff_t)k * next_n], a1 = column[(ptrdiff_t)(k + 1) * next_n], a2 = column[(ptrdiff_t)(k + 2) * next_n], a3 = column[(ptrdiff_t)(k + 3) * next_n];
-        v += a0 * flat[k] + a1 * flat[k + 1];
-        u += a2 * flat[k + 2] + a3 * flat[k + 3];
-      }
-      for (; k < next_n; ++k) v += column[(ptrdiff_t)k * next_n] * flat[k];
-      xn.at(next_node[2 * i], next_node[2 * i + 1]) = v + u;
-    });
-    block.sync();
-    T *const e = r.q[3];
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { e[X + Y * r.sy] = xn.at(X, Y); });
-    block.sync();
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, Prolong<3, 1, T>{e, {}, x.q[3], x.sy});
-    block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Prolong<0, 1, T>{e, {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]}, x.q[0], x.sy});
-    block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Prolong<2, 1, T>{e, {edge[0].q[2], edge[1].q[2]}, x.q[2], x.sy});
-    block.sync();
-    colour<1, mask_all>(block, b, x), colour<2, mask_all>(block, b, x), colour<0, mask_all>(block, b, x), colour<3, mask_all>(block, b, x);
-    block.each(0, n, 0, 1, [&](int i, int) { matrix[(ptrdiff_t)j * n + i] = x.at(i % nx, i / nx); });
-  }
-};
-
 //--- one grid ---------------------------------------------------------------------------------------------------------
 
 Box rows(const Box &b, int y0, int y1) { return {b.x0, b.x1, std::max(b.y0, y0), std::min(b.y1, y1)}; }
-
-template <class F> void with_stride(ptrdiff_t sx, const F &f)
-{
-  if (sx == 1) f(std::integral_constant<int, 1>());
-  else f(std::integral_constant<int, 2>());
-}
 
 // Rows that are swept together, so that what the sweeps touch stays in the second-level cache.
 int rows_at_once(const Plan &plan, const Level &g) { return std::max(1, std::min(tuning::strip_rows, tuning::wavefront_nodes / (g.layout.m + 2))) * plan.exec.threads; }
@@ -244,10 +33,7 @@ public:
     if (s_.smoother != Smoother::point) {
       x_zero();
       for (int i = 0; i < sweeps_; ++i) lines(false);
-      for (int q = 0; q < 3; ++q) {
-        residual(plan_.exec, A_, q, g_.grid.owned(q), b_, x_, r_);
-        g_.halo.exchange(r_, 1 << q);
-      }
+      residuals();
       restriction(INT_MIN / 2, INT_MAX / 2, true);
       return;
     }
@@ -263,7 +49,7 @@ public:
   {
     g_.halo.exchange(r_, mask_c);
     if (s_.smoother != Smoother::point) {
-      for (int q = 0; q < 4; ++q) prolong(q, g_.grid.owned(q));
+      prolong();
       g_.halo.exchange(x_, mask_all);
       for (int i = 0; i < sweeps_; ++i) lines(true);
       return;
@@ -277,7 +63,11 @@ public:
   }
 
 private:
-  void x_zero() { for (int q = 0; q < 4; ++q) forall(plan_.exec, g_.layout.whole(), ZeroKernel<T>{x_.q[q], x_.sx, x_.sy}); }
+  void x_zero()
+  {
+    auto of = [&](int q) { return part(g_.layout.whole(), ZeroKernel<T>{x_.q[q], x_.sx, x_.sy}); };
+    forall_parts(plan_.exec, of(0), of(1), of(2), of(3));
+  }
   // Phases: 0-3 the colour of a quarter, 10-13 from zero, 4 and 6 the residual at o and b, 8 the restriction, 9 the correction.
   void sweep()
   {
@@ -315,16 +105,40 @@ private:
       forall_strip(plan_.exec, c, 4, 1, Restrict<S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
     });
   }
+  template <int Q, int S> Part<Prolong<Q, S, T>> correction(const Box &box)
+  {
+    Prolong<Q, S, T> k{r_.q[3], {}, x_.q[Q], x_.sy};
+    for (int i = 0; i < 4; ++i)
+      if (Q == quarter_o) k.w[i] = centre(i).q[0];
+      else if (Q != quarter_c && i < 2) k.w[i] = edge(i).q[Q];
+    return part(box, k);
+  }
+  // In all quarters, or in one.
+  void prolong()
+  {
+    with_stride(A_.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      const Grid   &g = g_.grid;
+      forall_parts(plan_.exec, correction<0, S>(g.owned(0)), correction<1, S>(g.owned(1)), correction<2, S>(g.owned(2)), correction<3, S>(g.owned(3)));
+    });
+  }
   void prolong(int q, const Box &box)
   {
     with_stride(A_.C.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
-      const T      *e = r_.q[3];
-      if (q == 0) forall(plan_.exec, box, Prolong<0, S, T>{e, {centre(0).q[0], centre(1).q[0], centre(2).q[0], centre(3).q[0]}, x_.q[0], x_.sy});
-      else if (q == 1) forall(plan_.exec, box, Prolong<1, S, T>{e, {edge(0).q[1], edge(1).q[1]}, x_.q[1], x_.sy});
-      else if (q == 2) forall(plan_.exec, box, Prolong<2, S, T>{e, {edge(0).q[2], edge(1).q[2]}, x_.q[2], x_.sy});
-      else forall(plan_.exec, box, Prolong<3, S, T>{e, {}, x_.q[3], x_.sy});
+      if (q == 0) forall_parts(plan_.exec, correction<0, S>(box));
+      else if (q == 2) forall_parts(plan_.exec, correction<2, S>(box));
+      else forall_parts(plan_.exec, correction<3, S>(box));
     });
+  }
+  void residuals()
+  {
+    with_stride(A_.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      auto          of = [&](auto q) { return part(g_.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A_, b_, x_, r_}); };
+      forall_parts(plan_.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()), of(std::integral_constant<int, 2>()));
+    });
+    g_.halo.exchange(r_, mask_o | mask_a | mask_b);
   }
   View<T> edge(int k) { return g_.layout.view(s_.edge[k].data(), quarter_a); }
   View<T> centre(int k) { return g_.layout.view(s_.centre[k].data()); }
@@ -345,7 +159,8 @@ public:
   void down()
   {
     if (s_.smoother != Smoother::point) {
-      for (int q : {0, 3}) forall(plan_.exec, g_.layout.whole(), ZeroKernel<T>{z_.q[q], z_.sx, z_.sy});
+      auto zero = [&](int q) { return part(g_.layout.whole(), ZeroKernel<T>{z_.q[q], z_.sx, z_.sy}); };
+      forall_parts(plan_.exec, zero(0), zero(3));
       for (int i = 0; i < sweeps_; ++i) lines(3, false), lines(0, false);
       residual_o(g_.grid.owned(0));
       restriction(INT_MIN / 2, INT_MAX / 2);
@@ -437,8 +252,7 @@ private:
   {
     with_stride(a_.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
-      forall(plan_.exec, rows(g_.grid.owned(3), y0, y1), Prolong<3, S, T>{t_, {}, z_.q[3], z_.sy});
-      forall(plan_.exec, rows(g_.grid.owned(0), y0, y1), Prolong<0, S, T>{t_, {w(0), w(1), w(2), w(3)}, z_.q[0], z_.sy});
+      forall_parts(plan_.exec, part(rows(g_.grid.owned(3), y0, y1), Prolong<3, S, T>{t_, {}, z_.q[3], z_.sy}), part(rows(g_.grid.owned(0), y0, y1), Prolong<0, S, T>{t_, {w(0), w(1), w(2), w(3)}, z_.q[0], z_.sy}));
     });
     g_.halo.exchange(z_, mask_o | mask_c);
   }
@@ -491,7 +305,7 @@ template <class T> void march_coarse(Plan &plan, int l)
 template <class T> void cycle9(Plan &plan, int l, const View<T> &b, const View<T> &x)
 {
   if (marches<T>(plan, l)) {
-    march_down(plan, l, b);
+    march_down(plan, l, b, x);
     march_coarse<T>(plan, l);
     return march_up(plan, l, b, x);
   }
@@ -519,7 +333,7 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
   }
   const View<T> &rhs = loose ? rest : r;
   if (marches<T>(plan, l)) {
-    march_down(plan, l, rhs);
+    march_down(plan, l, rhs, z);
     march_coarse<T>(plan, l);
     march_up(plan, l, rhs, z);
   } else {
@@ -555,6 +369,50 @@ template struct GalerkinSpace<float>;
 
 namespace {
 
+//--- AMLI on the device -----------------------------------------------------------------------------------------------
+
+// A step's direction d = f w + t d and x = x + d; the first step's are f w.
+template <class T> struct StepKernel {
+  T        *d, *x;
+  const T  *w;
+  T         f, t;
+  bool      first;
+  ptrdiff_t n;
+  static constexpr int row = 1024;
+  HD void operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i + (ptrdiff_t)j * row;
+    if (p >= n) return;
+    const T v = first ? f * w[p] : f * w[p] + t * d[p];
+    d[p]      = v;
+    x[p]      = first ? v : x[p] + v;
+  }
+};
+
+// amli_cycle() with a step's vector operations in two launches.
+template <class T> void amli_there(GalerkinSpace<T> &s, int steps, double lowest, double highest)
+{
+  const double theta = (highest + lowest) / 2, delta = (highest - lowest) / 2, sigma = theta / delta;
+  const auto   n = (ptrdiff_t)s.x.data.size();
+  double       rho = 1 / sigma;
+  for (int i = 0; i < steps; ++i) {
+    FieldOf<T>  &b    = i ? s.r : s.b;
+    const double next = 1 / (2 * sigma - rho);
+    s.precondition(b, s.w);
+    forall(s.plan.exec, {0, StepKernel<T>::row, 0, (int)((n + StepKernel<T>::row - 1) / StepKernel<T>::row)},
+           StepKernel<T>{s.d.data.data(), s.x.data.data(), s.w.data.data(), (T)(i ? 2 * next / delta : 1 / theta), (T)(i ? next * rho : 0), !i, n});
+    if (i) rho = next;
+    if (i + 1 == steps) return;
+    s.g.halo.exchange(s.d.v, mask_all);
+    const StencilView<T> A = s.s.a.view();
+    with_stride(A.C.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      auto          of = [&](auto q) { return part(s.g.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A, b.v, s.d.v, s.r.v}); };
+      forall_parts(s.plan.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()), of(std::integral_constant<int, 2>()), of(std::integral_constant<int, 3>()));
+    });
+  }
+}
+
 // x = the approximate solution on level l for the right-hand side b, both in its own fields.
 template <class T> void visit(Plan &plan, int l)
 {
@@ -571,6 +429,7 @@ template <class T> void visit(Plan &plan, int l)
   } else if (g.accelerated && plan.cycle != Cycle::v) {
     GalerkinSpace<T> space(plan, l);
     if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
+    else if (plan.exec.space == Space::cuda) amli_there(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
     else amli_cycle(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
   } else cycle9(plan, l, s.b.v, s.x.v);
 }
@@ -606,46 +465,6 @@ template <class T> void root(Plan &plan, int l, const View<double> &b, const Vie
 
 } // namespace
 
-template <class T> void galerkin_whole(Plan &plan)
-{
-  constexpr size_t most = 200 * 1024; // bytes of a block's scratch
-  auto            &grids = hierarchy<T>(plan);
-  bool             below = plan.exec.space == Space::cuda; // the next grid is a matrix
-  for (int l = (int)grids.size() - 1; l > 0; --l) {
-    Level        &g = plan.levels[(size_t)l];
-    Smoothing<T> &s = grids[(size_t)l];
-    if (g.step == Step::solve) {
-      below = below && !plan.half && g.grid.size() <= tuning::dense_cycle;
-      continue;
-    }
-    CycleColumn<T> k{};
-    if (below && g.step == Step::coarsen && !s.of_schur) {
-      const Level         &next = plan.levels[(size_t)l + 1];
-      const Inverse<T>    *inverse = &grids[(size_t)l + 1].whole;
-      if constexpr (std::is_same_v<T, double>) inverse = next.step == Step::solve ? &plan.inverse64 : inverse;
-      else inverse = next.step == Step::solve ? &plan.inverse32 : inverse;
-      k.layout = g.layout, k.next_layout = next.layout;
-      k.field = g.layout.elements(4), k.next_field = next.layout.elements(4);
-      k.n = (int)g.grid.size(), k.nx = g.grid.nx, k.next_n = inverse->size();
-      k.next_matrix = inverse->data(), k.next_node = inverse->nodes();
-    }
-    below = below && marches<T>(plan, l) && !s.of_schur && !(g.accelerated && plan.cycle != Cycle::v) && g.grid.size() <= tuning::dense_cycle && k.bytes() <= most;
-    if (!below) {
-      s.whole.clear();
-      continue;
-    }
-    k.A = s.a.view();
-    for (int i = 0; i < 2; ++i) k.edge[i] = g.layout.view(s.edge[i].data(), quarter_a);
-    for (int i = 0; i < 4; ++i) k.centre[i] = g.layout.view(s.centre[i].data());
-    for (int q = 0; q < 4; ++q) k.own[q] = g.grid.owned(q);
-    k.matrix = s.whole.matrix(k.n, k.nx);
-    forall_blocks(plan.exec, k.n, 256, k.bytes(), k);
-  }
-}
-
-template void galerkin_whole<double>(Plan &);
-template void galerkin_whole<float>(Plan &);
-
 void galerkin_apply(Plan &plan, const View<double> &out)
 {
   const View<double> b = plan.levels[0].b.v;
@@ -657,7 +476,7 @@ template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const
 {
   const bool fused = marches<T>(plan, 0) && hierarchy<T>(plan)[0].components.empty();
   if (fused) {
-    march_down(plan, 0, r);
+    march_down(plan, 0, r, z);
     march_coarse<T>(plan, 0);
     march_up(plan, 0, r, z, &reduction, rz);
   } else cycle_s1(plan, 0, r, z);

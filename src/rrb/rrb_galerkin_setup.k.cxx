@@ -1,6 +1,7 @@
 // Setup of the Galerkin form: interpolation and next operator of each grid, the choice of the smoothers, the trial.
 #include "core/tuning.hpp"
 #include "rrb/rrb_march.hpp"
+#include "rrb/schur_kernels.hpp"
 
 namespace tessera::rrb {
 
@@ -9,18 +10,20 @@ namespace {
 Smoother choose_smoother(const Plan &plan, const Directions &d)
 {
   if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
-  if (plan.rough != Rough::no) return plan.rough == Rough::sweeps ? Smoother::point : Smoother::line_alternating;
+  if (plan.rough == Rough::sweeps) return Smoother::point;
+  if (plan.rough == Rough::lines) return Smoother::line_alternating;
   const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal, x = d.weak_y > tuning::weak_share || diagonal;
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
 }
 
 bool least_squares(const Plan &plan)
 {
-  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && plan.rough == Rough::lines);
+  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && (plan.rough == Rough::lines || plan.rough == Rough::fitted));
 }
 
-// Sweeps on A v = 0 from random v leave what the smoother does not reduce: vectors that the interpolation must reproduce.
-void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother smoother, Interpolation &P, const View<float> &correction)
+// Sweeps on A v = 0 from random v leave what the interpolation must reproduce. Along lines both ways, whatever the cycle smooths by:
+// three sweeps by points leave too much else, and weights fitted to that take twice the iterations on a checkerboard.
+void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Interpolation &P, const View<float> &correction)
 {
   LeastSquares       sums;
   Field              v, own_zero;
@@ -30,19 +33,15 @@ void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Smoother sm
   v.resize(g.layout);
   if (zero.data.empty()) zero.resize(g.layout);
   else zero.data.zero();
-  for_lines(smoother, false, [&](Lines direction, int) {
-    if (smoother != Smoother::point && lines[direction == lines_y].empty()) lines[direction == lines_y].setup(plan.exec, A, g.grid, direction, tuning::singular_pivot);
-  });
+  for (Lines direction : {lines_x, lines_y}) lines[direction == lines_y].setup(plan.exec, A, g.grid, direction, tuning::singular_pivot);
   for (int i = 0; i < tuning::test_vectors; ++i) {
     fill_random(plan.exec, g.grid, mask_all, (uint64_t)(i + 1), v.v);
     g.halo.exchange(v.v, mask_all);
     for (int k = 0; k < tuning::test_sweeps; ++k)
-      if (smoother == Smoother::point) smooth_points(plan.exec, A, g.grid, g.halo, zero.v, v.v, k & 1);
-      else
-        for_lines(smoother, k & 1, [&](Lines direction, int parity) {
-          lines[direction == lines_y].solve(plan.exec, A, parity, zero.v, v.v);
-          g.halo.exchange(v.v, mask_all);
-        });
+      for_lines(Smoother::line_alternating, k & 1, [&](Lines direction, int parity) {
+        lines[direction == lines_y].solve(plan.exec, A, parity, zero.v, v.v);
+        g.halo.exchange(v.v, mask_all);
+      });
     sums.weigh(plan.exec, g.grid, v.v);
   }
   sums.solve(plan.exec, A, g.grid, P, correction);
@@ -111,7 +110,7 @@ template <int Q, int S> struct GapWatched {
   }
 };
 
-// This process's number. The device puts what it finds aside.
+// Of the own nodes.
 double gaps(Plan &plan, const Level &g, Stencil &a)
 {
   const StencilView<double> A = a.view();
@@ -121,11 +120,67 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
     const GapKernel<1, S> at_a{A, nx, ny};
     const GapKernel<2, S> at_b{A, nx, ny};
     if (plan.exec.space == Space::host) return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
-    int *loose = &plan.findings.data()->loose;
+    int *loose = &plan.findings.data()->loose; // the host looks later
     forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, loose}), part(g.grid.owned(2), GapWatched<2, S>{at_b, loose}));
     return 0.;
   };
   return A.C.sx == 1 ? with(std::integral_constant<int, 1>()) : with(std::integral_constant<int, 2>());
+}
+
+// S1 in one pass on the device: cell by cell, in double precision and in the hierarchy's, with its inverse diagonal and what the
+// host asks for later. 24 B a node are read, 20 and 12 are written.
+template <int S, class T> struct SchurCell {
+  SetupO<false>    o;
+  SetupC<false>    c;
+  SchurView<T>     single; // of a hierarchy in single precision
+  T               *inverse_o, *inverse_c;
+  GapWatched<1, S> gap_a;
+  GapWatched<2, S> gap_b;
+  FirstBad         bad;
+  Box              own[4];
+  HD void          operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * o.C.sy;
+    if (own[0].contains(X, Y)) {
+      const auto v = o.make(X, Y);
+      o.store(v, o.to, p);
+      bad.look(v.c, 0, X, Y);
+      if constexpr (std::is_same_v<T, float>) o.store(v, single, p), inverse_o[p] = (T)(v.c > 0 ? 1 / v.c : 0);
+    }
+    if (own[3].contains(X, Y)) {
+      const auto v = c.make(X, Y);
+      c.store(v, c.to, p);
+      bad.look(v.c, 3, X, Y);
+      if constexpr (std::is_same_v<T, float>) c.store(v, single, p), inverse_c[p] = (T)(v.c > 0 ? 1 / v.c : 0);
+    }
+    if (own[1].contains(X, Y)) gap_a(X, Y);
+    if (own[2].contains(X, Y)) gap_b(X, Y);
+  }
+};
+
+template <class T> void schur_cells(Plan &plan, Level &g, Smoothing<T> &s, Stencil &a, Schur &target)
+{
+  const StencilView<double> A = a.view();
+  const int                 nx = g.grid.periodic_x ? INT_MAX : g.grid.nx, ny = g.grid.periodic_y ? INT_MAX : g.grid.ny;
+  schur_create(plan, g, target);
+  const SchurView<double> v = schur_view(g.layout, target);
+  SchurView<T>            single{};
+  T                      *inverse = nullptr;
+  if constexpr (std::is_same_v<T, float>) {
+    schur_create(plan, g, s.schur);
+    if (s.inverse.empty()) s.inverse.resize(2 * g.layout.elements(1));
+    single  = schur_view(g.layout, s.schur);
+    inverse = place(g.layout, s.inverse.data());
+  }
+  Findings *const found = plan.findings.data();
+  auto            with = [&](auto stride) {
+    constexpr int S = decltype(stride)::value;
+    forall(plan.exec, g.grid.cells(),
+           SchurCell<S, T>{{plan.tiny(), A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, v}, {plan.tiny(), A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, v}, single, inverse, inverse + g.layout.elements(1), {{A, nx, ny}, &found->loose}, {{A, nx, ny}, &found->loose},
+                           {&found->bad, 2 * g.index + 1}, {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+  };
+  if (A.C.sx == 1) with(std::integral_constant<int, 1>());
+  else with(std::integral_constant<int, 2>());
 }
 
 // S1 in double precision.
@@ -166,30 +221,39 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   Smoothing<T> &s = hierarchy<T>(plan)[l];
   Schur        &target = schur_made<T>(plan, l);
   Keep<T>       keep(plan.exec);
-  const double  loose = gaps(plan, g, a);
-  eliminate_red(plan, g, a, &failure);
-  schur_setup(plan, g, a, target);
+  const bool    there = plan.exec.space == Space::cuda, at_once = there && g.halo.empty();
+  if (at_once) {
+    schur_cells(plan, g, s, a, target);
+    eliminate_red(plan, g, a, &failure);
+  } else {
+    const double loose = gaps(plan, g, a);
+    eliminate_red(plan, g, a, &failure);
+    schur_setup(plan, g, a, target);
+    check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
+    if (!there) loose_parts<T>(plan, l, loose);
+  }
   const SchurView<double> v = schur_view(g.layout, target);
-  check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
-  if (plan.exec.space == Space::host) loose_parts<T>(plan, l, loose);
   for (int q : {0, 3})
     for (Lines direction : {lines_x, lines_y})
       if (uses(s.smoother, direction)) s.lines[q == 3][direction == lines_y].setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
   const View<double> C = a.C();
-  keep_factors(plan, g, a, true);
+  keep_factors(plan, g, a, true, !at_once);
   if constexpr (std::is_same_v<T, float>) {
-    keep(target.c, s.schur.c);
-    for (int k = 0; k < 4; ++k) keep(target.e[k], s.schur.e[k]), keep(P.centre[k], s.centre[k]);
-    for (int k = 0; k < 2; ++k) keep(target.fo[k], s.schur.fo[k]), keep(target.fc[k], s.schur.fc[k]);
+    for (int k = 0; k < 4; ++k) keep(P.centre[k], s.centre[k]);
+    if (!at_once) {
+      keep(target.c, s.schur.c);
+      for (int k = 0; k < 4; ++k) keep(target.e[k], s.schur.e[k]);
+      for (int k = 0; k < 2; ++k) keep(target.fo[k], s.schur.fo[k]), keep(target.fc[k], s.schur.fc[k]);
+      if (s.inverse.empty()) s.inverse.resize(2 * g.layout.elements(1));
+    }
     keep.run();
-    if (s.inverse.empty()) s.inverse.resize(2 * g.layout.elements(1));
   }
   const SchurHelp<T> h = schur_help(g, s);
   auto inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<double, T>{q ? v.cc : v.co, h.d[q], C.sx, C.sy}); };
   if constexpr (std::is_same_v<T, double>) {
     auto weights = [&](int k) { return part(g.layout.whole(), CopyKernel<double, double>{P.Centre(k).q[0], h.w[k], C.sx, C.sy, C.sx, C.sy}); };
     forall_parts(plan.exec, inverse(0), inverse(3), weights(0), weights(1), weights(2), weights(3));
-  } else forall_parts(plan.exec, inverse(0), inverse(3));
+  } else if (!at_once) forall_parts(plan.exec, inverse(0), inverse(3));
   if (s.r.data.empty()) s.r.data.resize(g.layout.elements(1));
 }
 
@@ -248,7 +312,7 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     const bool fit = s.correction.empty() || !plan.chosen;
     if (s.correction.empty()) s.correction.resize(g.layout.elements(2));
     const View<float> correction = g.layout.view(s.correction.data(), quarter_a);
-    if (fit) fit_weights(plan, g, A, s.smoother, P, correction);
+    if (fit) fit_weights(plan, g, A, P, correction);
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
   interpolate_centres(plan.exec, A, g.grid, g.halo, P);
@@ -364,7 +428,7 @@ void galerkin_cycle(Plan &plan)
   while (plan.levels[root].step == Step::gather) ++root;
   const bool rotated = plan.params.single ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share :
                                             !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
-  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
+  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || plan.rough == Rough::fitted || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
   for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
     if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
   double highest = 1; // of a cycle; an AMLI iteration below it overshoots, of which grids between them smooth half away
@@ -394,8 +458,8 @@ bool galerkin_trial(Plan &plan)
     return false;
   }
   double *const expected = plan.predicted;
-  const int     now      = (int)plan.rough;
-  if ((now < 2 && expected[2] > 0) || (now == 2 && !(expected[1] > 0))) { // back from the last one; or it was the only one to take
+  const int     now = (int)plan.rough, last = (int)Rough::lines;
+  if (now != last && expected[last] > 0) { // back from the last one
     plan.chosen = true;
     return false;
   }
@@ -406,9 +470,11 @@ bool galerkin_trial(Plan &plan)
     return false;
   }
   // Few jumps, as between the blocks of a checkerboard, are a matter of the interpolation; jumps everywhere of smoothing.
-  if (now < 2) plan.rough = now || d.jumps < tuning::few_jumps ? Rough::lines : Rough::sweeps;
+  const Rough first = d.jumps < tuning::few_jumps ? Rough::fitted : Rough::sweeps;
+  if (!now) plan.rough = first;
+  else if (now != last) plan.rough = Rough::lines;
   else { // none is good: the best one
-    plan.rough  = expected[1] < expected[2] ? Rough::sweeps : Rough::lines;
+    plan.rough  = expected[(int)first] < expected[last] ? first : Rough::lines;
     plan.chosen = plan.rough == Rough::lines;
   }
   return !plan.chosen;

@@ -114,8 +114,13 @@ struct RedWatched {
   FirstBad bad;
   HD void  operator()(int X, int Y) const
   {
+    double &c = pivot.f.C.q[pivot.q][X * pivot.f.C.sx + Y * pivot.f.C.sy];
+    if (c > pivot.f.tiny * c) { // nearly always; the couplings are not looked at then
+      c = 1 / c;
+      return;
+    }
     (void)pivot(X, Y);
-    if (bad.key) bad.look(pivot.f.C.q[pivot.q][X * pivot.f.C.sx + Y * pivot.f.C.sy], pivot.q, X, Y);
+    if (bad.key) bad.look(c, pivot.q, X, Y);
   }
 };
 
@@ -373,14 +378,15 @@ void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Le
 }
 
 // l_ij from the couplings and the inverse pivots: in the operator's memory, or in single precision beside it.
-void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only)
+void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only, bool scaled)
 {
-  const Fields f = fields(plan, a);
+  const Fields f      = fields(plan, a);
+  level.factor.scaled = scaled;
   if (plan.single_factors()) scale(plan, level, f, level.factor.l32, level.factor.d32, red_only);
   else {
     for (int k = 0; k < 4; ++k) level.factor.l64[k] = std::move(a.e[k]);
     level.factor.d64 = std::move(a.c);
-    scale(plan, level, f, level.factor.l64, level.factor.d64, red_only);
+    if (scaled) scale(plan, level, f, level.factor.l64, level.factor.d64, red_only);
   }
 }
 

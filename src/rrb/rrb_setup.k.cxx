@@ -3,6 +3,7 @@
 #include "rrb/rrb_march.hpp"
 #include <algorithm>
 #include <climits>
+#include <cstring>
 #include <type_traits>
 
 namespace tessera::rrb {
@@ -62,10 +63,12 @@ size_t Plan::bytes() const
   return n;
 }
 
-unsigned long long memory_fingerprint(const Plan &plan)
+unsigned long long fingerprint(const Plan &plan)
 {
-  unsigned long long h   = 1469598103934665603ull;
-  auto               add = [&](const auto &buffer) { h = (h ^ (unsigned long long)(size_t)buffer.data()) * 1099511628211ull; };
+  // All memory of the device: what was made and freed since does not count. Of the same memory parts may have changed places.
+  unsigned long long h   = plan.number ^ device::allocated();
+  auto               mix = [&](unsigned long long v) { h = (h ^ v) * 1099511628211ull; };
+  auto               add = [&](const auto &buffer) { mix((unsigned long long)(size_t)buffer.data()); };
   auto               schur = [&](const auto &s) {
     add(s.c);
     for (const auto &f : s.e) add(f);
@@ -73,18 +76,25 @@ unsigned long long memory_fingerprint(const Plan &plan)
   };
   auto hierarchy = [&](const auto &grids) {
     for (const auto &s : grids) {
-      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.swept.data);
+      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.swept.data), add(s.whole);
       for (int k = 0; k < 4; ++k) add(s.a.e[k]), add(s.a.g[k]), add(s.centre[k]);
       for (int k = 0; k < 2; ++k) add(s.edge[k]);
-      h = (h ^ (unsigned long long)s.smoother ^ (unsigned long long)(size_t)s.whole.data()) * 1099511628211ull;
+      mix((unsigned long long)s.smoother);
+      s.components.sizes(mix);
     }
   };
   schur(plan.schur), hierarchy(plan.smoothing64), hierarchy(plan.smoothing32);
   for (const Level &l : plan.levels) {
     add(l.b.data), add(l.t), add(l.op.c), add(l.factor.d64), add(l.factor.d32), add(l.x.data);
     for (int k = 0; k < 4; ++k) add(l.factor.l64[k]), add(l.factor.l32[k]), add(l.op.e[k]);
+    for (double v : l.spectrum) {
+      unsigned long long bits;
+      memcpy(&bits, &v, sizeof bits);
+      mix(bits);
+    }
   }
-  return (h ^ (unsigned long long)plan.cycle ^ plan.joined << 8) * 1099511628211ull + (unsigned long long)plan.rough;
+  mix((unsigned long long)plan.cycle), mix((unsigned long long)plan.rough), mix(plan.joined);
+  return h;
 }
 
 // Row sums of a singular operator are zero to rounding, and elimination adds up those of all nodes.
@@ -177,13 +187,16 @@ static void join(Plan &plan, const Grid &grid)
   if (!peers) return;
   each([&](auto &part) { part.join(peers); });
   plan.total  = make_total(*peers, grid.comm, plan.total_memory);
+  plan.peers  = peers;
   plan.joined = ++number;
 }
 
 void create(Plan &plan, const Grid &grid, const Params &params)
 {
   const Exec exec = plan.exec;
+  static unsigned long long plans = 0;
   plan            = Plan();
+  plan.number     = ++plans;
   plan.exec       = exec;
   plan.params     = params;
   const int maximum = maximum_levels(grid);
@@ -227,9 +240,19 @@ void create(Plan &plan, const Grid &grid, const Params &params)
         for (auto &l : level.factor.l32) l.resize(level.layout.elements(3));
         level.factor.d32.resize(level.layout.elements(3));
       }
-      level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && i % params.every == 0;
+      // The Galerkin form accelerates from the first coarse grid on. In single precision a given AMLI-cycle does so from the second
+      // one, as the rounding of singular operators grows with each (asymmetry of 1e-3 with the first).
+      const int first = galerkin && !(params.single && params.cycle == Cycle::amli);
+      level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && (i - first) % params.every == 0;
+      // Every visit of a small grid takes the device the same time: the first such grid alone, unless the cycle is given. On the first
+      // grid whose cycle is a matrix it costs nothing.
+      if (galerkin && exec.space == Space::cuda && params.cycle == Cycle::automatic && i > 1 && level.step == Step::coarsen) {
+        const Level &finer = plan.levels.back();
+        level.accelerated  = g.size() > tuning::amli_nodes ? level.accelerated : !finer.accelerated && g.size() <= tuning::dense_cycle && finer.grid.size() > tuning::dense_cycle;
+      }
       if (level.accelerated && !galerkin)
         for (Field *f : {&level.x, &level.r, &level.w, &level.d, &level.q}) f->resize(level.layout);
+      if (level.accelerated && exec.space == Space::cuda) level.sums.resize(Extent{2 * sizeof(TwoSums) / sizeof(double), Space::cuda});
       if (level.step == Step::solve && plan.half) level.w.resize(level.layout);
       plan.levels.push_back(std::move(level));
       level       = Level();
@@ -343,187 +366,6 @@ static Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a)
   return all;
 }
 
-namespace {
-
-// The lower half of the band matrix of a whole grid; unknowns in the order of `node`, numbers by node.
-struct BandKernel {
-  StencilView<double> A;
-  const int          *node, *number;
-  double             *band; // zero
-  int                 nx, ny, w;
-  bool                periodic_x, periodic_y;
-  HD double           coupling(int x, int y, int k) const // in direction k, as StencilOf::slot() has it
-  {
-    const int  dx = k % 3 - 1, dy = k / 3 - 1, q = (x & 1) + 2 * (y & 1);
-    const bool straight = !dx || !dy, here = straight ? q == quarter_a || q == quarter_b : q == quarter_o || q == quarter_a;
-    if (!here) {
-      x += dx, y += dy, k = 8 - k;
-      const int ex = -dx, ey = -dy, p = (x & 1) + 2 * (y & 1), s = straight ? (ey ? 2 + (ey > 0) : ex > 0) : 2 * (ey > 0) + (ex > 0);
-      const View<double> &v = !straight && p == quarter_a ? A.G[s] : A.E[s];
-      return v.q[p][floor_half(x) * v.sx + floor_half(y) * v.sy];
-    }
-    const int           s = straight ? (dy ? 2 + (dy > 0) : dx > 0) : 2 * (dy > 0) + (dx > 0);
-    const View<double> &v = !straight && q == quarter_a ? A.G[s] : A.E[s];
-    return v.q[q][floor_half(x) * v.sx + floor_half(y) * v.sy];
-  }
-  HD void operator()(int i, int) const
-  {
-    const int x = node[2 * i], y = node[2 * i + 1];
-    double   *row = band + (ptrdiff_t)i * (w + 1);
-    row[0]        = A.C.at(x, y);
-    for (int k = 0; k < 9; ++k) {
-      if (k == 4 || (k % 2 == 0 && !A.nine)) continue;
-      int xn = x + k % 3 - 1, yn = y + k / 3 - 1;
-      if (periodic_x) xn = (xn + nx) % nx;
-      if (periodic_y) yn = (yn + ny) % ny;
-      if (xn < 0 || yn < 0 || xn >= nx || yn >= ny) continue;
-      const int j = number[yn * nx + xn];
-      if (j <= i) row[i - j] += coupling(x, y, k);
-    }
-  }
-};
-
-} // namespace
-
-// The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones. The host does
-// it, in a copy where the operator lies on the device.
-static void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
-{
-  const Grid &g = level.grid;
-  auto        fail = [&](int row) {
-    const int s    = 1 << level.index;
-    failure.failed = true;
-    failure.level  = plan.factor_levels() + 1;
-    failure.x      = s * plan.band_x[(size_t)row] + s - 1;
-    failure.y      = s * plan.band_y[(size_t)row] + s - 1;
-  };
-  if (plan.half) eliminate_red(plan, level, operand, &failure);
-  // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
-  // ...), so that neighbours across the seam stay two lines apart.
-  const bool across = g.nx > g.ny, fold = across ? g.periodic_x : g.periodic_y;
-  const int  lines = across ? g.nx : g.ny, length = across ? g.ny : g.nx;
-  std::vector<int> number((size_t)g.size(), -1);
-  plan.band_x.clear();
-  plan.band_y.clear();
-  for (int i = 0; i < lines; ++i) {
-    const int line = !fold ? i : i % 2 ? lines - 1 - i / 2 : i / 2;
-    for (int j = 0; j < length; ++j) {
-      const int x = across ? line : j, y = across ? j : line;
-      if (plan.half && (x + y) % 2) continue;
-      number[(size_t)y * g.nx + x] = (int)plan.band_x.size();
-      plan.band_x.push_back(x);
-      plan.band_y.push_back(y);
-    }
-  }
-  // A small grid is factorised where it lies.
-  const bool closed = across ? g.periodic_y : g.periodic_x; // along the lines: their ends are neighbours
-  const int  wide   = (fold ? 2 : 1) * length + (closed ? length - 1 : 1);
-  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_nodes && wide <= inverse_width(wide)) {
-    const int   n = (int)g.size(), w = inverse_width(wide);
-    Remainder  &r = plan.remainder;
-    if ((int)r.number.size() != n) {
-      Buffer<int> host((size_t)n), nodes((size_t)2 * n);
-      std::copy(number.begin(), number.end(), host.data());
-      for (int i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[(size_t)i], nodes.data()[2 * i + 1] = plan.band_y[(size_t)i];
-      r.number.resize({(size_t)n, Space::cuda});
-      r.node.resize({(size_t)2 * n, Space::cuda});
-      r.failed.resize({1, Space::cuda});
-      copy(host, r.number), copy(nodes, r.node);
-      device::synchronize(); // the host's copies go
-    }
-    if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
-    else r.band.zero();
-    r.failed.zero();
-    forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
-    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, r.failed.data());
-    else plan.inverse64.setup(r.band.data(), w, plan.tiny(), plan.band_x, plan.band_y, r.failed.data());
-    int row = 0;
-    device::copy_to_host(&row, r.failed.data(), sizeof row);
-    if (row && !failure.failed) fail(row - 1);
-    return;
-  }
-  Stencil  on_host;
-  Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
-  if (&a == &on_host) copy(operand, on_host, Space::host);
-  auto wrapped = [&](int x, int y) -> int { // node number, -1 outside
-    if (g.periodic_x) x = (x + g.nx) % g.nx;
-    if (g.periodic_y) y = (y + g.ny) % g.ny;
-    return x < 0 || y < 0 || x >= g.nx || y >= g.ny ? -1 : number[(size_t)y * g.nx + x];
-  };
-  struct Entry {
-    int    i, j;
-    double v;
-  };
-  std::vector<Entry> entries;
-  int                width = 0;
-  auto               add   = [&](int i, int j, double v) {
-    if (j < 0 || i < j || v == 0) return;
-    entries.push_back({i, j, v});
-    width = std::max(width, i - j);
-  };
-  const View<double> C = a.C();
-  for (int y = 0; y < g.ny; ++y)
-    for (int x = 0; x < g.nx; ++x) {
-      const bool red = plan.half && (x + y) % 2;
-      if (!red) {
-        const int i = number[(size_t)y * g.nx + x];
-        add(i, i, C.at(x, y));
-        for (int k = 0; k < 9; ++k)
-          if (k != 4 && (a.nine || k % 2) && !(plan.half && k % 2)) add(i, wrapped(x + direction_dx(k), y + direction_dy(k)), *a.slot(x, y, k));
-      } else
-        for (int k = 1; k < 9; k += 2)
-          for (int m = 1; m < 9; m += 2)
-            add(wrapped(x + direction_dx(k), y + direction_dy(k)), wrapped(x + direction_dx(m), y + direction_dy(m)), -*a.slot(x, y, k) * *a.slot(x, y, m) * C.at(x, y));
-    }
-  plan.band.reset((int)plan.band_x.size(), width);
-  for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
-  plan.band_v.resize(plan.band_x.size());
-  const int row = plan.band.factor(plan.tiny());
-  if (row >= 0 && !failure.failed) fail(row);
-  if (plan.exec.space == Space::cuda && row < 0) {
-    if (plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
-    else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
-  }
-  if (plan.half) keep_factors(plan, level, operand); // those of the red nodes
-}
-
-template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
-{
-  Level &level = plan.levels.back();
-  if (plan.exec.space == Space::cuda) {
-    auto solve = [&](const View<T> &rhs) {
-      if constexpr (std::is_same_v<T, double>) plan.inverse64.solve(plan.exec, rhs, out);
-      else plan.inverse32.solve(plan.exec, rhs, out);
-    };
-    if constexpr (std::is_same_v<T, double>)
-      if (plan.half) {
-        black_rhs(plan, level, b, level.w.v);
-        solve(level.w.v);
-        copy(plan.exec, level.grid, mask_o | mask_c, out, level.w.v);
-        return red_solution(plan, level, b, level.w.v, out);
-      }
-    return solve(b);
-  }
-  double   *v     = plan.band_v.data();
-  const int n     = plan.band.size();
-  auto      solve = [&](const auto &rhs) {
-    for (int i = 0; i < n; ++i) v[i] = rhs.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]);
-    plan.band.solve(v);
-    for (int i = 0; i < n; ++i) out.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = (T)v[i];
-  };
-  if constexpr (std::is_same_v<T, double>)
-    if (plan.half) {
-      black_rhs(plan, level, b, level.w.v);
-      solve(level.w.v);
-      copy(plan.exec, level.grid, mask_o | mask_c, out, level.w.v);
-      return red_solution(plan, level, b, level.w.v, out);
-    }
-  solve(b);
-}
-
-template void solve_remainder<double>(Plan &, const View<double> &, const View<double> &);
-template void solve_remainder<float>(Plan &, const View<float> &, const View<float> &);
-
 Failure factor(Plan &plan, Stencil &a)
 {
   Failure    failure;
@@ -575,7 +417,7 @@ Failure factor(Plan &plan, Stencil &a)
       int level, q, X, Y;
       FirstBad::decode(found.bad, level, q, X, Y);
       name_node((level - 1) / 2, level, q, X, Y, failure);
-    }
+    } else if (found.row && !failure.failed) name_row(plan, found.row - 1, failure);
     if (galerkin) galerkin_loose_parts(plan, found.loose);
   }
   plan.nonzeros /= (double)plan.levels[0].grid.size() * (plan.nine ? 9. : 5.);

@@ -1,5 +1,5 @@
 // CG's side of the first Schur complement S1 of a 5-point operator on the black nodes ([1] section 2.3, [2] equation (2.9)).
-#include "rrb/acceleration.hpp"
+#include "rrb/schur_kernels.hpp"
 
 namespace tessera::rrb {
 
@@ -23,40 +23,6 @@ template SchurView<double> schur_view(const Layout &, SchurOf<double> &);
 template SchurView<float>  schur_view(const Layout &, SchurOf<float> &);
 
 namespace {
-
-// S1 = A_bb - A_br D_r^-1 A_rb; C of the red nodes is D_r^-1 already.
-struct SetupO {
-  double       tiny;
-  View<double> C, E[4];
-  double      *c, *e[4], *f[2];
-  HD void operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * C.sx + Y * C.sy, w = p - C.sx, s = p - C.sy;
-    const double    dw = C.q[1][w], de = C.q[1][p], ds = C.q[2][s], dn = C.q[2][p];
-    const double    aw = E[1].q[1][w], ae = E[0].q[1][p], as = E[3].q[2][s], an = E[2].q[2][p];
-    c[p]    = remains(tiny, C.q[0][p], C.q[0][p] - aw * aw * dw - ae * ae * de - as * as * ds - an * an * dn);
-    e[0][p] = -aw * dw * E[2].q[1][w] - as * ds * E[0].q[2][s];
-    e[1][p] = -ae * de * E[2].q[1][p] - as * ds * E[1].q[2][s];
-    e[2][p] = -aw * dw * E[3].q[1][w] - an * dn * E[0].q[2][p];
-    e[3][p] = -ae * de * E[3].q[1][p] - an * dn * E[1].q[2][p];
-    f[0][p] = -ae * de * E[1].q[1][p];
-    f[1][p] = -an * dn * E[3].q[2][p];
-  }
-};
-
-struct SetupC {
-  double       tiny;
-  View<double> C, E[4];
-  double      *c, *f[2];
-  HD void operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * C.sx + Y * C.sy, e = p + C.sx, n = p + C.sy;
-    const double    aw = E[1].q[2][p], ae = E[0].q[2][e], as = E[3].q[1][p], an = E[2].q[1][n];
-    c[p]    = remains(tiny, C.q[3][p], C.q[3][p] - aw * aw * C.q[2][p] - ae * ae * C.q[2][e] - as * as * C.q[1][p] - an * an * C.q[1][n]);
-    f[0][p] = -ae * C.q[2][e] * E[1].q[2][e];
-    f[1][p] = -an * C.q[1][n] * E[3].q[1][n];
-  }
-};
 
 // q = S1 p on o and c, and p'q. Reads 5 coefficients and p, writes q: 56 B a black node.
 template <int S, class T> struct MultiplyO {
@@ -126,22 +92,24 @@ template <int S> struct StepKernel {
 
 // Red part of z = M^-1 r where r is zero at the red nodes: z_r = -L' z.
 template <class T> struct RedSquare {
-  View<T>      L[4];
+  View<T>      L[4], D; // D: where L is not scaled
   View<double> z;
   int          q;
   HD double    operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * z.sx + Y * z.sy;
     const double   *o = z.q[0] + p, *c = z.q[3] + p;
-    const double    v = q == quarter_a ? L[0].q[1][p] * o[0] + L[1].q[1][p] * o[z.sx] + L[2].q[1][p] * c[-z.sy] + L[3].q[1][p] * c[0] :
+    double          v = q == quarter_a ? L[0].q[1][p] * o[0] + L[1].q[1][p] * o[z.sx] + L[2].q[1][p] * c[-z.sy] + L[3].q[1][p] * c[0] :
                                          L[0].q[2][p] * c[-z.sx] + L[1].q[2][p] * c[0] + L[2].q[2][p] * o[0] + L[3].q[2][p] * o[z.sy];
+    if (D.q[q]) v *= D.q[q][p];
     return v * v;
   }
 };
 
-template <class T> double red_squares(Plan &plan, Level &level, Buffer<T> l[4], const View<double> &z)
+template <class T> double red_squares(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<double> &z)
 {
-  RedSquare<T> k{{level.layout.view(l[0].data()), level.layout.view(l[1].data()), level.layout.view(l[2].data()), level.layout.view(l[3].data())}, z, 0};
+  RedSquare<T> k{{level.layout.view(l[0].data()), level.layout.view(l[1].data()), level.layout.view(l[2].data()), level.layout.view(l[3].data())}, {}, z, 0};
+  if (!level.factor.scaled) k.D = level.layout.view(d.data());
   double       s = 0;
   for (int q : {1, 2}) {
     k.q = q;
@@ -246,34 +214,43 @@ double schur_norm2(Plan &plan, BlackField &z)
     return black + dot(plan.exec, level.grid, mask_a | mask_b, level.b.v, level.b.v);
   }
   level.halo.exchange(z.view, mask_o | mask_c);
-  return black + (plan.single_factors() ? red_squares(plan, level, level.factor.l32, z.view) : red_squares(plan, level, level.factor.l64, z.view));
+  return black + (plan.single_factors() ? red_squares(plan, level, level.factor.l32, level.factor.d32, z.view) : red_squares(plan, level, level.factor.l64, level.factor.d64, z.view));
 }
+
+template <class T> void schur_create(const Plan &plan, const Level &level, SchurOf<T> &s)
+{
+  const Extent n = level.layout.elements(1);
+  if (!s.c.empty()) return;
+  s.c.resize(2 * n);
+  if (plan.single_factors() || level.step != Step::coarsen) s.red.resize(2 * n);
+  for (auto &f : s.e) f.resize(n);
+  for (int k = 0; k < 2; ++k) {
+    s.fo[k].resize(n);
+    s.fc[k].resize(n);
+  }
+}
+template void schur_create(const Plan &, const Level &, SchurOf<double> &);
+template void schur_create(const Plan &, const Level &, SchurOf<float> &);
 
 void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s)
 {
   const Extent n = level.layout.elements(1);
-  if (s.c.empty()) {
-    s.c.resize(2 * n);
-    if (plan.single_factors() || level.step != Step::coarsen) s.red.resize(2 * n);
-    for (auto &f : s.e) f.resize(n);
-    for (int k = 0; k < 2; ++k) {
-      s.fo[k].resize(n);
-      s.fc[k].resize(n);
-    }
-  }
+  schur_create(plan, level, s);
   if (!s.red.empty())
     for (int q : {1, 2}) forall(plan.exec, level.grid.owned(q), CopyKernel<double, double>{a.C().q[q], place(level.layout, s.red.data()) + (q - 1) * (ptrdiff_t)n, a.C().sx, a.C().sy, a.C().sx, a.C().sy});
   auto   at = [&](Buffer<double> &f) { return place(level.layout, f.data()); };
-  SetupO o{plan.tiny(), a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c), {at(s.e[0]), at(s.e[1]), at(s.e[2]), at(s.e[3])}, {at(s.fo[0]), at(s.fo[1])}};
-  SetupC c{plan.tiny(), a.C(), {a.E(0), a.E(1), a.E(2), a.E(3)}, at(s.c) + n, {at(s.fc[0]), at(s.fc[1])}};
+  const View<double>       E[4] = {a.E(0), a.E(1), a.E(2), a.E(3)};
+  const SchurView<double>  v = schur_view(level.layout, s);
+  const SetupO<true>       o{plan.tiny(), a.C(), {E[0], E[1], E[2], E[3]}, v};
+  const SetupC<true>       c{plan.tiny(), a.C(), {E[0], E[1], E[2], E[3]}, v};
   forall_parts(plan.exec, part(level.grid.owned(quarter_o), o), part(level.grid.owned(quarter_c), c));
-  View<double> v = level.layout.view((double *)nullptr);
+  View<double> f = level.layout.view((double *)nullptr);
   auto         exchange = [&](double *oo, double *cc, int mask) {
-    v.q[0] = oo;
-    v.q[3] = cc;
-    level.halo.exchange(v, mask);
+    f.q[0] = oo;
+    f.q[3] = cc;
+    level.halo.exchange(f, mask);
   };
-  for (auto &f : s.e) exchange(at(f), nullptr, mask_o);
+  for (auto &e : s.e) exchange(at(e), nullptr, mask_o);
   for (int k = 0; k < 2; ++k) exchange(at(s.fo[k]), at(s.fc[k]), mask_o | mask_c);
 }
 

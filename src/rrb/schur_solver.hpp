@@ -1,5 +1,5 @@
 // CG on S1 with all of its iterations on the device: scalars, test and loop live there, the host waits once at the end. On one
-// process, with a preconditioner that is linear and whose kernels ask the host nothing.
+// process, with a preconditioner whose kernels ask the host nothing; flexible CG with the K-cycle.
 #pragma once
 #include "rrb/rrb.hpp"
 #include <memory>
@@ -20,10 +20,8 @@ public:
   static bool serves(const Plan &plan);
   // b: the right-hand side in natural order, own nodes. begun: r is S1's right-hand side and x a first solution (Dirichlet nodes);
   // else r is made from b and x becomes the black nodes' solution. `null`: orthonormal vectors that the directions are kept free
-  // of. The norms of all iterations, the first one that of b.
-  Outcome solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms);
-  // The whole solution in natural order.
-  static void finish(Plan &plan, const double *b, const BlackField &x, double *solution);
+  // of. solution, where not null: the whole solution in natural order. The norms of all iterations, the first one that of b.
+  Outcome solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, double *solution, std::vector<double> &norms);
   size_t  bytes() const;
 
 private:

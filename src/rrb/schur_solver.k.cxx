@@ -6,9 +6,11 @@
 #include "rrb/schur_solver.hpp"
 #include "core/warp.hpp"
 #include "rrb/rrb_march.hpp"
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 
 namespace tessera::rrb {
 
@@ -20,7 +22,7 @@ bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && plan.cycle != Cycle::k && !g.layout.natural && !g.grid.periodic_x && !g.grid.periodic_y;
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && !g.layout.natural && !g.grid.periodic_x && !g.grid.periodic_y && !remainder_on_host(plan) && (g.grid.processes() == 1 || plan.cycle != Cycle::k);
 #else
   (void)plan;
   return false;
@@ -34,18 +36,19 @@ namespace {
 HD inline bool is_finite(double v) { return v - v == 0; }
 
 struct State {
-  double             rz, last_rz, alpha, bb, threshold, relative, limit;
-  int                its, most, begun;
+  double             rz, last_rz, qz, alpha, bb, threshold, relative, limit;
+  int                its, most, begun, flexible;
   int                outcome; // Outcome
   unsigned long long loop;    // the conditional node's handle
   HD bool running() const { return outcome == (int)Outcome::running; }
   // Before the first iteration, bb is known; after p'q; after r'r. They return, or get, the norms.
-  HD double start(const Limits &limits, int continued)
+  HD double start(const Limits &limits, bool continued, bool not_linear)
   {
     const double norm = sqrt(bb);
     its       = 0;
     most      = limits.iterations;
     begun     = continued;
+    flexible  = not_linear;
     last_rz   = 0;
     relative  = limits.relative * norm;
     threshold = relative > limits.absolute ? relative : limits.absolute;
@@ -76,20 +79,9 @@ struct SetLimits {
   State  *state;
   double *norms;
   Limits  limits;
-  int     begun;
+  bool    begun, flexible;
   MARCH double operator()(size_t) const { return 0; }
-  MARCH void   finish(double) const { norms[0] = state->start(limits, begun); }
-};
-
-struct Begin { // does the loop run at all?
-  State *state;
-  MARCH double operator()(size_t) const { return 0; }
-  MARCH void   finish(double) const
-  {
-#ifdef __CUDACC__
-    cudaGraphSetConditional((cudaGraphConditionalHandle)state->loop, state->running());
-#endif
-  }
+  MARCH void   finish(double) const { norms[0] = state->start(limits, begun, flexible); }
 };
 
 template <class T> struct Dot { // *sum = x'y
@@ -111,20 +103,38 @@ template <class T> struct RemoveNull {
   MARCH void finish(double) const { }
 };
 
+// What the product reads.
+template <int N, class T> struct Operands {
+  SchurView<double> a;
+  const T          *zo, *zc;
+  const double     *po, *pc; // the last direction
+  Box               whole;
+  using C = Cells<N, double>;
+  struct Row {
+    Cells<N, T> zo, zc;
+    C           po, pc, e0, e1, e2, e3, fox, foy, fcx, fcy, co, cc;
+  };
+  template <class A> MARCH void read(A &get, Row &k, int y) const
+  {
+    const ptrdiff_t r = clamp(y, whole.y0, whole.y1 - 1) * a.sy, b = clamp(y - 1, whole.y0, whole.y1 - 1) * a.sy;
+    get(k.zo, zo + r), get(k.zc, zc + r), get(k.po, po + r), get(k.pc, pc + r);
+    get(k.e0, a.e[0] + r), get(k.e1, a.e[1] + r), get(k.e2, a.e[2] + r), get(k.e3, a.e[3] + r);
+    get(k.fox, a.fo[0] + r), get(k.foy, a.fo[1] + r), get(k.fcx, a.fc[0] + r), get(k.fcy, a.fc[1] + r);
+    get(k.co, (const double *)a.co + b), get(k.cc, (const double *)a.cc + b);
+  }
+};
+
 // p = z + beta p, q = S1 p, p'q
 template <int N, class T> struct Multiply {
+  using Row = typename Operands<N, T>::Row;
+  static constexpr int blocks = 3;
   SchurView<double> a;
   const T          *zo, *zc;
   double           *p[2][2], *qo, *qc; // p[its & 1] is the last direction; quarters o and c
   State            *state;
-  double           *part;                    // several processes: this one's p'q, for the host
+  double           *part;                      // several processes: this one's p'q, for the host
   Box               o, c, own_o, own_c, whole; // where p is stored; where q is
-  March             m;
   using C = Cells<N, double>;
-  struct Row { // what is read at one row, a row ahead
-    Cells<N, T> zo, zc;
-    C           po, pc, e0, e1, e2, e3, fox, foy, fcx, fcy, co, cc;
-  };
   struct Held {
     C po[3], pc[3], e0[2], e1[2], e2[2], e3[2], fox[2], foy[3], fcx[2], fcy[3];
   };
@@ -134,30 +144,18 @@ template <int N, class T> struct Multiply {
     for (int i = 0; i < N; ++i) r.v[i] = convert_lanes<double>(z.v[i]);
     return r;
   }
-  MARCH Row load(const Strip<N> &s, const double *old_o, const double *old_c, int y) const
+  MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
-    const ptrdiff_t r = clamp(y, whole.y0, whole.y1 - 1) * a.sy, b = clamp(y - 1, whole.y0, whole.y1 - 1) * a.sy;
-    auto            at = [&](const double *p) { return s.load(p + r); };
-    Row             k;
-    k.zo = s.load(zo + r), k.zc = s.load(zc + r), k.po = at(old_o), k.pc = at(old_c);
-    k.e0 = at(a.e[0]), k.e1 = at(a.e[1]), k.e2 = at(a.e[2]), k.e3 = at(a.e[3]), k.fox = at(a.fo[0]), k.foy = at(a.fo[1]), k.fcx = at(a.fc[0]), k.fcy = at(a.fc[1]);
-    k.co = s.load((const double *)a.co + b), k.cc = s.load((const double *)a.cc + b);
-    return k;
-  }
-  MARCH double operator()(Warp w, int strip, int chunk) const
-  {
-    const Strip<N> s = m.template strip<N>(w, strip, N, whole);
+    const Strip<N> s  = m.template strip<N>(w, strip, N, whole);
     const int      y0 = m.first(chunk), y1 = m.end(chunk);
     const int      now = state->its & 1;
-    const double  *old_o = p[now][0], *old_c = p[now][1];
-    double        *new_o = p[1 - now][0], *new_c = p[1 - now][1];
+    double *const  new_o = p[1 - now][0], *const new_c = p[1 - now][1];
+    const Operands<N, T> operands{a, zo, zc, p[now][0], p[now][1], whole};
     C              beta;
     double         dot = 0;
     Held           k;
-    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(state->its ? state->rz / state->last_rz : 0);
-    Row in = load(s, old_o, old_c, y0 - 1), next;
-    for (int y = y0 - 1; y <= y1; ++y) {
-      next = load(s, old_o, old_c, y + 1);
+    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(!state->its ? 0 : state->flexible ? -state->alpha * state->qz / state->last_rz : state->rz / state->last_rz);
+    for_rows(operands, s, y0 - 1, y1 + 1, [&](const Row &in, int y) {
       const ptrdiff_t r = y * a.sy, b = r - a.sy;
       for (int d = 2; d; --d) k.po[d] = k.po[d - 1], k.pc[d] = k.pc[d - 1], k.foy[d] = k.foy[d - 1], k.fcy[d] = k.fcy[d - 1];
       k.e0[1] = k.e0[0], k.e1[1] = k.e1[0], k.e2[1] = k.e2[0], k.e3[1] = k.e3[0], k.fox[1] = k.fox[0], k.fcx[1] = k.fcx[0];
@@ -181,8 +179,7 @@ template <int N, class T> struct Multiply {
         s.store(qc + b, q3, own_c);
         dot += s.sum(q3 * k.pc[1], own_c);
       }
-      in = next;
-    }
+    });
     return dot;
   }
   MARCH void finish(double pq) const
@@ -192,31 +189,31 @@ template <int N, class T> struct Multiply {
   }
 };
 
-// Four values in a row.
-template <class T> struct alignas(sizeof(T) == 8 ? 16 : 4 * sizeof(T)) Quad {
-  T                 v[4];
-  MARCH static Quad load(const T *p, size_t i) { return reinterpret_cast<const Quad *>(p)[i]; }
-  MARCH void        store(T *p, size_t i) const { reinterpret_cast<Quad *>(p)[i] = *this; }
+// Two values in a row.
+template <class T> struct alignas(2 * sizeof(T)) Two {
+  T                v[2];
+  MARCH static Two load(const T *p, size_t i) { return reinterpret_cast<const Two *>(p)[i]; }
+  MARCH void       store(T *p, size_t i) const { reinterpret_cast<Two *>(p)[i] = *this; }
 };
 
 // x += alpha p, r -= alpha q, the residual for M, r'r and the test
 template <class T> struct Update {
-  const double *p[2], *q;
+  const double *p0, *p1, *q; // p0 and p1 are the last direction in turn
   double       *x, *r, *norms;
   T            *to; // may be r
   State        *state;
-  double       *part;
-  MARCH double  operator()(size_t i) const // four values, which are read before the first is written
+  double       *part; // several processes: this one's r'r, for the host
+  MARCH double  operator()(size_t i) const // two values, which are read before the first is written
   {
     const double   alpha = state->alpha;
     const bool     more = state->its || state->begun, apart = (const void *)to != (const void *)r;
-    const double  *direction = p[1 - (state->its & 1)];
-    Quad<double>   vr = Quad<double>::load(r, i), vx;
-    const auto     vq = Quad<double>::load(q, i), vp = Quad<double>::load(direction, i);
-    Quad<T>        single;
+    const double  *direction = state->its & 1 ? p0 : p1;
+    Two<double>   vr = Two<double>::load(r, i), vx;
+    const auto     vq = Two<double>::load(q, i), vp = Two<double>::load(direction, i);
+    Two<T>        single;
     double         s = 0;
-    if (more) vx = Quad<double>::load(x, i);
-    for (int k = 0; k < 4; ++k) {
+    if (more) vx = Two<double>::load(x, i);
+    for (int k = 0; k < 2; ++k) {
       vx.v[k] = more ? vx.v[k] + alpha * vp.v[k] : alpha * vp.v[k];
       vr.v[k] -= alpha * vq.v[k];
       single.v[k] = (T)vr.v[k];
@@ -248,24 +245,30 @@ template <class T> struct Update {
 constexpr int columns_a_lane = 1;
 
 // p is right one layer around.
-Box   direction_nodes(const Level &g) { return g.grid.around(g.grid.processes() > 1); }
-March multiply_march(const Level &g)
-{
-  const Box nodes = direction_nodes(g);
-  return cut({floor_half(nodes.x0), floor_half(nodes.x1 + 1), floor_half(nodes.y0), floor_half(nodes.y1 + 1)}, (lanes - 2) * columns_a_lane, tuning::march_warps);
-}
+Box direction_nodes(const Level &g) { return g.grid.around(g.grid.processes() > 1); }
+Box cells_of(const Box &nodes) { return {floor_half(nodes.x0), floor_half(nodes.x1 + 1), floor_half(nodes.y0), floor_half(nodes.y1 + 1)}; }
 
 } // namespace
+
+constexpr size_t header = sizeof(State) / sizeof(double), few = 64; // norms that come with the state
 
 struct SchurSolver::Parts {
   BlackField     p[2], q;
   Buffer<double> z64, rhs64, c; // z in double precision, r with ghost nodes; coefficient of a null space vector
-  Buffer<State>  state;
-  Buffer<double> norms;
+  Buffer<double> memory; // state and norms
   Reduction      reduction, alone; // alone: of kernels that have no sum
   Layout         layout;
-  State         *seen = nullptr; // on the host
+  double        *seen = nullptr; // the beginning of it, on the host
   double        *part = nullptr; // on the host: several processes' sums
+  State         *state() { return (State *)memory.data(); }
+  double        *norms() { return memory.data() + header; }
+  const State   &look() // waits
+  {
+    device::copy_to_host(seen, memory.data(), (header + few) * sizeof(double));
+    State &state = *(State *)seen;
+    if (device::failed() || Peers::lost()) state.outcome = (int)Outcome::not_finite; // nobody iterates on
+    return state;
+  }
 #ifdef __CUDACC__
   cudaGraphExec_t graph = nullptr;
   cudaStream_t    capture = nullptr;
@@ -282,7 +285,9 @@ struct SchurSolver::Parts {
   template <class T> void multiply(Plan &plan, BlackField &r, double *own);
   template <class T> void update(Plan &plan, BlackField &r, BlackField &x, double *own);
   template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  void launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  template <class Check> void launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check);
   // Several processes whose devices do not reach each other, or whose cycle needs the host
   bool   driven(Plan &plan) const;
   double total(const Grid &grid);
@@ -303,7 +308,7 @@ SchurSolver::~SchurSolver()
 
 size_t SchurSolver::bytes() const
 {
-  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->rhs64.bytes() + parts_->norms.bytes();
+  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->rhs64.bytes() + parts_->memory.bytes();
 }
 
 // The precision of M's vectors: those of the Galerkin hierarchy; the lumped forms have double precision.
@@ -348,18 +353,19 @@ template <class T> void SchurSolver::Parts::multiply(Plan &plan, BlackField &r, 
   Level    &g = plan.levels[0];
   Fields<T> f = fields<T>(plan, r);
   const Box nodes = direction_nodes(g);
-  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), f.zv.q[0], f.zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state.data(), own, quarter_box(nodes, quarter_o), quarter_box(nodes, quarter_c), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole(), multiply_march(g)};
-  forall_warps(k.m, k, reduction);
+  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), f.zv.q[0], f.zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state(), own, quarter_box(nodes, quarter_o), quarter_box(nodes, quarter_c), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole()};
+  forall_warps(cells_of(nodes), (lanes - 2) * columns_a_lane, k, reduction);
 }
 
 template <class T> void SchurSolver::Parts::update(Plan &plan, BlackField &r, BlackField &x, double *own)
 {
-  forall_flat(r.size / 4, Update<T>{{p[0].data, p[1].data}, q.data, x.data, r.data, norms.data(), fields<T>(plan, r).rhs, state.data(), own}, reduction);
+  forall_flat(r.size / 2, Update<T>{p[0].data, p[1].data, q.data, x.data, r.data, norms(), fields<T>(plan, r).rhs, state(), own}, reduction);
 }
 
 template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
-  precondition<T>(plan, null, r, &state.data()->rz);
+  precondition<T>(plan, null, r, &state()->rz);
+  if (plan.cycle == Cycle::k) forall_flat(r.size, Dot<T>{q.data, fields<T>(plan, r).z, &state()->qz}, reduction); // not linear: CG is flexible
   multiply<T>(plan, r, nullptr);
   update<T>(plan, r, x, nullptr);
 }
@@ -375,11 +381,11 @@ bool SchurSolver::Parts::driven(Plan &plan) const
   return !by_points;
 }
 
-// The sum of all processes' parts, which a kernel leaves on the host.
+// The sum of all processes' parts, which a kernel leaves on the host. The part of a device that has failed is no number.
 double SchurSolver::Parts::total(const Grid &grid)
 {
   device::synchronize();
-  double sum = *part;
+  double sum = device::failed() ? NAN : *part;
   *part      = 0; // where a process has no nodes no kernel writes
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, grid.comm);
   return sum;
@@ -389,8 +395,9 @@ double SchurSolver::Parts::total(const Grid &grid)
 template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &history)
 {
   const Grid &grid = plan.levels[0].grid;
-  State      &t    = *seen;
-  auto        tell = [&] { device::copy_from_host(state.data(), &t, sizeof t); }; // done at the next sum, before which t stays as it is
+  State      &t    = *(State *)seen;
+  auto        tell = [&] { device::copy_from_host(state(), &t, sizeof t); }; // done at the next sum, before which t stays as it is
+  tell();
   while (t.running()) {
     precondition<T>(plan, null, r, part);
     t.rz = total(grid);
@@ -408,22 +415,50 @@ template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackF
 
 void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
+  const device::Recording recording;
   if (plan.params.single && plan.params.coarsening == Coarsening::galerkin) iterate_in<float>(plan, null, r, x);
   else iterate_in<double>(plan, null, r, x);
 }
 
+// The host launches every kernel and looks after each iteration.
+void SchurSolver::Parts::launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+{
+  while (look().outcome == (int)Outcome::running) iterate(plan, null, r, x);
+}
+
 #ifdef __CUDACC__
+
+// Debuggers and profilers do not see into a conditional node. Who sets CUDA's variable wants one kernel at a time.
+static bool one_by_one()
+{
+  static const char *const v = getenv("CUDA_LAUNCH_BLOCKING");
+  return v && *v && *v != '0';
+}
 
 // The loop as a graph with a conditional node; where the driver has none, one iteration as a graph, and the host looks every few.
 void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
-  using device::check;
+  if (one_by_one()) return launch_each(plan, null, r, x);
+  struct Failed { };
+  auto check = [](cudaError_t e) {
+    device::check(e);
+    if (device::failed()) throw Failed();
+  };
+  try {
+    launch_graph(plan, null, r, x, check);
+  } catch (const Failed &) { // kept, core/device.hpp; it ends here
+  }
+}
+
+template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check)
+{
+  check(cudaSuccess);
   void *const    stream = device::stream();
-  uint64_t       now    = memory_fingerprint(plan); // the graph has all addresses in it
+  uint64_t       now    = rrb::fingerprint(plan); // the graph has all addresses in it
   auto           add    = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
   for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
   for (const BlackField &v : null) add(v.data);
-  add(z64.data()), add(c.data()), add(state.data()), add(norms.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(reduction.total);
+  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(reduction.total), add(device::scratch(1));
   if (!graph || now != fingerprint) {
     if (graph) check(cudaGraphExecDestroy(graph));
     graph = nullptr;
@@ -434,6 +469,7 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
       check(cudaStreamBeginCaptureToGraph(capture, into, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
       try {
         work();
+        check(cudaSuccess);
       } catch (...) {
         (void)cudaStreamEndCapture(capture, &same);
         (void)cudaGetLastError();
@@ -448,18 +484,15 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
     whole = cudaGraphConditionalHandleCreate(&loop, g, 1, cudaGraphCondAssignDefault) == cudaSuccess;
     (void)cudaGetLastError();
     const unsigned long long handle = whole ? (unsigned long long)loop : 0;
-    check(cudaMemcpy((char *)state.data() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
+    check(cudaMemcpy((char *)state() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
     if (whole) {
-      record(g, [&] { forall_flat(1, Begin{state.data()}, alone); });
-      size_t          n = 1;
-      cudaGraphNode_t first, node;
-      check(cudaGraphGetNodes(g, &first, &n));
+      cudaGraphNode_t     node; // the first pass does nothing where the loop shall not run at all
       cudaGraphNodeParams params = {};
       params.type                = cudaGraphNodeTypeConditional;
       params.conditional.handle  = loop;
       params.conditional.type    = cudaGraphCondTypeWhile;
       params.conditional.size    = 1;
-      check(cudaGraphAddNode(&node, g, &first, nullptr, 1, &params));
+      check(cudaGraphAddNode(&node, g, nullptr, nullptr, 0, &params));
       record(params.conditional.phGraph_out[0], [&] { iterate(plan, null, r, x); });
     } else record(g, [&] { iterate(plan, null, r, x); });
     const cudaError_t e = cudaGraphInstantiate(&graph, g, 0);
@@ -471,20 +504,16 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
   if (whole) return check(cudaGraphLaunch(graph, (cudaStream_t)stream));
   do {
     for (int i = 0; i < 4; ++i) check(cudaGraphLaunch(graph, (cudaStream_t)stream));
-    device::copy_to_host(seen, state.data(), sizeof(State));
-  } while (seen->outcome == (int)Outcome::running);
+  } while (look().outcome == (int)Outcome::running);
 }
 
 #else
 
-void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
-{
-  for (device::copy_to_host(seen, state.data(), sizeof(State)); seen->outcome == (int)Outcome::running; device::copy_to_host(seen, state.data(), sizeof(State))) iterate(plan, null, r, x);
-}
+void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) { launch_each(plan, null, r, x); }
 
 #endif
 
-Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms)
+Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, double *solution, std::vector<double> &norms)
 {
   Parts       &t = *parts_;
   const Level &g = plan.levels[0];
@@ -496,19 +525,18 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   const bool many   = g.grid.processes() > 1, host = t.driven(plan);
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
   if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
-  if (t.state.empty()) {
-    t.state.resize({1, Space::cuda});
+  if (!t.seen) {
     t.c.resize({1, Space::cuda});
-    t.seen = (State *)device::allocate_pinned(sizeof(State));
+    t.seen = (double *)device::allocate_pinned((header + few) * sizeof(double));
     t.part = (double *)device::allocate_pinned(sizeof(double));
     *t.part = 0;
   }
-  if (!host && t.norms.size() < (size_t)limits.iterations + 1) t.norms.resize({(size_t)limits.iterations + 1, Space::cuda});
-  const March m = multiply_march(g);
-  t.reduction.create((size_t)m.strips() * m.chunks() + march_blocks(plan) + 2 * most_flat_blocks);
+  const size_t wanted = header + std::max((size_t)limits.iterations + 1, few);
+  if (t.memory.size() < wanted) t.memory.resize({wanted, Space::cuda});
+  t.reduction.create(most_blocks(cells_of(direction_nodes(g))));
   t.alone.create(most_flat_blocks);
   t.reduction.total = host ? nullptr : plan.total;
-  double *bb = host ? t.part : &t.state.data()->bb;
+  double *bb = host ? t.part : &t.state()->bb;
   if (begun) {
     forall_flat((size_t)g.grid.owned().size(), Dot<double>{b, b, bb}, t.reduction);
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
@@ -516,23 +544,38 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
   else black_start(plan, b, r.view, t.fields<double>(plan, r).rv, t.reduction, bb);
   if (host) {
-    t.seen->loop = 0;
-    t.seen->bb   = t.total(g.grid);
-    norms        = {t.seen->start(limits, begun)};
+    State &state = *(State *)t.seen;
+    state.loop   = 0;
+    state.bb     = t.total(g.grid);
+    norms        = {state.start(limits, begun, false)};
     single ? t.drive<float>(plan, null, r, x, norms) : t.drive<double>(plan, null, r, x, norms);
-    if (!begun && !t.seen->its) x.own.zero();
-    return (Outcome)t.seen->outcome;
+    if (!begun && !state.its) x.own.zero();
+    if (solution) black_finish(plan, b, x.view, solution);
+    return (Outcome)state.outcome;
   }
-  forall_flat(1, SetLimits{t.state.data(), t.norms.data(), limits, begun}, t.alone);
+  forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k}, t.alone);
   t.launch(plan, null, r, x);
-  device::copy_to_host(t.seen, t.state.data(), sizeof(State));
-  if (!begun && !t.seen->its) x.own.zero();
-  norms.resize((size_t)t.seen->its + 1);
-  device::copy_to_host(norms.data(), t.norms.data(), norms.size() * sizeof(double));
-  return (Outcome)t.seen->outcome;
+  if (solution) black_finish(plan, b, x.view, solution);
+  const State &end = t.look();
+  if (many) { // all end alike
+    int good = end.outcome != (int)Outcome::not_finite || !(device::failed() || Peers::lost());
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, g.grid.comm);
+    if (!good) {
+      norms = {NAN};
+      return Outcome::not_finite;
+    }
+  }
+  if (!begun && !end.its) {
+    x.own.zero();
+    if (solution) black_finish(plan, b, x.view, solution);
+  }
+  norms.assign(t.seen + header, t.seen + header + std::min((size_t)end.its + 1, few));
+  if (norms.size() <= (size_t)end.its) {
+    norms.resize((size_t)end.its + 1);
+    device::copy_to_host(norms.data(), t.norms(), norms.size() * sizeof(double));
+  }
+  return (Outcome)end.outcome;
 }
-
-void SchurSolver::finish(Plan &plan, const double *b, const BlackField &x, double *solution) { black_finish(plan, b, x.view, solution); }
 
 #else
 
@@ -540,8 +583,7 @@ struct SchurSolver::Parts { };
 SchurSolver::SchurSolver() { }
 SchurSolver::~SchurSolver() { }
 size_t  SchurSolver::bytes() const { return 0; }
-void    SchurSolver::finish(Plan &, const double *, const BlackField &, double *) { }
-Outcome SchurSolver::solve(Plan &, const Limits &, const double *, bool, std::vector<BlackField> &, BlackField &, BlackField &, std::vector<double> &) { return Outcome::not_finite; }
+Outcome SchurSolver::solve(Plan &, const Limits &, const double *, bool, std::vector<BlackField> &, BlackField &, BlackField &, double *, std::vector<double> &) { return Outcome::not_finite; }
 
 #endif
 

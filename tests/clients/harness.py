@@ -4,6 +4,7 @@ Environment
   PETSC_DIR, PETSC_ARCH  the PETSc to build and run with (default: pkg-config PETSc)
   TESSERA_LIB            path of libtessera.so (default: what `make -s print-lib` says)
   TESSERA_BUILD          folder for programs and result files (default: build/clients-<hash of the PETSc>)
+  TESSERA_PREBUILT       folder with programs and headers that another machine has built (tools/pack-tests); no PETSc is needed then
   PETSC_TUTORIALS        folder that holds ksp/, snes/, ... with PETSc's tutorials (default: found beside PETSc)
   FILTER                 regular expression on the text of the tests; several words separated by blanks are alternatives
   TESSERA_JOBS           programs run at the same time (default 2)
@@ -20,26 +21,38 @@ class Petsc:
     """The PETSc given by PETSC_DIR/PETSC_ARCH, as its own makefile variables describe it."""
 
     def __init__(self, directory=None, arch=None):
-        self.dir = directory or os.environ.get('PETSC_DIR') or out(['pkg-config', '--variable=prefix', 'PETSc'])
+        self.prebuilt = os.environ.get('TESSERA_PREBUILT')
+        self.dir = self.prebuilt or directory or os.environ.get('PETSC_DIR') or out(['pkg-config', '--variable=prefix', 'PETSc'])
         self.arch = os.environ.get('PETSC_ARCH', '') if arch is None else arch
         conf = os.path.join(self.dir, 'lib/petsc/conf/variables')
-        if not self.dir or not os.path.exists(conf):
+        if self.prebuilt:
+            self.arch, self.var = '', {}
+        elif not self.dir or not os.path.exists(conf):
             sys.exit('Bail out! no PETSc: set PETSC_DIR (and PETSC_ARCH), or install petsc-dev')
+        else:
+            self.read_variables(conf)
+        header = ''
+        for d in (self.dir, os.path.join(self.dir, self.arch)):
+            for f in ('petscversion.h', 'petscconf.h'):
+                if os.path.exists(os.path.join(d, 'include', f)):
+                    header += open(os.path.join(d, 'include', f)).read()
+        self.header = header
+        number = lambda w: int(re.search(r'#define PETSC_VERSION_%s\s+(\d+)' % w, header).group(1))
+        self.version = (number('MAJOR'), number('MINOR'), number('SUBMINOR'))
+        self.bits = 64 if self.has('PETSC_USE_64BIT_INDICES') else 32
+        self.key = hashlib.sha1(('%s %s %s' % (os.path.realpath(self.dir), self.arch, self.version)).encode()).hexdigest()[:10]
+
+    def has(self, name):
+        """Does petscconf.h define it as 1?"""
+        return bool(re.search(r'#define %s\s+1' % name, self.header))
+
+    def read_variables(self, conf):
         names = 'CC CXX CC_FLAGS CFLAGS CPPFLAGS PETSC_CC_INCLUDES CC_LINKER_FLAGS PETSC_LIB_DIR PETSC_LIB_BASIC MPIEXEC'.split()
         text = 'PETSC_DIR=%s\nPETSC_ARCH=%s\ninclude %s\nall:\n' % (self.dir, self.arch, conf)
         text += ''.join('\t@echo \'%s=$(%s)\'\n' % (n, n) for n in names)
         env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MFLAGS', 'MAKELEVEL', 'PETSC_ARCH', 'PETSC_DIR', 'CC', 'CXX')}
         got = subprocess.run(['make', '-s', '-f', '-'], input=text, stdout=subprocess.PIPE, text=True, env=env).stdout
         self.var = dict(line.split('=', 1) for line in got.splitlines() if '=' in line)
-        header = ''
-        for d in (self.dir, os.path.join(self.dir, self.arch)):
-            for f in ('petscversion.h', 'petscconf.h'):
-                if os.path.exists(os.path.join(d, 'include', f)):
-                    header += open(os.path.join(d, 'include', f)).read()
-        number = lambda w: int(re.search(r'#define PETSC_VERSION_%s\s+(\d+)' % w, header).group(1))
-        self.version = (number('MAJOR'), number('MINOR'), number('SUBMINOR'))
-        self.bits = 64 if re.search(r'#define PETSC_USE_64BIT_INDICES\s+1', header) else 32
-        self.key = hashlib.sha1(('%s %s %s' % (os.path.realpath(self.dir), self.arch, self.version)).encode()).hexdigest()[:10]
 
     def tutorials(self):
         """Folders that may hold ksp/ksp/tutorials and so on: the source tree, or Debian's examples package."""
@@ -82,6 +95,14 @@ def compile_program(petsc, source, target):
 
 
 def compile_locked(petsc, source, target):
+    if petsc.prebuilt:
+        there = os.path.join(petsc.prebuilt, 'bin', os.path.basename(target))
+        if not os.path.exists(there):
+            return there + ' is missing'
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if not os.path.exists(target):
+            os.symlink(there, target)
+        return ''
     v = petsc.var
     text = open(source, 'rb').read()
     command = ' '.join([v['CC'], v.get('CC_FLAGS', ''), v.get('CFLAGS', ''), v.get('PETSC_CC_INCLUDES', ''), v.get('CPPFLAGS', ''), '-w',

@@ -153,6 +153,23 @@ struct Problem {
   }
 };
 
+// ---- the processes of a run
+inline int ranks()
+{
+  int n;
+  MPI_Comm_size(MPI_COMM_WORLD, &n);
+  return n;
+}
+
+// Borders of n nodes over p processes: even, boxes of one node at the beginning, the first box empty, boxes of one node at the end.
+inline std::vector<int> split(int n, int p, int kind)
+{
+  std::vector<int> s = {0};
+  for (int i = 1; i < p; ++i) s.push_back(kind == 1 ? std::min(i, n) : kind == 2 && i == 1 ? 0 : kind == 3 ? std::max(0, n - (p - i)) : i * n / p);
+  s.push_back(n);
+  return s;
+}
+
 // ---- the library on such a problem
 inline tessera::Grid grid_of(const Problem &p, MPI_Comm comm = MPI_COMM_SELF, std::vector<int> xsplit = {}, std::vector<int> ysplit = {})
 {

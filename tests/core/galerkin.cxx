@@ -10,22 +10,6 @@
 
 using namespace tessera;
 
-static int ranks()
-{
-  int n;
-  MPI_Comm_size(MPI_COMM_WORLD, &n);
-  return n;
-}
-
-// Borders of n nodes over p processes: even, boxes of one node at the beginning, the same at the end, the first box empty.
-static std::vector<int> split(int n, int p, int kind)
-{
-  std::vector<int> s = {0};
-  for (int i = 1; i < p; ++i) s.push_back(kind == 0 ? i * n / p : kind == 1 ? std::min(i, n) : kind == 2 ? std::max(0, n - (p - i)) : i == 1 ? 0 : i * n / p);
-  s.push_back(n);
-  return s;
-}
-
 // Nine numbers for every node of a grid, known to every process: a matrix, or the weights of an interpolation, where number k of a
 // node belongs to its neighbour in direction k = 3 (dy + 1) + dx + 1.
 struct Rows {
@@ -294,18 +278,26 @@ static Rows centres(const Rows &A, Rows w)
   return w;
 }
 
-TEST(Interpolation, AgainstTheFormulas)
-{
-  for_cases(all_sizes(), [](const Case &c, const Grid &g, bool natural) {
-    Halo          halo(g, exec().space);
-    Stencil       s(g, natural);
-    Interpolation P;
+// A case's operator and its interpolation.
+struct Interpolated {
+  Halo          halo;
+  Stencil       s, run; // run: where kernels are
+  Interpolation P;
+  Interpolated(const Case &c, const Grid &g, bool natural) : halo(g, exec().space), s(g, natural)
+  {
     define([&](int x, int y, int k) { return c.entry(x, y, k); }, c.p.nine, g, s);
-    Stencil run = there(s);
+    run = there(s);
     P.create(run.layout);
     interpolate_edges(exec(), run.view(), g, halo, P);
     interpolate_centres(exec(), run.view(), g, halo, P);
-    const Rows A = rows(s, g), w = weights(P, g);
+  }
+};
+
+TEST(Interpolation, AgainstTheFormulas)
+{
+  for_cases(all_sizes(), [](const Case &c, const Grid &g, bool natural) {
+    Interpolated i(c, g, natural);
+    const Rows   A = rows(i.s, g), w = weights(i.P, g);
     EXPECT_LT(difference(centres(A, edges(A)), w), 1e-13);
   });
 }
@@ -314,15 +306,8 @@ TEST(Interpolation, OfMMatrices) // weights between 0 and 1; where row sums are 
 {
   for_cases(all_sizes(), [](const Case &c, const Grid &g, bool natural) {
     if (!c.m_matrix()) return;
-    Halo          halo(g, exec().space);
-    Stencil       s(g, natural);
-    Interpolation P;
-    define([&](int x, int y, int k) { return c.entry(x, y, k); }, c.p.nine, g, s);
-    Stencil run = there(s);
-    P.create(run.layout);
-    interpolate_edges(exec(), run.view(), g, halo, P);
-    interpolate_centres(exec(), run.view(), g, halo, P);
-    const Rows A = rows(s, g), w = weights(P, g);
+    Interpolated i(c, g, natural);
+    const Rows   A = rows(i.s, g), w = weights(i.P, g);
     for (double v : w.v) EXPECT_TRUE(v == 0 || (v >= tuning::small_weight && v <= 1 + 1e-14)) << v;
     if (c.p.shift != 0 || c.kind == "heavy edges" || c.p.nx < 2 || c.p.ny < 2) return;
     const double lost = c.p.decades > 0 ? 6 * tuning::small_weight : 1e-13; // small weights are dropped
@@ -496,19 +481,12 @@ TEST(Galerkin, KeepsRowSums) // a closed grid stays singular, whether its seam i
       for (bool nine : {false, true}) {
         const Case c = make(nx, ny, nine, 3, "Neumann");
         Grid       g = grid_of(c.p, MPI_COMM_WORLD, split(nx, 1, 0), split(ny, ranks(), 0)), next = g.coarse();
-        Halo       halo(g, exec().space);
-        Stencil    s(g, false);
-        define([&](int x, int y, int k) { return c.entry(x, y, k); }, nine, g, s);
-        Stencil run = there(s);
-        Interpolation P;
-        P.create(run.layout);
-        interpolate_edges(exec(), run.view(), g, halo, P);
-        interpolate_centres(exec(), run.view(), g, halo, P);
+        Interpolated i(c, g, false);
         next.periodic_x = next.nx % 2 == 0;
         next.periodic_y = next.ny % 2 == 0;
         Stencil coarse(next, false, exec().space);
         Halo    next_halo(next, exec().space);
-        galerkin(exec(), run.view(), P, next, next_halo, !next.periodic_x, !next.periodic_y, 1e-13, coarse);
+        galerkin(exec(), i.run.view(), i.P, next, next_halo, !next.periodic_x, !next.periodic_y, 1e-13, coarse);
         coarse.exchange(next_halo);
         Stencil    result = here(coarse);
         const Rows C      = rows(result, next);

@@ -6,22 +6,6 @@
 
 using namespace tessera;
 
-static int ranks()
-{
-  int n;
-  MPI_Comm_size(MPI_COMM_WORLD, &n);
-  return n;
-}
-
-// Borders of n nodes over p processes: the kind says whether they are even, leave boxes of one node, or empty ones.
-static std::vector<int> split(int n, int p, int kind)
-{
-  std::vector<int> s = {0};
-  for (int i = 1; i < p; ++i) s.push_back(kind == 0 ? i * n / p : kind == 1 ? std::min(i, n) : kind == 2 ? std::max(0, n - (p - i)) : i == 1 ? 0 : i * n / p);
-  s.push_back(n);
-  return s;
-}
-
 template <class F> static void for_grids(const F &f)
 {
   const int sizes[][2] = {{13, 16}, {8, 8}, {5, 7}, {1, 9}, {9, 1}, {4, 2}, {2, 6}, {1, 1}, {31, 12}};

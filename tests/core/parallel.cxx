@@ -8,21 +8,6 @@ using rrb::Coarsening;
 using rrb::Cycle;
 using rrb::Params;
 
-static int ranks()
-{
-  int n;
-  MPI_Comm_size(MPI_COMM_WORLD, &n);
-  return n;
-}
-
-static std::vector<int> split(int n, int p, int kind) // even, boxes of one node, the first empty
-{
-  std::vector<int> s = {0};
-  for (int i = 1; i < p; ++i) s.push_back(kind == 0 ? i * n / p : kind == 1 ? std::min(i, n) : i == 1 ? 0 : i * n / p);
-  s.push_back(n);
-  return s;
-}
-
 // kinds: how many of the splits above; one is enough on the device, where many small launches take their time
 template <class F> static void process_grids(const Problem &p, int kinds, const F &f)
 {

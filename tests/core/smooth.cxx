@@ -9,22 +9,6 @@
 
 using namespace tessera;
 
-static int ranks()
-{
-  int n;
-  MPI_Comm_size(MPI_COMM_WORLD, &n);
-  return n;
-}
-
-// Borders of n nodes over p processes: even, boxes of one node at the beginning, the same at the end, the first box empty.
-static std::vector<int> split(int n, int p, int kind)
-{
-  std::vector<int> s = {0};
-  for (int i = 1; i < p; ++i) s.push_back(kind == 0 ? i * n / p : kind == 1 ? std::min(i, n) : kind == 2 ? std::max(0, n - (p - i)) : i == 1 ? 0 : i * n / p);
-  s.push_back(n);
-  return s;
-}
-
 // A model problem, or its couplings along one direction alone, and with nothing at all in the rows of dead nodes.
 struct Operator : Problem {
   Lines only = lines_none;

@@ -6,21 +6,6 @@
 
 using namespace tessera;
 
-static int ranks()
-{
-  int n;
-  MPI_Comm_size(MPI_COMM_WORLD, &n);
-  return n;
-}
-
-static std::vector<int> split(int n, int p, bool uneven)
-{
-  std::vector<int> s = {0};
-  for (int i = 1; i < p; ++i) s.push_back(uneven ? std::min(i, n) : i * n / p);
-  s.push_back(n);
-  return s;
-}
-
 // y = A x by the library, from all processes.
 static std::vector<double> product(Stencil &s, const Grid &g, const std::vector<double> &x)
 {
@@ -234,4 +219,63 @@ TEST(Band, NamesTheRowOfAnIndefiniteMatrix)
   b.add(0, 0, NAN);
   b.add(1, 1, 1);
   EXPECT_EQ(b.factor(tuning::singular_pivot), 0);
+}
+
+// The device's inverse of the same matrices: of one piece of rows and of many, with singular parts, and what it says of others.
+TEST(Band, InverseOnTheDevice)
+{
+  if (!unit_cuda()) GTEST_SKIP() << "the host has none";
+  auto inverted = [](auto type, const Matrix &A, int &failed) {
+    using T = decltype(type);
+    const int           n = A.n, w = inverse_width(n > 30 && A(30, 0) != 0 ? 30 : 1);
+    std::vector<int>    x((size_t)n), y((size_t)n);
+    Buffer<double>      band((size_t)n * (w + 1)), there;
+    Buffer<int>         flag;
+    Buffer<T>           found((size_t)n * n);
+    Inverse<T>          inverse;
+    Matrix              X(n);
+    for (int i = 0; i < n; ++i) x[(size_t)i] = i;
+    for (int i = 0; i < n; ++i)
+      for (int k = 0; k <= w && k <= i; ++k) band.data()[i * (w + 1) + k] = A(i, i - k);
+    there.resize({band.size(), Space::cuda});
+    flag.resize({1, Space::cuda});
+    copy(band, there);
+    inverse.setup(there.data(), w, tuning::singular_pivot, x, y, flag.data());
+    device::copy_to_host(found.data(), inverse.data(), found.bytes());
+    device::copy_to_host(&failed, flag.data(), sizeof failed);
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) X(i, j) = (double)found.data()[i * n + j];
+    return X;
+  };
+  int failed;
+  for (int n : {1, 2, 31, 32, 33, 64, 225, 500})
+    for (int w : {1, 18, 30}) {
+      Band         b;
+      const Matrix A = band(b, n, std::min(w, n - 1), 1, 0), B = inverse(A);
+      EXPECT_LT(difference(B, inverted(0., A, failed)), 1e-12) << n << " " << w;
+      EXPECT_EQ(failed, 0);
+      EXPECT_LT(difference(B, inverted(0.f, A, failed)), 1e-6) << n << " " << w;
+    }
+  for (int component : {0, 1, 4, 12}) { // A X A = A
+    Band         b;
+    const int    n = 48;
+    const Matrix A = band(b, n, 3, 0, component), X = inverted(0., A, failed);
+    Matrix       P(n), R(n);
+    EXPECT_EQ(failed, 0);
+    for (int i = 0; i < n; ++i)
+      for (int k = 0; k < n; ++k)
+        for (int j = 0; j < n; ++j) P(i, j) += A(i, k) * X(k, j);
+    for (int i = 0; i < n; ++i)
+      for (int k = 0; k < n; ++k)
+        for (int j = 0; j < n; ++j) R(i, j) += P(i, k) * A(k, j);
+    EXPECT_LT(difference(A, R), 1e-12) << component;
+  }
+  Matrix chain(3), bad(40);
+  chain(0, 0) = 1e6, chain(0, 1) = chain(1, 0) = -1e6, chain(1, 1) = 1e6 + 0.125, chain(1, 2) = chain(2, 1) = -0.125, chain(2, 2) = 0.125 - 5e-9;
+  (void)inverted(0., chain, failed);
+  EXPECT_EQ(failed, 0) << "rounding of strong nodes";
+  for (int i = 0; i < 40; ++i) bad(i, i) = 2;
+  bad(35, 34) = bad(34, 35) = 3;
+  (void)inverted(0., bad, failed);
+  EXPECT_EQ(failed, 36);
 }

@@ -1,9 +1,14 @@
 static char help[] = "What the device is asked beyond solving.\n\
   -case apply  : the preconditioner alone; -dm_mat_type and -dm_vec_type say where matrix and vectors are\n\
-  -case memory : a device with too little memory for the grid of -n nodes each way, again and again; then the host, and a smaller grid\n\n";
+  -case memory : a device with too little memory for the grid of -n nodes each way, again and again; then the host, and a smaller grid\n\
+  -case error  : the emulated device of process -rank fails: by its memory of -bytes, or at kernel -kernel of the setup or, with -solve,\n\
+                 of the second solve; then the host solves\n\
+  -case full   : a GPU that vectors fill but for -room MB; then the same solver on the host, and on the device when they are gone.\n\
+                 It takes the whole GPU, so it is no part of the automatic tests\n\n";
 
 #include <petscdmda.h>
 #include <petscksp.h>
+#include <stdlib.h>
 
 static char message[1024];
 
@@ -75,10 +80,13 @@ static PetscErrorCode Apply(PetscInt n)
   PetscFunctionReturn(0);
 }
 
+/* Does every process end with the same error? */
 static PetscErrorCode Solve(const char *what, KSP ksp, Vec b, Vec x)
 {
-  PetscErrorCode ierr;
-  PetscInt       its;
+  KSPConvergedReason reason;
+  PetscErrorCode     ierr;
+  PetscInt           its;
+  int                code, most, least;
 
   PetscFunctionBeginUser;
   message[0] = 0;
@@ -87,8 +95,29 @@ static PetscErrorCode Solve(const char *what, KSP ksp, Vec b, Vec x)
   if (!ierr) ierr = KSPSolve(ksp, b, x);
   PetscCall(PetscPopErrorHandler());
   PetscCall(KSPGetIterationNumber(ksp, &its));
-  if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %d, %s\n", what, (int)ierr, message));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  code = (int)ierr;
+  PetscCallMPI(MPI_Allreduce(&code, &most, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+  PetscCallMPI(MPI_Allreduce(&code, &least, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  if (most != least) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: errors from %d to %d\n", what, least, most));
+  else if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %d, %s\n", what, (int)ierr, message));
+  else if (reason < 0) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", what, KSPConvergedReasons[reason]));
   else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %d iterations\n", what, (int)its));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode NewKSP(DM da, Mat A, KSP *ksp)
+{
+  PetscFunctionBeginUser;
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
+  PetscCall(KSPSetType(*ksp, "rrb"));
+  PetscCall(KSPSetDM(*ksp, da));
+#if PETSC_VERSION_LT(3, 25, 0)
+  PetscCall(KSPSetDMActive(*ksp, PETSC_FALSE));
+#else
+  PetscCall(KSPSetDMActive(*ksp, KSP_DMACTIVE_ALL, PETSC_FALSE));
+#endif
+  PetscCall(KSPSetOperators(*ksp, A, A));
   PetscFunctionReturn(0);
 }
 
@@ -102,15 +131,7 @@ static PetscErrorCode Memory(PetscInt n)
   PetscFunctionBeginUser;
   for (int k = 0; k < 2; k++) {
     PetscCall(Create(k ? n / 3 : n, &da[k], &A[k], &b[k], &x[k]));
-    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp[k]));
-    PetscCall(KSPSetType(ksp[k], "rrb"));
-    PetscCall(KSPSetDM(ksp[k], da[k]));
-#if PETSC_VERSION_LT(3, 25, 0)
-    PetscCall(KSPSetDMActive(ksp[k], PETSC_FALSE));
-#else
-    PetscCall(KSPSetDMActive(ksp[k], KSP_DMACTIVE_ALL, PETSC_FALSE));
-#endif
-    PetscCall(KSPSetOperators(ksp[k], A[k], A[k]));
+    PetscCall(NewKSP(da[k], A[k], &ksp[k]));
   }
   for (int i = 0; i < 5; i++) {
     PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "cuda"));
@@ -129,18 +150,91 @@ static PetscErrorCode Memory(PetscInt n)
   PetscFunctionReturn(0);
 }
 
+static PetscErrorCode Error(PetscInt n)
+{
+  DM          da;
+  Mat         A;
+  Vec         b, x;
+  KSP         ksp;
+  PetscInt    who = 0;
+  PetscMPIInt rank;
+  PetscBool   fails, memory, kernel, solve;
+  char        bytes[32] = "", number[32] = "";
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-rank", &who, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-bytes", bytes, sizeof(bytes), &memory));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-kernel", number, sizeof(number), &kernel));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-solve", &solve));
+  fails = (PetscBool)(rank == who);
+  PetscCall(Create(n, &da, &A, &b, &x));
+  PetscCall(NewKSP(da, A, &ksp));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "cuda"));
+  if (solve) PetscCall(Solve("before", ksp, b, x));
+  if (fails && memory) setenv("TESSERA_EMULATED_MEMORY", bytes, 1);
+  if (fails && kernel) setenv("TESSERA_EMULATED_ERROR", number, 1);
+  PetscCall(Solve("device", ksp, b, x));
+  if (fails) unsetenv("TESSERA_EMULATED_MEMORY");
+  if (memory) PetscCall(Solve("more memory", ksp, b, x));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "host"));
+  PetscCall(Solve("host", ksp, b, x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(Destroy(&da, &A, &b, &x));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode Full(PetscInt n)
+{
+  DM        da;
+  Mat       A;
+  Vec       b, x, vectors[4096];
+  KSP       ksp;
+  PetscReal room  = 100;
+  PetscInt  count = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-room", &room, NULL));
+  PetscCall(Create(n, &da, &A, &b, &x));
+  PetscCall(NewKSP(da, A, &ksp));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "cuda"));
+  PetscCall(PetscPushErrorHandler(Catch, NULL));
+  for (PetscReal size = 8192; size >= room; size /= 2) /* MB: as many as there is room for, the last one gives its room back */
+    while (count < 4096) {
+      PetscErrorCode ierr = VecCreate(PETSC_COMM_SELF, &vectors[count]);
+      if (!ierr) ierr = VecSetSizes(vectors[count], (PetscInt)(size * 1e6 / sizeof(PetscScalar)), PETSC_DECIDE);
+      if (!ierr) ierr = VecSetType(vectors[count], VECCUDA);
+      if (!ierr) ierr = VecSet(vectors[count], 1.0);
+      if (ierr) break;
+      ++count;
+    }
+  PetscCall(PetscPopErrorHandler());
+  if (count) PetscCall(VecDestroy(&vectors[--count]));
+  PetscCall(Solve("full device", ksp, b, x));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "host"));
+  PetscCall(Solve("host", ksp, b, x));
+  while (count) PetscCall(VecDestroy(&vectors[--count]));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "cuda"));
+  PetscCall(Solve("device", ksp, b, x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(Destroy(&da, &A, &b, &x));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt  n        = 100;
   char      name[16] = "apply";
-  PetscBool apply;
+  PetscBool apply, memory, full;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-case", name, sizeof(name), NULL));
   PetscCall(PetscStrcmp(name, "apply", &apply));
-  PetscCall(apply ? Apply(n) : Memory(n));
+  PetscCall(PetscStrcmp(name, "memory", &memory));
+  PetscCall(PetscStrcmp(name, "full", &full));
+  PetscCall(apply ? Apply(n) : memory ? Memory(n) : full ? Full(n) : Error(n));
   PetscCall(PetscFinalize());
   return 0;
 }

@@ -1,0 +1,131 @@
+// What the weights of an interpolation are made by, as kernels.
+#pragma once
+#include "core/galerkin.hpp"
+#include "core/tuning.hpp"
+#include <climits>
+#include <cmath>
+
+namespace tessera {
+
+// All nine coefficients of a node.
+template <int Q, int S> struct Row {
+  double k[9];
+  HD Row(const StencilView<double> &A, ptrdiff_t p, ptrdiff_t r)
+  {
+    k[1] = coefficient<Q, 1, S>(A, p, r), k[3] = coefficient<Q, 3, S>(A, p, r), k[4] = A.C.q[Q][p], k[5] = coefficient<Q, 5, S>(A, p, r), k[7] = coefficient<Q, 7, S>(A, p, r);
+    k[0] = k[2] = k[6] = k[8] = 0;
+    if (A.nine) k[0] = coefficient<Q, 0, S>(A, p, r), k[2] = coefficient<Q, 2, S>(A, p, r), k[6] = coefficient<Q, 6, S>(A, p, r), k[8] = coefficient<Q, 8, S>(A, p, r);
+  }
+  HD double sum() const { return k[0] + k[1] + k[2] + k[3] + k[4] + k[5] + k[6] + k[7] + k[8]; }
+  HD bool alive() const
+  {
+    return k[4] > 0 && fabs(k[0]) + fabs(k[1]) + fabs(k[2]) + fabs(k[3]) + fabs(k[5]) + fabs(k[6]) + fabs(k[7]) + fabs(k[8]) > tuning::dead_coupling * k[4];
+  }
+};
+
+HD inline double cut_small(double w) { return fabs(w) < tuning::small_weight ? 0 : w; }
+
+struct Alive {
+  StencilView<double> A;
+  View<double>        inject;
+  ptrdiff_t           s;
+  HD void             operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * s + Y * A.C.sy;
+    const bool      alive = s == 1 ? Row<3, 1>(A, p, A.C.sy).alive() : Row<3, 2>(A, p, A.C.sy).alive();
+    inject.q[3][p]        = alive;
+  }
+};
+
+// Weights of a (from S and N) or b (from W and E).
+template <int Q, int S> struct Edges {
+  StencilView<double> A;
+  View<double>        w[2], inject;
+  int                 n; // coarse nodes in the direction of the edge, or INT_MAX where the grid closes
+  // Adds what the elimination of the o node beside p leaves: its couplings towards both coarse nodes, unless nothing ties that
+  // side of it to the coarse node.
+  template <int BACK> HD void across(ptrdiff_t o, double coupling, bool low, bool high, double &m, double &q) const
+  {
+    const ptrdiff_t   r = A.C.sy;
+    const Row<0, S>   at(A, o, r);
+    if (!(at.k[4] > 0) || coupling == 0) return;
+    constexpr int     LOW = Q == quarter_a ? (BACK > 0 ? 2 : 0) : (BACK > 0 ? 6 : 0), HIGH = Q == quarter_a ? (BACK > 0 ? 8 : 6) : (BACK > 0 ? 8 : 2);
+    constexpr int     K = Q == quarter_a ? (BACK > 0 ? 5 : 3) : (BACK > 0 ? 7 : 1); // from the nodes beside o to the coarse nodes
+    constexpr int     H = Q ^ 3;                                                    // their quarter
+    double            to_low = Q == quarter_a ? at.k[0] + at.k[1] + at.k[2] : at.k[0] + at.k[3] + at.k[6];
+    double            to_high = Q == quarter_a ? at.k[6] + at.k[7] + at.k[8] : at.k[2] + at.k[5] + at.k[8];
+    const ptrdiff_t   hl = Q == quarter_a ? o - r : o - S, hh = o;
+    const double      tied = tuning::tied;
+    if (low && fabs(coefficient<H, K, S>(A, hl, r)) < tied * A.C.q[H][hl] && fabs(at.k[LOW]) < tied * at.k[4]) to_low = 0;
+    if (high && fabs(coefficient<H, K, S>(A, hh, r)) < tied * A.C.q[H][hh] && fabs(at.k[HIGH]) < tied * at.k[4]) to_high = 0;
+    const double      f = -coupling / at.k[4];
+    m += f * to_low;
+    q += f * to_high;
+  }
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t r = A.C.sy, p = X * S + Y * r;
+    const Row<Q, S> row(A, p, r);
+    const int       i = Q == quarter_a ? Y : X;
+    const bool      has_low = i > 0 || n == INT_MAX, has_high = i < n;
+    double          low = 0, high = 0;
+    if (row.k[4] > 0) {
+      const ptrdiff_t step = Q == quarter_a ? r : S;
+      const bool      alive_low = has_low && inject.q[3][p - step] > 0, alive_high = has_high && inject.q[3][p] > 0;
+      double          m = Q == quarter_a ? row.k[0] + row.k[1] + row.k[2] : row.k[0] + row.k[3] + row.k[6];
+      double          q = Q == quarter_a ? row.k[6] + row.k[7] + row.k[8] : row.k[2] + row.k[5] + row.k[8];
+      if (Q == quarter_a) {
+        across<1>(p, row.k[3], alive_low, alive_high, m, q);
+        across<-1>(p + S, row.k[5], alive_low, alive_high, m, q);
+      } else {
+        across<1>(p, row.k[1], alive_low, alive_high, m, q);
+        across<-1>(p + r, row.k[7], alive_low, alive_high, m, q);
+      }
+      const double rs = row.sum(), M = m < 0 ? -m : 0, H = q < 0 ? -q : 0, s = M + H;
+      if (s > 1e-8 * row.k[4] && s > 0.05 * rs) {
+        const double d = rs < 0 ? s : s + rs;
+        low  = M / d;
+        high = H / d;
+      } else if (rs < tuning::tied_sideways * row.k[4]) { // tied only sideways
+        if (has_low && !alive_low) low = 1;
+        else if (has_high && !alive_high) high = 1;
+        else if (has_low && has_high) low = high = 0.5;
+        else (has_low ? low : high) = 1;
+      }
+    }
+    w[0].q[Q][p] = has_low ? cut_small(low) : 0;
+    w[1].q[Q][p] = has_high ? cut_small(high) : 0;
+  }
+};
+
+template <int S> struct Centres {
+  StencilView<double> A;
+  View<double>        edge[2], w[4], inject;
+  int                 nx, ny;
+  HD void             operator()(int X, int Y) const
+  {
+    const ptrdiff_t r = A.C.sy, p = X * S + Y * r;
+    const Row<0, S> row(A, p, r);
+    const bool      west = X > 0 || nx == INT_MAX, east = X < nx, south = Y > 0 || ny == INT_MAX, north = Y < ny;
+    const bool      has[4] = {west && south, east && south, west && north, east && north};
+    const ptrdiff_t c[4] = {p - S - r, p - r, p - S, p};
+    double          v[4] = {0, 0, 0, 0};
+    if (row.k[4] > 0) {
+      const double ic = -1 / row.k[4];
+      v[0] = has[0] ? ic * (row.k[0] + row.k[3] * edge[0].q[1][p - S] + row.k[1] * edge[0].q[2][p - r]) : 0;
+      v[1] = has[1] ? ic * (row.k[2] + row.k[5] * edge[0].q[1][p] + row.k[1] * edge[1].q[2][p - r]) : 0;
+      v[2] = has[2] ? ic * (row.k[6] + row.k[3] * edge[1].q[1][p - S] + row.k[7] * edge[0].q[2][p]) : 0;
+      v[3] = has[3] ? ic * (row.k[8] + row.k[5] * edge[1].q[1][p] + row.k[7] * edge[1].q[2][p]) : 0;
+      if (row.sum() < tuning::tied_sideways * row.k[4] && !(v[0] + v[1] + v[2] + v[3] > 0.05) && row.alive()) {
+        int best = -1;
+        for (int k = 0; k < 4; ++k)
+          if (best < 0 && has[k] && !(inject.q[3][c[k]] > 0)) best = k;
+        for (int k = 0; k < 4; ++k)
+          if (best < 0 && has[k]) best = k;
+        for (int k = 0; k < 4; ++k) v[k] = k == best;
+      }
+    }
+    for (int k = 0; k < 4; ++k) w[k].q[0][p] = cut_small(v[k]);
+  }
+};
+} // namespace tessera

@@ -1,0 +1,466 @@
+// Setters and getters of PC rrb, continued: the form of the factorisation.
+#include "rrb/pcrrb.hpp"
+
+/*@
+   PCRRBSetLevels - Sets the number of levels of the factorisation, two to a grid
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  l - levels; 0 (default) goes on until an exact factorisation of what is left costs next to nothing. More than the grid allows means all levels
+
+   Options Database Key:
+.  -pc_rrb_levels <l> - see above
+
+   Level: intermediate
+
+   Note:
+   The remainder after l levels is factorised exactly (RRB-l, ETNA 48, 2018, section 2.2.1), on every process.
+
+.seealso: `PCRRB`, `PCRRBGetLevels()`
+@*/
+PetscErrorCode PCRRBSetLevels(PC pc, PetscInt l)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(l >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the number of levels must be 0 (automatic) or more, it is %" PetscInt_FMT, l);
+  PetscTryMethod(pc, "PCRRBSetLevels_C", (PC, PetscInt), (pc, l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetLevels - Gets the number of levels of the factorisation, two to a grid
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  l - what `PCRRBSetLevels()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetLevels()`
+@*/
+PetscErrorCode PCRRBGetLevels(PC pc, PetscInt *l)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetLevels_C", (PC, PetscInt *), (pc, l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetGrids - Sets how many grids are stored by quarters (the r1/r2/b1/b2 storage), the others in natural order
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  g - grids; -1 (default) for all, 0 for natural order everywhere
+
+   Options Database Key:
+.  -pc_rrb_grids <g> - see above
+
+   Level: intermediate
+
+   Note:
+   The result does not depend on it. ETNA 48, 2018, sections 3.1 and 4.4: natural order is S1, quarters S2 and S3.
+
+.seealso: `PCRRB`, `PCRRBGetGrids()`
+@*/
+PetscErrorCode PCRRBSetGrids(PC pc, PetscInt g)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(g >= -1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the number of grids stored by quarters must be -1 (all) or more, it is %" PetscInt_FMT, g);
+  PetscTryMethod(pc, "PCRRBSetGrids_C", (PC, PetscInt), (pc, g));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetGrids - Gets how many grids are stored by quarters (the r1/r2/b1/b2 storage), the others in natural order
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  g - what `PCRRBSetGrids()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetGrids()`
+@*/
+PetscErrorCode PCRRBGetGrids(PC pc, PetscInt *g)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetGrids_C", (PC, PetscInt *), (pc, g));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetCoarsening - Sets how the operator of the next grid is made
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  c - `PC_RRB_GALERKIN` (default), `PC_RRB_LUMP` or `PC_RRB_RHOMBUS`
+
+   Options Database Key:
+.  -pc_rrb_coarsening <galerkin,lump,rhombus> - see above
+
+   Level: intermediate
+
+   Note:
+   Galerkin is black-box multigrid on the grids of the ordering: every next operator is P'AP, the red nodes of the finest grid of a
+   5-point operator are eliminated exactly and the sweeps there work on their Schur complement. Lump is the papers' factorisation
+   (ETNA 48, 2018; report 16-06). Rhombus lumping is for smooth coefficients: it needs fewer iterations there and may break down elsewhere.
+
+.seealso: `PCRRB`, `PCRRBGetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetCoarsening(PC pc, PCRRBCoarsening c)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(c >= PC_RRB_GALERKIN && c <= PC_RRB_RHOMBUS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown coarsening %d", (int)c);
+  PetscTryMethod(pc, "PCRRBSetCoarsening_C", (PC, PCRRBCoarsening), (pc, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetCoarsening - Gets how the operator of the next grid is made
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  c - what `PCRRBSetCoarsening()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetCoarsening_C", (PC, PCRRBCoarsening *), (pc, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetSmoother - Sets what the sweeps of the Galerkin form solve for together
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  s - `PC_RRB_SMOOTHER_AUTO` (default), `PC_RRB_SMOOTHER_POINT`, `PC_RRB_SMOOTHER_LINE_I`, `PC_RRB_SMOOTHER_LINE_J` or `PC_RRB_SMOOTHER_LINE_ALT`
+
+   Options Database Key:
+.  -pc_rrb_smoother <auto,point,line_i,line_j,line_alt> - see above
+
+   Level: intermediate
+
+   Note:
+   The automatic choice looks at each grid by itself: lines along the strong direction where more than 2 per cent of the nodes have one,
+   both directions where there are both or where diagonal couplings differ (rotated anisotropy), else points.
+
+.seealso: `PCRRB`, `PCRRBGetSmoother()`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetSmoother(PC pc, PCRRBSmoother s)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(s >= PC_RRB_SMOOTHER_AUTO && s <= PC_RRB_SMOOTHER_LINE_ALT, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown smoother %d", (int)s);
+  PetscTryMethod(pc, "PCRRBSetSmoother_C", (PC, PCRRBSmoother), (pc, s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetSmoother - Gets what the sweeps of the Galerkin form solve for together
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  s - what `PCRRBSetSmoother()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetSmoother()`
+@*/
+PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetSmoother_C", (PC, PCRRBSmoother *), (pc, s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetSmooth - Sets the number of sweeps before and after each visit of the next grid (Galerkin form)
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  nu - sweeps; 0 (default): one, and five on the finest grid where the setup trial finds rough coefficients
+
+   Options Database Key:
+.  -pc_rrb_smooth <nu> - see above
+
+   Level: intermediate
+
+   Note:
+   The sweeps after are those before in the reverse order, so that the preconditioner is symmetric.
+
+.seealso: `PCRRB`, `PCRRBGetSmooth()`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetSmooth(PC pc, PetscInt nu)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(nu >= 0 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the number of sweeps (-pc_rrb_smooth) must be 0 (automatic) to 100, it is %" PetscInt_FMT "", nu);
+  PetscTryMethod(pc, "PCRRBSetSmooth_C", (PC, PetscInt), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetSmooth - Gets the number of sweeps before and after each visit of the next grid (Galerkin form)
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  nu - what `PCRRBSetSmooth()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetSmooth()`
+@*/
+PetscErrorCode PCRRBGetSmooth(PC pc, PetscInt *nu)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetSmooth_C", (PC, PetscInt *), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetInterpolation - Sets the weights of the Galerkin form's interpolation
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  w - `PC_RRB_INTERPOLATION_AUTO` (default), `PC_RRB_INTERPOLATION_COLLAPSE` or `PC_RRB_INTERPOLATION_LEAST_SQUARES`
+
+   Options Database Key:
+.  -pc_rrb_interpolation <auto,collapse,least_squares> - see above
+
+   Level: intermediate
+
+   Note:
+   Least squares help where jumps of the coefficients meet in points (a checkerboard); they cost twelve sweeps on each grid at setup.
+
+.seealso: `PCRRB`, `PCRRBGetInterpolation()`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetInterpolation(PC pc, PCRRBInterpolation w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(w >= PC_RRB_INTERPOLATION_AUTO && w <= PC_RRB_INTERPOLATION_LEAST_SQUARES, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown interpolation %d", (int)w);
+  PetscTryMethod(pc, "PCRRBSetInterpolation_C", (PC, PCRRBInterpolation), (pc, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetInterpolation - Gets the weights of the Galerkin form's interpolation
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  w - what `PCRRBSetInterpolation()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetInterpolation()`
+@*/
+PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetInterpolation_C", (PC, PCRRBInterpolation *), (pc, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetTrial - Sets whether the first setup tries its choice where coefficients jump (Galerkin form)
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  flg - `PETSC_TRUE` (default) or `PETSC_FALSE`
+
+   Options Database Key:
+.  -pc_rrb_trial <bool> - see above
+
+   Level: intermediate
+
+   Note:
+   At most eight steps of CG on a random right-hand side. Where they predict more than 15 iterations the finest grid gets five sweeps (on a device three), or,
+   where few couplings jump, the grids get interpolation least_squares and cycle amli. Where that does not help, they get these two and
+   lines both ways.
+   The choice stays while values change, until a solver needs half as many iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
+
+.seealso: `PCRRB`, `PCRRBGetTrial()`, `PCRRBSetCoarsening()`
+@*/
+PetscErrorCode PCRRBSetTrial(PC pc, PetscBool flg)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscTryMethod(pc, "PCRRBSetTrial_C", (PC, PetscBool), (pc, flg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetTrial - Gets whether the first setup tries its choice where coefficients jump (Galerkin form)
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  flg - what `PCRRBSetTrial()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetTrial()`
+@*/
+PetscErrorCode PCRRBGetTrial(PC pc, PetscBool *flg)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetTrial_C", (PC, PetscBool *), (pc, flg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetOmega - Sets the share of a dropped coupling that is added to the diagonal
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  w - 0 to 1; 1 (default) keeps row sums (modified incomplete factorisation), 0 drops (report 16-06, section 2.4)
+
+   Options Database Key:
+.  -pc_rrb_omega <w> - see above
+
+   Level: intermediate
+
+   Note:
+   M1u, M1m, M2u, M2m of report 16-06, table 1, are omega 0, 1, 0, 1 with lumping at red, red, all, all nodes.
+
+.seealso: `PCRRB`, `PCRRBGetOmega()`
+@*/
+PetscErrorCode PCRRBSetOmega(PC pc, PetscReal w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(w >= 0 && w <= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: omega must lie between 0 and 1, it is %g", (double)w);
+  PetscTryMethod(pc, "PCRRBSetOmega_C", (PC, PetscReal), (pc, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetOmega - Gets the share of a dropped coupling that is added to the diagonal
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  w - what `PCRRBSetOmega()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetOmega()`
+@*/
+PetscErrorCode PCRRBGetOmega(PC pc, PetscReal *w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetOmega_C", (PC, PetscReal *), (pc, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetLump - Sets the nodes whose dropped couplings are lumped
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  n - `PC_RRB_LUMP_RED` (default) or `PC_RRB_LUMP_ALL`
+
+   Options Database Key:
+.  -pc_rrb_lump <red,all> - see above
+
+   Level: intermediate
+
+   Note:
+   See `PCRRBSetOmega()`.
+
+.seealso: `PCRRB`, `PCRRBGetLump()`
+@*/
+PetscErrorCode PCRRBSetLump(PC pc, PCRRBLump n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(n == PC_RRB_LUMP_RED || n == PC_RRB_LUMP_ALL, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown choice of nodes to lump at %d", (int)n);
+  PetscTryMethod(pc, "PCRRBSetLump_C", (PC, PCRRBLump), (pc, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetLump - Gets the nodes whose dropped couplings are lumped
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  n - what `PCRRBSetLump()` set
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetLump()`
+@*/
+PetscErrorCode PCRRBGetLump(PC pc, PCRRBLump *n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetLump_C", (PC, PCRRBLump *), (pc, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
