@@ -386,19 +386,29 @@ template <class F, class T> struct Start { // per cell; b'b
   }
   MARCH void finish(double s) const { *sum = s; }
 };
+// The whole solution, of the black nodes' x + kept p.
 template <class F> struct Finish {
-  F            f;
-  Given        b;
-  View<double> x, out;
-  Box          own[4];
+  F             f;
+  Given         b;
+  View<double>  x, p, out;
+  const double *kept;
+  Box           own[4];
+  HD double at(int q, double rhs, const View<double> &v, ptrdiff_t at) const
+  {
+    const double   *o = v.q[0] + at, *c = v.q[3] + at;
+    const ptrdiff_t n = v.sy;
+    return q == 0 ? o[0] : q == 1 ? f.back_a(rhs, o, c, 1, at, n) : q == 2 ? f.back_b(rhs, o, o + n, c, at) : c[0];
+  }
   HD void operator()(int X, int Y) const
   {
-    const ptrdiff_t p = X + Y * x.sy, to = X * out.sx + Y * out.sy, n = x.sy;
-    const double   *o = x.q[0] + p, *c = x.q[3] + p;
-    if (own[0].contains(X, Y)) out.q[0][to] = o[0];
-    if (own[1].contains(X, Y)) out.q[1][to] = f.back_a(b.at(2 * X + 1, 2 * Y), o, c, 1, p, n);
-    if (own[2].contains(X, Y)) out.q[2][to] = f.back_b(b.at(2 * X, 2 * Y + 1), o, o + n, c, p);
-    if (own[3].contains(X, Y)) out.q[3][to] = c[0];
+    const ptrdiff_t from = X + Y * x.sy, to = X * out.sx + Y * out.sy;
+    const double    k = *kept;
+    for (int q = 0; q < 4; ++q) {
+      if (!own[q].contains(X, Y)) continue;
+      double v = at(q, q == 1 ? b.at(2 * X + 1, 2 * Y) : q == 2 ? b.at(2 * X, 2 * Y + 1) : 0, x, from);
+      if (k != 0) v += k * at(q, 0, p, from);
+      out.q[q][to] = v;
+    }
   }
 };
 } // namespace
@@ -420,12 +430,12 @@ template <class T> void black_start(Plan &plan, const double *b, const View<doub
 template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, double *);
 template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, double *);
 
-void black_finish(Plan &plan, const double *b, const View<double> &x, double *out)
+void black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out)
 {
   Level    &g = plan.levels[0];
   const Box own = g.grid.owned();
   auto      finish = [&](const auto &f) {
-    forall(plan.exec, g.grid.cells(), Finish<std::decay_t<decltype(f)>>{f, given(g, b), x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+    forall(plan.exec, g.grid.cells(), Finish<std::decay_t<decltype(f)>>{f, given(g, b), x, p, natural_view(out, own.x0, own.y0, own.x1 - own.x0), kept, {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
   };
   if (g.factor.scaled) finish(factors<double, 1>(g, g.factor.l64, g.factor.d64));
   else finish(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));

@@ -1,6 +1,6 @@
 // The iteration ([2] algorithm 1) in three steps: z = M^-1 r with r'z; p = z + beta p with q = S1 p and p'q; x += alpha p, r -= alpha q
 // with r'r and the test. Bytes per node of the finest grid beside M's, z in single precision: 34 for the second step (S1 20, z 2,
-// p 8, q 4), 26 for the third. On several processes p is worked on at ghost nodes too, from z, which M leaves there: the only things that
+// p 8, q 4), 22 for the third (r 8, q 4, M's residual 2, x and p 16 in every other step). On several processes p is worked on at ghost nodes too, from z, which M leaves there: the only things that
 // processes tell each other are M's right-hand sides and the three sums. Where their devices reach each other (core/peers.hpp) that is as on
 // one process, else the host drives the same kernels and adds up.
 #include "rrb/schur_solver.hpp"
@@ -16,7 +16,7 @@ namespace tessera::rrb {
 
 // rrb_cycle.k.cxx
 template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum);
-void                    black_finish(Plan &plan, const double *b, const View<double> &x, double *out);
+void                    black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out);
 
 bool SchurSolver::serves(const Plan &plan)
 {
@@ -37,6 +37,7 @@ HD inline bool is_finite(double v) { return v - v == 0; }
 
 struct State {
   double             rz, last_rz, qz, alpha, bb, threshold, relative, limit;
+  double             kept; // x lacks this times the direction in p[0]
   int                its, most, begun, flexible;
   int                outcome; // Outcome
   unsigned long long loop;    // the conditional node's handle
@@ -46,6 +47,7 @@ struct State {
   {
     const double norm = sqrt(bb);
     its       = 0;
+    kept      = 0;
     most      = limits.iterations;
     begun     = continued;
     flexible  = not_linear;
@@ -65,6 +67,7 @@ struct State {
     alpha   = running() ? rz / pq : 0;
     last_rz = rz;
   }
+  HD void moved() { kept = its & 1 ? alpha : 0; }
   HD void stepped(double norm)
   {
     ++its;
@@ -196,7 +199,7 @@ template <class T> struct alignas(2 * sizeof(T)) Two {
   MARCH void       store(T *p, size_t i) const { reinterpret_cast<Two *>(p)[i] = *this; }
 };
 
-// x += alpha p, r -= alpha q, the residual for M, r'r and the test
+// r -= alpha q, the residual for M, r'r and the test; x += alpha p in every other step, for two directions: 8 bytes fewer a node of S1.
 template <class T> struct Update {
   const double *p0, *p1, *q; // p0 and p1 are the last direction in turn
   double       *x, *r, *norms;
@@ -205,21 +208,29 @@ template <class T> struct Update {
   double       *part; // several processes: this one's r'r, for the host
   MARCH double  operator()(size_t i) const // two values, which are read before the first is written
   {
-    const double   alpha = state->alpha;
-    const bool     more = state->its || state->begun, apart = (const void *)to != (const void *)r;
-    const double  *direction = state->its & 1 ? p0 : p1;
-    Two<double>   vr = Two<double>::load(r, i), vx;
-    const auto     vq = Two<double>::load(q, i), vp = Two<double>::load(direction, i);
-    Two<T>        single;
+    const double   alpha = state->alpha, kept = state->kept;
+    const int      its = state->its;
+    const bool     late = its & 1, more = its || state->begun, apart = (const void *)to != (const void *)r;
+    Two<double>    vr = Two<double>::load(r, i), vx, v0, v1;
+    const auto     vq = Two<double>::load(q, i);
+    Two<T>         single;
     double         s = 0;
-    if (more) vx = Two<double>::load(x, i);
+    if (!late) v1 = Two<double>::load(p1, i);
+    if (!late && more) vx = Two<double>::load(x, i);
+    if (!late && its) v0 = Two<double>::load(p0, i);
     for (int k = 0; k < 2; ++k) {
-      vx.v[k] = more ? vx.v[k] + alpha * vp.v[k] : alpha * vp.v[k];
       vr.v[k] -= alpha * vq.v[k];
       single.v[k] = (T)vr.v[k];
       s += vr.v[k] * vr.v[k];
     }
-    vx.store(x, i);
+    if (!late) {
+      for (int k = 0; k < 2; ++k) {
+        double v = more ? vx.v[k] : 0;
+        if (its) v += kept * v0.v[k];
+        vx.v[k] = v + alpha * v1.v[k];
+      }
+      vx.store(x, i);
+    }
     vr.store(r, i);
     if (apart) single.store(to, i);
     return s;
@@ -231,6 +242,7 @@ template <class T> struct Update {
       return;
     }
     State &t = *state;
+    t.moved();
     if (t.running()) {
       const double norm = sqrt(rr);
       t.stepped(norm);
@@ -240,6 +252,19 @@ template <class T> struct Update {
     if (t.loop) cudaGraphSetConditional((cudaGraphConditionalHandle)t.loop, t.running());
 #endif
   }
+};
+
+// What x lacks at the end.
+struct Complete {
+  const double *p0;
+  double       *x;
+  const State  *state;
+  MARCH double  operator()(size_t i) const
+  {
+    if (state->kept != 0) x[i] += state->kept * p0[i];
+    return 0;
+  }
+  MARCH void finish(double) const { }
 };
 
 constexpr int columns_a_lane = 1;
@@ -407,10 +432,12 @@ template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackF
     tell();
     update<T>(plan, r, x, part);
     const double norm = sqrt(total(grid));
+    t.moved();
     if (!t.running()) break;
     t.stepped(norm);
     history.push_back(norm);
   }
+  tell();
 }
 
 void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
@@ -537,6 +564,10 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   t.alone.create(most_flat_blocks);
   t.reduction.total = host ? nullptr : plan.total;
   double *bb = host ? t.part : &t.state()->bb;
+  auto finish = [&] {
+    if (solution) black_finish(plan, b, x.view, t.p[0].view, &t.state()->kept, solution);
+    else forall_flat(r.size, Complete{t.p[0].data, x.data, t.state()}, t.alone);
+  };
   if (begun) {
     forall_flat((size_t)g.grid.owned().size(), Dot<double>{b, b, bb}, t.reduction);
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
@@ -550,12 +581,12 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     norms        = {state.start(limits, begun, false)};
     single ? t.drive<float>(plan, null, r, x, norms) : t.drive<double>(plan, null, r, x, norms);
     if (!begun && !state.its) x.own.zero();
-    if (solution) black_finish(plan, b, x.view, solution);
+    finish();
     return (Outcome)state.outcome;
   }
   forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k}, t.alone);
   t.launch(plan, null, r, x);
-  if (solution) black_finish(plan, b, x.view, solution);
+  finish();
   const State &end = t.look();
   if (many) { // all end alike
     int good = end.outcome != (int)Outcome::not_finite || !(device::failed() || Peers::lost());
@@ -567,7 +598,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   }
   if (!begun && !end.its) {
     x.own.zero();
-    if (solution) black_finish(plan, b, x.view, solution);
+    finish();
   }
   norms.assign(t.seen + header, t.seen + header + std::min((size_t)end.its + 1, few));
   if (norms.size() <= (size_t)end.its) {
