@@ -228,12 +228,15 @@ template <class T> struct SquareColumns {
 
 } // namespace
 
+size_t inverse_scratch(int width) { return width <= 18 ? FactorBand<18>::bytes() : FactorBand<36>::bytes(); }
+
 template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::vector<int> &y)
 {
   const int n = (int)x.size();
-  if (n_ == n) return;
+  const int nx = 1 + *std::max_element(x.begin(), x.end());
+  if (n_ == n && nx_ == nx) return;
+  n_ = 0;
   Buffer<int> nodes((size_t)2 * n), numbers((size_t)n);
-  const int   nx = 1 + *std::max_element(x.begin(), x.end());
   for (int i = 0; i < n; ++i) {
     nodes.data()[2 * i]     = x[(size_t)i];
     nodes.data()[2 * i + 1] = y[(size_t)i];
@@ -248,7 +251,7 @@ template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::
   copy(nodes, node_);
   copy(numbers, number_);
   device::synchronize(); // the host's copy goes
-  n_ = n;
+  n_ = n, nx_ = nx;
 }
 
 template <class T> void Inverse<T>::setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y)

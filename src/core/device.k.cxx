@@ -178,9 +178,11 @@ void initialize(State &s)
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, current));
   check(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, current));
   cudaFuncAttributes f;
-  if (10 * major + minor < oldest || !pools || cudaFuncGetAttributes(&f, probe_kernel()) != cudaSuccess) {
+  e = 10 * major + minor < oldest ? cudaErrorNoKernelImageForDevice : cudaFuncGetAttributes(&f, probe_kernel());
+  if (e != cudaSuccess || !pools) {
     (void)cudaGetLastError();
-    s.why = too_old(major, minor);
+    s.why = e == cudaErrorNoKernelImageForDevice || e == cudaErrorInvalidDeviceFunction ? too_old(major, minor) :
+            e != cudaSuccess ? std::string("the CUDA device cannot be used (") + cudaGetErrorString(e) + ")" : "the CUDA device has no memory pools";
     return;
   }
   cudaMemPoolProps props = {};

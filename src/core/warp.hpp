@@ -111,6 +111,12 @@ template <int N, class T> MARCH Cells<N, T> operator-(const Cells<N, T> &a)
   for (int i = 0; i < N; ++i) r.v[i] = -a.v[i];
   return r;
 }
+template <int N, class T> MARCH Cells<N, double> widen(const Cells<N, T> &a)
+{
+  Cells<N, double> r;
+  for (int i = 0; i < N; ++i) r.v[i] = convert_lanes<double>(a.v[i]);
+  return r;
+}
 // The values of the columns to the west and to the east.
 template <int N, class T> MARCH Cells<N, T> west(Warp w, const Cells<N, T> &a)
 {

@@ -151,10 +151,11 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   if (report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n", (double)report.asymmetry));
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
-  PetscCall(tessera::LogTimeBegin(r->plan.exec.space));
   r->plan.params.schur = r->schur && !raise; // S1 of a changed diagonal would be another system's
-  TesseraCallCXX(*failure = tessera::rrb::factor(r->plan, s));
-  PetscCall(tessera::LogTimeEnd(r->plan.exec.space));
+  {
+    const tessera::GpuTime time(r->plan.exec.space);
+    TesseraCallCXX(*failure = tessera::rrb::factor(r->plan, s));
+  }
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -298,15 +299,17 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   const tessera::Space space = r->plan.exec.space;
   PetscCall(tessera::UseCurrentStream(space));
   PetscCall(r->matrix.GetRead(x, space, &from));
-  PetscCall(tessera::LogTimeBegin(space));
-  tessera::rrb::load(r->plan, from);
-  PetscCall(tessera::SubtractDirichlet(r));
-  PetscCall(tessera::LogTimeEnd(space));
+  {
+    const tessera::GpuTime time(space);
+    tessera::rrb::load(r->plan, from);
+    PetscCall(tessera::SubtractDirichlet(r));
+  }
   PetscCall(r->matrix.RestoreRead(x, &from));
   PetscCall(r->matrix.GetWrite(y, space, &to));
-  PetscCall(tessera::LogTimeBegin(space));
-  tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
-  PetscCall(tessera::LogTimeEnd(space));
+  {
+    const tessera::GpuTime time(space);
+    tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
+  }
   PetscCall(r->matrix.RestoreWrite(y, &to));
   PetscCall(tessera::LogFlops(space, 2. * r->plan.multiplications()));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, x, y, 0));
@@ -325,6 +328,7 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(Refuse(pc, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, x, y, 0));
   const tessera::Box own = r->matrix.grid().owned();
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(r->matrix.GetRead(x, r->plan.exec.space, &from));
@@ -332,7 +336,10 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   PetscCall(r->matrix.RestoreRead(x, &from));
   PetscCall(r->matrix.GetWrite(y, r->plan.exec.space, &to));
   const tessera::View<double> z = tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0);
-  tessera::rrb::apply(r->plan, z);
+  {
+    const tessera::GpuTime time(r->plan.exec.space);
+    tessera::rrb::apply(r->plan, z);
+  }
   if (r->dirichlet.any) {
     tessera::rrb::load(r->plan, to);
     dirichlet_transpose(r->plan.exec, own, r->dirichlet, finest.b.data, finest.b.v);
@@ -341,6 +348,8 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
     finest.b.data.zero();
   }
   PetscCall(r->matrix.RestoreWrite(y, &to));
+  PetscCall(tessera::LogFlops(r->plan.exec.space, 2. * r->plan.multiplications()));
+  PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -196,7 +196,8 @@ template <bool CORRECT, bool MANY, class T> struct S1Up {
   static constexpr int blocks = sizeof(T) == 8 ? 2 : 3;
   struct State {
     C ec[2], zc[6], zo[4], so[3], e0[3], e1[3], e2[3], e3[3], fox[3], foy[4], io[3], fcx[5], fcy[6], sc[5], ic[5], ro[3], rc[5];
-    C t_part, dot_o, dot_c; // b'x of a lane: less than a hundred terms
+    C                t_part;
+    Cells<2, double> dot_o, dot_c; // b'x of a lane, whose terms a float need not hold
   };
   struct Row {
     C ec, xc, xo, w0, w1, w2, w3, ro, e0, e1, e2, e3, fox, foy, io, fcx, fcy, ic, rc;
@@ -241,8 +242,8 @@ template <bool CORRECT, bool MANY, class T> struct S1Up {
     k.zc[4]    = choose<active<P, 0, 4>>(c0, k.zc[4]);
     if (among(y - 2, y0, y1, f.o)) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o);
     if (among(y - 4, y0, y1, f.c)) s.store(f.zc + (y - 4) * f.sy, k.zc[4], f.c);
-    if (among(y - 2, y0, y1, f.own_o())) k.dot_o = k.dot_o + k.zo[2] * k.ro[2];
-    if (among(y - 4, y0, y1, f.own_c())) k.dot_c = k.dot_c + k.zc[4] * k.rc[4];
+    if (among(y - 2, y0, y1, f.own_o())) k.dot_o = k.dot_o + widen(k.zo[2]) * widen(k.ro[2]);
+    if (among(y - 4, y0, y1, f.own_c())) k.dot_c = k.dot_c + widen(k.zc[4]) * widen(k.rc[4]);
   }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 namespace tessera::rrb {
 
@@ -38,12 +39,12 @@ HD inline bool is_finite(double v) { return v - v == 0; }
 struct State {
   double             rz, last_rz, qz, alpha, bb, threshold, relative, limit;
   double             kept; // x lacks this times the direction in p[0]
-  int                its, most, begun, flexible;
+  int                its, most, begun, flexible, single;
   int                outcome; // Outcome
   unsigned long long loop;    // the conditional node's handle
   HD bool running() const { return outcome == (int)Outcome::running; }
   // Before the first iteration, bb is known; after p'q; after r'r. They return, or get, the norms.
-  HD double start(const Limits &limits, bool continued, bool not_linear)
+  HD double start(const Limits &limits, bool continued, bool not_linear, bool in_single)
   {
     const double norm = sqrt(bb);
     its       = 0;
@@ -51,11 +52,12 @@ struct State {
     most      = limits.iterations;
     begun     = continued;
     flexible  = not_linear;
+    single    = in_single;
     last_rz   = 0;
     relative  = limits.relative * norm;
     threshold = relative > limits.absolute ? relative : limits.absolute;
     limit     = limits.divergence * norm;
-    outcome   = (int)(!is_finite(norm) ? Outcome::not_finite : norm <= limits.absolute ? Outcome::converged_absolute : most <= 0 ? Outcome::too_many : Outcome::running);
+    outcome   = (int)(!is_finite(norm) ? Outcome::not_finite : norm <= threshold ? (norm <= limits.absolute ? Outcome::converged_absolute : Outcome::converged_relative) : most <= 0 ? Outcome::too_many : Outcome::running);
     return norm;
   }
   HD void multiplied(double pq)
@@ -66,10 +68,13 @@ struct State {
     }
     alpha   = running() ? rz / pq : 0;
     last_rz = rz;
+    if (!is_finite(alpha)) outcome = (int)Outcome::not_finite, alpha = 0;
   }
-  HD void moved() { kept = its & 1 ? alpha : 0; }
   HD void stepped(double norm)
   {
+    kept = its & 1 ? alpha : 0;
+    if (outcome == (int)Outcome::zero_residual && single && norm > 0) outcome = (int)Outcome::indefinite_preconditioner; // r was too small for M
+    if (!running()) return;
     ++its;
     if (!is_finite(norm)) outcome = (int)Outcome::not_finite;
     else if (norm <= threshold) outcome = (int)(norm <= relative ? Outcome::converged_relative : Outcome::converged_absolute);
@@ -82,9 +87,9 @@ struct SetLimits {
   State  *state;
   double *norms;
   Limits  limits;
-  bool    begun, flexible;
+  bool    begun, flexible, single;
   MARCH double operator()(size_t) const { return 0; }
-  MARCH void   finish(double) const { norms[0] = state->start(limits, begun, flexible); }
+  MARCH void   finish(double) const { norms[0] = state->start(limits, begun, flexible, single); }
 };
 
 template <class T> struct Dot { // *sum = x'y
@@ -141,12 +146,6 @@ template <int N, class T> struct Multiply {
   struct Held {
     C po[3], pc[3], e0[2], e1[2], e2[2], e3[2], fox[2], foy[3], fcx[2], fcy[3];
   };
-  template <class U> MARCH static C widen(const Cells<N, U> &z)
-  {
-    C r;
-    for (int i = 0; i < N; ++i) r.v[i] = convert_lanes<double>(z.v[i]);
-    return r;
-  }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
     const Strip<N> s  = m.template strip<N>(w, strip, N, whole);
@@ -154,16 +153,17 @@ template <int N, class T> struct Multiply {
     const int      now = state->its & 1;
     double *const  new_o = p[1 - now][0], *const new_c = p[1 - now][1];
     const Operands<N, T> operands{a, zo, zc, p[now][0], p[now][1], whole};
+    const bool     first = !state->its; // the last direction is anything then
     C              beta;
     double         dot = 0;
     Held           k;
-    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(!state->its ? 0 : state->flexible ? -state->alpha * state->qz / state->last_rz : state->rz / state->last_rz);
+    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(first ? 0 : state->flexible ? -state->alpha * state->qz / state->last_rz : state->rz / state->last_rz);
     for_rows(operands, s, y0 - 1, y1 + 1, [&](const Row &in, int y) {
       const ptrdiff_t r = y * a.sy, b = r - a.sy;
       for (int d = 2; d; --d) k.po[d] = k.po[d - 1], k.pc[d] = k.pc[d - 1], k.foy[d] = k.foy[d - 1], k.fcy[d] = k.fcy[d - 1];
       k.e0[1] = k.e0[0], k.e1[1] = k.e1[0], k.e2[1] = k.e2[0], k.e3[1] = k.e3[0], k.fox[1] = k.fox[0], k.fcx[1] = k.fcx[0];
-      k.po[0] = widen(in.zo) + beta * in.po;
-      k.pc[0] = widen(in.zc) + beta * in.pc;
+      k.po[0] = widen(in.zo), k.pc[0] = widen(in.zc);
+      if (!first) k.po[0] = k.po[0] + beta * in.po, k.pc[0] = k.pc[0] + beta * in.pc;
       k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3, k.fox[0] = in.fox, k.foy[0] = in.foy, k.fcx[0] = in.fcx, k.fcy[0] = in.fcy;
       if (y >= y0 && y < y1) {
         if (y >= o.y0 && y < o.y1) s.store(new_o + r, k.po[0], o);
@@ -242,12 +242,9 @@ template <class T> struct Update {
       return;
     }
     State &t = *state;
-    t.moved();
-    if (t.running()) {
-      const double norm = sqrt(rr);
-      t.stepped(norm);
-      norms[t.its] = norm;
-    }
+    const double norm = sqrt(rr);
+    if (t.running()) norms[t.its + 1] = norm;
+    t.stepped(norm);
 #ifdef __CUDACC__
     if (t.loop) cudaGraphSetConditional((cudaGraphConditionalHandle)t.loop, t.running());
 #endif
@@ -299,6 +296,9 @@ struct SchurSolver::Parts {
   cudaStream_t    capture = nullptr;
   uint64_t        fingerprint = 0;
   bool            whole = false; // the graph has the loop
+  void            forget() { fingerprint = 0; } // memory is new, even where its address is the old one
+#else
+  void            forget() { }
 #endif
   template <class T> struct Fields { // of M, two planes each
     T      *z, *rhs;
@@ -432,10 +432,8 @@ template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackF
     tell();
     update<T>(plan, r, x, part);
     const double norm = sqrt(total(grid));
-    t.moved();
-    if (!t.running()) break;
+    if (t.running()) history.push_back(norm);
     t.stepped(norm);
-    history.push_back(norm);
   }
   tell();
 }
@@ -490,42 +488,50 @@ template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::ve
     if (graph) check(cudaGraphExecDestroy(graph));
     graph = nullptr;
     if (!capture) check(cudaStreamCreateWithFlags(&capture, cudaStreamNonBlocking));
-    device::set_stream(capture);
-    auto record = [&](cudaGraph_t into, const auto &work) {
-      cudaGraph_t same;
-      check(cudaStreamBeginCaptureToGraph(capture, into, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
-      try {
-        work();
-        check(cudaSuccess);
-      } catch (...) {
-        (void)cudaStreamEndCapture(capture, &same);
-        (void)cudaGetLastError();
-        device::set_stream(stream);
-        throw;
-      }
-      check(cudaStreamEndCapture(capture, &same));
+    cudaGraph_t g = nullptr, same = nullptr;
+    auto        record = [&] {
+      iterate(plan, null, r, x);
+      check(cudaSuccess);
     };
-    cudaGraph_t g;
-    check(cudaGraphCreate(&g, 0));
-    cudaGraphConditionalHandle loop = 0;
-    whole = cudaGraphConditionalHandleCreate(&loop, g, 1, cudaGraphCondAssignDefault) == cudaSuccess;
-    (void)cudaGetLastError();
-    const unsigned long long handle = whole ? (unsigned long long)loop : 0;
-    check(cudaMemcpy((char *)state() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
-    if (whole) {
-      cudaGraphNode_t     node; // the first pass does nothing where the loop shall not run at all
-      cudaGraphNodeParams params = {};
-      params.type                = cudaGraphNodeTypeConditional;
-      params.conditional.handle  = loop;
-      params.conditional.type    = cudaGraphCondTypeWhile;
-      params.conditional.size    = 1;
-      check(cudaGraphAddNode(&node, g, nullptr, nullptr, 0, &params));
-      record(params.conditional.phGraph_out[0], [&] { iterate(plan, null, r, x); });
-    } else record(g, [&] { iterate(plan, null, r, x); });
-    const cudaError_t e = cudaGraphInstantiate(&graph, g, 0);
+    device::set_stream(capture);
+    try {
+      check(cudaGraphCreate(&g, 0));
+      cudaGraphConditionalHandle loop = 0;
+      whole = cudaGraphConditionalHandleCreate(&loop, g, 1, cudaGraphCondAssignDefault) == cudaSuccess;
+      (void)cudaGetLastError();
+      const unsigned long long handle = whole ? (unsigned long long)loop : 0;
+      check(cudaMemcpy((char *)state() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
+      if (whole) {
+        cudaGraphNode_t     node; // the first pass does nothing where the loop shall not run at all
+        cudaGraphNodeParams params = {};
+        params.type                = cudaGraphNodeTypeConditional;
+        params.conditional.handle  = loop;
+        params.conditional.type    = cudaGraphCondTypeWhile;
+        params.conditional.size    = 1;
+  #if CUDART_VERSION < 13000
+        check(cudaGraphAddNode(&node, g, nullptr, 0, &params));
+  #else
+        check(cudaGraphAddNode(&node, g, nullptr, nullptr, 0, &params));
+  #endif
+        check(cudaStreamBeginCaptureToGraph(capture, params.conditional.phGraph_out[0], nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
+        record();
+        check(cudaStreamEndCapture(capture, &same));
+      } else {
+        check(cudaGraphDestroy(std::exchange(g, nullptr)));
+        check(cudaStreamBeginCapture(capture, cudaStreamCaptureModeThreadLocal));
+        record();
+        check(cudaStreamEndCapture(capture, &g));
+      }
+      check(cudaGraphInstantiate(&graph, g, 0));
+    } catch (...) {
+      (void)cudaStreamEndCapture(capture, &same);
+      if (g) (void)cudaGraphDestroy(g);
+      (void)cudaGetLastError();
+      device::set_stream(stream);
+      throw;
+    }
     (void)cudaGraphDestroy(g);
     device::set_stream(stream);
-    check(e);
     fingerprint = now;
   }
   if (whole) return check(cudaGraphLaunch(graph, (cudaStream_t)stream));
@@ -559,7 +565,10 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     *t.part = 0;
   }
   const size_t wanted = header + std::max((size_t)limits.iterations + 1, few);
-  if (t.memory.size() < wanted) t.memory.resize({wanted, Space::cuda});
+  if (t.memory.size() < wanted) {
+    t.memory.resize({wanted, Space::cuda});
+    t.forget();
+  }
   t.reduction.create(most_blocks(cells_of(direction_nodes(g))));
   t.alone.create(most_flat_blocks);
   t.reduction.total = host ? nullptr : plan.total;
@@ -578,13 +587,13 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     State &state = *(State *)t.seen;
     state.loop   = 0;
     state.bb     = t.total(g.grid);
-    norms        = {state.start(limits, begun, false)};
+    norms        = {state.start(limits, begun, false, single)};
     single ? t.drive<float>(plan, null, r, x, norms) : t.drive<double>(plan, null, r, x, norms);
     if (!begun && !state.its) x.own.zero();
     finish();
     return (Outcome)state.outcome;
   }
-  forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k}, t.alone);
+  forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k, single}, t.alone);
   t.launch(plan, null, r, x);
   finish();
   const State &end = t.look();
