@@ -156,7 +156,7 @@ template <int W> struct InverseColumns {
   const double *l; // columns
   double       *x; // x[i * n + j], i >= j
   int           n;
-  static size_t bytes() { return (2 * part + W * columns + W) * sizeof(double); }
+  static size_t bytes() { return (2 * part + W * columns) * sizeof(double); }
   HD void       read(int t, int of, int i0, double *to) const // thread t of `of`
   {
     for (int e = t; e < part; e += of) to[e] = i0 * W + e < n * W ? l[(ptrdiff_t)i0 * W + e] : 0;
@@ -181,7 +181,7 @@ template <int W> struct InverseColumns {
       const double u = q[0] + (i0 + r == j);
       if (j < n && i0 + r < n) x[(ptrdiff_t)(i0 + r) * n + j] = u;
       next(u, a, q);
-      row(in + (r + 2) * W, a); // beyond the last row: not used
+      if (r + 2 < piece) row(in + (r + 2) * W, a);
       const double v = q[0] + (i0 + r + 1 == j);
       if (j < n && i0 + r + 1 < n) x[(ptrdiff_t)(i0 + r + 1) * n + j] = v;
       next(v, b, q);

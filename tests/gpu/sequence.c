@@ -174,7 +174,7 @@ int main(int argc, char **argv)
   PetscCall(VecScale(s.b, 1e60));
   PetscCall(Solve(&s, "too large for single precision", 1e-6, 200));
   PetscCall(RightHandSide(&s, 0));
-  PetscCall(VecScale(s.b, 1e-60));
+  PetscCall(VecScale(s.b, 1e-46));
   PetscCall(Solve(&s, "too small for single precision", 1e-6, 200));
   PetscCall(RightHandSide(&s, 0));
   PetscCall(Solve(&s, "after them", 1e-6, 200));
