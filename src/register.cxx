@@ -135,6 +135,16 @@ PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, Tes
   PetscFunctionBegin;
   if (backend != TESSERA_BACKEND_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectGetOptionsPrefix(object, &prefix));
+#if PetscDefined(HAVE_CUDA)
+  const bool unchosen = !PetscDeviceInitialized(PETSC_DEVICE_CUDA);
+#else
+  const bool unchosen = true;
+#endif
+  if (unchosen) { // PETSc's rule, before it takes one
+    PetscMPIInt rank;
+    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+    device::prefer((int)rank);
+  }
   PetscCall(FirstText(PetscObjectComm(object), device::unusable(), why, &who));
   PetscCallMPI(MPI_Comm_size(PetscObjectComm(object), &size));
   PetscCheck(who == size, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s%s. Use -%s%s host or auto", prefix ? prefix : "", option, why, size > 1 ? " (on a process)" : "", prefix ? prefix : "", option);

@@ -23,6 +23,8 @@ using CompatOptionItems = PetscOptionItems;
 #endif
 // Are the rows of a MATAIJCUSPARSE without gaps, in PetscInt, to be had?
 #define COMPAT_CUSPARSE_ROWS (PetscDefined(HAVE_CUDA) && PETSC_VERSION_GE(3, 24, 0))
+// Does it refuse to give them at all?
+#define COMPAT_CUSPARSE_HIDES_ROWS (PetscDefined(HAVE_CUDA) && PetscDefined(USE_64BIT_INDICES) && PETSC_VERSION_LT(3, 24, 0))
 
 // The CUDA stream of PETSc's current device context; the default stream where there is none.
 static inline PetscErrorCode CompatCurrentStream(void **stream)
