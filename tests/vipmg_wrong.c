@@ -228,6 +228,6 @@ int main(int argc, char **argv)
 
   test:
     nsize: {{1 3}}
-    filter: sed -E -e 's,(unknown|row|column) [0-9]+,a \1,g' -e 's,the first is [0-9]+,the first is there,'
+    filter: sed -E -e "s,(unknown|row|column) [0-9]+,a place,g" -e "s,the first is [0-9]+,the first is there,"
 
 TEST*/
