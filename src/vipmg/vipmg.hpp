@@ -110,6 +110,7 @@ struct Plan {
   Buffer<Measure>    measure, marked;
   Buffer<Strength>   strength;
   bool               built = false;
+  int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
   size_t             bytes() const;
 };
 
@@ -153,7 +154,8 @@ enum class Bounds { monotone, mean, inject };
 void restrict_problem(const Plan &plan, Level &fine, Level &coarse, Bounds bounds);
 void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked);
 void prolong_start(const Plan &plan, Level &fine, const Level &coarse); // fine.x := the coarse solution, within bounds
-void mark_inactive(Plan &plan, Level &l);
+// Whether the inactive nodes are, or may be, others than at the last time; a device is not waited for.
+bool mark_inactive(Plan &plan, Level &l);
 void recombine(Plan &plan, Level &l);   // l.v := the best of the span of l.v and the last step x - y; y := x
 void line_search(Plan &plan, Level &l); // x := x + a (P(x + v) - x) with the best a of [0, 1]; l.r: residual
 Measure measure(Plan &plan, Level &l);  // also l.r := b - A x

@@ -57,8 +57,7 @@ void newton(Plan &plan, int top)
   smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, plan.params.pre));
   if (top + 1 == (int)plan.levels.size()) return;
   Level &c = plan.levels[(size_t)top + 1];
-  mark_inactive(plan, l);
-  truncate(plan, top);
+  if (mark_inactive(plan, l) || plan.truncated_for != top) truncate(plan, top);
   residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
   l.v.zero();
   smooth(plan, l, l.A, l.v.data(), l.r.data(), {false, true}, plan.params.pre);

@@ -1,25 +1,36 @@
 // Coarse operators P' A P, one direction after the other: linear interpolation is a product of one for each direction, so the stencil
 // of a grid coarsened in one of them has 3^d points again. Per node and direction 9 products for each of the 3^(d-1) other offsets.
 #include "vipmg/stencil3.hpp"
+#include <type_traits>
 
 namespace tessera::vipmg {
 
 namespace {
 
-// Adds the share of a coupling, between nodes tau and tau + kappa counted from the fine node of coarse node I, to the couplings of I.
+// f(the numbers from I to End - 1), as constants.
+template <int I, int End, class F> HD inline void unroll(const F &f)
+{
+  if constexpr (I < End) {
+    f(std::integral_constant<int, I>());
+    unroll<I + 1, End>(f);
+  }
+}
+
+// The share of a coupling with node m, counted from the fine node of coarse node I, in the couplings of I with I - 1, I, I + 1.
 struct Shares {
   double before, here_left, here_right, behind; // weights: of node -1 from I - 1 and I, of node 1 from I and I + 1
-  HD void add(int m, double c, double *out) const
+  template <int M> HD void add(double c, double *out) const
   {
-    if (m == 0) out[1] += c;
-    else if (m == -1) out[0] += before * c, out[1] += here_left * c;
-    else if (m == 1) out[1] += here_right * c, out[2] += behind * c;
-    else out[m < 0 ? 0 : 2] += c;
+    if (M == 0) out[1] += c;
+    if (M == -1) out[0] += before * c, out[1] += here_left * c;
+    if (M == 1) out[1] += here_right * c, out[2] += behind * c;
+    if (M == -2) out[0] += c;
+    if (M == 2) out[2] += c;
   }
 };
 
-// `free`: nodes that take part, null where all do.
-template <int D, bool Box, int Direction> struct Coarsen {
+// Masked: couplings between nodes that are `free` alone.
+template <int D, bool Box, int Direction, bool Masked> struct Coarsen {
   const double  *a;
   ptrdiff_t      plane;
   Layout3        from;
@@ -29,39 +40,46 @@ template <int D, bool Box, int Direction> struct Coarsen {
   int            out_half;
   const double  *left, *right; // by coarse node
 
+  // The plane of the offset that is `along` in this direction; p and q in the others: y and z, or x and the third.
+  template <bool B> HD static constexpr int plane_at(int along, int p, int q)
+  {
+    return Direction == 0 ? plane_of<D, B>(along, p, q) : Direction == 1 ? plane_of<D, B>(p, along, q) : plane_of<D, B>(p, q, along);
+  }
+  // The place of the node at these offsets from the coarse node's.
+  template <int P, int M, int Q1, int Q2> HD ptrdiff_t place(ptrdiff_t base, int I, int t) const
+  {
+    if (Direction == 0) return base + Q1 * from.sj + Q2 * from.sk + (M & 1) * (ptrdiff_t)from.half + I + (M >> 1);
+    return base + M * (Direction == 1 ? from.sj : from.sk) + Q2 * (Direction == 1 ? from.sk : from.sj) + beside<P, Q1>(from.half) + t;
+  }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
     const int       I = Direction == 0 ? 2 * t + P : Direction == 1 ? j : k;
     const ptrdiff_t e = o + P * (ptrdiff_t)out_half;
     const Shares    shares{right[I - 1], left[I], right[I], left[I + 1]};
-    // where fine nodes -1, 0, 1 and their neighbours are
-    ptrdiff_t here[5];
-    for (int m = -2; m <= 2; ++m) {
-      if (Direction == 0) here[m + 2] = from.row(j, k) + (m & 1) * (ptrdiff_t)from.half + I + (m >> 1);
-      else here[m + 2] = (Direction == 1 ? from.row(2 * j + m, k) : from.row(j, 2 * k + m)) + t + P * (ptrdiff_t)from.half;
-    }
-    constexpr int  nq = D == 3 ? 1 : 0, np = Direction == 0 ? (D > 1 ? 1 : 0) : 1;
-    for (int q = -nq; q <= nq; ++q)
-      for (int p = -np; p <= np; ++p) {
-        double sum[3] = {0, 0, 0};
-        // the other offsets: along x they are (y, z); else p is x and q is the third
-        const int       dx = p, dq = q;
-        const ptrdiff_t aside = Direction == 0 ? p * from.sj + q * from.sk : (Direction == 1 ? q * from.sk : q * from.sj) + ((P + p) & 1) * (ptrdiff_t)from.half + ((P + p) >> 1) - P * (ptrdiff_t)from.half;
-        for (int tau = -1; tau <= 1; ++tau) {
-          const double weight = tau < 0 ? left[I] : tau > 0 ? right[I] : 1;
-          for (int kappa = -1; kappa <= 1; ++kappa) {
-            const int direction = Direction == 0 ? plane_of<D, Box>(kappa, dx, dq) : Direction == 1 ? plane_of<D, Box>(dx, kappa, dq) : plane_of<D, Box>(dx, dq, kappa);
-            if (direction < 0) continue;
-            double c = weight * a[direction * plane + here[tau + 2]];
-            if (free) c *= (double)(free[here[tau + 2]] * free[here[tau + kappa + 2] + aside]);
-            shares.add(tau + kappa, c, sum);
-          }
-        }
-        for (int kappa = -1; kappa <= 1; ++kappa) {
-          const int direction = Direction == 0 ? plane_of<D, true>(kappa, dx, dq) : Direction == 1 ? plane_of<D, true>(dx, kappa, dq) : plane_of<D, true>(dx, dq, kappa);
-          out[direction * out_plane + e] = sum[kappa + 1];
-        }
-      }
+    const double    weight[3] = {left[I], 1, right[I]};
+    const ptrdiff_t base      = Direction == 1 ? from.row(2 * j, k) : Direction == 2 ? from.row(j, 2 * k) : from.row(j, k);
+    constexpr int   np = Direction > 0 || D > 1 ? 1 : 0, nq = D > 2 ? 1 : 0;
+    unroll<-nq, nq + 1>([&](auto q) {
+      unroll<-np, np + 1>([&](auto p) {
+        constexpr int p0 = decltype(p)::value, q0 = decltype(q)::value;
+        double        sum[3] = {0, 0, 0};
+        unroll<-1, 2>([&](auto tau) {
+          unroll<-1, 2>([&](auto kappa) {
+            constexpr int t0 = decltype(tau)::value, k0 = decltype(kappa)::value, direction = plane_at<Box>(k0, p0, q0);
+            if constexpr (direction >= 0) {
+              const ptrdiff_t here = this->template place<P, t0, 0, 0>(base, I, t);
+              double          c    = weight[t0 + 1] * a[direction * plane + here];
+              if (Masked) c = free[here] & free[this->template place<P, t0 + k0, p0, q0>(base, I, t)] ? c : 0;
+              shares.template add<t0 + k0>(c, sum);
+            }
+          });
+        });
+        unroll<-1, 2>([&](auto kappa) {
+          constexpr int k0 = decltype(kappa)::value;
+          out[plane_at<true>(k0, p0, q0) * out_plane + e] = sum[k0 + 1];
+        });
+      });
+    });
   }
 };
 
@@ -148,15 +166,15 @@ template <int D, bool Box> struct FindStrength {
   }
 };
 
-template <int D, bool Box> void coarsen_direction(const Plan &plan, int direction, const double *a, const Layout3 &from, const uint8_t *free, const Level &fine, double *out, const Layout3 &to, const Box3 &box)
+template <int D, bool Box, bool Masked> void coarsen_direction(const Plan &plan, int direction, const double *a, const Layout3 &from, const uint8_t *free, const Level &fine, double *out, const Layout3 &to, const Box3 &box)
 {
   const ptrdiff_t plane = (ptrdiff_t)from.size(), out_plane = (ptrdiff_t)to.size();
   const double   *left = fine.left[direction].data() + 1, *right = fine.right[direction].data() + 1;
-  if (direction == 0) for_nodes(plan.exec, to, box, Coarsen<D, Box, 0>{a, plane, from, free, out, out_plane, to.half, left, right});
+  if (direction == 0) for_nodes(plan.exec, to, box, Coarsen<D, Box, 0, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
   if constexpr (D > 1)
-    if (direction == 1) for_nodes(plan.exec, to, box, Coarsen<D, Box, 1>{a, plane, from, free, out, out_plane, to.half, left, right});
+    if (direction == 1) for_nodes(plan.exec, to, box, Coarsen<D, Box, 1, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
   if constexpr (D > 2)
-    if (direction == 2) for_nodes(plan.exec, to, box, Coarsen<D, Box, 2>{a, plane, from, free, out, out_plane, to.half, left, right});
+    if (direction == 2) for_nodes(plan.exec, to, box, Coarsen<D, Box, 2, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
 }
 
 } // namespace
@@ -248,7 +266,8 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     }
     with_kind(plan.dimension, box, [&](auto kind) {
       using K = decltype(kind);
-      coarsen_direction<K::dimension, K::box>(plan, d, a, from, free, fine, target, to, b);
+      if (free) coarsen_direction<K::dimension, K::box, true>(plan, d, a, from, free, fine, target, to, b);
+      else coarsen_direction<K::dimension, K::box, false>(plan, d, a, from, free, fine, target, to, b);
     });
     a    = target;
     from = to;

@@ -136,10 +136,14 @@ template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2
 
 } // namespace
 
-void mark_inactive(Plan &plan, Level &l)
+bool mark_inactive(Plan &plan, Level &l)
 {
   join_nodes(plan.exec, l.layout, l.own, Mark{l.x.data(), l.lo.data(), l.up.data(), l.A.inverse.data(), l.inactive.data(), l.layout.half}, plan.marked.data());
   l.halo.exchange(l.inactive.data());
+  if (plan.exec.space == Space::cuda) return true;
+  double changed = plan.marked.data()[0].changed + plan.marked.data()[1].changed;
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
+  return changed > 0;
 }
 
 namespace {

@@ -229,12 +229,14 @@ void build(Plan &plan)
     coarse_free(plan, (int)k);
     galerkin(plan, (int)k, false, k == 0);
   }
-  plan.built = true;
+  plan.built         = true;
+  plan.truncated_for = -1;
 }
 
 void truncate(Plan &plan, int top)
 {
   for (int k = top; k + 1 < (int)plan.levels.size(); ++k) galerkin(plan, k, true, k == top);
+  plan.truncated_for = top;
 }
 
 } // namespace tessera::vipmg
