@@ -304,7 +304,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
     if (monitor(report, best, answer)) return Reason::stopped;
     // The same x again (Brent's search, at powers of two) while the residual is not small: a cycle, or an end.
     ++checks;
-    if (r > 0 && difference(x, snapshot) <= 1e-15) return report.sweeps - made_before && acceleration == Acceleration::none && slow > 2 ? Reason::cycling : Reason::stalled;
+    if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && difference(x, snapshot) <= 1e-15) return report.sweeps - made_before && acceleration == Acceleration::none && slow > 2 ? Reason::cycling : Reason::stalled;
     if (checks == next_snapshot) {
       for (size_t i = 0; i < n; ++i) step[i] = x[i] - snapshot[i];
       if (infeasible(p, step.data())) return Reason::infeasible;

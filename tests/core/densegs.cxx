@@ -355,6 +355,8 @@ TEST(LCP, RelaxedSweepsFallBack)
   EXPECT_EQ(r.reason, lcp::Reason::stopped);
   EXPECT_LT(r.certificate.natural, 1e-12);
 #ifdef TESSERA_EMULATE_DEVICE
-  if (unit_cuda()) EXPECT_TRUE(r.fell_back);
+  if (unit_cuda()) {
+    EXPECT_TRUE(r.fell_back);
+  }
 #endif
 }
