@@ -272,7 +272,9 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
       for (const auto &e : expected)
         for (double v : e.second) largest = std::max(largest, std::fabs(v));
       const Blocks found = blocks(h.levels()[l + 1], bs);
-      if (!filter) ASSERT_EQ(found.size(), expected.size()) << "level " << l; // the filter makes weights zero in a pattern that stays
+      if (!filter) { // which makes weights zero in a pattern that stays
+        ASSERT_EQ(found.size(), expected.size()) << "level " << l;
+      }
       for (const auto &e : expected) ASSERT_TRUE(found.count(e.first));
       for (const auto &e : found)
         for (int k = 0; k < bs * bs; ++k) ASSERT_NEAR(e.second[(size_t)k], expected.count(e.first) ? expected.at(e.first)[(size_t)k] : 0, tolerance * largest) << "level " << l;
