@@ -202,14 +202,16 @@ PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
   PCAuxAMGCycle - how the coarse grids are visited
 
   Values:
-+ `PC_AUXAMG_CYCLE_V` - each grid once
-- `PC_AUXAMG_CYCLE_W` - each grid twice in a visit of the one before
++ `PC_AUXAMG_CYCLE_AUTO` - V, or W where the interpolation is smoothed because coefficients jump
+. `PC_AUXAMG_CYCLE_V`    - each grid once
+- `PC_AUXAMG_CYCLE_W`    - each grid twice in a visit of the one before
 
   Level: intermediate
 
 .seealso: `PCAUXAMG`, `PCAuxAMGSetCycle()`
 E*/
 typedef enum {
+  PC_AUXAMG_CYCLE_AUTO,
   PC_AUXAMG_CYCLE_V,
   PC_AUXAMG_CYCLE_W
 } PCAuxAMGCycle;
@@ -231,6 +233,25 @@ typedef enum {
   PC_AUXAMG_JACOBI
 } PCAuxAMGSmoother;
 PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
+
+/*E
+  PCAuxAMGFilter - whether the interpolation is smoothed by the matrix, for coefficients that jump
+
+  Values:
++ `PC_AUXAMG_FILTER_OFF`  - never
+. `PC_AUXAMG_FILTER_ON`   - always
+- `PC_AUXAMG_FILTER_AUTO` - where the diagonal entries of neighbours differ by more than ten at a line of nodes across the mesh
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetFilter()`
+E*/
+typedef enum {
+  PC_AUXAMG_FILTER_OFF,
+  PC_AUXAMG_FILTER_ON,
+  PC_AUXAMG_FILTER_AUTO
+} PCAuxAMGFilter;
+PETSC_EXTERN const char *const PCAuxAMGFilters[];
 
 /*E
   PCAuxAMGPrecision - storage and arithmetic of the hierarchy; the iteration around it stays in double precision
@@ -523,6 +544,8 @@ PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmoother(PC, PCAuxAMGSmoother);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetSmoother(PC, PCAuxAMGSmoother *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmooth(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetSmooth(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetFilter(PC, PCAuxAMGFilter);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetFilter(PC, PCAuxAMGFilter *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetStretch(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetStretch(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoarseSize(PC, PetscInt);

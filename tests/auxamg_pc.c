@@ -152,7 +152,7 @@ int main(int argc, char **argv)
   testset:
     nsize: {{1 3}}
     args: -ksp_view
-    filter: grep -E "iterations,|mesh: |grid [0-9]|exactly|stretched|symmetric|reproducible" | sed -e "s|, largest eigenvalue.*||"
+    filter: grep -E "iterations,|mesh: |grid [0-9]|exactly|stretched|smoothed|symmetric|reproducible" | sed -e "s|, largest eigenvalue.*||"
     test:
       suffix: edge
       args: -mesh edge -n 50
@@ -180,6 +180,15 @@ int main(int argc, char **argv)
     test:
       suffix: anisotropy
       args: -anisotropy 0.1
+    test:
+      suffix: jump
+      args: -n 60 -jump 1e6 -symmetric
+    test:
+      suffix: jump_off
+      args: -n 60 -jump 1e6 -pc_auxamg_filter off
+    test:
+      suffix: jump_v
+      args: -n 60 -jump 1e6 -pc_auxamg_cycle v
     test:
       suffix: neumann
       args: -mesh disk -n 30 -neumann

@@ -22,10 +22,11 @@ struct Params {
   bool   kuhn   = false;  // linear on simplices instead of d-linear
   int    degree = 2;      // of the smoother, before and after the next grid
   bool   jacobi = false;  // damped Jacobi instead of Chebyshev
-  int    cycle  = 1;      // visits of the next grid: V 1, W 2
+  int    cycle  = 0;      // visits of the next grid: V 1, W 2; 0: V, or W where the interpolation is smoothed
   int    grids  = 40;     // at most, beside the mesh
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
-  bool   filter = false;  // interpolation is smoothed in its pattern, for coefficients that jump
+  int    filter = 2;      // interpolation is smoothed for coefficients that jump: 0 never, 1 always, 2 where they do
+  int    rough  = 2;      // degree of the smoother then
 };
 
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
@@ -57,6 +58,7 @@ template <class T> struct Level {
   int         cells = 0, corners = 0;
   Buffer<int> begin, vertex;
   Buffer<T>   weight, sums;
+  Buffer<T>   plain; // the weights of the functions, where others are used
   Buffer<int> first, place; // the corners at which node v of the next grid is: place[first[v]..first[v+1])
   // the product: entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of the
   // leaf's part of P'AP, and its entries go to the places slot[] in the rows of the next operator
@@ -90,6 +92,9 @@ public:
   const Tree                 &tree() const { return tree_; }
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
   double                      fixed() const { return fixed_total_; }
+  bool                        filtered() const { return filtered_; }
+  int                         visits() const { return params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
+  int                         degree() const { return filtered_ ? params_.rough : params_.degree; }
 
 private:
   template <class Index> void    read(const Rows<Index> &rows, bool pattern);
@@ -101,6 +106,8 @@ private:
   bool    product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
   void    merge_pattern(Level<T> &fine, Level<T> &coarse);
   Failure numbers();
+  bool    jumps();
+  void    filter(Level<T> &level);
   void    product(Level<T> &fine, Level<T> &coarse);
   void    diagonal(Level<T> &level, Failure &failure);
   void    estimate(Level<T> &level, int number);
@@ -141,6 +148,7 @@ private:
   Buffer<double>        one_sided_a_;
   bool                  one_sided_ = false; // on any process
   bool                  any_fixed_ = false;
+  bool                  filtered_  = false; // the interpolation is smoothed
 };
 
 // Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.

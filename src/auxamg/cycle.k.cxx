@@ -217,7 +217,7 @@ template <class T> void Hierarchy<T>::halo(Level<T> &level, Buffer<T> &v)
 
 template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero)
 {
-  const int    bs = params_.bs, steps = params_.degree, unknowns = level.n * bs;
+  const int    bs = params_.bs, steps = degree(), unknowns = level.n * bs;
   const double first = params_.jacobi ? 1.5 / level.lambda : 4 / (3 * level.lambda);
   T           *z = level.z.data(), *w = level.w.data();
   if (from_zero) for_each(exec_, unknowns, FirstZero<T>{level.b.data(), level.inverse.data(), z, (T)first});
@@ -255,8 +255,8 @@ template <class T> void Hierarchy<T>::cycle(int l)
   }
   Level<T> &next = levels_[(size_t)l + 1];
   smooth(level, true);
-  const int visits = l + 2 == (int)levels_.size() ? 1 : params_.cycle;
-  for (int visit = 0; visit < visits; ++visit) {
+  const int times = l + 2 == (int)levels_.size() ? 1 : visits();
+  for (int visit = 0; visit < times; ++visit) {
     halo(level, level.x);
     with_block(bs, [&](auto b) {
       // on a device a thread takes a row, as rows of neighbouring threads must lie together
@@ -272,7 +272,7 @@ template <class T> void Hierarchy<T>::cycle(int l)
     }
     cycle(l + 1);
     with_block(bs, [&](auto b) { for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()}); });
-    if (visit + 1 < visits) smooth(level, false); // W: a sweep between the visits keeps the cycle symmetric
+    if (visit + 1 < times) smooth(level, false); // W: a sweep between the visits keeps the cycle symmetric
   }
   smooth(level, false);
 }
@@ -306,11 +306,11 @@ template <class T> void Hierarchy<T>::vectors(Level<T> &level)
 // With degree k a visit takes 2 k products with the matrix: k - 1 before, one for the residual, k after.
 template <class T> double Hierarchy<T>::work() const
 {
-  double sum = 0, visits = 1;
+  double sum = 0, times = 1;
   for (const Level<T> &l : levels_) {
     const double entries = (double)l.a.size(), weights = (double)l.weight.size() * params_.bs;
-    sum += visits * (l.cells ? 2 * params_.degree * entries + 2 * weights : (double)coarsest_.inverse.size());
-    visits *= params_.cycle;
+    sum += times * (l.cells ? 2 * degree() * entries + 2 * weights : (double)coarsest_.inverse.size());
+    times *= visits();
   }
   return sum;
 }

@@ -369,15 +369,17 @@ template <class T> Failure Hierarchy<T>::numbers()
     diagonal(levels_[l], failure);
     if (total(failure.kind)) return failure;
     if (l + 1 == levels_.size()) break;
+    if (!l) filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
+    estimate(levels_[l], (int)l);
+    filter(levels_[l]);
     product(levels_[l], levels_[l + 1]);
   }
-  for (size_t l = 0; l + 1 < levels_.size(); ++l) estimate(levels_[l], (int)l);
   return invert();
 }
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + weight.bytes() + sums.bytes() + first.bytes() + place.bytes() + pair.bytes() + column.bytes() + slot.bytes() + pairs.bytes() + columns.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + pair.bytes() + column.bytes() + slot.bytes() + pairs.bytes() + columns.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const

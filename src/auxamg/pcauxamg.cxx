@@ -11,8 +11,9 @@ using tessera::PC_AuxAMG;
 using tessera::auxamg::Failure;
 
 const char *const PCAuxAMGInterpolations[] = {"auto", "linear", "kuhn", "PCAuxAMGInterpolation", "PC_AUXAMG_", nullptr};
-const char *const PCAuxAMGCycles[]         = {"v", "w", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
+const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
 const char *const PCAuxAMGSmoothers[]      = {"chebyshev", "jacobi", "PCAuxAMGSmoother", "PC_AUXAMG_", nullptr};
+const char *const PCAuxAMGFilters[]        = {"off", "on", "auto", "PCAuxAMGFilter", "PC_AUXAMG_FILTER_", nullptr};
 const char *const PCAuxAMGPrecisions[]     = {"auto", "double", "single", "PCAuxAMGPrecision", "PC_AUXAMG_", nullptr};
 
 // f(the hierarchy), whatever its precision
@@ -170,8 +171,10 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
   p.most   = a->cell_size ? (int)a->cell_size : dim == 3 ? 24 : dim == 2 ? 12 : 3;
   p.kuhn   = dim > 1 && (a->interpolation == PC_AUXAMG_AUTO ? dim == 3 : a->interpolation == PC_AUXAMG_KUHN);
   p.degree = a->smooth ? (int)PetscMin(a->smooth, 100) : a->bs > 1 ? 3 : 2;
+  p.rough  = a->smooth ? p.degree : 3;
+  p.filter = (int)a->filter; // the same order
   p.jacobi = a->smoother == PC_AUXAMG_JACOBI;
-  p.cycle  = a->cycle == PC_AUXAMG_CYCLE_W ? 2 : 1;
+  p.cycle  = (int)a->cycle; // the same order
   p.grids  = a->levels ? (int)PetscMin(a->levels, 100) - 1 : 40;
   p.coarse = (int)a->coarse_size;
   a->params = p;
@@ -316,7 +319,8 @@ template <class H> static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  at most %d nodes in a cell, %s interpolation, cycle %s, %s of degree %d, in %s precision%s\n", a->params.most, a->params.kuhn ? "kuhn" : "linear", PCAuxAMGCycles[a->cycle], PCAuxAMGSmoothers[a->smoother], a->params.degree, a->in_single ? "single" : "double", a->exec.space == tessera::Space::cuda ? " on the CUDA device" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  at most %d nodes in a cell, %s interpolation, cycle %s, %s of degree %d, in %s precision%s\n", a->params.most, a->params.kuhn ? "kuhn" : "linear", h.visits() > 1 ? "w" : "v", PCAuxAMGSmoothers[a->smoother], h.degree(), a->in_single ? "single" : "double", a->exec.space == tessera::Space::cuda ? " on the CUDA device" : ""));
+  if (h.filtered()) PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n", a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %d grids, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", (int)levels.size(), nonzeros / PetscMax(levels[0].nonzeros, 1), nodes / all, bytes * 1e-6, bytes / (all * (double)a->bs)));
   PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %.0f nodes, %.1f nodes a row, largest eigenvalue %.3f\n", levels[0].nodes, levels[0].nonzeros / all / (double)(a->bs * a->bs), levels[0].lambda));
   for (size_t l = 1; l < levels.size(); ++l) {
@@ -353,6 +357,7 @@ static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOpti
   PCAuxAMGInterpolation interpolation = a->interpolation;
   PCAuxAMGCycle         cycle         = a->cycle;
   PCAuxAMGSmoother      smoother      = a->smoother;
+  PCAuxAMGFilter        filter        = a->filter;
   PCAuxAMGPrecision     precision     = a->precision;
   PetscBool             stretch = a->stretch, set;
   TesseraBackend        backend = a->backend;
@@ -372,6 +377,8 @@ static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOpti
   if (set) PetscCall(PCAuxAMGSetSmoother(pc, smoother));
   PetscCall(PetscOptionsInt("-pc_auxamg_smooth", "Degree of the smoother (0 for 2, or 3 with several unknowns a node)", "PCAuxAMGSetSmooth", smooth, &smooth, &set));
   if (set) PetscCall(PCAuxAMGSetSmooth(pc, smooth));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_filter", "Smooth the interpolation for coefficients that jump", "PCAuxAMGSetFilter", PCAuxAMGFilters, (PetscEnum)filter, (PetscEnum *)&filter, &set));
+  if (set) PetscCall(PCAuxAMGSetFilter(pc, filter));
   PetscCall(PetscOptionsBool("-pc_auxamg_stretch", "Stretch coordinates by the strength of couplings", "PCAuxAMGSetStretch", stretch, &stretch, &set));
   if (set) PetscCall(PCAuxAMGSetStretch(pc, stretch));
   PetscCall(PetscOptionsInt("-pc_auxamg_coarse_size", "Unknowns that are solved exactly", "PCAuxAMGSetCoarseSize", coarse_size, &coarse_size, &set));
@@ -419,9 +426,10 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 +  -pc_auxamg_levels <l>                 - grids at most, see `PCAuxAMGSetLevels()`
 .  -pc_auxamg_cell_size <m>              - nodes in a cell of the first grid, see `PCAuxAMGSetCellSize()`
 .  -pc_auxamg_interpolation <auto,linear,kuhn> - functions on the cells, see `PCAuxAMGSetInterpolation()`
-.  -pc_auxamg_cycle <v,w>                - visits of coarse grids, see `PCAuxAMGSetCycle()`
+.  -pc_auxamg_cycle <auto,v,w>           - visits of coarse grids, see `PCAuxAMGSetCycle()`
 .  -pc_auxamg_smoother <chebyshev,jacobi> - see `PCAuxAMGSetSmoother()`
 .  -pc_auxamg_smooth <nu>                - its degree, see `PCAuxAMGSetSmooth()`
+.  -pc_auxamg_filter <off,on,auto>       - for coefficients that jump, see `PCAuxAMGSetFilter()`
 .  -pc_auxamg_stretch <bool>             - undo anisotropy along the axes, see `PCAuxAMGSetStretch()`
 .  -pc_auxamg_coarse_size <n>            - unknowns that are solved exactly, see `PCAuxAMGSetCoarseSize()`
 .  -pc_auxamg_precision <auto,double,single> - of the hierarchy, see `PCAuxAMGSetPrecision()`

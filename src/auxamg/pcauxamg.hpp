@@ -13,8 +13,9 @@ struct PC_AuxAMG {
   // options
   PetscInt              levels = 0, cell_size = 0, smooth = 0, coarse_size = 128;
   PCAuxAMGInterpolation interpolation = PC_AUXAMG_AUTO;
-  PCAuxAMGCycle         cycle         = PC_AUXAMG_CYCLE_V;
+  PCAuxAMGCycle         cycle         = PC_AUXAMG_CYCLE_AUTO;
   PCAuxAMGSmoother      smoother      = PC_AUXAMG_CHEBYSHEV;
+  PCAuxAMGFilter        filter        = PC_AUXAMG_FILTER_AUTO;
   PCAuxAMGPrecision     precision     = PC_AUXAMG_PRECISION_AUTO;
   PetscBool             stretch       = PETSC_TRUE;
   TesseraBackend        backend       = TESSERA_BACKEND_AUTO;

@@ -59,6 +59,8 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetSmoother_C", (compose ? &GetField<PCAuxAMGSmoother, &PC_AuxAMG::smoother> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetSmooth_C", (compose ? &SetField<PetscInt, &PC_AuxAMG::smooth> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetSmooth_C", (compose ? &GetField<PetscInt, &PC_AuxAMG::smooth> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetFilter_C", (compose ? &SetField<PCAuxAMGFilter, &PC_AuxAMG::filter> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetFilter_C", (compose ? &GetField<PCAuxAMGFilter, &PC_AuxAMG::filter> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetStretch_C", (compose ? &SetField<PetscBool, &PC_AuxAMG::stretch> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetStretch_C", (compose ? &GetField<PetscBool, &PC_AuxAMG::stretch> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCoarseSize_C", (compose ? &SetField<PetscInt, &PC_AuxAMG::coarse_size> : nullptr)));
@@ -232,10 +234,10 @@ PetscErrorCode PCAuxAMGGetInterpolation(PC pc, PCAuxAMGInterpolation *i)
 
    Input Parameters:
 +  pc - the preconditioner
--  c - `PC_AUXAMG_CYCLE_V` (default) or `PC_AUXAMG_CYCLE_W`
+-  c - `PC_AUXAMG_CYCLE_AUTO` (default), `PC_AUXAMG_CYCLE_V` or `PC_AUXAMG_CYCLE_W`
 
    Options Database Key:
-.  -pc_auxamg_cycle <v,w> - see above
+.  -pc_auxamg_cycle <auto,v,w> - see above
 
    Level: intermediate
 
@@ -245,7 +247,7 @@ PetscErrorCode PCAuxAMGSetCycle(PC pc, PCAuxAMGCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(c >= (PCAuxAMGCycle)0 && c <= (PCAuxAMGCycle)1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of cycle", (int)c);
+  PetscCheck(c >= (PCAuxAMGCycle)0 && c <= (PCAuxAMGCycle)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of cycle", (int)c);
   PetscTryMethod(pc, "PCAuxAMGSetCycle_C", (PC, PCAuxAMGCycle), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -369,6 +371,57 @@ PetscErrorCode PCAuxAMGGetSmooth(PC pc, PetscInt *nu)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscUseMethod(pc, "PCAuxAMGGetSmooth_C", (PC, PetscInt *), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGSetFilter - Sets whether the interpolation is smoothed by the matrix
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  f - `PC_AUXAMG_FILTER_OFF`, `PC_AUXAMG_FILTER_ON` or `PC_AUXAMG_FILTER_AUTO` (default)
+
+   Options Database Key:
+.  -pc_auxamg_filter <off,on,auto> - see above
+
+   Level: intermediate
+
+   Note:
+   Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump, more where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmooth()` says otherwise.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetFilter()`
+@*/
+PetscErrorCode PCAuxAMGSetFilter(PC pc, PCAuxAMGFilter f)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(f >= (PCAuxAMGFilter)0 && f <= (PCAuxAMGFilter)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of filter", (int)f);
+  PetscTryMethod(pc, "PCAuxAMGSetFilter_C", (PC, PCAuxAMGFilter), (pc, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGGetFilter - Gets whether the interpolation is smoothed by the matrix
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  f - what `PCAuxAMGSetFilter()` set
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetFilter()`
+@*/
+PetscErrorCode PCAuxAMGGetFilter(PC pc, PCAuxAMGFilter *f)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetFilter_C", (PC, PCAuxAMGFilter *), (pc, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
