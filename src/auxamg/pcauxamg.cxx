@@ -285,12 +285,13 @@ static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
   PetscCall(tessera::UseCurrentStream(a->exec.space));
   PetscCall(a->read.Get(x, a->exec.space, &from));
   PetscCall(a->write.Get(y, a->exec.space, &to));
-  PetscCall(tessera::LogTimeBegin(a->exec.space));
-  WithHierarchy(a, [&](auto &h) {
-    h.apply(from, to);
-    work = h.work();
-  });
-  PetscCall(tessera::LogTimeEnd(a->exec.space));
+  {
+    const tessera::GpuTime time(a->exec.space);
+    WithHierarchy(a, [&](auto &h) {
+      h.apply(from, to);
+      work = h.work();
+    });
+  }
   PetscCall(a->write.Restore(y));
   PetscCall(a->read.Restore(x));
   PetscCall(tessera::LogFlops(a->exec.space, 2 * work));
