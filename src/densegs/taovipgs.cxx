@@ -56,9 +56,11 @@ static PetscErrorCode Step(SNES snes, PetscInt it, PetscReal norm, void *ctx)
 static PetscErrorCode TaoSetUp_VIPGS(Tao tao)
 {
   Tao_VIPGS *p = (Tao_VIPGS *)tao->data;
+  PetscErrorCode (*hessian)(Tao, Vec, Mat, Mat, void *);
 
   PetscFunctionBegin;
-  p->complementarity = !tao->ops->computehessian && tao->ops->computejacobian ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(TaoGetHessian(tao, nullptr, nullptr, &hessian, nullptr));
+  p->complementarity = !hessian && tao->ops->computejacobian ? PETSC_TRUE : PETSC_FALSE;
   Mat A = p->complementarity ? tao->jacobian : tao->hessian;
   PetscCheck(A, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE, "Tao vipgs needs gradient and Hessian (TaoSetHessian()), or constraints and their Jacobian (TaoSetJacobianRoutine())");
   if (!tao->gradient) PetscCall(VecDuplicate(tao->solution, &tao->gradient));
