@@ -2,7 +2,7 @@
 #
 #   make            the library               make deps       install what is missing (apt)
 #   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
-#   make demo       harbour and aquifer       make bench      the measurements (BENCH=suite)
+#   make demo       harbour, aquifer, segment make bench      the measurements (BENCH=suite)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
 #   make pack-tests the device's tests as a folder for machines without PETSc (docs/gpu.md)
 #   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/gpu.md)
@@ -194,6 +194,7 @@ run-tests: $(LIB)
 run-demo: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/harbour' $(TOP)/examples/harbour/demo $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/aquifer' $(TOP)/examples/aquifer/demo $(LIB)
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/segment' $(TOP)/examples/segment/demo $(LIB)
 run-bench: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run $(BENCH)
 test demo bench: deps

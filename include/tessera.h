@@ -166,7 +166,8 @@ PETSC_EXTERN const char *const SNESVIPMGVariants[];
   Values:
 + `SNES_VIPMG_CYCLE_V` - once
 . `SNES_VIPMG_CYCLE_W` - twice on every grid
-- `SNES_VIPMG_CYCLE_F` - twice on every grid on the way down
+. `SNES_VIPMG_CYCLE_F` - twice on every grid on the way down
+- `SNES_VIPMG_CYCLE_AUTO` - F on the host, V on a device
 
   Level: intermediate
 
@@ -175,7 +176,8 @@ E*/
 typedef enum {
   SNES_VIPMG_CYCLE_V,
   SNES_VIPMG_CYCLE_W,
-  SNES_VIPMG_CYCLE_F
+  SNES_VIPMG_CYCLE_F,
+  SNES_VIPMG_CYCLE_AUTO
 } SNESVIPMGCycle;
 PETSC_EXTERN const char *const SNESVIPMGCycles[];
 

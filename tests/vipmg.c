@@ -452,6 +452,11 @@ int main(int argc, char **argv)
       nsize: 2
       args: -snes_vipmg_levels 4
 
+  test: # stagnates beside the solution, and says so
+    suffix: paper
+    args: -problem ball -n 65 -quiet -snes_vipmg_variant paper
+    filter: grep DIVERGED
+
   test:
     suffix: sequence
     nsize: {{1 2}}

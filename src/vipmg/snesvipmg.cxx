@@ -200,7 +200,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 
    Options Database Keys:
 +  -snes_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle, see `SNESVIPMGSetVariant()`
-.  -snes_vipmg_cycle <v,w,f> - how often coarse grids are visited, see `SNESVIPMGSetCycle()`
+.  -snes_vipmg_cycle <v,w,f,auto> - how often coarse grids are visited, see `SNESVIPMGSetCycle()`
 .  -snes_vipmg_fmg <bool> - start on the coarsest grid, see `SNESVIPMGSetFMG()`
 .  -snes_vipmg_smooth <pre,post> - sweeps before and after the coarse correction, see `SNESVIPMGSetSmooth()`
 .  -snes_vipmg_omega <w> - relaxation of the projected sweeps, see `SNESVIPMGSetOmega()`

@@ -4,7 +4,7 @@
 #include <cmath>
 
 const char *const SNESVIPMGVariants[] = {"hybrid", "tnnmg", "monotone", "paper", "SNESVIPMGVariant", "SNES_VIPMG_", nullptr};
-const char *const SNESVIPMGCycles[]   = {"v", "w", "f", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
+const char *const SNESVIPMGCycles[]   = {"v", "w", "f", "auto", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
 
 using namespace tessera;
 

@@ -39,15 +39,16 @@ PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
 
    Input Parameters:
 +  snes - the solver
--  c - `SNES_VIPMG_CYCLE_V`, `SNES_VIPMG_CYCLE_W` or `SNES_VIPMG_CYCLE_F` (default)
+-  c - `SNES_VIPMG_CYCLE_V`, `SNES_VIPMG_CYCLE_W`, `SNES_VIPMG_CYCLE_F` or `SNES_VIPMG_CYCLE_AUTO` (default)
 
    Options Database Key:
-.  -snes_vipmg_cycle <v,w,f> - the cycle
+.  -snes_vipmg_cycle <v,w,f,auto> - the cycle
 
    Level: intermediate
 
    Note:
-   A W-cycle visits every coarse grid twice, an F-cycle twice on its way down.
+   A W-cycle visits every coarse grid twice, an F-cycle twice on its way down. The automatic choice is F on the host
+   and V on a device, where a visit of a small grid takes as long as that of a larger one.
 
 .seealso: `SNESVIPMG`
 @*/
@@ -55,7 +56,7 @@ PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(c >= SNES_VIPMG_CYCLE_V && c <= SNES_VIPMG_CYCLE_F, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown cycle %d", (int)c);
+  PetscCheck(c >= SNES_VIPMG_CYCLE_V && c <= SNES_VIPMG_CYCLE_AUTO, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown cycle %d", (int)c);
   PetscTryMethod(snes, "SNESVIPMGSetCycle_C", (SNES, SNESVIPMGCycle), (snes, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

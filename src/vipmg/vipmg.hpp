@@ -16,11 +16,11 @@
 namespace tessera::vipmg {
 
 enum class Variant { hybrid, tnnmg, monotone, paper };
-enum class Cycle { v, w, f };
+enum class Cycle { v, w, f, automatic };
 
 struct Params {
   Variant variant = Variant::hybrid;
-  Cycle   cycle   = Cycle::f;
+  Cycle   cycle   = Cycle::automatic; // f on the host, v on a device, where small grids cost as much as large ones
   bool    fmg     = true;
   int     pre = 1, post = 1; // sweeps
   double  omega   = 1;

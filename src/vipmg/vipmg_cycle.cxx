@@ -13,6 +13,8 @@ int coarsest_sweeps(const Level &l)
   return std::min(10 + 2 * n * n, 200);
 }
 
+bool full_cycle(const Plan &plan) { return plan.params.cycle == Cycle::f || (plan.params.cycle == Cycle::automatic && plan.exec.space == Space::host); }
+
 // How often level k is visited: on its way down an F-cycle goes up and down again on every coarse grid.
 int visits(const Plan &plan, int k, int top, bool f) { return k > top && (plan.params.cycle == Cycle::w || f) ? 2 : 1; }
 
@@ -63,7 +65,7 @@ void newton(Plan &plan, int top)
   smooth(plan, l, l.A, l.v.data(), l.r.data(), {false, true}, plan.params.pre);
   residual(plan, l, l.A, l.v.data(), l.r.data(), l.w.data(), true);
   restrict_residual(plan, l, c, l.w.data());
-  linear(plan, top + 1, top, plan.params.cycle == Cycle::f);
+  linear(plan, top + 1, top, full_cycle(plan));
   prolong_add(plan, l, c, l.v.data(), l.A, false, true);
   smooth(plan, l, l.A, l.v.data(), l.r.data(), {false, true}, plan.params.post);
   recombine(plan, l);
@@ -74,7 +76,7 @@ void newton(Plan &plan, int top)
 
 void cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
-  if (with_monotone) monotone(plan, top, top, plan.params.cycle == Cycle::f);
+  if (with_monotone) monotone(plan, top, top, full_cycle(plan));
   if (with_newton) newton(plan, top);
 }
 

@@ -1,0 +1,217 @@
+// ranks: 1 2 3 4
+// Multigrid for variational inequalities: the Galerkin product against its definition, and a solve whose conditions are checked. Every number
+// comes from the numbers of nodes, so that processes and spaces can be compared.
+#include "unit.hpp"
+#include "vipmg/vipmg.hpp"
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace tessera;
+using namespace tessera::vipmg;
+
+namespace {
+
+Space space() { return unit_cuda() ? Space::cuda : Space::host; }
+
+double hash(long a, long b)
+{
+  unsigned long long h = (unsigned long long)(a + 11) * 0x9E3779B97F4A7C15ull ^ (unsigned long long)(b + 3) * 0xBF58476D1CE4E5B9ull;
+  for (int k = 0; k < 3; ++k) h = (h ^ (h >> 29)) * 0x94D049BB133111EBull;
+  return (double)(h >> 11) / 9007199254740992.;
+}
+
+struct Case {
+  int  dimension, n[3];
+  bool periodic[3], box;
+};
+
+// Boxes of all processes along the last direction.
+std::vector<Box3> slabs(const Case &c)
+{
+  int               size = 1;
+  std::vector<Box3> boxes;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int r = 0; r < size; ++r) {
+    Box3 b;
+    for (int d = 0; d < 3; ++d) b.hi[d] = c.n[d];
+    const int d = c.dimension - 1;
+    b.lo[d]     = c.n[d] * r / size;
+    b.hi[d]     = c.n[d] * (r + 1) / size;
+    boxes.push_back(b);
+  }
+  return boxes;
+}
+
+long number(const int n[3], const int x[3]) { return x[0] + (long)n[0] * (x[1] + (long)n[1] * x[2]); }
+
+// f(offset number of 27, neighbour) for the neighbours that a stencil couples
+template <class F> void neighbours(const Case &c, const int n[3], bool box, const int x[3], const F &f)
+{
+  for (int o = 0; o < 27; ++o) {
+    const int d[3] = {o % 3 - 1, o / 3 % 3 - 1, o / 9 - 1};
+    int       y[3], far = 0;
+    bool      out = false;
+    for (int k = 0; k < 3; ++k) {
+      y[k] = x[k] + d[k];
+      far += d[k] != 0;
+      out = out || (k >= c.dimension && d[k]);
+      if (y[k] < 0 || y[k] >= n[k]) {
+        if (c.periodic[k]) y[k] = (y[k] + n[k]) % n[k];
+        else out = true;
+      }
+    }
+    if (!out && (far < 2 || box)) f(o, far, y);
+  }
+}
+
+int plane(int dimension, bool box, int o)
+{
+  if (box) return dimension == 3 ? o : dimension == 2 ? o - 9 : o - 12;
+  const int star[7] = {13, 12, 14, 10, 16, 4, 22};
+  for (int k = 0; k < 7; ++k)
+    if (star[k] == o) return k;
+  return -1;
+}
+
+bool fixed(const Case &c, const int x[3]) { return !c.periodic[0] && x[0] == 0 && c.dimension < 3; }
+
+double coefficient(const Case &c, const int x[3], int far, const int y[3])
+{
+  const long a = number(c.n, x), b = number(c.n, y);
+  return -(far > 1 ? 0.3 : 1) * (0.5 + hash(a < b ? a : b, a < b ? b : a));
+}
+
+void fill(const Case &c, Plan &plan)
+{
+  Level          &l = plan.levels[0];
+  const size_t    p = l.layout.size();
+  Buffer<double>  a((size_t)points(c.dimension, c.box) * p);
+  Buffer<uint8_t> free(p);
+  for (int k = l.own.lo[2]; k < l.own.hi[2]; ++k)
+    for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
+      for (int i = l.own.lo[0]; i < l.own.hi[0]; ++i) {
+        const int       x[3] = {i, j, k};
+        const ptrdiff_t e    = l.layout.at(i, j, k);
+        const size_t    centre = (size_t)plane(c.dimension, c.box, 13) * p;
+        free.data()[e]       = !fixed(c, x);
+        a.data()[centre + (size_t)e] += 0.01;
+        if (fixed(c, x)) continue;
+        neighbours(c, c.n, c.box, x, [&](int o, int far, const int y[3]) {
+          if (!far) return;
+          const double v = coefficient(c, x, far, y);
+          a.data()[(size_t)plane(c.dimension, c.box, o) * p + (size_t)e] += fixed(c, y) ? 0 : v;
+          a.data()[centre + (size_t)e] -= v;
+        });
+      }
+  set_operator(plan, a.data(), free.data());
+}
+
+const Case cases[] = {{1, {37, 1, 1}, {false, false, false}, false}, {1, {36, 1, 1}, {true, false, false}, false},   {2, {21, 18, 1}, {false, false, false}, false},
+                      {2, {20, 27, 1}, {false, true, false}, true},  {2, {130, 90, 1}, {false, false, false}, true}, {3, {10, 9, 13}, {false, false, false}, false},
+                      {3, {9, 12, 8}, {true, false, false}, true}};
+
+std::vector<double> host(const Buffer<double> &b)
+{
+  Buffer<double> h(b.size());
+  copy(b, h);
+  return std::vector<double>(h.data(), h.data() + h.size());
+}
+
+} // namespace
+
+// The coarse operator times a coarse function, tested with another: both interpolated to the fine grid must give the same energy.
+TEST(Vipmg, GalerkinProduct)
+{
+  for (const Case &c : cases) {
+    Plan plan;
+    plan.exec.space = space();
+    create(plan, MPI_COMM_WORLD, c.dimension, c.n, c.periodic, slabs(c), c.box);
+    fill(c, plan);
+    build(plan);
+    ASSERT_GT(plan.levels.size(), 1u);
+    Level &f = plan.levels[0], &g = plan.levels[1];
+    double energy[2] = {0, 0};
+    {
+      // a function on the coarse grid, with its ghosts
+      Buffer<double> u(g.layout.size());
+      for (int k = g.own.lo[2]; k < g.own.hi[2]; ++k)
+        for (int j = g.own.lo[1]; j < g.own.hi[1]; ++j)
+          for (int i = g.own.lo[0]; i < g.own.hi[0]; ++i) {
+            const int x[3] = {i, j, k}, y[3] = {f.step[0] * i, f.step[1] * j, f.step[2] * k};
+            u.data()[g.layout.at(i, j, k)] = fixed(c, y) ? 0 : hash(number(g.n, x), 5) - 0.5;
+          }
+      copy(u, g.x);
+      g.halo.exchange(g.x.data());
+      f.x.zero();
+      prolong_add(plan, f, g, f.x.data(), f.A, false, false);
+      f.b.zero();
+      g.b.zero();
+      residual(plan, f, f.A, f.x.data(), f.b.data(), f.r.data(), false);
+      residual(plan, g, g.A, g.x.data(), g.b.data(), g.r.data(), false);
+      for (int level = 0; level < 2; ++level) {
+        Level                    &l = level ? g : f;
+        const std::vector<double> x = host(l.x), r = host(l.r);
+        const Box3               &own = l.part;
+        for (int k = own.lo[2]; k < own.hi[2]; ++k)
+          for (int j = own.lo[1]; j < own.hi[1]; ++j)
+            for (int i = own.lo[0]; i < own.hi[0]; ++i) energy[level] -= x[(size_t)l.layout.at(i, j, k)] * r[(size_t)l.layout.at(i, j, k)];
+        double all = 0;
+        MPI_Allreduce(&energy[level], &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        energy[level] = all;
+      }
+    }
+    EXPECT_GT(energy[0], 0);
+    EXPECT_NEAR(energy[0], energy[1], 1e-11 * energy[0]) << c.dimension << "D " << c.n[0] << " x " << c.n[1] << " x " << c.n[2];
+  }
+}
+
+// Cycles from full multigrid: the conditions of the solution, in a few cycles.
+TEST(Vipmg, Solution)
+{
+  int at = 0;
+  for (const Case &c : cases) {
+    Plan plan;
+    plan.exec.space   = space();
+    plan.params.cycle = Cycle::f;
+    create(plan, MPI_COMM_WORLD, c.dimension, c.n, c.periodic, slabs(c), c.box);
+    fill(c, plan);
+    Level         &l = plan.levels[0];
+    const size_t   n = (size_t)l.own.size();
+    Buffer<double> h[4], there[4];
+    for (int k = 0; k < 4; ++k) h[k].resize(n);
+    size_t q = 0;
+    for (int k = l.own.lo[2]; k < l.own.hi[2]; ++k)
+      for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
+        for (int i = l.own.lo[0]; i < l.own.hi[0]; ++i, ++q) {
+          const int x[3] = {i, j, k};
+          h[0].data()[q] = -std::sin(0.3 * i + 0.2 * j + 0.4 * k) * 0.1;
+          h[2].data()[q] = -0.2 - hash(number(c.n, x), 1);
+          h[3].data()[q] = i % 7 == 3 ? INFINITY : 0.1 + hash(number(c.n, x), 2);
+        }
+    for (int k = 0; k < 4; ++k) {
+      there[k].resize(Extent{n, space()});
+      copy(h[k], there[k]);
+    }
+    double sums[2];
+    load(plan, there[0].data(), there[1].data(), there[2].data(), there[3].data(), sums);
+    build(plan);
+    start(plan);
+    const double first = std::sqrt(measure(plan, l).natural);
+    full_multigrid(plan);
+    int     cycles = 0;
+    Measure m;
+    do {
+      cycle(plan, 0, true, true);
+      m = measure(plan, l);
+    } while (++cycles < 20 && std::sqrt(m.natural) > 1e-8 * first);
+    EXPECT_LE(cycles, 7) << at;
+    EXPECT_LE(std::sqrt(m.natural), 1e-8 * first) << at;
+    const std::vector<double> x = host(l.x), lo = host(l.lo), up = host(l.up);
+    for (size_t e = 0; e < x.size(); ++e) {
+      if (lo[e] == 0 && up[e] == 0) continue; // memory that is no node
+      ASSERT_LE(lo[e], x[e]);
+      ASSERT_LE(x[e], up[e]);
+    }
+    ++at;
+  }
+}
