@@ -382,3 +382,4 @@ PETSC_EXTERN PetscErrorCode SNESVIPGSGetFrictionLaw(SNES, SNESVIPGSFriction *);
 PETSC_EXTERN PetscErrorCode SNESVIPGSSetFriction(SNES, Vec);
 PETSC_EXTERN PetscErrorCode SNESVIPGSGetCertificate(SNES, SNESVIPGSCertificate *);
 PETSC_EXTERN PetscErrorCode SNESVIPGSCreateLCP(Mat, Vec, Vec, Vec, SNES *);
+PETSC_EXTERN PetscErrorCode TesseraLCPSolveBatch(PetscInt, PetscInt, const PetscReal[], const PetscReal[], const PetscReal[], const PetscReal[], PetscMemType, TesseraBackend, PetscReal, PetscInt, PetscReal[], PetscReal[], PetscInt *);
