@@ -82,7 +82,7 @@ PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
 
    Input Parameters:
 +  snes - the nonlinear solver
--  s - what is done side by side, see `TesseraGSStrategy`; default graph
+-  s - what is done side by side, see `TesseraGSStrategy`; default graph2
 
    Options Database Key:
 .  -snes_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - see above
