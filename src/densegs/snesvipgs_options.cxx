@@ -291,7 +291,8 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
    Level: intermediate
 
    Note:
-   The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. The sweeps run there; the factorisations of the finisher are LAPACK's, on the host.
+   The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. The sweeps run there; the factorisations of the finisher are LAPACK's, on the host,
+   and so are friction and mprgp.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetBackend()`
 @*/

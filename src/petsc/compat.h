@@ -54,18 +54,18 @@ template <class K> auto CompatKSPMinIt(K ksp) { return CompatMinIt(ksp, 0); }
 #else
   #define CompatSNESConverged(snes, it, xnorm, ynorm, fnorm) SNESConverged(snes, it, xnorm, ynorm, fnorm)
 #endif
-// A default of a solver type, where the user has set nothing.
+// A default of a solver type, where the user has set nothing. Older versions do not tell that: there what equals PETSc's own default.
 #if PETSC_VERSION_LT(3, 22, 0)
-  #define CompatSNESDefault(snes, field, value) \
+  #define CompatSNESDefault(snes, field, petsc, value) \
     do { \
-      if (!(snes)->tolerancesset) (snes)->field = value; \
+      if (!(snes)->tolerancesset || (snes)->field == (petsc)) (snes)->field = value; \
     } while (0)
   #define CompatTaoDefault(tao, field, value) \
     do { \
       if (!(tao)->field##_changed) (tao)->field = value; \
     } while (0)
 #else
-  #define CompatSNESDefault(snes, field, value) PetscObjectParameterSetDefault(snes, field, value)
+  #define CompatSNESDefault(snes, field, petsc, value) PetscObjectParameterSetDefault(snes, field, value)
   #define CompatTaoDefault(tao, field, value) PetscObjectParameterSetDefault(tao, field, value)
 #endif
 #if PETSC_VERSION_LT(3, 25, 0)
