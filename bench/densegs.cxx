@@ -2,7 +2,7 @@
 // a triangular solve and a product by cuBLAS (device). One line of CSV each; bench/run densegs makes tables and plots of them.
 //
 //   densegs host|cuda [-sizes 500,1000] [-sweeps 100] [-strategies graph,block] [-single 0,1] [-order forward] [-threads 2] [-changes]
-#include "densegs/densegs.hpp"
+#include "densegs/lcp.hpp"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -53,6 +53,37 @@ int main(int argc, char **argv)
   char      **none = nullptr;
   if (PetscInitialize(&zero, &none, nullptr, nullptr)) return 1;
   printf("place,what,n,bytes,threads,microseconds,ns_a_row,GB_s,last_change\n");
+  if (const int count = atoi(option(argc, argv, "-batch", "0"))) { // that many problems of -n unknowns, to 1e-8
+    const int      n = atoi(option(argc, argv, "-n", "64"));
+    const size_t   unknowns = (size_t)count * (size_t)n;
+    Exec           exec;
+    Buffer<double> a(Extent{unknowns * (size_t)n, Space::host}), v[4], there, w[4], r;
+    exec.space = device ? Space::cuda : Space::host;
+    for (Buffer<double> &b : v) b.resize(unknowns);
+    for (size_t i = 0; i < unknowns; ++i) {
+      v[0].data()[i] = std::sin(0.7 * (double)i);
+      v[2].data()[i] = 1e300;
+      for (int j = 0; j < n; ++j) a.data()[i * (size_t)n + (size_t)j] = (i % (size_t)n == (size_t)j ? 2 : 0) + 1 / (1 + std::fabs((double)(i % (size_t)n) - j));
+    }
+    there.resize(Extent{a.size(), exec.space});
+    copy(a, there);
+    r.resize(Extent{(size_t)count, exec.space});
+    for (int k = 0; k < 4; ++k) {
+      w[k].resize(Extent{unknowns, exec.space});
+      copy(v[k], w[k]);
+    }
+    std::vector<double> times;
+    for (int k = 0; k < 4; ++k) {
+      w[3].zero();
+      if (device) device::synchronize();
+      const double t = now();
+      lcp::batch(exec, count, n, there.data(), w[0].data(), w[1].data(), w[2].data(), 1e-8, 1000, w[3].data(), r.data());
+      if (device) device::synchronize();
+      times.push_back(now() - t);
+    }
+    printf("%s,batch of %d,%d,8,1,%.2f,0,0,0\n", argv[1], count, n, median(times) * 1e6);
+    return PetscFinalize();
+  }
   for (const std::string &size : list(option(argc, argv, "-sizes", "500,1000,2000,3000"))) {
     const int           n = atoi(size.c_str()), lda = n;
     std::vector<double> q((size_t)n), last;

@@ -558,3 +558,4 @@ PETSC_EXTERN PetscErrorCode PCAuxAMGSetBackend(PC, TesseraBackend);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetBackend(PC, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoordinatesFile(PC, const char[]);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoordinatesFile(PC, const char *[]);
+PETSC_EXTERN PetscErrorCode TesseraLCPSolveBatch(PetscInt, PetscInt, const PetscReal[], const PetscReal[], const PetscReal[], const PetscReal[], PetscMemType, TesseraBackend, PetscReal, PetscInt, PetscReal[], PetscReal[], PetscInt *);

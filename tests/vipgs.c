@@ -1,7 +1,7 @@
 static char help[] = "SNES vipgs: complementarity problems with known answers, friction, reasons, wrong input.\n\n";
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* functions that are given to others */
-#include <petscsnes.h>
+#include <petsctao.h>
 #include <string.h>
 #include <tessera.h>
 
@@ -394,6 +394,100 @@ static PetscErrorCode TestNonlinear(void)
   PetscFunctionReturn(0);
 }
 
+/* Tao: a quadratic problem by gradient and Hessian, and the same by constraints and their Jacobian. */
+static PetscErrorCode Objective(Tao tao, Vec x, PetscReal *f, Vec g, void *ctx)
+{
+  PetscReal a, b;
+  Vec       q;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery((PetscObject)ctx, "q", (PetscObject *)&q));
+  PetscCall(MatMult((Mat)ctx, x, g));
+  PetscCall(VecDot(x, g, &a));
+  PetscCall(VecDot(x, q, &b));
+  PetscCall(VecAXPY(g, 1, q));
+  *f = 0.5 * a + b;
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode Constraints(Tao tao, Vec x, Vec c, void *ctx)
+{
+  PetscReal f;
+  return Objective(tao, x, &f, c, ctx);
+}
+static PetscErrorCode Same(Tao tao, Vec x, Mat H, Mat B, void *ctx) { return 0; }
+
+static PetscErrorCode TestTao(void)
+{
+  Mat                A;
+  Vec                q, lower, upper, x, y, c;
+  Tao                tao;
+  PetscReal          error;
+  TaoConvergedReason reason;
+
+  PetscFunctionBegin;
+  PetscCall(Fill(100, BoxEntry, &A));
+  PetscCall(FillVec(A, BoxQ, &q));
+  PetscCall(FillVec(A, BoxLower, &lower));
+  PetscCall(FillVec(A, BoxUpper, &upper));
+  PetscCall(PetscObjectCompose((PetscObject)A, "q", (PetscObject)q));
+  PetscCall(VecDuplicate(q, &x));
+  PetscCall(VecDuplicate(q, &y));
+  PetscCall(VecDuplicate(q, &c));
+  for (int k = 0; k < 2; ++k) {
+    PetscCall(VecSet(x, 0));
+    PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
+    PetscCall(TaoSetType(tao, TAOVIPGS));
+    PetscCall(TaoSetSolution(tao, x));
+    PetscCall(TaoSetVariableBounds(tao, lower, upper));
+    if (!k) {
+      PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Objective, A));
+      PetscCall(TaoSetHessian(tao, A, A, Same, A));
+    } else {
+      PetscCall(TaoSetConstraintsRoutine(tao, c, Constraints, A));
+      PetscCall(TaoSetJacobianRoutine(tao, A, A, Same, A));
+    }
+    PetscCall(TaoSetTolerances(tao, 1e-11, 0, 0));
+    PetscCall(TaoSetFromOptions(tao));
+    PetscCall(TaoSolve(tao));
+    PetscCall(TaoGetConvergedReason(tao, &reason));
+    PetscCall(MatMultAdd(A, x, q, y)); /* x - P(x - F) */
+    PetscCall(VecAYPX(y, -1, x));
+    PetscCall(VecMedian(lower, y, upper, y));
+    PetscCall(VecAXPY(y, -1, x));
+    PetscCall(VecNorm(y, NORM_2, &error));
+    PetscCall(Check(k ? "Tao, constraints and Jacobian" : "Tao, gradient and Hessian", reason > 0 ? error : 1, 2e-11));
+    PetscCall(TaoDestroy(&tao));
+  }
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&lower));
+  PetscCall(VecDestroy(&upper));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&c));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* A batch with an easy problem, one that sweeps alone do not solve, and one without a positive diagonal. */
+static PetscErrorCode TestBatch(void)
+{
+  PetscReal A[27], q[9], x[9] = {0}, residual[3];
+  PetscInt  unsolved;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 9; ++k) {
+    A[k]      = Fathi(k % 3, k / 3, 3);
+    A[9 + k]  = Cyclic(k % 3, k / 3, 3);
+    A[18 + k] = k % 4 ? 1 : k ? 2 : 0;
+    q[k]      = -1;
+  }
+  PetscCall(TesseraLCPSolveBatch(3, 3, A, q, NULL, NULL, PETSC_MEMTYPE_HOST, TESSERA_BACKEND_AUTO, 1e-12, 200, x, residual, &unsolved));
+  PetscCall(Check("batch, Fathi", PetscAbsReal(x[0] - 1) + PetscAbsReal(x[1]) + PetscAbsReal(x[2]), 1e-11));
+  PetscCall(Check("batch, cyclic", PetscAbsReal(x[3] - 1. / 3) + PetscAbsReal(x[4] - 1. / 3) + PetscAbsReal(x[5] - 1. / 3), 1e-10));
+  PetscCall(Check("batch, a zero on the diagonal is not solved", unsolved == 1 && residual[0] <= 1e-12 && residual[1] <= 1e-12 && !(residual[2] <= 1e-12) ? 0 : 1, 0));
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
 {
   if (p == PETSC_ERROR_INITIAL && mess && !*(char *)ctx) (void)PetscStrncpy((char *)ctx, mess, 400);
@@ -502,6 +596,8 @@ int main(int argc, char **argv)
   PetscCall(TestContact("contact, pyramid", 3, 0.2, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, -0.1, 0.2}, SNES_VIPGS_PYRAMID));
   PetscCall(TestContact("contact without friction", 3, 0, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, 0, 0}, SNES_VIPGS_CONE));
   PetscCall(TestNonlinear());
+  PetscCall(TestTao());
+  PetscCall(TestBatch());
   PetscCall(TestWrong());
   PetscCall(TestKnown("no unknowns", 0, Fathi, MinusOne, First, 1e-10, ""));
   PetscCall(PetscFinalize());

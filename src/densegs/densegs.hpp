@@ -24,7 +24,7 @@ enum class Strategy {
 enum class Order { forward, backward, symmetric, random };
 
 struct Params {
-  Strategy strategy = Strategy::graph;
+  Strategy strategy = Strategy::graph2;
   Order    order    = Order::forward;
   double   omega    = 1;
   bool     single   = false; // the matrix is kept in single precision; vectors and sums are in double

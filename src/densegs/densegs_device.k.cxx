@@ -98,9 +98,11 @@ template <class T, bool BOUNDS> __device__ void start(const Job<T> &job, Shared 
 }
 
 // One panel a block, ascending or descending orders: all that lies between the arrival of the x before it and its own is in registers
-// or shared memory, and nothing is looked up.
-template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sweeps_one(Job<T> job)
+// or shared memory, and nothing is looked up. EACH: blocks on a processor. Where there is room, three tiles are on their way, as one of
+// 32 KB takes longer than a link of the chain.
+template <class T, bool BOUNDS, int EACH> __global__ void __launch_bounds__(threads, EACH) sweeps_one(Job<T> job)
 {
+  constexpr int depth = EACH == 1 ? 3 : 2;
   extern __shared__ __align__(16) char memory[];
   Shared      &sh  = *(Shared *)memory;
   Panel       &own = *(Panel *)(memory + sizeof(Shared));
@@ -108,35 +110,51 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   double      *report = job.history + job.most;
   const bool   collect = job.wait && (job.tolerance >= 0 || (!me && job.wants_history)); // of every panel its change
   const bool   alternate = job.kind == Order::symmetric;
-  T            tile[columns];
-  double       inverse[columns]; // row u of the inverse, as far as it is this thread's
-  bool         have = false;     // the next tile is in `tile`, or on its way there
+  T            tile[depth][columns];
   int          parity = 0;
+  double       now, then = 0, total = 0; // total: in one thread
 
   if (!t) sh.dead = 0;
   start<T, BOUNDS>(job, sh, own, me);
-  double now = own.now[t], then = 0;
+  now = own.now[t];
   prepare(job, sh, own, me, 0, true);
+  // The first tiles of the positions [from, to) of sweep k are sent for;
+  auto send_for = [&](int k, int from, int to) {
+    const bool back = job.backward(k);
+    if (!job.ahead) return;
+#pragma unroll
+    for (int d = 0; d < depth; ++d)
+      if (from + d < to) fetch(job.tile(me, back ? job.count - 1 - from - d : from + d), tile[d]);
+  };
+  // and multiplied, each with its x, while others follow them. false: waited in vain.
+  auto multiply = [&](int k, int from, int to, bool twice) {
+    const bool  back = job.backward(k);
+    const Count sweep = job.base + (Count)k;
+    for (int s = from; s < to; s += depth)
+#pragma unroll
+      for (int d = 0; d < depth; ++d) {
+        const int at = s + d, j = back ? job.count - 1 - at : at, next = back ? j - depth : j + depth;
+        if (at >= to) break;
+        if (!job.ahead) fetch(job.tile(me, j), tile[d]);
+        if (!await(job, sh, report, j, sweep, true, collect, sh.x[parity], total)) return false;
+        const double y = product(tile[d], sh.x[parity]);
+        now += y;
+        if (twice) then += y;
+        parity ^= 1;
+        if (job.ahead && at + depth < to) fetch(job.tile(me, next), tile[d]);
+      }
+    return true;
+  };
+  send_for(0, 0, job.position(0, me));
   for (int k = 0; k < job.most; ++k) {
-    const bool   back = job.backward(k), last = k + 1 == job.most;
-    const int    position = back ? job.count - 1 - me : me, step = back ? -1 : 1, begin = back ? job.count - 1 : 0;
+    const bool   last = k + 1 == job.most;
+    const int    position = job.backward(k) ? job.count - 1 - me : me;
     const Count  sweep = job.base + (Count)k;
     const int    turn = sh.turn[u], row = sh.row[u];
     const double scale = sh.scale[turn], known = sh.known[u], low = sh.lower[u], high = sh.upper[u];
     const bool   usable = sh.usable, is_low = sh.status.low >> row & 1, is_high = sh.status.high >> row & 1;
-    double       total = 0; // in one thread
-#pragma unroll
-    for (int c = 0; c < columns; ++c) inverse[c] = sh.inverse[(c * groups + g) * pitch + u];
-    for (int s = 0, j = begin; s < position; ++s, j += step) {
-      if (!have) fetch(job.tile(me, j), tile);
-      if (!await(job, sh, report, j, sweep, true, collect, sh.x[parity], total)) return;
-      const double y = product(tile, sh.x[parity]);
-      now += y;
-      if (alternate) then += y;
-      parity ^= 1;
-      have = job.ahead && s + 1 < position; // just before the solve nothing is fetched: it would stand in its way
-      if (have) fetch(job.tile(me, j + step), tile);
-    }
+    total = 0;
+    if (!multiply(k, 0, position, alternate)) return;
     // The solve, as solve() does it
     const double sum = sum_of_row(now);
     if (!g) sh.sum[turn] = scale * sum;
@@ -146,8 +164,8 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
       double c0 = 0, c1 = 0;
 #pragma unroll
       for (int c = 0; c < columns; c += 2) {
-        c0 = fma(inverse[c], sh.sum[c * groups + g], c0);
-        c1 = fma(inverse[c + 1], sh.sum[(c + 1) * groups + g], c1);
+        c0 = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], c0);
+        c1 = fma(sh.inverse[((c + 1) * groups + g) * pitch + u], sh.sum[(c + 1) * groups + g], c1);
       }
       double v = known - sum_of_row(c0 + c1);
       if (BOUNDS) {
@@ -164,35 +182,20 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
       __syncthreads();
       if (t < height) write_slot(job.slots + (size_t)me * meeting + t, sh.x[parity][t], sweep);
     }
+    // Are the panels behind this one needed, for the next sweep?
+    const bool behind = !alternate && !last && position + 1 < job.count;
+    if (behind) send_for(k, position + 1, job.count);
     keep<BOUNDS>(sh, own, sh.x[parity], job.slots + (size_t)me * meeting, sweep);
     parity ^= 1;
     if (t == height) total += sh.change;
     now  = then;
     then = 0;
-    const bool behind = !alternate && !last && position + 1 < job.count; // are the panels behind this one needed, for the next sweep?
-    if (behind && job.ahead) {
-      fetch(job.tile(me, begin + (position + 1) * step), tile);
-      have = true;
-    }
     if (!last) prepare(job, sh, own, me, k + 1, true);
-    for (int s = position + 1, j = begin + s * step; s < job.count; ++s, j += step) {
-      if (!behind && !collect) break;
-      if (behind && !have) fetch(job.tile(me, j), tile);
-      if (!await(job, sh, report, j, sweep, behind, collect, sh.x[parity], total)) return;
-      if (!behind) continue;
-      now += product(tile, sh.x[parity]);
-      parity ^= 1;
-      have = job.ahead && s + 1 < job.count;
-      if (have) fetch(job.tile(me, j + step), tile);
-    }
-    have = false;
-    if (job.ahead && !last) {
-      const bool next_back = job.backward(k + 1);
-      if ((next_back ? job.count - 1 - me : me) > 0) {
-        fetch(job.tile(me, next_back ? job.count - 1 : 0), tile);
-        have = true;
-      }
-    }
+    if (behind) {
+      if (!multiply(k, position + 1, job.count, false)) return;
+    } else if (collect)
+      for (int s = position + 1; s < job.count; ++s) (void)await(job, sh, report, job.outer(k, s), sweep, false, true, sh.x[parity], total);
+    if (!last) send_for(k + 1, 0, job.position(k + 1, me));
     if (ended(job, sh, report, k, collect, total)) break;
   }
   __syncthreads();
@@ -212,6 +215,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   T         tile[columns];
   int       ready_sweep = -1, ready_panel = -1, parity = 0;
   bool      have = false; // the next tile is in `tile`, or on its way there
+  bool      late = false; // where that is has not been looked for yet
 
   if (!t) sh.dead = 0;
   for (int i = 0; i < own; ++i) start<T, BOUNDS>(job, sh, panel[i], me + i * blocks);
@@ -225,9 +229,14 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   // The place of the next tile at or after (k, s, i).
   auto seek = [&](int &k, int &s, int &i) {
     for (; k < job.most; ++k, s = 0)
-      for (; s < job.count; ++s, i = 0)
+      for (; s < job.count; ++s, i = 0) {
+        if (job.kind == Order::symmetric && s >= job.position(k, job.backward(k) ? me : me + (own - 1) * blocks)) { // nothing more in this sweep
+          i = 0;
+          break;
+        }
         for (; i < own; ++i)
           if (needed(k, s, i)) return true;
+      }
     return false;
   };
   int  nk = 0, ns = 0, ni = 0;
@@ -236,6 +245,12 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
     if (!job.ahead || !more || have) return;
     fetch(job.tile(me + ni * blocks, job.outer(nk, ns)), tile);
     have = true;
+  };
+  // Just before an own solve this waits: it would stand in its way.
+  auto find = [&] {
+    more = seek(nk, ns, ni);
+    look_ahead();
+    late = false;
   };
   look_ahead();
 
@@ -270,6 +285,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
         if (!await(job, sh, report, j, job.base + (Count)k, wanted, collect, x, total)) return;
         if (!wanted) continue;
       }
+      if (mine && late) find();
       while (more && nk == k && ns == s) {
         Panel    &to = panel[ni];
         const int p  = me + ni * blocks;
@@ -279,12 +295,17 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
         const bool   solved = job.position(k, p) < s;
         to.now[t] += y;
         if (!solved && k + 1 < job.most && job.position(k + 1, j) > job.position(k + 1, p)) to.then[t] += y;
-        ++ni;
-        more = seek(nk, ns, ni);
-        // Just before an own solve the fetching waits: it would stand in the way of what the solve reads and writes.
-        if (!urgent || (more && nk == k && ns == s)) look_ahead();
+        if (++ni < own) {
+          more = seek(nk, ns, ni);
+          if (more && nk == k && ns == s) {
+            look_ahead();
+            continue;
+          }
+        }
+        late = true;
+        break;
       }
-      if (mine) look_ahead();
+      if (late && !urgent) find();
       parity ^= 1;
     }
     if (ended(job, sh, report, k, collect, total)) break;
@@ -408,7 +429,7 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
   // Two blocks on a processor where there are panels for them: more of the matrix is on its way then.
   for (int each = 2; each; --each) {
     blocks = std::min(job.count, each * processors);
-    kernel = blocks == job.count && job.kind != Order::random ? sweeps_one<T, BOUNDS> : sweeps<T, BOUNDS>;
+    kernel = blocks < job.count || job.kind == Order::random ? sweeps<T, BOUNDS> : blocks <= processors ? sweeps_one<T, BOUNDS, 1> : sweeps_one<T, BOUNDS, 2>;
     bytes  = sizeof(Shared) + (size_t)((job.count + blocks - 1) / blocks) * sizeof(Panel);
     if (bytes > (size_t)most) continue;
     device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));

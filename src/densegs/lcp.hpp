@@ -64,4 +64,8 @@ Reason      mprgp(densegs::Plan &plan, const Problem &p, const Params &params, d
 Reason      friction(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 bool        infeasible(const Problem &p, const double *direction); // does it prove that no x has w >= 0?
 
+// Many problems of n unknowns, one after the other in memory (A by columns), which lie where exec says: sweeps forward and back until the
+// natural residual is below rtol |q|, at most so many. residual: what it is at the end, over |q|.
+void batch(const Exec &exec, int count, int n, const double *a, const double *q, const double *lower, const double *upper, double rtol, int sweeps, double *x, double *residual);
+
 } // namespace tessera::lcp

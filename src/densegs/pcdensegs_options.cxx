@@ -50,7 +50,7 @@ PetscErrorCode tessera::ComposeDenseGS(PC pc, PetscBool compose)
 
    Input Parameters:
 +  pc - the preconditioner
--  s - what is done side by side, see `TesseraGSStrategy`; default graph
+-  s - what is done side by side, see `TesseraGSStrategy`; default graph2
 
    Options Database Key:
 .  -pc_densegs_strategy <sequential,row,column,block,graph,graph2,relaxed> - see above

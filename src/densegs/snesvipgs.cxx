@@ -246,7 +246,7 @@ static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
     device = device && !tessera::device::unusable();
   }
   if (p->block > 1 || p->acceleration == SNES_VIPGS_MPRGP) { // these have no sweeps over bounds alone
-    PetscCheck(p->backend != TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)snes), PETSC_ERR_SUP, "SNES vipgs: friction and mprgp work on the host. Use -snes_vipgs_backend host or auto");
+    if (device) PetscCall(PetscInfo(snes, "friction and mprgp work on the host\n"));
     device = false;
   }
   *space = device ? tessera::Space::cuda : tessera::Space::host;
@@ -608,8 +608,8 @@ PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
   snes->ops->destroy        = SNESDestroy_VIPGS;
   snes->usesksp             = PETSC_FALSE;
   snes->usesnpc             = PETSC_FALSE;
-  CompatSNESDefault(snes, max_its, 100000);
-  CompatSNESDefault(snes, divtol, -1); // the natural residual of a good method may rise before it falls
+  CompatSNESDefault(snes, max_its, 50, 100000);
+  CompatSNESDefault(snes, divtol, 1e4, -1); // the natural residual of a good method may rise before it falls
   PetscCall(ComposeVIPGS(snes, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -82,7 +82,7 @@ PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
 
    Input Parameters:
 +  snes - the nonlinear solver
--  s - what is done side by side, see `TesseraGSStrategy`; default graph
+-  s - what is done side by side, see `TesseraGSStrategy`; default graph2
 
    Options Database Key:
 .  -snes_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - see above
@@ -291,7 +291,8 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
    Level: intermediate
 
    Note:
-   The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. The sweeps run there; the factorisations of the finisher are LAPACK's, on the host.
+   The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. The sweeps run there; the factorisations of the finisher are LAPACK's, on the host,
+   and so are friction and mprgp.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetBackend()`
 @*/

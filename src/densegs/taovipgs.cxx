@@ -56,17 +56,17 @@ static PetscErrorCode Step(SNES snes, PetscInt it, PetscReal norm, void *ctx)
 static PetscErrorCode TaoSetUp_VIPGS(Tao tao)
 {
   Tao_VIPGS *p = (Tao_VIPGS *)tao->data;
-  PetscErrorCode (*hessian)(Tao, Vec, Mat, Mat, void *);
 
   PetscFunctionBegin;
-  PetscCall(TaoGetHessian(tao, nullptr, nullptr, &hessian, nullptr));
-  p->complementarity = !hessian && tao->ops->computejacobian ? PETSC_TRUE : PETSC_FALSE;
-  Mat A = p->complementarity ? tao->jacobian : tao->hessian;
+  Mat H = nullptr, B = nullptr;
+  PetscCall(TaoGetHessian(tao, &H, &B, nullptr, nullptr));
+  p->complementarity = !H && tao->jacobian ? PETSC_TRUE : PETSC_FALSE;
+  Mat A = p->complementarity ? tao->jacobian : H;
   PetscCheck(A, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE, "Tao vipgs needs gradient and Hessian (TaoSetHessian()), or constraints and their Jacobian (TaoSetJacobianRoutine())");
   if (!tao->gradient) PetscCall(VecDuplicate(tao->solution, &tao->gradient));
   if (!tao->stepdirection) PetscCall(VecDuplicate(tao->solution, &tao->stepdirection));
   PetscCall(SNESSetFunction(p->snes, tao->stepdirection, Function, tao));
-  PetscCall(SNESSetJacobian(p->snes, A, p->complementarity ? (tao->jacobian_pre ? tao->jacobian_pre : A) : (tao->hessian_pre ? tao->hessian_pre : A), Jacobian, tao));
+  PetscCall(SNESSetJacobian(p->snes, A, p->complementarity ? (tao->jacobian_pre ? tao->jacobian_pre : A) : (B ? B : A), Jacobian, tao));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

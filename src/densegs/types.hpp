@@ -16,7 +16,7 @@ namespace tessera {
 
 struct PC_DenseGS {
   // options
-  TesseraGSStrategy strategy  = TESSERA_GS_GRAPH;
+  TesseraGSStrategy strategy  = TESSERA_GS_GRAPH2;
   TesseraGSOrder    order     = TESSERA_GS_SYMMETRIC;
   PetscReal         omega     = 1;
   PetscInt          sweeps    = 1;
@@ -33,7 +33,7 @@ struct PC_DenseGS {
 };
 
 struct SNES_VIPGS {
-  TesseraGSStrategy     strategy       = TESSERA_GS_GRAPH;
+  TesseraGSStrategy     strategy       = TESSERA_GS_GRAPH2;
   TesseraGSOrder        order          = TESSERA_GS_SYMMETRIC;
   PetscReal             omega          = 1;
   TesseraPrecision      precision      = TESSERA_PRECISION_DOUBLE;

@@ -188,6 +188,50 @@ TEST(DenseGS, LargeAndSingle)
   }
 }
 
+// More panels than a device has room for at a time: 16896 unknowns on an H200.
+TEST(DenseGS, SeveralPanelsABlock)
+{
+#if !defined(TESSERA_HAVE_CUDA)
+  GTEST_SKIP() << "on a device";
+#else
+  if (!unit_cuda()) GTEST_SKIP() << "on a device";
+  const int      n = 20000;
+  Buffer<float>  a(Extent{(size_t)n * (size_t)n, Space::host});
+  std::vector<double> x;
+  // A matrix that is cheap to make: -1 / (1 + |i - j|) off the diagonal. In single precision, as memory is short here.
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < n; ++i) a.data()[(size_t)j * n + i] = i == j ? 30 : -1.f / (1 + std::abs(i - j));
+  for (int s = 0; s < 6; ++s) {
+    Plan   plan;
+    Params params;
+    params.strategy = s % 2 ? Strategy::block : Strategy::graph2;
+    params.order    = orders[s / 2 == 2 ? 3 : 2 * (s / 2)];
+    params.single   = true;
+    plan.exec.space = Space::cuda;
+    create(plan, n, params);
+    std::vector<float> row;
+    for (int p = 0; p < plan.panels.count; ++p) { // by panels, as fill() would
+      row.assign((size_t)height * (size_t)plan.panels.stride, 0);
+      for (int j = 0; j < n; ++j)
+        for (int r = 0; r < height && p * height + r < n; ++r) row[(size_t)j * height + (size_t)r] = a.data()[(size_t)j * n + (size_t)(p * height + r)];
+      device::copy_from_host(plan.panels.s.data() + (size_t)p * row.size(), row.data(), row.size() * sizeof(float));
+      device::synchronize();
+    }
+    std::vector<double> inverse((size_t)n, 1. / 30), q((size_t)n), high((size_t)n, 0.05);
+    for (int i = 0; i < n; ++i) q[(size_t)i] = std::sin(3. * i);
+    send(inverse, plan.panels.inverse);
+    send(q, plan.q);
+    send(high, plan.upper);
+    Case none(1);
+    none.n = n;
+    const std::vector<double> got = run(plan, none, true, 4, {});
+    if (s % 2) {
+      EXPECT_LT(difference(x, got), 1e-12) << "order " << s / 2;
+    } else x = got;
+  }
+#endif
+}
+
 TEST(DenseGS, TheSameBitsAgain)
 {
   const Case c(700, true, 9);
@@ -359,4 +403,45 @@ TEST(LCP, RelaxedSweepsFallBack)
     EXPECT_TRUE(r.fell_back);
   }
 #endif
+}
+
+// Many problems at once against one after the other.
+TEST(LCP, Batch)
+{
+  for (int n : {1, 3, 17, 64, 100}) {
+    const int           count = 7;
+    Exec                exec;
+    std::vector<double> a, q, lower, upper, x((size_t)(n * count));
+    Buffer<double>      da, dq, dl, du, dx, dr;
+    exec.space = unit_cuda() ? Space::cuda : Space::host;
+    for (int c = 0; c < count; ++c) {
+      const Case k(n, c % 2 == 0, 10 * n + c);
+      a.insert(a.end(), k.a.begin(), k.a.end());
+      q.insert(q.end(), k.q.begin(), k.q.end());
+      lower.insert(lower.end(), k.lower.begin(), k.lower.end());
+      upper.insert(upper.end(), k.upper.begin(), k.upper.end());
+    }
+    const Extent all{(size_t)(n * count), exec.space};
+    da.resize(Extent{a.size(), exec.space});
+    for (Buffer<double> *b : {&dq, &dl, &du, &dx}) b->resize(all);
+    dr.resize(Extent{(size_t)count, exec.space});
+    send(a, da);
+    send(q, dq);
+    send(lower, dl);
+    send(upper, du);
+    lcp::batch(exec, count, n, da.data(), dq.data(), dl.data(), du.data(), 1e-12, 400, dx.data(), dr.data());
+    const std::vector<double> got = fetch(dx, n * count), residuals = fetch(dr, count);
+    for (int c = 0; c < count; ++c) {
+      double s = 0, t = 0;
+      for (int i = 0; i < n; ++i) {
+        double w = q[(size_t)(c * n + i)];
+        t += w * w;
+        for (int j = 0; j < n; ++j) w += a[(size_t)(c * n + j) * (size_t)n + (size_t)i] * got[(size_t)(c * n + j)];
+        const double v = got[(size_t)(c * n + i)], e = v - std::fmin(std::fmax(v - w, lower[(size_t)(c * n + i)]), upper[(size_t)(c * n + i)]);
+        s += e * e;
+      }
+      EXPECT_LT(std::sqrt(s / t), 1e-11) << n << " problem " << c;
+      EXPECT_LE(residuals[(size_t)c], 1e-12) << n << " problem " << c;
+    }
+  }
 }
