@@ -402,6 +402,7 @@ static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, P
   a->given.dim = dim;
   TesseraCallCXX(a->given.x.assign(coordinates, coordinates + dim * n));
   a->given.from   = "PCSetCoordinates()";
+  a->given.Inspect();
   a->current      = PETSC_FALSE;
   pc->setupcalled = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -185,6 +185,20 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
 
 } // namespace
 
+void Coordinates::Inspect()
+{
+  double check = 0;
+  for (PetscInt q = 0; q < 3; ++q) low[q] = PETSC_MAX_REAL, high[q] = -PETSC_MAX_REAL;
+  for (size_t p = 0; p < x.size(); p += (size_t)dim)
+    for (PetscInt q = 0; q < dim; ++q) {
+      const double v = x[p + (size_t)q];
+      low[q]         = PetscMin(low[q], v);
+      high[q]        = PetscMax(high[q], v);
+      check += 0 * v; // not a number if one is not finite
+    }
+  finite = check == 0;
+}
+
 PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option, Coordinates *found, const Coordinates **use)
 {
   MPI_Comm  comm = PetscObjectComm((PetscObject)pc);
@@ -218,16 +232,13 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
   const PetscInt dim = (*use)->dim;
   const double  *x   = (*use)->x.data();
   PetscCheck(dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, (*use)->from.c_str(), dim);
-  PetscReal ends[6] = {-PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL}, all_ends[6], extent = 0;
+  PetscReal ends[6] = {}, all_ends[6], extent = 0;
   PetscInt  nodes;
-  double check = 0;
-  for (PetscInt p = 0; p < n; ++p)
-    for (PetscInt q = 0; q < dim; ++q) {
-      const double v = x[p * dim + q];
-      ends[q]        = PetscMax(ends[q], v);
-      ends[q + 3]    = PetscMax(ends[q + 3], -v);
-      check += 0 * v; // not a number if one is not finite
-    }
+  if (*use == found) found->Inspect();
+  for (PetscInt q = 0; q < dim; ++q) {
+    ends[q]     = (*use)->high[q];
+    ends[q + 3] = -(*use)->low[q];
+  }
   PetscCallMPI(MPI_Allreduce(ends, all_ends, 6, MPIU_REAL, MPIU_MAX, comm));
   for (PetscInt q = 0; q < dim; ++q) extent = PetscMax(extent, all_ends[q] + all_ends[q + 3]);
   PetscCallMPI(MPI_Allreduce(&n, &nodes, 1, MPIU_INT, MPI_SUM, comm));
@@ -235,7 +246,7 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
   char     mine[256] = "", text[256];
   PetscInt at = -1;
   int      who, size;
-  for (PetscInt p = 0; p < n * dim && at < 0 && check != 0; ++p)
+  for (PetscInt p = 0; p < n * dim && at < 0 && !(*use)->finite; ++p)
     if (PetscIsInfOrNanReal(x[p])) at = p / dim;
   if (at >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "PC auxamg: a coordinate of node %" PetscInt_FMT " (row %" PetscInt_FMT " of the matrix) is not a finite number", first + at, (first + at) * bs));
   PetscCall(FirstText(comm, mine, text, &who));

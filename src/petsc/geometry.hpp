@@ -11,6 +11,9 @@ struct Coordinates {
   PetscInt            dim = 0;
   std::vector<double> x;    // `dim` for each own node: each block of bs rows
   std::string         from; // where they come from, for views
+  double              low[3] = {}, high[3] = {}; // of this process's points, by Inspect()
+  bool                finite = true;
+  void                Inspect(); // looks at all of them, once
 };
 
 // From the list that PCSetCoordinates() left in `given` (dim > 0), else the file (`file.h5:/path` or PETSc's binary format), else the
