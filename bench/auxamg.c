@@ -1,5 +1,5 @@
 static char help[] = "Times of one solver on a mesh of P1 elements: first setup, the same again, setup of new values, solve. Options: those of tests/auxamg_problem.h's meshes\n\
-(-mesh square|disk|graded|edge|cube|..., -n, -bs, -elastic, -anisotropy, -jump), or -f matrix -xyz coordinates, both in PETSc's binary format; -repeat times.\n\n";
+(-mesh square|disk|graded|edge|cube|..., -n, -bs, -elastic, -anisotropy, -jump), -mesh_file of bench/meshes, or -f matrix -xyz coordinates, both in PETSc's binary format; -repeat times.\n\n";
 
 #include "../tests/auxamg_problem.h"
 #include <petsctime.h>
@@ -13,6 +13,29 @@ static PetscErrorCode Seconds(double *t)
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   PetscCall(PetscTime(&now));
   *t = now;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A file of bench/meshes */
+static PetscErrorCode MeshRead(const char *name, Mesh *mesh)
+{
+  int     head[3], *e;
+  double *x;
+  char   *border;
+  FILE   *file = fopen(name, "rb");
+
+  PetscFunctionBeginUser;
+  PetscCheck(file && fread(head, sizeof(int), 3, file) == 3, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot read the mesh file %s", name);
+  const size_t nx = (size_t)head[0] * (size_t)head[1], ne = (size_t)head[2] * (size_t)(head[0] + 1);
+  PetscCall(PetscMalloc3(nx, &x, ne, &e, head[1], &border));
+  PetscCheck(fread(x, sizeof(double), nx, file) == nx && fread(e, sizeof(int), ne, file) == ne && fread(border, 1, (size_t)head[1], file) == (size_t)head[1], PETSC_COMM_SELF, PETSC_ERR_FILE_READ, "The mesh file %s is too short", name);
+  (void)fclose(file);
+  PetscCall(MeshCreate(head[0], head[1], head[2], mesh));
+  mesh->elements = head[2];
+  for (size_t k = 0; k < nx; ++k) mesh->x[k] = x[k];
+  for (size_t k = 0; k < ne; ++k) mesh->e[k] = e[k];
+  for (int k = 0; k < head[1]; ++k) mesh->border[k] = border[k] ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(PetscFree3(x, e, border));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -82,7 +105,9 @@ int main(int argc, char **argv)
     PetscCall(VecRestoreArrayRead(c, &v));
     PetscCall(VecDestroy(&c));
   } else {
-    PetscCall(MeshMake(type, n, &mesh));
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-mesh_file", file, sizeof(file), &read));
+    if (read) PetscCall(MeshRead(file, &mesh));
+    else PetscCall(MeshMake(type, n, &mesh));
     PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
     dim = mesh.dim;
     PetscCall(MeshDestroy(&mesh));

@@ -114,6 +114,7 @@ private:
   Failure invert();
   void    vectors(Level<T> &level);
   void    cycle(int l);
+  void    cycle();
   void    smooth(Level<T> &level, bool from_zero);
   void    halo(Level<T> &level, Buffer<T> &v);
   double  total(double v) const;
@@ -148,6 +149,8 @@ private:
   Buffer<double>        one_sided_a_;
   bool                  one_sided_ = false; // on any process
   bool                  any_fixed_ = false;
+  std::shared_ptr<void> graph_;            // of the cycle on a device
+  bool                  recorded_  = false; // it is that of the present numbers
   bool                  filtered_  = false; // the interpolation is smoothed
 };
 

@@ -141,7 +141,7 @@ template <class T> struct Dense {
   HD void  operator()(int p) const
   {
     T s = 0;
-    for (int q = 0; q < n; ++q) s += a[(ptrdiff_t)(offset + p) * n + q] * b[q];
+    for (int q = 0; q < n; ++q) s += a[(ptrdiff_t)q * n + offset + p] * b[q]; // a is symmetric: neighbouring threads read neighbours
     x[p] = s;
   }
 };
@@ -277,6 +277,57 @@ template <class T> void Hierarchy<T>::cycle(int l)
   smooth(level, false);
 }
 
+#ifdef __CUDACC__
+namespace {
+struct CycleGraph {
+  cudaGraphExec_t exec   = nullptr;
+  cudaStream_t    stream = nullptr; // for recording: PETSc's may be the default stream, which cannot
+  ~CycleGraph()
+  {
+    if (exec) (void)cudaGraphExecDestroy(exec);
+    if (stream) (void)cudaStreamDestroy(stream);
+  }
+};
+} // namespace
+#endif
+
+// On a device the cycle is recorded once after each setup, as eigenvalues are arguments of its kernels: small grids cost launches only.
+template <class T> void Hierarchy<T>::cycle()
+{
+#ifdef __CUDACC__
+  if (exec_.space == Space::cuda && !levels_[0].distributed && !device::failed()) {
+    if (!graph_) graph_ = std::make_shared<CycleGraph>();
+    CycleGraph &g = *(CycleGraph *)graph_.get();
+    if (!recorded_) {
+      cudaGraph_t         now = nullptr;
+      cudaGraphExecUpdateResultInfo info;
+      void *const         stream = device::stream();
+      if (!g.stream) device::check(cudaStreamCreateWithFlags(&g.stream, cudaStreamNonBlocking));
+      device::set_stream(g.stream);
+      device::check(cudaStreamBeginCapture(g.stream, cudaStreamCaptureModeThreadLocal));
+      cycle(0);
+      device::check(cudaStreamEndCapture(g.stream, &now));
+      device::set_stream(stream);
+      if (g.exec && cudaGraphExecUpdate(g.exec, now, &info) != cudaSuccess) {
+        (void)cudaGetLastError();
+        (void)cudaGraphExecDestroy(g.exec);
+        g.exec = nullptr;
+      }
+      if (!g.exec) device::check(cudaGraphInstantiate(&g.exec, now, 0));
+      (void)cudaGraphDestroy(now);
+      recorded_ = true;
+    }
+    return device::check(cudaGraphLaunch(g.exec, (cudaStream_t)device::stream()));
+  }
+#elif defined(TESSERA_EMULATE_DEVICE)
+  if (exec_.space == Space::cuda && !levels_[0].distributed) {
+    const device::Recording recording;
+    return cycle(0);
+  }
+#endif
+  cycle(0);
+}
+
 template <class T> void Hierarchy<T>::apply(const double *r, double *z)
 {
   Level<T> &level = levels_[0];
@@ -288,7 +339,7 @@ template <class T> void Hierarchy<T>::apply(const double *r, double *z)
     halo(level, level.x);
     for_each(exec_, n, SubtractFixed<T>{one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
   }
-  cycle(0);
+  cycle();
   for_each(exec_, n, Store<T>{perm_.data(), fixed, fixed_inverse_.data(), r, bs, level.x.data(), z});
 }
 
@@ -318,12 +369,14 @@ template <class T> double Hierarchy<T>::work() const
 template void   Hierarchy<double>::halo(Level<double> &, Buffer<double> &);
 template void   Hierarchy<double>::smooth(Level<double> &, bool);
 template void   Hierarchy<double>::cycle(int);
+template void   Hierarchy<double>::cycle();
 template void   Hierarchy<double>::apply(const double *, double *);
 template void   Hierarchy<double>::vectors(Level<double> &);
 template double Hierarchy<double>::work() const;
 template void   Hierarchy<float>::halo(Level<float> &, Buffer<float> &);
 template void   Hierarchy<float>::smooth(Level<float> &, bool);
 template void   Hierarchy<float>::cycle(int);
+template void   Hierarchy<float>::cycle();
 template void   Hierarchy<float>::apply(const double *, double *);
 template void   Hierarchy<float>::vectors(Level<float> &);
 template double Hierarchy<float>::work() const;

@@ -126,7 +126,7 @@ template <class T> void Hierarchy<T>::diagonal(Level<T> &level, Failure &failure
 
 template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
 {
-  constexpr int  steps = 12;
+  constexpr int  steps = 8;
   const int      n = level.n * params_.bs;
   Buffer<double> s = make<double>(2 * steps + 2); // beta_0^2, alpha_1, beta_1^2, ...
   Buffer<T>     *v = &level.x, *before = &level.r, *w = &level.z;
@@ -159,7 +159,7 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
     a[k * m + k] = found.data()[2 * k + 1];
     if (k + 1 < m) a[k * m + k + 1] = a[(k + 1) * m + k] = std::sqrt(found.data()[2 * k + 2]);
   }
-  level.lambda = symmetric_eigen(m, a, w_) && w_[m - 1] > 0 ? 1.08 * w_[m - 1] : 1;
+  level.lambda = symmetric_eigen(m, a, w_) && w_[m - 1] > 0 ? 1.1 * w_[m - 1] : 1;
 }
 
 // The pseudo-inverse, as the last operator may be singular: pure Neumann problems, and vertices that the same nodes use.

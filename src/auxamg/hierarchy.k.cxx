@@ -36,6 +36,14 @@ struct FindBounds {
   }
 };
 
+struct CountFlags {
+  const unsigned char *flag;
+  HD double            operator()(int p) const { return flag[p]; }
+};
+struct CountChanges {
+  const unsigned char *now, *before;
+  HD double            operator()(int p) const { return now[p] != before[p]; }
+};
 struct AllFixed {
   const unsigned char *fixed;
   int                  bs;
@@ -185,20 +193,14 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   exchange_.forward(fixed_.data(), params_.bs);
   Buffer<unsigned char> node = make<unsigned char>((size_t)all);
   for_each(exec_, all, AllFixed{fixed_.data(), params_.bs, node.data()});
-  {
-    const Buffer<unsigned char> here = on_host(fixed_);
-    double                      number = 0;
-    for (int p = 0; p < n * params_.bs; ++p) number += here.data()[p];
-    fixed_total_ = total(number);
-    any_fixed_   = fixed_total_ > 0;
-  }
+  Buffer<double> sum = make<double>(1);
+  sum_each(exec_, n * params_.bs, CountFlags{fixed_.data()}, sum.data());
+  fixed_total_ = total(fetch(sum, 0));
+  any_fixed_   = fixed_total_ > 0;
   // coordinates, as far as they are in the tree
-  Buffer<double> coordinates((size_t)all * (size_t)dim), there;
-  std::copy(x, x + (ptrdiff_t)n * dim, coordinates.data());
-  if (exec_.space == Space::cuda) {
-    there = make<double>(coordinates.size());
-    copy(coordinates, there);
-  } else there = std::move(coordinates);
+  Buffer<double> there = make<double>((size_t)all * (size_t)dim);
+  if (exec_.space == Space::cuda) device::copy_from_host(there.data(), x, (size_t)n * (size_t)dim * sizeof(double));
+  else std::copy(x, x + (ptrdiff_t)n * dim, there.data());
   exchange_.forward(there.data(), dim);
   frame_     = Frame();
   frame_.dim = dim;
@@ -239,10 +241,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     return on_device;
   };
   // the tree
-  const double fixed_nodes = [&] {
-    const Buffer<unsigned char> here = on_host(node);
-    return (double)std::accumulate(here.data(), here.data() + n, 0L);
-  }();
+  sum_each(exec_, n, CountFlags{node.data()}, sum.data());
+  const double fixed_nodes = fetch(sum, 0);
   Level<T> &finest = levels_[0];
   finest.points    = n - (int)fixed_nodes;
   finest.nodes     = total(finest.points);
@@ -355,8 +355,9 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
   Buffer<unsigned char> fixed;
   find_fixed(rows, fixed, failure);
   if (total(failure.kind)) return true;
-  const Buffer<unsigned char> now = on_host(fixed), before = on_host(fixed_);
-  if (total(!std::equal(now.data(), now.data() + rows.n * params_.bs, before.data()))) return false;
+  Buffer<double> sum = make<double>(1);
+  sum_each(exec_, rows.n * params_.bs, CountChanges{fixed.data(), fixed_.data()}, sum.data());
+  if (total(fetch(sum, 0))) return false;
   read(rows, false);
   failure = numbers();
   return true;
@@ -365,6 +366,7 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
 template <class T> Failure Hierarchy<T>::numbers()
 {
   Failure failure;
+  recorded_ = false;
   for (size_t l = 0; l < levels_.size(); ++l) {
     diagonal(levels_[l], failure);
     if (total(failure.kind)) return failure;

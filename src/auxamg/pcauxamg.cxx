@@ -220,20 +220,20 @@ static PetscErrorCode SetUp(PC pc)
     if (!unchanged) PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows than before: the grids are made anew\n"));
   }
   if (again_all || !unchanged) {
-    tessera::Coordinates found;
+    tessera::Coordinates        found;
+    const tessera::Coordinates *use;
     PetscCall(PCGetOptionsPrefix(pc, &prefix));
     const std::string option = std::string(prefix ? prefix : "") + "pc_auxamg_coordinates";
-    PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->file.c_str(), option.c_str(), &found));
-    PetscCall(Parameters(pc, found.dim));
-    a->from           = found.from;
-    a->dim            = found.dim;
+    PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->file.c_str(), option.c_str(), &found, &use));
+    PetscCall(Parameters(pc, use->dim));
+    a->from           = use->from;
     const bool single = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && a->exec.space == tessera::Space::cuda);
     a->in_double.reset();
     a->in_single.reset();
     if (single) TesseraCallCXX(a->in_single.reset(new tessera::auxamg::Hierarchy<float>(a->exec, a->comm, a->params)));
     else TesseraCallCXX(a->in_double.reset(new tessera::auxamg::Hierarchy<double>(a->exec, a->comm, a->params)));
     PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
-    TesseraCallCXX(WithHierarchy(a, [&](auto &h) { failure = h.setup(rows, found.x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE); }));
+    TesseraCallCXX(WithHierarchy(a, [&](auto &h) { failure = h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE); }));
     PetscCall(PetscLogEventEnd(tessera::event_auxamg_grids, pc, 0, 0, 0));
   }
   PetscCall(a->rows.Restore());
@@ -403,6 +403,7 @@ static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, P
   a->given.dim = dim;
   TesseraCallCXX(a->given.x.assign(coordinates, coordinates + dim * n));
   a->given.from   = "PCSetCoordinates()";
+  a->given.Inspect();
   a->current      = PETSC_FALSE;
   pc->setupcalled = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -26,7 +26,6 @@ struct PC_AuxAMG {
   MPI_Comm                                   comm = MPI_COMM_NULL; // a duplicate
   PetscInt                                   bs   = 1;
   std::string                                from;
-  PetscInt                                   dim = 0;
   LocalRows                                  rows;
   VectorRead                                 read;
   VectorWrite                                write;

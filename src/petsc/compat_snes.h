@@ -31,11 +31,11 @@ static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscRe
     } while (0)
 #endif
 #if COMPAT_SNES_TOLERANCES
-  #define CompatSNESDefault(snes, parameter, value) PetscObjectParameterSetDefault(snes, parameter, value)
-#else
-  #define CompatSNESDefault(snes, parameter, value) \
+  #define CompatSNESDefault(snes, parameter, petsc, value) PetscObjectParameterSetDefault(snes, parameter, value)
+#else // older versions do not tell what the user has set: there what equals PETSc's own default is taken for unset
+  #define CompatSNESDefault(snes, parameter, petsc, value) \
     do { \
-      if (!(snes)->tolerancesset) (snes)->parameter = value; \
+      if (!(snes)->tolerancesset || (snes)->parameter == (petsc)) (snes)->parameter = value; \
     } while (0)
 #endif
 static inline PetscErrorCode CompatSNESInitialize(SNES snes)

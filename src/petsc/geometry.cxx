@@ -185,7 +185,21 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
 
 } // namespace
 
-PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option, Coordinates *found)
+void Coordinates::Inspect()
+{
+  double check = 0;
+  for (PetscInt q = 0; q < 3; ++q) low[q] = PETSC_MAX_REAL, high[q] = -PETSC_MAX_REAL;
+  for (size_t p = 0; p < x.size(); p += (size_t)dim)
+    for (PetscInt q = 0; q < dim; ++q) {
+      const double v = x[p + (size_t)q];
+      low[q]         = PetscMin(low[q], v);
+      high[q]        = PetscMax(high[q], v);
+      check += 0 * v; // not a number if one is not finite
+    }
+  finite = check == 0;
+}
+
+PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option, Coordinates *found, const Coordinates **use)
 {
   MPI_Comm  comm = PetscObjectComm((PetscObject)pc);
   DM        dms[2] = {nullptr, nullptr};
@@ -195,12 +209,13 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
 
   PetscFunctionBegin;
   PetscCall(LocalNodes(pc, bs, &first, &n));
+  *use = found;
   if (file && *file) PetscCall(FromFile(pc, bs, file, found));
   else if (given.dim) {
     PetscInt mine[2] = {(PetscInt)given.x.size() != n * given.dim, 0}, any[2];
     PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, comm));
     if (any[0]) SETERRQ(comm, PETSC_ERR_ARG_SIZ, "PC auxamg: PCSetCoordinates() gave a process another number of points than it has nodes (the first process: %" PetscInt_FMT " points, %" PetscInt_FMT " nodes, block size %" PetscInt_FMT ")", (PetscInt)given.x.size() / given.dim, n, bs);
-    *found = given;
+    *use = &given;
   } else {
     PetscCall(PCGetDM(pc, &dms[0]));
     PetscCall(PCGetOperators(pc, nullptr, &A));
@@ -213,29 +228,31 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
       else if (plex) PetscCall(FromDMPlex(pc, bs, dm, found));
     }
   }
-  PetscCheck(found->dim, comm, PETSC_ERR_ARG_WRONGSTATE, "PC auxamg needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or DMPlex (KSPSetDM()), or from a file: -%s file.h5:/path", option);
-  PetscCheck(found->dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, found->from.c_str(), found->dim);
-  PetscReal ends[6] = {-PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL}, all_ends[6], extent = 0;
+  PetscCheck((*use)->dim, comm, PETSC_ERR_ARG_WRONGSTATE, "PC auxamg needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or DMPlex (KSPSetDM()), or from a file: -%s file.h5:/path", option);
+  const PetscInt dim = (*use)->dim;
+  const double  *x   = (*use)->x.data();
+  PetscCheck(dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, (*use)->from.c_str(), dim);
+  PetscReal ends[6] = {}, all_ends[6], extent = 0;
   PetscInt  nodes;
-  for (size_t p = 0; p < found->x.size(); ++p) {
-    const PetscInt q = (PetscInt)p % found->dim;
-    ends[q]     = PetscMax(ends[q], found->x[p]);
-    ends[q + 3] = PetscMax(ends[q + 3], -found->x[p]);
+  if (*use == found) found->Inspect();
+  for (PetscInt q = 0; q < dim; ++q) {
+    ends[q]     = (*use)->high[q];
+    ends[q + 3] = -(*use)->low[q];
   }
   PetscCallMPI(MPI_Allreduce(ends, all_ends, 6, MPIU_REAL, MPIU_MAX, comm));
-  for (PetscInt q = 0; q < found->dim; ++q) extent = PetscMax(extent, all_ends[q] + all_ends[q + 3]);
+  for (PetscInt q = 0; q < dim; ++q) extent = PetscMax(extent, all_ends[q] + all_ends[q + 3]);
   PetscCallMPI(MPI_Allreduce(&n, &nodes, 1, MPIU_INT, MPI_SUM, comm));
   // What is not a number is named once, by the first process that has it.
   char     mine[256] = "", text[256];
   PetscInt at = -1;
   int      who, size;
-  for (size_t p = 0; p < found->x.size() && at < 0; ++p)
-    if (PetscIsInfOrNanReal(found->x[p])) at = (PetscInt)p / found->dim;
+  for (PetscInt p = 0; p < n * dim && at < 0 && !(*use)->finite; ++p)
+    if (PetscIsInfOrNanReal(x[p])) at = p / dim;
   if (at >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "PC auxamg: a coordinate of node %" PetscInt_FMT " (row %" PetscInt_FMT " of the matrix) is not a finite number", first + at, (first + at) * bs));
   PetscCall(FirstText(comm, mine, text, &who));
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCheck(who == size, comm, PETSC_ERR_FP, "%s", text);
-  PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes, found->from.c_str());
+  PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes, (*use)->from.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

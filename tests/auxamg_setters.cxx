@@ -1,0 +1,81 @@
+static char help[] = "Every option of PC auxamg has a setter and a getter, and they agree.\n\n";
+
+#include "petsc/compat.h"
+#include <tessera.h>
+
+static PetscErrorCode Show(const char *when, PC pc)
+{
+  PetscInt              levels, cell_size, smooth, coarse_size;
+  PCAuxAMGInterpolation interpolation;
+  PCAuxAMGCycle         cycle;
+  PCAuxAMGSmoother      smoother;
+  PCAuxAMGFilter        filter;
+  PCAuxAMGPrecision     precision;
+  PetscBool             stretch;
+  TesseraBackend        backend;
+  const char           *file;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCAuxAMGGetLevels(pc, &levels));
+  PetscCall(PCAuxAMGGetCellSize(pc, &cell_size));
+  PetscCall(PCAuxAMGGetInterpolation(pc, &interpolation));
+  PetscCall(PCAuxAMGGetCycle(pc, &cycle));
+  PetscCall(PCAuxAMGGetSmoother(pc, &smoother));
+  PetscCall(PCAuxAMGGetSmooth(pc, &smooth));
+  PetscCall(PCAuxAMGGetFilter(pc, &filter));
+  PetscCall(PCAuxAMGGetStretch(pc, &stretch));
+  PetscCall(PCAuxAMGGetCoarseSize(pc, &coarse_size));
+  PetscCall(PCAuxAMGGetPrecision(pc, &precision));
+  PetscCall(PCAuxAMGGetBackend(pc, &backend));
+  PetscCall(PCAuxAMGGetCoordinatesFile(pc, &file));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: levels %d, cell size %d, interpolation %s, cycle %s, smoother %s %d, filter %s, stretch %s, coarse size %d, precision %s, backend %s, coordinates '%s'\n", when, (int)levels, (int)cell_size, PCAuxAMGInterpolations[interpolation], PCAuxAMGCycles[cycle], PCAuxAMGSmoothers[smoother], (int)smooth, PCAuxAMGFilters[filter], PetscBools[stretch], (int)coarse_size, PCAuxAMGPrecisions[precision], TesseraBackends[backend], file));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(TesseraInitializePackage());
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+  PetscCall(PCSetType(pc, PCAUXAMG));
+  PetscCall(Show("default", pc));
+  PetscCall(PCAuxAMGSetLevels(pc, 4));
+  PetscCall(PCAuxAMGSetCellSize(pc, 20));
+  PetscCall(PCAuxAMGSetInterpolation(pc, PC_AUXAMG_KUHN));
+  PetscCall(PCAuxAMGSetCycle(pc, PC_AUXAMG_CYCLE_W));
+  PetscCall(PCAuxAMGSetSmoother(pc, PC_AUXAMG_JACOBI));
+  PetscCall(PCAuxAMGSetSmooth(pc, 4));
+  PetscCall(PCAuxAMGSetFilter(pc, PC_AUXAMG_FILTER_ON));
+  PetscCall(PCAuxAMGSetStretch(pc, PETSC_FALSE));
+  PetscCall(PCAuxAMGSetCoarseSize(pc, 50));
+  PetscCall(PCAuxAMGSetPrecision(pc, PC_AUXAMG_SINGLE));
+  PetscCall(PCAuxAMGSetBackend(pc, TESSERA_BACKEND_HOST));
+  PetscCall(PCAuxAMGSetCoordinatesFile(pc, "points.h5:/x"));
+  PetscCall(Show("set", pc));
+  PetscCall(PCReset(pc));
+  PetscCall(Show("after PCReset()", pc));
+  PetscCall(PCSetFromOptions(pc));
+  PetscCall(Show("options", pc));
+  /* Of another type the setters are no concern */
+  PetscCall(PCSetType(pc, PCJACOBI));
+  PetscCall(PCAuxAMGSetLevels(pc, 2));
+  PetscCall(PCSetType(pc, PCAUXAMG));
+  PetscCall(Show("after another type", pc));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+  test:
+
+  test:
+    suffix: options
+    nsize: {{1 2}}
+    args: -pc_auxamg_levels 5 -pc_auxamg_cell_size 16 -pc_auxamg_interpolation linear -pc_auxamg_cycle v -pc_auxamg_smoother chebyshev -pc_auxamg_smooth 3 -pc_auxamg_filter off -pc_auxamg_stretch 1 -pc_auxamg_coarse_size 60 -pc_auxamg_precision double -pc_auxamg_backend auto -pc_auxamg_coordinates points
+
+TEST*/
