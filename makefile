@@ -106,7 +106,9 @@ endif
 # Only libpetsc: what PETSc itself uses (hypre, MUMPS, ...) is no business of a plugin. -z defs: it must load into a
 # process that keeps libpetsc to itself, as Python does.
 PETSC_LIBS := -L$(PETSC_LIB_DIR) -Wl,-rpath,$(PETSC_LIB_DIR) $(PETSC_LIB_BASIC)
-LIBS       := $(PETSC_LIBS) $(CUDA_LIBS)
+# LAPACK is the one that PETSc uses.
+LAPACK     := -Wl,--push-state,--as-needed $(BLASLAPACK_LIB) -Wl,--pop-state
+LIBS       := $(PETSC_LIBS) $(LAPACK) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
 .PHONY: vipmg-cycles all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
@@ -151,6 +153,11 @@ $(BUILD)/petsc/tests/%: $(TOP)/tests/%.cxx $(LIB)
 $(BUILD)/petsc/tests/%: $(TOP)/tests/%.c $(LIB)
 	@mkdir -p $(@D); echo "  CC   tests/$*.c"; rm -f $@
 	@$(CC) -O2 $(WARN) $(INCLUDE) $(CFLAGS) -MMD -MP -MF $@.d $< $(TESSERA_LINK) $(PETSC_LIBS) -lm -o $@
+# The sweeps of dense Gauss-Seidel alone, with what is not exported.
+$(BUILD)/bench/densegs: $(BUILD)/obj/bench/densegs.o $(OBJ)
+	@mkdir -p $(@D); echo "  LINK bench/densegs"
+	@$(LINK) $< $(OBJ) $(LIBS) $(if $(filter 1,$(CUDA)),-lcublas) -o $@
+-include $(BUILD)/obj/bench/densegs.d
 # PETSc's own generator turns the TEST blocks into scripts. It finds sources itself and would descend into tests/*/, so it
 # is shown a folder of links to those at the top alone.
 $(BUILD)/petsc/scripts: $(wildcard $(TOP)/tests/*.c $(TOP)/tests/*.cxx) $(GENTEST)

@@ -12,10 +12,14 @@
 #define TESSERA_VERSION_MINOR    1
 #define TESSERA_VERSION_SUBMINOR 0
 
-#define PCRRB  "rrb"
-#define KSPRRB "rrb"
+#define PCRRB     "rrb"
+#define KSPRRB    "rrb"
+#define PCAUXAMG  "auxamg"
+#define PCDENSEGS "densegs"
 #define SNESVIPMG "vipmg"
+#define SNESVIPGS "vipgs"
 #define TAOVIPMG  "vipmg"
+#define TAOVIPGS  "vipgs"
 
 /*E
   PCRRBCoarsening - how the operator of the next grid is made
@@ -178,6 +182,99 @@ typedef enum {
 PETSC_EXTERN const char *const SNESVIPMGCycles[];
 
 /*E
+  PCAuxAMGInterpolation - the functions on the cells of the auxiliary grids
+
+  Values:
++ `PC_AUXAMG_AUTO`   - linear in one and two dimensions, Kuhn in three
+. `PC_AUXAMG_LINEAR` - bilinear, in three dimensions trilinear
+- `PC_AUXAMG_KUHN`   - linear on the triangles or tetrahedra that share a diagonal of the cell
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetInterpolation()`
+E*/
+typedef enum {
+  PC_AUXAMG_AUTO,
+  PC_AUXAMG_LINEAR,
+  PC_AUXAMG_KUHN
+} PCAuxAMGInterpolation;
+PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
+
+/*E
+  PCAuxAMGCycle - how the coarse grids are visited
+
+  Values:
++ `PC_AUXAMG_CYCLE_AUTO` - V, or W where the interpolation is smoothed because coefficients jump
+. `PC_AUXAMG_CYCLE_V`    - each grid once
+- `PC_AUXAMG_CYCLE_W`    - each grid twice in a visit of the one before
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetCycle()`
+E*/
+typedef enum {
+  PC_AUXAMG_CYCLE_AUTO,
+  PC_AUXAMG_CYCLE_V,
+  PC_AUXAMG_CYCLE_W
+} PCAuxAMGCycle;
+PETSC_EXTERN const char *const PCAuxAMGCycles[];
+
+/*E
+  PCAuxAMGSmoother - the smoother on all grids
+
+  Values:
++ `PC_AUXAMG_CHEBYSHEV` - Chebyshev polynomial of the fourth kind with optimal weights
+- `PC_AUXAMG_JACOBI`    - damped Jacobi
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetSmoother()`
+E*/
+typedef enum {
+  PC_AUXAMG_CHEBYSHEV,
+  PC_AUXAMG_JACOBI
+} PCAuxAMGSmoother;
+PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
+
+/*E
+  PCAuxAMGFilter - whether the interpolation is smoothed by the matrix, for coefficients that jump
+
+  Values:
++ `PC_AUXAMG_FILTER_OFF`  - never
+. `PC_AUXAMG_FILTER_ON`   - always
+- `PC_AUXAMG_FILTER_AUTO` - where the diagonal entries of neighbours differ by more than ten at a line of nodes across the mesh
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetFilter()`
+E*/
+typedef enum {
+  PC_AUXAMG_FILTER_OFF,
+  PC_AUXAMG_FILTER_ON,
+  PC_AUXAMG_FILTER_AUTO
+} PCAuxAMGFilter;
+PETSC_EXTERN const char *const PCAuxAMGFilters[];
+
+/*E
+  PCAuxAMGPrecision - storage and arithmetic of the hierarchy; the iteration around it stays in double precision
+
+  Values:
++ `PC_AUXAMG_PRECISION_AUTO` - single on a device, else double
+. `PC_AUXAMG_DOUBLE`         - double
+- `PC_AUXAMG_SINGLE`         - single
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetPrecision()`
+E*/
+typedef enum {
+  PC_AUXAMG_PRECISION_AUTO,
+  PC_AUXAMG_DOUBLE,
+  PC_AUXAMG_SINGLE
+} PCAuxAMGPrecision;
+PETSC_EXTERN const char *const PCAuxAMGPrecisions[];
+
+/*E
   TesseraBackend - where a solver runs
 
   Values:
@@ -223,6 +320,10 @@ PETSC_EXTERN PetscErrorCode PCRRBSetCycleEvery(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetCycleEvery(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCRRBSetCycleInner(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetCycleInner(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCRRBSetRedundant(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCRRBGetRedundant(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCRRBSetPeers(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCRRBGetPeers(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCRRBSetPrecision(PC, PCRRBPrecision);
 PETSC_EXTERN PetscErrorCode PCRRBGetPrecision(PC, PCRRBPrecision *);
 PETSC_EXTERN PetscErrorCode PCRRBSetGrid(PC, PetscInt, PetscInt);
@@ -240,3 +341,220 @@ PETSC_EXTERN PetscErrorCode SNESVIPMGSetLevels(SNES, PetscInt);
 PETSC_EXTERN PetscErrorCode SNESVIPMGSetBackend(SNES, TesseraBackend);
 PETSC_EXTERN PetscErrorCode SNESVIPMGSetMonitor(SNES, PetscBool);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetNorms(SNES, PetscReal[5]);
+
+/*E
+  TesseraGSStrategy - what the sweeps of dense Gauss-Seidel do side by side (Courtecuisse and Allard, HPCC 2009, sections III and IV)
+
+  Values:
++ `TESSERA_GS_SEQUENTIAL` - nothing
+. `TESSERA_GS_ROW`        - the products of one row; a barrier for every row
+. `TESSERA_GS_COLUMN`     - the products with one unknown; a barrier for every unknown
+. `TESSERA_GS_BLOCK`      - the products with a panel of 64 unknowns; a barrier for every panel
+. `TESSERA_GS_GRAPH`      - panels of rows, each as far as the unknowns it needs are there: an atomic counter, no barriers
+. `TESSERA_GS_GRAPH2`     - the same; waiting is used for the next panel (on a device: for fetching the next tile)
+- `TESSERA_GS_RELAXED`    - nobody waits: other iterates in every run, and no promise of convergence
+
+  Level: intermediate
+
+.seealso: `PCDENSEGS`, `SNESVIPGS`
+E*/
+typedef enum {
+  TESSERA_GS_SEQUENTIAL,
+  TESSERA_GS_ROW,
+  TESSERA_GS_COLUMN,
+  TESSERA_GS_BLOCK,
+  TESSERA_GS_GRAPH,
+  TESSERA_GS_GRAPH2,
+  TESSERA_GS_RELAXED
+} TesseraGSStrategy;
+PETSC_EXTERN const char *const TesseraGSStrategies[];
+
+/*E
+  TesseraGSOrder - the order in which a sweep takes the unknowns
+
+  Values:
++ `TESSERA_GS_FORWARD`   - ascending
+. `TESSERA_GS_BACKWARD`  - descending
+. `TESSERA_GS_SYMMETRIC` - ascending, then descending; together they read the matrix once
+- `TESSERA_GS_RANDOM`    - panels of 64, and the unknowns of a panel, in another order in every sweep; the same orders in every run
+
+  Level: intermediate
+
+.seealso: `PCDENSEGS`, `SNESVIPGS`
+E*/
+typedef enum {
+  TESSERA_GS_FORWARD,
+  TESSERA_GS_BACKWARD,
+  TESSERA_GS_SYMMETRIC,
+  TESSERA_GS_RANDOM
+} TesseraGSOrder;
+PETSC_EXTERN const char *const TesseraGSOrders[];
+
+/*E
+  TesseraPrecision - the precision in which a method keeps its copy of a matrix
+
+  Values:
++ `TESSERA_PRECISION_DOUBLE` - double
+- `TESSERA_PRECISION_SINGLE` - single
+
+  Level: intermediate
+
+.seealso: `PCDENSEGS`, `SNESVIPGS`
+E*/
+typedef enum {
+  TESSERA_PRECISION_DOUBLE,
+  TESSERA_PRECISION_SINGLE
+} TesseraPrecision;
+PETSC_EXTERN const char *const TesseraPrecisions[];
+
+/*E
+  SNESVIPGSAcceleration - how the sweeps of `SNESVIPGS` are accelerated
+
+  Values:
++ `SNES_VIPGS_AUTO`     - nesterov where the matrix and the order are symmetric, else none
+. `SNES_VIPGS_NONE`     - not at all
+. `SNES_VIPGS_NESTEROV` - momentum over whole sweeps, with restarts
+. `SNES_VIPGS_NNCG`     - nonsmooth nonlinear conjugate gradients on the steps of the sweeps
+- `SNES_VIPGS_MPRGP`    - no sweeps: conjugate gradients with projections, for symmetric positive semidefinite matrices
+
+  Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetAcceleration()`
+E*/
+typedef enum {
+  SNES_VIPGS_AUTO,
+  SNES_VIPGS_NONE,
+  SNES_VIPGS_NESTEROV,
+  SNES_VIPGS_NNCG,
+  SNES_VIPGS_MPRGP
+} SNESVIPGSAcceleration;
+PETSC_EXTERN const char *const SNESVIPGSAccelerations[];
+
+/*E
+  SNESVIPGSFriction - the law that bounds tangential forces
+
+  Values:
++ `SNES_VIPGS_CONE`    - Coulomb's: the length of the tangential force is at most mu times the normal force
+- `SNES_VIPGS_PYRAMID` - each tangential component is
+
+  Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetFrictionLaw()`
+E*/
+typedef enum {
+  SNES_VIPGS_CONE,
+  SNES_VIPGS_PYRAMID
+} SNESVIPGSFriction;
+PETSC_EXTERN const char *const SNESVIPGSFrictions[];
+
+/*E
+  SNESVIPGSReason - how a solve with `SNESVIPGS` ended
+
+  Values:
++ `SNES_VIPGS_CONVERGED`  - the convergence test of the `SNES` was met
+. `SNES_VIPGS_MAXIMUM`    - iterations, sweeps or factorisations are used up
+. `SNES_VIPGS_STALLED`    - the residual does not fall any more
+. `SNES_VIPGS_CYCLING`    - the iterates come back
+. `SNES_VIPGS_INFEASIBLE` - it is proved that no x has x >= lower and F(x) >= 0
+- `SNES_VIPGS_DIVERGED`   - the iterates grow without bound
+
+  Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetCertificate()`
+E*/
+typedef enum {
+  SNES_VIPGS_CONVERGED,
+  SNES_VIPGS_MAXIMUM,
+  SNES_VIPGS_STALLED,
+  SNES_VIPGS_CYCLING,
+  SNES_VIPGS_INFEASIBLE,
+  SNES_VIPGS_DIVERGED
+} SNESVIPGSReason;
+PETSC_EXTERN const char *const SNESVIPGSReasons[];
+
+/*S
+  SNESVIPGSCertificate - what holds of an answer of `SNESVIPGS`, computed from it with the matrix in double precision
+
+  Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetCertificate()`
+S*/
+typedef struct {
+  PetscReal       natural;        /* |x - P(x - F(x))|_2, P the projection onto the bounds or cones */
+  PetscReal       relative;       /* the same over |F(0)|_2 */
+  PetscReal       gap;            /* complementarity: sum of distances from the bounds times |F_i| of the sign that belongs to them */
+  PetscReal       primal;         /* the largest distance of an x_i from its bounds or its cone */
+  PetscReal       dual;           /* the largest |F_i| of a sign that no bound of x_i allows */
+  PetscInt        sweeps;         /* sweeps, or products of mprgp */
+  PetscInt        factorizations; /* of the Newton method */
+  PetscInt        proximal;       /* subproblems of the proximal loop */
+  PetscBool       fell_back;      /* the relaxed strategy did not converge, and graph took its place */
+  SNESVIPGSReason reason;
+} SNESVIPGSCertificate;
+
+PETSC_EXTERN PetscErrorCode PCDenseGSSetStrategy(PC, TesseraGSStrategy);
+PETSC_EXTERN PetscErrorCode PCDenseGSGetStrategy(PC, TesseraGSStrategy *);
+PETSC_EXTERN PetscErrorCode PCDenseGSSetOrder(PC, TesseraGSOrder);
+PETSC_EXTERN PetscErrorCode PCDenseGSGetOrder(PC, TesseraGSOrder *);
+PETSC_EXTERN PetscErrorCode PCDenseGSSetOmega(PC, PetscReal);
+PETSC_EXTERN PetscErrorCode PCDenseGSGetOmega(PC, PetscReal *);
+PETSC_EXTERN PetscErrorCode PCDenseGSSetSweeps(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCDenseGSGetSweeps(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCDenseGSSetPrecision(PC, TesseraPrecision);
+PETSC_EXTERN PetscErrorCode PCDenseGSGetPrecision(PC, TesseraPrecision *);
+PETSC_EXTERN PetscErrorCode PCDenseGSSetBackend(PC, TesseraBackend);
+PETSC_EXTERN PetscErrorCode PCDenseGSGetBackend(PC, TesseraBackend *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetStrategy(SNES, TesseraGSStrategy);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetStrategy(SNES, TesseraGSStrategy *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetOrder(SNES, TesseraGSOrder);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetOrder(SNES, TesseraGSOrder *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetOmega(SNES, PetscReal);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetOmega(SNES, PetscReal *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetPrecision(SNES, TesseraPrecision);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetPrecision(SNES, TesseraPrecision *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetBackend(SNES, TesseraBackend);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetBackend(SNES, TesseraBackend *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetAcceleration(SNES, SNESVIPGSAcceleration);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetAcceleration(SNES, SNESVIPGSAcceleration *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetNewton(SNES, PetscBool);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetNewton(SNES, PetscBool *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetSweeps(SNES, PetscInt);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetSweeps(SNES, PetscInt *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetCheck(SNES, PetscInt);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetCheck(SNES, PetscInt *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetMaxFactorizations(SNES, PetscInt);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetMaxFactorizations(SNES, PetscInt *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetBlock(SNES, PetscInt);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetBlock(SNES, PetscInt *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetFrictionCoefficient(SNES, PetscReal);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetFrictionCoefficient(SNES, PetscReal *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetFrictionLaw(SNES, SNESVIPGSFriction);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetFrictionLaw(SNES, SNESVIPGSFriction *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSSetFriction(SNES, Vec);
+PETSC_EXTERN PetscErrorCode SNESVIPGSGetCertificate(SNES, SNESVIPGSCertificate *);
+PETSC_EXTERN PetscErrorCode SNESVIPGSCreateLCP(Mat, Vec, Vec, Vec, SNES *);
+
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetLevels(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetLevels(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCellSize(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCellSize(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetInterpolation(PC, PCAuxAMGInterpolation);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetInterpolation(PC, PCAuxAMGInterpolation *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCycle(PC, PCAuxAMGCycle);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCycle(PC, PCAuxAMGCycle *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmoother(PC, PCAuxAMGSmoother);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetSmoother(PC, PCAuxAMGSmoother *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmooth(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetSmooth(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetFilter(PC, PCAuxAMGFilter);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetFilter(PC, PCAuxAMGFilter *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetStretch(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetStretch(PC, PetscBool *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoarseSize(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoarseSize(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetPrecision(PC, PCAuxAMGPrecision);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetPrecision(PC, PCAuxAMGPrecision *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetBackend(PC, TesseraBackend);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetBackend(PC, TesseraBackend *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoordinatesFile(PC, const char[]);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoordinatesFile(PC, const char *[]);

@@ -24,6 +24,7 @@ template <class T> class Buffer {
 public:
   Buffer() = default;
   explicit Buffer(size_t n) { resize(n); }
+  explicit Buffer(const Extent &extent) { resize(extent); }
   ~Buffer() { release(); }
   Buffer(const Buffer &)            = delete;
   Buffer &operator=(const Buffer &) = delete;

@@ -156,7 +156,7 @@ template <int W> struct InverseColumns {
   const double *l; // columns
   double       *x; // x[i * n + j], i >= j
   int           n;
-  static size_t bytes() { return (2 * part + W * columns + W) * sizeof(double); }
+  static size_t bytes() { return (2 * part + W * columns) * sizeof(double); }
   HD void       read(int t, int of, int i0, double *to) const // thread t of `of`
   {
     for (int e = t; e < part; e += of) to[e] = i0 * W + e < n * W ? l[(ptrdiff_t)i0 * W + e] : 0;
@@ -181,7 +181,7 @@ template <int W> struct InverseColumns {
       const double u = q[0] + (i0 + r == j);
       if (j < n && i0 + r < n) x[(ptrdiff_t)(i0 + r) * n + j] = u;
       next(u, a, q);
-      row(in + (r + 2) * W, a); // beyond the last row: not used
+      if (r + 2 < piece) row(in + (r + 2) * W, a);
       const double v = q[0] + (i0 + r + 1 == j);
       if (j < n && i0 + r + 1 < n) x[(ptrdiff_t)(i0 + r + 1) * n + j] = v;
       next(v, b, q);
@@ -228,12 +228,15 @@ template <class T> struct SquareColumns {
 
 } // namespace
 
+size_t inverse_scratch(int width) { return width <= 18 ? FactorBand<18>::bytes() : FactorBand<36>::bytes(); }
+
 template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::vector<int> &y)
 {
   const int n = (int)x.size();
-  if (n_ == n) return;
+  const int nx = 1 + *std::max_element(x.begin(), x.end());
+  if (n_ == n && nx_ == nx) return;
+  n_ = 0;
   Buffer<int> nodes((size_t)2 * n), numbers((size_t)n);
-  const int   nx = 1 + *std::max_element(x.begin(), x.end());
   for (int i = 0; i < n; ++i) {
     nodes.data()[2 * i]     = x[(size_t)i];
     nodes.data()[2 * i + 1] = y[(size_t)i];
@@ -248,7 +251,7 @@ template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::
   copy(nodes, node_);
   copy(numbers, number_);
   device::synchronize(); // the host's copy goes
-  n_ = n;
+  n_ = n, nx_ = nx;
 }
 
 template <class T> void Inverse<T>::setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y)

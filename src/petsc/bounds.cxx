@@ -1,5 +1,5 @@
 #include "petsc/bounds.hpp"
-#include <petsc/private/dmimpl.h>
+#include <petscdm.h>
 #include <petsc/private/snesimpl.h>
 
 namespace tessera {

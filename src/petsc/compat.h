@@ -23,6 +23,8 @@ using CompatOptionItems = PetscOptionItems;
 #endif
 // Are the rows of a MATAIJCUSPARSE without gaps, in PetscInt, to be had?
 #define COMPAT_CUSPARSE_ROWS (PetscDefined(HAVE_CUDA) && PETSC_VERSION_GE(3, 24, 0))
+// Does it refuse to give them at all?
+#define COMPAT_CUSPARSE_HIDES_ROWS (PetscDefined(HAVE_CUDA) && PetscDefined(USE_64BIT_INDICES) && PETSC_VERSION_LT(3, 24, 0))
 
 // The CUDA stream of PETSc's current device context; the default stream where there is none.
 static inline PetscErrorCode CompatCurrentStream(void **stream)
@@ -47,3 +49,9 @@ static inline PetscErrorCode CompatCurrentStream(void **stream)
 template <class K> auto CompatMinIt(K ksp, int) -> decltype(ksp->min_it) { return ksp->min_it; }
 template <class K> int  CompatMinIt(K, long) { return 0; }
 template <class K> auto CompatKSPMinIt(K ksp) { return CompatMinIt(ksp, 0); }
+
+// For compat_snes.h
+#define COMPAT_SNES_CONVERGED      PETSC_VERSION_GE(3, 20, 0) // SNESConverged() instead of the test alone
+#define COMPAT_SNES_TOLERANCES     PETSC_VERSION_GE(3, 22, 0) // a default of SNES has a mark of its own where the user has set it
+#define COMPAT_PARAMETERS          PETSC_VERSION_GE(3, 23, 0) // SNESParametersInitialize() and Tao's
+#define COMPAT_FUNCTION_DOMAIN     PETSC_VERSION_GE(3, 25, 0) // other names for what is wrong with a function

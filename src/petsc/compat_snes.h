@@ -1,4 +1,4 @@
-// What SNES and Tao types need beside compat.h; these two alone test PETSC_VERSION_*.
+// What SNES and Tao types need beside compat.h.
 #pragma once
 #include "petsc/compat.h"
 #include <petsc/private/snesimpl.h>
@@ -7,7 +7,7 @@
 static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscReal xnorm, PetscReal ynorm, PetscReal fnorm)
 {
   PetscFunctionBegin;
-#if PETSC_VERSION_GE(3, 20, 0)
+#if COMPAT_SNES_CONVERGED
   PetscCall(SNESConverged(snes, it, xnorm, ynorm, fnorm));
 #else
   PetscCall((*snes->ops->converged)(snes, it, xnorm, ynorm, fnorm, &snes->reason, snes->cnvP));
@@ -15,14 +15,14 @@ static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSC_VERSION_GE(3, 25, 0)
+#if COMPAT_FUNCTION_DOMAIN
   #define CompatDomainError functiondomainerror
   #define CompatDivergedNaN SNES_DIVERGED_FUNCTION_NANORINF
 #else
   #define CompatDomainError domainerror
   #define CompatDivergedNaN SNES_DIVERGED_FNORM_NAN
 #endif
-#if PETSC_VERSION_GE(3, 23, 0)
+#if COMPAT_PARAMETERS
   #define CompatDefault(object, parameter, value) PetscObjectParameterSetDefault(object, parameter, value)
 #else
   #define CompatDefault(object, parameter, value) \
@@ -30,10 +30,18 @@ static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscRe
       if (!(object)->parameter##_changed) (object)->parameter = value; \
     } while (0)
 #endif
+#if COMPAT_SNES_TOLERANCES
+  #define CompatSNESDefault(snes, parameter, value) PetscObjectParameterSetDefault(snes, parameter, value)
+#else
+  #define CompatSNESDefault(snes, parameter, value) \
+    do { \
+      if (!(snes)->tolerancesset) (snes)->parameter = value; \
+    } while (0)
+#endif
 static inline PetscErrorCode CompatSNESInitialize(SNES snes)
 {
   PetscFunctionBegin;
-#if PETSC_VERSION_GE(3, 23, 0)
+#if COMPAT_PARAMETERS
   PetscCall(SNESParametersInitialize(snes));
 #else
   (void)snes;
@@ -54,10 +62,10 @@ static inline PetscErrorCode CompatTaoDM(Tao tao, DM *dm)
 static inline PetscErrorCode CompatTaoInitialize(Tao tao)
 {
   PetscFunctionBegin;
-#if PETSC_VERSION_GE(3, 23, 0)
+#if COMPAT_PARAMETERS
   PetscCall(TaoParametersInitialize(tao));
 #endif
-#if PETSC_VERSION_GE(3, 25, 0)
+#if COMPAT_FUNCTION_DOMAIN
   tao->uses_gradient         = PETSC_TRUE;
   tao->uses_hessian_matrices = PETSC_TRUE;
 #endif

@@ -1,0 +1,157 @@
+// Sweeps of dense Gauss-Seidel alone: every strategy, size and precision, on the host or the device; beside it PETSc's MatSOR (host), or
+// a triangular solve and a product by cuBLAS (device). One line of CSV each; bench/run densegs makes tables and plots of them.
+//
+//   densegs host|cuda [-sizes 500,1000] [-sweeps 100] [-strategies graph,block] [-single 0,1] [-order forward] [-threads 2] [-changes]
+#include "densegs/densegs.hpp"
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <petscmat.h>
+#include <sstream>
+#ifdef TESSERA_HAVE_CUDA
+  #include <cublas_v2.h>
+  #include <cuda_runtime.h>
+#endif
+
+using namespace tessera;
+using namespace tessera::densegs;
+
+static const char *const strategies[] = {"sequential", "row", "column", "block", "graph", "graph2", "relaxed"};
+
+static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+static const char *option(int argc, char **argv, const char *name, const char *otherwise)
+{
+  for (int i = 2; i + 1 < argc; ++i)
+    if (!strcmp(argv[i], name)) return argv[i + 1];
+  return otherwise;
+}
+static std::vector<std::string> list(const char *text)
+{
+  std::vector<std::string> v;
+  std::stringstream        s(text);
+  for (std::string w; std::getline(s, w, ',');) v.push_back(w);
+  return v;
+}
+
+static double median(std::vector<double> v)
+{
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+int main(int argc, char **argv)
+{
+  const bool  device = argc > 1 && !strcmp(argv[1], "cuda");
+  const int   sweeps = atoi(option(argc, argv, "-sweeps", "100")), repeat = atoi(option(argc, argv, "-repeat", "3")), threads = atoi(option(argc, argv, "-threads", "1"));
+  const bool  changes = atoi(option(argc, argv, "-changes", "1"));
+  const char *order = option(argc, argv, "-order", "forward");
+  int         zero = 0;
+  char      **none = nullptr;
+  if (PetscInitialize(&zero, &none, nullptr, nullptr)) return 1;
+  printf("place,what,n,bytes,threads,microseconds,ns_a_row,GB_s,last_change\n");
+  for (const std::string &size : list(option(argc, argv, "-sizes", "500,1000,2000,3000"))) {
+    const int           n = atoi(size.c_str()), lda = n;
+    std::vector<double> q((size_t)n), last;
+    Buffer<double>      a(Extent{(size_t)n * (size_t)n, Space::host});
+    for (int j = 0; j < n; ++j) {
+      q[(size_t)j] = std::sin(7. * j) - 0.2;
+      for (int i = 0; i < n; ++i) a.data()[(size_t)j * n + i] = (i == j ? 0.6 * n : 0) + (double)((i * 31 + j * 17 + (i ^ j)) % 97) / 97 - 0.5;
+    }
+    Buffer<double> there;
+    if (device) {
+      there.resize(Extent{a.size(), Space::cuda});
+      copy(a, there);
+    }
+    for (const std::string &single : list(option(argc, argv, "-single", "0,1")))
+      for (const std::string &name : list(option(argc, argv, "-strategies", "sequential,row,column,block,graph,graph2,relaxed"))) {
+        Plan                plan;
+        Params              params;
+        Request             r;
+        std::vector<double> change((size_t)sweeps), times;
+        for (int s = 0; s < 7; ++s)
+          if (name == strategies[s]) params.strategy = (Strategy)s;
+        params.order  = !strcmp(order, "symmetric") ? Order::symmetric : !strcmp(order, "random") ? Order::random : Order::forward;
+        params.single = single == "1";
+        plan.exec.space   = device ? Space::cuda : Space::host;
+        plan.exec.threads = threads;
+        create(plan, n, params);
+        fill(plan, device ? there.data() : a.data(), lda, plan.exec.space);
+        const bool slow = device && (name == "row" || name == "column"); // three launches a row
+        r.most = slow ? 2 : sweeps;
+        if (device) {
+          std::vector<double> high((size_t)plan.panels.padded(), 1e300);
+          device::copy_from_host(plan.q.data(), q.data(), q.size() * sizeof(double));
+          device::copy_from_host(plan.upper.data(), high.data(), high.size() * sizeof(double));
+        } else {
+          std::copy(q.begin(), q.end(), plan.q.data());
+          std::fill(plan.upper.data(), plan.upper.data() + plan.panels.padded(), 1e300);
+        }
+        r.q     = plan.q.data();
+        r.lower = plan.lower.data();
+        r.upper = plan.upper.data();
+        r.x     = plan.x.data();
+        r.zero  = true;
+        if (changes) r.change = change.data();
+        for (int k = 0; k <= (slow ? 0 : repeat); ++k) {
+          plan.x.zero();
+          if (device) device::synchronize();
+          const double t = now();
+          (void)sweep(plan, r);
+          if (device) device::synchronize();
+          if (k || slow) times.push_back(now() - t);
+        }
+        const double t = median(times) / r.most, bytes = params.single ? 4 : 8;
+        printf("%s,%s,%d,%g,%d,%.2f,%.2f,%.1f,%.6g\n", argv[1], name.c_str(), n, bytes, threads, t * 1e6, t * 1e9 / n, bytes * n * (double)n / t * 1e-9, change[(size_t)r.most - 1]);
+        fflush(stdout);
+      }
+    std::vector<double> times;
+    if (!device) {
+      Mat A;
+      Vec b, x;
+      (void)MatCreateSeqDense(PETSC_COMM_SELF, n, n, a.data(), &A);
+      (void)MatCreateVecs(A, &x, &b);
+      (void)VecSet(b, 1);
+      const int its = n > 3000 ? 3 : 10;
+      for (int k = 0; k < 3; ++k) {
+        const double t = now();
+        (void)MatSOR(A, b, 1, (MatSORType)(SOR_FORWARD_SWEEP | SOR_ZERO_INITIAL_GUESS), 0, its, 1, x);
+        times.push_back((now() - t) / its);
+      }
+      const double t = median(times);
+      printf("host,MatSOR,%d,8,1,%.2f,%.2f,%.1f,0\n", n, t * 1e6, t * 1e9 / n, 8. * n * n / t * 1e-9);
+      (void)MatDestroy(&A);
+      (void)VecDestroy(&x);
+      (void)VecDestroy(&b);
+    }
+#ifdef TESSERA_HAVE_CUDA
+    else {
+      cublasHandle_t handle;
+      Buffer<double> x(Extent{(size_t)n, Space::cuda}), y(Extent{(size_t)n, Space::cuda});
+      const double   one = -1, zero_ = 1;
+      cublasCreate(&handle);
+      cublasSetStream(handle, (cudaStream_t)device::stream());
+      device::copy_from_host(y.data(), q.data(), q.size() * sizeof(double));
+      const int its = 20;
+      for (int k = 0; k < 4; ++k) {
+        device::synchronize();
+        const double t = now();
+        for (int i = 0; i < its; ++i) {
+          cublasDgemv(handle, CUBLAS_OP_N, n, n, &one, there.data(), lda, x.data(), 1, &zero_, y.data(), 1);
+          cublasDtrsv(handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, n, there.data(), lda, y.data(), 1);
+        }
+        device::synchronize();
+        if (k) times.push_back((now() - t) / its);
+      }
+      cublasDestroy(handle);
+      const double t = median(times);
+      printf("cuda,cublasDtrsv+Dgemv,%d,8,1,%.2f,%.2f,%.1f,0\n", n, t * 1e6, t * 1e9 / n, 8. * n * n / t * 1e-9);
+    }
+#endif
+    fflush(stdout);
+  }
+  return PetscFinalize();
+}

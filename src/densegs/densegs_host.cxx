@@ -1,0 +1,631 @@
+// The strategies on the host. Threads own panels (the first touch of their memory is their own); what one needs of another it waits for
+// with an atomic counter of the panels that are done, as in the paper's section III.D. The sums of a row are taken in the order of the
+// columns whatever the threads do, so all strategies but row and relaxed give the same bits.
+#include "densegs/densegs.hpp"
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <thread>
+#ifdef _OPENMP
+  #include <omp.h>
+#endif
+#if defined(__x86_64__)
+  #include <immintrin.h>
+#endif
+
+namespace tessera::densegs {
+
+namespace {
+
+int threads_here()
+{
+#ifdef _OPENMP
+  return omp_get_num_threads();
+#else
+  return 1;
+#endif
+}
+int thread_here()
+{
+#ifdef _OPENMP
+  return omp_get_thread_num();
+#else
+  return 0;
+#endif
+}
+
+// A pause while another thread works; where there are fewer cores than threads the core is given away.
+struct Pause {
+  int  spins = 0;
+  void operator()()
+  {
+    if (++spins < 2000) {
+#if defined(__x86_64__)
+      _mm_pause();
+#endif
+    } else std::this_thread::yield();
+  }
+};
+
+struct Barrier {
+  int              threads;
+  std::atomic<int> arrived{0}, round{0};
+  void             wait()
+  {
+    const int now = round.load(std::memory_order_relaxed);
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) == threads - 1) {
+      arrived.store(0, std::memory_order_relaxed);
+      round.store(now + 1, std::memory_order_release);
+    } else
+      for (Pause pause; round.load(std::memory_order_acquire) == now;) pause();
+  }
+};
+
+// A vector of the machine, and rows whose sums are in registers: all of a panel with 32 of them, else half or a quarter.
+#if defined(__AVX512F__)
+constexpr int lanes = 8, group = height;
+#elif defined(__AVX__)
+constexpr int lanes = 4, group = height / 2;
+#else
+constexpr int lanes = 2, group = height / 4;
+#endif
+typedef double Doubles __attribute__((vector_size(lanes * 8), aligned(8), may_alias));
+typedef float  Floats __attribute__((vector_size(lanes * 4), aligned(4), may_alias));
+inline Doubles take(const double *p) { return *(const Doubles *)p; }
+inline Doubles take(const float *p) { return __builtin_convertvector(*(const Floats *)p, Doubles); }
+
+// sum[0..height) += the panel's columns [0, columns) times x. 8 (single: 4) bytes of memory for a multiplication.
+template <class T> void product(const T *a, const double *x, int columns, double *sum)
+{
+  constexpr int lines = group / lanes;
+  for (int g = 0; g < height; g += group) {
+    Doubles  s[lines];
+    const T *p = a + g;
+    for (int l = 0; l < lines; ++l) s[l] = take(sum + g + lanes * l);
+    for (int j = 0; j < columns; ++j, p += height)
+      for (int l = 0; l < lines; ++l) s[l] += take(p + lanes * l) * x[j];
+    for (int l = 0; l < lines; ++l) *(Doubles *)(sum + g + lanes * l) = s[l];
+  }
+}
+
+inline double clip(double v, double lower, double upper) { return v < lower ? lower : v > upper ? upper : v; }
+inline double clip(const Request &r, int i, double v) { return r.lower ? clip(v, r.lower[i], r.upper[i]) : v; }
+
+// The rows of a panel, one after the other. before, after: the sums over the other panels' unknowns, of this and of the last sweep.
+// Returns the sum of |change|. natural: adds the square of x - clip(x - w) of the unknowns before, where all sums are of the last sweep.
+template <class T> double solve_panel(const Plan &plan, const Request &r, const Sequence &order, int p, const double *before, const double *after, const double *last, double *natural)
+{
+  const Panels &m = plan.panels;
+  const T      *d = (m.single() ? (const T *)m.s.data() : (const T *)m.a.data()) + ((size_t)p * m.stride + (size_t)p * height) * height;
+  const int     i0 = p * height;
+  alignas(64) double own[height] = {}, w[height];
+  double        change = 0;
+  product(d, r.x + i0, height, own);
+  if (natural)
+    for (int k = 0; k < height; ++k) {
+      const int    i = i0 + k;
+      const double e = r.x[i] - clip(r, i, r.x[i] - (r.q[i] + last[k] + after[k] + own[k]));
+      if (i < m.n) *natural += e * e;
+    }
+  for (int k = 0; k < height; ++k) w[k] = r.q[i0 + k] + (before[k] + after[k] + own[k]);
+  for (int k = 0; k < height; ++k) {
+    const int    at = order.inner[(size_t)k], i = i0 + at;
+    const double x = clip(r, i, r.x[i] - plan.params.omega * w[at] * m.inverse.data()[i]), step = x - r.x[i];
+    if (step == 0) continue;
+    r.x[i] = x;
+    change += std::fabs(step);
+    const T *column = d + (size_t)at * height;
+    for (int l = 0; l < height; l += lanes) *(Doubles *)(w + l) += take(column + l) * step;
+  }
+  return change;
+}
+
+// One panel on its way through a sweep: its sums over the panels after it, whose x is of the last sweep, and over those before it.
+struct Task {
+  int  sweep = 0, position = 0, panel = 0, after = 0, before = 0; // positions whose columns are in the sums
+  bool saved = false; // the sums over those after are those over those before of the last sweep
+  alignas(64) double sum_before[height], sum_after[height];
+};
+
+template <class T> struct Graph {
+  Plan             &plan;
+  const Request    &r;
+  const int         threads;
+  std::vector<Sequence> orders; // of a period of sweeps; random: of all
+  std::vector<double> errors, naturals;
+  std::atomic<long> done{0};    // panels
+  std::atomic<int>  stop{0};    // sweeps made, once that is known
+  int               panels() const { return plan.panels.count; }
+  const Sequence   &order(int sweep) const { return orders[(size_t)sweep % orders.size()]; }
+  const T          *panel(int p) const { return (plan.panels.single() ? (const T *)plan.panels.s.data() : (const T *)plan.panels.a.data()) + (size_t)p * plan.panels.stride * height; }
+
+  Graph(Plan &of, const Request &request, int t) : plan(of), r(request), threads(t)
+  {
+    const Order  o = plan.params.order;
+    const int    period = o == Order::symmetric ? 2 : o == Order::random ? r.most : 1;
+    orders.resize((size_t)period);
+    for (int k = 0; k < period; ++k) sequence(plan.panels, o, r.first + k, orders[(size_t)k]);
+    errors.resize(2 * (size_t)panels());
+    naturals.resize(2 * (size_t)panels());
+  }
+  bool owner(int p, int thread) const { return p % threads == thread; }
+  void begin(Task &t, int sweep, int position) const
+  {
+    t.sweep    = sweep;
+    t.position = position;
+    t.panel    = order(sweep).outer[(size_t)position];
+    t.before   = 0;
+    t.after    = position + 1;
+    t.saved    = sweep && order(sweep).reversed;
+    if (t.saved || (!sweep && r.zero)) t.after = panels();
+    memset(t.sum_before, 0, sizeof(t.sum_before));
+    memset(t.sum_after, 0, sizeof(t.sum_after));
+  }
+  // The thread's next panel after position k of a sweep; false: there is none.
+  bool next(int thread, int sweep, int k, Task &t) const
+  {
+    for (; sweep < r.most; ++sweep, k = -1)
+      while (++k < panels())
+        if (owner(order(sweep).outer[(size_t)k], thread)) {
+          begin(t, sweep, k);
+          return true;
+        }
+    return false;
+  }
+  // Columns of the positions [k, end), as far as they are neighbours in memory in ascending order.
+  void columns(const Sequence &o, const T *a, int k, int end, double *sum) const
+  {
+    while (k < end) {
+      int run = 1;
+      while (k + run < end && o.outer[(size_t)(k + run)] == o.outer[(size_t)k] + run) ++run;
+      const size_t j = (size_t)o.outer[(size_t)k] * height;
+      product(a + j * height, r.x + j, run * height, sum);
+      k += run;
+    }
+  }
+  // Adds what is there, at most so many panels of columns; false: nothing was.
+  bool advance(Task &t, int most) const
+  {
+    const Sequence &o = order(t.sweep);
+    const long      base = (long)t.sweep * panels(), count = done.load(std::memory_order_acquire);
+    if (t.after < panels()) { // the last sweep's: there in the same order, or with all of that sweep
+      long there = panels();
+      if (t.sweep && count < base) there = plan.params.order == Order::random ? 0 : count - (base - panels());
+      const int end = (int)std::min<long>(std::min<long>(there, panels()), t.after + most);
+      if (end <= t.after) return false;
+      columns(o, panel(t.panel), t.after, end, t.sum_after);
+      t.after = end;
+      return true;
+    }
+    const int end = (int)std::min<long>(std::min<long>(count - base, t.position), t.before + most);
+    if (end <= t.before) return false;
+    columns(o, panel(t.panel), t.before, end, t.sum_before);
+    t.before = end;
+    return true;
+  }
+  // Ends the sweep before this one: its errors, in the order of panels.
+  bool ended(int sweep)
+  {
+    if (!sweep) return false;
+    double change = 0;
+    for (int p = 0; p < panels(); ++p) change += errors[(size_t)((sweep - 1) % 2 * panels() + p)];
+    if (r.change) r.change[sweep - 1] = change;
+    if (change <= r.tolerance || !std::isfinite(change) || sweep == r.most) {
+      stop.store(sweep, std::memory_order_release);
+      return true;
+    }
+    return false;
+  }
+  void sum_naturals(int sweep)
+  {
+    double s = 0;
+    for (int p = 0; p < panels(); ++p) s += naturals[(size_t)(sweep % 2 * panels() + p)];
+    r.residual[sweep] = std::sqrt(s);
+  }
+  void finish(Task &t)
+  {
+    double      *last = plan.before.data() + (size_t)t.panel * height, natural = 0;
+    const bool   wanted = r.residual && t.sweep; // the sums of the sweep before are needed
+    if (t.saved) memcpy(t.sum_after, last, sizeof(t.sum_after));
+    errors[(size_t)(t.sweep % 2 * panels() + t.panel)] = solve_panel<T>(plan, r, order(t.sweep), t.panel, t.sum_before, t.sum_after, last, wanted ? &natural : nullptr);
+    naturals[(size_t)(t.sweep % 2 * panels() + t.panel)] = natural;
+    memcpy(last, t.sum_before, sizeof(t.sum_before));
+    if (r.residual && t.sweep && t.position == panels() - 1) sum_naturals(t.sweep);
+    done.store((long)t.sweep * panels() + t.position + 1, std::memory_order_release);
+  }
+  void run(int thread, bool overlap)
+  {
+    Task now, then;
+    bool more = next(thread, 0, -1, now);
+    while (more) {
+      const bool ahead = overlap && next(thread, now.sweep, now.position, then);
+      for (Pause pause; now.after < panels() || now.before < now.position || done.load(std::memory_order_acquire) < (long)now.sweep * panels() + now.position;) {
+        if (stop.load(std::memory_order_acquire)) return;
+        if (advance(now, overlap ? 1 : panels()) || (ahead && advance(then, 1))) continue;
+        pause();
+      }
+      if (!now.position && ended(now.sweep)) return;
+      finish(now);
+      if (overlap) {
+        more = ahead;
+        now  = then;
+      } else more = next(thread, now.sweep, now.position, now);
+    }
+  }
+};
+
+template <class T> int run_graph(Plan &plan, const Request &r, int threads, bool overlap)
+{
+  Graph<T> g(plan, r, threads);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    // Fewer threads than were asked for: those that are here take all panels.
+    if (threads_here() == threads) g.run(thread_here(), overlap);
+    else if (!thread_here()) g.stop.store(-1);
+  }
+  if (g.stop.load() < 0) return run_graph<T>(plan, r, 1, false);
+  const int made = (int)(g.done.load() / g.panels());
+  if (made == r.most) (void)g.ended(made);
+  return made;
+}
+
+// Every panel goes on with whatever x is there: no order, and no promise (section IV.A).
+template <class T> int run_relaxed(Plan &plan, const Request &r, int threads, bool stale)
+{
+  const Panels       &m = plan.panels;
+  std::vector<double> changes((size_t)r.most * m.count);
+  std::vector<Sequence> orders((size_t)r.most);
+  for (int k = 0; k < r.most; ++k) sequence(m, plan.params.order, r.first + k, orders[(size_t)k]);
+  std::vector<double> old(r.x, r.x + m.padded());
+  const double       *seen = stale ? old.data() : r.x;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    for (int k = 0; k < r.most; ++k) {
+      if (stale) std::copy(r.x, r.x + m.padded(), old.begin()); // one thread
+      for (int s = 0; s < m.count; ++s) {
+        const int p = orders[(size_t)k].outer[(size_t)s];
+        if (p % threads_here() != thread_here()) continue;
+        const T *a = (m.single() ? (const T *)m.s.data() : (const T *)m.a.data()) + (size_t)p * m.stride * height;
+        alignas(64) double sum[height] = {}, none[height] = {};
+        product(a, seen, p * height, sum);
+        product(a + (size_t)(p + 1) * height * height, seen + (p + 1) * height, (m.count - p - 1) * height, sum);
+        changes[(size_t)k * m.count + p] = solve_panel<T>(plan, r, orders[(size_t)k], p, sum, none, nullptr, nullptr);
+      }
+    }
+  }
+  if (r.change)
+    for (int k = 0; k < r.most; ++k) r.change[k] = std::accumulate(changes.begin() + (ptrdiff_t)k * m.count, changes.begin() + (ptrdiff_t)(k + 1) * m.count, 0.);
+  return r.most;
+}
+
+// The sums over what comes after each row in the order; then every unknown (or panel of them) goes to the rows behind it.
+template <class T> int run_columns(Plan &plan, const Request &r, int threads, bool by_panels)
+{
+  const Panels  &m = plan.panels;
+  const T       *a = m.single() ? (const T *)m.s.data() : (const T *)m.a.data();
+  double        *t = plan.before.data();
+  Sequence       order;
+  int            made = 0;
+  double         change = 0;
+  bool           end = false;
+  Barrier        barrier{threads};
+  alignas(64) static const double none[height] = {};
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    const int me = thread_here(), all = threads_here();
+    if (!me) barrier.threads = all;
+#pragma omp barrier
+    for (int k = 0; k < r.most && !end; ++k) {
+      barrier.wait();
+      if (!me) {
+        sequence(m, plan.params.order, r.first + k, order);
+        change = 0;
+      }
+      barrier.wait();
+      for (int p = me; p < m.count; p += all) {
+        double *sum = t + (size_t)p * height;
+        memset(sum, 0, height * sizeof(double));
+        if (!k && r.zero) continue;
+        const T *row = a + (size_t)p * m.stride * height;
+        for (int s = order.position[(size_t)p] + 1; s < m.count; ++s) {
+          const size_t j = (size_t)order.outer[(size_t)s] * height;
+          product(row + j * height, r.x + j, height, sum);
+        }
+      }
+      for (int s = 0; s < m.count; ++s) {
+        const int p = order.outer[(size_t)s];
+        if (by_panels) {
+          if (p % all == me) change += solve_panel<T>(plan, r, order, p, t + (size_t)p * height, none, nullptr, nullptr);
+          barrier.wait();
+          for (int s2 = s + 1; s2 < m.count; ++s2) {
+            const int p2 = order.outer[(size_t)s2];
+            if (p2 % all == me) product(a + ((size_t)p2 * m.stride + (size_t)p * height) * height, r.x + (size_t)p * height, height, t + (size_t)p2 * height);
+          }
+          continue;
+        }
+        // Section III.B: one unknown at a time, the whole panel's rows included.
+        double own[height] = {};
+        const T *d = a + ((size_t)p * m.stride + (size_t)p * height) * height;
+        if (p % all == me) product(d, r.x + p * height, height, own);
+        for (int c = 0; c < height; ++c) {
+          const int at = order.inner[(size_t)c], i = p * height + at;
+          if (p % all == me) {
+            const double x = clip(r, i, r.x[i] - plan.params.omega * (r.q[i] + (t[i] + own[at])) * m.inverse.data()[i]), step = x - r.x[i];
+            for (int l = 0; l < height; ++l) own[l] += d[(size_t)at * height + l] * step;
+            r.x[i] = x;
+            change += std::fabs(step);
+          }
+          barrier.wait();
+          const double x = r.x[i];
+          for (int s2 = s + 1; s2 < m.count; ++s2) {
+            const int p2 = order.outer[(size_t)s2];
+            if (p2 % all != me) continue;
+            const T *column = a + ((size_t)p2 * m.stride + (size_t)i) * height;
+            double  *sum    = t + (size_t)p2 * height;
+            for (int l = 0; l < height; l += lanes) *(Doubles *)(sum + l) += take(column + l) * x;
+          }
+        }
+      }
+      barrier.wait();
+      if (!me) {
+        if (r.change) r.change[k] = change;
+        made = k + 1;
+        end  = change <= r.tolerance || !std::isfinite(change);
+      }
+      barrier.wait();
+    }
+  }
+  return made;
+}
+
+// Section III.A: every thread has its part of each row, rows being stored by rows; its owner sums the parts up.
+template <class T> int run_rows(Plan &plan, const Request &r, int threads)
+{
+  const Panels       &m = plan.panels;
+  const T            *a = m.single() ? (const T *)m.s.data() : (const T *)m.a.data();
+  std::vector<double> parts(16 * (size_t)threads), changes(8 * (size_t)threads);
+  Sequence            order;
+  Barrier             barrier{threads};
+  int                 made = 0;
+  bool                end = false;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+    const int me = thread_here(), all = threads_here(), per = (m.stride + all - 1) / all;
+    const int j0 = std::min(me * per, m.stride), j1 = std::min(j0 + per, m.stride);
+    if (!me) barrier.threads = all;
+#pragma omp barrier
+    for (int k = 0; k < r.most && !end; ++k) {
+      barrier.wait();
+      if (!me) {
+        sequence(m, plan.params.order, r.first + k, order);
+        std::fill(changes.begin(), changes.end(), 0);
+      }
+      barrier.wait();
+      for (int s = 0; s < m.count; ++s) {
+        const int i = order.outer[(size_t)s];
+        const T  *row = a + (size_t)i * m.stride;
+        double    sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int j = j0; j < j1; ++j) sum += row[j] * r.x[j];
+        double *part = &parts[(size_t)(s % 2 * 8 * threads)];
+        part[8 * me] = sum;
+        barrier.wait();
+        if (i < j0 || i >= j1) continue; // x_i is in the owner's part alone, so nobody waits for it
+        double w = r.q[i];
+        for (int t = 0; t < all; ++t) w += part[8 * t];
+        const double x = clip(r, i, r.x[i] - plan.params.omega * w * m.inverse.data()[i]);
+        changes[8 * (size_t)me] += std::fabs(x - r.x[i]);
+        r.x[i] = x;
+      }
+      barrier.wait();
+      if (!me) {
+        double change = 0;
+        for (int t = 0; t < all; ++t) change += changes[8 * (size_t)t];
+        if (r.change) r.change[k] = change;
+        made = k + 1;
+        end  = change <= r.tolerance || !std::isfinite(change);
+      }
+      barrier.wait();
+    }
+  }
+  return made;
+}
+
+} // namespace
+
+void sequence(const Panels &m, Order order, int number, Sequence &s)
+{
+  s.outer.resize((size_t)(m.stride / height));
+  s.inner.resize((size_t)height);
+  std::iota(s.outer.begin(), s.outer.end(), 0);
+  std::iota(s.inner.begin(), s.inner.end(), 0);
+  s.reversed = order == Order::symmetric;
+  if (order == Order::backward || (order == Order::symmetric && number % 2)) {
+    std::reverse(s.outer.begin(), s.outer.end());
+    std::reverse(s.inner.begin(), s.inner.end());
+  } else if (order == Order::random) { // the same in every run: Fisher and Yates with splitmix64
+    uint64_t state = 0x9e3779b97f4a7c15u * (uint64_t)(number + 1);
+    auto     below = [&state](size_t n) {
+      uint64_t z = state += 0x9e3779b97f4a7c15u;
+      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+      z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+      return (size_t)((z ^ (z >> 31)) % n);
+    };
+    for (size_t i = s.outer.size(); i > 1; --i) std::swap(s.outer[i - 1], s.outer[below(i)]);
+    for (size_t i = s.inner.size(); i > 1; --i) std::swap(s.inner[i - 1], s.inner[below(i)]);
+  }
+  if (m.rows == 1) { // the same order, row by row
+    std::vector<int> rows;
+    for (int p : s.outer)
+      for (int r : s.inner)
+        if (p * height + r < m.n) rows.push_back(p * height + r);
+    s.outer = rows;
+    s.inner = {0};
+  }
+  s.position.resize((size_t)m.count);
+  for (int k = 0; k < m.count; ++k) s.position[(size_t)s.outer[(size_t)k]] = k;
+}
+
+template <class T> static int run(Plan &plan, const Request &r, bool stale)
+{
+  const int threads = std::max(1, std::min(plan.exec.threads, plan.panels.count));
+  switch (plan.params.strategy) {
+  case Strategy::sequential:
+    return run_graph<T>(plan, r, 1, false);
+  case Strategy::row:
+    return run_rows<T>(plan, r, threads);
+  case Strategy::column:
+    return run_columns<T>(plan, r, threads, false);
+  case Strategy::block:
+    return run_columns<T>(plan, r, threads, true);
+  case Strategy::graph:
+    return run_graph<T>(plan, r, threads, false);
+  case Strategy::graph2:
+    return run_graph<T>(plan, r, threads, true);
+  default:
+    return run_relaxed<T>(plan, r, stale ? 1 : threads, stale);
+  }
+}
+
+int sweep_host(Plan &plan, const Request &r, bool stale)
+{
+  return plan.panels.single() ? run<float>(plan, r, stale) : run<double>(plan, r, stale);
+}
+
+template <class T> static void multiply(const Plan &plan, const T *a, const double *q, const double *x, double *w)
+{
+  const Panels &m = plan.panels;
+#pragma omp parallel for schedule(static, 1) num_threads(plan.exec.threads) if (plan.exec.threads > 1)
+  for (int p = 0; p < m.count; ++p) {
+    if (m.rows == 1) {
+      double s = 0;
+#pragma omp simd reduction(+ : s)
+      for (int j = 0; j < m.stride; ++j) s += a[(size_t)p * m.stride + j] * x[j];
+      w[p] = q[p] + s;
+    } else {
+      alignas(64) double s[height] = {};
+      product(a + (size_t)p * m.stride * height, x, m.stride, s);
+      for (int k = 0; k < height; ++k) w[p * height + k] = q[p * height + k] + s[k];
+    }
+  }
+}
+
+void residual_host(const Plan &plan, const double *q, const double *x, double *w)
+{
+  if (plan.panels.single()) multiply(plan, plan.panels.s.data(), q, x, w);
+  else multiply(plan, plan.panels.a.data(), q, x, w);
+}
+
+void fill_host(Plan &plan, const double *a, ptrdiff_t lda)
+{
+  Panels &m = plan.panels;
+  // Thread p % threads fills panel p and later sweeps over it: pages of fresh memory lie at its side.
+#pragma omp parallel for schedule(static, 1) num_threads(plan.exec.threads) if (plan.exec.threads > 1)
+  for (int p = 0; p < m.count; ++p) {
+    const int    i0 = p * m.rows, rows = std::min(m.rows, m.n - i0);
+    const size_t at = (size_t)p * m.stride * m.rows;
+    for (int j = 0; j < m.n; ++j)
+      for (int r = 0; r < rows; ++r) {
+        const double v = a[(ptrdiff_t)j * lda + i0 + r];
+        if (m.single()) m.s.data()[at + (size_t)j * m.rows + r] = (float)v;
+        else m.a.data()[at + (size_t)j * m.rows + r] = v;
+      }
+    for (int r = 0; r < rows; ++r) {
+      const double v = a[(ptrdiff_t)(i0 + r) * lda + i0 + r];
+      m.inverse.data()[i0 + r] = v != 0 ? 1 / (m.single() ? (double)(float)v : v) : 0;
+    }
+  }
+}
+
+Check check_host(const double *a, int n, ptrdiff_t lda)
+{
+  Check  c;
+  double difference = 0;
+  for (int j = 0; j < n; ++j) {
+    const double *column = a + (ptrdiff_t)j * lda;
+    double        most = 0, none = 0; // 0 times what is not finite is no number
+#pragma omp simd reduction(max : most) reduction(+ : none)
+    for (int i = 0; i < n; ++i) {
+      most = std::max(most, std::fabs(column[i]));
+      none += 0 * column[i];
+    }
+    if (none != 0 || none != none) {
+      for (int i = 0; i < n && c.bad_row < 0; ++i)
+        if (!std::isfinite(column[i])) {
+          c.bad_row    = i;
+          c.bad_column = j;
+        }
+      return c;
+    }
+    c.largest = std::max(c.largest, most);
+    if (c.diagonal < 0 && !(column[j] > 0)) c.diagonal = j;
+    if (c.zero_diagonal < 0 && column[j] == 0) c.zero_diagonal = j;
+  }
+  constexpr int tile = 32; // both triangles by tiles that stay in the cache
+  for (int j0 = 0; j0 < n; j0 += tile)
+    for (int i0 = j0; i0 < n; i0 += tile)
+      for (int j = j0; j < std::min(j0 + tile, n); ++j)
+        for (int i = std::max(i0, j); i < std::min(i0 + tile, n); ++i) difference = std::max(difference, std::fabs(a[(ptrdiff_t)j * lda + i] - a[(ptrdiff_t)i * lda + j]));
+  c.asymmetry = c.largest > 0 ? difference / c.largest : 0;
+  return c;
+}
+
+void create(Plan &plan, int n, const Params &params)
+{
+  Panels     &m     = plan.panels;
+  const Space space = plan.exec.space;
+  plan.params = params;
+  m.n         = n;
+  m.stride    = (n + height - 1) / height * height;
+  m.rows      = params.strategy == Strategy::row && space == Space::host ? 1 : height;
+  m.count     = m.rows == 1 ? n : m.stride / height;
+  const Extent matrix{(size_t)m.count * m.rows * m.stride, space}, vector{(size_t)m.stride, space};
+  m.a.resize(params.single ? Extent{0, space} : matrix);
+  m.s.resize(params.single ? matrix : Extent{0, space});
+  m.inverse.resize(vector);
+  for (Buffer<double> *v : {&plan.before, &plan.after, &plan.x, &plan.q, &plan.lower, &plan.upper}) v->resize(vector);
+}
+
+void fill(Plan &plan, const double *a, ptrdiff_t lda, Space where)
+{
+  if (plan.exec.space == Space::host) return fill_host(plan, a, lda);
+  if (where == Space::cuda) return fill_device(plan, a, lda);
+  Buffer<double> copy(Extent{(size_t)plan.panels.n * (size_t)lda, Space::cuda});
+  device::copy_from_host(copy.data(), a, copy.bytes());
+  fill_device(plan, copy.data(), lda);
+  device::synchronize(); // before the copy goes
+}
+
+Check check(Plan &plan, const double *a, ptrdiff_t lda, Space where) { return where == Space::host ? check_host(a, plan.panels.n, lda) : check_device(a, plan.panels.n, lda); }
+
+int sweep(Plan &plan, const Request &r)
+{
+  if (!plan.panels.n || r.most <= 0) return 0;
+  return plan.exec.space == Space::host ? sweep_host(plan, r) : sweep_device(plan, r);
+}
+
+void residual(Plan &plan, const double *q, const double *x, double *w) { plan.exec.space == Space::host ? residual_host(plan, q, x, w) : residual_device(plan, q, x, w); }
+
+const double *stage(Plan &plan, Buffer<double> &staged, const double *from, Space where)
+{
+  const size_t bytes = (size_t)plan.panels.n * sizeof(double);
+  if (plan.exec.space == where || !bytes) return from;
+  if (staged.size() != (size_t)plan.panels.padded() || staged.space() != plan.exec.space) staged.resize(Extent{(size_t)plan.panels.padded(), plan.exec.space});
+  if (where == Space::host) device::copy_from_host(staged.data(), from, bytes);
+  else device::copy_to_host(staged.data(), from, bytes);
+  return staged.data();
+}
+
+void store(Plan &plan, double *to, Space where)
+{
+  const size_t bytes = (size_t)plan.panels.n * sizeof(double);
+  if (!bytes) return;
+  if (plan.exec.space == Space::host && where == Space::host) memcpy(to, plan.x.data(), bytes);
+  else if (plan.exec.space == Space::host) device::copy_from_host(to, plan.x.data(), bytes);
+  else if (where == Space::host) device::copy_to_host(to, plan.x.data(), bytes);
+  else device::copy(to, plan.x.data(), bytes);
+}
+
+} // namespace tessera::densegs

@@ -1,0 +1,321 @@
+// What a block of threads of the device's sweeps does with one panel: densegs_device.k.cxx tells why.
+#pragma once
+#include "densegs/densegs.hpp"
+
+#ifdef __CUDACC__
+namespace tessera::densegs {
+namespace {
+
+using Count = unsigned long long;
+constexpr int threads = 256, groups = threads / height, columns = height / groups; // a thread: a row of a tile, every fourth of its columns
+constexpr int pitch   = height + 8; // between columns of the inverse: no two of eight rows of four columns in one bank
+constexpr int meeting = height + 2; // values of a panel that others wait for: x, and the change of even and odd sweeps
+constexpr double largest_inverse = 1e4; // with larger entries the product would lose digits that the rows keep
+
+struct __align__(16) Slot {
+  double value;
+  Count  sweep;
+};
+
+// One access of 16 bytes: value and number belong together.
+__device__ inline Slot read_slot(const Slot *p)
+{
+  Count a, b;
+  asm volatile("{ .reg .b128 v; ld.relaxed.gpu.global.b128 v, [%2]; mov.b128 {%0, %1}, v; }" : "=l"(a), "=l"(b) : "l"(p) : "memory");
+  return {__longlong_as_double((long long)a), b};
+}
+__device__ inline void write_slot(Slot *p, double value, Count sweep)
+{
+  asm volatile("{ .reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.gpu.global.b128 [%0], v; }" ::"l"(p), "l"((Count)__double_as_longlong(value)), "l"(sweep) : "memory");
+}
+
+// Where the rows of a panel are: at their lower bounds, at their upper ones (bits), else between.
+struct Status {
+  Count low = 0, high = 0;
+};
+struct Key { // of the inverse of a panel: for these bounds, of this matrix; not to be used if it has large entries
+  Status status;
+  Count  stamp = 0, usable = 0;
+};
+
+template <class T> struct Job {
+  const T      *a;
+  const double *inverse, *q, *lower, *upper;
+  double       *x, *triangles; // triangles: inverses, for each panel one, or two where the order alternates
+  Key          *keys;
+  Slot         *slots;
+  const int    *order;   // random: for each sweep count panels, their positions, 64 rows
+  double       *history; // change of each sweep; behind it: sweeps made, and an error
+  int           count, stride, most, first, turns;
+  Order         kind;
+  double        omega, tolerance;
+  Count         base, stamp;
+  bool          zero, wants_history, wait, ahead;
+
+  __device__ bool backward(int k) const { return kind == Order::backward || (kind == Order::symmetric && (first + k) % 2); }
+  __device__ const int *table(int k) const { return order + (size_t)k * (2 * count + height); }
+  __device__ int  outer(int k, int s) const { return kind == Order::random ? table(k)[s] : backward(k) ? count - 1 - s : s; }
+  __device__ int  position(int k, int p) const { return kind == Order::random ? table(k)[count + p] : backward(k) ? count - 1 - p : p; }
+  __device__ int  inner(int k, int u) const { return kind == Order::random ? table(k)[2 * count + u] : backward(k) ? height - 1 - u : u; }
+  __device__ const T *tile(int p, int j) const { return a + ((size_t)p * stride + (size_t)j * height) * height; }
+};
+
+// What a block of threads has in shared memory. u, v: rows of a panel in the order of the sweep.
+struct Shared {
+  double diagonal[height * height]; // omega a_uv / a_uu at v * height + u
+  double inverse[height * pitch];   // of I + its lower triangle in the columns of rows between bounds, at v * pitch + u
+  double base[height], known[height], scale[height], lower[height], upper[height], sum[height], x[2][height];
+  double product[32 * 33];
+  double change, total;
+  Status status; // of the inverse, by rows of the panel
+  int    row[height], turn[height]; // the row of u, the u of a row
+  int    dead, usable;
+};
+struct Panel {
+  double now[threads], then[threads]; // sums over other panels for the next solve and the one after it, a quarter of the columns each
+  double x[height];
+  Status status; // at the last solve
+};
+
+template <class T> __device__ inline double value(T v) { return (double)v; }
+
+// A thread's row and first column of a tile: the four threads of a row are neighbours, and eight rows a warp.
+__device__ inline int my_row() { return (int)threadIdx.x / groups; }
+__device__ inline int my_group() { return (int)threadIdx.x % groups; }
+__device__ inline double sum_of_row(double v) // the same in its four threads
+{
+  v += __shfl_xor_sync(0xffffffffu, v, 1);
+  return v + __shfl_xor_sync(0xffffffffu, v, 2);
+}
+
+template <class T> __device__ inline void fetch(const T *tile, T (&v)[columns])
+{
+  const T *p = tile + my_group() * height + my_row();
+#pragma unroll
+  for (int c = 0; c < columns; ++c) v[c] = __ldcg(p + c * groups * height);
+}
+template <class T> __device__ inline double product(const T (&v)[columns], const double *x)
+{
+  const double *xs = x + my_group();
+  double        s[4] = {0, 0, 0, 0};
+#pragma unroll
+  for (int c = 0; c < columns; ++c) s[c % 4] = fma(value(v[c]), xs[c * groups], s[c % 4]);
+  return (s[0] + s[1]) + (s[2] + s[3]);
+}
+
+// The inverse of the unit triangle that sh.inverse holds, in place: triangles of 8 by columns, then twice as large ones from these,
+// inv([A 0; B C]) = [A^-1 0; -C^-1 B A^-1 C^-1].
+__device__ inline void invert(Shared &sh)
+{
+  const int t = (int)threadIdx.x;
+  double    z[8];
+  if (t < height) {
+    const int o = t / 8 * 8;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      z[i] = i == t - o;
+#pragma unroll
+      for (int w = 0; w < i; ++w) z[i] = fma(-sh.inverse[(o + w) * pitch + o + i], z[w], z[i]);
+    }
+  }
+  __syncthreads();
+  if (t < height)
+    for (int i = 0; i < 8; ++i) sh.inverse[t * pitch + t / 8 * 8 + i] = z[i];
+  __syncthreads();
+  for (int s = 8; s < height; s *= 2)
+    for (int o = 0; o < height; o += 2 * s) {
+      for (int e = t; e < s * s; e += threads) {
+        const int i = e % s, j = e / s;
+        double    p = 0;
+        for (int w = j; w < s; ++w) p = fma(sh.inverse[(o + w) * pitch + o + s + i], sh.inverse[(o + j) * pitch + o + w], p);
+        sh.product[j * 33 + i] = p;
+      }
+      __syncthreads();
+      for (int e = t; e < s * s; e += threads) {
+        const int i = e % s, j = e / s;
+        double    p = 0;
+        for (int w = 0; w <= i; ++w) p = fma(sh.inverse[(o + s + w) * pitch + o + s + i], sh.product[j * 33 + w], p);
+        sh.inverse[(o + j) * pitch + o + s + i] = -p;
+      }
+      __syncthreads();
+    }
+}
+
+// All that a panel's solve in sweep k needs and that is known since its last one. All threads.
+template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse)
+{
+  const int t = (int)threadIdx.x, u = my_row(), g = my_group();
+  const T  *d = job.tile(p, p);
+  T         v16[columns];
+  __syncthreads();
+  if (t < height) {
+    const int    r = job.inner(k, t), i = p * height + r;
+    const double w = job.omega * job.inverse[i];
+    sh.row[t]   = r;
+    sh.turn[r]  = t;
+    sh.scale[t] = w;
+    sh.lower[t] = job.lower ? job.lower[i] : 0;
+    sh.upper[t] = job.lower ? job.upper[i] : 0;
+    sh.base[t]  = (1 - (job.inverse[i] != 0 ? job.omega : 0)) * own.x[r] - w * job.q[i];
+  }
+  const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
+  Key         *key   = job.keys + place;
+  const bool   there = inverse && key->stamp == job.stamp && key->status.low == own.status.low && key->status.high == own.status.high;
+  const bool   fine  = !there || key->usable;
+  __syncthreads(); // all have looked before the key changes
+#pragma unroll
+  for (int c = 0; c < columns; ++c) v16[c] = __ldcg(d + sh.row[t / height + c * groups] * height + sh.row[t % height]);
+#pragma unroll
+  for (int c = 0; c < columns; ++c) {
+    const int    v = t / height + c * groups, w = t % height;
+    const double e = sh.scale[w] * value(v16[c]);
+    const Count  bit = 1ull << sh.row[v];
+    sh.diagonal[v * height + w] = e;
+    if (inverse && !there) sh.inverse[v * pitch + w] = w == v ? 1 : w < v || ((own.status.low | own.status.high) & bit) ? 0 : e;
+  }
+  double *saved = job.triangles + place * (height * height);
+  if (there) {
+    double i16[columns];
+#pragma unroll
+    for (int c = 0; c < columns; ++c) i16[c] = __ldcg(saved + t + c * threads);
+#pragma unroll
+    for (int c = 0; c < columns; ++c) sh.inverse[(t / height + c * groups) * pitch + t % height] = i16[c];
+  }
+  __syncthreads();
+  bool usable = inverse && fine;
+  if (inverse && !there) {
+    invert(sh);
+    bool small = true;
+    for (int c = 0; c < columns; ++c) {
+      const double e = sh.inverse[(t / height + c * groups) * pitch + t % height];
+      saved[t + c * threads] = e;
+      small                  = small && fabs(e) <= largest_inverse;
+    }
+    usable = __syncthreads_and(small);
+    if (!t) {
+      key->status = own.status;
+      key->stamp  = job.stamp;
+      key->usable = usable;
+    }
+  }
+  // What x of the panel's own rows adds: of those behind a row, and of those at bounds.
+  double    behind = 0, fixed = 0;
+  for (int c = 0; c < columns; ++c) {
+    const int    v = c * groups + g, r = sh.row[v];
+    const double e = sh.diagonal[v * height + u];
+    if (v > u) behind = fma(e, own.x[r], behind);
+    else if (v < u && ((own.status.low | own.status.high) >> r & 1)) fixed = fma(e, own.status.low >> r & 1 ? sh.lower[v] : sh.upper[v], fixed);
+  }
+  behind = sum_of_row(behind);
+  fixed  = sum_of_row(fixed);
+  if (!g) {
+    sh.base[u] -= behind;
+    sh.sum[u] = sh.base[u] - fixed;
+  }
+  __syncthreads();
+  double known = 0;
+  if (usable)
+    for (int c = 0; c < columns; ++c) known = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], known);
+  known = sum_of_row(known);
+  if (!g) sh.known[u] = known;
+  if (!t) {
+    sh.status = own.status;
+    sh.usable = usable;
+  }
+  __syncthreads();
+}
+
+// One warp solves the panel row after row, eight at a time: every lane has their sums and goes through the triangle of 8 x 8 by itself.
+template <bool BOUNDS> __device__ void solve_rows(Shared &sh, double *x)
+{
+  const int lane = (int)threadIdx.x;
+  double    y0 = sh.base[lane] - sh.sum[lane], y1 = sh.base[lane + 32] - sh.sum[lane + 32], x0 = 0, x1 = 0;
+#pragma unroll
+  for (int v0 = 0; v0 < height; v0 += 8) {
+    double c[8];
+#pragma unroll
+    for (int m = 0; m < 8; ++m) c[m] = __shfl_sync(0xffffffffu, v0 < 32 ? y0 : y1, (v0 + m) % 32);
+#pragma unroll
+    for (int m = 0; m < 8; ++m) {
+      if (BOUNDS) {
+        const double low = sh.lower[v0 + m], high = sh.upper[v0 + m];
+        c[m] = c[m] < low ? low : c[m] > high ? high : c[m];
+      }
+#pragma unroll
+      for (int l = m + 1; l < 8; ++l) c[l] = fma(-sh.diagonal[(v0 + m) * height + v0 + l], c[m], c[l]);
+      if (v0 < 32) {
+        if (lane == v0 + m) x0 = c[m];
+        y0 = fma(-sh.diagonal[(v0 + m) * height + lane], c[m], y0);
+      } else if (lane + 32 == v0 + m) x1 = c[m];
+      y1 = fma(-sh.diagonal[(v0 + m) * height + lane + 32], c[m], y1);
+    }
+  }
+  x[sh.row[lane]]      = x0;
+  x[sh.row[lane + 32]] = x1;
+}
+
+// After a solve: the panel's own copy of x, where its rows are now, and how far they went.
+template <bool BOUNDS> __device__ inline void keep(Shared &sh, Panel &own, const double *x, Slot *slots, Count sweep)
+{
+  const int t = (int)threadIdx.x;
+  __syncthreads();
+  if (t < 32) {
+    const int at = sh.turn[t], next = sh.turn[t + 32];
+    double    d = fabs(x[t] - own.x[t]) + fabs(x[t + 32] - own.x[t + 32]);
+    own.x[t]      = x[t];
+    own.x[t + 32] = x[t + 32];
+    for (int o = 16; o; o /= 2) d += __shfl_xor_sync(0xffffffffu, d, o);
+    Status status;
+    if (BOUNDS) {
+      status.low  = __ballot_sync(0xffffffffu, x[t] <= sh.lower[at]) | (Count)__ballot_sync(0xffffffffu, x[t + 32] <= sh.lower[next]) << 32;
+      status.high = __ballot_sync(0xffffffffu, x[t] >= sh.upper[at]) | (Count)__ballot_sync(0xffffffffu, x[t + 32] >= sh.upper[next]) << 32;
+      status.high &= ~status.low;
+    }
+    if (!t) {
+      sh.change  = d;
+      own.status = status;
+      if (slots) write_slot(slots + height + (sweep & 1), d, sweep);
+    }
+  }
+  __syncthreads();
+}
+
+// A panel's solve: all threads, sums in own.now. x of its rows goes to `x`, to the panel's own copy and (slots) to whoever waits.
+template <bool BOUNDS> __device__ void solve(Shared &sh, Panel &own, double *x, Slot *slots, Count sweep)
+{
+  const int    t = (int)threadIdx.x, u = my_row(), g = my_group();
+  const double s = sum_of_row(own.now[t]); // of row u of the panel
+  const int    r = sh.row[u];
+  if (!g) sh.sum[sh.turn[u]] = sh.scale[sh.turn[u]] * s;
+  __syncthreads();
+  bool all = sh.usable;
+  if (all) {
+    double c0 = 0, c1 = 0;
+#pragma unroll
+    for (int c = 0; c < columns; c += 2) {
+      c0 = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], c0);
+      c1 = fma(sh.inverse[((c + 1) * groups + g) * pitch + u], sh.sum[(c + 1) * groups + g], c1);
+    }
+    double now = sh.known[u] - sum_of_row(c0 + c1);
+    if (BOUNDS) {
+      const double low = sh.lower[u], high = sh.upper[u];
+      const bool   is_low = sh.status.low >> r & 1, is_high = sh.status.high >> r & 1;
+      all = __syncthreads_and(is_low ? now <= low : is_high ? now >= high : now >= low && now <= high);
+      now = is_low ? low : is_high ? high : now;
+    }
+    if (all && !g) {
+      if (slots) write_slot(slots + r, now, sweep);
+      x[r] = now;
+    }
+  }
+  if (!all) {
+    if (t < 32) solve_rows<BOUNDS>(sh, x);
+    __syncthreads();
+    if (slots && t < height) write_slot(slots + t, x[t], sweep);
+  }
+  keep<BOUNDS>(sh, own, x, slots, sweep);
+}
+
+} // namespace
+} // namespace tessera::densegs
+#endif

@@ -1,0 +1,67 @@
+// Linear complementarity problems with a dense matrix: lower <= x <= upper, w = A x + q, w_i >= 0 where x_i is at its lower bound,
+// w_i <= 0 at its upper one, w_i = 0 between; and Coulomb friction over blocks of unknowns. Sweeps of Gauss-Seidel find which
+// unknowns are at their bounds, an active-set Newton method with a dense factorisation finds the rest.
+#pragma once
+#include "densegs/densegs.hpp"
+#include <functional>
+#include <vector>
+
+namespace tessera::lcp {
+
+enum class Acceleration { automatic, none, nesterov, nncg, mprgp };
+enum class Reason { iterating, converged, stopped, maximum, stalled, cycling, infeasible, diverged };
+enum class Friction { cone, pyramid };
+
+struct Params {
+  densegs::Params sweeps;
+  Acceleration    acceleration = Acceleration::automatic; // nesterov before a finisher where A is symmetric
+  bool            newton       = true; // finish with active sets
+  int             before       = 200;  // sweeps before that
+  int             most_sweeps  = 100000, most_factors = 200;
+  int             check        = 10;   // sweeps between two looks at the residual
+};
+
+struct Problem {
+  int           n = 0;
+  const double *a = nullptr; // on the host, by columns,
+  ptrdiff_t     lda = 0;
+  const double *q = nullptr, *lower = nullptr, *upper = nullptr;
+  double        asymmetry = 0; // of A, relative to its largest entry
+  // friction: blocks of `block` unknowns, the first normal and the others tangential, with coefficients mu; block 1: none
+  int           block = 1;
+  const double *mu    = nullptr;
+  Friction      friction = Friction::cone;
+};
+
+// What holds at the end, of w computed from x.
+struct Certificate {
+  double natural = 0; // |x - P(x - w)|_2, P the projection onto the bounds or cones
+  double gap     = 0; // sum of (x - lower) w+ + (upper - x) w-, with w+ and w- the positive and negative parts; cones: sum of |x . (w + mu |w_t| n)|
+  double primal  = 0; // largest distance of an x_i from its bounds or its cone
+  double dual    = 0; // largest w_i of a sign that no bound of x_i allows
+};
+
+struct Report {
+  Reason      reason  = Reason::iterating;
+  int         sweeps  = 0, factors = 0, proximal = 0, steps = 0; // proximal: subproblems of the proximal loop
+  bool        fell_back = false; // the relaxed strategy diverged, and graph took its place
+  Certificate certificate;
+};
+
+// Called after every step (some sweeps, or a factorisation) with the natural residual |x - P(x - w)|_2; true ends the solve.
+using Monitor = std::function<bool(const Report &, double natural, const double *x)>;
+
+// x: the first guess, and the answer. The plan has been filled with A.
+Report solve(densegs::Plan &plan, const Problem &problem, const Params &params, double *x, const Monitor &monitor);
+
+// The pieces, for each other.
+void        multiply(const Problem &p, const double *x, double *w);                  // w := A x + q
+double      natural(const Problem &p, const double *x, const double *w);             // of bounds or cones
+Certificate certify(const Problem &p, const double *x, const double *w);
+void        project(const Problem &p, double *x);                                    // onto the bounds
+Reason      newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
+Reason      mprgp(densegs::Plan &plan, const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
+Reason      friction(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
+bool        infeasible(const Problem &p, const double *direction); // does it prove that no x has w >= 0?
+
+} // namespace tessera::lcp

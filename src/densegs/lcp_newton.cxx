@@ -1,0 +1,215 @@
+// The finisher: a primal-dual active set method (Hintermueller, Ito, Kunisch, SIAM J. Optim. 13, 2003), that is Newton's method for the
+// natural map, with one dense factorisation a step; where A is singular on the free unknowns, inside a proximal loop: A + rho I and
+// q - rho x^k in place of A and q, whose solutions tend to one of the problem's.
+#include "densegs/lcp.hpp"
+#include <algorithm>
+#include <cmath>
+#include "petsc/compat.h"
+#include <petscblaslapack.h>
+#include <set>
+#include <string>
+
+namespace tessera::lcp {
+
+namespace {
+
+struct Factor {
+  std::vector<double>       a;
+  std::vector<PetscBLASInt> pivots;
+  std::vector<int>          index;
+  PetscBLASInt              n = 0;
+  bool                      lu = false;
+  double                    smallest = 1; // least pivot over its diagonal entry, for Cholesky
+
+  // A + shift I at rows and columns index; false: singular.
+  bool make(const Problem &p, double shift, const std::vector<int> &rows, bool symmetric)
+  {
+    PetscBLASInt info = 0, ld;
+    index = rows;
+    n     = (PetscBLASInt)rows.size();
+    ld    = std::max<PetscBLASInt>(n, 1);
+    a.resize((size_t)n * (size_t)n);
+    lu       = !symmetric;
+    smallest = 1;
+    if (!n) return true;
+    gather(p, shift);
+    if (!lu) {
+      LAPACKpotrf_("L", &n, a.data(), &ld, &info);
+      for (PetscBLASInt i = 0; i < n && !info; ++i) {
+        const double l = a[(size_t)i * (size_t)n + (size_t)i], d = p.a[index[(size_t)i] * (p.lda + 1)] + shift;
+        if (!(l * l >= smallest * d)) smallest = l * l / d;
+      }
+      if (!info) return true;
+      gather(p, shift); // not positive definite
+      lu       = true;
+      smallest = 0;
+    }
+    pivots.resize((size_t)n);
+    LAPACKgetrf_(&n, &n, a.data(), &ld, pivots.data(), &info);
+    return !info;
+  }
+  void solve(double *b)
+  {
+    PetscBLASInt one = 1, info, ld = std::max<PetscBLASInt>(n, 1);
+    if (!n) return;
+    if (lu) LAPACKgetrs_("N", &n, &one, a.data(), &ld, pivots.data(), b, &ld, &info);
+    else LAPACKpotrs_("L", &n, &one, a.data(), &ld, b, &ld, &info);
+  }
+
+private:
+  void gather(const Problem &p, double shift)
+  {
+    for (PetscBLASInt j = 0; j < n; ++j) {
+      const double *column = p.a + index[(size_t)j] * p.lda;
+      double       *to     = a.data() + (size_t)j * (size_t)n;
+      for (PetscBLASInt i = 0; i < n; ++i) to[i] = column[index[(size_t)i]];
+      to[j] += shift;
+    }
+  }
+};
+
+double norm(const std::vector<double> &v)
+{
+  double s = 0;
+  for (double e : v) s += e * e;
+  return std::sqrt(s);
+}
+
+// One run of the method on the problem with A + shift I and q.
+struct ActiveSet {
+  const Problem &p;
+  const Params  &params;
+  Report        &report;
+  const Monitor &monitor;
+  Factor         factor;
+  std::vector<double> w, b, r;
+
+  ActiveSet(const Problem &problem, const Params &prm, Report &rep, const Monitor &m) : p(problem), params(prm), report(rep), monitor(m), w((size_t)problem.n) { }
+
+  // -1, 0, 1: at the lower bound, free, at the upper one
+  std::string sets(const double *x, double shift) const
+  {
+    std::string s((size_t)p.n, '0');
+    for (int i = 0; i < p.n; ++i) {
+      const double d = p.a[i * (p.lda + 1)] + shift, c = x[i] - w[(size_t)i] / (d > 0 ? d : 1);
+      if (!(c > p.lower[i])) s[(size_t)i] = '-';
+      else if (!(c < p.upper[i])) s[(size_t)i] = '+';
+    }
+    return s;
+  }
+  // x := the solution with these sets of the problem with A + shift I and w = .. - shift centre; regularise: added to the factor alone
+  bool step(const std::string &set, double shift, const double *centre, double regularise, double *x)
+  {
+    std::vector<int> free;
+    for (int i = 0; i < p.n; ++i)
+      if (set[(size_t)i] == '0') free.push_back(i);
+      else x[i] = set[(size_t)i] == '-' ? p.lower[i] : p.upper[i];
+    ++report.factors;
+    if (!factor.make(p, shift + regularise, free, p.asymmetry < 1e-4)) return false;
+    // Steps of refinement take back the regularisation and a small asymmetry.
+    double last = HUGE_VAL;
+    b.resize(free.size());
+    for (int i : free) x[i] = 0;
+    for (int k = 0; k < 6; ++k) {
+      product(x, shift, centre, w.data());
+      for (size_t i = 0; i < free.size(); ++i) b[i] = -w[(size_t)free[i]];
+      const double now = norm(b);
+      if (k > 0 && !(now < 0.5 * last)) break;
+      last = now;
+      factor.solve(b.data());
+      for (size_t i = 0; i < free.size(); ++i) x[free[i]] += b[i];
+      if (now == 0) break;
+    }
+    for (int i : free)
+      if (!std::isfinite(x[i])) return false;
+    return true;
+  }
+  void product(const double *x, double shift, const double *centre, double *out) const
+  {
+    multiply(p, x, out);
+    if (shift > 0)
+      for (int i = 0; i < p.n; ++i) out[i] += shift * (x[i] - centre[i]);
+  }
+  double measure(const double *x, double shift, const double *centre)
+  {
+    product(x, shift, centre, w.data());
+    return natural(p, x, w.data());
+  }
+};
+
+} // namespace
+
+Reason newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor)
+{
+  const size_t        n = (size_t)p.n;
+  ActiveSet           method(p, params, report, monitor);
+  std::vector<double> z(x, x + n), centre(n), best(x, x + n), before(n);
+  double              largest = 0;
+  for (int i = 0; i < p.n; ++i) largest = std::max(largest, std::fabs(p.a[i * (p.lda + 1)]));
+  double least = method.measure(x, 0, nullptr);
+  auto   keep  = [&](const std::vector<double> &v, double r) {
+    if (!(r < least)) return;
+    least = r;
+    best  = v;
+    std::copy(v.begin(), v.end(), x);
+  };
+  // Newton's method itself, as long as it gets better: on real data it needs some steps or fails for good.
+  {
+    std::set<std::string> seen;
+    for (int bad = 0; bad < 4 && report.factors < params.most_factors;) {
+      (void)method.measure(z.data(), 0, nullptr);
+      const std::string set = method.sets(z.data(), 0);
+      if (!seen.insert(set).second) break;
+      const bool   solved = method.step(set, 0, nullptr, 1e-12 * largest, z.data());
+      const double r      = solved ? method.measure(z.data(), 0, nullptr) : HUGE_VAL;
+      bad = r < least ? 0 : bad + 1;
+      keep(z, r);
+      ++report.steps;
+      if (monitor(report, least, x)) return Reason::stopped;
+      if (!solved || (method.factor.smallest < 1e-9 && bad)) break;
+    }
+  }
+  // The proximal loop. A large rho makes easy subproblems and slow progress; it falls as far as they are solved.
+  constexpr double first = 1e-5, last = 1e-8, most = 10;
+  double           rho = first, stalled_at = least;
+  int              slow = 0, failures = 0;
+  z = best;
+  std::copy(best.begin(), best.end(), centre.begin());
+  while (report.factors < params.most_factors) {
+    const double          shift = rho * largest;
+    std::set<std::string> seen;
+    std::string           old;
+    bool                  solved = false;
+    ++report.proximal;
+    z = centre;
+    for (int k = 0; k < 30 && report.factors < params.most_factors; ++k) {
+      (void)method.measure(z.data(), shift, centre.data());
+      const std::string set = method.sets(z.data(), shift);
+      if (set == old) {
+        solved = true;
+        break;
+      }
+      if (!seen.insert(set).second || !method.step(set, shift, centre.data(), 0, z.data())) break;
+      old = set;
+      const double r = method.measure(z.data(), 0, nullptr);
+      keep(z, r);
+      ++report.steps;
+      if (monitor(report, least, x)) return Reason::stopped;
+    }
+    if (!solved && report.factors < params.most_factors) {
+      if (rho >= most || ++failures > 12) return Reason::cycling;
+      rho *= 10; // from where it was
+      continue;
+    }
+    for (size_t i = 0; i < n; ++i) before[i] = z[i] - centre[i];
+    if (report.proximal % 5 == 0 && infeasible(p, before.data())) return Reason::infeasible;
+    centre = z;
+    rho    = std::max(failures ? rho : rho / 10, last);
+    slow   = least < 0.9 * stalled_at ? 0 : slow + 1;
+    if (!slow) stalled_at = least;
+    if (slow > 15) return Reason::stalled;
+  }
+  return Reason::maximum;
+}
+
+} // namespace tessera::lcp

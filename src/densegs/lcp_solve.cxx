@@ -1,0 +1,348 @@
+// The solver around the sweeps: acceleration, tests, certificates.
+#include "densegs/lcp.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tessera::lcp {
+
+// The columns of A, four at a time. 8 bytes of memory for a multiplication.
+void multiply(const Problem &p, const double *x, double *w)
+{
+  std::copy(p.q, p.q + p.n, w);
+  int j = 0;
+  for (; j + 4 <= p.n; j += 4) {
+    const double *a = p.a + j * p.lda, *b = a + p.lda, *c = b + p.lda, *d = c + p.lda;
+    const double  xa = x[j], xb = x[j + 1], xc = x[j + 2], xd = x[j + 3];
+#pragma omp simd
+    for (int i = 0; i < p.n; ++i) w[i] += (a[i] * xa + b[i] * xb) + (c[i] * xc + d[i] * xd);
+  }
+  for (; j < p.n; ++j) {
+    const double *a = p.a + j * p.lda;
+#pragma omp simd
+    for (int i = 0; i < p.n; ++i) w[i] += a[i] * x[j];
+  }
+}
+
+void project(const Problem &p, double *x)
+{
+  for (int i = 0; i < p.n; ++i) x[i] = std::min(std::max(x[i], p.lower[i]), p.upper[i]);
+}
+
+// x_t - (projection of x onto the cone |x_t| <= mu x_n), squared length.
+static double cone_distance2(double mu, double n, const double *t, int d)
+{
+  double length = 0;
+  for (int k = 0; k < d; ++k) length += t[k] * t[k];
+  length = std::sqrt(length);
+  if (n >= 0 && length <= mu * n) return 0;
+  if (mu * length <= -n) return n * n + length * length;
+  const double e = (length - mu * n) / std::sqrt(1 + mu * mu);
+  return e * e;
+}
+
+// For cones: x - P(x - (w + mu |w_t| n)) with De Saxce's change of w_n.
+static void cone_residual(const Problem &p, int c, const double *x, const double *w, double e[3])
+{
+  const int    d = p.block, i = c * d;
+  const double mu = p.mu[c];
+  double       t[3] = {}, slip = 0, length = 0;
+  for (int k = 1; k < d; ++k) slip += w[i + k] * w[i + k];
+  const double n = x[i] - (w[i] + mu * std::sqrt(slip));
+  for (int k = 1; k < d; ++k) t[k] = x[i + k] - w[i + k], length += t[k] * t[k];
+  length = std::sqrt(length);
+  double pn, scale;
+  if (n >= 0 && length <= mu * n) pn = n, scale = 1;
+  else if (mu * length <= -n) pn = 0, scale = 0;
+  else {
+    pn    = (n + mu * length) / (1 + mu * mu);
+    scale = mu * pn / length;
+  }
+  e[0] = x[i] - pn;
+  for (int k = 1; k < d; ++k) e[k] = x[i + k] - scale * t[k];
+}
+
+static void pyramid_bounds(const Problem &p, int c, const double *x, int k, double *lower, double *upper)
+{
+  const double f = p.mu[c] * std::max(x[c * p.block], 0.);
+  *lower = k ? -f : 0;
+  *upper = k ? f : HUGE_VAL;
+}
+
+double natural(const Problem &p, const double *x, const double *w)
+{
+  double s = 0;
+  if (p.block == 1) {
+    for (int i = 0; i < p.n; ++i) {
+      const double e = x[i] - std::min(std::max(x[i] - w[i], p.lower[i]), p.upper[i]);
+      s += e * e;
+    }
+  } else
+    for (int c = 0; c < p.n / p.block; ++c)
+      if (p.friction == Friction::cone) {
+        double e[3];
+        cone_residual(p, c, x, w, e);
+        for (int k = 0; k < p.block; ++k) s += e[k] * e[k];
+      } else
+        for (int k = 0; k < p.block; ++k) {
+          double lower, upper;
+          pyramid_bounds(p, c, x, k, &lower, &upper);
+          const int    i = c * p.block + k;
+          const double e = x[i] - std::min(std::max(x[i] - w[i], lower), upper);
+          s += e * e;
+        }
+  return std::sqrt(s);
+}
+
+Certificate certify(const Problem &p, const double *x, const double *w)
+{
+  Certificate c;
+  c.natural = natural(p, x, w);
+  if (p.block > 1 && p.friction == Friction::cone) {
+    for (int k = 0; k < p.n / p.block; ++k) {
+      const int i = k * p.block;
+      double    slip = 0, dot;
+      for (int t = 1; t < p.block; ++t) slip += w[i + t] * w[i + t];
+      const double n = w[i] + p.mu[k] * std::sqrt(slip);
+      dot = x[i] * n;
+      for (int t = 1; t < p.block; ++t) dot += x[i + t] * w[i + t];
+      c.gap += std::fabs(dot);
+      c.primal = std::max(c.primal, std::sqrt(cone_distance2(p.mu[k], x[i], x + i + 1, p.block - 1)));
+      c.dual   = std::max(c.dual, -w[i]);
+    }
+    return c;
+  }
+  for (int i = 0; i < p.n; ++i) {
+    double lower = p.lower ? p.lower[i] : 0, upper = p.upper ? p.upper[i] : 0;
+    if (p.block > 1) pyramid_bounds(p, i / p.block, x, i % p.block, &lower, &upper);
+    c.primal = std::max(c.primal, std::max(lower - x[i], x[i] - upper));
+    // At a bound w may have one sign; between them none. A bound at infinity gives no product.
+    const double positive = std::max(w[i], 0.), negative = std::max(-w[i], 0.);
+    c.gap += (std::isfinite(lower) ? (x[i] - lower) * positive : positive) + (std::isfinite(upper) ? (upper - x[i]) * negative : 0);
+    if (!std::isfinite(upper)) c.dual = std::max(c.dual, negative);
+    if (!std::isfinite(lower)) c.dual = std::max(c.dual, positive);
+  }
+  return c;
+}
+
+// Farkas: y >= 0 (for unknowns with a lower bound alone) with A'y <= 0 and (q + A lower)'y < 0 excludes every feasible x. Asked of
+// directions into which the iterates run away.
+bool infeasible(const Problem &p, const double *direction)
+{
+  if (p.block > 1) return false;
+  const size_t        n = (size_t)p.n;
+  std::vector<double> y(n), start(n), w(n);
+  double              length = 0, largest = 0, right = 0, sum = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (!std::isfinite(p.lower[i]) || std::isfinite(p.upper[i])) return false;
+    y[i] = std::max(direction[i], 0.);
+    length += y[i];
+    start[i] = p.lower[i];
+  }
+  if (!(length > 0)) return false;
+  for (double &v : y) v /= length;
+  multiply(p, start.data(), w.data());
+  for (size_t i = 0; i < n; ++i) {
+    right += w[i] * y[i];
+    sum += std::fabs(w[i]) * y[i];
+  }
+  for (int j = 0; j < p.n; ++j) {
+    double s = 0;
+    for (int i = 0; i < p.n; ++i) {
+      s += p.a[j * p.lda + i] * y[(size_t)i];
+      largest = std::max(largest, std::fabs(p.a[j * p.lda + i]));
+    }
+    w[(size_t)j] = s;
+  }
+  // What A'y has above zero must be rounding, and could not make up for q'y with any x of a sensible size.
+  double worst = 0;
+  for (size_t j = 0; j < n; ++j) worst = std::max(worst, w[j]);
+  return right < -1e-6 * sum && worst <= 1e-10 * largest;
+}
+
+namespace {
+
+// Sweeps on x, which the plan may have on the device.
+struct Sweeper {
+  densegs::Plan      &plan;
+  const Problem      &p;
+  Report             &report;
+  std::vector<double> q; // single precision: with the part of A that the panels do not have
+  int                 number = 0;
+
+  Sweeper(densegs::Plan &of, const Problem &problem, Report &r) : plan(of), p(problem), report(r), q(problem.q, problem.q + problem.n)
+  {
+    send(p.lower, plan.lower);
+    send(p.upper, plan.upper);
+    send(q.data(), plan.q);
+  }
+  void send(const double *from, Buffer<double> &to) const
+  {
+    if (plan.exec.space == Space::cuda) device::copy_from_host(to.data(), from, (size_t)p.n * sizeof(double));
+    else std::copy(from, from + p.n, to.data());
+  }
+  void fetch(const Buffer<double> &from, double *to) const
+  {
+    if (plan.exec.space == Space::cuda) device::copy_to_host(to, from.data(), (size_t)p.n * sizeof(double));
+    else std::copy(from.data(), from.data() + p.n, to);
+  }
+  // Sweeps from x. Returns the last one's sum of |change|.
+  double run(double *x, int count)
+  {
+    densegs::Request    r;
+    std::vector<double> change((size_t)count);
+    send(x, plan.x);
+    r.q      = plan.q.data();
+    r.lower  = plan.lower.data();
+    r.upper  = plan.upper.data();
+    r.x      = plan.x.data();
+    r.most   = count;
+    r.first  = number;
+    r.change = change.data();
+    const int made = densegs::sweep(plan, r);
+    number += count;
+    report.sweeps += made;
+    fetch(plan.x, x);
+    return made ? change[(size_t)made - 1] : 0;
+  }
+  // After w = A x + q has been found: what the sweeps are to take for q, so that they end where A does.
+  void correct(const double *x, const double *w)
+  {
+    if (!plan.panels.single()) return;
+    std::vector<double> own((size_t)p.n);
+    send(x, plan.x);
+    densegs::residual(plan, plan.q.data(), plan.x.data(), plan.before.data());
+    fetch(plan.before, own.data());
+    for (int i = 0; i < p.n; ++i) q[(size_t)i] += w[i] - own[(size_t)i];
+    send(q.data(), plan.q);
+  }
+};
+
+double difference(const std::vector<double> &a, const std::vector<double> &b)
+{
+  double d = 0, m = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    d = std::max(d, std::fabs(a[i] - b[i]));
+    m = std::max(m, std::fabs(a[i]));
+  }
+  return m > 0 ? d / m : d;
+}
+
+Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int most, double *answer, Report &report, const Monitor &monitor)
+{
+  const size_t        n = (size_t)p.n;
+  std::vector<double> x(answer, answer + n), last(x), y(x), w(n), old(x), direction(n), step(n), snapshot(x);
+  Sweeper             sweeper(plan, p, report);
+  const int           unit = plan.params.order == densegs::Order::symmetric ? 2 : 1, group = std::max(params.check / unit, 1);
+  double              t = 1, best, first, previous = 0;
+  int                 slow = 0, next_snapshot = 8, checks = 0;
+
+  multiply(p, x.data(), w.data());
+  first = best = natural(p, x.data(), w.data());
+  sweeper.correct(x.data(), w.data());
+  while (report.sweeps < most) {
+    const int made_before = report.sweeps;
+    if (acceleration == Acceleration::none) (void)sweeper.run(x.data(), unit * group);
+    else
+      for (int k = 0; k < group; ++k) {
+        if (acceleration == Acceleration::nesterov) {
+          // Momentum over whole (symmetric) sweeps, which are gradient steps in a norm of their own; restart where it points uphill
+          // (O'Donoghue and Candes, Found. Comput. Math. 15, 2015).
+          std::copy(y.begin(), y.end(), x.begin());
+          (void)sweeper.run(x.data(), unit);
+          double up = 0;
+          for (size_t i = 0; i < n; ++i) up += (y[i] - x[i]) * (x[i] - last[i]);
+          if (up > 0) t = 1;
+          const double after = (1 + std::sqrt(1 + 4 * t * t)) / 2, beta = (t - 1) / after;
+          for (size_t i = 0; i < n; ++i) y[i] = std::min(std::max(x[i] + beta * (x[i] - last[i]), p.lower[i]), p.upper[i]);
+          last = x;
+          t    = after;
+        } else { // NNCG: Fletcher and Reeves on the steps of sweeps (Silcowitz, Niebe, Erleben 2010)
+          old = x;
+          (void)sweeper.run(x.data(), unit);
+          double now = 0;
+          for (size_t i = 0; i < n; ++i) {
+            step[i] = x[i] - old[i];
+            now += step[i] * step[i];
+          }
+          const double beta = previous > 0 ? now / previous : 0;
+          if (!(previous > 0) || beta > 1) std::fill(direction.begin(), direction.end(), 0);
+          else
+            for (size_t i = 0; i < n; ++i) {
+              x[i] += beta * direction[i];
+              direction[i] *= beta;
+            }
+          project(p, x.data());
+          for (size_t i = 0; i < n; ++i) direction[i] += step[i];
+          previous = now;
+        }
+      }
+    multiply(p, x.data(), w.data());
+    const double r = natural(p, x.data(), w.data());
+    if (!std::isfinite(r) || r > 1e8 * (first + 1e-300)) {
+      if (plan.params.strategy != densegs::Strategy::relaxed) return Reason::diverged;
+    } else sweeper.correct(x.data(), w.data());
+    // Sweeps without order may never meet: then those with order take over, from the best x.
+    if (plan.params.strategy == densegs::Strategy::relaxed && !(r < 0.999 * best) && ++slow >= 5) {
+      plan.params.strategy = densegs::Strategy::graph;
+      report.fell_back     = true;
+      slow                 = 0;
+      x.assign(answer, answer + n);
+      y = last = old = x;
+      t = 1, previous = 0;
+      continue;
+    }
+    if (r <= best) std::copy(x.begin(), x.end(), answer);
+    if (acceleration == Acceleration::nesterov && r > 10 * best) { // momentum went astray
+      x.assign(answer, answer + n);
+      y = last = x;
+      t = 1;
+    }
+    slow = r < 0.99 * best ? 0 : slow + 1;
+    best = std::min(best, r);
+    ++report.steps;
+    if (monitor(report, best, answer)) return Reason::stopped;
+    // The same x again (Brent's search, at powers of two) while the residual is not small: a cycle, or an end.
+    ++checks;
+    if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && difference(x, snapshot) <= 1e-15) return report.sweeps - made_before && acceleration == Acceleration::none && slow > 2 ? Reason::cycling : Reason::stalled;
+    if (checks == next_snapshot) {
+      for (size_t i = 0; i < n; ++i) step[i] = x[i] - snapshot[i];
+      if (infeasible(p, step.data())) return Reason::infeasible;
+      snapshot = x;
+      next_snapshot *= 2;
+    }
+    if (slow > 1000) return Reason::stalled;
+  }
+  return Reason::maximum;
+}
+
+} // namespace
+
+Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double *x, const Monitor &monitor)
+{
+  Report              report;
+  std::vector<double> w((size_t)p.n);
+  double              r;
+  Acceleration        a = params.acceleration;
+
+  if (p.block == 1) project(p, x);
+  multiply(p, x, w.data());
+  r = natural(p, x, w.data());
+  if (monitor(report, r, x)) report.reason = Reason::stopped;
+  else if (p.block > 1) report.reason = friction(p, params, x, report, monitor);
+  else if (a == Acceleration::mprgp) report.reason = mprgp(plan, p, params, x, report, monitor);
+  else {
+    if (a == Acceleration::automatic) a = p.asymmetry < 1e-6 && plan.params.order == densegs::Order::symmetric ? Acceleration::nesterov : Acceleration::none;
+    if (!params.newton || params.before > 0) report.reason = sweeps(plan, p, params, a, params.newton ? params.before : params.most_sweeps, x, report, monitor);
+    if (params.newton && report.reason != Reason::stopped && report.reason != Reason::infeasible) {
+      const Reason before = report.reason;
+      report.reason = newton(p, params, x, report, monitor);
+      if (report.reason == Reason::maximum && before == Reason::cycling) report.reason = before;
+    }
+  }
+  multiply(p, x, w.data());
+  report.certificate = certify(p, x, w.data());
+  return report;
+}
+
+} // namespace tessera::lcp

@@ -1,0 +1,325 @@
+// PC densegs: PETSc's face of parallel dense Gauss-Seidel.
+#include "densegs/types.hpp"
+
+using tessera::PC_DenseGS;
+
+const char *const TesseraGSStrategies[] = {"sequential", "row", "column", "block", "graph", "graph2", "relaxed", "TesseraGSStrategy", "TESSERA_GS_", nullptr};
+const char *const TesseraGSOrders[]     = {"forward", "backward", "symmetric", "random", "TesseraGSOrder", "TESSERA_GS_", nullptr};
+const char *const TesseraPrecisions[]   = {"double", "single", "TesseraPrecision", "TESSERA_PRECISION_", nullptr};
+
+static PetscErrorCode PCReset_DenseGS(PC pc)
+{
+  PC_DenseGS *p = (PC_DenseGS *)pc->data;
+
+  PetscFunctionBegin;
+  p->plan        = tessera::densegs::Plan();
+  p->distributed = tessera::densegs::Distributed();
+  p->staged      = tessera::Buffer<double>();
+  p->current     = PETSC_FALSE;
+  p->failed      = false;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// KSP ends with KSP_DIVERGED_PC_FAILED; an error is raised only where the user asked for one.
+static PetscErrorCode Fail(PC pc, PCFailedReason reason)
+{
+  PC_DenseGS *p = (PC_DenseGS *)pc->data;
+
+  PetscFunctionBegin;
+  p->failed = true;
+  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC densegs: %s", p->failure);
+  PetscCall(PetscInfo(pc, "%s\n", p->failure));
+  pc->failedreason = reason;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
+{
+  PC_DenseGS *p = (PC_DenseGS *)pc->data;
+  MPI_Comm    comm = PetscObjectComm((PetscObject)pc);
+  bool        device = p->backend == TESSERA_BACKEND_CUDA;
+  int         size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_densegs_backend", p->backend));
+  PetscCheck(!device || size == 1, comm, PETSC_ERR_SUP, "PC densegs: on a device the sweeps run on one process, there are %d. Use -pc_densegs_backend host or one process", size);
+  if (p->backend == TESSERA_BACKEND_AUTO && size == 1) {
+    PetscCall(tessera::DenseOnDevice(pc->pmat, &device));
+    device = device && !tessera::device::unusable();
+  }
+  *space = device ? tessera::Space::cuda : tessera::Space::host;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SetUp(PC pc)
+{
+  PC_DenseGS                *p    = (PC_DenseGS *)pc->data;
+  MPI_Comm                   comm = PetscObjectComm((PetscObject)pc);
+  tessera::DenseView         view;
+  tessera::densegs::Params   params;
+  tessera::densegs::Check    check;
+  PetscInt                   first, n;
+  int                        size;
+
+  PetscFunctionBegin;
+  const bool again_all = !p->current || pc->flag != SAME_NONZERO_PATTERN;
+  p->current       = PETSC_FALSE;
+  p->failed        = false;
+  pc->failedreason = PC_NOERROR;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCall(tessera::DenseCheckType((PetscObject)pc, "PC densegs", pc->pmat));
+  PetscCall(MatGetOwnershipRange(pc->pmat, &first, nullptr));
+  PetscCall(MatGetLocalSize(pc->pmat, &n, nullptr));
+  if (again_all) PetscCall(ChooseSpace(pc, &p->plan.exec.space));
+  PetscCall(tessera::UseCurrentStream(p->plan.exec.space));
+  PetscCall(tessera::DenseGet(pc->pmat, p->plan.exec.space, &view));
+  if (again_all) {
+    params.strategy = (tessera::densegs::Strategy)(int)p->strategy; // the same order
+    params.order    = (tessera::densegs::Order)(int)p->order;
+    params.omega    = p->omega;
+    params.single   = p->precision == TESSERA_PRECISION_SINGLE;
+    p->plan.exec.threads = tessera::DenseThreads();
+    TesseraCallCXX(tessera::densegs::create(p->plan, (int)n, params));
+    if (size > 1) TesseraCallCXX(tessera::densegs::create(p->distributed, comm, (int)n));
+  }
+  // The process's square block
+  const double *block = view.values + (size_t)first * (size_t)view.lda;
+  {
+    const tessera::GpuTime time(p->plan.exec.space);
+    TesseraCallCXX(check = tessera::densegs::check(p->plan, block, view.lda, view.space));
+    TesseraCallCXX(tessera::densegs::fill(p->plan, block, view.lda, view.space));
+  }
+  PetscCall(tessera::DenseRestore(&view));
+  char mine[256] = "";
+  int  zero = check.bad_row < 0 && check.zero_diagonal >= 0, who;
+  if (check.bad_row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix is not a finite number", first + check.bad_row, first + check.bad_column));
+  else if (zero) PetscCall(PetscSNPrintf(mine, sizeof(mine), "the diagonal entry of row %" PetscInt_FMT " is zero: Gauss-Seidel divides by it. Reorder the unknowns, or use -pc_type lu", first + check.zero_diagonal));
+  PetscCall(tessera::FirstText(comm, mine, p->failure, &who));
+  p->asymmetry = check.asymmetry;
+  p->symmetric = size == 1 && check.asymmetry < 1e-12;
+  if (who < size) {
+    PetscCallMPI(MPI_Bcast(&zero, 1, MPI_INT, who, comm));
+    PetscCall(Fail(pc, zero ? PC_FACTOR_NUMERIC_ZEROPIVOT : PC_FACTOR_OTHER));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  p->current = PETSC_TRUE;
+  PetscCall(PetscInfo(pc, "PC densegs: %" PetscInt_FMT " unknowns of this process in panels of %d rows, strategy %s, order %s\n", n, p->plan.panels.rows, TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetUp_DenseGS(PC pc)
+{
+  PetscFunctionBegin;
+  PetscCall(tessera::CiteDenseGS());
+  PetscCall(PetscLogEventBegin(tessera::event_densegs_setup, pc, 0, 0, 0));
+  PetscErrorCode ierr = tessera::NoThrow<SetUp, PC>(pc);
+  if (ierr) (void)PCReset_DenseGS(pc);
+  PetscCall(ierr);
+  PetscCall(PetscLogEventEnd(tessera::event_densegs_setup, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// y := the iterate after so many sweeps for A y = b, from y (zero: from zero).
+static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tessera::densegs::Order order)
+{
+  PC_DenseGS               *p = (PC_DenseGS *)pc->data;
+  tessera::densegs::Plan   &plan = p->plan;
+  const tessera::Space      space = plan.exec.space;
+  const int                 n = plan.panels.n;
+  const int                 most = (int)PetscMin(sweeps, 1000000) * (order == tessera::densegs::Order::symmetric ? 2 : 1);
+  const PetscScalar        *from;
+  PetscScalar              *to;
+  PetscMemType              where = PETSC_MEMTYPE_HOST;
+  PetscInt                  unknowns;
+  const double             *rhs = nullptr;
+
+  PetscFunctionBegin;
+  if (p->failed) { // what a failed LU gives too, so that no solver takes it for a solution
+    PetscCall(VecSet(y, PETSC_INFINITY));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(p->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC densegs: the last setup ended with an error");
+  PetscCall(VecGetSize(b, &unknowns));
+  PetscCall(PetscLogEventBegin(tessera::event_densegs_apply, pc, b, y, 0));
+  PetscCall(tessera::UseCurrentStream(space));
+  const bool alone = p->distributed.size == 1; // several processes work on the host
+  if (alone) PetscCall(VecGetArrayReadAndMemType(b, &from, &where));
+  else PetscCall(VecGetArrayRead(b, &from));
+  TesseraCallCXX(rhs = tessera::densegs::stage(plan, p->staged, from, PetscMemTypeDevice(where) ? tessera::Space::cuda : tessera::Space::host));
+  TesseraCallCXX(tessera::densegs::load(plan, rhs, -1, plan.q));
+  if (alone) PetscCall(VecRestoreArrayReadAndMemType(b, &from));
+  else PetscCall(VecRestoreArrayRead(b, &from));
+  if (!alone) PetscCall(VecGetArray(y, &to));
+  else if (zero) PetscCall(VecGetArrayWriteAndMemType(y, &to, &where));
+  else PetscCall(VecGetArrayAndMemType(y, &to, &where));
+  const tessera::Space there = PetscMemTypeDevice(where) ? tessera::Space::cuda : tessera::Space::host;
+  plan.params.order = order;
+  if (!alone) {
+    tessera::DenseView view;
+    PetscCall(tessera::DenseGet(pc->pmat, space, &view));
+    p->distributed.a   = view.values;
+    p->distributed.lda = view.lda;
+    std::vector<double> &q = p->distributed.w;
+    TesseraCallCXX(q.assign(plan.q.data(), plan.q.data() + n));
+    TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, q.data(), to, most, zero));
+    PetscCall(tessera::DenseRestore(&view));
+  } else {
+    const tessera::GpuTime    time(space);
+    tessera::densegs::Request r;
+    if (zero) TesseraCallCXX(plan.x.zero());
+    else {
+      const double *guess = nullptr;
+      TesseraCallCXX(guess = tessera::densegs::stage(plan, p->staged, to, there));
+      TesseraCallCXX(tessera::densegs::load(plan, guess, 1, plan.x));
+    }
+    r.q    = plan.q.data();
+    r.x    = plan.x.data();
+    r.most = most;
+    r.zero = zero;
+    TesseraCallCXX((void)tessera::densegs::sweep(plan, r));
+    TesseraCallCXX(tessera::densegs::store(plan, to, there));
+  }
+  if (!alone) PetscCall(VecRestoreArray(y, &to));
+  else if (zero) PetscCall(VecRestoreArrayWriteAndMemType(y, &to));
+  else PetscCall(VecRestoreArrayAndMemType(y, &to));
+  // A symmetric sweep costs what one way costs, but for its first half from zero.
+  PetscCall(tessera::LogFlops(space, 2. * n * (double)unknowns * (order == tessera::densegs::Order::symmetric ? most / 2 : most)));
+  PetscCall(PetscLogEventEnd(tessera::event_densegs_apply, pc, b, y, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Apply(PC pc, Vec b, Vec y)
+{
+  PC_DenseGS *p = (PC_DenseGS *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(Sweep(pc, b, y, p->sweeps, true, (tessera::densegs::Order)(int)p->order));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Of a symmetric matrix: the sweeps in the other order.
+static PetscErrorCode ApplyTranspose(PC pc, Vec b, Vec y)
+{
+  PC_DenseGS *p = (PC_DenseGS *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck(p->failed || p->symmetric, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC densegs: the transpose is there for symmetric matrices on one process; the largest |a_ij - a_ji| is %g of the largest entry", p->asymmetry);
+  PetscCheck(p->order != TESSERA_GS_RANDOM && p->strategy != TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC densegs: sweeps in random order and relaxed ones have no transpose");
+  PetscCall(Sweep(pc, b, y, p->sweeps, true, p->order == TESSERA_GS_FORWARD ? tessera::densegs::Order::backward : p->order == TESSERA_GS_BACKWARD ? tessera::densegs::Order::forward : tessera::densegs::Order::symmetric));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, PetscReal, PetscReal, PetscInt its, PetscBool zero, PetscInt *outits, PCRichardsonConvergedReason *reason)
+{
+  PC_DenseGS *p = (PC_DenseGS *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(Sweep(pc, b, y, its * p->sweeps, zero, (tessera::densegs::Order)(int)p->order));
+  *outits = its;
+  *reason = PCRICHARDSON_CONVERGED_ITS;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCView_DenseGS(PC pc, PetscViewer viewer)
+{
+  PC_DenseGS *p = (PC_DenseGS *)pc->data;
+  PetscBool   ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  if (p->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", p->failure));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  strategy %s, order %s, omega %g, %" PetscInt_FMT " sweep%s an application\n", TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega, p->sweeps, p->sweeps == 1 ? "" : "s"));
+  if (!p->current) PetscFunctionReturn(PETSC_SUCCESS);
+  double mine = (double)(p->plan.bytes() + p->distributed.bytes() + p->staged.bytes()), bytes;
+  PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  panels of %d rows in %s precision%s, %d thread%s\n", p->plan.panels.rows, TesseraPrecisions[p->precision], p->plan.exec.space == tessera::Space::cuda ? " on the CUDA device" : "", p->plan.exec.threads, p->plan.exec.threads == 1 ? "" : "s"));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB\n", bytes * 1e-6));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetFromOptions_DenseGS(PC pc, CompatOptionItems PetscOptionsObject)
+{
+  PC_DenseGS       *p = (PC_DenseGS *)pc->data;
+  TesseraGSStrategy strategy = p->strategy;
+  TesseraGSOrder    order = p->order;
+  PetscReal         omega = p->omega;
+  PetscInt          sweeps = p->sweeps;
+  TesseraPrecision  precision = p->precision;
+  TesseraBackend    backend = p->backend;
+  PetscBool         set;
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "Dense Gauss-Seidel options");
+  PetscCall(PetscOptionsEnum("-pc_densegs_strategy", "What is done side by side", "PCDenseGSSetStrategy", TesseraGSStrategies, (PetscEnum)strategy, (PetscEnum *)&strategy, &set));
+  if (set) PetscCall(PCDenseGSSetStrategy(pc, strategy));
+  PetscCall(PetscOptionsEnum("-pc_densegs_order", "Order of a sweep", "PCDenseGSSetOrder", TesseraGSOrders, (PetscEnum)order, (PetscEnum *)&order, &set));
+  if (set) PetscCall(PCDenseGSSetOrder(pc, order));
+  PetscCall(PetscOptionsReal("-pc_densegs_omega", "Relaxation factor", "PCDenseGSSetOmega", omega, &omega, &set));
+  if (set) PetscCall(PCDenseGSSetOmega(pc, omega));
+  PetscCall(PetscOptionsInt("-pc_densegs_sweeps", "Sweeps of an application", "PCDenseGSSetSweeps", sweeps, &sweeps, &set));
+  if (set) PetscCall(PCDenseGSSetSweeps(pc, sweeps));
+  PetscCall(PetscOptionsEnum("-pc_densegs_precision", "Precision of the matrix", "PCDenseGSSetPrecision", TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
+  if (set) PetscCall(PCDenseGSSetPrecision(pc, precision));
+  PetscCall(PetscOptionsEnum("-pc_densegs_backend", "Where the sweeps run", "PCDenseGSSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  if (set) PetscCall(PCDenseGSSetBackend(pc, backend));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCDestroy_DenseGS(PC pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCReset_DenseGS(pc));
+  PetscCall(tessera::ComposeDenseGS(pc, PETSC_FALSE));
+  delete (PC_DenseGS *)pc->data;
+  pc->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+   PCDENSEGS - Gauss-Seidel, SOR and SSOR with a dense matrix, in parallel and exact in their order.
+
+   Options Database Keys:
++  -pc_densegs_strategy <sequential,row,column,block,graph,graph2,relaxed> - what is done side by side, see `PCDenseGSSetStrategy()`
+.  -pc_densegs_order <forward,backward,symmetric,random> - order of a sweep, see `PCDenseGSSetOrder()`
+.  -pc_densegs_omega <w>                - relaxation factor, see `PCDenseGSSetOmega()`
+.  -pc_densegs_sweeps <n>               - sweeps of an application, see `PCDenseGSSetSweeps()`
+.  -pc_densegs_precision <double,single> - storage of the matrix, see `PCDenseGSSetPrecision()`
+-  -pc_densegs_backend <auto,host,cuda> - where it runs, see `PCDenseGSSetBackend()`
+
+   Level: intermediate
+
+   Notes:
+   For `MATSEQDENSE`, `MATMPIDENSE` and `MATSEQDENSECUDA`; others are refused (`MatConvert()` to `MATDENSE`). The iterates do not depend
+   on threads, processes or the device, but for rounding, the strategy relaxed and the order random on several processes.
+
+   The matrix is copied into panels of rows at setup. On the host OpenMP threads are used where OMP_NUM_THREADS is set. Processes
+   take their turns in a sweep: what they share is the multiplication.
+
+   With `KSPRICHARDSON` and `-ksp_norm_type none` all sweeps are one call, on a device one kernel.
+
+   Reference:
+.  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009
+
+.seealso: `PCCreate()`, `PCSetType()`, `PCSOR`, `SNESVIPGS`, `PCDenseGSSetStrategy()`
+M*/
+PetscErrorCode tessera::PCCreate_DenseGS(PC pc)
+{
+  PC_DenseGS *p = nullptr;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(p = new PC_DenseGS());
+  pc->data                 = (void *)p;
+  pc->ops->setup           = PCSetUp_DenseGS;
+  pc->ops->reset           = PCReset_DenseGS;
+  pc->ops->destroy         = PCDestroy_DenseGS;
+  pc->ops->setfromoptions  = PCSetFromOptions_DenseGS;
+  pc->ops->view            = PCView_DenseGS;
+  pc->ops->apply           = NoThrow<Apply, PC, Vec, Vec>;
+  pc->ops->applytranspose  = NoThrow<ApplyTranspose, PC, Vec, Vec>;
+  pc->ops->applyrichardson = NoThrow<ApplyRichardson, PC, Vec, Vec, Vec, PetscReal, PetscReal, PetscReal, PetscInt, PetscBool, PetscInt *, PCRichardsonConvergedReason *>;
+  PetscCall(ComposeDenseGS(pc, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,686 @@
+// SNES vipgs: PETSc's face of the solver for dense linear complementarity problems and frictional contact.
+#include "densegs/types.hpp"
+#include "petsc/bounds.hpp"
+#include "petsc/compat_snes.h"
+#include <cmath>
+#include <vector>
+
+using tessera::SNES_VIPGS;
+
+const char *const SNESVIPGSAccelerations[] = {"auto", "none", "nesterov", "nncg", "mprgp", "SNESVIPGSAcceleration", "SNES_VIPGS_", nullptr};
+const char *const SNESVIPGSFrictions[]     = {"cone", "pyramid", "SNESVIPGSFriction", "SNES_VIPGS_", nullptr};
+const char *const SNESVIPGSReasons[]       = {"converged", "maximum", "stalled", "cycling", "infeasible", "diverged", "SNESVIPGSReason", "SNES_VIPGS_", nullptr};
+
+namespace {
+
+// The whole problem on the process that solves it; the others have none of it.
+struct Whole {
+  int                 n = 0;
+  bool                here = false;
+  const double       *a    = nullptr; // by columns
+  ptrdiff_t           lda  = 0;
+  std::vector<double> matrix, q, f0, x, lower, upper, mu;
+  tessera::DenseView  view;           // one process: PETSc's own array
+};
+
+} // namespace
+
+// v on the first process. local: this process's part of it.
+static PetscErrorCode Gather(Vec v, bool here, std::vector<double> &all)
+{
+  MPI_Comm           comm = PetscObjectComm((PetscObject)v);
+  const PetscScalar *values;
+  PetscInt           n, N;
+  int                size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetSize(v, &N));
+  if (here) all.resize((size_t)N);
+  PetscCall(VecGetArrayRead(v, &values));
+  if (size == 1) std::copy(values, values + n, all.begin());
+  else {
+    int              count = (int)n;
+    std::vector<int> counts((size_t)size), first((size_t)size);
+    PetscCallMPI(MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm));
+    for (size_t r = 1; r < (size_t)size; ++r) first[r] = first[r - 1] + counts[r - 1];
+    PetscCallMPI(MPI_Gatherv(values, count, MPI_DOUBLE, all.data(), counts.data(), first.data(), MPI_DOUBLE, 0, comm));
+  }
+  PetscCall(VecRestoreArrayRead(v, &values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Scatter(const std::vector<double> &all, Vec v)
+{
+  MPI_Comm     comm = PetscObjectComm((PetscObject)v);
+  PetscScalar *values;
+  PetscInt     n;
+  int          size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetArray(v, &values));
+  if (size == 1) std::copy(all.begin(), all.end(), values);
+  else {
+    int              count = (int)n;
+    std::vector<int> counts((size_t)size), first((size_t)size);
+    PetscCallMPI(MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm));
+    for (size_t r = 1; r < (size_t)size; ++r) first[r] = first[r - 1] + counts[r - 1];
+    PetscCallMPI(MPI_Scatterv(all.data(), counts.data(), first.data(), MPI_DOUBLE, values, count, MPI_DOUBLE, 0, comm));
+  }
+  PetscCall(VecRestoreArray(v, &values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GatherMatrix(Mat A, Whole &w)
+{
+  MPI_Comm comm = PetscObjectComm((PetscObject)A);
+  PetscInt N;
+  int      size, rank;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCall(MatGetSize(A, &N, nullptr));
+  w.n    = (int)N;
+  w.here = !rank;
+  PetscCall(tessera::DenseGet(A, tessera::Space::host, &w.view));
+  if (size == 1) {
+    w.a   = w.view.values;
+    w.lda = w.view.lda;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  // The rows of a process one column after the other. Columns at a time, as many as an int counts.
+  int              rows = (int)w.view.rows;
+  std::vector<int> counts((size_t)size), first((size_t)size), lengths((size_t)size), places((size_t)size);
+  PetscCallMPI(MPI_Gather(&rows, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm));
+  for (size_t r = 1; r < (size_t)size; ++r) first[r] = first[r - 1] + counts[r - 1];
+  if (w.here) TesseraCallCXX(w.matrix.resize((size_t)N * (size_t)N));
+  const int           step = (int)PetscMax(1, PetscMin(N, (1 << 24) / PetscMax(N, 1)));
+  std::vector<double> mine((size_t)rows * (size_t)step), all(w.here ? (size_t)N * (size_t)step : 0);
+  for (int j0 = 0; j0 < w.n; j0 += step) {
+    const int columns = PetscMin(step, w.n - j0);
+    for (int j = 0; j < columns; ++j) std::copy(w.view.values + (size_t)(j0 + j) * (size_t)w.view.lda, w.view.values + (size_t)(j0 + j) * (size_t)w.view.lda + rows, mine.begin() + (ptrdiff_t)j * rows);
+    for (size_t r = 0; r < (size_t)size; ++r) lengths[r] = counts[r] * columns, places[r] = first[r] * columns;
+    PetscCallMPI(MPI_Gatherv(mine.data(), rows * columns, MPI_DOUBLE, all.data(), lengths.data(), places.data(), MPI_DOUBLE, 0, comm));
+    if (!w.here) continue;
+    for (size_t r = 0; r < (size_t)size; ++r)
+      for (int j = 0; j < columns; ++j) std::copy(all.begin() + places[r] + (ptrdiff_t)j * counts[r], all.begin() + places[r] + (ptrdiff_t)(j + 1) * counts[r], w.matrix.begin() + (ptrdiff_t)(j0 + j) * N + first[r]);
+  }
+  w.a   = w.matrix.data();
+  w.lda = N;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The first unknown of `bad` of any process's rows, refused.
+static PetscErrorCode CheckBounds(SNES snes)
+{
+  tessera::BoundsReport b;
+  MPI_Comm              comm = PetscObjectComm((PetscObject)snes);
+
+  PetscFunctionBegin;
+  PetscCall(tessera::LookAtBounds(snes->xl, snes->xu, &b));
+  PetscCheck(!b.nan, comm, PETSC_ERR_FP, "SNES vipgs: the bounds of unknown %" PetscInt_FMT " are %g and %g. Unknowns without a bound have PETSC_NINFINITY and PETSC_INFINITY", b.first, (double)b.xl, (double)b.xu);
+  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the lower bound of unknown %" PetscInt_FMT " is %g, its upper bound %g: nothing lies between (%" PetscInt_FMT " such unknowns)", b.first, (double)b.xl, (double)b.xu, b.crossed);
+  const SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
+  PetscCheck(p->block == 1 || (!b.lower && !b.upper), comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: with friction (-snes_vipgs_block %" PetscInt_FMT ") the law bounds the forces, and there are %" PetscInt_FMT " other bounds. Leave SNESVISetVariableBounds() out", p->block, b.lower + b.upper);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Whole &w)
+{
+  SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
+  MPI_Comm    comm = PetscObjectComm((PetscObject)snes);
+  PetscInt    m = 0, bad = -1;
+  double      value = 0;
+
+  PetscFunctionBegin;
+  if (p->block == 1) {
+    PetscCheck(!p->coefficients && p->mu == 0, comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: friction needs the number of unknowns of a contact, -snes_vipgs_block 2 or 3");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(N % p->block == 0, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: contacts have %" PetscInt_FMT " unknowns (-snes_vipgs_block), which does not divide the %" PetscInt_FMT " unknowns", p->block, N);
+  if (p->coefficients) {
+    PetscCall(VecGetSize(p->coefficients, &m));
+    PetscCheck(m == N / p->block, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: %" PetscInt_FMT " coefficients of friction for %" PetscInt_FMT " contacts", m, N / p->block);
+    PetscCall(Gather(p->coefficients, w.here, w.mu));
+  } else if (w.here) w.mu.assign((size_t)(N / p->block), p->mu);
+  if (w.here)
+    for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
+      if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
+  PetscCallMPI(MPI_Bcast(&bad, 1, MPIU_INT, 0, comm));
+  PetscCallMPI(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm));
+  PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %g; it is 0 or more", bad, value);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+namespace {
+
+// One step's residual goes to the convergence test and the monitors. Several processes: one works, and the steps are shown to all
+// at the end; the test is then PETSc's default one.
+struct Steps {
+  SNES                snes  = nullptr;
+  bool                alone = true;
+  PetscErrorCode      ierr = PETSC_SUCCESS;
+  PetscInt            first = 0; // iterations of earlier linearisations
+  std::vector<double> norms;
+  int                 reason = 0;
+
+  static PetscErrorCode Step(Steps *s, double norm, const double *x, int sweeps)
+  {
+    SNES           snes = s->snes;
+    const PetscInt it   = s->first + (PetscInt)s->norms.size() - 1;
+    PetscFunctionBegin;
+    if (!s->alone) {
+      if (!it) snes->ttol = norm * snes->rtol;
+      if (!std::isfinite(norm)) s->reason = CompatDivergedNaN;
+      else if (norm <= snes->abstol) s->reason = SNES_CONVERGED_FNORM_ABS;
+      else if (it && norm <= snes->ttol) s->reason = SNES_CONVERGED_FNORM_RELATIVE;
+      else if (it >= snes->max_its) s->reason = SNES_DIVERGED_MAX_IT;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(PetscObjectSAWsTakeAccess((PetscObject)snes));
+    snes->iter = it;
+    snes->norm = norm;
+    PetscCall(PetscObjectSAWsGrantAccess((PetscObject)snes));
+    if (snes->numbermonitors) { // they may look at the solution
+      PetscScalar *v;
+      PetscInt     n;
+      PetscCall(VecGetLocalSize(snes->vec_sol, &n));
+      PetscCall(VecGetArrayWrite(snes->vec_sol, &v));
+      std::copy(x, x + n, v);
+      PetscCall(VecRestoreArrayWrite(snes->vec_sol, &v));
+    }
+    PetscCall(SNESLogConvergenceHistory(snes, norm, sweeps));
+    PetscCall(CompatSNESConverged(snes, it, 0.0, PETSC_INFINITY, norm));
+    PetscCall(SNESMonitor(snes, it, norm));
+    if (!std::isfinite(norm)) snes->reason = CompatDivergedNaN;
+    if (!snes->reason && it >= snes->max_its) snes->reason = SNES_DIVERGED_MAX_IT;
+    s->reason = (int)snes->reason;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  // true: end
+  bool operator()(const tessera::lcp::Report &report, double norm, const double *x)
+  {
+    norms.push_back(norm);
+    ierr = Step(this, norm, x, report.sweeps);
+    return ierr || reason;
+  }
+};
+
+} // namespace
+
+// Shows the steps of the process that worked to all.
+static PetscErrorCode Replay(SNES snes, Steps &steps)
+{
+  MPI_Comm comm = PetscObjectComm((PetscObject)snes);
+  int      n    = (int)steps.norms.size();
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Bcast(&n, 1, MPI_INT, 0, comm));
+  PetscCallMPI(MPI_Bcast(&steps.reason, 1, MPI_INT, 0, comm));
+  steps.norms.resize((size_t)n);
+  PetscCallMPI(MPI_Bcast(steps.norms.data(), n, MPI_DOUBLE, 0, comm));
+  for (int k = 0; k < n; ++k) {
+    snes->iter = steps.first + k;
+    snes->norm = steps.norms[(size_t)k];
+    if (!snes->iter) snes->ttol = snes->norm * snes->rtol;
+    PetscCall(SNESLogConvergenceHistory(snes, snes->norm, 0));
+    PetscCall(SNESMonitor(snes, snes->iter, snes->norm));
+  }
+  snes->reason = (SNESConvergedReason)steps.reason;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
+{
+  SNES_VIPGS *p      = (SNES_VIPGS *)snes->data;
+  bool        device = p->backend == TESSERA_BACKEND_CUDA;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CheckBackend((PetscObject)snes, "snes_vipgs_backend", p->backend));
+  if (p->backend == TESSERA_BACKEND_AUTO) {
+    PetscCall(tessera::DenseOnDevice(A, &device));
+    device = device && !tessera::device::unusable();
+  }
+  if (p->block > 1 || p->acceleration == SNES_VIPGS_MPRGP) { // these have no sweeps over bounds alone
+    PetscCheck(p->backend != TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)snes), PETSC_ERR_SUP, "SNES vipgs: friction and mprgp work on the host. Use -snes_vipgs_backend host or auto");
+    device = false;
+  }
+  *space = device ? tessera::Space::cuda : tessera::Space::host;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// What a matrix must be: finite, with a positive diagonal. Collective.
+static PetscErrorCode CheckMatrix(SNES snes, const Whole &w, double *asymmetry)
+{
+  MPI_Comm                comm = PetscObjectComm((PetscObject)snes);
+  tessera::densegs::Check c;
+  int                     found[3] = {-1, -1, -1};
+
+  PetscFunctionBegin;
+  if (w.here) {
+    c        = tessera::densegs::check_host(w.a, w.n, w.lda);
+    found[0] = c.bad_row;
+    found[1] = c.bad_column;
+    found[2] = c.diagonal;
+  }
+  *asymmetry = c.asymmetry;
+  double value = found[2] >= 0 ? w.a[found[2] * (w.lda + 1)] : 0;
+  PetscCallMPI(MPI_Bcast(found, 3, MPI_INT, 0, comm));
+  PetscCallMPI(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm));
+  PetscCheck(found[0] < 0, comm, PETSC_ERR_FP, "SNES vipgs: row %d, column %d of the Jacobian is not a finite number", found[0], found[1]);
+  PetscCheck(found[2] < 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the diagonal entry of row %d of the Jacobian is %g: projected Gauss-Seidel needs positive ones. Leave that unknown out, or add a small positive number to its diagonal entry", found[2], value);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static tessera::lcp::Params ParametersOf(const SNES_VIPGS *p)
+{
+  tessera::lcp::Params params;
+  params.sweeps.strategy = (tessera::densegs::Strategy)(int)p->strategy; // the same order
+  params.sweeps.order    = (tessera::densegs::Order)(int)p->order;
+  params.sweeps.omega    = p->omega;
+  params.sweeps.single   = p->precision == TESSERA_PRECISION_SINGLE;
+  params.acceleration    = (tessera::lcp::Acceleration)(int)p->acceleration;
+  params.newton          = p->newton == PETSC_TRUE;
+  params.before          = (int)PetscMin(p->sweeps, 1000000000);
+  params.check           = (int)PetscMin(p->check, 1000000);
+  params.most_factors    = (int)PetscMin(p->factorizations, 1000000000);
+  params.most_sweeps     = 1000000000;
+  return params;
+}
+
+static SNESVIPGSReason ReasonOf(tessera::lcp::Reason r)
+{
+  switch (r) {
+  case tessera::lcp::Reason::stalled:
+    return SNES_VIPGS_STALLED;
+  case tessera::lcp::Reason::cycling:
+    return SNES_VIPGS_CYCLING;
+  case tessera::lcp::Reason::infeasible:
+    return SNES_VIPGS_INFEASIBLE;
+  case tessera::lcp::Reason::diverged:
+    return SNES_VIPGS_DIVERGED;
+  default:
+    return SNES_VIPGS_MAXIMUM;
+  }
+}
+
+// The linear problem at the present x: F is J (. - x) + F(x).
+static PetscErrorCode SolveLinear(SNES snes, Whole &w, Steps &steps)
+{
+  SNES_VIPGS             *p = (SNES_VIPGS *)snes->data;
+  MPI_Comm                comm = PetscObjectComm((PetscObject)snes);
+  tessera::densegs::Plan  plan;
+  tessera::lcp::Problem   problem;
+  tessera::lcp::Report    report;
+  tessera::lcp::Params    params = ParametersOf(p);
+  double                  asymmetry, size = 0;
+
+  PetscFunctionBegin;
+  PetscCall(CheckMatrix(snes, w, &asymmetry));
+  if (w.here) {
+    PetscCall(ChooseSpace(snes, snes->jacobian, &plan.exec.space));
+    // q = F(x) - J x
+    std::vector<double> zero((size_t)w.n);
+    w.q.resize((size_t)w.n);
+    problem.n     = w.n;
+    problem.a     = w.a;
+    problem.lda   = w.lda;
+    problem.q     = zero.data();
+    tessera::lcp::multiply(problem, w.x.data(), w.q.data());
+    for (int i = 0; i < w.n; ++i) w.q[(size_t)i] = w.f0[(size_t)i] - w.q[(size_t)i];
+    problem.q         = w.q.data();
+    problem.lower     = w.lower.data();
+    problem.upper     = w.upper.data();
+    problem.asymmetry = asymmetry;
+    problem.block     = (int)p->block;
+    problem.mu        = w.mu.data();
+    problem.friction  = (tessera::lcp::Friction)(int)p->friction;
+    plan.exec.threads = tessera::DenseThreads();
+    const bool sweeping = p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP && (!p->newton || p->sweeps > 0);
+    if (sweeping) {
+      PetscCall(tessera::UseCurrentStream(plan.exec.space));
+      TesseraCallCXX(tessera::densegs::create(plan, w.n, params.sweeps));
+      TesseraCallCXX(tessera::densegs::fill(plan, w.a, w.lda, tessera::Space::host));
+    }
+    TesseraCallCXX(report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)));
+    PetscCall(steps.ierr);
+    for (double v : w.q) size += v * v;
+    size = std::sqrt(size);
+    SNESVIPGSCertificate &c = p->certificate;
+    c.natural  = report.certificate.natural;
+    c.relative = size > 0 ? c.natural / size : c.natural;
+    c.gap      = report.certificate.gap;
+    c.primal   = report.certificate.primal;
+    c.dual     = report.certificate.dual;
+    c.sweeps += report.sweeps;
+    c.factorizations += report.factors;
+    c.proximal += report.proximal;
+    c.fell_back = c.fell_back || report.fell_back ? PETSC_TRUE : PETSC_FALSE;
+    c.reason    = report.reason == tessera::lcp::Reason::stopped && steps.reason > 0 ? SNES_VIPGS_CONVERGED : ReasonOf(report.reason);
+  }
+  PetscCallMPI(MPI_Bcast(&p->certificate, sizeof(p->certificate), MPI_BYTE, 0, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Solve(SNES snes)
+{
+  SNES_VIPGS *p    = (SNES_VIPGS *)snes->data;
+  MPI_Comm    comm = PetscObjectComm((PetscObject)snes);
+  Vec         X = snes->vec_sol, F = snes->vec_func;
+  PetscInt    N;
+  PetscReal   norm;
+  int         size;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CiteDenseGS());
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCheck(p->order == TESSERA_GS_SYMMETRIC || p->acceleration == SNES_VIPGS_AUTO || p->acceleration == SNES_VIPGS_NONE || p->acceleration == SNES_VIPGS_MPRGP, comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: -snes_vipgs_acceleration %s works on symmetric sweeps, the order is %s", SNESVIPGSAccelerations[p->acceleration], TesseraGSOrders[p->order]);
+  PetscCall(tessera::SetUpBounds(snes, X));
+  PetscCall(CheckBounds(snes));
+  PetscCall(VecGetSize(X, &N));
+  snes->reason     = SNES_CONVERGED_ITERATING;
+  snes->iter       = 0;
+  p->certificate   = {};
+  p->size          = N;
+  p->solved        = false;
+  Steps steps;
+  steps.snes  = snes;
+  steps.alone = size == 1;
+  // F need not be linear: then this is Newton's method for variational inequalities (Josephy), each step of which is a linear problem.
+  for (int linearisation = 0; linearisation < 50; ++linearisation) {
+    Whole w;
+    if (p->block == 1) PetscCall(VecMedian(snes->xl, X, snes->xu, X));
+    PetscCall(SNESComputeFunction(snes, X, F));
+    PetscCall(VecNorm(F, NORM_2, &norm));
+    if (!std::isfinite(norm)) {
+      snes->reason = CompatDivergedNaN;
+      break;
+    }
+    PetscCall(SNESComputeJacobian(snes, X, snes->jacobian, snes->jacobian_pre));
+    PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", snes->jacobian));
+    PetscCall(GatherMatrix(snes->jacobian, w));
+    PetscCall(Gather(X, w.here, w.x));
+    PetscCall(Gather(F, w.here, w.f0));
+    PetscCall(Gather(snes->xl, w.here, w.lower));
+    PetscCall(Gather(snes->xu, w.here, w.upper));
+    for (double &v : w.lower)
+      if (v <= PETSC_NINFINITY) v = -HUGE_VAL;
+    for (double &v : w.upper)
+      if (v >= PETSC_INFINITY) v = HUGE_VAL;
+    PetscCall(FrictionOf(snes, N, w));
+    PetscCall(SolveLinear(snes, w, steps));
+    PetscCall(Scatter(w.x, X));
+    if (size > 1) {
+      PetscCall(Replay(snes, steps));
+      steps.first += (PetscInt)steps.norms.size();
+      steps.norms.clear();
+    }
+    // Is F what the linear problem took it for?
+    double wrong = 0;
+    PetscCall(SNESComputeFunction(snes, X, F));
+    {
+      Whole f;
+      f.here = w.here;
+      PetscCall(Gather(F, w.here, f.f0));
+      if (w.here) {
+        tessera::lcp::Problem linear;
+        std::vector<double>   v((size_t)w.n);
+        double                d = 0, s = 0;
+        linear.n   = w.n;
+        linear.a   = w.a;
+        linear.lda = w.lda;
+        linear.q   = w.q.data();
+        tessera::lcp::multiply(linear, w.x.data(), v.data());
+        for (int i = 0; i < w.n; ++i) {
+          d += (v[(size_t)i] - f.f0[(size_t)i]) * (v[(size_t)i] - f.f0[(size_t)i]);
+          s += w.q[(size_t)i] * w.q[(size_t)i] + f.f0[(size_t)i] * f.f0[(size_t)i];
+        }
+        wrong = std::isfinite(d) ? (s > 0 ? std::sqrt(d / s) : 0) : HUGE_VAL;
+      }
+      PetscCallMPI(MPI_Bcast(&wrong, 1, MPI_DOUBLE, 0, comm));
+    }
+    PetscCall(tessera::DenseRestore(&w.view));
+    if (!std::isfinite(wrong)) snes->reason = CompatDivergedNaN;
+    if (!(wrong > 1e-7) || snes->reason < 0) break;
+    PetscCall(PetscInfo(snes, "F(x) differs from its linearisation by %g: another one\n", wrong));
+    snes->reason = SNES_CONVERGED_ITERATING;
+    steps.reason = 0;
+    if (linearisation == 49) snes->reason = SNES_DIVERGED_MAX_IT;
+  }
+  if (!snes->reason) snes->reason = p->certificate.reason == SNES_VIPGS_MAXIMUM ? SNES_DIVERGED_MAX_IT : p->certificate.reason == SNES_VIPGS_INFEASIBLE ? SNES_DIVERGED_LOCAL_MIN : SNES_DIVERGED_INNER;
+  p->solved = true;
+  const SNESVIPGSCertificate &c = p->certificate;
+  PetscCall(PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorisations\n", SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SNESSolve_VIPGS(SNES snes)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(tessera::event_vipgs_solve, snes, 0, 0, 0));
+  PetscCall((tessera::NoThrow<Solve, SNES>(snes)));
+  PetscCall(PetscLogEventEnd(tessera::event_vipgs_solve, snes, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SNESSetUp_VIPGS(SNES snes)
+{
+  PetscFunctionBegin;
+  PetscCall(SNESSetUpMatrices(snes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SNESReset_VIPGS(SNES snes)
+{
+  PetscFunctionBegin;
+  tessera::ForgetBounds(snes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SNESDestroy_VIPGS(SNES snes)
+{
+  PetscFunctionBegin;
+  PetscCall(SNESReset_VIPGS(snes));
+  PetscCall(tessera::ComposeVIPGS(snes, PETSC_FALSE));
+  PetscCall(VecDestroy(&((SNES_VIPGS *)snes->data)->coefficients));
+  delete (SNES_VIPGS *)snes->data;
+  snes->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SNESView_VIPGS(SNES snes, PetscViewer viewer)
+{
+  SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
+  PetscBool   ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n", TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega, SNESVIPGSAccelerations[p->acceleration], TesseraPrecisions[p->precision]));
+  if (p->newton && p->block == 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n", p->sweeps, p->factorizations));
+  if (p->block > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  contacts of %" PetscInt_FMT " unknowns with friction: %s\n", p->block, SNESVIPGSFrictions[p->friction]));
+  if (!p->solved) PetscFunctionReturn(PETSC_SUCCESS);
+  const SNESVIPGSCertificate &c = p->certificate;
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  last solve: %s after %" PetscInt_FMT " sweeps and %" PetscInt_FMT " factorisations (%" PetscInt_FMT " proximal subproblems)%s\n", SNESVIPGSReasons[c.reason], c.sweeps, c.factorizations, c.proximal, c.fell_back ? "; relaxed sweeps did not converge, graph took their place" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  certificate: natural residual %.3g (%.3g of |F(0)|), complementarity %.3g, bounds missed by %.3g, F of a wrong sign %.3g\n", (double)c.natural, (double)c.relative, (double)c.gap, (double)c.primal, (double)c.dual));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems PetscOptionsObject)
+{
+  SNES_VIPGS           *p = (SNES_VIPGS *)snes->data;
+  TesseraGSStrategy     strategy = p->strategy;
+  TesseraGSOrder        order = p->order;
+  PetscReal             omega = p->omega, mu = p->mu;
+  TesseraPrecision      precision = p->precision;
+  TesseraBackend        backend = p->backend;
+  SNESVIPGSAcceleration acceleration = p->acceleration;
+  SNESVIPGSFriction     friction = p->friction;
+  PetscBool             newton = p->newton, set;
+  PetscInt              sweeps = p->sweeps, check = p->check, factorizations = p->factorizations, block = p->block;
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "Dense projected Gauss-Seidel options");
+  PetscCall(PetscOptionsEnum("-snes_vipgs_strategy", "What sweeps do side by side", "SNESVIPGSSetStrategy", TesseraGSStrategies, (PetscEnum)strategy, (PetscEnum *)&strategy, &set));
+  if (set) PetscCall(SNESVIPGSSetStrategy(snes, strategy));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_order", "Order of a sweep", "SNESVIPGSSetOrder", TesseraGSOrders, (PetscEnum)order, (PetscEnum *)&order, &set));
+  if (set) PetscCall(SNESVIPGSSetOrder(snes, order));
+  PetscCall(PetscOptionsReal("-snes_vipgs_omega", "Relaxation factor", "SNESVIPGSSetOmega", omega, &omega, &set));
+  if (set) PetscCall(SNESVIPGSSetOmega(snes, omega));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_precision", "Precision of the sweeps' matrix", "SNESVIPGSSetPrecision", TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
+  if (set) PetscCall(SNESVIPGSSetPrecision(snes, precision));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_backend", "Where sweeps run", "SNESVIPGSSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  if (set) PetscCall(SNESVIPGSSetBackend(snes, backend));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_acceleration", "Acceleration of the sweeps", "SNESVIPGSSetAcceleration", SNESVIPGSAccelerations, (PetscEnum)acceleration, (PetscEnum *)&acceleration, &set));
+  if (set) PetscCall(SNESVIPGSSetAcceleration(snes, acceleration));
+  PetscCall(PetscOptionsBool("-snes_vipgs_newton", "Finish with active sets and factorisations", "SNESVIPGSSetNewton", newton, &newton, &set));
+  if (set) PetscCall(SNESVIPGSSetNewton(snes, newton));
+  PetscCall(PetscOptionsInt("-snes_vipgs_sweeps", "Sweeps before that", "SNESVIPGSSetSweeps", sweeps, &sweeps, &set));
+  if (set) PetscCall(SNESVIPGSSetSweeps(snes, sweeps));
+  PetscCall(PetscOptionsInt("-snes_vipgs_check", "Sweeps between two residuals", "SNESVIPGSSetCheck", check, &check, &set));
+  if (set) PetscCall(SNESVIPGSSetCheck(snes, check));
+  PetscCall(PetscOptionsInt("-snes_vipgs_max_factorizations", "Factorisations at most", "SNESVIPGSSetMaxFactorizations", factorizations, &factorizations, &set));
+  if (set) PetscCall(SNESVIPGSSetMaxFactorizations(snes, factorizations));
+  PetscCall(PetscOptionsInt("-snes_vipgs_block", "Unknowns of a contact with friction (1 for none)", "SNESVIPGSSetBlock", block, &block, &set));
+  if (set) PetscCall(SNESVIPGSSetBlock(snes, block));
+  PetscCall(PetscOptionsReal("-snes_vipgs_mu", "Coefficient of friction of all contacts", "SNESVIPGSSetFrictionCoefficient", mu, &mu, &set));
+  if (set) PetscCall(SNESVIPGSSetFrictionCoefficient(snes, mu));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_friction", "Law of friction", "SNESVIPGSSetFrictionLaw", SNESVIPGSFrictions, (PetscEnum)friction, (PetscEnum *)&friction, &set));
+  if (set) PetscCall(SNESVIPGSSetFrictionLaw(snes, friction));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+   SNESVIPGS - linear complementarity problems, and others with bounds, whose Jacobian is dense; and contact with Coulomb friction
+
+   Options Database Keys:
++  -snes_vipgs_newton <bool>             - finish with active sets and dense factorisations, see `SNESVIPGSSetNewton()`
+.  -snes_vipgs_sweeps <n>                - sweeps before that, see `SNESVIPGSSetSweeps()`
+.  -snes_vipgs_acceleration <auto,none,nesterov,nncg,mprgp> - of the sweeps, see `SNESVIPGSSetAcceleration()`
+.  -snes_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - what is done side by side, see `SNESVIPGSSetStrategy()`
+.  -snes_vipgs_order <forward,backward,symmetric,random> - order of a sweep, see `SNESVIPGSSetOrder()`
+.  -snes_vipgs_omega <w>                 - relaxation factor, see `SNESVIPGSSetOmega()`
+.  -snes_vipgs_precision <double,single> - storage of the sweeps' matrix, see `SNESVIPGSSetPrecision()`
+.  -snes_vipgs_backend <auto,host,cuda>  - where sweeps run, see `SNESVIPGSSetBackend()`
+.  -snes_vipgs_check <n>                 - sweeps between two residuals, see `SNESVIPGSSetCheck()`
+.  -snes_vipgs_max_factorizations <n>    - see `SNESVIPGSSetMaxFactorizations()`
+.  -snes_vipgs_block <d>                 - unknowns of a contact with friction, see `SNESVIPGSSetBlock()`
+.  -snes_vipgs_mu <mu>                   - coefficient of friction, see `SNESVIPGSSetFrictionCoefficient()`, `SNESVIPGSSetFriction()`
+-  -snes_vipgs_friction <cone,pyramid>   - see `SNESVIPGSSetFrictionLaw()`
+
+   Level: intermediate
+
+   Notes:
+   Finds lower <= x <= upper with F_i(x) >= 0 where x_i is at its lower bound, F_i(x) <= 0 at its upper one and F_i(x) = 0 between, for
+   F(x) = A x + q with the dense Jacobian A (`MATDENSE`), whose diagonal is positive. Bounds come as for PETSc's VI solvers:
+   `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`. Another F is linearised again and again.
+
+   The norm that monitors and tolerances see is that of the natural residual x - P(x - F(x)), P being the projection onto the bounds
+   (or the friction cones). An iteration is `-snes_vipgs_check` sweeps, or one factorisation. `-snes_view` prints a certificate of the
+   answer, `SNESVIPGSGetCertificate()` returns it.
+
+   On several processes the first one gathers the problem and solves it.
+
+   References:
++  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009
+.  * - M. Hintermueller, K. Ito, K. Kunisch, The primal-dual active set strategy as a semismooth Newton method, SIAM J. Optim. 13, 2003
+-  * - F. Jourdan, P. Alart, M. Jean, A Gauss-Seidel like algorithm to solve frictional contact problems, CMAME 155, 1998
+
+.seealso: `SNESCreate()`, `SNESSetType()`, `SNESVINEWTONRSLS`, `PCDENSEGS`, `SNESVIPGSCreateLCP()`, `SNESVISetVariableBounds()`
+M*/
+PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
+{
+  SNES_VIPGS *p = nullptr;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(p = new SNES_VIPGS());
+  snes->data                = (void *)p;
+  snes->ops->setup          = SNESSetUp_VIPGS;
+  snes->ops->setfromoptions = SNESSetFromOptions_VIPGS;
+  snes->ops->view           = SNESView_VIPGS;
+  snes->ops->solve          = SNESSolve_VIPGS;
+  snes->ops->reset          = SNESReset_VIPGS;
+  snes->ops->destroy        = SNESDestroy_VIPGS;
+  snes->usesksp             = PETSC_FALSE;
+  snes->usesnpc             = PETSC_FALSE;
+  CompatSNESDefault(snes, max_its, 100000);
+  CompatSNESDefault(snes, divtol, -1); // the natural residual of a good method may rise before it falls
+  PetscCall(ComposeVIPGS(snes, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LinearFunction(SNES, Vec x, Vec f, void *b)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery((PetscObject)b, "TesseraLCP_A", (PetscObject *)&A));
+  PetscCall(MatMultAdd(A, x, (Vec)b, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
+{
+  return PETSC_SUCCESS; // it is A, and stays
+}
+
+/*@
+   SNESVIPGSCreateLCP - Creates a `SNES` of type `SNESVIPGS` for F(x) = A x + b and bounds
+
+   Collective
+
+   Input Parameters:
++  A - the matrix, of type `MATDENSE`
+.  b - the vector
+.  lower - lower bounds; NULL: zero
+-  upper - upper bounds; NULL: none
+
+   Output Parameter:
+.  snes - the solver; `SNESSolve(snes, NULL, x)` starts from x
+
+   Level: intermediate
+
+   Note:
+   The linear complementarity problem x >= 0, A x + b >= 0, x'(A x + b) = 0 has neither lower nor upper given. With friction
+   (`SNESVIPGSSetBlock()`) the law bounds the forces: the lower bound is then a vector of PETSC_NINFINITY.
+
+.seealso: `SNESVIPGS`, `SNESVISetVariableBounds()`, `SNESVIPGSSetFriction()`
+@*/
+PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes)
+{
+  Vec f, own, l = lower, u = upper;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscValidHeaderSpecific(b, VEC_CLASSID, 2);
+  PetscCall(TesseraInitializePackage());
+  PetscCall(tessera::DenseCheckType((PetscObject)A, "SNES vipgs", A));
+  PetscCall(SNESCreate(PetscObjectComm((PetscObject)A), snes));
+  PetscCall(SNESSetType(*snes, SNESVIPGS));
+  PetscCall(VecDuplicate(b, &f));
+  PetscCall(VecDuplicate(b, &own));
+  PetscCall(VecCopy(b, own));
+  PetscCall(PetscObjectCompose((PetscObject)own, "TesseraLCP_A", (PetscObject)A));
+  PetscCall(PetscObjectCompose((PetscObject)*snes, "TesseraLCP_b", (PetscObject)own)); // lives as long as the solver
+  PetscCall(SNESSetFunction(*snes, f, LinearFunction, own));
+  PetscCall(SNESSetJacobian(*snes, A, A, LinearJacobian, nullptr));
+  if (!l) {
+    PetscCall(VecDuplicate(b, &l));
+    PetscCall(VecSet(l, 0));
+  }
+  if (!u) {
+    PetscCall(VecDuplicate(b, &u));
+    PetscCall(VecSet(u, PETSC_INFINITY));
+  }
+  PetscCall(SNESVISetVariableBounds(*snes, l, u));
+  if (!lower) PetscCall(VecDestroy(&l));
+  if (!upper) PetscCall(VecDestroy(&u));
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&own));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,175 @@
+// Tao vipgs: the same solver for programs that give an objective's gradient and Hessian with bounds, or a complementarity problem.
+#include "densegs/types.hpp"
+#include "petsc/compat_snes.h"
+#include <petsc/private/taoimpl.h>
+
+namespace {
+
+struct Tao_VIPGS {
+  SNES      snes            = nullptr;
+  PetscBool complementarity = PETSC_FALSE; // constraints and their Jacobian in place of gradient and Hessian
+};
+
+} // namespace
+
+static PetscErrorCode Function(SNES, Vec x, Vec f, void *ctx)
+{
+  Tao        tao = (Tao)ctx;
+  Tao_VIPGS *p   = (Tao_VIPGS *)tao->data;
+
+  PetscFunctionBegin;
+  if (p->complementarity) PetscCall(TaoComputeConstraints(tao, x, f));
+  else PetscCall(TaoComputeGradient(tao, x, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Jacobian(SNES, Vec x, Mat A, Mat B, void *ctx)
+{
+  Tao        tao = (Tao)ctx;
+  Tao_VIPGS *p   = (Tao_VIPGS *)tao->data;
+
+  PetscFunctionBegin;
+  if (p->complementarity) PetscCall(TaoComputeJacobian(tao, x, A, B));
+  else PetscCall(TaoComputeHessian(tao, x, A, B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Steps of the SNES are iterations of the Tao: its monitors and its history.
+static PetscErrorCode Step(SNES snes, PetscInt it, PetscReal norm, void *ctx)
+{
+  Tao        tao = (Tao)ctx;
+  Tao_VIPGS *p   = (Tao_VIPGS *)tao->data;
+  PetscReal  f   = norm;
+  Vec        x;
+
+  PetscFunctionBegin;
+  if (!p->complementarity && tao->numbermonitors) {
+    PetscCall(SNESGetSolution(snes, &x));
+    PetscCall(TaoComputeObjective(tao, x, &f));
+  }
+  tao->niter = it;
+  PetscCall(TaoLogConvergenceHistory(tao, f, norm, 0.0, 0));
+  PetscCall(TaoMonitor(tao, it, f, norm, 0.0, 0.0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TaoSetUp_VIPGS(Tao tao)
+{
+  Tao_VIPGS *p = (Tao_VIPGS *)tao->data;
+  PetscErrorCode (*hessian)(Tao, Vec, Mat, Mat, void *);
+
+  PetscFunctionBegin;
+  PetscCall(TaoGetHessian(tao, nullptr, nullptr, &hessian, nullptr));
+  p->complementarity = !hessian && tao->ops->computejacobian ? PETSC_TRUE : PETSC_FALSE;
+  Mat A = p->complementarity ? tao->jacobian : tao->hessian;
+  PetscCheck(A, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE, "Tao vipgs needs gradient and Hessian (TaoSetHessian()), or constraints and their Jacobian (TaoSetJacobianRoutine())");
+  if (!tao->gradient) PetscCall(VecDuplicate(tao->solution, &tao->gradient));
+  if (!tao->stepdirection) PetscCall(VecDuplicate(tao->solution, &tao->stepdirection));
+  PetscCall(SNESSetFunction(p->snes, tao->stepdirection, Function, tao));
+  PetscCall(SNESSetJacobian(p->snes, A, p->complementarity ? (tao->jacobian_pre ? tao->jacobian_pre : A) : (tao->hessian_pre ? tao->hessian_pre : A), Jacobian, tao));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TaoSolve_VIPGS(Tao tao)
+{
+  Tao_VIPGS          *p = (Tao_VIPGS *)tao->data;
+  SNESConvergedReason reason;
+  PetscReal           norm;
+  PetscInt            its;
+  Vec                 xl, xu;
+
+  PetscFunctionBegin;
+  PetscCall(TaoComputeVariableBounds(tao));
+  PetscCall(VecDuplicate(tao->solution, &xl));
+  PetscCall(VecDuplicate(tao->solution, &xu));
+  if (tao->XL) PetscCall(VecCopy(tao->XL, xl));
+  else PetscCall(VecSet(xl, PETSC_NINFINITY));
+  if (tao->XU) PetscCall(VecCopy(tao->XU, xu));
+  else PetscCall(VecSet(xu, PETSC_INFINITY));
+  PetscCall(SNESVISetVariableBounds(p->snes, xl, xu));
+  PetscCall(VecDestroy(&xl));
+  PetscCall(VecDestroy(&xu));
+  // The norm is that of the projected gradient step, as in Tao's methods for bounds.
+  PetscCall(SNESSetTolerances(p->snes, tao->gatol, tao->grtol, 0.0, tao->max_it, PETSC_MAX_INT));
+  PetscCall(SNESMonitorCancel(p->snes));
+  PetscCall(SNESMonitorSet(p->snes, Step, tao, nullptr));
+  PetscCall(SNESSetFromOptions(p->snes));
+  tao->reason = TAO_CONTINUE_ITERATING;
+  PetscCall(SNESSolve(p->snes, nullptr, tao->solution));
+  PetscCall(SNESGetConvergedReason(p->snes, &reason));
+  PetscCall(SNESGetIterationNumber(p->snes, &its));
+  SNESVIPGSCertificate c;
+  PetscCall(SNESVIPGSGetCertificate(p->snes, &c));
+  norm             = c.natural;
+  tao->niter       = its;
+  tao->residual    = norm;
+  tao->cnorm       = 0;
+  if (!p->complementarity) PetscCall(TaoComputeObjectiveAndGradient(tao, tao->solution, &tao->fc, tao->gradient));
+  else tao->fc = norm;
+  tao->reason = reason == SNES_CONVERGED_FNORM_ABS ? TAO_CONVERGED_GATOL : reason > 0 ? TAO_CONVERGED_GRTOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TaoSetFromOptions_VIPGS(Tao tao, CompatOptionItems)
+{
+  Tao_VIPGS  *p = (Tao_VIPGS *)tao->data;
+  const char *prefix;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetOptionsPrefix((PetscObject)tao, &prefix));
+  PetscCall(SNESSetOptionsPrefix(p->snes, prefix));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TaoView_VIPGS(Tao tao, PetscViewer viewer)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscViewerASCIIPushTab(viewer));
+  PetscCall(SNESView(((Tao_VIPGS *)tao->data)->snes, viewer));
+  PetscCall(PetscViewerASCIIPopTab(viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
+{
+  PetscFunctionBegin;
+  PetscCall(SNESDestroy(&((Tao_VIPGS *)tao->data)->snes));
+  delete (Tao_VIPGS *)tao->data;
+  tao->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+   TAOVIPGS - bound-constrained minimisation with a dense Hessian, and complementarity problems with a dense Jacobian, by `SNESVIPGS`
+
+   Options Database Keys:
+.  -snes_vipgs_newton, -snes_vipgs_acceleration, ... - those of `SNESVIPGS`, with the prefix of the `Tao`
+
+   Level: intermediate
+
+   Notes:
+   Takes gradient, Hessian and variable bounds; or, where there is no Hessian, constraints and their Jacobian, as `TAOSSILS` does. A
+   quadratic objective is one solve; another one is approximated by quadratic ones again and again.
+
+   `-tao_gatol` and `-tao_grtol` are tolerances of the norm of x - P(x - gradient), P being the projection onto the bounds.
+
+.seealso: `TaoCreate()`, `TaoSetType()`, `SNESVIPGS`, `TAOBQPIP`, `TAOGPCG`, `TAOSSILS`
+M*/
+PetscErrorCode tessera::TaoCreate_VIPGS(Tao tao)
+{
+  Tao_VIPGS *p = nullptr;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(p = new Tao_VIPGS());
+  PetscCall(SNESCreate(PetscObjectComm((PetscObject)tao), &p->snes));
+  PetscCall(PetscObjectIncrementTabLevel((PetscObject)p->snes, (PetscObject)tao, 1));
+  PetscCall(SNESSetType(p->snes, SNESVIPGS));
+  tao->data                = (void *)p;
+  tao->ops->setup          = TaoSetUp_VIPGS;
+  tao->ops->solve          = TaoSolve_VIPGS;
+  tao->ops->view           = TaoView_VIPGS;
+  tao->ops->setfromoptions = TaoSetFromOptions_VIPGS;
+  tao->ops->destroy        = TaoDestroy_VIPGS;
+  CompatDefault(tao, max_it, 100000);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,85 @@
+// What the faces of dense Gauss-Seidel share: PC densegs, SNES vipgs.
+#pragma once
+#include "densegs/distributed.hpp"
+#include "densegs/lcp.hpp"
+#include "petsc/device.hpp"
+#include "tessera.h"
+#include <petsctao.h>
+#include <cstdlib>
+#include <petsc/private/pcimpl.h>
+#include <petsc/private/snesimpl.h>
+#ifdef _OPENMP
+  #include <omp.h>
+#endif
+
+namespace tessera {
+
+struct PC_DenseGS {
+  // options
+  TesseraGSStrategy strategy  = TESSERA_GS_GRAPH;
+  TesseraGSOrder    order     = TESSERA_GS_SYMMETRIC;
+  PetscReal         omega     = 1;
+  PetscInt          sweeps    = 1;
+  TesseraPrecision  precision = TESSERA_PRECISION_DOUBLE;
+  TesseraBackend    backend   = TESSERA_BACKEND_AUTO;
+  PetscBool         current   = PETSC_FALSE; // the plan belongs to these options
+  // setup
+  densegs::Plan        plan;
+  densegs::Distributed distributed; // several processes: this one's rows
+  Buffer<double>       staged;      // of a vector that lies elsewhere
+  bool                 symmetric = false, failed = false;
+  double               asymmetry = 0;
+  char                 failure[256] = "";
+};
+
+struct SNES_VIPGS {
+  TesseraGSStrategy     strategy       = TESSERA_GS_GRAPH;
+  TesseraGSOrder        order          = TESSERA_GS_SYMMETRIC;
+  PetscReal             omega          = 1;
+  TesseraPrecision      precision      = TESSERA_PRECISION_DOUBLE;
+  TesseraBackend        backend        = TESSERA_BACKEND_AUTO;
+  SNESVIPGSAcceleration acceleration   = SNES_VIPGS_AUTO;
+  PetscBool             newton         = PETSC_TRUE;
+  PetscInt              sweeps         = 200, check = 10, factorizations = 200, block = 1;
+  PetscReal             mu             = 0;
+  SNESVIPGSFriction     friction       = SNES_VIPGS_CONE;
+  Vec                   coefficients   = nullptr; // of friction
+  // the last solve
+  SNESVIPGSCertificate certificate = {};
+  bool                 solved      = false;
+  PetscInt             size        = 0; // unknowns
+};
+
+extern PetscLogEvent event_densegs_setup, event_densegs_apply, event_vipgs_solve;
+
+PetscErrorCode PCCreate_DenseGS(PC);
+PetscErrorCode SNESCreate_VIPGS(SNES);
+PetscErrorCode TaoCreate_VIPGS(Tao);
+PetscErrorCode ComposeDenseGS(PC, PetscBool);
+PetscErrorCode ComposeVIPGS(SNES, PetscBool);
+PetscErrorCode CheckBackend(PetscObject, const char *option, TesseraBackend);
+PetscErrorCode CiteDenseGS();
+
+// Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
+inline int DenseThreads()
+{
+#ifdef _OPENMP
+  if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
+#endif
+  return 1;
+}
+
+// A dense matrix of this process's rows: by columns, on the host or the device.
+struct DenseView {
+  Mat           mat    = nullptr; // SEQDENSE, or the local part of a MPIDENSE
+  const double *values = nullptr;
+  PetscInt      rows = 0, columns = 0, lda = 0;
+  Space         space = Space::host;
+};
+// Refuses matrices that are not dense or not square, with a message that names the solver. wanted: where the values are asked for.
+PetscErrorCode DenseCheckType(PetscObject solver, const char *name, Mat A);
+PetscErrorCode DenseOnDevice(Mat A, bool *device);
+PetscErrorCode DenseGet(Mat A, Space wanted, DenseView *view);
+PetscErrorCode DenseRestore(DenseView *view);
+
+} // namespace tessera

@@ -1,0 +1,362 @@
+// Dense Gauss-Seidel: all strategies, orders and precisions against sweeps written from the definition.
+#include "densegs/lcp.hpp"
+#include "unit.hpp"
+#include <cmath>
+#include <random>
+#include <vector>
+
+using namespace tessera;
+using namespace tessera::densegs;
+
+namespace {
+
+struct Case {
+  int                 n;
+  std::vector<double> a, q, lower, upper; // by columns
+  explicit Case(int size, bool symmetric = true, int seed = 1) : n(size), a((size_t)size * (size_t)size), q((size_t)size), lower((size_t)size), upper((size_t)size)
+  {
+    std::mt19937_64                        g((uint64_t)seed);
+    std::uniform_real_distribution<double> u(-1, 1);
+    for (int j = 0; j < n; ++j) {
+      for (int i = 0; i < j; ++i) {
+        at(i, j) = u(g);
+        at(j, i) = symmetric ? at(i, j) : u(g);
+      }
+      at(j, j)         = 1 + 0.6 * n + u(g);
+      q[(size_t)j]     = n * u(g);
+      lower[(size_t)j] = -0.3 + 0.2 * u(g);
+      upper[(size_t)j] = j % 7 ? HUGE_VAL : 0.4 + 0.1 * u(g);
+    }
+  }
+  double &at(int i, int j) { return a[(size_t)j * (size_t)n + (size_t)i]; }
+  double  at(int i, int j) const { return a[(size_t)j * (size_t)n + (size_t)i]; }
+};
+
+// Sweeps in the order that the plan says, one row after the other; the changes of each.
+std::vector<double> reference(const Case &c, const Plan &plan, bool bounds, int first, int sweeps, std::vector<double> &x)
+{
+  Panels              shape;
+  Sequence            s;
+  std::vector<double> changes;
+  shape.n      = c.n;
+  shape.stride = (c.n + height - 1) / height * height;
+  shape.count  = shape.stride / height;
+  for (int k = 0; k < sweeps; ++k) {
+    double change = 0;
+    sequence(shape, plan.params.order, first + k, s);
+    for (int p : s.outer)
+      for (int r : s.inner) {
+        const int i = p * height + r;
+        if (i >= c.n) continue;
+        double w = c.q[(size_t)i];
+        for (int j = 0; j < c.n; ++j) w += (plan.params.single ? (double)(float)c.at(i, j) : c.at(i, j)) * x[(size_t)j];
+        double v = x[(size_t)i] - plan.params.omega * w / (plan.params.single ? (double)(float)c.at(i, i) : c.at(i, i));
+        if (bounds) v = std::fmin(std::fmax(v, c.lower[(size_t)i]), c.upper[(size_t)i]);
+        change += std::fabs(v - x[(size_t)i]);
+        x[(size_t)i] = v;
+      }
+    changes.push_back(change);
+  }
+  return changes;
+}
+
+template <class T> void send(const std::vector<T> &from, Buffer<T> &to)
+{
+  if (from.empty()) return;
+  if (to.space() == Space::cuda) device::copy_from_host(to.data(), from.data(), from.size() * sizeof(T));
+  else std::copy(from.begin(), from.end(), to.data());
+}
+std::vector<double> fetch(const Buffer<double> &from, int n)
+{
+  std::vector<double> v((size_t)n);
+  if (!n) return v;
+  if (from.space() == Space::cuda) device::copy_to_host(v.data(), from.data(), v.size() * sizeof(double));
+  else std::copy(from.data(), from.data() + n, v.begin());
+  return v;
+}
+
+void make(Plan &plan, const Case &c, const Params &params, int threads)
+{
+  plan.exec.space   = unit_cuda() ? Space::cuda : Space::host;
+  plan.exec.threads = threads;
+  create(plan, c.n, params);
+  fill(plan, c.a.data(), c.n, Space::host);
+  send(c.q, plan.q);
+  send(c.lower, plan.lower);
+  send(c.upper, plan.upper);
+}
+
+std::vector<double> run(Plan &plan, const Case &c, bool bounds, int sweeps, const std::vector<double> &start, std::vector<double> *changes = nullptr, double tolerance = -1, int *made = nullptr)
+{
+  Request             r;
+  std::vector<double> change((size_t)sweeps);
+  plan.x.zero();
+  send(start, plan.x);
+  r.q = plan.q.data();
+  if (bounds) {
+    r.lower = plan.lower.data();
+    r.upper = plan.upper.data();
+  }
+  r.x         = plan.x.data();
+  r.most      = sweeps;
+  r.zero      = start.empty();
+  r.tolerance = tolerance;
+  if (changes) r.change = change.data();
+  const int count = sweep(plan, r);
+  if (made) *made = count;
+  if (changes) *changes = std::vector<double>(change.begin(), change.begin() + count);
+  return fetch(plan.x, c.n);
+}
+
+double difference(const std::vector<double> &a, const std::vector<double> &b)
+{
+  double d = 0, m = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double e = std::fabs(a[i] - b[i]);
+    if (!(e <= d)) d = std::isfinite(e) ? e : INFINITY;
+    m = std::max(m, std::fabs(a[i]));
+  }
+  return m > 0 ? d / m : d;
+}
+
+const Strategy exact[] = {Strategy::sequential, Strategy::row, Strategy::column, Strategy::block, Strategy::graph, Strategy::graph2};
+const Order    orders[] = {Order::forward, Order::backward, Order::symmetric, Order::random};
+
+} // namespace
+
+TEST(DenseGS, EveryStrategyGivesTheSequentialIterates)
+{
+  for (int n : {1, 2, 63, 64, 65, 130, 257, 500})
+    for (Order order : orders)
+      for (bool bounds : {false, true})
+        for (double omega : {1.0, 1.3}) {
+          const Case c(n, n % 2 == 0, n);
+          if (omega != 1 && n != 130 && n != 257) continue;
+          for (bool warm : {false, true}) {
+            std::vector<double> start, expected((size_t)n);
+            if (warm)
+              for (int i = 0; i < n; ++i) start.push_back(std::sin(3. * i));
+            if (warm) expected = start;
+            Plan form;
+            form.params.order = order;
+            form.params.omega = omega;
+            const std::vector<double> changes = reference(c, form, bounds, 0, 5, expected);
+            for (Strategy s : exact) {
+              if ((s == Strategy::row || s == Strategy::column) && unit_cuda() && n > 130) continue; // a launch for every row
+              for (int threads : {1, 2, 3}) {
+                if (threads > 1 && (unit_cuda() || n > 300 || omega != 1)) continue;
+                if (threads > 2 && n != 257) continue; // barriers of more threads than cores take their time
+                if (threads > 1 && (s == Strategy::row || s == Strategy::column) && n > 70) continue;
+                Plan                plan;
+                Params              params;
+                std::vector<double> seen;
+                params.strategy = s;
+                params.order    = order;
+                params.omega    = omega;
+                make(plan, c, params, threads);
+                EXPECT_LT(difference(expected, run(plan, c, bounds, 5, start, &seen)), 1e-13) << "n " << n << " strategy " << (int)s << " order " << (int)order << " bounds " << bounds << " warm " << warm << " threads " << threads;
+                ASSERT_EQ(seen.size(), changes.size());
+                for (size_t k = 0; k < seen.size(); ++k) EXPECT_NEAR(seen[k], changes[k], 1e-12 * (changes[0] + 1)) << "n " << n << " sweep " << k << " strategy " << (int)s << " order " << (int)order;
+              }
+            }
+          }
+        }
+}
+
+TEST(DenseGS, LargeAndSingle)
+{
+  for (int n : {1000, 2100}) {
+    const Case c(n, false, 5);
+    for (bool single : {false, true})
+      for (Order order : orders) {
+        std::vector<double> expected((size_t)n);
+        Plan                form;
+        form.params.order  = order;
+        form.params.single = single;
+        if (n > 2000 && order != Order::symmetric) continue;
+        (void)reference(c, form, true, 0, 3, expected);
+        for (Strategy s : {Strategy::block, Strategy::graph, Strategy::graph2}) {
+          Plan   plan;
+          Params params;
+          params.strategy = s;
+          params.order    = order;
+          params.single   = single;
+          make(plan, c, params, 2);
+          EXPECT_LT(difference(expected, run(plan, c, true, 3, {})), 1e-12) << n << " strategy " << (int)s << " order " << (int)order << " single " << single;
+        }
+      }
+  }
+}
+
+TEST(DenseGS, TheSameBitsAgain)
+{
+  const Case c(700, true, 9);
+  for (Strategy s : {Strategy::block, Strategy::graph, Strategy::graph2})
+    for (Order order : orders) {
+      Params params;
+      params.strategy = s;
+      params.order    = order;
+      std::vector<double> first;
+      for (int k = 0; k < 4; ++k) {
+        Plan plan;
+        make(plan, c, params, 1 + k % 3);
+        std::vector<double> x = run(plan, c, true, 6, {});
+        const std::vector<double> y = run(plan, c, true, 6, {}); // the same plan again
+        EXPECT_EQ(x, y);
+        if (k) EXPECT_EQ(first, x) << "strategy " << (int)s << " order " << (int)order << " threads " << 1 + k % 3;
+        else first = x;
+      }
+    }
+}
+
+TEST(DenseGS, EndsWhereChangesAreSmall)
+{
+  const Case c(300, true, 3);
+  for (Strategy s : {Strategy::sequential, Strategy::block, Strategy::graph, Strategy::graph2})
+    for (Order order : orders) {
+      Plan                plan;
+      Params              params;
+      std::vector<double> changes;
+      int                 made;
+      params.strategy = s;
+      params.order    = order;
+      make(plan, c, params, 2);
+      (void)run(plan, c, true, 500, {}, &changes, 1e-8, &made);
+      ASSERT_EQ((size_t)made, changes.size());
+      ASSERT_LT(made, 500);
+      for (int k = 0; k + 1 < made; ++k) EXPECT_GT(changes[(size_t)k], 1e-8);
+      EXPECT_LE(changes.back(), 1e-8);
+    }
+}
+
+TEST(DenseGS, DivergenceIsSeen)
+{
+  Case c(200);
+  for (int j = 0; j < c.n; ++j)
+    for (int i = 0; i < c.n; ++i) c.at(i, j) = i == j ? 1 : -1; // grows without bound
+  for (double &v : c.q) v = -1;
+  for (double &v : c.upper) v = HUGE_VAL;
+  for (Strategy s : {Strategy::sequential, Strategy::block, Strategy::graph, Strategy::graph2}) {
+    Plan                plan;
+    Params              params;
+    std::vector<double> changes;
+    int                 made;
+    params.strategy = s;
+    make(plan, c, params, 2);
+    (void)run(plan, c, true, 400, {}, &changes, 1e-8, &made);
+    EXPECT_LT(made, 400) << (int)s;
+  }
+}
+
+TEST(DenseGS, Residual)
+{
+  for (int n : {1, 64, 131, 500})
+    for (bool single : {false, true}) {
+      const Case          c(n, false, 4);
+      Plan                plan;
+      Params              params;
+      std::vector<double> x, expected;
+      params.single = single;
+      make(plan, c, params, 2);
+      for (int i = 0; i < n; ++i) x.push_back(std::cos(2. * i));
+      for (int i = 0; i < n; ++i) {
+        double w = c.q[(size_t)i];
+        for (int j = 0; j < n; ++j) w += (single ? (double)(float)c.at(i, j) : c.at(i, j)) * x[(size_t)j];
+        expected.push_back(w);
+      }
+      plan.x.zero();
+      send(x, plan.x);
+      residual(plan, plan.q.data(), plan.x.data(), plan.before.data());
+      EXPECT_LT(difference(expected, fetch(plan.before, n)), 1e-13);
+    }
+}
+
+TEST(DenseGS, FreeResidualOfTheSweepBefore)
+{
+  if (unit_cuda()) GTEST_SKIP() << "on the host";
+  const Case c(300, true, 6);
+  for (Order order : {Order::forward, Order::backward}) {
+    Plan                plan;
+    Params              params;
+    std::vector<double> x((size_t)c.n), residuals(5);
+    params.order = order;
+    make(plan, c, params, 2);
+    plan.x.zero();
+    Request r;
+    r.q        = plan.q.data();
+    r.lower    = plan.lower.data();
+    r.upper    = plan.upper.data();
+    r.x        = plan.x.data();
+    r.most     = 5;
+    r.zero     = true;
+    r.residual = residuals.data();
+    EXPECT_EQ(sweep(plan, r), 5);
+    for (int k = 1; k < 5; ++k) {
+      double s = 0;
+      std::fill(x.begin(), x.end(), 0);
+      (void)reference(c, plan, true, 0, k, x);
+      for (int i = 0; i < c.n; ++i) {
+        double w = c.q[(size_t)i];
+        for (int j = 0; j < c.n; ++j) w += c.at(i, j) * x[(size_t)j];
+        const double e = x[(size_t)i] - std::fmin(std::fmax(x[(size_t)i] - w, c.lower[(size_t)i]), c.upper[(size_t)i]);
+        s += e * e;
+      }
+      EXPECT_NEAR(residuals[(size_t)k], std::sqrt(s), 1e-10 * (1 + std::sqrt(s))) << k;
+    }
+  }
+}
+
+TEST(DenseGS, MatricesAreLookedAt)
+{
+  Case c(150, true, 8);
+  Plan plan;
+  make(plan, c, {}, 1);
+  Buffer<double> there(Extent{c.a.size(), plan.exec.space});
+  auto look = [&] {
+    send(c.a, there);
+    return check(plan, there.data(), c.n, plan.exec.space);
+  };
+  EXPECT_EQ(look().bad_row, -1);
+  EXPECT_EQ(look().diagonal, -1);
+  EXPECT_LT(look().asymmetry, 1e-15);
+  c.at(140, 3) += 0.5;
+  EXPECT_NEAR(look().asymmetry, 0.5 / look().largest, 1e-12);
+  c.at(77, 77) = -2;
+  EXPECT_EQ(look().diagonal, 77);
+  EXPECT_EQ(look().zero_diagonal, -1);
+  c.at(99, 99) = 0;
+  EXPECT_EQ(look().zero_diagonal, 99);
+  c.at(5, 120) = NAN;
+  EXPECT_EQ(look().bad_row, 5);
+  EXPECT_EQ(look().bad_column, 120);
+}
+
+// M = ones and q = -1: simultaneous sweeps flip between 0 and 1 for ever, as the emulated device's relaxed ones do.
+TEST(LCP, RelaxedSweepsFallBack)
+{
+  const int           n = 200;
+  Case                c(n);
+  Plan                plan;
+  lcp::Problem        p;
+  lcp::Params         params;
+  std::vector<double> x((size_t)n), zero((size_t)n), high((size_t)n, HUGE_VAL);
+  std::fill(c.a.begin(), c.a.end(), 1);
+  std::fill(c.q.begin(), c.q.end(), -1);
+  params.sweeps.strategy = Strategy::relaxed;
+  params.newton          = false;
+  make(plan, c, params.sweeps, 1);
+  p.n     = n;
+  p.a     = c.a.data();
+  p.lda   = n;
+  p.q     = c.q.data();
+  p.lower = zero.data();
+  p.upper = high.data();
+  const lcp::Report r = lcp::solve(plan, p, params, x.data(), [](const lcp::Report &, double natural, const double *) { return natural < 1e-12; });
+  EXPECT_EQ(r.reason, lcp::Reason::stopped);
+  EXPECT_LT(r.certificate.natural, 1e-12);
+#ifdef TESSERA_EMULATE_DEVICE
+  if (unit_cuda()) {
+    EXPECT_TRUE(r.fell_back);
+  }
+#endif
+}

@@ -1,0 +1,522 @@
+static char help[] = "SNES vipgs: complementarity problems with known answers, friction, reasons, wrong input.\n\n";
+
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* functions that are given to others */
+#include <petscsnes.h>
+#include <string.h>
+#include <tessera.h>
+
+typedef PetscReal (*EntryFn)(PetscInt, PetscInt, PetscInt);
+
+static PetscErrorCode Check(const char *name, PetscReal error, PetscReal tol)
+{
+  PetscFunctionBegin;
+  if (error <= tol) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: ok\n", name));
+  else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %g\n", name, (double)error));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode Fill(PetscInt n, EntryFn entry, Mat *A)
+{
+  PetscInt     first, last, lda;
+  PetscScalar *v;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, n, n, NULL, A));
+  PetscCall(MatGetOwnershipRange(*A, &first, &last));
+  PetscCall(MatDenseGetLDA(*A, &lda));
+  PetscCall(MatDenseGetArray(*A, &v));
+  for (PetscInt j = 0; j < n; ++j)
+    for (PetscInt i = first; i < last; ++i) v[j * lda + i - first] = entry(i, j, n);
+  PetscCall(MatDenseRestoreArray(*A, &v));
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode FillVec(Mat A, PetscReal (*f)(PetscInt, PetscInt), Vec *v)
+{
+  PetscInt first, last, n;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateVecs(A, v, NULL));
+  PetscCall(VecGetSize(*v, &n));
+  PetscCall(VecGetOwnershipRange(*v, &first, &last));
+  for (PetscInt i = first; i < last; ++i) PetscCall(VecSetValue(*v, i, f(i, n), INSERT_VALUES));
+  PetscCall(VecAssemblyBegin(*v));
+  PetscCall(VecAssemblyEnd(*v));
+  PetscFunctionReturn(0);
+}
+
+/* Murty's matrices need 2^n pivots of some methods; Fathi's is positive definite, with a terrible condition. */
+static PetscReal MurtyLower(PetscInt i, PetscInt j, PetscInt n) { return i == j ? 1 : i > j ? 2 : 0; }
+static PetscReal MurtyUpper(PetscInt i, PetscInt j, PetscInt n) { return i == j ? 1 : i < j ? 2 : 0; }
+static PetscReal Fathi(PetscInt i, PetscInt j, PetscInt n) { return i == j ? 4. * i + 1 : 4. * PetscMin(i, j) + 2; }
+static PetscReal Cyclic(PetscInt i, PetscInt j, PetscInt n) { return i == j ? 1 : j == (i + 1) % 3 ? 2 : 0; }
+static PetscReal Ones(PetscInt i, PetscInt j, PetscInt n) { return 1; }
+static PetscReal Opposed(PetscInt i, PetscInt j, PetscInt n) { return i / 2 == j / 2 ? (i == j ? 1 : -1) : 0; }
+static PetscReal MinusOne(PetscInt i, PetscInt n) { return -1; }
+static PetscReal First(PetscInt i, PetscInt n) { return i == 0; }
+static PetscReal Last(PetscInt i, PetscInt n) { return i == n - 1; }
+static PetscReal Third(PetscInt i, PetscInt n) { return 1. / 3; }
+
+/* B'B with B of n - 20 rows: singular; symmetric positive semidefinite. */
+static PetscReal Gram(PetscInt i, PetscInt j, PetscInt n)
+{
+  PetscReal s = 0;
+  for (PetscInt k = 0; k < n - 20; ++k) s += PetscSinReal(1.3 * k * k + 0.7 * i * k + 0.1 * i) * PetscSinReal(1.3 * k * k + 0.7 * j * k + 0.1 * j);
+  return s;
+}
+/* A solution z* and w* of a problem that is made for them: q = w* - A z*. */
+static PetscReal ZStar(PetscInt i, PetscInt n) { return i % 3 == 0 ? 0.5 + PetscAbsReal(PetscSinReal(i)) : 0; }
+static PetscReal WStar(PetscInt i, PetscInt n) { return i % 3 == 0 ? 0 : 0.1 + PetscAbsReal(PetscCosReal(i)); }
+
+static PetscErrorCode Solve(Mat A, Vec q, Vec lower, Vec upper, Vec x, SNESVIPGSCertificate *c, SNESConvergedReason *reason, const char *options)
+{
+  SNES snes;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsInsertString(NULL, options));
+  PetscCall(SNESVIPGSCreateLCP(A, q, lower, upper, &snes));
+  PetscCall(SNESSetTolerances(snes, 1e-12, 1e-11, 1e-50, 20000, -1));
+  PetscCall(SNESSetFromOptions(snes));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, reason));
+  PetscCall(SNESVIPGSGetCertificate(snes, c));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipgs_newton"));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipgs_strategy"));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipgs_order"));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipgs_acceleration"));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipgs_precision"));
+  PetscCall(PetscOptionsClearValue(NULL, "-snes_vipgs_sweeps"));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode TestKnown(const char *name, PetscInt n, EntryFn entry, PetscReal (*q)(PetscInt, PetscInt), PetscReal (*answer)(PetscInt, PetscInt), PetscReal tol, const char *options)
+{
+  Mat                  A;
+  Vec                  b, x, z;
+  PetscReal            error = 0, largest = 0;
+  SNESVIPGSCertificate c;
+  SNESConvergedReason  reason;
+  char                 text[200];
+
+  PetscFunctionBegin;
+  PetscCall(Fill(n, entry, &A));
+  PetscCall(FillVec(A, q, &b));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(FillVec(A, answer, &z));
+  PetscCall(Solve(A, b, NULL, NULL, x, &c, &reason, options));
+  PetscCall(VecAXPY(x, -1, z));
+  PetscCall(VecNorm(x, NORM_INFINITY, &error));
+  PetscCall(VecNorm(z, NORM_INFINITY, &largest));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "%s, n = %" PetscInt_FMT "%s%s", name, n, *options ? ", " : "", options));
+  PetscCall(Check(text, reason > 0 && c.reason == SNES_VIPGS_CONVERGED && c.natural < 1e-10 ? error / PetscMax(largest, 1e-300) : 1, tol));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&z));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* What is said where there is no answer, or none that the method finds. */
+static PetscErrorCode TestReason(const char *name, PetscInt n, EntryFn entry, const char *options)
+{
+  Mat                  A;
+  Vec                  b, x;
+  SNESVIPGSCertificate c;
+  SNESConvergedReason  reason;
+
+  PetscFunctionBegin;
+  PetscCall(Fill(n, entry, &A));
+  PetscCall(FillVec(A, MinusOne, &b));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(Solve(A, b, NULL, NULL, x, &c, &reason, options));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s%s%s: %s, %s%s\n", name, *options ? ", " : "", options, SNESConvergedReasons[reason], SNESVIPGSReasons[c.reason], c.fell_back ? ", fell back" : ""));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* A singular matrix: w is unique, x is not. Every way to solve it. */
+static PetscErrorCode TestSingular(const char *options)
+{
+  Mat                  A;
+  Vec                  q, x, w, z;
+  PetscReal            error, size;
+  SNESVIPGSCertificate c;
+  SNESConvergedReason  reason;
+  char                 text[200];
+
+  PetscFunctionBegin;
+  PetscCall(Fill(120, Gram, &A));
+  PetscCall(FillVec(A, ZStar, &z));
+  PetscCall(FillVec(A, WStar, &w));
+  PetscCall(VecDuplicate(z, &q));
+  PetscCall(VecDuplicate(z, &x));
+  PetscCall(MatMult(A, z, q));
+  PetscCall(VecAYPX(q, -1, w));
+  PetscCall(Solve(A, q, NULL, NULL, x, &c, &reason, options));
+  PetscCall(MatMultAdd(A, x, q, z));
+  PetscCall(VecAXPY(z, -1, w));
+  PetscCall(VecNorm(z, NORM_INFINITY, &error));
+  PetscCall(VecNorm(w, NORM_INFINITY, &size));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "a singular matrix%s%s", *options ? ", " : "", options));
+  PetscCall(Check(text, reason > 0 ? error / size : 1, 1e-7));
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&w));
+  PetscCall(VecDestroy(&z));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* Hertz: a sphere of radius R pressed into an elastic half-space by delta. The half-space by Love's rectangles; p = p0 sqrt(1 - r^2/a^2),
+   a^2 = R delta, p0 = 2 E* a / (pi R). */
+static PetscInt  hertz_m;
+static PetscReal hertz_h;
+static PetscReal Love(PetscReal x, PetscReal y)
+{
+  const PetscReal b = 0.5 * hertz_h;
+  PetscReal       s = 0;
+  for (int k = 0; k < 2; ++k) {
+    const PetscReal x1 = k ? y : x, y1 = k ? x : y; /* the four logarithms, two at a time */
+    const PetscReal p = x1 + b, m = x1 - b, yp = y1 + b, ym = y1 - b;
+    s += p * PetscLogReal((yp + PetscSqrtReal(yp * yp + p * p)) / (ym + PetscSqrtReal(ym * ym + p * p)));
+    s += m * PetscLogReal((ym + PetscSqrtReal(ym * ym + m * m)) / (yp + PetscSqrtReal(yp * yp + m * m)));
+  }
+  return s / PETSC_PI; /* E* = 1 */
+}
+static PetscReal *hertz_table;
+static PetscReal  Hertz(PetscInt i, PetscInt j, PetscInt n) { return hertz_table[PetscAbsInt(i % hertz_m - j % hertz_m) + hertz_m * PetscAbsInt(i / hertz_m - j / hertz_m)]; }
+static PetscReal HertzX(PetscInt i) { return (i % hertz_m + 0.5) * hertz_h - 1; }
+static PetscReal HertzY(PetscInt i) { return (i / hertz_m + 0.5) * hertz_h - 1; }
+static PetscReal HertzGap(PetscInt i, PetscInt n) { return 0.5 * (HertzX(i) * HertzX(i) + HertzY(i) * HertzY(i)) - 0.36; } /* R = 1, delta = 0.36: a = 0.6 */
+
+static PetscErrorCode TestHertz(PetscInt m, const char *options)
+{
+  Mat                  A;
+  Vec                  q, x;
+  const PetscScalar   *p;
+  PetscInt             first, last;
+  PetscReal            mine[3] = {0, 0, 0}, all[3], p0 = 2 * 0.6 / PETSC_PI;
+  SNESVIPGSCertificate c;
+  SNESConvergedReason  reason;
+  char                 text[200];
+
+  PetscFunctionBegin;
+  hertz_m = m;
+  hertz_h = 2. / m;
+  PetscCall(PetscMalloc1(m * m, &hertz_table));
+  for (PetscInt i = 0; i < m * m; ++i) hertz_table[i] = Love(i % m * hertz_h, i / m * hertz_h);
+  PetscCall(Fill(m * m, Hertz, &A));
+  PetscCall(PetscFree(hertz_table));
+  PetscCall(FillVec(A, HertzGap, &q));
+  PetscCall(VecDuplicate(q, &x));
+  PetscCall(Solve(A, q, NULL, NULL, x, &c, &reason, options));
+  PetscCall(VecGetOwnershipRange(x, &first, &last));
+  PetscCall(VecGetArrayRead(x, &p));
+  for (PetscInt i = first; i < last; ++i) {
+    const PetscReal r2 = (HertzX(i) * HertzX(i) + HertzY(i) * HertzY(i)) / 0.36, exact = r2 < 1 ? p0 * PetscSqrtReal(1 - r2) : 0;
+    mine[0] += p[i - first] * hertz_h * hertz_h; /* the force: 4/3 E* sqrt(R) delta^(3/2) */
+    mine[1] += (p[i - first] - exact) * (p[i - first] - exact) * hertz_h * hertz_h;
+    mine[2] += exact * exact * hertz_h * hertz_h;
+  }
+  PetscCall(VecRestoreArrayRead(x, &p));
+  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "Hertz contact, %" PetscInt_FMT " x %" PetscInt_FMT "%s%s", m, m, *options ? ", " : "", options));
+  PetscCall(Check(text, reason > 0 && c.natural < 1e-10 ? 0 : 1, 0));
+  PetscCall(Check("  its pressure", PetscSqrtReal(all[1] / all[2]), 1.2 / m));
+  PetscCall(Check("  its force", PetscAbsReal(all[0] / (4. / 3 * 0.216) - 1), 1.2 / m));
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* Boxes, some open on one or both sides; every acceleration finds the same answer. */
+static PetscReal BoxEntry(PetscInt i, PetscInt j, PetscInt n) { return 1. / (1 + PetscAbsInt(i - j)) + (i == j ? 0.2 : 0); }
+static PetscReal BoxQ(PetscInt i, PetscInt n) { return 3 * PetscSinReal(2.1 * i); }
+static PetscReal BoxLower(PetscInt i, PetscInt n) { return i % 5 == 0 ? PETSC_NINFINITY : -0.5 - 0.1 * (i % 3); }
+static PetscReal BoxUpper(PetscInt i, PetscInt n) { return i % 4 == 0 ? PETSC_INFINITY : i % 7 == 1 ? -0.5 - 0.1 * (i % 3) : 0.6; }
+
+static PetscErrorCode TestBoxes(void)
+{
+  const char *const    options[] = {"", "-snes_vipgs_newton 0", "-snes_vipgs_newton 0 -snes_vipgs_acceleration none -snes_vipgs_order forward", "-snes_vipgs_newton 0 -snes_vipgs_order random", "-snes_vipgs_newton 0 -snes_vipgs_order backward -snes_vipgs_strategy block", "-snes_vipgs_acceleration nncg -snes_vipgs_newton 0", "-snes_vipgs_acceleration mprgp", "-snes_vipgs_newton 0 -snes_vipgs_precision single", "-snes_vipgs_strategy row -snes_vipgs_sweeps 0"};
+  Mat                  A;
+  Vec                  q, x, first, lower, upper;
+  PetscReal            error = 0, size;
+  SNESVIPGSCertificate c;
+  SNESConvergedReason  reason;
+  char                 text[200];
+
+  PetscFunctionBegin;
+  PetscCall(Fill(170, BoxEntry, &A));
+  PetscCall(FillVec(A, BoxQ, &q));
+  PetscCall(FillVec(A, BoxLower, &lower));
+  PetscCall(FillVec(A, BoxUpper, &upper));
+  PetscCall(VecDuplicate(q, &x));
+  PetscCall(VecDuplicate(q, &first));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(options); ++k) {
+    PetscCall(VecSet(x, 0.25));
+    PetscCall(Solve(A, q, lower, upper, x, &c, &reason, options[k]));
+    if (!k) PetscCall(VecCopy(x, first));
+    PetscCall(VecNorm(first, NORM_INFINITY, &size));
+    PetscCall(VecAXPY(x, -1, first));
+    PetscCall(VecNorm(x, NORM_INFINITY, &error));
+    PetscCall(PetscSNPrintf(text, sizeof(text), "boxes%s%s", *options[k] ? ", " : "", options[k]));
+    PetscCall(Check(text, reason > 0 && c.primal == 0 && c.natural < 2e-11 && c.gap < 1e-8 ? error / size : 1, 1e-9));
+  }
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&first));
+  PetscCall(VecDestroy(&lower));
+  PetscCall(VecDestroy(&upper));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* One contact with w = x + q: what Coulomb's law says can be read off. */
+static PetscReal Identity(PetscInt i, PetscInt j, PetscInt n) { return i == j; }
+static PetscErrorCode TestContact(const char *name, PetscInt d, PetscReal mu, const PetscReal q[], const PetscReal answer[], SNESVIPGSFriction law)
+{
+  Mat                 A;
+  Vec                 b, x, none;
+  SNES                snes;
+  PetscReal           error = 0, all;
+  const PetscScalar  *v;
+  PetscInt            first, last;
+  SNESConvergedReason reason;
+
+  PetscFunctionBegin;
+  PetscCall(Fill(2 * d, Identity, &A));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(VecDuplicate(b, &none));
+  PetscCall(VecSet(none, PETSC_NINFINITY));
+  PetscCall(VecGetOwnershipRange(b, &first, &last));
+  for (PetscInt i = first; i < last; ++i) PetscCall(VecSetValue(b, i, i < d ? q[i] : i == d, INSERT_VALUES)); /* the second one is open */
+  PetscCall(VecAssemblyBegin(b));
+  PetscCall(VecAssemblyEnd(b));
+  PetscCall(SNESVIPGSCreateLCP(A, b, none, NULL, &snes));
+  PetscCall(SNESVIPGSSetBlock(snes, d));
+  PetscCall(SNESVIPGSSetFrictionCoefficient(snes, mu));
+  PetscCall(SNESVIPGSSetFrictionLaw(snes, law));
+  PetscCall(SNESSetTolerances(snes, 1e-13, 1e-50, 1e-50, 1000, -1));
+  PetscCall(SNESSetFromOptions(snes));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, &reason));
+  PetscCall(VecGetArrayRead(x, &v));
+  for (PetscInt i = first; i < last; ++i) error = PetscMax(error, PetscAbsReal(v[i - first] - (i < d ? answer[i] : 0)));
+  PetscCall(VecRestoreArrayRead(x, &v));
+  PetscCallMPI(MPI_Allreduce(&error, &all, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscCall(Check(name, reason > 0 ? all : 1, 1e-12));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&none));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* F(x) = A x + x^3 + q is not linear: 0 <= x, F >= 0. */
+static PetscErrorCode Cubic(SNES snes, Vec x, Vec f, void *ctx)
+{
+  Mat                A = (Mat)ctx;
+  PetscScalar       *v;
+  const PetscScalar *u;
+  PetscInt           first, last;
+
+  PetscFunctionBegin;
+  PetscCall(MatMult(A, x, f));
+  PetscCall(VecGetOwnershipRange(x, &first, &last));
+  PetscCall(VecGetArrayRead(x, &u));
+  PetscCall(VecGetArray(f, &v));
+  for (PetscInt i = 0; i < last - first; ++i) v[i] += u[i] * u[i] * u[i] + BoxQ(first + i, 0);
+  PetscCall(VecRestoreArray(f, &v));
+  PetscCall(VecRestoreArrayRead(x, &u));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode CubicJacobian(SNES snes, Vec x, Mat J, Mat B, void *ctx)
+{
+  Vec d;
+
+  PetscFunctionBegin;
+  PetscCall(MatCopy((Mat)ctx, B, SAME_NONZERO_PATTERN));
+  PetscCall(VecDuplicate(x, &d));
+  PetscCall(VecPointwiseMult(d, x, x));
+  PetscCall(VecScale(d, 3));
+  PetscCall(MatDiagonalSet(B, d, ADD_VALUES));
+  PetscCall(VecDestroy(&d));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode Bounds(SNES snes, Vec lower, Vec upper)
+{
+  PetscFunctionBegin;
+  PetscCall(VecSet(lower, 0));
+  PetscCall(VecSet(upper, PETSC_INFINITY));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode TestNonlinear(void)
+{
+  Mat                 A, J;
+  Vec                 x, f, w;
+  SNES                snes;
+  PetscReal           error;
+  SNESConvergedReason reason;
+
+  PetscFunctionBegin;
+  PetscCall(Fill(90, BoxEntry, &A));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &J));
+  PetscCall(MatCreateVecs(A, &x, &f));
+  PetscCall(VecDuplicate(x, &w));
+  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
+  PetscCall(SNESSetFunction(snes, f, Cubic, A));
+  PetscCall(SNESSetJacobian(snes, J, J, CubicJacobian, A));
+  PetscCall(SNESVISetComputeVariableBounds(snes, Bounds));
+  PetscCall(SNESSetType(snes, SNESVIPGS));
+  PetscCall(SNESSetTolerances(snes, 1e-9, 1e-50, 1e-50, PETSC_DEFAULT, PETSC_DEFAULT));
+  PetscCall(SNESSetFromOptions(snes));
+  PetscCall(VecSet(x, 1));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, &reason));
+  PetscCall(SNESComputeFunction(snes, x, w));
+  PetscCall(VecPointwiseMin(w, w, x));
+  PetscCall(VecNorm(w, NORM_2, &error));
+  PetscCall(Check("not linear", reason > 0 ? error : 1, 1e-6));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&w));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&J));
+  PetscFunctionReturn(0);
+}
+
+static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && mess && !*(char *)ctx) (void)PetscStrncpy((char *)ctx, mess, 400);
+  return n;
+}
+
+static PetscErrorCode TestWrong(void)
+{
+  const char *const names[] = {"crossed bounds", "a NaN bound", "a zero on the diagonal", "a negative diagonal entry", "a NaN in A", "mu < 0", "a block that does not divide", "friction and bounds", "mu without blocks", "momentum in forward order", "another number of mu"};
+
+  PetscFunctionBegin;
+  for (int c = 0; c < 11; ++c) {
+    char           text[400] = "";
+    Mat            A;
+    Vec            q, x, lower, upper, mu = NULL;
+    SNES           snes;
+    PetscErrorCode ierr;
+    PetscInt       first, last;
+
+    PetscCall(Fill(20, BoxEntry, &A));
+    PetscCall(FillVec(A, BoxQ, &q));
+    PetscCall(VecDuplicate(q, &x));
+    PetscCall(VecDuplicate(q, &lower));
+    PetscCall(VecDuplicate(q, &upper));
+    PetscCall(VecSet(lower, c >= 5 && c <= 10 && c != 7 && c != 9 ? PETSC_NINFINITY : 0));
+    PetscCall(VecSet(upper, PETSC_INFINITY));
+    PetscCall(VecGetOwnershipRange(q, &first, &last));
+    if (13 >= first && 13 < last) {
+      if (c == 0) PetscCall(VecSetValue(upper, 13, -1, INSERT_VALUES));
+      if (c == 1) PetscCall(VecSetValue(lower, 13, NAN, INSERT_VALUES));
+      if (c >= 2 && c <= 4) PetscCall(MatSetValue(A, 13, c == 4 ? 2 : 13, c == 2 ? 0. : c == 3 ? -1. : NAN, INSERT_VALUES));
+    }
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(VecAssemblyBegin(upper));
+    PetscCall(VecAssemblyEnd(upper));
+    PetscCall(VecAssemblyBegin(lower));
+    PetscCall(VecAssemblyEnd(lower));
+    PetscCall(SNESVIPGSCreateLCP(A, q, lower, upper, &snes));
+    if (c == 5 || c == 10) {
+      PetscCall(VecCreateMPI(PETSC_COMM_WORLD, PETSC_DECIDE, c == 5 ? 10 : 7, &mu));
+      PetscCall(VecSet(mu, c == 5 ? -0.3 : 0.3));
+      PetscCall(SNESVIPGSSetBlock(snes, 2));
+      PetscCall(SNESVIPGSSetFriction(snes, mu));
+    }
+    if (c == 6) PetscCall(SNESVIPGSSetBlock(snes, 3));
+    if (c == 7) PetscCall(SNESVIPGSSetBlock(snes, 2));
+    if (c == 8) PetscCall(SNESVIPGSSetFrictionCoefficient(snes, 0.5));
+    if (c == 9) {
+      PetscCall(SNESVIPGSSetOrder(snes, TESSERA_GS_FORWARD));
+      PetscCall(SNESVIPGSSetAcceleration(snes, SNES_VIPGS_NESTEROV));
+    }
+    PetscCall(PetscPushErrorHandler(Caught, text));
+    ierr = SNESSolve(snes, NULL, x);
+    PetscCall(PetscPopErrorHandler());
+    SNESConvergedReason reason;
+    PetscCall(SNESGetConvergedReason(snes, &reason));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", names[c], ierr ? text : reason == -4 ? "DIVERGED, not a number" : SNESConvergedReasons[reason]));
+    PetscCall(SNESDestroy(&snes));
+    PetscCall(VecDestroy(&mu));
+    PetscCall(VecDestroy(&q));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&lower));
+    PetscCall(VecDestroy(&upper));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscFunctionReturn(0);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt hertz = 16;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(TesseraInitializePackage());
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-hertz", &hertz, NULL));
+  if (hertz > 16) {
+    PetscCall(TestHertz(hertz, ""));
+    PetscCall(PetscFinalize());
+    return 0;
+  }
+  for (PetscInt n = 1; n <= 130; n += 43) {
+    PetscCall(TestKnown("Murty", n, MurtyLower, MinusOne, First, 1e-12, ""));
+    PetscCall(TestKnown("Murty, upper triangle", n, MurtyUpper, MinusOne, Last, 1e-12, ""));
+    PetscCall(TestKnown("Fathi", n, Fathi, MinusOne, First, 1e-10, ""));
+  }
+  PetscCall(TestKnown("Murty", 100, MurtyLower, MinusOne, First, 1e-12, "-snes_vipgs_newton 0 -snes_vipgs_order forward"));
+  PetscCall(TestKnown("cyclic P-matrix", 3, Cyclic, MinusOne, Third, 1e-10, ""));
+  PetscCall(TestReason("cyclic P-matrix", 3, Cyclic, "-snes_vipgs_newton 0 -snes_vipgs_order forward"));
+  PetscCall(TestReason("two equal rows", 2, Ones, "-snes_vipgs_newton 0 -snes_vipgs_strategy relaxed -snes_vipgs_order forward"));
+  PetscCall(TestReason("equal rows", 200, Ones, ""));
+  PetscCall(TestReason("no x is feasible", 2, Opposed, ""));
+  PetscCall(TestReason("no x is feasible", 90, Opposed, ""));
+  PetscCall(TestReason("no x is feasible", 2, Opposed, "-snes_vipgs_newton 0"));
+  PetscCall(TestReason("no x is feasible", 2, Opposed, "-snes_vipgs_acceleration mprgp"));
+  PetscCall(TestSingular(""));
+  PetscCall(TestSingular("-snes_vipgs_acceleration mprgp"));
+  PetscCall(TestHertz(hertz, ""));
+  PetscCall(TestHertz(hertz, "-snes_vipgs_acceleration mprgp"));
+  PetscCall(TestBoxes());
+  PetscCall(TestContact("contact, open", 3, 0.3, (PetscReal[]){1, 2, 0}, (PetscReal[]){0, 0, 0}, SNES_VIPGS_CONE));
+  PetscCall(TestContact("contact, sticking", 3, 1, (PetscReal[]){-1, 0.3, -0.4}, (PetscReal[]){1, -0.3, 0.4}, SNES_VIPGS_CONE));
+  PetscCall(TestContact("contact, sliding", 3, 0.2, (PetscReal[]){-1, 0.3, -0.4}, (PetscReal[]){1, -0.12, 0.16}, SNES_VIPGS_CONE));
+  PetscCall(TestContact("contact in two dimensions, sliding", 2, 0.2, (PetscReal[]){-2, 1}, (PetscReal[]){2, -0.4}, SNES_VIPGS_CONE));
+  PetscCall(TestContact("contact, pyramid", 3, 0.2, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, -0.1, 0.2}, SNES_VIPGS_PYRAMID));
+  PetscCall(TestContact("contact without friction", 3, 0, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, 0, 0}, SNES_VIPGS_CONE));
+  PetscCall(TestNonlinear());
+  PetscCall(TestWrong());
+  PetscCall(TestKnown("no unknowns", 0, Fathi, MinusOne, First, 1e-10, ""));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+  test:
+    nsize: {{1 2 3}}
+    output_file: output/vipgs.out
+
+  test:
+    suffix: hertz
+    args: -hertz 64
+    output_file: output/vipgs_hertz.out
+
+TEST*/
