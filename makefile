@@ -111,7 +111,7 @@ LAPACK     := -Wl,--push-state,--as-needed $(BLASLAPACK_LIB) -Wl,--pop-state
 LIBS       := $(PETSC_LIBS) $(LAPACK) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
-.PHONY: all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
+.PHONY: vipmg-cycles all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: lib
@@ -197,6 +197,11 @@ run-demo: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/segment' $(TOP)/examples/segment/demo $(LIB)
 run-bench: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run $(BENCH)
+# Times of vipmg's cycles alone, without PETSc: bench/README.md
+vipmg-cycles: $(BUILD)/vipmg_cycles
+	@echo $<
+$(BUILD)/vipmg_cycles: $(TOP)/bench/vipmg_cycles.cxx $(OBJ)
+	@$(COMPILE) $^ $(LIBS) -o $@
 test demo bench: deps
 	@$(MAKE) --no-print-directory run-$(patsubst test,tests,$@)
 petsc-cuda:

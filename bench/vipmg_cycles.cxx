@@ -1,5 +1,6 @@
 // Times of multigrid with bounds without PETSc around it: setup, full multigrid and cycles to a reduction of 1e-8 of the obstacle
-// problem of a ball (-2,2)^2 from max(0, obstacle), and of the dam of Brandt and Cryer. Built by `make vipmg_cycles` of this folder's makefile.
+// problem of a ball (-2,2)^2 from max(0, obstacle), and of the dam of Brandt and Cryer. `make vipmg-cycles` builds it
+// and prints where it is.
 //
 //   vipmg_cycles host|cuda ball|dam n [v|f] [repetitions]
 #include "vipmg/vipmg.hpp"

@@ -372,7 +372,7 @@ int main(int argc, char **argv)
   testset: # reference values: energies and active nodes of a second program, errors of the exact solution
     nsize: {{1 2 3 4}}
     output_file: output/vipmg_ball.out
-    args: -problem ball -n 129 -quiet -error 2.154e-4 -active 1609
+    args: -snes_vipmg_cycle f -problem ball -n 129 -quiet -error 2.154e-4 -active 1609
     test:
       suffix: ball
       args: -most 4
@@ -383,21 +383,21 @@ int main(int argc, char **argv)
   test:
     suffix: spiral
     nsize: {{1 2 3 4}}
-    args: -problem spiral -n 129 -most 8 -energy 34.177216 -active 517
+    args: -snes_vipmg_cycle f -problem spiral -n 129 -most 8 -energy 34.177216 -active 517
 
   test:
     suffix: torsion
     nsize: {{1 2 3 4}}
-    args: -problem torsion -n 129 -most 4 -energy -0.4184302092 -active 4800
+    args: -snes_vipmg_cycle f -problem torsion -n 129 -most 4 -energy -0.4184302092 -active 4800
 
   test:
     suffix: sides
     nsize: {{1 2 3 4}}
-    args: -problem sides -n 129 -most 4
+    args: -snes_vipmg_cycle f -problem sides -n 129 -most 4
 
   test:
     suffix: sides_257
-    args: -problem sides -n 257 -most 4 -energy -1.2967535370 -active 15980
+    args: -snes_vipmg_cycle f -problem sides -n 257 -most 4 -energy -1.2967535370 -active 15980
 
   testset:
     args: -quiet
@@ -417,17 +417,17 @@ int main(int argc, char **argv)
   test: # seepage heights of Brandt and Cryer
     suffix: dam
     nsize: {{1 3}}
-    args: -problem dam -n 129 -most 4 -height 8.875
+    args: -snes_vipmg_cycle f -problem dam -n 129 -most 4 -height 8.875
 
   test:
     suffix: ball3
     nsize: {{1 2 3 4}}
-    args: -problem ball3 -n 33 -most 6 -error 4.97e-3
+    args: -snes_vipmg_cycle f -problem ball3 -n 33 -most 6 -error 4.97e-3
 
   test:
     suffix: sides3
     nsize: {{1 4}}
-    args: -problem sides3 -n 40 -n2 33 -most 6
+    args: -snes_vipmg_cycle f -problem sides3 -n 40 -n2 33 -most 6
 
   testset: # the solution does not depend on the way
     output_file: output/vipmg_torsion_q.out
@@ -460,6 +460,6 @@ int main(int argc, char **argv)
   test:
     suffix: sequence
     nsize: {{1 2}}
-    args: -problem ball -n 17 -snes_grid_sequence 3 -error 2.154e-4
+    args: -snes_vipmg_cycle f -problem ball -n 17 -snes_grid_sequence 3 -error 2.154e-4
 
 TEST*/

@@ -204,6 +204,6 @@ int main(int argc, char **argv)
 
   test:
     nsize: {{1 2 3 4}}
-    args: -count 50
+    args: -count 50 -snes_vipmg_cycle f
 
 TEST*/
