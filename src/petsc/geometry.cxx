@@ -4,8 +4,14 @@
 #include <petscdmda.h>
 #include <petscdmplex.h>
 #include <petscviewer.h>
+
+// petscviewerhdf5.h would include HDF5's own headers, which need not be where PETSc's flags look.
 #if PetscDefined(HAVE_HDF5)
-  #include <petsclayouthdf5.h>
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5Open(MPI_Comm, const char[], PetscFileMode, PetscViewer *);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5PushGroup(PetscViewer, const char[]);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5PopGroup(PetscViewer);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5HasDataset(PetscViewer, const char[], PetscBool *);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5ReadSizes(PetscViewer, const char[], PetscInt *, PetscInt *);
 #endif
 
 namespace tessera {
