@@ -31,6 +31,13 @@ PetscErrorCode LocalNodes(PC pc, PetscInt bs, PetscInt *first, PetscInt *n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// What reading a file makes, gone also where it ends with an error.
+struct Reading {
+  PetscViewer viewer = nullptr;
+  Vec         x      = nullptr;
+  ~Reading() { (void)PetscViewerDestroy(&viewer), (void)VecDestroy(&x); }
+};
+
 PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found)
 {
   MPI_Comm          comm  = PetscObjectComm((PetscObject)pc);
@@ -38,8 +45,9 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
   const std::string name(file, colon ? (size_t)(colon - file) : strlen(file));
   PetscInt          first, n, entries, all;
   PetscBool         exists;
-  PetscViewer       viewer;
-  Vec               x;
+  Reading           reading;
+  PetscViewer      &viewer = reading.viewer;
+  Vec              &x      = reading.x;
   const PetscScalar *values;
   Mat               A;
 
@@ -95,7 +103,6 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
   PetscCall(VecGetArrayRead(x, &values));
   found->x.assign(values, values + n * found->dim);
   PetscCall(VecRestoreArrayRead(x, &values));
-  PetscCall(VecDestroy(&x));
   found->from = file;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
