@@ -117,6 +117,7 @@ private:
   void    cycle();
   void    smooth(Level<T> &level, bool from_zero);
   void    halo(Level<T> &level, Buffer<T> &v);
+  void    sum_processes(Buffer<T> &v);
   double  total(double v) const;
   template <class V> Buffer<V> make(size_t n) const
   {
@@ -139,6 +140,7 @@ private:
   std::vector<Level<T>> levels_;
   Coarsest<T>           coarsest_;
   Exchange              exchange_;
+  Buffer<T>             message_;           // on the host, of a device's sums over processes
   Buffer<T>             parts_;             // on the device: of all leaves' products
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate

@@ -215,6 +215,19 @@ template <class T> void Hierarchy<T>::halo(Level<T> &level, Buffer<T> &v)
   if (level.distributed) exchange_.forward(v.data(), params_.bs);
 }
 
+// v = the sum of all processes' v; from a device by way of the host
+template <class T> void Hierarchy<T>::sum_processes(Buffer<T> &v)
+{
+  T *here = v.data();
+  if (exec_.space == Space::cuda) {
+    if (message_.size() < v.size()) message_.resize(v.size());
+    here = message_.data();
+    device::copy_to_host(here, v.data(), v.bytes());
+  }
+  MPI_Allreduce(MPI_IN_PLACE, here, (int)v.size(), sizeof(T) == 8 ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm_);
+  if (exec_.space == Space::cuda) device::copy_from_host(v.data(), here, v.bytes()), device::synchronize();
+}
+
 template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero)
 {
   const int    bs = params_.bs, steps = degree(), unknowns = level.n * bs;
@@ -247,9 +260,7 @@ template <class T> void Hierarchy<T>::cycle(int l)
     if (level.distributed) {
       c.b.zero();
       for_each(exec_, level.n * bs, CopyPart<T>{level.b.data(), c.b.data() + c.offset});
-      Buffer<T> all = on_host(c.b);
-      MPI_Allreduce(MPI_IN_PLACE, all.data(), c.n, sizeof(T) == 8 ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm_);
-      copy(all, c.b);
+      sum_processes(c.b);
     }
     return for_each(exec_, level.n * bs, Dense<T>{c.inverse.data(), level.distributed ? c.b.data() : level.b.data(), level.x.data(), c.n, c.offset});
   }
@@ -265,11 +276,7 @@ template <class T> void Hierarchy<T>::cycle(int l)
       for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), r, level.corners, level.sums.data()});
       for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
     });
-    if (level.distributed) {
-      Buffer<T> all = on_host(next.b);
-      MPI_Allreduce(MPI_IN_PLACE, all.data(), next.n * bs, sizeof(T) == 8 ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm_);
-      copy(all, next.b);
-    }
+    if (level.distributed) sum_processes(next.b);
     cycle(l + 1);
     with_block(bs, [&](auto b) { for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()}); });
     if (visit + 1 < times) smooth(level, false); // W: a sweep between the visits keeps the cycle symmetric
@@ -367,6 +374,7 @@ template <class T> double Hierarchy<T>::work() const
 }
 
 template void   Hierarchy<double>::halo(Level<double> &, Buffer<double> &);
+template void   Hierarchy<double>::sum_processes(Buffer<double> &);
 template void   Hierarchy<double>::smooth(Level<double> &, bool);
 template void   Hierarchy<double>::cycle(int);
 template void   Hierarchy<double>::cycle();
@@ -374,6 +382,7 @@ template void   Hierarchy<double>::apply(const double *, double *);
 template void   Hierarchy<double>::vectors(Level<double> &);
 template double Hierarchy<double>::work() const;
 template void   Hierarchy<float>::halo(Level<float> &, Buffer<float> &);
+template void   Hierarchy<float>::sum_processes(Buffer<float> &);
 template void   Hierarchy<float>::smooth(Level<float> &, bool);
 template void   Hierarchy<float>::cycle(int);
 template void   Hierarchy<float>::cycle();

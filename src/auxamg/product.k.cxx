@@ -419,11 +419,7 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     forall_blocks(exec_, cells, 32, bytes, LeafProductBlock<T, bs.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.pair.data(), fine.column.data(), fine.a.data(), fine.weight.data(), corners, (int)(bytes / sizeof(double)), parts_.data()});
     for_each(exec_, coarse.n, SumParts<T>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), fine.slot.data(), parts_.data(), corners, b2, coarse.a.data()});
   });
-  if (!fine.distributed) return;
-  Buffer<T> mine = on_host(coarse.a);
-  MPI_Allreduce(MPI_IN_PLACE, mine.data(), (int)mine.size(), sizeof(T) == 8 ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm_);
-  copy(mine, coarse.a);
-  if (exec_.space == Space::cuda) device::synchronize();
+  if (fine.distributed) sum_processes(coarse.a);
 }
 
 template void Hierarchy<double>::incidences(Level<double> &, int);

@@ -4,8 +4,14 @@
 #include <petscdmda.h>
 #include <petscdmplex.h>
 #include <petscviewer.h>
+
+// petscviewerhdf5.h would include HDF5's own headers, which need not be where PETSc's flags look.
 #if PetscDefined(HAVE_HDF5)
-  #include <petsclayouthdf5.h>
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5Open(MPI_Comm, const char[], PetscFileMode, PetscViewer *);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5PushGroup(PetscViewer, const char[]);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5PopGroup(PetscViewer);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5HasDataset(PetscViewer, const char[], PetscBool *);
+PETSC_EXTERN PetscErrorCode PetscViewerHDF5ReadSizes(PetscViewer, const char[], PetscInt *, PetscInt *);
 #endif
 
 namespace tessera {
@@ -25,6 +31,13 @@ PetscErrorCode LocalNodes(PC pc, PetscInt bs, PetscInt *first, PetscInt *n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// What reading a file makes, gone also where it ends with an error.
+struct Reading {
+  PetscViewer viewer = nullptr;
+  Vec         x      = nullptr;
+  ~Reading() { (void)PetscViewerDestroy(&viewer), (void)VecDestroy(&x); }
+};
+
 PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found)
 {
   MPI_Comm          comm  = PetscObjectComm((PetscObject)pc);
@@ -32,8 +45,9 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
   const std::string name(file, colon ? (size_t)(colon - file) : strlen(file));
   PetscInt          first, n, entries, all;
   PetscBool         exists;
-  PetscViewer       viewer;
-  Vec               x;
+  Reading           reading;
+  PetscViewer      &viewer = reading.viewer;
+  Vec              &x      = reading.x;
   const PetscScalar *values;
   Mat               A;
 
@@ -89,7 +103,6 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
   PetscCall(VecGetArrayRead(x, &values));
   found->x.assign(values, values + n * found->dim);
   PetscCall(VecRestoreArrayRead(x, &values));
-  PetscCall(VecDestroy(&x));
   found->from = file;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,0 +1,354 @@
+// Setters and getters of PC auxamg: the degree of the smoother, coefficients, storage, place, the file of coordinates.
+#include "auxamg/pcauxamg.hpp"
+
+/*@
+   PCAuxAMGSetSmooth - Sets the degree of the smoother
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  nu - degree of the polynomial, or Jacobi steps, before and after the next grid; 0 (default) for 2, or 3 where a node has several unknowns
+
+   Options Database Key:
+.  -pc_auxamg_smooth <nu> - see above
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetSmooth()`
+@*/
+PetscErrorCode PCAuxAMGSetSmooth(PC pc, PetscInt nu)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(nu >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: the degree of the smoother (-pc_auxamg_smooth) must be 0 (automatic) or more, it is %" PetscInt_FMT, nu);
+  PetscTryMethod(pc, "PCAuxAMGSetSmooth_C", (PC, PetscInt), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGGetSmooth - Gets the degree of the smoother
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  nu - what `PCAuxAMGSetSmooth()` set
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetSmooth()`
+@*/
+PetscErrorCode PCAuxAMGGetSmooth(PC pc, PetscInt *nu)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetSmooth_C", (PC, PetscInt *), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGSetFilter - Sets whether the interpolation is smoothed by the matrix
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  f - `PC_AUXAMG_FILTER_OFF`, `PC_AUXAMG_FILTER_ON` or `PC_AUXAMG_FILTER_AUTO` (default)
+
+   Options Database Key:
+.  -pc_auxamg_filter <off,on,auto> - see above
+
+   Level: intermediate
+
+   Note:
+   Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump, more where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmooth()` says otherwise.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetFilter()`
+@*/
+PetscErrorCode PCAuxAMGSetFilter(PC pc, PCAuxAMGFilter f)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(f >= (PCAuxAMGFilter)0 && f <= (PCAuxAMGFilter)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of filter", (int)f);
+  PetscTryMethod(pc, "PCAuxAMGSetFilter_C", (PC, PCAuxAMGFilter), (pc, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGGetFilter - Gets whether the interpolation is smoothed by the matrix
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  f - what `PCAuxAMGSetFilter()` set
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetFilter()`
+@*/
+PetscErrorCode PCAuxAMGGetFilter(PC pc, PCAuxAMGFilter *f)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetFilter_C", (PC, PCAuxAMGFilter *), (pc, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGSetStretch - Sets whether coordinates are stretched by the strength of the couplings
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  flag - `PETSC_TRUE` (default) or `PETSC_FALSE`
+
+   Options Database Key:
+.  -pc_auxamg_stretch <bool> - see above
+
+   Level: intermediate
+
+   Note:
+   Along an axis in which couplings are q times as strong as in another distances count 1/sqrt(q): anisotropy along the axes disappears. Ratios below two are left alone.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetStretch()`
+@*/
+PetscErrorCode PCAuxAMGSetStretch(PC pc, PetscBool flag)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscTryMethod(pc, "PCAuxAMGSetStretch_C", (PC, PetscBool), (pc, flag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGGetStretch - Gets whether coordinates are stretched by the strength of the couplings
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  flag - what `PCAuxAMGSetStretch()` set
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetStretch()`
+@*/
+PetscErrorCode PCAuxAMGGetStretch(PC pc, PetscBool *flag)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetStretch_C", (PC, PetscBool *), (pc, flag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGSetCoarseSize - Sets the number of unknowns that are solved exactly
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  n - a grid of at most so many unknowns is the last; default 128
+
+   Options Database Key:
+.  -pc_auxamg_coarse_size <n> - see above
+
+   Level: intermediate
+
+   Note:
+   By the pseudo-inverse, a full matrix: pure Neumann problems are solved, too.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetCoarseSize()`
+@*/
+PetscErrorCode PCAuxAMGSetCoarseSize(PC pc, PetscInt n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(n >= 1 && n <= 2000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknowns of the last grid (-pc_auxamg_coarse_size) must be 1 to 2000, it is %" PetscInt_FMT, n);
+  PetscTryMethod(pc, "PCAuxAMGSetCoarseSize_C", (PC, PetscInt), (pc, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGGetCoarseSize - Gets the number of unknowns that are solved exactly
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  n - what `PCAuxAMGSetCoarseSize()` set
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetCoarseSize()`
+@*/
+PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetCoarseSize_C", (PC, PetscInt *), (pc, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGSetPrecision - Sets the precision of the hierarchy
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  p - `PC_AUXAMG_PRECISION_AUTO` (default), `PC_AUXAMG_DOUBLE` or `PC_AUXAMG_SINGLE`
+
+   Options Database Key:
+.  -pc_auxamg_precision <auto,double,single> - see above
+
+   Level: intermediate
+
+   Note:
+   The iteration around it stays in double precision, and so does the accuracy of answers.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetPrecision()`
+@*/
+PetscErrorCode PCAuxAMGSetPrecision(PC pc, PCAuxAMGPrecision p)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(p >= (PCAuxAMGPrecision)0 && p <= (PCAuxAMGPrecision)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of precision", (int)p);
+  PetscTryMethod(pc, "PCAuxAMGSetPrecision_C", (PC, PCAuxAMGPrecision), (pc, p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGGetPrecision - Gets the precision of the hierarchy
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  p - what `PCAuxAMGSetPrecision()` set
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetPrecision()`
+@*/
+PetscErrorCode PCAuxAMGGetPrecision(PC pc, PCAuxAMGPrecision *p)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetPrecision_C", (PC, PCAuxAMGPrecision *), (pc, p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGSetBackend - Sets where the preconditioner runs
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  b - `TESSERA_BACKEND_AUTO` (default), `TESSERA_BACKEND_HOST` or `TESSERA_BACKEND_CUDA`
+
+   Options Database Key:
+.  -pc_auxamg_backend <auto,host,cuda> - see above
+
+   Level: intermediate
+
+   Note:
+   Automatic: where the matrix has its values.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetBackend()`
+@*/
+PetscErrorCode PCAuxAMGSetBackend(PC pc, TesseraBackend b)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(b >= (TesseraBackend)0 && b <= (TesseraBackend)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of backend", (int)b);
+  PetscTryMethod(pc, "PCAuxAMGSetBackend_C", (PC, TesseraBackend), (pc, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGGetBackend - Gets where the preconditioner runs
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  b - what `PCAuxAMGSetBackend()` set
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetBackend()`
+@*/
+PetscErrorCode PCAuxAMGGetBackend(PC pc, TesseraBackend *b)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetBackend_C", (PC, TesseraBackend *), (pc, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   PCAuxAMGSetCoordinatesFile - Names a file that has the coordinates of the nodes
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  file - `file.h5:/path` of an HDF5 data set with a row for each node, or a file with a `Vec` in PETSc's binary format; empty for none
+
+   Options Database Key:
+.  -pc_auxamg_coordinates <file> - see above
+
+   Level: intermediate
+
+   Note:
+   The nodes are in the order of the matrix, a node for each of its blocks. A file goes before `PCSetCoordinates()` and a `DM`.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetCoordinatesFile()`, `PCSetCoordinates()`
+@*/
+PetscErrorCode PCAuxAMGSetCoordinatesFile(PC pc, const char file[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscTryMethod(pc, "PCAuxAMGSetCoordinatesFile_C", (PC, const char *), (pc, file));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   PCAuxAMGGetCoordinatesFile - Gets the name of the file that has the coordinates of the nodes
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  file - what `PCAuxAMGSetCoordinatesFile()` set, empty for none
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetCoordinatesFile()`
+@*/
+PetscErrorCode PCAuxAMGGetCoordinatesFile(PC pc, const char *file[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetCoordinatesFile_C", (PC, const char **), (pc, file));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
