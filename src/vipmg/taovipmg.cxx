@@ -28,13 +28,15 @@ struct TaoProblem : vipmg::Problem {
   PetscErrorCode Jacobian(Vec x, Mat *J, bool *failed) override
   {
     PetscObjectState before = 0, after;
+    Mat              H, P;
 
     PetscFunctionBegin;
     *failed = false;
-    if (read) PetscCall(PetscObjectStateGet((PetscObject)tao->hessian_pre, &before));
-    PetscCall(TaoComputeHessian(tao, x, tao->hessian, tao->hessian_pre));
-    PetscCall(PetscObjectStateGet((PetscObject)tao->hessian_pre, &after));
-    *J   = read && after == before ? nullptr : tao->hessian_pre;
+    PetscCall(TaoGetHessian(tao, &H, &P, nullptr, nullptr));
+    if (read) PetscCall(PetscObjectStateGet((PetscObject)P, &before));
+    PetscCall(TaoComputeHessian(tao, x, H, P));
+    PetscCall(PetscObjectStateGet((PetscObject)P, &after));
+    *J   = read && after == before ? nullptr : P;
     read = true;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -94,6 +96,7 @@ PetscErrorCode Solve(Tao tao)
 {
   TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
   DM         dm = nullptr;
+  Mat        P  = nullptr;
 
   PetscFunctionBegin;
   PetscCall(CiteVIPMG());
@@ -103,10 +106,11 @@ PetscErrorCode Solve(Tao tao)
       PetscCall(VecDuplicate(tao->solution, b));
       PetscCall(VecSet(*b, b == &tao->XL ? PETSC_NINFINITY : PETSC_INFINITY));
     }
-  PetscCheck(tao->hessian_pre, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE, "Tao vipmg needs the Hessian: call TaoSetHessian(), or use -tao_type blmvm");
+  PetscCall(TaoGetHessian(tao, nullptr, &P, nullptr, nullptr));
+  PetscCheck(P, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE, "Tao vipmg needs the Hessian: call TaoSetHessian(), or use -tao_type blmvm");
   PetscCall(CompatTaoDM(tao, &dm));
   v->newton.options.iterations = tao->max_it;
-  PetscCall(v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_backend", dm, tao->solution, tao->hessian_pre));
+  PetscCall(v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_backend", dm, tao->solution, P));
   PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->XL, tao->XU));
   tao->reason = TAO_CONTINUE_ITERATING;
   TaoProblem problem(tao);
