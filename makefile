@@ -107,7 +107,8 @@ endif
 # process that keeps libpetsc to itself, as Python does.
 PETSC_LIBS := -L$(PETSC_LIB_DIR) -Wl,-rpath,$(PETSC_LIB_DIR) $(PETSC_LIB_BASIC)
 # LAPACK is the one that PETSc uses.
-LIBS       := $(PETSC_LIBS) $(BLASLAPACK_LIB) $(CUDA_LIBS)
+LAPACK     := -Wl,--push-state,--as-needed $(BLASLAPACK_LIB) -Wl,--pop-state
+LIBS       := $(PETSC_LIBS) $(LAPACK) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
 .PHONY: all lib print-lib bench-densegs check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
@@ -127,7 +128,7 @@ $(BUILD)/obj/%.k.o: $(TOP)/%.k.cxx $(BUILD)/command
 	@$(COMPILE_K) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 $(BUILD)/obj/%.o: $(TOP)/%.cxx $(BUILD)/command
 	@mkdir -p $(@D); echo "  CXX  $*.cxx"
-	@$(COMPILE) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	@$(COMPILE) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 $(LIB): $(OBJ)
 	@mkdir -p $(@D); echo "  LINK $(patsubst $(TOP)/%,%,$@)"
 	@$(LINK) -shared -Wl,-soname,libtessera.so -Wl,-z,defs $(OBJ) $(LIBS) -o $@.new && mv $@.new $@

@@ -6,7 +6,7 @@
     ./app -dll_append /path/libtessera.so -pc_type rrb
 */
 #pragma once
-#include <petscsnes.h>
+#include <petsctao.h>
 
 #define TESSERA_VERSION_MAJOR    0
 #define TESSERA_VERSION_MINOR    1
@@ -14,8 +14,11 @@
 
 #define PCRRB     "rrb"
 #define KSPRRB    "rrb"
+#define PCAUXAMG  "auxamg"
 #define PCDENSEGS "densegs"
+#define SNESVIPMG "vipmg"
 #define SNESVIPGS "vipgs"
+#define TAOVIPMG  "vipmg"
 #define TAOVIPGS  "vipgs"
 
 /*E
@@ -137,6 +140,139 @@ typedef enum {
 PETSC_EXTERN const char *const PCRRBPrecisions[];
 
 /*E
+  SNESVIPMGVariant - what a cycle of multigrid with bounds does
+
+  Values:
++ `SNES_VIPMG_HYBRID`   - monotone multigrid while the active set moves, and truncated Newton multigrid
+. `SNES_VIPMG_TNNMG`    - truncated Newton multigrid alone
+. `SNES_VIPMG_MONOTONE` - monotone multigrid alone
+- `SNES_VIPMG_PAPER`    - Algorithm 1 of Klement and Oberhuber, for comparison
+
+  Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetVariant()`
+E*/
+typedef enum {
+  SNES_VIPMG_HYBRID,
+  SNES_VIPMG_TNNMG,
+  SNES_VIPMG_MONOTONE,
+  SNES_VIPMG_PAPER
+} SNESVIPMGVariant;
+PETSC_EXTERN const char *const SNESVIPMGVariants[];
+
+/*E
+  SNESVIPMGCycle - how often the coarse grids are visited
+
+  Values:
++ `SNES_VIPMG_CYCLE_V` - once
+. `SNES_VIPMG_CYCLE_W` - twice on every grid
+- `SNES_VIPMG_CYCLE_F` - twice on every grid on the way down
+
+  Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetCycle()`
+E*/
+typedef enum {
+  SNES_VIPMG_CYCLE_V,
+  SNES_VIPMG_CYCLE_W,
+  SNES_VIPMG_CYCLE_F
+} SNESVIPMGCycle;
+PETSC_EXTERN const char *const SNESVIPMGCycles[];
+
+/*E
+  PCAuxAMGInterpolation - the functions on the cells of the auxiliary grids
+
+  Values:
++ `PC_AUXAMG_AUTO`   - linear in one and two dimensions, Kuhn in three
+. `PC_AUXAMG_LINEAR` - bilinear, in three dimensions trilinear
+- `PC_AUXAMG_KUHN`   - linear on the triangles or tetrahedra that share a diagonal of the cell
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetInterpolation()`
+E*/
+typedef enum {
+  PC_AUXAMG_AUTO,
+  PC_AUXAMG_LINEAR,
+  PC_AUXAMG_KUHN
+} PCAuxAMGInterpolation;
+PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
+
+/*E
+  PCAuxAMGCycle - how the coarse grids are visited
+
+  Values:
++ `PC_AUXAMG_CYCLE_AUTO` - V, or W where the interpolation is smoothed because coefficients jump
+. `PC_AUXAMG_CYCLE_V`    - each grid once
+- `PC_AUXAMG_CYCLE_W`    - each grid twice in a visit of the one before
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetCycle()`
+E*/
+typedef enum {
+  PC_AUXAMG_CYCLE_AUTO,
+  PC_AUXAMG_CYCLE_V,
+  PC_AUXAMG_CYCLE_W
+} PCAuxAMGCycle;
+PETSC_EXTERN const char *const PCAuxAMGCycles[];
+
+/*E
+  PCAuxAMGSmoother - the smoother on all grids
+
+  Values:
++ `PC_AUXAMG_CHEBYSHEV` - Chebyshev polynomial of the fourth kind with optimal weights
+- `PC_AUXAMG_JACOBI`    - damped Jacobi
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetSmoother()`
+E*/
+typedef enum {
+  PC_AUXAMG_CHEBYSHEV,
+  PC_AUXAMG_JACOBI
+} PCAuxAMGSmoother;
+PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
+
+/*E
+  PCAuxAMGFilter - whether the interpolation is smoothed by the matrix, for coefficients that jump
+
+  Values:
++ `PC_AUXAMG_FILTER_OFF`  - never
+. `PC_AUXAMG_FILTER_ON`   - always
+- `PC_AUXAMG_FILTER_AUTO` - where the diagonal entries of neighbours differ by more than ten at a line of nodes across the mesh
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetFilter()`
+E*/
+typedef enum {
+  PC_AUXAMG_FILTER_OFF,
+  PC_AUXAMG_FILTER_ON,
+  PC_AUXAMG_FILTER_AUTO
+} PCAuxAMGFilter;
+PETSC_EXTERN const char *const PCAuxAMGFilters[];
+
+/*E
+  PCAuxAMGPrecision - storage and arithmetic of the hierarchy; the iteration around it stays in double precision
+
+  Values:
++ `PC_AUXAMG_PRECISION_AUTO` - single on a device, else double
+. `PC_AUXAMG_DOUBLE`         - double
+- `PC_AUXAMG_SINGLE`         - single
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetPrecision()`
+E*/
+typedef enum {
+  PC_AUXAMG_PRECISION_AUTO,
+  PC_AUXAMG_DOUBLE,
+  PC_AUXAMG_SINGLE
+} PCAuxAMGPrecision;
+PETSC_EXTERN const char *const PCAuxAMGPrecisions[];
+
+/*E
   TesseraBackend - where a solver runs
 
   Values:
@@ -182,6 +318,10 @@ PETSC_EXTERN PetscErrorCode PCRRBSetCycleEvery(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetCycleEvery(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCRRBSetCycleInner(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetCycleInner(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCRRBSetRedundant(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCRRBGetRedundant(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCRRBSetPeers(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCRRBGetPeers(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCRRBSetPrecision(PC, PCRRBPrecision);
 PETSC_EXTERN PetscErrorCode PCRRBGetPrecision(PC, PCRRBPrecision *);
 PETSC_EXTERN PetscErrorCode PCRRBSetGrid(PC, PetscInt, PetscInt);
@@ -190,6 +330,15 @@ PETSC_EXTERN PetscErrorCode PCRRBSetBackend(PC, TesseraBackend);
 PETSC_EXTERN PetscErrorCode PCRRBGetBackend(PC, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode KSPRRBSetBackend(KSP, TesseraBackend);
 PETSC_EXTERN PetscErrorCode KSPRRBGetBackend(KSP, TesseraBackend *);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetVariant(SNES, SNESVIPMGVariant);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetCycle(SNES, SNESVIPMGCycle);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetFMG(SNES, PetscBool);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetSmooth(SNES, PetscInt, PetscInt);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetOmega(SNES, PetscReal);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetLevels(SNES, PetscInt);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetBackend(SNES, TesseraBackend);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetMonitor(SNES, PetscBool);
+PETSC_EXTERN PetscErrorCode SNESVIPMGGetNorms(SNES, PetscReal[5]);
 
 /*E
   TesseraGSStrategy - what the sweeps of dense Gauss-Seidel do side by side (Courtecuisse and Allard, HPCC 2009, sections III and IV)
@@ -383,3 +532,28 @@ PETSC_EXTERN PetscErrorCode SNESVIPGSSetFriction(SNES, Vec);
 PETSC_EXTERN PetscErrorCode SNESVIPGSGetCertificate(SNES, SNESVIPGSCertificate *);
 PETSC_EXTERN PetscErrorCode SNESVIPGSCreateLCP(Mat, Vec, Vec, Vec, SNES *);
 PETSC_EXTERN PetscErrorCode TesseraLCPSolveBatch(PetscInt, PetscInt, const PetscReal[], const PetscReal[], const PetscReal[], const PetscReal[], PetscMemType, TesseraBackend, PetscReal, PetscInt, PetscReal[], PetscReal[], PetscInt *);
+
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetLevels(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetLevels(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCellSize(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCellSize(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetInterpolation(PC, PCAuxAMGInterpolation);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetInterpolation(PC, PCAuxAMGInterpolation *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCycle(PC, PCAuxAMGCycle);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCycle(PC, PCAuxAMGCycle *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmoother(PC, PCAuxAMGSmoother);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetSmoother(PC, PCAuxAMGSmoother *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmooth(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetSmooth(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetFilter(PC, PCAuxAMGFilter);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetFilter(PC, PCAuxAMGFilter *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetStretch(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetStretch(PC, PetscBool *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoarseSize(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoarseSize(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetPrecision(PC, PCAuxAMGPrecision);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetPrecision(PC, PCAuxAMGPrecision *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetBackend(PC, TesseraBackend);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetBackend(PC, TesseraBackend *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoordinatesFile(PC, const char[]);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoordinatesFile(PC, const char *[]);

@@ -1,16 +1,20 @@
 // The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the program.
+#include "auxamg/pcauxamg.hpp"
 #include "core/device.hpp"
 #include "densegs/types.hpp"
 #include "rrb/pcrrb.hpp"
+#include "vipmg/snesvipmg.hpp"
 #include <cstdio>
 #include <cstring>
 #include <petsc/private/kspimpl.h>
 
 PetscLogEvent tessera::event_rrb_read, tessera::event_rrb_factor, tessera::event_rrb_sweep, tessera::event_rrb_multiply;
+PetscLogEvent tessera::event_vipmg_setup, tessera::event_vipmg_cycle;
 PetscLogEvent tessera::event_densegs_setup, tessera::event_densegs_apply, tessera::event_vipgs_solve;
+PetscLogEvent tessera::event_auxamg_grids, tessera::event_auxamg_numbers, tessera::event_auxamg_apply;
 
 static PetscBool initialized = PETSC_FALSE;
-static PetscBool cited       = PETSC_FALSE, cited_densegs = PETSC_FALSE;
+static PetscBool cited       = PETSC_FALSE, cited_auxamg = PETSC_FALSE, cited_densegs = PETSC_FALSE, cited_vipmg = PETSC_FALSE;
 
 /*@C
    TesseraFinalizePackage - Forgets the package, so that a program may initialize PETSc again; called by `PetscFinalize()`
@@ -23,8 +27,7 @@ PetscErrorCode TesseraFinalizePackage(void)
 {
   PetscFunctionBegin;
   initialized = PETSC_FALSE;
-  cited       = PETSC_FALSE;
-  cited_densegs = PETSC_FALSE;
+  cited = cited_auxamg = cited_densegs = cited_vipmg = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -68,16 +71,24 @@ PetscErrorCode TesseraInitializePackage(void)
   initialized = PETSC_TRUE;
   PetscCall(PCRegister(PCRRB, tessera::PCCreate_RRB));
   PetscCall(KSPRegister(KSPRRB, tessera::KSPCreate_RRB));
+  PetscCall(SNESRegister(SNESVIPMG, tessera::SNESCreate_VIPMG));
+  PetscCall(TaoRegister(TAOVIPMG, tessera::TaoCreate_VIPMG));
   PetscCall(PCRegister(PCDENSEGS, tessera::PCCreate_DenseGS));
   PetscCall(SNESRegister(SNESVIPGS, tessera::SNESCreate_VIPGS));
   PetscCall(TaoRegister(TAOVIPGS, tessera::TaoCreate_VIPGS));
   PetscCall(PetscLogEventRegister("PCSetUp_DenseGS", PC_CLASSID, &tessera::event_densegs_setup));
   PetscCall(PetscLogEventRegister("PCApply_DenseGS", PC_CLASSID, &tessera::event_densegs_apply));
   PetscCall(PetscLogEventRegister("SNESSolve_VIPGS", SNES_CLASSID, &tessera::event_vipgs_solve));
+  PetscCall(PCRegister(PCAUXAMG, tessera::PCCreate_AuxAMG));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB read", PC_CLASSID, &tessera::event_rrb_read));
   PetscCall(PetscLogEventRegister("PCSetUp_RRB fact", PC_CLASSID, &tessera::event_rrb_factor));
   PetscCall(PetscLogEventRegister("PCApply_RRB", PC_CLASSID, &tessera::event_rrb_sweep));
   PetscCall(PetscLogEventRegister("KSP_RRB S1", KSP_CLASSID, &tessera::event_rrb_multiply));
+  PetscCall(PetscLogEventRegister("VIPMG setup", SNES_CLASSID, &tessera::event_vipmg_setup));
+  PetscCall(PetscLogEventRegister("VIPMG cycles", SNES_CLASSID, &tessera::event_vipmg_cycle));
+  PetscCall(PetscLogEventRegister("PCSetUp_AuxAMG g", PC_CLASSID, &tessera::event_auxamg_grids));
+  PetscCall(PetscLogEventRegister("PCSetUp_AuxAMG n", PC_CLASSID, &tessera::event_auxamg_numbers));
+  PetscCall(PetscLogEventRegister("PCApply_AuxAMG", PC_CLASSID, &tessera::event_auxamg_apply));
   PetscCall(PetscRegisterFinalize(TesseraFinalizePackage));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -94,10 +105,24 @@ PetscErrorCode tessera::CiteRRB()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode tessera::CiteVIPMG()
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister("@article{graeser2009multigrid,\n  title   = {Multigrid methods for obstacle problems},\n  author  = {Gr{\\\"a}ser, Carsten and Kornhuber, Ralf},\n  journal = {Journal of Computational Mathematics},\n  volume  = {27},\n  pages   = {1--44},\n  year    = {2009}\n}\n", &cited_vipmg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode tessera::CiteDenseGS()
 {
   PetscFunctionBegin;
   PetscCall(PetscCitationsRegister("@inproceedings{courtecuisse2009dense,\n  title     = {Parallel dense {G}auss-{S}eidel algorithm on many-core processors},\n  author    = {Courtecuisse, Hadrien and Allard, J{\\'e}r{\\'e}mie},\n  booktitle = {11th IEEE International Conference on High Performance Computing and Communications},\n  year      = {2009}\n}\n", &cited_densegs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::CiteAuxAMG()
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister("@article{wang2013auxamg,\n  title   = {A Parallel Auxiliary Grid Algebraic Multigrid Method for Graphic Processing Units},\n  author  = {Wang, Lu and Hu, Xiaozhe and Cohen, Jonathan and Xu, Jinchao},\n  journal = {SIAM Journal on Scientific Computing},\n  volume  = {35},\n  number  = {3},\n  pages   = {C263--C283},\n  year    = {2013}\n}\n", &cited_auxamg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -110,6 +135,16 @@ PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, Tes
   PetscFunctionBegin;
   if (backend != TESSERA_BACKEND_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectGetOptionsPrefix(object, &prefix));
+#if PetscDefined(HAVE_CUDA)
+  const bool unchosen = !PetscDeviceInitialized(PETSC_DEVICE_CUDA);
+#else
+  const bool unchosen = true;
+#endif
+  if (unchosen) { // PETSc's rule, before it takes one
+    PetscMPIInt rank;
+    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+    device::prefer((int)rank);
+  }
   PetscCall(FirstText(PetscObjectComm(object), device::unusable(), why, &who));
   PetscCallMPI(MPI_Comm_size(PetscObjectComm(object), &size));
   PetscCheck(who == size, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s%s. Use -%s%s host or auto", prefix ? prefix : "", option, why, size > 1 ? " (on a process)" : "", prefix ? prefix : "", option);

@@ -6,13 +6,13 @@ static char help[] = "Every option of PC and KSP rrb has a setter and a getter, 
 /* What the getters say */
 static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
 {
-  PetscInt        levels, grids, every, inner, nx, ny;
+  PetscInt        levels, grids, every, inner, redundant, nx, ny;
   PetscReal       omega;
   PCRRBCoarsening coarsening;
   PCRRBSmoother   smoother;
   PCRRBInterpolation interpolation;
   PetscInt        smooth;
-  PetscBool       trial;
+  PetscBool       trial, peers;
   PCRRBLump       lump;
   PCRRBCycle      cycle;
   PCRRBPrecision  precision;
@@ -31,12 +31,14 @@ static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
   PetscCall(PCRRBGetCycle(pc, &cycle));
   PetscCall(PCRRBGetCycleEvery(pc, &every));
   PetscCall(PCRRBGetCycleInner(pc, &inner));
+  PetscCall(PCRRBGetRedundant(pc, &redundant));
+  PetscCall(PCRRBGetPeers(pc, &peers));
   PetscCall(PCRRBGetPrecision(pc, &precision));
   PetscCall(PCRRBGetGrid(pc, &nx, &ny));
   PetscCall(PCRRBGetBackend(pc, &backend));
   PetscCall(KSPRRBGetBackend(ksp, &ksp_backend));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: levels %d, grids %d, coarsening %s, smoother %s %d, interpolation %s, trial %s, omega %g, lump %s, cycle %s every %d inner %d, precision %s, grid %d x %d, backend %s, ksp backend %s\n", when, (int)levels, (int)grids, PCRRBCoarsenings[coarsening], PCRRBSmoothers[smoother], (int)smooth, PCRRBInterpolations[interpolation], PetscBools[trial],
-                        (double)omega, PCRRBLumps[lump], PCRRBCycles[cycle], (int)every, (int)inner, PCRRBPrecisions[precision], (int)nx, (int)ny, TesseraBackends[backend], TesseraBackends[ksp_backend]));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: levels %d, grids %d, coarsening %s, smoother %s %d, interpolation %s, trial %s, omega %g, lump %s, cycle %s every %d inner %d, redundant %d, peers %s, precision %s, grid %d x %d, backend %s, ksp backend %s\n", when, (int)levels, (int)grids, PCRRBCoarsenings[coarsening], PCRRBSmoothers[smoother], (int)smooth, PCRRBInterpolations[interpolation], PetscBools[trial],
+                        (double)omega, PCRRBLumps[lump], PCRRBCycles[cycle], (int)every, (int)inner, (int)redundant, PetscBools[peers], PCRRBPrecisions[precision], (int)nx, (int)ny, TesseraBackends[backend], TesseraBackends[ksp_backend]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -65,6 +67,8 @@ int main(int argc, char **argv)
   PetscCall(PCRRBSetCycle(pc, PC_RRB_CYCLE_K));
   PetscCall(PCRRBSetCycleEvery(pc, 3));
   PetscCall(PCRRBSetCycleInner(pc, 4));
+  PetscCall(PCRRBSetRedundant(pc, 500));
+  PetscCall(PCRRBSetPeers(pc, PETSC_FALSE));
   PetscCall(PCRRBSetPrecision(pc, PC_RRB_SINGLE));
   PetscCall(PCRRBSetGrid(pc, 7, 5));
   PetscCall(PCRRBSetBackend(pc, TESSERA_BACKEND_HOST));
@@ -91,6 +95,6 @@ int main(int argc, char **argv)
   test:
     suffix: options
     nsize: {{1 2}}
-    args: -pc_rrb_levels 8 -pc_rrb_grids 1 -pc_rrb_coarsening lump -pc_rrb_smoother line_alt -pc_rrb_smooth 2 -pc_rrb_interpolation collapse -pc_rrb_trial 0 -pc_rrb_omega 0.75 -pc_rrb_lump red -pc_rrb_cycle amli -pc_rrb_cycle_every 1 -pc_rrb_cycle_inner 3 -pc_rrb_precision double -pc_rrb_grid 9,11 -pc_rrb_backend auto -ksp_rrb_backend auto
+    args: -pc_rrb_levels 8 -pc_rrb_grids 1 -pc_rrb_coarsening lump -pc_rrb_smoother line_alt -pc_rrb_smooth 2 -pc_rrb_interpolation collapse -pc_rrb_trial 0 -pc_rrb_omega 0.75 -pc_rrb_lump red -pc_rrb_cycle amli -pc_rrb_cycle_every 1 -pc_rrb_cycle_inner 3 -pc_rrb_redundant 600 -pc_rrb_peers 0 -pc_rrb_precision double -pc_rrb_grid 9,11 -pc_rrb_backend auto -ksp_rrb_backend auto
 
 TEST*/

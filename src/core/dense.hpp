@@ -31,6 +31,7 @@ private:
 
 // The bandwidths that Inverse::setup() on the device knows: the least one of at least w.
 constexpr int inverse_width(int w) { return w <= 18 ? 18 : 36; }
+size_t        inverse_scratch(int width); // bytes of scratch of a block that the device takes then
 
 // The inverse of such a matrix on the device, where a product with a full matrix takes less time than two sweeps over a band.
 template <class T> class Inverse {
@@ -54,7 +55,7 @@ public:
 
 private:
   void           place(const std::vector<int> &x, const std::vector<int> &y);
-  int            n_ = 0;
+  int            n_ = 0, nx_ = 0;
   Buffer<T>      a_, v_;
   Buffer<int>    node_, number_;
   Buffer<double> work_; // factors and the inverse of L

@@ -1,5 +1,6 @@
 #include "core/dense.hpp"
 #include "core/exec.hpp"
+#include "core/tuning.hpp"
 #include <algorithm>
 
 namespace tessera {
@@ -13,39 +14,46 @@ template <class T> struct Take {
   HD void    operator()(int i, int) const { v[i] = b.at(node[2 * i], node[2 * i + 1]); }
 };
 
-constexpr int product_width = 128, product_rows = 4;
-
-// Some rows of the product: every thread sums each 128th term of all of them, then the threads' sums are added in pairs.
+// Some rows of the product: a thread takes every 256th term of all of them, its part of the right-hand side and of the matrix read at
+// once (one after the other, and through shared memory, took 15 us where n = 961; n^2 values are the least). The threads' sums are
+// added in a fixed order.
 template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is in v, else in b
-  int        n;
-  const T   *a, *v;
-  const int *node;
-  View<T>    b, out;
+  static constexpr int    rows = 4, threads = 256, lanes = 32;
+  static constexpr int    terms = (int)((tuning::dense_maximum + threads - 1) / threads);
+  static constexpr size_t bytes = rows * threads * sizeof(double);
+  int                     n;
+  const T                *a, *v;
+  const int              *node;
+  View<T>                 b, out;
   template <class Block> HD void operator()(Block &block) const
   {
-    const int       y0 = block.tile.y0, rows = block.tile.y1 - y0;
-    double         *part = block.shared;
-    T              *x = (T *)(part + product_rows * product_width);
-    const ptrdiff_t next = n;
-    block.each(0, n, 0, 1, [&](int k, int) { x[k] = TAKEN ? v[k] : b.at(node[2 * k], node[2 * k + 1]); });
-    block.sync();
-    block.each(0, product_width, 0, 1, [&](int i, int) {
-      const T *row = a + (ptrdiff_t)y0 * n;
-      T        s[product_rows] = {};
-      if (rows == product_rows) {
-        for (int k = i; k < n; k += product_width)
-          for (int r = 0; r < product_rows; ++r) s[r] += row[k + r * next] * x[k];
-      } else
-        for (int k = i; k < n; k += product_width)
-          for (int r = 0; r < rows; ++r) s[r] += row[k + r * next] * x[k];
-      for (int r = 0; r < product_rows; ++r) part[i + r * product_width] = s[r];
+    double   *part = block.shared;
+    const int y0 = block.tile.y0 * rows, end = n - y0 < rows ? n - y0 : rows;
+    block.each(0, threads, 0, 1, [&](int i, int) {
+      T m[terms][rows], x[terms];
+      for (int k = 0; k < terms; ++k) {
+        const int column = i + k * threads, at = column < n ? column : i < n ? i : 0;
+        for (int r = 0; r < rows; ++r) m[k][r] = a[(ptrdiff_t)(r < end ? y0 + r : y0) * n + at];
+        x[k] = column >= n ? (T)0 : TAKEN ? v[at] : b.at(node[2 * at], node[2 * at + 1]);
+      }
+      for (int r = 0; r < rows; ++r) {
+        T sum = 0;
+        for (int k = 0; k < terms; ++k) sum += m[k][r] * x[k];
+        part[i + r * threads] = sum;
+      }
     });
-    for (int d = product_width / 2; d; d /= 2) {
-      block.sync();
-      block.each(0, d, 0, rows, [&](int i, int r) { part[i + r * product_width] += part[i + d + r * product_width]; });
-    }
     block.sync();
-    block.each(0, 1, 0, rows, [&](int, int r) { out.at(node[2 * (y0 + r)], node[2 * (y0 + r) + 1]) = (T)part[r * product_width]; });
+    block.each(0, lanes, 0, rows, [&](int i, int r) {
+      double sum = 0;
+      for (int k = 0; k < threads / lanes; ++k) sum += part[i + k * lanes + r * threads];
+      part[i + r * threads] = sum;
+    });
+    block.sync();
+    block.each(0, 1, 0, end, [&](int, int r) {
+      double sum[4] = {};
+      for (int k = 0; k < lanes; ++k) sum[k % 4] += part[k + r * threads];
+      out.at(node[2 * (y0 + r)], node[2 * (y0 + r) + 1]) = (T)((sum[0] + sum[1]) + (sum[2] + sum[3]));
+    });
   }
 };
 
@@ -148,7 +156,7 @@ template <int W> struct InverseColumns {
   const double *l; // columns
   double       *x; // x[i * n + j], i >= j
   int           n;
-  static size_t bytes() { return (2 * part + W * columns + W) * sizeof(double); }
+  static size_t bytes() { return (2 * part + W * columns) * sizeof(double); }
   HD void       read(int t, int of, int i0, double *to) const // thread t of `of`
   {
     for (int e = t; e < part; e += of) to[e] = i0 * W + e < n * W ? l[(ptrdiff_t)i0 * W + e] : 0;
@@ -173,7 +181,7 @@ template <int W> struct InverseColumns {
       const double u = q[0] + (i0 + r == j);
       if (j < n && i0 + r < n) x[(ptrdiff_t)(i0 + r) * n + j] = u;
       next(u, a, q);
-      row(in + (r + 2) * W, a); // beyond the last row: not used
+      if (r + 2 < piece) row(in + (r + 2) * W, a);
       const double v = q[0] + (i0 + r + 1 == j);
       if (j < n && i0 + r + 1 < n) x[(ptrdiff_t)(i0 + r + 1) * n + j] = v;
       next(v, b, q);
@@ -220,12 +228,15 @@ template <class T> struct SquareColumns {
 
 } // namespace
 
+size_t inverse_scratch(int width) { return width <= 18 ? FactorBand<18>::bytes() : FactorBand<36>::bytes(); }
+
 template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::vector<int> &y)
 {
   const int n = (int)x.size();
-  if (n_ == n) return;
+  const int nx = 1 + *std::max_element(x.begin(), x.end());
+  if (n_ == n && nx_ == nx) return;
+  n_ = 0;
   Buffer<int> nodes((size_t)2 * n), numbers((size_t)n);
-  const int   nx = 1 + *std::max_element(x.begin(), x.end());
   for (int i = 0; i < n; ++i) {
     nodes.data()[2 * i]     = x[(size_t)i];
     nodes.data()[2 * i + 1] = y[(size_t)i];
@@ -240,7 +251,7 @@ template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::
   copy(nodes, node_);
   copy(numbers, number_);
   device::synchronize(); // the host's copy goes
-  n_ = n;
+  n_ = n, nx_ = nx;
 }
 
 template <class T> void Inverse<T>::setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y)
@@ -289,10 +300,13 @@ template <class T> T *Inverse<T>::matrix(int n, int nx)
 
 template <class T> void Inverse<T>::solve(const Exec &exec, const View<T> &b, const View<T> &out)
 {
-  const int lines = product_rows + n_ / product_width + 1; // of product_width doubles
-  if (b.q[3] != out.q[3]) return forall_strip(exec, {0, product_width, 0, n_}, product_rows, lines, Product<T, false>{n_, a_.data(), nullptr, node_.data(), b, out});
+  auto product = [&](const auto &kernel) {
+    using Kernel = std::decay_t<decltype(kernel)>;
+    forall_blocks(exec, (n_ + Kernel::rows - 1) / Kernel::rows, Kernel::threads, Kernel::bytes, kernel);
+  };
+  if (b.q[3] != out.q[3]) return product(Product<T, false>{n_, a_.data(), nullptr, node_.data(), b, out});
   forall(exec, {0, n_, 0, 1}, Take<T>{b, node_.data(), v_.data()});
-  forall_strip(exec, {0, product_width, 0, n_}, product_rows, lines, Product<T, true>{n_, a_.data(), v_.data(), node_.data(), b, out});
+  product(Product<T, true>{n_, a_.data(), v_.data(), node_.data(), b, out});
 }
 
 template class Inverse<double>;

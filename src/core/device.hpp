@@ -25,6 +25,7 @@ struct DeviceMemoryError : DeviceError { // there is not enough
 
 namespace device {
 
+void        prefer(int number);         // the device to take, modulo their number, where the program has chosen none
 const char *unusable();                 // nullptr, or why there is no device to use
 void       *allocate(size_t bytes);     // zeroed; DeviceMemoryError names the bytes wanted and free
 void        release(void *p);
@@ -48,6 +49,7 @@ double     *result();                   // one more: the place of a sum for the 
 // as ever, by way of the host, until the processes agree on the error (Together in petsc/device.hpp).
 bool keep_errors(bool keep);            // nests; returns whether they still are, or have been, kept by somebody else
 bool failed();                          // is an error kept?
+void when_failed(void (*f)());          // is called as soon as one is
 struct Kept {
   std::string text;                     // empty: none
   bool        memory = false;           // a DeviceMemoryError

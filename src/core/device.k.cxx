@@ -25,6 +25,7 @@ struct Keeping {
   int  depth  = 0;
   bool failed = false;
   Kept error;
+  void (*then)() = nullptr;
 };
 Keeping &keeping()
 {
@@ -38,7 +39,8 @@ template <class Error> void raise(const Error &error)
   Keeping &k = keeping();
   if (!k.depth) throw error;
   if (!k.failed) k.error = {error.what(), std::is_same_v<Error, DeviceMemoryError>};
-  k.failed = true;
+  const bool first = !std::exchange(k.failed, true);
+  if (first && k.then) k.then();
 }
 
 constexpr int oldest = 70; // compute capability: 10 major + minor
@@ -92,6 +94,7 @@ bool keep_errors(bool keep)
   return depth > keep;
 }
 bool failed() { return keeping().failed; }
+void when_failed(void (*f)()) { keeping().then = f; }
 unsigned long long allocated() { return all_addresses; }
 Kept take_error()
 {
@@ -106,6 +109,7 @@ Kept take_error()
 
 bool keep_errors(bool) { return false; }
 bool failed() { return false; }
+void when_failed(void (*)()) { }
 unsigned long long allocated() { return 0; }
 Kept take_error() { return {}; }
 
@@ -145,7 +149,7 @@ struct Piece {
 struct State {
   std::map<char *, Piece> pieces;
   char         *piece  = nullptr; // the one that is cut now
-  int           number = -1, block_scratch = 0;
+  int           number = -1, preferred = 0, block_scratch = 0;
   std::string   why;
   cudaMemPool_t pool = nullptr;
   cudaStream_t  stream = nullptr;
@@ -158,7 +162,7 @@ State &state()
   return s;
 }
 
-// PETSc, or the program, has chosen the device of this process; ours is that one.
+// PETSc, or the program, has chosen the device of this process; ours is that one. The first one is what there is before any choice.
 void initialize(State &s)
 {
   int         n = 0, current = 0, major = 0, minor = 0, pools = 0;
@@ -169,13 +173,16 @@ void initialize(State &s)
     return;
   }
   check(cudaGetDevice(&current));
+  if (!current && s.preferred % n) check(cudaSetDevice(current = s.preferred % n));
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, current));
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, current));
   check(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, current));
   cudaFuncAttributes f;
-  if (10 * major + minor < oldest || !pools || cudaFuncGetAttributes(&f, probe_kernel()) != cudaSuccess) {
+  e = 10 * major + minor < oldest ? cudaErrorNoKernelImageForDevice : cudaFuncGetAttributes(&f, probe_kernel());
+  if (e != cudaSuccess || !pools) {
     (void)cudaGetLastError();
-    s.why = too_old(major, minor);
+    s.why = e == cudaErrorNoKernelImageForDevice || e == cudaErrorInvalidDeviceFunction ? too_old(major, minor) :
+            e != cudaSuccess ? std::string("the CUDA device cannot be used (") + cudaGetErrorString(e) + ")" : "the CUDA device has no memory pools";
     return;
   }
   cudaMemPoolProps props = {};
@@ -205,6 +212,8 @@ State &ready()
 void *const nowhere = (void *)256; // memory of a device that has failed
 
 void fail(int error) { raise(DeviceError(std::string("CUDA error: ") + cudaGetErrorString((cudaError_t)error) + " (" + cudaGetErrorName((cudaError_t)error) + ")")); }
+
+void prefer(int number) { state().preferred = number; }
 
 const char *unusable()
 {
@@ -402,6 +411,7 @@ void launched(const Blocks &blocks)
 Recording::Recording() { recording = true; }
 Recording::~Recording() { recording = false; }
 
+void        prefer(int) { }
 const char *unusable()
 {
   static std::string why;
@@ -481,6 +491,7 @@ double *result()
 #else
 
 static const char *const none = "this library was built without CUDA";
+void        prefer(int) { }
 const char *unusable() { return none; }
 void       *allocate(size_t) { throw DeviceError(none); }
 void        release(void *) { }

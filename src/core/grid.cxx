@@ -17,6 +17,7 @@ Grid Grid::local() const
   Grid l   = *this;
   l.comm   = MPI_COMM_SELF;
   l.rank   = 0;
+  l.layers = 1;
   l.xsplit = {0, nx};
   l.ysplit = {0, ny};
   return l;
@@ -25,12 +26,15 @@ Grid Grid::local() const
 Layout::Layout(const Grid &grid, bool natural_order, Space memory) : natural(natural_order), space(memory)
 {
   const Box own = grid.owned();
-  x0            = floor_half(own.x0) - 1;
-  y0            = floor_half(own.y0) - 1;
-  m             = floor_half(own.x1) - x0;
-  n             = floor_half(own.y1) - y0;
-  // Element (x0 + 1) of every row starts a cache line; planes are staggered so that they do not meet in the same cache sets.
-  ld    = (m + 2 + 7 + 7) / 8 * 8;
+  layers        = grid.layers;
+  x0            = floor_half(own.x0) - layers;
+  y0            = floor_half(own.y0) - layers;
+  m             = floor_half(own.x1) + layers - 1 - x0;
+  n             = floor_half(own.y1) + layers - 1 - y0;
+  // Element (x0 + 1) of every row starts a cache line, or, for kernels that take pairs, even elements a pair; planes are staggered so
+  // that they do not meet in the same cache sets.
+  first = layers > 1 ? 8 - (x0 & 1) : 7;
+  ld    = (m + 2 + first + 7) / 8 * 8;
   plane = ld * (n + 2) + 72;
 }
 

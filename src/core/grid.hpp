@@ -38,6 +38,7 @@ struct Grid {
   bool             periodic_x = false, periodic_y = false; // of even size in that direction
   std::vector<int> xsplit, ysplit;
   int              rank = 0;
+  int              layers = 1; // of ghost cells that fields have room for
 
   int  processes_x() const { return (int)xsplit.size() - 1; }
   int  processes() const { return processes_x() * ((int)ysplit.size() - 1); }
@@ -52,14 +53,18 @@ struct Grid {
   Box       cells() const // the quarter indices of all own nodes
   {
     const Box o = owned(quarter_o), c = owned(quarter_c);
-    return {o.x0, o.x1 > c.x1 ? o.x1 : c.x1, o.y0, o.y1 > c.y1 ? o.y1 : c.y1};
+    return {c.x0, o.x1 > c.x1 ? o.x1 : c.x1, c.y0, o.y1 > c.y1 ? o.y1 : c.y1};
   }
 
-  // The nodes that a process keeps: whole quarter indices, one layer and more around the owned ones.
-  static Box ghosted(const Box &own)
+  // The nodes that a process keeps: whole quarter indices, one layer (or several) and more around the owned ones.
+  static Box ghosted(const Box &own, int layers = 1)
   {
-    return {2 * floor_half(own.x0) - 2, 2 * floor_half(own.x1) + 3, 2 * floor_half(own.y0) - 2, 2 * floor_half(own.y1) + 3};
+    const int n = 2 * layers;
+    return {2 * floor_half(own.x0) - n, 2 * floor_half(own.x1) + n + 1, 2 * floor_half(own.y0) - n, 2 * floor_half(own.y1) + n + 1};
   }
+  // The nodes of this grid among the own ones and so many layers of ghost ones; 0: the own ones. A process without nodes may have some on
+  // the finer grid, which need those around.
+  Box around(int count) const { return count ? intersect(ghosted(owned(), count), {0, nx, 0, ny}) : owned(); }
 
   Grid coarse() const; // the grid of the c nodes
   Grid local() const;  // the whole grid on this process alone
@@ -93,27 +98,29 @@ template <class T> HD View<T> plane_view(T *plane, ptrdiff_t sx, ptrdiff_t sy)
 }
 
 // Places of the values of one grid in memory: r1/r2/b1/b2 planes, one after the other, every access of unit stride
-// (ETNA section 3.1), or the grid's natural order. Padded by a layer on each side so that no kernel tests for the boundary.
+// (ETNA section 3.1), or the grid's natural order. Padded by a layer (or several, Grid::layers) on each side so that no kernel tests
+// for the boundary.
 struct Layout {
   int       x0 = 0, y0 = 0, m = 0, n = 0; // quarter indices x0 .. x0+m+1, y0 .. y0+n+1 are stored
+  int       layers = 1, first = 7;        // of padding; place of the first element of a quarter
   ptrdiff_t ld = 0, plane = 0;            // row length and elements of a quarter
   bool      natural = false;
   Space     space   = Space::host;
 
   Layout() = default;
   Layout(const Grid &grid, bool natural_order, Space space = Space::host);
-  bool operator!=(const Layout &o) const { return x0 != o.x0 || y0 != o.y0 || m != o.m || n != o.n || natural != o.natural || space != o.space; }
+  bool operator!=(const Layout &o) const { return x0 != o.x0 || y0 != o.y0 || m != o.m || n != o.n || layers != o.layers || natural != o.natural || space != o.space; }
   // Elements that a field on the first `quarters` quarters takes; the natural order has room for all four.
   Extent elements(int quarters) const { return {(size_t)plane * (natural ? 4 : quarters), space}; }
   // The indices where o, the first kept and the first eliminated nodes, are computed: owned and one ghost layer.
-  Box compute() const { return {x0 + 1, x0 + m + 1, y0 + 1, y0 + n + 1}; }
+  Box compute() const { return {x0 + layers, x0 + m + 2 - layers, y0 + layers, y0 + n + 2 - layers}; }
   Box whole() const { return {x0, x0 + m + 2, y0, y0 + n + 2}; } // all that are stored
-  // A view of an array of elements(...) values. Quarter `first` lies at the array's start.
-  template <class T> HD View<T> view(T *p, int first = 0) const
+  // A view of an array of elements(...) values. Quarter `start` lies at the array's start.
+  template <class T> HD View<T> view(T *p, int start = 0) const
   {
     if (natural) return natural_view(p + 8, 2 * x0, 2 * y0, 2 * ld);
     View<T> v;
-    for (int q = first; q < 4; ++q) v.q[q] = p + (q - first) * plane + 7 - x0 - y0 * ld;
+    for (int q = start; q < 4; ++q) v.q[q] = p + (q - start) * plane + first - x0 - y0 * ld;
     v.sx = 1;
     v.sy = ld;
     return v;

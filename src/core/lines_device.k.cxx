@@ -452,13 +452,7 @@ template <int MOST, class Kernel> __global__ void __launch_bounds__(MOST) run_li
 size_t shared_limit()
 {
 #ifdef TESSERA_HAVE_CUDA
-  static const int limit = [] {
-    int number = 0, bytes = 0;
-    device::check(cudaGetDevice(&number));
-    device::check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, number));
-    return bytes;
-  }();
-  return (size_t)limit;
+  return device::block_scratch();
 #else
   return 24 << 10;
 #endif

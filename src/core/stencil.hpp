@@ -26,7 +26,8 @@ template <class T> struct StencilOf {
   Buffer<T> c, e[4], g[4];
 
   StencilOf() = default;
-  StencilOf(const Grid &grid, bool natural_order, Space space = Space::host);
+  StencilOf(const Grid &grid, bool natural_order, Space space = Space::host) : StencilOf(Layout(grid, natural_order, space)) { }
+  explicit StencilOf(const Layout &layout);
   void           make_nine(); // room for the a-b couplings
   View<T>        C() { return layout.view(c.data()); }
   View<T>        E(int k) { return layout.view(e[k].data()); }

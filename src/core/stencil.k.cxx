@@ -3,7 +3,7 @@
 
 namespace tessera {
 
-template <class T> StencilOf<T>::StencilOf(const Grid &grid, bool natural_order, Space space) : layout(grid, natural_order, space)
+template <class T> StencilOf<T>::StencilOf(const Layout &places) : layout(places)
 {
   c.resize(layout.elements(4));
   for (auto &f : e) f.resize(layout.elements(3));

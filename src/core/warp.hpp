@@ -17,6 +17,7 @@
 #pragma once
 #include "core/exec.hpp"
 #include "core/grid.hpp"
+#include "core/peers.hpp"
 #include "core/tuning.hpp"
 #include <type_traits>
 
@@ -110,6 +111,12 @@ template <int N, class T> MARCH Cells<N, T> operator-(const Cells<N, T> &a)
   for (int i = 0; i < N; ++i) r.v[i] = -a.v[i];
   return r;
 }
+template <int N, class T> MARCH Cells<N, double> widen(const Cells<N, T> &a)
+{
+  Cells<N, double> r;
+  for (int i = 0; i < N; ++i) r.v[i] = convert_lanes<double>(a.v[i]);
+  return r;
+}
 // The values of the columns to the west and to the east.
 template <int N, class T> MARCH Cells<N, T> west(Warp w, const Cells<N, T> &a)
 {
@@ -136,6 +143,15 @@ template <int I, class T> MARCH Cells<2, T> choose(const Cells<2, T> &a, const C
 
 MARCH int clamp(int x, int lo, int hi) { return x < lo ? lo : x > hi ? hi : x; }
 
+// The nodes of one process alone: none of a cell's comes before the first one. Comparisons that are not made save registers.
+struct Until {
+  int x1, y1;
+};
+MARCH bool has_column(const Box &b, int x) { return x >= b.x0 && x < b.x1; }
+MARCH bool has_column(const Until &b, int x) { return x < b.x1; }
+MARCH bool has_row(const Box &b, int y) { return y >= b.y0 && y < b.y1; }
+MARCH bool has_row(const Until &b, int y) { return y < b.y1; }
+
 // The columns of a strip, N a lane from x on. Loads outside of what is stored give the outermost column, or row, which is a ghost
 // one and zero, or finite where no coupling leads to it.
 template <int N> struct Strip {
@@ -161,12 +177,12 @@ template <int N> struct Strip {
 #endif
     return r;
   }
-  template <class T> MARCH void store(T *row, const Cells<N, T> &a, int end) const // columns below `end` alone
+  template <class T, class B> MARCH void store(T *row, const Cells<N, T> &a, const B &box) const // the columns of the box alone
   {
 #ifdef __CUDACC__
     if constexpr (N == 2) {
       const int X = x + N * w.lane;
-      if (X >= from && X + 1 < to && X + 1 < end) {
+      if (X >= from && X + 1 < to && has_column(box, X) && has_column(box, X + 1)) {
         struct alignas(2 * sizeof(T)) Two {
           T a, b;
         };
@@ -178,41 +194,41 @@ template <int N> struct Strip {
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
-        if (X >= from && X < to && X < end) row[X] = of(a.v[i], l);
+        if (X >= from && X < to && has_column(box, X)) row[X] = of(a.v[i], l);
       }
     });
   }
   // The sum of a over these columns.
-  template <class T> MARCH double sum(const Cells<N, T> &a, int end) const
+  template <class T, class B> MARCH double sum(const Cells<N, T> &a, const B &box) const
   {
     double s = 0;
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
-        if (X >= from && X < to && X < end) s += (double)of(a.v[i], l);
+        if (X >= from && X < to && has_column(box, X)) s += (double)of(a.v[i], l);
       }
     });
     return s;
   }
   // Between the cells of a grid and the quarters of a coarser one, whose node (X, Y) is element (X/2, Y/2) of quarter X%2 + 2 (Y%2);
-  // own: its nodes.
-  template <class T> MARCH Cells<N, T> load_nodes(const View<T> &v, int Y, const Box &own) const
+  // stored: the nodes that can be read.
+  template <class T> MARCH Cells<N, T> load_nodes(const View<T> &v, int Y, const Box &stored) const
   {
     Cells<N, T> r;
-    Y = clamp(Y, own.y0 - 1, own.y1);
+    Y = clamp(Y, stored.y0, stored.y1 - 1);
     for (int i = 0; i < N; ++i)
       r.v[i] = each<T>(w, [&](int l) -> T {
-        const int X = clamp(x + N * l + i, own.x0 - 1, own.x1);
+        const int X = clamp(x + N * l + i, stored.x0, stored.x1 - 1);
         return v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy];
       });
     return r;
   }
-  template <class T> MARCH void store_nodes(const View<T> &v, int Y, const Cells<N, T> &a, int end) const
+  template <class T, class B> MARCH void store_nodes(const View<T> &v, int Y, const Cells<N, T> &a, const B &box) const
   {
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
-        if (X >= from && X < to && X < end) v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy] = of(a.v[i], l);
+        if (X >= from && X < to && has_column(box, X)) v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy] = of(a.v[i], l);
       }
     });
   }
@@ -240,7 +256,7 @@ constexpr int block_warps = 4;
 template <int N> struct Take {
   const Strip<N> &s;
   template <class T> MARCH void operator()(Cells<N, T> &a, const T *row) { a = s.load(row); }
-  template <class T> MARCH void nodes(Cells<N, T> &a, const View<T> &v, int Y, const Box &own) { a = s.load_nodes(v, Y, own); }
+  template <class T> MARCH void nodes(Cells<N, T> &a, const View<T> &v, int Y, const Box &stored) { a = s.load_nodes(v, Y, stored); }
 };
 
 template <class Kernel, int N> MARCH typename Kernel::Row take(const Kernel &k, const Strip<N> &s, int y)
@@ -337,12 +353,14 @@ __device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
   return !t;
 }
 
-template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps, Kernel::blocks) run_warps(Kernel kernel, March m, double *parts, unsigned *ticket)
+__device__ __noinline__ static double total_sum(const Total *total, double s) { return total ? (*total)(s) : s; }
+
+template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps, Kernel::blocks) run_warps(Kernel kernel, March m, double *parts, unsigned *ticket, const Total *total)
 {
   const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes; // those beyond the last one have nothing to store
   double    s = kernel(Warp{(int)threadIdx.x % lanes}, m, strip, (int)blockIdx.y);
   if constexpr (SUM)
-    if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+    if (grid_sum(&s, parts, ticket)) kernel.finish(total_sum(total, s));
 }
 
 // What the warp before has, if all warps of a block take neighbouring rows. The first one gets its own: it is there for the next ones.
@@ -371,28 +389,29 @@ template <int ROWS, class Kernel> __global__ void __launch_bounds__(lanes *ROWS)
   k.row(s, before, in, y, y0, y1);
 }
 
-template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket)
+template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
 {
   double    s = 0;
   const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x % warp);
   if (i < box.x1)
     for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.x / warp); j < box.y1; j += (int)gridDim.y * block_rows) s += kernel(i, j);
-  if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+  if (grid_sum(&s, parts, ticket)) kernel.finish(total_sum(total, s));
 }
 
-template <class Kernel> __global__ void __launch_bounds__(256) run_flat(size_t n, Kernel kernel, double *parts, unsigned *ticket)
+template <class Kernel> __global__ void __launch_bounds__(256) run_flat(size_t n, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
 {
   double s = 0;
   for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) s += kernel(i);
-  if (grid_sum(&s, parts, ticket)) kernel.finish(s);
+  if (grid_sum(&s, parts, ticket)) kernel.finish(total_sum(total, s));
 }
 } // namespace device
 #endif
 
-// Memory of the sums: parts and a ticket, one at a time in the order of the stream.
+// Memory of the sums: parts and a ticket, one at a time in the order of the stream. With `total` the sums are those of all processes.
 struct Reduction {
   Buffer<double>   parts;
   Buffer<unsigned> ticket;
+  const Total     *total = nullptr;
   void             create(size_t blocks)
   {
     if (parts.size() < blocks) parts.resize({blocks, Space::cuda});
@@ -421,7 +440,7 @@ template <class Kernel> void forall_warps(const Box &box, int columns, const Ker
   if (box.empty()) return;
   const March m = cut<false, Kernel>(box, columns);
 #ifdef __CUDACC__
-  device::launch(device::run_warps<false, Kernel>, device::blocks_for(m), dim3(lanes * block_warps), 0, kernel, m, (double *)nullptr, (unsigned *)nullptr);
+  device::launch(device::run_warps<false, Kernel>, device::blocks_for(m), dim3(lanes * block_warps), 0, kernel, m, (double *)nullptr, (unsigned *)nullptr, (const Total *)nullptr);
 #else
   const device::Open open(Space::cuda);
   device::launched(device::blocks_for(m));
@@ -436,14 +455,13 @@ template <class Kernel> void forall_warps(const Box &box, int columns, const Ker
   if (box.empty()) return;
   const March m = cut<true, Kernel>(box, columns);
 #ifdef __CUDACC__
-  device::launch(device::run_warps<true, Kernel>, device::blocks_for(m), dim3(lanes * block_warps), 0, kernel, m, reduction.parts.data(), reduction.ticket.data());
+  device::launch(device::run_warps<true, Kernel>, device::blocks_for(m), dim3(lanes * block_warps), 0, kernel, m, reduction.parts.data(), reduction.ticket.data(), reduction.total);
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
-  (void)reduction;
   for (int c = 0; c < m.chunks(); ++c)
     for (int i = 0; i < m.strips(); ++i) s += kernel(Warp(), m, i, c);
-  kernel.finish(s);
+  kernel.finish(reduction.total ? (*reduction.total)(s) : s);
 #endif
 }
 
@@ -477,14 +495,13 @@ template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, 
   device::Blocks      blocks = device::blocks_for(box);
   const long          rows = (long)(fit < most_flat_blocks ? fit : most_flat_blocks) / blocks.x;
   blocks = device::blocks_for(box, rows ? rows : 1); // all at a time
-  device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data());
+  device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data(), reduction.total);
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
-  (void)reduction;
   for (int j = box.y0; j < box.y1; ++j)
     for (int i = box.x0; i < box.x1; ++i) s += kernel(i, j);
-  kernel.finish(s);
+  kernel.finish(reduction.total ? (*reduction.total)(s) : s);
 #endif
 }
 
@@ -494,13 +511,12 @@ template <class Kernel> void forall_flat(size_t n, const Kernel &kernel, Reducti
 #ifdef __CUDACC__
   static const size_t fit = device::resident((const void *)device::run_flat<Kernel>, 256); // no block waits for another one's end
   const size_t        most = fit < most_flat_blocks ? fit : most_flat_blocks, blocks = (n + 255) / 256 < most ? (n + 255) / 256 : most;
-  device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel, reduction.parts.data(), reduction.ticket.data());
+  device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel, reduction.parts.data(), reduction.ticket.data(), reduction.total);
 #else
   const device::Open open(Space::cuda);
   double             s = 0;
-  (void)reduction;
   for (size_t i = 0; i < n; ++i) s += kernel(i);
-  kernel.finish(s);
+  kernel.finish(reduction.total ? (*reduction.total)(s) : s);
 #endif
 }
 

@@ -85,10 +85,11 @@ static PetscErrorCode SetUp(PC pc)
   }
   // The process's square block
   const double *block = view.values + (size_t)first * (size_t)view.lda;
-  PetscCall(tessera::LogTimeBegin(p->plan.exec.space));
-  TesseraCallCXX(check = tessera::densegs::check(p->plan, block, view.lda, view.space));
-  TesseraCallCXX(tessera::densegs::fill(p->plan, block, view.lda, view.space));
-  PetscCall(tessera::LogTimeEnd(p->plan.exec.space));
+  {
+    const tessera::GpuTime time(p->plan.exec.space);
+    TesseraCallCXX(check = tessera::densegs::check(p->plan, block, view.lda, view.space));
+    TesseraCallCXX(tessera::densegs::fill(p->plan, block, view.lda, view.space));
+  }
   PetscCall(tessera::DenseRestore(&view));
   char mine[256] = "";
   int  zero = check.bad_row < 0 && check.zero_diagonal >= 0, who;
@@ -153,7 +154,6 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
   else if (zero) PetscCall(VecGetArrayWriteAndMemType(y, &to, &where));
   else PetscCall(VecGetArrayAndMemType(y, &to, &where));
   const tessera::Space there = PetscMemTypeDevice(where) ? tessera::Space::cuda : tessera::Space::host;
-  PetscCall(tessera::LogTimeBegin(space));
   plan.params.order = order;
   if (!alone) {
     tessera::DenseView view;
@@ -165,6 +165,7 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
     TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, q.data(), to, most, zero));
     PetscCall(tessera::DenseRestore(&view));
   } else {
+    const tessera::GpuTime    time(space);
     tessera::densegs::Request r;
     if (zero) TesseraCallCXX(plan.x.zero());
     else {
@@ -179,7 +180,6 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
     TesseraCallCXX((void)tessera::densegs::sweep(plan, r));
     TesseraCallCXX(tessera::densegs::store(plan, to, there));
   }
-  PetscCall(tessera::LogTimeEnd(space));
   if (!alone) PetscCall(VecRestoreArray(y, &to));
   else if (zero) PetscCall(VecRestoreArrayWriteAndMemType(y, &to));
   else PetscCall(VecRestoreArrayAndMemType(y, &to));

@@ -1,6 +1,7 @@
 // SNES vipgs: PETSc's face of the solver for dense linear complementarity problems and frictional contact.
 #include "densegs/types.hpp"
 #include "petsc/bounds.hpp"
+#include "petsc/compat_snes.h"
 #include <cmath>
 #include <vector>
 
@@ -125,7 +126,7 @@ struct Steps {
     PetscFunctionBegin;
     if (!s->alone) {
       if (!it) snes->ttol = norm * snes->rtol;
-      if (!std::isfinite(norm)) s->reason = COMPAT_SNES_NANORINF;
+      if (!std::isfinite(norm)) s->reason = CompatDivergedNaN;
       else if (norm <= snes->abstol) s->reason = SNES_CONVERGED_FNORM_ABS;
       else if (it && norm <= snes->ttol) s->reason = SNES_CONVERGED_FNORM_RELATIVE;
       else if (it >= snes->max_its) s->reason = SNES_DIVERGED_MAX_IT;
@@ -146,7 +147,7 @@ struct Steps {
     PetscCall(SNESLogConvergenceHistory(snes, norm, sweeps));
     PetscCall(CompatSNESConverged(snes, it, 0.0, PETSC_INFINITY, norm));
     PetscCall(SNESMonitor(snes, it, norm));
-    if (!std::isfinite(norm)) snes->reason = COMPAT_SNES_NANORINF;
+    if (!std::isfinite(norm)) snes->reason = CompatDivergedNaN;
     if (!snes->reason && it >= snes->max_its) snes->reason = SNES_DIVERGED_MAX_IT;
     s->reason = (int)snes->reason;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -347,7 +348,7 @@ static PetscErrorCode Solve(SNES snes)
     PetscCall(SNESComputeFunction(snes, X, F));
     PetscCall(VecNorm(F, NORM_2, &norm));
     if (!std::isfinite(norm)) {
-      snes->reason = COMPAT_SNES_NANORINF;
+      snes->reason = CompatDivergedNaN;
       break;
     }
     PetscCall(SNESComputeJacobian(snes, X, snes->jacobian, snes->jacobian_pre));
@@ -394,7 +395,7 @@ static PetscErrorCode Solve(SNES snes)
       PetscCallMPI(MPI_Bcast(&wrong, 1, MPI_DOUBLE, 0, comm));
     }
     PetscCall(tessera::DenseRestore(&w.view));
-    if (!std::isfinite(wrong)) snes->reason = COMPAT_SNES_NANORINF;
+    if (!std::isfinite(wrong)) snes->reason = CompatDivergedNaN;
     if (!(wrong > 1e-7) || snes->reason < 0) break;
     PetscCall(PetscInfo(snes, "F(x) differs from its linearisation by %g: another one\n", wrong));
     snes->reason = SNES_CONVERGED_ITERATING;
@@ -558,8 +559,8 @@ PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
   snes->ops->destroy        = SNESDestroy_VIPGS;
   snes->usesksp             = PETSC_FALSE;
   snes->usesnpc             = PETSC_FALSE;
-  CompatSNESDefault(snes, max_its, 50, 100000);
-  CompatSNESDefault(snes, divtol, 1e4, -1); // the natural residual of a good method may rise before it falls
+  CompatSNESDefaultFrom(snes, max_its, 50, 100000);
+  CompatSNESDefaultFrom(snes, divtol, 1e4, -1); // the natural residual of a good method may rise before it falls
   PetscCall(ComposeVIPGS(snes, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,6 @@
 // Tao vipgs: the same solver for programs that give an objective's gradient and Hessian with bounds, or a complementarity problem.
 #include "densegs/types.hpp"
+#include "petsc/compat_snes.h"
 #include <petsc/private/taoimpl.h>
 
 namespace {
@@ -105,7 +106,7 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   tao->cnorm       = 0;
   if (!p->complementarity) PetscCall(TaoComputeObjectiveAndGradient(tao, tao->solution, &tao->fc, tao->gradient));
   else tao->fc = norm;
-  tao->reason = reason == SNES_CONVERGED_FNORM_ABS ? TAO_CONVERGED_GATOL : reason > 0 ? TAO_CONVERGED_GRTOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == COMPAT_SNES_NANORINF ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
+  tao->reason = reason == SNES_CONVERGED_FNORM_ABS ? TAO_CONVERGED_GATOL : reason > 0 ? TAO_CONVERGED_GRTOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -169,6 +170,6 @@ PetscErrorCode tessera::TaoCreate_VIPGS(Tao tao)
   tao->ops->view           = TaoView_VIPGS;
   tao->ops->setfromoptions = TaoSetFromOptions_VIPGS;
   tao->ops->destroy        = TaoDestroy_VIPGS;
-  CompatTaoDefault(tao, max_it, 100000);
+  CompatDefault(tao, max_it, 100000);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -23,6 +23,8 @@ using CompatOptionItems = PetscOptionItems;
 #endif
 // Are the rows of a MATAIJCUSPARSE without gaps, in PetscInt, to be had?
 #define COMPAT_CUSPARSE_ROWS (PetscDefined(HAVE_CUDA) && PETSC_VERSION_GE(3, 24, 0))
+// Does it refuse to give them at all?
+#define COMPAT_CUSPARSE_HIDES_ROWS (PetscDefined(HAVE_CUDA) && PetscDefined(USE_64BIT_INDICES) && PETSC_VERSION_LT(3, 24, 0))
 
 // The CUDA stream of PETSc's current device context; the default stream where there is none.
 static inline PetscErrorCode CompatCurrentStream(void **stream)
@@ -48,28 +50,8 @@ template <class K> auto CompatMinIt(K ksp, int) -> decltype(ksp->min_it) { retur
 template <class K> int  CompatMinIt(K, long) { return 0; }
 template <class K> auto CompatKSPMinIt(K ksp) { return CompatMinIt(ksp, 0); }
 
-// The convergence test of a SNES.
-#if PETSC_VERSION_LT(3, 20, 0)
-  #define CompatSNESConverged(snes, it, xnorm, ynorm, fnorm) ((*(snes)->ops->converged)(snes, it, xnorm, ynorm, fnorm, &(snes)->reason, (snes)->cnvP))
-#else
-  #define CompatSNESConverged(snes, it, xnorm, ynorm, fnorm) SNESConverged(snes, it, xnorm, ynorm, fnorm)
-#endif
-// A default of a solver type, where the user has set nothing. Older versions do not tell that: there what equals PETSc's own default.
-#if PETSC_VERSION_LT(3, 22, 0)
-  #define CompatSNESDefault(snes, field, petsc, value) \
-    do { \
-      if (!(snes)->tolerancesset || (snes)->field == (petsc)) (snes)->field = value; \
-    } while (0)
-  #define CompatTaoDefault(tao, field, value) \
-    do { \
-      if (!(tao)->field##_changed) (tao)->field = value; \
-    } while (0)
-#else
-  #define CompatSNESDefault(snes, field, petsc, value) PetscObjectParameterSetDefault(snes, field, value)
-  #define CompatTaoDefault(tao, field, value) PetscObjectParameterSetDefault(tao, field, value)
-#endif
-#if PETSC_VERSION_LT(3, 25, 0)
-  #define COMPAT_SNES_NANORINF SNES_DIVERGED_FNORM_NAN
-#else
-  #define COMPAT_SNES_NANORINF SNES_DIVERGED_FUNCTION_NANORINF
-#endif
+// For compat_snes.h
+#define COMPAT_SNES_CONVERGED      PETSC_VERSION_GE(3, 20, 0) // SNESConverged() instead of the test alone
+#define COMPAT_SNES_TOLERANCES     PETSC_VERSION_GE(3, 22, 0) // a default of SNES has a mark of its own where the user has set it
+#define COMPAT_PARAMETERS          PETSC_VERSION_GE(3, 23, 0) // SNESParametersInitialize() and Tao's
+#define COMPAT_FUNCTION_DOMAIN     PETSC_VERSION_GE(3, 25, 0) // other names for what is wrong with a function

@@ -127,18 +127,22 @@ inline PetscErrorCode LogFlops(Space space, PetscLogDouble flops)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Device work between the two is GPU time (-log_view_gpu_time).
-inline PetscErrorCode LogTimeBegin(Space space)
-{
-  PetscFunctionBegin;
-  if (space == Space::cuda) PetscCall(PetscLogGpuTimeBegin());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-inline PetscErrorCode LogTimeEnd(Space space)
-{
-  PetscFunctionBegin;
-  if (space == Space::cuda) PetscCall(PetscLogGpuTimeEnd());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+// Device work of its scope is GPU time (-log_view_gpu_time). PETSc's own calls take their time themselves: none of them may stand there.
+class GpuTime {
+public:
+  explicit GpuTime(Space space) : on_(space == Space::cuda)
+  {
+    if (on_) (void)PetscLogGpuTimeBegin();
+  }
+  ~GpuTime()
+  {
+    if (on_) (void)PetscLogGpuTimeEnd();
+  }
+  GpuTime(const GpuTime &)            = delete;
+  GpuTime &operator=(const GpuTime &) = delete;
+
+private:
+  const bool on_;
+};
 
 } // namespace tessera

@@ -171,6 +171,11 @@ PetscErrorCode GridMatrix::OnDevice(Mat A, bool *device)
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
   if (mpi) PetscCall(MatMPIAIJGetSeqAIJ(A, &Ad, nullptr, nullptr));
   if (seq || mpi) PetscCall(MatSeqAIJGetCSRAndMemType(Ad, nullptr, nullptr, nullptr, &where));
+#if COMPAT_CUSPARSE_HIDES_ROWS
+  PetscBool cusparse;
+  PetscCall(PetscObjectTypeCompare((PetscObject)Ad, MATSEQAIJCUSPARSE, &cusparse));
+  if (cusparse) where = PETSC_MEMTYPE_HOST;
+#endif
   *device = PetscMemTypeDevice(where);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -188,11 +193,19 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
     PetscCall(ReadOnHost(exec.space, halo, field, raise, s, dirichlet, report));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (grid_.processes() == 1) PetscCall(ReadOnDevice(exec, raise, s, old, dirichlet, report, &done));
+#if COMPAT_CUSPARSE_HIDES_ROWS
+  PetscBool hidden;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &hidden, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
+#else
+  const bool hidden = false;
+#endif
+  if (grid_.processes() == 1 && !hidden) PetscCall(ReadOnDevice(exec, raise, s, old, dirichlet, report, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   Stencil        on_host;
   Buffer<double> host_field;
-  TesseraCallCXX(on_host = Stencil(grid_, s.layout.natural));
+  Layout layout = s.layout;
+  layout.space  = Space::host;
+  TesseraCallCXX(on_host = Stencil(layout));
   TesseraCallCXX(host_field.resize(on_host.layout.elements(4)));
   Halo host_halo = halo.host();
   PetscCall(ReadOnHost(exec.space, host_halo, host_field.data(), raise, on_host, dirichlet, report));
@@ -243,11 +256,13 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, bool raise, Stencil &s
   PetscCall(MatGetInfo(Ad, MAT_LOCAL, &info));
   if (read_before_ ? nine_ : info.nz_used > 5. * n) TesseraCallCXX(s.make_nine());
   const Csr<Index> csr{reinterpret_cast<const Index *>(i), reinterpret_cast<const Index *>(j), a};
-  PetscCall(LogTimeBegin(exec.space));
-  TesseraCallCXX(found = csr_read(exec, grid_, csr, raise, s, flags));
+  DirichletCouplings now;
+  {
+    const GpuTime time(exec.space);
+    TesseraCallCXX(found = csr_read(exec, grid_, csr, raise, s, flags));
+    if (found.dirichlet) TesseraCallCXX(now = csr_dirichlet(exec, grid_, csr, s, flags));
+  }
   if (found.dirichlet) {
-    DirichletCouplings now;
-    TesseraCallCXX(now = csr_dirichlet(exec, grid_, csr, s, flags));
     auto keep = [](auto &from, auto &to) { // memory that fits stays where it is: a graph that moved memory is made again
       if (from.size() == to.size() && from.space() == to.space()) copy(from, to);
       else to = std::move(from);
@@ -257,7 +272,6 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, bool raise, Stencil &s
     dirichlet.any          = now.any;
     dirichlet.column_value = Buffer<double>(); // to be made of the new ones
   }
-  PetscCall(LogTimeEnd(exec.space));
   read_before_     = true;
   nine_            = s.nine;
   report.asymmetry = found.largest > 0 ? found.asymmetry / found.largest : 0;

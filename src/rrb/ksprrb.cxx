@@ -226,6 +226,12 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", r->plan.cycle == rrb::Cycle::k ? "flexible" : "plain", r->plan.have_schur ? "the Schur complement of the red nodes (half of the unknowns)" : r->raised ? "the whole system (the factors leave out negative row sums)" : "the whole system (9-point operator)"));
   // S1 and its product 28 B, x and r 24, p 12, r'z 8
   if (r->plan.have_schur) PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", 72 + r->plan.bytes_moved(true)));
+  const KSP_RRB *k = (const KSP_RRB *)ksp->data;
+  if (k->solver) { // on the device alone the vectors stay from solve to solve
+    double bytes[2] = {(double)k->solver->bytes(), (double)r->plan.levels[0].grid.owned().size()};
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 2, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)ksp)));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors of CG %.3g bytes an unknown, and 8 while it solves\n", bytes[0] / bytes[1]));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -81,9 +81,10 @@ public:
   {
     PetscFunctionBegin;
     PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
-    PetscCall(LogTimeBegin(plan_.exec.space));
-    rrb::schur_apply(plan_, r.view, z.view);
-    PetscCall(LogTimeEnd(plan_.exec.space));
+    {
+      const GpuTime time(plan_.exec.space);
+      rrb::schur_apply(plan_, r.view, z.view);
+    }
     PetscCall(LogFlops(plan_.exec.space, 2 * plan_.multiplications()));
     PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     for (rrb::BlackField &n : null_) { // the null space of S1 is A's on the black nodes
@@ -108,9 +109,10 @@ public:
     PetscFunctionBegin;
     PetscCall(PetscLogEventBegin(event_rrb_multiply, ksp_, 0, 0, 0));
     plan_.levels[0].halo.exchange(p.view, mask_o | mask_c);
-    PetscCall(LogTimeBegin(plan_.exec.space));
-    *pq = rrb::schur_multiply(plan_, p.view, q.view);
-    PetscCall(LogTimeEnd(plan_.exec.space));
+    {
+      const GpuTime time(plan_.exec.space);
+      *pq = rrb::schur_multiply(plan_, p.view, q.view);
+    }
     PetscCall(LogFlops(plan_.exec.space, 14.0 * (double)plan_.levels[0].grid.owned().size())); // 18 a black node, and CG's vectors
     PetscCall(PetscLogEventEnd(event_rrb_multiply, ksp_, 0, 0, 0));
     PetscCall(Sum(comm(), 1, pq));
@@ -297,19 +299,22 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   PetscFunctionBegin;
   const bool begun = pc_.report.dirichlet > 0; // Dirichlet nodes are solved first
   double    *solution = nullptr;
+  if (plan_.levels[0].grid.processes() > 1) r.own.zero(); // at ghost nodes it must be
   if (begun) PetscCall(Start(nullptr));
   else PetscCall(NullSpace());
   PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));
   PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
-  PetscCall(LogTimeBegin(plan_.exec.space));
   if (!begun) PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, plan_.exec.space, &solution));
-  TesseraCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, begun, null_, r, x, solution, norms));
+  {
+    const GpuTime time(plan_.exec.space);
+    TesseraCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, begun, null_, r, x, solution, norms));
+  }
   if (begun) PetscCall(Finish(true));
   else {
     PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &solution));
     PetscCall(RemoveNullSpace(ksp_->vec_sol));
   }
-  PetscCall(LogTimeEnd(plan_.exec.space));
+  PetscCall(LogFlops(plan_.exec.space, (double)(norms.size() - 1) * (2 * plan_.multiplications() + 20.0 * (double)plan_.levels[0].grid.owned().size())));
   PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
   PetscCall(pc_.matrix.RestoreRead(ksp_->vec_rhs, &values));
   ksp_->reason = KSP_CONVERGED_ITERATING;
@@ -338,7 +343,6 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
     default:
       ksp_->reason = KSP_DIVERGED_ITS;
     }
-  PetscCall(LogFlops(plan_.exec.space, (double)ksp_->its * (2 * plan_.multiplications() + 20.0 * (double)plan_.levels[0].grid.owned().size())));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

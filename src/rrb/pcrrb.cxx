@@ -19,8 +19,6 @@ const char *const PCRRBCycles[]      = {"v", "k", "amli", "auto", "PCRRBCycle", 
 const char *const PCRRBPrecisions[]  = {"auto", "double", "single", "PCRRBPrecision", "PC_RRB_", nullptr};
 const char *const TesseraBackends[]  = {"auto", "host", "cuda", "TesseraBackend", "TESSERA_BACKEND_", nullptr};
 
-static const char *const roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI", "least squares, AMLI"};
-
 static PetscErrorCode PCReset_RRB(PC pc)
 {
   PC_RRB *r = (PC_RRB *)pc->data;
@@ -81,6 +79,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   }
   p->every  = (int)PetscMin(r->every, 1000);
   p->inner  = (int)r->inner;
+  p->redundant = (long)r->redundant;
   p->single = r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
   p->schur  = r->schur;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -118,6 +117,7 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
     device = all;
   }
   *space = device ? tessera::Space::cuda : tessera::Space::host;
+  tessera::Peers::wanted = r->peers;
 #if PetscDefined(HAVE_CUDA)
   tessera::Halo::gpu_aware = use_gpu_aware_mpi; // -use_gpu_aware_mpi 0: messages pass through the host
 #endif
@@ -151,10 +151,11 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   if (report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n", (double)report.asymmetry));
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
-  PetscCall(tessera::LogTimeBegin(r->plan.exec.space));
   r->plan.params.schur = r->schur && !raise; // S1 of a changed diagonal would be another system's
-  TesseraCallCXX(*failure = tessera::rrb::factor(r->plan, s));
-  PetscCall(tessera::LogTimeEnd(r->plan.exec.space));
+  {
+    const tessera::GpuTime time(r->plan.exec.space);
+    TesseraCallCXX(*failure = tessera::rrb::factor(r->plan, s));
+  }
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -186,6 +187,7 @@ static PetscErrorCode SetUp(PC pc)
     const double         entries = (double)last.size() * (PetscMin(last.nx, last.ny) + 2);
     PetscCheck(entries <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after %d levels %d x %d nodes remain, whose exact factorisation would take %g GB on every process. Use more -pc_rrb_levels, or 0 for the automatic choice", r->plan.factor_levels(), last.nx, last.ny, entries * 8e-9);
   }
+  else if (r->plan.peers) TesseraCallCXX(r->plan.peers->restore(comm));
   if (r->choose_again) r->plan.forget();
   r->choose_again = PETSC_FALSE;
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
@@ -221,7 +223,7 @@ static PetscErrorCode SetUp(PC pc)
   TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   while (again) {
-    PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s. Next: %s\n", r->plan.predicted[tried], roughs[tried], roughs[(int)r->plan.rough]));
+    PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s. Next: %s\n", r->plan.predicted[tried], tessera::Roughs[tried], tessera::Roughs[(int)r->plan.rough]));
     tried = (int)r->plan.rough;
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
     if (failure.failed) { // back to what could be factorised
@@ -297,15 +299,17 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   const tessera::Space space = r->plan.exec.space;
   PetscCall(tessera::UseCurrentStream(space));
   PetscCall(r->matrix.GetRead(x, space, &from));
-  PetscCall(tessera::LogTimeBegin(space));
-  tessera::rrb::load(r->plan, from);
-  PetscCall(tessera::SubtractDirichlet(r));
-  PetscCall(tessera::LogTimeEnd(space));
+  {
+    const tessera::GpuTime time(space);
+    tessera::rrb::load(r->plan, from);
+    PetscCall(tessera::SubtractDirichlet(r));
+  }
   PetscCall(r->matrix.RestoreRead(x, &from));
   PetscCall(r->matrix.GetWrite(y, space, &to));
-  PetscCall(tessera::LogTimeBegin(space));
-  tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
-  PetscCall(tessera::LogTimeEnd(space));
+  {
+    const tessera::GpuTime time(space);
+    tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
+  }
   PetscCall(r->matrix.RestoreWrite(y, &to));
   PetscCall(tessera::LogFlops(space, 2. * r->plan.multiplications()));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, x, y, 0));
@@ -324,6 +328,7 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(Refuse(pc, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, x, y, 0));
   const tessera::Box own = r->matrix.grid().owned();
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(r->matrix.GetRead(x, r->plan.exec.space, &from));
@@ -331,7 +336,10 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   PetscCall(r->matrix.RestoreRead(x, &from));
   PetscCall(r->matrix.GetWrite(y, r->plan.exec.space, &to));
   const tessera::View<double> z = tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0);
-  tessera::rrb::apply(r->plan, z);
+  {
+    const tessera::GpuTime time(r->plan.exec.space);
+    tessera::rrb::apply(r->plan, z);
+  }
   if (r->dirichlet.any) {
     tessera::rrb::load(r->plan, to);
     dirichlet_transpose(r->plan.exec, own, r->dirichlet, finest.b.data, finest.b.v);
@@ -340,6 +348,8 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
     finest.b.data.zero();
   }
   PetscCall(r->matrix.RestoreWrite(y, &to));
+  PetscCall(tessera::LogFlops(r->plan.exec.space, 2. * r->plan.multiplications()));
+  PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -354,12 +364,17 @@ template <PetscErrorCode (*F)(PC, Vec, Vec)> static PetscErrorCode Applied(PC pc
   PetscFunctionBegin;
   tessera::Together together(PetscObjectComm((PetscObject)pc));
   PetscCall((tessera::NoThrow<F, PC, Vec, Vec>(pc, x, y)));
-  if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
+  const bool lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost(); // another process has failed
+  if (!tessera::device::failed() && !lost) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(VecGetLocalSize(y, &n));
   PetscCall(VecGetArrayWrite(y, &values));
   std::fill(values, values + n, NAN);
   PetscCall(VecRestoreArrayWrite(y, &values));
   if (together.Within()) PetscFunctionReturn(PETSC_SUCCESS); // KSP rrb raises the error
+  if (!tessera::device::failed()) {
+    pc->failedreason = PC_FACTOR_OTHER;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   const tessera::device::Kept error = tessera::device::take_error();
   PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)pc), &rank));
   PetscCall(PetscFPrintf(PETSC_COMM_SELF, PETSC_STDERR, "PC rrb: process %d: %s\n", rank, error.text.c_str()));
@@ -376,6 +391,11 @@ static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
   KSPType   type;
 
   PetscFunctionBegin;
+  if (r->current && r->plan.peers) {
+    tessera::Together together(PetscObjectComm((PetscObject)pc));
+    r->plan.peers->restore(PetscObjectComm((PetscObject)pc)); // errors are kept
+    PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
+  }
   if (r->warned || !r->current || r->plan.cycle != tessera::rrb::Cycle::k) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &fixed, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR, KSPPIPEGCR, KSPRRB, KSPRICHARDSON, KSPPREONLY, ""));
   if (fixed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -413,73 +433,13 @@ static PetscErrorCode PCPostSolve_RRB(PC pc, KSP ksp, Vec, Vec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode PCView_RRB(PC pc, PetscViewer viewer)
-{
-  PC_RRB   *r = (PC_RRB *)pc->data;
-  PetscBool ascii;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
-  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  if (r->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", r->failure));
-  if (!r->current || r->failed) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, cycle %s, factors in %s precision\n", PCRRBCoarsenings[r->coarsening], PCRRBCycles[r->cycle], PCRRBPrecisions[r->precision]));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  const tessera::rrb::Plan  &p = r->plan;
-  const tessera::rrb::Level &f = p.levels[0];
-  const char *const          used[] = {"v", "k", "amli"};
-  double                     mine = (double)p.bytes(), bytes;
-  int                        by_quarters = 0;
-  PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
-  for (const tessera::rrb::Level &l : p.levels)
-    if (!l.layout.natural) by_quarters = l.index + 1;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, %d levels on %d grids, then %d nodes exactly\n", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : "", p.factor_levels(), p.levels.back().index + 1, (int)p.band_x.size()));
-  const bool galerkin = r->coarsening == PC_RRB_GALERKIN;
-  if (galerkin) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines || p.rough == tessera::rrb::Rough::fitted ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
-    const double with = p.rough == tessera::rrb::Rough::no ? 0 : p.predicted[(int)p.rough];
-    const char  *trial = with > 0 ? "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s, %.3g expected\n" : "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s\n";
-    if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, trial, p.predicted[0], roughs[(int)p.rough], with));
-    if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO || r->cycle != PC_RRB_CYCLE_AUTO)) PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
-  } else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
-  if (p.cycle == tessera::rrb::Cycle::v) PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle v%s\n", r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
-  else {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s, %" PetscInt_FMT " steps on grids", used[(int)p.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : "", r->inner));
-    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    for (const tessera::rrb::Level &l : p.levels)
-      if (l.accelerated) PetscCall(PetscViewerASCIIPrintf(viewer, " %d", l.index));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
-    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
-  }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %d grids stored by quarters\n", p.params.single ? "single" : "double", p.exec.space == tessera::Space::cuda ? " on the CUDA device" : "", by_quarters));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g; an application moves %.4g bytes an unknown\n", bytes * 1e-6, bytes / (double)f.grid.size(), p.nonzeros, p.bytes_moved(false)));
-  for (size_t l = 0; l < p.levels.size(); ++l) {
-    const tessera::rrb::Level &g = p.levels[l];
-    if (g.step == tessera::rrb::Step::gather) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, from here on every process\n", g.index, g.grid.nx, g.grid.ny));
-    else if (g.step == tessera::rrb::Step::solve) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, exact%s\n", g.index, g.grid.nx, g.grid.ny, p.half ? " after one level" : ""));
-    else if (galerkin) {
-      const tessera::rrb::GridReport report = tessera::rrb::report(p, l);
-      PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, %s, %d sweep%s by %s; strong directions: i %.3g %%, j %.3g %%, oblique %.3g %%; complexity %.3g%s\n", g.index, g.grid.nx, g.grid.ny, report.of_schur ? "Schur complement" : "9 points", report.sweeps, report.sweeps > 1 ? "s" : "", PCRRBSmoothers[(int)report.smoother], 100 * report.shares.weak_y, 100 * report.shares.weak_x, 100 * report.shares.diagonal, report.complexity, g.cut_x || g.cut_y ? "; periodic seam lumped" : ""));
-    } else {
-      PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, lumped %.3g of the diagonal%s", g.index, g.grid.nx, g.grid.ny, g.lumped, g.cut_x || g.cut_y ? ", periodic seam lumped" : ""));
-      if (g.accelerated && p.cycle == tessera::rrb::Cycle::amli) PetscCall(PetscViewerASCIIPrintf(viewer, ", spectrum [%.3g, %.3g]", g.spectrum[0], g.spectrum[1]));
-      PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
-    }
-  }
-  if (r->report.dirichlet) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (no off-diagonal entries)%s\n", r->report.dirichlet, r->dirichlet.any ? ", eliminated: neighbours are coupled to them" : ""));
-  if (r->raised) PetscCall(PetscViewerASCIIPrintf(viewer, "  negative row sums (down to %.3g of the diagonal) are left out of the factors\n", -(double)r->report.deficit));
-  if (r->report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscViewerASCIIPrintf(viewer, "  the matrix is not symmetric (%.3g): the factors are those of the mean of the matrix and its transpose\n", (double)r->report.asymmetry));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptionsObject)
 {
   PC_RRB         *r = (PC_RRB *)pc->data;
-  PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, grid[2] = {r->nx, r->ny}, two = 2;
+  PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, redundant = r->redundant, grid[2] = {r->nx, r->ny}, two = 2;
   PetscInt        smooth = r->smooth;
   PetscReal       omega = r->omega;
-  PetscBool       trial = r->trial;
+  PetscBool       trial = r->trial, peers = r->peers;
   PCRRBSmoother   smoother = r->smoother;
   PCRRBInterpolation interpolation = r->interpolation;
   PCRRBCoarsening coarsening = r->coarsening;
@@ -515,6 +475,10 @@ static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptions
   if (set) PetscCall(PCRRBSetCycleEvery(pc, every));
   PetscCall(PetscOptionsInt("-pc_rrb_cycle_inner", "Steps of the acceleration", "PCRRBSetCycleInner", inner, &inner, &set));
   if (set) PetscCall(PCRRBSetCycleInner(pc, inner));
+  PetscCall(PetscOptionsInt("-pc_rrb_redundant", "Nodes of the grids that every process keeps whole (0 for automatic)", "PCRRBSetRedundant", redundant, &redundant, &set));
+  if (set) PetscCall(PCRRBSetRedundant(pc, redundant));
+  PetscCall(PetscOptionsBool("-pc_rrb_peers", "Processes of one host write into each other's device memory", "PCRRBSetPeers", peers, &peers, &set));
+  if (set) PetscCall(PCRRBSetPeers(pc, peers));
   PetscCall(PetscOptionsEnum("-pc_rrb_precision", "Precision of the factors", "PCRRBSetPrecision", PCRRBPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
   if (set) PetscCall(PCRRBSetPrecision(pc, precision));
   PetscCall(PetscOptionsIntArray("-pc_rrb_grid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j", "PCRRBSetGrid", grid, &two, &set));
@@ -555,6 +519,8 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 .  -pc_rrb_cycle <v,k,amli,auto>        - how coarse grids are visited, see `PCRRBSetCycle()`
 .  -pc_rrb_cycle_every <m>              - K and AMLI accelerate on every m-th grid, see `PCRRBSetCycleEvery()`
 .  -pc_rrb_cycle_inner <nu>             - with so many steps, see `PCRRBSetCycleInner()`
+.  -pc_rrb_redundant <nodes>            - the first grid of at most so many nodes goes to every process, see `PCRRBSetRedundant()`
+.  -pc_rrb_peers <bool>                 - processes of one host write into each other's device memory, see `PCRRBSetPeers()`
 .  -pc_rrb_precision <auto,double,single> - storage of the factors, see `PCRRBSetPrecision()`
 .  -pc_rrb_grid <nx,ny>                 - grid of a matrix without a `DMDA`, see `PCRRBSetGrid()`
 -  -pc_rrb_backend <auto,host,cuda>     - where it runs, see `PCRRBSetBackend()`
@@ -589,7 +555,7 @@ PetscErrorCode tessera::PCCreate_RRB(PC pc)
   pc->ops->reset          = PCReset_RRB;
   pc->ops->destroy        = PCDestroy_RRB;
   pc->ops->setfromoptions = PCSetFromOptions_RRB;
-  pc->ops->view           = PCView_RRB;
+  pc->ops->view           = tessera::ViewRRB;
   pc->ops->presolve       = PCPreSolve_RRB;
   pc->ops->postsolve      = PCPostSolve_RRB;
   pc->ops->apply          = Applied<Apply>;

@@ -9,7 +9,7 @@ namespace tessera {
 
 struct PC_RRB {
   // options
-  PetscInt        levels = 0, grids = -1, every = 2, inner = 2, nx = 0, ny = 0;
+  PetscInt        levels = 0, grids = -1, every = 2, inner = 2, redundant = 0, nx = 0, ny = 0;
   PetscReal       omega      = 1;
   PCRRBCoarsening coarsening = PC_RRB_GALERKIN;
   PCRRBSmoother   smoother   = PC_RRB_SMOOTHER_AUTO;
@@ -21,6 +21,7 @@ struct PC_RRB {
   PCRRBPrecision  precision  = PC_RRB_AUTO;
   TesseraBackend  backend    = TESSERA_BACKEND_AUTO;
   TesseraBackend  solver     = TESSERA_BACKEND_AUTO; // the backend that KSP rrb asks for
+  PetscBool       peers      = PETSC_TRUE;  // devices write into each other's memory
   PetscBool       schur      = PETSC_FALSE; // KSP rrb asks for S1
   PetscBool       current    = PETSC_FALSE; // the plan belongs to these options
   // setup
@@ -47,6 +48,8 @@ PetscErrorCode       KSPCreate_RRB(KSP);
 PetscErrorCode       CiteRRB();
 // b_I - A_ID z_D in the plan's right-hand side, at the rows beside Dirichlet rows.
 PetscErrorCode SubtractDirichlet(PC_RRB *);
+PetscErrorCode ViewRRB(PC, PetscViewer);
+extern const char *const Roughs[]; // what the measures for rough coefficients are called
 // Composes the setters and getters of PC rrb, or takes them away.
 PetscErrorCode ComposeOptions(PC, PetscBool);
 // Refuses a backend that some process cannot use. Collective.

@@ -69,6 +69,10 @@ PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleEvery_C", (compose ? &GetField<PetscInt, &PC_RRB::every> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleInner_C", (compose ? &SetField<PetscInt, &PC_RRB::inner> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleInner_C", (compose ? &GetField<PetscInt, &PC_RRB::inner> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPeers_C", (compose ? &SetField<PetscBool, &PC_RRB::peers> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPeers_C", (compose ? &GetField<PetscBool, &PC_RRB::peers> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetRedundant_C", (compose ? &SetField<PetscInt, &PC_RRB::redundant> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetRedundant_C", (compose ? &GetField<PetscInt, &PC_RRB::redundant> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPrecision_C", (compose ? &SetField<PCRRBPrecision, &PC_RRB::precision> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPrecision_C", (compose ? &GetField<PCRRBPrecision, &PC_RRB::precision> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetBackend_C", (compose ? &SetField<TesseraBackend, &PC_RRB::backend> : nullptr)));
@@ -230,6 +234,109 @@ PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
   PetscUseMethod(pc, "PCRRBGetCycleInner_C", (PC, PetscInt *), (pc, nu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetRedundant - Sets the size of the grids that every process keeps and works on whole
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  nodes - the first grid of at most so many nodes goes to every process, and so do those after it; default 0 (automatic)
+
+   Options Database Key:
+.  -pc_rrb_redundant <nodes> - see above
+
+   Level: advanced
+
+   Note:
+   On a distributed grid processes wait for each other; on a small one they wait longer than it takes to do all of it. Automatic are 4096 nodes, and
+   200000 on devices from the second grid on. Results are the same to rounding.
+
+.seealso: `PCRRB`, `PCRRBGetRedundant()`
+@*/
+PetscErrorCode PCRRBSetRedundant(PC pc, PetscInt nodes)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(nodes >= 0 && nodes < 1000000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: every process keeps grids of 0 (automatic) to 1e9 nodes (-pc_rrb_redundant), it is %" PetscInt_FMT, nodes);
+  PetscTryMethod(pc, "PCRRBSetRedundant_C", (PC, PetscInt), (pc, nodes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetRedundant - Gets the size of the grids that every process keeps and works on whole
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  nodes - what `PCRRBSetRedundant()` set
+
+   Level: advanced
+
+.seealso: `PCRRB`, `PCRRBSetRedundant()`
+@*/
+PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetRedundant_C", (PC, PetscInt *), (pc, nodes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBSetPeers - Sets whether processes of one host write into each other's device memory
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  peers - yes (default): where every process has a device of its own and all reach each other; no: messages go through MPI
+
+   Options Database Key:
+.  -pc_rrb_peers <bool> - see above
+
+   Level: advanced
+
+   Note:
+   A solve by KSP `rrb` then stays on the devices until it ends, as on one process. Where devices do not reach each other messages go through
+   MPI, with device memory where PETSc says that MPI takes it (`-use_gpu_aware_mpi`), else through the host.
+
+.seealso: `PCRRB`, `PCRRBGetPeers()`
+@*/
+PetscErrorCode PCRRBSetPeers(PC pc, PetscBool peers)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscTryMethod(pc, "PCRRBSetPeers_C", (PC, PetscBool), (pc, peers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetPeers - Gets whether processes of one host write into each other's device memory
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  peers - what `PCRRBSetPeers()` set
+
+   Level: advanced
+
+.seealso: `PCRRB`, `PCRRBSetPeers()`
+@*/
+PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetPeers_C", (PC, PetscBool *), (pc, peers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

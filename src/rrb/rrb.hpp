@@ -35,6 +35,7 @@ struct Params {
   int        every      = 2; // accelerate on every m-th grid
   int        inner      = 2; // steps of the acceleration
   bool       single     = false; // factors in single precision
+  long       redundant  = 0;     // a distributed grid of at most so many nodes goes to every process; 0: automatic
   bool       schur      = false; // keep the first Schur complement S1 for CG (5-point operators)
   // Galerkin form
   Smoother   smoother = Smoother::automatic;
@@ -109,6 +110,7 @@ struct Level {
   Step   step  = Step::coarsen;
   Layout layout;
   Halo   halo;
+  Halo   wide; // of all layers that there is room for, where sweeps work on ghost nodes (rrb_march.hpp)
   Factor factor;
   Field  b;                   // right-hand side; its c quarter becomes the solution of the next grid
   Buffer<double> t;           // o after the elimination of the red nodes
@@ -179,6 +181,12 @@ struct Plan {
   std::vector<double> band_v;         // and their values
   bool                   nine     = false; // a 9-point operator
   double                 nonzeros = 0; // stored coefficients of all grids / of the finest
+
+  // Several devices of one host: sums over all processes on the device; a number of its own for each time that they were set up
+  const Total          *total = nullptr;
+  std::shared_ptr<void>  total_memory;
+  std::shared_ptr<Peers> peers;
+  unsigned long long    joined = 0;
 
   bool   single_factors() const { return params.single && params.coarsening != Coarsening::galerkin; }
   void   forget() // choose again at the next setup

@@ -344,12 +344,21 @@ void red_solution(Plan &plan, Level &level, const View<double> &b, const View<do
 
 #ifdef TESSERA_HAVE_DEVICE
 namespace {
-// Natural order, zero outside of the own nodes.
+// Natural order; zero outside of the own nodes, or the ghost nodes of a field.
 struct Given {
   const double *p;
   Box           own;
-  HD double at(int x, int y) const { return own.contains(x, y) ? p[(x - own.x0) + (ptrdiff_t)(y - own.y0) * (own.x1 - own.x0)] : 0; }
+  View<double>  ghosts;
+  bool          many; // there are ghost nodes
+  HD double mine(int x, int y) const { return own.contains(x, y) ? p[(x - own.x0) + (ptrdiff_t)(y - own.y0) * (own.x1 - own.x0)] : 0; }
+  HD double own_square(double v, int x, int y) const { return !many || own.contains(x, y) ? v * v : 0; }
+  HD double at(int x, int y) const { return !many || own.contains(x, y) ? mine(x, y) : ghosts.at(x, y); }
 };
+struct LoadBorder {
+  Given b;
+  HD void operator()(int x, int y) const { b.ghosts.at(x, y) = b.mine(x, y); }
+};
+Given given(Level &g, const double *b) { return {b, g.grid.owned(), g.b.v, g.grid.processes() > 1}; }
 template <class F, class T> struct Start { // per cell; b'b
   F            f;
   Given        b;
@@ -372,43 +381,61 @@ template <class F, class T> struct Start { // per cell; b'b
       r.q[3][p]      = v;
       to.q[3][p]     = (T)v;
     }
-    return bo * bo + ba * ba + bb * bb + bc * bc;
+    const double so = b.own_square(bo, x, y), sa = b.own_square(ba, x + 1, y), sb = b.own_square(bb, x, y + 1), sc = b.own_square(bc, x + 1, y + 1);
+    return so + sa + sb + sc;
   }
   MARCH void finish(double s) const { *sum = s; }
 };
+// The whole solution, of the black nodes' x + kept p.
 template <class F> struct Finish {
-  F            f;
-  Given        b;
-  View<double> x, out;
-  Box          own[4];
+  F             f;
+  Given         b;
+  View<double>  x, p, out;
+  const double *kept;
+  Box           own[4];
+  HD double at(int q, double rhs, const View<double> &v, ptrdiff_t at) const
+  {
+    const double   *o = v.q[0] + at, *c = v.q[3] + at;
+    const ptrdiff_t n = v.sy;
+    return q == 0 ? o[0] : q == 1 ? f.back_a(rhs, o, c, 1, at, n) : q == 2 ? f.back_b(rhs, o, o + n, c, at) : c[0];
+  }
   HD void operator()(int X, int Y) const
   {
-    const ptrdiff_t p = X + Y * x.sy, to = X * out.sx + Y * out.sy, n = x.sy;
-    const double   *o = x.q[0] + p, *c = x.q[3] + p;
-    if (own[0].contains(X, Y)) out.q[0][to] = o[0];
-    if (own[1].contains(X, Y)) out.q[1][to] = f.back_a(b.at(2 * X + 1, 2 * Y), o, c, 1, p, n);
-    if (own[2].contains(X, Y)) out.q[2][to] = f.back_b(b.at(2 * X, 2 * Y + 1), o, o + n, c, p);
-    if (own[3].contains(X, Y)) out.q[3][to] = c[0];
+    const ptrdiff_t from = X + Y * x.sy, to = X * out.sx + Y * out.sy;
+    const double    k = *kept;
+    for (int q = 0; q < 4; ++q) {
+      if (!own[q].contains(X, Y)) continue;
+      double v = at(q, q == 1 ? b.at(2 * X + 1, 2 * Y) : q == 2 ? b.at(2 * X, 2 * Y + 1) : 0, x, from);
+      if (k != 0) v += k * at(q, 0, p, from);
+      out.q[q][to] = v;
+    }
   }
 };
 } // namespace
 
 template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum)
 {
-  Level &g = plan.levels[0];
-  auto   start = [&](const auto &f) { forall_cells(g.grid.cells(), Start<std::decay_t<decltype(f)>, T>{f, {b, g.grid.owned()}, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction); };
+  Level      &g     = plan.levels[0];
+  const Given input = given(g, b);
+  const Box   own   = input.own;
+  if (input.many) { // the red neighbours on other processes, who ask for up to three nodes from the border
+    auto border = [&](const Box &nodes) { return part(intersect(nodes, own), LoadBorder{input}); };
+    forall_parts(plan.exec, border({own.x0, own.x0 + 3, own.y0, own.y1}), border({own.x1 - 3, own.x1, own.y0, own.y1}), border({own.x0, own.x1, own.y0, own.y0 + 3}), border({own.x0, own.x1, own.y1 - 3, own.y1}));
+    g.halo.exchange(g.b.v, mask_a | mask_b);
+  }
+  auto start = [&](const auto &f) { forall_cells(g.grid.cells(), Start<std::decay_t<decltype(f)>, T>{f, input, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction); };
   if (g.factor.scaled) start(factors<double, 1>(g, g.factor.l64, g.factor.d64));
   else start(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));
 }
 template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, double *);
 template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, double *);
 
-void black_finish(Plan &plan, const double *b, const View<double> &x, double *out)
+void black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out)
 {
   Level    &g = plan.levels[0];
   const Box own = g.grid.owned();
   auto      finish = [&](const auto &f) {
-    forall(plan.exec, g.grid.cells(), Finish<std::decay_t<decltype(f)>>{f, {b, own}, x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+    forall(plan.exec, g.grid.cells(), Finish<std::decay_t<decltype(f)>>{f, given(g, b), x, p, natural_view(out, own.x0, own.y0, own.x1 - own.x0), kept, {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
   };
   if (g.factor.scaled) finish(factors<double, 1>(g, g.factor.l64, g.factor.d64));
   else finish(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));

@@ -293,11 +293,20 @@ template <class T> void coarse(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t 
   copy(plan.exec, plan.levels[(size_t)l + 1].grid, mask_all, hierarchy<T>(plan)[(size_t)l + 1].x.v, plane_view(e, sx, sy));
 }
 
+// The next grid's x, for march_up(): right at ghost nodes too, by its own sweeps or by an exchange.
+template <class T> void march_coarse(Plan &plan, int l)
+{
+  Level &next = plan.levels[(size_t)l + 1];
+  visit<T>(plan, l + 1);
+  const bool right = next.step == Step::gather || (marches<T>(plan, l + 1) && !(next.accelerated && plan.cycle != Cycle::v));
+  if (!right) next.wide.exchange(hierarchy<T>(plan)[(size_t)l + 1].x.v, mask_all);
+}
+
 template <class T> void cycle9(Plan &plan, int l, const View<T> &b, const View<T> &x)
 {
   if (marches<T>(plan, l)) {
     march_down(plan, l, b, x);
-    visit<T>(plan, l + 1);
+    march_coarse<T>(plan, l);
     return march_up(plan, l, b, x);
   }
   Grid9<T> grid(plan, l, b, x);
@@ -325,7 +334,7 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
   const View<T> &rhs = loose ? rest : r;
   if (marches<T>(plan, l)) {
     march_down(plan, l, rhs, z);
-    visit<T>(plan, l + 1);
+    march_coarse<T>(plan, l);
     march_up(plan, l, rhs, z);
   } else {
     GridS1<T> grid(plan, l, rhs, z);
@@ -415,7 +424,8 @@ template <class T> void visit(Plan &plan, int l)
     Smoothing<T> &whole = hierarchy<T>(plan)[(size_t)l + 1];
     gather_values(plan, g, s.b.v, whole.b.v);
     visit<T>(plan, l + 1);
-    copy(plan.exec, g.grid, mask_all, whole.x.v, s.x.v);
+    const Box nodes = g.grid.around(g.grid.layers > 1 ? march_layers_x : 0);
+    for (int q = 0; q < 4; ++q) forall(plan.exec, quarter_box(nodes, q), CopyKernel<T, T>{whole.x.v.q[q], s.x.v.q[q], whole.x.v.sx, whole.x.v.sy, s.x.v.sx, s.x.v.sy});
   } else if (g.accelerated && plan.cycle != Cycle::v) {
     GalerkinSpace<T> space(plan, l);
     if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
@@ -467,7 +477,7 @@ template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const
   const bool fused = marches<T>(plan, 0) && hierarchy<T>(plan)[0].components.empty();
   if (fused) {
     march_down(plan, 0, r, z);
-    visit<T>(plan, 1);
+    march_coarse<T>(plan, 0);
     march_up(plan, 0, r, z, &reduction, rz);
   } else cycle_s1(plan, 0, r, z);
   return fused;

@@ -323,6 +323,7 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
   galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there);
   if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
+  march_setup<T>(plan, (int)l);
   if (!there) plan.work[l] = Work();
 }
 

@@ -17,7 +17,8 @@ template <class T> bool marches(const Plan &plan, int l)
 #ifdef TESSERA_HAVE_DEVICE
   const Level        &g = plan.levels[(size_t)l];
   const Smoothing<T> &s = hierarchy<T>(const_cast<Plan &>(plan))[(size_t)l];
-  return plan.exec.space == Space::cuda && g.step == Step::coarsen && g.halo.empty() && s.smoother == Smoother::point && (s.of_schur || sweeps(plan, false) == 1) && !g.layout.natural;
+  const bool alone = g.grid.processes() == 1 && g.halo.empty(); // the others have room for what one sweep reaches
+  return plan.exec.space == Space::cuda && g.step == Step::coarsen && (alone || g.layout.layers > 1) && s.smoother == Smoother::point && ((alone && s.of_schur) || sweeps(plan, s.of_schur) == 1) && !g.layout.natural;
 #else
   (void)plan, (void)l;
   return false;
@@ -33,13 +34,36 @@ namespace {
 // Columns that the sweeps reach on each side. Even, as lanes hold pairs.
 constexpr int reach_s1 = 4, reach_nine = 2, columns_s1 = 2 * lanes - 2 * reach_s1, columns_nine = lanes - 2 * reach_nine;
 
-template <class T> struct S1Fields {
+// On several processes nothing but right-hand sides is exchanged, before the sweeps down: ghost nodes are worked on as their owners
+// do, so that all that the sweeps up need is there. Layers of ghost cells in which results are right, from the last ones back:
+//   CG needs z one layer around. S1 up then reads the next grid's x up to 5 nodes around (3 of its layers) and x of S1 down in 4 layers,
+//   which takes the right-hand side in 6. x of the next grid in 3 layers takes x of its way down in 5 and the same 3 layers of the grid after
+//   it, and the right-hand side in 6.
+constexpr int up_layers_s1 = 1, down_layers_s1 = 4, up_layers_nine = march_layers_x, down_layers_nine = 5;
+
+// Is row y in a chunk and in the box?
+template <class B> MARCH bool among(int y, int y0, int y1, const B &box) { return y >= y0 && y < y1 && has_row(box, y); }
+
+template <bool MANY, class T> struct S1Fields { // MANY: several processes
+  using Nodes = std::conditional_t<MANY, Box, Until>;
   const T  *io, *ic, *e[4], *fo[2], *fc[2], *w[4], *ro, *rc;
   const T  *xo, *xc; // what the sweeps before have left; not the same as z, as strips overlap
   T        *zo, *zc;
   ptrdiff_t sy;
   View<T>   next; // b or x of the next grid
-  Box       o, c, whole; // own nodes, and all that are stored
+  Nodes     o, c;          // where z is stored: own nodes and layers of ghost ones
+  Box       inner_o, inner_c; // the own ones
+  Box       whole, stored; // elements of a field; nodes of the next grid's
+  MARCH const Nodes &own_o() const // where the sum is taken,
+  {
+    if constexpr (MANY) return inner_o;
+    else return o;
+  }
+  MARCH const Nodes &own_c() const // and the next right-hand side is
+  {
+    if constexpr (MANY) return inner_c;
+    else return c;
+  }
   MARCH ptrdiff_t at(int y) const { return clamp(y, whole.y0, whole.y1 - 1) * sy; } // row y
 };
 
@@ -50,8 +74,8 @@ template <int K, class C> MARCH void age(C (&a)[K])
   for (int d = K - 1; d > 0; --d) a[d] = a[d - 1];
 }
 
-template <class T> struct S1Down {
-  S1Fields<T> f;
+template <bool MANY, class T> struct S1Down {
+  S1Fields<MANY, T> f;
   using C = Cells<2, T>;
   static constexpr int blocks = sizeof(T) == 8 ? 2 : 3;
   struct Row {
@@ -96,9 +120,9 @@ template <class T> struct S1Down {
     k.part        = in.w3 * res + east(w, in.w2 * res);
     k.r_c         = -(k.u + share);
     k.u           = left;
-    if (y - 1 >= y0 && y - 1 < y1 && y - 1 < f.c.y1) s.store(f.zc + (y - 1) * f.sy, k.zc[1], f.c.x1);
-    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.o.y1) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o.x1);
-    if (y - 4 >= y0 && y - 4 < y1 && y - 4 < f.c.y1) s.store_nodes(f.next, y - 4, next, f.c.x1);
+    if (among(y - 1, y0, y1, f.c)) s.store(f.zc + (y - 1) * f.sy, k.zc[1], f.c);
+    if (among(y - 2, y0, y1, f.o)) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o);
+    if (among(y - 4, y0, y1, f.own_c())) s.store_nodes(f.next, y - 4, next, f.own_c());
   }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
@@ -111,8 +135,8 @@ template <class T> struct S1Down {
 };
 
 // A sweep from x on, in the order of the way down.
-template <class T> struct S1Forth {
-  S1Fields<T> f;
+template <bool MANY, class T> struct S1Forth {
+  S1Fields<MANY, T> f;
   using C = Cells<2, T>;
   static constexpr int blocks = sizeof(T) == 8 ? 2 : 3;
   struct State {
@@ -151,8 +175,8 @@ template <class T> struct S1Forth {
     k.zo[2]    = choose<active<P, 0, 2>>(o0, k.zo[2]);
     const C o1 = (k.so[3] - k.fox[3] * east(w, k.zo[3]) - west(w, k.fox[3] * k.zo[3]) - k.foy[3] * k.zo[2] - k.foy[4] * k.zo[4]) * k.io[3];
     k.zo[3]    = choose<active<P, 1, 3>>(o1, k.zo[3]);
-    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.c.y1) s.store(f.zc + (y - 2) * f.sy, k.zc[2], f.c.x1);
-    if (y - 3 >= y0 && y - 3 < y1 && y - 3 < f.o.y1) s.store(f.zo + (y - 3) * f.sy, k.zo[3], f.o.x1);
+    if (among(y - 2, y0, y1, f.c)) s.store(f.zc + (y - 2) * f.sy, k.zc[2], f.c);
+    if (among(y - 3, y0, y1, f.o)) s.store(f.zo + (y - 3) * f.sy, k.zo[3], f.o);
   }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
@@ -165,14 +189,15 @@ template <class T> struct S1Forth {
 };
 
 // A sweep in the order of the way up; CORRECT: the correction before it.
-template <bool CORRECT, class T> struct S1Up {
-  S1Fields<T> f;
-  double     *result; // b'x
+template <bool CORRECT, bool MANY, class T> struct S1Up {
+  S1Fields<MANY, T> f;
+  double           *result; // b'x
   using C = Cells<2, T>;
   static constexpr int blocks = sizeof(T) == 8 ? 2 : 3;
   struct State {
     C ec[2], zc[6], zo[4], so[3], e0[3], e1[3], e2[3], e3[3], fox[3], foy[4], io[3], fcx[5], fcy[6], sc[5], ic[5], ro[3], rc[5];
-    C t_part, dot_o, dot_c; // b'x of a lane: less than a hundred terms
+    C                t_part;
+    Cells<2, double> dot_o, dot_c; // b'x of a lane, whose terms a float need not hold
   };
   struct Row {
     C ec, xc, xo, w0, w1, w2, w3, ro, e0, e1, e2, e3, fox, foy, io, fcx, fcy, ic, rc;
@@ -181,7 +206,7 @@ template <bool CORRECT, class T> struct S1Up {
   {
     const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r3 = f.at(y - 3);
     if constexpr (CORRECT) {
-      get.nodes(k.ec, f.next, y, f.c);
+      get.nodes(k.ec, f.next, y, f.stored);
       get(k.w0, f.w[0] + r0), get(k.w1, f.w[1] + r0), get(k.w2, f.w[2] + r0), get(k.w3, f.w[3] + r0);
     }
     get(k.xc, f.xc + r0), get(k.xo, f.xo + r0), get(k.ro, f.ro + r0);
@@ -215,14 +240,10 @@ template <bool CORRECT, class T> struct S1Up {
     k.zc[3]    = choose<active<P, 1, 3>>(c1, k.zc[3]);
     const C c0 = (k.sc[4] - k.fcx[4] * east(w, k.zc[4]) - west(w, k.fcx[4] * k.zc[4]) - k.fcy[4] * k.zc[3] - k.fcy[5] * k.zc[5]) * k.ic[4];
     k.zc[4]    = choose<active<P, 0, 4>>(c0, k.zc[4]);
-    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < f.o.y1) {
-      s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o.x1);
-      k.dot_o = k.dot_o + k.zo[2] * k.ro[2];
-    }
-    if (y - 4 >= y0 && y - 4 < y1 && y - 4 < f.c.y1) {
-      s.store(f.zc + (y - 4) * f.sy, k.zc[4], f.c.x1);
-      k.dot_c = k.dot_c + k.zc[4] * k.rc[4];
-    }
+    if (among(y - 2, y0, y1, f.o)) s.store(f.zo + (y - 2) * f.sy, k.zo[2], f.o);
+    if (among(y - 4, y0, y1, f.c)) s.store(f.zc + (y - 4) * f.sy, k.zc[4], f.c);
+    if (among(y - 2, y0, y1, f.own_o())) k.dot_o = k.dot_o + widen(k.zo[2]) * widen(k.ro[2]);
+    if (among(y - 4, y0, y1, f.own_c())) k.dot_c = k.dot_c + widen(k.zc[4]) * widen(k.rc[4]);
   }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
@@ -230,7 +251,7 @@ template <bool CORRECT, class T> struct S1Up {
     const int      y0 = m.first(chunk), y1 = m.end(chunk); // y0 is even
     State          k;
     for_row_pairs(*this, s, y0 - 4, y1 + 4, [&](const Row &in, int y) { row<0>(s, k, in, y, y0, y1); }, [&](const Row &in, int y) { row<1>(s, k, in, y, y0, y1); });
-    return s.sum(k.dot_o, f.o.x1) + s.sum(k.dot_c, f.c.x1);
+    return s.sum(k.dot_o, f.own_o()) + s.sum(k.dot_c, f.own_c());
   }
   MARCH void finish(double dot) const { *result = dot; }
 };
@@ -243,11 +264,13 @@ template <class T> struct NineFields { // few pointers: a multiprocessor fetches
   T        *z;                                 // the result
   ptrdiff_t sy, plane;                         // rows and quarters lie so far apart
   View<T>   next; // b or x of the next grid
-  Box       nodes, whole; // own ones; all cells that are stored
+  Box       nodes, own_c;  // where z is stored: own nodes and layers of ghost ones; own c nodes
+  Box       whole, stored; // elements of a field; nodes of the next grid's
   MARCH ptrdiff_t at(int y) const { return clamp(y, whole.y0, whole.y1 - 1) * sy; } // row y
   MARCH void store(const Strip<1> &s, int q, int y, int y0, int y1, const Cells<1, T> &v) const
   {
-    if (y >= y0 && y < y1 && y < half_begin(nodes.y1, q >> 1)) s.store(z + q * plane + y * sy, v, half_begin(nodes.x1, q & 1));
+    const Box box = quarter_box(nodes, q);
+    if (among(y, y0, y1, box)) s.store(z + q * plane + y * sy, v, box);
   }
 };
 
@@ -294,7 +317,7 @@ template <class T> struct NineDown {
     before.template take<11>(part);
     const C next = rc + part + in.w[1] * ro + east(w, in.w[0] * ro) + in.v[1] * rb + east(w, in.v[0] * rb);
     f.store(s, 3, y, y0, y1, c0), f.store(s, 0, y, y0, y1, o0), f.store(s, 2, y - 1, y0, y1, b1);
-    if (y - 2 >= y0 && y - 2 < y1 && y - 2 < half_begin(f.nodes.y1, 1)) s.store_nodes(f.next, y - 2, next, half_begin(f.nodes.x1, 1));
+    if (among(y - 2, y0, y1, f.own_c)) s.store_nodes(f.next, y - 2, next, f.own_c);
   }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const { return march(*this, w, m, strip, chunk); }
 };
@@ -311,7 +334,7 @@ template <class T> struct NineUp {
   template <class A> MARCH void read(A &get, Row &k, int y) const
   {
     const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2), n = f.plane, at[4] = {r1, r0, r1, r2};
-    get.nodes(k.ec, f.next, y, quarter_box(f.nodes, 3));
+    get.nodes(k.ec, f.next, y, f.stored);
     for (int q : {0, 2, 3}) get(k.x[q], f.x + q * n + r0);
     for (int q = 0; q < 4; ++q) get(k.b[q], f.b + q * n + at[q]), get(k.c[q], f.c + q * n + at[q]);
     for (int d = 0; d < 4; ++d) get(k.w[d], f.w[d] + r0), get(k.ea[d], f.e[d] + n + r0), get(k.g[d], f.g[d] + r0), get(k.eb[d], f.e[d] + 2 * n + r1), get(k.eo[d], f.e[d] + r1);
@@ -349,31 +372,46 @@ template <class T> struct NineUp {
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const { return march(*this, w, m, strip, chunk); }
 };
 
-} // namespace
+// Where results are stored, and where the next grid's values can be read.
+Box nodes_of(const Level &g, int layers) { return g.grid.around(g.grid.processes() > 1 ? layers : 0); }
+Box cells_of(const Box &nodes) { return nodes.empty() ? Box() : Box{floor_half(nodes.x0), floor_half(nodes.x1 + 1), floor_half(nodes.y0), floor_half(nodes.y1 + 1)}; }
+Box pairs_of(const Box &nodes) // of cells, and of rows
+{
+  Box b = cells_of(nodes);
+  b.x0 &= ~1, b.y0 &= ~1;
+  return b;
+}
+Box stored_nodes(const Level &next)
+{
+  const Box b = next.layout.whole();
+  return {2 * b.x0, 2 * b.x1, 2 * b.y0, 2 * b.y1};
+}
 
-namespace {
-
-template <class T> S1Fields<T> s1_fields(Plan &plan, int l, const View<T> &b)
+template <bool MANY, class T> S1Fields<MANY, T> s1_fields(Plan &plan, int l, const View<T> &b, const Box &nodes)
 {
   Level             &g = plan.levels[(size_t)l];
   Smoothing<T>      &s = hierarchy<T>(plan)[(size_t)l];
   const SchurView<T> a = schur_view(g.layout, schur_of<T>(plan, l));
   const SchurHelp<T> h = schur_help(g, s);
-  S1Fields<T>        f;
+  S1Fields<MANY, T>  f;
   f.io = h.d[0], f.ic = h.d[3];
   for (int k = 0; k < 4; ++k) f.e[k] = a.e[k], f.w[k] = h.w[k];
   for (int k = 0; k < 2; ++k) f.fo[k] = a.fo[k], f.fc[k] = a.fc[k];
   f.ro = b.q[0], f.rc = b.q[3];
   f.xo = f.xc = nullptr;
   f.zo = f.zc = nullptr;
-  f.sy    = a.sy;
-  f.o     = g.grid.owned(quarter_o);
-  f.c     = g.grid.owned(quarter_c);
-  f.whole = g.layout.whole();
+  f.sy     = a.sy;
+  const Box o = quarter_box(nodes, quarter_o), c = quarter_box(nodes, quarter_c);
+  if constexpr (MANY) f.o = o, f.c = c;
+  else f.o = {o.x1, o.y1}, f.c = {c.x1, c.y1};
+  f.inner_o = g.grid.owned(quarter_o);
+  f.inner_c = g.grid.owned(quarter_c);
+  f.whole  = g.layout.whole();
+  f.stored = stored_nodes(plan.levels[(size_t)l + 1]);
   return f;
 }
 
-template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b)
+template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b, const Box &nodes)
 {
   Level        &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
@@ -383,12 +421,14 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
   f.b = b.q[0], f.c = inverse.q[0];
   for (int d = 0; d < 4; ++d) f.e[d] = A.E[d].q[0], f.g[d] = A.G[d].q[1], f.w[d] = g.layout.view(s.centre[d].data()).q[0];
   for (int d = 0; d < 2; ++d) f.v[d] = g.layout.view(s.edge[d].data(), quarter_a).q[2];
-  f.x     = nullptr;
-  f.z     = nullptr;
-  f.sy    = A.C.sy;
-  f.plane = g.layout.plane;
-  f.nodes = g.grid.owned();
-  f.whole = g.layout.whole();
+  f.x      = nullptr;
+  f.z      = nullptr;
+  f.sy     = A.C.sy;
+  f.plane  = g.layout.plane;
+  f.nodes  = nodes;
+  f.own_c  = g.grid.owned(quarter_c);
+  f.whole  = g.layout.whole();
+  f.stored = stored_nodes(plan.levels[(size_t)l + 1]);
   return f;
 }
 
@@ -412,60 +452,100 @@ template <class T> void s1_restrict(Plan &plan, int l, const View<T> &b, const V
   forall_strip(plan.exec, g.grid.owned(quarter_c), 4, 1, SchurRestrict<1, T>{a, b.q[3], z.q[0], z.q[3], residual, {h.w[0], h.w[1], h.w[2], h.w[3]}, hierarchy<T>(plan)[(size_t)l + 1].b.v});
 }
 
+template <class T> void march_setup(Plan &plan, int l)
+{
+  Level        &g = plan.levels[(size_t)l];
+  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  if (g.grid.processes() == 1 || !marches<T>(plan, l)) return;
+  std::vector<Ghosts<T>> fields;
+  auto                   add = [&](T *o, T *c) {
+    View<T> v = g.layout.view((T *)nullptr);
+    v.q[0] = o, v.q[3] = c, v.q[1] = v.q[2] = nullptr;
+    fields.push_back({v, (o ? mask_o : 0) | (c ? mask_c : 0)});
+  };
+  if (s.of_schur) {
+    const SchurView<T> a = schur_view(g.layout, schur_of<T>(plan, l));
+    const SchurHelp<T> h = schur_help(g, s);
+    add(h.d[0], h.d[3]);
+    for (int k = 0; k < 2; ++k) add(a.fo[k], a.fc[k]);
+    for (int k = 0; k < 4; ++k) add(a.e[k], nullptr), add(h.w[k], nullptr);
+  } else {
+    fields.push_back({g.layout.view(s.inverse.data()), mask_all});
+    for (int k = 0; k < 4; ++k) {
+      fields.push_back({s.a.E(k), mask_o | mask_a | mask_b});
+      fields.push_back({s.a.G(k), mask_a});
+      fields.push_back({g.layout.view(s.centre[k].data()), mask_o});
+    }
+    for (int k = 0; k < 2; ++k) fields.push_back({g.layout.view(s.edge[k].data(), quarter_a), mask_b});
+  }
+  g.wide.exchange(fields);
+}
+
+template <bool MANY, class T> void s1_down(Plan &plan, int l, const View<T> &b, const View<T> &x)
+{
+  Smoothing<T> &s     = hierarchy<T>(plan)[(size_t)l];
+  const Box     nodes = nodes_of(plan.levels[(size_t)l], down_layers_s1);
+  const int     count = MANY ? 1 : sweeps(plan, true);
+  S1Down<MANY, T> k{s1_fields<MANY>(plan, l, b, nodes)};
+  k.f.zo = s.swept.v.q[0], k.f.zc = s.swept.v.q[3];
+  k.f.next = hierarchy<T>(plan)[(size_t)l + 1].b.v;
+  forall_warps(pairs_of(nodes), columns_s1, k);
+  if constexpr (!MANY)
+    for (int i = 1; i < count; ++i) {
+      S1Forth<MANY, T> more{s1_fields<MANY>(plan, l, b, nodes)};
+      s1_from_to(more, s1_after(plan, l, x, i), s1_after(plan, l, x, i + 1));
+      forall_warps(pairs_of(nodes), columns_s1, more);
+    }
+  if (count > 1) s1_restrict(plan, l, b, s1_after(plan, l, x, count), s1_after(plan, l, x, count + 1).q[0]);
+}
+
+template <bool MANY, class T> void s1_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot)
+{
+  const Box  nodes = nodes_of(plan.levels[(size_t)l], up_layers_s1);
+  const int  count = MANY ? 1 : sweeps(plan, true);
+  const auto sweep = [&](auto k, int i) {
+    s1_from_to(k, s1_after(plan, l, x, count + i), s1_after(plan, l, x, count + i + 1));
+    if (reduction && i + 1 == count) forall_warps(pairs_of(nodes), columns_s1, k, *reduction);
+    else forall_warps(pairs_of(nodes), columns_s1, k);
+  };
+  S1Up<true, MANY, T> first{s1_fields<MANY>(plan, l, b, nodes), dot};
+  first.f.next = hierarchy<T>(plan)[(size_t)l + 1].x.v;
+  sweep(first, 0);
+  if constexpr (!MANY)
+    for (int i = 1; i < count; ++i) sweep(S1Up<false, MANY, T>{s1_fields<MANY>(plan, l, b, nodes), dot}, i);
+}
+
 template <class T> void march_down(Plan &plan, int l, const View<T> &b, const View<T> &x, long at_once)
 {
+  Level        &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
-  const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].b.v;
-  const Box     cells = plan.levels[(size_t)l].grid.cells();
-  if (s.of_schur) {
-    const int count = sweeps(plan, true);
-    S1Down<T> k{s1_fields(plan, l, b)};
-    k.f.zo = s.swept.v.q[0], k.f.zc = s.swept.v.q[3];
-    k.f.next = next;
-    forall_warps(cells, columns_s1, k);
-    for (int i = 1; i < count; ++i) {
-      S1Forth<T> more{s1_fields(plan, l, b)};
-      s1_from_to(more, s1_after(plan, l, x, i), s1_after(plan, l, x, i + 1));
-      forall_warps(cells, columns_s1, more);
-    }
-    if (count > 1) s1_restrict(plan, l, b, s1_after(plan, l, x, count), s1_after(plan, l, x, count + 1).q[0]);
-  } else {
-    NineDown<T> k{nine_fields(plan, l, b)};
-    k.f.z    = s.r.v.q[0];
-    k.f.next = next;
-    if (plan.levels[(size_t)l].grid.size() < at_once) forall_rows(cells, columns_nine, k);
-    else forall_warps(cells, columns_nine, k);
-  }
+  g.wide.exchange(b, s.of_schur ? mask_o | mask_c : mask_all);
+  if (s.of_schur) return g.grid.processes() > 1 ? s1_down<true>(plan, l, b, x) : s1_down<false>(plan, l, b, x);
+  const Box   nodes = nodes_of(g, down_layers_nine);
+  NineDown<T> k{nine_fields(plan, l, b, nodes)};
+  k.f.z    = s.r.v.q[0];
+  k.f.next = hierarchy<T>(plan)[(size_t)l + 1].b.v;
+  if (g.grid.size() < at_once) forall_rows(cells_of(nodes), columns_nine, k);
+  else forall_warps(cells_of(nodes), columns_nine, k);
 }
 
 template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot, long at_once)
 {
+  Level        &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
-  const View<T> next = hierarchy<T>(plan)[(size_t)l + 1].x.v;
-  const Box     cells = plan.levels[(size_t)l].grid.cells();
-  if (s.of_schur) {
-    const int  count = sweeps(plan, true);
-    const auto sweep = [&](auto k, int i) {
-      s1_from_to(k, s1_after(plan, l, x, count + i), s1_after(plan, l, x, count + i + 1));
-      if (reduction && i + 1 == count) forall_warps(cells, columns_s1, k, *reduction);
-      else forall_warps(cells, columns_s1, k);
-    };
-    S1Up<true, T> first{s1_fields(plan, l, b), dot};
-    first.f.next = next;
-    sweep(first, 0);
-    for (int i = 1; i < count; ++i) sweep(S1Up<false, T>{s1_fields(plan, l, b), dot}, i);
-  } else {
-    NineUp<T> k{nine_fields(plan, l, b)};
-    k.f.x    = s.r.v.q[0];
-    k.f.z    = x.q[0];
-    k.f.next = next;
-    if (plan.levels[(size_t)l].grid.size() < at_once) forall_rows(cells, columns_nine, k);
-    else forall_warps(cells, columns_nine, k);
-  }
+  if (s.of_schur) return g.grid.processes() > 1 ? s1_up<true>(plan, l, b, x, reduction, dot) : s1_up<false>(plan, l, b, x, reduction, dot);
+  const Box nodes = nodes_of(g, up_layers_nine);
+  NineUp<T> k{nine_fields(plan, l, b, nodes)};
+  k.f.x    = s.r.v.q[0];
+  k.f.z    = x.q[0];
+  k.f.next = hierarchy<T>(plan)[(size_t)l + 1].x.v;
+  if (g.grid.size() < at_once) forall_rows(cells_of(nodes), columns_nine, k);
+  else forall_warps(cells_of(nodes), columns_nine, k);
 }
 
 #else
 
+template <class T> void march_setup(Plan &, int) { }
 template <class T> void march_down(Plan &, int, const View<T> &, const View<T> &, long) { }
 template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &, Reduction *, double *, long) { }
 
@@ -473,6 +553,8 @@ template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &, 
 
 template bool marches<double>(const Plan &, int);
 template bool marches<float>(const Plan &, int);
+template void march_setup<double>(Plan &, int);
+template void march_setup<float>(Plan &, int);
 template void march_down<double>(Plan &, int, const View<double> &, const View<double> &, long);
 template void march_down<float>(Plan &, int, const View<float> &, const View<float> &, long);
 template void march_up<double>(Plan &, int, const View<double> &, const View<double> &, Reduction *, double *, long);

@@ -85,7 +85,7 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
   // A small grid is factorised where it lies.
   const bool closed = across ? g.periodic_y : g.periodic_x; // along the lines: their ends are neighbours
   const int  wide   = (fold ? 2 : 1) * length + (closed ? length - 1 : 1);
-  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_cycle && wide <= inverse_width(wide)) {
+  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_cycle && wide <= inverse_width(wide) && inverse_scratch(inverse_width(wide)) <= device::block_scratch()) {
     const int   n = (int)g.size(), w = inverse_width(wide);
     Remainder  &r = plan.remainder;
     if ((int)r.number.size() != n) {

@@ -1,6 +1,6 @@
 // The hierarchy of RRB: grids, memory, the numeric factorisation from the finest grid to the exact remainder.
 #include "core/tuning.hpp"
-#include "rrb/acceleration.hpp"
+#include "rrb/rrb_march.hpp"
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -93,7 +93,7 @@ unsigned long long fingerprint(const Plan &plan)
       mix(bits);
     }
   }
-  mix((unsigned long long)plan.cycle), mix((unsigned long long)plan.rough);
+  mix((unsigned long long)plan.cycle), mix((unsigned long long)plan.rough), mix(plan.joined);
   return h;
 }
 
@@ -170,6 +170,27 @@ int maximum_levels(const Grid &grid)
   return l;
 }
 
+// Direct messages between devices, where all can be reached.
+static void join(Plan &plan, const Grid &grid)
+{
+  static unsigned long long number = 0;
+  size_t                    bytes  = total_bytes(grid.processes());
+  auto                      each   = [&](const auto &f) {
+    for (Level &l : plan.levels) {
+      if (l.grid.processes() == 1) continue;
+      f(l.halo), f(l.wide);
+      if (l.gather) f(*l.gather);
+    }
+  };
+  each([&](auto &part) { bytes += part.peer_bytes(); });
+  const std::shared_ptr<Peers> peers = Peers::open(grid.comm, bytes);
+  if (!peers) return;
+  each([&](auto &part) { part.join(peers); });
+  plan.total  = make_total(*peers, grid.comm, plan.total_memory);
+  plan.peers  = peers;
+  plan.joined = ++number;
+}
+
 void create(Plan &plan, const Grid &grid, const Params &params)
 {
   const Exec exec = plan.exec;
@@ -189,23 +210,29 @@ void create(Plan &plan, const Grid &grid, const Params &params)
   Grid       g        = grid;
   bool       many     = grid.processes() > 1;
   const bool galerkin = params.coarsening == Coarsening::galerkin;
+  const bool there    = exec.space == Space::cuda;
+  const bool wide     = there && galerkin && many && !grid.periodic_x && !grid.periodic_y;
+  auto       redundant = [&](int i) { return params.redundant ? params.redundant : there && galerkin && i ? tuning::redundant_there : tuning::redundant_nodes; };
   for (int i = 0; i <= steps; ++i) {
     Level level;
     level.index = i;
     level.cut_x = i && cut_x;
     level.cut_y = i && cut_y;
     for (bool done = false; !done;) {
-      level.grid = g;
+      const bool natural = params.grids >= 0 && i >= params.grids;
+      level.grid        = g;
+      level.grid.layers = wide && many ? march_layers : 1;
       level.step = i == steps ? Step::solve : Step::coarsen;
-      if (many && (i == steps || g.size() <= tuning::redundant_nodes)) {
+      if (many && (i == steps || g.size() <= redundant(i))) {
         level.step = Step::gather;
         level.gather.reset(new Gather(g, exec.space));
         level.solution.resize(Extent{(size_t)g.size(), exec.space});
         many = false;
         g    = g.local();
       } else done = true;
-      level.layout = Layout(level.grid, params.grids >= 0 && i >= params.grids, exec.space);
+      level.layout = Layout(level.grid, natural, exec.space);
       level.halo   = Halo(level.grid, exec.space);
+      if (level.grid.layers > 1) level.wide = Halo(level.grid, exec.space, level.grid.layers);
       if (!galerkin || !i) level.b.resize(level.layout);
       const bool factors = level.step == Step::coarsen || (level.step == Step::solve && plan.half);
       if (factors && !galerkin) level.t.resize(level.layout.elements(1));
@@ -236,6 +263,9 @@ void create(Plan &plan, const Grid &grid, const Params &params)
   plan.work.resize(plan.levels.size());
   if (galerkin && params.single) plan.smoothing32.resize(plan.levels.size());
   if (galerkin && !params.single) plan.smoothing64.resize(plan.levels.size());
+  bool nodes = true; // on every process: kernels without work do not run, and would not come to a sum
+  for (int r = 0; r < grid.processes(); ++r) nodes = nodes && !grid.box(r).empty();
+  if (there && grid.processes() > 1 && nodes) join(plan, grid);
 }
 
 namespace {

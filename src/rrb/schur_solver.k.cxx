@@ -1,6 +1,8 @@
 // The iteration ([2] algorithm 1) in three steps: z = M^-1 r with r'z; p = z + beta p with q = S1 p and p'q; x += alpha p, r -= alpha q
 // with r'r and the test. Bytes per node of the finest grid beside M's, z in single precision: 34 for the second step (S1 20, z 2,
-// p 8, q 4), 26 for the third.
+// p 8, q 4), 22 for the third (r 8, q 4, M's residual 2, x and p 16 in every other step). On several processes p is worked on at ghost nodes too, from z, which M leaves there: the only things that
+// processes tell each other are M's right-hand sides and the three sums. Where their devices reach each other (core/peers.hpp) that is as on
+// one process, else the host drives the same kernels and adds up.
 #include "rrb/schur_solver.hpp"
 #include "core/warp.hpp"
 #include "rrb/rrb_march.hpp"
@@ -9,18 +11,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 namespace tessera::rrb {
 
 // rrb_cycle.k.cxx
 template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum);
-void                    black_finish(Plan &plan, const double *b, const View<double> &x, double *out);
+void                    black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out);
 
 bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && g.grid.processes() == 1 && !g.layout.natural && g.halo.empty() && !remainder_on_host(plan);
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && !g.layout.natural && !g.grid.periodic_x && !g.grid.periodic_y && !remainder_on_host(plan) && (g.grid.processes() == 1 || plan.cycle != Cycle::k);
 #else
   (void)plan;
   return false;
@@ -31,36 +34,62 @@ bool SchurSolver::serves(const Plan &plan)
 
 namespace {
 
+HD inline bool is_finite(double v) { return v - v == 0; }
+
 struct State {
   double             rz, last_rz, qz, alpha, bb, threshold, relative, limit;
-  int                its, most, begun, flexible;
+  double             kept; // x lacks this times the direction in p[0]
+  int                its, most, begun, flexible, single;
   int                outcome; // Outcome
   unsigned long long loop;    // the conditional node's handle
+  HD bool running() const { return outcome == (int)Outcome::running; }
+  // Before the first iteration, bb is known; after p'q; after r'r. They return, or get, the norms.
+  HD double start(const Limits &limits, bool continued, bool not_linear, bool in_single)
+  {
+    const double norm = sqrt(bb);
+    its       = 0;
+    kept      = 0;
+    most      = limits.iterations;
+    begun     = continued;
+    flexible  = not_linear;
+    single    = in_single;
+    last_rz   = 0;
+    relative  = limits.relative * norm;
+    threshold = relative > limits.absolute ? relative : limits.absolute;
+    limit     = limits.divergence * norm;
+    outcome   = (int)(!is_finite(norm) ? Outcome::not_finite : norm <= threshold ? (norm <= limits.absolute ? Outcome::converged_absolute : Outcome::converged_relative) : most <= 0 ? Outcome::too_many : Outcome::running);
+    return norm;
+  }
+  HD void multiplied(double pq)
+  {
+    if (running()) {
+      if (!(rz > 0)) outcome = (int)(rz == 0 ? Outcome::zero_residual : rz < 0 ? Outcome::indefinite_preconditioner : Outcome::not_finite);
+      else if (!(pq > 0)) outcome = (int)(pq <= 0 ? Outcome::indefinite_matrix : Outcome::not_finite);
+    }
+    alpha   = running() ? rz / pq : 0;
+    last_rz = rz;
+    if (!is_finite(alpha)) outcome = (int)Outcome::not_finite, alpha = 0;
+  }
+  HD void stepped(double norm)
+  {
+    kept = its & 1 ? alpha : 0;
+    if (outcome == (int)Outcome::zero_residual && single && norm > 0) outcome = (int)Outcome::indefinite_preconditioner; // r was too small for M
+    if (!running()) return;
+    ++its;
+    if (!is_finite(norm)) outcome = (int)Outcome::not_finite;
+    else if (norm <= threshold) outcome = (int)(norm <= relative ? Outcome::converged_relative : Outcome::converged_absolute);
+    else if (norm >= limit) outcome = (int)Outcome::diverged;
+    else if (its >= most) outcome = (int)Outcome::too_many;
+  }
 };
-
-MARCH bool is_finite(double v) { return v - v == 0; }
 
 struct SetLimits {
   State  *state;
   double *norms;
   Limits  limits;
-  int     begun, flexible;
+  bool    begun, flexible, single;
   MARCH double operator()(size_t) const { return 0; }
-  MARCH void   finish(double) const
-  {
-    State       &t = *state;
-    const double norm = sqrt(t.bb);
-    t.its       = 0;
-    t.most      = limits.iterations;
-    t.begun     = begun;
-    t.flexible  = flexible;
-    t.last_rz   = 0;
-    t.relative  = limits.relative * norm;
-    t.threshold = t.relative > limits.absolute ? t.relative : limits.absolute;
-    t.limit     = limits.divergence * norm;
-    norms[0]    = norm;
-    t.outcome   = (int)(!is_finite(norm) ? Outcome::not_finite : norm <= limits.absolute ? Outcome::converged_absolute : t.most <= 0 ? Outcome::too_many : Outcome::running);
-  }
+  MARCH void   finish(double) const { norms[0] = state->start(limits, begun, flexible, single); }
 };
 
 template <class T> struct Dot { // *sum = x'y
@@ -111,17 +140,12 @@ template <int N, class T> struct Multiply {
   const T          *zo, *zc;
   double           *p[2][2], *qo, *qc; // p[its & 1] is the last direction; quarters o and c
   State            *state;
-  Box               o, c, whole;
+  double           *part;                      // several processes: this one's p'q, for the host
+  Box               o, c, own_o, own_c, whole; // where p is stored; where q is
   using C = Cells<N, double>;
   struct Held {
     C po[3], pc[3], e0[2], e1[2], e2[2], e3[2], fox[2], foy[3], fcx[2], fcy[3];
   };
-  template <class U> MARCH static C widen(const Cells<N, U> &z)
-  {
-    C r;
-    for (int i = 0; i < N; ++i) r.v[i] = convert_lanes<double>(z.v[i]);
-    return r;
-  }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
   {
     const Strip<N> s  = m.template strip<N>(w, strip, N, whole);
@@ -129,46 +153,42 @@ template <int N, class T> struct Multiply {
     const int      now = state->its & 1;
     double *const  new_o = p[1 - now][0], *const new_c = p[1 - now][1];
     const Operands<N, T> operands{a, zo, zc, p[now][0], p[now][1], whole};
+    const bool     first = !state->its; // the last direction is anything then
     C              beta;
     double         dot = 0;
     Held           k;
-    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(!state->its ? 0 : state->flexible ? -state->alpha * state->qz / state->last_rz : state->rz / state->last_rz);
+    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(first ? 0 : state->flexible ? -state->alpha * state->qz / state->last_rz : state->rz / state->last_rz);
     for_rows(operands, s, y0 - 1, y1 + 1, [&](const Row &in, int y) {
       const ptrdiff_t r = y * a.sy, b = r - a.sy;
       for (int d = 2; d; --d) k.po[d] = k.po[d - 1], k.pc[d] = k.pc[d - 1], k.foy[d] = k.foy[d - 1], k.fcy[d] = k.fcy[d - 1];
       k.e0[1] = k.e0[0], k.e1[1] = k.e1[0], k.e2[1] = k.e2[0], k.e3[1] = k.e3[0], k.fox[1] = k.fox[0], k.fcx[1] = k.fcx[0];
-      k.po[0] = widen(in.zo) + beta * in.po;
-      k.pc[0] = widen(in.zc) + beta * in.pc;
+      k.po[0] = widen(in.zo), k.pc[0] = widen(in.zc);
+      if (!first) k.po[0] = k.po[0] + beta * in.po, k.pc[0] = k.pc[0] + beta * in.pc;
       k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3, k.fox[0] = in.fox, k.foy[0] = in.foy, k.fcx[0] = in.fcx, k.fcy[0] = in.fcy;
       if (y >= y0 && y < y1) {
-        if (y < o.y1) s.store(new_o + r, k.po[0], o.x1);
-        if (y < c.y1) s.store(new_c + r, k.pc[0], c.x1);
+        if (y >= o.y0 && y < o.y1) s.store(new_o + r, k.po[0], o);
+        if (y >= c.y0 && y < c.y1) s.store(new_c + r, k.pc[0], c);
       }
       // the product at row y - 1
       const C q0 = in.co * k.po[1] + k.e3[1] * k.pc[1] + k.e2[1] * west(w, k.pc[1]) + k.e1[1] * k.pc[2] + k.e0[1] * west(w, k.pc[2]) + k.fox[1] * east(w, k.po[1]) + west(w, k.fox[1] * k.po[1])
                  + k.foy[1] * k.po[0] + k.foy[2] * k.po[2];
       const C q3 = in.cc * k.pc[1] + k.e3[1] * k.po[1] + east(w, k.e2[1] * k.po[1]) + k.e1[0] * k.po[0] + east(w, k.e0[0] * k.po[0]) + k.fcx[1] * east(w, k.pc[1]) + west(w, k.fcx[1] * k.pc[1])
                  + k.fcy[1] * k.pc[0] + k.fcy[2] * k.pc[2];
-      if (y > y0 && y - 1 < o.y1) {
-        s.store(qo + b, q0, o.x1);
-        dot += s.sum(q0 * k.po[1], o.x1);
+      if (y > y0 && y > own_o.y0 && y - 1 < own_o.y1) {
+        s.store(qo + b, q0, own_o);
+        dot += s.sum(q0 * k.po[1], own_o);
       }
-      if (y > y0 && y - 1 < c.y1) {
-        s.store(qc + b, q3, c.x1);
-        dot += s.sum(q3 * k.pc[1], c.x1);
+      if (y > y0 && y > own_c.y0 && y - 1 < own_c.y1) {
+        s.store(qc + b, q3, own_c);
+        dot += s.sum(q3 * k.pc[1], own_c);
       }
     });
     return dot;
   }
   MARCH void finish(double pq) const
   {
-    State &t = *state;
-    if (t.outcome == (int)Outcome::running) {
-      if (!(t.rz > 0)) t.outcome = (int)(t.rz == 0 ? Outcome::zero_residual : t.rz < 0 ? Outcome::indefinite_preconditioner : Outcome::not_finite);
-      else if (!(pq > 0)) t.outcome = (int)(pq <= 0 ? Outcome::indefinite_matrix : Outcome::not_finite);
-    }
-    t.alpha   = t.outcome == (int)Outcome::running ? t.rz / pq : 0;
-    t.last_rz = t.rz;
+    if (part) *part = pq;
+    else state->multiplied(pq);
   }
 };
 
@@ -179,51 +199,76 @@ template <class T> struct alignas(2 * sizeof(T)) Two {
   MARCH void       store(T *p, size_t i) const { reinterpret_cast<Two *>(p)[i] = *this; }
 };
 
-// x += alpha p, r -= alpha q, the residual for M, r'r and the test
+// r -= alpha q, the residual for M, r'r and the test; x += alpha p in every other step, for two directions: 8 bytes fewer a node of S1.
 template <class T> struct Update {
   const double *p0, *p1, *q; // p0 and p1 are the last direction in turn
   double       *x, *r, *norms;
   T            *to; // may be r
   State        *state;
+  double       *part; // several processes: this one's r'r, for the host
   MARCH double  operator()(size_t i) const // two values, which are read before the first is written
   {
-    const double   alpha = state->alpha;
-    const bool     more = state->its || state->begun, apart = (const void *)to != (const void *)r;
-    const double  *direction = state->its & 1 ? p0 : p1;
-    Two<double>   vr = Two<double>::load(r, i), vx;
-    const auto     vq = Two<double>::load(q, i), vp = Two<double>::load(direction, i);
-    Two<T>        single;
+    const double   alpha = state->alpha, kept = state->kept;
+    const int      its = state->its;
+    const bool     late = its & 1, more = its || state->begun, apart = (const void *)to != (const void *)r;
+    Two<double>    vr = Two<double>::load(r, i), vx, v0, v1;
+    const auto     vq = Two<double>::load(q, i);
+    Two<T>         single;
     double         s = 0;
-    if (more) vx = Two<double>::load(x, i);
+    if (!late) v1 = Two<double>::load(p1, i);
+    if (!late && more) vx = Two<double>::load(x, i);
+    if (!late && its) v0 = Two<double>::load(p0, i);
     for (int k = 0; k < 2; ++k) {
-      vx.v[k] = more ? vx.v[k] + alpha * vp.v[k] : alpha * vp.v[k];
       vr.v[k] -= alpha * vq.v[k];
       single.v[k] = (T)vr.v[k];
       s += vr.v[k] * vr.v[k];
     }
-    vx.store(x, i);
+    if (!late) {
+      for (int k = 0; k < 2; ++k) {
+        double v = more ? vx.v[k] : 0;
+        if (its) v += kept * v0.v[k];
+        vx.v[k] = v + alpha * v1.v[k];
+      }
+      vx.store(x, i);
+    }
     vr.store(r, i);
     if (apart) single.store(to, i);
     return s;
   }
   MARCH void finish(double rr) const
   {
-    State &t = *state;
-    if (t.outcome == (int)Outcome::running) {
-      const double norm = sqrt(rr);
-      norms[++t.its]    = norm;
-      if (!is_finite(norm)) t.outcome = (int)Outcome::not_finite;
-      else if (norm <= t.threshold) t.outcome = (int)(norm <= t.relative ? Outcome::converged_relative : Outcome::converged_absolute);
-      else if (norm >= t.limit) t.outcome = (int)Outcome::diverged;
-      else if (t.its >= t.most) t.outcome = (int)Outcome::too_many;
+    if (part) {
+      *part = rr;
+      return;
     }
+    State &t = *state;
+    const double norm = sqrt(rr);
+    if (t.running()) norms[t.its + 1] = norm;
+    t.stepped(norm);
 #ifdef __CUDACC__
-    if (t.loop) cudaGraphSetConditional((cudaGraphConditionalHandle)t.loop, t.outcome == (int)Outcome::running);
+    if (t.loop) cudaGraphSetConditional((cudaGraphConditionalHandle)t.loop, t.running());
 #endif
   }
 };
 
+// What x lacks at the end.
+struct Complete {
+  const double *p0;
+  double       *x;
+  const State  *state;
+  MARCH double  operator()(size_t i) const
+  {
+    if (state->kept != 0) x[i] += state->kept * p0[i];
+    return 0;
+  }
+  MARCH void finish(double) const { }
+};
+
 constexpr int columns_a_lane = 1;
+
+// p is right one layer around.
+Box direction_nodes(const Level &g) { return g.grid.around(g.grid.processes() > 1); }
+Box cells_of(const Box &nodes) { return {floor_half(nodes.x0), floor_half(nodes.x1 + 1), floor_half(nodes.y0), floor_half(nodes.y1 + 1)}; }
 
 } // namespace
 
@@ -231,18 +276,19 @@ constexpr size_t header = sizeof(State) / sizeof(double), few = 64; // norms tha
 
 struct SchurSolver::Parts {
   BlackField     p[2], q;
-  Buffer<double> z64, c; // z in double precision; coefficient of a null space vector
+  Buffer<double> z64, rhs64, c; // z in double precision, r with ghost nodes; coefficient of a null space vector
   Buffer<double> memory; // state and norms
-  Reduction      reduction;
+  Reduction      reduction, alone; // alone: of kernels that have no sum
   Layout         layout;
   double        *seen = nullptr; // the beginning of it, on the host
+  double        *part = nullptr; // on the host: several processes' sums
   State         *state() { return (State *)memory.data(); }
   double        *norms() { return memory.data() + header; }
   const State   &look() // waits
   {
     device::copy_to_host(seen, memory.data(), (header + few) * sizeof(double));
     State &state = *(State *)seen;
-    if (device::failed()) state.outcome = (int)Outcome::not_finite; // nobody iterates on
+    if (device::failed() || Peers::lost()) state.outcome = (int)Outcome::not_finite; // nobody iterates on
     return state;
   }
 #ifdef __CUDACC__
@@ -250,11 +296,27 @@ struct SchurSolver::Parts {
   cudaStream_t    capture = nullptr;
   uint64_t        fingerprint = 0;
   bool            whole = false; // the graph has the loop
+  void            forget() { fingerprint = 0; } // memory is new, even where its address is the old one
+#else
+  void            forget() { }
 #endif
+  template <class T> struct Fields { // of M, two planes each
+    T      *z, *rhs;
+    View<T> zv, rv;
+  };
+  template <class T> Fields<T> fields(Plan &plan, BlackField &r);
   void iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  template <class T> void precondition(Plan &plan, std::vector<BlackField> &null, BlackField &r, double *rz);
+  template <class T> void multiply(Plan &plan, BlackField &r, double *own);
+  template <class T> void update(Plan &plan, BlackField &r, BlackField &x, double *own);
   template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  template <class Check> void launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check);
+  // Several processes whose devices do not reach each other, or whose cycle needs the host
+  bool   driven(Plan &plan) const;
+  double total(const Grid &grid);
+  template <class T> void drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms);
 };
 
 SchurSolver::SchurSolver() : parts_(new Parts()) { }
@@ -262,6 +324,7 @@ SchurSolver::SchurSolver() : parts_(new Parts()) { }
 SchurSolver::~SchurSolver()
 {
   device::release_pinned(parts_->seen);
+  device::release_pinned(parts_->part);
 #ifdef __CUDACC__
   if (parts_->graph) (void)cudaGraphExecDestroy(parts_->graph);
   if (parts_->capture) (void)cudaStreamDestroy(parts_->capture);
@@ -270,34 +333,109 @@ SchurSolver::~SchurSolver()
 
 size_t SchurSolver::bytes() const
 {
-  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->memory.bytes();
+  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->rhs64.bytes() + parts_->memory.bytes();
 }
 
 // The precision of M's vectors: those of the Galerkin hierarchy; the lumped forms have double precision.
+template <class T> SchurSolver::Parts::Fields<T> SchurSolver::Parts::fields(Plan &plan, BlackField &r)
+{
+  const Layout &layout = plan.levels[0].layout;
+  const size_t  n      = r.size;
+  Fields<T>     f;
+  if constexpr (std::is_same_v<T, float>) f.z = plan.smoothing32[0].x.data.data(), f.rhs = plan.smoothing32[0].b.data.data();
+  else f.z = z64.data(), f.rhs = rhs64.empty() ? r.data : rhs64.data();
+  f.zv = layout.view(f.z), f.rv = layout.view(f.rhs);
+  f.zv.q[0] = place(layout, f.z), f.zv.q[3] = f.zv.q[0] + n / 2, f.zv.q[1] = f.zv.q[2] = nullptr;
+  f.rv.q[0] = place(layout, f.rhs), f.rv.q[3] = f.rv.q[0] + n / 2, f.rv.q[1] = f.rv.q[2] = nullptr;
+  return f;
+}
+
+// r'z to *rz, or this process's part of it. r has no values at ghost nodes, so its products have none of them.
+template <class T> void SchurSolver::Parts::precondition(Plan &plan, std::vector<BlackField> &null, BlackField &r, double *rz)
+{
+  Level      &g = plan.levels[0];
+  Fields<T>   f = fields<T>(plan, r);
+  const bool  galerkin = plan.params.coarsening == Coarsening::galerkin, host = driven(plan);
+  bool        fused = false; // r'z is there, and z at ghost nodes
+  if (galerkin) fused = galerkin_schur_cycle(plan, f.rv, f.zv, reduction, rz) && null.empty();
+  else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, f.rv, f.zv, f.zv, false);
+  for (BlackField &v : null) {
+    forall_flat(r.size, Dot<T>{v.data, f.z, host ? part : c.data()}, reduction);
+    if (host) {
+      const double sum = total(g.grid);
+      device::copy_from_host(c.data(), &sum, sizeof sum);
+      device::synchronize();
+    }
+    forall_flat(r.size, RemoveNull<T>{v.data, c.data(), f.z}, alone);
+  }
+  if (fused) return;
+  forall_flat(r.size, Dot<T>{r.data, f.z, rz}, reduction);
+  if (g.grid.processes() > 1) g.halo.exchange(f.zv, mask_o | mask_c);
+}
+
+template <class T> void SchurSolver::Parts::multiply(Plan &plan, BlackField &r, double *own)
+{
+  Level    &g = plan.levels[0];
+  Fields<T> f = fields<T>(plan, r);
+  const Box nodes = direction_nodes(g);
+  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), f.zv.q[0], f.zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state(), own, quarter_box(nodes, quarter_o), quarter_box(nodes, quarter_c), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole()};
+  forall_warps(cells_of(nodes), (lanes - 2) * columns_a_lane, k, reduction);
+}
+
+template <class T> void SchurSolver::Parts::update(Plan &plan, BlackField &r, BlackField &x, double *own)
+{
+  forall_flat(r.size / 2, Update<T>{p[0].data, p[1].data, q.data, x.data, r.data, norms(), fields<T>(plan, r).rhs, state(), own}, reduction);
+}
+
 template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
-  Level            &g = plan.levels[0];
-  const bool        galerkin = plan.params.coarsening == Coarsening::galerkin;
-  const size_t      n = r.size;
-  T                *z = nullptr, *rhs = nullptr; // two planes each
-  if constexpr (std::is_same_v<T, float>) z = plan.smoothing32[0].x.data.data(), rhs = plan.smoothing32[0].b.data.data();
-  else z = z64.data(), rhs = r.data;
-  View<T> zv = g.layout.view(z), rv = g.layout.view(rhs);
-  zv.q[0] = place(g.layout, z), zv.q[3] = zv.q[0] + n / 2, zv.q[1] = zv.q[2] = nullptr;
-  rv.q[0] = place(g.layout, rhs), rv.q[3] = rv.q[0] + n / 2, rv.q[1] = rv.q[2] = nullptr;
-  bool    dotted = false; // r'z is there
-  double *rz = &state()->rz;
-  if (galerkin) dotted = galerkin_schur_cycle(plan, rv, zv, reduction, rz) && null.empty();
-  else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, rv, zv, zv, false);
-  for (BlackField &v : null) {
-    forall_flat(n, Dot<T>{v.data, z, c.data()}, reduction);
-    forall_flat(n, RemoveNull<T>{v.data, c.data(), z}, reduction);
+  precondition<T>(plan, null, r, &state()->rz);
+  if (plan.cycle == Cycle::k) forall_flat(r.size, Dot<T>{q.data, fields<T>(plan, r).z, &state()->qz}, reduction); // not linear: CG is flexible
+  multiply<T>(plan, r, nullptr);
+  update<T>(plan, r, x, nullptr);
+}
+
+bool SchurSolver::Parts::driven(Plan &plan) const
+{
+  if (plan.levels[0].grid.processes() == 1) return false;
+  if (!plan.total) return true;
+  if (plan.params.coarsening != Coarsening::galerkin) return false;
+  bool by_points = plan.params.single ? plan.smoothing32[0].components.empty() : plan.smoothing64[0].components.empty(); // lines, too, are joined by MPI
+  for (size_t l = 0; l < plan.levels.size(); ++l)
+    if (plan.levels[l].grid.processes() > 1 && plan.levels[l].step == Step::coarsen) by_points = by_points && (plan.params.single ? marches<float>(plan, (int)l) : marches<double>(plan, (int)l));
+  return !by_points;
+}
+
+// The sum of all processes' parts, which a kernel leaves on the host. The part of a device that has failed is no number.
+double SchurSolver::Parts::total(const Grid &grid)
+{
+  device::synchronize();
+  double sum = device::failed() ? NAN : *part;
+  *part      = 0; // where a process has no nodes no kernel writes
+  MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, grid.comm);
+  return sum;
+}
+
+// The host drives the kernels, on several processes. It waits once for each sum and each exchange.
+template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &history)
+{
+  const Grid &grid = plan.levels[0].grid;
+  State      &t    = *(State *)seen;
+  auto        tell = [&] { device::copy_from_host(state(), &t, sizeof t); }; // done at the next sum, before which t stays as it is
+  tell();
+  while (t.running()) {
+    precondition<T>(plan, null, r, part);
+    t.rz = total(grid);
+    tell();
+    multiply<T>(plan, r, part);
+    t.multiplied(total(grid));
+    tell();
+    update<T>(plan, r, x, part);
+    const double norm = sqrt(total(grid));
+    if (t.running()) history.push_back(norm);
+    t.stepped(norm);
   }
-  if (!dotted) forall_flat(n, Dot<T>{r.data, z, rz}, reduction);
-  if (plan.cycle == Cycle::k) forall_flat(n, Dot<T>{q.data, z, &state()->qz}, reduction); // not linear: CG is flexible
-  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), zv.q[0], zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state(), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole()};
-  forall_warps(g.grid.cells(), (lanes - 2) * columns_a_lane, k, reduction);
-  forall_flat(n / 2, Update<T>{p[0].data, p[1].data, q.data, x.data, r.data, norms(), rhs, state()}, reduction);
+  tell();
 }
 
 void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
@@ -326,52 +464,74 @@ static bool one_by_one()
 void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
   if (one_by_one()) return launch_each(plan, null, r, x);
-  using device::check;
+  struct Failed { };
+  auto check = [](cudaError_t e) {
+    device::check(e);
+    if (device::failed()) throw Failed();
+  };
+  try {
+    launch_graph(plan, null, r, x, check);
+  } catch (const Failed &) { // kept, core/device.hpp; it ends here
+  }
+}
+
+template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check)
+{
+  check(cudaSuccess);
   void *const    stream = device::stream();
   uint64_t       now    = rrb::fingerprint(plan); // the graph has all addresses in it
   auto           add    = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
   for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
   for (const BlackField &v : null) add(v.data);
-  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(device::scratch(1));
+  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(reduction.total), add(device::scratch(1));
   if (!graph || now != fingerprint) {
     if (graph) check(cudaGraphExecDestroy(graph));
     graph = nullptr;
     if (!capture) check(cudaStreamCreateWithFlags(&capture, cudaStreamNonBlocking));
-    device::set_stream(capture);
-    auto record = [&](cudaGraph_t into, const auto &work) {
-      cudaGraph_t same;
-      check(cudaStreamBeginCaptureToGraph(capture, into, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
-      try {
-        work();
-      } catch (...) {
-        (void)cudaStreamEndCapture(capture, &same);
-        (void)cudaGetLastError();
-        device::set_stream(stream);
-        throw;
-      }
-      check(cudaStreamEndCapture(capture, &same));
+    cudaGraph_t g = nullptr, same = nullptr;
+    auto        record = [&] {
+      iterate(plan, null, r, x);
+      check(cudaSuccess);
     };
-    cudaGraph_t g;
-    check(cudaGraphCreate(&g, 0));
-    cudaGraphConditionalHandle loop = 0;
-    whole = cudaGraphConditionalHandleCreate(&loop, g, 1, cudaGraphCondAssignDefault) == cudaSuccess;
-    (void)cudaGetLastError();
-    const unsigned long long handle = whole ? (unsigned long long)loop : 0;
-    check(cudaMemcpy((char *)state() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
-    if (whole) {
-      cudaGraphNode_t     node; // the first pass does nothing where the loop shall not run at all
-      cudaGraphNodeParams params = {};
-      params.type                = cudaGraphNodeTypeConditional;
-      params.conditional.handle  = loop;
-      params.conditional.type    = cudaGraphCondTypeWhile;
-      params.conditional.size    = 1;
-      check(cudaGraphAddNode(&node, g, nullptr, nullptr, 0, &params));
-      record(params.conditional.phGraph_out[0], [&] { iterate(plan, null, r, x); });
-    } else record(g, [&] { iterate(plan, null, r, x); });
-    const cudaError_t e = cudaGraphInstantiate(&graph, g, 0);
+    device::set_stream(capture);
+    try {
+      check(cudaGraphCreate(&g, 0));
+      cudaGraphConditionalHandle loop = 0;
+      whole = cudaGraphConditionalHandleCreate(&loop, g, 1, cudaGraphCondAssignDefault) == cudaSuccess;
+      (void)cudaGetLastError();
+      const unsigned long long handle = whole ? (unsigned long long)loop : 0;
+      check(cudaMemcpy((char *)state() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
+      if (whole) {
+        cudaGraphNode_t     node; // the first pass does nothing where the loop shall not run at all
+        cudaGraphNodeParams params = {};
+        params.type                = cudaGraphNodeTypeConditional;
+        params.conditional.handle  = loop;
+        params.conditional.type    = cudaGraphCondTypeWhile;
+        params.conditional.size    = 1;
+  #if CUDART_VERSION < 13000
+        check(cudaGraphAddNode(&node, g, nullptr, 0, &params));
+  #else
+        check(cudaGraphAddNode(&node, g, nullptr, nullptr, 0, &params));
+  #endif
+        check(cudaStreamBeginCaptureToGraph(capture, params.conditional.phGraph_out[0], nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
+        record();
+        check(cudaStreamEndCapture(capture, &same));
+      } else {
+        check(cudaGraphDestroy(std::exchange(g, nullptr)));
+        check(cudaStreamBeginCapture(capture, cudaStreamCaptureModeThreadLocal));
+        record();
+        check(cudaStreamEndCapture(capture, &g));
+      }
+      check(cudaGraphInstantiate(&graph, g, 0));
+    } catch (...) {
+      (void)cudaStreamEndCapture(capture, &same);
+      if (g) (void)cudaGraphDestroy(g);
+      (void)cudaGetLastError();
+      device::set_stream(stream);
+      throw;
+    }
     (void)cudaGraphDestroy(g);
     device::set_stream(stream);
-    check(e);
     fingerprint = now;
   }
   if (whole) return check(cudaGraphLaunch(graph, (cudaStream_t)stream));
@@ -395,27 +555,59 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     t.layout = g.layout;
   }
   const bool single = plan.params.single && plan.params.coarsening == Coarsening::galerkin;
+  const bool many   = g.grid.processes() > 1, host = t.driven(plan);
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
+  if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
   if (!t.seen) {
     t.c.resize({1, Space::cuda});
     t.seen = (double *)device::allocate_pinned((header + few) * sizeof(double));
+    t.part = (double *)device::allocate_pinned(sizeof(double));
+    *t.part = 0;
   }
   const size_t wanted = header + std::max((size_t)limits.iterations + 1, few);
-  if (t.memory.size() < wanted) t.memory.resize({wanted, Space::cuda});
-  t.reduction.create(most_blocks(g.grid.cells()));
-  double *bb = &t.state()->bb;
+  if (t.memory.size() < wanted) {
+    t.memory.resize({wanted, Space::cuda});
+    t.forget();
+  }
+  t.reduction.create(most_blocks(cells_of(direction_nodes(g))));
+  t.alone.create(most_flat_blocks);
+  t.reduction.total = host ? nullptr : plan.total;
+  double *bb = host ? t.part : &t.state()->bb;
+  auto finish = [&] {
+    if (solution) black_finish(plan, b, x.view, t.p[0].view, &t.state()->kept, solution);
+    else forall_flat(r.size, Complete{t.p[0].data, x.data, t.state()}, t.alone);
+  };
   if (begun) {
     forall_flat((size_t)g.grid.owned().size(), Dot<double>{b, b, bb}, t.reduction);
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
+    else if (many) device::copy(t.rhs64.data(), r.data, t.rhs64.bytes());
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
-  else black_start(plan, b, r.view, r.view, t.reduction, bb);
-  forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k}, t.reduction);
+  else black_start(plan, b, r.view, t.fields<double>(plan, r).rv, t.reduction, bb);
+  if (host) {
+    State &state = *(State *)t.seen;
+    state.loop   = 0;
+    state.bb     = t.total(g.grid);
+    norms        = {state.start(limits, begun, false, single)};
+    single ? t.drive<float>(plan, null, r, x, norms) : t.drive<double>(plan, null, r, x, norms);
+    if (!begun && !state.its) x.own.zero();
+    finish();
+    return (Outcome)state.outcome;
+  }
+  forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k, single}, t.alone);
   t.launch(plan, null, r, x);
-  if (solution) black_finish(plan, b, x.view, solution);
+  finish();
   const State &end = t.look();
+  if (many) { // all end alike
+    int good = end.outcome != (int)Outcome::not_finite || !(device::failed() || Peers::lost());
+    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, g.grid.comm);
+    if (!good) {
+      norms = {NAN};
+      return Outcome::not_finite;
+    }
+  }
   if (!begun && !end.its) {
     x.own.zero();
-    if (solution) black_finish(plan, b, x.view, solution);
+    finish();
   }
   norms.assign(t.seen + header, t.seen + header + std::min((size_t)end.its + 1, few));
   if (norms.size() <= (size_t)end.its) {

@@ -44,39 +44,53 @@ template <class T, class F> static void there(const Layout &layout, Buffer<T> &d
 
 static bool in_mask(int mask, int x, int y) { return mask >> ((x & 1) + 2 * (y & 1)) & 1; }
 
-template <class T> static void exchange()
+// Three layers also go directly from device to device; three times, as messages have two places.
+template <class T> static void exchange(int layers)
 {
-  for_grids([](const Problem &p, const Grid &g) {
-    const Box own = g.owned(), ghosts = Grid::ghosted(own);
+  for_grids([layers](const Problem &p, const Grid &grid) {
+    Grid g   = grid;
+    g.layers = layers;
+    const Box own = g.owned(), ghosts = Grid::ghosted(own, layers);
     for (bool natural : {false, true})
-      for (int mask : {15, 1, 2, 4, 8, 6, 9}) {
+      for (int mask : layers > 1 ? std::vector<int>{15, 9} : std::vector<int>{15, 1, 2, 4, 8, 6, 9}) {
         const Layout  layout(g, natural);
         Buffer<T>     data(layout.elements(4));
         const View<T> v     = layout.template view<T>(data.data());
         auto          value = [&](int x, int y) { return (T)(1 + (x + y * p.nx) % 250); };
         const T       empty = 251;
-        Halo          halo(g, space());
-        if (!own.empty()) {
-          for (int y = ghosts.y0; y < ghosts.y1; ++y)
-            for (int x = ghosts.x0; x < ghosts.x1; ++x) v.at(x, y) = own.contains(x, y) ? value(x, y) : empty;
+        Halo          halo(g, space(), layers);
+        if (unit_cuda() && layers > 1) {
+          const std::shared_ptr<Peers> peers = Peers::open(g.comm, halo.peer_bytes());
+          if (peers) halo.join(peers);
         }
-        there(layout, data, [&](const View<T> &w) { halo.exchange(w, mask); });
-        if (own.empty()) continue;
-        int wrong = 0;
-        for (int y = ghosts.y0; y < ghosts.y1; ++y)
-          for (int x = ghosts.x0; x < ghosts.x1; ++x) {
-            const bool known = own.contains(x, y) || (in_mask(mask, x, y) && p.inside(x, y));
-            const int  xw = ((x % p.nx) + p.nx) % p.nx, yw = ((y % p.ny) + p.ny) % p.ny;
-            wrong += v.at(x, y) != (known ? value(xw, yw) : empty);
+        for (int time = 0; time < (layers > 1 ? 3 : 1); ++time) {
+          if (!own.empty()) {
+            for (int y = ghosts.y0; y < ghosts.y1; ++y)
+              for (int x = ghosts.x0; x < ghosts.x1; ++x) v.at(x, y) = own.contains(x, y) ? value(x + time, y) : empty;
           }
-        EXPECT_EQ(wrong, 0) << "natural " << natural << ", mask " << mask;
+          there(layout, data, [&](const View<T> &w) { halo.exchange(w, mask); });
+          if (own.empty()) continue;
+          int wrong = 0;
+          for (int y = ghosts.y0; y < ghosts.y1; ++y)
+            for (int x = ghosts.x0; x < ghosts.x1; ++x) {
+              const bool known = own.contains(x, y) || (in_mask(mask, x, y) && p.inside(x, y));
+              const int  xw = ((x % p.nx) + p.nx) % p.nx, yw = ((y % p.ny) + p.ny) % p.ny;
+              wrong += v.at(x, y) != (known ? value(xw + time, yw) : empty);
+            }
+          EXPECT_EQ(wrong, 0) << "natural " << natural << ", mask " << mask << ", layers " << layers << ", time " << time;
+        }
       }
   });
 }
 
-TEST(Halo, ExchangeDouble) { exchange<double>(); }
-TEST(Halo, ExchangeFloat) { exchange<float>(); }
-TEST(Halo, ExchangeBytes) { exchange<uint8_t>(); }
+TEST(Halo, ExchangeDouble) { exchange<double>(1); }
+TEST(Halo, ExchangeFloat) { exchange<float>(1); }
+TEST(Halo, ExchangeBytes) { exchange<uint8_t>(1); }
+TEST(Halo, ExchangeLayers)
+{
+  exchange<double>(3);
+  exchange<float>(3);
+}
 
 TEST(Halo, Fold) // every owner gets the sum of what the ghost nodes of all processes hold
 {
@@ -112,11 +126,15 @@ TEST(Halo, Fold) // every owner gets the sum of what the ghost nodes of all proc
   });
 }
 
-TEST(Halo, Gather)
+static void gather_all(bool directly)
 {
-  for_grids([](const Problem &p, const Grid &g) {
+  for_grids([directly](const Problem &p, const Grid &g) {
     const Box own = g.owned();
     Gather    gather(g, space());
+    if (directly) {
+      const std::shared_ptr<Peers> peers = Peers::open(g.comm, gather.peer_bytes());
+      if (peers) gather.join(peers);
+    }
     Buffer<double> local((size_t)own.size() + 1), global((size_t)p.size() + 1);
     for (int y = own.y0; y < own.y1; ++y)
       for (int x = own.x0; x < own.x1; ++x) local.data()[(x - own.x0) + (y - own.y0) * (own.x1 - own.x0)] = x + 100 * y;
@@ -138,6 +156,12 @@ TEST(Halo, Gather)
     EXPECT_EQ(seen, p.size());
     EXPECT_EQ(wrong, 0);
   });
+}
+
+TEST(Halo, Gather)
+{
+  gather_all(false);
+  if (unit_cuda()) gather_all(true);
 }
 
 TEST(Grid, CoarseBoxes) // the boxes of the c nodes are those of the fine grid: node (X, Y) is node (2 X + 1, 2 Y + 1)

@@ -192,6 +192,61 @@ TEST(Parallel, Schur) // S1 and its preconditioner
         }
 }
 
+// Sweeps by points on several grids. On the device ghost nodes are worked on as well, in boxes of any size: results there must be
+// those of the owners, to the last bit, as nobody asks for them.
+TEST(Parallel, GalerkinByPoints)
+{
+  for (auto &s : {std::pair<int, int>{83, 70}, {40, 57}})
+    for (bool nine : {false, true})
+      for (int kind = 0; kind < 2; ++kind)
+        for (int px = 1; px <= ranks(); ++px) {
+          if (ranks() % px) continue;
+          Problem    p{s.first, s.second, nine};
+          const Grid g = grid_of(p, MPI_COMM_WORLD, split(p.nx, px, kind), split(p.ny, ranks() / px, kind));
+          SCOPED_TRACE(testing::Message() << p.nx << " x " << p.ny << (nine ? " 9-point" : "") << " on " << px << " x " << ranks() / px << " processes, borders " << kind);
+          Params q   = with(0, Coarsening::galerkin);
+          q.smoother = rrb::Smoother::point;
+          q.smooth   = 1;
+          for (long redundant : {1, 700}) {
+            Peers::wanted = redundant == 1; // else messages go through the host
+            q.redundant   = redundant;
+            q.cycle     = Cycle::v;
+            EXPECT_LT(compare(p, q, g), 1e-12) << redundant;
+            q.cycle = Cycle::amli;
+            if (!kind && redundant == 1) {
+              EXPECT_LT(compare(p, q, g), 1e-12) << "AMLI";
+            }
+          }
+          Peers::wanted = true;
+          if (nine) continue;
+          q.cycle = Cycle::v;
+          q.schur = true;
+          Library         many(p, q, g);
+          rrb::BlackField r(many.plan), z(many.plan);
+          rrb::Level     &l = many.plan.levels[0];
+          if (!unit_cuda() || l.step != rrb::Step::coarsen) continue;
+          const Box           own = g.owned(), around = l.grid.around(1);
+          std::vector<double> x((size_t)own.size() + 1), here(z.size), owners(z.size);
+          for (size_t i = 0; i < x.size(); ++i) x[i] = hash((int64_t)i, g.rank, 4) - 0.5;
+          There there(x.data(), (size_t)own.size());
+          rrb::black_load(many.plan, there.data(), r);
+          rrb::schur_apply(many.plan, r.view, z.view);
+          device::copy_to_host(here.data(), z.data, here.size() * sizeof(double));
+          l.halo.exchange(z.view, mask_o | mask_c);
+          device::copy_to_host(owners.data(), z.data, owners.size() * sizeof(double));
+          int wrong = 0;
+          for (int k : {0, 3}) {
+            const Box b = quarter_box(around, k);
+            for (int Y = b.y0; Y < b.y1; ++Y)
+              for (int X = b.x0; X < b.x1; ++X) {
+                const ptrdiff_t at = z.view.q[k] - z.data + X + Y * z.view.sy;
+                wrong += here[(size_t)at] != owners[(size_t)at];
+              }
+          }
+          EXPECT_EQ(wrong, 0);
+        }
+}
+
 TEST(Parallel, Failure) // all processes learn of a bad pivot, and of the same one
 {
   Problem p{101, 90};

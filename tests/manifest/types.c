@@ -1,5 +1,6 @@
-static char help[] = "Makes a SNES and a Tao that take their options: -help lists types and options.\n";
+static char help[] = "Makes a SNES and a Tao of the types that the options say, for their -help.\n";
 
+#include <petscsnes.h>
 #include <petsctao.h>
 
 int main(int argc, char **argv)

@@ -1,0 +1,151 @@
+static char help[] = "Times of one solver on a mesh of P1 elements: first setup, the same again, setup of new values, solve. Options: those of tests/auxamg_problem.h's meshes\n\
+(-mesh square|disk|graded|edge|cube|..., -n, -bs, -elastic, -anisotropy, -jump), or -f matrix -xyz coordinates, both in PETSc's binary format; -repeat times.\n\n";
+
+#include "../tests/auxamg_problem.h"
+#include <petsctime.h>
+#include <sys/resource.h>
+
+static PetscErrorCode Seconds(double *t)
+{
+  PetscLogDouble now;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  PetscCall(PetscTime(&now));
+  *t = now;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static double PeakMegabytes(void)
+{
+  struct rusage u;
+  double        mine, all;
+  getrusage(RUSAGE_SELF, &u);
+  mine = (double)u.ru_maxrss * 1.024e-3;
+  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD);
+  return all;
+}
+
+int main(int argc, char **argv)
+{
+  Mesh               mesh = {2, 0, 0, NULL, NULL, NULL};
+  ProblemOptions     o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0};
+  MeshType           type = MESH_SQUARE;
+  PetscInt           n = 300, nodes = 0, its, rows, repeat = 3, dim = 2;
+  PetscReal         *coordinates = NULL, norm, residual;
+  double             t0, t1, t2, setup = 1e30, again = 1e30, solve = 1e30, apply = 1e30, before, peak = 0;
+  char               file[PETSC_MAX_PATH_LEN], xyz[PETSC_MAX_PATH_LEN];
+  PetscBool          read;
+  Mat                A;
+  Vec                x, b;
+  KSP                ksp;
+  PC                 pc;
+  PCType             pctype;
+  KSPConvergedReason reason;
+  MatInfo            info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscOptionsGetEnum(NULL, NULL, "-mesh", MeshTypes, (PetscEnum *)&type, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-bs", &o.bs, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-repeat", &repeat, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-elastic", &o.elastic, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-anisotropy", &o.anisotropy, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-f", file, sizeof(file), &read));
+  if (read) {
+    PetscViewer        viewer;
+    Vec                c;
+    PetscInt           global, local;
+    const PetscScalar *v;
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-xyz", xyz, sizeof(xyz), NULL));
+    PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
+    PetscCall(MatSetBlockSize(A, o.bs));
+    PetscCall(MatSetFromOptions(A));
+    PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, file, FILE_MODE_READ, &viewer));
+    PetscCall(MatLoad(A, viewer));
+    PetscCall(PetscViewerDestroy(&viewer));
+    PetscCall(PetscOptionsGetInt(NULL, NULL, "-dim", &dim, NULL));
+    PetscCall(MatGetLocalSize(A, &local, NULL));
+    nodes = local / o.bs;
+    PetscCall(VecCreate(PETSC_COMM_WORLD, &c));
+    PetscCall(VecSetSizes(c, nodes * dim, PETSC_DECIDE));
+    PetscCall(VecSetType(c, VECSTANDARD));
+    PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, xyz, FILE_MODE_READ, &viewer));
+    PetscCall(VecLoad(c, viewer));
+    PetscCall(PetscViewerDestroy(&viewer));
+    PetscCall(VecGetSize(c, &global));
+    PetscCall(PetscMalloc1(PetscMax(nodes * dim, 1), &coordinates));
+    PetscCall(VecGetArrayRead(c, &v));
+    for (PetscInt p = 0; p < nodes * dim; ++p) coordinates[p] = v[p];
+    PetscCall(VecRestoreArrayRead(c, &v));
+    PetscCall(VecDestroy(&c));
+  } else {
+    PetscCall(MeshMake(type, n, &mesh));
+    PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
+    dim = mesh.dim;
+    PetscCall(MeshDestroy(&mesh));
+  }
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(VecSetRandom(b, NULL));
+  PetscCall(VecShift(b, -0.5));
+  PetscCall(MatGetSize(A, &rows, NULL));
+  PetscCall(MatGetInfo(A, MAT_GLOBAL_SUM, &info));
+  PetscCall(MatMult(A, b, x)); /* the matrix is where it will be used */
+  before = PeakMegabytes();
+  for (PetscInt r = 0; r < repeat; ++r) {
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(KSPSetType(ksp, KSPCG));
+    PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
+    PetscCall(KSPSetTolerances(ksp, 1e-6, PETSC_DEFAULT, PETSC_DEFAULT, 500));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(KSPSetFromOptions(ksp));
+    PetscCall(PCSetCoordinates(pc, dim, nodes, coordinates));
+    PetscCall(Seconds(&t0));
+    PetscCall(KSPSetUp(ksp));
+    PetscCall(KSPSetUpOnBlocks(ksp));
+    PetscCall(Seconds(&t1));
+    setup = PetscMin(setup, t1 - t0);
+    if (!r) peak = PeakMegabytes() - before;
+    PetscCall(KSPSolve(ksp, b, x)); /* what is made at the first use */
+    PetscCall(MatScale(A, 2));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(Seconds(&t0));
+    PetscCall(KSPSetUp(ksp));
+    PetscCall(KSPSetUpOnBlocks(ksp));
+    PetscCall(Seconds(&t1));
+    again = PetscMin(again, t1 - t0);
+    PetscCall(Seconds(&t0));
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(Seconds(&t1));
+    solve = PetscMin(solve, t1 - t0);
+    PetscCall(Seconds(&t1));
+    for (PetscInt k = 0; k < 10; ++k) PetscCall(PCApply(pc, b, x));
+    PetscCall(VecNorm(x, NORM_2, &norm));
+    PetscCall(Seconds(&t2));
+    apply = PetscMin(apply, (t2 - t1) / 10);
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(KSPGetIterationNumber(ksp, &its));
+    PetscCall(KSPGetConvergedReason(ksp, &reason));
+    PetscCall(PCGetType(pc, &pctype));
+    if (r + 1 == repeat) {
+      Vec q;
+      PetscCall(VecDuplicate(b, &q));
+      PetscCall(MatResidual(A, b, x, q));
+      PetscCall(VecNorm(q, NORM_2, &residual));
+      PetscCall(VecNorm(b, NORM_2, &norm));
+      PetscCall(VecDestroy(&q));
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %s: %d rows, %.1f nonzeros a row; %d iterations (%s, true residual %.1e); setup %.1f ms, re-setup %.1f ms, solve %.1f ms, application %.2f ms, memory %.0f MB\n", read ? file : MeshTypes[type], pctype, (int)rows, info.nz_used / (double)rows, (int)its, KSPConvergedReasons[reason],
+                            (double)(residual / norm), 1e3 * setup, 1e3 * again, 1e3 * solve, 1e3 * apply, peak));
+    }
+    PetscCall(KSPDestroy(&ksp));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(PetscFree(coordinates));
+  PetscCall(PetscFinalize());
+  return 0;
+}

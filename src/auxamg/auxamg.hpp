@@ -1,0 +1,157 @@
+// Multigrid for unstructured meshes on auxiliary grids made from the coordinates of the nodes alone, after L. Wang, X. Hu, J. Cohen,
+// J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing units, SIAM J. Sci. Comput. 35(3), 2013. The
+// paper's grids are uniform and its interpolation is piecewise constant; here the grids are the leaves of an adaptive tree with
+// d-linear interpolation, as piecewise constants need a K-cycle and grow on graded meshes.
+//
+// Every operator is P'AP of the one before, exactly. The unknowns of a grid are sorted by the leaf of the next grid they are in, so
+// restriction, prolongation and the products are loops over leaves without atomics.
+#pragma once
+#include "auxamg/tree.hpp"
+#include "core/exchange.hpp"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::auxamg {
+
+constexpr int most_exact = 2000; // unknowns of the last grid
+
+struct Params {
+  int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
+  int    most   = 12;     // nodes in a cell of the first grid, at most
+  bool   kuhn   = false;  // linear on simplices instead of d-linear
+  int    degree = 2;      // of the smoother, before and after the next grid
+  bool   jacobi = false;  // damped Jacobi instead of Chebyshev
+  int    cycle  = 0;      // visits of the next grid: V 1, W 2; 0: V, or W where the interpolation is smoothed
+  int    grids  = 40;     // at most, beside the mesh
+  int    coarse = 128;    // a grid of so many unknowns is solved exactly
+  int    filter = 2;      // interpolation is smoothed for coefficients that jump: 0 never, 1 always, 2 where they do
+  int    rough  = 2;      // degree of the smoother then
+};
+
+// What stopped the setup; the nodes are those of PETSc's numbering on this process.
+struct Failure {
+  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long } kind = none;
+  long   row   = -1;
+  double value = 0;
+};
+
+// The local rows of a distributed matrix, scalar by scalar: the block of own columns and that of others.
+template <class Index> struct Rows {
+  int           n = 0, ghosts = 0; // nodes, own and of others
+  const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr;
+  const double *a = nullptr, *o = nullptr;
+  const int    *ghost = nullptr; // the scalar column oj is unknown ghost[oj] % bs of ghost node ghost[oj] / bs
+};
+
+template <class T> struct Level {
+  int       n = 0, points = 0, ghosts = 0; // nodes of this process; those in the tree, which come first; nodes of others that rows need
+  bool      distributed = false;
+  double    nodes = 0, nonzeros = 0, hanging = 0; // of all processes
+  int       leaves = 0, coarsest = 0, finest = 0; // of the grid: occupied cells and their levels in the tree
+  // the operator in blocks, compressed sparse rows
+  Buffer<int> i, j;
+  Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
+  double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
+  Buffer<T>   b, x, r, z, w;
+  // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid
+  int         cells = 0, corners = 0;
+  Buffer<int> begin, vertex;
+  Buffer<T>   weight, sums;
+  Buffer<T>   plain; // the weights of the functions, where others are used
+  Buffer<int> first, place; // the corners at which node v of the next grid is: place[first[v]..first[v+1])
+  // the product: entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of the
+  // leaf's part of P'AP, and its entries go to the places slot[] in the rows of the next operator
+  Buffer<unsigned short> pair, column, slot;
+  Buffer<int>            pairs, columns; // where those of each leaf begin
+  int                    widest = 0;     // most columns of a leaf
+  size_t                 bytes() const;
+};
+
+// The exact solution on the last grid, by the pseudo-inverse.
+template <class T> struct Coarsest {
+  int       n = 0, offset = 0, dropped = 0; // unknowns; the place of this process's; eigenvalues that are zero
+  Buffer<T> inverse, b;
+};
+
+template <class T> class Hierarchy {
+public:
+  Hierarchy(const Exec &exec, MPI_Comm comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
+  // x: coordinates of own nodes, `dim` each; owner and index: of the ghost nodes, the process and the node there.
+  template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch);
+  // The same pattern and coordinates with other values. False: the Dirichlet rows have changed, nothing was done.
+  template <class Index> bool refresh(const Rows<Index> &rows, Failure &failure);
+  // z = B r
+  void   apply(const double *r, double *z);
+  size_t bytes() const;
+  double work() const; // multiplications of an application on this process
+
+  const Exec                 &exec() const { return exec_; }
+  const std::vector<Level<T>> &levels() const { return levels_; }
+  const Coarsest<T>          &coarsest() const { return coarsest_; }
+  const Tree                 &tree() const { return tree_; }
+  double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
+  double                      fixed() const { return fixed_total_; }
+  bool                        filtered() const { return filtered_; }
+  int                         visits() const { return params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
+  int                         degree() const { return filtered_ ? params_.rough : params_.degree; }
+
+private:
+  template <class Index> void    read(const Rows<Index> &rows, bool pattern);
+  template <class Index> void    couplings(const Rows<Index> &rows);
+  template <class Index> void    find_fixed(const Rows<Index> &rows, Buffer<unsigned char> &fixed, Failure &failure);
+  template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
+  bool    next_grid(int k, Buffer<Key> &key, Buffer<double> &y);
+  void    incidences(Level<T> &fine, int nodes);
+  bool    product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
+  void    merge_pattern(Level<T> &fine, Level<T> &coarse);
+  Failure numbers();
+  bool    jumps();
+  void    filter(Level<T> &level);
+  void    product(Level<T> &fine, Level<T> &coarse);
+  void    diagonal(Level<T> &level, Failure &failure);
+  void    estimate(Level<T> &level, int number);
+  Failure invert();
+  void    vectors(Level<T> &level);
+  void    cycle(int l);
+  void    smooth(Level<T> &level, bool from_zero);
+  void    halo(Level<T> &level, Buffer<T> &v);
+  double  total(double v) const;
+  template <class V> Buffer<V> make(size_t n) const
+  {
+    Buffer<V> b;
+    b.resize(Extent{n, exec_.space});
+    return b;
+  }
+  template <class V> Buffer<V> on_host(const Buffer<V> &from) const
+  {
+    Buffer<V> to(from.size());
+    copy(from, to);
+    return to;
+  }
+
+  Exec                  exec_;
+  MPI_Comm              comm_;
+  Params                params_;
+  Frame                 frame_;
+  Tree                  tree_;
+  std::vector<Level<T>> levels_;
+  Coarsest<T>           coarsest_;
+  Exchange              exchange_;
+  Buffer<T>             parts_;             // on the device: of all leaves' products
+  Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
+  Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate
+  Buffer<unsigned char> fixed_;             // unknowns whose row has no off-diagonal entries, ghosts included; in the matrix's numbering
+  Buffer<double>        fixed_inverse_;     // 1 / d there, else 0; of own unknowns
+  double                fixed_total_ = 0;
+  Buffer<int>           one_sided_i_, one_sided_j_; // couplings into such rows
+  Buffer<double>        one_sided_a_;
+  bool                  one_sided_ = false; // on any process
+  bool                  any_fixed_ = false;
+  bool                  filtered_  = false; // the interpolation is smoothed
+};
+
+// Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.
+bool symmetric_eigen(int n, double *a, double *w);
+
+} // namespace tessera::auxamg

@@ -1,0 +1,331 @@
+// The V-cycle and its smoother.
+#include "auxamg/auxamg.hpp"
+#include "auxamg/dispatch.hpp"
+#include "core/each.hpp"
+
+namespace tessera::auxamg {
+
+namespace {
+
+// s = b - A x in the rows of node p
+template <class T, int BS> HD inline void residual(const int *i, const int *j, const T *a, const T *x, const T *b, int p, T *s)
+{
+  for (int k = 0; k < BS; ++k) s[k] = b[(ptrdiff_t)BS * p + k];
+  for (int e = i[p]; e < i[p + 1]; ++e) {
+    const T *const v = a + (ptrdiff_t)BS * BS * e, *const y = x + (ptrdiff_t)BS * j[e];
+    for (int k = 0; k < BS; ++k)
+      for (int m = 0; m < BS; ++m) s[k] -= v[BS * k + m] * y[m];
+  }
+}
+
+// The smoother is a polynomial in D^-1 A: z_1 = c D^-1 r, x += b_1 z_1, then r -= A z, z = m z + c D^-1 r, x += b z.
+
+// From x = 0: z = c D^-1 r. Per unknown 3 numbers, and no matrix. last: z is all of x.
+template <class T> struct FirstZero {
+  const T *r, *inverse;
+  T       *z;
+  T        c;
+  HD void  operator()(int p) const { z[p] = c * inverse[p] * r[p]; }
+};
+// r = b - A x, z = c D^-1 r
+template <class T, int BS> struct First {
+  const int *i, *j;
+  const T   *a, *inverse, *b, *x;
+  T         *r, *z;
+  T          c;
+  HD void    operator()(int p) const
+  {
+    T s[BS];
+    residual<T, BS>(i, j, a, x, b, p, s);
+    for (int k = 0; k < BS; ++k) {
+      r[(ptrdiff_t)BS * p + k] = s[k];
+      z[(ptrdiff_t)BS * p + k] = c * inverse[(ptrdiff_t)BS * p + k] * s[k];
+    }
+  }
+};
+// r = from - A z, w = m z + c D^-1 r, x = (add ? x : 0) + before z + now w. last: neither r nor w is needed any more.
+template <class T, int BS> struct Next {
+  const int *i, *j;
+  const T   *a, *inverse, *z, *from;
+  T         *r, *w, *x;
+  T          m, c, before, now;
+  bool       add, last;
+  HD void    operator()(int p) const
+  {
+    T s[BS];
+    residual<T, BS>(i, j, a, z, from, p, s);
+    for (int k = 0; k < BS; ++k) {
+      const ptrdiff_t q = (ptrdiff_t)BS * p + k;
+      const T         v = m * z[q] + c * inverse[q] * s[k];
+      x[q]              = (add ? x[q] : 0) + before * z[q] + now * v;
+      if (last) continue;
+      r[q] = s[k];
+      w[q] = v;
+    }
+  }
+};
+template <class T> struct Axpy {
+  const T *z;
+  T       *x;
+  T        c;
+  bool     add;
+  HD void  operator()(int p) const { x[p] = (add ? x[p] : 0) + c * z[p]; }
+};
+
+template <class T, int BS> struct Residual {
+  const int *i, *j;
+  const T   *a, *b, *x;
+  T         *r;
+  HD void    operator()(int p) const
+  {
+    T s[BS];
+    residual<T, BS>(i, j, a, x, b, p, s);
+    for (int k = 0; k < BS; ++k) r[(ptrdiff_t)BS * p + k] = s[k];
+  }
+};
+// The residual and its weighted sums at the corners of each leaf.
+template <class T, int BS> struct RestrictLeaf {
+  const int *begin, *i, *j;
+  const T   *a, *b, *x, *weight, *r; // r: the residual, where it is known
+  int        corners;
+  T         *sums;
+  HD void    operator()(int l) const
+  {
+    T *const sum = sums + (ptrdiff_t)BS * corners * l;
+    for (int c = 0; c < BS * corners; ++c) sum[c] = 0;
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      T s[BS];
+      if (r)
+        for (int k = 0; k < BS; ++k) s[k] = r[(ptrdiff_t)BS * p + k];
+      else residual<T, BS>(i, j, a, x, b, p, s);
+      for (int c = 0; c < corners; ++c)
+        for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)corners * p + c] * s[k];
+    }
+  }
+};
+template <class T, int BS> struct SumCorners {
+  const int *first, *place;
+  const T   *sums;
+  T         *b;
+  HD void    operator()(int v) const
+  {
+    T s[BS] = {};
+    for (int p = first[v]; p < first[v + 1]; ++p)
+      for (int k = 0; k < BS; ++k) s[k] += sums[(ptrdiff_t)BS * place[p] + k];
+    for (int k = 0; k < BS; ++k) b[(ptrdiff_t)BS * v + k] = s[k];
+  }
+};
+template <class T, int BS> struct Prolong {
+  const int *begin, *vertex;
+  const T   *weight, *e;
+  int        corners;
+  T         *x;
+  HD void    operator()(int l) const
+  {
+    T v[8 * BS];
+    for (int c = 0; c < corners; ++c)
+      for (int k = 0; k < BS; ++k) v[BS * c + k] = vertex[corners * l + c] < 0 ? 0 : e[(ptrdiff_t)BS * vertex[corners * l + c] + k];
+    for (int p = begin[l]; p < begin[l + 1]; ++p)
+      for (int k = 0; k < BS; ++k) {
+        T s = 0;
+        for (int c = 0; c < corners; ++c) s += weight[(ptrdiff_t)corners * p + c] * v[BS * c + k];
+        x[(ptrdiff_t)BS * p + k] += s;
+      }
+  }
+};
+
+template <class T> struct Dense {
+  const T *a, *b;
+  T       *x;
+  int      n, offset;
+  HD void  operator()(int p) const
+  {
+    T s = 0;
+    for (int q = 0; q < n; ++q) s += a[(ptrdiff_t)(offset + p) * n + q] * b[q];
+    x[p] = s;
+  }
+};
+template <class T> struct CopyPart {
+  const T *from;
+  T       *to;
+  HD void  operator()(int p) const { to[p] = from[p]; }
+};
+
+// From the numbering of the matrix to that of the first level and back. Fixed unknowns: z = r / d.
+template <class T> struct Load {
+  const int           *perm;
+  const unsigned char *fixed;
+  const double        *r;
+  int                  bs;
+  T                   *b;
+  HD void              operator()(int p) const
+  {
+    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
+    b[p]              = fixed && fixed[q] ? 0 : (T)r[q];
+  }
+};
+template <class T> struct Store {
+  const int           *perm;
+  const unsigned char *fixed;
+  const double        *inverse, *r;
+  int                  bs;
+  const T             *x;
+  double              *z;
+  HD void              operator()(int p) const
+  {
+    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
+    z[q]              = fixed && fixed[q] ? inverse[q] * r[q] : (double)x[p];
+  }
+};
+template <class T> struct LoadFixed {
+  const int    *perm;
+  const double *inverse, *r;
+  int           bs;
+  T            *x;
+  HD void       operator()(int p) const
+  {
+    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
+    x[p]              = (T)(inverse[q] * r[q]);
+  }
+};
+template <class T> struct SubtractFixed {
+  const int    *i, *j;
+  const double *a;
+  const T      *x;
+  T            *b;
+  HD void       operator()(int p) const
+  {
+    double s = b[p];
+    for (int e = i[p]; e < i[p + 1]; ++e) s -= a[e] * x[j[e]];
+    b[p] = (T)s;
+  }
+};
+
+// M. Lottes, Optimal polynomial smoothers for multigrid V-cycles, Numer. Linear Algebra Appl. 30 (2023): weights of x for degree k.
+double weight_of_step(int k, int step)
+{
+  static const double beta[4][4] = {{1.125}, {1.02387287570313, 1.26408905371085}, {1.00842544782028, 1.08867839208730, 1.33753125909618}, {1.00391310427285, 1.04035811188593, 1.14863498546254, 1.38268869241000}};
+  return k <= 4 ? beta[k - 1][step] : 1;
+}
+
+} // namespace
+
+template <class T> void Hierarchy<T>::halo(Level<T> &level, Buffer<T> &v)
+{
+  if (level.distributed) exchange_.forward(v.data(), params_.bs);
+}
+
+template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero)
+{
+  const int    bs = params_.bs, steps = degree(), unknowns = level.n * bs;
+  const double first = params_.jacobi ? 1.5 / level.lambda : 4 / (3 * level.lambda);
+  T           *z = level.z.data(), *w = level.w.data();
+  if (from_zero) for_each(exec_, unknowns, FirstZero<T>{level.b.data(), level.inverse.data(), z, (T)first});
+  else {
+    halo(level, level.x);
+    with_block(bs, [&](auto b) { for_each(exec_, level.n, First<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.b.data(), level.x.data(), level.r.data(), z, (T)first}); });
+  }
+  double before = params_.jacobi ? 1 : weight_of_step(steps, 0);
+  if (steps == 1) for_each(exec_, unknowns, Axpy<T>{z, level.x.data(), (T)before, !from_zero});
+  for (int s = 1; s < steps; ++s) {
+    // damped Jacobi is the same recurrence: the next correction is c D^-1 (r - A z)
+    const double m = params_.jacobi ? 0 : (2. * s - 1) / (2 * s + 3), c = params_.jacobi ? first : (8. * s + 4) / ((2 * s + 3) * level.lambda), now = params_.jacobi ? 1 : weight_of_step(steps, s);
+    const T *from = s == 1 && from_zero ? level.b.data() : level.r.data();
+    halo(level, z == level.z.data() ? level.z : level.w);
+    with_block(bs, [&](auto b) { for_each(exec_, level.n, Next<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), z, from, level.r.data(), w, level.x.data(), (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1, s == steps - 1}); });
+    std::swap(z, w);
+    before = 0;
+  }
+}
+
+template <class T> void Hierarchy<T>::cycle(int l)
+{
+  Level<T> &level = levels_[(size_t)l];
+  const int bs = params_.bs;
+  if (l == (int)levels_.size() - 1) {
+    Coarsest<T> &c = coarsest_;
+    if (level.distributed) {
+      c.b.zero();
+      for_each(exec_, level.n * bs, CopyPart<T>{level.b.data(), c.b.data() + c.offset});
+      Buffer<T> all = on_host(c.b);
+      MPI_Allreduce(MPI_IN_PLACE, all.data(), c.n, sizeof(T) == 8 ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm_);
+      copy(all, c.b);
+    }
+    return for_each(exec_, level.n * bs, Dense<T>{c.inverse.data(), level.distributed ? c.b.data() : level.b.data(), level.x.data(), c.n, c.offset});
+  }
+  Level<T> &next = levels_[(size_t)l + 1];
+  smooth(level, true);
+  const int times = l + 2 == (int)levels_.size() ? 1 : visits();
+  for (int visit = 0; visit < times; ++visit) {
+    halo(level, level.x);
+    with_block(bs, [&](auto b) {
+      // on a device a thread takes a row, as rows of neighbouring threads must lie together
+      const T *const r = exec_.space == Space::cuda ? level.r.data() : nullptr;
+      if (r) for_each(exec_, level.n, Residual<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.r.data()});
+      for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), r, level.corners, level.sums.data()});
+      for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
+    });
+    if (level.distributed) {
+      Buffer<T> all = on_host(next.b);
+      MPI_Allreduce(MPI_IN_PLACE, all.data(), next.n * bs, sizeof(T) == 8 ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm_);
+      copy(all, next.b);
+    }
+    cycle(l + 1);
+    with_block(bs, [&](auto b) { for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()}); });
+    if (visit + 1 < times) smooth(level, false); // W: a sweep between the visits keeps the cycle symmetric
+  }
+  smooth(level, false);
+}
+
+template <class T> void Hierarchy<T>::apply(const double *r, double *z)
+{
+  Level<T> &level = levels_[0];
+  const int bs = params_.bs, n = level.n * bs;
+  const unsigned char *const fixed = any_fixed_ ? fixed_.data() : nullptr;
+  for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, level.b.data()});
+  if (one_sided_) {
+    for_each(exec_, n, LoadFixed<T>{perm_.data(), fixed_inverse_.data(), r, bs, level.x.data()});
+    halo(level, level.x);
+    for_each(exec_, n, SubtractFixed<T>{one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
+  }
+  cycle(0);
+  for_each(exec_, n, Store<T>{perm_.data(), fixed, fixed_inverse_.data(), r, bs, level.x.data(), z});
+}
+
+template <class T> void Hierarchy<T>::vectors(Level<T> &level)
+{
+  const size_t n = (size_t)(level.n + level.ghosts) * (size_t)params_.bs;
+  level.b    = make<T>(n);
+  level.x    = make<T>(n);
+  level.r    = make<T>(n);
+  level.z    = make<T>(n);
+  level.w    = make<T>(n);
+  level.sums = make<T>((size_t)level.cells * (size_t)(level.corners * params_.bs));
+}
+
+// With degree k a visit takes 2 k products with the matrix: k - 1 before, one for the residual, k after.
+template <class T> double Hierarchy<T>::work() const
+{
+  double sum = 0, times = 1;
+  for (const Level<T> &l : levels_) {
+    const double entries = (double)l.a.size(), weights = (double)l.weight.size() * params_.bs;
+    sum += times * (l.cells ? 2 * degree() * entries + 2 * weights : (double)coarsest_.inverse.size());
+    times *= visits();
+  }
+  return sum;
+}
+
+template void   Hierarchy<double>::halo(Level<double> &, Buffer<double> &);
+template void   Hierarchy<double>::smooth(Level<double> &, bool);
+template void   Hierarchy<double>::cycle(int);
+template void   Hierarchy<double>::apply(const double *, double *);
+template void   Hierarchy<double>::vectors(Level<double> &);
+template double Hierarchy<double>::work() const;
+template void   Hierarchy<float>::halo(Level<float> &, Buffer<float> &);
+template void   Hierarchy<float>::smooth(Level<float> &, bool);
+template void   Hierarchy<float>::cycle(int);
+template void   Hierarchy<float>::apply(const double *, double *);
+template void   Hierarchy<float>::vectors(Level<float> &);
+template double Hierarchy<float>::work() const;
+
+} // namespace tessera::auxamg

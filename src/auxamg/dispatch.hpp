@@ -1,0 +1,27 @@
+// From numbers known at run time to those that kernels are compiled for.
+#pragma once
+#include <type_traits>
+
+namespace tessera::auxamg {
+
+template <int N> using Number = std::integral_constant<int, N>;
+
+template <class F> void with_dim(int dim, const F &f)
+{
+  if (dim == 1) f(Number<1>());
+  else if (dim == 2) f(Number<2>());
+  else f(Number<3>());
+}
+
+constexpr int most_block = 6; // unknowns of a node, at most
+template <class F> void with_block(int bs, const F &f)
+{
+  if (bs == 1) f(Number<1>());
+  else if (bs == 2) f(Number<2>());
+  else if (bs == 3) f(Number<3>());
+  else if (bs == 4) f(Number<4>());
+  else if (bs == 5) f(Number<5>());
+  else f(Number<6>());
+}
+
+} // namespace tessera::auxamg

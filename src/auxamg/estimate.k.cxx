@@ -1,0 +1,241 @@
+// What the cycle needs of each operator: its diagonal, the largest eigenvalue, the inverse of the last.
+#include "auxamg/auxamg.hpp"
+#include "auxamg/dispatch.hpp"
+#include "core/each.hpp"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tessera::auxamg {
+
+namespace {
+
+// 1 / a_pp of each unknown. Zero, or rounding beside the largest one: the unknown is not there.
+template <class T> struct LargestDiagonal {
+  double  v = 0, least = 0;
+  HD void join(const LargestDiagonal &o)
+  {
+    v     = o.v > v ? o.v : v;
+    least = o.least < least ? o.least : least;
+  }
+};
+template <class T> struct TakeDiagonal {
+  const int *i, *j;
+  const T   *a;
+  int        bs, n;
+  T         *out;
+  HD void    operator()(int k, int row, LargestDiagonal<T> &found) const
+  {
+    const int p = row * list_row + k;
+    if (p >= n) return;
+    for (int m = 0; m < bs; ++m) {
+      T d = 0;
+      for (int e = i[p]; e < i[p + 1]; ++e)
+        if (j[e] == p) d += a[((ptrdiff_t)bs * e + m) * bs + m];
+      out[(ptrdiff_t)bs * p + m] = d;
+      found.join({(double)d, (double)d});
+    }
+  }
+};
+template <class T> struct InvertDiagonal {
+  T       floor, *d;
+  HD void operator()(int p) const { d[p] = d[p] > floor ? 1 / d[p] : 0; }
+};
+
+HD inline double hash(Key k)
+{
+  k ^= k >> 30;
+  k *= 0xbf58476d1ce4e5b9ULL;
+  k ^= k >> 27;
+  k *= 0x94d049bb133111ebULL;
+  k ^= k >> 31;
+  return (double)(k >> 11) / (double)(1ULL << 52) - 1;
+}
+// The same vector for any distribution of the nodes: by key or, where all processes have all nodes, by number.
+template <class T> struct Start {
+  const Key *key;
+  const T   *inverse;
+  int        bs;
+  T         *v;
+  HD void    operator()(int p) const
+  {
+    const Key k = key ? key[p / bs] : (Key)(p / bs);
+    v[p]        = inverse[p] > 0 ? (T)hash((k + 1) * 8 + (Key)(p % bs)) : 0;
+  }
+};
+
+// Lanczos for D^-1 A in the inner product of D, with vectors v that are not yet divided by their norms, which are the roots of norm2:
+// w = D^-1 A v/|v| - |v| before/|before|, and the sum is (v, A v) / |v|^2.
+template <class T, int BS> struct LanczosProduct {
+  const int    *i, *j;
+  const T      *a, *v, *inverse, *before;
+  const double *norm2, *norm2_before; // nullptr: the first step
+  T            *w;
+  HD double     operator()(int p) const
+  {
+    T sum[BS] = {};
+    for (int e = i[p]; e < i[p + 1]; ++e)
+      for (int k = 0; k < BS; ++k)
+        for (int m = 0; m < BS; ++m) sum[k] += a[(ptrdiff_t)BS * BS * e + BS * k + m] * v[(ptrdiff_t)BS * j[e] + m];
+    const double s = *norm2 > 0 ? 1 / sqrt(*norm2) : 0, b = norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
+    double       alpha = 0;
+    for (int k = 0; k < BS; ++k) {
+      const ptrdiff_t q = (ptrdiff_t)BS * p + k;
+      alpha += (double)v[q] * sum[k] * s * s;
+      w[q] = inverse[q] > 0 ? (T)(s * inverse[q] * sum[k] - (norm2_before ? b * before[q] : 0)) : 0;
+    }
+    return alpha;
+  }
+};
+// w -= alpha v/|v|; the sum is |w|^2.
+template <class T> struct LanczosSubtract {
+  const T      *v, *inverse;
+  const double *norm2, *alpha;
+  T            *w;
+  HD double     operator()(int p) const
+  {
+    const double s = *norm2 > 0 ? *alpha / sqrt(*norm2) : 0, x = inverse[p] > 0 ? w[p] - s * v[p] : 0;
+    w[p] = (T)x;
+    return inverse[p] > 0 ? x * x / inverse[p] : 0;
+  }
+};
+template <class T> struct Norm2 {
+  const T  *v, *inverse;
+  HD double operator()(int p) const { return inverse[p] > 0 ? (double)v[p] * v[p] / inverse[p] : 0; }
+};
+
+} // namespace
+
+template <class T> void Hierarchy<T>::diagonal(Level<T> &level, Failure &failure)
+{
+  const int                  unknowns = level.n * params_.bs;
+  Buffer<LargestDiagonal<T>> found    = make<LargestDiagonal<T>>(1);
+  level.inverse = make<T>((size_t)unknowns);
+  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), params_.bs, level.n, level.inverse.data()}, found.data());
+  const LargestDiagonal<T> range = fetch(found, 0);
+  double                   ends[2] = {range.v, -range.least};
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_DOUBLE, MPI_MAX, comm_);
+  const double rounding = 10 * (double)std::numeric_limits<T>::epsilon();
+  if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = Failure::not_finite;
+  else if (ends[1] > rounding * ends[0]) {
+    failure.kind  = Failure::indefinite;
+    failure.value = -ends[1];
+  }
+  for_each(exec_, unknowns, InvertDiagonal<T>{(T)(1e-16 * ends[0]), level.inverse.data()});
+}
+
+template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
+{
+  constexpr int  steps = 12;
+  const int      n = level.n * params_.bs;
+  Buffer<double> s = make<double>(2 * steps + 2); // beta_0^2, alpha_1, beta_1^2, ...
+  Buffer<T>     *v = &level.x, *before = &level.r, *w = &level.z;
+  const auto     add = [&](int at) { // over the processes
+    if (!level.distributed) return;
+    double mine = fetch(s, (size_t)at);
+    MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_DOUBLE, MPI_SUM, comm_);
+    if (exec_.space == Space::host) s.data()[at] = mine;
+    else device::copy_from_host(s.data() + at, &mine, sizeof(double)), device::synchronize();
+  };
+  for_each(exec_, n, Start<T>{number ? nullptr : start_key_.data(), level.inverse.data(), params_.bs, v->data()});
+  sum_each(exec_, n, Norm2<T>{v->data(), level.inverse.data()}, s.data());
+  add(0);
+  for (int k = 0; k < steps; ++k) {
+    halo(level, *v);
+    with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n, LanczosProduct<T, b.value>{level.i.data(), level.j.data(), level.a.data(), v->data(), level.inverse.data(), before->data(), s.data() + 2 * k, k ? s.data() + 2 * k - 2 : nullptr, w->data()}, s.data() + 2 * k + 1); });
+    add(2 * k + 1);
+    sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), s.data() + 2 * k, s.data() + 2 * k + 1, w->data()}, s.data() + 2 * k + 2);
+    add(2 * k + 2);
+    std::swap(before, v);
+    std::swap(v, w);
+  }
+  const Buffer<double> found = on_host(s);
+  double               largest = 0;
+  for (int k = 0; k < steps; ++k) largest = std::max(largest, found.data()[2 * k + 1]);
+  int m = 1; // an invariant subspace ends it early
+  while (m < steps && found.data()[2 * m] > 1e-24 * largest * largest) ++m;
+  double a[steps * steps] = {}, w_[steps];
+  for (int k = 0; k < m; ++k) {
+    a[k * m + k] = found.data()[2 * k + 1];
+    if (k + 1 < m) a[k * m + k + 1] = a[(k + 1) * m + k] = std::sqrt(found.data()[2 * k + 2]);
+  }
+  level.lambda = symmetric_eigen(m, a, w_) && w_[m - 1] > 0 ? 1.08 * w_[m - 1] : 1;
+}
+
+// The pseudo-inverse, as the last operator may be singular: pure Neumann problems, and vertices that the same nodes use.
+template <class T> Failure Hierarchy<T>::invert()
+{
+  Level<T>    &level = levels_.back();
+  Coarsest<T> &c     = coarsest_;
+  const int    bs = params_.bs, mine = level.n * bs;
+  Failure      failure;
+  c.n      = mine;
+  c.offset = 0;
+  if (level.distributed) {
+    int before = 0, rank;
+    MPI_Comm_rank(comm_, &rank);
+    MPI_Exscan(&mine, &before, 1, MPI_INT, MPI_SUM, comm_);
+    MPI_Allreduce(&mine, &c.n, 1, MPI_INT, MPI_SUM, comm_);
+    c.offset = rank ? before : 0;
+    c.b      = make<T>((size_t)c.n);
+  }
+  const size_t        n = (size_t)c.n;
+  std::vector<double> a(n * n), w(n);
+  const Buffer<int>   i = on_host(level.i), j = on_host(level.j);
+  const Buffer<T>     v = on_host(level.a);
+  std::vector<double> place((size_t)(level.n + level.ghosts) * (size_t)bs);
+  if (level.distributed) { // the numbers of the ghosts
+    Buffer<double> number((size_t)(level.n + level.ghosts) * (size_t)bs), there = make<double>(number.size());
+    for (int p = 0; p < mine; ++p) number.data()[p] = c.offset + p;
+    copy(number, there);
+    exchange_.forward(there.data(), bs);
+    number = on_host(there);
+    std::copy(number.data(), number.data() + number.size(), place.begin());
+  } else
+    for (size_t p = 0; p < place.size(); ++p) place[p] = (double)p;
+  for (int p = 0; p < level.n; ++p)
+    for (int e = i.data()[p]; e < i.data()[p + 1]; ++e)
+      for (int k = 0; k < bs; ++k)
+        for (int m = 0; m < bs; ++m) a[(size_t)(c.offset + p * bs + k) * n + (size_t)place[(size_t)(j.data()[e] * bs + m)]] += v.data()[((ptrdiff_t)e * bs + k) * bs + m];
+  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, a.data(), (int)a.size(), MPI_DOUBLE, MPI_SUM, comm_);
+  // scaled to a unit diagonal: what is zero must not depend on coefficients that jump
+  std::vector<double> scale(n);
+  for (size_t p = 0; p < n; ++p) scale[p] = a[p * n + p] > 0 ? 1 / std::sqrt(a[p * n + p]) : 0;
+  for (size_t p = 0; p < n; ++p)
+    for (size_t q = 0; q <= p; ++q) a[p * n + q] = a[q * n + p] = 0.5 * (a[p * n + q] + a[q * n + p]) * scale[p] * scale[q];
+  if (n && !symmetric_eigen((int)n, a.data(), w.data())) {
+    failure.kind = Failure::not_finite;
+    return failure;
+  }
+  const double small = (sizeof(T) == 8 ? 1e-11 : 1e-6) * (n ? w[n - 1] : 0);
+  c.dropped = -(int)std::count(scale.begin(), scale.end(), 0.); // those take no part
+  if (n && w[0] < -100 * small) {
+    failure.kind  = Failure::indefinite;
+    failure.value = w[0];
+  }
+  Buffer<T> inverse(n * n);
+  for (size_t e = 0; e < n; ++e) { // eigenvector e is row e of a, as LAPACK stores columns
+    if (w[e] <= small) {
+      ++c.dropped;
+      continue;
+    }
+    const double *const u = a.data() + e * n;
+    for (size_t p = 0; p < n; ++p) {
+      const double up = u[p] * scale[p] / w[e];
+      for (size_t q = 0; q < n; ++q) inverse.data()[p * n + q] += (T)(up * u[q] * scale[q]);
+    }
+  }
+  c.inverse = make<T>(n * n);
+  copy(inverse, c.inverse);
+  if (exec_.space == Space::cuda) device::synchronize();
+  return failure;
+}
+
+#define INSTANTIATE(T) \
+  template void    Hierarchy<T>::diagonal(Level<T> &, Failure &); \
+  template void    Hierarchy<T>::estimate(Level<T> &, int); \
+  template Failure Hierarchy<T>::invert();
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::auxamg

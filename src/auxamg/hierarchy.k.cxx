@@ -1,0 +1,405 @@
+// Setup: coordinates to the tree, the grids, their operators.
+#include "auxamg/auxamg.hpp"
+#include "auxamg/dispatch.hpp"
+#include "auxamg/read.hpp"
+#include "core/each.hpp"
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace tessera::auxamg {
+
+namespace {
+
+struct Bounds {
+  double  low[3] = {1e300, 1e300, 1e300}, high[3] = {-1e300, -1e300, -1e300};
+  HD void join(const Bounds &o)
+  {
+    for (int q = 0; q < 3; ++q) {
+      low[q]  = o.low[q] < low[q] ? o.low[q] : low[q];
+      high[q] = o.high[q] > high[q] ? o.high[q] : high[q];
+    }
+  }
+};
+struct FindBounds {
+  const double        *x;
+  const unsigned char *taken; // no part in the tree
+  int                  dim, n;
+  HD void              operator()(int i, int j, Bounds &b) const
+  {
+    const int p = j * list_row + i;
+    if (p >= n || (taken && taken[p])) return;
+    Bounds mine;
+    for (int q = 0; q < dim; ++q) mine.low[q] = mine.high[q] = x[(ptrdiff_t)dim * p + q];
+    b.join(mine);
+  }
+};
+
+struct AllFixed {
+  const unsigned char *fixed;
+  int                  bs;
+  unsigned char       *node;
+  HD void              operator()(int p) const
+  {
+    unsigned char all = 1;
+    for (int k = 0; k < bs; ++k) all = all && fixed[(ptrdiff_t)bs * p + k];
+    node[p] = all;
+  }
+};
+
+// Strength of the couplings along the axes, sum -a_ij (x_i - x_j)^2: for the Laplacian the same along all.
+struct Moments {
+  double  m[3] = {};
+  HD void join(const Moments &o)
+  {
+    for (int q = 0; q < 3; ++q) m[q] += o.m[q];
+  }
+};
+template <class Index> struct FindMoments {
+  RowReader<Index> reader;
+  const double    *x;
+  int              dim, n;
+  HD void          operator()(int i, int j, Moments &sum) const
+  {
+    const int p = j * list_row + i;
+    if (p >= n) return;
+    reader.each(p, [&](int k, int column, double v) {
+      if (column % reader.bs != k) return;
+      for (int q = 0; q < dim; ++q) {
+        const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * (column / reader.bs) + q];
+        sum.m[q] -= v * d * d;
+      }
+    });
+  }
+};
+
+struct HideFixed {
+  const unsigned char *node;
+  Key                  none, *key;
+  HD void              operator()(int p) const
+  {
+    if (node[p]) key[p] = none;
+  }
+};
+struct Invert {
+  const int *perm;
+  int       *where;
+  HD void    operator()(int p) const { where[perm[p]] = p; }
+};
+struct NumberGhosts {
+  int    *where, n;
+  HD void operator()(int g) const { where[n + g] = n + g; }
+};
+struct SortPoints {
+  const int    *perm; // of own points; ghosts stay behind them
+  const double *y;
+  int           dim, n;
+  double       *to;
+  HD void       operator()(int p) const
+  {
+    const int from = p < n ? perm[p] : p;
+    for (int q = 0; q < dim; ++q) to[(ptrdiff_t)dim * p + q] = y[(ptrdiff_t)dim * from + q];
+  }
+};
+struct CopyKeys {
+  const Key *from;
+  Key       *to;
+  HD void    operator()(int p) const { to[p] = from[p]; }
+};
+
+struct FirstOfLeaf {
+  const Key *key, *start;
+  int        points, leaves;
+  int       *begin;
+  HD void    operator()(int l) const { begin[l] = l < leaves ? lower_bound(key, 0, points, start[l]) : points; }
+};
+struct LeafOfPoint {
+  const int *begin;
+  int       *leaf;
+  HD void    operator()(int l) const
+  {
+    for (int p = begin[l]; p < begin[l + 1]; ++p) leaf[p] = l;
+  }
+};
+struct LeafOfRest {
+  const Key           *key; // of ghosts
+  const Key           *start;
+  const signed char   *level;
+  int                  dim, leaves, points, n;
+  Key                  none;
+  int                 *leaf;
+  HD void              operator()(int k) const
+  {
+    const int p = points + k; // fixed nodes, then ghosts
+    if (p < n || key[p - n] == none) {
+      leaf[p] = -1;
+      return;
+    }
+    const Key here = key[p - n];
+    leaf[p]        = dim == 1 ? containing<1>(start, level, leaves, here) : dim == 2 ? containing<2>(start, level, leaves, here) : containing<3>(start, level, leaves, here);
+  }
+};
+
+} // namespace
+
+template <class T> double Hierarchy<T>::total(double v) const
+{
+  double sum;
+  MPI_Allreduce(&v, &sum, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  return sum;
+}
+
+// Along an axis with couplings q times as strong distances count 1 / sqrt(q): anisotropy along the axes disappears. Factors are rounded
+// to powers of 2^(1/4), as sums over processes differ in their last bits, and small ones are no anisotropy.
+template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
+{
+  Buffer<Moments> found = make<Moments>(1);
+  forall_join(exec_, list_box(rows.n), FindMoments<Index>{RowReader<Index>{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr}, x.data(), params_.dim, rows.n}, found.data());
+  Moments mine = fetch(found, 0), sum;
+  MPI_Allreduce(mine.m, sum.m, 3, MPI_DOUBLE, MPI_SUM, comm_);
+  double largest = 0;
+  for (double m : sum.m) largest = std::max(largest, m);
+  for (int q = 0; q < params_.dim; ++q) {
+    if (!(sum.m[q] > 0) || !std::isfinite(largest / sum.m[q])) continue; // points on a line or in a plane
+    const double steps = std::round(2 * std::log2(largest / sum.m[q])); // 4 log2 of the factor
+    if (steps >= 2) frame_.factor[q] *= std::exp2(steps / 4);
+  }
+}
+
+template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch)
+{
+  const int n = rows.n, all = rows.n + rows.ghosts, dim = params_.dim;
+  Failure   failure;
+  int       size;
+  MPI_Comm_size(comm_, &size);
+  levels_.clear();
+  levels_.emplace_back();
+  levels_[0].n           = n;
+  levels_[0].ghosts      = rows.ghosts;
+  levels_[0].distributed = size > 1;
+  exchange_              = Exchange(exec_, comm_, n, owner, index);
+  // fixed unknowns
+  find_fixed(rows, fixed_, failure);
+  if (total(failure.kind)) return failure;
+  exchange_.forward(fixed_.data(), params_.bs);
+  Buffer<unsigned char> node = make<unsigned char>((size_t)all);
+  for_each(exec_, all, AllFixed{fixed_.data(), params_.bs, node.data()});
+  {
+    const Buffer<unsigned char> here = on_host(fixed_);
+    double                      number = 0;
+    for (int p = 0; p < n * params_.bs; ++p) number += here.data()[p];
+    fixed_total_ = total(number);
+    any_fixed_   = fixed_total_ > 0;
+  }
+  // coordinates, as far as they are in the tree
+  Buffer<double> coordinates((size_t)all * (size_t)dim), there;
+  std::copy(x, x + (ptrdiff_t)n * dim, coordinates.data());
+  if (exec_.space == Space::cuda) {
+    there = make<double>(coordinates.size());
+    copy(coordinates, there);
+  } else there = std::move(coordinates);
+  exchange_.forward(there.data(), dim);
+  frame_     = Frame();
+  frame_.dim = dim;
+  for (double &f : frame_.factor) f = 1;
+  if (stretch) stretch_frame(rows, there);
+  Buffer<Bounds> found = make<Bounds>(1);
+  forall_join(exec_, list_box(n), FindBounds{there.data(), node.data(), dim, n}, found.data());
+  Bounds bounds = fetch(found, 0);
+  MPI_Allreduce(MPI_IN_PLACE, bounds.low, 3, MPI_DOUBLE, MPI_MIN, comm_);
+  MPI_Allreduce(MPI_IN_PLACE, bounds.high, 3, MPI_DOUBLE, MPI_MAX, comm_);
+  double       extent  = 0;
+  const double stretched[3] = {frame_.factor[0], frame_.factor[1], frame_.factor[2]};
+  for (int q = 0; q < dim; ++q)
+    if (bounds.high[q] >= bounds.low[q]) {
+      frame_.origin[q] = bounds.low[q];
+      extent           = std::max(extent, (bounds.high[q] - bounds.low[q]) * stretched[q]);
+    }
+  extent *= 1 + 1e-9; // points on the upper boundary are inside
+  const Key             none = (Key)1 << (dim * depth(dim));
+  const Buffer<double> &points = there;
+  Buffer<double>        y = make<double>(points.size()), sorted;
+  Buffer<Key>           key = make<Key>((size_t)all), own, global;
+  const auto            locate = [&](double length) {
+    for (int q = 0; q < dim; ++q) frame_.factor[q] = extent > 0 ? stretched[q] / (extent * length) * (double)(1u << depth(dim)) : 0;
+    place(exec_, frame_, all, points.data(), y.data(), key.data());
+    for_each(exec_, all, HideFixed{node.data(), none, key.data()});
+  };
+  const auto gather_keys = [&](const Buffer<Key> &mine, int count) { // of all processes
+    std::vector<int> counts((size_t)size), begins((size_t)size + 1);
+    MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm_);
+    std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
+    const Buffer<Key> here = on_host(mine);
+    Buffer<Key>       everyone((size_t)begins.back());
+    MPI_Allgatherv(here.data(), count, MPI_UNSIGNED_LONG_LONG, everyone.data(), counts.data(), begins.data(), MPI_UNSIGNED_LONG_LONG, comm_);
+    Buffer<Key> on_device = make<Key>(everyone.size());
+    copy(everyone, on_device);
+    if (exec_.space == Space::cuda) device::synchronize();
+    return on_device;
+  };
+  // the tree
+  const double fixed_nodes = [&] {
+    const Buffer<unsigned char> here = on_host(node);
+    return (double)std::accumulate(here.data(), here.data() + n, 0L);
+  }();
+  Level<T> &finest = levels_[0];
+  finest.points    = n - (int)fixed_nodes;
+  finest.nodes     = total(finest.points);
+  locate(1);
+  if (size == 1 && !any_fixed_) locate(root_length(exec_, dim, params_.most, n, key));
+  else {
+    // only points that are in the tree count
+    own = make<Key>((size_t)n);
+    for_each(exec_, n, CopyKeys{key.data(), own.data()});
+    Buffer<int> order;
+    sort_keys(exec_, n, dim * depth(dim) + 1, own, order);
+    global = gather_keys(own, finest.points);
+    locate(root_length(exec_, dim, params_.most, (int)global.size(), global));
+  }
+  own = make<Key>((size_t)n);
+  for_each(exec_, n, CopyKeys{key.data(), own.data()});
+  perm_ = Buffer<int>();
+  sort_keys(exec_, n, dim * depth(dim) + 1, own, perm_);
+  where_ = make<int>((size_t)all);
+  for_each(exec_, n, Invert{perm_.data(), where_.data()});
+  for_each(exec_, rows.ghosts, NumberGhosts{where_.data(), n});
+  if (size > 1) {
+    const Buffer<int> number = on_host(where_);
+    exchange_.renumber(std::vector<int>(number.data(), number.data() + n));
+    global = gather_keys(own, finest.points);
+    Buffer<int> order;
+    sort_keys(exec_, (int)global.size(), dim * depth(dim), global, order);
+  }
+  tree_ = make_tree(exec_, dim, params_.most, size > 1 ? (int)global.size() : finest.points, size > 1 ? global : own);
+  // the operator
+  read(rows, true);
+  finest.nonzeros = total((double)finest.a.size());
+  // the grids
+  sorted = make<double>(y.size());
+  for_each(exec_, all, SortPoints{perm_.data(), y.data(), dim, n, sorted.data()});
+  start_key_ = make<Key>((size_t)n);
+  for_each(exec_, n, CopyKeys{own.data(), start_key_.data()});
+  Buffer<Key> keys = make<Key>((size_t)all); // own points in order, then ghosts
+  for_each(exec_, n, CopyKeys{own.data(), keys.data()});
+  for_each(exec_, rows.ghosts, CopyKeys{key.data() + n, keys.data() + n});
+  own    = Buffer<Key>();
+  key    = Buffer<Key>();
+  global = Buffer<Key>();
+  y      = Buffer<double>();
+  double nodes = finest.nodes;
+  for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
+    const size_t before = levels_.size();
+    if (!next_grid(k, keys, sorted)) {
+      failure.kind = Failure::too_long;
+      return failure;
+    }
+    if (levels_.size() > before) nodes = levels_.back().nodes;
+    else if (nodes * params_.bs <= 4 * params_.coarse || k > 40) break; // the balance holds it up
+  }
+  if (levels_.back().nodes * params_.bs > most_exact) {
+    failure.kind = Failure::too_coarse;
+    return failure;
+  }
+  for (Level<T> &l : levels_) vectors(l);
+  return numbers();
+}
+
+// The grid of T_k, if it is so much smaller that it pays. False: a row is too long.
+template <class T> bool Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<double> &y)
+{
+  Level<T>             &fine = levels_.back();
+  Cells                 cells = make_cells(exec_, tree_, k);
+  const int             all = fine.n + fine.ghosts;
+  Buffer<int>           leaf = make<int>((size_t)all);
+  Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
+  fine.cells   = cells.n;
+  fine.corners = 1 << params_.dim;
+  fine.begin   = make<int>((size_t)cells.n + 1);
+  for_each(exec_, cells.n + 1, FirstOfLeaf{key.data(), cells.start.data(), fine.points, cells.n, fine.begin.data()});
+  for_each(exec_, cells.n, LeafOfPoint{fine.begin.data(), leaf.data()});
+  for_each(exec_, all - fine.points, LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points, fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
+  fine.weight = make<T>((size_t)all * (size_t)fine.corners);
+  make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.weight.data(), used.data());
+  if (fine.distributed) {
+    Buffer<unsigned char> here = on_host(used);
+    MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
+    copy(here, used);
+    if (exec_.space == Space::cuda) device::synchronize();
+  }
+  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = number_vertices(exec_, cells, used);
+  if (n >= 0.8 * fine.nodes) {
+    fine.cells  = 0;
+    fine.weight = Buffer<T>();
+    fine.begin  = Buffer<int>();
+    return true;
+  }
+  fine.vertex = std::move(cells.vertex);
+  levels_.emplace_back();
+  Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
+  coarse.n = coarse.points = n;
+  coarse.nodes             = n;
+  coarse.leaves            = cells.n;
+  coarse.hanging           = hanging;
+  coarse.coarsest          = coarsest;
+  coarse.finest            = finest;
+  if (!product_pattern(from, leaf, coarse)) return false;
+  coarse.nonzeros = (double)coarse.a.size();
+  key             = std::move(cells.key);
+  y               = std::move(cells.y);
+  return true;
+}
+
+template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
+{
+  Buffer<unsigned char> fixed;
+  find_fixed(rows, fixed, failure);
+  if (total(failure.kind)) return true;
+  const Buffer<unsigned char> now = on_host(fixed), before = on_host(fixed_);
+  if (total(!std::equal(now.data(), now.data() + rows.n * params_.bs, before.data()))) return false;
+  read(rows, false);
+  failure = numbers();
+  return true;
+}
+
+template <class T> Failure Hierarchy<T>::numbers()
+{
+  Failure failure;
+  for (size_t l = 0; l < levels_.size(); ++l) {
+    diagonal(levels_[l], failure);
+    if (total(failure.kind)) return failure;
+    if (l + 1 == levels_.size()) break;
+    if (!l) filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
+    estimate(levels_[l], (int)l);
+    filter(levels_[l]);
+    product(levels_[l], levels_[l + 1]);
+  }
+  return invert();
+}
+
+template <class T> size_t Level<T>::bytes() const
+{
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + pair.bytes() + column.bytes() + slot.bytes() + pairs.bytes() + columns.bytes();
+}
+
+template <class T> size_t Hierarchy<T>::bytes() const
+{
+  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_inverse_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  for (const Level<T> &l : levels_) sum += l.bytes();
+  return sum;
+}
+
+#define INSTANTIATE(T) \
+  template struct Level<T>; \
+  template size_t  Hierarchy<T>::bytes() const; \
+  template double  Hierarchy<T>::total(double) const; \
+  template bool    Hierarchy<T>::next_grid(int, Buffer<Key> &, Buffer<double> &); \
+  template Failure Hierarchy<T>::numbers(); \
+  template Failure Hierarchy<T>::setup(const Rows<int> &, const double *, const std::vector<int> &, const std::vector<int> &, bool); \
+  template Failure Hierarchy<T>::setup(const Rows<int64_t> &, const double *, const std::vector<int> &, const std::vector<int> &, bool); \
+  template bool    Hierarchy<T>::refresh(const Rows<int> &, Failure &); \
+  template bool    Hierarchy<T>::refresh(const Rows<int64_t> &, Failure &);
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::auxamg

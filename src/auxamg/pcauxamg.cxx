@@ -1,0 +1,475 @@
+// PC auxamg: PETSc's face of the multigrid on auxiliary grids.
+#include "auxamg/pcauxamg.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#ifdef _OPENMP
+  #include <omp.h>
+#endif
+
+using tessera::PC_AuxAMG;
+using tessera::auxamg::Failure;
+
+const char *const PCAuxAMGInterpolations[] = {"auto", "linear", "kuhn", "PCAuxAMGInterpolation", "PC_AUXAMG_", nullptr};
+const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
+const char *const PCAuxAMGSmoothers[]      = {"chebyshev", "jacobi", "PCAuxAMGSmoother", "PC_AUXAMG_", nullptr};
+const char *const PCAuxAMGFilters[]        = {"off", "on", "auto", "PCAuxAMGFilter", "PC_AUXAMG_FILTER_", nullptr};
+const char *const PCAuxAMGPrecisions[]     = {"auto", "double", "single", "PCAuxAMGPrecision", "PC_AUXAMG_", nullptr};
+
+// f(the hierarchy), whatever its precision
+template <class F> static void WithHierarchy(PC_AuxAMG *a, const F &f)
+{
+  if (a->in_double) f(*a->in_double);
+  else if (a->in_single) f(*a->in_single);
+}
+
+static PetscErrorCode PCReset_AuxAMG(PC pc)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(a->rows.Restore());
+  PetscCall(a->rows.Reset());
+  a->in_double.reset();
+  a->in_single.reset();
+  if (a->comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&a->comm));
+  a->read    = tessera::VectorRead();
+  a->write   = tessera::VectorWrite();
+  a->current = a->ready = a->failed = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
+static int HostThreads()
+{
+#ifdef _OPENMP
+  if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
+#endif
+  return 1;
+}
+
+// Where the values of the matrix are, unless the user says otherwise.
+static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
+{
+  PC_AuxAMG *a      = (PC_AuxAMG *)pc->data;
+  bool       device = a->backend == TESSERA_BACKEND_CUDA;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_auxamg_backend", a->backend));
+  if (a->backend == TESSERA_BACKEND_AUTO) {
+    PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
+    int here = device && !tessera::device::unusable(), all; // asked last: it wakes the device
+    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+    device = all;
+  }
+  *space = device ? tessera::Space::cuda : tessera::Space::host;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The unknowns of a node: the block size of the matrix, or what PCSetCoordinates() says by its number of points.
+static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
+{
+  PC_AuxAMG *a    = (PC_AuxAMG *)pc->data;
+  MPI_Comm   comm = PetscObjectComm((PetscObject)pc);
+  PetscInt   m, M, N;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(pc->pmat, &M, &N));
+  PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ, "PC auxamg needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M, N);
+  PetscCall(MatGetBlockSize(pc->pmat, bs));
+  if (a->given.dim && a->file.empty()) {
+    PetscCall(MatGetLocalSize(pc->pmat, &m, nullptr));
+    const PetscInt points = (PetscInt)a->given.x.size() / a->given.dim;
+    PetscInt       mine[2] = {m, points}, all[2];
+    PetscCallMPI(MPI_Allreduce(mine, all, 2, MPIU_INT, MPI_SUM, comm));
+    const PetscInt k = all[1] ? all[0] / all[1] : 0;
+    PetscInt       wrong = k < 1 || points * k != m, any;
+    PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
+    PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: PCSetCoordinates() gave %" PetscInt_FMT " points, the matrix has %" PetscInt_FMT " rows with block size %" PetscInt_FMT ": each process must give a point for each of its nodes, which have the same number of rows", all[1], all[0], *bs);
+    *bs = k;
+  }
+  PetscCheck(*bs >= 1 && *bs <= 6, comm, PETSC_ERR_SUP, "PC auxamg works with 1 to 6 unknowns a node: here are %" PetscInt_FMT " (the matrix' block size, or rows by points of PCSetCoordinates()). Use it on the fields through -pc_type fieldsplit", *bs);
+  PetscCheck(M / *bs < 2000000000, comm, PETSC_ERR_SUP, "PC auxamg works with less than 2e9 nodes: here are %" PetscInt_FMT, M / *bs);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The setup stopped: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where the user asked for one.
+static PetscErrorCode Fail(PC pc, const Failure &failure)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+  char       mine[256] = "";
+  PetscInt   first;
+  int        who;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOwnershipRange(pc->pmat, &first, nullptr));
+  const PetscInt row = failure.row >= 0 ? first + (PetscInt)failure.row : -1;
+  switch (failure.kind) {
+  case Failure::not_finite:
+    if (row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT " of the matrix has an entry that is not a finite number", row));
+    else PetscCall(PetscSNPrintf(mine, sizeof(mine), "the operator of a coarse grid has an entry that is not a finite number: the matrix spans more than %s precision holds", a->in_single ? "single" : "double"));
+    break;
+  case Failure::diagonal:
+    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite: diagonal entry %.4g in row %" PetscInt_FMT "%s", failure.value, row, failure.value == 0 ? "; unknowns that take no part need a 1 there" : ""));
+    break;
+  case Failure::indefinite:
+    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite: a coarse grid's operator has the negative pivot %g", failure.value));
+    break;
+  default:
+    break;
+  }
+  PetscCall(tessera::FirstText(PetscObjectComm((PetscObject)pc), mine, a->failure, &who));
+  a->failed = PETSC_TRUE;
+  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC auxamg: %s", a->failure);
+  PetscCall(PetscInfo(pc, "%s\n", a->failure));
+  pc->failedreason = failure.kind == Failure::not_finite ? PC_FACTOR_OTHER : PC_FACTOR_NUMERIC_ZEROPIVOT;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The nodes of other processes that this one's rows need.
+struct Ghosts {
+  std::vector<int>     owner, index; // of each
+  tessera::Buffer<int> column;       // unknown of a ghost node of each column of the other block; where the matrix is
+};
+
+static PetscErrorCode FindGhosts(PC pc, Ghosts *ghosts)
+{
+  PC_AuxAMG          *a = (PC_AuxAMG *)pc->data;
+  const PetscInt     *ranges, bs = a->bs;
+  std::vector<int>    column((size_t)a->rows.others);
+  PetscInt            last = -1;
+  PetscMPIInt         rank = 0;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOwnershipRanges(pc->pmat, &ranges));
+  for (PetscInt c = 0; c < a->rows.others; ++c) {
+    const PetscInt k = a->rows.columns[c];
+    while (k >= ranges[rank + 1]) ++rank; // columns ascend
+    if (k / bs != last) {
+      last = k / bs;
+      ghosts->owner.push_back(rank);
+      ghosts->index.push_back((int)(last - ranges[rank] / bs));
+    }
+    column[(size_t)c] = (int)((PetscInt)(ghosts->owner.size() - 1) * bs + k % bs);
+  }
+  tessera::Buffer<int> here;
+  TesseraCallCXX(here.resize(column.size()));
+  std::copy(column.begin(), column.end(), here.data());
+  TesseraCallCXX(ghosts->column.resize(tessera::Extent{column.size(), a->exec.space}), copy(here, ghosts->column));
+  if (a->exec.space == tessera::Space::cuda) TesseraCallCXX(tessera::device::synchronize());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Parameters(PC pc, PetscInt dim)
+{
+  PC_AuxAMG              *a = (PC_AuxAMG *)pc->data;
+  tessera::auxamg::Params p;
+
+  PetscFunctionBegin;
+  p.dim    = (int)dim;
+  p.bs     = (int)a->bs;
+  p.most   = a->cell_size ? (int)a->cell_size : dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  p.kuhn   = dim > 1 && (a->interpolation == PC_AUXAMG_AUTO ? dim == 3 : a->interpolation == PC_AUXAMG_KUHN);
+  p.degree = a->smooth ? (int)PetscMin(a->smooth, 100) : a->bs > 1 ? 3 : 2;
+  p.rough  = a->smooth ? p.degree : 3;
+  p.filter = (int)a->filter; // the same order
+  p.jacobi = a->smoother == PC_AUXAMG_JACOBI;
+  p.cycle  = (int)a->cycle; // the same order
+  p.grids  = a->levels ? (int)PetscMin(a->levels, 100) - 1 : 40;
+  p.coarse = (int)a->coarse_size;
+  a->params = p;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SetUp(PC pc)
+{
+  PC_AuxAMG           *a    = (PC_AuxAMG *)pc->data;
+  MPI_Comm             comm = PetscObjectComm((PetscObject)pc);
+  Failure              failure;
+  Ghosts               ghosts;
+  bool                 again_all = !a->current || pc->flag != SAME_NONZERO_PATTERN, unchanged = true;
+  const char          *prefix;
+
+  PetscFunctionBegin;
+  pc->setupcalled  = PETSC_FALSE; // PETSc sets it again on success: after an error the next solve starts from here
+  a->current = a->ready = a->failed = PETSC_FALSE;
+  pc->failedreason = PC_NOERROR;
+  if (a->comm == MPI_COMM_NULL) PetscCallMPI(MPI_Comm_dup(comm, &a->comm));
+  if (again_all) {
+    PetscCall(ChooseSpace(pc, &a->exec.space));
+    PetscCall(ChooseBlock(pc, &a->bs));
+    a->exec.threads = HostThreads();
+  }
+  PetscCall(tessera::UseCurrentStream(a->exec.space));
+  PetscCall(a->rows.Get(pc->pmat, a->exec.space, "PC auxamg"));
+  PetscCall(FindGhosts(pc, &ghosts));
+  tessera::auxamg::Rows<tessera::LocalRows::Index> rows;
+  rows.n      = (int)(a->rows.n / a->bs);
+  rows.ghosts = (int)ghosts.owner.size();
+  rows.i      = a->rows.i;
+  rows.j      = a->rows.j;
+  rows.a      = a->rows.a;
+  rows.oi     = a->rows.oi;
+  rows.oj     = a->rows.oj;
+  rows.o      = a->rows.o;
+  rows.ghost  = ghosts.column.data();
+  if (!again_all) {
+    PetscCall(PetscLogEventBegin(tessera::event_auxamg_numbers, pc, 0, 0, 0));
+    TesseraCallCXX(WithHierarchy(a, [&](auto &h) { unchanged = h.refresh(rows, failure); }));
+    PetscCall(PetscLogEventEnd(tessera::event_auxamg_numbers, pc, 0, 0, 0));
+    if (!unchanged) PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows than before: the grids are made anew\n"));
+  }
+  if (again_all || !unchanged) {
+    tessera::Coordinates found;
+    PetscCall(PCGetOptionsPrefix(pc, &prefix));
+    const std::string option = std::string(prefix ? prefix : "") + "pc_auxamg_coordinates";
+    PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->file.c_str(), option.c_str(), &found));
+    PetscCall(Parameters(pc, found.dim));
+    a->from           = found.from;
+    a->dim            = found.dim;
+    const bool single = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && a->exec.space == tessera::Space::cuda);
+    a->in_double.reset();
+    a->in_single.reset();
+    if (single) TesseraCallCXX(a->in_single.reset(new tessera::auxamg::Hierarchy<float>(a->exec, a->comm, a->params)));
+    else TesseraCallCXX(a->in_double.reset(new tessera::auxamg::Hierarchy<double>(a->exec, a->comm, a->params)));
+    PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
+    TesseraCallCXX(WithHierarchy(a, [&](auto &h) { failure = h.setup(rows, found.x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE); }));
+    PetscCall(PetscLogEventEnd(tessera::event_auxamg_grids, pc, 0, 0, 0));
+  }
+  PetscCall(a->rows.Restore());
+  int kind = (int)failure.kind, any;
+  PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
+  PetscCheck(any != Failure::too_long, comm, PETSC_ERR_SUP, "PC auxamg: the rows of one cell of nodes are coupled with more than 65000 others. Dense rows (multipliers, averages) must be separated: use -pc_type fieldsplit");
+  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grids (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels);
+  if (any) PetscCall(Fail(pc, failure.kind ? failure : Failure{(Failure::Kind)any, -1, 0}));
+  a->ready = PETSC_TRUE;
+  if (a->failed) PetscFunctionReturn(PETSC_SUCCESS);
+  a->current = PETSC_TRUE;
+  WithHierarchy(a, [&](auto &h) { (void)PetscInfo(pc, "%d grids, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(), h.levels()[0].nodes, a->from.c_str()); });
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// After an error nothing is kept.
+static PetscErrorCode PCSetUp_AuxAMG(PC pc)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CiteAuxAMG());
+  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  PetscErrorCode    ierr = tessera::NoThrow<SetUp, PC>(pc);
+  ierr = together.End(ierr, a->exec.space);
+  if (ierr) {
+    (void)a->rows.Restore();
+    a->in_double.reset();
+    a->in_single.reset();
+    a->current = a->ready = PETSC_FALSE;
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
+{
+  PC_AuxAMG    *a = (PC_AuxAMG *)pc->data;
+  const double *from;
+  double       *to, work = 0;
+
+  PetscFunctionBegin;
+  PetscCheck(a->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC auxamg: the last setup ended with an error");
+  if (a->failed) { // no hierarchy: what a failed LU gives too, so that no solver takes it for a solution
+    PetscCall(VecSet(y, PETSC_INFINITY));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscLogEventBegin(tessera::event_auxamg_apply, pc, x, y, 0));
+  PetscCall(tessera::UseCurrentStream(a->exec.space));
+  PetscCall(a->read.Get(x, a->exec.space, &from));
+  PetscCall(a->write.Get(y, a->exec.space, &to));
+  {
+    const tessera::GpuTime time(a->exec.space);
+    WithHierarchy(a, [&](auto &h) {
+      h.apply(from, to);
+      work = h.work();
+    });
+  }
+  PetscCall(a->write.Restore(y));
+  PetscCall(a->read.Restore(x));
+  PetscCall(tessera::LogFlops(a->exec.space, 2 * work));
+  PetscCall(PetscLogEventEnd(tessera::event_auxamg_apply, pc, x, y, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class H> static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer, const H &h)
+{
+  PC_AuxAMG   *a = (PC_AuxAMG *)pc->data;
+  const auto  &levels = h.levels();
+  double       nonzeros = 0, nodes = 0, mine = (double)h.bytes(), bytes;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
+  for (const auto &l : levels) {
+    nonzeros += l.nonzeros;
+    nodes += l.nodes;
+  }
+  const double all = PetscMax(levels[0].nodes, 1);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  coordinates: %d dimensions, from %s; %" PetscInt_FMT " unknown%s a node\n", a->params.dim, a->from.c_str(), a->bs, a->bs > 1 ? "s" : ""));
+  if (a->params.dim > 1 && (h.scale(1) != 1 || (a->params.dim > 2 && h.scale(2) != 1))) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  stretched by the couplings: 1 : %.3g", h.scale(1)));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+    if (a->params.dim > 2) PetscCall(PetscViewerASCIIPrintf(viewer, " : %.3g", h.scale(2)));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  }
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  at most %d nodes in a cell, %s interpolation, cycle %s, %s of degree %d, in %s precision%s\n", a->params.most, a->params.kuhn ? "kuhn" : "linear", h.visits() > 1 ? "w" : "v", PCAuxAMGSmoothers[a->smoother], h.degree(), a->in_single ? "single" : "double", a->exec.space == tessera::Space::cuda ? " on the CUDA device" : ""));
+  if (h.filtered()) PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n", a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d grids, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", (int)levels.size(), nonzeros / PetscMax(levels[0].nonzeros, 1), nodes / all, bytes * 1e-6, bytes / (all * (double)a->bs)));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %.0f nodes, %.1f nodes a row, largest eigenvalue %.3f\n", levels[0].nodes, levels[0].nonzeros / all / (double)(a->bs * a->bs), levels[0].lambda));
+  for (size_t l = 1; l < levels.size(); ++l) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %.0f nodes in %d cells of levels %d to %d, %.0f hanging vertices, %.1f nodes a row", (int)l, levels[l].nodes, levels[l].leaves, levels[l].coarsest, levels[l].finest, levels[l].hanging, levels[l].nonzeros / PetscMax(levels[l].nodes, 1) / (double)(a->bs * a->bs)));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+    if (l + 1 < levels.size()) PetscCall(PetscViewerASCIIPrintf(viewer, ", largest eigenvalue %.3f\n", levels[l].lambda));
+    else PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  }
+  PetscCall(PetscViewerASCIIPrintf(viewer, "    the last exactly: %d unknowns, %d eigenvalues are zero\n", h.coarsest().n, h.coarsest().dropped));
+  if (h.fixed() > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  %.0f Dirichlet rows (no off-diagonal entries) take no part\n", h.fixed()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCView_AuxAMG(PC pc, PetscViewer viewer)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+  PetscBool  ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  if (a->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", a->failure));
+  if (!a->current) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s interpolation, cycle %s, smoother %s, precision %s\n", PCAuxAMGInterpolations[a->interpolation], PCAuxAMGCycles[a->cycle], PCAuxAMGSmoothers[a->smoother], PCAuxAMGPrecisions[a->precision]));
+  else if (a->in_double) PetscCall(ViewHierarchy(pc, viewer, *a->in_double));
+  else PetscCall(ViewHierarchy(pc, viewer, *a->in_single));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOptionsObject)
+{
+  PC_AuxAMG            *a = (PC_AuxAMG *)pc->data;
+  PetscInt              levels = a->levels, cell_size = a->cell_size, smooth = a->smooth, coarse_size = a->coarse_size;
+  PCAuxAMGInterpolation interpolation = a->interpolation;
+  PCAuxAMGCycle         cycle         = a->cycle;
+  PCAuxAMGSmoother      smoother      = a->smoother;
+  PCAuxAMGFilter        filter        = a->filter;
+  PCAuxAMGPrecision     precision     = a->precision;
+  PetscBool             stretch = a->stretch, set;
+  TesseraBackend        backend = a->backend;
+  char                  file[PETSC_MAX_PATH_LEN];
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "AuxAMG options");
+  PetscCall(PetscOptionsInt("-pc_auxamg_levels", "Grids at most, the mesh among them (0 for as many as it takes)", "PCAuxAMGSetLevels", levels, &levels, &set));
+  if (set) PetscCall(PCAuxAMGSetLevels(pc, levels));
+  PetscCall(PetscOptionsInt("-pc_auxamg_cell_size", "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D)", "PCAuxAMGSetCellSize", cell_size, &cell_size, &set));
+  if (set) PetscCall(PCAuxAMGSetCellSize(pc, cell_size));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_interpolation", "Functions on the cells", "PCAuxAMGSetInterpolation", PCAuxAMGInterpolations, (PetscEnum)interpolation, (PetscEnum *)&interpolation, &set));
+  if (set) PetscCall(PCAuxAMGSetInterpolation(pc, interpolation));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_cycle", "How coarse grids are visited", "PCAuxAMGSetCycle", PCAuxAMGCycles, (PetscEnum)cycle, (PetscEnum *)&cycle, &set));
+  if (set) PetscCall(PCAuxAMGSetCycle(pc, cycle));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_smoother", "Smoother", "PCAuxAMGSetSmoother", PCAuxAMGSmoothers, (PetscEnum)smoother, (PetscEnum *)&smoother, &set));
+  if (set) PetscCall(PCAuxAMGSetSmoother(pc, smoother));
+  PetscCall(PetscOptionsInt("-pc_auxamg_smooth", "Degree of the smoother (0 for 2, or 3 with several unknowns a node)", "PCAuxAMGSetSmooth", smooth, &smooth, &set));
+  if (set) PetscCall(PCAuxAMGSetSmooth(pc, smooth));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_filter", "Smooth the interpolation for coefficients that jump", "PCAuxAMGSetFilter", PCAuxAMGFilters, (PetscEnum)filter, (PetscEnum *)&filter, &set));
+  if (set) PetscCall(PCAuxAMGSetFilter(pc, filter));
+  PetscCall(PetscOptionsBool("-pc_auxamg_stretch", "Stretch coordinates by the strength of couplings", "PCAuxAMGSetStretch", stretch, &stretch, &set));
+  if (set) PetscCall(PCAuxAMGSetStretch(pc, stretch));
+  PetscCall(PetscOptionsInt("-pc_auxamg_coarse_size", "Unknowns that are solved exactly", "PCAuxAMGSetCoarseSize", coarse_size, &coarse_size, &set));
+  if (set) PetscCall(PCAuxAMGSetCoarseSize(pc, coarse_size));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_precision", "Precision of the hierarchy", "PCAuxAMGSetPrecision", PCAuxAMGPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
+  if (set) PetscCall(PCAuxAMGSetPrecision(pc, precision));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_backend", "Where the preconditioner runs", "PCAuxAMGSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  if (set) PetscCall(PCAuxAMGSetBackend(pc, backend));
+  PetscCall(PetscOptionsString("-pc_auxamg_coordinates", "File of the nodes' coordinates: file.h5:/path, or a Vec in PETSc's binary format", "PCAuxAMGSetCoordinatesFile", a->file.c_str(), file, sizeof(file), &set));
+  if (set) PetscCall(PCAuxAMGSetCoordinatesFile(pc, file));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, PetscReal *coordinates)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: PCSetCoordinates() gave %" PetscInt_FMT, dim);
+  a->given.dim = dim;
+  TesseraCallCXX(a->given.x.assign(coordinates, coordinates + dim * n));
+  a->given.from   = "PCSetCoordinates()";
+  a->current      = PETSC_FALSE;
+  pc->setupcalled = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCDestroy_AuxAMG(PC pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCReset_AuxAMG(pc));
+  PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", nullptr));
+  PetscCall(tessera::ComposeAuxAMG(pc, PETSC_FALSE));
+  delete (PC_AuxAMG *)pc->data;
+  pc->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+   PCAUXAMG - multigrid for unstructured meshes in one, two or three dimensions on auxiliary grids made from the coordinates of the
+   nodes: d-linear interpolation on an adaptive quadtree or octree, Galerkin operators, Chebyshev smoothing
+
+   Options Database Keys:
++  -pc_auxamg_levels <l>                 - grids at most, see `PCAuxAMGSetLevels()`
+.  -pc_auxamg_cell_size <m>              - nodes in a cell of the first grid, see `PCAuxAMGSetCellSize()`
+.  -pc_auxamg_interpolation <auto,linear,kuhn> - functions on the cells, see `PCAuxAMGSetInterpolation()`
+.  -pc_auxamg_cycle <auto,v,w>           - visits of coarse grids, see `PCAuxAMGSetCycle()`
+.  -pc_auxamg_smoother <chebyshev,jacobi> - see `PCAuxAMGSetSmoother()`
+.  -pc_auxamg_smooth <nu>                - its degree, see `PCAuxAMGSetSmooth()`
+.  -pc_auxamg_filter <off,on,auto>       - for coefficients that jump, see `PCAuxAMGSetFilter()`
+.  -pc_auxamg_stretch <bool>             - undo anisotropy along the axes, see `PCAuxAMGSetStretch()`
+.  -pc_auxamg_coarse_size <n>            - unknowns that are solved exactly, see `PCAuxAMGSetCoarseSize()`
+.  -pc_auxamg_precision <auto,double,single> - of the hierarchy, see `PCAuxAMGSetPrecision()`
+.  -pc_auxamg_coordinates <file>         - file of coordinates, see `PCAuxAMGSetCoordinatesFile()`
+-  -pc_auxamg_backend <auto,host,cuda>   - where it runs, see `PCAuxAMGSetBackend()`
+
+   Level: intermediate
+
+   Notes:
+   The coordinates come from a file, from `PCSetCoordinates()`, or from the solver's or the matrix' `DMDA` or `DMPLEX`, the first
+   there is. A node is a block of the matrix, of 1 to 6 unknowns; no near-null space is needed, as linear functions and so the
+   rotations of elasticity are in the coarse spaces.
+
+   The matrix should be symmetric positive definite, or semidefinite with the constant null space. A row without off-diagonal
+   entries is a Dirichlet row: it takes no part, and couplings with it are moved to the right-hand side, so matrices with one-sided
+   boundary couplings work under `KSPCG`.
+
+   With the same nonzero pattern and coordinates a setup computes numbers only.
+
+   References:
+.  * - L. Wang, X. Hu, J. Cohen, J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing units, SIAM Journal on
+         Scientific Computing 35(3), 2013
+
+.seealso: `PCCreate()`, `PCSetType()`, `PCGAMG`, `PCSetCoordinates()`
+M*/
+PetscErrorCode tessera::PCCreate_AuxAMG(PC pc)
+{
+  PC_AuxAMG *a = nullptr;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(a = new PC_AuxAMG());
+  pc->data                = (void *)a;
+  pc->ops->setup          = NoThrow<PCSetUp_AuxAMG, PC>;
+  pc->ops->reset          = PCReset_AuxAMG;
+  pc->ops->destroy        = PCDestroy_AuxAMG;
+  pc->ops->setfromoptions = PCSetFromOptions_AuxAMG;
+  pc->ops->view           = PCView_AuxAMG;
+  pc->ops->apply          = NoThrow<PCApply_AuxAMG, PC, Vec, Vec>;
+  PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", PCSetCoordinates_AuxAMG));
+  PetscCall(ComposeAuxAMG(pc, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,48 @@
+// PC auxamg.
+#pragma once
+#include "auxamg/auxamg.hpp"
+#include "petsc/aij.hpp"
+#include "petsc/geometry.hpp"
+#include "tessera.h"
+#include <memory>
+#include <petsc/private/pcimpl.h>
+
+namespace tessera {
+
+struct PC_AuxAMG {
+  // options
+  PetscInt              levels = 0, cell_size = 0, smooth = 0, coarse_size = 128;
+  PCAuxAMGInterpolation interpolation = PC_AUXAMG_AUTO;
+  PCAuxAMGCycle         cycle         = PC_AUXAMG_CYCLE_AUTO;
+  PCAuxAMGSmoother      smoother      = PC_AUXAMG_CHEBYSHEV;
+  PCAuxAMGFilter        filter        = PC_AUXAMG_FILTER_AUTO;
+  PCAuxAMGPrecision     precision     = PC_AUXAMG_PRECISION_AUTO;
+  PetscBool             stretch       = PETSC_TRUE;
+  TesseraBackend        backend       = TESSERA_BACKEND_AUTO;
+  std::string           file;        // of coordinates
+  Coordinates           given;       // by PCSetCoordinates()
+  PetscBool             current = PETSC_FALSE; // the hierarchy belongs to these options
+  // setup
+  MPI_Comm                                   comm = MPI_COMM_NULL; // a duplicate
+  PetscInt                                   bs   = 1;
+  std::string                                from;
+  PetscInt                                   dim = 0;
+  LocalRows                                  rows;
+  VectorRead                                 read;
+  VectorWrite                                write;
+  auxamg::Params                             params;
+  Exec                                       exec;
+  std::unique_ptr<auxamg::Hierarchy<double>> in_double; // one of the two
+  std::unique_ptr<auxamg::Hierarchy<float>>  in_single;
+  PetscBool                                  ready = PETSC_FALSE, failed = PETSC_FALSE;
+  char                                       failure[256] = "";
+};
+
+extern PetscLogEvent event_auxamg_grids, event_auxamg_numbers, event_auxamg_apply;
+PetscErrorCode       PCCreate_AuxAMG(PC);
+PetscErrorCode       CiteAuxAMG();
+PetscErrorCode       ComposeAuxAMG(PC, PetscBool);
+// Refuses a backend that some process cannot use. Collective.
+PetscErrorCode       CheckBackend(PetscObject, const char *option, TesseraBackend);
+
+} // namespace tessera

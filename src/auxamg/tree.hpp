@@ -1,0 +1,53 @@
+// The adaptive tree of a set of points, its cells and their vertices: bilinear finite elements on a balanced quadtree (octree).
+// Everything here is integer arithmetic on Morton keys, so it does not depend on the numbering of the points or on processes.
+#pragma once
+#include "auxamg/morton.hpp"
+
+namespace tessera::auxamg {
+
+// A point at x lies at (x - origin) * factor in units of the finest cells.
+struct Frame {
+  int    dim = 0;
+  double origin[3] = {}, factor[3] = {};
+};
+
+// All trees T_0, T_1, ... at once: a cell is split in T_k for k up to its rank (-1: never). Cells are in the order of their keys, a
+// parent before its children.
+struct Tree {
+  int                 dim = 0, cells = 0;
+  Buffer<Key>         start;               // the key of the cell's first finest cell
+  Buffer<signed char> level, rank, parent; // level 0 is the root; rank of the parent
+  long                added = 0;           // cells that are split for the balance only
+};
+
+// T_k: its leaves and their vertices.
+struct Cells {
+  int                   dim = 0, n = 0;
+  Buffer<Key>           start;
+  Buffer<signed char>   level;
+  // Corner c of a leaf (bit q: the upper end of axis q) is the vertex, or where it hangs the corner c of the leaf's parent, with
+  // which it is interpolated.
+  Buffer<int>           vertex;
+  Buffer<unsigned char> hangs; // a bit for each corner
+  int                   vertices = 0, hanging = 0, coarsest = 0, finest = 0; // coarsest and finest level of the leaves
+  Buffer<Key>           key;   // of each vertex: a finest cell beside it, inside an occupied leaf
+  Buffer<double>        y;     // its coordinates; by number_vertices()
+  Buffer<Key>           vertex_key; // and as a key, until then
+};
+
+// y = the coordinates in the frame, key = the finest cell. Rows of x are `dim` coordinates.
+void place(const Exec &exec, const Frame &frame, int n, const double *x, double *y, Key *key);
+// The length of the root cell in terms of the extent of the points, at least 1: such that on a quasi-uniform mesh the leaves of all
+// parts have the same size. keys: of a frame whose root is the extent; `most`: points of a leaf at most.
+double root_length(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys);
+// The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners.
+Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys);
+Cells make_cells(const Exec &exec, const Tree &tree, int k);
+// The weights of the points in the leaves given by `leaf`, 2^dim of each, by d-linear functions or (kuhn) linear ones on the simplices
+// that share the diagonal of the cell; used[v] is set where a vertex has one.
+template <class T>
+void make_weights(const Exec &exec, const Cells &cells, bool kuhn, int n, const int *leaf, const double *y, T *weight, unsigned char *used);
+// Leaves out the vertices that no point uses and sorts the others by their keys. Returns how many remain.
+int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> &used);
+
+} // namespace tessera::auxamg

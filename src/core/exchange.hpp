@@ -1,0 +1,41 @@
+// Values of nodes that other processes own: a vector is its own nodes' values and, behind them, those of the ghost nodes.
+#pragma once
+#include "core/buffer.hpp"
+#include "core/exec.hpp"
+#include <mpi.h>
+#include <vector>
+
+namespace tessera {
+
+class Exchange {
+public:
+  Exchange() = default;
+  // Ghost node g is node index[g] of process owner[g]. Collective.
+  Exchange(const Exec &exec, MPI_Comm comm, int own, const std::vector<int> &owner, const std::vector<int> &index);
+  // The own nodes have new numbers.
+  void renumber(const std::vector<int> &number);
+  // v[own..] = the values of their owners, `width` of each node.
+  template <class T> void forward(T *v, int width);
+  bool   empty() const { return peers_.empty(); }
+  size_t bytes() const { return list_.bytes() + device_.bytes(); }
+
+private:
+  struct Peer {
+    int rank;
+    int send, sends; // first and number of nodes in the list
+    int receive, receives;
+  };
+  void                     upload();
+  Exec                     exec_;
+  MPI_Comm                 comm_ = MPI_COMM_SELF;
+  int                      own_ = 0, ghosts_ = 0;
+  std::vector<Peer>        peers_;
+  std::vector<int>         nodes_;  // to send
+  std::vector<int>         order_;  // ghost nodes in the order they come in
+  Buffer<int>              list_, places_;
+  std::vector<char>        send_, receive_;
+  Buffer<double>           device_;
+  std::vector<MPI_Request> requests_;
+};
+
+} // namespace tessera

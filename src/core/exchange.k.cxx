@@ -1,0 +1,107 @@
+#include "core/exchange.hpp"
+#include "core/each.hpp"
+#include <algorithm>
+#include <numeric>
+
+namespace tessera {
+
+namespace {
+
+template <class T> struct Pack {
+  const int *list;
+  const T   *from;
+  T         *to;
+  int        width;
+  HD void    operator()(int p) const { to[p] = from[(ptrdiff_t)list[p / width] * width + p % width]; }
+};
+template <class T> struct Unpack {
+  const int *list;
+  const T   *from;
+  T         *to;
+  int        width;
+  HD void    operator()(int p) const { to[(ptrdiff_t)list[p / width] * width + p % width] = from[p]; }
+};
+
+} // namespace
+
+Exchange::Exchange(const Exec &exec, MPI_Comm comm, int own, const std::vector<int> &owner, const std::vector<int> &index) : exec_(exec), comm_(comm), own_(own), ghosts_((int)owner.size())
+{
+  int size;
+  MPI_Comm_size(comm, &size);
+  if (size == 1) return;
+  order_.resize(owner.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) { return owner[(size_t)a] < owner[(size_t)b]; });
+  std::vector<int> wants((size_t)size), wanted((size_t)size), from((size_t)size + 1), to((size_t)size + 1), asked(owner.size());
+  for (int o : owner) ++wants[(size_t)o];
+  for (size_t g = 0; g < order_.size(); ++g) asked[g] = index[(size_t)order_[g]];
+  MPI_Alltoall(wants.data(), 1, MPI_INT, wanted.data(), 1, MPI_INT, comm);
+  for (int r = 0; r < size; ++r) {
+    from[(size_t)r + 1] = from[(size_t)r] + wants[(size_t)r];
+    to[(size_t)r + 1]   = to[(size_t)r] + wanted[(size_t)r];
+  }
+  nodes_.resize((size_t)to.back());
+  MPI_Alltoallv(asked.data(), wants.data(), from.data(), MPI_INT, nodes_.data(), wanted.data(), to.data(), MPI_INT, comm);
+  for (int r = 0; r < size; ++r)
+    if (wants[(size_t)r] || wanted[(size_t)r]) peers_.push_back({r, to[(size_t)r], wanted[(size_t)r], from[(size_t)r], wants[(size_t)r]});
+  for (int &g : order_) g += own_;
+  upload();
+}
+
+void Exchange::upload()
+{
+  const auto put = [&](const std::vector<int> &list, Buffer<int> &there) {
+    Buffer<int> here(list.size());
+    std::copy(list.begin(), list.end(), here.data());
+    there.resize(Extent{list.size(), exec_.space});
+    copy(here, there);
+    if (exec_.space == Space::cuda) device::synchronize(); // the list on the host ends here
+  };
+  put(nodes_, list_);
+  put(order_, places_);
+}
+
+void Exchange::renumber(const std::vector<int> &number)
+{
+  for (int &p : nodes_) p = number[(size_t)p];
+  if (!peers_.empty()) upload();
+}
+
+template <class T> void Exchange::forward(T *v, int width)
+{
+  if (peers_.empty()) return;
+  const size_t out = nodes_.size() * (size_t)width, in = order_.size() * (size_t)width;
+  if (send_.size() < out * sizeof(T)) send_.resize(out * sizeof(T));
+  if (receive_.size() < in * sizeof(T)) receive_.resize(in * sizeof(T));
+  T *send = (T *)send_.data(), *receive = (T *)receive_.data();
+  if (exec_.space == Space::cuda) { // messages pass through the host
+    const size_t need = ((out > in ? out : in) * sizeof(T) + sizeof(double) - 1) / sizeof(double);
+    if (device_.size() < need) device_.resize(Extent{need, Space::cuda});
+    for_each(exec_, (int)out, Pack<T>{list_.data(), v, (T *)device_.data(), width});
+    if (out) device::copy_to_host(send, device_.data(), out * sizeof(T));
+  } else for_each(exec_, (int)out, Pack<T>{list_.data(), v, send, width});
+  requests_.clear();
+  for (const Peer &p : peers_) {
+    MPI_Request request;
+    if (p.receives) {
+      MPI_Irecv(receive + (size_t)p.receive * width, p.receives * width * (int)sizeof(T), MPI_BYTE, p.rank, 7, comm_, &request);
+      requests_.push_back(request);
+    }
+    if (p.sends) {
+      MPI_Isend(send + (size_t)p.send * width, p.sends * width * (int)sizeof(T), MPI_BYTE, p.rank, 7, comm_, &request);
+      requests_.push_back(request);
+    }
+  }
+  MPI_Waitall((int)requests_.size(), requests_.data(), MPI_STATUSES_IGNORE);
+  const T *from = receive;
+  if (exec_.space == Space::cuda) {
+    if (in) device::copy_from_host(device_.data(), receive, in * sizeof(T));
+    from = (const T *)device_.data();
+  }
+  for_each(exec_, (int)in, Unpack<T>{places_.data(), from, v, width});
+}
+template void Exchange::forward(double *, int);
+template void Exchange::forward(float *, int);
+template void Exchange::forward(unsigned char *, int);
+
+} // namespace tessera

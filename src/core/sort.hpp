@@ -1,0 +1,39 @@
+// Sorting, prefix sums and selection, where the arrays lie.
+#pragma once
+#include "core/buffer.hpp"
+#include "core/exec.hpp"
+
+namespace tessera {
+
+using Key = unsigned long long;
+
+// Sorts n keys in ascending order of their lowest `bits` bits; values follow their keys, equal keys keep their order. On entry values
+// may be empty: then they are 0, 1, ..., the order itself.
+void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values);
+void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys);
+// counts[p] becomes the sum of those before p, for p in [0, n]; returns the sum of all (the host waits).
+int scan(const Exec &exec, int n, Buffer<int> &counts);
+// The places p in [0, n) where flags[p] is not zero, in ascending order.
+void select(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &places);
+
+// One value of an array that may lie on the device; the host waits.
+template <class T> T fetch(const Buffer<T> &from, size_t at)
+{
+  T v{};
+  if (from.space() == Space::host) return from.data()[at];
+  device::copy_to_host(&v, from.data() + at, sizeof(T));
+  return v;
+}
+
+// The first place in [first, last) whose key is not below `key`.
+template <class K> HD inline int lower_bound(const K *keys, int first, int last, K key)
+{
+  while (first < last) {
+    const int middle = first + (last - first) / 2;
+    if (keys[middle] < key) first = middle + 1;
+    else last = middle;
+  }
+  return first;
+}
+
+} // namespace tessera

@@ -1,0 +1,146 @@
+#include "core/sort.hpp"
+#include "core/each.hpp"
+#include <utility>
+#ifdef __CUDACC__
+  #include <cub/device/device_radix_sort.cuh>
+  #include <cub/device/device_scan.cuh>
+#endif
+
+namespace tessera {
+
+namespace {
+
+constexpr int digit_bits = 8, digits = 1 << digit_bits;
+
+// Radix sort by bytes, lowest first; bytes that all keys share are left out.
+template <class K, bool with_values> void radix_sort(int n, int bits, K *keys, int *values, K *other_keys, int *other_values)
+{
+  const int        passes = (bits + digit_bits - 1) / digit_bits;
+  std::vector<int> counts((size_t)passes * digits);
+  for (int p = 0; p < n; ++p)
+    for (int k = 0; k < passes; ++k) ++counts[(size_t)(k * digits + (int)(keys[p] >> (digit_bits * k) & (digits - 1)))];
+  K   *from = keys, *to = other_keys;
+  int *from_values = values, *to_values = other_values;
+  for (int k = 0; k < passes; ++k) {
+    int *const at = counts.data() + k * digits;
+    bool       one = false;
+    for (int d = 0, sum = 0; d < digits; ++d) {
+      one = one || at[d] == n;
+      sum += std::exchange(at[d], sum);
+    }
+    if (one) continue;
+    for (int p = 0; p < n; ++p) {
+      const K   key = from[p];
+      const int q   = at[key >> (digit_bits * k) & (digits - 1)]++;
+      to[q]         = key;
+      if (with_values) to_values[q] = from_values[p];
+    }
+    std::swap(from, to);
+    std::swap(from_values, to_values);
+  }
+  if (from == keys) return;
+  std::copy(from, from + n, keys);
+  if (with_values) std::copy(from_values, from_values + n, values);
+}
+
+struct Number {
+  int    *values;
+  HD void operator()(int p) const { values[p] = p; }
+};
+
+struct Mark {
+  const unsigned char *flags;
+  int                 *counts;
+  HD void              operator()(int p) const { counts[p] = flags[p] != 0; }
+};
+
+struct Place {
+  const unsigned char *flags;
+  const int           *counts;
+  int                 *places;
+  HD void              operator()(int p) const
+  {
+    if (flags[p]) places[counts[p]] = p;
+  }
+};
+
+#ifdef __CUDACC__
+// CUB asks for its scratch first.
+template <class Call> void with_scratch(const Call &call)
+{
+  if (device::failed()) return;
+  size_t bytes = 0;
+  device::check(call(nullptr, bytes));
+  Buffer<char> scratch;
+  scratch.resize(Extent{bytes + 1, Space::cuda});
+  device::check(call((void *)scratch.data(), bytes));
+}
+#endif
+
+} // namespace
+
+void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values)
+{
+  if (values.empty()) {
+    values.resize(Extent{(size_t)n, exec.space});
+    for_each(exec, n, Number{values.data()});
+  }
+  Buffer<Key> other_keys;
+  Buffer<int> other_values;
+  other_keys.resize(Extent{(size_t)n, exec.space});
+  other_values.resize(Extent{(size_t)n, exec.space});
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    if (n) with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), other_keys.data(), values.data(), other_values.data(), n, 0, bits, (cudaStream_t)device::stream()); });
+    keys   = std::move(other_keys);
+    values = std::move(other_values);
+    return;
+  }
+#endif
+  const device::Open open(exec.space);
+  radix_sort<Key, true>(n, bits, keys.data(), values.data(), other_keys.data(), other_values.data());
+}
+
+void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
+{
+  Buffer<unsigned> other;
+  other.resize(Extent{(size_t)n, exec.space});
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    if (n) with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys.data(), other.data(), n, 0, bits, (cudaStream_t)device::stream()); });
+    keys = std::move(other);
+    return;
+  }
+#endif
+  const device::Open open(exec.space);
+  radix_sort<unsigned, false>(n, bits, keys.data(), nullptr, other.data(), nullptr);
+}
+
+int scan(const Exec &exec, int n, Buffer<int> &counts)
+{
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    Buffer<int> sums;
+    sums.resize(Extent{(size_t)n + 1, Space::cuda});
+    with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts.data(), sums.data(), n + 1, (cudaStream_t)device::stream()); });
+    counts = std::move(sums);
+    return fetch(counts, (size_t)n);
+  }
+#endif
+  const device::Open open(exec.space);
+  int               *c = counts.data(), sum = 0;
+  for (int p = 0; p < n; ++p) sum += std::exchange(c[p], sum);
+  return c[n] = sum;
+}
+
+void select(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &places)
+{
+  Buffer<int> counts;
+  counts.resize(Extent{(size_t)n + 1, exec.space});
+  for_each(exec, n, Mark{flags.data(), counts.data()});
+  const int found = scan(exec, n, counts);
+  places.resize(Extent{(size_t)found, exec.space});
+  for_each(exec, n, Place{flags.data(), counts.data(), places.data()});
+}
+
+} // namespace tessera

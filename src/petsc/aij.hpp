@@ -1,0 +1,65 @@
+// The local rows of an assembled matrix, and vectors, in the memory of a space.
+#pragma once
+#include "core/buffer.hpp"
+#include "petsc/device.hpp"
+#include <cstdint>
+#include <petscmat.h>
+#include <type_traits>
+#include <vector>
+
+namespace tessera {
+
+// Own rows of a MATAIJ: the block of own columns and that of others.
+class LocalRows {
+public:
+  using Index = std::conditional_t<sizeof(PetscInt) == 4, int32_t, int64_t>;
+  ~LocalRows() { (void)Restore(), (void)Reset(); }
+  PetscErrorCode Reset();
+  // Are the values on the device?
+  static PetscErrorCode OnDevice(Mat A, bool *device);
+  // Another kind of matrix is converted; `who` begins the message where that is impossible.
+  PetscErrorCode Get(Mat A, Space space, const char *who);
+  PetscErrorCode Restore();
+  const Index    *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr; // oi: nullptr where there are none
+  const double   *a = nullptr, *o = nullptr;
+  const PetscInt *columns = nullptr; // PETSc's number of each column of the other block; on the host
+  PetscInt        n = 0, others = 0; // rows; columns of the other block
+
+private:
+  struct Block {
+    Mat              A = nullptr;
+    bool             host = false, got = false;
+    const PetscInt  *i = nullptr, *j = nullptr;
+    const double    *a = nullptr;
+    Buffer<PetscInt> rows, columns;
+    Buffer<double>   values;
+  };
+  PetscErrorCode Get(Block &block, Space space);
+  PetscErrorCode Restore(Block &block);
+  Block own_, other_;
+  Mat   converted_ = nullptr;
+};
+
+// A vector's values in the memory of `space`: its own array where it lies there, else a copy.
+class VectorRead {
+public:
+  PetscErrorCode Get(Vec x, Space space, const double **values);
+  PetscErrorCode Restore(Vec x);
+
+private:
+  Buffer<double> copy_;
+  const double  *array_ = nullptr;
+  bool           typed_ = false;
+};
+class VectorWrite {
+public:
+  PetscErrorCode Get(Vec y, Space space, double **values);
+  PetscErrorCode Restore(Vec y);
+
+private:
+  Buffer<double> copy_;
+  double        *array_ = nullptr;
+  bool           typed_ = false, copied_ = false;
+};
+
+} // namespace tessera

@@ -1,0 +1,242 @@
+#include "petsc/geometry.hpp"
+#include <cmath>
+#include <cstring>
+#include <petscdmda.h>
+#include <petscdmplex.h>
+#include <petscviewer.h>
+#if PetscDefined(HAVE_HDF5)
+  #include <petsclayouthdf5.h>
+#endif
+
+namespace tessera {
+
+namespace {
+
+PetscErrorCode LocalNodes(PC pc, PetscInt bs, PetscInt *first, PetscInt *n)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(pc, nullptr, &A));
+  PetscCall(MatGetLocalSize(A, n, nullptr));
+  PetscCall(MatGetOwnershipRange(A, first, nullptr));
+  *first /= bs;
+  *n /= bs;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found)
+{
+  MPI_Comm          comm  = PetscObjectComm((PetscObject)pc);
+  const char *const colon = strstr(file, ".h5:") ? strstr(file, ".h5:") + 3 : strstr(file, ".hdf5:") ? strstr(file, ".hdf5:") + 5 : nullptr;
+  const std::string name(file, colon ? (size_t)(colon - file) : strlen(file));
+  PetscInt          first, n, entries, all;
+  PetscBool         exists;
+  PetscViewer       viewer;
+  Vec               x;
+  const PetscScalar *values;
+  Mat               A;
+
+  PetscFunctionBegin;
+  PetscCall(LocalNodes(pc, bs, &first, &n));
+  PetscCall(PCGetOperators(pc, nullptr, &A));
+  PetscCall(MatGetSize(A, &all, nullptr));
+  all /= bs;
+  PetscCall(PetscTestFile(name.c_str(), 'r', &exists));
+  PetscCheck(exists, comm, PETSC_ERR_FILE_OPEN, "PC auxamg: cannot read the coordinates' file %s", name.c_str());
+  PetscCall(VecCreate(comm, &x));
+  if (colon) {
+#if PetscDefined(HAVE_HDF5)
+    PetscInt    dim;
+    const char *path  = colon + 1;
+    const char *slash = strrchr(path, '/');
+    PetscCheck(*path, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: %s names no data set: say %s:/path", file, name.c_str());
+    const std::string group(path, slash ? (size_t)(slash - path) : 0), set(slash ? slash + 1 : path);
+    PetscCall(PetscViewerHDF5Open(comm, name.c_str(), FILE_MODE_READ, &viewer));
+    if (!group.empty()) PetscCall(PetscViewerHDF5PushGroup(viewer, group.c_str()));
+    PetscCall(PetscViewerHDF5HasDataset(viewer, set.c_str(), &exists));
+    PetscCheck(exists, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s has no data set %s", name.c_str(), path);
+    PetscCall(PetscViewerHDF5ReadSizes(viewer, set.c_str(), &dim, &entries));
+    PetscCheck(entries == all * dim, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: data set %s of %s has %" PetscInt_FMT " points of %" PetscInt_FMT " coordinates, the matrix has %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", path, name.c_str(), dim ? entries / dim : 0, dim, all, bs);
+    found->dim = dim;
+    PetscCall(PetscObjectSetName((PetscObject)x, set.c_str()));
+    PetscCall(VecSetBlockSize(x, dim));
+    PetscCall(VecSetSizes(x, n * dim, PETSC_DECIDE));
+    PetscCall(VecSetFromOptions(x));
+    PetscCall(VecLoad(x, viewer));
+    if (!group.empty()) PetscCall(PetscViewerHDF5PopGroup(viewer));
+    PetscCall(PetscViewerDestroy(&viewer));
+#else
+    SETERRQ(comm, PETSC_ERR_SUP, "PC auxamg: this PETSc has no HDF5. Write the coordinates as a Vec in PETSc's binary format and give its file's name");
+#endif
+  } else {
+    PetscInt header[2];
+    int      fd;
+    PetscCall(PetscViewerBinaryOpen(comm, name.c_str(), FILE_MODE_READ, &viewer));
+    PetscCall(PetscViewerBinaryGetDescriptor(viewer, &fd));
+    PetscCall(PetscViewerBinaryRead(viewer, header, 2, nullptr, PETSC_INT));
+    PetscCall(PetscViewerDestroy(&viewer));
+    entries = header[1];
+    PetscCheck(header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", name.c_str());
+    PetscCheck(all && entries % all == 0 && entries / all >= 1 && entries / all <= 3, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s holds %" PetscInt_FMT " numbers, which are not 1, 2 or 3 for each of the matrix' %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", name.c_str(), entries, all, bs);
+    found->dim = entries / all;
+    PetscCall(PetscViewerBinaryOpen(comm, name.c_str(), FILE_MODE_READ, &viewer));
+    PetscCall(VecSetSizes(x, n * found->dim, PETSC_DECIDE));
+    PetscCall(VecSetFromOptions(x));
+    PetscCall(VecLoad(x, viewer));
+    PetscCall(PetscViewerDestroy(&viewer));
+  }
+  PetscCall(VecGetArrayRead(x, &values));
+  found->x.assign(values, values + n * found->dim);
+  PetscCall(VecRestoreArrayRead(x, &values));
+  PetscCall(VecDestroy(&x));
+  found->from = file;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Of a DMDA without coordinates the indices will do.
+PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
+{
+  MPI_Comm           comm = PetscObjectComm((PetscObject)pc);
+  PetscInt           dim, size[3], dof, start[3], width[3], first, n, local;
+  Vec                x;
+  const PetscScalar *values;
+
+  PetscFunctionBegin;
+  PetscCall(LocalNodes(pc, bs, &first, &n));
+  PetscCall(DMDAGetInfo(dm, &dim, &size[0], &size[1], &size[2], nullptr, nullptr, nullptr, &dof, nullptr, nullptr, nullptr, nullptr, nullptr));
+  PetscCall(DMDAGetCorners(dm, &start[0], &start[1], &start[2], &width[0], &width[1], &width[2]));
+  local               = width[0] * width[1] * width[2] * dof;
+  PetscInt wrong = local != n * bs || dof % bs, any;
+  PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
+  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: the matrix is not on the nodes of the solver's DMDA (%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt_FMT " degrees of freedom a node). Give the coordinates with PCSetCoordinates(), or block size %" PetscInt_FMT " to the matrix", size[0], size[1], size[2], dof, dof);
+  found->dim = dim;
+  PetscCall(DMGetCoordinates(dm, &x));
+  found->x.resize((size_t)(n * dim));
+  if (x) PetscCall(VecGetArrayRead(x, &values));
+  const PetscInt repeat = dof / bs; // nodes of the matrix at a node of the DMDA
+  size_t         to     = 0;
+  for (PetscInt k = 0, p = 0; k < width[2]; ++k)
+    for (PetscInt j = 0; j < width[1]; ++j)
+      for (PetscInt i = 0; i < width[0]; ++i, ++p)
+        for (PetscInt r = 0; r < repeat; ++r) {
+          const double index[3] = {(double)(start[0] + i), (double)(start[1] + j), (double)(start[2] + k)};
+          for (PetscInt q = 0; q < dim; ++q) found->x[to++] = x ? values[p * dim + q] : index[q];
+        }
+  if (x) PetscCall(VecRestoreArrayRead(x, &values));
+  found->from = x ? "the DMDA's coordinates" : "the DMDA's indices";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// An unknown of a vertex is at the vertex, one of an edge, face or cell at the mean of its vertices.
+PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
+{
+  MPI_Comm           comm = PetscObjectComm((PetscObject)pc);
+  PetscInt           dim, first, n, points[2], vertices[2], row;
+  PetscSection       section, global, place;
+  Vec                x;
+  const PetscScalar *values;
+
+  PetscFunctionBegin;
+  PetscCall(LocalNodes(pc, bs, &first, &n));
+  PetscCall(DMGetCoordinateDim(dm, &dim));
+  PetscCall(DMGetLocalSection(dm, &section));
+  PetscCall(DMGetGlobalSection(dm, &global));
+  PetscCall(DMGetCoordinateSection(dm, &place));
+  PetscCall(DMGetCoordinatesLocal(dm, &x));
+  PetscCheck(section && x, comm, PETSC_ERR_ARG_WRONGSTATE, "PC auxamg: the DMPlex has no %s. Give the coordinates with PCSetCoordinates()", section ? "coordinates" : "section");
+  PetscCall(DMPlexGetDepthStratum(dm, 0, &vertices[0], &vertices[1]));
+  PetscCall(PetscSectionGetChart(global, &points[0], &points[1]));
+  PetscCall(VecGetArrayRead(x, &values));
+  found->dim = dim;
+  found->x.assign((size_t)(n * dim), NAN);
+  PetscInt mine = 0;
+  for (PetscInt p = points[0]; p < points[1]; ++p) {
+    PetscInt dof, fixed, offset, count = 0, number, *closure = nullptr;
+    double   mean[3] = {};
+    PetscCall(PetscSectionGetDof(global, p, &dof));
+    if (dof <= 0) continue; // none, or another process's
+    PetscCall(PetscSectionGetConstraintDof(global, p, &fixed));
+    PetscCall(PetscSectionGetOffset(global, p, &offset));
+    mine += dof - fixed;
+    PetscCall(DMPlexGetTransitiveClosure(dm, p, PETSC_TRUE, &number, &closure));
+    for (PetscInt c = 0; c < number; ++c) {
+      const PetscInt v = closure[2 * c];
+      PetscInt       at;
+      if (v < vertices[0] || v >= vertices[1]) continue;
+      PetscCall(PetscSectionGetOffset(place, v, &at));
+      for (PetscInt q = 0; q < dim; ++q) mean[q] += PetscRealPart(values[at + q]);
+      ++count;
+    }
+    PetscCall(DMPlexRestoreTransitiveClosure(dm, p, PETSC_TRUE, &number, &closure));
+    for (PetscInt k = 0; k < dof - fixed; ++k) {
+      row = offset + k - first * bs;
+      if (row < 0 || row >= n * bs || row % bs) continue;
+      for (PetscInt q = 0; q < dim; ++q) found->x[(size_t)(row / bs * dim + q)] = mean[q] / (double)PetscMax(count, 1);
+    }
+  }
+  PetscCall(VecRestoreArrayRead(x, &values));
+  PetscInt wrong = mine != n * bs, any;
+  PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
+  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: the matrix is not on the unknowns of the solver's DMPlex. Give the coordinates with PCSetCoordinates()");
+  found->from = "the DMPlex";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option, Coordinates *found)
+{
+  MPI_Comm  comm = PetscObjectComm((PetscObject)pc);
+  DM        dms[2] = {nullptr, nullptr};
+  Mat       A;
+  PetscInt  first, n;
+  PetscBool da, plex;
+
+  PetscFunctionBegin;
+  PetscCall(LocalNodes(pc, bs, &first, &n));
+  if (file && *file) PetscCall(FromFile(pc, bs, file, found));
+  else if (given.dim) {
+    PetscInt mine[2] = {(PetscInt)given.x.size() != n * given.dim, 0}, any[2];
+    PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, comm));
+    if (any[0]) SETERRQ(comm, PETSC_ERR_ARG_SIZ, "PC auxamg: PCSetCoordinates() gave a process another number of points than it has nodes (the first process: %" PetscInt_FMT " points, %" PetscInt_FMT " nodes, block size %" PetscInt_FMT ")", (PetscInt)given.x.size() / given.dim, n, bs);
+    *found = given;
+  } else {
+    PetscCall(PCGetDM(pc, &dms[0]));
+    PetscCall(PCGetOperators(pc, nullptr, &A));
+    PetscCall(MatGetDM(A, &dms[1]));
+    for (DM dm : dms) {
+      if (!dm || found->dim) continue;
+      PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMDA, &da));
+      PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMPLEX, &plex));
+      if (da) PetscCall(FromDMDA(pc, bs, dm, found));
+      else if (plex) PetscCall(FromDMPlex(pc, bs, dm, found));
+    }
+  }
+  PetscCheck(found->dim, comm, PETSC_ERR_ARG_WRONGSTATE, "PC auxamg needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or DMPlex (KSPSetDM()), or from a file: -%s file.h5:/path", option);
+  PetscCheck(found->dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, found->from.c_str(), found->dim);
+  PetscReal ends[6] = {-PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL, -PETSC_MAX_REAL}, all_ends[6], extent = 0;
+  PetscInt  nodes;
+  for (size_t p = 0; p < found->x.size(); ++p) {
+    const PetscInt q = (PetscInt)p % found->dim;
+    ends[q]     = PetscMax(ends[q], found->x[p]);
+    ends[q + 3] = PetscMax(ends[q + 3], -found->x[p]);
+  }
+  PetscCallMPI(MPI_Allreduce(ends, all_ends, 6, MPIU_REAL, MPIU_MAX, comm));
+  for (PetscInt q = 0; q < found->dim; ++q) extent = PetscMax(extent, all_ends[q] + all_ends[q + 3]);
+  PetscCallMPI(MPI_Allreduce(&n, &nodes, 1, MPIU_INT, MPI_SUM, comm));
+  // What is not a number is named once, by the first process that has it.
+  char     mine[256] = "", text[256];
+  PetscInt at = -1;
+  int      who, size;
+  for (size_t p = 0; p < found->x.size() && at < 0; ++p)
+    if (PetscIsInfOrNanReal(found->x[p])) at = (PetscInt)p / found->dim;
+  if (at >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "PC auxamg: a coordinate of node %" PetscInt_FMT " (row %" PetscInt_FMT " of the matrix) is not a finite number", first + at, (first + at) * bs));
+  PetscCall(FirstText(comm, mine, text, &who));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCheck(who == size, comm, PETSC_ERR_FP, "%s", text);
+  PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes, found->from.c_str());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera

@@ -1,0 +1,407 @@
+#include "vipmg/boxmatrix.hpp"
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <petscmat.h>
+
+namespace tessera::vipmg {
+
+PetscErrorCode BoxMatrix::Reset()
+{
+  PetscFunctionBegin;
+  PetscCall(MatDestroy(&converted_));
+  if (comm_ != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&comm_));
+  boxes_.clear();
+  first_.clear();
+  coefficients_ = Buffer<double>();
+  free_         = Buffer<uint8_t>();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode AsDMDA(DM dm, DM *da)
+{
+  PetscBool is = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (*da || !dm) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMDA, &is));
+  if (is) *da = dm;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BoxMatrix::SetGrid(PetscObject solver, const char *who, DM dm, Vec X, Mat J)
+{
+  DM              da = nullptr, of_vector = nullptr, of_matrix = nullptr;
+  PetscInt        dim, n[3], p[3], dof, m, local, wrong, any;
+  DMBoundaryType  b[3];
+  const PetscInt *l[3];
+  MPI_Comm        comm = PetscObjectComm(solver);
+
+  PetscFunctionBegin;
+  PetscCall(Reset());
+  PetscCall(VecGetDM(X, &of_vector));
+  if (J) PetscCall(MatGetDM(J, &of_matrix));
+  for (DM d : {dm, of_vector, of_matrix}) PetscCall(AsDMDA(d, &da));
+  if (!da) { // what the DM is, if there is one
+    DMType type = nullptr;
+    for (DM d : {dm, of_vector, of_matrix})
+      if (d && !type) PetscCall(DMGetType(d, &type));
+    SETERRQ(comm, PETSC_ERR_ARG_WRONGSTATE, "%s needs the grid of the problem, and neither the solver, the solution vector nor the matrix has a DMDA (%s%s). Give the solver a DMDA, or use another type", who, type ? "there is a DM of type " : "there is no DM", type ? type : "");
+  }
+  PetscCall(DMDAGetInfo(da, &dim, &n[0], &n[1], &n[2], &p[0], &p[1], &p[2], &dof, nullptr, &b[0], &b[1], &b[2], nullptr));
+  PetscCheck(dof == 1, comm, PETSC_ERR_SUP, "%s works with one unknown a node: this DMDA has %" PetscInt_FMT " degrees of freedom a node. Use -snes_type vinewtonrsls", who, dof);
+  PetscCall(DMDAGetOwnershipRanges(da, &l[0], dim > 1 ? &l[1] : nullptr, dim > 2 ? &l[2] : nullptr));
+  dimension_ = (int)dim;
+  PetscReal nodes = 1;
+  int       total = 1;
+  std::vector<int> split[3];
+  for (int d = 0; d < 3; ++d) {
+    const bool used = d < dim;
+    PetscCheck(!used || n[d] < 1000000000, comm, PETSC_ERR_SUP, "%s works on grids of less than 1e9 nodes in a direction", who);
+    PetscCheck(!used || b[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "%s does not work on a DMDA with a twisted boundary", who);
+    n_[d]        = used ? (int)n[d] : 1;
+    periodic_[d] = used && b[d] == DM_BOUNDARY_PERIODIC && n[d] > 1;
+    split[d]     = {0};
+    if (!used) split[d].push_back(1);
+    else
+      for (PetscInt r = 0; r < p[d]; ++r) split[d].push_back(split[d].back() + (int)l[d][r]);
+    nodes *= n_[d];
+    total *= (int)split[d].size() - 1;
+  }
+  for (int r = 0; r < total; ++r) {
+    const int at[3] = {r % ((int)split[0].size() - 1), r / ((int)split[0].size() - 1) % ((int)split[1].size() - 1), r / (((int)split[0].size() - 1) * ((int)split[1].size() - 1))};
+    Box3      box;
+    for (int d = 0; d < 3; ++d) box.lo[d] = split[d][(size_t)at[d]], box.hi[d] = split[d][(size_t)at[d] + 1];
+    boxes_.push_back(box);
+  }
+  PetscCallMPI(MPI_Comm_dup(comm, &comm_));
+  PetscCallMPI(MPI_Comm_rank(comm_, &rank_));
+  PetscCall(VecGetLocalSize(X, &m));
+  local = (PetscInt)boxes_[(size_t)rank_].size();
+  wrong = m != local;
+  PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
+  PetscCall(VecGetSize(X, &m));
+  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "%s: the solution has %" PetscInt_FMT " unknowns, the DMDA %g nodes, or both are distributed otherwise", who, m, (double)nodes);
+  const PetscInt *ranges;
+  PetscCall(VecGetOwnershipRanges(X, &ranges));
+  first_.assign(ranges, ranges + total + 1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+bool BoxMatrix::same(Vec X) const
+{
+  PetscInt n = 0, m = 0;
+  if (!ready() || VecGetSize(X, &n) || VecGetLocalSize(X, &m)) return false;
+  return n == first_.back() && m == first_[(size_t)rank_ + 1] - first_[(size_t)rank_];
+}
+
+void BoxMatrix::Node(PetscInt row, PetscInt node[3]) const
+{
+  const size_t   r   = (size_t)(std::upper_bound(first_.begin(), first_.end(), row) - first_.begin()) - 1;
+  const Box3    &b   = boxes_[r];
+  const PetscInt q   = row - first_[r], ni = b.hi[0] - b.lo[0], nj = b.hi[1] - b.lo[1];
+  node[0] = b.lo[0] + q % ni;
+  node[1] = b.lo[1] + q / ni % nj;
+  node[2] = b.lo[2] + q / ni / nj;
+}
+
+// Reads the rows of an AIJ matrix node by node.
+struct Reader {
+  const Box3       &own;
+  int               dimension;
+  const int        *n;
+  const bool       *periodic;
+  const PetscInt   *ia, *ja, *oia = nullptr, *oja = nullptr, *garray = nullptr;
+  const PetscScalar *a, *oa = nullptr;
+  PetscInt          first;
+  std::vector<std::array<int, 3>> remote; // node of each off-diagonal column
+  MatrixReport     *report;
+
+  void complain(MatrixReport::Kind kind, PetscInt row, PetscInt column, const int node[3], PetscReal value)
+  {
+    if (report->kind != MatrixReport::fine) return;
+    report->kind   = kind;
+    report->row    = first + row;
+    report->column = column;
+    report->value  = value;
+    for (int d = 0; d < 3; ++d) report->node[d] = node[d];
+  }
+  // 0 .. 26, or -1
+  int direction(const int from[3], const int to[3]) const
+  {
+    int k = 0, weight = 1;
+    for (int d = 0; d < 3; ++d, weight *= 3) {
+      int s = to[d] - from[d];
+      if (periodic[d] && s > 1 && s >= n[d] - 1) s -= n[d];
+      if (periodic[d] && s < -1 && -s >= n[d] - 1) s += n[d];
+      if (s < -1 || s > 1) return -1;
+      k += weight * (s + 1);
+    }
+    return k;
+  }
+  // v: 27 coefficients of local row r at `node`.
+  void read(PetscInt r, const int node[3], double v[27])
+  {
+    const int ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1], nk = own.hi[2] - own.lo[2];
+    double    check = 0;
+    PetscInt  bad   = -1;
+    std::fill(v, v + 27, 0.);
+    // away from the sides of the box the distance of the column says where it is
+    const bool inside = ni > 2 && node[0] > own.lo[0] && node[0] < own.hi[0] - 1 && (dimension < 2 || (nj > 2 && node[1] > own.lo[1] && node[1] < own.hi[1] - 1)) && (dimension < 3 || (nk > 2 && node[2] > own.lo[2] && node[2] < own.hi[2] - 1));
+    for (PetscInt e = ia[r]; e < ia[r + 1]; ++e) {
+      int k = -1;
+      if (inside) {
+        PetscInt s  = ja[e] - r + 1, dy = 0, dz = 0;
+        if (dimension > 1) {
+          s += ni;
+          if (dimension > 2) {
+            s += (PetscInt)ni * nj;
+            dz = s / ((PetscInt)ni * nj);
+            s -= dz * ni * nj;
+          } else dz = 1;
+          dy = s / ni;
+          s -= dy * ni;
+        } else dy = dz = 1;
+        if (s >= 0 && s <= 2 && dy >= 0 && dy <= 2 && dz >= 0 && dz <= 2) k = (int)(s + 3 * dy + 9 * dz);
+      } else {
+        const int to[3] = {own.lo[0] + (int)(ja[e] % ni), own.lo[1] + (int)(ja[e] / ni % nj), own.lo[2] + (int)(ja[e] / ni / nj)};
+        k               = direction(node, to);
+      }
+      check += a[e] * 0;
+      if (a[e] * 0 != 0) bad = first + ja[e];
+      if (k >= 0) v[k] += a[e];
+      else if (a[e] != 0) complain(MatrixReport::outside, r, first + ja[e], node, a[e]);
+    }
+    if (oia)
+      for (PetscInt e = oia[r]; e < oia[r + 1]; ++e) {
+        const int k = direction(node, remote[(size_t)oja[e]].data());
+        check += oa[e] * 0;
+        if (oa[e] * 0 != 0) bad = garray[oja[e]];
+        if (k >= 0) v[k] += oa[e];
+        else if (oa[e] != 0) complain(MatrixReport::outside, r, garray[oja[e]], node, oa[e]);
+      }
+    if (check != 0) complain(MatrixReport::not_finite, r, bad, node, check);
+  }
+};
+
+namespace {
+
+// The report of the first process that has something to say.
+PetscErrorCode Agree(MPI_Comm comm, MatrixReport &report)
+{
+  int           rank, size, me, who;
+  const PetscInt rows = report.dirichlet;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  me = report.kind != MatrixReport::fine ? rank : size;
+  PetscCallMPI(MPI_Allreduce(&me, &who, 1, MPI_INT, MPI_MIN, comm));
+  if (who < size) PetscCallMPI(MPI_Bcast(&report, (int)sizeof(report), MPI_BYTE, who, comm));
+  PetscCallMPI(MPI_Allreduce(&rows, &report.dirichlet, 1, MPIU_INT, MPI_SUM, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+// Writes the coefficients of all rows. *box: there is a coupling along a diagonal.
+PetscErrorCode BoxMatrix::ReadRows(Reader &reader, PetscInt rows, Plan &plan, MatrixReport &report, int *box)
+{
+  const Box3  &own   = boxes_[(size_t)rank_];
+  Level       &l     = plan.levels[0];
+  const size_t plane = l.layout.size();
+  double      *c     = l.A.a.data(), v[27];
+  uint8_t     *free  = l.free.data();
+  int          planes[27], count = 0, node[3];
+  const int    star[7] = {13, 12, 14, 10, 16, 4, 22}, ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1];
+
+  PetscFunctionBegin;
+  report = MatrixReport();
+  if (plan.exec.space == Space::cuda) {
+    if (coefficients_.size() != l.A.a.size()) TesseraCallCXX(coefficients_.resize(l.A.a.size()));
+    if (free_.size() != plane) TesseraCallCXX(free_.resize(plane));
+    c    = coefficients_.data();
+    free = free_.data();
+  }
+  if (l.A.box) {
+    for (int k = 0; k < 27; ++k)
+      if ((dimension_ > 1 || k / 3 % 3 == 1) && (dimension_ > 2 || k / 9 == 1)) planes[count++] = k;
+  } else
+    for (; count < 2 * dimension_ + 1; ++count) planes[count] = star[count];
+  for (PetscInt r = 0; r < rows; ++r) {
+    node[0] = own.lo[0] + (int)(r % ni), node[1] = own.lo[1] + (int)(r / ni % nj), node[2] = own.lo[2] + (int)(r / ni / nj);
+    reader.read(r, node, v);
+    const ptrdiff_t e = l.layout.at(node[0], node[1], node[2]);
+    bool            coupled = false;
+    for (int k = 0; k < 27; ++k)
+      if (k != 13 && v[k] != 0) {
+        coupled = true;
+        if ((k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1) > 1) *box = 1;
+      }
+    for (int k = 0; k < count; ++k) c[(size_t)k * plane + (size_t)e] = v[planes[k]];
+    free[e] = coupled;
+    report.dirichlet += !coupled;
+    if (coupled ? !(v[13] > 0) : v[13] == 0) reader.complain(MatrixReport::diagonal, r, reader.first + r, node, v[13]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
+{
+  PetscBool          seq, mpi, done;
+  PetscInt           rows;
+  Mat                diagonal, off = nullptr;
+  const PetscInt    *ia, *ja;
+  const PetscScalar *a;
+  const Box3        &own = boxes_[(size_t)rank_];
+  MPI_Comm           comm = PetscObjectComm((PetscObject)A);
+
+  PetscFunctionBegin;
+  report = MatrixReport();
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  if (!seq && !mpi) {
+    PetscBool shell, mffd;
+    PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSHELL, &shell));
+    PetscCall(PetscObjectTypeCompare((PetscObject)A, MATMFFD, &mffd));
+    PetscCheck(!shell && !mffd, comm, PETSC_ERR_SUP, "vipmg needs the entries of the Jacobian, and a %s has none. Give an assembled matrix as Jpre (-snes_fd_color assembles one by finite differences)", shell ? MATSHELL : MATMFFD);
+    PetscCall(MatDestroy(&converted_));
+    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &converted_));
+    A = converted_;
+    PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  }
+  PetscInt m, M, wrong[1], any[1];
+  PetscCall(MatGetLocalSize(A, &m, nullptr));
+  PetscCall(MatGetSize(A, &M, nullptr));
+  wrong[0] = m != (PetscInt)own.size();
+  PetscCallMPI(MPI_Allreduce(wrong, any, 1, MPIU_INT, MPI_MAX, comm_));
+  PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ, "vipmg: the Jacobian (%" PetscInt_FMT " rows) is not on the nodes of the DMDA (%d x %d x %d), or distributed otherwise", M, n_[0], n_[1], n_[2]);
+  Reader reader{own, dimension_, n_, periodic_, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, first_[(size_t)rank_], {}, &report};
+  const PetscInt    *oia = nullptr, *oja = nullptr;
+  const PetscScalar *oa = nullptr;
+  PetscInt           orows;
+  diagonal = A;
+  if (mpi) {
+    const PetscInt *garray;
+    PetscInt        columns;
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &diagonal, &off, &garray));
+    PetscCall(MatGetLocalSize(off, nullptr, &columns));
+    reader.garray = garray;
+    reader.remote.resize((size_t)columns);
+    for (PetscInt c = 0; c < columns; ++c) {
+      PetscInt node[3];
+      Node(garray[c], node);
+      for (int d = 0; d < 3; ++d) reader.remote[(size_t)c][(size_t)d] = (int)node[d];
+    }
+    PetscCall(MatGetRowIJ(off, 0, PETSC_FALSE, PETSC_FALSE, &orows, &oia, &oja, &done));
+    PetscCall(MatSeqAIJGetArrayRead(off, &oa));
+    reader.oia = oia, reader.oja = oja, reader.oa = oa;
+  }
+  PetscCall(MatGetRowIJ(diagonal, 0, PETSC_FALSE, PETSC_FALSE, &rows, &ia, &ja, &done));
+  PetscCall(MatSeqAIJGetArrayRead(diagonal, &a));
+  reader.ia = ia, reader.ja = ja, reader.a = a;
+  const int ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1];
+  double    v[27];
+  int       node[3];
+  // Which kind of stencil? A row with more than 2 d + 1 entries may have couplings along diagonals, zeros or not.
+  int box = 0;
+  for (PetscInt r = 0; r < rows && !box; ++r)
+    if (ia[r + 1] - ia[r] + (oia ? oia[r + 1] - oia[r] : 0) > 2 * dimension_ + 1) {
+      node[0] = own.lo[0] + (int)(r % ni), node[1] = own.lo[1] + (int)(r / ni % nj), node[2] = own.lo[2] + (int)(r / ni / nj);
+      reader.read(r, node, v);
+      for (int k = 0; k < 27; ++k)
+        if (v[k] != 0 && (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1) > 1) box = 1;
+    }
+  for (int any_box = 0;;) {
+    PetscCallMPI(MPI_Allreduce(&box, &any_box, 1, MPI_INT, MPI_MAX, comm_));
+    if (plan.levels.empty() || (any_box && !plan.levels[0].A.box)) TesseraCallCXX(create(plan, comm_, dimension_, n_, periodic_, boxes_, any_box));
+    PetscCall(ReadRows(reader, rows, plan, report, &box));
+    int found = 0;
+    PetscCallMPI(MPI_Allreduce(&box, &found, 1, MPI_INT, MPI_MAX, comm_));
+    if (!found || plan.levels[0].A.box) break;
+  }
+  PetscCall(MatSeqAIJRestoreArrayRead(diagonal, &a));
+  PetscCall(MatRestoreRowIJ(diagonal, 0, PETSC_FALSE, PETSC_FALSE, &rows, &ia, &ja, &done));
+  if (mpi) {
+    PetscCall(MatSeqAIJRestoreArrayRead(off, &oa));
+    PetscCall(MatRestoreRowIJ(off, 0, PETSC_FALSE, PETSC_FALSE, &orows, &oia, &oja, &done));
+  }
+  PetscCall(Agree(comm_, report));
+  if (plan.exec.space == Space::cuda) TesseraCallCXX(set_operator(plan, coefficients_.data(), free_.data()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Array::Read(Vec v, Space space)
+{
+  const PetscScalar *values;
+  PetscMemType       where;
+  PetscInt           n;
+
+  PetscFunctionBegin;
+  v_     = v;
+  write_ = false;
+  host_  = nullptr;
+  typed_ = space == Space::cuda;
+  if (!typed_) {
+    PetscCall(VecGetArrayRead(v, &values));
+    data_ = (double *)values;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetArrayReadAndMemType(v, &values, &where));
+  data_ = (double *)values;
+  if (PetscMemTypeHost(where)) {
+    host_ = data_;
+    if (copy_.size() != (size_t)n) TesseraCallCXX(copy_.resize({(size_t)n, Space::cuda}));
+    TesseraCallCXX(device::copy_from_host(copy_.data(), host_, (size_t)n * sizeof(double)));
+    TesseraCallCXX(device::synchronize()); // the caller may change it
+    PetscCall(PetscLogCpuToGpu((PetscLogDouble)n * sizeof(double)));
+    data_ = copy_.data();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Array::Write(Vec v, Space space)
+{
+  PetscMemType where;
+  PetscInt     n;
+
+  PetscFunctionBegin;
+  v_     = v;
+  write_ = true;
+  host_  = nullptr;
+  typed_ = space == Space::cuda;
+  if (!typed_) {
+    PetscCall(VecGetArrayWrite(v, &data_));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetArrayWriteAndMemType(v, &data_, &where));
+  if (PetscMemTypeHost(where)) {
+    host_ = data_;
+    if (copy_.size() != (size_t)n) TesseraCallCXX(copy_.resize({(size_t)n, Space::cuda}));
+    data_ = copy_.data();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Array::Restore()
+{
+  PetscFunctionBegin;
+  if (!v_) PetscFunctionReturn(PETSC_SUCCESS);
+  if (write_ && host_ && copy_.size()) {
+    TesseraCallCXX(device::copy_to_host(host_, copy_.data(), copy_.bytes()));
+    PetscCall(PetscLogGpuToCpu((PetscLogDouble)copy_.bytes()));
+  }
+  if (host_) data_ = host_;
+  const PetscScalar *values = data_;
+  if (write_ && typed_) PetscCall(VecRestoreArrayWriteAndMemType(v_, &data_));
+  else if (write_) PetscCall(VecRestoreArrayWrite(v_, &data_));
+  else if (typed_) PetscCall(VecRestoreArrayReadAndMemType(v_, &values));
+  else PetscCall(VecRestoreArrayRead(v_, &values));
+  v_    = nullptr;
+  data_ = host_ = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera::vipmg

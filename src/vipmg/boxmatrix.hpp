@@ -1,0 +1,62 @@
+// From PETSc's DMDA, matrices and vectors to a plan of multigrid.
+#pragma once
+#include "petsc/device.hpp"
+#include "vipmg/vipmg.hpp"
+#include <petscdmda.h>
+
+namespace tessera::vipmg {
+
+// What reading a matrix found. Equal on all processes.
+struct MatrixReport {
+  enum Kind { fine, outside, not_finite, diagonal } kind = fine;
+  PetscInt  row = -1, column = -1; // PETSc's numbering
+  PetscInt  node[3] = {0, 0, 0};
+  PetscReal value = 0;
+  PetscInt  dirichlet = 0; // rows
+};
+
+struct Reader;
+
+class BoxMatrix {
+public:
+  ~BoxMatrix() { (void)Reset(); }
+  PetscErrorCode Reset();
+  // The grid of the first of these that has a DMDA: the solver's DM, the vector, the matrix. Refuses what is no grid of one unknown a
+  // node. `who`: the solver's name in messages.
+  PetscErrorCode SetGrid(PetscObject solver, const char *who, DM dm, Vec X, Mat J);
+  bool           ready() const { return comm_ != MPI_COMM_NULL && !boxes_.empty(); }
+  bool           same(Vec X) const; // still of this size?
+  // Makes the finest level at the first time, or when diagonal couplings appear, and writes the operator to it.
+  PetscErrorCode Read(Mat A, Plan &plan, MatrixReport &report);
+  int            dimension() const { return dimension_; }
+  const int     *size() const { return n_; }
+  void           Node(PetscInt row, PetscInt node[3]) const; // of PETSc's number
+
+private:
+  PetscErrorCode        ReadRows(Reader &reader, PetscInt rows, Plan &plan, MatrixReport &report, int *box);
+  MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
+  int                   dimension_ = 0, n_[3] = {1, 1, 1}, rank_ = 0;
+  bool                  periodic_[3] = {false, false, false};
+  std::vector<Box3>     boxes_;
+  std::vector<PetscInt> first_; // row of each process
+  Mat                   converted_ = nullptr;
+  Buffer<double>        coefficients_; // on the host, in the layout of the finest level; empty where it is that level's own
+  Buffer<uint8_t>       free_;
+};
+
+// An array of a vector in the space of a plan: the vector's own, or a copy.
+class Array {
+public:
+  PetscErrorCode Read(Vec v, Space space);
+  PetscErrorCode Write(Vec v, Space space);
+  PetscErrorCode Restore();
+  double        *data() const { return data_; }
+
+private:
+  Vec            v_ = nullptr;
+  Buffer<double> copy_;
+  double        *data_ = nullptr, *host_ = nullptr;
+  bool           write_ = false, typed_ = false;
+};
+
+} // namespace tessera::vipmg

@@ -1,0 +1,111 @@
+// A grid of one to three dimensions, its nodes in memory, and loops over them.
+//
+// Rows run along i. Of each row the even nodes stand first, then the odd ones: a colour of a row, and so every access of a
+// Gauss-Seidel sweep, of a residual and of a coarse node's stencil, is of unit stride on the host and on the device.
+#pragma once
+#include "core/buffer.hpp"
+#include "core/exec.hpp"
+#include "core/grid.hpp"
+#include <cstdint>
+#include <mpi.h>
+#include <vector>
+
+namespace tessera::vipmg {
+
+// Half-open box of nodes; directions that the grid does not have are [0, 1).
+struct Box3 {
+  int       lo[3] = {0, 0, 0}, hi[3] = {1, 1, 1};
+  bool      empty() const { return hi[0] <= lo[0] || hi[1] <= lo[1] || hi[2] <= lo[2]; }
+  ptrdiff_t size() const { return empty() ? 0 : (ptrdiff_t)(hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]); }
+};
+
+constexpr int ghosts = 2; // layers of foreign nodes kept around the own ones
+
+// Places of nodes in memory: the own ones and the ghosts.
+struct Layout3 {
+  int       t0 = 0, j0 = 0, k0 = 0, half = 0, mj = 1, mk = 1; // first stored index/2, row and layer; nodes of a parity in a row, rows, layers
+  ptrdiff_t sj = 0, sk = 0;                                    // from row to row, from layer to layer
+  HD ptrdiff_t row(int j, int k) const { return (j - j0) * sj + (k - k0) * sk - t0; } // + i/2, + half for odd i
+  HD ptrdiff_t at(int i, int j, int k) const { return row(j, k) + (i & 1) * half + floor_half(i); }
+  size_t       size() const { return (size_t)(sk * mk); }
+};
+
+// Every dj-th row of every dk-th layer.
+struct Rows {
+  int     j0 = 0, dj = 1, nj = 1, k0 = 0, dk = 1, nk = 1;
+  int     count() const { return nj > 0 && nk > 0 ? nj * nk : 0; }
+  HD void get(int r, int &j, int &k) const
+  {
+    k = k0 + dk * (r / nj);
+    j = j0 + dj * (r % nj);
+  }
+};
+
+// kernel.at<P>(t, o, j, k) at node (2 t + P, j, k), whose place is o + P * half.
+template <class Kernel, int P> struct OnHalf {
+  Layout3 layout;
+  Rows    rows;
+  Kernel  kernel;
+  HD void operator()(int t, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    kernel.template at<P>(t, layout.row(j, k) + t, j, k);
+  }
+};
+template <class Kernel, int P> struct SumOnHalf {
+  Layout3 layout;
+  Rows    rows;
+  Kernel  kernel;
+  template <class R> HD void operator()(int t, int r, R &result) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    kernel.template at<P>(t, layout.row(j, k) + t, j, k, result);
+  }
+};
+
+inline Rows all_rows(const Box3 &b) { return {b.lo[1], 1, b.hi[1] - b.lo[1], b.lo[2], 1, b.hi[2] - b.lo[2]}; }
+
+// The place, beside o, of the node DX further along the row.
+template <int P, int DX> HD inline ptrdiff_t beside(int half) { return ((P + DX) & 1) * (ptrdiff_t)half + ((P + DX) >> 1); }
+
+#if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
+
+// kernel at every node of the box; nodes are independent. The two halves of a row follow each other while it is in the cache.
+template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+{
+  if (b.empty()) return;
+  const Rows rows = all_rows(b);
+  const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, rows.count()}, odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, rows.count()};
+  const OnHalf<Kernel, 0> first{l, rows, kernel};
+  const OnHalf<Kernel, 1> second{l, rows, kernel};
+  if (exec.space == Space::cuda) return forall_parts(exec, part(even, first), part(odd, second));
+  constexpr int strip = 16;
+  for (int r = 0; r < rows.count(); r += strip) {
+    const int end = r + strip < rows.count() ? r + strip : rows.count();
+    forall(exec, {even.x0, even.x1, r, end}, first);
+    forall(exec, {odd.x0, odd.x1, r, end}, second);
+  }
+}
+
+// The kernel at the nodes of parity p of a set of rows.
+template <class Kernel> void for_half(const Exec &exec, const Layout3 &l, const Box3 &b, int p, const Rows &rows, const Kernel &kernel)
+{
+  const Box box{half_begin(b.lo[0], p), half_begin(b.hi[0], p), 0, rows.count()};
+  if (p) forall(exec, box, OnHalf<Kernel, 1>{l, rows, kernel});
+  else forall(exec, box, OnHalf<Kernel, 0>{l, rows, kernel});
+}
+
+// result[0] and result[1]: what the kernel gathers at the even and at the odd nodes of the box.
+template <class R, class Kernel> void join_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, R *result)
+{
+  const Rows rows = all_rows(b);
+  const int  n    = b.empty() ? 0 : rows.count();
+  forall_join(exec, {half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n}, SumOnHalf<Kernel, 0>{l, rows, kernel}, result);
+  forall_join(exec, {half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n}, SumOnHalf<Kernel, 1>{l, rows, kernel}, result + 1);
+}
+
+#endif
+
+} // namespace tessera::vipmg

@@ -1,0 +1,337 @@
+#include "vipmg/newton.hpp"
+#include "core/tuning.hpp"
+#include <algorithm>
+#include <cmath>
+#ifdef _OPENMP
+  #include <omp.h>
+#endif
+
+namespace tessera::vipmg {
+
+namespace {
+
+constexpr int    most_cycles   = 60;   // of one linear problem
+constexpr double first_forcing = 1e-2; // a linearised problem is solved to this share of the norm, at first
+constexpr double forcing       = 1e-3; // and later
+constexpr double still_good    = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
+constexpr double settled       = 1e-5; // share of nodes that change status in a cycle: below, the monotone part is left out
+constexpr double slow          = 0.5;  // a factor above brings it back
+
+} // namespace
+
+PetscErrorCode Newton::Reset()
+{
+  PetscFunctionBegin;
+  PetscCall(matrix.Reset());
+  PetscCall(VecDestroy(&base_));
+  PetscCall(VecDestroy(&trial_));
+  const Exec exec = plan.exec;
+  plan            = Plan();
+  plan.exec       = exec;
+  built_          = false;
+  for (Array *a : {&a_, &b_, &c_, &d_, &e_}) *a = Array();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Mat J)
+{
+  bool there = options.backend == TESSERA_BACKEND_CUDA;
+
+  PetscFunctionBegin;
+  PetscCall(CheckBackend(solver, backend_option, options.backend));
+  if (options.backend == TESSERA_BACKEND_AUTO) { // where the vectors are
+    const PetscScalar *values;
+    PetscMemType       where;
+    PetscCall(VecGetArrayReadAndMemType(X, &values, &where));
+    PetscCall(VecRestoreArrayReadAndMemType(X, &values));
+    int here = !PetscMemTypeHost(where) && !device::unusable(), all;
+    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm(solver)));
+    there = all;
+  }
+  const Space space = there ? Space::cuda : Space::host;
+  if (!matrix.same(X) || plan.exec.space != space) {
+    PetscCall(Reset());
+    plan.exec.space = space;
+    PetscCall(matrix.SetGrid(solver, who, dm, X, J));
+  }
+#ifdef _OPENMP
+  plan.exec.threads = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;
+#endif
+  if (!base_) PetscCall(VecDuplicate(X, &base_));
+  if (!trial_) PetscCall(VecDuplicate(X, &trial_));
+  if (built_ && options.params.levels != plan.params.levels) built_ = plan.built = false;
+  plan.params         = options.params;
+  plan.zero_tolerance = options.zero_tolerance;
+  PetscCall(UseCurrentStream(plan.exec.space));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
+{
+  PetscFunctionBegin;
+  *failed = false;
+  PetscCall(PetscLogEventBegin(event_vipmg_setup, solver, 0, 0, 0));
+  PetscCall(matrix.Read(J, plan, report));
+  const PetscInt *p = report.node;
+  PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm(solver), PETSC_ERR_SUP, "vipmg works on stencils of the nearest neighbours: row %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT " of %d x %d x %d) is coupled with column %" PetscInt_FMT ", which is none of them. Use -snes_type vinewtonrsls", report.row, p[0], p[1], p[2], matrix.size()[0], matrix.size()[1], matrix.size()[2], report.column);
+  if (report.kind != MatrixReport::fine) {
+    *failed = true;
+    if (report.kind == MatrixReport::not_finite) PetscCall(PetscSNPrintf(failure, sizeof(failure), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number", report.row, report.column, p[0], p[1], p[2]));
+    else PetscCall(PetscSNPrintf(failure, sizeof(failure), "row %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT ") has the diagonal entry %g, and sweeps need a positive one. Is the sign of the function right?", report.row, p[0], p[1], p[2], (double)report.value));
+  } else {
+    TesseraCallCXX(build(plan));
+    double a = 0;
+    TesseraCallCXX(a = vipmg::asymmetry(plan));
+    asymmetry      = a;
+    plan.symmetric = asymmetry <= tuning::symmetric;
+    if (!built_) PetscCall(PetscInfo(solver, "%zu grids, the coarsest of %d x %d x %d nodes; %s stencil; %" PetscInt_FMT " Dirichlet rows; %.3g MB\n", plan.levels.size(), plan.levels.back().n[0], plan.levels.back().n[1], plan.levels.back().n[2], plan.levels[0].A.box ? "box" : "star", report.dirichlet, plan.bytes() * 1e-6));
+    if (!plan.symmetric) PetscCall(PetscInfo(solver, "The Jacobian is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the line searches reduce residuals, as there is no energy\n", (double)asymmetry));
+    built_ = true;
+  }
+  PetscCall(PetscLogEventEnd(event_vipmg_setup, solver, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::LoadPoint(Vec X, Vec F, Vec XL, Vec XU, double sums[2])
+{
+  const Space space = plan.exec.space;
+
+  PetscFunctionBegin;
+  PetscCall(a_.Read(F, space));
+  PetscCall(b_.Read(X, space));
+  PetscCall(c_.Read(XL, space));
+  PetscCall(d_.Read(XU, space));
+  TesseraCallCXX(load(plan, a_.data(), b_.data(), c_.data(), d_.data(), sums));
+  for (Array *a : {&a_, &b_, &c_, &d_}) PetscCall(a->Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::Move(double t, Vec X0, Vec XL, Vec XU, Vec X)
+{
+  const Space space = plan.exec.space;
+
+  PetscFunctionBegin;
+  PetscCall(b_.Read(X0, space));
+  PetscCall(c_.Read(XL, space));
+  PetscCall(d_.Read(XU, space));
+  PetscCall(e_.Write(X, space));
+  TesseraCallCXX(store(plan, t, b_.data(), c_.data(), d_.data(), e_.data()));
+  for (Array *a : {&b_, &c_, &d_, &e_}) PetscCall(a->Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Cycles until the linear model's norm is below the target. *failed: they make it worse and worse.
+PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target, bool fmg, Norms *n, Measure *model, bool *failed)
+{
+  const Variant v       = plan.params.variant;
+  const double  nodes   = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
+  bool          climb   = v != Variant::tnnmg && carried_;
+  Measure       m;
+  double        first, last, best;
+  int           stuck = 0;
+
+  PetscFunctionBegin;
+  *failed = false;
+  n->cycles = 0;
+  PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
+  TesseraCallCXX(start(plan));
+  TesseraCallCXX(m = measure(plan, plan.levels[0]));
+  first = last = best = std::sqrt(m.natural);
+  if (fmg && plan.levels.size() > 1) {
+    TesseraCallCXX(full_multigrid(plan));
+    Measure after;
+    TesseraCallCXX(after = measure(plan, plan.levels[0]));
+    // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
+    m = after;
+  }
+  for (; n->cycles < most_cycles; ) {
+    TesseraCallCXX(cycle(plan, 0, climb, v == Variant::hybrid || v == Variant::tnnmg));
+    TesseraCallCXX(m = measure(plan, plan.levels[0]));
+    ++n->cycles;
+    const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
+    if (fmg && n->cycles == 1 && now > first) { // worse than the start
+      fmg = false;
+      PetscCall(PetscInfo(solver, "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the present point (%g), which is kept\n", now, first));
+      TesseraCallCXX(start(plan));
+      last = first;
+      continue;
+    }
+    Norms c;
+    c.inactive = inactive;
+    c.natural  = now;
+    c.lower    = m.lower;
+    c.upper    = m.upper;
+    PetscCall(problem.Cycle(n->cycles, c));
+    if (climb && v == Variant::hybrid && !plan.symmetric && !(now <= 4 * first)) {
+      // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
+      PetscCall(PetscInfo(solver, "The monotone cycle diverges (natural residual %g, from %g) and is left out from here on: convection dominates on coarse grids\n", now, first));
+      TesseraCallCXX(start(plan));
+      climb = false;
+      carried_ = false;
+      last = first;
+      continue;
+    }
+    if (!(now <= 1e300) || now > 1e6 * (first + 1e-300)) {
+      *failed = true;
+      break;
+    }
+    if (inactive <= target && now <= 10 * target) break;
+    if (v == Variant::hybrid && carried_) climb = m.changed > settled * nodes || now > slow * last;
+    // At the level of rounding, or at a point that the variant does not leave, cycles change nothing any more.
+    stuck = now > 0.9 * best ? stuck + 1 : 0;
+    best  = std::min(best, now);
+    last  = now;
+    if (stuck >= 8 || (stuck >= 3 && now < 1e-11 * first)) break;
+  }
+  PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
+  *model = m;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric Jacobian F is a
+// gradient and its slope F . d along the way tells where energy is least; an energy that grows nowhere on the way, and a slope that is
+// a fraction of the first one, is a good step. Otherwise the natural residual must become smaller.
+PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, double *step, bool *current, bool *good)
+{
+  const double natural = std::sqrt(here->natural);
+  double       sums[2], t = 1, low = 0, high = -1;
+  PetscScalar  slope, first, slope_low;
+  PetscReal    norm;
+  Measure      there;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(keep(plan));
+  PetscCall(VecCopy(X, base_));
+  PetscCall(Move(1, base_, XL, XU, X));
+  PetscCall(VecWAXPY(trial_, -1, base_, X));
+  PetscCall(VecDot(F, trial_, &first));
+  slope_low = first;
+  *good = *current = false;
+  for (int tries = 0; tries < 20; ++tries) {
+    if (tries) PetscCall(Move(t, base_, XL, XU, X));
+    PetscCall(problem.Function(X, F));
+    PetscCall(VecNorm(F, NORM_2, &norm));
+    if (PetscIsInfOrNanReal(norm)) { // outside the function's domain
+      high = t;
+      t    = low + 0.5 * (t - low);
+      continue;
+    }
+    PetscCall(VecDot(F, trial_, &slope));
+    PetscCall(LoadPoint(X, F, XL, XU, sums));
+    TesseraCallCXX(there = measure(plan, plan.levels[0]));
+    const double now = std::sqrt(there.natural);
+    if (tries == 0) *current = sums[0] <= still_good * still_good * model.moved;
+    const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(there.inactive) <= problem.Target();
+    *good = smaller && (!plan.symmetric || first >= 0 || slope <= 0.5 * -first || tries > 4);
+    if (plan.symmetric && first < 0 && std::fabs(slope) <= 0.3 * -first) *good = true;
+    if (*good) break;
+    if (plan.symmetric && first < 0 && slope > 0) { // energy is least before; the slope's zero, by the secant
+      high             = t;
+      const double cut = low + (t - low) * (double)(slope_low / (slope_low - slope));
+      t                = std::min(std::max(cut, low + 0.1 * (high - low)), low + 0.9 * (high - low));
+    } else if (plan.symmetric && first < 0 && tries) { // or behind
+      low       = t;
+      slope_low = slope;
+      if (high < 0) high = 1;
+      t = 0.5 * (low + high);
+    } else {
+      high = t;
+      t *= 0.5;
+    }
+  }
+  *step = t;
+  if (!*good) {
+    PetscCall(VecCopy(base_, X));
+    PetscCall(problem.Function(X, F));
+  } else *here = there;
+  *current = *current && t == 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU)
+{
+  Measure here, model;
+  Norms   n;
+  Mat     J = nullptr;
+  bool    stop = false, failed = false, current = false, fmg = plan.params.fmg;
+  double  sums[2];
+
+  PetscFunctionBegin;
+  failure[0] = 0;
+  carried_   = true;
+  // Only points between the bounds.
+  PetscCall(VecMedian(XL, X, XU, X));
+  PetscCall(problem.Function(X, F));
+  PetscReal norm;
+  PetscCall(VecNorm(F, NORM_2, &norm));
+  if (PetscIsInfOrNanReal(norm)) {
+    PetscCall(problem.Stopped(End::function));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(problem.Jacobian(X, &J, &failed));
+  if (!failed) {
+    PetscCall(ReadJacobian(solver, J, &failed));
+    if (failed) PetscCall(PetscInfo(solver, "%s\n", failure));
+  }
+  if (failed) {
+    PetscCall(problem.Stopped(End::jacobian));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  current = true;
+  PetscCall(LoadPoint(X, F, XL, XU, sums));
+  TesseraCallCXX(here = measure(plan, plan.levels[0]));
+  n.inactive = PetscSqrtReal(here.inactive);
+  n.natural  = PetscSqrtReal(here.natural);
+  n.lower = here.lower, n.upper = here.upper;
+  PetscCall(VecNorm(X, NORM_2, &n.x));
+  PetscCall(problem.Test(0, n, &stop));
+  for (PetscInt iteration = 1; !stop && iteration <= options.iterations; ++iteration) {
+    if (!current) {
+      PetscCall(problem.Jacobian(X, &J, &failed));
+      if (!failed && J) {
+        PetscCall(ReadJacobian(solver, J, &failed));
+        if (failed) PetscCall(PetscInfo(solver, "%s\n", failure));
+        if (!failed) { // a new diagonal, or even a new level
+          PetscCall(LoadPoint(X, F, XL, XU, sums));
+          TesseraCallCXX(here = measure(plan, plan.levels[0]));
+        }
+      }
+      if (failed) {
+        PetscCall(problem.Stopped(End::jacobian));
+        break;
+      }
+    }
+    const double norm_here = std::sqrt(here.inactive), natural = std::sqrt(here.natural);
+    // The problem may be linear, which the first step shows; then the model is solved to the end.
+    const double share  = iteration == 1 ? first_forcing : current ? 0 : forcing;
+    const double target = std::max(0.5 * (double)problem.Target(), share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
+    PetscCall(Inner(solver, problem, target, fmg, &n, &model, &failed));
+    fmg = false;
+    if (failed) {
+      PetscCall(PetscSNPrintf(failure, sizeof(failure), "cycles diverge on the linearised problem (natural residual %g, from %g): the Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
+      PetscCall(PetscInfo(solver, "%s\n", failure));
+      PetscCall(problem.Stopped(End::linear));
+      break;
+    }
+    double t    = 1;
+    bool   good = false;
+    PetscCall(Search(problem, X, F, XL, XU, model, &here, &t, &current, &good));
+    if (!good) {
+      PetscCall(PetscSNPrintf(failure, sizeof(failure), "no step along the correction of %" PetscInt_FMT " cycles brings the solution nearer (natural residual %g)", n.cycles, natural));
+      PetscCall(PetscInfo(solver, "%s\n", failure));
+      PetscCall(problem.Stopped(End::line_search));
+      break;
+    }
+    PetscCall(VecNorm(trial_, NORM_2, &n.step));
+    n.step *= t;
+    PetscCall(VecNorm(X, NORM_2, &n.x));
+    n.inactive = std::sqrt(here.inactive);
+    n.natural  = std::sqrt(here.natural);
+    n.lower = here.lower, n.upper = here.upper;
+    PetscCall(PetscInfo(solver, "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step %g; inactive norm %g, natural residual %g, active lower %g upper %g%s\n", iteration, n.cycles, t, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper, current ? "; the Jacobian is kept" : ""));
+    PetscCall(problem.Test(iteration, n, &stop));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera::vipmg

@@ -1,0 +1,68 @@
+// Newton's method for variational inequalities on a grid: F(x) linearised with its Jacobian, the linear complementarity problem solved
+// by multigrid cycles, and a line search that keeps iterates between their bounds. SNES and Tao types are its users.
+#pragma once
+#include "tessera.h"
+#include "vipmg/boxmatrix.hpp"
+
+namespace tessera {
+
+extern PetscLogEvent event_vipmg_setup, event_vipmg_cycle;
+PetscErrorCode       CheckBackend(PetscObject, const char *option, TesseraBackend);
+
+} // namespace tessera
+
+namespace tessera::vipmg {
+
+// Norms of a point. At the solution all are zero.
+struct Norms {
+  PetscReal inactive = 0; // of F without the active nodes: what PETSc's VI solvers test
+  PetscReal natural  = 0; // of diag(J) (x - P(x - F / diag(J)))
+  PetscReal x = 0, step = 0;
+  PetscReal lower = 0, upper = 0; // active nodes
+  PetscInt  cycles = 0;           // of the iteration
+};
+
+enum class End { no, function, jacobian, line_search, linear }; // why an iteration cannot go on
+
+// What the method knows of its problem.
+struct Problem {
+  virtual ~Problem() = default;
+  virtual PetscErrorCode Function(Vec x, Vec f)                                                 = 0;
+  virtual PetscErrorCode Jacobian(Vec x, Mat *J, bool *failed)                                  = 0; // nullptr: that of before
+  virtual PetscErrorCode Test(PetscInt iteration, const Norms &n, bool *stop)                   = 0; // monitors, convergence
+  virtual PetscErrorCode Stopped(End why)                                                       = 0;
+  virtual PetscReal      Target() const = 0; // a norm below which Test() will say that it has converged
+  virtual PetscErrorCode Cycle(PetscInt cycle, const Norms &n) = 0; // monitor of cycles
+};
+
+struct Options {
+  TesseraBackend backend = TESSERA_BACKEND_AUTO;
+  Params         params;
+  PetscReal      zero_tolerance = 1e-8;
+  PetscInt       iterations = 50;
+};
+
+class Newton {
+public:
+  Options        options;
+  Plan           plan;
+  BoxMatrix      matrix;
+  MatrixReport   report;
+  PetscReal      asymmetry = 0;
+  char           failure[512] = "";
+  PetscErrorCode SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Mat J);
+  PetscErrorCode Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU);
+  PetscErrorCode Reset();
+
+private:
+  PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, double *step, bool *current, bool *good);
+  PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
+  PetscErrorCode LoadPoint(Vec X, Vec F, Vec XL, Vec XU, double sums[2]);
+  PetscErrorCode Move(double t, Vec X0, Vec XL, Vec XU, Vec X);
+  PetscErrorCode Inner(PetscObject solver, Problem &problem, double target, bool fmg, Norms *n, Measure *model, bool *failed);
+  bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
+  Array          a_, b_, c_, d_, e_;
+  Vec            base_ = nullptr, trial_ = nullptr;
+};
+
+} // namespace tessera::vipmg

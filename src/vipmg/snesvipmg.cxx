@@ -1,0 +1,251 @@
+// SNES vipmg: PETSc's face of multigrid for variational inequalities.
+#include "vipmg/snesvipmg.hpp"
+#include "petsc/bounds.hpp"
+#include <algorithm>
+#include <cmath>
+
+using namespace tessera;
+using vipmg::End;
+using vipmg::Norms;
+
+namespace {
+
+// A SNES as Newton's method sees it.
+struct SNESProblem : vipmg::Problem {
+  SNES      snes;
+  PetscReal first = 0; // norm
+  explicit SNESProblem(SNES s) : snes(s) { }
+
+  PetscErrorCode Function(Vec x, Vec f) override
+  {
+    PetscBool error = PETSC_FALSE, any;
+
+    PetscFunctionBegin;
+    PetscCall(SNESComputeFunction(snes, x, f));
+    error = snes->CompatDomainError ? PETSC_TRUE : PETSC_FALSE;
+    int mine = error == PETSC_TRUE, all;
+    PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
+    any = all ? PETSC_TRUE : PETSC_FALSE;
+    domain = any;
+    if (any) { // shorter steps may do
+      PetscCall(VecSet(f, PETSC_INFINITY));
+      snes->CompatDomainError = PETSC_FALSE;
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Jacobian(Vec x, Mat *J, bool *failed) override
+  {
+    PetscObjectState before = 0, after;
+
+    PetscFunctionBegin;
+    if (read) PetscCall(PetscObjectStateGet((PetscObject)snes->jacobian_pre, &before));
+    PetscCall(SNESComputeJacobian(snes, x, snes->jacobian, snes->jacobian_pre));
+    int mine = snes->checkjacdomainerror && snes->jacobiandomainerror, all;
+    PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
+    *failed = all;
+    if (all) snes->jacobiandomainerror = PETSC_FALSE;
+    PetscCall(PetscObjectStateGet((PetscObject)snes->jacobian_pre, &after));
+    *J   = read && after == before ? nullptr : snes->jacobian_pre; // lagged: as it was
+    read = true;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Test(PetscInt iteration, const Norms &n, bool *stop) override
+  {
+    PetscFunctionBegin;
+    ((SNES_VIPMG *)snes->data)->last = n;
+    snes->iter  = iteration;
+    snes->norm  = n.inactive;
+    snes->xnorm = n.x;
+    snes->ynorm = n.step;
+    snes->linear_its += n.cycles;
+    if (!iteration) first = n.inactive;
+    PetscCall(SNESLogConvergenceHistory(snes, n.inactive, n.cycles));
+    PetscCall(CompatSNESConverged(snes, iteration, n.x, n.step, n.inactive));
+    PetscCall(SNESMonitor(snes, iteration, n.inactive));
+    if (!snes->reason && iteration > 0) PetscTryTypeMethod(snes, update, snes->iter);
+    *stop = snes->reason != SNES_CONVERGED_ITERATING;
+    if (!*stop && iteration >= snes->max_its) {
+      PetscCall(PetscInfo(snes, "Maximum number of iterations has been reached: %" PetscInt_FMT "\n", snes->max_its));
+      snes->reason = SNES_DIVERGED_MAX_IT;
+      *stop        = true;
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Stopped(End why) override
+  {
+    PetscFunctionBegin;
+    switch (why) {
+    case End::function:
+      snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
+      break;
+    case End::jacobian:
+      snes->reason = snes->checkjacdomainerror && !((SNES_VIPMG *)snes->data)->newton.failure[0] ? SNES_DIVERGED_JACOBIAN_DOMAIN : SNES_DIVERGED_LINEAR_SOLVE;
+      break;
+    case End::line_search:
+      snes->reason = SNES_DIVERGED_LINE_SEARCH;
+      break;
+    default:
+      snes->reason = SNES_DIVERGED_LINEAR_SOLVE;
+    }
+    const char *failure = ((SNES_VIPMG *)snes->data)->newton.failure;
+    PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED, "SNES vipmg has not converged: %s", failure[0] ? failure : SNESConvergedReasons[snes->reason]);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscReal      Target() const override { return PetscMax(snes->abstol, snes->rtol * first); }
+  PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
+  {
+    PetscFunctionBegin;
+    if (((SNES_VIPMG *)snes->data)->monitor)
+      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)snes), "    %3" PetscInt_FMT " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n", cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  bool domain = false, read = false;
+};
+
+PetscErrorCode SetUp(SNES snes)
+{
+  PetscFunctionBegin;
+  PetscCall(SNESSetWorkVecs(snes, 1));
+  PetscCall(SNESSetUpMatrices(snes));
+  PetscCall(SetUpBounds(snes, snes->work[0]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Solve(SNES snes)
+{
+  SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
+
+  PetscFunctionBegin;
+  PetscCall(CiteVIPMG());
+  snes->reason                   = SNES_CONVERGED_ITERATING;
+  snes->iter                     = 0;
+  snes->norm                     = 0;
+  snes->numFailures              = 0;
+  snes->numLinearSolveFailures   = 0;
+  v->newton.options.zero_tolerance = snes->vizerotolerance;
+  v->newton.options.iterations     = snes->max_its;
+  v->last                          = Norms();
+  PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_backend", snes->dm, snes->vec_sol, snes->jacobian_pre));
+  PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->xl, snes->xu));
+  SNESProblem problem(snes);
+  PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));
+  if (!snes->reason) snes->reason = SNES_DIVERGED_MAX_IT; // no iteration was allowed
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// After an error nothing is kept.
+PetscErrorCode SNESSolve_VIPMG(SNES snes)
+{
+  SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
+
+  PetscFunctionBegin;
+  Together       together(PetscObjectComm((PetscObject)snes));
+  PetscErrorCode ierr = NoThrow<Solve, SNES>(snes);
+  ierr                = together.End(ierr, v->newton.plan.exec.space);
+  if (ierr) (void)v->newton.Reset();
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SNESReset_VIPMG(SNES snes)
+{
+  PetscFunctionBegin;
+  PetscCall(((SNES_VIPMG *)snes->data)->newton.Reset());
+  ForgetBounds(snes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SNESDestroy_VIPMG(SNES snes)
+{
+  PetscFunctionBegin;
+  PetscCall(SNESReset_VIPMG(snes));
+  PetscCall(vipmg::ComposeSetters(snes, false));
+  delete (SNES_VIPMG *)snes->data;
+  snes->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SNESSetFromOptions_VIPMG(SNES snes, CompatOptionItems PetscOptionsObject)
+{
+  SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "SNES VIPMG options");
+  PetscCall(vipmg::OptionsOfNewton(PetscOptionsObject, (PetscObject)snes, "snes", v->newton.options, &v->monitor));
+  PetscCall(PetscOptionsReal("-snes_vi_zero_tolerance", "Tolerance for considering x[] value to be on a bound", "None", snes->vizerotolerance, &snes->vizerotolerance, nullptr));
+  PetscOptionsHeadEnd();
+  PetscCall(vipmg::SetMonitors(snes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
+{
+  SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
+  PetscBool   ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(vipmg::ViewNewton(v->newton, viewer));
+  if (v->last.x > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  last point: inactive norm %g, natural residual %g, active at lower bounds %g, at upper %g\n", (double)v->last.inactive, (double)v->last.natural, (double)v->last.lower, (double)v->last.upper));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+/*MC
+   SNESVIPMG - multigrid for variational inequalities (problems with bounds) on a `DMDA`, on the host or a CUDA device
+
+   Options Database Keys:
++  -snes_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle, see `SNESVIPMGSetVariant()`
+.  -snes_vipmg_cycle <v,w,f> - how often coarse grids are visited, see `SNESVIPMGSetCycle()`
+.  -snes_vipmg_fmg <bool> - start on the coarsest grid, see `SNESVIPMGSetFMG()`
+.  -snes_vipmg_smooth <pre,post> - sweeps before and after the coarse correction, see `SNESVIPMGSetSmooth()`
+.  -snes_vipmg_omega <w> - relaxation of the projected sweeps, see `SNESVIPMGSetOmega()`
+.  -snes_vipmg_levels <n> - at most so many grids, see `SNESVIPMGSetLevels()`
+.  -snes_vipmg_backend <auto,host,cuda> - where it runs, see `SNESVIPMGSetBackend()`
+-  -snes_vipmg_monitor - a line for each cycle
+
+   Level: intermediate
+
+   Notes:
+   Solves F(x) = 0 where lower < x < upper, F(x) >= 0 where x is at its lower bound and F(x) <= 0 at its upper one. Bounds come from
+   `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()` or `DMSetVariableBounds()`; they may be infinite.
+
+   The grid is that of a `DMDA` of one, two or three dimensions with one unknown a node and any number of nodes, found through the
+   `SNES`, the solution or the matrix. The Jacobian has a stencil of 3, 5, 9, 7 or 27 points; only that of the finest grid is asked for.
+   A row without off-diagonal entries is a Dirichlet row.
+
+   An iteration linearises F (Newton) and solves the linear complementarity problem by cycles, whose number `SNESGetLinearSolveIterations()`
+   returns; a linear problem is recognised at its first step and solved in two. Every iterate is between its bounds. The norm that is
+   monitored and tested is that of F without the nodes that are pressed against a bound, as for `SNESVINEWTONRSLS`, whose monitors
+   `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active` work here. `SNESVIPMGGetNorms()` returns other measures.
+
+   References:
++  * - C. Graeser and R. Kornhuber, Multigrid methods for obstacle problems, J. Comput. Math. 27, 2009
+-  * - V. Klement and T. Oberhuber, Multigrid method for linear complementarity problem and its implementation on GPU, 2015
+
+.seealso: `SNESVINEWTONRSLS`, `SNESVIPMGSetVariant()`, `SNESVIPMGGetNorms()`
+M*/
+PetscErrorCode tessera::SNESCreate_VIPMG(SNES snes)
+{
+  SNES_VIPMG *v = nullptr;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(v = new SNES_VIPMG());
+  snes->data                        = (void *)v;
+  snes->ops->setup                  = NoThrow<SetUp, SNES>;
+  snes->ops->solve                  = SNESSolve_VIPMG;
+  snes->ops->reset                  = SNESReset_VIPMG;
+  snes->ops->destroy                = SNESDestroy_VIPMG;
+  snes->ops->view                   = SNESView_VIPMG;
+  snes->ops->setfromoptions         = SNESSetFromOptions_VIPMG;
+  snes->usesksp                     = PETSC_FALSE;
+  snes->usesnpc                     = PETSC_FALSE;
+  snes->alwayscomputesfinalresidual = PETSC_TRUE;
+  PetscCall(CompatSNESInitialize(snes));
+  PetscCall(vipmg::ComposeSetters(snes, true));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

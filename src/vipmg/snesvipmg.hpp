@@ -1,0 +1,25 @@
+// Private data of SNES and Tao vipmg; the setters and options of both.
+#pragma once
+#include "petsc/compat_snes.h"
+#include "vipmg/newton.hpp"
+
+namespace tessera {
+
+struct SNES_VIPMG {
+  vipmg::Newton newton;
+  PetscBool     monitor = PETSC_FALSE;
+  vipmg::Norms  last; // of the last point
+};
+
+PetscErrorCode SNESCreate_VIPMG(SNES);
+PetscErrorCode TaoCreate_VIPMG(Tao);
+PetscErrorCode CiteVIPMG();
+
+namespace vipmg {
+PetscErrorCode SetMonitors(SNES snes);                                              // -snes_vi_monitor and its kin
+PetscErrorCode ViewNewton(Newton &newton, PetscViewer viewer);
+PetscErrorCode OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind, Options &o, PetscBool *monitor); // -KIND_vipmg_...
+PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec xl, Vec xu);
+PetscErrorCode ComposeSetters(SNES snes, bool on);
+} // namespace vipmg
+} // namespace tessera

@@ -1,0 +1,275 @@
+// Options, setters, view and monitors of SNES vipmg.
+#include "vipmg/snesvipmg.hpp"
+#include "petsc/bounds.hpp"
+#include <cmath>
+
+const char *const SNESVIPMGVariants[] = {"hybrid", "tnnmg", "monotone", "paper", "SNESVIPMGVariant", "SNES_VIPMG_", nullptr};
+const char *const SNESVIPMGCycles[]   = {"v", "w", "f", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
+
+using namespace tessera;
+
+namespace {
+
+vipmg::Options &OptionsOf(SNES snes) { return ((SNES_VIPMG *)snes->data)->newton.options; }
+
+PetscErrorCode SetVariant(SNES snes, SNESVIPMGVariant v)
+{
+  PetscFunctionBegin;
+  OptionsOf(snes).params.variant = (vipmg::Variant)(int)v;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode SetCycle(SNES snes, SNESVIPMGCycle c)
+{
+  PetscFunctionBegin;
+  OptionsOf(snes).params.cycle = (vipmg::Cycle)(int)c;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode SetFMG(SNES snes, PetscBool fmg)
+{
+  PetscFunctionBegin;
+  OptionsOf(snes).params.fmg = fmg == PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode SetSmooth(SNES snes, PetscInt pre, PetscInt post)
+{
+  PetscFunctionBegin;
+  OptionsOf(snes).params.pre  = (int)pre;
+  OptionsOf(snes).params.post = (int)post;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode SetOmega(SNES snes, PetscReal omega)
+{
+  PetscFunctionBegin;
+  OptionsOf(snes).params.omega = omega;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode SetLevels(SNES snes, PetscInt levels)
+{
+  PetscFunctionBegin;
+  OptionsOf(snes).params.levels = (int)PetscMin(levels, 64);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode SetBackend(SNES snes, TesseraBackend b)
+{
+  PetscFunctionBegin;
+  OptionsOf(snes).backend = b;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SetMonitor(SNES snes, PetscBool on)
+{
+  PetscFunctionBegin;
+  ((SNES_VIPMG *)snes->data)->monitor = on;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GetNorms(SNES snes, PetscReal norms[5])
+{
+  const PetscScalar *x, *f, *l, *u;
+  PetscInt           n;
+  PetscReal          most[2] = {0, 0}, sums[2] = {0, 0}, all;
+
+  PetscFunctionBegin;
+  PetscCheck(snes->vec_sol && snes->vec_func && snes->xl && snes->xu, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_WRONGSTATE, "SNESVIPMGGetNorms() describes the solution: call SNESSolve() first");
+  PetscCall(VecGetLocalSize(snes->vec_sol, &n));
+  PetscCall(VecGetArrayRead(snes->vec_sol, &x));
+  PetscCall(VecGetArrayRead(snes->vec_func, &f));
+  PetscCall(VecGetArrayRead(snes->xl, &l));
+  PetscCall(VecGetArrayRead(snes->xu, &u));
+  for (PetscInt i = 0; i < n; ++i) {
+    // Fischer-Burmeister, first with the upper bound, then with the lower one
+    PetscReal a = u[i] - x[i], b = -f[i], phi = a >= PETSC_INFINITY ? b : a + b - std::hypot(a, b);
+    a = x[i] - l[i], b = -phi;
+    phi = a >= PETSC_INFINITY ? b : a + b - std::hypot(a, b);
+    sums[0] += phi * phi;
+    most[0] = PetscMax(most[0], PetscMax(l[i] - x[i], x[i] - u[i]));
+    if (f[i] > 0 && l[i] > PETSC_NINFINITY) sums[1] += f[i] * (x[i] - l[i]);
+    if (f[i] < 0 && u[i] < PETSC_INFINITY) sums[1] += f[i] * (x[i] - u[i]);
+  }
+  PetscCall(VecRestoreArrayRead(snes->vec_sol, &x));
+  PetscCall(VecRestoreArrayRead(snes->vec_func, &f));
+  PetscCall(VecRestoreArrayRead(snes->xl, &l));
+  PetscCall(VecRestoreArrayRead(snes->xu, &u));
+  const vipmg::Norms &last = ((SNES_VIPMG *)snes->data)->last;
+  norms[0]          = last.inactive;
+  norms[1]          = last.natural;
+  PetscCallMPI(MPI_Allreduce(&sums[0], &all, 1, MPIU_REAL, MPI_SUM, PetscObjectComm((PetscObject)snes)));
+  norms[2] = PetscSqrtReal(all);
+  PetscCallMPI(MPI_Allreduce(&most[0], &norms[3], 1, MPIU_REAL, MPI_MAX, PetscObjectComm((PetscObject)snes)));
+  PetscCallMPI(MPI_Allreduce(&sums[1], &norms[4], 1, MPIU_REAL, MPI_SUM, PetscObjectComm((PetscObject)snes)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Of the present point: active nodes that F presses against a bound, and all at a bound; lower, upper.
+PetscErrorCode CountActive(SNES snes, Vec residual, Vec active, PetscInt pressed[2], PetscInt at[2])
+{
+  const PetscScalar *x, *f, *l, *u;
+  PetscScalar       *r = nullptr, *c = nullptr;
+  PetscInt           n, mine[4] = {0, 0, 0, 0}, all[4];
+  const PetscReal    zero = snes->vizerotolerance;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(snes->vec_sol, &n));
+  PetscCall(VecGetArrayRead(snes->vec_sol, &x));
+  PetscCall(VecGetArrayRead(snes->vec_func, &f));
+  PetscCall(VecGetArrayRead(snes->xl, &l));
+  PetscCall(VecGetArrayRead(snes->xu, &u));
+  if (residual) PetscCall(VecGetArrayWrite(residual, &r));
+  if (active) PetscCall(VecGetArrayWrite(active, &c));
+  for (PetscInt i = 0; i < n; ++i) {
+    const bool low = x[i] <= l[i] + zero, up = x[i] >= u[i] - zero, down = low && f[i] > 0, lift = up && f[i] < 0;
+    mine[0] += down;
+    mine[1] += !down && lift;
+    mine[2] += low;
+    mine[3] += !low && up;
+    if (r) r[i] = down || lift ? 0 : f[i];
+    if (c) c[i] = down || lift;
+  }
+  if (residual) PetscCall(VecRestoreArrayWrite(residual, &r));
+  if (active) PetscCall(VecRestoreArrayWrite(active, &c));
+  PetscCall(VecRestoreArrayRead(snes->vec_sol, &x));
+  PetscCall(VecRestoreArrayRead(snes->vec_func, &f));
+  PetscCall(VecRestoreArrayRead(snes->xl, &l));
+  PetscCall(VecRestoreArrayRead(snes->xu, &u));
+  PetscCallMPI(MPI_Allreduce(mine, all, 4, MPIU_INT, MPI_SUM, PetscObjectComm((PetscObject)snes)));
+  for (int k = 0; k < 2; ++k) pressed[k] = all[k], at[k] = all[2 + k];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The line of PETSc's VI solvers.
+PetscErrorCode MonitorVI(SNES snes, PetscInt its, PetscReal fnorm, PetscViewerAndFormat *vf)
+{
+  PetscInt pressed[2], at[2], N;
+
+  PetscFunctionBegin;
+  PetscCall(CountActive(snes, nullptr, nullptr, pressed, at));
+  PetscCall(VecGetSize(snes->vec_sol, &N));
+  const double sum = (double)(pressed[0] + pressed[1]);
+  PetscCall(PetscViewerASCIIAddTab(vf->viewer, ((PetscObject)snes)->tablevel));
+  PetscCall(PetscViewerASCIIPrintf(vf->viewer, "%3" PetscInt_FMT " SNES VI Function norm %g Active lower constraints %" PetscInt_FMT "/%" PetscInt_FMT " upper constraints %" PetscInt_FMT "/%" PetscInt_FMT " Percent of total %g Percent of bounded %g\n", its, (double)fnorm, pressed[0], at[0], pressed[1], at[1], sum / (double)N, snes->ntruebounds ? sum / (double)snes->ntruebounds : 0.));
+  PetscCall(PetscViewerASCIISubtractTab(vf->viewer, ((PetscObject)snes)->tablevel));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MonitorField(SNES snes, PetscViewerAndFormat *vf, bool residual)
+{
+  Vec      v;
+  PetscInt pressed[2], at[2];
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(snes->vec_sol, &v));
+  PetscCall(CountActive(snes, residual ? v : nullptr, residual ? nullptr : v, pressed, at));
+  PetscCall(PetscViewerPushFormat(vf->viewer, vf->format));
+  PetscCall(VecView(v, vf->viewer));
+  PetscCall(PetscViewerPopFormat(vf->viewer));
+  PetscCall(VecDestroy(&v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode MonitorResidual(SNES snes, PetscInt, PetscReal, PetscViewerAndFormat *vf)
+{
+  PetscFunctionBegin;
+  PetscCall(MonitorField(snes, vf, true));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode MonitorActive(SNES snes, PetscInt, PetscReal, PetscViewerAndFormat *vf)
+{
+  PetscFunctionBegin;
+  PetscCall(MonitorField(snes, vf, false));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode vipmg::SetMonitors(SNES snes)
+{
+  PetscFunctionBegin;
+  PetscCall(SNESMonitorSetFromOptions(snes, "-snes_vi_monitor", "Monitor all non-active variables", "SNESMonitorVI", MonitorVI, nullptr));
+  PetscCall(SNESMonitorSetFromOptions(snes, "-snes_vi_monitor_residual", "View residual at each iteration, using zero for active constraints", "SNESVIMonitorResidual", MonitorResidual, nullptr));
+  PetscCall(SNESMonitorSetFromOptions(snes, "-snes_vi_monitor_active", "View active set at each iteration, using zero for inactive dofs", "SNESVIMonitorActive", MonitorActive, nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec xl, Vec xu)
+{
+  BoundsReport b;
+  PetscInt     p[3] = {0, 0, 0};
+  MPI_Comm     comm = PetscObjectComm(solver);
+
+  PetscFunctionBegin;
+  PetscCall(LookAtBounds(xl, xu, &b));
+  if (b.first >= 0) newton.matrix.Node(b.first, p);
+  PetscCheck(!b.nan, comm, PETSC_ERR_FP, "%s: %" PetscInt_FMT " bounds are not numbers, the first at unknown %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY", who, b.nan, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "%s: at %" PetscInt_FMT " unknowns the lower bound is above the upper one, the first is %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g", who, b.crossed, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+  if (!b.lower && !b.upper) PetscCall(PetscInfo(solver, "No unknown has a bound: this is Newton's method with plain multigrid\n"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscViewer viewer)
+{
+  const Params &p = newton.options.params;
+
+  PetscFunctionBegin;
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %s-cycles with %d sweeps before and %d after the coarse correction, omega %g; full multigrid start: %s\n", SNESVIPMGVariants[(int)p.variant], SNESVIPMGCycles[(int)p.cycle], p.pre, p.post, p.omega, p.fmg ? "yes" : "no"));
+  if (newton.plan.levels.empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  std::string grids;
+  for (const Level &l : newton.plan.levels) {
+    grids += " " + std::to_string(l.n[0]);
+    for (int d = 1; d < newton.plan.dimension; ++d) grids += "x" + std::to_string(l.n[d]);
+  }
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  grids:%s\n", grids.c_str()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s stencil, %s, %" PetscInt_FMT " Dirichlet rows; %.3g MB on the %s\n", newton.plan.levels[0].A.box ? "box" : "star", newton.plan.symmetric ? "symmetric" : "not symmetric", newton.report.dirichlet, newton.plan.bytes() * 1e-6, newton.plan.exec.space == Space::cuda ? "device" : "host"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode vipmg::OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind, Options &o, PetscBool *monitor)
+{
+  PetscEnum variant = (PetscEnum)(int)o.params.variant, cycle = (PetscEnum)(int)o.params.cycle, backend = (PetscEnum)(int)o.backend;
+  PetscBool fmg = o.params.fmg ? PETSC_TRUE : PETSC_FALSE, set;
+  PetscInt  smooth[2] = {o.params.pre, o.params.post}, n = 2, levels = o.params.levels;
+  PetscReal omega     = o.params.omega;
+  char      key[32];
+  const auto option = [&](const char *name) {
+    snprintf(key, sizeof(key), "-%s_vipmg_%s", kind, name);
+    return (const char *)key;
+  };
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsEnum(option("variant"), "The cycle", "SNESVIPMGSetVariant", SNESVIPMGVariants, variant, &variant, nullptr));
+  PetscCall(PetscOptionsEnum(option("cycle"), "How often coarse grids are visited", "SNESVIPMGSetCycle", SNESVIPMGCycles, cycle, &cycle, nullptr));
+  PetscCall(PetscOptionsBool(option("fmg"), "Start on the coarsest grid", "SNESVIPMGSetFMG", fmg, &fmg, nullptr));
+  PetscCall(PetscOptionsIntArray(option("smooth"), "Sweeps before and after the coarse correction", "SNESVIPMGSetSmooth", smooth, &n, &set));
+  PetscCheck(!set || n == 2, PetscObjectComm(object), PETSC_ERR_ARG_SIZ, "%s takes two numbers of sweeps, pre,post: %" PetscInt_FMT " given", option("smooth"), n);
+  PetscCall(PetscOptionsReal(option("omega"), "Relaxation of the projected sweeps", "SNESVIPMGSetOmega", omega, &omega, nullptr));
+  PetscCall(PetscOptionsInt(option("levels"), "At most so many grids, 0: all", "SNESVIPMGSetLevels", levels, &levels, nullptr));
+  PetscCall(PetscOptionsEnum(option("backend"), "Where the solver runs", "SNESVIPMGSetBackend", TesseraBackends, backend, &backend, nullptr));
+  PetscCall(PetscOptionsBool(option("monitor"), "A line for each cycle", "SNESVIPMGSetMonitor", *monitor, monitor, nullptr));
+  PetscCheck(smooth[0] >= 0 && smooth[1] >= 0 && smooth[0] + smooth[1] > 0 && smooth[0] <= 1000 && smooth[1] <= 1000, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: at least one of the numbers is to be positive, none negative", smooth[0], smooth[1]);
+  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: omega is to be between 0 and 2: %g given", (double)omega);
+  PetscCheck(levels >= 0, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: the number of grids is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
+  o.params.variant = (Variant)(int)variant;
+  o.params.cycle   = (Cycle)(int)cycle;
+  o.params.fmg     = fmg == PETSC_TRUE;
+  o.params.pre     = (int)smooth[0];
+  o.params.post    = (int)smooth[1];
+  o.params.omega   = omega;
+  o.params.levels  = (int)PetscMin(levels, 64);
+  o.backend        = (TesseraBackend)(int)backend;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode vipmg::ComposeSetters(SNES snes, bool on)
+{
+  PetscObject o = (PetscObject)snes;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetVariant_C", on ? SetVariant : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetCycle_C", on ? SetCycle : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetFMG_C", on ? SetFMG : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetSmooth_C", on ? SetSmooth : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetOmega_C", on ? SetOmega : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetLevels_C", on ? SetLevels : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetBackend_C", on ? SetBackend : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetMonitor_C", on ? SetMonitor : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetNorms_C", on ? GetNorms : nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,255 @@
+// Public functions of SNES vipmg.
+#include "vipmg/snesvipmg.hpp"
+
+/*@
+   SNESVIPMGSetVariant - Sets what a cycle does in `SNESVIPMG`
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the solver
+-  v - `SNES_VIPMG_HYBRID` (default), `SNES_VIPMG_TNNMG`, `SNES_VIPMG_MONOTONE` or `SNES_VIPMG_PAPER`
+
+   Options Database Key:
+.  -snes_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle
+
+   Level: intermediate
+
+   Note:
+   hybrid: a monotone cycle, then a truncated Newton cycle; the first is left out while the active set stands nearly still. tnnmg: the
+   second alone, for a good start. monotone: the first alone; robust and slow (Graeser and Kornhuber 2009). paper: Algorithm 1 of Klement and
+   Oberhuber 2015, whose coarse bounds are weighted means. The solution of an obstacle problem is not its fixed point: it stagnates
+   unless the diagonal dominates, as in their time steps, and is there for comparison.
+
+.seealso: `SNESVIPMG`
+@*/
+PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(v >= SNES_VIPMG_HYBRID && v <= SNES_VIPMG_PAPER, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown variant %d", (int)v);
+  PetscTryMethod(snes, "SNESVIPMGSetVariant_C", (SNES, SNESVIPMGVariant), (snes, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGSetCycle - Sets how often coarse grids are visited in `SNESVIPMG`
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the solver
+-  c - `SNES_VIPMG_CYCLE_V`, `SNES_VIPMG_CYCLE_W` or `SNES_VIPMG_CYCLE_F` (default)
+
+   Options Database Key:
+.  -snes_vipmg_cycle <v,w,f> - the cycle
+
+   Level: intermediate
+
+   Note:
+   A W-cycle visits every coarse grid twice, an F-cycle twice on its way down.
+
+.seealso: `SNESVIPMG`
+@*/
+PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(c >= SNES_VIPMG_CYCLE_V && c <= SNES_VIPMG_CYCLE_F, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown cycle %d", (int)c);
+  PetscTryMethod(snes, "SNESVIPMGSetCycle_C", (SNES, SNESVIPMGCycle), (snes, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGSetFMG - Sets whether the first linear problem is started on the coarsest grid in `SNESVIPMG`
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the solver
+-  fmg - `PETSC_TRUE` (default): full multigrid
+
+   Options Database Key:
+.  -snes_vipmg_fmg <bool> - full multigrid
+
+   Level: intermediate
+
+   Note:
+   The first linear problem is solved from the coarsest grid upwards, a cycle a grid. A start that is better than what comes out of this is
+   kept.
+
+.seealso: `SNESVIPMG`
+@*/
+PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscTryMethod(snes, "SNESVIPMGSetFMG_C", (SNES, PetscBool), (snes, fmg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGSetSmooth - Sets the sweeps before and after the coarse correction in `SNESVIPMG`
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the solver
+.  pre  - sweeps before, default 1
+-  post - sweeps after, default 1
+
+   Options Database Key:
+.  -snes_vipmg_smooth <pre,post> - sweeps
+
+   Level: intermediate
+
+   Note:
+   More sweeps make fewer cycles, not always less time. The truncated Newton cycle has one projected sweep more on the finest grid.
+
+.seealso: `SNESVIPMG`
+@*/
+PetscErrorCode SNESVIPMGSetSmooth(SNES snes, PetscInt pre, PetscInt post)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(pre >= 0 && post >= 0 && pre + post > 0 && pre <= 1000 && post <= 1000, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: at least one of the numbers is to be positive, none negative", pre, post);
+  PetscTryMethod(snes, "SNESVIPMGSetSmooth_C", (SNES, PetscInt, PetscInt), (snes, pre, post));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGSetOmega - Sets the relaxation factor of projected sweeps in `SNESVIPMG`
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the solver
+-  omega - relaxation factor, above 0 and below 2, default 1
+
+   Options Database Key:
+.  -snes_vipmg_omega <w> - the factor
+
+   Level: intermediate
+
+   Note:
+   1 is projected Gauss-Seidel, another value projected SOR.
+
+.seealso: `SNESVIPMG`
+@*/
+PetscErrorCode SNESVIPMGSetOmega(SNES snes, PetscReal omega)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(omega > 0 && omega < 2, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: omega is to be between 0 and 2: %g given", (double)omega);
+  PetscTryMethod(snes, "SNESVIPMGSetOmega_C", (SNES, PetscReal), (snes, omega));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGSetLevels - Sets the largest number of grids in `SNESVIPMG`
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the solver
+-  levels - largest number of grids; 0 (default): until two or three nodes a direction are left
+
+   Options Database Key:
+.  -snes_vipmg_levels <n> - the number
+
+   Level: intermediate
+
+   Note:
+   The coarsest grid is solved by sweeps, at most 200, so a small number of grids makes more cycles.
+
+.seealso: `SNESVIPMG`
+@*/
+PetscErrorCode SNESVIPMGSetLevels(SNES snes, PetscInt levels)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(levels >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: the number of grids is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
+  PetscTryMethod(snes, "SNESVIPMGSetLevels_C", (SNES, PetscInt), (snes, levels));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGSetBackend - Sets where the solver runs in `SNESVIPMG`
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the solver
+-  b - `TESSERA_BACKEND_AUTO` (default), `TESSERA_BACKEND_HOST` or `TESSERA_BACKEND_CUDA`
+
+   Options Database Key:
+.  -snes_vipmg_backend <auto,host,cuda> - the backend
+
+   Level: intermediate
+
+   Note:
+   The automatic choice is where the solution vector is. `TESSERA_BACKEND_CUDA` with vectors on the host copies the function and the
+   step once an iteration, and the Jacobian when it changes.
+
+.seealso: `SNESVIPMG`
+@*/
+PetscErrorCode SNESVIPMGSetBackend(SNES snes, TesseraBackend b)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown backend %d", (int)b);
+  PetscTryMethod(snes, "SNESVIPMGSetBackend_C", (SNES, TesseraBackend), (snes, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGSetMonitor - Sets whether every cycle of `SNESVIPMG` prints a line
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the solver
+-  on   - the norm of the inactive nodes, the natural residual and the active nodes of the linearised problem are printed
+
+   Options Database Key:
+.  -snes_vipmg_monitor - a line for each cycle
+
+   Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESMonitorSet()`
+@*/
+PetscErrorCode SNESVIPMGSetMonitor(SNES snes, PetscBool on)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscTryMethod(snes, "SNESVIPMGSetMonitor_C", (SNES, PetscBool), (snes, on));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetNorms - Gets measures of the solution that the norm of the inactive set does not show
+
+   Collective
+
+   Input Parameter:
+.  snes - the solver, after `SNESSolve()`
+
+   Output Parameter:
+.  norms - five numbers: norm of F without active nodes; natural residual diag(J) (x - P(x - F/diag(J))), P the projection onto the
+           bounds; Fischer-Burmeister residual; largest violation of a bound; complementarity, the sum of |F| times the distance from
+           the bound that F points to
+
+   Level: intermediate
+
+   Note:
+   The solution has all of them zero. The last is a sum over the nodes where F presses against a finite bound.
+
+.seealso: `SNESVIPMG`, `SNESVIComputeInactiveSetFnorm()`
+@*/
+PetscErrorCode SNESVIPMGGetNorms(SNES snes, PetscReal norms[5])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPMGGetNorms_C", (SNES, PetscReal[5]), (snes, norms));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,71 @@
+// Stencils in memory: planes of coefficients on a layout.
+#pragma once
+#include "vipmg/vipmg.hpp"
+
+namespace tessera::vipmg {
+
+// The plane of a direction; -1 where a star has none.
+template <int D, bool Box> HD constexpr int plane_of(int dx, int dy, int dz)
+{
+  if (Box) return D == 1 ? dx + 1 : D == 2 ? 3 * (dy + 1) + dx + 1 : 9 * (dz + 1) + 3 * (dy + 1) + dx + 1;
+  if ((dx != 0) + (dy != 0) + (dz != 0) > 1) return -1;
+  return dx < 0 ? 1 : dx > 0 ? 2 : dy < 0 ? 3 : dy > 0 ? 4 : dz < 0 ? 5 : dz > 0 ? 6 : 0;
+}
+template <int D, bool Box> HD constexpr int centre() { return plane_of<D, Box>(0, 0, 0); }
+
+template <int D, bool Box> struct Stencil3 {
+  const double *a;
+  ptrdiff_t     plane, sj, sk;
+  int           half;
+
+  // One row of three couplings, or two around the node itself. e: place of the node; o: of its row, without the half.
+  template <int P, int DY, int DZ> HD double row(const double *x, ptrdiff_t e, ptrdiff_t o) const
+  {
+    const ptrdiff_t q = o + DY * sj + DZ * sk;
+    double          s = 0;
+    if (Box || (DY == 0 && DZ == 0)) {
+      s += a[plane_of<D, Box>(-1, DY, DZ) * plane + e] * x[q + beside<P, -1>(half)];
+      s += a[plane_of<D, Box>(1, DY, DZ) * plane + e] * x[q + beside<P, 1>(half)];
+    }
+    if (DY || DZ) s += a[plane_of<D, Box>(0, DY, DZ) * plane + e] * x[q + beside<P, 0>(half)];
+    return s;
+  }
+  // The sum of a_k x_k over the neighbours.
+  template <int P> HD double neighbours(const double *x, ptrdiff_t e, ptrdiff_t o) const
+  {
+    double s = row<P, 0, 0>(x, e, o);
+    if constexpr (D > 1) s += row<P, -1, 0>(x, e, o) + row<P, 1, 0>(x, e, o);
+    if constexpr (D > 2) {
+      s += row<P, 0, -1>(x, e, o) + row<P, 0, 1>(x, e, o);
+      if constexpr (Box) s += row<P, -1, -1>(x, e, o) + row<P, 1, -1>(x, e, o) + row<P, -1, 1>(x, e, o) + row<P, 1, 1>(x, e, o);
+    }
+    return s;
+  }
+  HD double diagonal(ptrdiff_t e) const { return a[centre<D, Box>() * plane + e]; }
+};
+
+template <int D, bool Box> Stencil3<D, Box> stencil(const Level &l, const Operator &op)
+{
+  return {op.a.data(), (ptrdiff_t)l.layout.size(), l.layout.sj, l.layout.sk, l.layout.half};
+}
+
+// f(std::integral_constant dimension, box), as compile-time constants.
+template <int D, bool Box> struct Kind {
+  static constexpr int  dimension = D;
+  static constexpr bool box       = Box;
+};
+template <class F> void with_kind(int dimension, bool box, const F &f)
+{
+  if (dimension == 1) {
+    if (box) f(Kind<1, true>());
+    else f(Kind<1, false>());
+  } else if (dimension == 2) {
+    if (box) f(Kind<2, true>());
+    else f(Kind<2, false>());
+  } else {
+    if (box) f(Kind<3, true>());
+    else f(Kind<3, false>());
+  }
+}
+
+} // namespace tessera::vipmg

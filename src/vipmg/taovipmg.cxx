@@ -1,0 +1,204 @@
+// Tao vipmg: bound-constrained minimisation by multigrid for its first-order conditions.
+#include "vipmg/snesvipmg.hpp"
+
+using namespace tessera;
+using vipmg::End;
+using vipmg::Norms;
+
+namespace {
+
+struct TAO_VIPMG {
+  vipmg::Newton newton;
+  PetscBool     monitor = PETSC_FALSE;
+  Vec           projected = nullptr; // gradient
+};
+
+// A Tao as Newton's method sees it: F is the gradient.
+struct TaoProblem : vipmg::Problem {
+  Tao       tao;
+  PetscReal f = 0, first = 0;
+  explicit TaoProblem(Tao t) : tao(t) { }
+
+  PetscErrorCode Function(Vec x, Vec g) override
+  {
+    PetscFunctionBegin;
+    PetscCall(TaoComputeObjectiveAndGradient(tao, x, &f, g));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Jacobian(Vec x, Mat *J, bool *failed) override
+  {
+    PetscObjectState before = 0, after;
+
+    PetscFunctionBegin;
+    *failed = false;
+    if (read) PetscCall(PetscObjectStateGet((PetscObject)tao->hessian_pre, &before));
+    PetscCall(TaoComputeHessian(tao, x, tao->hessian, tao->hessian_pre));
+    PetscCall(PetscObjectStateGet((PetscObject)tao->hessian_pre, &after));
+    *J   = read && after == before ? nullptr : tao->hessian_pre;
+    read = true;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Test(PetscInt iteration, const Norms &n, bool *stop) override
+  {
+    PetscReal norm;
+
+    PetscFunctionBegin;
+    Vec projected = ((TAO_VIPMG *)tao->data)->projected;
+    PetscCall(VecBoundGradientProjection(tao->gradient, tao->solution, tao->XL, tao->XU, projected));
+    PetscCall(VecNorm(projected, NORM_2, &norm));
+    if (!iteration) first = norm;
+    tao->niter = iteration;
+    tao->ksp_its = n.cycles;
+    tao->ksp_tot_its += n.cycles;
+    PetscCall(TaoLogConvergenceHistory(tao, f, norm, 0, tao->ksp_tot_its));
+    PetscCall(TaoMonitor(tao, tao->niter, f, norm, 0, iteration ? n.step : 1));
+    PetscUseTypeMethod(tao, convergencetest, tao->cnvP);
+    *stop = tao->reason != TAO_CONTINUE_ITERATING;
+    if (!*stop && iteration) PetscTryTypeMethod(tao, update, tao->niter, tao->user_update);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Stopped(End why) override
+  {
+    PetscFunctionBegin;
+    const char *failure = ((TAO_VIPMG *)tao->data)->newton.failure;
+    PetscCheck(why != End::function, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "The gradient is infinite or not a number");
+    PetscCheck(why != End::jacobian, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipmg: %s", failure[0] ? failure : "the Hessian could not be computed");
+    tao->reason = why == End::line_search ? TAO_DIVERGED_LS_FAILURE : TAO_DIVERGED_NAN;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscReal      Target() const override { return PetscMax(PetscMax(tao->gatol, tao->grtol * PetscAbsReal(f)), tao->gttol * first); }
+  PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
+  {
+    PetscFunctionBegin;
+    if (((TAO_VIPMG *)tao->data)->monitor)
+      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)tao), "    %3" PetscInt_FMT " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n", cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+private:
+  bool read = false;
+};
+
+PetscErrorCode SetUp(Tao tao)
+{
+  TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
+
+  PetscFunctionBegin;
+  if (!tao->gradient) PetscCall(VecDuplicate(tao->solution, &tao->gradient));
+  if (!tao->stepdirection) PetscCall(VecDuplicate(tao->solution, &tao->stepdirection));
+  if (!v->projected) PetscCall(VecDuplicate(tao->solution, &v->projected));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Solve(Tao tao)
+{
+  TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
+  DM         dm = nullptr;
+
+  PetscFunctionBegin;
+  PetscCall(CiteVIPMG());
+  PetscCall(TaoComputeVariableBounds(tao));
+  for (Vec *b : {&tao->XL, &tao->XU})
+    if (!*b) {
+      PetscCall(VecDuplicate(tao->solution, b));
+      PetscCall(VecSet(*b, b == &tao->XL ? PETSC_NINFINITY : PETSC_INFINITY));
+    }
+  PetscCheck(tao->hessian_pre, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE, "Tao vipmg needs the Hessian: call TaoSetHessian(), or use -tao_type blmvm");
+  PetscCall(CompatTaoDM(tao, &dm));
+  v->newton.options.iterations = tao->max_it;
+  PetscCall(v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_backend", dm, tao->solution, tao->hessian_pre));
+  PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->XL, tao->XU));
+  tao->reason = TAO_CONTINUE_ITERATING;
+  TaoProblem problem(tao);
+  PetscCall(v->newton.Solve((PetscObject)tao, problem, tao->solution, tao->gradient, tao->XL, tao->XU));
+  if (tao->reason == TAO_CONTINUE_ITERATING) tao->reason = TAO_DIVERGED_MAXITS;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TaoSolve_VIPMG(Tao tao)
+{
+  TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
+
+  PetscFunctionBegin;
+  Together       together(PetscObjectComm((PetscObject)tao));
+  PetscErrorCode ierr = NoThrow<Solve, Tao>(tao);
+  ierr                = together.End(ierr, v->newton.plan.exec.space);
+  if (ierr) (void)v->newton.Reset();
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TaoDestroy_VIPMG(Tao tao)
+{
+  TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
+
+  PetscFunctionBegin;
+  PetscCall(v->newton.Reset());
+  PetscCall(VecDestroy(&v->projected));
+  delete v;
+  tao->data = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TaoSetFromOptions_VIPMG(Tao tao, CompatOptionItems PetscOptionsObject)
+{
+  TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
+
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "Tao VIPMG options");
+  PetscCall(vipmg::OptionsOfNewton(PetscOptionsObject, (PetscObject)tao, "tao", v->newton.options, &v->monitor));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
+{
+  PetscBool ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (ascii) PetscCall(vipmg::ViewNewton(((TAO_VIPMG *)tao->data)->newton, viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+/*MC
+   TAOVIPMG - bound-constrained minimisation on a `DMDA` by multigrid
+
+   Options Database Keys:
++  -tao_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle, see `SNESVIPMGSetVariant()`
+.  -tao_vipmg_cycle <v,w,f> - how often coarse grids are visited
+.  -tao_vipmg_fmg <bool> - start on the coarsest grid
+.  -tao_vipmg_smooth <pre,post> - sweeps before and after the coarse correction
+.  -tao_vipmg_omega <w> - relaxation of the projected sweeps
+.  -tao_vipmg_levels <n> - at most so many grids
+.  -tao_vipmg_backend <auto,host,cuda> - where it runs
+-  -tao_vipmg_monitor - a line for each cycle
+
+   Level: intermediate
+
+   Notes:
+   Newton's method for the variational inequality of the gradient, as in `SNESVIPMG`: the Hessian is an assembled matrix with a stencil of
+   nearest neighbours, and its grid is that of the `DMDA` that the solution vector or the Hessian came from. A quadratic problem takes two
+   iterations, whose cycles are the linear iterations. Steps reduce the natural residual, so it is a method for convex problems, or for
+   a start near a minimum. The convergence tests are Tao's, of the projected gradient.
+
+.seealso: `SNESVIPMG`, `TAOTRON`, `TAOGPCG`, `TAOBNLS`
+M*/
+PetscErrorCode tessera::TaoCreate_VIPMG(Tao tao)
+{
+  TAO_VIPMG *v = nullptr;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(v = new TAO_VIPMG());
+  tao->data                = (void *)v;
+  tao->ops->setup          = NoThrow<SetUp, Tao>;
+  tao->ops->solve          = TaoSolve_VIPMG;
+  tao->ops->view           = TaoView_VIPMG;
+  tao->ops->setfromoptions = TaoSetFromOptions_VIPMG;
+  tao->ops->destroy        = TaoDestroy_VIPMG;
+  PetscCall(CompatTaoInitialize(tao));
+  CompatDefault(tao, max_it, 50);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,167 @@
+// Multigrid for the linear complementarity problem   lo <= x <= up,  (b - A x) . (y - x) <= 0 for all lo <= y <= up
+// with a stencil matrix A on a grid of one to three dimensions. No PETSc objects.
+//
+// A cycle has up to two parts, each after Graeser and Kornhuber, J. Comput. Math. 27 (2009):
+//  - monotone multigrid (their section 4.2): projected Gauss-Seidel on every grid. What the fine iterate may still move, the defect of
+//    the constraint, goes to the coarse grid as the maximum (lower bound) or minimum (upper bound) over a coarse basis function's
+//    support, so that every coarse correction is feasible and energy never grows. Robust from any start, slow in the end.
+//  - truncated Newton multigrid (section 5): a projected sweep finds the active nodes, a linear cycle with Galerkin operators whose
+//    basis functions are cut off there corrects the others, the result is projected, and a line search keeps energy from growing. Fast
+//    once the active set stands nearly still.
+#pragma once
+#include "vipmg/halo3.hpp"
+#include <memory>
+#include <string>
+
+namespace tessera::vipmg {
+
+enum class Variant { hybrid, tnnmg, monotone, paper };
+enum class Cycle { v, w, f };
+
+struct Params {
+  Variant variant = Variant::hybrid;
+  Cycle   cycle   = Cycle::f;
+  bool    fmg     = true;
+  int     pre = 1, post = 1; // sweeps
+  double  omega   = 1;
+  int     levels  = 0;       // at most; 0: until the grid has two or three nodes a direction
+};
+
+// A stencil: planes of coefficients. star: centre, then the two neighbours along each direction. box: all 3^d, i fastest.
+struct Operator {
+  Buffer<double> a, inverse; // inverse: of the diagonal; zero where the node takes no part
+  bool           box = false;
+};
+
+struct Level {
+  int            n[3] = {1, 1, 1};
+  bool           periodic[3] = {false, false, false};
+  Box3           own;               // the nodes computed here: this process's, or all of them on a grid that every process has
+  Box3           part;              // those whose values this process finds from the finer grid
+  Layout3        layout;
+  int            step[3] = {1, 1, 1}; // to the next level: 2 where the direction is coarsened
+  bool           shared  = false;     // every process has the whole grid
+  Halo3          halo, incoming;      // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
+  Operator       A, truncated;        // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
+  Buffer<double> left[3], right[3];   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
+  Buffer<uint8_t> free, inactive;     // not a Dirichlet row; nor at a bound
+  Buffer<double> x, b, lo, up;        // the problem of this level
+  Buffer<double> v, r, w;             // correction and residuals
+  Buffer<double> y;                   // x before the last correction
+};
+
+// What a pass over the finest grid finds.
+struct Measure {
+  double inactive = 0;  // sum of squares of F = A x - b, but for nodes at a bound that F presses against (PETSc's SNES VI norm)
+  double natural  = 0;  // of diag (x - P(x - F / diag)), P the projection onto the bounds
+  double lower = 0, upper = 0; // active nodes: at the bound, and pressed
+  double changed  = 0;  // nodes whose status differs from the last pass's
+  double moved    = 0;  // sum of squares of A x
+  HD void join(const Measure &o)
+  {
+    inactive += o.inactive;
+    natural += o.natural;
+    lower += o.lower;
+    upper += o.upper;
+    changed += o.changed;
+    moved += o.moved;
+  }
+};
+
+// Sums of a line search.
+struct Search {
+  double vv = 0, vp = 0, pp = 0, rv = 0, rp = 0; // v . A v, v . A p, p . A p, r . v, r . p
+  HD void join(const Search &o)
+  {
+    vv += o.vv;
+    vp += o.vp;
+    pp += o.pp;
+    rv += o.rv;
+    rp += o.rp;
+  }
+};
+
+// Sums by which coarsening is decided.
+struct Strength {
+  double along[3] = {0, 0, 0};               // couplings
+  double face[3] = {0, 0, 0}, row[3] = {0, 0, 0}; // last nodes of a direction: coupling with the nodes before, row sum
+  double negative = 0;                       // unconnected or negative diagonals
+  HD void join(const Strength &o)
+  {
+    for (int d = 0; d < 3; ++d) {
+      along[d] += o.along[d];
+      face[d] += o.face[d];
+      row[d] += o.row[d];
+    }
+    negative += o.negative;
+  }
+};
+
+struct Plan {
+  Exec               exec;
+  Params             params;
+  MPI_Comm           comm = MPI_COMM_SELF;
+  int                dimension = 0;
+  bool               symmetric = true;
+  double             zero_tolerance = 1e-8;
+  std::vector<Level> levels;
+  Buffer<double>     work[2]; // coefficients of a grid coarsened in some directions
+  Buffer<Search>     search;
+  Buffer<Measure>    measure, marked;
+  Buffer<Strength>   strength;
+  bool               built = false;
+  int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
+  size_t             bytes() const;
+};
+
+inline int points(int dimension, bool box) { return box ? (dimension == 1 ? 3 : dimension == 2 ? 9 : 27) : 2 * dimension + 1; }
+
+// --- setup (vipmg_plan.cxx, vipmg_galerkin.k.cxx) ---
+// The finest level: this process's box and everybody's, memory for an operator with or without diagonal couplings.
+void create(Plan &plan, MPI_Comm comm, int dimension, const int n[3], const bool periodic[3], const std::vector<Box3> &boxes, bool box);
+// After the finest operator (levels[0].A.a, free) has been written: coarser levels, at the first time, and their operators.
+void build(Plan &plan);
+// Operators of the inactive nodes of level `top` on all coarser levels.
+void truncate(Plan &plan, int top);
+Layout3 layout_for(const Box3 &own, int dimension);
+void make_inverse(Plan &plan, Level &l, Operator &op);
+Strength strength(Plan &plan, Level &l);
+void     coarse_free(Plan &plan, int fine);
+void     galerkin(Plan &plan, int fine, bool truncated, bool top);
+
+// Largest |a_ij - a_ji| between nodes that take part, relative to the largest diagonal entry.
+double asymmetry(Plan &plan);
+
+// --- between arrays in natural order, in the space of the plan, and the finest level (vipmg_move.k.cxx) ---
+// The problem for a correction: b := -F, lo := XL - X, up := XU - X. Returns sums of squares of b - r and of b, before r changes.
+void load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, double sums[2]);
+void start(Plan &plan);                   // x := 0, but the solution in Dirichlet rows
+void keep(Plan &plan);                    // the correction x, while other problems are loaded
+// X := P(X0 + t x) with the correction kept
+void store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, double *X);
+void set_operator(Plan &plan, const double *coefficients, const uint8_t *free); // host arrays in the level's layout
+
+// --- kernels ---
+struct Sweep {
+  bool projected = true, masked = false;
+};
+void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
+void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
+void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r); // coarse.b, and x = 0
+// coarse.b, lo, up, and x = 0. Bounds: the largest lower and least upper ones of a support; their weighted mean (the paper's
+// Algorithm 1); or, for a start, those of the fine nodes that coarse nodes lie on.
+enum class Bounds { monotone, mean, inject };
+void restrict_problem(const Plan &plan, Level &fine, Level &coarse, Bounds bounds);
+void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked);
+void prolong_start(const Plan &plan, Level &fine, const Level &coarse); // fine.x := the coarse solution, within bounds
+// Whether the inactive nodes are, or may be, others than at the last time; a device is not waited for.
+bool mark_inactive(Plan &plan, Level &l);
+void recombine(Plan &plan, Level &l);   // l.v := the best of the span of l.v and the last step x - y; y := x
+void line_search(Plan &plan, Level &l); // x := x + a (P(x + v) - x) with the best a of [0, 1]; l.r: residual
+Measure measure(Plan &plan, Level &l);  // also l.r := b - A x
+
+// --- cycles (vipmg_cycle.cxx) ---
+void full_multigrid(Plan &plan);             // a start for the finest level from its b and bounds
+void cycle(Plan &plan, int top, bool monotone, bool newton);
+
+} // namespace tessera::vipmg

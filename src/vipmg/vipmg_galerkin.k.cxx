@@ -1,0 +1,286 @@
+// Coarse operators P' A P, one direction after the other: linear interpolation is a product of one for each direction, so the stencil
+// of a grid coarsened in one of them has 3^d points again. Per node and direction 9 products for each of the 3^(d-1) other offsets.
+#include "vipmg/stencil3.hpp"
+#include <type_traits>
+
+namespace tessera::vipmg {
+
+namespace {
+
+// f(the numbers from I to End - 1), as constants.
+template <int I, int End, class F> HD inline void unroll(const F &f)
+{
+  if constexpr (I < End) {
+    f(std::integral_constant<int, I>());
+    unroll<I + 1, End>(f);
+  }
+}
+
+// The share of a coupling with node m, counted from the fine node of coarse node I, in the couplings of I with I - 1, I, I + 1.
+struct Shares {
+  double before, here_left, here_right, behind; // weights: of node -1 from I - 1 and I, of node 1 from I and I + 1
+  template <int M> HD void add(double c, double *out) const
+  {
+    if (M == 0) out[1] += c;
+    if (M == -1) out[0] += before * c, out[1] += here_left * c;
+    if (M == 1) out[1] += here_right * c, out[2] += behind * c;
+    if (M == -2) out[0] += c;
+    if (M == 2) out[2] += c;
+  }
+};
+
+// Masked: couplings between nodes that are `free` alone.
+template <int D, bool Box, int Direction, bool Masked> struct Coarsen {
+  const double  *a;
+  ptrdiff_t      plane;
+  Layout3        from;
+  const uint8_t *free;
+  double        *out;
+  ptrdiff_t      out_plane;
+  int            out_half;
+  const double  *left, *right; // by coarse node
+
+  // The plane of the offset that is `along` in this direction; p and q in the others: y and z, or x and the third.
+  template <bool B> HD static constexpr int plane_at(int along, int p, int q)
+  {
+    return Direction == 0 ? plane_of<D, B>(along, p, q) : Direction == 1 ? plane_of<D, B>(p, along, q) : plane_of<D, B>(p, q, along);
+  }
+  // The place of the node at these offsets from the coarse node's.
+  template <int P, int M, int Q1, int Q2> HD ptrdiff_t place(ptrdiff_t base, int I, int t) const
+  {
+    if (Direction == 0) return base + Q1 * from.sj + Q2 * from.sk + (M & 1) * (ptrdiff_t)from.half + I + (M >> 1);
+    return base + M * (Direction == 1 ? from.sj : from.sk) + Q2 * (Direction == 1 ? from.sk : from.sj) + beside<P, Q1>(from.half) + t;
+  }
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const int       I = Direction == 0 ? 2 * t + P : Direction == 1 ? j : k;
+    const ptrdiff_t e = o + P * (ptrdiff_t)out_half;
+    const Shares    shares{right[I - 1], left[I], right[I], left[I + 1]};
+    const double    weight[3] = {left[I], 1, right[I]};
+    const ptrdiff_t base      = Direction == 1 ? from.row(2 * j, k) : Direction == 2 ? from.row(j, 2 * k) : from.row(j, k);
+    constexpr int   np = Direction > 0 || D > 1 ? 1 : 0, nq = D > 2 ? 1 : 0;
+    unroll<-nq, nq + 1>([&](auto q) {
+      unroll<-np, np + 1>([&](auto p) {
+        constexpr int p0 = decltype(p)::value, q0 = decltype(q)::value;
+        double        sum[3] = {0, 0, 0};
+        unroll<-1, 2>([&](auto tau) {
+          unroll<-1, 2>([&](auto kappa) {
+            constexpr int t0 = decltype(tau)::value, k0 = decltype(kappa)::value, direction = plane_at<Box>(k0, p0, q0);
+            if constexpr (direction >= 0) {
+              const ptrdiff_t here = this->template place<P, t0, 0, 0>(base, I, t);
+              double          c    = weight[t0 + 1] * a[direction * plane + here];
+              if (Masked) c = free[here] & free[this->template place<P, t0 + k0, p0, q0>(base, I, t)] ? c : 0;
+              shares.template add<t0 + k0>(c, sum);
+            }
+          });
+        });
+        unroll<-1, 2>([&](auto kappa) {
+          constexpr int k0 = decltype(kappa)::value;
+          out[plane_at<true>(k0, p0, q0) * out_plane + e] = sum[k0 + 1];
+        });
+      });
+    });
+  }
+};
+
+template <int D, bool Box> struct Inverse {
+  Stencil3<D, Box> s;
+  const uint8_t   *free;
+  double          *inverse;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    const double    d = s.diagonal(e);
+    inverse[e]        = free[e] && d > 0 ? 1 / d : 0;
+  }
+};
+
+struct Largest {
+  double asymmetry = 0, diagonal = 0;
+  HD void join(const Largest &o)
+  {
+    asymmetry = o.asymmetry > asymmetry ? o.asymmetry : asymmetry;
+    diagonal  = o.diagonal > diagonal ? o.diagonal : diagonal;
+  }
+};
+
+template <int D, bool Box> struct FindAsymmetry {
+  Stencil3<D, Box> s;
+  const uint8_t   *free;
+  template <int P> HD void at(int, ptrdiff_t o, int, int, Largest &r) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    if (!free[e]) return;
+    const double d = s.diagonal(e);
+    r.diagonal     = d > r.diagonal ? d : r.diagonal;
+    for (int dz = D > 2 ? -1 : 0; dz <= (D > 2 ? 1 : 0); ++dz)
+      for (int dy = D > 1 ? -1 : 0; dy <= (D > 1 ? 1 : 0); ++dy)
+        for (int dx = -1; dx <= 1; ++dx) {
+          const int there = plane_of<D, Box>(dx, dy, dz), back = plane_of<D, Box>(-dx, -dy, -dz);
+          if (there < 0) continue;
+          const ptrdiff_t q = o + dy * s.sj + dz * s.sk + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
+          const double    c = free[q] ? s.a[there * s.plane + e] - s.a[back * s.plane + q] : 0;
+          r.asymmetry       = c > r.asymmetry ? c : -c > r.asymmetry ? -c : r.asymmetry;
+        }
+  }
+};
+
+struct CoarseFree {
+  const uint8_t *fine;
+  Layout3        from;
+  uint8_t       *coarse;
+  int            half, step[3];
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const { coarse[o + P * (ptrdiff_t)half] = fine[from.at(step[0] * (2 * t + P), step[1] * j, step[2] * k)]; }
+};
+
+template <int D, bool Box> struct FindStrength {
+  Stencil3<D, Box> s;
+  const uint8_t   *free;
+  int              last[3]; // node n - 1 where the grid ends there
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Strength &r) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    if (!free[e]) return;
+    const int place[3] = {2 * t + P, j, k};
+    double    sum = 0, before[3] = {0, 0, 0}, both[3] = {0, 0, 0};
+    for (int dz = D > 2 ? -1 : 0; dz <= (D > 2 ? 1 : 0); ++dz)
+      for (int dy = D > 1 ? -1 : 0; dy <= (D > 1 ? 1 : 0); ++dy)
+        for (int dx = -1; dx <= 1; ++dx) {
+          const int direction = plane_of<D, Box>(dx, dy, dz);
+          if (direction < 0) continue;
+          const ptrdiff_t q = o + dy * s.sj + dz * s.sk + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
+          const double    c = free[q] ? s.a[direction * s.plane + e] : 0;
+          sum += c;
+          const int at[3] = {dx, dy, dz};
+          for (int d = 0; d < D; ++d) {
+            if (at[d]) both[d] -= c;
+            if (at[d] < 0) before[d] -= c;
+          }
+        }
+    for (int d = 0; d < D; ++d) {
+      r.along[d] += both[d] > 0 ? both[d] : 0;
+      if (place[d] != last[d]) continue;
+      r.face[d] += before[d] > 0 ? before[d] : 0;
+      r.row[d] += sum;
+    }
+  }
+};
+
+template <int D, bool Box, bool Masked> void coarsen_direction(const Plan &plan, int direction, const double *a, const Layout3 &from, const uint8_t *free, const Level &fine, double *out, const Layout3 &to, const Box3 &box)
+{
+  const ptrdiff_t plane = (ptrdiff_t)from.size(), out_plane = (ptrdiff_t)to.size();
+  const double   *left = fine.left[direction].data() + 1, *right = fine.right[direction].data() + 1;
+  if (direction == 0) for_nodes(plan.exec, to, box, Coarsen<D, Box, 0, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
+  if constexpr (D > 1)
+    if (direction == 1) for_nodes(plan.exec, to, box, Coarsen<D, Box, 1, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
+  if constexpr (D > 2)
+    if (direction == 2) for_nodes(plan.exec, to, box, Coarsen<D, Box, 2, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
+}
+
+} // namespace
+
+void make_inverse(Plan &plan, Level &l, Operator &op)
+{
+  with_kind(plan.dimension, op.box, [&](auto kind) {
+    using K = decltype(kind);
+    for_nodes(plan.exec, l.layout, l.own, Inverse<K::dimension, K::box>{stencil<K::dimension, K::box>(l, op), l.free.data(), op.inverse.data()});
+  });
+}
+
+Strength strength(Plan &plan, Level &l)
+{
+  Strength  both[2], s;
+  with_kind(plan.dimension, l.A.box, [&](auto kind) {
+    using K = decltype(kind);
+    FindStrength<K::dimension, K::box> find{stencil<K::dimension, K::box>(l, l.A), l.free.data(), {-1, -1, -1}};
+    for (int d = 0; d < 3; ++d)
+      if (!l.periodic[d]) find.last[d] = l.n[d] - 1;
+    join_nodes(plan.exec, l.layout, l.own, find, plan.strength.data());
+  });
+  if (plan.exec.space == Space::cuda) device::copy_to_host(both, plan.strength.data(), sizeof(both));
+  else both[0] = plan.strength.data()[0], both[1] = plan.strength.data()[1];
+  s.join(both[0]);
+  s.join(both[1]);
+  if (!l.shared) {
+    double sums[9];
+    for (int d = 0; d < 3; ++d) sums[d] = s.along[d], sums[3 + d] = s.face[d], sums[6 + d] = s.row[d];
+    MPI_Allreduce(MPI_IN_PLACE, sums, 9, MPI_DOUBLE, MPI_SUM, plan.comm);
+    for (int d = 0; d < 3; ++d) s.along[d] = sums[d], s.face[d] = sums[3 + d], s.row[d] = sums[6 + d];
+  }
+  return s;
+}
+
+double asymmetry(Plan &plan)
+{
+  Level          &l = plan.levels[0];
+  Largest         both[2];
+  Buffer<Largest> there;
+  there.resize(Extent{2, plan.exec.space});
+  with_kind(plan.dimension, l.A.box, [&](auto kind) {
+    using K = decltype(kind);
+    join_nodes(plan.exec, l.layout, l.own, FindAsymmetry<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.free.data()}, there.data());
+  });
+  if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), sizeof(both));
+  else both[0] = there.data()[0], both[1] = there.data()[1];
+  both[0].join(both[1]);
+  double most[2] = {both[0].asymmetry, both[0].diagonal};
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, plan.comm);
+  return most[1] > 0 ? most[0] / most[1] : 0;
+}
+
+void coarse_free(Plan &plan, int k)
+{
+  Level &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
+  for_nodes(plan.exec, coarse.layout, coarse.part, CoarseFree{fine.free.data(), fine.layout, coarse.free.data(), coarse.layout.half, {fine.step[0], fine.step[1], fine.step[2]}});
+  coarse.incoming.exchange(coarse.free.data());
+}
+
+void galerkin(Plan &plan, int k, bool truncated, bool top)
+{
+  Level          &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
+  const Operator &op   = truncated && !top ? fine.truncated : fine.A;
+  Operator       &out  = truncated ? coarse.truncated : coarse.A;
+  const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
+  const double   *a    = op.a.data();
+  Layout3         from = fine.layout;
+  bool            box  = op.box;
+  Box3            b    = coarse.part;
+  int             left = 0, used = 0;
+  for (int d = 0; d < 3; ++d)
+    if (fine.step[d] == 2) {
+      ++left;
+      b.lo[d] = 2 * coarse.part.lo[d] - 1;
+      b.hi[d] = 2 * coarse.part.hi[d];
+    }
+  for (int d = 2; d >= 0; --d) {
+    if (fine.step[d] == 1) continue;
+    b.lo[d] = coarse.part.lo[d];
+    b.hi[d] = coarse.part.hi[d];
+    const bool    last = --left == 0;
+    const Layout3 to   = last ? coarse.layout : layout_for(b, plan.dimension);
+    double       *target = out.a.data();
+    if (!last) {
+      const size_t room = to.size() * (size_t)points(plan.dimension, true);
+      if (plan.work[used].size() < room) plan.work[used].resize(Extent{room, plan.exec.space}); // at the first time
+      target = plan.work[used].data();
+    }
+    with_kind(plan.dimension, box, [&](auto kind) {
+      using K = decltype(kind);
+      if (free) coarsen_direction<K::dimension, K::box, true>(plan, d, a, from, free, fine, target, to, b);
+      else coarsen_direction<K::dimension, K::box, false>(plan, d, a, from, free, fine, target, to, b);
+    });
+    a    = target;
+    from = to;
+    box  = true;
+    free = nullptr;
+    used = 1 - used;
+  }
+  const ptrdiff_t n = (ptrdiff_t)coarse.layout.size();
+  double         *planes[27];
+  const int       count = points(plan.dimension, true);
+  for (int p = 0; p < count; ++p) planes[p] = out.a.data() + p * n;
+  coarse.incoming.exchange(planes, count);
+  make_inverse(plan, coarse, out);
+}
+
+} // namespace tessera::vipmg

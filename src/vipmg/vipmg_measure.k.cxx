@@ -1,0 +1,220 @@
+// Norms, active sets, and the line search.
+#include "vipmg/stencil3.hpp"
+
+namespace tessera::vipmg {
+
+namespace {
+
+template <int D, bool Box> struct FindMeasure {
+  Stencil3<D, Box> s;
+  const double    *x, *b, *lo, *up;
+  double          *r, zero;
+  template <int P> HD void at(int, ptrdiff_t o, int, int, Measure &m) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    const double d = s.diagonal(e), ax = d * x[e] + s.template neighbours<P>(x, e, o), f = ax - b[e];
+    r[e]           = -f;
+    m.moved += ax * ax;
+    const bool below = x[e] <= lo[e] + zero && f > 0, above = x[e] >= up[e] - zero && f < 0;
+    if (!below && !above) m.inactive += f * f;
+    m.lower += below;
+    m.upper += above;
+    const double to_lo = d * (x[e] - lo[e]), to_up = d * (x[e] - up[e]);
+    double       n = f;
+    n              = n > to_lo ? to_lo : n;
+    n              = n < to_up ? to_up : n;
+    m.natural += n * n;
+  }
+};
+
+struct Mark {
+  const double  *x, *lo, *up, *inverse;
+  uint8_t       *inactive;
+  int            half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int, Measure &m) const
+  {
+    const ptrdiff_t e   = o + P * (ptrdiff_t)half;
+    const uint8_t   now = inverse[e] != 0 && x[e] > lo[e] && x[e] < up[e];
+    m.changed += now != inactive[e];
+    inactive[e] = now;
+  }
+};
+
+// d := the correction projected
+struct Project {
+  const double *x, *lo, *up, *inverse;
+  double       *d;
+  int           half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    double          y = x[e] + d[e];
+    y                 = y < lo[e] ? lo[e] : y;
+    y                 = y > up[e] ? up[e] : y;
+    d[e]              = inverse[e] != 0 ? y - x[e] : 0;
+  }
+};
+
+// p := x - y at inactive nodes, y := x
+struct LastStep {
+  const double  *x, *inverse;
+  const uint8_t *inactive;
+  double        *y, *p;
+  int            half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    p[e]              = inactive[e] && inverse[e] != 0 ? x[e] - y[e] : 0;
+    y[e]              = x[e];
+  }
+};
+
+// Sums for the step of least energy along v, and along p where Both. Without symmetry for that of least residual over the nodes that
+// move: the sums are of A v, A p in place of v, p on the left.
+template <int D, bool Box, bool Symmetric, bool Both> struct FindStep {
+  Stencil3<D, Box> s;
+  const double    *v, *p, *r;
+  template <int P> HD void at(int, ptrdiff_t o, int, int, Search &q) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    if (v[e] == 0 && (!Both || p[e] == 0)) return;
+    const double av = s.diagonal(e) * v[e] + s.template neighbours<P>(v, e, o), lv = Symmetric ? v[e] : av;
+    q.rv += r[e] * lv;
+    q.vv += lv * av;
+    if (!Both) return;
+    const double ap = s.diagonal(e) * p[e] + s.template neighbours<P>(p, e, o), lp = Symmetric ? p[e] : ap;
+    q.rp += r[e] * lp;
+    q.vp += lv * ap;
+    q.pp += lp * ap;
+  }
+};
+
+struct Combine {
+  const double *p;
+  const Search *search; // two parts
+  double       *v;
+  int           half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    Search          s = search[0];
+    s.join(search[1]);
+    double       a = 1, b = 0;
+    const double det = s.vv * s.pp - s.vp * s.vp;
+    if (s.vv > 0 && s.pp > 0 && det > 1e-10 * s.vv * s.pp) {
+      a = (s.rv * s.pp - s.rp * s.vp) / det;
+      b = (s.rp * s.vv - s.rv * s.vp) / det;
+    }
+    if (!(a > 0)) a = 1, b = 0;
+    v[e] = a * v[e] + b * p[e];
+  }
+};
+
+struct Step {
+  const double *d, *lo, *up;
+  const Search *search; // two parts
+  double       *x;
+  int           half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  {
+    const ptrdiff_t e   = o + P * (ptrdiff_t)half;
+    const double    top = search[0].rv + search[1].rv, bottom = search[0].vv + search[1].vv;
+    double          a = bottom > 0 ? top / bottom : 0;
+    a                 = a > 1 ? 1 : a; // what was projected may not go further
+    a                 = a < 0 ? 0 : a;
+    double y          = x[e] + a * d[e];
+    y                 = y < lo[e] ? lo[e] : y;
+    x[e]              = y > up[e] ? up[e] : y;
+  }
+};
+
+template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2])
+{
+  if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), 2 * sizeof(R));
+  else both[0] = there.data()[0], both[1] = there.data()[1];
+}
+
+} // namespace
+
+bool mark_inactive(Plan &plan, Level &l)
+{
+  join_nodes(plan.exec, l.layout, l.own, Mark{l.x.data(), l.lo.data(), l.up.data(), l.A.inverse.data(), l.inactive.data(), l.layout.half}, plan.marked.data());
+  l.halo.exchange(l.inactive.data());
+  if (plan.exec.space == Space::cuda) return true;
+  double changed = plan.marked.data()[0].changed + plan.marked.data()[1].changed;
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
+  return changed > 0;
+}
+
+namespace {
+
+// The sums of all processes, where the kernels read them.
+void add_up(Plan &plan, const Level &l)
+{
+  if (l.shared) return;
+  Search both[2];
+  fetch(plan, plan.search, both);
+  both[0].join(both[1]);
+  double sums[5] = {both[0].vv, both[0].vp, both[0].pp, both[0].rv, both[0].rp};
+  MPI_Allreduce(MPI_IN_PLACE, sums, 5, MPI_DOUBLE, MPI_SUM, plan.comm);
+  both[0].vv = sums[0], both[0].vp = sums[1], both[0].pp = sums[2], both[0].rv = sums[3], both[0].rp = sums[4];
+  both[1] = Search();
+  if (plan.exec.space == Space::cuda) {
+    device::copy_from_host(plan.search.data(), both, sizeof(both));
+    device::synchronize();
+  } else plan.search.data()[0] = both[0], plan.search.data()[1] = both[1];
+}
+
+template <bool Both> void find_step(Plan &plan, Level &l)
+{
+  with_kind(plan.dimension, l.A.box, [&](auto kind) {
+    using K = decltype(kind);
+    const auto s = stencil<K::dimension, K::box>(l, l.A);
+    if (plan.symmetric) join_nodes(plan.exec, l.layout, l.own, FindStep<K::dimension, K::box, true, Both>{s, l.v.data(), l.w.data(), l.r.data()}, plan.search.data());
+    else join_nodes(plan.exec, l.layout, l.own, FindStep<K::dimension, K::box, false, Both>{s, l.v.data(), l.w.data(), l.r.data()}, plan.search.data());
+  });
+  add_up(plan, l);
+}
+
+} // namespace
+
+void recombine(Plan &plan, Level &l)
+{
+  for_nodes(plan.exec, l.layout, l.own, LastStep{l.x.data(), l.A.inverse.data(), l.inactive.data(), l.y.data(), l.w.data(), l.layout.half});
+  double *both[] = {l.v.data(), l.w.data()};
+  l.halo.exchange(both, 2);
+  find_step<true>(plan, l);
+  for_nodes(plan.exec, l.layout, l.own, Combine{l.w.data(), plan.search.data(), l.v.data(), l.layout.half});
+}
+
+void line_search(Plan &plan, Level &l)
+{
+  for_nodes(plan.exec, l.layout, l.own, Project{l.x.data(), l.lo.data(), l.up.data(), l.A.inverse.data(), l.v.data(), l.layout.half});
+  l.halo.exchange(l.v.data());
+  find_step<false>(plan, l);
+  for_nodes(plan.exec, l.layout, l.own, Step{l.v.data(), l.lo.data(), l.up.data(), plan.search.data(), l.x.data(), l.layout.half});
+  l.halo.exchange(l.x.data());
+}
+
+Measure measure(Plan &plan, Level &l)
+{
+  Measure both[2], marked[2], m;
+  with_kind(plan.dimension, l.A.box, [&](auto kind) {
+    using K = decltype(kind);
+    join_nodes(plan.exec, l.layout, l.own, FindMeasure<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(), l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance}, plan.measure.data());
+  });
+  fetch(plan, plan.measure, both);
+  fetch(plan, plan.marked, marked);
+  for (int p = 0; p < 2; ++p) {
+    m.join(both[p]);
+    m.join(marked[p]);
+  }
+  if (!l.shared) {
+    double sums[6] = {m.inactive, m.natural, m.lower, m.upper, m.changed, m.moved};
+    MPI_Allreduce(MPI_IN_PLACE, sums, 6, MPI_DOUBLE, MPI_SUM, plan.comm);
+    m.inactive = sums[0], m.natural = sums[1], m.lower = sums[2], m.upper = sums[3], m.changed = sums[4], m.moved = sums[5];
+  }
+  return m;
+}
+
+} // namespace tessera::vipmg

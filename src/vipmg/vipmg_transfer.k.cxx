@@ -1,0 +1,186 @@
+// Between a grid and the next coarser one. Coarse node I lies on fine node 2 I.
+#include "vipmg/stencil3.hpp"
+
+namespace tessera::vipmg {
+
+namespace {
+
+struct Weights {
+  const double *left[3], *right[3]; // by coarse node
+  int           step[3];
+};
+
+Weights weights(const Level &fine)
+{
+  Weights w;
+  for (int d = 0; d < 3; ++d) {
+    w.left[d]  = fine.left[d].data() + 1;
+    w.right[d] = fine.right[d].data() + 1;
+    w.step[d]  = fine.step[d];
+  }
+  return w;
+}
+
+enum class With { nothing, extremes, means };
+
+// r, summed with the weights of coarse node (2 t + P, j, k), and bounds.
+template <bool X, With Bounds> struct Restrict {
+  Layout3       fine;
+  Weights       w;
+  const double *r, *x, *lo, *up;
+  double       *b, *coarse_lo, *coarse_up, *coarse_x;
+  int           half;
+
+  HD void bound(ptrdiff_t f, double weight, double &l, double &u) const
+  {
+    const double a = lo[f] - x[f], c = up[f] - x[f];
+    if (Bounds == With::means) {
+      if (weight > 0) l += weight * a, u += weight * c; // infinity times zero is no number
+      return;
+    }
+    l = weight > 0 && a > l ? a : l;
+    u = weight > 0 && c < u ? c : u;
+  }
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    const int       I = 2 * t + P, nj = w.step[1] == 2, nk = w.step[2] == 2;
+    constexpr bool  means = Bounds == With::means;
+    double          sum = 0, l = means ? 0 : -INFINITY, u = means ? 0 : INFINITY, all = 0;
+    for (int dk = -nk; dk <= nk; ++dk) {
+      const double wk = dk < 0 ? w.left[2][k] : dk > 0 ? w.right[2][k] : 1;
+      for (int dj = -nj; dj <= nj; ++dj) {
+        const double    wj = wk * (dj < 0 ? w.left[1][j] : dj > 0 ? w.right[1][j] : 1);
+        const ptrdiff_t f  = fine.row(w.step[1] * j + dj, w.step[2] * k + dk);
+        if (X) {
+          const ptrdiff_t here = f + I, behind = f + fine.half + I;
+          const double    wl = w.left[0][I], wr = w.right[0][I];
+          sum += wj * (r[here] + wl * r[behind - 1] + wr * r[behind]);
+          all += wj * (1 + wl + wr);
+          if (Bounds != With::nothing) {
+            bound(here, wj, l, u);
+            bound(behind - 1, wj * wl, l, u);
+            bound(behind, wj * wr, l, u);
+          }
+        } else {
+          const ptrdiff_t here = f + P * (ptrdiff_t)fine.half + t;
+          sum += wj * r[here];
+          all += wj;
+          if (Bounds != With::nothing) bound(here, wj, l, u);
+        }
+      }
+    }
+    b[e]        = sum;
+    coarse_x[e] = 0;
+    if (Bounds != With::nothing) {
+      coarse_lo[e] = means ? l / all : l;
+      coarse_up[e] = means ? u / all : u;
+    }
+  }
+};
+
+struct Inject {
+  Layout3       fine;
+  const double *lo, *up;
+  double       *coarse_lo, *coarse_up;
+  int           half, step[3];
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half, f = fine.at(step[0] * (2 * t + P), step[1] * j, step[2] * k);
+    coarse_lo[e] = lo[f];
+    coarse_up[e] = up[f];
+  }
+};
+
+// The coarse function at fine node (2 t + P, j, k).
+struct Interpolate {
+  Layout3       coarse;
+  Weights       w;
+  const double *c;
+  template <int P> HD double row(int t, int J, int K) const
+  {
+    if (w.step[0] == 1) return c[coarse.row(J, K) + P * (ptrdiff_t)coarse.half + t];
+    if (P == 0) return c[coarse.at(t, J, K)];
+    return w.right[0][t] * c[coarse.at(t, J, K)] + w.left[0][t + 1] * c[coarse.at(t + 1, J, K)];
+  }
+  template <int P> HD double layer(int t, int j, int K) const
+  {
+    if (w.step[1] == 1) return row<P>(t, j, K);
+    const int J = floor_half(j);
+    return j & 1 ? w.right[1][J] * row<P>(t, J, K) + w.left[1][J + 1] * row<P>(t, J + 1, K) : row<P>(t, J, K);
+  }
+  template <int P> HD double value(int t, int j, int k) const
+  {
+    if (w.step[2] == 1) return layer<P>(t, j, k);
+    const int K = floor_half(k);
+    return k & 1 ? w.right[2][K] * layer<P>(t, j, K) + w.left[2][K + 1] * layer<P>(t, j, K + 1) : layer<P>(t, j, K);
+  }
+};
+
+template <bool Add, bool Clip> struct Prolong {
+  Interpolate    from;
+  const double  *inverse, *lo, *up;
+  const uint8_t *mask;
+  double        *x;
+  int            half;
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    const double    v = from.value<P>(t, j, k);
+    double          y = inverse[e] == 0 || (mask && !mask[e]) ? x[e] : Add ? x[e] + v : v;
+    if (Clip) {
+      y = y < lo[e] ? lo[e] : y;
+      y = y > up[e] ? up[e] : y;
+    }
+    x[e] = y;
+  }
+};
+
+} // namespace
+
+namespace {
+
+template <With Bounds> void restrict_all(const Plan &plan, Level &fine, Level &coarse, const double *r)
+{
+  const Weights w = weights(fine);
+  if (w.step[0] == 2)
+    for_nodes(plan.exec, coarse.layout, coarse.part,
+              Restrict<true, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
+  else
+    for_nodes(plan.exec, coarse.layout, coarse.part,
+              Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
+  double *all[] = {coarse.b.data(), coarse.lo.data(), coarse.up.data()};
+  coarse.incoming.exchange(all, Bounds == With::nothing ? 1 : 3);
+  if (coarse.incoming.remote() || !coarse.halo.empty()) coarse.x.zero();
+}
+
+} // namespace
+
+void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r) { restrict_all<With::nothing>(plan, fine, coarse, r); }
+
+void restrict_problem(const Plan &plan, Level &fine, Level &coarse, Bounds bounds)
+{
+  if (bounds == Bounds::monotone) return restrict_all<With::extremes>(plan, fine, coarse, fine.r.data());
+  if (bounds == Bounds::mean) return restrict_all<With::means>(plan, fine, coarse, fine.r.data());
+  restrict_all<With::nothing>(plan, fine, coarse, fine.r.data());
+  for_nodes(plan.exec, coarse.layout, coarse.part, Inject{fine.layout, fine.lo.data(), fine.up.data(), coarse.lo.data(), coarse.up.data(), coarse.layout.half, {fine.step[0], fine.step[1], fine.step[2]}});
+  double *both[] = {coarse.lo.data(), coarse.up.data()};
+  coarse.incoming.exchange(both, 2);
+}
+
+void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked)
+{
+  const Interpolate from{coarse.layout, weights(fine), coarse.x.data()};
+  const uint8_t    *mask = masked ? fine.inactive.data() : nullptr;
+  if (clip) for_nodes(plan.exec, fine.layout, fine.own, Prolong<true, true>{from, op.inverse.data(), fine.lo.data(), fine.up.data(), mask, x, fine.layout.half});
+  else for_nodes(plan.exec, fine.layout, fine.own, Prolong<true, false>{from, op.inverse.data(), nullptr, nullptr, mask, x, fine.layout.half});
+  fine.halo.exchange(x);
+}
+
+void prolong_start(const Plan &plan, Level &fine, const Level &coarse)
+{
+  for_nodes(plan.exec, fine.layout, fine.own, Prolong<false, true>{{coarse.layout, weights(fine), coarse.x.data()}, fine.A.inverse.data(), fine.lo.data(), fine.up.data(), nullptr, fine.x.data(), fine.layout.half});
+  fine.halo.exchange(fine.x.data());
+}
+
+} // namespace tessera::vipmg

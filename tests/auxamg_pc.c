@@ -1,0 +1,223 @@
+static char help[] = "PC auxamg on meshes of triangles and tetrahedra: iterations and grids do not depend on processes or on the order of the nodes.\n\n";
+
+#include "auxamg_problem.h"
+
+/* The right-hand side by place, so that it is the same in any order */
+static PetscErrorCode Fill(Vec b, PetscInt bs, PetscInt dim, PetscInt n, const PetscReal *x)
+{
+  PetscScalar *v;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetArray(b, &v));
+  for (PetscInt p = 0; p < n; ++p)
+    for (PetscInt k = 0; k < bs; ++k) v[bs * p + k] = PetscSinReal(37 * x[dim * p] + 3 * (PetscReal)k) + (dim > 1 ? PetscCosReal(91 * x[dim * p + 1]) : 0);
+  PetscCall(VecRestoreArray(b, &v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Solve(KSP ksp, Mat A, Vec b, Vec x, const char *text)
+{
+  PetscInt           its;
+  PetscReal          norm, residual;
+  KSPConvergedReason reason;
+  Vec                r;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(KSPGetIterationNumber(ksp, &its));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  PetscCall(VecDuplicate(b, &r));
+  PetscCall(MatResidual(A, b, x, r));
+  PetscCall(VecNorm(r, NORM_2, &residual));
+  PetscCall(VecNorm(b, NORM_2, &norm));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %d iterations, %s%s\n", text, (int)its, KSPConvergedReasons[reason], reason > 0 && residual > 1.01e-6 * norm ? ", but the true residual is larger" : ""));
+  PetscCall(VecDestroy(&r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  Mesh           mesh;
+  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0};
+  MeshType       type = MESH_SQUARE;
+  PetscInt       n = 40, nodes = 0;
+  PetscReal     *coordinates = NULL;
+  PetscBool      again = PETSC_FALSE, symmetric = PETSC_FALSE;
+  Mat            A;
+  Vec            x, b;
+  KSP            ksp;
+  PC             pc;
+  MatNullSpace   constants;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscOptionsGetEnum(NULL, NULL, "-mesh", MeshTypes, (PetscEnum *)&type, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-bs", &o.bs, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-elastic", &o.elastic, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-neumann", &o.neumann, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-one_sided", &o.eliminate, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-shuffle", &o.shuffle, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-anisotropy", &o.anisotropy, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &o.shift, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-again", &again, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-symmetric", &symmetric, NULL));
+  PetscCall(MeshMake(type, n, &mesh));
+  PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(Fill(b, o.bs, mesh.dim, nodes, coordinates));
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  if (o.neumann && o.bs == 1 && o.shift == 0) {
+    PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &constants));
+    PetscCall(MatSetNullSpace(A, constants));
+    PetscCall(MatNullSpaceRemove(constants, b));
+    PetscCall(MatNullSpaceDestroy(&constants));
+  }
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSetType(ksp, KSPCG));
+  PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
+  PetscCall(KSPSetTolerances(ksp, 1e-6, PETSC_DEFAULT, PETSC_DEFAULT, 200));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, "auxamg"));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(PCSetCoordinates(pc, mesh.dim, nodes, coordinates));
+  PetscCall(Solve(ksp, A, b, x, MeshTypes[type]));
+  if (again) { /* other values in the same pattern */
+    PetscCall(MatScale(A, 3));
+    PetscCall(Solve(ksp, A, b, x, "scaled"));
+    PetscCall(MatShift(A, 0.1));
+    PetscCall(Solve(ksp, A, b, x, "shifted"));
+    PetscCall(KSPReset(ksp));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(Solve(ksp, A, b, x, "after KSPReset()"));
+  }
+  if (symmetric) { /* (u, B v) = (v, B u), and twice the same application gives the same bits */
+    Vec         u, Bu, Bx;
+    PetscScalar uBx, xBu, uBu;
+    PetscReal   difference;
+    PetscCall(VecDuplicate(b, &u));
+    PetscCall(VecDuplicate(b, &Bu));
+    PetscCall(VecDuplicate(b, &Bx));
+    PetscCall(VecPointwiseMult(u, b, b));
+    PetscCall(PCApply(pc, u, Bu));
+    PetscCall(PCApply(pc, x, Bx));
+    PetscCall(VecDot(Bx, u, &uBx));
+    PetscCall(VecDot(Bu, x, &xBu));
+    PetscCall(VecDot(Bu, u, &uBu));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "symmetric %s, positive %s\n", PetscAbsScalar(uBx - xBu) < 1e-10 * (PetscAbsScalar(uBx) + PetscAbsScalar(xBu)) ? "yes" : "no", uBu > 0 ? "yes" : "no"));
+    PetscCall(PCApply(pc, u, Bx));
+    PetscCall(VecAXPY(Bx, -1, Bu));
+    PetscCall(VecNorm(Bx, NORM_INFINITY, &difference));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "reproducible %s\n", difference == 0 ? "yes" : "no"));
+    PetscCall(VecDestroy(&u));
+    PetscCall(VecDestroy(&Bu));
+    PetscCall(VecDestroy(&Bx));
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscCall(PetscFree(coordinates));
+  PetscCall(MeshDestroy(&mesh));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+  testset:
+    nsize: {{1 2 3 4}}
+    args: -ksp_view
+    filter: grep -E "iterations,|mesh: |grid [0-9]|exactly" | sed -e "s|, largest eigenvalue.*||"
+    test:
+      suffix: square
+      args: -shuffle {{0 1}}
+    test:
+      suffix: disk
+      args: -mesh disk
+    test:
+      suffix: graded
+      args: -mesh graded -n 60 -shuffle {{0 1}}
+    test:
+      suffix: cube
+      args: -mesh cube -n 12
+    test:
+      suffix: balls
+      args: -mesh balls -n 20
+    test:
+      suffix: elastic
+      args: -mesh disk -n 24 -bs 2 -elastic
+
+  testset:
+    nsize: {{1 3}}
+    args: -ksp_view
+    filter: grep -E "iterations,|mesh: |grid [0-9]|exactly|stretched|smoothed|symmetric|reproducible" | sed -e "s|, largest eigenvalue.*||"
+    test:
+      suffix: edge
+      args: -mesh edge -n 50
+    test:
+      suffix: line
+      args: -mesh line -n 3000
+    test:
+      suffix: layer
+      args: -mesh layer -n 100
+    test:
+      suffix: linear_3d
+      args: -mesh cube -n 12 -pc_auxamg_interpolation linear
+    test:
+      suffix: elastic_3d
+      args: -mesh cube -n 8 -bs 3 -elastic
+    test:
+      suffix: blocks
+      args: -n 24 -bs 4
+    test:
+      suffix: blocks_5
+      args: -n 16 -bs 5
+    test:
+      suffix: blocks_6
+      args: -n 16 -bs 6
+    test:
+      suffix: anisotropy
+      args: -anisotropy 0.1
+    test:
+      suffix: jump
+      args: -n 60 -jump 1e6 -symmetric
+    test:
+      suffix: jump_off
+      args: -n 60 -jump 1e6 -pc_auxamg_filter off
+    test:
+      suffix: jump_v
+      args: -n 60 -jump 1e6 -pc_auxamg_cycle v
+    test:
+      suffix: neumann
+      args: -mesh disk -n 30 -neumann
+    test:
+      suffix: one_sided
+      args: -one_sided
+    test:
+      suffix: again
+      args: -mesh disk -again -symmetric
+    test:
+      suffix: again_3d
+      args: -mesh cube -n 8 -bs 3 -elastic -again -symmetric
+    test:
+      suffix: single
+      args: -mesh graded -n 60 -pc_auxamg_precision single
+    test:
+      suffix: jacobi
+      args: -mesh disk -pc_auxamg_smoother jacobi
+    test:
+      suffix: wcycle
+      args: -mesh disk -pc_auxamg_cycle w -pc_auxamg_smooth 1 -symmetric
+    test:
+      suffix: degrees
+      args: -mesh disk -pc_auxamg_smooth {{1 3 4 6}separate output}
+    test:
+      suffix: sizes
+      args: -mesh disk -pc_auxamg_cell_size 30 -pc_auxamg_coarse_size 20
+    test:
+      suffix: levels
+      args: -mesh disk -n 20 -pc_auxamg_levels {{1 2 3}separate output} -pc_auxamg_coarse_size 50
+
+TEST*/

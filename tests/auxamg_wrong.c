@@ -1,0 +1,147 @@
+static char help[] = "Input that PC auxamg must refuse with a message, and unusual input that it must solve.\n\n";
+
+#include <petscksp.h>
+#include <string.h>
+
+#if PETSC_VERSION_LT(3, 19, 0)
+  #define PETSC_SUCCESS 0
+#endif
+
+static char message[512] = ""; /* of the last error, the innermost text */
+
+static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *text, void *ctx)
+{
+  (void)comm, (void)line, (void)function, (void)file, (void)p, (void)ctx;
+  if (text && *text && !message[0]) snprintf(message, sizeof(message), "%s", text);
+  return n;
+}
+
+/* 5-point Laplacian on nx x ny nodes by rows of nodes, changed as the case wants */
+static PetscErrorCode Build(const char *name, PetscInt nx, PetscInt ny, PetscInt bs, Mat *A, Vec *x, Vec *b)
+{
+  PetscInt    N = nx * ny, first, last, local = PETSC_DECIDE;
+  PetscMPIInt rank, size;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (!strcmp(name, "norows")) local = rank ? 0 : N * bs; /* but the first process */
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, local, local, N * bs, N * bs + (strcmp(name, "nonsquare") ? 0 : size)));
+  if (strcmp(name, "nonsquare")) PetscCall(MatSetBlockSize(*A, bs));
+  PetscCall(MatSetType(*A, MATAIJ));
+  PetscCall(MatSetUp(*A));
+  PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(*A, &first, &last));
+  for (PetscInt row = first; row < last; ++row) {
+    const PetscInt p = row / bs, k = row % bs, i = p % nx, j = p / nx, to[4] = {i ? p - 1 : -1, i < nx - 1 ? p + 1 : -1, j ? p - nx : -1, j < ny - 1 ? p + nx : -1};
+    PetscScalar    d = N > 1 ? 4.01 : 1;
+    if (!strcmp(name, "zerorow") && p == 7) d = 0;
+    if (!strcmp(name, "negative") && p == 7) d = -4;
+    if (!strcmp(name, "nanentry") && p == 7) d = NAN;
+    if (!strcmp(name, "indefinite")) d = 2;
+    if (!strcmp(name, "cut") && i == nx / 2) d = 1; /* Dirichlet rows cut the mesh in two */
+    PetscCall(MatSetValue(*A, row, row, d, INSERT_VALUES));
+    for (PetscInt q = 0; q < 4; ++q) {
+      PetscScalar v = -1;
+      if (to[q] < 0) continue;
+      if (!strcmp(name, "positive")) v = (p + to[q]) % 2 ? 1 : -1; /* the other sign of every second row and column */
+      if (!strcmp(name, "cut") && (i == nx / 2 || to[q] % nx == nx / 2)) continue;
+      if (!strcmp(name, "zerorow") && (p == 7 || to[q] == 7)) continue;
+      PetscCall(MatSetValue(*A, row, to[q] * bs + k, v, INSERT_VALUES));
+    }
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateVecs(*A, x, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt bs)
+{
+  Mat                A;
+  Vec                x, b;
+  KSP                ksp;
+  PC                 pc;
+  PetscInt           first, last, dim = 2, n, its = 0;
+  PetscReal         *points;
+  KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
+  PetscErrorCode     ierr = PETSC_SUCCESS;
+  PetscBool          give = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCall(Build(name, nx, ny, bs, &A, &x, &b));
+  PetscCall(MatGetOwnershipRange(A, &first, &last));
+  n = (last - first) / bs;
+  if (!strcmp(name, "nocoordinates") || strstr(name, "file")) give = PETSC_FALSE;
+  if (!strcmp(name, "plane")) dim = 3;
+  PetscCall(PetscMalloc1(PetscMax(dim * (n + 1), 1), &points));
+  for (PetscInt p = 0; p < n; ++p) {
+    const PetscInt  k = first / bs + p;
+    PetscReal       i = (PetscReal)(k % nx), j = (PetscReal)(k / nx);
+    if (!strcmp(name, "equal")) i = j = 3;
+    if (!strcmp(name, "line")) i = j = (PetscReal)(k % nx) + 0.3 * (PetscReal)(k / nx);
+    if (!strcmp(name, "duplicates")) i = PetscFloorReal(i / 2);
+    if (!strcmp(name, "spread") && k % nx >= nx / 2) i = 1e12 + i, j = 1e12 + j; /* two clusters that are points to each other */
+    if (!strcmp(name, "aspect")) j *= 1e-4;
+    points[dim * p]     = i;
+    points[dim * p + 1] = !strcmp(name, "nan") && k == 11 ? NAN : j;
+    if (dim == 3) points[dim * p + 2] = i - 2 * j;
+  }
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetType(ksp, KSPCG));
+  PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
+  PetscCall(KSPSetTolerances(ksp, 1e-6, PETSC_DEFAULT, PETSC_DEFAULT, 100));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, "auxamg"));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(VecSet(b, 1));
+  message[0] = 0;
+  PetscCall(PetscPushErrorHandler(Catch, NULL));
+  if (!strcmp(name, "nofile")) ierr = PetscOptionsSetValue(NULL, "-pc_auxamg_coordinates", "/nowhere/points");
+  if (!strcmp(name, "noh5file")) ierr = PetscOptionsSetValue(NULL, "-pc_auxamg_coordinates", "/nowhere/points.h5:/x");
+  if (strstr(name, "file") && !ierr) ierr = KSPSetFromOptions(ksp);
+  if (give) ierr = PCSetCoordinates(pc, dim, !strcmp(name, "number") && n ? n - 1 : n, points);
+  if (!ierr) ierr = KSPSolve(ksp, b, x);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(PetscOptionsClearValue(NULL, "-pc_auxamg_coordinates"));
+  if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error: %s\n", name, message));
+  else {
+    PetscCall(KSPGetConvergedReason(ksp, &reason));
+    PetscCall(KSPGetIterationNumber(ksp, &its));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s", name, KSPConvergedReasons[reason]));
+    if (reason > 0) PetscCall(PetscPrintf(PETSC_COMM_WORLD, ", %d iterations", (int)its));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
+    if (reason == KSP_DIVERGED_PC_FAILED) PetscCall(PCView(pc, PETSC_VIEWER_STDOUT_WORLD));
+  }
+  PetscCall(PetscFree(points));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  static const char *const cases[] = {"good", "nocoordinates", "number", "nan", "equal", "line", "plane", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "norows", "nonsquare", "nofile", "noh5file"};
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) PetscCall(Try(cases[c], 24, 17, 1));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "one unknown, then seven unknowns a node:\n"));
+  PetscCall(Try("good", 1, 1, 1));
+  PetscCall(Try("good", 24, 17, 7));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+  test:
+    nsize: {{1 2 3}}
+    args: -pc_auxamg_coarse_size 20
+    filter: grep -E "iterations|DIVERGED|error|failed|:$" | sed -e "s|gave [0-9]* points|gave other points|" -e "s|and [0-9]* columns|and other columns|"
+
+TEST*/
