@@ -111,7 +111,7 @@ LAPACK     := -Wl,--push-state,--as-needed $(BLASLAPACK_LIB) -Wl,--pop-state
 LIBS       := $(PETSC_LIBS) $(LAPACK) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
-.PHONY: vipmg-cycles all lib print-lib check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
+.PHONY: all lib print-lib bench-densegs vipmg-cycles check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: lib
@@ -158,6 +158,8 @@ $(BUILD)/bench/densegs: $(BUILD)/obj/bench/densegs.o $(OBJ)
 	@mkdir -p $(@D); echo "  LINK bench/densegs"
 	@$(LINK) $< $(OBJ) $(LIBS) $(if $(filter 1,$(CUDA)),-lcublas) -o $@
 -include $(BUILD)/obj/bench/densegs.d
+bench-densegs: $(BUILD)/bench/densegs
+	@echo $<
 # PETSc's own generator turns the TEST blocks into scripts. It finds sources itself and would descend into tests/*/, so it
 # is shown a folder of links to those at the top alone.
 $(BUILD)/petsc/scripts: $(wildcard $(TOP)/tests/*.c $(TOP)/tests/*.cxx) $(GENTEST)

@@ -25,55 +25,6 @@ struct Whole {
 
 } // namespace
 
-// v on the first process. local: this process's part of it.
-static PetscErrorCode Gather(Vec v, bool here, std::vector<double> &all)
-{
-  MPI_Comm           comm = PetscObjectComm((PetscObject)v);
-  const PetscScalar *values;
-  PetscInt           n, N;
-  int                size;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(VecGetLocalSize(v, &n));
-  PetscCall(VecGetSize(v, &N));
-  if (here) all.resize((size_t)N);
-  PetscCall(VecGetArrayRead(v, &values));
-  if (size == 1) std::copy(values, values + n, all.begin());
-  else {
-    int              count = (int)n;
-    std::vector<int> counts((size_t)size), first((size_t)size);
-    PetscCallMPI(MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm));
-    for (size_t r = 1; r < (size_t)size; ++r) first[r] = first[r - 1] + counts[r - 1];
-    PetscCallMPI(MPI_Gatherv(values, count, MPI_DOUBLE, all.data(), counts.data(), first.data(), MPI_DOUBLE, 0, comm));
-  }
-  PetscCall(VecRestoreArrayRead(v, &values));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Scatter(const std::vector<double> &all, Vec v)
-{
-  MPI_Comm     comm = PetscObjectComm((PetscObject)v);
-  PetscScalar *values;
-  PetscInt     n;
-  int          size;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(VecGetLocalSize(v, &n));
-  PetscCall(VecGetArray(v, &values));
-  if (size == 1) std::copy(all.begin(), all.end(), values);
-  else {
-    int              count = (int)n;
-    std::vector<int> counts((size_t)size), first((size_t)size);
-    PetscCallMPI(MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm));
-    for (size_t r = 1; r < (size_t)size; ++r) first[r] = first[r - 1] + counts[r - 1];
-    PetscCallMPI(MPI_Scatterv(all.data(), counts.data(), first.data(), MPI_DOUBLE, values, count, MPI_DOUBLE, 0, comm));
-  }
-  PetscCall(VecRestoreArray(v, &values));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode GatherMatrix(Mat A, Whole &w)
 {
   MPI_Comm comm = PetscObjectComm((PetscObject)A);
@@ -145,7 +96,7 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Whole &w)
   if (p->coefficients) {
     PetscCall(VecGetSize(p->coefficients, &m));
     PetscCheck(m == N / p->block, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: %" PetscInt_FMT " coefficients of friction for %" PetscInt_FMT " contacts", m, N / p->block);
-    PetscCall(Gather(p->coefficients, w.here, w.mu));
+    PetscCall(tessera::GatherVector(p->coefficients, w.here, w.mu));
   } else if (w.here) w.mu.assign((size_t)(N / p->block), p->mu);
   if (w.here)
     for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
@@ -403,17 +354,17 @@ static PetscErrorCode Solve(SNES snes)
     PetscCall(SNESComputeJacobian(snes, X, snes->jacobian, snes->jacobian_pre));
     PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", snes->jacobian));
     PetscCall(GatherMatrix(snes->jacobian, w));
-    PetscCall(Gather(X, w.here, w.x));
-    PetscCall(Gather(F, w.here, w.f0));
-    PetscCall(Gather(snes->xl, w.here, w.lower));
-    PetscCall(Gather(snes->xu, w.here, w.upper));
+    PetscCall(tessera::GatherVector(X, w.here, w.x));
+    PetscCall(tessera::GatherVector(F, w.here, w.f0));
+    PetscCall(tessera::GatherVector(snes->xl, w.here, w.lower));
+    PetscCall(tessera::GatherVector(snes->xu, w.here, w.upper));
     for (double &v : w.lower)
       if (v <= PETSC_NINFINITY) v = -HUGE_VAL;
     for (double &v : w.upper)
       if (v >= PETSC_INFINITY) v = HUGE_VAL;
     PetscCall(FrictionOf(snes, N, w));
     PetscCall(SolveLinear(snes, w, steps));
-    PetscCall(Scatter(w.x, X));
+    PetscCall(tessera::ScatterVector(w.x, X));
     if (size > 1) {
       PetscCall(Replay(snes, steps));
       steps.first += (PetscInt)steps.norms.size();
@@ -425,7 +376,7 @@ static PetscErrorCode Solve(SNES snes)
     {
       Whole f;
       f.here = w.here;
-      PetscCall(Gather(F, w.here, f.f0));
+      PetscCall(tessera::GatherVector(F, w.here, f.f0));
       if (w.here) {
         tessera::lcp::Problem linear;
         std::vector<double>   v((size_t)w.n);
@@ -608,79 +559,8 @@ PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
   snes->ops->destroy        = SNESDestroy_VIPGS;
   snes->usesksp             = PETSC_FALSE;
   snes->usesnpc             = PETSC_FALSE;
-  CompatSNESDefault(snes, max_its, 50, 100000);
-  CompatSNESDefault(snes, divtol, 1e4, -1); // the natural residual of a good method may rise before it falls
+  CompatSNESDefaultFrom(snes, max_its, 50, 100000);
+  CompatSNESDefaultFrom(snes, divtol, 1e4, -1); // the natural residual of a good method may rise before it falls
   PetscCall(ComposeVIPGS(snes, PETSC_TRUE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode LinearFunction(SNES, Vec x, Vec f, void *b)
-{
-  Mat A;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectQuery((PetscObject)b, "TesseraLCP_A", (PetscObject *)&A));
-  PetscCall(MatMultAdd(A, x, (Vec)b, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
-{
-  return PETSC_SUCCESS; // it is A, and stays
-}
-
-/*@
-   SNESVIPGSCreateLCP - Creates a `SNES` of type `SNESVIPGS` for F(x) = A x + b and bounds
-
-   Collective
-
-   Input Parameters:
-+  A - the matrix, of type `MATDENSE`
-.  b - the vector
-.  lower - lower bounds; NULL: zero
--  upper - upper bounds; NULL: none
-
-   Output Parameter:
-.  snes - the solver; `SNESSolve(snes, NULL, x)` starts from x
-
-   Level: intermediate
-
-   Note:
-   The linear complementarity problem x >= 0, A x + b >= 0, x'(A x + b) = 0 has neither lower nor upper given. With friction
-   (`SNESVIPGSSetBlock()`) the law bounds the forces: the lower bound is then a vector of PETSC_NINFINITY.
-
-.seealso: `SNESVIPGS`, `SNESVISetVariableBounds()`, `SNESVIPGSSetFriction()`
-@*/
-PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes)
-{
-  Vec f, own, l = lower, u = upper;
-
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
-  PetscValidHeaderSpecific(b, VEC_CLASSID, 2);
-  PetscCall(TesseraInitializePackage());
-  PetscCall(tessera::DenseCheckType((PetscObject)A, "SNES vipgs", A));
-  PetscCall(SNESCreate(PetscObjectComm((PetscObject)A), snes));
-  PetscCall(SNESSetType(*snes, SNESVIPGS));
-  PetscCall(VecDuplicate(b, &f));
-  PetscCall(VecDuplicate(b, &own));
-  PetscCall(VecCopy(b, own));
-  PetscCall(PetscObjectCompose((PetscObject)own, "TesseraLCP_A", (PetscObject)A));
-  PetscCall(PetscObjectCompose((PetscObject)*snes, "TesseraLCP_b", (PetscObject)own)); // lives as long as the solver
-  PetscCall(SNESSetFunction(*snes, f, LinearFunction, own));
-  PetscCall(SNESSetJacobian(*snes, A, A, LinearJacobian, nullptr));
-  if (!l) {
-    PetscCall(VecDuplicate(b, &l));
-    PetscCall(VecSet(l, 0));
-  }
-  if (!u) {
-    PetscCall(VecDuplicate(b, &u));
-    PetscCall(VecSet(u, PETSC_INFINITY));
-  }
-  PetscCall(SNESVISetVariableBounds(*snes, l, u));
-  if (!lower) PetscCall(VecDestroy(&l));
-  if (!upper) PetscCall(VecDestroy(&u));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&own));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

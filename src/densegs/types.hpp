@@ -81,5 +81,8 @@ PetscErrorCode DenseCheckType(PetscObject solver, const char *name, Mat A);
 PetscErrorCode DenseOnDevice(Mat A, bool *device);
 PetscErrorCode DenseGet(Mat A, Space wanted, DenseView *view);
 PetscErrorCode DenseRestore(DenseView *view);
+// All of a vector on the first process, which says here = true, and back. Collective.
+PetscErrorCode GatherVector(Vec v, bool here, std::vector<double> &all);
+PetscErrorCode ScatterVector(const std::vector<double> &all, Vec v);
 
 } // namespace tessera

@@ -38,6 +38,15 @@ static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscRe
       if (!(snes)->tolerancesset || (snes)->parameter == (petsc)) (snes)->parameter = value; \
     } while (0)
 #endif
+// Also where the user has called SNESSetTolerances() with PETSc's own default: older versions do not tell.
+#if COMPAT_SNES_TOLERANCES
+  #define CompatSNESDefaultFrom(snes, parameter, petsc, value) PetscObjectParameterSetDefault(snes, parameter, value)
+#else
+  #define CompatSNESDefaultFrom(snes, parameter, petsc, value) \
+    do { \
+      if (!(snes)->tolerancesset || (snes)->parameter == (petsc)) (snes)->parameter = value; \
+    } while (0)
+#endif
 static inline PetscErrorCode CompatSNESInitialize(SNES snes)
 {
   PetscFunctionBegin;

@@ -1,7 +1,78 @@
-// Many small problems in one call.
+// Problems in one call: a solver from matrix and vectors, and many small problems at once.
 #include "densegs/types.hpp"
 #include <cmath>
 #include <vector>
+
+static PetscErrorCode LinearFunction(SNES, Vec x, Vec f, void *b)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery((PetscObject)b, "TesseraLCP_A", (PetscObject *)&A));
+  PetscCall(MatMultAdd(A, x, (Vec)b, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
+{
+  return PETSC_SUCCESS; // it is A, and stays
+}
+
+/*@
+   SNESVIPGSCreateLCP - Creates a `SNES` of type `SNESVIPGS` for F(x) = A x + b and bounds
+
+   Collective
+
+   Input Parameters:
++  A - the matrix, of type `MATDENSE`
+.  b - the vector
+.  lower - lower bounds; NULL: zero
+-  upper - upper bounds; NULL: none
+
+   Output Parameter:
+.  snes - the solver; `SNESSolve(snes, NULL, x)` starts from x
+
+   Level: intermediate
+
+   Note:
+   The linear complementarity problem x >= 0, A x + b >= 0, x'(A x + b) = 0 has neither lower nor upper given. With friction
+   (`SNESVIPGSSetBlock()`) the law bounds the forces: the lower bound is then a vector of PETSC_NINFINITY.
+
+.seealso: `SNESVIPGS`, `SNESVISetVariableBounds()`, `SNESVIPGSSetFriction()`
+@*/
+PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes)
+{
+  Vec f, own, l = lower, u = upper;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscValidHeaderSpecific(b, VEC_CLASSID, 2);
+  PetscCall(TesseraInitializePackage());
+  PetscCall(tessera::DenseCheckType((PetscObject)A, "SNES vipgs", A));
+  PetscCall(SNESCreate(PetscObjectComm((PetscObject)A), snes));
+  PetscCall(SNESSetType(*snes, SNESVIPGS));
+  PetscCall(VecDuplicate(b, &f));
+  PetscCall(VecDuplicate(b, &own));
+  PetscCall(VecCopy(b, own));
+  PetscCall(PetscObjectCompose((PetscObject)own, "TesseraLCP_A", (PetscObject)A));
+  PetscCall(PetscObjectCompose((PetscObject)*snes, "TesseraLCP_b", (PetscObject)own)); // lives as long as the solver
+  PetscCall(SNESSetFunction(*snes, f, LinearFunction, own));
+  PetscCall(SNESSetJacobian(*snes, A, A, LinearJacobian, nullptr));
+  if (!l) {
+    PetscCall(VecDuplicate(b, &l));
+    PetscCall(VecSet(l, 0));
+  }
+  if (!u) {
+    PetscCall(VecDuplicate(b, &u));
+    PetscCall(VecSet(u, PETSC_INFINITY));
+  }
+  PetscCall(SNESVISetVariableBounds(*snes, l, u));
+  if (!lower) PetscCall(VecDestroy(&l));
+  if (!upper) PetscCall(VecDestroy(&u));
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&own));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 // The arrays where the sweeps run, copied where they lie elsewhere.
 static PetscErrorCode There(const PetscReal *from, size_t n, tessera::Space space, PetscMemType memory, PetscReal otherwise, tessera::Buffer<double> &own, const double **there)

@@ -1,0 +1,119 @@
+// The plan of the sweeps: memory, the matrix in panels, and what runs where.
+#include "densegs/densegs.hpp"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tessera::densegs {
+
+void fill_host(Plan &plan, const double *a, ptrdiff_t lda)
+{
+  Panels &m = plan.panels;
+  // Thread p % threads fills panel p and later sweeps over it: pages of fresh memory lie at its side.
+#pragma omp parallel for schedule(static, 1) num_threads(plan.exec.threads) if (plan.exec.threads > 1)
+  for (int p = 0; p < m.count; ++p) {
+    const int    i0 = p * m.rows, rows = std::min(m.rows, m.n - i0);
+    const size_t at = (size_t)p * m.stride * m.rows;
+    for (int j = 0; j < m.n; ++j)
+      for (int r = 0; r < rows; ++r) {
+        const double v = a[(ptrdiff_t)j * lda + i0 + r];
+        if (m.single()) m.s.data()[at + (size_t)j * m.rows + r] = (float)v;
+        else m.a.data()[at + (size_t)j * m.rows + r] = v;
+      }
+    for (int r = 0; r < rows; ++r) {
+      const double v = a[(ptrdiff_t)(i0 + r) * lda + i0 + r];
+      m.inverse.data()[i0 + r] = v != 0 ? 1 / (m.single() ? (double)(float)v : v) : 0;
+    }
+  }
+}
+
+Check check_host(const double *a, int n, ptrdiff_t lda)
+{
+  Check  c;
+  double difference = 0;
+  for (int j = 0; j < n; ++j) {
+    const double *column = a + (ptrdiff_t)j * lda;
+    double        most = 0, none = 0; // 0 times what is not finite is no number
+#pragma omp simd reduction(max : most) reduction(+ : none)
+    for (int i = 0; i < n; ++i) {
+      most = std::max(most, std::fabs(column[i]));
+      none += 0 * column[i];
+    }
+    if (none != 0 || none != none) {
+      for (int i = 0; i < n && c.bad_row < 0; ++i)
+        if (!std::isfinite(column[i])) {
+          c.bad_row    = i;
+          c.bad_column = j;
+        }
+      return c;
+    }
+    c.largest = std::max(c.largest, most);
+    if (c.diagonal < 0 && !(column[j] > 0)) c.diagonal = j;
+    if (c.zero_diagonal < 0 && column[j] == 0) c.zero_diagonal = j;
+  }
+  constexpr int tile = 32; // both triangles by tiles that stay in the cache
+  for (int j0 = 0; j0 < n; j0 += tile)
+    for (int i0 = j0; i0 < n; i0 += tile)
+      for (int j = j0; j < std::min(j0 + tile, n); ++j)
+        for (int i = std::max(i0, j); i < std::min(i0 + tile, n); ++i) difference = std::max(difference, std::fabs(a[(ptrdiff_t)j * lda + i] - a[(ptrdiff_t)i * lda + j]));
+  c.asymmetry = c.largest > 0 ? difference / c.largest : 0;
+  return c;
+}
+
+void create(Plan &plan, int n, const Params &params)
+{
+  Panels     &m     = plan.panels;
+  const Space space = plan.exec.space;
+  plan.params = params;
+  m.n         = n;
+  m.stride    = (n + height - 1) / height * height;
+  m.rows      = params.strategy == Strategy::row && space == Space::host ? 1 : height;
+  m.count     = m.rows == 1 ? n : m.stride / height;
+  const Extent matrix{(size_t)m.count * m.rows * m.stride, space}, vector{(size_t)m.stride, space};
+  m.a.resize(params.single ? Extent{0, space} : matrix);
+  m.s.resize(params.single ? matrix : Extent{0, space});
+  m.inverse.resize(vector);
+  for (Buffer<double> *v : {&plan.before, &plan.after, &plan.x, &plan.q, &plan.lower, &plan.upper}) v->resize(vector);
+}
+
+void fill(Plan &plan, const double *a, ptrdiff_t lda, Space where)
+{
+  if (plan.exec.space == Space::host) return fill_host(plan, a, lda);
+  if (where == Space::cuda) return fill_device(plan, a, lda);
+  Buffer<double> copy(Extent{(size_t)plan.panels.n * (size_t)lda, Space::cuda});
+  device::copy_from_host(copy.data(), a, copy.bytes());
+  fill_device(plan, copy.data(), lda);
+  device::synchronize(); // before the copy goes
+}
+
+Check check(Plan &plan, const double *a, ptrdiff_t lda, Space where) { return where == Space::host ? check_host(a, plan.panels.n, lda) : check_device(a, plan.panels.n, lda); }
+
+int sweep(Plan &plan, const Request &r)
+{
+  if (!plan.panels.n || r.most <= 0) return 0;
+  return plan.exec.space == Space::host ? sweep_host(plan, r) : sweep_device(plan, r);
+}
+
+void residual(Plan &plan, const double *q, const double *x, double *w) { plan.exec.space == Space::host ? residual_host(plan, q, x, w) : residual_device(plan, q, x, w); }
+
+const double *stage(Plan &plan, Buffer<double> &staged, const double *from, Space where)
+{
+  const size_t bytes = (size_t)plan.panels.n * sizeof(double);
+  if (plan.exec.space == where || !bytes) return from;
+  if (staged.size() != (size_t)plan.panels.padded() || staged.space() != plan.exec.space) staged.resize(Extent{(size_t)plan.panels.padded(), plan.exec.space});
+  if (where == Space::host) device::copy_from_host(staged.data(), from, bytes);
+  else device::copy_to_host(staged.data(), from, bytes);
+  return staged.data();
+}
+
+void store(Plan &plan, double *to, Space where)
+{
+  const size_t bytes = (size_t)plan.panels.n * sizeof(double);
+  if (!bytes) return;
+  if (plan.exec.space == Space::host && where == Space::host) memcpy(to, plan.x.data(), bytes);
+  else if (plan.exec.space == Space::host) device::copy_from_host(to, plan.x.data(), bytes);
+  else if (where == Space::host) device::copy_to_host(to, plan.x.data(), bytes);
+  else device::copy(to, plan.x.data(), bytes);
+}
+
+} // namespace tessera::densegs
