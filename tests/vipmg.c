@@ -328,7 +328,7 @@ int main(int argc, char **argv)
   PetscCall(PetscObjectTypeCompare((PetscObject)snes, SNESVIPMG, &vipmg));
   if (vipmg) {
     PetscCall(SNESVIPMGGetNorms(snes, norms));
-    for (PetscInt k = 0; k < 4; ++k) worst = PetscMax(worst, norms[k]);
+    for (PetscInt k = 0; k < 4; ++k) worst = norms[k] <= worst ? worst : norms[k]; /* a NaN stays */
     if (!(worst < 1e-4)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "norms: inactive %g natural %g Fischer-Burmeister %g infeasible %g complementarity %g\n", (double)norms[0], (double)norms[1], (double)norms[2], (double)norms[3], (double)norms[4]));
   }
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-active", &value, &set));

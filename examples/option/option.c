@@ -154,7 +154,8 @@ int main(int argc, char **argv)
   given = 16;
   PetscCall(PetscOptionsGetRealArray(NULL, NULL, "-expect", expect, &given, &set));
   if (set) expected = given;
-  PetscCheck(o.n[0] >= 5 && steps > 2 && (!o.heston || o.n[1] >= 5), PETSC_COMM_WORLD, PETSC_ERR_USER, "at least 5 nodes a direction and 3 steps");
+  PetscCheck(o.n[0] >= 5 && steps > 3 && (!o.heston || o.n[1] >= 5), PETSC_COMM_WORLD, PETSC_ERR_USER, "at least 5 nodes a direction and 4 steps");
+  PetscCheck(o.v0 >= 0 && o.v0 <= 1, PETSC_COMM_WORLD, PETSC_ERR_USER, "the variance -v0 is between 0 and 1, the end of the grid");
   if (o.heston) {
     o.lo[0] = 0, o.h[0] = 4 * o.K / (o.n[0] - 1);
     o.lo[1] = 0, o.h[1] = 1. / (o.n[1] - 1);

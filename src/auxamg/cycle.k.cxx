@@ -259,10 +259,10 @@ template <class T> void Hierarchy<T>::cycle(int l)
     Coarsest<T> &c = coarsest_;
     if (level.distributed) {
       c.b.zero();
-      for_each(exec_, level.n * bs, CopyPart<T>{level.b.data(), c.b.data() + c.offset});
+      for_each(exec_, level.points * bs, CopyPart<T>{level.b.data(), c.b.data() + c.offset});
       sum_processes(c.b);
     }
-    return for_each(exec_, level.n * bs, Dense<T>{c.inverse.data(), level.distributed ? c.b.data() : level.b.data(), level.x.data(), c.n, c.offset});
+    return for_each(exec_, level.points * bs, Dense<T>{c.inverse.data(), level.distributed ? c.b.data() : level.b.data(), level.x.data(), c.n, c.offset});
   }
   Level<T> &next = levels_[(size_t)l + 1];
   smooth(level, true);

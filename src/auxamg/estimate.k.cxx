@@ -167,7 +167,7 @@ template <class T> Failure Hierarchy<T>::invert()
 {
   Level<T>    &level = levels_.back();
   Coarsest<T> &c     = coarsest_;
-  const int    bs = params_.bs, mine = level.n * bs;
+  const int    bs = params_.bs, mine = level.points * bs; // Dirichlet rows, which come last, take no part
   Failure      failure;
   c.n      = mine;
   c.offset = 0;
@@ -193,7 +193,7 @@ template <class T> Failure Hierarchy<T>::invert()
     std::copy(number.data(), number.data() + number.size(), place.begin());
   } else
     for (size_t p = 0; p < place.size(); ++p) place[p] = (double)p;
-  for (int p = 0; p < level.n; ++p)
+  for (int p = 0; p < level.points; ++p)
     for (int e = i.data()[p]; e < i.data()[p + 1]; ++e)
       for (int k = 0; k < bs; ++k)
         for (int m = 0; m < bs; ++m) a[(size_t)(c.offset + p * bs + k) * n + (size_t)place[(size_t)(j.data()[e] * bs + m)]] += v.data()[((ptrdiff_t)e * bs + k) * bs + m];

@@ -71,14 +71,17 @@ template <class Index> struct FindMoments {
   HD void          operator()(int i, int j, Moments &sum) const
   {
     const int p = j * list_row + i;
+    double    m[3] = {}, all = 0; // a node's own, of which the shares count: no long coupling outweighs the others
     if (p >= n) return;
     reader.each(p, [&](int k, int column, double v) {
       if (column % reader.bs != k) return;
       for (int q = 0; q < dim; ++q) {
         const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * (column / reader.bs) + q];
-        sum.m[q] -= v * d * d;
+        m[q] -= v * d * d;
       }
     });
+    for (int q = 0; q < dim; ++q) all += m[q];
+    for (int q = 0; q < dim && all > 0; ++q) sum.m[q] += m[q] / all;
   }
 };
 
@@ -224,7 +227,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   Buffer<double>        y = make<double>(points.size()), sorted;
   Buffer<Key>           key = make<Key>((size_t)all), own, global;
   const auto            locate = [&](double length) {
-    for (int q = 0; q < dim; ++q) frame_.factor[q] = extent > 0 ? stretched[q] / (extent * length) * (double)(1u << depth(dim)) : 0;
+    for (int q = 0; q < dim; ++q) frame_.factor[q] = extent > 0 ? stretched[q] / (extent * length) * (double)(1u << depth(dim)) : stretched[q];
     place(exec_, frame_, all, points.data(), y.data(), key.data());
     for_each(exec_, all, HideFixed{node.data(), none, key.data()});
   };
@@ -295,7 +298,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
       return failure;
     }
     if (levels_.size() > before) nodes = levels_.back().nodes;
-    else if (nodes * params_.bs <= 4 * params_.coarse || k > 40) break; // the balance holds it up
+    else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break; // the balance holds it up
   }
   if (levels_.back().nodes * params_.bs > most_exact) {
     failure.kind = Failure::too_coarse;

@@ -93,8 +93,8 @@ static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The setup stopped: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where the user asked for one.
-static PetscErrorCode Fail(PC pc, const Failure &failure)
+// The setup stopped, here or on another process: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where the user asked for one.
+static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
   char       mine[256] = "";
@@ -122,7 +122,7 @@ static PetscErrorCode Fail(PC pc, const Failure &failure)
   a->failed = PETSC_TRUE;
   PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC auxamg: %s", a->failure);
   PetscCall(PetscInfo(pc, "%s\n", a->failure));
-  pc->failedreason = failure.kind == Failure::not_finite ? PC_FACTOR_OTHER : PC_FACTOR_NUMERIC_ZEROPIVOT;
+  pc->failedreason = any == Failure::not_finite ? PC_FACTOR_OTHER : PC_FACTOR_NUMERIC_ZEROPIVOT;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -202,6 +202,9 @@ static PetscErrorCode SetUp(PC pc)
   }
   PetscCall(tessera::UseCurrentStream(a->exec.space));
   PetscCall(a->rows.Get(pc->pmat, a->exec.space, "PC auxamg"));
+  MatInfo info;
+  PetscCall(MatGetInfo(pc->pmat, MAT_GLOBAL_MAX, &info));
+  PetscCheck(info.nz_used < 2147483647., comm, PETSC_ERR_SUP, "PC auxamg works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes", info.nz_used);
   PetscCall(FindGhosts(pc, &ghosts));
   tessera::auxamg::Rows<tessera::LocalRows::Index> rows;
   rows.n      = (int)(a->rows.n / a->bs);
@@ -241,7 +244,7 @@ static PetscErrorCode SetUp(PC pc)
   PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
   PetscCheck(any != Failure::too_long, comm, PETSC_ERR_SUP, "PC auxamg: the rows of one cell of nodes are coupled with more than 65000 others. Dense rows (multipliers, averages) must be separated: use -pc_type fieldsplit");
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grids (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels);
-  if (any) PetscCall(Fail(pc, failure.kind ? failure : Failure{(Failure::Kind)any, -1, 0}));
+  if (any) PetscCall(Fail(pc, failure, (Failure::Kind)any));
   a->ready = PETSC_TRUE;
   if (a->failed) PetscFunctionReturn(PETSC_SUCCESS);
   a->current = PETSC_TRUE;

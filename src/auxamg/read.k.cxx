@@ -88,7 +88,7 @@ template <class Index, class T> struct FillValues {
   HD void          operator()(int p) const
   {
     int at = i[p];
-    for (int e = m.bs * m.bs * i[p]; e < m.bs * m.bs * i[p + 1]; ++e) a[e] = 0;
+    for (ptrdiff_t e = (ptrdiff_t)m.bs * m.bs * i[p]; e < (ptrdiff_t)m.bs * m.bs * i[p + 1]; ++e) a[e] = 0;
     m.each(perm[p], [&](int k, int column, double v) {
       if (m.bs == 1) a[at++] = (T)v; // in the order of the pattern
       else {

@@ -141,6 +141,7 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
   PetscCheck(A && q && x, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "TesseraLCPSolveBatch: A, q and x are needed");
   const bool device = backend == TESSERA_BACKEND_CUDA || (backend == TESSERA_BACKEND_AUTO && PetscMemTypeDevice(memory));
   PetscCheck(!(device || PetscMemTypeDevice(memory)) || !tessera::device::unusable(), PETSC_COMM_SELF, PETSC_ERR_SUP_SYS, "TesseraLCPSolveBatch: %s. Use TESSERA_BACKEND_HOST", tessera::device::unusable());
+  PetscCheck(!device || (size_t)(3 * n + 2) * sizeof(double) <= tessera::device::block_scratch(), PETSC_COMM_SELF, PETSC_ERR_SUP, "TesseraLCPSolveBatch: %" PetscInt_FMT " unknowns are too many for a block of this device. Use SNES vipgs, or TESSERA_BACKEND_HOST", n);
   exec.space = device ? tessera::Space::cuda : tessera::Space::host;
   const size_t unknowns = (size_t)count * (size_t)n, entries = unknowns * (size_t)n;
   PetscCall(tessera::UseCurrentStream(exec.space));
@@ -176,6 +177,7 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
     for (double e : some[1]) size += e * e;
     size = std::sqrt(size);
     bad  = check.bad_row >= 0 || check.diagonal >= 0 || !std::isfinite(size);
+    for (size_t i = 0; i < (size_t)n; ++i) bad = bad || !(some[2][i] <= some[3][i]); // crossed bounds, or no numbers
     if (!bad) {
       for (double &e : some[2])
         if (e <= PETSC_NINFINITY) e = -HUGE_VAL;

@@ -80,7 +80,8 @@ void fill(Plan &plan, const double *a, ptrdiff_t lda, Space where)
 {
   if (plan.exec.space == Space::host) return fill_host(plan, a, lda);
   if (where == Space::cuda) return fill_device(plan, a, lda);
-  Buffer<double> copy(Extent{(size_t)plan.panels.n * (size_t)lda, Space::cuda});
+  const size_t   n = (size_t)plan.panels.n;
+  Buffer<double> copy(Extent{n ? (n - 1) * (size_t)lda + n : 0, Space::cuda}); // the last column ends with its last row
   device::copy_from_host(copy.data(), a, copy.bytes());
   fill_device(plan, copy.data(), lda);
   device::synchronize(); // before the copy goes

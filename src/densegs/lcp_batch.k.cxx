@@ -45,6 +45,7 @@ struct Batch {
             const double e = v[i] - clip(at + (size_t)i, v[i] - w[i]);
             s += e * e;
             t += q[at + (size_t)i] * q[at + (size_t)i];
+            if (!(lower[at + (size_t)i] <= upper[at + (size_t)i])) s = NAN; // no answer
           }
           scalar[1] = t > 0 ? sqrt(s / t) : sqrt(s);
         });

@@ -62,7 +62,8 @@ Reason mprgp(densegs::Plan &plan, const Problem &p, const Params &params, double
   split();
   d = f;
   for (int k = 0; report.sweeps < params.most_sweeps; ++k) {
-    if (k % params.check == 0) {
+    const bool there = dot(f, f) == 0 && dot(c, c) == 0; // no gradient is left: an answer, or rounding has lost it
+    if (there || k % params.check == 0) {
       std::vector<double> w(n);
       multiply(p, x.data(), w.data());
       g = w; // without the rounding of the updates
@@ -75,7 +76,8 @@ Reason mprgp(densegs::Plan &plan, const Problem &p, const Params &params, double
       if (monitor(report, best, answer)) return Reason::stopped;
       if (slow > 300) return Reason::stalled;
       split();
-      if (!k) d = f;
+      if (!k || there) d = f;
+      if (there && dot(f, f) == 0 && dot(c, c) == 0) return Reason::stalled; // nothing to go on with
     }
     double reduced = 0; // the free gradient as far as a step keeps the bounds, times the free gradient
     for (size_t i = 0; i < n; ++i)

@@ -334,9 +334,10 @@ Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double
   else {
     if (a == Acceleration::automatic) a = p.asymmetry < 1e-6 && plan.params.order == densegs::Order::symmetric ? Acceleration::nesterov : Acceleration::none;
     if (!params.newton || params.before > 0) report.reason = sweeps(plan, p, params, a, params.newton ? params.before : params.most_sweeps, x, report, monitor);
-    if (params.newton && report.reason != Reason::stopped && report.reason != Reason::infeasible) {
+    if (params.newton && report.reason != Reason::stopped) { // a nearly singular matrix may look infeasible to the sweeps
       const Reason before = report.reason;
       report.reason = newton(p, params, x, report, monitor);
+      if (report.reason != Reason::stopped && before == Reason::infeasible) report.reason = before;
       if (report.reason == Reason::maximum && before == Reason::cycling) report.reason = before;
     }
   }

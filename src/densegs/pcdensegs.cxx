@@ -215,6 +215,7 @@ static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, Petsc
   PC_DenseGS *p = (PC_DenseGS *)pc->data;
 
   PetscFunctionBegin;
+  PetscCheck((PetscInt64)its * p->sweeps <= 1000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: %" PetscInt_FMT " iterations of %" PetscInt_FMT " sweeps (-pc_densegs_sweeps) are more than 1000000", its, p->sweeps);
   PetscCall(Sweep(pc, b, y, its * p->sweeps, zero, (tessera::densegs::Order)(int)p->order));
   *outits = its;
   *reason = PCRICHARDSON_CONVERGED_ITS;

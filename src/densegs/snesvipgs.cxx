@@ -94,6 +94,9 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Whole &w)
   }
   PetscCheck(N % p->block == 0, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: contacts have %" PetscInt_FMT " unknowns (-snes_vipgs_block), which does not divide the %" PetscInt_FMT " unknowns", p->block, N);
   if (p->coefficients) {
+    int same;
+    PetscCallMPI(MPI_Comm_compare(comm, PetscObjectComm((PetscObject)p->coefficients), &same));
+    PetscCheck(same == MPI_IDENT || same == MPI_CONGRUENT, comm, PETSC_ERR_ARG_NOTSAMECOMM, "SNES vipgs: the coefficients of friction are not on the processes of the solver");
     PetscCall(VecGetSize(p->coefficients, &m));
     PetscCheck(m == N / p->block, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: %" PetscInt_FMT " coefficients of friction for %" PetscInt_FMT " contacts", m, N / p->block);
     PetscCall(tessera::GatherVector(p->coefficients, w.here, w.mu));
@@ -259,60 +262,77 @@ static SNESVIPGSReason ReasonOf(tessera::lcp::Reason r)
   }
 }
 
-// The linear problem at the present x: F is J (. - x) + F(x).
-static PetscErrorCode SolveLinear(SNES snes, Whole &w, Steps &steps)
+// By the process that has the problem.
+static PetscErrorCode SolveHere(SNES snes, Whole *whole, Steps *seen, double asymmetry)
 {
   SNES_VIPGS             *p = (SNES_VIPGS *)snes->data;
-  MPI_Comm                comm = PetscObjectComm((PetscObject)snes);
+  Whole                  &w = *whole;
+  Steps                  &steps = *seen;
   tessera::densegs::Plan  plan;
   tessera::lcp::Problem   problem;
   tessera::lcp::Report    report;
   tessera::lcp::Params    params = ParametersOf(p);
-  double                  asymmetry, size = 0;
+  double                  size = 0;
+
+  PetscFunctionBegin;
+  PetscCall(ChooseSpace(snes, snes->jacobian, &plan.exec.space));
+  // q = F(x) - J x
+  std::vector<double> zero((size_t)w.n);
+  w.q.resize((size_t)w.n);
+  problem.n     = w.n;
+  problem.a     = w.a;
+  problem.lda   = w.lda;
+  problem.q     = zero.data();
+  tessera::lcp::multiply(problem, w.x.data(), w.q.data());
+  for (int i = 0; i < w.n; ++i) w.q[(size_t)i] = w.f0[(size_t)i] - w.q[(size_t)i];
+  problem.q         = w.q.data();
+  problem.lower     = w.lower.data();
+  problem.upper     = w.upper.data();
+  problem.asymmetry = asymmetry;
+  problem.block     = (int)p->block;
+  problem.mu        = w.mu.data();
+  problem.friction  = (tessera::lcp::Friction)(int)p->friction;
+  plan.exec.threads = tessera::DenseThreads();
+  const bool sweeping = p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP && (!p->newton || p->sweeps > 0);
+  if (sweeping) {
+    PetscCall(tessera::UseCurrentStream(plan.exec.space));
+    TesseraCallCXX(tessera::densegs::create(plan, w.n, params.sweeps));
+    TesseraCallCXX(tessera::densegs::fill(plan, w.a, w.lda, tessera::Space::host));
+  }
+  TesseraCallCXX(report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)));
+  PetscCall(steps.ierr);
+  for (double v : w.q) size += v * v;
+  size = std::sqrt(size);
+  SNESVIPGSCertificate &c = p->certificate;
+  c.natural  = report.certificate.natural;
+  c.relative = size > 0 ? c.natural / size : c.natural;
+  c.gap      = report.certificate.gap;
+  c.primal   = report.certificate.primal;
+  c.dual     = report.certificate.dual;
+  c.sweeps += report.sweeps;
+  c.factorizations += report.factors;
+  c.proximal += report.proximal;
+  c.fell_back = c.fell_back || report.fell_back ? PETSC_TRUE : PETSC_FALSE;
+  c.reason    = report.reason == tessera::lcp::Reason::stopped && steps.reason > 0 ? SNES_VIPGS_CONVERGED : steps.reason == CompatDivergedNaN ? SNES_VIPGS_DIVERGED : ReasonOf(report.reason);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The linear problem at the present x: F is J (. - x) + F(x).
+static PetscErrorCode SolveLinear(SNES snes, Whole &w, Steps &steps)
+{
+  SNES_VIPGS    *p    = (SNES_VIPGS *)snes->data;
+  MPI_Comm       comm = PetscObjectComm((PetscObject)snes);
+  PetscErrorCode ierr = PETSC_SUCCESS;
+  double         asymmetry;
+  int            failed;
 
   PetscFunctionBegin;
   PetscCall(CheckMatrix(snes, w, &asymmetry));
-  if (w.here) {
-    PetscCall(ChooseSpace(snes, snes->jacobian, &plan.exec.space));
-    // q = F(x) - J x
-    std::vector<double> zero((size_t)w.n);
-    w.q.resize((size_t)w.n);
-    problem.n     = w.n;
-    problem.a     = w.a;
-    problem.lda   = w.lda;
-    problem.q     = zero.data();
-    tessera::lcp::multiply(problem, w.x.data(), w.q.data());
-    for (int i = 0; i < w.n; ++i) w.q[(size_t)i] = w.f0[(size_t)i] - w.q[(size_t)i];
-    problem.q         = w.q.data();
-    problem.lower     = w.lower.data();
-    problem.upper     = w.upper.data();
-    problem.asymmetry = asymmetry;
-    problem.block     = (int)p->block;
-    problem.mu        = w.mu.data();
-    problem.friction  = (tessera::lcp::Friction)(int)p->friction;
-    plan.exec.threads = tessera::DenseThreads();
-    const bool sweeping = p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP && (!p->newton || p->sweeps > 0);
-    if (sweeping) {
-      PetscCall(tessera::UseCurrentStream(plan.exec.space));
-      TesseraCallCXX(tessera::densegs::create(plan, w.n, params.sweeps));
-      TesseraCallCXX(tessera::densegs::fill(plan, w.a, w.lda, tessera::Space::host));
-    }
-    TesseraCallCXX(report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)));
-    PetscCall(steps.ierr);
-    for (double v : w.q) size += v * v;
-    size = std::sqrt(size);
-    SNESVIPGSCertificate &c = p->certificate;
-    c.natural  = report.certificate.natural;
-    c.relative = size > 0 ? c.natural / size : c.natural;
-    c.gap      = report.certificate.gap;
-    c.primal   = report.certificate.primal;
-    c.dual     = report.certificate.dual;
-    c.sweeps += report.sweeps;
-    c.factorizations += report.factors;
-    c.proximal += report.proximal;
-    c.fell_back = c.fell_back || report.fell_back ? PETSC_TRUE : PETSC_FALSE;
-    c.reason    = report.reason == tessera::lcp::Reason::stopped && steps.reason > 0 ? SNES_VIPGS_CONVERGED : ReasonOf(report.reason);
-  }
+  if (w.here) ierr = tessera::NoThrow<SolveHere, SNES, Whole *, Steps *, double>(snes, &w, &steps, asymmetry);
+  failed = (int)ierr;
+  PetscCallMPI(MPI_Bcast(&failed, 1, MPI_INT, 0, comm)); // nobody waits for a process that has failed
+  PetscCall(ierr);
+  PetscCheck(!failed, PETSC_COMM_SELF, (PetscErrorCode)failed, "SNES vipgs: the first process could not solve the problem");
   PetscCallMPI(MPI_Bcast(&p->certificate, sizeof(p->certificate), MPI_BYTE, 0, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -335,12 +355,13 @@ static PetscErrorCode Solve(SNES snes)
   PetscCall(VecGetSize(X, &N));
   snes->reason     = SNES_CONVERGED_ITERATING;
   snes->iter       = 0;
-  p->certificate   = {};
+  p->certificate   = tessera::NoCertificate();
   p->size          = N;
   p->solved        = false;
   Steps steps;
   steps.snes  = snes;
   steps.alone = size == 1;
+  double before = HUGE_VAL; // the natural residual of F at the last linearisation
   // F need not be linear: then this is Newton's method for variational inequalities (Josephy), each step of which is a linear problem.
   for (int linearisation = 0; linearisation < 50; ++linearisation) {
     Whole w;
@@ -348,7 +369,8 @@ static PetscErrorCode Solve(SNES snes)
     PetscCall(SNESComputeFunction(snes, X, F));
     PetscCall(VecNorm(F, NORM_2, &norm));
     if (!std::isfinite(norm)) {
-      snes->reason = CompatDivergedNaN;
+      snes->reason   = CompatDivergedNaN;
+      p->certificate = tessera::NoCertificate();
       break;
     }
     PetscCall(SNESComputeJacobian(snes, X, snes->jacobian, snes->jacobian_pre));
@@ -371,7 +393,7 @@ static PetscErrorCode Solve(SNES snes)
       steps.norms.clear();
     }
     // Is F what the linear problem took it for?
-    double wrong = 0;
+    double wrong = 0, natural = 0;
     PetscCall(SNESComputeFunction(snes, X, F));
     {
       Whole f;
@@ -391,12 +413,31 @@ static PetscErrorCode Solve(SNES snes)
           s += w.q[(size_t)i] * w.q[(size_t)i] + f.f0[(size_t)i] * f.f0[(size_t)i];
         }
         wrong = std::isfinite(d) ? (s > 0 ? std::sqrt(d / s) : 0) : HUGE_VAL;
+        if (std::isfinite(d)) { // the certificate is of F itself
+          linear.lower    = w.lower.data();
+          linear.upper    = w.upper.data();
+          linear.block    = (int)p->block;
+          linear.mu       = w.mu.data();
+          linear.friction = (tessera::lcp::Friction)(int)p->friction;
+          const tessera::lcp::Certificate now = tessera::lcp::certify(linear, w.x.data(), f.f0.data());
+          SNESVIPGSCertificate           &c = p->certificate;
+          c.relative = c.natural > 0 ? c.relative * (now.natural / c.natural) : now.natural;
+          c.natural  = now.natural;
+          c.gap      = now.gap;
+          c.primal   = now.primal;
+          c.dual     = now.dual;
+        } else p->certificate = tessera::NoCertificate();
       }
       PetscCallMPI(MPI_Bcast(&wrong, 1, MPI_DOUBLE, 0, comm));
+      PetscCallMPI(MPI_Bcast(&p->certificate, sizeof(p->certificate), MPI_BYTE, 0, comm));
+      natural = p->certificate.natural;
     }
     PetscCall(tessera::DenseRestore(&w.view));
     if (!std::isfinite(wrong)) snes->reason = CompatDivergedNaN;
-    if (!(wrong > 1e-7) || snes->reason < 0) break;
+    // A nonlinear F that has not reached the tolerance goes on while that gains something.
+    const bool more = wrong > 1e-7 || (wrong > 1e-13 && snes->reason > 0 && natural > PetscMax(snes->abstol, snes->ttol) && natural < 0.5 * before);
+    before = natural;
+    if (!more || snes->reason < 0) break;
     PetscCall(PetscInfo(snes, "F(x) differs from its linearisation by %g: another one\n", wrong));
     snes->reason = SNES_CONVERGED_ITERATING;
     steps.reason = 0;
@@ -432,14 +473,15 @@ static PetscErrorCode SNESReset_VIPGS(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The bounds stay: another type may want them.
 static PetscErrorCode SNESDestroy_VIPGS(SNES snes)
 {
   PetscFunctionBegin;
-  PetscCall(SNESReset_VIPGS(snes));
   PetscCall(tessera::ComposeVIPGS(snes, PETSC_FALSE));
   PetscCall(VecDestroy(&((SNES_VIPGS *)snes->data)->coefficients));
   delete (SNES_VIPGS *)snes->data;
-  snes->data = nullptr;
+  snes->data       = nullptr;
+  snes->ops->reset = nullptr; // older versions of PETSc leave it to a type that has none
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -452,7 +494,7 @@ static PetscErrorCode SNESView_VIPGS(SNES snes, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n", TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega, SNESVIPGSAccelerations[p->acceleration], TesseraPrecisions[p->precision]));
-  if (p->newton && p->block == 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n", p->sweeps, p->factorizations));
+  if (p->newton && p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP) PetscCall(PetscViewerASCIIPrintf(viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n", p->sweeps, p->factorizations));
   if (p->block > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  contacts of %" PetscInt_FMT " unknowns with friction: %s\n", p->block, SNESVIPGSFrictions[p->friction]));
   if (!p->solved) PetscFunctionReturn(PETSC_SUCCESS);
   const SNESVIPGSCertificate &c = p->certificate;

@@ -32,6 +32,15 @@ struct PC_DenseGS {
   char                 failure[256] = "";
 };
 
+// Of no answer.
+inline SNESVIPGSCertificate NoCertificate()
+{
+  SNESVIPGSCertificate c = {};
+  c.natural = c.relative = c.gap = c.primal = c.dual = NAN;
+  c.reason = SNES_VIPGS_DIVERGED;
+  return c;
+}
+
 struct SNES_VIPGS {
   TesseraGSStrategy     strategy       = TESSERA_GS_GRAPH2;
   TesseraGSOrder        order          = TESSERA_GS_SYMMETRIC;
@@ -45,7 +54,7 @@ struct SNES_VIPGS {
   SNESVIPGSFriction     friction       = SNES_VIPGS_CONE;
   Vec                   coefficients   = nullptr; // of friction
   // the last solve
-  SNESVIPGSCertificate certificate = {};
+  SNESVIPGSCertificate certificate = NoCertificate();
   bool                 solved      = false;
   PetscInt             size        = 0; // unknowns
 };

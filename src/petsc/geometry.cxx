@@ -123,8 +123,9 @@ PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
   PetscInt wrong = local != n * bs || dof % bs, any;
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
   PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: the matrix is not on the nodes of the solver's DMDA (%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt_FMT " degrees of freedom a node). Give the coordinates with PCSetCoordinates(), or block size %" PetscInt_FMT " to the matrix", size[0], size[1], size[2], dof, dof);
-  found->dim = dim;
   PetscCall(DMGetCoordinates(dm, &x));
+  if (x) PetscCall(DMGetCoordinateDim(dm, &dim)); // a surface in space has one more than the DMDA
+  found->dim = dim;
   found->x.resize((size_t)(n * dim));
   if (x) PetscCall(VecGetArrayRead(x, &values));
   const PetscInt repeat = dof / bs; // nodes of the matrix at a node of the DMDA

@@ -241,7 +241,7 @@ PetscErrorCode BoxMatrix::ReadRows(Reader &reader, PetscInt rows, Plan &plan, Ma
     for (int k = 0; k < count; ++k) c[(size_t)k * plane + (size_t)e] = v[planes[k]];
     free[e] = coupled;
     report.dirichlet += !coupled;
-    if (coupled ? !(v[13] > 0) : v[13] == 0) reader.complain(MatrixReport::diagonal, r, reader.first + r, node, v[13]);
+    if (!(v[13] > 0)) reader.complain(MatrixReport::diagonal, r, reader.first + r, node, v[13]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -5,6 +5,7 @@
 #ifdef _OPENMP
   #include <omp.h>
 #endif
+#include <utility>
 
 namespace tessera::vipmg {
 
@@ -29,7 +30,10 @@ PetscErrorCode Newton::Reset()
   plan            = Plan();
   plan.exec       = exec;
   built_          = false;
-  for (Array *a : {&a_, &b_, &c_, &d_, &e_}) *a = Array();
+  for (Array *a : {&a_, &b_, &c_, &d_, &e_}) {
+    (void)a->Restore(); // after an error it may still have its vector
+    *a = Array();
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -285,6 +289,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   n.lower = here.lower, n.upper = here.upper;
   PetscCall(VecNorm(X, NORM_2, &n.x));
   PetscCall(problem.Test(0, n, &stop));
+  if (std::exchange(problem.updated, false)) current = false;
   for (PetscInt iteration = 1; !stop && iteration <= options.iterations; ++iteration) {
     if (!current) {
       PetscCall(problem.Jacobian(X, &J, &failed));
@@ -330,6 +335,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     n.lower = here.lower, n.upper = here.upper;
     PetscCall(PetscInfo(solver, "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step %g; inactive norm %g, natural residual %g, active lower %g upper %g%s\n", iteration, n.cycles, t, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper, current ? "; the Jacobian is kept" : ""));
     PetscCall(problem.Test(iteration, n, &stop));
+    if (std::exchange(problem.updated, false)) current = false;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

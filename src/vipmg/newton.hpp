@@ -33,6 +33,7 @@ struct Problem {
   virtual PetscErrorCode Stopped(End why)                                                       = 0;
   virtual PetscReal      Target() const = 0; // a norm below which Test() will say that it has converged
   virtual PetscErrorCode Cycle(PetscInt cycle, const Norms &n) = 0; // monitor of cycles
+  bool                   updated = false; // Test() has let the program change its problem
 };
 
 struct Options {

@@ -62,7 +62,10 @@ struct SNESProblem : vipmg::Problem {
     PetscCall(SNESLogConvergenceHistory(snes, n.inactive, n.cycles));
     PetscCall(CompatSNESConverged(snes, iteration, n.x, n.step, n.inactive));
     PetscCall(SNESMonitor(snes, iteration, n.inactive));
-    if (!snes->reason && iteration > 0) PetscTryTypeMethod(snes, update, snes->iter);
+    if (!snes->reason && snes->ops->update) {
+      PetscUseTypeMethod(snes, update, snes->iter);
+      updated = true;
+    }
     *stop = snes->reason != SNES_CONVERGED_ITERATING;
     if (!*stop && iteration >= snes->max_its) {
       PetscCall(PetscInfo(snes, "Maximum number of iterations has been reached: %" PetscInt_FMT "\n", snes->max_its));
@@ -127,6 +130,7 @@ PetscErrorCode Solve(SNES snes)
   v->newton.options.zero_tolerance = snes->vizerotolerance;
   v->newton.options.iterations     = snes->max_its;
   v->last                          = Norms();
+  v->last.inactive = v->last.natural = PETSC_INFINITY; // until there is a point
   PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_backend", snes->dm, snes->vec_sol, snes->jacobian_pre));
   PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->xl, snes->xu));
   SNESProblem problem(snes);
@@ -157,13 +161,15 @@ PetscErrorCode SNESReset_VIPMG(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The bounds stay: another type may want them.
 PetscErrorCode SNESDestroy_VIPMG(SNES snes)
 {
   PetscFunctionBegin;
-  PetscCall(SNESReset_VIPMG(snes));
+  PetscCall(((SNES_VIPMG *)snes->data)->newton.Reset());
   PetscCall(vipmg::ComposeSetters(snes, false));
   delete (SNES_VIPMG *)snes->data;
-  snes->data = nullptr;
+  snes->data       = nullptr;
+  snes->ops->reset = nullptr; // older versions of PETSc leave it to a type that has none
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -56,7 +56,10 @@ struct TaoProblem : vipmg::Problem {
     PetscCall(TaoMonitor(tao, tao->niter, f, norm, 0, iteration ? n.step : 1));
     PetscUseTypeMethod(tao, convergencetest, tao->cnvP);
     *stop = tao->reason != TAO_CONTINUE_ITERATING;
-    if (!*stop && iteration) PetscTryTypeMethod(tao, update, tao->niter, tao->user_update);
+    if (!*stop && tao->ops->update) {
+      PetscUseTypeMethod(tao, update, tao->niter, tao->user_update);
+      updated = true;
+    }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscErrorCode Stopped(End why) override

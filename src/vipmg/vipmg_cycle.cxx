@@ -10,7 +10,7 @@ namespace {
 int coarsest_sweeps(const Level &l)
 {
   const int n = std::max({l.n[0], l.n[1], l.n[2]});
-  return std::min(10 + 2 * n * n, 200);
+  return n < 10 ? 10 + 2 * n * n : 200;
 }
 
 bool full_cycle(const Plan &plan) { return plan.params.cycle == Cycle::f || (plan.params.cycle == Cycle::automatic && plan.exec.space == Space::host); }
