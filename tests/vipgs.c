@@ -384,7 +384,7 @@ static PetscErrorCode TestNonlinear(void)
   PetscCall(SNESComputeFunction(snes, x, w));
   PetscCall(VecPointwiseMin(w, w, x));
   PetscCall(VecNorm(w, NORM_2, &error));
-  PetscCall(Check("not linear", reason > 0 ? error : 1, 1e-6));
+  PetscCall(Check("not linear", reason > 0 ? error : 1, 1e-8));
   PetscCall(SNESDestroy(&snes));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&f));
@@ -484,7 +484,63 @@ static PetscErrorCode TestBatch(void)
   PetscCall(TesseraLCPSolveBatch(3, 3, A, q, NULL, NULL, PETSC_MEMTYPE_HOST, TESSERA_BACKEND_AUTO, 1e-12, 200, x, residual, &unsolved));
   PetscCall(Check("batch, Fathi", PetscAbsReal(x[0] - 1) + PetscAbsReal(x[1]) + PetscAbsReal(x[2]), 1e-11));
   PetscCall(Check("batch, cyclic", PetscAbsReal(x[3] - 1. / 3) + PetscAbsReal(x[4] - 1. / 3) + PetscAbsReal(x[5] - 1. / 3), 1e-10));
+  PetscReal one[3] = {1, 1, 1}, nothing[3] = {1, 0, NAN}, at[3] = {0}, lower[3] = {0, 1, 0}, left[3];
+  PetscInt  three;
+  PetscCall(TesseraLCPSolveBatch(3, 1, one, one, lower, nothing, PETSC_MEMTYPE_HOST, TESSERA_BACKEND_AUTO, 1e-12, 20, at, left, &three));
+  PetscCall(Check("batch, crossed bounds and bounds that are no numbers are not solved", three == 2 && left[0] <= 1e-12 && !(left[1] <= 1e-12) && !(left[2] <= 1e-12) ? 0 : 1, 0));
   PetscCall(Check("batch, a zero on the diagonal is not solved", unsolved == 1 && residual[0] <= 1e-12 && residual[1] <= 1e-12 && !(residual[2] <= 1e-12) ? 0 : 1, 0));
+  PetscFunctionReturn(0);
+}
+
+static PetscReal One(PetscInt i, PetscInt n) { return 1; }
+
+/* F(x) = x + 1 with x >= 0: another type finds the bounds that were given while the type was vipgs. */
+static PetscErrorCode Shifted(SNES snes, Vec x, Vec f, void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(VecCopy(x, f));
+  PetscCall(VecShift(f, 1));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode Constant(SNES snes, Vec x, Mat J, Mat B, void *ctx)
+{
+  return 0;
+}
+
+static PetscErrorCode TestOtherType(void)
+{
+  const char *const types[] = {SNESVIPGS, SNESVIPMG};
+
+  PetscFunctionBegin;
+  for (int t = 0; t < 2; ++t) {
+    Mat       A;
+    Vec       x, f, lower, upper;
+    SNES      snes;
+    PetscReal norm;
+
+    PetscCall(Fill(20, Identity, &A));
+    PetscCall(MatCreateVecs(A, &x, &f));
+    PetscCall(VecDuplicate(x, &lower));
+    PetscCall(VecDuplicate(x, &upper));
+    PetscCall(VecSet(lower, 0));
+    PetscCall(VecSet(upper, PETSC_INFINITY));
+    PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
+    PetscCall(SNESSetFunction(snes, f, Shifted, NULL));
+    PetscCall(SNESSetJacobian(snes, A, A, Constant, NULL));
+    PetscCall(SNESSetType(snes, types[t]));
+    PetscCall(SNESVISetVariableBounds(snes, lower, upper));
+    PetscCall(SNESSetType(snes, t ? SNESVIPGS : SNESVINEWTONSSLS));
+    PetscCall(VecSet(x, 1));
+    PetscCall(SNESSolve(snes, NULL, x));
+    PetscCall(VecNorm(x, NORM_2, &norm));
+    PetscCall(Check(t ? "bounds stay when vipmg goes" : "bounds stay when vipgs goes", norm, 1e-6));
+    PetscCall(SNESDestroy(&snes));
+    PetscCall(VecDestroy(&lower));
+    PetscCall(VecDestroy(&upper));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&f));
+    PetscCall(MatDestroy(&A));
+  }
   PetscFunctionReturn(0);
 }
 
@@ -600,6 +656,8 @@ int main(int argc, char **argv)
   PetscCall(TestBatch());
   PetscCall(TestWrong());
   PetscCall(TestKnown("no unknowns", 0, Fathi, MinusOne, First, 1e-10, ""));
+  PetscCall(TestKnown("identity", 5, Identity, MinusOne, One, 1e-12, "-snes_vipgs_acceleration mprgp"));
+  PetscCall(TestOtherType());
   PetscCall(PetscFinalize());
   return 0;
 }
