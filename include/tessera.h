@@ -455,7 +455,7 @@ PETSC_EXTERN const char *const SNESVIPGSFrictions[];
 . `SNES_VIPGS_MAXIMUM`    - iterations, sweeps or factorisations are used up
 . `SNES_VIPGS_STALLED`    - the residual does not fall any more
 . `SNES_VIPGS_CYCLING`    - the iterates come back
-. `SNES_VIPGS_INFEASIBLE` - it is proved that no x has x >= lower and F(x) >= 0
+. `SNES_VIPGS_INFEASIBLE` - no x has x >= lower and F(x) >= 0, as a vector shows up to 1e-10 of the matrix
 - `SNES_VIPGS_DIVERGED`   - the iterates grow without bound
 
   Level: intermediate

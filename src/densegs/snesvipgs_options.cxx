@@ -1,16 +1,30 @@
-// Setters and getters of SNES vipgs: composed functions, which do nothing on another type.
+// What -snes_view says of SNES vipgs, and its setters and getters: composed functions, which do nothing on another type.
 #include "densegs/types.hpp"
 
 using tessera::SNES_VIPGS;
 
-template <class T, T SNES_VIPGS::*field> static PetscErrorCode SetField(SNES snes, T value)
+PetscErrorCode tessera::ViewVIPGS(SNES snes, PetscViewer viewer)
 {
   SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
+  PetscBool   ascii;
 
   PetscFunctionBegin;
-  if (p->*field != value) {
-    p->*field = value;
-  }
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n", TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega, SNESVIPGSAccelerations[p->acceleration], TesseraPrecisions[p->precision]));
+  if (p->newton && p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP) PetscCall(PetscViewerASCIIPrintf(viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n", p->sweeps, p->factorizations));
+  if (p->block > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  contacts of %" PetscInt_FMT " unknowns with friction: %s\n", p->block, SNESVIPGSFrictions[p->friction]));
+  if (!p->solved) PetscFunctionReturn(PETSC_SUCCESS);
+  const SNESVIPGSCertificate &c = p->certificate;
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  last solve: %s after %" PetscInt_FMT " sweeps and %" PetscInt_FMT " factorisations (%" PetscInt_FMT " proximal subproblems)%s\n", SNESVIPGSReasons[c.reason], c.sweeps, c.factorizations, c.proximal, c.fell_back ? "; relaxed sweeps did not converge, graph took their place" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  certificate: natural residual %.3g (%.3g of |F(0)|), complementarity %.3g, bounds missed by %.3g, F of a wrong sign %.3g\n", (double)c.natural, (double)c.relative, (double)c.gap, (double)c.primal, (double)c.dual));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class T, T SNES_VIPGS::*field> static PetscErrorCode SetField(SNES snes, T value)
+{
+  PetscFunctionBegin;
+  ((SNES_VIPGS *)snes->data)->*field = value;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

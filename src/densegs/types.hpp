@@ -66,6 +66,7 @@ PetscErrorCode SNESCreate_VIPGS(SNES);
 PetscErrorCode TaoCreate_VIPGS(Tao);
 PetscErrorCode ComposeDenseGS(PC, PetscBool);
 PetscErrorCode ComposeVIPGS(SNES, PetscBool);
+PetscErrorCode ViewVIPGS(SNES snes, PetscViewer viewer);
 PetscErrorCode CheckBackend(PetscObject, const char *option, TesseraBackend);
 PetscErrorCode CiteDenseGS();
 
