@@ -63,6 +63,16 @@ PetscErrorCode SetMonitor(SNES snes, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// a + b - sqrt(a^2 + b^2), without cancellation where one is large and positive: bounds of 1e30 are no bounds either.
+static PetscReal FischerBurmeister(PetscReal a, PetscReal b)
+{
+  if (a >= PETSC_INFINITY) return b;
+  const PetscReal root = std::hypot(a, b);
+  if (a > 0 && b > 0) return 2 * a * (b / (a + b + root));
+  if (a > 0) return b - b * (b / (a + root));
+  return b > 0 ? a - a * (a / (b + root)) : a + b - root;
+}
+
 PetscErrorCode GetNorms(SNES snes, PetscReal norms[5])
 {
   const PetscScalar *x, *f, *l, *u;
@@ -78,9 +88,9 @@ PetscErrorCode GetNorms(SNES snes, PetscReal norms[5])
   PetscCall(VecGetArrayRead(snes->xu, &u));
   for (PetscInt i = 0; i < n; ++i) {
     // Fischer-Burmeister, first with the upper bound, then with the lower one
-    PetscReal a = u[i] - x[i], b = -f[i], phi = a >= PETSC_INFINITY ? b : a + b - std::hypot(a, b);
+    PetscReal a = u[i] - x[i], b = -f[i], phi = FischerBurmeister(a, b);
     a = x[i] - l[i], b = -phi;
-    phi = a >= PETSC_INFINITY ? b : a + b - std::hypot(a, b);
+    phi = FischerBurmeister(a, b);
     sums[0] += phi * phi;
     most[0] = PetscMax(most[0], PetscMax(l[i] - x[i], x[i] - u[i]));
     if (f[i] > 0 && l[i] > PETSC_NINFINITY) sums[1] += f[i] * (x[i] - l[i]);
