@@ -184,8 +184,6 @@ $(RUN): export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 $(RUN): export OMPI_MCA_rmaps_base_oversubscribe = 1
 $(RUN): export OMPI_MCA_hwloc_base_binding_policy = none
 $(RUN): export OMPI_MCA_btl_vader_single_copy_mechanism = none
-# A program without mpiexec would start a daemon, which fails now and then where many start at once.
-$(RUN): export OMPI_MCA_ess_singleton_isolated = 1
 $(RUN): export PRTE_MCA_rmaps_default_mapping_policy = :oversubscribe
 # A make inside a test builds the same library.
 export PETSC_DIR PETSC_ARCH CUDA MARCH OPENMP WERROR CXXFLAGS

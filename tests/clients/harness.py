@@ -9,7 +9,7 @@ Environment
   FILTER                 regular expression on the text of the tests; several words separated by blanks are alternatives
   TESSERA_JOBS           programs run at the same time (default 2)
 """
-import array, concurrent.futures, glob, hashlib, math, os, re, shlex, signal, subprocess, sys, tempfile, threading, time
+import array, concurrent.futures, glob, hashlib, math, os, re, shlex, shutil, signal, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -155,6 +155,7 @@ def run(petsc, argv, ranks=1, limit=60, cwd=None, env=None):
     if ranks > 1:
         argv = shlex.split(petsc.var.get('MPIEXEC') or 'mpiexec') + ['-n', str(ranks)] + argv
     e = environment()
+    e['TMPDIR'] = folder = tempfile.mkdtemp(prefix='t') # MPI's sessions: programs that share a folder disturb each other now and then
     e.update(env or {})
     t = time.time()
     p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=cwd or SCRATCH.name, env=e, start_new_session=True)
@@ -169,6 +170,7 @@ def run(petsc, argv, ranks=1, limit=60, cwd=None, env=None):
         except subprocess.TimeoutExpired:
             os.killpg(p.pid, signal.SIGKILL)
             data, _ = p.communicate()
+    shutil.rmtree(folder, ignore_errors=True)
     shown = ' '.join(shlex.quote(a) for a in argv)
     if env:
         shown = ' '.join('%s=%s' % (k, shlex.quote(v)) for k, v in env.items()) + ' ' + shown
