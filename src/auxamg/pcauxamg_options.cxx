@@ -1,28 +1,9 @@
 // Setters and getters of PC auxamg. Each is a composed function, so that calling it on another type does nothing; a change takes
 // effect at the next setup. Here: how they are composed, and the grids; the smoother, storage and place are in pcauxamg_options_more.cxx.
 #include "auxamg/pcauxamg.hpp"
+#include "petsc/field.hpp"
 
-using tessera::PC_AuxAMG;
-
-template <class T, T PC_AuxAMG::*field> static PetscErrorCode SetField(PC pc, T value)
-{
-  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
-
-  PetscFunctionBegin;
-  if (a->*field != value) {
-    a->*field       = value;
-    a->current      = PETSC_FALSE;
-    pc->setupcalled = PETSC_FALSE;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class T, T PC_AuxAMG::*field> static PetscErrorCode GetField(PC pc, T *value)
-{
-  PetscFunctionBegin;
-  *value = ((PC_AuxAMG *)pc->data)->*field;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+using tessera::PC_AuxAMG, tessera::SetField, tessera::GetField;
 
 static PetscErrorCode SetFile(PC pc, const char *file)
 {
@@ -47,28 +28,28 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
   PetscObject o = (PetscObject)pc;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetLevels_C", (compose ? &SetField<PetscInt, &PC_AuxAMG::levels> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetLevels_C", (compose ? &GetField<PetscInt, &PC_AuxAMG::levels> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCellSize_C", (compose ? &SetField<PetscInt, &PC_AuxAMG::cell_size> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCellSize_C", (compose ? &GetField<PetscInt, &PC_AuxAMG::cell_size> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetInterpolation_C", (compose ? &SetField<PCAuxAMGInterpolation, &PC_AuxAMG::interpolation> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetInterpolation_C", (compose ? &GetField<PCAuxAMGInterpolation, &PC_AuxAMG::interpolation> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCycle_C", (compose ? &SetField<PCAuxAMGCycle, &PC_AuxAMG::cycle> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCycle_C", (compose ? &GetField<PCAuxAMGCycle, &PC_AuxAMG::cycle> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetSmoother_C", (compose ? &SetField<PCAuxAMGSmoother, &PC_AuxAMG::smoother> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetSmoother_C", (compose ? &GetField<PCAuxAMGSmoother, &PC_AuxAMG::smoother> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetSmooth_C", (compose ? &SetField<PetscInt, &PC_AuxAMG::smooth> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetSmooth_C", (compose ? &GetField<PetscInt, &PC_AuxAMG::smooth> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetFilter_C", (compose ? &SetField<PCAuxAMGFilter, &PC_AuxAMG::filter> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetFilter_C", (compose ? &GetField<PCAuxAMGFilter, &PC_AuxAMG::filter> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetStretch_C", (compose ? &SetField<PetscBool, &PC_AuxAMG::stretch> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetStretch_C", (compose ? &GetField<PetscBool, &PC_AuxAMG::stretch> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCoarseSize_C", (compose ? &SetField<PetscInt, &PC_AuxAMG::coarse_size> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCoarseSize_C", (compose ? &GetField<PetscInt, &PC_AuxAMG::coarse_size> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetPrecision_C", (compose ? &SetField<PCAuxAMGPrecision, &PC_AuxAMG::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetPrecision_C", (compose ? &GetField<PCAuxAMGPrecision, &PC_AuxAMG::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetBackend_C", (compose ? &SetField<TesseraBackend, &PC_AuxAMG::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetBackend_C", (compose ? &GetField<TesseraBackend, &PC_AuxAMG::backend> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetLevels_C", (compose ? &SetField<&PC_AuxAMG::levels> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetLevels_C", (compose ? &GetField<&PC_AuxAMG::levels> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCellSize_C", (compose ? &SetField<&PC_AuxAMG::cell_size> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCellSize_C", (compose ? &GetField<&PC_AuxAMG::cell_size> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetInterpolation_C", (compose ? &SetField<&PC_AuxAMG::interpolation> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetInterpolation_C", (compose ? &GetField<&PC_AuxAMG::interpolation> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCycle_C", (compose ? &SetField<&PC_AuxAMG::cycle> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCycle_C", (compose ? &GetField<&PC_AuxAMG::cycle> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetSmoother_C", (compose ? &SetField<&PC_AuxAMG::smoother> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetSmoother_C", (compose ? &GetField<&PC_AuxAMG::smoother> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetSmooth_C", (compose ? &SetField<&PC_AuxAMG::smooth> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetSmooth_C", (compose ? &GetField<&PC_AuxAMG::smooth> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetFilter_C", (compose ? &SetField<&PC_AuxAMG::filter> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetFilter_C", (compose ? &GetField<&PC_AuxAMG::filter> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetStretch_C", (compose ? &SetField<&PC_AuxAMG::stretch> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetStretch_C", (compose ? &GetField<&PC_AuxAMG::stretch> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCoarseSize_C", (compose ? &SetField<&PC_AuxAMG::coarse_size> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCoarseSize_C", (compose ? &GetField<&PC_AuxAMG::coarse_size> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetPrecision_C", (compose ? &SetField<&PC_AuxAMG::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetPrecision_C", (compose ? &GetField<&PC_AuxAMG::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetBackend_C", (compose ? &SetField<&PC_AuxAMG::backend> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetBackend_C", (compose ? &GetField<&PC_AuxAMG::backend> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCoordinatesFile_C", compose ? &SetFile : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCoordinatesFile_C", compose ? &GetFile : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);

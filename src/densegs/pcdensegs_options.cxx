@@ -1,45 +1,26 @@
 // Setters and getters of PC densegs: composed functions, which do nothing on another type. A change takes effect at the next setup.
 #include "densegs/types.hpp"
+#include "petsc/field.hpp"
 
-using tessera::PC_DenseGS;
-
-template <class T, T PC_DenseGS::*field> static PetscErrorCode SetField(PC pc, T value)
-{
-  PC_DenseGS *p = (PC_DenseGS *)pc->data;
-
-  PetscFunctionBegin;
-  if (p->*field != value) {
-    p->*field      = value;
-    p->current      = PETSC_FALSE;
-    pc->setupcalled = PETSC_FALSE;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class T, T PC_DenseGS::*field> static PetscErrorCode GetField(PC pc, T *value)
-{
-  PetscFunctionBegin;
-  *value = ((PC_DenseGS *)pc->data)->*field;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+using tessera::PC_DenseGS, tessera::SetField, tessera::GetField;
 
 PetscErrorCode tessera::ComposeDenseGS(PC pc, PetscBool compose)
 {
   PetscObject o = (PetscObject)pc;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetStrategy_C", (compose ? &SetField<TesseraGSStrategy, &PC_DenseGS::strategy> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetStrategy_C", (compose ? &GetField<TesseraGSStrategy, &PC_DenseGS::strategy> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetOrder_C", (compose ? &SetField<TesseraGSOrder, &PC_DenseGS::order> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetOrder_C", (compose ? &GetField<TesseraGSOrder, &PC_DenseGS::order> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetOmega_C", (compose ? &SetField<PetscReal, &PC_DenseGS::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetOmega_C", (compose ? &GetField<PetscReal, &PC_DenseGS::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetSweeps_C", (compose ? &SetField<PetscInt, &PC_DenseGS::sweeps> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetSweeps_C", (compose ? &GetField<PetscInt, &PC_DenseGS::sweeps> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetPrecision_C", (compose ? &SetField<TesseraPrecision, &PC_DenseGS::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetPrecision_C", (compose ? &GetField<TesseraPrecision, &PC_DenseGS::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetBackend_C", (compose ? &SetField<TesseraBackend, &PC_DenseGS::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetBackend_C", (compose ? &GetField<TesseraBackend, &PC_DenseGS::backend> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetStrategy_C", (compose ? &SetField<&PC_DenseGS::strategy> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetStrategy_C", (compose ? &GetField<&PC_DenseGS::strategy> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetOrder_C", (compose ? &SetField<&PC_DenseGS::order> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetOrder_C", (compose ? &GetField<&PC_DenseGS::order> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetOmega_C", (compose ? &SetField<&PC_DenseGS::omega> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetOmega_C", (compose ? &GetField<&PC_DenseGS::omega> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetSweeps_C", (compose ? &SetField<&PC_DenseGS::sweeps> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetSweeps_C", (compose ? &GetField<&PC_DenseGS::sweeps> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetPrecision_C", (compose ? &SetField<&PC_DenseGS::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetPrecision_C", (compose ? &GetField<&PC_DenseGS::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetBackend_C", (compose ? &SetField<&PC_DenseGS::backend> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetBackend_C", (compose ? &GetField<&PC_DenseGS::backend> : nullptr)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,34 +1,15 @@
 // Setters and getters of PC rrb. Each is a composed function, so that calling it on another type does nothing; a change takes
 // effect at the next setup. Here: how they are composed, the cycle, storage and place; the form is in pcrrb_options_form.cxx.
 #include "rrb/pcrrb.hpp"
+#include "petsc/field.hpp"
 
-using tessera::PC_RRB;
-
-template <class T, T PC_RRB::*field> static PetscErrorCode SetField(PC pc, T value)
-{
-  PC_RRB *r = (PC_RRB *)pc->data;
-
-  PetscFunctionBegin;
-  if (r->*field != value) {
-    r->*field       = value;
-    r->current      = PETSC_FALSE;
-    pc->setupcalled = PETSC_FALSE;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class T, T PC_RRB::*field> static PetscErrorCode GetField(PC pc, T *value)
-{
-  PetscFunctionBegin;
-  *value = ((PC_RRB *)pc->data)->*field;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+using tessera::PC_RRB, tessera::SetField, tessera::GetField;
 
 static PetscErrorCode SetGrid(PC pc, PetscInt nx, PetscInt ny)
 {
   PetscFunctionBegin;
-  PetscCall((SetField<PetscInt, &PC_RRB::nx>(pc, nx)));
-  PetscCall((SetField<PetscInt, &PC_RRB::ny>(pc, ny)));
+  PetscCall((SetField<&PC_RRB::nx>(pc, nx)));
+  PetscCall((SetField<&PC_RRB::ny>(pc, ny)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -45,38 +26,38 @@ PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
   PetscObject o = (PetscObject)pc;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetLevels_C", (compose ? &SetField<PetscInt, &PC_RRB::levels> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetLevels_C", (compose ? &GetField<PetscInt, &PC_RRB::levels> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetGrids_C", (compose ? &SetField<PetscInt, &PC_RRB::grids> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrids_C", (compose ? &GetField<PetscInt, &PC_RRB::grids> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCoarsening_C", (compose ? &SetField<PCRRBCoarsening, &PC_RRB::coarsening> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCoarsening_C", (compose ? &GetField<PCRRBCoarsening, &PC_RRB::coarsening> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmoother_C", (compose ? &SetField<PCRRBSmoother, &PC_RRB::smoother> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmoother_C", (compose ? &GetField<PCRRBSmoother, &PC_RRB::smoother> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmooth_C", (compose ? &SetField<PetscInt, &PC_RRB::smooth> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmooth_C", (compose ? &GetField<PetscInt, &PC_RRB::smooth> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetInterpolation_C", (compose ? &SetField<PCRRBInterpolation, &PC_RRB::interpolation> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetInterpolation_C", (compose ? &GetField<PCRRBInterpolation, &PC_RRB::interpolation> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetTrial_C", (compose ? &SetField<PetscBool, &PC_RRB::trial> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetTrial_C", (compose ? &GetField<PetscBool, &PC_RRB::trial> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetOmega_C", (compose ? &SetField<PetscReal, &PC_RRB::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetOmega_C", (compose ? &GetField<PetscReal, &PC_RRB::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetLump_C", (compose ? &SetField<PCRRBLump, &PC_RRB::lump> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetLump_C", (compose ? &GetField<PCRRBLump, &PC_RRB::lump> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycle_C", (compose ? &SetField<PCRRBCycle, &PC_RRB::cycle> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycle_C", (compose ? &GetField<PCRRBCycle, &PC_RRB::cycle> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleEvery_C", (compose ? &SetField<PetscInt, &PC_RRB::every> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleEvery_C", (compose ? &GetField<PetscInt, &PC_RRB::every> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleInner_C", (compose ? &SetField<PetscInt, &PC_RRB::inner> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleInner_C", (compose ? &GetField<PetscInt, &PC_RRB::inner> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPeers_C", (compose ? &SetField<PetscBool, &PC_RRB::peers> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPeers_C", (compose ? &GetField<PetscBool, &PC_RRB::peers> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetRedundant_C", (compose ? &SetField<PetscInt, &PC_RRB::redundant> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetRedundant_C", (compose ? &GetField<PetscInt, &PC_RRB::redundant> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPrecision_C", (compose ? &SetField<PCRRBPrecision, &PC_RRB::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPrecision_C", (compose ? &GetField<PCRRBPrecision, &PC_RRB::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetBackend_C", (compose ? &SetField<TesseraBackend, &PC_RRB::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetBackend_C", (compose ? &GetField<TesseraBackend, &PC_RRB::backend> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetLevels_C", (compose ? &SetField<&PC_RRB::levels> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetLevels_C", (compose ? &GetField<&PC_RRB::levels> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetGrids_C", (compose ? &SetField<&PC_RRB::grids> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrids_C", (compose ? &GetField<&PC_RRB::grids> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCoarsening_C", (compose ? &SetField<&PC_RRB::coarsening> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCoarsening_C", (compose ? &GetField<&PC_RRB::coarsening> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmoother_C", (compose ? &SetField<&PC_RRB::smoother> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmoother_C", (compose ? &GetField<&PC_RRB::smoother> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmooth_C", (compose ? &SetField<&PC_RRB::smooth> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmooth_C", (compose ? &GetField<&PC_RRB::smooth> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetInterpolation_C", (compose ? &SetField<&PC_RRB::interpolation> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetInterpolation_C", (compose ? &GetField<&PC_RRB::interpolation> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetTrial_C", (compose ? &SetField<&PC_RRB::trial> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetTrial_C", (compose ? &GetField<&PC_RRB::trial> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetOmega_C", (compose ? &SetField<&PC_RRB::omega> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetOmega_C", (compose ? &GetField<&PC_RRB::omega> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetLump_C", (compose ? &SetField<&PC_RRB::lump> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetLump_C", (compose ? &GetField<&PC_RRB::lump> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycle_C", (compose ? &SetField<&PC_RRB::cycle> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycle_C", (compose ? &GetField<&PC_RRB::cycle> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleEvery_C", (compose ? &SetField<&PC_RRB::every> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleEvery_C", (compose ? &GetField<&PC_RRB::every> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleInner_C", (compose ? &SetField<&PC_RRB::inner> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleInner_C", (compose ? &GetField<&PC_RRB::inner> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPeers_C", (compose ? &SetField<&PC_RRB::peers> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPeers_C", (compose ? &GetField<&PC_RRB::peers> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetRedundant_C", (compose ? &SetField<&PC_RRB::redundant> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetRedundant_C", (compose ? &GetField<&PC_RRB::redundant> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPrecision_C", (compose ? &SetField<&PC_RRB::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPrecision_C", (compose ? &GetField<&PC_RRB::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetBackend_C", (compose ? &SetField<&PC_RRB::backend> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetBackend_C", (compose ? &GetField<&PC_RRB::backend> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetGrid_C", compose ? &SetGrid : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrid_C", compose ? &GetGrid : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);

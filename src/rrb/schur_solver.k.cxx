@@ -4,8 +4,6 @@
 // processes tell each other are M's right-hand sides and the three sums. Where their devices reach each other (core/peers.hpp) that is as on
 // one process, else the host drives the same kernels and adds up.
 #include "rrb/schur_solver_kernels.hpp"
-#include "core/warp.hpp"
-#include "rrb/rrb_march.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
