@@ -317,10 +317,9 @@ static PetscErrorCode SolveHere(SNES snes, Whole *whole, Steps *seen, double asy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The linear problem at the present x: F is J (. - x) + F(x).
+// The linear problem at the present x: F is J (. - x) + F(x). The certificate is that of the first process until Solve() tells all.
 static PetscErrorCode SolveLinear(SNES snes, Whole &w, Steps &steps)
 {
-  SNES_VIPGS    *p    = (SNES_VIPGS *)snes->data;
   MPI_Comm       comm = PetscObjectComm((PetscObject)snes);
   PetscErrorCode ierr = PETSC_SUCCESS;
   double         asymmetry;
@@ -333,7 +332,6 @@ static PetscErrorCode SolveLinear(SNES snes, Whole &w, Steps &steps)
   PetscCallMPI(MPI_Bcast(&failed, 1, MPI_INT, 0, comm)); // nobody waits for a process that has failed
   PetscCall(ierr);
   PetscCheck(!failed, PETSC_COMM_SELF, (PetscErrorCode)failed, "SNES vipgs: the first process could not solve the problem");
-  PetscCallMPI(MPI_Bcast(&p->certificate, sizeof(p->certificate), MPI_BYTE, 0, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
