@@ -150,6 +150,22 @@ def environment():
     return env
 
 
+def execute(command, limit=600, **environment):
+    """(exit status, output); what does not end is ended, with all that it has started."""
+    p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, env=dict(os.environ, **environment), start_new_session=True)
+    try:
+        text, _ = p.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        text = p.communicate()[0] + '\nended after %d s' % limit
+    return p.returncode, text
+
+
+def device_usable(cuda):
+    """A device for a build with CUDA (cuda: '1'), or the emulated one."""
+    return cuda == 'emulate' or (cuda == '1' and shutil.which('nvidia-smi') and subprocess.run(['nvidia-smi', '-L'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0)
+
+
 def run(petsc, argv, ranks=1, limit=60, cwd=None, env=None):
     """Run a program on some ranks; stdout and stderr together, the whole process group ended at the limit."""
     if ranks > 1:
