@@ -16,12 +16,12 @@ struct Level;
 class Components {
 public:
   // Labels the components unless the kept labels still fit; row sums and the diagonal coarse operator. gaps: the number of nodes with
-  // a loose coupling; where it has changed parts may have come loose. Collective.
-  void   setup(Level &level, SchurOf<double> &schur, double gaps);
+  // a loose coupling; where it has changed parts may have come loose. Collective; the host waits.
+  void   setup(const Exec &exec, Level &level, SchurOf<double> &schur, double gaps);
   void   clear() { *this = Components(); }
   bool   empty() const { return !count_; }
   int    count() const { return count_; }
-  size_t bytes() const { return label_.bytes() + label_there_.bytes() + nodes_.bytes() + pieces_.bytes() + partial_.bytes(); }
+  size_t bytes() const { return label_.bytes() + nodes_.bytes() + pieces_.bytes() + partial_.bytes(); }
   template <class F> void sizes(const F &f) const // f(number) for what launches of project() depend on
   {
     f((unsigned long long)count_);
@@ -31,21 +31,27 @@ public:
   template <class T> void project(const Level &level, const View<T> &r, const View<T> &v, bool add);
 
 private:
-  bool fits(Level &level, const SchurView<double> &a);
-  void find(Level &level, const SchurView<double> &a);
+  bool fits(const Exec &exec, Level &level, const SchurView<double> &a);
+  int  label(const Exec &exec, Level &level, const SchurView<double> &a);
+  void find(const Exec &exec, Level &level, const SchurView<double> &a);
+  void invert(const Level &level, const SchurView<double> &a);
+  void list(const Level &level, int count);
+  void drop_lists();
   template <class F> void nodes(const Level &level, const F &f) const;
-  View<int> labels(const Level &level, Buffer<int> &label);
-  void list(const Level &level);
+  std::vector<double> sizes(const Level &level, int count);
+  template <class Term> std::vector<double> sums(const Level &level, int count, const Term &term);
+  template <class Term> double *sums_there(const Term &term);
   template <class T> void project_there(const Level &level, const View<T> &r, const View<T> &v, bool add);
+  View<int> labels(const Level &level);
   int                 count_ = 0; // components in use
   bool                known_ = false;
   double              gaps_  = 0;
   Buffer<int>         label_;   // of o and c nodes, one plane after the other: component from 1, 0 where there is none
   std::vector<double> inverse_;
-  // On the device: the labels, the places of the nodes (times two, odd at c) by component, and the pieces of its sums: the first
-  // round adds nodes, the next ones what the round before gave, until each component has one value.
-  Buffer<int>         label_there_, nodes_, pieces_;
-  std::vector<int>    rounds_; // where they begin
+  // On the device: the nodes sorted by component, where each one starts, and the pieces of its sums: the first round adds nodes, the
+  // next ones what the round before gave, until each component has one value.
+  Buffer<int>         nodes_, pieces_;
+  std::vector<int>    starts_, rounds_; // where components and rounds begin
   Buffer<double>      partial_, inverse_there_, value_;
   std::vector<double> mine_;
 };

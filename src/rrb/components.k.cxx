@@ -1,6 +1,6 @@
-#include "rrb/components.hpp"
-#include "core/tuning.hpp"
-#include "rrb/rrb.hpp"
+// The search for loose parts: components of the graph of S1's strong couplings.
+#include "core/sort.hpp"
+#include "rrb/components_kernels.hpp"
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,7 +9,7 @@ namespace tessera::rrb {
 
 namespace {
 
-// Sets of numbers that grow together.
+// Sets of numbers that grow together, on the host.
 struct Sets {
   std::vector<int> parent;
   explicit Sets(size_t n) : parent(n) { std::iota(parent.begin(), parent.end(), 0); }
@@ -25,343 +25,272 @@ struct Sets {
   }
 };
 
-// A coupling that ties its ends together.
-bool strong(double w, double d, double e) { return fabs(w) > tuning::loose_coupling * std::max(d, e); }
-
-double diagonal(const SchurView<double> &a, int q, ptrdiff_t p) { return q ? a.cc[p] : a.co[p]; }
-
-// Calls f(quarter, place, other quarter, its place, coupling) for every coupling of the owned nodes, from this process's side.
-template <class F> void for_neighbours(const SchurView<double> &a, int q, ptrdiff_t p, const F &f)
+// The same for many threads at a time. A node points to one before it, the first of a component to itself, so that the order of
+// threads does not show in the end; others than this process's tied nodes have -1.
+HD inline int parent_of(const int *parent, int i)
 {
-  const ptrdiff_t l = a.sx, r = a.sy;
-  if (q == 0) {
-    f(3, p - l - r, a.e[0][p]), f(3, p - r, a.e[1][p]), f(3, p - l, a.e[2][p]), f(3, p, a.e[3][p]);
-    f(0, p + l, a.fo[0][p]), f(0, p - l, a.fo[0][p - l]), f(0, p + r, a.fo[1][p]), f(0, p - r, a.fo[1][p - r]);
-  } else {
-    f(0, p, a.e[3][p]), f(0, p + l, a.e[2][p + l]), f(0, p + r, a.e[1][p + r]), f(0, p + l + r, a.e[0][p + l + r]);
-    f(3, p + l, a.fc[0][p]), f(3, p - l, a.fc[0][p - l]), f(3, p + r, a.fc[1][p]), f(3, p - r, a.fc[1][p - r]);
+#ifdef __CUDA_ARCH__
+  return *(const volatile int *)(parent + i);
+#else
+  return __atomic_load_n(parent + i, __ATOMIC_RELAXED);
+#endif
+}
+HD inline int root_of(const int *parent, int i)
+{
+  for (int up = parent_of(parent, i); up != i; up = parent_of(parent, i)) i = up;
+  return i;
+}
+// What was there; the new one is there now if it was `expected`.
+HD inline int exchange_if(int *at, int expected, int value)
+{
+#ifdef __CUDA_ARCH__
+  return atomicCAS(at, expected, value);
+#else
+  __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+#endif
+}
+HD inline void join(int *parent, int i, int j)
+{
+  for (;;) {
+    i = root_of(parent, i), j = root_of(parent, j);
+    if (i == j) return;
+    const int low = i < j ? i : j, high = i < j ? j : i;
+    if (exchange_if(parent + high, high, low) == high) return;
   }
 }
 
-// Calls f(quarter, place, other quarter, its place, coupling) for every coupling that an owned node stores.
-template <class F> void for_couplings(const Grid &g, const SchurView<double> &a, const F &f)
+struct Graph {
+  SchurView<double> a;
+  LabelPlace        at;
+  int              *parent;
+  int               q;
+};
+
+struct ClearKernel {
+  int    *parent;
+  HD void operator()(int i) const { parent[i] = -1; }
+};
+struct OwnKernel : Graph { // this process's nodes point to themselves
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t i = at(q, X * a.sx + Y * a.sy);
+    parent[i]         = (int)i;
+  }
+};
+struct TieKernel : Graph { // then to the first neighbour they are tied to
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * a.sx + Y * a.sy;
+    const double    d = diagonal(a, q, p);
+    const int       me = (int)at(q, p);
+    int             first = me;
+    bool            tied  = false;
+    for_neighbours(a, q, p, [&](int r, ptrdiff_t s, double w) {
+      if (!strong(w, d, diagonal(a, r, s))) return;
+      tied             = true;
+      const int other = (int)at(r, s);
+      if (other < first && parent_of(parent, other) >= 0) first = other;
+    });
+    parent[me] = tied ? first : -1;
+  }
+};
+struct JoinKernel : Graph {
+  HD void operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * a.sx + Y * a.sy;
+    const double    d = diagonal(a, q, p);
+    const int       me = (int)at(q, p);
+    for_couplings(a, q, p, [&](int r, ptrdiff_t s, double w) {
+      const int other = (int)at(r, s);
+      if (parent_of(parent, other) >= 0 && strong(w, d, diagonal(a, r, s))) join(parent, me, other);
+    });
+  }
+};
+struct RootKernel { // everybody points to the first; counts: 1 at these
+  int    *parent, *counts;
+  HD void operator()(int i) const
+  {
+    const int root = parent_of(parent, i) < 0 ? -1 : root_of(parent, i);
+    counts[i]      = root == i;
+    if (root >= 0) parent[i] = root;
+  }
+};
+struct NumberKernel {
+  const int *parent, *counts;
+  int        before;
+  double    *number;
+  HD void    operator()(int i) const { number[i] = parent[i] < 0 ? 0 : before + counts[parent[i]] + 1; }
+};
+
+// Pairs of numbers that couplings to other processes, and over a periodic seam, tie together.
+struct SeamKernel : Graph {
+  const double *number;
+  int          *pairs, *found, most;
+  HD void       operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * a.sx + Y * a.sy;
+    const double    d = diagonal(a, q, p);
+    for_couplings(a, q, p, [&](int r, ptrdiff_t s, double w) {
+      const int u = (int)number[at(q, p)], v = (int)number[at(r, s)];
+      if (u == v || !u || !v || !strong(w, d, diagonal(a, r, s))) return;
+#ifdef __CUDA_ARCH__
+      const int k = atomicAdd(found, 1);
+#else
+      const int k = __atomic_fetch_add(found, 1, __ATOMIC_RELAXED);
+#endif
+      if (k < most) pairs[2 * k] = u, pairs[2 * k + 1] = v;
+    });
+  }
+};
+
+struct RelabelKernel {
+  const double *number;
+  const int    *root;
+  int          *label;
+  HD void       operator()(int i) const { label[i] = root[(int)number[i]]; }
+};
+struct UseKernel {
+  const int *used;
+  int       *label;
+  HD void    operator()(int i) const { label[i] = used[label[i]]; }
+};
+
+struct MisfitKernel {
+  SchurView<double> a;
+  LabelPlace        at;
+  const int        *label;
+  int               q;
+  HD double         operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * a.sx + Y * a.sy;
+    double          n = 0;
+    for_couplings(a, q, p, [&](int r, ptrdiff_t s, double w) { n += label[at(q, p)] != label[at(r, s)] && strong(w, diagonal(a, q, p), diagonal(a, r, s)); });
+    return n;
+  }
+};
+
+Buffer<int> there(const Exec &exec, const std::vector<int> &from)
 {
-  const Box o = g.owned(quarter_o), c = g.owned(quarter_c);
-  for (int Y = o.y0; Y < o.y1; ++Y)
-    for (int X = o.x0; X < o.x1; ++X) {
-      const ptrdiff_t p = X * a.sx + Y * a.sy, to[4] = {p - a.sx - a.sy, p - a.sy, p - a.sx, p};
-      for (int k = 0; k < 4; ++k) f(0, p, 3, to[k], a.e[k][p]);
-      f(0, p, 0, p + a.sx, a.fo[0][p]);
-      f(0, p, 0, p + a.sy, a.fo[1][p]);
-    }
-  for (int Y = c.y0; Y < c.y1; ++Y)
-    for (int X = c.x0; X < c.x1; ++X) {
-      const ptrdiff_t p = X * a.sx + Y * a.sy;
-      f(3, p, 3, p + a.sx, a.fc[0][p]);
-      f(3, p, 3, p + a.sy, a.fc[1][p]);
-    }
+  Buffer<int> to(Extent{from.size(), exec.space});
+  if (exec.space == Space::host) std::copy(from.begin(), from.end(), to.data());
+  else {
+    device::copy_from_host(to.data(), from.data(), to.bytes());
+    device::synchronize(); // the original may go
+  }
+  return to;
 }
 
 } // namespace
 
-// f(quarter, place in the grid's fields, place in label_ and sum_)
-template <class F> void Components::nodes(const Level &level, const F &f) const
-{
-  const View<double> v = level.layout.view((double *)nullptr, quarter_c); // places count from the plane's start
-  const ptrdiff_t    start = place(level.layout, (char *)nullptr) - (char *)nullptr;
-  for (int q : {0, 3}) {
-    const Box b = level.grid.owned(q);
-    for (int Y = b.y0; Y < b.y1; ++Y)
-      for (int X = b.x0; X < b.x1; ++X) {
-        const ptrdiff_t p = X * v.sx + Y * v.sy;
-        f(q, p, p + start + (q ? (ptrdiff_t)level.layout.elements(1) : 0));
-      }
-  }
-}
-
-View<int> Components::labels(const Level &level, Buffer<int> &label)
-{
-  View<int> v = level.layout.view(label.data());
-  v.q[0]      = place(level.layout, label.data());
-  v.q[3]      = v.q[0] + level.layout.elements(1);
-  return v;
-}
-
 // No strong coupling leaves a component.
-bool Components::fits(Level &level, const SchurView<double> &a)
+bool Components::fits(const Exec &exec, Level &level, const SchurView<double> &a)
 {
-  int             ok = 1, all;
-  const View<int> label = labels(level, label_);
-  for_couplings(level.grid, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
-    if (label.q[q][p] != label.q[r][s] && strong(w, diagonal(a, q, p), diagonal(a, r, s))) ok = 0;
-  });
-  MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, level.grid.comm);
-  return all;
+  double misfits = 0, all;
+  for (int q : {0, 3}) misfits += forall_sum(exec, level.grid.owned(q), MisfitKernel{a, label_place(level.layout), label_.data(), q});
+  MPI_Allreduce(&misfits, &all, 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
+  return !(all > 0);
 }
 
-void Components::find(Level &level, const SchurView<double> &a)
+// label_: numbers from 1 of the components of all processes, 0 for single nodes. Returns how many numbers there are; some may have
+// nobody.
+int Components::label(const Exec &exec, Level &level, const SchurView<double> &a)
 {
-  const Grid     &g = level.grid;
-  const ptrdiff_t plane = (ptrdiff_t)level.layout.elements(1);
-  FieldOf<double> field; // labels, as the halo knows numbers
-  field.data.resize((size_t)(2 * plane));
-  field.v      = level.layout.view(field.data.data());
-  field.v.q[0] = place(level.layout, field.data.data());
-  field.v.q[3] = field.v.q[0] + plane;
-  field.v.q[1] = field.v.q[2] = nullptr;
-  auto at = [&](int q, ptrdiff_t p) { return (int)(&field.v.q[q][p] - field.data.data()); };
-  Sets local((size_t)(2 * plane));
-  std::vector<char> mine((size_t)(2 * plane), 0);
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { mine[(size_t)at(q, p)] = 1; });
-  for_couplings(g, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
-    if (mine[(size_t)at(r, s)] && strong(w, diagonal(a, q, p), diagonal(a, r, s))) local.join(at(q, p), at(r, s));
-  });
-  // numbers over all processes, 1 and up; none for single nodes
-  std::vector<int> number((size_t)(2 * plane), 0);
-  int              count = 0, before = 0, total = 0;
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
-    bool tied = false;
-    for_neighbours(a, q, p, [&](int r, ptrdiff_t s, double w) { tied = tied || strong(w, diagonal(a, q, p), diagonal(a, r, s)); });
-    int &n = number[(size_t)local.root(at(q, p))];
-    if (tied && !n) n = ++count;
-  });
+  const Grid      &g     = level.grid;
+  const int        plane = (int)level.layout.elements(1), n = 2 * plane;
+  const LabelPlace at    = label_place(level.layout);
+  Buffer<int>      parent(Extent{(size_t)n, exec.space}), counts(Extent{(size_t)n + 1, exec.space});
+  auto             black = [&](auto kernel) {
+    for (int q : {0, 3}) {
+      kernel.q = q;
+      forall(exec, g.owned(q), kernel);
+    }
+  };
+  for_each(exec, n, ClearKernel{parent.data()});
+  black(OwnKernel{{a, at, parent.data(), 0}});
+  black(TieKernel{{a, at, parent.data(), 0}});
+  black(JoinKernel{{a, at, parent.data(), 0}});
+  for_each(exec, n, RootKernel{parent.data(), counts.data()});
+  const int count = scan(exec, n, counts);
+  int       before = 0, total = 0;
   MPI_Exscan(&count, &before, 1, MPI_INT, MPI_SUM, g.comm);
   if (!g.rank) before = 0;
   MPI_Allreduce(&count, &total, 1, MPI_INT, MPI_SUM, g.comm);
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) { field.v.q[q][p] = number[(size_t)local.root(at(q, p))] ? before + number[(size_t)local.root(at(q, p))] : 0; });
-  level.halo.host().exchange(field.v, mask_o | mask_c);
+  Buffer<double> number(Extent{(size_t)n, exec.space}); // as the halo knows numbers
+  for_each(exec, n, NumberKernel{parent.data(), counts.data(), before, number.data()});
   std::vector<int> pairs;
-  for_couplings(g, a, [&](int q, ptrdiff_t p, int r, ptrdiff_t s, double w) {
-    const int u = (int)field.v.q[q][p], v = (int)field.v.q[r][s];
-    if (u == v || !u || !v || !strong(w, diagonal(a, q, p), diagonal(a, r, s))) return;
-    pairs.push_back(u);
-    pairs.push_back(v);
-  });
+  if (!level.halo.empty()) {
+    View<double> v = level.layout.view(number.data());
+    v.q[0]         = place(level.layout, number.data());
+    v.q[3]         = v.q[0] + plane;
+    v.q[1] = v.q[2] = nullptr;
+    level.halo.exchange(v, mask_o | mask_c);
+    const Box   o = g.owned(quarter_o), c = g.owned(quarter_c);
+    const int   most = 12 * (o.x1 - o.x0 + o.y1 - o.y0 + c.x1 - c.x0 + c.y1 - c.y0 + 4); // six couplings of a node at the rim
+    Buffer<int> list(Extent{2 * (size_t)most, exec.space}), found(Extent{1, exec.space});
+    black(SeamKernel{{a, at, parent.data(), 0}, number.data(), list.data(), found.data(), most});
+    pairs.resize(2 * (size_t)std::min(fetch(found, 0), most));
+    if (exec.space == Space::cuda) device::copy_to_host(pairs.data(), list.data(), pairs.size() * sizeof(int));
+    else std::copy(list.data(), list.data() + pairs.size(), pairs.data());
+  }
   const int        processes = g.processes();
-  int              n = (int)pairs.size();
-  std::vector<int> counts((size_t)processes), starts((size_t)processes, 0), all;
-  MPI_Allgather(&n, 1, MPI_INT, counts.data(), 1, MPI_INT, g.comm);
-  for (int r = 1; r < processes; ++r) starts[(size_t)r] = starts[(size_t)r - 1] + counts[(size_t)r - 1];
-  all.resize((size_t)(starts.back() + counts.back()) + 1);
-  MPI_Allgatherv(pairs.data(), n, MPI_INT, all.data(), counts.data(), starts.data(), MPI_INT, g.comm);
+  int              mine = (int)pairs.size();
+  std::vector<int> sizes((size_t)processes), starts((size_t)processes, 0), all;
+  MPI_Allgather(&mine, 1, MPI_INT, sizes.data(), 1, MPI_INT, g.comm);
+  for (int r = 1; r < processes; ++r) starts[(size_t)r] = starts[(size_t)r - 1] + sizes[(size_t)r - 1];
+  all.resize((size_t)(starts.back() + sizes.back()) + 1);
+  MPI_Allgatherv(pairs.data(), mine, MPI_INT, all.data(), sizes.data(), starts.data(), MPI_INT, g.comm);
   Sets joined((size_t)total + 1);
   for (size_t i = 0; i + 1 < all.size(); i += 2) joined.join(all[i], all[i + 1]);
-  // what each one weighs: nodes, diagonal, ties to the rest (row sums and couplings that leave)
-  std::vector<double> weight((size_t)3 * (total + 1), 0), sum(weight.size());
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
-    const int    own  = joined.root((int)field.v.q[q][p]);
-    const double d    = diagonal(a, q, p);
-    double       ties = d;
-    for_neighbours(a, q, p, [&](int r, ptrdiff_t s, double w) {
-      if (joined.root((int)field.v.q[r][s]) == own) ties += w;
-    });
-    double *w = &weight[(size_t)3 * own];
-    w[0] += 1;
-    w[1] += d;
-    w[2] += ties;
-  });
-  MPI_Allreduce(weight.data(), sum.data(), (int)weight.size(), MPI_DOUBLE, MPI_SUM, g.comm);
-  double largest = 0;
-  for (int i = 1; i <= total; ++i) largest = std::max(largest, sum[(size_t)3 * i]);
-  std::vector<int> used((size_t)total + 1, 0);
-  for (int i = 1; i <= total; ++i) { // with more than one node, nearly singular
-    const double *w = &sum[(size_t)3 * i];
-    used[(size_t)i] = joined.root(i) == i && w[0] >= 2 && w[1] > 0 && w[2] <= tuning::loose_component * w[1];
-  }
-  // Parts that are tied to each other before all, such as the lines of an anisotropic problem, are no islands.
-  std::vector<double> among((size_t)total + 1, 0), all_among(among.size());
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
-    const int own = joined.root((int)field.v.q[q][p]);
-    if (!used[(size_t)own]) return;
-    for_neighbours(a, q, p, [&](int r, ptrdiff_t s, double w) {
-      const int other = joined.root((int)field.v.q[r][s]);
-      if (other != own && used[(size_t)other]) among[(size_t)own] += fabs(w);
-    });
-  });
-  MPI_Allreduce(among.data(), all_among.data(), total + 1, MPI_DOUBLE, MPI_SUM, g.comm);
-  int loose = 0;
+  for (int i = 0; i <= total; ++i) joined.parent[(size_t)i] = joined.root(i);
+  const Buffer<int> root = there(exec, joined.parent);
+  label_.resize({(size_t)n, exec.space});
+  for_each(exec, n, RelabelKernel{number.data(), root.data(), label_.data()});
+  return total;
+}
+
+void Components::find(const Exec &exec, Level &level, const SchurView<double> &a)
+{
+  const MPI_Comm   comm  = level.grid.comm;
+  const LabelPlace at    = label_place(level.layout);
+  const int        total = label(exec, level, a);
+  known_ = true;
   count_ = 0;
-  for (int i = 1; i <= total; ++i) {
-    if (!used[(size_t)i]) continue;
-    used[(size_t)i] = all_among[(size_t)i] > 0.5 * sum[(size_t)3 * i + 2] ? 0 : ++count_;
-    loose += used[(size_t)i] && sum[(size_t)3 * i] < largest;
+  if (total < 2) return label_.resize(0);
+  if (exec.space == Space::cuda) list(level, total);
+  // what each one weighs: nodes, diagonal, ties to the rest (row sums and couplings that leave)
+  auto over_all = [&](std::vector<double> sum) {
+    MPI_Allreduce(MPI_IN_PLACE, sum.data(), total + 1, MPI_DOUBLE, MPI_SUM, comm);
+    return sum;
+  };
+  const std::vector<double> nodes = over_all(sizes(level, total)), centre = over_all(sums(level, total, DiagonalTerm{a})), ties = over_all(sums(level, total, RowTerm{a, at, label_.data(), false}));
+  double largest = 0;
+  for (int i = 1; i <= total; ++i) largest = std::max(largest, nodes[(size_t)i]);
+  std::vector<int> used((size_t)total + 1, 0);
+  for (size_t i = 1; i < used.size(); ++i) used[i] = nodes[i] >= 2 && centre[i] > 0 && ties[i] <= tuning::loose_component * centre[i]; // with more than one node, nearly singular
+  // Parts that are tied to each other before all, such as the lines of an anisotropic problem, are no islands.
+  Buffer<int>               marked = there(exec, used);
+  const std::vector<double> among  = over_all(sums(level, total, AmongTerm{a, at, label_.data(), marked.data()}));
+  int                       loose  = 0;
+  for (size_t i = 1; i < used.size(); ++i) {
+    if (!used[i]) continue;
+    used[i] = among[i] > 0.5 * ties[i] ? 0 : ++count_;
+    loose += used[i] && nodes[i] < largest;
   }
   if (!loose) count_ = 0;
-  known_ = true;
-  if (!count_) return;
-  label_.resize((size_t)(2 * plane));
-  for (size_t i = 0; i < label_.size(); ++i) {
-    const int l       = (int)field.data.data()[i];
-    label_.data()[i] = l ? used[(size_t)joined.root(l)] : 0;
-  }
+  if (!count_) return drop_lists();
+  marked = there(exec, used);
+  for_each(exec, (int)label_.size(), UseKernel{marked.data(), label_.data()});
+  if (exec.space == Space::cuda) list(level, count_);
 }
 
-void Components::setup(Level &level, SchurOf<double> &schur, double gaps)
+void Components::setup(const Exec &exec, Level &level, SchurOf<double> &schur, double gaps)
 {
   if (known_ && !count_ && gaps == gaps_) return;
-  const bool there = level.layout.space == Space::cuda;
-  Schur      copied; // the search is the host's, and rare
-  auto       to_host = [](const Buffer<double> &from, Buffer<double> &to) {
-    to.resize(from.size());
-    copy(from, to);
-  };
-  if (there) {
-    to_host(schur.c, copied.c);
-    for (int k = 0; k < 4; ++k) to_host(schur.e[k], copied.e[k]);
-    for (int k = 0; k < 2; ++k) to_host(schur.fo[k], copied.fo[k]), to_host(schur.fc[k], copied.fc[k]);
-  }
-  const SchurView<double> a = schur_view(level.layout, there ? copied : schur);
-  if (!known_ || gaps != gaps_ || (count_ && !fits(level, a))) {
-    find(level, a);
-    if (count_ && there) list(level);
-  }
+  const SchurView<double> a = schur_view(level.layout, schur);
+  if (!known_ || gaps != gaps_ || (count_ && !fits(exec, level, a))) find(exec, level, a);
   gaps_ = gaps;
-  if (!count_) return;
-  inverse_.assign((size_t)count_ + 1, 0);
-  const View<int>     label = labels(level, label_);
-  std::vector<double> mine((size_t)2 * (count_ + 1), 0), all(mine.size());
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t) {
-    const int l = label.q[q][p];
-    double    s = diagonal(a, q, p);
-    mine[2 * (size_t)l + 1] += s;
-    for_neighbours(a, q, p, [&](int r, ptrdiff_t t, double w) {
-      const int other = label.q[r][t];
-      if (other == l) s += w;
-      else if (other) s += fabs(w);
-    });
-    mine[2 * (size_t)l] += s;
-  });
-  MPI_Allreduce(mine.data(), all.data(), (int)mine.size(), MPI_DOUBLE, MPI_SUM, level.grid.comm);
-  for (int i = 1; i <= count_; ++i) { // one without any tie is singular
-    const double s = all[2 * (size_t)i], d = all[2 * (size_t)i + 1];
-    inverse_[(size_t)i] = s > tuning::singular_pivot * d ? 1 / s : 0;
-  }
-  if (!there) return;
-  device::copy_from_host(inverse_there_.data(), inverse_.data(), inverse_there_.bytes());
-  device::synchronize();
+  if (count_) invert(level, a);
 }
-
-namespace {
-
-constexpr int piece = 64; // terms of a sum that one thread adds
-
-// Sums of a round: every stride-th of the terms from `first` on.
-template <class Term> struct SumKernel {
-  const int *pieces;
-  Term       term;
-  double    *sum;
-  HD void    operator()(int i, int) const
-  {
-    const int *p = pieces + 3 * i;
-    double     s = 0;
-    for (int k = p[0]; k < p[1]; k += p[2]) s += term(k);
-    sum[i] = s;
-  }
-};
-template <class T> struct NodeTerm {
-  const int *nodes;
-  View<T>    r;
-  HD double  operator()(int k) const { return (double)r.q[nodes[k] & 1 ? 3 : 0][nodes[k] >> 1]; }
-};
-struct PartTerm {
-  const double *parts;
-  HD double     operator()(int k) const { return parts[k]; }
-};
-
-struct ValueKernel { // 0 without a component
-  const double *sum, *inverse;
-  double       *value;
-  HD void       operator()(int i, int) const { value[i] = i ? sum[i - 1] * inverse[i] : 0; }
-};
-
-template <class T> struct ConstantsKernel {
-  const double *value;
-  const int    *label;
-  T            *v;
-  ptrdiff_t     sx, sy;
-  bool          add;
-  HD void       operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * sx + Y * sy;
-    v[p]              = (T)value[label[p]] + (add ? v[p] : 0);
-  }
-};
-
-} // namespace
-
-// What the sums on the device go through, in an order that no number of threads changes.
-void Components::list(const Level &level)
-{
-  std::vector<int> size((size_t)count_, 0), next(size), nodes_here, pieces;
-  nodes(level, [&](int, ptrdiff_t, ptrdiff_t at) {
-    if (const int l = label_.data()[at]) ++size[(size_t)l - 1];
-  });
-  for (int c = 1; c < count_; ++c) next[(size_t)c] = next[(size_t)c - 1] + size[(size_t)c - 1];
-  nodes_here.resize((size_t)(next.back() + size.back()));
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) {
-    if (const int l = label_.data()[at]) nodes_here[(size_t)next[(size_t)l - 1]++] = (int)(2 * p) + (q == 3);
-  });
-  rounds_.assign(1, 0);
-  for (bool more = true; more;) {
-    int first = rounds_.size() > 1 ? rounds_[rounds_.size() - 2] : 0; // of a component, in what the round adds
-    more      = false;
-    for (int c = 0; c < count_; ++c) {
-      const int n = size[(size_t)c], parts = std::max(1, (n + piece - 1) / piece);
-      for (int i = 0; i < parts; ++i) pieces.insert(pieces.end(), {first + i, first + n, parts});
-      first += n;
-      size[(size_t)c] = parts;
-      more            = more || parts > 1;
-    }
-    rounds_.push_back((int)(pieces.size() / 3));
-  }
-  auto to_device = [](const std::vector<int> &from, Buffer<int> &to) {
-    to.resize({from.size(), Space::cuda});
-    if (!from.empty()) device::copy_from_host(to.data(), from.data(), to.bytes());
-  };
-  to_device(nodes_here, nodes_);
-  to_device(pieces, pieces_);
-  label_there_.resize({label_.size(), Space::cuda});
-  copy(label_, label_there_);
-  partial_.resize({(size_t)rounds_.back(), Space::cuda});
-  inverse_there_.resize({(size_t)count_ + 1, Space::cuda});
-  value_.resize({(size_t)count_ + 1, Space::cuda});
-  mine_.assign((size_t)count_, 0);
-  device::synchronize(); // the lists' originals end here
-}
-
-template <class T> void Components::project_there(const Level &level, const View<T> &r, const View<T> &v, bool add)
-{
-  const Exec exec{Space::cuda};
-  double    *sum = partial_.data();
-  for (size_t i = 0; i + 1 < rounds_.size(); ++i) {
-    const int  begin = rounds_[i], n = rounds_[i + 1] - begin;
-    const int *pieces = pieces_.data() + 3 * begin;
-    sum               = partial_.data() + begin;
-    if (!i) forall(exec, {0, n, 0, 1}, SumKernel<NodeTerm<T>>{pieces, {nodes_.data(), r}, sum});
-    else forall(exec, {0, n, 0, 1}, SumKernel<PartTerm>{pieces, {partial_.data()}, sum});
-  }
-  if (level.grid.processes() > 1) {
-    device::copy_to_host(mine_.data(), sum, (size_t)count_ * sizeof(double));
-    MPI_Allreduce(MPI_IN_PLACE, mine_.data(), count_, MPI_DOUBLE, MPI_SUM, level.grid.comm);
-    device::copy_from_host(sum, mine_.data(), (size_t)count_ * sizeof(double));
-  }
-  forall(exec, {0, count_ + 1, 0, 1}, ValueKernel{sum, inverse_there_.data(), value_.data()});
-  const View<int> label = labels(level, label_there_);
-  for (int q : {0, 3}) forall(exec, level.grid.owned(q), ConstantsKernel<T>{value_.data(), label.q[q], v.q[q], v.sx, v.sy, add});
-}
-
-template <class T> void Components::project(const Level &level, const View<T> &r, const View<T> &v, bool add)
-{
-  if (level.layout.space == Space::cuda) return project_there(level, r, v, add);
-  std::vector<double> mine((size_t)count_ + 1, 0), value(mine.size());
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) { mine[(size_t)label_.data()[at]] += (double)r.q[q][p]; });
-  if (level.grid.processes() > 1) MPI_Allreduce(mine.data(), value.data(), count_ + 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
-  else value = mine;
-  for (int i = 0; i <= count_; ++i) value[(size_t)i] *= inverse_[(size_t)i];
-  nodes(level, [&](int q, ptrdiff_t p, ptrdiff_t at) { v.q[q][p] = (T)value[(size_t)label_.data()[at]] + (add ? v.q[q][p] : 0); });
-}
-
-template void Components::project<double>(const Level &, const View<double> &, const View<double> &, bool);
-template void Components::project<float>(const Level &, const View<float> &, const View<float> &, bool);
 
 } // namespace tessera::rrb

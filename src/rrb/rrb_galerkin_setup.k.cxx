@@ -211,7 +211,7 @@ template <class T> void loose_parts(Plan &plan, size_t l, double gaps)
   if (!(all > 0)) return;
   Schur &schur = schur_made<T>(plan, l);
   g.halo.exchange(schur_diagonal(g, schur), mask_o | mask_c);
-  parts.setup(g, schur, all);
+  parts.setup(plan.exec, g, schur, all);
 }
 
 // The finest grid of a 5-point operator: S1, the red nodes' factors, weights and the inverse diagonal of S1 beside them.

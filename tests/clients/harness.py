@@ -9,7 +9,7 @@ Environment
   FILTER                 regular expression on the text of the tests; several words separated by blanks are alternatives
   TESSERA_JOBS           programs run at the same time (default 2)
 """
-import array, concurrent.futures, glob, hashlib, math, os, re, shlex, shutil, signal, subprocess, sys, tempfile, threading, time
+import array, concurrent.futures, hashlib, math, os, re, shlex, shutil, signal, subprocess, sys, tempfile, threading, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
