@@ -1,4 +1,4 @@
-// From a matrix in compressed sparse rows to a stencil, where the arrays of the matrix lie. One process; row x + nx y is node (x, y).
+// From a matrix in compressed sparse rows to a stencil, where the arrays of the matrix lie. A process has the rows of its box, x fastest.
 #pragma once
 #include "core/dirichlet.hpp"
 #include "core/stencil.hpp"
@@ -8,6 +8,10 @@ namespace tessera {
 template <class Index> struct Csr {
   const Index  *i = nullptr, *j = nullptr; // beginnings of rows, columns
   const double *a = nullptr;
+  // columns of other processes, by the numbers of a list, and the node of each in the list
+  const Index  *oi = nullptr, *oj = nullptr;
+  const double *oa = nullptr;
+  const int    *ox = nullptr, *oy = nullptr;
 };
 
 // What was found.
@@ -31,10 +35,15 @@ struct CsrReport {
 
 // The mean of the matrix and its transpose, in the zeroed stencil `s`; couplings with Dirichlet rows are left out. s.nine says
 // whether diagonal couplings are expected, afterwards whether there are any. raise: negative row sums come off the diagonal.
-// dirichlet[row] is 1 for Dirichlet rows. The host waits once, for the report.
+// dirichlet[row] is 1 for Dirichlet rows. The host waits once, for the report. Of a coupling between two processes each adds the half that its own row
+// gives, at its own node or at a ghost one; the report is this process's.
 template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, Buffer<unsigned char> &dirichlet);
 
-// The Dirichlet rows and the couplings with them, by what csr_read() left in `s` and `dirichlet`.
+// Joins these halves and fills the ghost nodes; all processes agree on s.nine. Returns the largest difference between a_ij and a_ji over
+// this process's couplings with others. Collective; the host waits.
+template <class Index> double csr_join(const Exec &exec, const Grid &grid, Halo &halo, const Csr<Index> &A, Stencil &s);
+
+// One process, or none with couplings to Dirichlet rows: the Dirichlet rows and the couplings with them, by what csr_read() left in `s` and `dirichlet`.
 template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A, Stencil &s, const Buffer<unsigned char> &dirichlet);
 
 } // namespace tessera

@@ -1,4 +1,6 @@
 #include "core/csr.hpp"
+#include "core/each.hpp"
+#include "core/sort.hpp"
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
@@ -10,11 +12,23 @@ namespace {
 // The rows of the matrix by direction.
 template <class Index> struct Rows {
   Csr<Index> A;
-  int        nx, ny;
-  bool       around_x, around_y; // the nodes of two lines are neighbours once, though the grid be periodic
+  int        nx, ny, x0, y0;     // the own box; (x, y) below counts from its first node
+  bool       around_x, around_y; // its ends are neighbours; the nodes of two lines are so once, though the grid be periodic
+  int        all_x, all_y;       // nodes of the grid in a periodic direction, else 0
 
+  // The direction of the node of column c of the list, -1 for none.
+  HD int remote(int x, int y, Index c) const
+  {
+    int dx = A.ox[c] - x0 - x, dy = A.oy[c] - y0 - y;
+    if (all_x && dx > 1) dx -= all_x;
+    if (all_x && dx < -1) dx += all_x;
+    if (all_y && dy > 1) dy -= all_y;
+    if (all_y && dy < -1) dy += all_y;
+    return dx < -1 || dx > 1 || dy < -1 || dy > 1 ? -1 : 4 + 3 * dy + dx;
+  }
+  HD bool rim(int x, int y) const { return x == 0 || y == 0 || x == nx - 1 || y == ny - 1; }
   HD Index row(int x, int y) const { return x + (Index)nx * y; }
-  // The row of the neighbour in direction k, -1 outside the grid.
+  // The row of the neighbour in direction k, -1 outside the box.
   HD Index neighbour(int x, int y, int k) const
   {
     x += direction_dx(k);
@@ -81,8 +95,9 @@ template <class Index, bool NINE> struct ReadKernel {
     for (int i = 0; i < 5; ++i) row[(i == 2 ? 4 : i - (i > 2)) * nodes] = a[i];
     return all;
   }
-  // Puts the row of node (x, y) at *row. Says whether it is a Dirichlet row.
-  HD bool order(int x, int y, double *row, bool own, CsrReport &report) const
+  static constexpr unsigned char outside = 2; // the box
+  // Puts the row of node (x, y) at *row. Says whether it is a Dirichlet row, or outside.
+  HD unsigned char order(int x, int y, double *row, bool own, CsrReport &report) const
   {
     auto clear = [&] {
       for (int k = 0; k < (NINE ? 9 : 5); ++k) row[k * nodes] = 0;
@@ -91,17 +106,25 @@ template <class Index, bool NINE> struct ReadKernel {
     if (A.around_y) y = y < 0 ? A.ny - 1 : y == A.ny ? 0 : y;
     if (x < 0 || y < 0 || x >= A.nx || y >= A.ny) {
       clear();
-      return false;
+      return outside;
     }
     const Index r = A.row(x, y), start = A.A.i[r], end = A.A.i[r + 1];
     double      check = 0, centre = 0, five[5];
     bool        good = true, dirichlet = true, diagonal = false;
-    if (!NINE && usual(r, start, end, x, y, row, five)) {
+    if (!NINE && usual(r, start, end, x, y, row, five)) { // not at the rim
       for (double v : five) check += v * 0;
       centre    = five[2];
       dirichlet = five[0] == 0 && five[1] == 0 && five[3] == 0 && five[4] == 0;
     } else {
       clear();
+      auto add = [&](int k, double v) {
+        check += v * 0;
+        good      = good && k >= 0;
+        dirichlet = dirichlet && k == 4;
+        diagonal  = diagonal || (k >= 0 && k != 4 && k % 2 == 0);
+        if (k == 4) centre += v;
+        if (k >= 0 && (NINE || k % 2 || k == 4)) row[plane(k) * nodes] += v;
+      };
       for (Index e = start; e < end; e += entries) {
         Index  c[entries];
         double a[entries];
@@ -109,17 +132,12 @@ template <class Index, bool NINE> struct ReadKernel {
           c[i] = e + i < end ? A.A.j[e + i] : 0;
           a[i] = e + i < end ? A.A.a[e + i] : 0;
         }
-        for (int i = 0; i < entries; ++i) {
-          if (a[i] == 0) continue;
-          check += a[i] * 0;
-          const int k = direction(r, x, y, c[i]);
-          good        = good && k >= 0;
-          dirichlet   = dirichlet && k == 4;
-          diagonal    = diagonal || (k >= 0 && k != 4 && k % 2 == 0);
-          if (k == 4) centre += a[i];
-          if (k >= 0 && (NINE || k % 2 || k == 4)) row[plane(k) * nodes] += a[i];
-        }
+        for (int i = 0; i < entries; ++i)
+          if (a[i] != 0) add(direction(r, x, y, c[i]), a[i]);
       }
+      if (A.A.oi && A.rim(x, y))
+        for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e)
+          if (A.A.oa[e] != 0) add(A.remote(x, y, A.A.oj[e]), A.A.oa[e]);
     }
     if (own) {
       flag[r] = dirichlet;
@@ -137,7 +155,8 @@ template <class Index, bool NINE> struct ReadKernel {
     auto            value = [&](int k) { return row[plane(k) * nodes]; };
     auto            coupling = [&](int k) {
       const double v = value(k), w = row[plane(8 - k) * nodes + at(k)];
-      if (v != w) { // one of the two may be a Dirichlet row
+      if (v != w) { // one of the two may be a Dirichlet row, or another process's, which adds its half
+        if (dirichlet[at(k)] == outside) return 0.5 * v;
         if (*dirichlet || dirichlet[at(k)]) return 0.;
         const double d = fabs(v - w);
         if (d > report.asymmetry) report.asymmetry = d;
@@ -161,7 +180,7 @@ template <class Index, bool NINE> struct ReadKernel {
     if (raise) {
       double sum = 0;
       for (int k = 0; k < 9; ++k)
-        if (k == 4 || ((NINE || k % 2) && !dirichlet[at(k)])) sum += value(k);
+        if (k == 4 || ((NINE || k % 2) && dirichlet[at(k)] != 1)) sum += value(k);
       if (sum < 0) {
         if (-sum / d > report.deficit) report.deficit = -sum / d;
         d -= sum;
@@ -177,12 +196,12 @@ template <class Index, bool NINE> struct ReadKernel {
     auto                 place = [&](int x, int y) { return x - tile.x0 + 1 + (y - tile.y0 + 1) * width; };
     block.each(tile.x0 - 1, tile.x1 + 1, tile.y0 - 1, tile.y1 + 1, [&](int x, int y) {
       const int i  = place(x, y);
-      dirichlet[i] = order(x, y, rows + i, tile.contains(x, y), report);
+      dirichlet[i] = order(x - A.x0, y - A.y0, rows + i, tile.contains(x, y), report);
     });
     block.sync();
     block.each(0, width / 2, 0, 2 * lines, [&](int X, int i) { // a quarter is done by whole warps
       const int q = i % 4, x = tile.x0 + 2 * X + (q & 1), y = tile.y0 + 2 * (i / 4) + (q >> 1), c = place(x, y);
-      if (!tile.contains(x, y)) return;
+      if (!tile.contains(x, y) || x < A.x0 || y < A.y0) return;
       if (q == 0) node<0>(x / 2, y / 2, rows + c, dirichlet + c, report);
       else if (q == 1) node<1>(x / 2, y / 2, rows + c, dirichlet + c, report);
       else if (q == 2) node<2>(x / 2, y / 2, rows + c, dirichlet + c, report);
@@ -218,7 +237,7 @@ template <class Index, bool list> struct PieceKernel {
       if (flag[r]) {
         if (list) {
           rows[n.rows]    = r;
-          inverse[n.rows] = 1 / C.at(x, y);
+          inverse[n.rows] = 1 / C.at(A.x0 + x, A.y0 + y);
         }
         ++n.rows;
         continue;
@@ -236,7 +255,7 @@ template <class Index, bool list> struct PieceKernel {
       for (int k = 0; k < 9; ++k) {
         if (at[k] < 0 || !flag[at[k]] || v[k] == 0) continue;
         if (list) {
-          const double *const d  = &C.at((int)(at[k] % A.nx), (int)(at[k] / A.nx));
+          const double *const d  = &C.at(A.x0 + (int)(at[k] % A.nx), A.y0 + (int)(at[k] / A.nx));
           dirichlet[n.couplings] = d - diagonal;
           value[n.couplings]     = v[k] / *d;
         }
@@ -305,7 +324,76 @@ Count scan(const Exec &exec, Count *count, ptrdiff_t n)
   return total;
 }
 
-template <class Index> Rows<Index> rows_of(const Grid &grid, const Csr<Index> &A) { return {A, grid.nx, grid.ny, grid.periodic_x && grid.nx > 2, grid.periodic_y && grid.ny > 2}; }
+template <class Index> Rows<Index> rows_of(const Grid &grid, const Csr<Index> &A)
+{
+  const Box own = grid.owned();
+  const int nx = own.x1 - own.x0, ny = own.y1 - own.y0;
+  return {A, nx, ny, own.x0, own.y0, grid.periodic_x && nx == grid.nx && nx > 2, grid.periodic_y && ny == grid.ny && ny > 2, grid.periodic_x && grid.nx > 2 ? grid.nx : 0, grid.periodic_y && grid.ny > 2 ? grid.ny : 0};
+}
+
+// Where the coupling of node (x, y) in direction k != 4 is stored.
+HD inline double *slot(const StencilView<double> &s, int x, int y, int k)
+{
+  const bool other = k % 2 ? (x + y) % 2 == 0 : y & 1; // straight ones at a and b, diagonal ones at o and a
+  if (other) {
+    x += direction_dx(k);
+    y += direction_dy(k);
+    k = 8 - k;
+  }
+  const View<double> *const to = k % 2 ? s.E : x & 1 ? s.G : s.E;
+  return &to[k == 0 || k == 3 ? 0 : k == 2 || k == 5 ? 1 : k == 1 || k == 6 ? 2 : 3].at(x, y);
+}
+
+// Node number i of the rim of a box: its first and last line, then the ends of those between.
+HD inline void rim_node(int nx, int ny, int i, int &x, int &y)
+{
+  const int lines = ny > 1 ? 2 : 1, ends = nx > 1 ? 2 : 1;
+  if (i < lines * nx) x = i % nx, y = i / nx * (ny - 1);
+  else i -= lines * nx, x = i % ends * (nx - 1), y = 1 + i / ends;
+}
+template <class Index> int rim_nodes(const Rows<Index> &A) { return (A.ny > 1 ? 2 : 1) * A.nx + (A.ny > 2 ? (A.nx > 1 ? 2 : 1) * (A.ny - 2) : 0); }
+
+// Halves of couplings that are stored at another process's node.
+template <class Index> struct HalfKernel {
+  Rows<Index>         A;
+  StencilView<double> s;
+  HD void             operator()(int i) const
+  {
+    int x, y;
+    rim_node(A.nx, A.ny, i, x, y);
+    const Index r = A.row(x, y);
+    for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e) {
+      const int k = A.remote(x, y, A.A.oj[e]);
+      if (k < 0 || (!s.nine && k % 2 == 0)) continue;
+      const int gx = A.x0 + x, gy = A.y0 + y;
+      if (k % 2 ? (gx + gy) % 2 == 0 : gy & 1) *slot(s, gx, gy, k) = 0.5 * A.A.oa[e];
+    }
+  }
+};
+
+struct Largest {
+  double  v = 0;
+  HD void join(const Largest &o) { v = o.v > v ? o.v : v; }
+};
+// The mean of a coupling with another process against this one's entry.
+template <class Index> struct DifferenceKernel {
+  Rows<Index>         A;
+  StencilView<double> s;
+  int                 n;
+  HD void             operator()(int i, int j, Largest &largest) const
+  {
+    const int at = i + j * list_row;
+    int       x, y;
+    if (at >= n) return;
+    rim_node(A.nx, A.ny, at, x, y);
+    const Index r = A.row(x, y);
+    for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e) {
+      const int k = A.remote(x, y, A.A.oj[e]);
+      if (k < 0 || (!s.nine && k % 2 == 0)) continue;
+      largest.join({2 * fabs(*slot(s, A.x0 + x, A.y0 + y, k) - A.A.oa[e])});
+    }
+  }
+};
 
 } // namespace
 
@@ -313,12 +401,14 @@ template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, co
 {
   Buffer<CsrReport> found;
   CsrReport         report;
+  const Box own = grid.owned();
+  if (own.empty()) return report;
   found.resize(Extent{1, exec.space});
-  if (dirichlet.size() != (size_t)grid.size() || dirichlet.space() != exec.space) dirichlet.resize(Extent{(size_t)grid.size(), exec.space});
+  if (dirichlet.size() != (size_t)own.size() || dirichlet.space() != exec.space) dirichlet.resize(Extent{(size_t)own.size(), exec.space});
   auto read = [&]() {
     auto with = [&](auto nine) {
       using Kernel = ReadKernel<Index, decltype(nine)::value>;
-      forall_tiles(exec, {0, grid.nx, 0, grid.ny}, Kernel::columns, Kernel::lines, Kernel::bytes(), Kernel{rows_of(grid, A), s.view(), dirichlet.data(), raise}, found.data());
+      forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(), Kernel{rows_of(grid, A), s.view(), dirichlet.data(), raise}, found.data());
     };
     if (s.nine) with(std::true_type());
     else with(std::false_type());
@@ -337,11 +427,27 @@ template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, co
   return report;
 }
 
+template <class Index> double csr_join(const Exec &exec, const Grid &grid, Halo &halo, const Csr<Index> &A, Stencil &s)
+{
+  const Rows<Index> rows = rows_of(grid, A);
+  const int         n    = A.oi && rows.nx > 0 && rows.ny > 0 ? rim_nodes(rows) : 0;
+  for_each(exec, n, HalfKernel<Index>{rows, s.view()});
+  for (int k = 0; k < 4; ++k) halo.fold(s.E(k), mask_o | mask_a | mask_b);
+  if (s.nine)
+    for (int k = 0; k < 4; ++k) halo.fold(s.G(k), mask_a);
+  s.exchange(halo);
+  if (!n) return 0;
+  Buffer<Largest> found(Extent{1, exec.space});
+  forall_join(exec, list_box(n), DifferenceKernel<Index>{rows, s.view(), n}, found.data());
+  return fetch(found, 0).v;
+}
+
 template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A, Stencil &s, const Buffer<unsigned char> &dirichlet)
 {
   DirichletCouplings d;
-  const int          pieces = (grid.nx + piece - 1) / piece;
-  const Box          all{0, pieces, 0, grid.ny};
+  const Box          own = grid.owned();
+  const int          pieces = (own.x1 - own.x0 + piece - 1) / piece;
+  const Box          all{0, pieces, 0, own.y1 - own.y0};
   Buffer<Count>      count;
   count.resize(Extent{(size_t)all.size(), exec.space});
   forall(exec, all, PieceKernel<Index, false>{rows_of(grid, A), dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
@@ -363,6 +469,7 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
 
 #define INSTANCE(Index) \
   template CsrReport          csr_read(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, Buffer<unsigned char> &); \
+  template double             csr_join(const Exec &, const Grid &, Halo &, const Csr<Index> &, Stencil &); \
   template DirichletCouplings csr_dirichlet(const Exec &, const Grid &, const Csr<Index> &, Stencil &, const Buffer<unsigned char> &);
 INSTANCE(int32_t)
 INSTANCE(int64_t)

@@ -41,7 +41,8 @@ public:
   bool           moved() const { return moved_; } // vectors go through one work vector
   // Adds the operator to the (zeroed) stencil; a field in its layout lends its memory. raise: a negative row sum comes off the
   // row's diagonal entry, which makes a matrix with couplings <= 0 an M-matrix. On the device kernels read the matrix, PETSc's own
-  // arrays where they lie there; rare cases are read on the host and copied: several processes, an asymmetric or a wrong matrix.
+  // arrays where they lie there; rare cases are read on the host and copied: an asymmetric or a wrong matrix, and couplings with Dirichlet
+  // rows on several processes.
   PetscErrorCode Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
   // Are the values on the device?
   PetscErrorCode OnDevice(Mat A, bool *device);
@@ -59,7 +60,9 @@ private:
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);
   PetscErrorCode ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
-  PetscErrorCode ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &d, OperatorReport &report, bool *done);
+  struct There;
+  PetscErrorCode RemoteNodes(Mat Ao, const PetscInt *colmap, std::vector<int> &x, std::vector<int> &y);
+  PetscErrorCode ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &d, OperatorReport &report, bool *done);
   Grid                  grid_;
   MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
   std::vector<PetscInt> first_; // first row of each process in PETSc's numbering

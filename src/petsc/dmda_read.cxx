@@ -199,8 +199,9 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
 #else
   const bool hidden = false;
 #endif
-  if (grid_.processes() == 1 && !hidden) PetscCall(ReadOnDevice(exec, raise, s, old, dirichlet, report, &done));
+  if (!hidden) PetscCall(ReadOnDevice(exec, halo, raise, s, old, dirichlet, report, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(A, "Read on the host: the matrix is not symmetric or wrong, or it has couplings with Dirichlet rows on several processes\n"));
   Stencil        on_host;
   Buffer<double> host_field;
   Layout layout = s.layout;
@@ -215,52 +216,122 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &dirichlet, OperatorReport &report, bool *done)
+using Index = std::conditional_t<sizeof(PetscInt) == 4, int32_t, int64_t>;
+
+// The arrays of a block with n rows on the device, copied where they are on the host.
+struct GridMatrix::There {
+  Buffer<PetscInt> i, j;
+  Buffer<double>   a;
+  PetscErrorCode   Get(Mat A, PetscInt n, const Index **rows, const Index **columns, const double **values)
+  {
+    const PetscInt *ai, *aj;
+    PetscScalar    *aa;
+    PetscMemType    where;
+
+    PetscFunctionBegin;
+    PetscCall(MatSeqAIJGetCSRAndMemType(A, &ai, &aj, &aa, &where));
+    if (PetscMemTypeHost(where)) {
+      TesseraCallCXX(i.resize(Extent{(size_t)n + 1, Space::cuda}));
+      TesseraCallCXX(j.resize(Extent{(size_t)ai[n], Space::cuda}));
+      TesseraCallCXX(a.resize(Extent{(size_t)ai[n], Space::cuda}));
+      PetscCall(PetscLogCpuToGpu((PetscLogDouble)(i.bytes() + j.bytes() + a.bytes())));
+      TesseraCallCXX(device::copy_from_host(i.data(), ai, i.bytes()));
+      if (j.size()) TesseraCallCXX(device::copy_from_host(j.data(), aj, j.bytes()));
+      if (a.size()) TesseraCallCXX(device::copy_from_host(a.data(), aa, a.bytes()));
+      ai = i.data();
+      aj = j.data();
+      aa = a.data();
+    }
+#if COMPAT_CUSPARSE_ROWS
+    else { // rows that are empty are not among the others
+      PetscBool cusparse;
+      PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, &cusparse));
+      if (cusparse) PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &ai, &aj));
+    }
+#endif
+    *rows    = reinterpret_cast<const Index *>(ai);
+    *columns = reinterpret_cast<const Index *>(aj);
+    *values  = aa;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+};
+
+// The node of each column of the off-diagonal block: its owner's box, x fastest.
+PetscErrorCode GridMatrix::RemoteNodes(Mat Ao, const PetscInt *colmap, std::vector<int> &x, std::vector<int> &y)
 {
-  using Index = std::conditional_t<sizeof(PetscInt) == 4, int32_t, int64_t>;
-  Mat                   Ad = A_;
+  PetscInt columns;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(Ao, nullptr, &columns));
+  for (PetscInt c = 0; c < columns; ++c) {
+    const int      r = (int)(std::upper_bound(first_.begin(), first_.end(), colmap[c]) - first_.begin()) - 1;
+    const Box      b = grid_.box(r);
+    const PetscInt l = colmap[c] - first_[(size_t)r];
+    x.push_back(b.x0 + (int)(l % (b.x1 - b.x0)));
+    y.push_back(b.y0 + (int)(l / (b.x1 - b.x0)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &dirichlet, OperatorReport &report, bool *done)
+{
+  Mat                   Ad = A_, Ao = nullptr;
   PetscBool             seq;
   MatInfo               info;
-  const PetscInt       *i, *j;
-  PetscScalar          *a;
-  PetscMemType          where;
-  const PetscInt        n = (PetscInt)grid_.size();
-  Buffer<PetscInt>      rows, columns; // of a matrix on the host
-  Buffer<double>        values;
+  const PetscInt        n = (PetscInt)grid_.owned().size();
+  const PetscInt       *colmap = nullptr;
+  There                 own, others;
+  Csr<Index>            csr;
   Buffer<unsigned char> flags;
+  Buffer<int>           ox, oy;
+  std::vector<int>      x, y;
   CsrReport             found;
+  PetscLogDouble        entries;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A_, MATSEQAIJ, &seq));
-  if (!seq) PetscCall(MatMPIAIJGetSeqAIJ(A_, &Ad, nullptr, nullptr));
-  PetscCall(MatSeqAIJGetCSRAndMemType(Ad, &i, &j, &a, &where));
-  if (PetscMemTypeHost(where)) {
-    TesseraCallCXX(rows.resize(Extent{(size_t)n + 1, Space::cuda}));
-    TesseraCallCXX(columns.resize(Extent{(size_t)i[n], Space::cuda}));
-    TesseraCallCXX(values.resize(Extent{(size_t)i[n], Space::cuda}));
-    PetscCall(PetscLogCpuToGpu((PetscLogDouble)(rows.bytes() + columns.bytes() + values.bytes())));
-    TesseraCallCXX(device::copy_from_host(rows.data(), i, rows.bytes()));
-    if (columns.size()) TesseraCallCXX(device::copy_from_host(columns.data(), j, columns.bytes()));
-    if (values.size()) TesseraCallCXX(device::copy_from_host(values.data(), a, values.bytes()));
-    i = rows.data();
-    j = columns.data();
-    a = values.data();
-  }
-#if COMPAT_CUSPARSE_ROWS
-  else { // rows that are empty are not among the others
-    PetscBool cusparse;
-    PetscCall(PetscObjectTypeCompare((PetscObject)Ad, MATSEQAIJCUSPARSE, &cusparse));
-    if (cusparse) PetscCall(MatSeqAIJCUSPARSEGetIJ(Ad, PETSC_FALSE, &i, &j));
-  }
-#endif
+  if (!seq) PetscCall(MatMPIAIJGetSeqAIJ(A_, &Ad, &Ao, &colmap));
+  PetscCall(own.Get(Ad, n, &csr.i, &csr.j, &csr.a));
   PetscCall(MatGetInfo(Ad, MAT_LOCAL, &info));
-  if (read_before_ ? nine_ : info.nz_used > 5. * n) TesseraCallCXX(s.make_nine());
-  const Csr<Index> csr{reinterpret_cast<const Index *>(i), reinterpret_cast<const Index *>(j), a};
+  entries = info.nz_used;
+  if (grid_.processes() > 1) {
+    PetscCall(RemoteNodes(Ao, colmap, x, y));
+    if (!x.empty()) {
+      PetscCall(others.Get(Ao, n, &csr.oi, &csr.oj, &csr.oa));
+      PetscCall(MatGetInfo(Ao, MAT_LOCAL, &info));
+      entries += info.nz_used;
+      for (auto part : {std::pair<Buffer<int> &, std::vector<int> &>(ox, x), {oy, y}}) {
+        TesseraCallCXX(part.first.resize(Extent{part.second.size(), Space::cuda}));
+        TesseraCallCXX(device::copy_from_host(part.first.data(), part.second.data(), part.first.bytes()));
+      }
+      csr.ox = ox.data();
+      csr.oy = oy.data();
+    }
+  }
+  if (read_before_ ? nine_ : entries > 5. * n) TesseraCallCXX(s.make_nine());
   DirichletCouplings now;
   {
     const GpuTime time(exec.space);
     TesseraCallCXX(found = csr_read(exec, grid_, csr, raise, s, flags));
     if (found.dirichlet) TesseraCallCXX(now = csr_dirichlet(exec, grid_, csr, s, flags));
+  }
+  if (grid_.processes() > 1) {
+    int sure[3] = {found.wrong > 0, now.any, s.nine};
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sure, 3, MPI_INT, MPI_MAX, comm_));
+    if (sure[0] || sure[1]) PetscFunctionReturn(PETSC_SUCCESS); // neighbours' Dirichlet nodes are for the host
+    if (sure[2]) TesseraCallCXX(s.make_nine());
+    {
+      const GpuTime time(exec.space);
+      TesseraCallCXX(found.asymmetry = std::max(found.asymmetry, csr_join(exec, grid_, halo, csr, s)));
+    }
+    double   largest[3] = {found.asymmetry, found.largest, found.deficit};
+    PetscInt rows       = (PetscInt)found.dirichlet;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, largest, 3, MPI_DOUBLE, MPI_MAX, comm_));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &rows, 1, MPIU_INT, MPI_SUM, comm_));
+    found.asymmetry = largest[0];
+    found.largest   = largest[1];
+    found.deficit   = largest[2];
+    found.dirichlet = rows;
   }
   if (found.dirichlet) {
     auto keep = [](auto &from, auto &to) { // memory that fits stays where it is: a graph that moved memory is made again
@@ -270,6 +341,7 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, bool raise, Stencil &s
     TesseraCallCXX(keep(now.rows, old.rows), keep(now.inverse, old.inverse), keep(now.nodes, old.nodes), keep(now.start, old.start), keep(now.dirichlet, old.dirichlet), keep(now.value, old.value));
     dirichlet              = std::move(old);
     dirichlet.any          = now.any;
+    dirichlet.remote       = false;
     dirichlet.column_value = Buffer<double>(); // to be made of the new ones
   }
   read_before_     = true;
@@ -303,15 +375,7 @@ PetscErrorCode GridMatrix::ReadOnHost(Space space, Halo &halo, double *field, bo
   if (Ao) {
     PetscCall(MatGetRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &rows.oia, &rows.oja, &done));
     PetscCall(MatSeqAIJGetArrayRead(Ao, &rows.oa));
-    PetscInt columns;
-    PetscCall(MatGetSize(Ao, nullptr, &columns));
-    for (PetscInt c = 0; c < columns; ++c) { // the node of each column: its owner's box, x fastest
-      const int      r = (int)(std::upper_bound(first_.begin(), first_.end(), colmap[c]) - first_.begin()) - 1;
-      const Box      b = grid_.box(r);
-      const PetscInt l = colmap[c] - first_[(size_t)r];
-      rows.ox.push_back(b.x0 + (int)(l % (b.x1 - b.x0)));
-      rows.oy.push_back(b.y0 + (int)(l / (b.x1 - b.x0)));
-    }
+    PetscCall(RemoteNodes(Ao, colmap, rows.ox, rows.oy));
   }
   rows.garray = colmap;
   rows.first  = first_[(size_t)grid_.rank];

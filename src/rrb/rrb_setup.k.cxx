@@ -330,7 +330,7 @@ Stencil finest_stencil(Plan &plan)
   const bool fresh = plan.levels[0].factor.d64.empty() && (plan.smoothing64.empty() || plan.smoothing64[0].a.c.empty()) && plan.work[0].a.c.empty();
   Stencil    s     = recycle(plan, 0);
   if (fresh) return s;
-  if (plan.exec.space == Space::cuda && plan.params.coarsening == Coarsening::galerkin) { // who reads a matrix there writes all that is looked at
+  if (plan.exec.space == Space::cuda && plan.params.coarsening == Coarsening::galerkin && plan.levels[0].grid.processes() == 1) { // who reads a matrix there writes all that is looked at
     s.nine = false;
     return s;
   }
