@@ -1,4 +1,4 @@
-static char help[] = "PC rrb, Galerkin coarsening: new values keep all choices until iterations grow, the smallest grids with every option, lakes.\n\n";
+static char help[] = "PC rrb, Galerkin coarsening: new values keep all choices until iterations grow, the smallest grids with every option, lakes.\n  -parts: the loose parts alone\n\n";
 
 #define _POSIX_C_SOURCE 200809L /* open_memstream() */
 #include "rrb_problem.h"
@@ -313,8 +313,20 @@ static PetscErrorCode TestSizes(void)
 }
 
 /* ---- closed lakes: as many constants in the null space as there are lakes, and nobody says so */
+/* What a view says of them. */
+static const char *Parts(char text[])
+{
+  char *from = strstr(text, " loose parts"), *end = from ? strchr(from, ',') : NULL;
+
+  if (!end) return "no loose parts";
+  *end = 0;
+  while (from > text && from[-1] >= '0' && from[-1] <= '9') --from;
+  return from;
+}
+
 static PetscErrorCode TestLakes(const char type[])
 {
+  char     *text;
   DM        da;
   Mat       A;
   Vec       u, b, x, r;
@@ -342,6 +354,9 @@ static PetscErrorCode TestLakes(const char type[])
     PetscCall(Check("  residual", residual, 1e-9));
     PetscCall(Check("  iterations", (PetscReal)its, 25));
   }
+  PetscCall(View(pc, &text));
+  if (text && *text) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  %s\n", Parts(text))); /* the first process has it */
+  free(text);
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&u));
   PetscCall(VecDestroy(&b));
@@ -460,10 +475,18 @@ int main(int argc, char **argv)
   static const char *const constant[]     = {"interpolation collapse", "by point", NULL};
   static const char *const anisotropic[]  = {"by line_i", NULL};
   static const char *const edges[]        = {"more sweeps on the finest grid", "5 sweeps by point", NULL};
+  PetscBool                parts          = PETSC_FALSE;
   static const char *const checkerboard[] = {": least squares, AMLI", "interpolation least_squares", "by point", "cycle amli (auto)", NULL};
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-parts", &parts, NULL));
+  if (parts) {
+    PetscCall(TestLakes(KSPCG));
+    PetscCall(TestLooseParts());
+    PetscCall(PetscFinalize());
+    return 0;
+  }
   PetscCall(TestRefresh(CONSTANT, "smooth", constant));
   PetscCall(TestRefresh(ANISOTROPIC, "anisotropic", anisotropic));
   PetscCall(TestRefresh(EDGES, "random edges", edges));
@@ -483,5 +506,10 @@ int main(int argc, char **argv)
     nsize: {{1 2}}
     args:
     output_file: output/rrb_galerkin.out
+
+  test:
+    suffix: parts
+    nsize: 3
+    args: -parts
 
 TEST*/

@@ -55,6 +55,7 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
     else if (galerkin) {
       const tessera::rrb::GridReport report = tessera::rrb::report(p, l);
       PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, %s, %d sweep%s by %s; strong directions: i %.3g %%, j %.3g %%, oblique %.3g %%; complexity %.3g%s\n", g.index, g.grid.nx, g.grid.ny, report.of_schur ? "Schur complement" : "9 points", report.sweeps, report.sweeps > 1 ? "s" : "", PCRRBSmoothers[(int)report.smoother], 100 * report.shares.weak_y, 100 * report.shares.weak_x, 100 * report.shares.diagonal, report.complexity, g.cut_x || g.cut_y ? "; periodic seam lumped" : ""));
+      if (report.lakes) PetscCall(PetscViewerASCIIPrintf(viewer, "      %d loose parts, corrected by constants\n", report.lakes));
     } else {
       PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, lumped %.3g of the diagonal%s", g.index, g.grid.nx, g.grid.ny, g.lumped, g.cut_x || g.cut_y ? ", periodic seam lumped" : ""));
       if (g.accelerated && p.cycle == tessera::rrb::Cycle::amli) PetscCall(PetscViewerASCIIPrintf(viewer, ", spectrum [%.3g, %.3g]", g.spectrum[0], g.spectrum[1]));
