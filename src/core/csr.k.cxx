@@ -390,7 +390,9 @@ template <class Index> struct DifferenceKernel {
     for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e) {
       const int k = A.remote(x, y, A.A.oj[e]);
       if (k < 0 || (!s.nine && k % 2 == 0)) continue;
-      largest.join({2 * fabs(*slot(s, A.x0 + x, A.y0 + y, k) - A.A.oa[e])});
+      Largest d;
+      d.v = 2 * fabs(*slot(s, A.x0 + x, A.y0 + y, k) - A.A.oa[e]);
+      largest.join(d);
     }
   }
 };
