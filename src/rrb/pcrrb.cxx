@@ -298,19 +298,24 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   const tessera::Box   own   = r->matrix.grid().owned();
   const tessera::Space space = r->plan.exec.space;
   PetscCall(tessera::UseCurrentStream(space));
+  const bool natural = !r->dirichlet.any && !r->matrix.moved() && tessera::rrb::takes_natural(r->plan);
   PetscCall(r->matrix.GetRead(x, space, &from));
-  {
-    const tessera::GpuTime time(space);
-    tessera::rrb::load(r->plan, from);
-    PetscCall(tessera::SubtractDirichlet(r));
+  if (!natural) {
+    {
+      const tessera::GpuTime time(space);
+      tessera::rrb::load(r->plan, from);
+      PetscCall(tessera::SubtractDirichlet(r));
+    }
+    PetscCall(r->matrix.RestoreRead(x, &from));
   }
-  PetscCall(r->matrix.RestoreRead(x, &from));
   PetscCall(r->matrix.GetWrite(y, space, &to));
   {
     const tessera::GpuTime time(space);
-    tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
+    if (natural) tessera::rrb::apply_natural(r->plan, from, to);
+    else tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
   }
   PetscCall(r->matrix.RestoreWrite(y, &to));
+  if (natural) PetscCall(r->matrix.RestoreRead(x, &from));
   PetscCall(tessera::LogFlops(space, 2. * r->plan.multiplications()));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);

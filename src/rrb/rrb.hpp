@@ -221,6 +221,9 @@ void choose_cycle(Plan &plan);
 void load(Plan &plan, const double *x);
 // ---- out = M^-1 b on the owned nodes of the finest grid, b in levels[0].b (used up); `out` may be in another layout.
 void apply(Plan &plan, const View<double> &out);
+// The same without load(), from natural order to natural order: where this plan can.
+bool takes_natural(const Plan &plan);
+void apply_natural(Plan &plan, const double *b, double *out);
 // The same for S1: r and z are fields of the finest grid of which only the quarters o and c are used. Ghosts of r change.
 void schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 // q = S1 p; returns this process's part of p'q. p has its ghost nodes.
@@ -274,6 +277,9 @@ template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View
 bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
 void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);
 void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out);
+// On the device, one process: the same from natural order, and the whole solution of the black nodes' x in natural order.
+template <class T> void black_of(Plan &plan, const double *b, const View<T> &to);
+template <class T> void whole_of(Plan &plan, const double *b, const View<T> &x, double *out);
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);
 // Is the diagonal, or the inverse pivots, of the quarters in the mask not negative and not NaN? Names the first node that is; on the
 // device in the plan's findings.

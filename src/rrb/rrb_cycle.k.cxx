@@ -3,6 +3,7 @@
 #include "core/tuning.hpp"
 #include "core/warp.hpp"
 #include "rrb/acceleration.hpp"
+#include "rrb/factors.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -10,44 +11,6 @@
 namespace tessera::rrb {
 
 namespace {
-
-// L and D^-1 of a grid. S: stride along x, 1 in quarter planes, 2 in natural order. p: place of the node in its quarter. SCALED:
-// false where A's couplings stand in L's place.
-template <class T, int S, bool SCALED = true> struct Factors {
-  static constexpr int stride = S;
-  View<T> L[4], D;
-  HD T   l(int k, int q, ptrdiff_t p) const { return SCALED ? L[k].q[q][p] : L[k].q[q][p] * D.q[q][p]; }
-  HD double red_to_o(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
-  {
-    const double *a = z.q[1] + p, *b = z.q[2] + p;
-    return red_to_o(a[-S], a[0], b[-r], b[0], p, r);
-  }
-  HD double red_to_c(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
-  {
-    const double *a = z.q[1] + p, *b = z.q[2] + p;
-    return red_to_c(b[0], b[S], a[0], a[r], p, r);
-  }
-  // the same with the values to W, E, S and N
-  HD double red_to_o(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 1, p - S) * w + l(0, 1, p) * e + l(3, 2, p - r) * s + l(2, 2, p) * n; }
-  HD double red_to_c(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 2, p) * w + l(0, 2, p + S) * e + l(3, 1, p) * s + l(2, 1, p + r) * n; }
-  // o0 and o1: the values of o at (X, Y) and (X, Y+1), with stride so
-  HD double o_to_c(const double *o0, const double *o1, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
-  {
-    return L[3].q[0][p] * o0[0] + L[2].q[0][p + S] * o0[so] + L[1].q[0][p + r] * o1[0] + L[0].q[0][p + S + r] * o1[so];
-  }
-  HD double back_o(double t, const double *c, ptrdiff_t p, ptrdiff_t r) const
-  {
-    return D.q[0][p] * t - L[0].q[0][p] * c[-S - r] - L[1].q[0][p] * c[-r] - L[2].q[0][p] * c[-S] - L[3].q[0][p] * c[0];
-  }
-  HD double back_a(double z, const double *o, const double *c, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
-  {
-    return D.q[1][p] * z - l(0, 1, p) * o[0] - l(1, 1, p) * o[so] - l(2, 1, p) * c[-r] - l(3, 1, p) * c[0];
-  }
-  HD double back_b(double z, const double *o0, const double *o1, const double *c, ptrdiff_t p) const
-  {
-    return D.q[2][p] * z - l(0, 2, p) * c[-S] - l(1, 2, p) * c[0] - l(2, 2, p) * o0[0] - l(3, 2, p) * o1[0];
-  }
-};
 
 // The sweep down one grid: red nodes into o and c, o into c, c becomes the right-hand side of the next grid. RED false: the red
 // nodes are gone already (S1). A strip computes the rows of o that it needs, one of them again, so strips are independent.
@@ -177,14 +140,6 @@ template <class T, int S, bool RED> struct Up {
   }
 };
 
-template <class T, int S, bool SCALED = true> Factors<T, S, SCALED> factors(Level &level, Buffer<T> l[4], Buffer<T> &d)
-{
-  Factors<T, S, SCALED> f;
-  for (int k = 0; k < 4; ++k) f.L[k] = level.layout.view(l[k].data());
-  f.D = level.layout.view(d.data());
-  return f;
-}
-
 // Rows of a strip: its scratch, some rows of a quarter, is to stay in the second-level cache.
 int strip_rows(const Level &level) { return std::max(2, std::min(tuning::strip_rows, tuning::strip_doubles / (level.layout.m + 2))); }
 
@@ -209,27 +164,6 @@ void up(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<doubl
   k.compute = level.layout.compute();
   for (int q = 0; q < 4; ++q) k.own[q] = level.grid.owned(q);
   forall_strip(plan.exec, k.compute, rows, rows + 3, k);
-}
-
-// Calls f<T, S>() for the precision and the storage order of a grid.
-template <class F> void dispatch(Plan &plan, Level &level, const F &f)
-{
-  Factor &a = level.factor;
-  if (plan.single_factors()) {
-    if (level.layout.natural) f(a.l32, a.d32, std::integral_constant<int, 2>());
-    else f(a.l32, a.d32, std::integral_constant<int, 1>());
-  } else {
-    if (level.layout.natural) f(a.l64, a.d64, std::integral_constant<int, 2>());
-    else f(a.l64, a.d64, std::integral_constant<int, 1>());
-  }
-}
-
-// Calls f with the factors of the red nodes.
-template <class F> void with_red_factors(Plan &plan, Level &level, const F &f)
-{
-  Factor &a = level.factor;
-  if (!a.scaled) level.layout.natural ? f(factors<double, 2, false>(level, a.l64, a.d64)) : f(factors<double, 1, false>(level, a.l64, a.d64));
-  else dispatch(plan, level, [&](auto *l, auto &d, auto s) { f(factors<std::remove_reference_t<decltype(*d.data())>, decltype(s)::value>(level, l, d)); });
 }
 
 // One grid of the lumped form, for the acceleration.
@@ -278,29 +212,6 @@ void gathered(Plan &plan, int l, const View<double> &b, const View<double> &out)
   copy(plan.exec, g.grid, mask_all, solution, out);
 }
 
-// Half a grid: the red nodes into o and c and back, for an exact factorisation of the black nodes.
-template <class F> struct BlackRhs {
-  F            f;
-  View<double> b, out;
-  int          q;
-  HD void operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * F::stride + Y * b.sy;
-    out.q[q][p]       = b.q[q][p] - (q == quarter_o ? f.red_to_o(b, p, b.sy) : f.red_to_c(b, p, b.sy));
-  }
-};
-template <class F> struct RedSolution {
-  F            f;
-  View<double> b, black, out;
-  int          q;
-  HD void operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * F::stride + Y * b.sy;
-    const double   *o = black.q[0] + p, *c = black.q[3] + p;
-    out.q[q][X * out.sx + Y * out.sy] = q == quarter_a ? f.back_a(b.q[1][p], o, c, F::stride, p, b.sy) : f.back_b(b.q[2][p], o, o + b.sy, c, p);
-  }
-};
-
 } // namespace
 
 template <class T> void gather_values(Plan &plan, Level &g, const View<T> &from, const View<T> &whole)
@@ -317,130 +228,6 @@ template <class T> void gather_values(Plan &plan, Level &g, const View<T> &from,
 
 template void gather_values<double>(Plan &, Level &, const View<double> &, const View<double> &);
 template void gather_values<float>(Plan &, Level &, const View<float> &, const View<float> &);
-
-void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out)
-{
-  level.halo.exchange(b, mask_a | mask_b);
-  with_red_factors(plan, level, [&](const auto &f) {
-    BlackRhs<std::decay_t<decltype(f)>> k{f, b, out, 0};
-    for (int q : {0, 3}) {
-      k.q = q;
-      forall(plan.exec, level.grid.owned(q), k);
-    }
-  });
-}
-
-void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out)
-{
-  level.halo.exchange(black, mask_o | mask_c);
-  with_red_factors(plan, level, [&](const auto &f) {
-    RedSolution<std::decay_t<decltype(f)>> k{f, b, black, out, 0};
-    for (int q : {1, 2}) {
-      k.q = q;
-      forall(plan.exec, level.grid.owned(q), k);
-    }
-  });
-}
-
-#ifdef TESSERA_HAVE_DEVICE
-namespace {
-// Natural order; zero outside of the own nodes, or the ghost nodes of a field.
-struct Given {
-  const double *p;
-  Box           own;
-  View<double>  ghosts;
-  bool          many; // there are ghost nodes
-  HD double mine(int x, int y) const { return own.contains(x, y) ? p[(x - own.x0) + (ptrdiff_t)(y - own.y0) * (own.x1 - own.x0)] : 0; }
-  HD double own_square(double v, int x, int y) const { return !many || own.contains(x, y) ? v * v : 0; }
-  HD double at(int x, int y) const { return !many || own.contains(x, y) ? mine(x, y) : ghosts.at(x, y); }
-};
-struct LoadBorder {
-  Given b;
-  HD void operator()(int x, int y) const { b.ghosts.at(x, y) = b.mine(x, y); }
-};
-Given given(Level &g, const double *b) { return {b, g.grid.owned(), g.b.v, g.grid.processes() > 1}; }
-template <class F, class T> struct Start { // per cell; b'b
-  F            f;
-  Given        b;
-  View<double> r;
-  View<T>      to;
-  Box          o, c;
-  double      *sum;
-  MARCH double operator()(int X, int Y) const
-  {
-    const int       x = 2 * X, y = 2 * Y;
-    const ptrdiff_t p = X + Y * r.sy, n = r.sy;
-    const double    bo = b.at(x, y), ba = b.at(x + 1, y), bb = b.at(x, y + 1), bc = b.at(x + 1, y + 1);
-    if (o.contains(X, Y)) {
-      const double v = bo - f.red_to_o(b.at(x - 1, y), ba, b.at(x, y - 1), bb, p, n);
-      r.q[0][p]      = v;
-      to.q[0][p]     = (T)v;
-    }
-    if (c.contains(X, Y)) {
-      const double v = bc - f.red_to_c(bb, b.at(x + 2, y + 1), ba, b.at(x + 1, y + 2), p, n);
-      r.q[3][p]      = v;
-      to.q[3][p]     = (T)v;
-    }
-    const double so = b.own_square(bo, x, y), sa = b.own_square(ba, x + 1, y), sb = b.own_square(bb, x, y + 1), sc = b.own_square(bc, x + 1, y + 1);
-    return so + sa + sb + sc;
-  }
-  MARCH void finish(double s) const { *sum = s; }
-};
-// The whole solution, of the black nodes' x + kept p.
-template <class F> struct Finish {
-  F             f;
-  Given         b;
-  View<double>  x, p, out;
-  const double *kept;
-  Box           own[4];
-  HD double at(int q, double rhs, const View<double> &v, ptrdiff_t at) const
-  {
-    const double   *o = v.q[0] + at, *c = v.q[3] + at;
-    const ptrdiff_t n = v.sy;
-    return q == 0 ? o[0] : q == 1 ? f.back_a(rhs, o, c, 1, at, n) : q == 2 ? f.back_b(rhs, o, o + n, c, at) : c[0];
-  }
-  HD void operator()(int X, int Y) const
-  {
-    const ptrdiff_t from = X + Y * x.sy, to = X * out.sx + Y * out.sy;
-    const double    k = *kept;
-    for (int q = 0; q < 4; ++q) {
-      if (!own[q].contains(X, Y)) continue;
-      double v = at(q, q == 1 ? b.at(2 * X + 1, 2 * Y) : q == 2 ? b.at(2 * X, 2 * Y + 1) : 0, x, from);
-      if (k != 0) v += k * at(q, 0, p, from);
-      out.q[q][to] = v;
-    }
-  }
-};
-} // namespace
-
-template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum)
-{
-  Level      &g     = plan.levels[0];
-  const Given input = given(g, b);
-  const Box   own   = input.own;
-  if (input.many) { // the red neighbours on other processes, who ask for up to three nodes from the border
-    auto border = [&](const Box &nodes) { return part(intersect(nodes, own), LoadBorder{input}); };
-    forall_parts(plan.exec, border({own.x0, own.x0 + 3, own.y0, own.y1}), border({own.x1 - 3, own.x1, own.y0, own.y1}), border({own.x0, own.x1, own.y0, own.y0 + 3}), border({own.x0, own.x1, own.y1 - 3, own.y1}));
-    g.halo.exchange(g.b.v, mask_a | mask_b);
-  }
-  auto start = [&](const auto &f) { forall_cells(g.grid.cells(), Start<std::decay_t<decltype(f)>, T>{f, input, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction); };
-  if (g.factor.scaled) start(factors<double, 1>(g, g.factor.l64, g.factor.d64));
-  else start(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));
-}
-template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, double *);
-template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, double *);
-
-void black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out)
-{
-  Level    &g = plan.levels[0];
-  const Box own = g.grid.owned();
-  auto      finish = [&](const auto &f) {
-    forall(plan.exec, g.grid.cells(), Finish<std::decay_t<decltype(f)>>{f, given(g, b), x, p, natural_view(out, own.x0, own.y0, own.x1 - own.x0), kept, {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
-  };
-  if (g.factor.scaled) finish(factors<double, 1>(g, g.factor.l64, g.factor.d64));
-  else finish(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));
-}
-#endif
 
 // One cycle from level l down: out = B b. The solution on the next grid stands in the c quarter of `coarse`.
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red)
