@@ -14,7 +14,8 @@
 
 namespace tessera::auxamg {
 
-constexpr int most_exact = 2000; // unknowns of the last grid
+constexpr int            most_exact = 2000;   // unknowns of the last grid
+constexpr unsigned short no_slot    = 0xffff; // an entry of a leaf's product that is none
 
 struct Params {
   int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
