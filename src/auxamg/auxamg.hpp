@@ -66,6 +66,7 @@ template <class T> struct Level {
   Buffer<unsigned short> pair, column, slot;
   Buffer<int>            pairs, columns; // where those of each leaf begin
   int                    widest = 0;     // most columns of a leaf
+  size_t                 parts  = 0;     // columns of all
   size_t                 bytes() const;
 };
 
@@ -110,8 +111,11 @@ private:
   bool    jumps();
   void    filter(Level<T> &level);
   void    product(Level<T> &fine, Level<T> &coarse);
-  void    diagonal(Level<T> &level, Failure &failure);
+  void    prepare_findings();
+  void    reduce_finding(size_t at, MPI_Op how);
+  void    diagonal(Level<T> &level, int number);
   void    estimate(Level<T> &level, int number);
+  void    judge(int number, const double *found, Failure &failure);
   Failure invert();
   void    vectors(Level<T> &level);
   void    cycle(int l);
@@ -143,6 +147,7 @@ private:
   Exchange              exchange_;
   Buffer<T>             message_;           // on the host, of a device's sums over processes
   Buffer<T>             parts_;             // on the device: of all leaves' products
+  Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate
   Buffer<unsigned char> fixed_;             // unknowns whose row has no off-diagonal entries, ghosts included; in the matrix's numbering
@@ -159,5 +164,7 @@ private:
 
 // Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.
 bool symmetric_eigen(int n, double *a, double *w);
+// a := its inverse, if all eigenvalues are sure to be larger than `least`; else false, and a is lost.
+bool symmetric_inverse(int n, double *a, double least);
 
 } // namespace tessera::auxamg

@@ -369,16 +369,23 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
 template <class T> Failure Hierarchy<T>::numbers()
 {
   Failure failure;
+  const int last = (int)levels_.size() - 1;
   recorded_ = false;
-  for (size_t l = 0; l < levels_.size(); ++l) {
-    diagonal(levels_[l], failure);
-    if (total(failure.kind)) return failure;
-    if (l + 1 == levels_.size()) break;
+  prepare_findings();
+  for (int l = 0; l <= last; ++l) {
+    Level<T> &level = levels_[(size_t)l];
+    diagonal(level, l);
+    if (l == last) break;
     if (!l) filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
-    estimate(levels_[l], (int)l);
-    filter(levels_[l]);
-    product(levels_[l], levels_[l + 1]);
+    estimate(level, l);
+    if (filtered_) judge(l, on_host(found_).data(), failure); // the eigenvalue is needed at once
+    if (filtered_ && total(failure.kind)) return failure;
+    filter(level);
+    product(level, levels_[(size_t)l + 1]);
   }
+  const Buffer<double> found = on_host(found_);
+  for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
+  if (total(failure.kind)) return failure;
   return invert();
 }
 

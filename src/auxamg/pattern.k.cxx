@@ -316,6 +316,7 @@ template <class T> bool Hierarchy<T>::product_pattern(Level<T> &fine, const Buff
   fine.columns = make<int>((size_t)cells + 1);
   make_lists(ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, nullptr, fine.columns.data(), fine.column.data(), too_long.data(), full.data()}, nodes, (size_t)pairs * corners);
   const int columns = scan(exec_, cells, fine.columns);
+  fine.parts        = (size_t)columns;
   vertices          = make<int>((size_t)columns);
   fine.slot         = make<unsigned short>((size_t)columns * corners);
   for_each(exec_, cells * corners, MarkEntries{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.column.data(), corners, fine.slot.data(), vertices.data()});

@@ -126,7 +126,7 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
         if (fine.begin.data()[l] < fine.begin.data()[l + 1]) kernel(l, scratch.data());
       return;
     }
-    const size_t entries = (size_t)fetch(fine.columns, (size_t)cells) * (size_t)(corners * b2);
+    const size_t entries = fine.parts * (size_t)(corners * b2);
     if (parts_.size() < entries) parts_ = make<T>(entries);
     // rows of eight nodes at once, if they fit
     const size_t bytes = std::min(std::max(width * 8, std::min(width * 64, (size_t)24 * 1024)), device::block_scratch());
