@@ -32,7 +32,7 @@ struct Params {
 
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
 struct Failure {
-  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long } kind = none;
+  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, lost } kind = none; // lost: the device of some process
   long   row   = -1;
   double value = 0;
 };
@@ -103,9 +103,9 @@ private:
   template <class Index> void    couplings(const Rows<Index> &rows);
   template <class Index> void    find_fixed(const Rows<Index> &rows, Buffer<unsigned char> &fixed, Failure &failure);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
-  bool    next_grid(int k, Buffer<Key> &key, Buffer<double> &y);
+  Failure::Kind next_grid(int k, Buffer<Key> &key, Buffer<double> &y);
   void    incidences(Level<T> &fine, int nodes);
-  bool    product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
+  Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
   void    merge_pattern(Level<T> &fine, Level<T> &coarse);
   Failure numbers();
   bool    jumps();
@@ -124,6 +124,7 @@ private:
   void    halo(Level<T> &level, Buffer<T> &v);
   void    sum_processes(Buffer<T> &v);
   double  total(double v) const;
+  bool    lost() const; // has the device of any process failed? Collective
   template <class V> Buffer<V> make(size_t n) const
   {
     Buffer<V> b;

@@ -161,6 +161,14 @@ template <class T> double Hierarchy<T>::total(double v) const
   return sum;
 }
 
+// What a device that has failed counts is zero, so sizes of messages would differ: the setup ends, and all processes raise the error.
+template <class T> bool Hierarchy<T>::lost() const
+{
+  int size = 1;
+  MPI_Comm_size(comm_, &size);
+  return size > 1 && exec_.space == Space::cuda && total(device::failed()) > 0;
+}
+
 // Along an axis with couplings q times as strong distances count 1 / sqrt(q): anisotropy along the axes disappears. Factors are rounded
 // to powers of 2^(1/4), as sums over processes differ in their last bits, and small ones are no anisotropy.
 template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
@@ -293,10 +301,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   double nodes = finest.nodes;
   for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
-    if (!next_grid(k, keys, sorted)) {
-      failure.kind = Failure::too_long;
-      return failure;
-    }
+    failure.kind = next_grid(k, keys, sorted);
+    if (failure.kind) return failure;
     if (levels_.size() > before) nodes = levels_.back().nodes;
     else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break; // the balance holds it up
   }
@@ -308,8 +314,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   return numbers();
 }
 
-// The grid of T_k, if it is so much smaller that it pays. False: a row is too long.
-template <class T> bool Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<double> &y)
+// The grid of T_k, if it is so much smaller that it pays.
+template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<double> &y)
 {
   Level<T>             &fine = levels_.back();
   Cells                 cells = make_cells(exec_, tree_, k);
@@ -325,17 +331,19 @@ template <class T> bool Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<
   fine.weight = make<T>((size_t)all * (size_t)fine.corners);
   make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.weight.data(), used.data());
   if (fine.distributed) {
+    if (lost()) return Failure::lost;
     Buffer<unsigned char> here = on_host(used);
     MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
     copy(here, used);
     if (exec_.space == Space::cuda) device::synchronize();
   }
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = number_vertices(exec_, cells, used);
+  if (lost()) return Failure::lost;
   if (n >= 0.8 * fine.nodes) {
     fine.cells  = 0;
     fine.weight = Buffer<T>();
     fine.begin  = Buffer<int>();
-    return true;
+    return Failure::none;
   }
   fine.vertex = std::move(cells.vertex);
   levels_.emplace_back();
@@ -346,11 +354,11 @@ template <class T> bool Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<
   coarse.hanging           = hanging;
   coarse.coarsest          = coarsest;
   coarse.finest            = finest;
-  if (!product_pattern(from, leaf, coarse)) return false;
+  if (const Failure::Kind kind = product_pattern(from, leaf, coarse)) return kind;
   coarse.nonzeros = (double)coarse.a.size();
   key             = std::move(cells.key);
   y               = std::move(cells.y);
-  return true;
+  return Failure::none;
 }
 
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
@@ -405,7 +413,8 @@ template <class T> size_t Hierarchy<T>::bytes() const
   template struct Level<T>; \
   template size_t  Hierarchy<T>::bytes() const; \
   template double  Hierarchy<T>::total(double) const; \
-  template bool    Hierarchy<T>::next_grid(int, Buffer<Key> &, Buffer<double> &); \
+  template bool    Hierarchy<T>::lost() const; \
+  template Failure::Kind Hierarchy<T>::next_grid(int, Buffer<Key> &, Buffer<double> &); \
   template Failure Hierarchy<T>::numbers(); \
   template Failure Hierarchy<T>::setup(const Rows<int> &, const double *, const std::vector<int> &, const std::vector<int> &, bool); \
   template Failure Hierarchy<T>::setup(const Rows<int64_t> &, const double *, const std::vector<int> &, const std::vector<int> &, bool); \

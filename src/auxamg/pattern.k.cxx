@@ -282,8 +282,8 @@ template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
   for_each(exec_, nodes + 1, FirstCorner{key.data(), n, fine.first.data()});
 }
 
-// leaf: of the nodes of the fine grid, ghosts included. False: a leaf or row has more neighbours than 16 bits count.
-template <class T> bool Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse)
+// leaf: of the nodes of the fine grid, ghosts included. too_long: a leaf or row has more neighbours than 16 bits count.
+template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse)
 {
   const int   cells = fine.cells, corners = fine.corners, entries = (int)fine.j.size(), nodes = coarse.n;
   const bool  host = exec_.space == Space::host;
@@ -303,7 +303,7 @@ template <class T> bool Hierarchy<T>::product_pattern(Level<T> &fine, const Buff
   fine.pair  = make<unsigned short>((size_t)entries);
   fine.pairs = make<int>((size_t)cells + 1);
   make_lists(LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), nullptr, fine.pairs.data(), fine.pair.data(), too_long.data(), full.data()}, cells, (size_t)entries);
-  if (total(fetch(too_long, 0))) return false;
+  if (total(fetch(too_long, 0))) return Failure::too_long;
   const int pairs = scan(exec_, cells, fine.pairs);
   // which of their corners are coupled
   Buffer<unsigned char> bits    = make<unsigned char>((size_t)(fine.n + fine.ghosts));
@@ -334,12 +334,15 @@ template <class T> bool Hierarchy<T>::product_pattern(Level<T> &fine, const Buff
   const int nonzeros = scan(exec_, nodes, coarse.i);
   coarse.j           = make<int>((size_t)nonzeros);
   for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), list.data(), coarse.j.data()});
-  if (fine.distributed) merge_pattern(fine, coarse);
+  if (fine.distributed) {
+    if (lost()) return Failure::lost;
+    merge_pattern(fine, coarse);
+  }
   coarse.a = make<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
   Buffer<int> widest = make<int>(1);
   for_each(exec_, cells, LargestWidth{fine.columns.data(), widest.data()});
   fine.widest = fetch(widest, 0);
-  return !total(fetch(too_long, 0));
+  return total(fetch(too_long, 0)) ? Failure::too_long : Failure::none;
 }
 
 // Every process has the coarse operator: the rows are the union of those that the processes contribute to.
@@ -384,10 +387,10 @@ template <class T> void Hierarchy<T>::merge_pattern(Level<T> &fine, Level<T> &co
 }
 
 template void Hierarchy<double>::incidences(Level<double> &, int);
-template bool Hierarchy<double>::product_pattern(Level<double> &, const Buffer<int> &, Level<double> &);
+template Failure::Kind Hierarchy<double>::product_pattern(Level<double> &, const Buffer<int> &, Level<double> &);
 template void Hierarchy<double>::merge_pattern(Level<double> &, Level<double> &);
 template void Hierarchy<float>::incidences(Level<float> &, int);
-template bool Hierarchy<float>::product_pattern(Level<float> &, const Buffer<int> &, Level<float> &);
+template Failure::Kind Hierarchy<float>::product_pattern(Level<float> &, const Buffer<int> &, Level<float> &);
 template void Hierarchy<float>::merge_pattern(Level<float> &, Level<float> &);
 
 } // namespace tessera::auxamg

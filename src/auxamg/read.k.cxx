@@ -7,16 +7,21 @@ namespace tessera::auxamg {
 
 namespace {
 
+// Rows of so many nodes are refused at once: lists around a cell are shorter, and searching longer ones takes for ever.
+constexpr int longest_row = 65000;
+
 // An unknown is fixed if its row has no other entries than the one on the diagonal.
 template <class Index> struct FindFixed {
   Rows<Index>    m;
   int            bs;
   unsigned char *fixed;
   double        *inverse;
-  int           *bad, *worst; // the first row, counted from the end, with an entry that is not finite; without a positive diagonal
+  int           *bad, *worst, *dense; // the first row, counted from the end, with an entry that is not finite; without a positive diagonal; too long
   HD void        operator()(int row) const
   {
-    double diagonal = 0, off = 0;
+    double    diagonal = 0, off = 0;
+    const Index entries = m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0);
+    if (entries > (Index)longest_row * bs) return raise_to(dense, m.n * bs - row);
     for (Index e = m.i[row]; e < m.i[row + 1]; ++e) {
       if ((int)m.j[e] == row) diagonal += m.a[e];
       else off += fabs(m.a[e]);
@@ -136,13 +141,16 @@ template <class Index> struct OneSided {
 template <class T> template <class Index> void Hierarchy<T>::find_fixed(const Rows<Index> &rows, Buffer<unsigned char> &fixed, Failure &failure)
 {
   const int   unknowns = rows.n * params_.bs;
-  Buffer<int> bad = make<int>(1), worst = make<int>(1);
+  Buffer<int> bad = make<int>(1), worst = make<int>(1), dense = make<int>(1);
   fixed          = make<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
   fixed_inverse_ = make<double>((size_t)unknowns);
-  for_each(exec_, unknowns, FindFixed<Index>{rows, params_.bs, fixed.data(), fixed_inverse_.data(), bad.data(), worst.data()});
-  const int first_bad = fetch(bad, 0), first_worst = fetch(worst, 0);
+  for_each(exec_, unknowns, FindFixed<Index>{rows, params_.bs, fixed.data(), fixed_inverse_.data(), bad.data(), worst.data(), dense.data()});
+  const int first_bad = fetch(bad, 0), first_worst = fetch(worst, 0), first_dense = fetch(dense, 0);
   failure = Failure();
-  if (first_bad) {
+  if (first_dense) {
+    failure.kind = Failure::too_long;
+    failure.row  = unknowns - first_dense;
+  } else if (first_bad) {
     failure.kind = Failure::not_finite;
     failure.row  = unknowns - first_bad;
   } else if (first_worst) {
