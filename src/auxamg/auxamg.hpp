@@ -14,8 +14,8 @@
 
 namespace tessera::auxamg {
 
-constexpr int            most_exact = 2000;   // unknowns of the last grid
-constexpr unsigned short no_slot    = 0xffff; // an entry of a leaf's product that is none
+constexpr int most_exact = 2000; // unknowns of the last grid
+template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
 
 struct Params {
   int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
@@ -45,6 +45,13 @@ template <class Index> struct Rows {
   const int    *ghost = nullptr; // the scalar column oj is unknown ghost[oj] % bs of ghost node ghost[oj] / bs
 };
 
+// Entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of the leaf's part of
+// P'AP, and its entries go to the places slot[] in the rows of the next operator. In bytes where they suffice.
+template <class S> struct ProductLists {
+  Buffer<S> pair, column, slot;
+  size_t    bytes() const { return pair.bytes() + column.bytes() + slot.bytes(); }
+};
+
 template <class T> struct Level {
   int       n = 0, points = 0, ghosts = 0; // nodes of this process; those in the tree, which come first; nodes of others that rows need
   bool      distributed = false;
@@ -61,12 +68,17 @@ template <class T> struct Level {
   Buffer<T>   weight, sums;
   Buffer<T>   plain; // the weights of the functions, where others are used
   Buffer<int> first, place; // the corners at which node v of the next grid is: place[first[v]..first[v+1])
-  // the product: entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of the
-  // leaf's part of P'AP, and its entries go to the places slot[] in the rows of the next operator
-  Buffer<unsigned short> pair, column, slot;
-  Buffer<int>            pairs, columns; // where those of each leaf begin
-  int                    widest = 0;     // most columns of a leaf
-  size_t                 parts  = 0;     // columns of all
+  // the product
+  ProductLists<unsigned short> wide;
+  ProductLists<unsigned char>  narrow; // instead
+  Buffer<int>                  pairs, columns; // where the lists of each leaf begin
+  int                          widest = 0;     // most columns of a leaf
+  size_t                       parts  = 0;     // columns of all
+  template <class F> void with_lists(const F &f) const
+  {
+    if (narrow.column.empty()) f(wide);
+    else f(narrow);
+  }
   size_t                 bytes() const;
 };
 
@@ -152,7 +164,8 @@ private:
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate
   Buffer<unsigned char> fixed_;             // unknowns whose row has no off-diagonal entries, ghosts included; in the matrix's numbering
-  Buffer<double>        fixed_inverse_;     // 1 / d there, else 0; of own unknowns
+  Buffer<int>           fixed_list_;        // those of this process
+  Buffer<double>        fixed_inverse_;     // 1 / d of each
   double                fixed_total_ = 0;
   Buffer<int>           one_sided_i_, one_sided_j_; // couplings into such rows
   Buffer<double>        one_sided_a_;

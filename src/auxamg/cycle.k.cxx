@@ -151,7 +151,7 @@ template <class T> struct CopyPart {
   HD void  operator()(int p) const { to[p] = from[p]; }
 };
 
-// From the numbering of the matrix to that of the first level and back. Fixed unknowns: z = r / d.
+// From the numbering of the matrix to that of the first level and back.
 template <class T> struct Load {
   const int           *perm;
   const unsigned char *fixed;
@@ -165,28 +165,25 @@ template <class T> struct Load {
   }
 };
 template <class T> struct Store {
-  const int           *perm;
-  const unsigned char *fixed;
-  const double        *inverse, *r;
-  int                  bs;
-  const T             *x;
-  double              *z;
-  HD void              operator()(int p) const
-  {
-    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
-    z[q]              = fixed && fixed[q] ? inverse[q] * r[q] : (double)x[p];
-  }
+  const int *perm;
+  int        bs;
+  const T   *x;
+  double    *z;
+  HD void    operator()(int p) const { z[(ptrdiff_t)perm[p / bs] * bs + p % bs] = (double)x[p]; }
+};
+// Fixed unknowns: z = r / d
+struct StoreFixed {
+  const int    *list;
+  const double *inverse, *r;
+  double       *z;
+  HD void       operator()(int p) const { z[list[p]] = inverse[p] * r[list[p]]; }
 };
 template <class T> struct LoadFixed {
-  const int    *perm;
+  const int    *list, *where;
   const double *inverse, *r;
   int           bs;
   T            *x;
-  HD void       operator()(int p) const
-  {
-    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
-    x[p]              = (T)(inverse[q] * r[q]);
-  }
+  HD void       operator()(int p) const { x[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs] = (T)(inverse[p] * r[list[p]]); }
 };
 template <class T> struct SubtractFixed {
   const int    *i, *j;
@@ -342,12 +339,14 @@ template <class T> void Hierarchy<T>::apply(const double *r, double *z)
   const unsigned char *const fixed = any_fixed_ ? fixed_.data() : nullptr;
   for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, level.b.data()});
   if (one_sided_) {
-    for_each(exec_, n, LoadFixed<T>{perm_.data(), fixed_inverse_.data(), r, bs, level.x.data()});
+    level.x.zero();
+    for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, bs, level.x.data()});
     halo(level, level.x);
     for_each(exec_, n, SubtractFixed<T>{one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
   }
   cycle();
-  for_each(exec_, n, Store<T>{perm_.data(), fixed, fixed_inverse_.data(), r, bs, level.x.data(), z});
+  for_each(exec_, n, Store<T>{perm_.data(), bs, level.x.data(), z});
+  for_each(exec_, (int)fixed_list_.size(), StoreFixed{fixed_list_.data(), fixed_inverse_.data(), r, z});
 }
 
 template <class T> void Hierarchy<T>::vectors(Level<T> &level)
@@ -357,7 +356,6 @@ template <class T> void Hierarchy<T>::vectors(Level<T> &level)
   level.x    = make<T>(n);
   level.r    = make<T>(n);
   level.z    = make<T>(n);
-  level.w    = make<T>(n);
   level.sums = make<T>((size_t)level.cells * (size_t)(level.corners * params_.bs));
 }
 

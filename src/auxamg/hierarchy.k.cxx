@@ -208,6 +208,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   sum_each(exec_, n * params_.bs, CountFlags{fixed_.data()}, sum.data());
   fixed_total_ = total(fetch(sum, 0));
   any_fixed_   = fixed_total_ > 0;
+  fixed_list_  = Buffer<int>();
+  if (any_fixed_) select(exec_, n * params_.bs, fixed_, fixed_list_);
   // coordinates, as far as they are in the tree
   Buffer<double> there = make<double>((size_t)all * (size_t)dim);
   if (exec_.space == Space::cuda) device::copy_from_host(there.data(), x, (size_t)n * (size_t)dim * sizeof(double));
@@ -268,6 +270,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     global = gather_keys(own, finest.points);
     locate(root_length(exec_, dim, params_.most, (int)global.size(), global));
   }
+  there = Buffer<double>(); // memory is what the peak of the setup takes
   own = make<Key>((size_t)n);
   for_each(exec_, n, CopyKeys{key.data(), own.data()});
   perm_ = Buffer<int>();
@@ -346,6 +349,8 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key
     return Failure::none;
   }
   fine.vertex = std::move(cells.vertex);
+  key         = Buffer<Key>();
+  y           = Buffer<double>();
   levels_.emplace_back();
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
   coarse.n = coarse.points = n;
@@ -385,6 +390,7 @@ template <class T> Failure Hierarchy<T>::numbers()
     diagonal(level, l);
     if (l == last) break;
     if (!l) filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
+    if (degree() > 2 && level.w.empty()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
     estimate(level, l);
     if (filtered_) judge(l, on_host(found_).data(), failure); // the eigenvalue is needed at once
     if (filtered_ && total(failure.kind)) return failure;
@@ -399,12 +405,12 @@ template <class T> Failure Hierarchy<T>::numbers()
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + pair.bytes() + column.bytes() + slot.bytes() + pairs.bytes() + columns.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_inverse_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }

@@ -12,7 +12,7 @@ namespace tessera::auxamg {
 
 namespace {
 
-constexpr unsigned short wanted_slot = 0xfffe; // no_slot - 1: more do not count
+constexpr unsigned short none = no_slot<unsigned short>, wanted_slot = none - 1; // more do not count
 using Mask = unsigned long long;
 
 // Lists of different numbers in the order of their first use, which gives each its place.
@@ -168,7 +168,7 @@ struct MarkEntries {
   {
     const int       l = item / corners, r = item % corners, nc = columns[l + 1] - columns[l];
     unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + r * nc;
-    for (int k = 0; k < nc; ++k) mine[k] = no_slot;
+    for (int k = 0; k < nc; ++k) mine[k] = none;
     for (int p = pairs[l]; p < pairs[l + 1]; ++p) {
       const int row = (int)(coupled[p] >> (8 * r) & 0xff), any = r ? 0 : corners_of(coupled[p]);
       for (int c = 0; c < corners; ++c) {
@@ -205,7 +205,7 @@ struct BoundRow {
     for (int p = first[v]; p < first[v + 1]; ++p) {
       const int             l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
       const unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + c * nc;
-      for (int k = 0; k < nc; ++k) n += mine[k] != no_slot;
+      for (int k = 0; k < nc; ++k) n += mine[k] != none;
     }
     count[v] = n;
   }
@@ -222,7 +222,7 @@ struct FillRow {
       const int       l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
       unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + c * nc;
       for (int k = 0; k < nc; ++k)
-        if (mine[k] != no_slot) {
+        if (mine[k] != none) {
           const int to = list(vertices[columns[l] + k]);
           row[bound[v] + to] = vertices[columns[l] + k];
           mine[k]            = (unsigned short)to;
@@ -246,10 +246,23 @@ struct CopyRows {
   }
 };
 
-struct LargestWidth {
-  const int *columns;
-  int       *largest;
-  HD void    operator()(int l) const { raise_to(largest, columns[l + 1] - columns[l]); }
+struct Longest {
+  int     n = 0;
+  HD void join(const Longest &o) { n = o.n > n ? o.n : n; }
+};
+struct FindLongest {
+  const int *begin;
+  int        lists;
+  HD void    operator()(int k, int row, Longest &found) const
+  {
+    const int l = row * list_row + k;
+    if (l < lists) found.join({begin[l + 1] - begin[l]});
+  }
+};
+struct ToBytes {
+  const unsigned short *from;
+  unsigned char        *to;
+  HD void               operator()(int p) const { to[p] = (unsigned char)from[p]; } // none stays the largest number
 };
 
 struct Remap {
@@ -262,7 +275,7 @@ struct Remap {
       const int       l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
       unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + c * nc;
       for (int k = 0; k < nc; ++k)
-        if (mine[k] != no_slot) mine[k] = (unsigned short)map[row[v] + mine[k]];
+        if (mine[k] != none) mine[k] = (unsigned short)map[row[v] + mine[k]];
     }
   }
 };
@@ -300,9 +313,9 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     list = Buffer<int>();
   };
   // leaves around each leaf
-  fine.pair  = make<unsigned short>((size_t)entries);
+  fine.wide.pair  = make<unsigned short>((size_t)entries);
   fine.pairs = make<int>((size_t)cells + 1);
-  make_lists(LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), nullptr, fine.pairs.data(), fine.pair.data(), too_long.data(), full.data()}, cells, (size_t)entries);
+  make_lists(LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), nullptr, fine.pairs.data(), fine.wide.pair.data(), too_long.data(), full.data()}, cells, (size_t)entries);
   if (total(fetch(too_long, 0))) return Failure::too_long;
   const int pairs = scan(exec_, cells, fine.pairs);
   // which of their corners are coupled
@@ -310,25 +323,25 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   Buffer<Mask>          coupled = make<Mask>((size_t)pairs);
   pair_leaf                     = make<int>((size_t)pairs);
   for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), corners, bits.data()});
-  for_each(exec_, cells, CoupledCorners{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.pair.data(), bits.data(), pair_leaf.data(), coupled.data()});
+  for_each(exec_, cells, CoupledCorners{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data()});
   // columns
-  fine.column  = make<unsigned short>((size_t)pairs * corners);
+  fine.wide.column  = make<unsigned short>((size_t)pairs * corners);
   fine.columns = make<int>((size_t)cells + 1);
-  make_lists(ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, nullptr, fine.columns.data(), fine.column.data(), too_long.data(), full.data()}, nodes, (size_t)pairs * corners);
+  make_lists(ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, nullptr, fine.columns.data(), fine.wide.column.data(), too_long.data(), full.data()}, nodes, (size_t)pairs * corners);
   const int columns = scan(exec_, cells, fine.columns);
   fine.parts        = (size_t)columns;
   vertices          = make<int>((size_t)columns);
-  fine.slot         = make<unsigned short>((size_t)columns * corners);
-  for_each(exec_, cells * corners, MarkEntries{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.column.data(), corners, fine.slot.data(), vertices.data()});
+  fine.wide.slot         = make<unsigned short>((size_t)columns * corners);
+  for_each(exec_, cells * corners, MarkEntries{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.wide.column.data(), corners, fine.wide.slot.data(), vertices.data()});
   coupled = Buffer<Mask>();
   // rows
   incidences(fine, nodes);
   count = make<int>((size_t)nodes + 1);
-  for_each(exec_, nodes, BoundRow{fine.first.data(), fine.place.data(), fine.columns.data(), fine.slot.data(), corners, count.data()});
+  for_each(exec_, nodes, BoundRow{fine.first.data(), fine.place.data(), fine.columns.data(), fine.wide.slot.data(), corners, count.data()});
   const int bound = scan(exec_, nodes, count);
   list            = make<int>((size_t)bound);
   coarse.i        = make<int>((size_t)nodes + 1);
-  const FillRow fill{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.slot.data(), corners, count.data(), list.data(), coarse.i.data(), too_long.data()};
+  const FillRow fill{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.wide.slot.data(), corners, count.data(), list.data(), coarse.i.data(), too_long.data()};
   if (host) for_each_marked(exec_, nodes, nodes, [&](int v, Marked &marks) { fill.run(v, marks); });
   else for_each(exec_, nodes, fill);
   const int nonzeros = scan(exec_, nodes, coarse.i);
@@ -339,9 +352,23 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     merge_pattern(fine, coarse);
   }
   coarse.a = make<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
-  Buffer<int> widest = make<int>(1);
-  for_each(exec_, cells, LargestWidth{fine.columns.data(), widest.data()});
-  fine.widest = fetch(widest, 0);
+  Buffer<Longest> longest = make<Longest>(3);
+  const auto      find_longest = [&](const Buffer<int> &begin, int lists, int at) { forall_join(exec_, list_box(lists), FindLongest{begin.data(), lists}, longest.data() + at); };
+  find_longest(fine.columns, cells, 0);
+  find_longest(fine.pairs, cells, 1);
+  find_longest(coarse.i, nodes, 2);
+  const Buffer<Longest> found = on_host(longest);
+  fine.widest                 = found.data()[0].n;
+  if (std::max({found.data()[0].n, found.data()[1].n, found.data()[2].n}) < no_slot<unsigned char>) {
+    const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
+      to = make<unsigned char>(from.size());
+      for_each(exec_, (int)from.size(), ToBytes{from.data(), to.data()});
+      from = Buffer<unsigned short>();
+    };
+    shorten(fine.wide.pair, fine.narrow.pair);
+    shorten(fine.wide.column, fine.narrow.column);
+    shorten(fine.wide.slot, fine.narrow.slot);
+  }
   return total(fetch(too_long, 0)) ? Failure::too_long : Failure::none;
 }
 
@@ -378,7 +405,7 @@ template <class T> void Hierarchy<T>::merge_pattern(Level<T> &fine, Level<T> &co
   rows.data()[n] = (int)columns.size();
   Buffer<int> map_there = make<int>(j.size()), merged(columns.size());
   copy(map, map_there);
-  for_each(exec_, n, Remap{fine.first.data(), fine.place.data(), fine.columns.data(), coarse.i.data(), map_there.data(), fine.corners, fine.slot.data()});
+  for_each(exec_, n, Remap{fine.first.data(), fine.place.data(), fine.columns.data(), coarse.i.data(), map_there.data(), fine.corners, fine.wide.slot.data()});
   std::copy(columns.begin(), columns.end(), merged.data());
   coarse.j = make<int>(columns.size());
   copy(merged, coarse.j);
