@@ -64,7 +64,7 @@ template <class T> struct Level {
   Buffer<T>   b, x, r, z, w;
   // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid
   int         cells = 0, corners = 0;
-  Buffer<int> begin, vertex;
+  Buffer<int> begin, vertex, leaf; // leaf: of each node, on a device
   Buffer<T>   weight, sums;
   Buffer<T>   plain; // the weights of the functions, where others are used
   Buffer<int> first, place; // the corners at which node v of the next grid is: place[first[v]..first[v+1])

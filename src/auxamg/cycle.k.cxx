@@ -86,7 +86,7 @@ template <class T, int BS> struct Residual {
 // The residual and its weighted sums at the corners of each leaf.
 template <class T, int BS> struct RestrictLeaf {
   const int *begin, *i, *j;
-  const T   *a, *b, *x, *weight, *r; // r: the residual, where it is known
+  const T   *a, *b, *x, *weight;
   int        corners;
   T         *sums;
   HD void    operator()(int l) const
@@ -95,12 +95,27 @@ template <class T, int BS> struct RestrictLeaf {
     for (int c = 0; c < BS * corners; ++c) sum[c] = 0;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       T s[BS];
-      if (r)
-        for (int k = 0; k < BS; ++k) s[k] = r[(ptrdiff_t)BS * p + k];
-      else residual<T, BS>(i, j, a, x, b, p, s);
+      residual<T, BS>(i, j, a, x, b, p, s);
       for (int c = 0; c < corners; ++c)
         for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)corners * p + c] * s[k];
     }
+  }
+};
+// The same from a known residual for corner c of leaf l, item corners l + c: on a device neighbouring threads read neighbouring weights.
+template <class T, int BS> struct RestrictCorner {
+  const int *begin;
+  const T   *weight, *r;
+  int        corners;
+  T         *sums;
+  HD void    operator()(int item) const
+  {
+    const int l = item / corners, c = item % corners;
+    T         sum[BS] = {};
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      const T w = weight[(ptrdiff_t)corners * p + c];
+      for (int k = 0; k < BS; ++k) sum[k] += w * r[(ptrdiff_t)BS * p + k];
+    }
+    for (int k = 0; k < BS; ++k) sums[(ptrdiff_t)BS * item + k] = sum[k];
   }
 };
 template <class T, int BS> struct SumCorners {
@@ -131,6 +146,26 @@ template <class T, int BS> struct Prolong {
         for (int c = 0; c < corners; ++c) s += weight[(ptrdiff_t)corners * p + c] * v[BS * c + k];
         x[(ptrdiff_t)BS * p + k] += s;
       }
+  }
+};
+
+// The same for one node.
+template <class T, int BS> struct ProlongNode {
+  const int *leaf, *vertex;
+  const T   *weight, *e;
+  int        corners;
+  T         *x;
+  HD void    operator()(int p) const
+  {
+    if (leaf[p] < 0) return; // takes no part
+    const int *const at = vertex + (ptrdiff_t)corners * leaf[p];
+    T                s[BS] = {};
+    for (int c = 0; c < corners; ++c) {
+      const T w = weight[(ptrdiff_t)corners * p + c];
+      if (w != 0)
+        for (int k = 0; k < BS; ++k) s[k] += w * e[(ptrdiff_t)BS * at[c] + k];
+    }
+    for (int k = 0; k < BS; ++k) x[(ptrdiff_t)BS * p + k] += s[k];
   }
 };
 
@@ -267,15 +302,18 @@ template <class T> void Hierarchy<T>::cycle(int l)
   for (int visit = 0; visit < times; ++visit) {
     halo(level, level.x);
     with_block(bs, [&](auto b) {
-      // on a device a thread takes a row, as rows of neighbouring threads must lie together
-      const T *const r = exec_.space == Space::cuda ? level.r.data() : nullptr;
-      if (r) for_each(exec_, level.n, Residual<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.r.data()});
-      for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), r, level.corners, level.sums.data()});
+      if (exec_.space == Space::cuda) { // a thread takes a row, as rows of neighbouring threads must lie together
+        for_each(exec_, level.n, Residual<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.r.data()});
+        for_each(exec_, level.cells * level.corners, RestrictCorner<T, b.value>{level.begin.data(), level.weight.data(), level.r.data(), level.corners, level.sums.data()});
+      } else for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), level.corners, level.sums.data()});
       for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
     });
     if (level.distributed) sum_processes(next.b);
     cycle(l + 1);
-    with_block(bs, [&](auto b) { for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()}); });
+    with_block(bs, [&](auto b) {
+      if (exec_.space == Space::cuda) for_each(exec_, level.n, ProlongNode<T, b.value>{level.leaf.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
+      else for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
+    });
     if (visit + 1 < times) smooth(level, false); // W: a sweep between the visits keeps the cycle symmetric
   }
   smooth(level, false);

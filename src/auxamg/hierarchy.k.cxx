@@ -361,6 +361,7 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key
   coarse.finest            = finest;
   if (const Failure::Kind kind = product_pattern(from, leaf, coarse)) return kind;
   coarse.nonzeros = (double)coarse.a.size();
+  if (exec_.space == Space::cuda) from.leaf = std::move(leaf);
   key             = std::move(cells.key);
   y               = std::move(cells.y);
   return Failure::none;
@@ -405,7 +406,7 @@ template <class T> Failure Hierarchy<T>::numbers()
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const

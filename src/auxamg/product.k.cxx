@@ -50,44 +50,41 @@ template <class T, class S, int BS> struct LeafProduct {
   }
 };
 
-// The same on the device: a block takes a leaf, a thread a node and then an entry of E, which goes to memory of its own.
-template <class T, class S, int BS> struct LeafProductBlock {
-  const int            *begin, *i, *j, *pairs, *columns;
-  const S *pair, *column;
-  const T              *a, *weight;
-  int                   corners, capacity; // doubles of scratch
-  T                    *parts;
+// The same on the device: `lanes` threads take a leaf, a thread a column of E, and E goes to memory of its own. Each thread looks at all
+// entries of the leaf for those of its column: all read the same place at a time, and nothing is shared or waited for.
+template <class T, class S, int BS, int Corners> struct LeafProductBlock {
+  const int *begin, *i, *j, *pairs, *columns;
+  const S   *pair, *column;
+  const T   *a, *weight;
+  int        leaves, lanes, group; // leaves of a block
+  T         *parts;
   template <class Block> HD void operator()(Block &block) const
   {
+    block.each(0, group * lanes, 0, 1, [&](int t, int) {
+      const int l = block.tile.y0 * group + t / lanes;
+      if (l < leaves && begin[l] < begin[l + 1])
+        for (int k = t % lanes; k < BS * BS * (columns[l + 1] - columns[l]); k += lanes) entry(l, k);
+    });
+  }
+  // Entry k % BS^2 of the blocks in column k / BS^2
+  HD void entry(int l, int k) const
+  {
     constexpr int B2 = BS * BS;
-    const int     l = block.tile.y0, nc = columns[l + 1] - columns[l], width = B2 * nc, first = begin[l], last = begin[l + 1];
-    if (first == last) return;
-    const int     rows = capacity / width;
-    double *const ap   = block.shared;
-    T *const      E    = parts + (ptrdiff_t)corners * B2 * columns[l];
-    for (int from = first; from < last; from += rows) {
-      const int number = last - from < rows ? last - from : rows;
-      block.each(0, number * width, 0, 1, [&](int k, int) { ap[k] = 0; });
-      block.sync();
-      block.each(0, number, 0, 1, [&](int r, int) {
-        const int p = from + r;
-        for (int e = i[p]; e < i[p + 1]; ++e) {
-          const S *to = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
-          for (int c = 0; c < corners; ++c) {
-            const double w = weight[(ptrdiff_t)corners * j[e] + c];
-            if (w != 0)
-              for (int b = 0; b < B2; ++b) ap[r * width + B2 * to[c] + b] += w * a[(ptrdiff_t)B2 * e + b];
-          }
-        }
-      });
-      block.sync();
-      block.each(0, corners * width, 0, 1, [&](int k, int) {
-        double sum = from == first ? 0 : (double)E[k];
-        for (int r = 0; r < number; ++r) sum += weight[(ptrdiff_t)corners * (from + r) + k / width] * ap[r * width + k % width];
-        E[k] = (T)sum;
-      });
-      block.sync();
+    const int     mine = k / B2, b = k % B2, width = B2 * (columns[l + 1] - columns[l]);
+    const S      *around = column + (ptrdiff_t)Corners * pairs[l];
+    double        E[Corners] = {};
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      double ap = 0;
+      for (int e = i[p]; e < i[p + 1]; ++e) {
+        const S *const to = around + Corners * pair[e];
+        const T *const w  = weight + (ptrdiff_t)Corners * j[e];
+        const double   v  = a[(ptrdiff_t)B2 * e + b];
+        for (int c = 0; c < Corners; ++c) ap += to[c] == mine ? v * w[c] : 0;
+      }
+      for (int c = 0; c < Corners; ++c) E[c] += (double)weight[(ptrdiff_t)Corners * p + c] * ap;
     }
+    T *const out = parts + (ptrdiff_t)Corners * B2 * columns[l];
+    for (int c = 0; c < Corners; ++c) out[(ptrdiff_t)c * width + k] = (T)E[c];
   }
 };
 template <class T, class S> struct SumParts {
@@ -117,22 +114,22 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
 {
   coarse.a.zero();
   const int    cells = fine.cells, corners = fine.corners, b2 = params_.bs * params_.bs;
-  const size_t width = (size_t)b2 * (size_t)fine.widest;
   const auto multiply = [&](const auto &lists, auto bs) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     if (exec_.space == Space::host) {
       const LeafProduct<T, S, bs.value> kernel{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.weight.data(), corners, coarse.a.data()};
-      std::vector<double>            scratch(width * (size_t)(corners + 1));
+      std::vector<double> scratch((size_t)b2 * (size_t)fine.widest * (size_t)(corners + 1));
       for (int l = 0; l < cells; ++l)
         if (fine.begin.data()[l] < fine.begin.data()[l + 1]) kernel(l, scratch.data());
       return;
     }
     const size_t entries = fine.parts * (size_t)(corners * b2);
     if (parts_.size() < entries) parts_ = make<T>(entries);
-    // rows of eight nodes at once, if they fit
-    const size_t bytes = std::min(std::max(width * 8, std::min(width * 64, (size_t)24 * 1024)), device::block_scratch());
-    if (bytes < width * sizeof(double)) throw DeviceError("PC auxamg: a cell of nodes is coupled with so many others that a block of threads cannot hold a row of them. Use -pc_auxamg_backend host");
-    forall_blocks(exec_, cells, 32, bytes, LeafProductBlock<T, S, bs.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), corners, (int)(bytes / sizeof(double)), parts_.data()});
+    constexpr int threads = 128;
+    const int     lanes = b2 == 1 && corners < 8 ? 16 : 32, group = threads / lanes;
+    with_dim(params_.dim, [&](auto d) {
+      forall_blocks(exec_, (cells + group - 1) / group, threads, 0, LeafProductBlock<T, S, bs.value, 1 << d.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, lanes, group, parts_.data()});
+    });
     for_each(exec_, coarse.n, SumParts<T, S>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, b2, coarse.a.data()});
   };
   with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
