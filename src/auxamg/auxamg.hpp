@@ -15,6 +15,7 @@
 namespace tessera::auxamg {
 
 constexpr int most_exact = 2000; // unknowns of the last grid
+template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
 
 struct Params {
   int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
@@ -31,7 +32,7 @@ struct Params {
 
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
 struct Failure {
-  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long } kind = none;
+  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, lost } kind = none; // lost: the device of some process
   long   row   = -1;
   double value = 0;
 };
@@ -42,6 +43,13 @@ template <class Index> struct Rows {
   const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr;
   const double *a = nullptr, *o = nullptr;
   const int    *ghost = nullptr; // the scalar column oj is unknown ghost[oj] % bs of ghost node ghost[oj] / bs
+};
+
+// Entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of the leaf's part of
+// P'AP, and its entries go to the places slot[] in the rows of the next operator. In bytes where they suffice.
+template <class S> struct ProductLists {
+  Buffer<S> pair, column, slot;
+  size_t    bytes() const { return pair.bytes() + column.bytes() + slot.bytes(); }
 };
 
 template <class T> struct Level {
@@ -56,15 +64,21 @@ template <class T> struct Level {
   Buffer<T>   b, x, r, z, w;
   // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid
   int         cells = 0, corners = 0;
-  Buffer<int> begin, vertex;
+  Buffer<int> begin, vertex, leaf; // leaf: of each node, on a device
   Buffer<T>   weight, sums;
   Buffer<T>   plain; // the weights of the functions, where others are used
   Buffer<int> first, place; // the corners at which node v of the next grid is: place[first[v]..first[v+1])
-  // the product: entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of the
-  // leaf's part of P'AP, and its entries go to the places slot[] in the rows of the next operator
-  Buffer<unsigned short> pair, column, slot;
-  Buffer<int>            pairs, columns; // where those of each leaf begin
-  int                    widest = 0;     // most columns of a leaf
+  // the product
+  ProductLists<unsigned short> wide;
+  ProductLists<unsigned char>  narrow; // instead
+  Buffer<int>                  pairs, columns; // where the lists of each leaf begin
+  int                          widest = 0;     // most columns of a leaf
+  size_t                       parts  = 0;     // columns of all
+  template <class F> void with_lists(const F &f) const
+  {
+    if (narrow.column.empty()) f(wide);
+    else f(narrow);
+  }
   size_t                 bytes() const;
 };
 
@@ -101,16 +115,19 @@ private:
   template <class Index> void    couplings(const Rows<Index> &rows);
   template <class Index> void    find_fixed(const Rows<Index> &rows, Buffer<unsigned char> &fixed, Failure &failure);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
-  bool    next_grid(int k, Buffer<Key> &key, Buffer<double> &y);
+  Failure::Kind next_grid(int k, Buffer<Key> &key, Buffer<double> &y);
   void    incidences(Level<T> &fine, int nodes);
-  bool    product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
+  Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
   void    merge_pattern(Level<T> &fine, Level<T> &coarse);
   Failure numbers();
   bool    jumps();
   void    filter(Level<T> &level);
   void    product(Level<T> &fine, Level<T> &coarse);
-  void    diagonal(Level<T> &level, Failure &failure);
+  void    prepare_findings();
+  void    reduce_finding(size_t at, MPI_Op how);
+  void    diagonal(Level<T> &level, int number);
   void    estimate(Level<T> &level, int number);
+  void    judge(int number, const double *found, Failure &failure);
   Failure invert();
   void    vectors(Level<T> &level);
   void    cycle(int l);
@@ -119,6 +136,7 @@ private:
   void    halo(Level<T> &level, Buffer<T> &v);
   void    sum_processes(Buffer<T> &v);
   double  total(double v) const;
+  bool    lost() const; // has the device of any process failed? Collective
   template <class V> Buffer<V> make(size_t n) const
   {
     Buffer<V> b;
@@ -142,10 +160,12 @@ private:
   Exchange              exchange_;
   Buffer<T>             message_;           // on the host, of a device's sums over processes
   Buffer<T>             parts_;             // on the device: of all leaves' products
+  Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate
   Buffer<unsigned char> fixed_;             // unknowns whose row has no off-diagonal entries, ghosts included; in the matrix's numbering
-  Buffer<double>        fixed_inverse_;     // 1 / d there, else 0; of own unknowns
+  Buffer<int>           fixed_list_;        // those of this process
+  Buffer<double>        fixed_inverse_;     // 1 / d of each
   double                fixed_total_ = 0;
   Buffer<int>           one_sided_i_, one_sided_j_; // couplings into such rows
   Buffer<double>        one_sided_a_;
@@ -158,5 +178,7 @@ private:
 
 // Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.
 bool symmetric_eigen(int n, double *a, double *w);
+// a := its inverse, if all eigenvalues are sure to be larger than `least`; else false, and a is lost.
+bool symmetric_inverse(int n, double *a, double least);
 
 } // namespace tessera::auxamg

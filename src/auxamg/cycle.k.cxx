@@ -86,7 +86,7 @@ template <class T, int BS> struct Residual {
 // The residual and its weighted sums at the corners of each leaf.
 template <class T, int BS> struct RestrictLeaf {
   const int *begin, *i, *j;
-  const T   *a, *b, *x, *weight, *r; // r: the residual, where it is known
+  const T   *a, *b, *x, *weight;
   int        corners;
   T         *sums;
   HD void    operator()(int l) const
@@ -95,12 +95,27 @@ template <class T, int BS> struct RestrictLeaf {
     for (int c = 0; c < BS * corners; ++c) sum[c] = 0;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       T s[BS];
-      if (r)
-        for (int k = 0; k < BS; ++k) s[k] = r[(ptrdiff_t)BS * p + k];
-      else residual<T, BS>(i, j, a, x, b, p, s);
+      residual<T, BS>(i, j, a, x, b, p, s);
       for (int c = 0; c < corners; ++c)
         for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)corners * p + c] * s[k];
     }
+  }
+};
+// The same from a known residual for corner c of leaf l, item corners l + c: on a device neighbouring threads read neighbouring weights.
+template <class T, int BS> struct RestrictCorner {
+  const int *begin;
+  const T   *weight, *r;
+  int        corners;
+  T         *sums;
+  HD void    operator()(int item) const
+  {
+    const int l = item / corners, c = item % corners;
+    T         sum[BS] = {};
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      const T w = weight[(ptrdiff_t)corners * p + c];
+      for (int k = 0; k < BS; ++k) sum[k] += w * r[(ptrdiff_t)BS * p + k];
+    }
+    for (int k = 0; k < BS; ++k) sums[(ptrdiff_t)BS * item + k] = sum[k];
   }
 };
 template <class T, int BS> struct SumCorners {
@@ -134,6 +149,26 @@ template <class T, int BS> struct Prolong {
   }
 };
 
+// The same for one node.
+template <class T, int BS> struct ProlongNode {
+  const int *leaf, *vertex;
+  const T   *weight, *e;
+  int        corners;
+  T         *x;
+  HD void    operator()(int p) const
+  {
+    if (leaf[p] < 0) return; // takes no part
+    const int *const at = vertex + (ptrdiff_t)corners * leaf[p];
+    T                s[BS] = {};
+    for (int c = 0; c < corners; ++c) {
+      const T w = weight[(ptrdiff_t)corners * p + c];
+      if (w != 0)
+        for (int k = 0; k < BS; ++k) s[k] += w * e[(ptrdiff_t)BS * at[c] + k];
+    }
+    for (int k = 0; k < BS; ++k) x[(ptrdiff_t)BS * p + k] += s[k];
+  }
+};
+
 template <class T> struct Dense {
   const T *a, *b;
   T       *x;
@@ -151,7 +186,7 @@ template <class T> struct CopyPart {
   HD void  operator()(int p) const { to[p] = from[p]; }
 };
 
-// From the numbering of the matrix to that of the first level and back. Fixed unknowns: z = r / d.
+// From the numbering of the matrix to that of the first level and back.
 template <class T> struct Load {
   const int           *perm;
   const unsigned char *fixed;
@@ -165,28 +200,25 @@ template <class T> struct Load {
   }
 };
 template <class T> struct Store {
-  const int           *perm;
-  const unsigned char *fixed;
-  const double        *inverse, *r;
-  int                  bs;
-  const T             *x;
-  double              *z;
-  HD void              operator()(int p) const
-  {
-    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
-    z[q]              = fixed && fixed[q] ? inverse[q] * r[q] : (double)x[p];
-  }
+  const int *perm;
+  int        bs;
+  const T   *x;
+  double    *z;
+  HD void    operator()(int p) const { z[(ptrdiff_t)perm[p / bs] * bs + p % bs] = (double)x[p]; }
+};
+// Fixed unknowns: z = r / d
+struct StoreFixed {
+  const int    *list;
+  const double *inverse, *r;
+  double       *z;
+  HD void       operator()(int p) const { z[list[p]] = inverse[p] * r[list[p]]; }
 };
 template <class T> struct LoadFixed {
-  const int    *perm;
+  const int    *list, *where;
   const double *inverse, *r;
   int           bs;
   T            *x;
-  HD void       operator()(int p) const
-  {
-    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
-    x[p]              = (T)(inverse[q] * r[q]);
-  }
+  HD void       operator()(int p) const { x[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs] = (T)(inverse[p] * r[list[p]]); }
 };
 template <class T> struct SubtractFixed {
   const int    *i, *j;
@@ -270,15 +302,18 @@ template <class T> void Hierarchy<T>::cycle(int l)
   for (int visit = 0; visit < times; ++visit) {
     halo(level, level.x);
     with_block(bs, [&](auto b) {
-      // on a device a thread takes a row, as rows of neighbouring threads must lie together
-      const T *const r = exec_.space == Space::cuda ? level.r.data() : nullptr;
-      if (r) for_each(exec_, level.n, Residual<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.r.data()});
-      for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), r, level.corners, level.sums.data()});
+      if (exec_.space == Space::cuda) { // a thread takes a row, as rows of neighbouring threads must lie together
+        for_each(exec_, level.n, Residual<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.r.data()});
+        for_each(exec_, level.cells * level.corners, RestrictCorner<T, b.value>{level.begin.data(), level.weight.data(), level.r.data(), level.corners, level.sums.data()});
+      } else for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), level.corners, level.sums.data()});
       for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
     });
     if (level.distributed) sum_processes(next.b);
     cycle(l + 1);
-    with_block(bs, [&](auto b) { for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()}); });
+    with_block(bs, [&](auto b) {
+      if (exec_.space == Space::cuda) for_each(exec_, level.n, ProlongNode<T, b.value>{level.leaf.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
+      else for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
+    });
     if (visit + 1 < times) smooth(level, false); // W: a sweep between the visits keeps the cycle symmetric
   }
   smooth(level, false);
@@ -342,12 +377,14 @@ template <class T> void Hierarchy<T>::apply(const double *r, double *z)
   const unsigned char *const fixed = any_fixed_ ? fixed_.data() : nullptr;
   for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, level.b.data()});
   if (one_sided_) {
-    for_each(exec_, n, LoadFixed<T>{perm_.data(), fixed_inverse_.data(), r, bs, level.x.data()});
+    level.x.zero();
+    for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, bs, level.x.data()});
     halo(level, level.x);
     for_each(exec_, n, SubtractFixed<T>{one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
   }
   cycle();
-  for_each(exec_, n, Store<T>{perm_.data(), fixed, fixed_inverse_.data(), r, bs, level.x.data(), z});
+  for_each(exec_, n, Store<T>{perm_.data(), bs, level.x.data(), z});
+  for_each(exec_, (int)fixed_list_.size(), StoreFixed{fixed_list_.data(), fixed_inverse_.data(), r, z});
 }
 
 template <class T> void Hierarchy<T>::vectors(Level<T> &level)
@@ -357,7 +394,6 @@ template <class T> void Hierarchy<T>::vectors(Level<T> &level)
   level.x    = make<T>(n);
   level.r    = make<T>(n);
   level.z    = make<T>(n);
-  level.w    = make<T>(n);
   level.sums = make<T>((size_t)level.cells * (size_t)(level.corners * params_.bs));
 }
 

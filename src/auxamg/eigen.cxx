@@ -18,4 +18,21 @@ bool symmetric_eigen(int n, double *a, double *w)
   return !info;
 }
 
+bool symmetric_inverse(int n, double *a, double least)
+{
+  PetscBLASInt order = n, info = 0;
+  double       sum   = 0;
+  LAPACKpotrf_("L", &order, a, &order, &info);
+  if (info) return false; // so are numbers that are none: their comparison with zero fails
+  LAPACKpotri_("L", &order, a, &order, &info);
+  if (info) return false;
+  for (int p = 0; p < n; ++p)
+    for (int q = p; q < n; ++q) {
+      const double v = a[(ptrdiff_t)p * n + q];
+      a[(ptrdiff_t)q * n + p] = v;
+      sum += (p == q ? 1 : 2) * v * v;
+    }
+  return sum * least * least < 1; // the root of the sum is the Frobenius norm, at least 1 / the smallest eigenvalue
+}
+
 } // namespace tessera::auxamg

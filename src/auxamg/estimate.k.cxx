@@ -11,9 +11,9 @@ namespace tessera::auxamg {
 namespace {
 
 // 1 / a_pp of each unknown. Zero, or rounding beside the largest one: the unknown is not there.
-template <class T> struct LargestDiagonal {
-  double  v = 0, least = 0;
-  HD void join(const LargestDiagonal &o)
+struct Diagonals {
+  double  v = 0, least = 0; // the largest and the least entry
+  HD void join(const Diagonals &o)
   {
     v     = o.v > v ? o.v : v;
     least = o.least < least ? o.least : least;
@@ -24,7 +24,7 @@ template <class T> struct TakeDiagonal {
   const T   *a;
   int        bs, n;
   T         *out;
-  HD void    operator()(int k, int row, LargestDiagonal<T> &found) const
+  HD void    operator()(int k, int row, Diagonals &found) const
   {
     const int p = row * list_row + k;
     if (p >= n) return;
@@ -38,8 +38,9 @@ template <class T> struct TakeDiagonal {
   }
 };
 template <class T> struct InvertDiagonal {
-  T       floor, *d;
-  HD void operator()(int p) const { d[p] = d[p] > floor ? 1 / d[p] : 0; }
+  const double *largest;
+  T            *d;
+  HD void       operator()(int p) const { d[p] = d[p] > (T)(1e-16 * *largest) ? 1 / d[p] : 0; }
 };
 
 HD inline double hash(Key k)
@@ -106,60 +107,108 @@ template <class T> struct Norm2 {
 
 } // namespace
 
-template <class T> void Hierarchy<T>::diagonal(Level<T> &level, Failure &failure)
+// What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends of the diagonal,
+// then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...
+constexpr int lanczos_steps = 8, findings = 2 * lanczos_steps + 3;
+
+template <class T> void Hierarchy<T>::prepare_findings() { found_ = make<double>(levels_.size() * (size_t)findings); }
+
+// found_[at] := the largest or the sum over the processes
+template <class T> void Hierarchy<T>::reduce_finding(size_t at, MPI_Op how)
 {
-  const int                  unknowns = level.n * params_.bs;
-  Buffer<LargestDiagonal<T>> found    = make<LargestDiagonal<T>>(1);
-  level.inverse = make<T>((size_t)unknowns);
-  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), params_.bs, level.n, level.inverse.data()}, found.data());
-  const LargestDiagonal<T> range = fetch(found, 0);
-  double                   ends[2] = {range.v, -range.least};
-  if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_DOUBLE, MPI_MAX, comm_);
-  const double rounding = 10 * (double)std::numeric_limits<T>::epsilon();
-  if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = Failure::not_finite;
-  else if (ends[1] > rounding * ends[0]) {
-    failure.kind  = Failure::indefinite;
-    failure.value = -ends[1];
+  double mine = fetch(found_, at);
+  MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_DOUBLE, how, comm_);
+  if (exec_.space == Space::host) found_.data()[at] = mine;
+  else device::copy_from_host(found_.data() + at, &mine, sizeof(double)), device::synchronize();
+}
+
+template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
+{
+  const int    unknowns = level.n * params_.bs;
+  const size_t at = (size_t)number * (size_t)findings;
+  if (level.inverse.size() != (size_t)unknowns) level.inverse = make<T>((size_t)unknowns);
+  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), params_.bs, level.n, level.inverse.data()}, (Diagonals *)(found_.data() + at));
+  if (level.distributed) {
+    reduce_finding(at, MPI_MAX);
+    reduce_finding(at + 1, MPI_MIN);
   }
-  for_each(exec_, unknowns, InvertDiagonal<T>{(T)(1e-16 * ends[0]), level.inverse.data()});
+  for_each(exec_, unknowns, InvertDiagonal<T>{found_.data() + at, level.inverse.data()});
 }
 
 template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
 {
-  constexpr int  steps = 8;
-  const int      n = level.n * params_.bs;
-  Buffer<double> s = make<double>(2 * steps + 2); // beta_0^2, alpha_1, beta_1^2, ...
-  Buffer<T>     *v = &level.x, *before = &level.r, *w = &level.z;
-  const auto     add = [&](int at) { // over the processes
-    if (!level.distributed) return;
-    double mine = fetch(s, (size_t)at);
-    MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_DOUBLE, MPI_SUM, comm_);
-    if (exec_.space == Space::host) s.data()[at] = mine;
-    else device::copy_from_host(s.data() + at, &mine, sizeof(double)), device::synchronize();
+  constexpr int steps = lanczos_steps;
+  const int     n = level.n * params_.bs;
+  const size_t  first = (size_t)number * (size_t)findings + 2;
+  double *const s = found_.data() + first;
+  Buffer<T>    *v = &level.x, *before = &level.r, *w = &level.z;
+  const auto    add = [&](int at) {
+    if (level.distributed) reduce_finding(first + (size_t)at, MPI_SUM);
   };
   for_each(exec_, n, Start<T>{number ? nullptr : start_key_.data(), level.inverse.data(), params_.bs, v->data()});
-  sum_each(exec_, n, Norm2<T>{v->data(), level.inverse.data()}, s.data());
+  sum_each(exec_, n, Norm2<T>{v->data(), level.inverse.data()}, s);
   add(0);
   for (int k = 0; k < steps; ++k) {
     halo(level, *v);
-    with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n, LanczosProduct<T, b.value>{level.i.data(), level.j.data(), level.a.data(), v->data(), level.inverse.data(), before->data(), s.data() + 2 * k, k ? s.data() + 2 * k - 2 : nullptr, w->data()}, s.data() + 2 * k + 1); });
+    with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n, LanczosProduct<T, b.value>{level.i.data(), level.j.data(), level.a.data(), v->data(), level.inverse.data(), before->data(), s + 2 * k, k ? s + 2 * k - 2 : nullptr, w->data()}, s + 2 * k + 1); });
     add(2 * k + 1);
-    sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), s.data() + 2 * k, s.data() + 2 * k + 1, w->data()}, s.data() + 2 * k + 2);
+    sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), s + 2 * k, s + 2 * k + 1, w->data()}, s + 2 * k + 2);
     add(2 * k + 2);
     std::swap(before, v);
     std::swap(v, w);
   }
-  const Buffer<double> found = on_host(s);
-  double               largest = 0;
-  for (int k = 0; k < steps; ++k) largest = std::max(largest, found.data()[2 * k + 1]);
-  int m = 1; // an invariant subspace ends it early
-  while (m < steps && found.data()[2 * m] > 1e-24 * largest * largest) ++m;
-  double a[steps * steps] = {}, w_[steps];
-  for (int k = 0; k < m; ++k) {
-    a[k * m + k] = found.data()[2 * k + 1];
-    if (k + 1 < m) a[k * m + k + 1] = a[(k + 1) * m + k] = std::sqrt(found.data()[2 * k + 2]);
+}
+
+// found: the findings of all grids, on the host
+template <class T> void Hierarchy<T>::judge(int number, const double *found, Failure &failure)
+{
+  constexpr int       steps = lanczos_steps;
+  const double *const ends = found + (ptrdiff_t)number * findings, *const s = ends + 2;
+  if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = Failure::not_finite;
+  else if (-ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
+    failure.kind  = Failure::indefinite;
+    failure.value = ends[1];
   }
-  level.lambda = symmetric_eigen(m, a, w_) && w_[m - 1] > 0 ? 1.1 * w_[m - 1] : 1;
+  if (failure.kind || number + 1 == (int)levels_.size()) return;
+  double largest = 0;
+  for (int k = 0; k < steps; ++k) largest = std::max(largest, s[2 * k + 1]);
+  int m = 1; // an invariant subspace ends it early
+  while (m < steps && s[2 * m] > 1e-24 * largest * largest) ++m;
+  double a[steps * steps] = {}, w[steps];
+  for (int k = 0; k < m; ++k) {
+    a[k * m + k] = s[2 * k + 1];
+    if (k + 1 < m) a[k * m + k + 1] = a[(k + 1) * m + k] = std::sqrt(s[2 * k + 2]);
+  }
+  levels_[(size_t)number].lambda = symmetric_eigen(m, a, w) && w[m - 1] > 0 ? 1.1 * w[m - 1] : 1;
+}
+
+// S a^+ S with the eigenvectors of the scaled operator a, where some eigenvalues may be zero. False: there are none.
+template <class T> static bool pseudo_inverse(std::vector<double> &a, const std::vector<double> &scale, double share, Buffer<T> &inverse, int &dropped, Failure &failure)
+{
+  const size_t        n = scale.size();
+  std::vector<double> w(n);
+  if (n && !symmetric_eigen((int)n, a.data(), w.data())) {
+    failure.kind = Failure::not_finite;
+    return false;
+  }
+  const double small = share * (n ? w[n - 1] : 0);
+  dropped = -(int)std::count(scale.begin(), scale.end(), 0.); // those take no part
+  if (n && w[0] < -100 * small) {
+    failure.kind  = Failure::indefinite;
+    failure.value = w[0];
+  }
+  for (size_t e = 0; e < n; ++e) { // eigenvector e is row e of a, as LAPACK stores columns
+    if (w[e] <= small) {
+      ++dropped;
+      continue;
+    }
+    const double *const u = a.data() + e * n;
+    for (size_t p = 0; p < n; ++p) {
+      const double up = u[p] * scale[p] / w[e];
+      for (size_t q = 0; q < n; ++q) inverse.data()[p * n + q] += (T)(up * u[q] * scale[q]);
+    }
+  }
+  return true;
 }
 
 // The pseudo-inverse, as the last operator may be singular: pure Neumann problems, and vertices that the same nodes use.
@@ -180,7 +229,8 @@ template <class T> Failure Hierarchy<T>::invert()
     c.b      = make<T>((size_t)c.n);
   }
   const size_t        n = (size_t)c.n;
-  std::vector<double> a(n * n), w(n);
+  const double        small = sizeof(T) == 8 ? 1e-11 : 1e-6; // an eigenvalue below this share of the largest is zero
+  std::vector<double> a(n * n);
   const Buffer<int>   i = on_host(level.i), j = on_host(level.j);
   const Buffer<T>     v = on_host(level.a);
   std::vector<double> place((size_t)(level.n + level.ghosts) * (size_t)bs);
@@ -203,28 +253,13 @@ template <class T> Failure Hierarchy<T>::invert()
   for (size_t p = 0; p < n; ++p) scale[p] = a[p * n + p] > 0 ? 1 / std::sqrt(a[p * n + p]) : 0;
   for (size_t p = 0; p < n; ++p)
     for (size_t q = 0; q <= p; ++q) a[p * n + q] = a[q * n + p] = 0.5 * (a[p * n + q] + a[q * n + p]) * scale[p] * scale[q];
-  if (n && !symmetric_eigen((int)n, a.data(), w.data())) {
-    failure.kind = Failure::not_finite;
-    return failure;
-  }
-  const double small = (sizeof(T) == 8 ? 1e-11 : 1e-6) * (n ? w[n - 1] : 0);
-  c.dropped = -(int)std::count(scale.begin(), scale.end(), 0.); // those take no part
-  if (n && w[0] < -100 * small) {
-    failure.kind  = Failure::indefinite;
-    failure.value = w[0];
-  }
-  Buffer<T> inverse(n * n);
-  for (size_t e = 0; e < n; ++e) { // eigenvector e is row e of a, as LAPACK stores columns
-    if (w[e] <= small) {
-      ++c.dropped;
-      continue;
-    }
-    const double *const u = a.data() + e * n;
-    for (size_t p = 0; p < n; ++p) {
-      const double up = u[p] * scale[p] / w[e];
-      for (size_t q = 0; q < n; ++q) inverse.data()[p * n + q] += (T)(up * u[q] * scale[q]);
-    }
-  }
+  Buffer<T>           inverse(n * n);
+  std::vector<double> regular = a; // mostly no eigenvalue is small, and Cholesky's factors cost a tenth of the eigenvectors
+  if (n && symmetric_inverse((int)n, regular.data(), small * (double)n)) { // none is larger than n
+    for (size_t p = 0; p < n; ++p)
+      for (size_t q = 0; q < n; ++q) inverse.data()[p * n + q] = (T)(scale[p] * regular[p * n + q] * scale[q]);
+    c.dropped = 0;
+  } else if (!pseudo_inverse(a, scale, small, inverse, c.dropped, failure)) return failure;
   c.inverse = make<T>(n * n);
   copy(inverse, c.inverse);
   if (exec_.space == Space::cuda) device::synchronize();
@@ -232,7 +267,9 @@ template <class T> Failure Hierarchy<T>::invert()
 }
 
 #define INSTANTIATE(T) \
-  template void    Hierarchy<T>::diagonal(Level<T> &, Failure &); \
+  template void    Hierarchy<T>::prepare_findings(); \
+  template void    Hierarchy<T>::diagonal(Level<T> &, int); \
+  template void    Hierarchy<T>::judge(int, const double *, Failure &); \
   template void    Hierarchy<T>::estimate(Level<T> &, int); \
   template Failure Hierarchy<T>::invert();
 INSTANTIATE(double)

@@ -18,9 +18,9 @@ template <class T> struct CopyWeights {
 };
 
 // P := P - w D^-1 (A P), in the pattern of P and not below zero; then the rows get their old sums. Of blocks the mean of the diagonal counts.
-template <class T> struct SmoothWeights {
+template <class T, class S> struct SmoothWeights {
   const int            *begin, *i, *j, *pairs;
-  const unsigned short *pair, *column;
+  const S              *pair, *column;
   const T              *a, *plain, *weight;
   int                   corners, bs;
   double                omega;
@@ -29,11 +29,11 @@ template <class T> struct SmoothWeights {
   {
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       double    ap[8] = {}, now[8], diagonal = 0, before = 0, sum = 0;
-      const unsigned short *own = nullptr;
+      const S *own = nullptr;
       for (int e = i[p]; e < i[p + 1]; ++e)
         if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
       for (int e = i[p]; e < i[p + 1] && own; ++e) {
-        const unsigned short *to = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
+        const S *to = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
         double                v  = 0;
         for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
         if (j[e] == p) diagonal += v;
@@ -105,7 +105,10 @@ template <class T> void Hierarchy<T>::filter(Level<T> &level)
   for_each(exec_, n, CopyWeights<T>{level.weight.data(), next.data()});
   for (int step = 0; step < filter_steps; ++step) {
     if (step && level.distributed) exchange_.forward(level.weight.data(), level.corners);
-    for_each(exec_, level.cells, SmoothWeights<T>{level.begin.data(), level.i.data(), level.j.data(), level.pairs.data(), level.pair.data(), level.column.data(), level.a.data(), level.plain.data(), level.weight.data(), level.corners, params_.bs, 4 / (3 * level.lambda), next.data()});
+    level.with_lists([&](const auto &lists) {
+      using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
+      for_each(exec_, level.cells, SmoothWeights<T, S>{level.begin.data(), level.i.data(), level.j.data(), level.pairs.data(), lists.pair.data(), lists.column.data(), level.a.data(), level.plain.data(), level.weight.data(), level.corners, params_.bs, 4 / (3 * level.lambda), next.data()});
+    });
     std::swap(level.weight, next);
   }
   if (level.distributed) exchange_.forward(level.weight.data(), level.corners);

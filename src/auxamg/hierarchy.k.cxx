@@ -161,6 +161,14 @@ template <class T> double Hierarchy<T>::total(double v) const
   return sum;
 }
 
+// What a device that has failed counts is zero, so sizes of messages would differ: the setup ends, and all processes raise the error.
+template <class T> bool Hierarchy<T>::lost() const
+{
+  int size = 1;
+  MPI_Comm_size(comm_, &size);
+  return size > 1 && exec_.space == Space::cuda && total(device::failed()) > 0;
+}
+
 // Along an axis with couplings q times as strong distances count 1 / sqrt(q): anisotropy along the axes disappears. Factors are rounded
 // to powers of 2^(1/4), as sums over processes differ in their last bits, and small ones are no anisotropy.
 template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
@@ -200,6 +208,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   sum_each(exec_, n * params_.bs, CountFlags{fixed_.data()}, sum.data());
   fixed_total_ = total(fetch(sum, 0));
   any_fixed_   = fixed_total_ > 0;
+  fixed_list_  = Buffer<int>();
+  if (any_fixed_) select(exec_, n * params_.bs, fixed_, fixed_list_);
   // coordinates, as far as they are in the tree
   Buffer<double> there = make<double>((size_t)all * (size_t)dim);
   if (exec_.space == Space::cuda) device::copy_from_host(there.data(), x, (size_t)n * (size_t)dim * sizeof(double));
@@ -260,6 +270,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     global = gather_keys(own, finest.points);
     locate(root_length(exec_, dim, params_.most, (int)global.size(), global));
   }
+  there = Buffer<double>(); // memory is what the peak of the setup takes
   own = make<Key>((size_t)n);
   for_each(exec_, n, CopyKeys{key.data(), own.data()});
   perm_ = Buffer<int>();
@@ -293,10 +304,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   double nodes = finest.nodes;
   for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
-    if (!next_grid(k, keys, sorted)) {
-      failure.kind = Failure::too_long;
-      return failure;
-    }
+    failure.kind = next_grid(k, keys, sorted);
+    if (failure.kind) return failure;
     if (levels_.size() > before) nodes = levels_.back().nodes;
     else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break; // the balance holds it up
   }
@@ -308,8 +317,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   return numbers();
 }
 
-// The grid of T_k, if it is so much smaller that it pays. False: a row is too long.
-template <class T> bool Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<double> &y)
+// The grid of T_k, if it is so much smaller that it pays.
+template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<double> &y)
 {
   Level<T>             &fine = levels_.back();
   Cells                 cells = make_cells(exec_, tree_, k);
@@ -325,19 +334,23 @@ template <class T> bool Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<
   fine.weight = make<T>((size_t)all * (size_t)fine.corners);
   make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.weight.data(), used.data());
   if (fine.distributed) {
+    if (lost()) return Failure::lost;
     Buffer<unsigned char> here = on_host(used);
     MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
     copy(here, used);
     if (exec_.space == Space::cuda) device::synchronize();
   }
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = number_vertices(exec_, cells, used);
+  if (lost()) return Failure::lost;
   if (n >= 0.8 * fine.nodes) {
     fine.cells  = 0;
     fine.weight = Buffer<T>();
     fine.begin  = Buffer<int>();
-    return true;
+    return Failure::none;
   }
   fine.vertex = std::move(cells.vertex);
+  key         = Buffer<Key>();
+  y           = Buffer<double>();
   levels_.emplace_back();
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
   coarse.n = coarse.points = n;
@@ -346,11 +359,12 @@ template <class T> bool Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<
   coarse.hanging           = hanging;
   coarse.coarsest          = coarsest;
   coarse.finest            = finest;
-  if (!product_pattern(from, leaf, coarse)) return false;
+  if (const Failure::Kind kind = product_pattern(from, leaf, coarse)) return kind;
   coarse.nonzeros = (double)coarse.a.size();
+  if (exec_.space == Space::cuda) from.leaf = std::move(leaf);
   key             = std::move(cells.key);
   y               = std::move(cells.y);
-  return true;
+  return Failure::none;
 }
 
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
@@ -369,27 +383,35 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
 template <class T> Failure Hierarchy<T>::numbers()
 {
   Failure failure;
+  const int last = (int)levels_.size() - 1;
   recorded_ = false;
-  for (size_t l = 0; l < levels_.size(); ++l) {
-    diagonal(levels_[l], failure);
-    if (total(failure.kind)) return failure;
-    if (l + 1 == levels_.size()) break;
+  prepare_findings();
+  for (int l = 0; l <= last; ++l) {
+    Level<T> &level = levels_[(size_t)l];
+    diagonal(level, l);
+    if (l == last) break;
     if (!l) filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
-    estimate(levels_[l], (int)l);
-    filter(levels_[l]);
-    product(levels_[l], levels_[l + 1]);
+    if (degree() > 2 && level.w.empty()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
+    estimate(level, l);
+    if (filtered_) judge(l, on_host(found_).data(), failure); // the eigenvalue is needed at once
+    if (filtered_ && total(failure.kind)) return failure;
+    filter(level);
+    product(level, levels_[(size_t)l + 1]);
   }
+  const Buffer<double> found = on_host(found_);
+  for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
+  if (total(failure.kind)) return failure;
   return invert();
 }
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + pair.bytes() + column.bytes() + slot.bytes() + pairs.bytes() + columns.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_inverse_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }
@@ -398,7 +420,8 @@ template <class T> size_t Hierarchy<T>::bytes() const
   template struct Level<T>; \
   template size_t  Hierarchy<T>::bytes() const; \
   template double  Hierarchy<T>::total(double) const; \
-  template bool    Hierarchy<T>::next_grid(int, Buffer<Key> &, Buffer<double> &); \
+  template bool    Hierarchy<T>::lost() const; \
+  template Failure::Kind Hierarchy<T>::next_grid(int, Buffer<Key> &, Buffer<double> &); \
   template Failure Hierarchy<T>::numbers(); \
   template Failure Hierarchy<T>::setup(const Rows<int> &, const double *, const std::vector<int> &, const std::vector<int> &, bool); \
   template Failure Hierarchy<T>::setup(const Rows<int64_t> &, const double *, const std::vector<int> &, const std::vector<int> &, bool); \

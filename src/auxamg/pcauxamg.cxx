@@ -126,6 +126,19 @@ static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode RefuseDense(PC pc, const Failure &failure)
+{
+  char     mine[256] = "", text[256] = "the rows of one cell of nodes are";
+  PetscInt first;
+  int      who;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOwnershipRange(pc->pmat, &first, nullptr));
+  if (failure.kind == Failure::too_long && failure.row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT " of the matrix is", first + (PetscInt)failure.row));
+  PetscCall(tessera::FirstText(PetscObjectComm((PetscObject)pc), mine, text, &who));
+  SETERRQ(PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC auxamg: %s coupled with more than 65000 others. Dense rows (multipliers, averages) must be separated: use -pc_type fieldsplit", text);
+}
+
 // The nodes of other processes that this one's rows need.
 struct Ghosts {
   std::vector<int>     owner, index; // of each
@@ -242,8 +255,9 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(a->rows.Restore());
   int kind = (int)failure.kind, any;
   PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
-  PetscCheck(any != Failure::too_long, comm, PETSC_ERR_SUP, "PC auxamg: the rows of one cell of nodes are coupled with more than 65000 others. Dense rows (multipliers, averages) must be separated: use -pc_type fieldsplit");
+  if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grids (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels);
+  if (any == Failure::lost) PetscFunctionReturn(PETSC_SUCCESS); // the end that all processes have in common raises the error
   if (any) PetscCall(Fail(pc, failure, (Failure::Kind)any));
   a->ready = PETSC_TRUE;
   if (a->failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -272,7 +286,7 @@ static PetscErrorCode PCSetUp_AuxAMG(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
+static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 {
   PC_AuxAMG    *a = (PC_AuxAMG *)pc->data;
   const double *from;
@@ -299,6 +313,21 @@ static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
   PetscCall(a->read.Restore(x));
   PetscCall(tessera::LogFlops(a->exec.space, 2 * work));
   PetscCall(PetscLogEventEnd(tessera::event_auxamg_apply, pc, x, y, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// One process whose device fails must not leave the others waiting for its messages.
+static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+
+  PetscFunctionBegin;
+  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  PetscCall((tessera::NoThrow<Apply, PC, Vec, Vec>(pc, x, y)));
+  if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
+  a->read  = tessera::VectorRead(); // what was copied to the device is not there
+  a->write = tessera::VectorWrite();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -472,7 +501,7 @@ PetscErrorCode tessera::PCCreate_AuxAMG(PC pc)
   pc->ops->destroy        = PCDestroy_AuxAMG;
   pc->ops->setfromoptions = PCSetFromOptions_AuxAMG;
   pc->ops->view           = PCView_AuxAMG;
-  pc->ops->apply          = NoThrow<PCApply_AuxAMG, PC, Vec, Vec>;
+  pc->ops->apply          = PCApply_AuxAMG;
   PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", PCSetCoordinates_AuxAMG));
   PetscCall(ComposeAuxAMG(pc, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -7,16 +7,20 @@ namespace tessera::auxamg {
 
 namespace {
 
+// Rows of so many nodes are refused at once: lists around a cell are shorter, and searching longer ones takes for ever.
+constexpr int longest_row = 65000;
+
 // An unknown is fixed if its row has no other entries than the one on the diagonal.
 template <class Index> struct FindFixed {
   Rows<Index>    m;
   int            bs;
   unsigned char *fixed;
-  double        *inverse;
-  int           *bad, *worst; // the first row, counted from the end, with an entry that is not finite; without a positive diagonal
+  int           *bad, *worst, *dense; // the first row, counted from the end, with an entry that is not finite; without a positive diagonal; too long
   HD void        operator()(int row) const
   {
-    double diagonal = 0, off = 0;
+    double    diagonal = 0, off = 0;
+    const Index entries = m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0);
+    if (entries > (Index)longest_row * bs) return raise_to(dense, m.n * bs - row);
     for (Index e = m.i[row]; e < m.i[row + 1]; ++e) {
       if ((int)m.j[e] == row) diagonal += m.a[e];
       else off += fabs(m.a[e]);
@@ -25,20 +29,27 @@ template <class Index> struct FindFixed {
       for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) off += fabs(m.o[e]);
     if (!(diagonal - diagonal == 0) || !(off - off == 0)) raise_to(bad, m.n * bs - row);
     else if (!(diagonal > 0)) raise_to(worst, m.n * bs - row);
-    fixed[row]   = off == 0;
-    inverse[row] = off == 0 ? 1 / diagonal : 0;
+    fixed[row] = off == 0;
   }
 };
+template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
+{
+  double d = 0;
+  for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
+    if ((int)m.j[e] == row) d += m.a[e];
+  return d;
+}
 template <class Index> struct Diagonal {
   Rows<Index> m;
   double     *out;
   int         row;
-  HD void     operator()(int) const
-  {
-    *out = 0;
-    for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
-      if ((int)m.j[e] == row) *out += m.a[e];
-  }
+  HD void     operator()(int) const { *out = diagonal_entry(m, row); }
+};
+template <class Index> struct InverseOfFixed {
+  Rows<Index> m;
+  const int  *list;
+  double     *inverse;
+  HD void     operator()(int p) const { inverse[p] = 1 / diagonal_entry(m, list[p]); }
 };
 
 // The nodes that the rows of a node are coupled with, by their numbers in the sorted order; fixed unknowns are left out.
@@ -136,13 +147,15 @@ template <class Index> struct OneSided {
 template <class T> template <class Index> void Hierarchy<T>::find_fixed(const Rows<Index> &rows, Buffer<unsigned char> &fixed, Failure &failure)
 {
   const int   unknowns = rows.n * params_.bs;
-  Buffer<int> bad = make<int>(1), worst = make<int>(1);
-  fixed          = make<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
-  fixed_inverse_ = make<double>((size_t)unknowns);
-  for_each(exec_, unknowns, FindFixed<Index>{rows, params_.bs, fixed.data(), fixed_inverse_.data(), bad.data(), worst.data()});
-  const int first_bad = fetch(bad, 0), first_worst = fetch(worst, 0);
+  Buffer<int> bad = make<int>(1), worst = make<int>(1), dense = make<int>(1);
+  fixed = make<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
+  for_each(exec_, unknowns, FindFixed<Index>{rows, params_.bs, fixed.data(), bad.data(), worst.data(), dense.data()});
+  const int first_bad = fetch(bad, 0), first_worst = fetch(worst, 0), first_dense = fetch(dense, 0);
   failure = Failure();
-  if (first_bad) {
+  if (first_dense) {
+    failure.kind = Failure::too_long;
+    failure.row  = unknowns - first_dense;
+  } else if (first_bad) {
     failure.kind = Failure::not_finite;
     failure.row  = unknowns - first_bad;
   } else if (first_worst) {
@@ -182,13 +195,16 @@ template <class T> template <class Index> void Hierarchy<T>::couplings(const Row
   const int unknowns = rows.n * params_.bs;
   one_sided_         = false;
   if (!any_fixed_) return;
+  fixed_inverse_ = make<double>(fixed_list_.size());
+  for_each(exec_, (int)fixed_list_.size(), InverseOfFixed<Index>{rows, fixed_list_.data(), fixed_inverse_.data()});
   one_sided_i_ = make<int>((size_t)unknowns + 1);
   for_each(exec_, unknowns, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), nullptr, one_sided_i_.data(), nullptr, nullptr});
   const int entries = scan(exec_, unknowns, one_sided_i_);
   one_sided_        = total(entries) > 0;
+  if (!one_sided_) one_sided_i_ = Buffer<int>();
   one_sided_j_      = make<int>((size_t)entries);
   one_sided_a_      = make<double>((size_t)entries);
-  for_each(exec_, unknowns, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_i_.data(), nullptr, one_sided_j_.data(), one_sided_a_.data()});
+  if (one_sided_) for_each(exec_, unknowns, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_i_.data(), nullptr, one_sided_j_.data(), one_sided_a_.data()});
 }
 
 #define INSTANTIATE(T, Index) \

@@ -29,17 +29,38 @@ PetscErrorCode LocalRows::OnDevice(Mat A, bool *device)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if !COMPAT_CUSPARSE_ROWS
+// Are there empty rows? On the device an older MATAIJCUSPARSE may leave them out. The host has the beginnings of rows in any case.
+static PetscErrorCode HasGaps(Mat A, bool *gaps)
+{
+  const PetscInt *i, *j;
+  PetscInt        rows;
+  PetscBool       done;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &rows, &i, &j, &done));
+  *gaps = !done;
+  for (PetscInt p = 0; done && p < rows; ++p) *gaps = *gaps || i[p] == i[p + 1];
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &rows, &i, &j, &done));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 PetscErrorCode LocalRows::Get(Block &block, Space space)
 {
   PetscInt     rows;
   PetscBool    done = PETSC_FALSE;
+  bool         gaps = false;
   PetscMemType where;
   PetscScalar *a;
 
   PetscFunctionBegin;
   if (space == Space::cuda) {
     PetscCall(MatSeqAIJGetCSRAndMemType(block.A, &block.i, &block.j, &a, &where));
-    if (!PetscMemTypeHost(where)) {
+#if !COMPAT_CUSPARSE_ROWS
+    if (!PetscMemTypeHost(where)) PetscCall(HasGaps(block.A, &gaps)); // then rows and values come from the host
+#endif
+    if (!PetscMemTypeHost(where) && !gaps) {
 #if COMPAT_CUSPARSE_ROWS
       PetscBool cusparse; // rows that are empty are not among the others
       PetscCall(PetscObjectTypeCompare((PetscObject)block.A, MATSEQAIJCUSPARSE, &cusparse));

@@ -2,7 +2,9 @@
 #pragma once
 #include "core/device.hpp"
 #include "petsc/compat.h"
+#include <cmath>
 #include <new>
+#include <petscpc.h>
 
 namespace tessera {
 
@@ -106,6 +108,30 @@ private:
   int      size_   = 1;
   bool     within_ = false, closed_ = false;
 };
+
+// The end of an application whose device, or another process', has failed. Processes do not agree on errors of an application, which
+// would cost a reduction. The part of one that has failed is no number: this ends the iteration of every KSP, which then asks all
+// processes for the reason. within: another Together raises the error.
+inline PetscErrorCode FailApplication(MPI_Comm comm, Vec y, bool within, const char *who, PCFailedReason *reason)
+{
+  PetscInt     n;
+  PetscScalar *values;
+  PetscMPIInt  rank;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(y, &n));
+  PetscCall(VecGetArrayWrite(y, &values));
+  for (PetscInt p = 0; p < n; ++p) values[p] = NAN;
+  PetscCall(VecRestoreArrayWrite(y, &values));
+  if (within) PetscFunctionReturn(PETSC_SUCCESS);
+  *reason = PC_FACTOR_OTHER;
+  if (!device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
+  const device::Kept error = device::take_error();
+  if (error.memory) *reason = PC_FACTOR_OUTMEMORY;
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCall(PetscFPrintf(PETSC_COMM_SELF, PETSC_STDERR, "%s: process %d: %s\n", who, rank, error.text.c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 // What follows on the device comes after what PETSc has under way, in the stream of its current context.
 inline PetscErrorCode UseCurrentStream(Space space)

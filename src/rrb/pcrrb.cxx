@@ -358,33 +358,15 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Processes do not agree on errors of an application, which would cost a reduction. The part of one that has failed is no number: this
-// ends the iteration of every KSP, which then asks all processes for the reason.
 template <PetscErrorCode (*F)(PC, Vec, Vec)> static PetscErrorCode Applied(PC pc, Vec x, Vec y)
 {
-  PetscScalar *values;
-  PetscInt     n;
-  PetscMPIInt  rank;
-
   PetscFunctionBegin;
   tessera::Together together(PetscObjectComm((PetscObject)pc));
   PetscCall((tessera::NoThrow<F, PC, Vec, Vec>(pc, x, y)));
-  const bool lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost(); // another process has failed
-  if (!tessera::device::failed() && !lost) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecGetLocalSize(y, &n));
-  PetscCall(VecGetArrayWrite(y, &values));
-  std::fill(values, values + n, NAN);
-  PetscCall(VecRestoreArrayWrite(y, &values));
-  if (together.Within()) PetscFunctionReturn(PETSC_SUCCESS); // KSP rrb raises the error
-  if (!tessera::device::failed()) {
-    pc->failedreason = PC_FACTOR_OTHER;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  const tessera::device::Kept error = tessera::device::take_error();
-  PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)pc), &rank));
-  PetscCall(PetscFPrintf(PETSC_COMM_SELF, PETSC_STDERR, "PC rrb: process %d: %s\n", rank, error.text.c_str()));
-  pc->failedreason = error.memory ? PC_FACTOR_OUTMEMORY : PC_FACTOR_OTHER;
-  ((PC_RRB *)pc->data)->matrix.ForgetCopies();
+  const bool failed = tessera::device::failed(), lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost(); // another process has failed
+  if (!failed && !lost) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC rrb", &pc->failedreason)); // within KSP rrb
+  if (failed && !together.Within()) ((PC_RRB *)pc->data)->matrix.ForgetCopies();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

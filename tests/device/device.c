@@ -150,6 +150,18 @@ static PetscErrorCode Memory(PetscInt n)
   PetscFunctionReturn(0);
 }
 
+/* Of PC and KSP rrb and of the PC that the options name */
+static PetscErrorCode Backend(const char *backend)
+{
+  char      pctype[32] = "rrb", option[64];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-pc_type", pctype, sizeof(pctype), NULL));
+  PetscCall(PetscSNPrintf(option, sizeof(option), "-pc_%s_backend", pctype));
+  PetscCall(PetscOptionsSetValue(NULL, option, backend));
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode Error(PetscInt n)
 {
   DM          da;
@@ -170,14 +182,14 @@ static PetscErrorCode Error(PetscInt n)
   fails = (PetscBool)(rank == who);
   PetscCall(Create(n, &da, &A, &b, &x));
   PetscCall(NewKSP(da, A, &ksp));
-  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "cuda"));
+  PetscCall(Backend("cuda"));
   if (solve) PetscCall(Solve("before", ksp, b, x));
   if (fails && memory) setenv("TESSERA_EMULATED_MEMORY", bytes, 1);
   if (fails && kernel) setenv("TESSERA_EMULATED_ERROR", number, 1);
   PetscCall(Solve("device", ksp, b, x));
   if (fails) unsetenv("TESSERA_EMULATED_MEMORY");
   if (memory) PetscCall(Solve("more memory", ksp, b, x));
-  PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_backend", "host"));
+  PetscCall(Backend("host"));
   PetscCall(Solve("host", ksp, b, x));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(Destroy(&da, &A, &b, &x));
