@@ -182,6 +182,23 @@ typedef enum {
 PETSC_EXTERN const char *const SNESVIPMGCycles[];
 
 /*E
+  PCAuxAMGVariant - the auxiliary grids
+
+  Values:
++ `PC_AUXAMG_TREE`  - the leaves of an adaptive tree, with d-linear functions
+- `PC_AUXAMG_PAPER` - those of Wang, Hu, Cohen and Xu (2013): uniform grids over the bounding box, with piecewise constants
+
+  Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetVariant()`
+E*/
+typedef enum {
+  PC_AUXAMG_TREE,
+  PC_AUXAMG_PAPER
+} PCAuxAMGVariant;
+PETSC_EXTERN const char *const PCAuxAMGVariants[];
+
+/*E
   PCAuxAMGInterpolation - the functions on the cells of the auxiliary grids
 
   Values:
@@ -204,9 +221,10 @@ PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
   PCAuxAMGCycle - how the coarse grids are visited
 
   Values:
-+ `PC_AUXAMG_CYCLE_AUTO` - V, or W where the interpolation is smoothed because coefficients jump
++ `PC_AUXAMG_CYCLE_AUTO` - V, or W where the interpolation is smoothed because coefficients jump; K for `PC_AUXAMG_PAPER`
 . `PC_AUXAMG_CYCLE_V`    - each grid once
-- `PC_AUXAMG_CYCLE_W`    - each grid twice in a visit of the one before
+. `PC_AUXAMG_CYCLE_W`    - each grid twice in a visit of the one before
+- `PC_AUXAMG_CYCLE_K`    - flexible conjugate gradients on each coarse grid, with the grids below as preconditioner (nonlinear AMLI)
 
   Level: intermediate
 
@@ -215,7 +233,8 @@ E*/
 typedef enum {
   PC_AUXAMG_CYCLE_AUTO,
   PC_AUXAMG_CYCLE_V,
-  PC_AUXAMG_CYCLE_W
+  PC_AUXAMG_CYCLE_W,
+  PC_AUXAMG_CYCLE_K
 } PCAuxAMGCycle;
 PETSC_EXTERN const char *const PCAuxAMGCycles[];
 
@@ -223,16 +242,22 @@ PETSC_EXTERN const char *const PCAuxAMGCycles[];
   PCAuxAMGSmoother - the smoother on all grids
 
   Values:
-+ `PC_AUXAMG_CHEBYSHEV` - Chebyshev polynomial of the fourth kind with optimal weights
-- `PC_AUXAMG_JACOBI`    - damped Jacobi
++ `PC_AUXAMG_SMOOTHER_AUTO` - Chebyshev; block Gauss-Seidel for `PC_AUXAMG_PAPER`
+. `PC_AUXAMG_CHEBYSHEV`     - Chebyshev polynomial of the fourth kind with optimal weights
+. `PC_AUXAMG_JACOBI`        - damped Jacobi
+. `PC_AUXAMG_GS`            - Gauss-Seidel by colours, forward before and backward after the next grid
+- `PC_AUXAMG_BLOCK_GS`      - the same on coarse grids; on the mesh the aggregates are solved exactly, by colours (for `PC_AUXAMG_PAPER`)
 
   Level: intermediate
 
 .seealso: `PCAUXAMG`, `PCAuxAMGSetSmoother()`
 E*/
 typedef enum {
+  PC_AUXAMG_SMOOTHER_AUTO,
   PC_AUXAMG_CHEBYSHEV,
-  PC_AUXAMG_JACOBI
+  PC_AUXAMG_JACOBI,
+  PC_AUXAMG_GS,
+  PC_AUXAMG_BLOCK_GS
 } PCAuxAMGSmoother;
 PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
 
@@ -534,6 +559,8 @@ PETSC_EXTERN PetscErrorCode SNESVIPGSSetFriction(SNES, Vec);
 PETSC_EXTERN PetscErrorCode SNESVIPGSGetCertificate(SNES, SNESVIPGSCertificate *);
 PETSC_EXTERN PetscErrorCode SNESVIPGSCreateLCP(Mat, Vec, Vec, Vec, SNES *);
 
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetVariant(PC, PCAuxAMGVariant);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetVariant(PC, PCAuxAMGVariant *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetLevels(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetLevels(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetCellSize(PC, PetscInt);
@@ -542,6 +569,8 @@ PETSC_EXTERN PetscErrorCode PCAuxAMGSetInterpolation(PC, PCAuxAMGInterpolation);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetInterpolation(PC, PCAuxAMGInterpolation *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetCycle(PC, PCAuxAMGCycle);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetCycle(PC, PCAuxAMGCycle *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetCycleInner(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetCycleInner(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmoother(PC, PCAuxAMGSmoother);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetSmoother(PC, PCAuxAMGSmoother *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetSmooth(PC, PetscInt);

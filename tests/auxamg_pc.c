@@ -150,6 +150,42 @@ int main(int argc, char **argv)
       args: -mesh disk -n 24 -bs 2 -elastic
 
   testset:
+    nsize: {{1 2 3 4}}
+    args: -ksp_view -pc_auxamg_variant paper -shuffle {{0 1}}
+    filter: grep -E "iterations,|uniform grids|mesh: |grid [0-9]|exactly"
+    test:
+      suffix: paper
+
+  testset:
+    nsize: {{1 4}}
+    args: -ksp_view -shuffle
+    filter: grep -E "iterations,|nodes in a cell|mesh: |grid [0-9]|exactly|symmetric|reproducible" | sed -e "s|, largest eigenvalue.*||"
+    test:
+      suffix: paper_graded
+      args: -mesh graded -n 60 -pc_auxamg_variant paper
+    test:
+      suffix: paper_cube
+      args: -mesh cube -n 12 -pc_auxamg_variant paper -again
+    test:
+      suffix: paper_elastic
+      args: -mesh disk -n 16 -bs 2 -elastic -pc_auxamg_variant paper
+    test:
+      suffix: paper_v
+      args: -mesh disk -n 24 -bs 6 -pc_auxamg_variant paper -pc_auxamg_cycle v -symmetric
+    test:
+      suffix: paper_gs
+      args: -mesh disk -pc_auxamg_variant paper -pc_auxamg_smoother gs -pc_auxamg_cycle w -pc_auxamg_smooth 2 -symmetric
+    test:
+      suffix: paper_inner
+      args: -mesh disk -pc_auxamg_variant paper -pc_auxamg_cycle_inner 4 -pc_auxamg_cell_size 6 -neumann
+    test:
+      suffix: gs
+      args: -mesh graded -n 60 -bs 2 -pc_auxamg_smoother gs -symmetric
+    test:
+      suffix: kcycle
+      args: -mesh disk -pc_auxamg_cycle k
+
+  testset:
     nsize: {{1 3}}
     args: -ksp_view
     filter: grep -E "iterations,|mesh: |grid [0-9]|exactly|stretched|smoothed|symmetric|reproducible" | sed -e "s|, largest eigenvalue.*||"

@@ -5,7 +5,8 @@ static char help[] = "Every option of PC auxamg has a setter and a getter, and t
 
 static PetscErrorCode Show(const char *when, PC pc)
 {
-  PetscInt              levels, cell_size, smooth, coarse_size;
+  PetscInt              levels, cell_size, smooth, coarse_size, inner;
+  PCAuxAMGVariant       variant;
   PCAuxAMGInterpolation interpolation;
   PCAuxAMGCycle         cycle;
   PCAuxAMGSmoother      smoother;
@@ -16,10 +17,12 @@ static PetscErrorCode Show(const char *when, PC pc)
   const char           *file;
 
   PetscFunctionBeginUser;
+  PetscCall(PCAuxAMGGetVariant(pc, &variant));
   PetscCall(PCAuxAMGGetLevels(pc, &levels));
   PetscCall(PCAuxAMGGetCellSize(pc, &cell_size));
   PetscCall(PCAuxAMGGetInterpolation(pc, &interpolation));
   PetscCall(PCAuxAMGGetCycle(pc, &cycle));
+  PetscCall(PCAuxAMGGetCycleInner(pc, &inner));
   PetscCall(PCAuxAMGGetSmoother(pc, &smoother));
   PetscCall(PCAuxAMGGetSmooth(pc, &smooth));
   PetscCall(PCAuxAMGGetFilter(pc, &filter));
@@ -28,7 +31,7 @@ static PetscErrorCode Show(const char *when, PC pc)
   PetscCall(PCAuxAMGGetPrecision(pc, &precision));
   PetscCall(PCAuxAMGGetBackend(pc, &backend));
   PetscCall(PCAuxAMGGetCoordinatesFile(pc, &file));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: levels %d, cell size %d, interpolation %s, cycle %s, smoother %s %d, filter %s, stretch %s, coarse size %d, precision %s, backend %s, coordinates '%s'\n", when, (int)levels, (int)cell_size, PCAuxAMGInterpolations[interpolation], PCAuxAMGCycles[cycle], PCAuxAMGSmoothers[smoother], (int)smooth, PCAuxAMGFilters[filter], PetscBools[stretch], (int)coarse_size, PCAuxAMGPrecisions[precision], TesseraBackends[backend], file));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: variant %s, levels %d, cell size %d, interpolation %s, cycle %s %d, smoother %s %d, filter %s, stretch %s, coarse size %d, precision %s, backend %s, coordinates '%s'\n", when, PCAuxAMGVariants[variant], (int)levels, (int)cell_size, PCAuxAMGInterpolations[interpolation], PCAuxAMGCycles[cycle], (int)inner, PCAuxAMGSmoothers[smoother], (int)smooth, PCAuxAMGFilters[filter], PetscBools[stretch], (int)coarse_size, PCAuxAMGPrecisions[precision], TesseraBackends[backend], file));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -42,11 +45,13 @@ int main(int argc, char **argv)
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
   PetscCall(PCSetType(pc, PCAUXAMG));
   PetscCall(Show("default", pc));
+  PetscCall(PCAuxAMGSetVariant(pc, PC_AUXAMG_PAPER));
   PetscCall(PCAuxAMGSetLevels(pc, 4));
   PetscCall(PCAuxAMGSetCellSize(pc, 20));
   PetscCall(PCAuxAMGSetInterpolation(pc, PC_AUXAMG_KUHN));
-  PetscCall(PCAuxAMGSetCycle(pc, PC_AUXAMG_CYCLE_W));
-  PetscCall(PCAuxAMGSetSmoother(pc, PC_AUXAMG_JACOBI));
+  PetscCall(PCAuxAMGSetCycle(pc, PC_AUXAMG_CYCLE_K));
+  PetscCall(PCAuxAMGSetCycleInner(pc, 3));
+  PetscCall(PCAuxAMGSetSmoother(pc, PC_AUXAMG_BLOCK_GS));
   PetscCall(PCAuxAMGSetSmooth(pc, 4));
   PetscCall(PCAuxAMGSetFilter(pc, PC_AUXAMG_FILTER_ON));
   PetscCall(PCAuxAMGSetStretch(pc, PETSC_FALSE));
@@ -76,6 +81,6 @@ int main(int argc, char **argv)
   test:
     suffix: options
     nsize: {{1 2}}
-    args: -pc_auxamg_levels 5 -pc_auxamg_cell_size 16 -pc_auxamg_interpolation linear -pc_auxamg_cycle v -pc_auxamg_smoother chebyshev -pc_auxamg_smooth 3 -pc_auxamg_filter off -pc_auxamg_stretch 1 -pc_auxamg_coarse_size 60 -pc_auxamg_precision double -pc_auxamg_backend auto -pc_auxamg_coordinates points
+    args: -pc_auxamg_variant tree -pc_auxamg_cycle_inner 4 -pc_auxamg_levels 5 -pc_auxamg_cell_size 16 -pc_auxamg_interpolation linear -pc_auxamg_cycle v -pc_auxamg_smoother gs -pc_auxamg_smooth 3 -pc_auxamg_filter off -pc_auxamg_stretch 1 -pc_auxamg_coarse_size 60 -pc_auxamg_precision double -pc_auxamg_backend auto -pc_auxamg_coordinates points
 
 TEST*/

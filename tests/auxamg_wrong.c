@@ -48,6 +48,7 @@ static PetscErrorCode Build(const char *name, PetscInt nx, PetscInt ny, PetscInt
       if (!strcmp(name, "positive")) v = (p + to[q]) % 2 ? 1 : -1; /* the other sign of every second row and column */
       if (!strcmp(name, "cut") && (i == nx / 2 || to[q] % nx == nx / 2)) continue;
       if (!strcmp(name, "zerorow") && (p == 7 || to[q] == 7)) continue;
+      if (!strcmp(name, "oneway") && p > to[q] && p % 5 == 2) continue; /* rows that do not see those that see them */
       PetscCall(MatSetValue(*A, row, to[q] * bs + k, v, INSERT_VALUES));
     }
   }
@@ -57,8 +58,9 @@ static PetscErrorCode Build(const char *name, PetscInt nx, PetscInt ny, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt bs)
+static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt bs, const char *options)
 {
+  PetscOptions       set;
   Mat                A;
   Vec                x, b;
   KSP                ksp;
@@ -70,6 +72,8 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
   PetscBool          give = PETSC_TRUE;
 
   PetscFunctionBeginUser;
+  PetscCall(PetscOptionsCreate(&set));
+  PetscCall(PetscOptionsInsertString(set, options));
   PetscCall(Build(name, nx, ny, bs, &A, &x, &b));
   PetscCall(MatGetOwnershipRange(A, &first, &last));
   n = (last - first) / bs;
@@ -101,11 +105,13 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
   PetscCall(PetscPushErrorHandler(Catch, NULL));
   if (!strcmp(name, "nofile")) ierr = PetscOptionsSetValue(NULL, "-pc_auxamg_coordinates", "/nowhere/points");
   if (!strcmp(name, "noh5file")) ierr = PetscOptionsSetValue(NULL, "-pc_auxamg_coordinates", "/nowhere/points.h5:/x");
-  if (strstr(name, "file") && !ierr) ierr = KSPSetFromOptions(ksp);
-  if (give) ierr = PCSetCoordinates(pc, dim, !strcmp(name, "number") && n ? n - 1 : n, points);
+  if (options && !ierr) ierr = PetscOptionsPush(set);
+  if ((options || strstr(name, "file")) && !ierr) ierr = KSPSetFromOptions(ksp);
+  if (give && !ierr) ierr = PCSetCoordinates(pc, dim, !strcmp(name, "number") && n ? n - 1 : n, points);
   if (!ierr) ierr = KSPSolve(ksp, b, x);
   PetscCall(PetscPopErrorHandler());
   PetscCall(PetscOptionsClearValue(NULL, "-pc_auxamg_coordinates"));
+  if (options) PetscCall(PetscOptionsPop());
   if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error: %s\n", name, message));
   else {
     PetscCall(KSPGetConvergedReason(ksp, &reason));
@@ -115,6 +121,7 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
     if (reason == KSP_DIVERGED_PC_FAILED) PetscCall(PCView(pc, PETSC_VIEWER_STDOUT_WORLD));
   }
+  PetscCall(PetscOptionsDestroy(&set));
   PetscCall(PetscFree(points));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&A));
@@ -126,23 +133,33 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
 int main(int argc, char **argv)
 {
   static const char *const cases[] = {"good", "nocoordinates", "number", "nan", "equal", "line", "plane", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "norows", "nonsquare", "nofile", "noh5file"};
+  static const char *const together[] = {"-pc_auxamg_variant paper -pc_auxamg_interpolation kuhn", "-pc_auxamg_variant paper -pc_auxamg_filter on", "-pc_auxamg_variant tree -pc_auxamg_smoother block_gs", "-pc_auxamg_cycle_inner 0"};
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
-  for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) PetscCall(Try(cases[c], 24, 17, 1));
+  for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); ++c) PetscCall(Try(cases[c], 24, 17, 1, NULL));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "one unknown, then seven unknowns a node:\n"));
-  PetscCall(Try("good", 1, 1, 1));
-  PetscCall(Try("good", 24, 17, 7));
-  PetscCall(Try("identity", 300, 300, 1));
+  PetscCall(Try("good", 1, 1, 1, NULL));
+  PetscCall(Try("good", 24, 17, 7, NULL));
+  PetscCall(Try("identity", 300, 300, 1, NULL));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "choices that do not go together:\n"));
+  for (size_t c = 0; c < sizeof(together) / sizeof(together[0]); ++c) PetscCall(Try("good", 24, 17, 1, together[c]));
+  PetscCall(Try("oneway", 24, 17, 1, "-pc_auxamg_smoother gs"));
+  PetscCall(Try("oneway", 24, 17, 1, "-pc_auxamg_variant paper"));
   PetscCall(PetscFinalize());
   return 0;
 }
 
 /*TEST
 
-  test:
-    nsize: {{1 2 3}}
+  testset:
     args: -pc_auxamg_coarse_size 20
     filter: grep -E "iterations|DIVERGED|error|failed|:$" | sed -e "s|gave [0-9]* points|gave other points|" -e "s|and [0-9]* columns|and other columns|"
+    test:
+      nsize: {{1 2 3}}
+    test:
+      suffix: paper
+      nsize: {{1 3}}
+      args: -pc_auxamg_variant paper
 
 TEST*/

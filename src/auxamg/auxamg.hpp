@@ -1,7 +1,7 @@
 // Multigrid for unstructured meshes on auxiliary grids made from the coordinates of the nodes alone, after L. Wang, X. Hu, J. Cohen,
 // J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing units, SIAM J. Sci. Comput. 35(3), 2013. The
-// paper's grids are uniform and its interpolation is piecewise constant; here the grids are the leaves of an adaptive tree with
-// d-linear interpolation, as piecewise constants need a K-cycle and grow on graded meshes.
+// paper's grids are uniform and its interpolation is piecewise constant, which needs a K-cycle and grows on graded meshes. It is here
+// as a variant; by default the grids are the leaves of an adaptive tree with d-linear interpolation.
 //
 // Every operator is P'AP of the one before, exactly. The unknowns of a grid are sorted by the leaf of the next grid they are in, so
 // restriction, prolongation and the products are loops over leaves without atomics.
@@ -15,15 +15,21 @@
 namespace tessera::auxamg {
 
 constexpr int most_exact = 2000; // unknowns of the last grid
+constexpr int most_in_block = 64; // of a block that Gauss-Seidel solves exactly
 template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
+
+// Jacobi is damped. Gauss-Seidel goes by colours, with `block_gs` by those of the aggregates on the mesh, each of which is solved exactly.
+enum class Smoother { chebyshev, jacobi, gs, block_gs };
 
 struct Params {
   int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
   int    most   = 12;     // nodes in a cell of the first grid, at most
   bool   kuhn   = false;  // linear on simplices instead of d-linear
   int    degree = 2;      // of the smoother, before and after the next grid
-  bool   jacobi = false;  // damped Jacobi instead of Chebyshev
-  int    cycle  = 0;      // visits of the next grid: V 1, W 2; 0: V, or W where the interpolation is smoothed
+  Smoother smoother = Smoother::chebyshev;
+  int    cycle  = 0;      // visits of the next grid: V 1, W 2, K 3; 0: V, or W where the interpolation is smoothed
+  int    inner  = 2;      // K: steps of flexible CG on each coarse grid
+  bool   paper  = false;  // uniform cells and piecewise constants; `most`: nodes in a cell at least, in the mean over the bounding box
   int    grids  = 40;     // at most, beside the mesh
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   int    filter = 2;      // interpolation is smoothed for coefficients that jump: 0 never, 1 always, 2 where they do
@@ -32,7 +38,7 @@ struct Params {
 
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
 struct Failure {
-  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, lost } kind = none; // lost: the device of some process
+  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, uncoloured, lost } kind = none; // lost: the device of some process
   long   row   = -1;
   double value = 0;
 };
@@ -43,6 +49,29 @@ template <class Index> struct Rows {
   const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr;
   const double *a = nullptr, *o = nullptr;
   const int    *ghost = nullptr; // the scalar column oj is unknown ghost[oj] % bs of ghost node ghost[oj] / bs
+};
+
+// Gauss-Seidel on a level: its nodes by colours, and on the mesh the blocks that are solved exactly.
+template <class T> struct Sweep {
+  Buffer<int>      order;  // nodes, colour by colour
+  std::vector<int> first;  // of each colour in it, and the end
+  // Blocks: block[p] and place[p] are those of node p, ghosts included, among all blocks; begin[] says where the members of a block
+  // begin. On one process these are the own nodes in their order; on several, begin[] is of those blocks in which it has a node,
+  // local[p] is the one of node p, and member[] are slots: of own nodes and, from n on, of mates, which are nodes of others.
+  bool             exact = false; // goes by blocks
+  int              blocks = 0, mates = 0;
+  Buffer<int>      block, place, begin, member, local;
+  Buffer<int>      row;    // where the rows of node p in the inverse of its block begin
+  Buffer<T>        inverse, r;
+  Exchange         exchange; // of r, from nodes to mates
+  size_t           bytes() const { return order.bytes() + block.bytes() + place.bytes() + begin.bytes() + member.bytes() + local.bytes() + row.bytes() + inverse.bytes() + r.bytes() + exchange.bytes(); }
+};
+
+// Flexible CG on a coarse grid: directions, their products with the matrix, the solution, and inner products.
+template <class T> struct Krylov {
+  Buffer<T>      p, q, x;
+  Buffer<double> s;
+  size_t         bytes() const { return p.bytes() + q.bytes() + x.bytes() + s.bytes(); }
 };
 
 // Entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of the leaf's part of
@@ -79,6 +108,8 @@ template <class T> struct Level {
     if (narrow.column.empty()) f(wide);
     else f(narrow);
   }
+  Sweep<T>                     sweep;
+  Krylov<T>                    krylov;
   size_t                 bytes() const;
 };
 
@@ -107,7 +138,8 @@ public:
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
   double                      fixed() const { return fixed_total_; }
   bool                        filtered() const { return filtered_; }
-  int                         visits() const { return params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
+  int                         visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
+  const Buffer<int>          &order() const { return perm_; } // the rows of the mesh's operator in the numbers of the matrix' nodes
   int                         degree() const { return filtered_ ? params_.rough : params_.degree; }
 
 private:
@@ -132,7 +164,16 @@ private:
   void    vectors(Level<T> &level);
   void    cycle(int l);
   void    cycle();
-  void    smooth(Level<T> &level, bool from_zero);
+  void    krylov_cycle(int l);
+  void    krylov_vectors(Level<T> &level);
+  enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
+  void    smooth(Level<T> &level, bool from_zero, Direction direction);
+  void    sweep(Level<T> &level, bool from_zero, Direction direction);
+  bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
+  Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
+  Failure::Kind block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key, const Buffer<int> &position, Buffer<unsigned char> &colour);
+  void    block_numbers(Level<T> &level);
+  Failure::Kind colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority, const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour);
   void    halo(Level<T> &level, Buffer<T> &v);
   void    sum_processes(Buffer<T> &v);
   double  total(double v) const;
@@ -158,6 +199,12 @@ private:
   std::vector<Level<T>> levels_;
   Coarsest<T>           coarsest_;
   Exchange              exchange_;
+  struct {
+    Buffer<Key>      key;      // of the nodes of all processes, in order
+    Buffer<int>      order;    // which these are, counted by process
+    std::vector<int> first;    // node of each process, and the end
+    int              rank = 0;
+  }                     everyone_; // during setup
   Buffer<T>             message_;           // on the host, of a device's sums over processes
   Buffer<T>             parts_;             // on the device: of all leaves' products
   Buffer<double>        found_;             // by which the numbers of the grids are judged

@@ -260,21 +260,24 @@ template <class T> void Hierarchy<T>::sum_processes(Buffer<T> &v)
   if (exec_.space == Space::cuda) device::copy_from_host(v.data(), here, v.bytes()), device::synchronize();
 }
 
-template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero)
+// direction: of Gauss-Seidel; the others have none
+template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Direction direction)
 {
+  if (sweeps()) return sweep(level, from_zero, direction);
   const int    bs = params_.bs, steps = degree(), unknowns = level.n * bs;
-  const double first = params_.jacobi ? 1.5 / level.lambda : 4 / (3 * level.lambda);
+  const bool   jacobi = params_.smoother == Smoother::jacobi;
+  const double first = jacobi ? 1.5 / level.lambda : 4 / (3 * level.lambda);
   T           *z = level.z.data(), *w = level.w.data();
   if (from_zero) for_each(exec_, unknowns, FirstZero<T>{level.b.data(), level.inverse.data(), z, (T)first});
   else {
     halo(level, level.x);
     with_block(bs, [&](auto b) { for_each(exec_, level.n, First<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.b.data(), level.x.data(), level.r.data(), z, (T)first}); });
   }
-  double before = params_.jacobi ? 1 : weight_of_step(steps, 0);
+  double before = jacobi ? 1 : weight_of_step(steps, 0);
   if (steps == 1) for_each(exec_, unknowns, Axpy<T>{z, level.x.data(), (T)before, !from_zero});
   for (int s = 1; s < steps; ++s) {
     // damped Jacobi is the same recurrence: the next correction is c D^-1 (r - A z)
-    const double m = params_.jacobi ? 0 : (2. * s - 1) / (2 * s + 3), c = params_.jacobi ? first : (8. * s + 4) / ((2 * s + 3) * level.lambda), now = params_.jacobi ? 1 : weight_of_step(steps, s);
+    const double m = jacobi ? 0 : (2. * s - 1) / (2 * s + 3), c = jacobi ? first : (8. * s + 4) / ((2 * s + 3) * level.lambda), now = jacobi ? 1 : weight_of_step(steps, s);
     const T *from = s == 1 && from_zero ? level.b.data() : level.r.data();
     halo(level, z == level.z.data() ? level.z : level.w);
     with_block(bs, [&](auto b) { for_each(exec_, level.n, Next<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), z, from, level.r.data(), w, level.x.data(), (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1, s == steps - 1}); });
@@ -297,8 +300,9 @@ template <class T> void Hierarchy<T>::cycle(int l)
     return for_each(exec_, level.points * bs, Dense<T>{c.inverse.data(), level.distributed ? c.b.data() : level.b.data(), level.x.data(), c.n, c.offset});
   }
   Level<T> &next = levels_[(size_t)l + 1];
-  smooth(level, true);
-  const int times = l + 2 == (int)levels_.size() ? 1 : visits();
+  smooth(level, true, forward);
+  const bool krylov = params_.cycle == 3 && l + 2 < (int)levels_.size(); // the last grid is solved exactly
+  const int  times = krylov || l + 2 == (int)levels_.size() ? 1 : visits();
   for (int visit = 0; visit < times; ++visit) {
     halo(level, level.x);
     with_block(bs, [&](auto b) {
@@ -309,14 +313,15 @@ template <class T> void Hierarchy<T>::cycle(int l)
       for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
     });
     if (level.distributed) sum_processes(next.b);
-    cycle(l + 1);
+    if (krylov) krylov_cycle(l + 1);
+    else cycle(l + 1);
     with_block(bs, [&](auto b) {
       if (exec_.space == Space::cuda) for_each(exec_, level.n, ProlongNode<T, b.value>{level.leaf.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
       else for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
     });
-    if (visit + 1 < times) smooth(level, false); // W: a sweep between the visits keeps the cycle symmetric
+    if (visit + 1 < times) smooth(level, false, both); // W: a sweep between the visits keeps the cycle symmetric
   }
-  smooth(level, false);
+  smooth(level, false, backward);
 }
 
 #ifdef __CUDACC__
@@ -395,15 +400,18 @@ template <class T> void Hierarchy<T>::vectors(Level<T> &level)
   level.r    = make<T>(n);
   level.z    = make<T>(n);
   level.sums = make<T>((size_t)level.cells * (size_t)(level.corners * params_.bs));
+  if (params_.cycle == 3 && &level != &levels_[0] && level.cells) krylov_vectors(level);
 }
 
-// With degree k a visit takes 2 k products with the matrix: k - 1 before, one for the residual, k after.
+// With degree k a visit takes 2 k products with the matrix: k - 1 before, one for the residual, k after. Gauss-Seidel takes one more.
+// A step of the K-cycle takes another for its direction.
 template <class T> double Hierarchy<T>::work() const
 {
   double sum = 0, times = 1;
   for (const Level<T> &l : levels_) {
     const double entries = (double)l.a.size(), weights = (double)l.weight.size() * params_.bs;
-    sum += times * (l.cells ? 2 * degree() * entries + 2 * weights : (double)coarsest_.inverse.size());
+    const double products = 2 * degree() + (sweeps() ? 1 : 0) + (l.krylov.x.empty() ? 0 : 1);
+    sum += times * (l.cells ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size() : (double)coarsest_.inverse.size());
     times *= visits();
   }
   return sum;
@@ -411,7 +419,7 @@ template <class T> double Hierarchy<T>::work() const
 
 template void   Hierarchy<double>::halo(Level<double> &, Buffer<double> &);
 template void   Hierarchy<double>::sum_processes(Buffer<double> &);
-template void   Hierarchy<double>::smooth(Level<double> &, bool);
+template void   Hierarchy<double>::smooth(Level<double> &, bool, Direction);
 template void   Hierarchy<double>::cycle(int);
 template void   Hierarchy<double>::cycle();
 template void   Hierarchy<double>::apply(const double *, double *);
@@ -419,7 +427,7 @@ template void   Hierarchy<double>::vectors(Level<double> &);
 template double Hierarchy<double>::work() const;
 template void   Hierarchy<float>::halo(Level<float> &, Buffer<float> &);
 template void   Hierarchy<float>::sum_processes(Buffer<float> &);
-template void   Hierarchy<float>::smooth(Level<float> &, bool);
+template void   Hierarchy<float>::smooth(Level<float> &, bool, Direction);
 template void   Hierarchy<float>::cycle(int);
 template void   Hierarchy<float>::cycle();
 template void   Hierarchy<float>::apply(const double *, double *);

@@ -152,6 +152,13 @@ struct LeafOfRest {
   }
 };
 
+// Piecewise constants.
+template <class T> struct Aggregate {
+  const int *leaf;
+  T         *weight;
+  HD void    operator()(int p) const { weight[p] = leaf[p] < 0 ? 0 : 1; }
+};
+
 } // namespace
 
 template <class T> double Hierarchy<T>::total(double v) const
@@ -259,9 +266,9 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   Level<T> &finest = levels_[0];
   finest.points    = n - (int)fixed_nodes;
   finest.nodes     = total(finest.points);
-  locate(1);
-  if (size == 1 && !any_fixed_) locate(root_length(exec_, dim, params_.most, n, key));
-  else {
+  locate(1); // the paper's root: the extent
+  if (!params_.paper && size == 1 && !any_fixed_) locate(root_length(exec_, dim, params_.most, n, key));
+  else if (!params_.paper) {
     // only points that are in the tree count
     own = make<Key>((size_t)n);
     for_each(exec_, n, CopyKeys{key.data(), own.data()});
@@ -284,8 +291,22 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     global = gather_keys(own, finest.points);
     Buffer<int> order;
     sort_keys(exec_, (int)global.size(), dim * depth(dim), global, order);
+    if (sweeps()) { // colours go by all nodes
+      everyone_.order = std::move(order);
+      everyone_.first.assign((size_t)size + 1, 0);
+      MPI_Allgather(&finest.points, 1, MPI_INT, everyone_.first.data() + 1, 1, MPI_INT, comm_);
+      std::partial_sum(everyone_.first.begin(), everyone_.first.end(), everyone_.first.begin());
+      MPI_Comm_rank(comm_, &everyone_.rank);
+    }
   }
-  tree_ = make_tree(exec_, dim, params_.most, size > 1 ? (int)global.size() : finest.points, size > 1 ? global : own);
+  const Buffer<Key> &all_keys = size > 1 ? global : own;
+  const int          all_points = size > 1 ? (int)global.size() : finest.points;
+  if (params_.paper) {
+    double shares[3] = {};
+    for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && bounds.high[q] >= bounds.low[q] ? (bounds.high[q] - bounds.low[q]) * stretched[q] / extent : 0;
+    tree_ = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), all_points, all_keys);
+  } else tree_ = make_tree(exec_, dim, params_.most, all_points, all_keys);
+  if (sweeps()) everyone_.key = std::move(global);
   // the operator
   read(rows, true);
   finest.nonzeros = total((double)finest.a.size());
@@ -313,6 +334,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     failure.kind = Failure::too_coarse;
     return failure;
   }
+  everyone_ = {};
   for (Level<T> &l : levels_) vectors(l);
   return numbers();
 }
@@ -321,26 +343,27 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
 template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<double> &y)
 {
   Level<T>             &fine = levels_.back();
-  Cells                 cells = make_cells(exec_, tree_, k);
+  Cells                 cells = params_.paper ? uniform_cells(exec_, tree_, k) : make_cells(exec_, tree_, k);
   const int             all = fine.n + fine.ghosts;
   Buffer<int>           leaf = make<int>((size_t)all);
   Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
   fine.cells   = cells.n;
-  fine.corners = 1 << params_.dim;
+  fine.corners = params_.paper ? 1 : 1 << params_.dim;
   fine.begin   = make<int>((size_t)cells.n + 1);
   for_each(exec_, cells.n + 1, FirstOfLeaf{key.data(), cells.start.data(), fine.points, cells.n, fine.begin.data()});
   for_each(exec_, cells.n, LeafOfPoint{fine.begin.data(), leaf.data()});
   for_each(exec_, all - fine.points, LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points, fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
   fine.weight = make<T>((size_t)all * (size_t)fine.corners);
-  make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.weight.data(), used.data());
-  if (fine.distributed) {
+  if (params_.paper) for_each(exec_, all, Aggregate<T>{leaf.data(), fine.weight.data()});
+  else make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.weight.data(), used.data());
+  if (fine.distributed && !params_.paper) {
     if (lost()) return Failure::lost;
     Buffer<unsigned char> here = on_host(used);
     MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
     copy(here, used);
     if (exec_.space == Space::cuda) device::synchronize();
   }
-  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = number_vertices(exec_, cells, used);
+  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = params_.paper ? cells.n : number_vertices(exec_, cells, used);
   if (lost()) return Failure::lost;
   if (n >= 0.8 * fine.nodes) {
     fine.cells  = 0;
@@ -349,8 +372,8 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key
     return Failure::none;
   }
   fine.vertex = std::move(cells.vertex);
-  key         = Buffer<Key>();
-  y           = Buffer<double>();
+  if (!sweeps()) key = Buffer<Key>(); // colours go by keys
+  y = Buffer<double>();
   levels_.emplace_back();
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
   coarse.n = coarse.points = n;
@@ -361,9 +384,12 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key
   coarse.finest            = finest;
   if (const Failure::Kind kind = product_pattern(from, leaf, coarse)) return kind;
   coarse.nonzeros = (double)coarse.a.size();
+  if (sweeps()) {
+    if (const Failure::Kind kind = sweep_pattern(from, coarse, cells, key)) return kind;
+  }
   if (exec_.space == Space::cuda) from.leaf = std::move(leaf);
-  key             = std::move(cells.key);
-  y               = std::move(cells.y);
+  key = std::move(cells.key);
+  y   = std::move(cells.y);
   return Failure::none;
 }
 
@@ -391,8 +417,9 @@ template <class T> Failure Hierarchy<T>::numbers()
     diagonal(level, l);
     if (l == last) break;
     if (!l) filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
-    if (degree() > 2 && level.w.empty()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
-    estimate(level, l);
+    if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
+    if (!sweeps() || filtered_) estimate(level, l);
+    if (level.sweep.exact) block_numbers(level);
     if (filtered_) judge(l, on_host(found_).data(), failure); // the eigenvalue is needed at once
     if (filtered_ && total(failure.kind)) return failure;
     filter(level);
@@ -406,7 +433,7 @@ template <class T> Failure Hierarchy<T>::numbers()
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + sweep.bytes() + krylov.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const

@@ -10,9 +10,10 @@
 using tessera::PC_AuxAMG;
 using tessera::auxamg::Failure;
 
+const char *const PCAuxAMGVariants[]       = {"tree", "paper", "PCAuxAMGVariant", "PC_AUXAMG_", nullptr};
 const char *const PCAuxAMGInterpolations[] = {"auto", "linear", "kuhn", "PCAuxAMGInterpolation", "PC_AUXAMG_", nullptr};
-const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
-const char *const PCAuxAMGSmoothers[]      = {"chebyshev", "jacobi", "PCAuxAMGSmoother", "PC_AUXAMG_", nullptr};
+const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "k", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
+const char *const PCAuxAMGSmoothers[]      = {"auto", "chebyshev", "jacobi", "gs", "block_gs", "PCAuxAMGSmoother", "PC_AUXAMG_", nullptr};
 const char *const PCAuxAMGFilters[]        = {"off", "on", "auto", "PCAuxAMGFilter", "PC_AUXAMG_FILTER_", nullptr};
 const char *const PCAuxAMGPrecisions[]     = {"auto", "double", "single", "PCAuxAMGPrecision", "PC_AUXAMG_", nullptr};
 
@@ -176,18 +177,26 @@ static PetscErrorCode FindGhosts(PC pc, Ghosts *ghosts)
 static PetscErrorCode Parameters(PC pc, PetscInt dim)
 {
   PC_AuxAMG              *a = (PC_AuxAMG *)pc->data;
+  MPI_Comm                comm = PetscObjectComm((PetscObject)pc);
   tessera::auxamg::Params p;
 
   PetscFunctionBegin;
+  p.paper = a->variant == PC_AUXAMG_PAPER;
+  PetscCheck(!p.paper || a->interpolation == PC_AUXAMG_AUTO, comm, PETSC_ERR_SUP, "PC auxamg: -pc_auxamg_interpolation %s is for the adaptive tree: -pc_auxamg_variant paper has piecewise constants. Leave one of the two out", PCAuxAMGInterpolations[a->interpolation]);
+  PetscCheck(!p.paper || a->filter != PC_AUXAMG_FILTER_ON, comm, PETSC_ERR_SUP, "PC auxamg: -pc_auxamg_filter on is for the adaptive tree: piecewise constants (-pc_auxamg_variant paper) cannot be smoothed in their pattern. Leave one of the two out");
+  PetscCheck(p.paper || a->smoother != PC_AUXAMG_BLOCK_GS, comm, PETSC_ERR_SUP, "PC auxamg: -pc_auxamg_smoother block_gs solves aggregates, which only -pc_auxamg_variant paper has. Use -pc_auxamg_smoother gs on the adaptive tree");
   p.dim    = (int)dim;
   p.bs     = (int)a->bs;
-  p.most   = a->cell_size ? (int)a->cell_size : dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  p.most   = a->cell_size ? (int)a->cell_size : p.paper ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
   p.kuhn   = dim > 1 && (a->interpolation == PC_AUXAMG_AUTO ? dim == 3 : a->interpolation == PC_AUXAMG_KUHN);
-  p.degree = a->smooth ? (int)PetscMin(a->smooth, 100) : a->bs > 1 ? 3 : 2;
+  // the same order, after auto
+  p.smoother = a->smoother == PC_AUXAMG_SMOOTHER_AUTO ? (p.paper ? tessera::auxamg::Smoother::block_gs : tessera::auxamg::Smoother::chebyshev) : (tessera::auxamg::Smoother)(a->smoother - 1);
+  const bool sweeps = p.smoother == tessera::auxamg::Smoother::gs || p.smoother == tessera::auxamg::Smoother::block_gs;
+  p.degree = a->smooth ? (int)PetscMin(a->smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
   p.rough  = a->smooth ? p.degree : 3;
-  p.filter = (int)a->filter; // the same order
-  p.jacobi = a->smoother == PC_AUXAMG_JACOBI;
-  p.cycle  = (int)a->cycle; // the same order
+  p.filter = p.paper ? 0 : (int)a->filter; // the same order
+  p.cycle  = p.paper && a->cycle == PC_AUXAMG_CYCLE_AUTO ? (int)PC_AUXAMG_CYCLE_K : (int)a->cycle; // the same order
+  p.inner  = (int)a->cycle_inner;
   p.grids  = a->levels ? (int)PetscMin(a->levels, 100) - 1 : 40;
   p.coarse = (int)a->coarse_size;
   a->params = p;
@@ -255,6 +264,7 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(a->rows.Restore());
   int kind = (int)failure.kind, any;
   PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
+  PetscCheck(any != Failure::uncoloured, comm, PETSC_ERR_SUP, "PC auxamg: Gauss-Seidel (-pc_auxamg_smoother %s) finds no colours: the nonzero pattern of the matrix is not symmetric, or has dense blocks of more than 128 nodes. Use -pc_auxamg_smoother chebyshev", a->params.smoother == tessera::auxamg::Smoother::gs ? "gs" : "block_gs");
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grids (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels);
   if (any == Failure::lost) PetscFunctionReturn(PETSC_SUCCESS); // the end that all processes have in common raises the error
@@ -352,16 +362,25 @@ template <class H> static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  at most %d nodes in a cell, %s interpolation, cycle %s, %s of degree %d, in %s precision%s\n", a->params.most, a->params.kuhn ? "kuhn" : "linear", h.visits() > 1 ? "w" : "v", PCAuxAMGSmoothers[a->smoother], h.degree(), a->in_single ? "single" : "double", a->exec.space == tessera::Space::cuda ? " on the CUDA device" : ""));
+  const auto &p = a->params;
+  char        cycle[32] = "v";
+  if (p.cycle == PC_AUXAMG_CYCLE_K) PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "k of %d steps", p.inner));
+  else if (h.visits() > 1) cycle[0] = 'w';
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %d nodes in a cell, %s interpolation, cycle %s, %s of degree %d, in %s precision%s\n", p.paper ? "uniform grids, in the mean at least" : "at most", p.most, p.paper ? "constant" : p.kuhn ? "kuhn" : "linear", cycle, PCAuxAMGSmoothers[(int)p.smoother + 1], h.degree(), a->in_single ? "single" : "double", a->exec.space == tessera::Space::cuda ? " on the CUDA device" : ""));
   if (h.filtered()) PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n", a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %d grids, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", (int)levels.size(), nonzeros / PetscMax(levels[0].nonzeros, 1), nodes / all, bytes * 1e-6, bytes / (all * (double)a->bs)));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %.0f nodes, %.1f nodes a row, largest eigenvalue %.3f\n", levels[0].nodes, levels[0].nonzeros / all / (double)(a->bs * a->bs), levels[0].lambda));
+  // of the smoother: what it goes by
+  const auto smoother = [&](const auto &l, char *text, size_t n) {
+    text[0] = 0;
+    if (!l.sweep.first.empty()) return PetscSNPrintf(text, n, ", %d colours", (int)l.sweep.first.size() - 1);
+    return l.cells ? PetscSNPrintf(text, n, ", largest eigenvalue %.3f", l.lambda) : (PetscErrorCode)PETSC_SUCCESS;
+  };
+  char by[64];
+  PetscCall(smoother(levels[0], by, sizeof(by)));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %.0f nodes, %.1f nodes a row%s\n", levels[0].nodes, levels[0].nonzeros / all / (double)(a->bs * a->bs), by));
   for (size_t l = 1; l < levels.size(); ++l) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %.0f nodes in %d cells of levels %d to %d, %.0f hanging vertices, %.1f nodes a row", (int)l, levels[l].nodes, levels[l].leaves, levels[l].coarsest, levels[l].finest, levels[l].hanging, levels[l].nonzeros / PetscMax(levels[l].nodes, 1) / (double)(a->bs * a->bs)));
-    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    if (l + 1 < levels.size()) PetscCall(PetscViewerASCIIPrintf(viewer, ", largest eigenvalue %.3f\n", levels[l].lambda));
-    else PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
-    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+    PetscCall(smoother(levels[l], by, sizeof(by)));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %.0f nodes in %d cells of levels %d to %d, %.0f hanging vertices, %.1f nodes a row%s\n", (int)l, levels[l].nodes, levels[l].leaves, levels[l].coarsest, levels[l].finest, levels[l].hanging, levels[l].nonzeros / PetscMax(levels[l].nodes, 1) / (double)(a->bs * a->bs), by));
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "    the last exactly: %d unknowns, %d eigenvalues are zero\n", h.coarsest().n, h.coarsest().dropped));
   if (h.fixed() > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  %.0f Dirichlet rows (no off-diagonal entries) take no part\n", h.fixed()));
@@ -377,7 +396,7 @@ static PetscErrorCode PCView_AuxAMG(PC pc, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   if (a->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", a->failure));
-  if (!a->current) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s interpolation, cycle %s, smoother %s, precision %s\n", PCAuxAMGInterpolations[a->interpolation], PCAuxAMGCycles[a->cycle], PCAuxAMGSmoothers[a->smoother], PCAuxAMGPrecisions[a->precision]));
+  if (!a->current) PetscCall(PetscViewerASCIIPrintf(viewer, "  variant %s, %s interpolation, cycle %s, smoother %s, precision %s\n", PCAuxAMGVariants[a->variant], PCAuxAMGInterpolations[a->interpolation], PCAuxAMGCycles[a->cycle], PCAuxAMGSmoothers[a->smoother], PCAuxAMGPrecisions[a->precision]));
   else if (a->in_double) PetscCall(ViewHierarchy(pc, viewer, *a->in_double));
   else PetscCall(ViewHierarchy(pc, viewer, *a->in_single));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -386,7 +405,8 @@ static PetscErrorCode PCView_AuxAMG(PC pc, PetscViewer viewer)
 static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOptionsObject)
 {
   PC_AuxAMG            *a = (PC_AuxAMG *)pc->data;
-  PetscInt              levels = a->levels, cell_size = a->cell_size, smooth = a->smooth, coarse_size = a->coarse_size;
+  PetscInt              levels = a->levels, cell_size = a->cell_size, smooth = a->smooth, coarse_size = a->coarse_size, cycle_inner = a->cycle_inner;
+  PCAuxAMGVariant       variant       = a->variant;
   PCAuxAMGInterpolation interpolation = a->interpolation;
   PCAuxAMGCycle         cycle         = a->cycle;
   PCAuxAMGSmoother      smoother      = a->smoother;
@@ -398,17 +418,21 @@ static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOpti
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "AuxAMG options");
+  PetscCall(PetscOptionsEnum("-pc_auxamg_variant", "Kind of the auxiliary grids", "PCAuxAMGSetVariant", PCAuxAMGVariants, (PetscEnum)variant, (PetscEnum *)&variant, &set));
+  if (set) PetscCall(PCAuxAMGSetVariant(pc, variant));
   PetscCall(PetscOptionsInt("-pc_auxamg_levels", "Grids at most, the mesh among them (0 for as many as it takes)", "PCAuxAMGSetLevels", levels, &levels, &set));
   if (set) PetscCall(PCAuxAMGSetLevels(pc, levels));
-  PetscCall(PetscOptionsInt("-pc_auxamg_cell_size", "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D)", "PCAuxAMGSetCellSize", cell_size, &cell_size, &set));
+  PetscCall(PetscOptionsInt("-pc_auxamg_cell_size", "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D); of the paper's grids in the mean at least", "PCAuxAMGSetCellSize", cell_size, &cell_size, &set));
   if (set) PetscCall(PCAuxAMGSetCellSize(pc, cell_size));
   PetscCall(PetscOptionsEnum("-pc_auxamg_interpolation", "Functions on the cells", "PCAuxAMGSetInterpolation", PCAuxAMGInterpolations, (PetscEnum)interpolation, (PetscEnum *)&interpolation, &set));
   if (set) PetscCall(PCAuxAMGSetInterpolation(pc, interpolation));
   PetscCall(PetscOptionsEnum("-pc_auxamg_cycle", "How coarse grids are visited", "PCAuxAMGSetCycle", PCAuxAMGCycles, (PetscEnum)cycle, (PetscEnum *)&cycle, &set));
   if (set) PetscCall(PCAuxAMGSetCycle(pc, cycle));
+  PetscCall(PetscOptionsInt("-pc_auxamg_cycle_inner", "Steps of the K-cycle on each coarse grid", "PCAuxAMGSetCycleInner", cycle_inner, &cycle_inner, &set));
+  if (set) PetscCall(PCAuxAMGSetCycleInner(pc, cycle_inner));
   PetscCall(PetscOptionsEnum("-pc_auxamg_smoother", "Smoother", "PCAuxAMGSetSmoother", PCAuxAMGSmoothers, (PetscEnum)smoother, (PetscEnum *)&smoother, &set));
   if (set) PetscCall(PCAuxAMGSetSmoother(pc, smoother));
-  PetscCall(PetscOptionsInt("-pc_auxamg_smooth", "Degree of the smoother (0 for 2, or 3 with several unknowns a node)", "PCAuxAMGSetSmooth", smooth, &smooth, &set));
+  PetscCall(PetscOptionsInt("-pc_auxamg_smooth", "Degree of the smoother (0 for 2, or 3 with several unknowns a node, or 1 of Gauss-Seidel)", "PCAuxAMGSetSmooth", smooth, &smooth, &set));
   if (set) PetscCall(PCAuxAMGSetSmooth(pc, smooth));
   PetscCall(PetscOptionsEnum("-pc_auxamg_filter", "Smooth the interpolation for coefficients that jump", "PCAuxAMGSetFilter", PCAuxAMGFilters, (PetscEnum)filter, (PetscEnum *)&filter, &set));
   if (set) PetscCall(PCAuxAMGSetFilter(pc, filter));
@@ -457,11 +481,13 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
    nodes: d-linear interpolation on an adaptive quadtree or octree, Galerkin operators, Chebyshev smoothing
 
    Options Database Keys:
-+  -pc_auxamg_levels <l>                 - grids at most, see `PCAuxAMGSetLevels()`
++  -pc_auxamg_variant <tree,paper>       - kind of the auxiliary grids, see `PCAuxAMGSetVariant()`
+.  -pc_auxamg_levels <l>                 - grids at most, see `PCAuxAMGSetLevels()`
 .  -pc_auxamg_cell_size <m>              - nodes in a cell of the first grid, see `PCAuxAMGSetCellSize()`
 .  -pc_auxamg_interpolation <auto,linear,kuhn> - functions on the cells, see `PCAuxAMGSetInterpolation()`
-.  -pc_auxamg_cycle <auto,v,w>           - visits of coarse grids, see `PCAuxAMGSetCycle()`
-.  -pc_auxamg_smoother <chebyshev,jacobi> - see `PCAuxAMGSetSmoother()`
+.  -pc_auxamg_cycle <auto,v,w,k>         - visits of coarse grids, see `PCAuxAMGSetCycle()`
+.  -pc_auxamg_cycle_inner <n>            - steps of the K-cycle, see `PCAuxAMGSetCycleInner()`
+.  -pc_auxamg_smoother <auto,chebyshev,jacobi,gs,block_gs> - see `PCAuxAMGSetSmoother()`
 .  -pc_auxamg_smooth <nu>                - its degree, see `PCAuxAMGSetSmooth()`
 .  -pc_auxamg_filter <off,on,auto>       - for coefficients that jump, see `PCAuxAMGSetFilter()`
 .  -pc_auxamg_stretch <bool>             - undo anisotropy along the axes, see `PCAuxAMGSetStretch()`

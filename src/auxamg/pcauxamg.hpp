@@ -11,10 +11,11 @@ namespace tessera {
 
 struct PC_AuxAMG {
   // options
-  PetscInt              levels = 0, cell_size = 0, smooth = 0, coarse_size = 128;
+  PetscInt              levels = 0, cell_size = 0, smooth = 0, coarse_size = 128, cycle_inner = 2;
+  PCAuxAMGVariant       variant       = PC_AUXAMG_TREE;
   PCAuxAMGInterpolation interpolation = PC_AUXAMG_AUTO;
   PCAuxAMGCycle         cycle         = PC_AUXAMG_CYCLE_AUTO;
-  PCAuxAMGSmoother      smoother      = PC_AUXAMG_CHEBYSHEV;
+  PCAuxAMGSmoother      smoother      = PC_AUXAMG_SMOOTHER_AUTO;
   PCAuxAMGFilter        filter        = PC_AUXAMG_FILTER_AUTO;
   PCAuxAMGPrecision     precision     = PC_AUXAMG_PRECISION_AUTO;
   PetscBool             stretch       = PETSC_TRUE;

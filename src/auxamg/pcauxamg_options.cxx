@@ -28,6 +28,10 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
   PetscObject o = (PetscObject)pc;
 
   PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetVariant_C", (compose ? &SetField<&PC_AuxAMG::variant> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetVariant_C", (compose ? &GetField<&PC_AuxAMG::variant> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCycleInner_C", (compose ? &SetField<&PC_AuxAMG::cycle_inner> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCycleInner_C", (compose ? &GetField<&PC_AuxAMG::cycle_inner> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetLevels_C", (compose ? &SetField<&PC_AuxAMG::levels> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetLevels_C", (compose ? &GetField<&PC_AuxAMG::levels> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCellSize_C", (compose ? &SetField<&PC_AuxAMG::cell_size> : nullptr)));
@@ -113,7 +117,8 @@ PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
 
    Input Parameters:
 +  pc - the preconditioner
--  m - most nodes in a cell; 0 (default) for 3, 12, 24 in one, two, three dimensions
+-  m - most nodes in a cell; 0 (default) for 3, 12, 24 in one, two, three dimensions. With `PC_AUXAMG_PAPER` the least number of nodes,
+       in the mean over the cells of the bounding box; 0 for 1
 
    Options Database Key:
 .  -pc_auxamg_cell_size <m> - see above
@@ -215,20 +220,23 @@ PetscErrorCode PCAuxAMGGetInterpolation(PC pc, PCAuxAMGInterpolation *i)
 
    Input Parameters:
 +  pc - the preconditioner
--  c - `PC_AUXAMG_CYCLE_AUTO` (default), `PC_AUXAMG_CYCLE_V` or `PC_AUXAMG_CYCLE_W`
+-  c - `PC_AUXAMG_CYCLE_AUTO` (default), `PC_AUXAMG_CYCLE_V`, `PC_AUXAMG_CYCLE_W` or `PC_AUXAMG_CYCLE_K`
 
    Options Database Key:
-.  -pc_auxamg_cycle <auto,v,w> - see above
+.  -pc_auxamg_cycle <auto,v,w,k> - see above
 
    Level: intermediate
 
-.seealso: `PCAUXAMG`, `PCAuxAMGGetCycle()`
+   Note:
+   The K-cycle is no linear operator: other Krylov methods than `KSPCG` and `KSPFCG` must be flexible (`KSPFGMRES`).
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetCycle()`, `PCAuxAMGSetCycleInner()`
 @*/
 PetscErrorCode PCAuxAMGSetCycle(PC pc, PCAuxAMGCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(c >= (PCAuxAMGCycle)0 && c <= (PCAuxAMGCycle)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of cycle", (int)c);
+  PetscCheck(c >= (PCAuxAMGCycle)0 && c <= (PCAuxAMGCycle)3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of cycle", (int)c);
   PetscTryMethod(pc, "PCAuxAMGSetCycle_C", (PC, PCAuxAMGCycle), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -263,15 +271,17 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
 
    Input Parameters:
 +  pc - the preconditioner
--  s - `PC_AUXAMG_CHEBYSHEV` (default) or `PC_AUXAMG_JACOBI`
+-  s - `PC_AUXAMG_SMOOTHER_AUTO` (default), `PC_AUXAMG_CHEBYSHEV`, `PC_AUXAMG_JACOBI`, `PC_AUXAMG_GS` or `PC_AUXAMG_BLOCK_GS`
 
    Options Database Key:
-.  -pc_auxamg_smoother <chebyshev,jacobi> - see above
+.  -pc_auxamg_smoother <auto,chebyshev,jacobi,gs,block_gs> - see above
 
    Level: intermediate
 
    Note:
-   Chebyshev polynomials of the fourth kind in D^-1 A with optimal weights; or Jacobi's method damped by 1.5 over the largest eigenvalue.
+   Chebyshev polynomials of the fourth kind in D^-1 A with optimal weights; Jacobi's method damped by 1.5 over the largest eigenvalue; or
+   Gauss-Seidel, by the colours of nodes that are not coupled with each other. `PC_AUXAMG_BLOCK_GS` needs `PC_AUXAMG_PAPER`, whose
+   aggregates are its blocks on the mesh; those of more than 64 unknowns are cut.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetSmoother()`
 @*/
@@ -279,7 +289,7 @@ PetscErrorCode PCAuxAMGSetSmoother(PC pc, PCAuxAMGSmoother s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(s >= (PCAuxAMGSmoother)0 && s <= (PCAuxAMGSmoother)1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of smoother", (int)s);
+  PetscCheck(s >= (PCAuxAMGSmoother)0 && s <= (PCAuxAMGSmoother)4, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of smoother", (int)s);
   PetscTryMethod(pc, "PCAuxAMGSetSmoother_C", (PC, PCAuxAMGSmoother), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,13 +2,118 @@
 #include "auxamg/pcauxamg.hpp"
 
 /*@
+   PCAuxAMGSetVariant - Sets the kind of the auxiliary grids
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  v - `PC_AUXAMG_TREE` (default) or `PC_AUXAMG_PAPER`
+
+   Options Database Key:
+.  -pc_auxamg_variant <tree,paper> - see above
+
+   Level: intermediate
+
+   Notes:
+   The tree takes fewer iterations and less time. `PC_AUXAMG_PAPER` is the method of Wang, Hu, Cohen and Xu (2013): cells of one size over
+   the bounding box, the nodes of a cell as an aggregate, piecewise constant interpolation, block Gauss-Seidel on the mesh and
+   Gauss-Seidel on the grids by colours, and the K-cycle. `PCAuxAMGSetInterpolation()` and `PCAuxAMGSetFilter()` are those of the tree.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetVariant()`, `PCAuxAMGSetSmoother()`, `PCAuxAMGSetCycle()`, `PCAuxAMGSetCellSize()`
+@*/
+PetscErrorCode PCAuxAMGSetVariant(PC pc, PCAuxAMGVariant v)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(v >= (PCAuxAMGVariant)0 && v <= (PCAuxAMGVariant)1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of variant", (int)v);
+  PetscTryMethod(pc, "PCAuxAMGSetVariant_C", (PC, PCAuxAMGVariant), (pc, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGGetVariant - Gets the kind of the auxiliary grids
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  v - what `PCAuxAMGSetVariant()` set
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetVariant()`
+@*/
+PetscErrorCode PCAuxAMGGetVariant(PC pc, PCAuxAMGVariant *v)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetVariant_C", (PC, PCAuxAMGVariant *), (pc, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGSetCycleInner - Sets the steps of the K-cycle
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+-  n - steps of flexible conjugate gradients on each coarse grid, 1 to 10 (default 2)
+
+   Options Database Key:
+.  -pc_auxamg_cycle_inner <n> - see above
+
+   Level: intermediate
+
+   Note:
+   The k-th grid is visited n^k times: beyond 2 in one and 4 in two dimensions the small grids take most of the time.
+
+.seealso: `PCAUXAMG`, `PCAuxAMGGetCycleInner()`, `PCAuxAMGSetCycle()`
+@*/
+PetscErrorCode PCAuxAMGSetCycleInner(PC pc, PetscInt n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscCheck(n >= 1 && n <= 10, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: steps of the K-cycle (-pc_auxamg_cycle_inner) must be 1 to 10, it is %" PetscInt_FMT, n);
+  PetscTryMethod(pc, "PCAuxAMGSetCycleInner_C", (PC, PetscInt), (pc, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCAuxAMGGetCycleInner - Gets the steps of the K-cycle
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  n - what `PCAuxAMGSetCycleInner()` set
+
+   Level: intermediate
+
+.seealso: `PCAUXAMG`, `PCAuxAMGSetCycleInner()`
+@*/
+PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCAuxAMGGetCycleInner_C", (PC, PetscInt *), (pc, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
    PCAuxAMGSetSmooth - Sets the degree of the smoother
 
    Logically Collective
 
    Input Parameters:
 +  pc - the preconditioner
--  nu - degree of the polynomial, or Jacobi steps, before and after the next grid; 0 (default) for 2, or 3 where a node has several unknowns
+-  nu - degree of the polynomial, or steps of Jacobi or Gauss-Seidel, before and after the next grid; 0 (default) for 2, or 3 where a node
+        has several unknowns, or 1 with Gauss-Seidel
 
    Options Database Key:
 .  -pc_auxamg_smooth <nu> - see above

@@ -18,6 +18,7 @@ struct Tree {
   Buffer<Key>         start;               // the key of the cell's first finest cell
   Buffer<signed char> level, rank, parent; // level 0 is the root; rank of the parent
   long                added = 0;           // cells that are split for the balance only
+  int                 uniform = -1;        // or only the cells of this level, which T_0 consists of: those of T_k are k levels above
 };
 
 // T_k: its leaves and their vertices.
@@ -43,6 +44,11 @@ double root_length(const Exec &exec, int dim, int most, int n, const Buffer<Key>
 // The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners.
 Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys);
 Cells make_cells(const Exec &exec, const Tree &tree, int k);
+// Uniform grids. The finest level on which the box, whose edges are these shares of the root's, has less than nodes / most cells.
+int uniform_level(int dim, const double *shares, double most, double nodes);
+Tree make_uniform(const Exec &exec, int dim, int level, int n, const Buffer<Key> &keys);
+// T_k of such a tree: every cell is its own vertex, with the cell's start as key.
+Cells uniform_cells(const Exec &exec, const Tree &tree, int k);
 // The weights of the points in the leaves given by `leaf`, 2^dim of each, by d-linear functions or (kuhn) linear ones on the simplices
 // that share the diagonal of the cell; used[v] is set where a vertex has one.
 template <class T>

@@ -1,0 +1,245 @@
+// PC auxamg on meshes: the coarse operators against PETSc's MatPtAP(), the colours and the inverses of Gauss-Seidel.
+// ranks: 1 3
+#include "auxamg/pcauxamg.hpp"
+#include "../auxamg_problem.h"
+#include "unit.hpp"
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace tessera;
+using namespace tessera::auxamg;
+
+namespace {
+
+#define OK(call) \
+  do { \
+    if (call) { \
+      ADD_FAILURE() << #call; \
+      abort(); /* PETSc has told why */ \
+    } \
+  } while (0)
+
+template <class T> std::vector<T> get(const Buffer<T> &from)
+{
+  Buffer<T> here(from.size());
+  copy(from, here);
+  return std::vector<T>(here.data(), here.data() + here.size());
+}
+
+struct Petsc : testing::Environment {
+  void SetUp() override
+  {
+    OK(PetscInitialize(nullptr, nullptr, nullptr, nullptr));
+    OK(TesseraInitializePackage());
+  }
+  void TearDown() override { OK(PetscFinalize()); }
+};
+const auto *const petsc = testing::AddGlobalTestEnvironment(new Petsc);
+
+struct Case {
+  MeshType        mesh;
+  PetscInt        n, bs;
+  PetscBool       elastic;
+  PCAuxAMGVariant variant;
+  PCAuxAMGSmoother smoother = PC_AUXAMG_SMOOTHER_AUTO;
+};
+
+// A matrix on a mesh, nodes in random order, and the preconditioner that has been set up for it.
+struct Problem {
+  Mat A  = nullptr;
+  PC  pc = nullptr;
+  explicit Problem(const Case &c)
+  {
+    Mesh           mesh;
+    ProblemOptions o = {c.bs, c.elastic, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, 1, 1, 0};
+    PetscInt       nodes = 0;
+    PetscReal     *x = nullptr;
+    OK(MeshMake(c.mesh, c.n, &mesh));
+    OK(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &x));
+    OK(PCCreate(PETSC_COMM_WORLD, &pc));
+    OK(PCSetType(pc, PCAUXAMG));
+    OK(PCAuxAMGSetVariant(pc, c.variant));
+    OK(PCAuxAMGSetSmoother(pc, c.smoother));
+    OK(PCAuxAMGSetCoarseSize(pc, 4 * c.bs));
+    OK(PCAuxAMGSetPrecision(pc, PC_AUXAMG_DOUBLE));
+    OK(PCAuxAMGSetBackend(pc, unit_cuda() ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST));
+    OK(PCSetOperators(pc, A, A));
+    OK(PCSetCoordinates(pc, mesh.dim, nodes, x));
+    OK(PCSetUp(pc));
+    OK(PetscFree(x));
+    OK(MeshDestroy(&mesh));
+  }
+  ~Problem()
+  {
+    OK(PCDestroy(&pc));
+    OK(MatDestroy(&A));
+  }
+  const Hierarchy<double> &hierarchy() const { return *((PC_AuxAMG *)pc->data)->in_double; }
+};
+
+// The interpolation to a level: as many rows as `A` has, row 0 being row `first` of own node order[0].
+Mat interpolation(Mat A, const Level<double> &level, int coarse, int bs, const std::vector<int> &order)
+{
+  const std::vector<int>    begin = get(level.begin), vertex = get(level.vertex);
+  const std::vector<double> w = get(level.weight);
+  PetscInt                  rows, first;
+  Mat                       P;
+  OK(MatGetLocalSize(A, &rows, nullptr));
+  OK(MatGetOwnershipRange(A, &first, nullptr));
+  OK(MatCreateAIJ(PetscObjectComm((PetscObject)A), rows, PETSC_DECIDE, PETSC_DETERMINE, coarse * bs, 8, nullptr, 8, nullptr, &P));
+  for (int l = 0; l < level.cells; ++l)
+    for (int p = begin[(size_t)l]; p < begin[(size_t)l + 1]; ++p)
+      for (int c = 0; c < level.corners; ++c)
+        for (int k = 0; k < bs; ++k)
+          if (const double v = w[(size_t)(p * level.corners + c)])
+            OK(MatSetValue(P, first + (order.empty() ? p : order[(size_t)p]) * bs + k, vertex[(size_t)(l * level.corners + c)] * bs + k, v, ADD_VALUES));
+  OK(MatAssemblyBegin(P, MAT_FINAL_ASSEMBLY));
+  OK(MatAssemblyEnd(P, MAT_FINAL_ASSEMBLY));
+  return P;
+}
+
+std::map<int, double> row_of(const std::vector<int> &i, const std::vector<int> &j, const std::vector<double> &a, int bs, int row)
+{
+  std::map<int, double> found;
+  for (int e = i[(size_t)(row / bs)]; e < i[(size_t)(row / bs) + 1]; ++e)
+    for (int m = 0; m < bs; ++m) EXPECT_TRUE(found.emplace(j[(size_t)e] * bs + m, a[(size_t)((e * bs + row % bs) * bs + m)]).second) << "an entry stands twice";
+  return found;
+}
+
+// Every row of C = P'AP that is here is that of the level, which has nothing else.
+void compare(Mat C, const Level<double> &level, int bs, const char *text)
+{
+  const std::vector<int>    i = get(level.i), j = get(level.j);
+  const std::vector<double> a = get(level.a);
+  PetscInt                  first, last;
+  PetscReal                 largest;
+  OK(MatGetOwnershipRange(C, &first, &last));
+  OK(MatNorm(C, NORM_INFINITY, &largest));
+  for (PetscInt row = first; row < last; ++row) {
+    std::map<int, double> mine = row_of(i, j, a, bs, (int)row);
+    PetscInt              n;
+    const PetscInt       *column;
+    const PetscScalar    *v;
+    OK(MatGetRow(C, row, &n, &column, &v));
+    for (PetscInt k = 0; k < n; ++k) {
+      const auto here = mine.find((int)column[k]);
+      ASSERT_NEAR(here == mine.end() ? 0 : here->second, v[k], 1e-12 * largest) << text << ", row " << row << ", column " << column[k];
+      if (here != mine.end()) mine.erase(here);
+    }
+    OK(MatRestoreRow(C, row, &n, &column, &v));
+    for (const auto &e : mine) ASSERT_NEAR(e.second, 0, 1e-12 * largest) << text << ", row " << row << ", column " << e.first;
+  }
+}
+
+Mat matrix_of(const Level<double> &level, int bs)
+{
+  const std::vector<int>    i = get(level.i), j = get(level.j);
+  const std::vector<double> a = get(level.a);
+  int                       longest = 0;
+  Mat                       A;
+  for (int p = 0; p < level.n; ++p) longest = std::max(longest, i[(size_t)p + 1] - i[(size_t)p]);
+  OK(MatCreateSeqAIJ(PETSC_COMM_SELF, level.n * bs, level.n * bs, longest * bs, nullptr, &A));
+  for (int row = 0; row < level.n * bs; ++row)
+    for (const auto &e : row_of(i, j, a, bs, row)) OK(MatSetValue(A, row, e.first, e.second, INSERT_VALUES));
+  OK(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  OK(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  return A;
+}
+
+void check_products(const Case &c)
+{
+  const Problem                   problem(c);
+  const Hierarchy<double>        &h = problem.hierarchy();
+  const std::vector<Level<double>> &levels = h.levels();
+  const int                       bs = (int)c.bs;
+  ASSERT_LE(2u, levels.size());
+  for (size_t l = 0; l + 1 < levels.size(); ++l) {
+    const std::string text = std::string(MeshTypes[c.mesh]) + ", " + PCAuxAMGVariants[c.variant] + ", grid " + std::to_string(l + 1);
+    Mat A = l ? matrix_of(levels[l], bs) : problem.A, P = interpolation(A, levels[l], levels[l + 1].n, bs, l ? std::vector<int>() : get(h.order())), C;
+    OK(MatPtAP(A, P, MAT_INITIAL_MATRIX, 4, &C));
+    compare(C, levels[l + 1], bs, text.c_str());
+    if (c.variant == PC_AUXAMG_PAPER) { // a node is in one aggregate
+      ASSERT_EQ(levels[l].corners, 1);
+      for (int p = 0; p < levels[l].points; ++p) ASSERT_EQ(get(levels[l].weight)[(size_t)p], 1);
+    }
+    OK(MatDestroy(&C));
+    OK(MatDestroy(&P));
+    if (l) OK(MatDestroy(&A));
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+void check_colours(const Case &c)
+{
+  const Problem problem(c);
+  const int     bs = (int)c.bs;
+  for (const Level<double> &level : problem.hierarchy().levels()) {
+    const Sweep<double> &s = level.sweep;
+    if (!level.cells) break;
+    const std::vector<int> i = get(level.i), j = get(level.j), order = get(s.order), block = get(s.block), place = get(s.place), begin = get(s.begin), local = get(s.local), row = get(s.row);
+    std::vector<int>       colour((size_t)level.n, -1);
+    int                    seen = 0;
+    ASSERT_EQ(s.first.back(), level.points);
+    for (size_t k = 0; k + 1 < s.first.size(); ++k)
+      for (int o = s.first[k]; o < s.first[k + 1]; ++o) {
+        ASSERT_EQ(colour[(size_t)order[(size_t)o]], -1);
+        colour[(size_t)order[(size_t)o]] = (int)k;
+        ++seen;
+      }
+    ASSERT_EQ(seen, level.points);
+    const bool blocks = &level == &problem.hierarchy().levels()[0] && c.smoother != PC_AUXAMG_GS;
+    ASSERT_EQ(blocks, !block.empty());
+    for (int p = 0; p < level.points; ++p)
+      for (int e = i[(size_t)p]; e < i[(size_t)p + 1]; ++e) {
+        const int q = j[(size_t)e];
+        if (q != p && q < level.n && colour[(size_t)q] == colour[(size_t)p]) {
+          ASSERT_TRUE(blocks && block[(size_t)p] == block[(size_t)q]);
+        }
+      }
+    int size;
+    MPI_Comm_size(PETSC_COMM_WORLD, &size);
+    if (!blocks || size > 1) continue;
+    // A_bb times its inverse
+    const std::vector<double> a = get(level.a), inverse = get(s.inverse);
+    int                       largest = 0;
+    for (int p = 0; p < level.points; ++p) {
+      const int b = block[(size_t)p], n = (begin[(size_t)b + 1] - begin[(size_t)b]) * bs;
+      largest = std::max(largest, n);
+      ASSERT_EQ(row[(size_t)p + 1] - row[(size_t)p], n * bs);
+      ASSERT_EQ(place[(size_t)p], p - begin[(size_t)b]);
+      for (int k = 0; k < bs; ++k) {
+        std::vector<double> product((size_t)n);
+        for (int e = i[(size_t)p]; e < i[(size_t)p + 1]; ++e) {
+          const int q = j[(size_t)e];
+          if (block[(size_t)q] != b) continue;
+          for (int m = 0; m < bs; ++m)
+            for (int r = 0; r < n; ++r) product[(size_t)r] += a[(size_t)((e * bs + k) * bs + m)] * inverse[(size_t)(row[(size_t)q] + m * n + r)];
+        }
+        for (int r = 0; r < n; ++r) ASSERT_NEAR(product[(size_t)r], r == place[(size_t)p] * bs + k, 1e-9);
+      }
+    }
+    ASSERT_LE(largest, most_in_block);
+    if (c.mesh == MESH_GRADED) {
+      ASSERT_LT(level.leaves + (int)problem.hierarchy().levels()[1].leaves, s.blocks) << "aggregates were to be cut";
+    }
+  }
+}
+
+} // namespace
+
+TEST(AuxAMGMeshes, OperatorsAreThoseOfMatPtAP)
+{
+  for (PCAuxAMGVariant v : {PC_AUXAMG_TREE, PC_AUXAMG_PAPER})
+    for (const Case &c : {Case{MESH_SQUARE, 20, 1, PETSC_FALSE, v}, Case{MESH_DISK, 12, 1, PETSC_FALSE, v}, Case{MESH_GRADED, 40, 1, PETSC_FALSE, v}, Case{MESH_EDGE, 24, 1, PETSC_FALSE, v}, Case{MESH_CUBE, 7, 1, PETSC_FALSE, v}, Case{MESH_BALLS, 10, 1, PETSC_FALSE, v},
+                          Case{MESH_LINE, 300, 1, PETSC_FALSE, v}, Case{MESH_LAYER, 10, 1, PETSC_FALSE, v}, Case{MESH_DISK, 8, 2, PETSC_TRUE, v}, Case{MESH_CUBE, 5, 3, PETSC_TRUE, v}})
+      check_products(c);
+}
+
+TEST(AuxAMGMeshes, CoupledNodesHaveOtherColours)
+{
+  for (PCAuxAMGSmoother s : {PC_AUXAMG_SMOOTHER_AUTO, PC_AUXAMG_GS})
+    for (const Case &c : {Case{MESH_SQUARE, 20, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_CUBE, 7, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_DISK, 10, 2, PETSC_TRUE, PC_AUXAMG_PAPER, s}, Case{MESH_BALLS, 10, 6, PETSC_FALSE, PC_AUXAMG_PAPER, s}}) check_colours(c);
+  check_colours({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_GS});
+}
