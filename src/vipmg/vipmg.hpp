@@ -9,6 +9,7 @@
 //    basis functions are cut off there corrects the others, the result is projected, and a line search keeps energy from growing. Fast
 //    once the active set stands nearly still.
 #pragma once
+#include "core/graph.hpp"
 #include "vipmg/halo3.hpp"
 #include <memory>
 #include <string>
@@ -106,11 +107,13 @@ struct Plan {
   double             zero_tolerance = 1e-8;
   std::vector<Level> levels;
   Buffer<double>     work[2]; // coefficients of a grid coarsened in some directions
-  Buffer<Search>     search;
+  Buffer<Search>     search; // two to be joined, of the combination and of the line search
   Buffer<Measure>    measure, marked;
   Buffer<Strength>   strength;
   bool               built = false;
   int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
+  uint64_t           made = 0;           // counts the hierarchies of this plan: what is recorded of another one is of no use
+  Graph              cycles[4];          // on a device, where nothing has to be asked of other processes: cycles by their parts
   size_t             bytes() const;
 };
 
@@ -159,6 +162,19 @@ bool mark_inactive(Plan &plan, Level &l);
 void recombine(Plan &plan, Level &l);   // l.v := the best of the span of l.v and the last step x - y; y := x
 void line_search(Plan &plan, Level &l); // x := x + a (P(x + v) - x) with the best a of [0, 1]; l.r: residual
 Measure measure(Plan &plan, Level &l);  // also l.r := b - A x
+
+// --- several steps in a kernel, for plane grids on a device (vipmg_tile.k.cxx, vipmg_correct.k.cxx) ---
+bool tiled(const Plan &plan, const Level &l); // is the level one of these?
+void tile_monotone_down(const Plan &plan, Level &l, Level &c); // from x; leaves the swept x in w, for
+bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish); // back in x. Returns whether it did, if asked to, what tile_finish() does
+void tile_finish(Plan &plan, Level &l); // w := x after a projected sweep, the inactive nodes, and r
+void tile_linear_down(const Plan &plan, Level &l, Level &c); // from zero, with the truncated operator; in w, for
+void tile_linear_up(Plan &plan, Level &l, const Level &c);   // in x
+void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch); // A v = r of inactive nodes, in scratch, for
+void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch); // in v
+bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps); // false: the grid is too large for one block
+void correct(Plan &plan, Level &l, const double *x); // recombine() and line_search() from x, which becomes y; the result is in l.x
+bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, Operator &out); // false: not here
 
 // --- cycles (vipmg_cycle.cxx) ---
 void full_multigrid(Plan &plan);             // a start for the finest level from its b and bounds

@@ -1,6 +1,7 @@
 // Cycles, written as the papers write them.
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
+#include <cstring>
 
 namespace tessera::vipmg {
 
@@ -18,31 +19,52 @@ bool full_cycle(const Plan &plan) { return plan.params.cycle == Cycle::f || (pla
 // How often level k is visited: on its way down an F-cycle goes up and down again on every coarse grid.
 int visits(const Plan &plan, int k, int top, bool f) { return k > top && (plan.params.cycle == Cycle::w || f) ? 2 : 1; }
 
-// Monotone multigrid for the problem of level k.
-void monotone(Plan &plan, int k, int top, bool f)
+// The coarsest level, in x.
+void bottom(Plan &plan, Level &l, const Operator &op, bool projected)
+{
+  const int sweeps = coarsest_sweeps(l);
+  if (!tiled(plan, l) || !tile_bottom(plan, l, op, projected, sweeps)) smooth(plan, l, op, l.x.data(), l.b.data(), {projected, false}, sweeps);
+}
+
+// Monotone multigrid for the problem of level k. finish: what the truncated Newton part begins with may come along; returns whether it did.
+bool monotone(Plan &plan, int k, int top, bool f, bool finish)
 {
   Level &l = plan.levels[(size_t)k];
-  if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, coarsest_sweeps(l));
+  if (k + 1 == (int)plan.levels.size()) return bottom(plan, l, l.A, true), false;
   Level    &c = plan.levels[(size_t)k + 1];
   const int n = visits(plan, k, top, f);
+  bool      finished = false;
   for (int visit = 0; visit < n; ++visit) {
+    if (tiled(plan, l)) {
+      tile_monotone_down(plan, l, c);
+      monotone(plan, k + 1, top, f && visit == 0, false);
+      finished = tile_monotone_up(plan, l, c, finish && visit + 1 == n);
+      continue;
+    }
     smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.pre);
     residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
     restrict_problem(plan, l, c, plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
-    monotone(plan, k + 1, top, f && visit == 0);
+    monotone(plan, k + 1, top, f && visit == 0, false);
     prolong_add(plan, l, c, l.x.data(), l.A, true, false);
     smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.post);
   }
+  return finished;
 }
 
 // A linear cycle for A x = b of the inactive nodes on a level below the one that is solved.
 void linear(Plan &plan, int k, int top, bool f)
 {
   Level &l = plan.levels[(size_t)k];
-  if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, coarsest_sweeps(l));
+  if (k + 1 == (int)plan.levels.size()) return bottom(plan, l, l.truncated, false);
   Level    &c = plan.levels[(size_t)k + 1];
   const int n = visits(plan, k, top, f);
   for (int visit = 0; visit < n; ++visit) {
+    if (!visit && tiled(plan, l)) {
+      tile_linear_down(plan, l, c);
+      linear(plan, k + 1, top, f);
+      tile_linear_up(plan, l, c);
+      continue;
+    }
     smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, plan.params.pre);
     residual(plan, l, l.truncated, l.x.data(), l.b.data(), l.r.data(), false);
     restrict_residual(plan, l, c, l.r.data());
@@ -52,10 +74,20 @@ void linear(Plan &plan, int k, int top, bool f)
   }
 }
 
-// Truncated Newton multigrid.
-void newton(Plan &plan, int top)
+// Truncated Newton multigrid. finished: the sweep, the active set and the residual are there, with x in l.x.
+void newton(Plan &plan, int top, bool finished)
 {
   Level &l = plan.levels[(size_t)top];
+  if (tiled(plan, l) && top + 1 < (int)plan.levels.size()) {
+    Level &c = plan.levels[(size_t)top + 1];
+    if (!finished) tile_finish(plan, l);
+    double *x = finished ? l.x.data() : l.w.data(), *scratch = finished ? l.w.data() : l.x.data();
+    truncate(plan, top);
+    tile_newton_down(plan, l, c, scratch);
+    linear(plan, top + 1, top, full_cycle(plan));
+    tile_newton_up(plan, l, c, scratch);
+    return correct(plan, l, x);
+  }
   smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, plan.params.pre));
   if (top + 1 == (int)plan.levels.size()) return;
   Level &c = plan.levels[(size_t)top + 1];
@@ -74,10 +106,39 @@ void newton(Plan &plan, int top)
 
 } // namespace
 
+namespace {
+
+void launch_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
+{
+  bool finished = false;
+  if (with_monotone) finished = monotone(plan, top, top, full_cycle(plan), with_newton);
+  if (with_newton) newton(plan, top, finished);
+}
+
+// What is recorded of a cycle, but for addresses.
+uint64_t key(const Plan &plan)
+{
+  const Params  &p    = plan.params;
+  const uint64_t ints = (uint64_t)p.variant + 8 * ((uint64_t)p.cycle + 8 * ((uint64_t)p.pre + 1024 * ((uint64_t)p.post + 1024 * (uint64_t)plan.symmetric)));
+  uint64_t       omega;
+  std::memcpy(&omega, &p.omega, sizeof omega);
+  return ((plan.made * 1099511628211ull) ^ ints) * 1099511628211ull ^ omega;
+}
+
+// Of the sums of a cycle: one for each block.
+size_t scratch_of(const Level &l)
+{
+  const size_t most = 4096 + (size_t)(l.own.hi[0] - l.own.lo[0]) / 32;
+  return most * std::max(sizeof(Measure), sizeof(Search)) / sizeof(double);
+}
+
+} // namespace
+
 void cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
-  if (with_monotone) monotone(plan, top, top, full_cycle(plan));
-  if (with_newton) newton(plan, top);
+  const Level &l = plan.levels[(size_t)top];
+  if (top == 0 && plan.exec.space == Space::cuda && l.shared) plan.cycles[2 * with_monotone + with_newton].run(key(plan), scratch_of(l), [&] { launch_cycle(plan, top, with_monotone, with_newton); });
+  else launch_cycle(plan, top, with_monotone, with_newton);
 }
 
 void full_multigrid(Plan &plan)

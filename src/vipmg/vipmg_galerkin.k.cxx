@@ -1,33 +1,10 @@
 // Coarse operators P' A P, one direction after the other: linear interpolation is a product of one for each direction, so the stencil
 // of a grid coarsened in one of them has 3^d points again. Per node and direction 9 products for each of the 3^(d-1) other offsets.
-#include "vipmg/stencil3.hpp"
-#include <type_traits>
+#include "vipmg/shares.hpp"
 
 namespace tessera::vipmg {
 
 namespace {
-
-// f(the numbers from I to End - 1), as constants.
-template <int I, int End, class F> HD inline void unroll(const F &f)
-{
-  if constexpr (I < End) {
-    f(std::integral_constant<int, I>());
-    unroll<I + 1, End>(f);
-  }
-}
-
-// The share of a coupling with node m, counted from the fine node of coarse node I, in the couplings of I with I - 1, I, I + 1.
-struct Shares {
-  double before, here_left, here_right, behind; // weights: of node -1 from I - 1 and I, of node 1 from I and I + 1
-  template <int M> HD void add(double c, double *out) const
-  {
-    if (M == 0) out[1] += c;
-    if (M == -1) out[0] += before * c, out[1] += here_left * c;
-    if (M == 1) out[1] += here_right * c, out[2] += behind * c;
-    if (M == -2) out[0] += c;
-    if (M == 2) out[2] += c;
-  }
-};
 
 // Masked: couplings between nodes that are `free` alone.
 template <int D, bool Box, int Direction, bool Masked> struct Coarsen {
@@ -235,12 +212,26 @@ void coarse_free(Plan &plan, int k)
   coarse.incoming.exchange(coarse.free.data());
 }
 
+static void exchange_operator(const Plan &plan, Level &l, Operator &op)
+{
+  const ptrdiff_t n = (ptrdiff_t)l.layout.size();
+  double         *planes[27];
+  const int       count = points(plan.dimension, true);
+  for (int p = 0; p < count; ++p) planes[p] = op.a.data() + p * n;
+  l.incoming.exchange(planes, count);
+}
+
 void galerkin(Plan &plan, int k, bool truncated, bool top)
 {
   Level          &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
   const Operator &op   = truncated && !top ? fine.truncated : fine.A;
   Operator       &out  = truncated ? coarse.truncated : coarse.A;
   const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
+  if (galerkin_directly(plan, fine, coarse, op, free, out)) {
+    exchange_operator(plan, coarse, out);
+    if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
+    return;
+  }
   const double   *a    = op.a.data();
   Layout3         from = fine.layout;
   bool            box  = op.box;
@@ -275,11 +266,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     free = nullptr;
     used = 1 - used;
   }
-  const ptrdiff_t n = (ptrdiff_t)coarse.layout.size();
-  double         *planes[27];
-  const int       count = points(plan.dimension, true);
-  for (int p = 0; p < count; ++p) planes[p] = out.a.data() + p * n;
-  coarse.incoming.exchange(planes, count);
+  exchange_operator(plan, coarse, out);
   make_inverse(plan, coarse, out);
 }
 

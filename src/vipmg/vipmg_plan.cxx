@@ -99,7 +99,7 @@ void create(Plan &plan, MPI_Comm comm, int dimension, const int n[3], const bool
   l.halo.setup(comm, boxes, need, periods, l.layout, plan.exec.space);
   l.shared = boxes.size() == 1;
   allocate(plan, l, false);
-  plan.search.resize(Extent{2, plan.exec.space});
+  plan.search.resize(Extent{4, plan.exec.space});
   plan.measure.resize(Extent{2, plan.exec.space});
   plan.marked.resize(Extent{2, plan.exec.space});
   plan.strength.resize(Extent{2, plan.exec.space});
@@ -194,6 +194,7 @@ void build(Plan &plan)
 {
   std::vector<Box3> boxes;
   if (!plan.built) {
+    ++plan.made;
     plan.levels.resize(1);
     int size = 1;
     MPI_Comm_size(plan.comm, &size);
