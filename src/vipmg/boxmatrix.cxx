@@ -246,6 +246,45 @@ PetscErrorCode BoxMatrix::ReadRows(Reader &reader, PetscInt rows, Plan &plan, Ma
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BoxMatrix::ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, bool *done)
+{
+  using Index = LocalRows::Index;
+  LocalRows        rows;
+  std::vector<int> nodes;
+  Buffer<int>      remote;
+
+  PetscFunctionBegin;
+  *done = false;
+#if PetscDefined(HAVE_CUDA) && !COMPAT_CUSPARSE_ROWS // such a matrix may keep from us which of its rows are empty
+  PetscBool cusparse;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &cusparse, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
+  if (cusparse) PetscFunctionReturn(PETSC_SUCCESS);
+#endif
+  PetscCall(rows.Get(A, Space::cuda, "vipmg"));
+  for (PetscInt c = 0; c < rows.others; ++c) {
+    PetscInt node[3];
+    Node(rows.columns[c], node);
+    for (int d = 0; d < 3; ++d) nodes.push_back((int)node[d]);
+  }
+  TesseraCallCXX(remote.resize(Extent{nodes.size(), Space::cuda}));
+  if (!nodes.empty()) TesseraCallCXX(device::copy_from_host(remote.data(), nodes.data(), remote.bytes()), device::synchronize());
+  const RowsOf<Index> A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
+  for (;;) {
+    ReadSums sums;
+    if (plan.levels.empty()) TesseraCallCXX(create(plan, comm_, dimension_, n_, periodic_, boxes_, false));
+    TesseraCallCXX(sums = read_rows(plan, A_));
+    int mine[2] = {sums.box, sums.wrong > 0}, any[2];
+    PetscCallMPI(MPI_Allreduce(mine, any, 2, MPI_INT, MPI_MAX, comm_));
+    const PetscInt dirichlet = (PetscInt)sums.dirichlet;
+    PetscCallMPI(MPI_Allreduce(&dirichlet, &report.dirichlet, 1, MPIU_INT, MPI_SUM, comm_));
+    *done = !any[1];
+    if (!*done || !any[0] || plan.levels[0].A.box) break;
+    TesseraCallCXX(create(plan, comm_, dimension_, n_, periodic_, boxes_, true));
+  }
+  PetscCall(rows.Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
 {
   PetscBool          seq, mpi, done;
@@ -276,6 +315,11 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
   wrong[0] = m != (PetscInt)own.size();
   PetscCallMPI(MPI_Allreduce(wrong, any, 1, MPIU_INT, MPI_MAX, comm_));
   PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ, "vipmg: the Jacobian (%" PetscInt_FMT " rows) is not on the nodes of the DMDA (%d x %d x %d), or distributed otherwise", M, n_[0], n_[1], n_[2]);
+  if (plan.exec.space == Space::cuda) {
+    bool done;
+    PetscCall(ReadOnDevice(A, plan, report, &done));
+    if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  }
   Reader reader{own, dimension_, n_, periodic_, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, first_[(size_t)rank_], {}, &report};
   const PetscInt    *oia = nullptr, *oja = nullptr;
   const PetscScalar *oa = nullptr;

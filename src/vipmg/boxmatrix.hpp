@@ -1,5 +1,6 @@
 // From PETSc's DMDA, matrices and vectors to a plan of multigrid.
 #pragma once
+#include "petsc/aij.hpp"
 #include "petsc/device.hpp"
 #include "vipmg/vipmg.hpp"
 #include <petscdmda.h>
@@ -26,13 +27,15 @@ public:
   PetscErrorCode SetGrid(PetscObject solver, const char *who, DM dm, Vec X, Mat J);
   bool           ready() const { return comm_ != MPI_COMM_NULL && !boxes_.empty(); }
   bool           same(Vec X) const; // still of this size?
-  // Makes the finest level at the first time, or when diagonal couplings appear, and writes the operator to it.
+  // Makes the finest level at the first time, or when diagonal couplings appear, and writes the operator to it. On a device by kernels, from PETSc's
+  // own arrays where they lie there; the host reads, and the coefficients are copied, only where a row must be complained of.
   PetscErrorCode Read(Mat A, Plan &plan, MatrixReport &report);
   int            dimension() const { return dimension_; }
   const int     *size() const { return n_; }
   void           Node(PetscInt row, PetscInt node[3]) const; // of PETSc's number
 
 private:
+  PetscErrorCode        ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, bool *done);
   PetscErrorCode        ReadRows(Reader &reader, PetscInt rows, Plan &plan, MatrixReport &report, int *box);
   MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
   int                   dimension_ = 0, n_[3] = {1, 1, 1}, rank_ = 0;

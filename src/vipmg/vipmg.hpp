@@ -142,6 +142,24 @@ void start(Plan &plan);                   // x := 0, but the solution in Dirichl
 void keep(Plan &plan);                    // the correction x, while other problems are loaded
 // X := P(X0 + t x) with the correction kept
 void store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, double *X);
+// --- the finest operator, on a device from rows of the own nodes that lie there (vipmg_read.k.cxx) ---
+template <class Index> struct RowsOf {
+  const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr; // beginnings and columns: own nodes, and others, if any
+  const double *a = nullptr, *o = nullptr;
+  const int    *remote = nullptr; // three indices of the node of each of the other columns
+};
+struct ReadSums {
+  ptrdiff_t dirichlet = 0; // rows
+  ptrdiff_t wrong     = 0; // rows with couplings beyond the neighbours, without a positive diagonal or with what is no number
+  int       box       = 0; // there are couplings along diagonals
+  HD void   join(const ReadSums &o)
+  {
+    dirichlet += o.dirichlet;
+    wrong += o.wrong;
+    box |= o.box;
+  }
+};
+template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A); // waits
 void set_operator(Plan &plan, const double *coefficients, const uint8_t *free); // host arrays in the level's layout
 
 // --- kernels ---
