@@ -53,10 +53,12 @@ PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *ba
     there = all;
   }
   const Space space = there ? Space::cuda : Space::host;
-  if (!matrix.same(X) || plan.exec.space != space) {
+  GridDescription grid;
+  PetscCall(BoxMatrix::Describe(solver, who, dm, X, J, grid));
+  if (!matrix.is(grid) || plan.exec.space != space) {
     PetscCall(Reset());
     plan.exec.space = space;
-    PetscCall(matrix.SetGrid(solver, who, dm, X, J));
+    PetscCall(matrix.SetGrid(PetscObjectComm(solver), grid));
   }
 #ifdef _OPENMP
   plan.exec.threads = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;

@@ -18,6 +18,7 @@ template <bool Nine> Plane<Nine> plane(const Level &l, const Operator &op) { ret
 template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
   Relax<Nine, Projected, Masked> relax;
   Weights                        w;
+  const uint8_t                 *free;
   Layout3                        to;
   const double                  *in;
   double                        *out, *b, *lo, *up, *x;
@@ -62,7 +63,8 @@ template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
           const int    i = w.step[0] * I + di, j = w.step[1] * J + dj;
           sum += weight * r(i, j);
           if (Projected && weight > 0) {
-            const ptrdiff_t e     = relax.plane.place(i, j);
+            const ptrdiff_t e = relax.plane.place(i, j);
+            if (!free[e]) continue; // as in restrict_problem()
             const double    below = relax.lo[e] - tile(i, j), above = relax.up[e] - tile(i, j);
             l = below > l ? below : l;
             u = above < u ? above : u;
@@ -147,7 +149,7 @@ template <bool Nine, bool Projected, bool Masked> Relax<Nine, Projected, Masked>
 
 template <bool Nine, bool Projected, bool Masked, bool Zero> void go_down(const Plan &plan, const Level &l, Level &c, const Operator &op, const double *b, const double *in, double *out)
 {
-  const Down<Nine, Projected, Masked, Zero> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), weights(l), c.layout, in, out, c.b.data(), c.lo.data(), c.up.data(), c.x.data(), plan.params.pre};
+  const Down<Nine, Projected, Masked, Zero> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), weights(l), l.free.data(), c.layout, in, out, c.b.data(), c.lo.data(), c.up.data(), c.x.data(), plan.params.pre};
   const int columns = tile_columns / l.step[0], rows = tile_rows / l.step[1];
   forall_tiles(plan.exec, {0, c.n[0], 0, c.n[1]}, columns, rows, k.bytes(columns, rows), k);
 }

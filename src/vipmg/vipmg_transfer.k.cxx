@@ -7,11 +7,13 @@ namespace {
 
 enum class With { nothing, extremes, means };
 
-// r, summed with the weights of coarse node (2 t + P, j, k), and bounds.
+// r, summed with the weights of coarse node (2 t + P, j, k), and bounds. Coarse functions are cut off at Dirichlet rows, whose bounds,
+// where x often is, would hold up all coarse nodes beside a boundary.
 template <bool X, With Bounds> struct Restrict {
   Layout3       fine;
   Weights       w;
   const double *r, *x, *lo, *up;
+  const uint8_t *free;
   double       *b, *coarse_lo, *coarse_up, *coarse_x;
   int           half;
 
@@ -22,8 +24,9 @@ template <bool X, With Bounds> struct Restrict {
       if (weight > 0) l += weight * a, u += weight * c; // infinity times zero is no number
       return;
     }
-    l = weight > 0 && a > l ? a : l;
-    u = weight > 0 && c < u ? c : u;
+    const bool counts = weight > 0 && free[f];
+    l = counts && a > l ? a : l;
+    u = counts && c < u ? c : u;
   }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
@@ -104,10 +107,10 @@ template <With Bounds> void restrict_all(const Plan &plan, Level &fine, Level &c
   const Weights w = weights(fine);
   if (w.step[0] == 2)
     for_nodes(plan.exec, coarse.layout, coarse.part,
-              Restrict<true, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
+              Restrict<true, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), fine.free.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
   else
     for_nodes(plan.exec, coarse.layout, coarse.part,
-              Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
+              Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), fine.free.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
   double *all[] = {coarse.b.data(), coarse.lo.data(), coarse.up.data()};
   coarse.incoming.exchange(all, Bounds == With::nothing ? 1 : 3);
   if (coarse.incoming.remote() || !coarse.halo.empty()) coarse.x.zero();
