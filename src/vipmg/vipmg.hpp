@@ -42,6 +42,7 @@ struct Level {
   Layout3        layout;
   int            step[3] = {1, 1, 1}; // to the next level: 2 where the direction is coarsened
   bool           shared  = false;     // every process has the whole grid
+  bool           lines[2] = {false, false}; // linear sweeps go by lines along x, along y
   Halo3          halo, incoming;      // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
   Operator       A, truncated;        // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Buffer<double> left[3], right[3];   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
@@ -86,7 +87,7 @@ struct Search {
 struct Strength {
   double along[3] = {0, 0, 0};               // couplings
   double face[3] = {0, 0, 0}, row[3] = {0, 0, 0}; // last nodes of a direction: coupling with the nodes before, row sum
-  double negative = 0;                       // unconnected or negative diagonals
+  double strong[2] = {0, 0};                 // nodes whose couplings along x, along y are several times those along the other
   HD void join(const Strength &o)
   {
     for (int d = 0; d < 3; ++d) {
@@ -94,7 +95,7 @@ struct Strength {
       face[d] += o.face[d];
       row[d] += o.row[d];
     }
-    negative += o.negative;
+    for (int d = 0; d < 2; ++d) strong[d] += o.strong[d];
   }
 };
 
@@ -167,6 +168,8 @@ struct Sweep {
   bool projected = true, masked = false;
 };
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
+// Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); l.w is scratch memory.
+void smooth_lines(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
 void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r); // coarse.b, and x = 0
 // coarse.b, lo, up, and x = 0. Bounds: the largest lower and least upper ones of a support; their weighted mean (the paper's

@@ -51,6 +51,15 @@ bool monotone(Plan &plan, int k, int top, bool f, bool finish)
   return finished;
 }
 
+bool by_lines(const Level &l) { return l.lines[0] || l.lines[1]; }
+
+// Linear sweeps, of all nodes or of the inactive ones.
+void smooth_linear(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps)
+{
+  if (by_lines(l)) smooth_lines(plan, l, op, x, b, masked, backward, sweeps);
+  else smooth(plan, l, op, x, b, {false, masked}, sweeps);
+}
+
 // A linear cycle for A x = b of the inactive nodes on a level below the one that is solved.
 void linear(Plan &plan, int k, int top, bool f)
 {
@@ -59,18 +68,18 @@ void linear(Plan &plan, int k, int top, bool f)
   Level    &c = plan.levels[(size_t)k + 1];
   const int n = visits(plan, k, top, f);
   for (int visit = 0; visit < n; ++visit) {
-    if (!visit && tiled(plan, l)) {
+    if (!visit && tiled(plan, l) && !by_lines(l)) {
       tile_linear_down(plan, l, c);
       linear(plan, k + 1, top, f);
       tile_linear_up(plan, l, c);
       continue;
     }
-    smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, plan.params.pre);
+    smooth_linear(plan, l, l.truncated, l.x.data(), l.b.data(), false, false, plan.params.pre);
     residual(plan, l, l.truncated, l.x.data(), l.b.data(), l.r.data(), false);
     restrict_residual(plan, l, c, l.r.data());
     linear(plan, k + 1, top, f && visit == 0);
     prolong_add(plan, l, c, l.x.data(), l.truncated, false, false);
-    smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, plan.params.post);
+    smooth_linear(plan, l, l.truncated, l.x.data(), l.b.data(), false, true, plan.params.post);
   }
 }
 
@@ -78,7 +87,7 @@ void linear(Plan &plan, int k, int top, bool f)
 void newton(Plan &plan, int top, bool finished)
 {
   Level &l = plan.levels[(size_t)top];
-  if (tiled(plan, l) && top + 1 < (int)plan.levels.size()) {
+  if (tiled(plan, l) && !by_lines(l) && top + 1 < (int)plan.levels.size()) {
     Level &c = plan.levels[(size_t)top + 1];
     if (!finished) tile_finish(plan, l);
     double *x = finished ? l.x.data() : l.w.data(), *scratch = finished ? l.w.data() : l.x.data();
@@ -94,12 +103,12 @@ void newton(Plan &plan, int top, bool finished)
   if (mark_inactive(plan, l) || plan.truncated_for != top) truncate(plan, top);
   residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
   l.v.zero();
-  smooth(plan, l, l.A, l.v.data(), l.r.data(), {false, true}, plan.params.pre);
+  smooth_linear(plan, l, l.A, l.v.data(), l.r.data(), true, false, plan.params.pre);
   residual(plan, l, l.A, l.v.data(), l.r.data(), l.w.data(), true);
   restrict_residual(plan, l, c, l.w.data());
   linear(plan, top + 1, top, full_cycle(plan));
   prolong_add(plan, l, c, l.v.data(), l.A, false, true);
-  smooth(plan, l, l.A, l.v.data(), l.r.data(), {false, true}, plan.params.post);
+  smooth_linear(plan, l, l.A, l.v.data(), l.r.data(), true, true, plan.params.post);
   recombine(plan, l);
   line_search(plan, l);
 }
@@ -111,7 +120,7 @@ namespace {
 void launch_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
   bool finished = false;
-  if (with_monotone) finished = monotone(plan, top, top, full_cycle(plan), with_newton);
+  if (with_monotone) finished = monotone(plan, top, top, full_cycle(plan), with_newton && !by_lines(plan.levels[(size_t)top]));
   if (with_newton) newton(plan, top, finished);
 }
 

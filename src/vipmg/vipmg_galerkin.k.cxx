@@ -110,6 +110,8 @@ struct CoarseFree {
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const { coarse[o + P * (ptrdiff_t)half] = fine[from.at(step[0] * (2 * t + P), step[1] * j, step[2] * k)]; }
 };
 
+constexpr double several = 4;
+
 template <int D, bool Box> struct FindStrength {
   Stencil3<D, Box> s;
   const uint8_t   *free;
@@ -134,6 +136,8 @@ template <int D, bool Box> struct FindStrength {
             if (at[d] < 0) before[d] -= c;
           }
         }
+    if constexpr (D == 2)
+      for (int d = 0; d < 2; ++d) r.strong[d] += both[d] > several * fabs(both[1 - d]);
     for (int d = 0; d < D; ++d) {
       r.along[d] += both[d] > 0 ? both[d] : 0;
       if (place[d] != last[d]) continue;
@@ -179,10 +183,12 @@ Strength strength(Plan &plan, Level &l)
   s.join(both[0]);
   s.join(both[1]);
   if (!l.shared) {
-    double sums[9];
+    double sums[11];
     for (int d = 0; d < 3; ++d) sums[d] = s.along[d], sums[3 + d] = s.face[d], sums[6 + d] = s.row[d];
-    MPI_Allreduce(MPI_IN_PLACE, sums, 9, MPI_DOUBLE, MPI_SUM, plan.comm);
+    for (int d = 0; d < 2; ++d) sums[9 + d] = s.strong[d];
+    MPI_Allreduce(MPI_IN_PLACE, sums, 11, MPI_DOUBLE, MPI_SUM, plan.comm);
     for (int d = 0; d < 3; ++d) s.along[d] = sums[d], s.face[d] = sums[3 + d], s.row[d] = sums[6 + d];
+    for (int d = 0; d < 2; ++d) s.strong[d] = sums[9 + d];
   }
   return s;
 }

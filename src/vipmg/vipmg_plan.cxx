@@ -160,6 +160,13 @@ bool still_good(const Plan &plan, const Level &l, const Strength &s)
   return step[0] == l.step[0] && step[1] == l.step[1] && step[2] == l.step[2];
 }
 
+// Points smooth along a strong direction only, and the coarse grid needs what it coarsens to be smooth: nodes that are strongly coupled along
+// d, beside a direction that is coarsened or where d is not, ask for lines along d. A quarter of a line of them is enough to spoil a cycle.
+void choose_lines(const Plan &plan, Level &l, const Strength &s)
+{
+  for (int d = 0; d < 2; ++d) l.lines[d] = plan.dimension == 2 && s.strong[d] > 0.25 * l.n[d] && (l.step[1 - d] == 2 || l.step[d] == 1);
+}
+
 // The level below the last one, or false where there is nothing to coarsen.
 bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
 {
@@ -245,6 +252,7 @@ bool coarsen(Plan &plan)
     if (plan.built && k + 1 == plan.levels.size()) break;
     if (plan.built ? !still_good(plan, plan.levels[k], s) : !add_level(plan, boxes, s)) return !plan.built;
     Level &fine = plan.levels[k], &coarse = plan.levels[k + 1];
+    choose_lines(plan, fine, s);
     for (int d = 0; d < 3; ++d) {
       const double end = s.face[d] > 0 ? s.face[d] / (s.face[d] + std::max(0., s.row[d])) : 1;
       weights(plan, fine, coarse.n[d], d, std::max(0.5, end));
