@@ -43,6 +43,7 @@ struct Level {
   int            step[3] = {1, 1, 1}; // to the next level: 2 where the direction is coarsened
   bool           shared  = false;     // every process has the whole grid
   bool           lines[2] = {false, false}; // linear sweeps go by lines along x, along y
+  int            before[2] = {-1, -1}, behind[2] = {-1, -1}; // processes that have the line's nodes before and behind the own ones
   Halo3          halo, incoming;      // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
   Operator       A, truncated;        // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Buffer<double> left[3], right[3];   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
@@ -114,6 +115,8 @@ struct Plan {
   bool               built = false;
   int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
   uint64_t           made = 0;           // counts the hierarchies of this plan: what is recorded of another one is of no use
+  Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
+  Pinned             ends_host;
   Graph              cycles[4];          // on a device, where nothing has to be asked of other processes: cycles by their parts
   size_t             bytes() const;
 };
@@ -169,7 +172,7 @@ struct Sweep {
 };
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
 // Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); l.w is scratch memory.
-void smooth_lines(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps);
+void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
 void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r); // coarse.b, and x = 0
 // coarse.b, lo, up, and x = 0. Bounds: the largest lower and least upper ones of a support; their weighted mean (the paper's

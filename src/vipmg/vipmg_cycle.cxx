@@ -54,7 +54,7 @@ bool monotone(Plan &plan, int k, int top, bool f, bool finish)
 bool by_lines(const Level &l) { return l.lines[0] || l.lines[1]; }
 
 // Linear sweeps, of all nodes or of the inactive ones.
-void smooth_linear(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps)
+void smooth_linear(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps)
 {
   if (by_lines(l)) smooth_lines(plan, l, op, x, b, masked, backward, sweeps);
   else smooth(plan, l, op, x, b, {false, masked}, sweeps);

@@ -5,7 +5,8 @@
 // no line has a problem with bounds of its own, and as recombination and line search end that part, energy falls whatever smooths.
 //
 // Bytes a node, 5-point star: 5 coefficients, inverse, right-hand side, x read and written on the way there, the line's factor written: 80; 24 on the
-// way back. A thread has a line and goes from node to node, so large grids wait for memory on a device.
+// way back. A thread has a line and goes from node to node, so large grids wait for memory on a device. A line of several processes is worked on
+// by one after the other, there and back, so that it is solved as on one.
 #include "vipmg/stencil3.hpp"
 
 namespace tessera::vipmg {
@@ -19,8 +20,8 @@ template <bool Box, bool Masked> struct Line {
   const uint8_t   *mask;
   double          *x, *factor;
   int              from, to; // along the line
+  bool             begins;   // nothing is eliminated before
 
-  // The nodes of a process make its part of the line; its ends' neighbours have the values that they have.
   template <int Along> HD double coefficient(ptrdiff_t e, int side) const { return s.a[(Along == 0 ? plane_of<2, Box>(side, 0, 0) : plane_of<2, Box>(0, side, 0)) * s.plane + e]; }
   HD double off_the_line(int along, int p, ptrdiff_t e, ptrdiff_t o) const
   {
@@ -57,36 +58,41 @@ template <bool Box, bool Masked> struct Line {
   }
 };
 
-// Every second row.
-template <bool Box, bool Masked> struct Rows0 {
+// Rows 2 r + parity: there, and back.
+template <bool Box, bool Masked> struct AlongX {
   Line<Box, Masked> line;
-  int               first;
+  int               parity;
+  bool              there, back;
   template <class Block> HD void operator()(Block &block) const
   {
     block.each(block.tile.x0, block.tile.x1, 0, 1, [&](int r, int) {
-      const int j = first + 2 * r;
-      double    f = 0, v = line.x[line.layout.at(line.from - 1, j, 0)];
-      for (int i = line.from; i < line.to; ++i) line.template eliminate<0>(i, j, f, v);
+      const int       j    = 2 * r + parity;
+      const ptrdiff_t last = line.layout.at(line.from - 1, j, 0);
+      double          f = line.begins ? 0 : line.factor[last], v = line.x[last];
+      if (there)
+        for (int i = line.from; i < line.to; ++i) line.template eliminate<0>(i, j, f, v);
       v = line.x[line.layout.at(line.to, j, 0)];
-      for (int i = line.to - 1; i >= line.from; --i) line.substitute(i, j, v);
+      if (back)
+        for (int i = line.to - 1; i >= line.from; --i) line.substitute(i, j, v);
     });
   }
 };
 
 // Columns 2 t + parity. They go side by side, row by row.
-template <bool Box, bool Masked> struct Columns {
+template <bool Box, bool Masked> struct AlongY {
   Line<Box, Masked> line;
   int               parity;
+  bool              there, back;
   template <class Block> HD void operator()(Block &block) const
   {
-    for (int j = line.from; j < line.to; ++j)
+    for (int j = line.from; there && j < line.to; ++j)
       block.each(block.tile.x0, block.tile.x1, 0, 1, [&](int t, int) {
         const int       i    = 2 * t + parity;
         const ptrdiff_t last = line.layout.at(i, j - 1, 0);
-        double          f = j > line.from ? line.factor[last] : 0, v = line.x[last];
+        double          f = line.begins && j == line.from ? 0 : line.factor[last], v = line.x[last];
         line.template eliminate<1>(i, j, f, v);
       });
-    for (int j = line.to - 1; j >= line.from; --j)
+    for (int j = line.to - 1; back && j >= line.from; --j)
       block.each(block.tile.x0, block.tile.x1, 0, 1, [&](int t, int) {
         const int i = 2 * t + parity;
         double    v = line.x[line.layout.at(i, j + 1, 0)];
@@ -95,21 +101,64 @@ template <bool Box, bool Masked> struct Columns {
   }
 };
 
-template <bool Box, bool Masked> void relax_lines(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, int along)
+// One node of each of some lines, to and from a message.
+struct Ends {
+  Layout3 layout;
+  int     along, at, parity, begin;
+  double *field, *message;
+  bool    store;
+  HD void operator()(int r, int) const
+  {
+    const int       other = 2 * (begin + r) + parity;
+    const ptrdiff_t e     = along == 0 ? layout.at(at, other, 0) : layout.at(other, at, 0);
+    if (store) message[r] = field[e];
+    else field[e] = message[r];
+  }
+};
+
+// Sends a node's values of `fields` of each line, or receives them.
+void pass(Plan &plan, const Level &l, int along, int at, int parity, int begin, int n, double *const *fields, int count, int to, int from)
 {
-  Line<Box, Masked> line{stencil<2, Box>(l, op), l.layout, op.inverse.data(), b, l.inactive.data(), x, l.w.data(), l.own.lo[along], l.own.hi[along]};
-  const int         across = 1 - along;
+  const bool   there = plan.exec.space == Space::cuda;
+  const size_t bytes = (size_t)(n * count) * sizeof(double);
+  double      *here  = there ? (double *)plan.ends_host.data() : plan.ends.data();
+  if (n <= 0) return;
+  if (from >= 0) {
+    MPI_Recv(here, n * count, MPI_DOUBLE, from, 1, plan.comm, MPI_STATUS_IGNORE);
+    if (there) device::copy_from_host(plan.ends.data(), here, bytes), device::synchronize();
+  }
+  for (int f = 0; f < count; ++f) forall(plan.exec, {0, n, 0, 1}, Ends{l.layout, along, at, parity, begin, fields[f], plan.ends.data() + f * n, to >= 0});
+  if (to < 0) return;
+  if (there) device::copy_to_host(here, plan.ends.data(), bytes);
+  MPI_Send(here, n * count, MPI_DOUBLE, to, 1, plan.comm);
+}
+
+template <bool Box, bool Masked> void relax_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, int along)
+{
+  const int         before = l.before[along], behind = l.behind[along], from = l.own.lo[along], to = l.own.hi[along], across = 1 - along;
+  Line<Box, Masked> line{stencil<2, Box>(l, op), l.layout, op.inverse.data(), b, l.inactive.data(), x, l.w.data(), from, to, before < 0};
+  double           *fields[] = {x, l.w.data()};
   for (int colour = 0; colour < 2; ++colour) {
-    const int begin = half_begin(l.own.lo[across], colour), end = half_begin(l.own.hi[across], colour);
-    if (along == 0) forall_columns(plan.exec, 0, end - begin, Rows0<Box, Masked>{line, 2 * begin + colour});
-    else forall_columns(plan.exec, begin, end, Columns<Box, Masked>{line, colour});
+    const int  begin = half_begin(l.own.lo[across], colour), end = half_begin(l.own.hi[across], colour), n = end - begin;
+    const auto run   = [&](bool there, bool back) {
+      if (along == 0) forall_columns(plan.exec, begin, end, AlongX<Box, Masked>{line, colour, there, back});
+      else forall_columns(plan.exec, begin, end, AlongY<Box, Masked>{line, colour, there, back});
+    };
+    if (before >= 0) pass(plan, l, along, from - 1, colour, begin, n, fields, 2, -1, before);
+    run(true, behind < 0);
+    if (behind >= 0) {
+      pass(plan, l, along, to - 1, colour, begin, n, fields, 2, behind, -1);
+      pass(plan, l, along, to, colour, begin, n, fields, 1, -1, behind);
+      run(false, true);
+    }
+    if (before >= 0) pass(plan, l, along, from, colour, begin, n, fields, 1, before, -1);
     l.halo.exchange(x);
   }
 }
 
 } // namespace
 
-void smooth_lines(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps)
+void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps)
 {
   for (int k = 0; k < sweeps; ++k)
     for (int step = 0; step < 2; ++step) {

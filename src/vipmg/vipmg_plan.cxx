@@ -62,6 +62,18 @@ void allocate(const Plan &plan, Level &l, bool truncated)
   l.inactive.resize(n);
 }
 
+// Who has the next nodes along x and along y. The boxes are those of a grid of processes.
+void find_neighbours(Level &l, const std::vector<Box3> &boxes)
+{
+  for (int d = 0; d < 2; ++d)
+    for (int r = 0; r < (int)boxes.size(); ++r) {
+      const Box3 &b = boxes[(size_t)r];
+      if (b.lo[1 - d] != l.own.lo[1 - d] || b.hi[1 - d] != l.own.hi[1 - d] || b.lo[2] != l.own.lo[2]) continue;
+      if (b.hi[d] == l.own.lo[d]) l.before[d] = r;
+      if (b.lo[d] == l.own.hi[d]) l.behind[d] = r;
+    }
+}
+
 bool can_coarsen(const Level &l, int d) { return l.periodic[d] ? l.n[d] >= 6 : l.n[d] >= 3; }
 
 } // namespace
@@ -99,6 +111,7 @@ void create(Plan &plan, MPI_Comm comm, int dimension, const int n[3], const bool
   for (const Box3 &b : boxes) need.push_back(wanted(l, b, dimension));
   l.halo.setup(comm, boxes, need, periods, l.layout, plan.exec.space);
   l.shared = boxes.size() == 1;
+  find_neighbours(l, boxes);
   allocate(plan, l, false);
   plan.search.resize(Extent{4, plan.exec.space});
   plan.measure.resize(Extent{2, plan.exec.space});
@@ -162,9 +175,13 @@ bool still_good(const Plan &plan, const Level &l, const Strength &s)
 
 // Points smooth along a strong direction only, and the coarse grid needs what it coarsens to be smooth: nodes that are strongly coupled along
 // d, beside a direction that is coarsened or where d is not, ask for lines along d. A quarter of a line of them is enough to spoil a cycle.
-void choose_lines(const Plan &plan, Level &l, const Strength &s)
+void choose_lines(Plan &plan, Level &l, const Strength &s)
 {
   for (int d = 0; d < 2; ++d) l.lines[d] = plan.dimension == 2 && s.strong[d] > 0.25 * l.n[d] && (l.step[1 - d] == 2 || l.step[d] == 1);
+  const size_t room = l.shared || !(l.lines[0] || l.lines[1]) ? 0 : (size_t)(l.own.hi[0] - l.own.lo[0] + l.own.hi[1] - l.own.lo[1] + 2);
+  if (plan.ends.size() >= room) return;
+  plan.ends.resize(Extent{room, plan.exec.space});
+  if (plan.exec.space == Space::cuda) plan.ends_host.resize(plan.ends.bytes());
 }
 
 // The level below the last one, or false where there is nothing to coarsen.
@@ -209,6 +226,7 @@ bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
     c.halo.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
     c.incoming.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
     boxes = have;
+    find_neighbours(c, boxes);
   }
   allocate(plan, c, true);
   plan.levels.push_back(std::move(c));
