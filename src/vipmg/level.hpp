@@ -128,8 +128,26 @@ template <class R, class Kernel> void join_nodes(const Exec &exec, const Layout3
     if (n) forall_tiles(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, n}, 32, 16, 0, SumOnTile<Kernel>{l, rows, b.lo[0], b.hi[0], kernel}, result);
     return;
   }
-  forall_join(exec, {half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n}, SumOnHalf<Kernel, 0>{l, rows, kernel}, result);
-  forall_join(exec, {half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n}, SumOnHalf<Kernel, 1>{l, rows, kernel}, result + 1);
+  const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n}, odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n};
+  const SumOnHalf<Kernel, 0> first{l, rows, kernel};
+  const SumOnHalf<Kernel, 1> second{l, rows, kernel};
+  // Both halves of a row while it is in the cache; the sums are those of forall_join().
+  std::vector<R> sums(2 * (size_t)n);
+#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
+  for (int r = 0; r < n; ++r) {
+    const SumOnHalf<Kernel, 0> f = first;
+    const SumOnHalf<Kernel, 1> s = second;
+    R                          a, c; // in registers: the kernel's writes might change one in memory
+    for (int t = even.x0; t < even.x1; ++t) f(t, r, a);
+    for (int t = odd.x0; t < odd.x1; ++t) s(t, r, c);
+    sums[2 * (size_t)r]     = a;
+    sums[2 * (size_t)r + 1] = c;
+  }
+  result[0] = result[1] = R();
+  for (int r = 0; r < n; ++r) {
+    result[0].join(sums[2 * (size_t)r]);
+    result[1].join(sums[2 * (size_t)r + 1]);
+  }
 }
 
 #endif

@@ -144,11 +144,8 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target
   TesseraCallCXX(m = measure(plan, plan.levels[0]));
   first = last = best = std::sqrt(m.natural);
   if (fmg && plan.levels.size() > 1) {
-    TesseraCallCXX(full_multigrid(plan));
-    Measure after;
-    TesseraCallCXX(after = measure(plan, plan.levels[0]));
     // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
-    m = after;
+    TesseraCallCXX(full_multigrid(plan));
   }
   for (; n->cycles < most_cycles; ) {
     TesseraCallCXX(cycle(plan, 0, climb, v == Variant::hybrid || v == Variant::tnnmg));

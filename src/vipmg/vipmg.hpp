@@ -174,6 +174,8 @@ void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const dou
 // Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); l.w is scratch memory.
 void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
+// Sweeps and the residual after them, which the host finds in one pass through memory.
+void smooth_residual(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r);
 void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r); // coarse.b, and x = 0
 // coarse.b, lo, up, and x = 0. Bounds: the largest lower and least upper ones of a support; their weighted mean (the paper's
 // Algorithm 1); or, for a start, those of the fine nodes that coarse nodes lie on.

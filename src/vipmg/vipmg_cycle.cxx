@@ -41,8 +41,7 @@ bool monotone(Plan &plan, int k, int top, bool f, bool finish)
       finished = tile_monotone_up(plan, l, c, finish && visit + 1 == n);
       continue;
     }
-    smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.pre);
-    residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
+    smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.pre, l.r.data());
     restrict_problem(plan, l, c, plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
     monotone(plan, k + 1, top, f && visit == 0, false);
     prolong_add(plan, l, c, l.x.data(), l.A, true, false);
@@ -60,6 +59,14 @@ void smooth_linear(Plan &plan, Level &l, const Operator &op, double *x, const do
   else smooth(plan, l, op, x, b, {false, masked}, sweeps);
 }
 
+// Sweeps of a linear cycle on its way down, and the residual r after them.
+void linear_down(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, double *r)
+{
+  if (!by_lines(l)) return smooth_residual(plan, l, op, x, b, {false, masked}, plan.params.pre, r);
+  smooth_linear(plan, l, op, x, b, masked, false, plan.params.pre);
+  residual(plan, l, op, x, b, r, masked);
+}
+
 // A linear cycle for A x = b of the inactive nodes on a level below the one that is solved.
 void linear(Plan &plan, int k, int top, bool f)
 {
@@ -74,8 +81,7 @@ void linear(Plan &plan, int k, int top, bool f)
       tile_linear_up(plan, l, c);
       continue;
     }
-    smooth_linear(plan, l, l.truncated, l.x.data(), l.b.data(), false, false, plan.params.pre);
-    residual(plan, l, l.truncated, l.x.data(), l.b.data(), l.r.data(), false);
+    linear_down(plan, l, l.truncated, l.x.data(), l.b.data(), false, l.r.data());
     restrict_residual(plan, l, c, l.r.data());
     linear(plan, k + 1, top, f && visit == 0);
     prolong_add(plan, l, c, l.x.data(), l.truncated, false, false);
@@ -97,14 +103,12 @@ void newton(Plan &plan, int top, bool finished)
     tile_newton_up(plan, l, c, scratch);
     return correct(plan, l, x);
   }
-  smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, plan.params.pre));
+  smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, plan.params.pre), l.r.data());
   if (top + 1 == (int)plan.levels.size()) return;
   Level &c = plan.levels[(size_t)top + 1];
   if (mark_inactive(plan, l) || plan.truncated_for != top) truncate(plan, top);
-  residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
   l.v.zero();
-  smooth_linear(plan, l, l.A, l.v.data(), l.r.data(), true, false, plan.params.pre);
-  residual(plan, l, l.A, l.v.data(), l.r.data(), l.w.data(), true);
+  linear_down(plan, l, l.A, l.v.data(), l.r.data(), true, l.w.data());
   restrict_residual(plan, l, c, l.w.data());
   linear(plan, top + 1, top, full_cycle(plan));
   prolong_add(plan, l, c, l.v.data(), l.A, false, true);
