@@ -106,6 +106,8 @@ struct Plan {
   MPI_Comm           comm = MPI_COMM_SELF;
   int                dimension = 0;
   bool               symmetric = true;
+  double             asymmetry = 0;     // of the finest operator: largest |a_ij - a_ji|, relative to the largest diagonal entry
+  Buffer<double>     unstable;          // coefficients of a coarse operator before diffusion is added
   double             zero_tolerance = 1e-8;
   std::vector<Level> levels;
   Buffer<double>     work[2]; // coefficients of a grid coarsened in some directions
@@ -135,6 +137,7 @@ void make_inverse(Plan &plan, Level &l, Operator &op);
 Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
 void     galerkin(Plan &plan, int fine, bool truncated, bool top);
+void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (vipmg_stabilise.k.cxx)
 
 // Largest |a_ij - a_ji| between nodes that take part, relative to the largest diagonal entry.
 double asymmetry(Plan &plan);

@@ -235,7 +235,8 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
   if (galerkin_directly(plan, fine, coarse, op, free, out)) {
     exchange_operator(plan, coarse, out);
-    if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
+    if (!plan.symmetric) stabilise(plan, coarse, out);
+    else if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
     return;
   }
   const double   *a    = op.a.data();
@@ -273,7 +274,8 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     used = 1 - used;
   }
   exchange_operator(plan, coarse, out);
-  make_inverse(plan, coarse, out);
+  if (!plan.symmetric) stabilise(plan, coarse, out);
+  else make_inverse(plan, coarse, out);
 }
 
 } // namespace tessera::vipmg

@@ -80,7 +80,7 @@ bool can_coarsen(const Level &l, int d) { return l.periodic[d] ? l.n[d] >= 6 : l
 
 size_t Plan::bytes() const
 {
-  size_t b = work[0].bytes() + work[1].bytes();
+  size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes();
   for (const Level &l : levels) {
     b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() + l.inactive.bytes();
     for (const Buffer<double> *f : {&l.x, &l.b, &l.lo, &l.up, &l.v, &l.r, &l.w, &l.y}) b += f->bytes();
@@ -292,6 +292,8 @@ void build(Plan &plan)
   l.halo.exchange(planes.data(), (int)planes.size());
   l.halo.exchange(l.free.data());
   make_inverse(plan, l, l.A);
+  plan.asymmetry = asymmetry(plan);
+  plan.symmetric = plan.asymmetry <= tuning::symmetric;
   if (!coarsen(plan)) {
     plan.built = false;
     (void)coarsen(plan);
