@@ -197,6 +197,7 @@ run-demo: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/harbour' $(TOP)/examples/harbour/demo $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/aquifer' $(TOP)/examples/aquifer/demo $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/segment' $(TOP)/examples/segment/demo $(LIB)
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/obstacle3d' $(TOP)/examples/obstacle3d/demo $(LIB)
 run-bench: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run $(BENCH)
 # Times of vipmg's cycles alone, without PETSc: bench/README.md

@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg on published obstacle problems: cycles, energies and active sets against the reference values.\n\n"
-                     "  -problem ball|spiral|torsion|sides|dam|ball3|sides3|put   -n nodes a direction   -most cycles   -energy e -active a -tolerance t\n\n";
+                     "  -problem ball|spiral|torsion|sides|dam|ball3|sides3|wind   -n nodes a direction   -most cycles   -energy e -active a -tolerance t\n\n";
 /*
   ball    obstacle problem of a hemisphere on (-2,2)^2 with its exact solution (PETSc's snes/tutorials/ex9.c)
   spiral  Graeser and Kornhuber, J. Comput. Math. 27 (2009), section 7.1.1
@@ -7,17 +7,18 @@ static char help[] = "SNES vipmg on published obstacle problems: cycles, energie
   sides   -Laplace u = 40 sin(3 pi x) sin(2 pi y), |u| <= distance to the boundary
   dam     seepage through a dam with vertical sides: Baiocchi's variable, Brandt and Cryer, SIAM J. Sci. Stat. Comput. 4 (1983); a = 16, y1 = 24, y2 = 4
   ball3, sides3   the same in three dimensions
+  wind    -Laplace u + Pe w . grad u = Pe (2 + 10 sin 6x cos 5y), w a whirl around the middle, |u - 1/4| <= 1/4: upwind differences
 */
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
 
-typedef enum { BALL, SPIRAL, TORSION, SIDES, DAM, BALL3, SIDES3 } Kind;
-static const char *const kinds[] = {"ball", "spiral", "torsion", "sides", "dam", "ball3", "sides3", "Kind", "", NULL};
+typedef enum { BALL, SPIRAL, TORSION, SIDES, DAM, BALL3, SIDES3, WIND } Kind;
+static const char *const kinds[] = {"ball", "spiral", "torsion", "sides", "dam", "ball3", "sides3", "wind", "Kind", "", NULL};
 typedef struct {
   Kind      kind;
   PetscInt  dim, n[3];
-  PetscReal lo[3], h[3], most;
+  PetscReal lo[3], h[3], peclet;
 } Problem;
 
 static PetscReal Ball(PetscReal r)
@@ -61,6 +62,8 @@ static PetscReal Source(const Problem *p, const PetscReal *x)
     return 60 * PetscSinReal(3 * PETSC_PI * x[0]) * PetscSinReal(2 * PETSC_PI * x[1]) * PetscSinReal(PETSC_PI * x[2]);
   case DAM:
     return -1;
+  case WIND:
+    return p->peclet * (2 + 10 * PetscSinReal(6 * x[0]) * PetscCosReal(5 * x[1]));
   default:
     return 0;
   }
@@ -90,6 +93,10 @@ static void Bounds(const Problem *p, const PetscReal *x, PetscReal *l, PetscReal
   case DAM:
     *l = 0;
     break;
+  case WIND:
+    *l = 0;
+    *u = 0.5;
+    break;
   }
 }
 static PetscBool Edge(const Problem *p, const PetscInt *i)
@@ -108,6 +115,17 @@ static PetscReal Coupling(const Problem *p, PetscInt d)
   PetscReal c = 1 / p->h[d];
   for (PetscInt k = 0; k < p->dim; ++k)
     if (k != d) c *= p->h[k];
+  return c;
+}
+
+/* The coupling of node i with the one beside it along direction d, on side s: upwind of the wind, if there is one. */
+static PetscReal Beside(const Problem *p, const PetscInt *i, PetscInt d, PetscInt s)
+{
+  PetscReal c = Coupling(p, d);
+  if (p->kind == WIND) {
+    const PetscReal w = 4 * p->peclet * (d ? i[0] * p->h[0] - 0.5 : 0.5 - i[1] * p->h[1]);
+    c += PetscMax(0, -s * w) * p->h[1 - d];
+  }
   return c;
 }
 
@@ -148,8 +166,8 @@ static PetscErrorCode Function(SNES snes, Vec X, Vec F, void *ctx)
   PetscCall(DMDAGetGhostCorners(da, &gs[0], &gs[1], &gs[2], &gm[0], &gm[1], &gm[2]));
   PetscCall(VecGetArrayRead(L, &u));
   PetscCall(VecGetArray(F, &f));
-  PetscReal c[3], volume = 1;
-  for (PetscInt d = 0; d < p->dim; ++d) c[d] = Coupling(p, d), volume *= p->h[d];
+  PetscReal volume = 1;
+  for (PetscInt d = 0; d < p->dim; ++d) volume *= p->h[d];
   PetscInt at = 0;
   EACH_NODE(da, i)
   {
@@ -167,7 +185,7 @@ static PetscErrorCode Function(SNES snes, Vec X, Vec F, void *ctx)
             Place(p, j, y);
             v = Exact(p, y);
           }
-          sum += c[d] * (u[e] - v);
+          sum += Beside(p, i, d, s) * (u[e] - v);
         }
       f[at++] = sum;
     }
@@ -200,10 +218,10 @@ static PetscErrorCode Jacobian(SNES snes, Vec X, Mat A, Mat B, void *ctx)
         for (PetscInt s = -1; s <= 1; s += 2) {
           PetscInt j[3] = {i[0], i[1], i[2]};
           j[d] += s;
-          v[0] += Coupling(p, d);
+          v[0] += Beside(p, i, d, s);
           if (Edge(p, j)) continue;
           col[n] = (MatStencil){j[2], j[1], j[0], 0};
-          v[n++] = -Coupling(p, d);
+          v[n++] = -Beside(p, i, d, s);
         }
     PetscCall(MatSetValuesStencil(B, 1, &row, n, col, v, INSERT_VALUES));
   }
@@ -273,7 +291,7 @@ static PetscErrorCode Look(Problem *p, DM da, Vec X, PetscReal *error, PetscReal
 
 int main(int argc, char **argv)
 {
-  Problem             p = {BALL, 2, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, 0};
+  Problem             p = {BALL, 2, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, 1000};
   SNES                snes;
   DM                  da;
   Vec                 X, x0;
@@ -292,6 +310,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-most", &most, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-tolerance", &tolerance, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quiet", &quiet, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-peclet", &p.peclet, NULL));
   p.dim = p.kind == BALL3 || p.kind == SIDES3 ? 3 : 2;
   if (p.dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n2, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
   else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n2, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
@@ -451,6 +470,21 @@ int main(int argc, char **argv)
       suffix: levels
       nsize: 2
       args: -snes_vipmg_levels 4
+
+  test: # convection: the active set is that of vinewtonrsls
+    suffix: wind
+    nsize: {{1 2 3 4}}
+    args: -problem wind -n 129 -snes_vipmg_cycle f -most 15 -active 9351 -tolerance 1e-9
+
+  testset: # the same counts on even, uneven and tall grids
+    nsize: {{1 2 3 4}}
+    args: -snes_vipmg_cycle f -most 8
+    test:
+      suffix: sizes_even
+      args: -problem sides -n 130 -n2 77
+    test:
+      suffix: sizes_spiral
+      args: -problem spiral -n 97 -n2 161
 
   test: # stagnates beside the solution, and says so
     suffix: paper

@@ -369,9 +369,16 @@ struct DeviceBlock {
   {
     if (j1 == j0 + 1) {
       for (int i = i0 + thread; i < i1; i += threads) f(i, j0);
-    } else {
-      const int w = i1 - i0, n = w * (j1 - j0);
-      for (int t = thread; t < n; t += threads) f(i0 + t % w, j0 + t / w);
+    } else if (i1 > i0) {
+      const int w = i1 - i0, across = threads % w, down = threads / w;
+      int       i = i0 + thread % w, j = j0 + thread / w;
+      for (; j < j1; i += across, j += down) {
+        if (i >= i1) { // the step before has gone past the row's end
+          i -= w;
+          if (++j >= j1) break;
+        }
+        f(i, j);
+      }
     }
   }
   HD void sync() const
@@ -485,6 +492,25 @@ template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &
       kernel(block, r);
     }
   *result = r;
+}
+
+// The same without a result: kernel(block).
+template <class Kernel> void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_t bytes, const Kernel &kernel)
+{
+  if (box.empty()) return;
+  const long           across = device::tiles(box.x0, box.x1, columns);
+  const device::Blocks blocks{across * device::tiles(box.y0, box.y1, rows), 1};
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) return device::launch(device::run_tiles<Kernel>, blocks, dim3(256), bytes, box, columns, rows, (unsigned)across, kernel);
+#endif
+  if (exec.space == Space::cuda) device::launched(blocks);
+  const device::Open  open(exec.space);
+  std::vector<double> scratch(bytes / sizeof(double) + 1);
+  for (int y0 = box.y0; y0 < box.y1; y0 += rows)
+    for (int x0 = box.x0; x0 < box.x1; x0 += columns) {
+      HostBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, scratch.data()};
+      kernel(block);
+    }
 }
 
 // Cuts the columns [x0, x1) into pieces and runs the tile kernel on each.

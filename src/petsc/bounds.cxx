@@ -39,16 +39,23 @@ PetscErrorCode SetUpBounds(SNES snes, Vec X)
       PetscCall(VecSet(snes->xu, PETSC_INFINITY));
     }
   }
-  for (Vec v : {snes->xl, snes->xu}) {
+  PetscCall(CheckDistribution(PetscObjectComm((PetscObject)snes), X, snes->xl, snes->xu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu)
+{
+  PetscFunctionBegin;
+  for (Vec v : {xl, xu}) {
     PetscInt n, m, wrong, any;
     PetscCall(VecGetLocalSize(v, &n));
     PetscCall(VecGetLocalSize(X, &m));
     wrong = n != m;
-    PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
+    PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
     PetscInt N, M;
     PetscCall(VecGetSize(v, &N));
     PetscCall(VecGetSize(X, &M));
-    PetscCheck(!any, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_SIZ, "The vector of %s bounds (%" PetscInt_FMT " entries) is not distributed as the solution (%" PetscInt_FMT "). Make it with VecDuplicate()", v == snes->xl ? "lower" : "upper", N, M);
+    PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "The vector of %s bounds (%" PetscInt_FMT " entries) is not distributed as the solution (%" PetscInt_FMT "). Make it with VecDuplicate()", v == xl ? "lower" : "upper", N, M);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

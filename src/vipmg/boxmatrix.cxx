@@ -12,7 +12,7 @@ PetscErrorCode BoxMatrix::Reset()
   PetscCall(MatDestroy(&converted_));
   if (comm_ != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&comm_));
   boxes_.clear();
-  first_.clear();
+  grid_         = GridDescription();
   coefficients_ = Buffer<double>();
   free_         = Buffer<uint8_t>();
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -29,16 +29,18 @@ static PetscErrorCode AsDMDA(DM dm, DM *da)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BoxMatrix::SetGrid(PetscObject solver, const char *who, DM dm, Vec X, Mat J)
+PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid)
 {
   DM              da = nullptr, of_vector = nullptr, of_matrix = nullptr;
-  PetscInt        dim, n[3], p[3], dof, m, local, wrong, any;
+  PetscInt        dim, n[3], p[3], dof, m, local = 1, wrong, any, at;
   DMBoundaryType  b[3];
-  const PetscInt *l[3];
+  const PetscInt *l[3], *ranges;
   MPI_Comm        comm = PetscObjectComm(solver);
+  PetscReal       nodes = 1;
+  int             rank;
 
   PetscFunctionBegin;
-  PetscCall(Reset());
+  grid = GridDescription();
   PetscCall(VecGetDM(X, &of_vector));
   if (J) PetscCall(MatGetDM(J, &of_matrix));
   for (DM d : {dm, of_vector, of_matrix}) PetscCall(AsDMDA(d, &da));
@@ -51,55 +53,66 @@ PetscErrorCode BoxMatrix::SetGrid(PetscObject solver, const char *who, DM dm, Ve
   PetscCall(DMDAGetInfo(da, &dim, &n[0], &n[1], &n[2], &p[0], &p[1], &p[2], &dof, nullptr, &b[0], &b[1], &b[2], nullptr));
   PetscCheck(dof == 1, comm, PETSC_ERR_SUP, "%s works with one unknown a node: this DMDA has %" PetscInt_FMT " degrees of freedom a node. Use -snes_type vinewtonrsls", who, dof);
   PetscCall(DMDAGetOwnershipRanges(da, &l[0], dim > 1 ? &l[1] : nullptr, dim > 2 ? &l[2] : nullptr));
-  dimension_ = (int)dim;
-  PetscReal nodes = 1;
-  int       total = 1;
-  std::vector<int> split[3];
+  grid.dimension = (int)dim;
   for (int d = 0; d < 3; ++d) {
     const bool used = d < dim;
     PetscCheck(!used || n[d] < 1000000000, comm, PETSC_ERR_SUP, "%s works on grids of less than 1e9 nodes in a direction", who);
     PetscCheck(!used || b[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "%s does not work on a DMDA with a twisted boundary", who);
-    n_[d]        = used ? (int)n[d] : 1;
-    periodic_[d] = used && b[d] == DM_BOUNDARY_PERIODIC && n[d] > 1;
-    split[d]     = {0};
-    if (!used) split[d].push_back(1);
+    grid.n[d]        = used ? (int)n[d] : 1;
+    grid.periodic[d] = used && b[d] == DM_BOUNDARY_PERIODIC && n[d] > 1;
+    grid.split[d]    = {0};
+    if (!used) grid.split[d].push_back(1);
     else
-      for (PetscInt r = 0; r < p[d]; ++r) split[d].push_back(split[d].back() + (int)l[d][r]);
-    nodes *= n_[d];
-    total *= (int)split[d].size() - 1;
+      for (PetscInt r = 0; r < p[d]; ++r) grid.split[d].push_back(grid.split[d].back() + (int)l[d][r]);
+    nodes *= grid.n[d];
   }
-  for (int r = 0; r < total; ++r) {
-    const int at[3] = {r % ((int)split[0].size() - 1), r / ((int)split[0].size() - 1) % ((int)split[1].size() - 1), r / (((int)split[0].size() - 1) * ((int)split[1].size() - 1))};
-    Box3      box;
-    for (int d = 0; d < 3; ++d) box.lo[d] = split[d][(size_t)at[d]], box.hi[d] = split[d][(size_t)at[d] + 1];
-    boxes_.push_back(box);
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  at = rank;
+  for (int d = 0; d < 3; ++d) {
+    const int parts = (int)grid.split[d].size() - 1, mine = (int)(at % parts);
+    local *= grid.split[d][(size_t)mine + 1] - grid.split[d][(size_t)mine];
+    at /= parts;
   }
-  PetscCallMPI(MPI_Comm_dup(comm, &comm_));
-  PetscCallMPI(MPI_Comm_rank(comm_, &rank_));
   PetscCall(VecGetLocalSize(X, &m));
-  local = (PetscInt)boxes_[(size_t)rank_].size();
-  wrong = m != local;
+  wrong = at > 0 || m != local;
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
   PetscCall(VecGetSize(X, &m));
   PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "%s: the solution has %" PetscInt_FMT " unknowns, the DMDA %g nodes, or both are distributed otherwise", who, m, (double)nodes);
-  const PetscInt *ranges;
   PetscCall(VecGetOwnershipRanges(X, &ranges));
-  first_.assign(ranges, ranges + total + 1);
+  grid.first.assign(ranges, ranges + (grid.split[0].size() - 1) * (grid.split[1].size() - 1) * (grid.split[2].size() - 1) + 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-bool BoxMatrix::same(Vec X) const
+PetscErrorCode BoxMatrix::SetGrid(MPI_Comm comm, const GridDescription &grid)
 {
-  PetscInt n = 0, m = 0;
-  if (!ready() || VecGetSize(X, &n) || VecGetLocalSize(X, &m)) return false;
-  return n == first_.back() && m == first_[(size_t)rank_ + 1] - first_[(size_t)rank_];
+  PetscFunctionBegin;
+  PetscCall(Reset());
+  grid_ = grid;
+  for (size_t k = 0; k + 1 < grid.split[2].size(); ++k)
+    for (size_t j = 0; j + 1 < grid.split[1].size(); ++j)
+      for (size_t i = 0; i + 1 < grid.split[0].size(); ++i) {
+        const size_t at[3] = {i, j, k};
+        Box3         box;
+        for (int d = 0; d < 3; ++d) box.lo[d] = grid.split[d][at[d]], box.hi[d] = grid.split[d][at[d] + 1];
+        boxes_.push_back(box);
+      }
+  PetscCallMPI(MPI_Comm_dup(comm, &comm_));
+  PetscCallMPI(MPI_Comm_rank(comm_, &rank_));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+bool GridDescription::operator==(const GridDescription &o) const
+{
+  bool equal = dimension == o.dimension && first == o.first;
+  for (int d = 0; d < 3; ++d) equal = equal && n[d] == o.n[d] && periodic[d] == o.periodic[d] && split[d] == o.split[d];
+  return equal;
 }
 
 void BoxMatrix::Node(PetscInt row, PetscInt node[3]) const
 {
-  const size_t   r   = (size_t)(std::upper_bound(first_.begin(), first_.end(), row) - first_.begin()) - 1;
+  const size_t   r   = (size_t)(std::upper_bound(grid_.first.begin(), grid_.first.end(), row) - grid_.first.begin()) - 1;
   const Box3    &b   = boxes_[r];
-  const PetscInt q   = row - first_[r], ni = b.hi[0] - b.lo[0], nj = b.hi[1] - b.lo[1];
+  const PetscInt q   = row - grid_.first[r], ni = b.hi[0] - b.lo[0], nj = b.hi[1] - b.lo[1];
   node[0] = b.lo[0] + q % ni;
   node[1] = b.lo[1] + q / ni % nj;
   node[2] = b.lo[2] + q / ni / nj;
@@ -225,9 +238,9 @@ PetscErrorCode BoxMatrix::ReadRows(Reader &reader, PetscInt rows, Plan &plan, Ma
   }
   if (l.A.box) {
     for (int k = 0; k < 27; ++k)
-      if ((dimension_ > 1 || k / 3 % 3 == 1) && (dimension_ > 2 || k / 9 == 1)) planes[count++] = k;
+      if ((grid_.dimension > 1 || k / 3 % 3 == 1) && (grid_.dimension > 2 || k / 9 == 1)) planes[count++] = k;
   } else
-    for (; count < 2 * dimension_ + 1; ++count) planes[count] = star[count];
+    for (; count < 2 * grid_.dimension + 1; ++count) planes[count] = star[count];
   for (PetscInt r = 0; r < rows; ++r) {
     node[0] = own.lo[0] + (int)(r % ni), node[1] = own.lo[1] + (int)(r / ni % nj), node[2] = own.lo[2] + (int)(r / ni / nj);
     reader.read(r, node, v);
@@ -243,6 +256,45 @@ PetscErrorCode BoxMatrix::ReadRows(Reader &reader, PetscInt rows, Plan &plan, Ma
     report.dirichlet += !coupled;
     if (!(v[13] > 0)) reader.complain(MatrixReport::diagonal, r, reader.first + r, node, v[13]);
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BoxMatrix::ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, bool *done)
+{
+  using Index = LocalRows::Index;
+  LocalRows        rows;
+  std::vector<int> nodes;
+  Buffer<int>      remote;
+
+  PetscFunctionBegin;
+  *done = false;
+#if PetscDefined(HAVE_CUDA) && !COMPAT_CUSPARSE_ROWS // such a matrix may keep from us which of its rows are empty
+  PetscBool cusparse;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &cusparse, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
+  if (cusparse) PetscFunctionReturn(PETSC_SUCCESS);
+#endif
+  PetscCall(rows.Get(A, Space::cuda, "vipmg"));
+  for (PetscInt c = 0; c < rows.others; ++c) {
+    PetscInt node[3];
+    Node(rows.columns[c], node);
+    for (int d = 0; d < 3; ++d) nodes.push_back((int)node[d]);
+  }
+  TesseraCallCXX(remote.resize(Extent{nodes.size(), Space::cuda}));
+  if (!nodes.empty()) TesseraCallCXX(device::copy_from_host(remote.data(), nodes.data(), remote.bytes()), device::synchronize());
+  const RowsOf<Index> A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
+  for (;;) {
+    ReadSums sums;
+    if (plan.levels.empty()) TesseraCallCXX(create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, false));
+    TesseraCallCXX(sums = read_rows(plan, A_));
+    int mine[2] = {sums.box, sums.wrong > 0}, any[2];
+    PetscCallMPI(MPI_Allreduce(mine, any, 2, MPI_INT, MPI_MAX, comm_));
+    const PetscInt dirichlet = (PetscInt)sums.dirichlet;
+    PetscCallMPI(MPI_Allreduce(&dirichlet, &report.dirichlet, 1, MPIU_INT, MPI_SUM, comm_));
+    *done = !any[1];
+    if (!*done || !any[0] || plan.levels[0].A.box) break;
+    TesseraCallCXX(create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, true));
+  }
+  PetscCall(rows.Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -275,8 +327,13 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
   PetscCall(MatGetSize(A, &M, nullptr));
   wrong[0] = m != (PetscInt)own.size();
   PetscCallMPI(MPI_Allreduce(wrong, any, 1, MPIU_INT, MPI_MAX, comm_));
-  PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ, "vipmg: the Jacobian (%" PetscInt_FMT " rows) is not on the nodes of the DMDA (%d x %d x %d), or distributed otherwise", M, n_[0], n_[1], n_[2]);
-  Reader reader{own, dimension_, n_, periodic_, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, first_[(size_t)rank_], {}, &report};
+  PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ, "vipmg: the Jacobian (%" PetscInt_FMT " rows) is not on the nodes of the DMDA (%d x %d x %d), or distributed otherwise", M, grid_.n[0], grid_.n[1], grid_.n[2]);
+  if (plan.exec.space == Space::cuda) {
+    bool done;
+    PetscCall(ReadOnDevice(A, plan, report, &done));
+    if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  Reader reader{own, grid_.dimension, grid_.n, grid_.periodic, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, grid_.first[(size_t)rank_], {}, &report};
   const PetscInt    *oia = nullptr, *oja = nullptr;
   const PetscScalar *oa = nullptr;
   PetscInt           orows;
@@ -306,7 +363,7 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
   // Which kind of stencil? A row with more than 2 d + 1 entries may have couplings along diagonals, zeros or not.
   int box = 0;
   for (PetscInt r = 0; r < rows && !box; ++r)
-    if (ia[r + 1] - ia[r] + (oia ? oia[r + 1] - oia[r] : 0) > 2 * dimension_ + 1) {
+    if (ia[r + 1] - ia[r] + (oia ? oia[r + 1] - oia[r] : 0) > 2 * grid_.dimension + 1) {
       node[0] = own.lo[0] + (int)(r % ni), node[1] = own.lo[1] + (int)(r / ni % nj), node[2] = own.lo[2] + (int)(r / ni / nj);
       reader.read(r, node, v);
       for (int k = 0; k < 27; ++k)
@@ -314,7 +371,7 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
     }
   for (int any_box = 0;;) {
     PetscCallMPI(MPI_Allreduce(&box, &any_box, 1, MPI_INT, MPI_MAX, comm_));
-    if (plan.levels.empty() || (any_box && !plan.levels[0].A.box)) TesseraCallCXX(create(plan, comm_, dimension_, n_, periodic_, boxes_, any_box));
+    if (plan.levels.empty() || (any_box && !plan.levels[0].A.box)) TesseraCallCXX(create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, any_box));
     PetscCall(ReadRows(reader, rows, plan, report, &box));
     int found = 0;
     PetscCallMPI(MPI_Allreduce(&box, &found, 1, MPI_INT, MPI_MAX, comm_));

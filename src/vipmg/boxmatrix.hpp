@@ -1,5 +1,6 @@
 // From PETSc's DMDA, matrices and vectors to a plan of multigrid.
 #pragma once
+#include "petsc/aij.hpp"
 #include "petsc/device.hpp"
 #include "vipmg/vipmg.hpp"
 #include <petscdmda.h>
@@ -17,28 +18,37 @@ struct MatrixReport {
 
 struct Reader;
 
+// A DMDA, and how a vector on it is distributed. Equal on all processes.
+struct GridDescription {
+  int                   dimension = 0, n[3] = {1, 1, 1};
+  bool                  periodic[3] = {false, false, false};
+  std::vector<int>      split[3]; // nodes before each process along a direction, and all of them
+  std::vector<PetscInt> first;    // row of each process
+  bool                  operator==(const GridDescription &o) const;
+};
+
 class BoxMatrix {
 public:
   ~BoxMatrix() { (void)Reset(); }
   PetscErrorCode Reset();
   // The grid of the first of these that has a DMDA: the solver's DM, the vector, the matrix. Refuses what is no grid of one unknown a
   // node. `who`: the solver's name in messages.
-  PetscErrorCode SetGrid(PetscObject solver, const char *who, DM dm, Vec X, Mat J);
-  bool           ready() const { return comm_ != MPI_COMM_NULL && !boxes_.empty(); }
-  bool           same(Vec X) const; // still of this size?
-  // Makes the finest level at the first time, or when diagonal couplings appear, and writes the operator to it.
+  static PetscErrorCode Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid);
+  PetscErrorCode        SetGrid(MPI_Comm comm, const GridDescription &grid);
+  bool                  is(const GridDescription &grid) const { return comm_ != MPI_COMM_NULL && grid_ == grid; }
+  // Makes the finest level at the first time, or when diagonal couplings appear, and writes the operator to it. On a device by kernels, from PETSc's
+  // own arrays where they lie there; the host reads, and the coefficients are copied, only where a row must be complained of.
   PetscErrorCode Read(Mat A, Plan &plan, MatrixReport &report);
-  int            dimension() const { return dimension_; }
-  const int     *size() const { return n_; }
+  const int     *size() const { return grid_.n; }
   void           Node(PetscInt row, PetscInt node[3]) const; // of PETSc's number
 
 private:
+  PetscErrorCode        ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, bool *done);
   PetscErrorCode        ReadRows(Reader &reader, PetscInt rows, Plan &plan, MatrixReport &report, int *box);
   MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
-  int                   dimension_ = 0, n_[3] = {1, 1, 1}, rank_ = 0;
-  bool                  periodic_[3] = {false, false, false};
+  int                   rank_ = 0;
+  GridDescription       grid_;
   std::vector<Box3>     boxes_;
-  std::vector<PetscInt> first_; // row of each process
   Mat                   converted_ = nullptr;
   Buffer<double>        coefficients_; // on the host, in the layout of the finest level; empty where it is that level's own
   Buffer<uint8_t>       free_;

@@ -97,13 +97,57 @@ template <class Kernel> void for_half(const Exec &exec, const Layout3 &l, const 
   else forall(exec, box, OnHalf<Kernel, 0>{l, rows, kernel});
 }
 
-// result[0] and result[1]: what the kernel gathers at the even and at the odd nodes of the box.
+// A tile of rows and of places along them, of both parities: what they share is read once.
+template <class Kernel> struct SumOnTile {
+  Layout3 layout;
+  Rows    rows;
+  int     lo, hi; // of the nodes
+  Kernel  kernel;
+  template <class Block, class R> HD void operator()(Block &block, R &result) const
+  {
+    const Box &b = block.tile;
+    const int  w = b.x1 - b.x0;
+    block.each(0, 2 * w, b.y0, b.y1, [&](int c, int r) {
+      const int odd = c >= w, t = b.x0 + c - odd * w;
+      int       j, k;
+      if (2 * t + odd < lo || 2 * t + odd >= hi) return;
+      rows.get(r, j, k);
+      if (odd) kernel.template at<1>(t, layout.row(j, k) + t, j, k, result);
+      else kernel.template at<0>(t, layout.row(j, k) + t, j, k, result);
+    });
+  }
+};
+
+// result[0] and result[1], which are to be joined: what the kernel gathers at the nodes of the box.
 template <class R, class Kernel> void join_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, R *result)
 {
   const Rows rows = all_rows(b);
   const int  n    = b.empty() ? 0 : rows.count();
-  forall_join(exec, {half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n}, SumOnHalf<Kernel, 0>{l, rows, kernel}, result);
-  forall_join(exec, {half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n}, SumOnHalf<Kernel, 1>{l, rows, kernel}, result + 1);
+  if (exec.space == Space::cuda) {
+    device::zero(result, 2 * sizeof(R)); // which is R{}
+    if (n) forall_tiles(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, n}, 32, 16, 0, SumOnTile<Kernel>{l, rows, b.lo[0], b.hi[0], kernel}, result);
+    return;
+  }
+  const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n}, odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n};
+  const SumOnHalf<Kernel, 0> first{l, rows, kernel};
+  const SumOnHalf<Kernel, 1> second{l, rows, kernel};
+  // Both halves of a row while it is in the cache; the sums are those of forall_join().
+  std::vector<R> sums(2 * (size_t)n);
+#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
+  for (int r = 0; r < n; ++r) {
+    const SumOnHalf<Kernel, 0> f = first;
+    const SumOnHalf<Kernel, 1> s = second;
+    R                          a, c; // in registers: the kernel's writes might change one in memory
+    for (int t = even.x0; t < even.x1; ++t) f(t, r, a);
+    for (int t = odd.x0; t < odd.x1; ++t) s(t, r, c);
+    sums[2 * (size_t)r]     = a;
+    sums[2 * (size_t)r + 1] = c;
+  }
+  result[0] = result[1] = R();
+  for (int r = 0; r < n; ++r) {
+    result[0].join(sums[2 * (size_t)r]);
+    result[1].join(sums[2 * (size_t)r + 1]);
+  }
 }
 
 #endif

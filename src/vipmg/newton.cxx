@@ -53,10 +53,12 @@ PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *ba
     there = all;
   }
   const Space space = there ? Space::cuda : Space::host;
-  if (!matrix.same(X) || plan.exec.space != space) {
+  GridDescription grid;
+  PetscCall(BoxMatrix::Describe(solver, who, dm, X, J, grid));
+  if (!matrix.is(grid) || plan.exec.space != space) {
     PetscCall(Reset());
     plan.exec.space = space;
-    PetscCall(matrix.SetGrid(solver, who, dm, X, J));
+    PetscCall(matrix.SetGrid(PetscObjectComm(solver), grid));
   }
 #ifdef _OPENMP
   plan.exec.threads = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;
@@ -84,12 +86,8 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
     else PetscCall(PetscSNPrintf(failure, sizeof(failure), "row %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT ") has the diagonal entry %g, and sweeps need a positive one. Is the sign of the function right?", report.row, p[0], p[1], p[2], (double)report.value));
   } else {
     TesseraCallCXX(build(plan));
-    double a = 0;
-    TesseraCallCXX(a = vipmg::asymmetry(plan));
-    asymmetry      = a;
-    plan.symmetric = asymmetry <= tuning::symmetric;
     if (!built_) PetscCall(PetscInfo(solver, "%zu grids, the coarsest of %d x %d x %d nodes; %s stencil; %" PetscInt_FMT " Dirichlet rows; %.3g MB\n", plan.levels.size(), plan.levels.back().n[0], plan.levels.back().n[1], plan.levels.back().n[2], plan.levels[0].A.box ? "box" : "star", report.dirichlet, plan.bytes() * 1e-6));
-    if (!plan.symmetric) PetscCall(PetscInfo(solver, "The Jacobian is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the line searches reduce residuals, as there is no energy\n", (double)asymmetry));
+    if (!plan.symmetric) PetscCall(PetscInfo(solver, "The Jacobian is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the line searches reduce residuals, as there is no energy\n", plan.asymmetry));
     built_ = true;
   }
   PetscCall(PetscLogEventEnd(event_vipmg_setup, solver, 0, 0, 0));
@@ -142,11 +140,8 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target
   TesseraCallCXX(m = measure(plan, plan.levels[0]));
   first = last = best = std::sqrt(m.natural);
   if (fmg && plan.levels.size() > 1) {
-    TesseraCallCXX(full_multigrid(plan));
-    Measure after;
-    TesseraCallCXX(after = measure(plan, plan.levels[0]));
     // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
-    m = after;
+    TesseraCallCXX(full_multigrid(plan));
   }
   for (; n->cycles < most_cycles; ) {
     TesseraCallCXX(cycle(plan, 0, climb, v == Variant::hybrid || v == Variant::tnnmg));

@@ -49,7 +49,6 @@ public:
   Plan           plan;
   BoxMatrix      matrix;
   MatrixReport   report;
-  PetscReal      asymmetry = 0;
   char           failure[512] = "";
   PetscErrorCode SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Mat J);
   PetscErrorCode Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU);

@@ -132,7 +132,7 @@ PetscErrorCode Solve(SNES snes)
   v->last                          = Norms();
   v->last.inactive = v->last.natural = PETSC_INFINITY; // until there is a point
   PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_backend", snes->dm, snes->vec_sol, snes->jacobian_pre));
-  PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->xl, snes->xu));
+  PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu));
   SNESProblem problem(snes);
   PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));
   if (!snes->reason) snes->reason = SNES_DIVERGED_MAX_IT; // no iteration was allowed

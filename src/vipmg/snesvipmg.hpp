@@ -19,7 +19,7 @@ namespace vipmg {
 PetscErrorCode SetMonitors(SNES snes);                                              // -snes_vi_monitor and its kin
 PetscErrorCode ViewNewton(Newton &newton, PetscViewer viewer);
 PetscErrorCode OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind, Options &o, PetscBool *monitor); // -KIND_vipmg_...
-PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec xl, Vec xu);
+PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu);
 PetscErrorCode ComposeSetters(SNES snes, bool on);
 } // namespace vipmg
 } // namespace tessera

@@ -199,13 +199,14 @@ PetscErrorCode vipmg::SetMonitors(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec xl, Vec xu)
+PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu)
 {
   BoundsReport b;
   PetscInt     p[3] = {0, 0, 0};
   MPI_Comm     comm = PetscObjectComm(solver);
 
   PetscFunctionBegin;
+  PetscCall(CheckDistribution(comm, X, xl, xu)); // setup has seen those of then, and the program may have given others since
   PetscCall(LookAtBounds(xl, xu, &b));
   if (b.first >= 0) newton.matrix.Node(b.first, p);
   PetscCheck(!b.nan, comm, PETSC_ERR_FP, "%s: %" PetscInt_FMT " bounds are not numbers, the first at unknown %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY", who, b.nan, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);

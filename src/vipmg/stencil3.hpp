@@ -19,7 +19,7 @@ template <int D, bool Box> struct Stencil3 {
   int           half;
 
   // One row of three couplings, or two around the node itself. e: place of the node; o: of its row, without the half.
-  template <int P, int DY, int DZ> HD double row(const double *x, ptrdiff_t e, ptrdiff_t o) const
+  template <int P, int DY, int DZ, class X> HD double row(const X &x, ptrdiff_t e, ptrdiff_t o) const
   {
     const ptrdiff_t q = o + DY * sj + DZ * sk;
     double          s = 0;
@@ -30,8 +30,8 @@ template <int D, bool Box> struct Stencil3 {
     if (DY || DZ) s += a[plane_of<D, Box>(0, DY, DZ) * plane + e] * x[q + beside<P, 0>(half)];
     return s;
   }
-  // The sum of a_k x_k over the neighbours.
-  template <int P> HD double neighbours(const double *x, ptrdiff_t e, ptrdiff_t o) const
+  // The sum of a_k x_k over the neighbours. x: an array, or what computes its elements.
+  template <int P, class X> HD double neighbours(const X &x, ptrdiff_t e, ptrdiff_t o) const
   {
     double s = row<P, 0, 0>(x, e, o);
     if constexpr (D > 1) s += row<P, -1, 0>(x, e, o) + row<P, 1, 0>(x, e, o);

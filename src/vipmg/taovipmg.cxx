@@ -114,7 +114,7 @@ PetscErrorCode Solve(Tao tao)
   PetscCall(CompatTaoDM(tao, &dm));
   v->newton.options.iterations = tao->max_it;
   PetscCall(v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_backend", dm, tao->solution, P));
-  PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->XL, tao->XU));
+  PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->solution, tao->XL, tao->XU));
   tao->reason = TAO_CONTINUE_ITERATING;
   TaoProblem problem(tao);
   PetscCall(v->newton.Solve((PetscObject)tao, problem, tao->solution, tao->gradient, tao->XL, tao->XU));

@@ -9,6 +9,7 @@
 //    basis functions are cut off there corrects the others, the result is projected, and a line search keeps energy from growing. Fast
 //    once the active set stands nearly still.
 #pragma once
+#include "core/graph.hpp"
 #include "vipmg/halo3.hpp"
 #include <memory>
 #include <string>
@@ -41,6 +42,8 @@ struct Level {
   Layout3        layout;
   int            step[3] = {1, 1, 1}; // to the next level: 2 where the direction is coarsened
   bool           shared  = false;     // every process has the whole grid
+  bool           lines[2] = {false, false}; // linear sweeps go by lines along x, along y
+  int            before[2] = {-1, -1}, behind[2] = {-1, -1}; // processes that have the line's nodes before and behind the own ones
   Halo3          halo, incoming;      // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
   Operator       A, truncated;        // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Buffer<double> left[3], right[3];   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
@@ -85,7 +88,7 @@ struct Search {
 struct Strength {
   double along[3] = {0, 0, 0};               // couplings
   double face[3] = {0, 0, 0}, row[3] = {0, 0, 0}; // last nodes of a direction: coupling with the nodes before, row sum
-  double negative = 0;                       // unconnected or negative diagonals
+  double strong[2] = {0, 0};                 // nodes whose couplings along x, along y are several times those along the other
   HD void join(const Strength &o)
   {
     for (int d = 0; d < 3; ++d) {
@@ -93,7 +96,7 @@ struct Strength {
       face[d] += o.face[d];
       row[d] += o.row[d];
     }
-    negative += o.negative;
+    for (int d = 0; d < 2; ++d) strong[d] += o.strong[d];
   }
 };
 
@@ -103,14 +106,20 @@ struct Plan {
   MPI_Comm           comm = MPI_COMM_SELF;
   int                dimension = 0;
   bool               symmetric = true;
+  double             asymmetry = 0;     // of the finest operator: largest |a_ij - a_ji|, relative to the largest diagonal entry
+  Buffer<double>     unstable;          // coefficients of a coarse operator before diffusion is added
   double             zero_tolerance = 1e-8;
   std::vector<Level> levels;
   Buffer<double>     work[2]; // coefficients of a grid coarsened in some directions
-  Buffer<Search>     search;
+  Buffer<Search>     search; // two to be joined, of the combination and of the line search
   Buffer<Measure>    measure, marked;
   Buffer<Strength>   strength;
   bool               built = false;
   int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
+  uint64_t           made = 0;           // counts the hierarchies of this plan: what is recorded of another one is of no use
+  Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
+  Pinned             ends_host;
+  Graph              cycles[4];          // on a device, where nothing has to be asked of other processes: cycles by their parts
   size_t             bytes() const;
 };
 
@@ -128,6 +137,7 @@ void make_inverse(Plan &plan, Level &l, Operator &op);
 Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
 void     galerkin(Plan &plan, int fine, bool truncated, bool top);
+void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (vipmg_stabilise.k.cxx)
 
 // Largest |a_ij - a_ji| between nodes that take part, relative to the largest diagonal entry.
 double asymmetry(Plan &plan);
@@ -139,6 +149,24 @@ void start(Plan &plan);                   // x := 0, but the solution in Dirichl
 void keep(Plan &plan);                    // the correction x, while other problems are loaded
 // X := P(X0 + t x) with the correction kept
 void store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, double *X);
+// --- the finest operator, on a device from rows of the own nodes that lie there (vipmg_read.k.cxx) ---
+template <class Index> struct RowsOf {
+  const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr; // beginnings and columns: own nodes, and others, if any
+  const double *a = nullptr, *o = nullptr;
+  const int    *remote = nullptr; // three indices of the node of each of the other columns
+};
+struct ReadSums {
+  ptrdiff_t dirichlet = 0; // rows
+  ptrdiff_t wrong     = 0; // rows with couplings beyond the neighbours, without a positive diagonal or with what is no number
+  int       box       = 0; // there are couplings along diagonals
+  HD void   join(const ReadSums &o)
+  {
+    dirichlet += o.dirichlet;
+    wrong += o.wrong;
+    box |= o.box;
+  }
+};
+template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A); // waits
 void set_operator(Plan &plan, const double *coefficients, const uint8_t *free); // host arrays in the level's layout
 
 // --- kernels ---
@@ -146,7 +174,11 @@ struct Sweep {
   bool projected = true, masked = false;
 };
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
+// Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); l.w is scratch memory.
+void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
+// Sweeps and the residual after them, which the host finds in one pass through memory.
+void smooth_residual(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r);
 void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r); // coarse.b, and x = 0
 // coarse.b, lo, up, and x = 0. Bounds: the largest lower and least upper ones of a support; their weighted mean (the paper's
 // Algorithm 1); or, for a start, those of the fine nodes that coarse nodes lie on.
@@ -159,6 +191,19 @@ bool mark_inactive(Plan &plan, Level &l);
 void recombine(Plan &plan, Level &l);   // l.v := the best of the span of l.v and the last step x - y; y := x
 void line_search(Plan &plan, Level &l); // x := x + a (P(x + v) - x) with the best a of [0, 1]; l.r: residual
 Measure measure(Plan &plan, Level &l);  // also l.r := b - A x
+
+// --- several steps in a kernel, for plane grids on a device (vipmg_tile.k.cxx, vipmg_correct.k.cxx) ---
+bool tiled(const Plan &plan, const Level &l); // is the level one of these?
+void tile_monotone_down(const Plan &plan, Level &l, Level &c); // from x; leaves the swept x in w, for
+bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish); // back in x. Returns whether it did, if asked to, what tile_finish() does
+void tile_finish(Plan &plan, Level &l); // w := x after a projected sweep, the inactive nodes, and r
+void tile_linear_down(const Plan &plan, Level &l, Level &c); // from zero, with the truncated operator; in w, for
+void tile_linear_up(Plan &plan, Level &l, const Level &c);   // in x
+void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch); // A v = r of inactive nodes, in scratch, for
+void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch); // in v
+bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps); // false: the grid is too large for one block
+void correct(Plan &plan, Level &l, const double *x); // recombine() and line_search() from x, which becomes y; the result is in l.x
+bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, Operator &out); // false: not here
 
 // --- cycles (vipmg_cycle.cxx) ---
 void full_multigrid(Plan &plan);             // a start for the finest level from its b and bounds

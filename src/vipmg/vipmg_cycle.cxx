@@ -1,6 +1,7 @@
 // Cycles, written as the papers write them.
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
+#include <cstring>
 
 namespace tessera::vipmg {
 
@@ -18,66 +19,139 @@ bool full_cycle(const Plan &plan) { return plan.params.cycle == Cycle::f || (pla
 // How often level k is visited: on its way down an F-cycle goes up and down again on every coarse grid.
 int visits(const Plan &plan, int k, int top, bool f) { return k > top && (plan.params.cycle == Cycle::w || f) ? 2 : 1; }
 
-// Monotone multigrid for the problem of level k.
-void monotone(Plan &plan, int k, int top, bool f)
+// The coarsest level, in x.
+void bottom(Plan &plan, Level &l, const Operator &op, bool projected)
+{
+  const int sweeps = coarsest_sweeps(l);
+  if (!tiled(plan, l) || !tile_bottom(plan, l, op, projected, sweeps)) smooth(plan, l, op, l.x.data(), l.b.data(), {projected, false}, sweeps);
+}
+
+// Monotone multigrid for the problem of level k. finish: what the truncated Newton part begins with may come along; returns whether it did.
+bool monotone(Plan &plan, int k, int top, bool f, bool finish)
 {
   Level &l = plan.levels[(size_t)k];
-  if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, coarsest_sweeps(l));
+  if (k + 1 == (int)plan.levels.size()) return bottom(plan, l, l.A, true), false;
   Level    &c = plan.levels[(size_t)k + 1];
   const int n = visits(plan, k, top, f);
+  bool      finished = false;
   for (int visit = 0; visit < n; ++visit) {
-    smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.pre);
-    residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
+    if (tiled(plan, l)) {
+      tile_monotone_down(plan, l, c);
+      monotone(plan, k + 1, top, f && visit == 0, false);
+      finished = tile_monotone_up(plan, l, c, finish && visit + 1 == n);
+      continue;
+    }
+    smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.pre, l.r.data());
     restrict_problem(plan, l, c, plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
-    monotone(plan, k + 1, top, f && visit == 0);
+    monotone(plan, k + 1, top, f && visit == 0, false);
     prolong_add(plan, l, c, l.x.data(), l.A, true, false);
     smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.post);
   }
+  return finished;
+}
+
+bool by_lines(const Level &l) { return l.lines[0] || l.lines[1]; }
+
+// Linear sweeps, of all nodes or of the inactive ones.
+void smooth_linear(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps)
+{
+  if (by_lines(l)) smooth_lines(plan, l, op, x, b, masked, backward, sweeps);
+  else smooth(plan, l, op, x, b, {false, masked}, sweeps);
+}
+
+// Sweeps of a linear cycle on its way down, and the residual r after them.
+void linear_down(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, double *r)
+{
+  if (!by_lines(l)) return smooth_residual(plan, l, op, x, b, {false, masked}, plan.params.pre, r);
+  smooth_linear(plan, l, op, x, b, masked, false, plan.params.pre);
+  residual(plan, l, op, x, b, r, masked);
 }
 
 // A linear cycle for A x = b of the inactive nodes on a level below the one that is solved.
 void linear(Plan &plan, int k, int top, bool f)
 {
   Level &l = plan.levels[(size_t)k];
-  if (k + 1 == (int)plan.levels.size()) return smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, coarsest_sweeps(l));
+  if (k + 1 == (int)plan.levels.size()) return bottom(plan, l, l.truncated, false);
   Level    &c = plan.levels[(size_t)k + 1];
   const int n = visits(plan, k, top, f);
   for (int visit = 0; visit < n; ++visit) {
-    smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, plan.params.pre);
-    residual(plan, l, l.truncated, l.x.data(), l.b.data(), l.r.data(), false);
+    if (!visit && tiled(plan, l) && !by_lines(l)) {
+      tile_linear_down(plan, l, c);
+      linear(plan, k + 1, top, f);
+      tile_linear_up(plan, l, c);
+      continue;
+    }
+    linear_down(plan, l, l.truncated, l.x.data(), l.b.data(), false, l.r.data());
     restrict_residual(plan, l, c, l.r.data());
     linear(plan, k + 1, top, f && visit == 0);
     prolong_add(plan, l, c, l.x.data(), l.truncated, false, false);
-    smooth(plan, l, l.truncated, l.x.data(), l.b.data(), {false, false}, plan.params.post);
+    smooth_linear(plan, l, l.truncated, l.x.data(), l.b.data(), false, true, plan.params.post);
   }
 }
 
-// Truncated Newton multigrid.
-void newton(Plan &plan, int top)
+// Truncated Newton multigrid. finished: the sweep, the active set and the residual are there, with x in l.x.
+void newton(Plan &plan, int top, bool finished)
 {
   Level &l = plan.levels[(size_t)top];
-  smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, plan.params.pre));
+  if (tiled(plan, l) && !by_lines(l) && top + 1 < (int)plan.levels.size()) {
+    Level &c = plan.levels[(size_t)top + 1];
+    if (!finished) tile_finish(plan, l);
+    double *x = finished ? l.x.data() : l.w.data(), *scratch = finished ? l.w.data() : l.x.data();
+    truncate(plan, top);
+    tile_newton_down(plan, l, c, scratch);
+    linear(plan, top + 1, top, full_cycle(plan));
+    tile_newton_up(plan, l, c, scratch);
+    return correct(plan, l, x);
+  }
+  smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, plan.params.pre), l.r.data());
   if (top + 1 == (int)plan.levels.size()) return;
   Level &c = plan.levels[(size_t)top + 1];
   if (mark_inactive(plan, l) || plan.truncated_for != top) truncate(plan, top);
-  residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
   l.v.zero();
-  smooth(plan, l, l.A, l.v.data(), l.r.data(), {false, true}, plan.params.pre);
-  residual(plan, l, l.A, l.v.data(), l.r.data(), l.w.data(), true);
+  linear_down(plan, l, l.A, l.v.data(), l.r.data(), true, l.w.data());
   restrict_residual(plan, l, c, l.w.data());
   linear(plan, top + 1, top, full_cycle(plan));
   prolong_add(plan, l, c, l.v.data(), l.A, false, true);
-  smooth(plan, l, l.A, l.v.data(), l.r.data(), {false, true}, plan.params.post);
+  smooth_linear(plan, l, l.A, l.v.data(), l.r.data(), true, true, plan.params.post);
   recombine(plan, l);
   line_search(plan, l);
 }
 
 } // namespace
 
+namespace {
+
+void launch_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
+{
+  bool finished = false;
+  if (with_monotone) finished = monotone(plan, top, top, full_cycle(plan), with_newton && !by_lines(plan.levels[(size_t)top]));
+  if (with_newton) newton(plan, top, finished);
+}
+
+// What is recorded of a cycle, but for addresses.
+uint64_t key(const Plan &plan)
+{
+  const Params  &p    = plan.params;
+  const uint64_t ints = (uint64_t)p.variant + 8 * ((uint64_t)p.cycle + 8 * ((uint64_t)p.pre + 1024 * ((uint64_t)p.post + 1024 * (uint64_t)plan.symmetric)));
+  uint64_t       omega;
+  std::memcpy(&omega, &p.omega, sizeof omega);
+  return ((plan.made * 1099511628211ull) ^ ints) * 1099511628211ull ^ omega;
+}
+
+// Of the sums of a cycle: one for each block.
+size_t scratch_of(const Level &l)
+{
+  const size_t most = 4096 + (size_t)(l.own.hi[0] - l.own.lo[0]) / 32;
+  return most * std::max(sizeof(Measure), sizeof(Search)) / sizeof(double);
+}
+
+} // namespace
+
 void cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
-  if (with_monotone) monotone(plan, top, top, full_cycle(plan));
-  if (with_newton) newton(plan, top);
+  const Level &l = plan.levels[(size_t)top];
+  if (top == 0 && plan.exec.space == Space::cuda && l.shared) plan.cycles[2 * with_monotone + with_newton].run(key(plan), scratch_of(l), [&] { launch_cycle(plan, top, with_monotone, with_newton); });
+  else launch_cycle(plan, top, with_monotone, with_newton);
 }
 
 void full_multigrid(Plan &plan)

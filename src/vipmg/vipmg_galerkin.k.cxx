@@ -1,33 +1,10 @@
 // Coarse operators P' A P, one direction after the other: linear interpolation is a product of one for each direction, so the stencil
 // of a grid coarsened in one of them has 3^d points again. Per node and direction 9 products for each of the 3^(d-1) other offsets.
-#include "vipmg/stencil3.hpp"
-#include <type_traits>
+#include "vipmg/shares.hpp"
 
 namespace tessera::vipmg {
 
 namespace {
-
-// f(the numbers from I to End - 1), as constants.
-template <int I, int End, class F> HD inline void unroll(const F &f)
-{
-  if constexpr (I < End) {
-    f(std::integral_constant<int, I>());
-    unroll<I + 1, End>(f);
-  }
-}
-
-// The share of a coupling with node m, counted from the fine node of coarse node I, in the couplings of I with I - 1, I, I + 1.
-struct Shares {
-  double before, here_left, here_right, behind; // weights: of node -1 from I - 1 and I, of node 1 from I and I + 1
-  template <int M> HD void add(double c, double *out) const
-  {
-    if (M == 0) out[1] += c;
-    if (M == -1) out[0] += before * c, out[1] += here_left * c;
-    if (M == 1) out[1] += here_right * c, out[2] += behind * c;
-    if (M == -2) out[0] += c;
-    if (M == 2) out[2] += c;
-  }
-};
 
 // Masked: couplings between nodes that are `free` alone.
 template <int D, bool Box, int Direction, bool Masked> struct Coarsen {
@@ -133,6 +110,8 @@ struct CoarseFree {
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const { coarse[o + P * (ptrdiff_t)half] = fine[from.at(step[0] * (2 * t + P), step[1] * j, step[2] * k)]; }
 };
 
+constexpr double several = 4;
+
 template <int D, bool Box> struct FindStrength {
   Stencil3<D, Box> s;
   const uint8_t   *free;
@@ -157,6 +136,8 @@ template <int D, bool Box> struct FindStrength {
             if (at[d] < 0) before[d] -= c;
           }
         }
+    if constexpr (D == 2)
+      for (int d = 0; d < 2; ++d) r.strong[d] += both[d] > several * fabs(both[1 - d]);
     for (int d = 0; d < D; ++d) {
       r.along[d] += both[d] > 0 ? both[d] : 0;
       if (place[d] != last[d]) continue;
@@ -202,10 +183,12 @@ Strength strength(Plan &plan, Level &l)
   s.join(both[0]);
   s.join(both[1]);
   if (!l.shared) {
-    double sums[9];
+    double sums[11];
     for (int d = 0; d < 3; ++d) sums[d] = s.along[d], sums[3 + d] = s.face[d], sums[6 + d] = s.row[d];
-    MPI_Allreduce(MPI_IN_PLACE, sums, 9, MPI_DOUBLE, MPI_SUM, plan.comm);
+    for (int d = 0; d < 2; ++d) sums[9 + d] = s.strong[d];
+    MPI_Allreduce(MPI_IN_PLACE, sums, 11, MPI_DOUBLE, MPI_SUM, plan.comm);
     for (int d = 0; d < 3; ++d) s.along[d] = sums[d], s.face[d] = sums[3 + d], s.row[d] = sums[6 + d];
+    for (int d = 0; d < 2; ++d) s.strong[d] = sums[9 + d];
   }
   return s;
 }
@@ -235,12 +218,27 @@ void coarse_free(Plan &plan, int k)
   coarse.incoming.exchange(coarse.free.data());
 }
 
+static void exchange_operator(const Plan &plan, Level &l, Operator &op)
+{
+  const ptrdiff_t n = (ptrdiff_t)l.layout.size();
+  double         *planes[27];
+  const int       count = points(plan.dimension, true);
+  for (int p = 0; p < count; ++p) planes[p] = op.a.data() + p * n;
+  l.incoming.exchange(planes, count);
+}
+
 void galerkin(Plan &plan, int k, bool truncated, bool top)
 {
   Level          &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
   const Operator &op   = truncated && !top ? fine.truncated : fine.A;
   Operator       &out  = truncated ? coarse.truncated : coarse.A;
   const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
+  if (galerkin_directly(plan, fine, coarse, op, free, out)) {
+    exchange_operator(plan, coarse, out);
+    if (!plan.symmetric) stabilise(plan, coarse, out);
+    else if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
+    return;
+  }
   const double   *a    = op.a.data();
   Layout3         from = fine.layout;
   bool            box  = op.box;
@@ -275,12 +273,9 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     free = nullptr;
     used = 1 - used;
   }
-  const ptrdiff_t n = (ptrdiff_t)coarse.layout.size();
-  double         *planes[27];
-  const int       count = points(plan.dimension, true);
-  for (int p = 0; p < count; ++p) planes[p] = out.a.data() + p * n;
-  coarse.incoming.exchange(planes, count);
-  make_inverse(plan, coarse, out);
+  exchange_operator(plan, coarse, out);
+  if (!plan.symmetric) stabilise(plan, coarse, out);
+  else make_inverse(plan, coarse, out);
 }
 
 } // namespace tessera::vipmg

@@ -9,6 +9,7 @@ namespace tessera::vipmg {
 namespace {
 
 constexpr double weak_direction = 0.35; // a direction with less than this share of the strongest one's couplings is not coarsened
+constexpr double indifferent    = 1.5;  // grids that are there stay as long as no share is beyond it by this factor
 
 Box3 widened(const Box3 &own, int dimension, int by)
 {
@@ -61,13 +62,25 @@ void allocate(const Plan &plan, Level &l, bool truncated)
   l.inactive.resize(n);
 }
 
+// Who has the next nodes along x and along y. The boxes are those of a grid of processes.
+void find_neighbours(Level &l, const std::vector<Box3> &boxes)
+{
+  for (int d = 0; d < 2; ++d)
+    for (int r = 0; r < (int)boxes.size(); ++r) {
+      const Box3 &b = boxes[(size_t)r];
+      if (b.lo[1 - d] != l.own.lo[1 - d] || b.hi[1 - d] != l.own.hi[1 - d] || b.lo[2] != l.own.lo[2]) continue;
+      if (b.hi[d] == l.own.lo[d]) l.before[d] = r;
+      if (b.lo[d] == l.own.hi[d]) l.behind[d] = r;
+    }
+}
+
 bool can_coarsen(const Level &l, int d) { return l.periodic[d] ? l.n[d] >= 6 : l.n[d] >= 3; }
 
 } // namespace
 
 size_t Plan::bytes() const
 {
-  size_t b = work[0].bytes() + work[1].bytes();
+  size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes();
   for (const Level &l : levels) {
     b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() + l.inactive.bytes();
     for (const Buffer<double> *f : {&l.x, &l.b, &l.lo, &l.up, &l.v, &l.r, &l.w, &l.y}) b += f->bytes();
@@ -98,8 +111,9 @@ void create(Plan &plan, MPI_Comm comm, int dimension, const int n[3], const bool
   for (const Box3 &b : boxes) need.push_back(wanted(l, b, dimension));
   l.halo.setup(comm, boxes, need, periods, l.layout, plan.exec.space);
   l.shared = boxes.size() == 1;
+  find_neighbours(l, boxes);
   allocate(plan, l, false);
-  plan.search.resize(Extent{2, plan.exec.space});
+  plan.search.resize(Extent{4, plan.exec.space});
   plan.measure.resize(Extent{2, plan.exec.space});
   plan.marked.resize(Extent{2, plan.exec.space});
   plan.strength.resize(Extent{2, plan.exec.space});
@@ -135,19 +149,49 @@ void weights(const Plan &plan, Level &fine, int coarse_n, int d, double end)
   }
 }
 
-// The level below `fine`, or false where there is nothing to coarsen.
+// Which directions are to be coarsened; false where there is none. limit: the share below which a direction is weak.
+bool directions(const Plan &plan, const Level &l, const Strength &s, const double limit[3], int step[3])
+{
+  double strongest = 0;
+  bool   any = false;
+  for (int d = 0; d < plan.dimension; ++d)
+    if (can_coarsen(l, d)) strongest = std::max(strongest, s.along[d]);
+  for (int d = 0; d < 3; ++d) {
+    step[d] = d < plan.dimension && can_coarsen(l, d) && s.along[d] >= limit[d] * strongest ? 2 : 1;
+    any     = any || step[d] == 2;
+  }
+  return any;
+}
+
+// Are the directions in which this level was coarsened still good ones?
+bool still_good(const Plan &plan, const Level &l, const Strength &s)
+{
+  double limit[3];
+  int    step[3];
+  for (int d = 0; d < 3; ++d) limit[d] = l.step[d] == 2 ? weak_direction / indifferent : weak_direction * indifferent;
+  (void)directions(plan, l, s, limit, step);
+  return step[0] == l.step[0] && step[1] == l.step[1] && step[2] == l.step[2];
+}
+
+// Points smooth along a strong direction only, and the coarse grid needs what it coarsens to be smooth: nodes that are strongly coupled along
+// d, beside a direction that is coarsened or where d is not, ask for lines along d. A quarter of a line of them is enough to spoil a cycle.
+void choose_lines(Plan &plan, Level &l, const Strength &s)
+{
+  for (int d = 0; d < 2; ++d) l.lines[d] = plan.dimension == 2 && s.strong[d] > 0.25 * l.n[d] && (l.step[1 - d] == 2 || l.step[d] == 1);
+  const size_t room = l.shared || !(l.lines[0] || l.lines[1]) ? 0 : (size_t)(l.own.hi[0] - l.own.lo[0] + l.own.hi[1] - l.own.lo[1] + 2);
+  if (plan.ends.size() >= room) return;
+  plan.ends.resize(Extent{room, plan.exec.space});
+  if (plan.exec.space == Space::cuda) plan.ends_host.resize(plan.ends.bytes());
+}
+
+// The level below the last one, or false where there is nothing to coarsen.
 bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
 {
   const Level &fine = plan.levels.back();
   Level        c;
-  int          step[3] = {1, 1, 1}, periods[3];
-  double       strongest = 0;
-  bool         any = false;
-  for (int d = 0; d < plan.dimension; ++d)
-    if (can_coarsen(fine, d)) strongest = std::max(strongest, s.along[d]);
-  for (int d = 0; d < plan.dimension; ++d)
-    if (can_coarsen(fine, d) && s.along[d] >= weak_direction * strongest) step[d] = 2, any = true;
-  if (!any) return false;
+  const double limit[3] = {weak_direction, weak_direction, weak_direction};
+  int          step[3], periods[3];
+  if (!directions(plan, fine, s, limit, step)) return false;
   for (int d = 0; d < 3; ++d) {
     c.n[d]        = step[d] == 2 ? (fine.n[d] + 1) / 2 : fine.n[d];
     c.periodic[d] = fine.periodic[d];
@@ -182,6 +226,7 @@ bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
     c.halo.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
     c.incoming.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
     boxes = have;
+    find_neighbours(c, boxes);
   }
   allocate(plan, c, true);
   plan.levels.push_back(std::move(c));
@@ -190,44 +235,68 @@ bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
 
 } // namespace
 
-void build(Plan &plan)
+namespace {
+
+// The boxes of all processes on the finest level.
+std::vector<Box3> boxes_of(const Plan &plan)
+{
+  std::vector<Box3> boxes;
+  int               size = 1, mine[6];
+  MPI_Comm_size(plan.comm, &size);
+  std::vector<int> all((size_t)size * 6);
+  for (int d = 0; d < 3; ++d) mine[d] = plan.levels[0].own.lo[d], mine[3 + d] = plan.levels[0].own.hi[d];
+  MPI_Allgather(mine, 6, MPI_INT, all.data(), 6, MPI_INT, plan.comm);
+  for (int r = 0; r < size; ++r) {
+    Box3 b;
+    for (int d = 0; d < 3; ++d) b.lo[d] = all[(size_t)(6 * r + d)], b.hi[d] = all[(size_t)(6 * r + 3 + d)];
+    boxes.push_back(b);
+  }
+  return boxes;
+}
+
+// Coarse levels and their operators. False where there are levels whose directions do not fit the operator any more.
+bool coarsen(Plan &plan)
 {
   std::vector<Box3> boxes;
   if (!plan.built) {
+    ++plan.made;
     plan.levels.resize(1);
-    int size = 1;
-    MPI_Comm_size(plan.comm, &size);
-    std::vector<int> all((size_t)size * 6);
-    int              mine[6];
-    for (int d = 0; d < 3; ++d) mine[d] = plan.levels[0].own.lo[d], mine[3 + d] = plan.levels[0].own.hi[d];
-    MPI_Allgather(mine, 6, MPI_INT, all.data(), 6, MPI_INT, plan.comm);
-    for (int r = 0; r < size; ++r) {
-      Box3 b;
-      for (int d = 0; d < 3; ++d) b.lo[d] = all[(size_t)(6 * r + d)], b.hi[d] = all[(size_t)(6 * r + 3 + d)];
-      boxes.push_back(b);
-    }
-  }
-  {
-    Level                &l = plan.levels[0];
-    const ptrdiff_t       n = (ptrdiff_t)l.layout.size();
-    std::vector<double *> planes;
-    for (int k = 0; k < points(plan.dimension, l.A.box); ++k) planes.push_back(l.A.a.data() + k * n);
-    l.halo.exchange(planes.data(), (int)planes.size());
-    l.halo.exchange(l.free.data());
-    make_inverse(plan, l, l.A);
+    for (int &step : plan.levels[0].step) step = 1;
+    boxes = boxes_of(plan);
   }
   const size_t most = plan.params.levels > 0 ? (size_t)plan.params.levels : 64;
   for (size_t k = 0; k + 1 < most; ++k) {
     const Strength s = strength(plan, plan.levels[k]);
     if (plan.built && k + 1 == plan.levels.size()) break;
-    if (!plan.built && !add_level(plan, boxes, s)) break;
+    if (plan.built ? !still_good(plan, plan.levels[k], s) : !add_level(plan, boxes, s)) return !plan.built;
     Level &fine = plan.levels[k], &coarse = plan.levels[k + 1];
+    choose_lines(plan, fine, s);
     for (int d = 0; d < 3; ++d) {
       const double end = s.face[d] > 0 ? s.face[d] / (s.face[d] + std::max(0., s.row[d])) : 1;
       weights(plan, fine, coarse.n[d], d, std::max(0.5, end));
     }
     coarse_free(plan, (int)k);
     galerkin(plan, (int)k, false, k == 0);
+  }
+  return true;
+}
+
+} // namespace
+
+void build(Plan &plan)
+{
+  Level                &l = plan.levels[0];
+  const ptrdiff_t       n = (ptrdiff_t)l.layout.size();
+  std::vector<double *> planes;
+  for (int k = 0; k < points(plan.dimension, l.A.box); ++k) planes.push_back(l.A.a.data() + k * n);
+  l.halo.exchange(planes.data(), (int)planes.size());
+  l.halo.exchange(l.free.data());
+  make_inverse(plan, l, l.A);
+  plan.asymmetry = asymmetry(plan);
+  plan.symmetric = plan.asymmetry <= tuning::symmetric;
+  if (!coarsen(plan)) {
+    plan.built = false;
+    (void)coarsen(plan);
   }
   plan.built         = true;
   plan.truncated_for = -1;

@@ -3,6 +3,7 @@
 // Bytes a node and sweep, 5-point star: 4 off-diagonal coefficients, inverse diagonal, right-hand side, x read and written, two bounds: 80;
 // 9-point box: 112. Two colours of a star, 2^d of a box.
 #include "vipmg/stencil3.hpp"
+#include <algorithm>
 
 namespace tessera::vipmg {
 
@@ -81,16 +82,27 @@ Rows phase_rows(int dimension, const Box3 &own, const Phase &p)
   return r;
 }
 
-// On the host colours follow each other row by row, so that a sweep goes through memory once. Row pair J of a phase waits until the
-// phases before have done the rows beside it.
-template <class Kernel> void sweep_rows(const Plan &plan, const Level &l, const Phase *p, int n, const Kernel &kernel)
+// On the host colours and sweeps follow each other row by row, and so does what reads the result, so that all of it goes through memory
+// once. A pair of rows of a phase waits until the phases before have done the rows beside it: with five points the second colour's
+// odd rows need the first colour of the next pair, with nine both colours of odd rows do, and the next sweep, or the reader, comes
+// a pair of rows after the last.
+template <class Kernel, class After> void sweep_rows(const Plan &plan, const Level &l, const Phase *p, int n, bool box, int sweeps, const Kernel &kernel, const After *after)
 {
   const int        from = floor_half(l.own.lo[1]), to = floor_half(l.own.hi[1] - 1) + 1;
-  std::vector<int> lags((size_t)n);
-  for (int k = 1; k < n; ++k) lags[(size_t)k] = lags[(size_t)k - 1] + (p[k].q == p[k - 1].q ? 0 : 1);
+  std::vector<int> lags;
+  for (int s = 0; s < sweeps; ++s)
+    for (int k = 0; k < n; ++k) lags.push_back(s + (box ? k >= n / 2 : k == n - 1));
+  if (after) lags.push_back(sweeps);
   constexpr int pairs = 1;
-  wavefront(lags, from, to, pairs, true, [&](int k, int y0, int y1) {
-    Rows rows;
+  wavefront(lags, from, to, pairs, true, [&](int phase, int y0, int y1) {
+    if (phase == n * sweeps) {
+      Box3 b  = l.own;
+      b.lo[1] = std::max(b.lo[1], 2 * y0);
+      b.hi[1] = std::min(b.hi[1], 2 * y1);
+      return for_nodes(plan.exec, l.layout, b, *after);
+    }
+    const int k = phase % n;
+    Rows      rows;
     rows.dj = 2;
     rows.j0 = 2 * y0 + p[k].q;
     int end = 2 * y1 + p[k].q; // exclusive
@@ -110,7 +122,6 @@ template <class Kernel> void sweep(const Plan &plan, Level &l, const Kernel &ker
       if (p[k].last) l.halo.exchange(x);
     return;
   }
-  if (plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && l.halo.empty()) return sweep_rows(plan, l, p, n, kernel);
   for (int k = 0; k < n; ++k) {
     const Rows rows = phase_rows(plan.dimension, l.own, p[k]);
     if (plan.exec.space == Space::cuda && !p[k].last && !box && plan.dimension == 2) { // the two halves of a colour in one launch
@@ -124,9 +135,19 @@ template <class Kernel> void sweep(const Plan &plan, Level &l, const Kernel &ker
   }
 }
 
-} // namespace
+template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l, const Kernel &kernel, bool box, int sweeps, double *x, const After *after)
+{
+  if (plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && l.halo.empty() && !l.own.empty()) {
+    Phase     p[8];
+    const int n = phases(plan.dimension, box, p);
+    return sweep_rows(plan, l, p, n, box, sweeps, kernel, after);
+  }
+  for (int k = 0; k < sweeps; ++k) sweep(plan, l, kernel, box, x);
+  if (after) for_nodes(plan.exec, l.layout, l.own, *after);
+}
 
-void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps)
+// Sweeps and the residual after them, where r is wanted.
+void smooth_and(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r)
 {
   with_kind(plan.dimension, op.box, [&](auto kind) {
     using K                = decltype(kind);
@@ -135,12 +156,26 @@ void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const dou
     const auto     s       = stencil<D, B>(l, op);
     const double   omega   = how.projected ? plan.params.omega : 1;
     const double  *inverse = op.inverse.data(), *lo = l.lo.data(), *up = l.up.data();
-    for (int k = 0; k < sweeps; ++k) {
-      if (how.projected) sweep(plan, l, GaussSeidel<D, B, true, false>{s, inverse, b, lo, up, nullptr, x, omega}, B, x);
-      else if (how.masked) sweep(plan, l, GaussSeidel<D, B, false, true>{s, inverse, b, lo, up, l.inactive.data(), x, omega}, B, x);
-      else sweep(plan, l, GaussSeidel<D, B, false, false>{s, inverse, b, lo, up, nullptr, x, omega}, B, x);
-    }
+    const uint8_t *mask    = l.inactive.data();
+    const FindResidual<D, B, false> all{s, x, b, inverse, nullptr, r};
+    const FindResidual<D, B, true>  free{s, x, b, inverse, mask, r};
+    if (how.projected) sweeps_then(plan, l, GaussSeidel<D, B, true, false>{s, inverse, b, lo, up, nullptr, x, omega}, B, sweeps, x, r ? &all : nullptr);
+    else if (how.masked) sweeps_then(plan, l, GaussSeidel<D, B, false, true>{s, inverse, b, lo, up, mask, x, omega}, B, sweeps, x, r ? &free : nullptr);
+    else sweeps_then(plan, l, GaussSeidel<D, B, false, false>{s, inverse, b, lo, up, nullptr, x, omega}, B, sweeps, x, r ? &all : nullptr);
   });
+  if (r) l.halo.exchange(r);
+}
+
+} // namespace
+
+void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps)
+{
+  smooth_and(plan, l, op, x, b, how, sweeps, nullptr);
+}
+
+void smooth_residual(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r)
+{
+  smooth_and(plan, l, op, x, b, how, sweeps, r);
 }
 
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked)

@@ -1,33 +1,19 @@
 // Between a grid and the next coarser one. Coarse node I lies on fine node 2 I.
-#include "vipmg/stencil3.hpp"
+#include "vipmg/transfer.hpp"
 
 namespace tessera::vipmg {
 
 namespace {
 
-struct Weights {
-  const double *left[3], *right[3]; // by coarse node
-  int           step[3];
-};
-
-Weights weights(const Level &fine)
-{
-  Weights w;
-  for (int d = 0; d < 3; ++d) {
-    w.left[d]  = fine.left[d].data() + 1;
-    w.right[d] = fine.right[d].data() + 1;
-    w.step[d]  = fine.step[d];
-  }
-  return w;
-}
-
 enum class With { nothing, extremes, means };
 
-// r, summed with the weights of coarse node (2 t + P, j, k), and bounds.
+// r, summed with the weights of coarse node (2 t + P, j, k), and bounds. Coarse functions are cut off at Dirichlet rows, whose bounds,
+// where x often is, would hold up all coarse nodes beside a boundary.
 template <bool X, With Bounds> struct Restrict {
   Layout3       fine;
   Weights       w;
   const double *r, *x, *lo, *up;
+  const uint8_t *free;
   double       *b, *coarse_lo, *coarse_up, *coarse_x;
   int           half;
 
@@ -38,8 +24,9 @@ template <bool X, With Bounds> struct Restrict {
       if (weight > 0) l += weight * a, u += weight * c; // infinity times zero is no number
       return;
     }
-    l = weight > 0 && a > l ? a : l;
-    u = weight > 0 && c < u ? c : u;
+    const bool counts = weight > 0 && free[f];
+    l = counts && a > l ? a : l;
+    u = counts && c < u ? c : u;
   }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
@@ -92,31 +79,6 @@ struct Inject {
   }
 };
 
-// The coarse function at fine node (2 t + P, j, k).
-struct Interpolate {
-  Layout3       coarse;
-  Weights       w;
-  const double *c;
-  template <int P> HD double row(int t, int J, int K) const
-  {
-    if (w.step[0] == 1) return c[coarse.row(J, K) + P * (ptrdiff_t)coarse.half + t];
-    if (P == 0) return c[coarse.at(t, J, K)];
-    return w.right[0][t] * c[coarse.at(t, J, K)] + w.left[0][t + 1] * c[coarse.at(t + 1, J, K)];
-  }
-  template <int P> HD double layer(int t, int j, int K) const
-  {
-    if (w.step[1] == 1) return row<P>(t, j, K);
-    const int J = floor_half(j);
-    return j & 1 ? w.right[1][J] * row<P>(t, J, K) + w.left[1][J + 1] * row<P>(t, J + 1, K) : row<P>(t, J, K);
-  }
-  template <int P> HD double value(int t, int j, int k) const
-  {
-    if (w.step[2] == 1) return layer<P>(t, j, k);
-    const int K = floor_half(k);
-    return k & 1 ? w.right[2][K] * layer<P>(t, j, K) + w.left[2][K + 1] * layer<P>(t, j, K + 1) : layer<P>(t, j, K);
-  }
-};
-
 template <bool Add, bool Clip> struct Prolong {
   Interpolate    from;
   const double  *inverse, *lo, *up;
@@ -145,10 +107,10 @@ template <With Bounds> void restrict_all(const Plan &plan, Level &fine, Level &c
   const Weights w = weights(fine);
   if (w.step[0] == 2)
     for_nodes(plan.exec, coarse.layout, coarse.part,
-              Restrict<true, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
+              Restrict<true, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), fine.free.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
   else
     for_nodes(plan.exec, coarse.layout, coarse.part,
-              Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
+              Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), fine.free.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
   double *all[] = {coarse.b.data(), coarse.lo.data(), coarse.up.data()};
   coarse.incoming.exchange(all, Bounds == With::nothing ? 1 : 3);
   if (coarse.incoming.remote() || !coarse.halo.empty()) coarse.x.zero();

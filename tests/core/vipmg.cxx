@@ -3,6 +3,7 @@
 // comes from the numbers of nodes, so that processes and spaces can be compared.
 #include "unit.hpp"
 #include "vipmg/vipmg.hpp"
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -23,6 +24,9 @@ double hash(long a, long b)
 struct Case {
   int  dimension, n[3];
   bool periodic[3], box;
+  double weak = 1;  // factor of the couplings along y
+  bool   peg = false; // node (7,5) has a Dirichlet row
+  double wind = 0;    // what is added to the couplings with the nodes before, along x and y
 };
 
 // Boxes of all processes along the last direction.
@@ -73,12 +77,14 @@ int plane(int dimension, bool box, int o)
   return -1;
 }
 
-bool fixed(const Case &c, const int x[3]) { return !c.periodic[0] && x[0] == 0 && c.dimension < 3; }
+bool fixed(const Case &c, const int x[3]) { return (!c.periodic[0] && x[0] == 0 && c.dimension < 3) || (c.peg && x[0] == 7 && x[1] == 5); }
 
 double coefficient(const Case &c, const int x[3], int far, const int y[3])
 {
-  const long a = number(c.n, x), b = number(c.n, y);
-  return -(far > 1 ? 0.3 : 1) * (0.5 + hash(a < b ? a : b, a < b ? b : a));
+  const long   a = number(c.n, x), b = number(c.n, y);
+  const double weak = far == 1 && x[1] != y[1] ? c.weak : 1;
+  const double upwind = far == 1 && (y[0] < x[0] || y[1] < x[1]) ? c.wind : 0;
+  return -(far > 1 ? 0.3 : 1) * weak * (0.5 + hash(a < b ? a : b, a < b ? b : a)) - upwind;
 }
 
 void fill(const Case &c, Plan &plan)
@@ -165,6 +171,38 @@ TEST(Vipmg, GalerkinProduct)
   }
 }
 
+namespace {
+
+// The hierarchy, a right-hand side and bounds; x is a start between them.
+void pose(const Case &c, Plan &plan)
+{
+  create(plan, MPI_COMM_WORLD, c.dimension, c.n, c.periodic, slabs(c), c.box);
+  fill(c, plan);
+  Level         &l = plan.levels[0];
+  const size_t   n = (size_t)l.own.size();
+  Buffer<double> h[4], there[4];
+  for (int k = 0; k < 4; ++k) h[k].resize(n);
+  size_t q = 0;
+  for (int k = l.own.lo[2]; k < l.own.hi[2]; ++k)
+    for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
+      for (int i = l.own.lo[0]; i < l.own.hi[0]; ++i, ++q) {
+        const int x[3] = {i, j, k};
+        h[0].data()[q] = -std::sin(0.3 * i + 0.2 * j + 0.4 * k) * 0.1;
+        h[2].data()[q] = -0.2 - hash(number(c.n, x), 1);
+        h[3].data()[q] = i % 7 == 3 ? INFINITY : 0.1 + hash(number(c.n, x), 2);
+      }
+  for (int k = 0; k < 4; ++k) {
+    there[k].resize(Extent{n, plan.exec.space});
+    copy(h[k], there[k]);
+  }
+  double sums[2];
+  load(plan, there[0].data(), there[1].data(), there[2].data(), there[3].data(), sums);
+  build(plan);
+  start(plan);
+}
+
+} // namespace
+
 // Cycles from full multigrid: the conditions of the solution, in a few cycles.
 TEST(Vipmg, Solution)
 {
@@ -173,29 +211,8 @@ TEST(Vipmg, Solution)
     Plan plan;
     plan.exec.space   = space();
     plan.params.cycle = Cycle::f;
-    create(plan, MPI_COMM_WORLD, c.dimension, c.n, c.periodic, slabs(c), c.box);
-    fill(c, plan);
-    Level         &l = plan.levels[0];
-    const size_t   n = (size_t)l.own.size();
-    Buffer<double> h[4], there[4];
-    for (int k = 0; k < 4; ++k) h[k].resize(n);
-    size_t q = 0;
-    for (int k = l.own.lo[2]; k < l.own.hi[2]; ++k)
-      for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
-        for (int i = l.own.lo[0]; i < l.own.hi[0]; ++i, ++q) {
-          const int x[3] = {i, j, k};
-          h[0].data()[q] = -std::sin(0.3 * i + 0.2 * j + 0.4 * k) * 0.1;
-          h[2].data()[q] = -0.2 - hash(number(c.n, x), 1);
-          h[3].data()[q] = i % 7 == 3 ? INFINITY : 0.1 + hash(number(c.n, x), 2);
-        }
-    for (int k = 0; k < 4; ++k) {
-      there[k].resize(Extent{n, space()});
-      copy(h[k], there[k]);
-    }
-    double sums[2];
-    load(plan, there[0].data(), there[1].data(), there[2].data(), there[3].data(), sums);
-    build(plan);
-    start(plan);
+    pose(c, plan);
+    Level       &l = plan.levels[0];
     const double first = std::sqrt(measure(plan, l).natural);
     full_multigrid(plan);
     int     cycles = 0;
@@ -214,4 +231,123 @@ TEST(Vipmg, Solution)
     }
     ++at;
   }
+}
+
+// On the device several steps are one kernel (vipmg_tile.k.cxx, vipmg_correct.k.cxx), whose sum must be that of the steps of the host: a
+// part of a cycle after the other, from the same start, on grids of all shapes; twice, as the second one has a last step.
+TEST(Vipmg, DeviceAsHost)
+{
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (!unit_cuda() || size > 1) GTEST_SKIP();
+  const Case plane[] = {{2, {131, 70, 1}, {false, false, false}, false, 1, true}, {2, {64, 97, 1}, {false, false, false}, true, 1, true}, {2, {75, 80, 1}, {false, false, false}, false, 0.05},
+                        {2, {90, 67, 1}, {false, false, false}, false, 20},        {2, {5, 300, 1}, {false, false, false}, true},           {2, {33, 40, 1}, {true, false, false}, false}};
+  for (const Case &c : plane)
+    for (int part = 1; part < 4; ++part)
+      for (Cycle kind : {Cycle::v, Cycle::f, Cycle::w})
+        for (bool symmetric : {true, false}) {
+          if (kind != Cycle::v && !symmetric) continue;
+          std::vector<double> x[2];
+          double              changed[2];
+          for (int there = 0; there < 2; ++there) {
+            Plan plan;
+            plan.exec.space   = there ? Space::cuda : Space::host;
+            plan.params.cycle = kind;
+            Case d = c;
+            d.wind = symmetric ? 0 : 0.7;
+            pose(d, plan);
+            EXPECT_EQ(plan.symmetric, symmetric);
+            for (int k = 0; k < 2; ++k) cycle(plan, 0, part & 1, part & 2);
+            Measure m      = measure(plan, plan.levels[0]);
+            x[there]       = host(plan.levels[0].x);
+            changed[there] = part & 2 ? m.changed : 0;
+          }
+          double most = 0, off = 0;
+          for (size_t e = 0; e < x[0].size(); ++e) most = std::max(most, std::fabs(x[0][e])), off = std::max(off, std::fabs(x[0][e] - x[1][e]));
+          EXPECT_GT(most, 0);
+          EXPECT_LE(off, 1e-11 * most) << c.n[0] << " x " << c.n[1] << ", part " << part << ", cycle " << (int)kind;
+          EXPECT_EQ(changed[0], changed[1]) << c.n[0] << " x " << c.n[1] << ", part " << part;
+        }
+}
+
+// A Dirichlet row inside the grid, at its bounds: what coarse nodes beside it may still move is what free nodes may.
+TEST(Vipmg, DirichletBoundsStayOut)
+{
+  const Case c = {2, {20, 18, 1}, {false, false, false}, false, 1, true};
+  Plan       plan;
+  plan.exec.space = space();
+  pose(c, plan);
+  Level         &l = plan.levels[0], &g = plan.levels[1];
+  Buffer<double> lo(l.layout.size()), up(l.layout.size());
+  for (size_t e = 0; e < lo.size(); ++e) lo.data()[e] = -1, up.data()[e] = 1;
+  const int peg[3] = {7, 5, 0};
+  bool      mine = true;
+  for (int d = 0; d < 2; ++d) mine = mine && peg[d] >= l.own.lo[d] - ghosts && peg[d] < l.own.hi[d] + ghosts;
+  if (mine) lo.data()[l.layout.at(7, 5, 0)] = up.data()[l.layout.at(7, 5, 0)] = 0;
+  copy(lo, l.lo);
+  copy(up, l.up);
+  l.x.zero();
+  l.r.zero();
+  restrict_problem(plan, l, g, Bounds::monotone);
+  const std::vector<double> coarse_lo = host(g.lo), coarse_up = host(g.up);
+  for (int J = g.part.lo[1]; J < g.part.hi[1]; ++J)
+    for (int I = 1; I < g.n[0]; ++I) {
+      EXPECT_EQ(coarse_lo[(size_t)g.layout.at(I, J, 0)], -1) << I << ", " << J;
+      EXPECT_EQ(coarse_up[(size_t)g.layout.at(I, J, 0)], 1) << I << ", " << J;
+    }
+}
+
+// Couplings that turn from x to y: the grids follow, and a solve takes as few cycles as one that begins with the second operator.
+TEST(Vipmg, GridsFollowTheOperator)
+{
+  Case c = {2, {65, 60, 1}, {false, false, false}, false, 0.02};
+  Plan plan;
+  plan.exec.space = space();
+  pose(c, plan);
+  EXPECT_EQ(plan.levels[0].step[0], 2);
+  EXPECT_EQ(plan.levels[0].step[1], 1);
+  c.weak = 0.9 * 0.35; // no reason to make new ones
+  fill(c, plan);
+  build(plan);
+  EXPECT_EQ(plan.levels[0].step[1], 1);
+  c.weak = 50;
+  fill(c, plan);
+  build(plan);
+  EXPECT_EQ(plan.levels[0].step[0], 1);
+  EXPECT_EQ(plan.levels[0].step[1], 2);
+  start(plan);
+  const double first = std::sqrt(measure(plan, plan.levels[0]).natural);
+  int          cycles = 0;
+  do cycle(plan, 0, true, true);
+  while (++cycles < 20 && std::sqrt(measure(plan, plan.levels[0]).natural) > 1e-8 * first);
+  EXPECT_LE(cycles, 10);
+}
+
+// Upwind differences are an M-matrix, their Galerkin products are none: couplings that asymmetry makes positive are taken back, so that
+// a solve takes a few cycles still.
+TEST(Vipmg, ConvectionKeepsItsMultigrid)
+{
+  Case c = {2, {130, 90, 1}, {false, false, false}, false};
+  c.wind = 20;
+  Plan plan;
+  plan.exec.space = space();
+  pose(c, plan);
+  EXPECT_FALSE(plan.symmetric);
+  for (size_t k = 1; k < plan.levels.size(); ++k) {
+    const Level              &l = plan.levels[k];
+    const std::vector<double> a = host(l.A.a);
+    const size_t              p = l.layout.size();
+    for (int j = std::max(1, l.own.lo[1]); j < std::min(l.n[1] - 1, l.own.hi[1]); ++j)
+      for (int i = 2; i + 1 < l.n[0]; ++i) // node 0 is fixed, and what is coupled with it
+        for (int o = 0; o < 9; ++o) {
+          const double there = a[(size_t)o * p + (size_t)l.layout.at(i, j, 0)], back = a[(size_t)(8 - o) * p + (size_t)l.layout.at(i + o % 3 - 1, j + o / 3 - 1, 0)], mean = 0.5 * (there + back);
+          if (o != 4) ASSERT_LE(there, std::max(0., mean) + 1e-10) << "grid " << k << ", node " << i << ", " << j << ", offset " << o;
+        }
+  }
+  start(plan);
+  const double first = std::sqrt(measure(plan, plan.levels[0]).natural);
+  int          cycles = 0;
+  do cycle(plan, 0, true, true);
+  while (++cycles < 40 && std::sqrt(measure(plan, plan.levels[0]).natural) > 1e-8 * first);
+  EXPECT_LE(cycles, 15);
 }

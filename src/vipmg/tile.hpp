@@ -1,0 +1,95 @@
+// Several steps of a cycle on one tile of a plane grid, between which the unknowns stay in shared memory. A tile computes what its
+// neighbours compute too as far as its own nodes need it: a layer for each colour of each sweep, one for a residual. So nothing is read
+// that another tile has written, if a kernel does not write where it reads: x goes from one array to another.
+#pragma once
+#include "vipmg/transfer.hpp"
+
+namespace tessera::vipmg {
+
+// Nodes [x0, x1) x [y0, y1) of a grid in scratch memory, in rows of even, then odd nodes.
+struct Tile {
+  double        *p;
+  int            i0, j0, half; // i0 is even
+  HD ptrdiff_t   at(int i, int j) const { return (ptrdiff_t)(j - j0) * 2 * half + (i & 1) * half + ((i - i0) >> 1); }
+  HD double     &operator()(int i, int j) const { return p[at(i, j)]; }
+};
+
+HD inline Box grown(const Box &b, int by) { return {b.x0 - by, b.x1 + by, b.y0 - by, b.y1 + by}; }
+HD inline int even_floor(int i) { return i - (i & 1); }
+HD inline Tile tile_of(double *memory, const Box &b) { return {memory, even_floor(b.x0), b.y0, (b.x1 - even_floor(b.x0) + 1) / 2}; }
+HD inline size_t places(const Box &b) { return (size_t)(2 * ((b.x1 - even_floor(b.x0) + 1) / 2) * (b.y1 - b.y0)); }
+
+// A grid without ghosts: one process has all of it and no direction is periodic.
+template <bool Nine> struct Plane {
+  Stencil3<2, Nine>    s;
+  Layout3              layout;
+  Box                  nodes;
+  static constexpr int colours = Nine ? 4 : 2;
+  HD ptrdiff_t         place(int i, int j) const { return layout.row(j, 0) + (i & 1) * (ptrdiff_t)layout.half + floor_half(i); }
+
+  // The sum of a_k x_k over the neighbours of a node, in the order of Stencil3::neighbours().
+  HD double neighbours(const Tile &x, int i, int j, ptrdiff_t e) const
+  {
+    const double   *o = x.p + x.at(i, j);
+    const ptrdiff_t left = i & 1 ? -x.half : x.half - 1, up = 2 * x.half;
+    const double   *a = s.a + e;
+    const auto      c = [&](int dx, int dy) { return a[plane_of<2, Nine>(dx, dy, 0) * s.plane]; };
+    double          sum = c(-1, 0) * o[left] + c(1, 0) * o[left + 1];
+    if (Nine)
+      sum += c(-1, -1) * o[left - up] + c(1, -1) * o[left + 1 - up] + c(0, -1) * o[-up] + (c(-1, 1) * o[left + up] + c(1, 1) * o[left + 1 + up] + c(0, 1) * o[up]);
+    else sum += c(0, -1) * o[-up] + c(0, 1) * o[up];
+    return sum;
+  }
+};
+
+// f(i, j) at the nodes of a box, along i the even ones first.
+template <class Block, class F> HD inline void each_node(Block &block, const Box &b, const F &f)
+{
+  const int even = floor_half(b.x0 + 1), odd = floor_half(b.x0), evens = floor_half(b.x1 + 1) - even, odds = floor_half(b.x1) - odd;
+  if (b.x1 <= b.x0 || b.y1 <= b.y0) return;
+  block.each(0, evens + odds, b.y0, b.y1, [&](int c, int j) { f(c < evens ? 2 * (even + c) : 2 * (odd + c - evens) + 1, j); });
+}
+
+// Gauss-Seidel of a tile.
+template <bool Nine, bool Projected, bool Masked> struct Relax {
+  Plane<Nine>    plane;
+  const double  *inverse, *b, *lo, *up;
+  const uint8_t *mask;
+  double         omega;
+
+  HD void node(const Tile &x, int i, int j, bool zero) const
+  {
+    const ptrdiff_t e = plane.place(i, j);
+    double          d = Masked && !mask[e] ? 0 : inverse[e];
+    if (!Projected && d == 0) return;
+    double      &here = x(i, j);
+    const double old  = here;
+    double       y    = d != 0 ? old + omega * ((b[e] - (zero ? 0 : plane.neighbours(x, i, j, e))) * d - old) : old;
+    if (Projected) {
+      y = y < lo[e] ? lo[e] : y;
+      y = y > up[e] ? up[e] : y;
+    }
+    here = y;
+  }
+  // `sweeps` sweeps, after which x is right in `wanted`; it was there in as many layers around as there were colours. zero: it was 0.
+  template <class Block> HD void run(Block &block, const Tile &x, const Box &wanted, int sweeps, bool zero) const
+  {
+    const int phases = Plane<Nine>::colours * sweeps;
+    for (int p = 0; p < phases; ++p) {
+      const Box a = intersect(grown(wanted, phases - 1 - p), plane.nodes);
+      const int c = p % Plane<Nine>::colours;
+      block.sync();
+      if (a.empty()) continue;
+      const bool first = zero && !p;
+      if (Nine) block.each(half_begin(a.x0, c & 1), half_begin(a.x1, c & 1), half_begin(a.y0, c >> 1), half_begin(a.y1, c >> 1), [&](int t, int q) { node(x, 2 * t + (c & 1), 2 * q + (c >> 1), first); });
+      else
+        block.each(floor_half(a.x0), floor_half(a.x1 - 1) + 1, a.y0, a.y1, [&](int t, int j) {
+          const int i = 2 * t + ((j + c) & 1);
+          if (i >= a.x0 && i < a.x1) node(x, i, j, first);
+        });
+    }
+    block.sync();
+  }
+};
+
+} // namespace tessera::vipmg

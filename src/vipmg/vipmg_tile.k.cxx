@@ -1,0 +1,224 @@
+// The steps of a cycle on a grid that is whole and in one space, on the device: a kernel on the way down, one on the way up.
+//
+// Bytes a node, 5-point star, coarse values a quarter each. Down (sweep, residual, problem for the coarse grid): 4 couplings, diagonal, its
+// inverse, right-hand side, two bounds, x read and written, 4 coarse values: 96, where single steps take 200. The linear one starts
+// from zero and has no bounds: 5 coefficients, inverse, right-hand side, flag, x written, 2 coarse values: 69, for 167. Up (correction, sweep):
+// 8 of these, x read and written: 82, for 130; with a second sweep, active set and residual: 107, for 324. 9-point boxes: 32 more.
+#include "vipmg/tile.hpp"
+
+namespace tessera::vipmg {
+
+namespace {
+
+constexpr int tile_columns = 64, tile_rows = 32; // of the fine grid
+
+template <bool Nine> Plane<Nine> plane(const Level &l, const Operator &op) { return {stencil<2, Nine>(l, op), l.layout, {0, l.n[0], 0, l.n[1]}}; }
+
+// The problem of the coarse nodes of a tile, after sweeps. Zero: x is zero before.
+template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
+  Relax<Nine, Projected, Masked> relax;
+  Weights                        w;
+  const uint8_t                 *free;
+  Layout3                        to;
+  const double                  *in;
+  double                        *out, *b, *lo, *up, *x;
+  int                            sweeps;
+
+  HD static Box reach(int step, int lo, int hi) { return step == 2 ? Box{2 * lo - 1, 2 * hi, 0, 1} : Box{lo, hi, 0, 1}; }
+  HD Box        residuals(const Box &coarse) const
+  {
+    const Box x = reach(w.step[0], coarse.x0, coarse.x1), y = reach(w.step[1], coarse.y0, coarse.y1);
+    return {x.x0, x.x1, y.x0, y.x1};
+  }
+  HD Box read(const Box &coarse) const { return grown(residuals(coarse), 1 + sweeps * Plane<Nine>::colours); }
+  size_t bytes(int columns, int rows) const
+  {
+    const Box c{0, columns, 0, rows};
+    return (places(read(c)) + places(residuals(c))) * sizeof(double);
+  }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const Box  coarse = block.tile, all = read(coarse), wanted = residuals(coarse), nodes = relax.plane.nodes;
+    const Tile tile = tile_of(block.shared, all), r = tile_of(block.shared + places(all), wanted);
+    each_node(block, all, [&](int i, int j) { tile(i, j) = !Zero && nodes.contains(i, j) ? in[relax.plane.place(i, j)] : 0; });
+    relax.run(block, tile, grown(wanted, 1), sweeps, Zero);
+    const Box own{w.step[0] * coarse.x0, w.step[0] * coarse.x1, w.step[1] * coarse.y0, w.step[1] * coarse.y1};
+    each_node(block, wanted, [&](int i, int j) {
+      double v = 0;
+      if (nodes.contains(i, j)) {
+        const ptrdiff_t e = relax.plane.place(i, j);
+        if (relax.inverse[e] != 0 && (!Masked || relax.mask[e])) v = relax.b[e] - relax.plane.s.diagonal(e) * tile(i, j) - relax.plane.neighbours(tile, i, j, e);
+        if (own.contains(i, j)) out[e] = tile(i, j);
+      }
+      r(i, j) = v;
+    });
+    block.sync();
+    each_node(block, coarse, [&](int I, int J) {
+      const int ni = w.step[0] == 2, nj = w.step[1] == 2;
+      double    sum = 0, l = -INFINITY, u = INFINITY;
+      for (int dj = -nj; dj <= nj; ++dj) {
+        const double wj = dj < 0 ? w.left[1][J] : dj > 0 ? w.right[1][J] : 1;
+        for (int di = -ni; di <= ni; ++di) {
+          const double weight = wj * (di < 0 ? w.left[0][I] : di > 0 ? w.right[0][I] : 1);
+          const int    i = w.step[0] * I + di, j = w.step[1] * J + dj;
+          sum += weight * r(i, j);
+          if (Projected && weight > 0) {
+            const ptrdiff_t e = relax.plane.place(i, j);
+            if (!free[e]) continue; // as in restrict_problem()
+            const double    below = relax.lo[e] - tile(i, j), above = relax.up[e] - tile(i, j);
+            l = below > l ? below : l;
+            u = above < u ? above : u;
+          }
+        }
+      }
+      const ptrdiff_t e = to.at(I, J, 0);
+      b[e]              = sum;
+      x[e]              = 0;
+      if (Projected) lo[e] = l, up[e] = u;
+    });
+  }
+};
+
+// in + interpolated correction, where Prolong; sweeps; then, where Finish, the inactive nodes and the residual.
+template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> struct Up {
+  Relax<Nine, Projected, Masked> relax;
+  Interpolate                    from;
+  const double                  *in;
+  double                        *out, *r;
+  uint8_t                       *inactive;
+  int                            sweeps;
+
+  HD Box read(const Box &own) const { return grown(own, Finish + sweeps * Plane<Nine>::colours); }
+  size_t bytes() const { return places(read({0, tile_columns, 0, tile_rows})) * sizeof(double); }
+  HD double corrected(int i, int j) const
+  {
+    const ptrdiff_t e = relax.plane.place(i, j);
+    double          y = in[e];
+    if (!Prolong) return y;
+    if (relax.inverse[e] != 0 && (!Masked || relax.mask[e])) y += i & 1 ? from.template value<1>(floor_half(i), j, 0) : from.template value<0>(floor_half(i), j, 0);
+    if (Projected) {
+      y = y < relax.lo[e] ? relax.lo[e] : y;
+      y = y > relax.up[e] ? relax.up[e] : y;
+    }
+    return y;
+  }
+  template <class Block> HD void operator()(Block &block, Measure &m) const
+  {
+    const Box  own = block.tile, all = read(own), nodes = relax.plane.nodes;
+    const Tile tile = tile_of(block.shared, all);
+    each_node(block, all, [&](int i, int j) { tile(i, j) = nodes.contains(i, j) ? corrected(i, j) : 0; });
+    relax.run(block, tile, Finish ? grown(own, 1) : own, sweeps, false);
+    each_node(block, own, [&](int i, int j) {
+      const ptrdiff_t e = relax.plane.place(i, j);
+      const double    x = tile(i, j);
+      out[e]            = x;
+      if (!Finish) return;
+      const bool    takes_part = relax.inverse[e] != 0;
+      const uint8_t now        = takes_part && x > relax.lo[e] && x < relax.up[e];
+      m.changed += now != inactive[e];
+      inactive[e] = now;
+      r[e]        = takes_part ? relax.b[e] - relax.plane.s.diagonal(e) * x - relax.plane.neighbours(tile, i, j, e) : 0;
+    });
+  }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    Measure unused;
+    (*this)(block, unused);
+  }
+};
+
+// The grid below with few nodes, by sweeps of one block.
+template <bool Nine, bool Projected> struct Bottom {
+  Relax<Nine, Projected, false> relax;
+  double                       *x;
+  int                           sweeps;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const Box  nodes = relax.plane.nodes, all = grown(nodes, 1);
+    const Tile tile  = tile_of(block.shared, all);
+    each_node(block, all, [&](int i, int j) { tile(i, j) = nodes.contains(i, j) ? x[relax.plane.place(i, j)] : 0; });
+    relax.run(block, tile, nodes, sweeps, false);
+    each_node(block, nodes, [&](int i, int j) { x[relax.plane.place(i, j)] = tile(i, j); });
+  }
+};
+
+template <bool Nine, bool Projected, bool Masked> Relax<Nine, Projected, Masked> relaxation(const Plan &plan, const Level &l, const Operator &op, const double *b)
+{
+  return {plane<Nine>(l, op), op.inverse.data(), b, l.lo.data(), l.up.data(), l.inactive.data(), Projected ? plan.params.omega : 1};
+}
+
+template <bool Nine, bool Projected, bool Masked, bool Zero> void go_down(const Plan &plan, const Level &l, Level &c, const Operator &op, const double *b, const double *in, double *out)
+{
+  const Down<Nine, Projected, Masked, Zero> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), weights(l), l.free.data(), c.layout, in, out, c.b.data(), c.lo.data(), c.up.data(), c.x.data(), plan.params.pre};
+  const int columns = tile_columns / l.step[0], rows = tile_rows / l.step[1];
+  forall_tiles(plan.exec, {0, c.n[0], 0, c.n[1]}, columns, rows, k.bytes(columns, rows), k);
+}
+
+template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> void go_up(Plan &plan, Level &l, const Level *c, const Operator &op, const double *b, const double *in, double *out, int sweeps)
+{
+  Interpolate from{};
+  if (Prolong) from = {c->layout, weights(l), c->x.data()};
+  const Up<Nine, Projected, Masked, Prolong, Finish> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), from, in, out, l.r.data(), l.inactive.data(), sweeps};
+  const Box nodes{0, l.n[0], 0, l.n[1]};
+  if (Finish) {
+    plan.marked.zero();
+    forall_tiles(plan.exec, nodes, tile_columns, tile_rows, k.bytes(), k, plan.marked.data());
+  } else forall_tiles(plan.exec, nodes, tile_columns, tile_rows, k.bytes(), k);
+}
+
+} // namespace
+
+bool tiled(const Plan &plan, const Level &l)
+{
+  return plan.exec.space == Space::cuda && plan.dimension == 2 && l.shared && l.halo.empty() && plan.params.pre == 1 && plan.params.post == 1 && plan.params.variant != Variant::paper;
+}
+
+void tile_monotone_down(const Plan &plan, Level &l, Level &c)
+{
+  if (l.A.box) go_down<true, true, false, false>(plan, l, c, l.A, l.b.data(), l.x.data(), l.w.data());
+  else go_down<false, true, false, false>(plan, l, c, l.A, l.b.data(), l.x.data(), l.w.data());
+}
+
+bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish)
+{
+  if (l.A.box) go_up<true, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), 1);
+  else if (finish) go_up<false, true, false, true, true>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), 2);
+  else go_up<false, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), 1);
+  return finish && !l.A.box; // eight colours would be as many layers
+}
+
+void tile_finish(Plan &plan, Level &l)
+{
+  if (l.A.box) go_up<true, true, false, false, true>(plan, l, nullptr, l.A, l.b.data(), l.x.data(), l.w.data(), 1);
+  else go_up<false, true, false, false, true>(plan, l, nullptr, l.A, l.b.data(), l.x.data(), l.w.data(), 1);
+}
+
+void tile_linear_down(const Plan &plan, Level &l, Level &c) { go_down<true, false, false, true>(plan, l, c, l.truncated, l.b.data(), nullptr, l.w.data()); }
+void tile_linear_up(Plan &plan, Level &l, const Level &c) { go_up<true, false, false, true, false>(plan, l, &c, l.truncated, l.b.data(), l.w.data(), l.x.data(), 1); }
+
+void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch)
+{
+  if (l.A.box) go_down<true, false, true, true>(plan, l, c, l.A, l.r.data(), nullptr, scratch);
+  else go_down<false, false, true, true>(plan, l, c, l.A, l.r.data(), nullptr, scratch);
+}
+
+void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch)
+{
+  if (l.A.box) go_up<true, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), 1);
+  else go_up<false, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), 1);
+}
+
+bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps)
+{
+  const size_t bytes = places(grown({0, l.n[0], 0, l.n[1]}, 1)) * sizeof(double);
+  const int    threads = l.n[0] * l.n[1] <= 64 ? 32 : 256;
+  if (bytes > 32 * 1024) return false;
+  with_kind(2, op.box, [&](auto kind) {
+    constexpr bool nine = decltype(kind)::box;
+    if (projected) forall_blocks(plan.exec, 1, threads, bytes, Bottom<nine, true>{relaxation<nine, true, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
+    else forall_blocks(plan.exec, 1, threads, bytes, Bottom<nine, false>{relaxation<nine, false, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
+  });
+  return true;
+}
+
+} // namespace tessera::vipmg
