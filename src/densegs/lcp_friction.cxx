@@ -93,9 +93,10 @@ struct Contact {
 
 Reason friction(const Problem &p, const Params &params, double *answer, Report &report, const Monitor &monitor)
 {
-  const int           d = p.block, contacts = p.n / d;
-  const size_t        n = (size_t)p.n;
-  std::vector<double> x(answer, answer + n), w(n), old(n);
+  const Matrix       &m = *p.matrix;
+  const int           d = p.block, contacts = p.n / d, first = m.first();
+  const size_t        n = (size_t)p.n, rows = (size_t)m.rows();
+  std::vector<double> x(answer, answer + n), w(n), own, found;
   double              best = HUGE_VAL, omega = params.sweeps.omega;
   int                 slow = 0;
   densegs::Sequence   order;
@@ -103,6 +104,18 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   shape.n = shape.count = contacts;
   shape.rows   = 1;
   shape.stride = (contacts + densegs::height - 1) / densegs::height * densegs::height;
+  blocks(m, d, own);
+  // w of this process's rows, after x of a contact has changed
+  auto push = [&](int c, const double *step) {
+    for (int a = 0; a < d; ++a) {
+      const double *column = m.a + (ptrdiff_t)(c * d + a) * m.lda;
+      const double  s      = step[a];
+      double       *mine   = w.data() + first;
+      x[(size_t)(c * d + a)] += s;
+#pragma omp simd
+      for (size_t j = 0; j < rows; ++j) mine[j] += column[j] * s;
+    }
+  };
   while (report.sweeps < params.most_sweeps) {
     multiply(p, x.data(), w.data()); // afresh: the updates below gather rounding
     const double r = natural(p, x.data(), w.data());
@@ -117,33 +130,44 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     if (slow > 500) return Reason::stalled;
     for (int k = 0; k < params.check; ++k, ++report.sweeps) {
       densegs::sequence(shape, params.sweeps.order, report.sweeps, order);
-      for (int c : order.outer) {
-        const size_t i = (size_t)c * (size_t)d;
-        Contact      local;
-        double       v[3], step[3];
-        bool         moved = false;
-        local.d  = d;
-        local.mu = p.mu[c];
-        for (int a = 0; a < d; ++a) {
-          local.q[a] = w[i + (size_t)a];
-          for (int b = 0; b < d; ++b) local.a[b * d + a] = p.a[(ptrdiff_t)(i + (size_t)b) * p.lda + (ptrdiff_t)i + a];
+      // Contacts that follow each other and belong to one process are its turn, and their steps go to the others at its end.
+      for (size_t at = 0, end; at < order.outer.size(); at = end) {
+        const int turn = m.owner(order.outer[at] * d);
+        bool      fine = true;
+        for (end = at + 1; end < order.outer.size() && (m.size == 1 || m.owner(order.outer[end] * d) == turn); ++end) { }
+        if (m.size > 1) found.assign((end - at) * (size_t)d + 1, 0);
+        for (size_t o = at; turn == m.rank && o < end && fine; ++o) {
+          const int    c = order.outer[o];
+          const size_t i = (size_t)c * (size_t)d;
+          Contact      local;
+          double       v[3], step[3];
+          bool         moved = false;
+          local.d  = d;
+          local.mu = p.mu[c];
+          for (int a = 0; a < d; ++a) {
+            local.q[a] = w[i + (size_t)a];
+            for (int b = 0; b < d; ++b) local.a[b * d + a] = own[(i + (size_t)b) * (size_t)d + (size_t)a];
+          }
+          for (int a = 0; a < d; ++a)
+            for (int b = 0; b < d; ++b) local.q[a] -= local.at(a, b) * x[i + (size_t)b];
+          for (int a = 0; a < d; ++a) v[a] = x[i + (size_t)a];
+          fine = p.friction == Friction::cone ? local.cone(v) : local.pyramid(v);
+          if (!fine) break;
+          for (int a = 0; a < d; ++a) {
+            step[a] = omega * (v[a] - x[i + (size_t)a]);
+            moved   = moved || step[a] != 0;
+            if (m.size > 1) found[(o - at) * (size_t)d + (size_t)a] = step[a];
+          }
+          if (moved) push(c, step);
         }
-        for (int a = 0; a < d; ++a)
-          for (int b = 0; b < d; ++b) local.q[a] -= local.at(a, b) * x[i + (size_t)b];
-        for (int a = 0; a < d; ++a) v[a] = x[i + (size_t)a];
-        if (!(p.friction == Friction::cone ? local.cone(v) : local.pyramid(v))) return Reason::diverged;
-        for (int a = 0; a < d; ++a) {
-          step[a] = omega * (v[a] - x[i + (size_t)a]);
-          moved   = moved || step[a] != 0;
+        if (m.size > 1) {
+          found.back() = fine;
+          MPI_Bcast(found.data(), (int)found.size(), MPI_DOUBLE, turn, m.comm);
+          fine = found.back() != 0;
+          if (turn != m.rank && fine)
+            for (size_t o = at; o < end; ++o) push(order.outer[o], found.data() + (o - at) * (size_t)d);
         }
-        if (!moved) continue;
-        for (int a = 0; a < d; ++a) {
-          const double *column = p.a + (ptrdiff_t)(i + (size_t)a) * p.lda;
-          const double  s      = step[a];
-          x[i + (size_t)a] += s;
-#pragma omp simd
-          for (size_t j = 0; j < n; ++j) w[j] += column[j] * s;
-        }
+        if (!fine) return Reason::diverged;
       }
     }
   }

@@ -160,9 +160,14 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
     PetscCall(tessera::DenseGet(pc->pmat, space, &view));
     p->distributed.a   = view.values;
     p->distributed.lda = view.lda;
-    std::vector<double> &q = p->distributed.w;
-    TesseraCallCXX(q.assign(plan.q.data(), plan.q.data() + n));
-    TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, q.data(), to, most, zero));
+    tessera::densegs::Request r;
+    r.q    = plan.q.data();
+    r.most = most;
+    r.zero = zero;
+    if (!zero) tessera::densegs::share(p->distributed, to);
+    TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, r));
+    const double *x = p->distributed.x.data() + p->distributed.first[(size_t)p->distributed.rank];
+    std::copy(x, x + n, to);
     PetscCall(tessera::DenseRestore(&view));
   } else {
     const tessera::GpuTime    time(space);

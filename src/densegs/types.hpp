@@ -91,8 +91,8 @@ PetscErrorCode DenseCheckType(PetscObject solver, const char *name, Mat A);
 PetscErrorCode DenseOnDevice(Mat A, bool *device);
 PetscErrorCode DenseGet(Mat A, Space wanted, DenseView *view);
 PetscErrorCode DenseRestore(DenseView *view);
-// All of a vector on the first process, which says here = true, and back. Collective.
-PetscErrorCode GatherVector(Vec v, bool here, std::vector<double> &all);
+// All of a vector on every process, and back. Collective.
+PetscErrorCode GatherVector(Vec v, std::vector<double> &all);
 PetscErrorCode ScatterVector(const std::vector<double> &all, Vec v);
 
 } // namespace tessera

@@ -382,6 +382,7 @@ TEST(LCP, RelaxedSweepsFallBack)
   Case                c(n);
   Plan                plan;
   lcp::Problem        p;
+  lcp::Matrix         matrix;
   lcp::Params         params;
   std::vector<double> x((size_t)n), zero((size_t)n), high((size_t)n, HUGE_VAL);
   std::fill(c.a.begin(), c.a.end(), 1);
@@ -390,8 +391,8 @@ TEST(LCP, RelaxedSweepsFallBack)
   params.newton          = false;
   make(plan, c, params.sweeps, 1);
   p.n     = n;
-  p.a     = c.a.data();
-  p.lda   = n;
+  (void)lcp::create(matrix, MPI_COMM_SELF, n, n, c.a.data(), n, Space::host, 1);
+  p.matrix = &matrix;
   p.q     = c.q.data();
   p.lower = zero.data();
   p.upper = high.data();
