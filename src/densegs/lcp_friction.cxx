@@ -96,9 +96,11 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   const Matrix       &m = *p.matrix;
   const int           d = p.block, contacts = p.n / d, first = m.first();
   const size_t        n = (size_t)p.n, rows = (size_t)m.rows();
-  std::vector<double> x(answer, answer + n), w(n), own, found;
+  std::vector<double> x(answer, answer + n), w(n), z, own, found;
   double              best = HUGE_VAL, omega = params.sweeps.omega;
-  int                 slow = 0;
+  int                 slow = 0, wait = 0;
+  double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
+  bool                tried = false;
   densegs::Sequence   order;
   densegs::Panels     shape; // of the order alone
   shape.n = shape.count = contacts;
@@ -128,6 +130,24 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
       if (monitor(report, best, answer)) return Reason::stopped;
     }
     if (slow > 500) return Reason::stalled;
+    // Sweeps that have lost their pace are a start for Newton's method. If that leads nowhere it starts again from larger normal forces,
+    // inside the cones: where contacts are redundant there are solutions with room around them, and a least step finds one.
+    wait = best < 0.5 * mark ? 0 : wait + 1;
+    if (!wait) mark = best;
+    if (params.newton && p.friction == Friction::cone && !tried && wait >= 30) {
+      double mean = 0;
+      auto   attempt = [&](double scale) {
+        z.assign(answer, answer + n);
+        for (int c = 0; c < contacts; ++c) z[(size_t)c * (size_t)d] += scale * mean;
+        return friction_newton(p, params, 40, answer, &best, z, report, monitor) == Reason::stopped;
+      };
+      for (int c = 0; c < contacts; ++c) mean += answer[(size_t)c * (size_t)d] / contacts;
+      tried = true;
+      for (double scale : {0., 1., 32., 2., 64., 4., 128., 8.}) {
+        const double before = best;
+        if (attempt(scale) || (best < 0.5 * before && scale > 0 && attempt(0))) return Reason::stopped;
+      }
+    }
     for (int k = 0; k < params.check; ++k, ++report.sweeps) {
       densegs::sequence(shape, params.sweeps.order, report.sweeps, order);
       // Contacts that follow each other and belong to one process are its turn, and their steps go to the others at its end.

@@ -217,14 +217,43 @@ void blocks(const Matrix &m, int block, std::vector<double> &out)
   MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out.data(), counts.data(), places.data(), MPI_DOUBLE, m.comm);
 }
 
+void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
+{
+  const int n = (int)index.size();
+  if (m.size == 1) {
+    for (int j = 0; j < n; ++j) {
+      const double *column = m.a + index[(size_t)j] * m.lda;
+      double       *out    = to + (size_t)j * (size_t)n;
+      for (int i = 0; i < n; ++i) out[i] = column[index[(size_t)i]];
+    }
+    return;
+  }
+  // Each process has some of the rows; columns go at a time, as many as an int counts.
+  std::vector<int> at((size_t)m.size + 1), counts((size_t)m.size), places((size_t)m.size);
+  for (size_t r = 0; r < at.size(); ++r) at[r] = (int)(std::lower_bound(index.begin(), index.end(), m.starts[r]) - index.begin());
+  const int           first = at[(size_t)m.rank], rows = at[(size_t)m.rank + 1] - first, step = std::max(1, std::min(n, (1 << 24) / std::max(n, 1)));
+  std::vector<double> mine((size_t)rows * (size_t)step), all(m.rank ? 0 : (size_t)n * (size_t)step);
+  for (int j0 = 0; j0 < n; j0 += step) {
+    const int columns = std::min(step, n - j0);
+    for (int j = 0; j < columns; ++j)
+      for (int i = 0; i < rows; ++i) mine[(size_t)j * (size_t)rows + (size_t)i] = m.a[index[(size_t)(j0 + j)] * m.lda + index[(size_t)(first + i)] - m.first()];
+    for (size_t r = 0; r < counts.size(); ++r) counts[r] = (at[r + 1] - at[r]) * columns, places[r] = at[r] * columns;
+    MPI_Gatherv(mine.data(), rows * columns, MPI_DOUBLE, all.data(), counts.data(), places.data(), MPI_DOUBLE, 0, m.comm);
+    if (m.rank) continue;
+    for (size_t r = 0; r < counts.size(); ++r) {
+      const int height = at[r + 1] - at[r];
+      for (int j = 0; j < columns; ++j) std::copy(all.begin() + places[r] + (ptrdiff_t)j * height, all.begin() + places[r] + (ptrdiff_t)(j + 1) * height, to + (size_t)(j0 + j) * (size_t)n + at[r]);
+    }
+  }
+}
+
 void Factor::gather(double shift)
 {
   const Matrix &m = *matrix_;
   const int     n = (int)index_.size();
   if (m.exec.space == Space::cuda) {
     f_.reset(n, Space::cuda);
-    if (n) gather_device(m.exec, m.a, m.lda, there_.data(), n, shift, f_.matrix());
-    return;
+    return gather_device(m.exec, m.a, m.lda, there_.data(), n, shift, f_.matrix());
   }
   int fits = 1;
   try {
@@ -234,32 +263,7 @@ void Factor::gather(double shift)
   }
   if (m.size > 1) MPI_Bcast(&fits, 1, MPI_INT, 0, m.comm);
   if (!fits) throw std::bad_alloc(); // on all processes: none waits for the first one
-  if (m.size == 1) {
-    for (int j = 0; j < n; ++j) {
-      const double *column = m.a + index_[(size_t)j] * m.lda;
-      double       *to     = f_.matrix() + (size_t)j * (size_t)n;
-      for (int i = 0; i < n; ++i) to[i] = column[index_[(size_t)i]];
-      to[j] += shift;
-    }
-    return;
-  }
-  // Each process has some of the rows; columns go at a time, as many as an int counts.
-  std::vector<int> at((size_t)m.size + 1), counts((size_t)m.size), places((size_t)m.size);
-  for (size_t r = 0; r < at.size(); ++r) at[r] = (int)(std::lower_bound(index_.begin(), index_.end(), m.starts[r]) - index_.begin());
-  const int           first = at[(size_t)m.rank], rows = at[(size_t)m.rank + 1] - first, step = std::max(1, std::min(n, (1 << 24) / std::max(n, 1)));
-  std::vector<double> mine((size_t)rows * (size_t)step), all(m.rank ? 0 : (size_t)n * (size_t)step);
-  for (int j0 = 0; j0 < n; j0 += step) {
-    const int columns = std::min(step, n - j0);
-    for (int j = 0; j < columns; ++j)
-      for (int i = 0; i < rows; ++i) mine[(size_t)j * (size_t)rows + (size_t)i] = m.a[index_[(size_t)(j0 + j)] * m.lda + index_[(size_t)(first + i)] - m.first()];
-    for (size_t r = 0; r < counts.size(); ++r) counts[r] = (at[r + 1] - at[r]) * columns, places[r] = at[r] * columns;
-    MPI_Gatherv(mine.data(), rows * columns, MPI_DOUBLE, all.data(), counts.data(), places.data(), MPI_DOUBLE, 0, m.comm);
-    if (m.rank) continue;
-    for (size_t r = 0; r < counts.size(); ++r) {
-      const int height = at[r + 1] - at[r];
-      for (int j = 0; j < columns; ++j) std::copy(all.begin() + places[r] + (ptrdiff_t)j * height, all.begin() + places[r] + (ptrdiff_t)(j + 1) * height, f_.matrix() + (size_t)(j0 + j) * (size_t)n + at[r]);
-    }
-  }
+  gather_rows(m, index_, f_.matrix());
   if (!m.rank)
     for (size_t i = 0; i < (size_t)n; ++i) f_.matrix()[i * ((size_t)n + 1)] += shift;
 }

@@ -37,7 +37,10 @@ void share(const Matrix &m, double *v);                                       //
 // The square blocks of `block` unknowns on the diagonal, one after the other, each by columns.
 void blocks(const Matrix &m, int block, std::vector<double> &out);
 
-// A + shift I at the rows and columns `index` (ascending), factorised where the matrix is; several processes: by the first one, for all.
+// The rows and columns `index` (ascending) to the first process's host, by columns.
+void gather_rows(const Matrix &m, const std::vector<int> &index, double *to);
+
+// A + shift I at the rows and columns `index`, factorised where the matrix is; several processes: by the first one, for all.
 class Factor {
 public:
   bool   make(const Matrix &m, double shift, const std::vector<int> &index, bool symmetric); // false: singular
