@@ -84,7 +84,7 @@ struct Steps {
     snes->iter = it;
     snes->norm = norm;
     PetscCall(PetscObjectSAWsGrantAccess((PetscObject)snes));
-    if (snes->numbermonitors) { // they may look at the solution
+    { // tests and monitors may look at the solution
       PetscScalar *v;
       PetscInt     first, last;
       PetscCall(VecGetOwnershipRange(snes->vec_sol, &first, &last));
