@@ -80,7 +80,7 @@ static PetscErrorCode SetUp(PC pc)
     params.omega    = p->omega;
     params.single   = p->precision == TESSERA_PRECISION_SINGLE;
     p->plan.exec.threads = tessera::DenseThreads();
-    TesseraCallCXX(tessera::densegs::create(p->plan, (int)n, params));
+    PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n, [&] { tessera::densegs::create(p->plan, (int)n, params); }));
     if (size > 1) TesseraCallCXX(tessera::densegs::create(p->distributed, comm, (int)n));
   }
   // The process's square block
@@ -88,7 +88,7 @@ static PetscErrorCode SetUp(PC pc)
   {
     const tessera::GpuTime time(p->plan.exec.space);
     TesseraCallCXX(check = tessera::densegs::check(p->plan, block, view.lda, view.space));
-    TesseraCallCXX(tessera::densegs::fill(p->plan, block, view.lda, view.space));
+    PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n, [&] { tessera::densegs::fill(p->plan, block, view.lda, view.space); }));
   }
   PetscCall(tessera::DenseRestore(&view));
   char mine[256] = "";

@@ -3,6 +3,7 @@
 #include "petsc/bounds.hpp"
 #include "petsc/compat_snes.h"
 #include <cmath>
+#include <utility>
 #include <vector>
 
 using tessera::SNES_VIPGS;
@@ -131,6 +132,8 @@ static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+template <class F> static PetscErrorCode InDeviceMemory(PetscInt n, F &&work) { return tessera::InDeviceMemory("SNES vipgs", "snes_vipgs_backend", n, std::forward<F>(work)); }
+
 // The Jacobian's rows, and what it must be: finite, with a positive diagonal. Collective.
 static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
 {
@@ -141,7 +144,7 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
   PetscCall(ChooseSpace(snes, A, &w.matrix.exec.space));
   PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
   PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
-  TesseraCallCXX(c = tessera::lcp::create(w.matrix, comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space, (int)((SNES_VIPGS *)snes->data)->block));
+  PetscCall(InDeviceMemory(w.n, [&] { c = tessera::lcp::create(w.matrix, comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space, (int)((SNES_VIPGS *)snes->data)->block); }));
   PetscCheck(c.bad_row < 0, comm, PETSC_ERR_FP, "SNES vipgs: row %d, column %d of the Jacobian is not a finite number", c.bad_row, c.bad_column);
   PetscCheck(c.diagonal < 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the diagonal entry of row %d of the Jacobian is %g: projected Gauss-Seidel needs positive ones. Leave that unknown out, or add a small positive number to its diagonal entry", c.diagonal, w.matrix.diagonal[(size_t)c.diagonal]);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -208,11 +211,13 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps)
   plan.exec.threads = tessera::DenseThreads();
   const bool sweeping = p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP && (!p->newton || p->sweeps > 0);
   if (sweeping) {
-    TesseraCallCXX(tessera::densegs::create(plan, m.rows(), params.sweeps));
-    TesseraCallCXX(tessera::densegs::fill(plan, m.a + m.first() * m.lda, m.lda, m.exec.space));
+    PetscCall(InDeviceMemory(w.n, [&] {
+      tessera::densegs::create(plan, m.rows(), params.sweeps);
+      tessera::densegs::fill(plan, m.a + m.first() * m.lda, m.lda, m.exec.space);
+    }));
   }
   if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations\n"));
-  TesseraCallCXX(report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)));
+  PetscCall(InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
   PetscCall(steps.ierr);
   for (double v : w.q) size += v * v;
   size = std::sqrt(size);
