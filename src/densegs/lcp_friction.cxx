@@ -1,8 +1,10 @@
 // Coulomb friction: contacts are solved one after the other, each exactly with the others as they are (nonsmooth Gauss-Seidel; Jourdan,
 // Alart, Jean, CMAME 155, 1998). A contact has a normal force x_n >= 0 and tangential ones |x_t| <= mu x_n; w is the relative velocity.
+#include "densegs/contact.hpp"
 #include "densegs/lcp.hpp"
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace tessera::lcp {
 
@@ -15,61 +17,7 @@ struct Contact {
 
   double at(int i, int j) const { return a[j * d + i]; }
 
-  // Solves exactly; false: no root was found, as D is not positive semidefinite.
-  bool cone(double *x) const
-  {
-    for (int k = 0; k < d; ++k) x[k] = 0;
-    if (q[0] >= 0) return true; // separation
-    const double wnn = at(0, 0);
-    if (d == 1 || mu <= 0) {
-      x[0] = -q[0] / wnn;
-      return true;
-    }
-    // The normal velocity being zero, x_n = -(q_n + w_nt x_t) / w_nn, and x_t sees S = W_tt - W_tn W_nt / w_nn and s. S = V L V'.
-    const int m = d - 1;
-    double    s[2] = {}, S[4] = {}, value[2] = {}, V[4] = {1, 0, 0, 1}, c[2] = {};
-    for (int i = 0; i < m; ++i) {
-      s[i] = q[1 + i] - at(1 + i, 0) * q[0] / wnn;
-      for (int j = 0; j < m; ++j) S[j * m + i] = at(1 + i, 1 + j) - at(1 + i, 0) * at(0, 1 + j) / wnn;
-    }
-    value[0] = S[0];
-    if (m == 2) {
-      const double off = 0.5 * (S[1] + S[2]), half = 0.5 * (S[0] - S[3]), root = std::hypot(half, off), angle = 0.5 * std::atan2(off, half);
-      value[0] = 0.5 * (S[0] + S[3]) + root;
-      value[1] = 0.5 * (S[0] + S[3]) - root;
-      V[0] = std::cos(angle), V[1] = std::sin(angle), V[2] = -V[1], V[3] = V[0];
-    }
-    for (int k = 0; k < m; ++k) c[k] = m == 2 ? V[2 * k] * s[0] + V[2 * k + 1] * s[1] : s[0];
-    // Sliding against the force: w_t = -lambda x_t, (S + lambda) x_t = -s, |x_t| = mu x_n. Sticking is lambda = 0.
-    const double scale = std::fabs(wnn);
-    auto         force = [&](double lambda, double *t) {
-      double y[2] = {}, length = 0;
-      for (int k = 0; k < m; ++k) {
-        y[k] = c[k] == 0 ? 0 : -c[k] / std::max(value[k] + lambda, 1e-16 * scale);
-        length += y[k] * y[k];
-      }
-      t[0] = m == 2 ? V[0] * y[0] + V[2] * y[1] : y[0];
-      if (m == 2) t[1] = V[1] * y[0] + V[3] * y[1];
-      double n = -q[0];
-      for (int k = 0; k < m; ++k) n -= at(0, 1 + k) * t[k];
-      x[0] = n / wnn;
-      return std::sqrt(length) - mu * x[0];
-    };
-    double t[2] = {}, low = 0, high = scale;
-    if (force(0, t) > 0) {
-      int k = 0;
-      for (; k < 200 && force(high, t) > 0; ++k) low = high, high *= 4;
-      if (k == 200) return false;
-      for (k = 0; k < 200 && high - low > 1e-16 * high; ++k) { // bisection: no slope is needed, and every step is safe
-        const double middle = low > 0 && high > 4 * low ? std::sqrt(low * high) : 0.5 * (low + high);
-        if (middle == low || middle == high) break;
-        (force(middle, t) > 0 ? low : high) = middle;
-      }
-      force(high, t);
-    }
-    for (int k = 0; k < m; ++k) x[1 + k] = t[k];
-    return x[0] >= 0;
-  }
+  bool cone(double *x) const { return d == 2 ? densegs::solve_contact<2>(a, q, mu, x) : densegs::solve_contact<3>(a, q, mu, x); }
   // Sweeps over bounds that move with x_n.
   bool pyramid(double *x) const
   {
@@ -86,6 +34,84 @@ struct Contact {
       if (change <= 1e-15 * size) break;
     }
     return true;
+  }
+};
+
+// The columns of each contact without their zeros, where most entries are zero: those of stacks and chains, in which few contacts meet.
+struct Columns {
+  std::vector<size_t> start;
+  std::vector<int>    row;   // of those of this process
+  std::vector<double> value; // d for each
+  bool                used = false;
+
+  Columns(const Matrix &m, int d)
+  {
+    size_t entries = 0;
+    start.assign(1, 0);
+    for (int c = 0; c < m.n / d; ++c) {
+      for (int i = 0; i < m.rows(); ++i) entries += any(m, d, c, i);
+      start.push_back(entries);
+    }
+    used = (double)entries < 0.2 * m.rows() * (double)(m.n / d);
+    if (!used) return;
+    row.reserve(entries);
+    value.reserve(entries * (size_t)d);
+    for (int c = 0; c < m.n / d; ++c)
+      for (int i = 0; i < m.rows(); ++i)
+        if (any(m, d, c, i)) {
+          row.push_back(i);
+          for (int a = 0; a < d; ++a) value.push_back(m.a[(ptrdiff_t)(c * d + a) * m.lda + i]);
+        }
+  }
+  static bool any(const Matrix &m, int d, int c, int i)
+  {
+    for (int a = 0; a < d; ++a)
+      if (m.a[(ptrdiff_t)(c * d + a) * m.lda + i] != 0) return true;
+    return false;
+  }
+  // w += the columns of contact c times step
+  void add(int d, int c, const double *step, double *w) const
+  {
+    for (size_t e = start[(size_t)c]; e < start[(size_t)c + 1]; ++e)
+      for (int a = 0; a < d; ++a) w[row[e]] += value[e * (size_t)d + (size_t)a] * step[a];
+  }
+};
+
+// Sweeps on a device, which has whole contacts in its panels.
+struct ContactSweeper {
+  const Problem      &p;
+  densegs::Plan       plan;
+  Buffer<double>      mu;
+  std::vector<double> host; // a vector by panels
+  int                 used;
+
+  ContactSweeper(const Problem &problem, const Params &params) : p(problem), used(densegs::height / problem.block * problem.block)
+  {
+    densegs::Params sweeps = params.sweeps;
+    sweeps.single = false; // what contacts need of the matrix is read once a sweep
+    plan.exec     = p.matrix->exec;
+    densegs::create(plan, densegs::contact_panels(p.n, p.block) * densegs::height, sweeps);
+    densegs::fill_contacts(plan, p.matrix->a, p.matrix->lda, p.n, p.block);
+    host.assign((size_t)plan.panels.padded(), -1);
+    for (int c = 0; c < p.n / p.block; ++c) host[place(c * p.block)] = p.mu[c];
+    mu.resize(Extent{host.size(), Space::cuda});
+    device::copy_from_host(mu.data(), host.data(), mu.bytes());
+    std::fill(host.begin(), host.end(), 0);
+    send(p.q, plan.q);
+  }
+  size_t place(int i) const { return (size_t)(i / used * densegs::height + i % used); }
+  void   send(const double *from, Buffer<double> &to)
+  {
+    for (int i = 0; i < p.n; ++i) host[place(i)] = from[i];
+    device::copy_from_host(to.data(), host.data(), to.bytes());
+  }
+  bool operator()(double *x, int first, int count)
+  {
+    send(x, plan.x);
+    const bool fine = densegs::sweep_contacts(plan, p.block, mu.data(), plan.q.data(), plan.x.data(), first, count);
+    device::copy_to_host(host.data(), plan.x.data(), plan.x.bytes());
+    for (int i = 0; i < p.n; ++i) x[i] = host[place(i)];
+    return fine;
   }
 };
 
@@ -106,9 +132,18 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   shape.n = shape.count = contacts;
   shape.rows   = 1;
   shape.stride = (contacts + densegs::height - 1) / densegs::height * densegs::height;
-  blocks(m, d, own);
+  std::unique_ptr<ContactSweeper> there;
+  if (m.exec.space == Space::cuda) there.reset(new ContactSweeper(p, params));
+  else blocks(m, d, own);
+  std::unique_ptr<Columns> few;
+  if (!there) few.reset(new Columns(m, d));
   // w of this process's rows, after x of a contact has changed
   auto push = [&](int c, const double *step) {
+    if (few->used) {
+      few->add(d, c, step, w.data() + first);
+      for (int a = 0; a < d; ++a) x[(size_t)(c * d + a)] += step[a];
+      return;
+    }
     for (int a = 0; a < d; ++a) {
       const double *column = m.a + (ptrdiff_t)(c * d + a) * m.lda;
       const double  s      = step[a];
@@ -119,7 +154,12 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     }
   };
   while (report.sweeps < params.most_sweeps) {
-    multiply(p, x.data(), w.data()); // afresh: the updates below gather rounding
+    // w afresh: the updates below gather rounding
+    if (few && few->used) {
+      std::copy(p.q + first, p.q + first + rows, w.begin() + first);
+      for (int c = 0; c < contacts; ++c) few->add(d, c, x.data() + (size_t)c * (size_t)d, w.data() + first);
+      share(m, w.data());
+    } else multiply(p, x.data(), w.data());
     const double r = natural(p, x.data(), w.data());
     if (!std::isfinite(r)) return Reason::diverged;
     if (r < best) std::copy(x.begin(), x.end(), answer);
@@ -147,6 +187,11 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
         const double before = best;
         if (attempt(scale) || (best < 0.5 * before && scale > 0 && attempt(0))) return Reason::stopped;
       }
+    }
+    if (there) {
+      if (!(*there)(x.data(), report.sweeps, params.check)) return Reason::diverged;
+      report.sweeps += params.check;
+      continue;
     }
     for (int k = 0; k < params.check; ++k, ++report.sweeps) {
       densegs::sequence(shape, params.sweeps.order, report.sweeps, order);

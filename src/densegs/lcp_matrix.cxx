@@ -220,6 +220,15 @@ void blocks(const Matrix &m, int block, std::vector<double> &out)
 void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
 {
   const int n = (int)index.size();
+  if (m.exec.space == Space::cuda) {
+    if (!n) return;
+    Buffer<int>    there(Extent{(size_t)n, Space::cuda});
+    Buffer<double> piece(Extent{(size_t)n * (size_t)n, Space::cuda});
+    device::copy_from_host(there.data(), index.data(), there.bytes());
+    gather_device(m.exec, m.a, m.lda, there.data(), n, 0, piece.data());
+    device::copy_to_host(to, piece.data(), piece.bytes());
+    return;
+  }
   if (m.size == 1) {
     for (int j = 0; j < n; ++j) {
       const double *column = m.a + index[(size_t)j] * m.lda;

@@ -124,8 +124,16 @@ static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
   }
   int size;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)snes), &size));
-  if (p->block > 1 || size > 1) {
-    if (device) PetscCall(PetscInfo(snes, "%s on the host\n", size > 1 ? "several processes work" : "friction works"));
+  const char *host = size > 1 ? "several processes work" : nullptr; // why not
+  if (device && !host && p->block > 1) {
+    bool     fits = false;
+    PetscInt n;
+    PetscCall(MatGetSize(A, &n, nullptr));
+    TesseraCallCXX(fits = tessera::densegs::contacts_fit((int)n, (int)p->block));
+    host = p->friction != SNES_VIPGS_CONE ? "the pyramid law works" : p->order == TESSERA_GS_RANDOM ? "friction in random order works" : fits ? nullptr : "friction of so many contacts works";
+  }
+  if (device && host) {
+    PetscCall(PetscInfo(snes, "%s on the host\n", host));
     device = false;
   }
   *space = device ? tessera::Space::cuda : tessera::Space::host;
