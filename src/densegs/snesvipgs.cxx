@@ -476,7 +476,7 @@ PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
   snes->usesksp             = PETSC_FALSE;
   snes->usesnpc             = PETSC_FALSE;
   CompatSNESDefaultFrom(snes, max_its, 50, 100000);
-  CompatSNESDefaultFrom(snes, divtol, 1e4, -1); // the natural residual of a good method may rise before it falls
+  CompatSNESDefaultFrom(snes, divtol, 1e4, CompatUnlimited); // the natural residual of a good method may rise before it falls
   PetscCall(ComposeVIPGS(snes, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
