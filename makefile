@@ -99,7 +99,7 @@ ifeq ($(CUDA),1)
   # One source, two spaces: nvcc compiles the kernels, and g++ behind it the host path with the flags of the other files.
   COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 -O3 -arch=sm_$(CUDA_ARCH) $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
                -Xcompiler=$(subst $(space),$(comma),$(strip $(HOSTFLAG))) $(DEFINE) $(INCLUDE) $(NVCCFLAGS)
-  CUDA_LIBS := -L$(CUDA_DIR)/lib64 -Wl,-rpath,$(CUDA_DIR)/lib64 -lcudart
+  CUDA_LIBS := -L$(CUDA_DIR)/lib64 -Wl,-rpath,$(CUDA_DIR)/lib64 -lcudart -lcusolver -lcublas
 else
   COMPILE_K := $(COMPILE)
 endif
@@ -156,7 +156,7 @@ $(BUILD)/petsc/tests/%: $(TOP)/tests/%.c $(LIB)
 # The sweeps of dense Gauss-Seidel alone, with what is not exported.
 $(BUILD)/bench/densegs: $(BUILD)/obj/bench/densegs.o $(OBJ)
 	@mkdir -p $(@D); echo "  LINK bench/densegs"
-	@$(LINK) $< $(OBJ) $(LIBS) $(if $(filter 1,$(CUDA)),-lcublas) -o $@
+	@$(LINK) $< $(OBJ) $(LIBS) -o $@
 -include $(BUILD)/obj/bench/densegs.d
 bench-densegs: $(BUILD)/bench/densegs
 	@echo $<

@@ -468,6 +468,157 @@ static PetscErrorCode TestTao(void)
   PetscFunctionReturn(0);
 }
 
+static PetscReal Decaying(PetscInt i, PetscInt j, PetscInt n) { return (i == j ? 2 : 0) + 1. / (1 + PetscAbsInt(i - j)); }
+static PetscReal Wave(PetscInt i, PetscInt n) { return PetscSinReal(0.7 * i); }
+
+/* A user's test is asked by every process, sees the solution, and ends the solve. */
+static PetscErrorCode EndAtTwo(SNES snes, PetscInt it, PetscReal xnorm, PetscReal gnorm, PetscReal norm, SNESConvergedReason *reason, void *ctx)
+{
+  Vec       x;
+  PetscReal size;
+
+  PetscFunctionBegin;
+  PetscCall(SNESGetSolution(snes, &x));
+  PetscCall(VecNorm(x, NORM_2, &size)); /* collective: hangs if some do not ask */
+  if (it) ((PetscReal *)ctx)[0] = size;
+  ++((PetscReal *)ctx)[1];
+  *reason = it == 2 ? SNES_CONVERGED_ITS : SNES_CONVERGED_ITERATING;
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode EndTaoAtTwo(Tao tao, void *ctx)
+{
+  PetscInt it;
+
+  PetscFunctionBegin;
+  PetscCall(TaoGetIterationNumber(tao, &it));
+  ++*(PetscInt *)ctx;
+  PetscCall(TaoSetConvergedReason(tao, it == 2 ? TAO_CONVERGED_USER : TAO_CONTINUE_ITERATING));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode TestUsersTest(void)
+{
+  Mat                 A;
+  Vec                 q, x;
+  SNES                snes;
+  Tao                 tao;
+  PetscReal           seen[2] = {0, 0};
+  PetscInt            its, calls = 0;
+  SNESConvergedReason reason;
+  TaoConvergedReason  tao_reason;
+
+  PetscFunctionBegin;
+  PetscCall(Fill(120, Decaying, &A));
+  PetscCall(FillVec(A, Wave, &q));
+  PetscCall(VecDuplicate(q, &x));
+  PetscCall(SNESVIPGSCreateLCP(A, q, NULL, NULL, &snes));
+  PetscCall(SNESVIPGSSetCheck(snes, 1));
+  PetscCall(SNESSetConvergenceTest(snes, EndAtTwo, seen, NULL));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, &reason));
+  PetscCall(SNESGetIterationNumber(snes, &its));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's: %s after %" PetscInt_FMT ", asked %g times, x %s\n", SNESConvergedReasons[reason], its, (double)seen[1], seen[0] > 0 ? "seen" : "not seen"));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(PetscObjectCompose((PetscObject)A, "q", (PetscObject)q));
+  PetscCall(VecSet(x, 0));
+  PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
+  PetscCall(TaoSetType(tao, TAOVIPGS));
+  PetscCall(TaoSetSolution(tao, x));
+  PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Objective, A));
+  PetscCall(TaoSetHessian(tao, A, A, Same, A));
+  PetscCall(TaoSetConvergenceTest(tao, EndTaoAtTwo, &calls));
+  PetscCall(TaoSolve(tao));
+  PetscCall(TaoGetConvergedReason(tao, &tao_reason));
+  PetscCall(TaoGetIterationNumber(tao, &its));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's, Tao: %s after %" PetscInt_FMT ", asked %" PetscInt_FMT " times\n", TaoConvergedReasons[tao_reason], its, calls));
+  PetscCall(TaoDestroy(&tao));
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* Random order is an order over all processes: the same iterates on any number of them whose rows are whole panels of 64. */
+static PetscErrorCode TestRandom(void)
+{
+  Mat       A;
+  Vec       q, x;
+  SNES      snes;
+  PetscReal history[8];
+  PetscInt  count;
+
+  PetscFunctionBegin;
+  PetscCall(Fill(384, Decaying, &A));
+  PetscCall(FillVec(A, Wave, &q));
+  PetscCall(VecDuplicate(q, &x));
+  PetscCall(SNESVIPGSCreateLCP(A, q, NULL, NULL, &snes));
+  PetscCall(SNESVIPGSSetOrder(snes, TESSERA_GS_RANDOM));
+  PetscCall(SNESVIPGSSetNewton(snes, PETSC_FALSE));
+  PetscCall(SNESVIPGSSetCheck(snes, 1));
+  PetscCall(SNESSetTolerances(snes, 1e-50, 1e-50, 1e-50, 6, -1));
+  PetscCall(SNESSetConvergenceHistory(snes, history, NULL, 8, PETSC_TRUE));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergenceHistory(snes, NULL, NULL, &count));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "random order:"));
+  for (PetscInt k = 0; k < count; ++k) PetscCall(PetscPrintf(PETSC_COMM_WORLD, " %.6g", (double)history[k]));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* A plate on eight feet, as they begin to slide: W = H H' of rank 6, sweeps alone do not end. Contacts lie on two processes each where these have no multiple of three rows. */
+static PetscReal Feet(PetscInt i, PetscInt j, PetscInt n)
+{
+  const PetscReal X[8] = {-1, 1, 1, -1, 0, 1, 0, -1}, Y[8] = {-1, -1, 1, 1, -1, 0, 1, 0};
+  PetscReal       s = 0, h[2][6];
+  for (int side = 0; side < 2; ++side) {
+    const PetscInt  row = side ? j : i;
+    const PetscReal x = X[row / 3], y = Y[row / 3], all[3][6] = {{0, 0, 1, y, -x, 0}, {1, 0, 0, 0, -1, -y}, {0, 1, 0, 1, 0, x}};
+    for (int k = 0; k < 6; ++k) h[side][k] = all[row % 3][k];
+  }
+  for (int k = 0; k < 6; ++k) s += h[0][k] * h[1][k] * (k < 3 ? 1 : 0.6);
+  return s;
+}
+static PetscReal Load(PetscInt i, PetscInt n)
+{
+  const PetscReal X[8] = {-1, 1, 1, -1, 0, 1, 0, -1}, Y[8] = {-1, -1, 1, 1, -1, 0, 1, 0}, v[6] = {0.399, 0.02, -1, 0.1, 0.1, 0.03};
+  const PetscReal x = X[i / 3], y = Y[i / 3], all[3][6] = {{0, 0, 1, y, -x, 0}, {1, 0, 0, 0, -1, -y}, {0, 1, 0, 1, 0, x}};
+  PetscReal       s = 0;
+  for (int k = 0; k < 6; ++k) s += all[i % 3][k] * v[k];
+  return s;
+}
+static PetscErrorCode TestFeet(PetscBool newton, TesseraGSOrder order)
+{
+  Mat                  A;
+  Vec                  q, x, lower;
+  SNES                 snes;
+  SNESVIPGSCertificate c;
+
+  PetscFunctionBegin;
+  PetscCall(Fill(24, Feet, &A));
+  PetscCall(FillVec(A, Load, &q));
+  PetscCall(VecDuplicate(q, &x));
+  PetscCall(VecDuplicate(q, &lower));
+  PetscCall(VecSet(lower, PETSC_NINFINITY));
+  PetscCall(SNESVIPGSCreateLCP(A, q, lower, NULL, &snes));
+  PetscCall(SNESVIPGSSetBlock(snes, 3));
+  PetscCall(SNESVIPGSSetFrictionCoefficient(snes, 0.4));
+  PetscCall(SNESVIPGSSetNewton(snes, newton));
+  PetscCall(SNESVIPGSSetOrder(snes, order));
+  PetscCall(SNESSetTolerances(snes, 1e-11, 1e-50, 1e-50, 20000, -1));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(VecDestroy(&lower));
+  PetscCall(SNESVIPGSGetCertificate(snes, &c));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a plate on eight feet, %s%s: %s%s\n", TesseraGSOrders[order], newton ? "" : ", sweeps alone", SNESVIPGSReasons[c.reason], c.reason == SNES_VIPGS_CONVERGED && !(c.natural <= 1e-11 && c.primal < 1e-11) ? ", but it is wrong" : ""));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
 /* A batch with an easy problem, one that sweeps alone do not solve, and one without a positive diagonal. */
 static PetscErrorCode TestBatch(void)
 {
@@ -653,6 +804,11 @@ int main(int argc, char **argv)
   PetscCall(TestContact("contact without friction", 3, 0, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, 0, 0}, SNES_VIPGS_CONE));
   PetscCall(TestNonlinear());
   PetscCall(TestTao());
+  PetscCall(TestUsersTest());
+  PetscCall(TestRandom());
+  PetscCall(TestFeet(PETSC_FALSE, TESSERA_GS_SYMMETRIC));
+  PetscCall(TestFeet(PETSC_TRUE, TESSERA_GS_SYMMETRIC));
+  PetscCall(TestFeet(PETSC_TRUE, TESSERA_GS_RANDOM));
   PetscCall(TestBatch());
   PetscCall(TestWrong());
   PetscCall(TestKnown("no unknowns", 0, Fathi, MinusOne, First, 1e-10, ""));

@@ -163,6 +163,7 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
     if (residuals[c] <= rtol) continue;
     // What sweeps have not solved. Its arrays come to the host.
     tessera::lcp::Problem p;
+    tessera::lcp::Matrix  matrix;
     tessera::lcp::Params  params;
     tessera::lcp::Report  report;
     const double *const   from[5] = {a + c * (size_t)n * (size_t)n, b + c * (size_t)n, l + c * (size_t)n, u + c * (size_t)n, v + c * (size_t)n};
@@ -173,7 +174,8 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
       if (device) TesseraCallCXX(tessera::device::copy_to_host(some[k].data(), from[k], some[k].size() * sizeof(double)));
       else std::copy(from[k], from[k] + some[k].size(), some[k].begin());
     }
-    const tessera::densegs::Check check = tessera::densegs::check_host(some[0].data(), (int)n, n);
+    tessera::densegs::Check check;
+    TesseraCallCXX(check = tessera::lcp::create(matrix, PETSC_COMM_SELF, (int)n, (int)n, some[0].data(), n, tessera::Space::host, 1));
     for (double e : some[1]) size += e * e;
     size = std::sqrt(size);
     bad  = check.bad_row >= 0 || check.diagonal >= 0 || !std::isfinite(size);
@@ -184,12 +186,10 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
       for (double &e : some[3])
         if (e >= PETSC_INFINITY) e = HUGE_VAL;
       p.n         = (int)n;
-      p.a         = some[0].data();
-      p.lda       = n;
+      p.matrix    = &matrix;
       p.q         = some[1].data();
       p.lower     = some[2].data();
       p.upper     = some[3].data();
-      p.asymmetry = check.asymmetry;
       tessera::lcp::project(p, some[4].data());
       TesseraCallCXX((void)tessera::lcp::newton(p, params, some[4].data(), report, [&](const tessera::lcp::Report &, double norm, const double *) { return norm <= rtol * size; }));
       std::vector<double> w((size_t)n);

@@ -111,4 +111,12 @@ Check check_device(const double *a, int n, ptrdiff_t lda);
 // Sweeps with a launch for every row or unknown; densegs_rows.k.cxx.
 int   sweep_launches(Plan &plan, const Request &request);
 
+// Contacts with friction on the device, blocks of 2 or 3 unknowns; densegs_contacts.k.cxx. Panels hold whole contacts: unknown i is at
+// i / used * height + i % used, used = height / block * block. A plan of contact_panels() * height unknowns; orders but random.
+int  contact_panels(int n, int block);
+bool contacts_fit(int n, int block); // one panel for each processor of the device
+void fill_contacts(Plan &plan, const double *a, ptrdiff_t lda, int n, int block);
+// x, q and mu by panels, on the device; mu at the first row of each contact, -1 where there is none. false: a contact has no solution.
+bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, double *x, int first, int most);
+
 } // namespace tessera::densegs

@@ -21,27 +21,10 @@ namespace tessera::densegs {
 #ifdef __CUDACC__
 namespace {
 
-constexpr unsigned patience = 1u << 22; // polls: some seconds
-
-// Waits until panel j of sweep k is there: its x goes to `x`, its change (collect) to `total` of one thread. false: in vain.
-template <class T> __device__ inline bool await(const Job<T> &job, Shared &sh, double *report, int j, Count sweep, bool wanted, bool collect, double *x, double &total)
+// After a wait in vain: nobody shall take what is there for an answer, least of all where no norm is asked for.
+template <class T> __device__ inline void give_up(const Job<T> &job, int p)
 {
-  const int t = (int)threadIdx.x;
-  if (t < height ? wanted : t == height && collect) {
-    const Slot *const at = job.slots + (size_t)j * meeting + (t < height ? t : height + (int)(sweep & 1));
-    Slot              v = read_slot(at);
-    for (unsigned polls = 0; job.wait && v.sweep < sweep; v = read_slot(at))
-      if (++polls >= patience || (polls % 1024 == 0 && *(volatile double *)(report + 1) != 0)) {
-        report[1] = 1; // all who write write this
-        sh.dead   = 1;
-        break;
-      }
-    if (t < height) x[t] = v.value;
-    else total += v.value;
-  }
-  if (!wanted) return true;
-  __syncthreads();
-  return !sh.dead;
+  if (threadIdx.x < height) job.x[p * height + threadIdx.x] = NAN;
 }
 
 // The end of a sweep: is it the last?
@@ -154,7 +137,7 @@ template <class T, bool BOUNDS, int EACH> __global__ void __launch_bounds__(thre
     const double scale = sh.scale[turn], known = sh.known[u], low = sh.lower[u], high = sh.upper[u];
     const bool   usable = sh.usable, is_low = sh.status.low >> row & 1, is_high = sh.status.high >> row & 1;
     total = 0;
-    if (!multiply(k, 0, position, alternate)) return;
+    if (!multiply(k, 0, position, alternate)) return give_up(job, me);
     // The solve, as solve() does it
     const double sum = sum_of_row(now);
     if (!g) sh.sum[turn] = scale * sum;
@@ -192,14 +175,14 @@ template <class T, bool BOUNDS, int EACH> __global__ void __launch_bounds__(thre
     then = 0;
     if (!last) prepare(job, sh, own, me, k + 1, true);
     if (behind) {
-      if (!multiply(k, position + 1, job.count, false)) return;
+      if (!multiply(k, position + 1, job.count, false)) return give_up(job, me);
     } else if (collect)
       for (int s = position + 1; s < job.count; ++s) (void)await(job, sh, report, job.outer(k, s), sweep, false, true, sh.x[parity], total);
     if (!last) send_for(k + 1, 0, job.position(k + 1, me));
     if (ended(job, sh, report, k, collect, total)) break;
   }
   __syncthreads();
-  if (t < height && !sh.dead) job.x[me * height + t] = own.x[t];
+  if (t < height) job.x[me * height + t] = sh.dead ? NAN : own.x[t];
 }
 
 // Several panels a block, or a random order.
@@ -282,7 +265,10 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
       } else {
         const bool wanted = more && nk == k && ns == s;
         if (!wanted && !collect) continue;
-        if (!await(job, sh, report, j, job.base + (Count)k, wanted, collect, x, total)) return;
+        if (!await(job, sh, report, j, job.base + (Count)k, wanted, collect, x, total)) {
+          for (int i = 0; i < own; ++i) give_up(job, me + i * blocks);
+          return;
+        }
         if (!wanted) continue;
       }
       if (mine && late) find();
@@ -312,7 +298,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   }
   __syncthreads();
   for (int i = 0; i < own; ++i)
-    if (t < height && !sh.dead) job.x[(me + i * blocks) * height + t] = panel[i].x[t];
+    if (t < height) job.x[(me + i * blocks) * height + t] = sh.dead ? NAN : panel[i].x[t];
 }
 
 // x where those who do not wait look for it.

@@ -31,23 +31,84 @@ static void product(const Distributed &d, int from, int to, double *sum)
   }
 }
 
-void sweep(Distributed &d, Plan &plan, const double *q, double *x, int most, bool zero)
+void share(Distributed &d, const double *x)
 {
-  const int rows = d.first[(size_t)d.rank + 1] - d.first[(size_t)d.rank];
-  if (zero) std::fill(d.x.begin(), d.x.end(), 0);
-  else {
-    std::vector<int> counts((size_t)d.size);
-    for (int r = 0; r < d.size; ++r) counts[(size_t)r] = d.first[(size_t)r + 1] - d.first[(size_t)r];
-    MPI_Allgatherv(x, rows, MPI_DOUBLE, d.x.data(), counts.data(), d.first.data(), MPI_DOUBLE, d.comm);
+  std::vector<int> counts((size_t)d.size);
+  for (int r = 0; r < d.size; ++r) counts[(size_t)r] = d.first[(size_t)r + 1] - d.first[(size_t)r];
+  MPI_Allgatherv(x, counts[(size_t)d.rank], MPI_DOUBLE, d.x.data(), counts.data(), d.first.data(), MPI_DOUBLE, d.comm);
+}
+
+// Panels in a random order over all processes: w = A x + q is kept for the rows of each one.
+static void sweep_random(Distributed &d, const Plan &plan, const Request &r)
+{
+  const int           first = d.first[(size_t)d.rank], rows = d.first[(size_t)d.rank + 1] - first;
+  std::vector<int>    owner, start; // of each panel
+  std::vector<double> panel((size_t)height);
+  Sequence            s;
+  Panels              all;
+  for (int p = 0; p < d.size; ++p)
+    for (int at = d.first[(size_t)p]; at < d.first[(size_t)p + 1]; at += height) {
+      owner.push_back(p);
+      start.push_back(at);
+    }
+  all.count  = (int)start.size();
+  all.stride = all.n = all.count * height;
+  double *const w = d.before.data();
+  std::copy(r.q, r.q + rows, w);
+  if (!r.zero) product(d, 0, d.first.back(), w);
+  for (int k = 0; k < r.most; ++k) {
+    sequence(all, Order::random, r.first + k, s);
+    for (int p : s.outer) {
+      const int at = start[(size_t)p], turn = owner[(size_t)p], count = std::min(height, d.first[(size_t)turn + 1] - at);
+      double   *x  = d.x.data() + at;
+      std::copy(x, x + count, panel.begin());
+      if (turn == d.rank) {
+        double *mine = w + at - first;
+        for (int u : s.inner) {
+          if (u >= count) continue;
+          const double *column = d.a + (at + u) * d.lda + at - first;
+          const double  diagonal = column[u];
+          double        now = panel[(size_t)u] - (diagonal != 0 ? plan.params.omega * mine[u] / diagonal : 0);
+          if (r.lower) now = std::min(std::max(now, r.lower[at - first + u]), r.upper[at - first + u]);
+          const double step = now - panel[(size_t)u];
+          panel[(size_t)u]  = now;
+          if (step == 0) continue;
+#pragma omp simd
+          for (int i = 0; i < count; ++i) mine[i] += column[i] * step;
+        }
+      }
+      MPI_Bcast(panel.data(), count, MPI_DOUBLE, turn, d.comm);
+      for (int u = 0; u < count; ++u) {
+        const double *column = d.a + (at + u) * d.lda;
+        const double  step = panel[(size_t)u] - x[u];
+        x[u] = panel[(size_t)u];
+        if (step == 0) continue;
+        // The panel's own rows have it.
+        const int own = turn == d.rank ? at - first : rows, behind = turn == d.rank ? own + count : rows;
+#pragma omp simd
+        for (int i = 0; i < own; ++i) w[i] += column[i] * step;
+#pragma omp simd
+        for (int i = behind; i < rows; ++i) w[i] += column[i] * step;
+      }
+    }
   }
-  for (int k = 0; k < most; ++k) {
+}
+
+void sweep(Distributed &d, Plan &plan, const Request &request)
+{
+  const int    rows = d.first[(size_t)d.rank + 1] - d.first[(size_t)d.rank];
+  const double *q = request.q;
+  if (request.zero) std::fill(d.x.begin(), d.x.end(), 0);
+  if (plan.params.order == Order::random) return sweep_random(d, plan, request);
+  d.w.assign(q, q + rows); // the request's may be the plan's own
+  for (int k = 0; k < request.most; ++k) {
     const Order order    = plan.params.order;
-    const bool  backward = order == Order::backward || (order == Order::symmetric && k % 2);
+    const bool  backward = order == Order::backward || (order == Order::symmetric && (request.first + k) % 2);
     // Over those behind this process in the order; after a sweep the other way these are the sums of that sweep.
     if (k && order == Order::symmetric) d.after = d.before;
     else {
       std::fill(d.after.begin(), d.after.end(), 0);
-      if (k || !zero) product(d, backward ? 0 : d.first[(size_t)d.rank + 1], backward ? d.first[(size_t)d.rank] : d.first.back(), d.after.data());
+      if (k || !request.zero) product(d, backward ? 0 : d.first[(size_t)d.rank + 1], backward ? d.first[(size_t)d.rank] : d.first.back(), d.after.data());
     }
     std::fill(d.before.begin(), d.before.end(), 0);
     for (int s = 0; s < d.size; ++s) {
@@ -55,12 +116,14 @@ void sweep(Distributed &d, Plan &plan, const double *q, double *x, int most, boo
       if (turn == d.rank && rows) {
         Request r;
         std::fill(plan.q.data(), plan.q.data() + plan.panels.padded(), 0);
-        for (int i = 0; i < rows; ++i) plan.q.data()[i] = q[i] + (d.before[(size_t)i] + d.after[(size_t)i]);
+        for (int i = 0; i < rows; ++i) plan.q.data()[i] = d.w[(size_t)i] + (d.before[(size_t)i] + d.after[(size_t)i]);
         std::copy(d.x.data() + at, d.x.data() + at + rows, plan.x.data());
         r.q     = plan.q.data();
+        r.lower = request.lower;
+        r.upper = request.upper;
         r.x     = plan.x.data();
         r.most  = 1;
-        r.first = k;
+        r.first = request.first + k;
         (void)densegs::sweep(plan, r);
         std::copy(plan.x.data(), plan.x.data() + rows, d.x.data() + at);
       }
@@ -68,7 +131,6 @@ void sweep(Distributed &d, Plan &plan, const double *q, double *x, int most, boo
       if ((backward ? turn > d.rank : turn < d.rank)) product(d, at, at + count, d.before.data());
     }
   }
-  std::copy(d.x.data() + d.first[(size_t)d.rank], d.x.data() + d.first[(size_t)d.rank] + rows, x);
 }
 
 } // namespace tessera::densegs

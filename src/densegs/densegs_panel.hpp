@@ -103,6 +103,29 @@ template <class T> __device__ inline double product(const T (&v)[columns], const
   return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
+constexpr unsigned patience = 1u << 22; // polls: some seconds
+
+// Waits until panel j of sweep k is there: its x goes to `x`, its change (collect) to `total` of one thread. false: in vain.
+template <class T> __device__ inline bool await(const Job<T> &job, Shared &sh, double *report, int j, Count sweep, bool wanted, bool collect, double *x, double &total)
+{
+  const int t = (int)threadIdx.x;
+  if (t < height ? wanted : t == height && collect) {
+    const Slot *const at = job.slots + (size_t)j * meeting + (t < height ? t : height + (int)(sweep & 1));
+    Slot              v = read_slot(at);
+    for (unsigned polls = 0; job.wait && v.sweep < sweep; v = read_slot(at))
+      if (++polls >= patience || (polls % 1024 == 0 && *(volatile double *)(report + 1) != 0)) {
+        report[1] = 1; // all who write write this
+        sh.dead   = 1;
+        break;
+      }
+    if (t < height) x[t] = v.value;
+    else total += v.value;
+  }
+  if (!wanted) return true;
+  __syncthreads();
+  return !sh.dead;
+}
+
 // The inverse of the unit triangle that sh.inverse holds, in place: triangles of 8 by columns, then twice as large ones from these,
 // inv([A 0; B C]) = [A^-1 0; -C^-1 B A^-1 C^-1].
 __device__ inline void invert(Shared &sh)

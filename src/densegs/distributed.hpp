@@ -1,5 +1,6 @@
 // Sweeps over a matrix whose rows are distributed: the processes take their turns in the order of the rows, so the iterates are those of
-// one process. What a process has found goes to all, which multiply with it at the same time.
+// one process. What a process has found goes to all, which multiply with it at the same time. In random order it is panels of 64 rows that
+// take turns, in an order over all processes.
 #pragma once
 #include "densegs/densegs.hpp"
 #include <mpi.h>
@@ -17,7 +18,9 @@ struct Distributed {
 };
 
 void create(Distributed &d, MPI_Comm comm, int rows);
-// Sweeps for A x + q = 0 from x (zero: it is zero); local vectors. plan: of the process's own square block.
-void sweep(Distributed &d, Plan &plan, const double *q, double *x, int most, bool zero);
+void share(Distributed &d, const double *x); // d.x from every process's rows of it
+// Sweeps on d.x, which ends alike on all processes. plan: of the process's own square block; request: q and bounds of its rows, first, most,
+// zero.
+void sweep(Distributed &d, Plan &plan, const Request &request);
 
 } // namespace tessera::densegs

@@ -2,7 +2,7 @@
 // w_i <= 0 at its upper one, w_i = 0 between; and Coulomb friction over blocks of unknowns. Sweeps of Gauss-Seidel find which
 // unknowns are at their bounds, an active-set Newton method with a dense factorisation finds the rest.
 #pragma once
-#include "densegs/densegs.hpp"
+#include "densegs/lcp_matrix.hpp"
 #include <functional>
 #include <vector>
 
@@ -23,10 +23,8 @@ struct Params {
 
 struct Problem {
   int           n = 0;
-  const double *a = nullptr; // on the host, by columns,
-  ptrdiff_t     lda = 0;
-  const double *q = nullptr, *lower = nullptr, *upper = nullptr;
-  double        asymmetry = 0; // of A, relative to its largest entry
+  const Matrix *matrix = nullptr;
+  const double *q = nullptr, *lower = nullptr, *upper = nullptr; // whole, on the host of every process
   // friction: blocks of `block` unknowns, the first normal and the others tangential, with coefficients mu; block 1: none
   int           block = 1;
   const double *mu    = nullptr;
@@ -51,7 +49,7 @@ struct Report {
 // Called after every step (some sweeps, or a factorisation) with the natural residual |x - P(x - w)|_2; true ends the solve.
 using Monitor = std::function<bool(const Report &, double natural, const double *x)>;
 
-// x: the first guess, and the answer. The plan has been filled with A.
+// x: the first guess, and the answer. The plan has been filled with A (several processes: with each one's square block). Collective.
 Report solve(densegs::Plan &plan, const Problem &problem, const Params &params, double *x, const Monitor &monitor);
 
 // The pieces, for each other.
@@ -60,8 +58,9 @@ double      natural(const Problem &p, const double *x, const double *w);        
 Certificate certify(const Problem &p, const double *x, const double *w);
 void        project(const Problem &p, double *x);                                    // onto the bounds
 Reason      newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
-Reason      mprgp(densegs::Plan &plan, const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
+Reason      mprgp(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      friction(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
+Reason      friction_newton(const Problem &p, const Params &params, int most, double *answer, double *least, std::vector<double> &x, Report &report, const Monitor &monitor);
 bool        infeasible(const Problem &p, const double *direction); // does it prove that no x has w >= 0?
 
 // Many problems of n unknowns, one after the other in memory (A by columns), which lie where exec says: sweeps forward and back until the

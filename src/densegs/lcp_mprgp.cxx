@@ -17,14 +17,13 @@ double dot(const std::vector<double> &a, const std::vector<double> &b)
 }
 } // namespace
 
-Reason mprgp(densegs::Plan &plan, const Problem &p, const Params &params, double *answer, Report &report, const Monitor &monitor)
+Reason mprgp(const Problem &p, const Params &params, double *answer, Report &report, const Monitor &monitor)
 {
   const size_t        n = (size_t)p.n;
   std::vector<double> x(answer, answer + n), g(n), f(n), c(n), d(n), ad(n), zero(n);
   Problem             linear = p; // products without q
   double              largest = 0;
   linear.q = zero.data();
-  (void)plan;
 
   auto product = [&](const std::vector<double> &v, std::vector<double> &out) {
     multiply(linear, v.data(), out.data());

@@ -4,69 +4,12 @@
 #include "densegs/lcp.hpp"
 #include <algorithm>
 #include <cmath>
-#include "petsc/compat.h"
-#include <petscblaslapack.h>
 #include <set>
 #include <string>
 
 namespace tessera::lcp {
 
 namespace {
-
-struct Factor {
-  std::vector<double>       a;
-  std::vector<PetscBLASInt> pivots;
-  std::vector<int>          index;
-  PetscBLASInt              n = 0;
-  bool                      lu = false;
-  double                    smallest = 1; // least pivot over its diagonal entry, for Cholesky
-
-  // A + shift I at rows and columns index; false: singular.
-  bool make(const Problem &p, double shift, const std::vector<int> &rows, bool symmetric)
-  {
-    PetscBLASInt info = 0, ld;
-    index = rows;
-    n     = (PetscBLASInt)rows.size();
-    ld    = std::max<PetscBLASInt>(n, 1);
-    a.resize((size_t)n * (size_t)n);
-    lu       = !symmetric;
-    smallest = 1;
-    if (!n) return true;
-    gather(p, shift);
-    if (!lu) {
-      LAPACKpotrf_("L", &n, a.data(), &ld, &info);
-      for (PetscBLASInt i = 0; i < n && !info; ++i) {
-        const double l = a[(size_t)i * (size_t)n + (size_t)i], d = p.a[index[(size_t)i] * (p.lda + 1)] + shift;
-        if (!(l * l >= smallest * d)) smallest = l * l / d;
-      }
-      if (!info) return true;
-      gather(p, shift); // not positive definite
-      lu       = true;
-      smallest = 0;
-    }
-    pivots.resize((size_t)n);
-    LAPACKgetrf_(&n, &n, a.data(), &ld, pivots.data(), &info);
-    return !info;
-  }
-  void solve(double *b)
-  {
-    PetscBLASInt one = 1, info, ld = std::max<PetscBLASInt>(n, 1);
-    if (!n) return;
-    if (lu) LAPACKgetrs_("N", &n, &one, a.data(), &ld, pivots.data(), b, &ld, &info);
-    else LAPACKpotrs_("L", &n, &one, a.data(), &ld, b, &ld, &info);
-  }
-
-private:
-  void gather(const Problem &p, double shift)
-  {
-    for (PetscBLASInt j = 0; j < n; ++j) {
-      const double *column = p.a + index[(size_t)j] * p.lda;
-      double       *to     = a.data() + (size_t)j * (size_t)n;
-      for (PetscBLASInt i = 0; i < n; ++i) to[i] = column[index[(size_t)i]];
-      to[j] += shift;
-    }
-  }
-};
 
 double norm(const std::vector<double> &v)
 {
@@ -91,7 +34,7 @@ struct ActiveSet {
   {
     std::string s((size_t)p.n, '0');
     for (int i = 0; i < p.n; ++i) {
-      const double d = p.a[i * (p.lda + 1)] + shift, c = x[i] - w[(size_t)i] / (d > 0 ? d : 1);
+      const double d = p.matrix->diagonal[(size_t)i] + shift, c = x[i] - w[(size_t)i] / (d > 0 ? d : 1);
       if (!(c > p.lower[i])) s[(size_t)i] = '-';
       else if (!(c < p.upper[i])) s[(size_t)i] = '+';
     }
@@ -105,7 +48,7 @@ struct ActiveSet {
       if (set[(size_t)i] == '0') free.push_back(i);
       else x[i] = set[(size_t)i] == '-' ? p.lower[i] : p.upper[i];
     ++report.factors;
-    if (!factor.make(p, shift + regularise, free, p.asymmetry < 1e-4)) return false;
+    if (!factor.make(*p.matrix, shift + regularise, free, p.matrix->asymmetry < 1e-4)) return false;
     // Steps of refinement take back the regularisation and a small asymmetry.
     double last = HUGE_VAL;
     b.resize(free.size());
@@ -145,7 +88,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
   ActiveSet           method(p, params, report, monitor);
   std::vector<double> z(x, x + n), centre(n), best(x, x + n), before(n);
   double              largest = 0;
-  for (int i = 0; i < p.n; ++i) largest = std::max(largest, std::fabs(p.a[i * (p.lda + 1)]));
+  for (int i = 0; i < p.n; ++i) largest = std::max(largest, std::fabs(p.matrix->diagonal[(size_t)i]));
   double least = method.measure(x, 0, nullptr);
   auto   keep  = [&](const std::vector<double> &v, double r) {
     if (!(r < least)) return;
@@ -166,7 +109,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
       keep(z, r);
       ++report.steps;
       if (monitor(report, least, x)) return Reason::stopped;
-      if (!solved || (method.factor.smallest < 1e-9 && bad)) break;
+      if (!solved || (method.factor.smallest() < 1e-9 && bad)) break;
     }
   }
   // The proximal loop. A large rho makes easy subproblems and slow progress; it falls as far as they are solved.

@@ -6,23 +6,7 @@
 
 namespace tessera::lcp {
 
-// The columns of A, four at a time. 8 bytes of memory for a multiplication.
-void multiply(const Problem &p, const double *x, double *w)
-{
-  std::copy(p.q, p.q + p.n, w);
-  int j = 0;
-  for (; j + 4 <= p.n; j += 4) {
-    const double *a = p.a + j * p.lda, *b = a + p.lda, *c = b + p.lda, *d = c + p.lda;
-    const double  xa = x[j], xb = x[j + 1], xc = x[j + 2], xd = x[j + 3];
-#pragma omp simd
-    for (int i = 0; i < p.n; ++i) w[i] += (a[i] * xa + b[i] * xb) + (c[i] * xc + d[i] * xd);
-  }
-  for (; j < p.n; ++j) {
-    const double *a = p.a + j * p.lda;
-#pragma omp simd
-    for (int i = 0; i < p.n; ++i) w[i] += a[i] * x[j];
-  }
-}
+void multiply(const Problem &p, const double *x, double *w) { multiply(*p.matrix, p.q, x, w); }
 
 void project(const Problem &p, double *x)
 {
@@ -132,7 +116,7 @@ bool infeasible(const Problem &p, const double *direction)
   if (p.block > 1) return false;
   const size_t        n = (size_t)p.n;
   std::vector<double> y(n), start(n), w(n);
-  double              length = 0, largest = 0, right = 0, sum = 0;
+  double              length = 0, right = 0, sum = 0;
   for (size_t i = 0; i < n; ++i) {
     if (!std::isfinite(p.lower[i]) || std::isfinite(p.upper[i])) return false;
     y[i] = std::max(direction[i], 0.);
@@ -146,64 +130,70 @@ bool infeasible(const Problem &p, const double *direction)
     right += w[i] * y[i];
     sum += std::fabs(w[i]) * y[i];
   }
-  for (int j = 0; j < p.n; ++j) {
-    double s = 0;
-    for (int i = 0; i < p.n; ++i) {
-      s += p.a[j * p.lda + i] * y[(size_t)i];
-      largest = std::max(largest, std::fabs(p.a[j * p.lda + i]));
-    }
-    w[(size_t)j] = s;
-  }
+  transposed(*p.matrix, y.data(), w.data());
   // What A'y has above zero must be rounding, and could not make up for q'y with any x of a sensible size.
   double worst = 0;
   for (size_t j = 0; j < n; ++j) worst = std::max(worst, w[j]);
-  return right < -1e-6 * sum && worst <= 1e-10 * largest;
+  return right < -1e-6 * sum && worst <= 1e-10 * p.matrix->largest;
 }
 
 namespace {
 
-// Sweeps on x, which the plan may have on the device.
+// Sweeps on x, which the plan may have on the device. Several processes: each has its rows in the plan and makes its turns.
 struct Sweeper {
-  densegs::Plan      &plan;
-  const Problem      &p;
-  Report             &report;
-  std::vector<double> q; // single precision: with the part of A that the panels do not have
-  int                 number = 0;
+  densegs::Plan        &plan;
+  const Problem        &p;
+  const Matrix         &m;
+  Report               &report;
+  densegs::Distributed  all;
+  std::vector<double>   q; // single precision: with the part of A that the panels do not have
+  int                   number = 0;
 
-  Sweeper(densegs::Plan &of, const Problem &problem, Report &r) : plan(of), p(problem), report(r), q(problem.q, problem.q + problem.n)
+  Sweeper(densegs::Plan &of, const Problem &problem, Report &r) : plan(of), p(problem), m(*problem.matrix), report(r), q(problem.q, problem.q + problem.n)
   {
+    if (m.size > 1) {
+      densegs::create(all, m.comm, m.rows());
+      all.a   = m.a;
+      all.lda = m.lda;
+    }
     send(p.lower, plan.lower);
     send(p.upper, plan.upper);
     send(q.data(), plan.q);
   }
+  // This process's rows of a vector
   void send(const double *from, Buffer<double> &to) const
   {
     if (plan.exec.space == Space::cuda) device::copy_from_host(to.data(), from, (size_t)p.n * sizeof(double));
-    else std::copy(from, from + p.n, to.data());
+    else std::copy(from + m.first(), from + m.first() + m.rows(), to.data());
   }
   void fetch(const Buffer<double> &from, double *to) const
   {
     if (plan.exec.space == Space::cuda) device::copy_to_host(to, from.data(), (size_t)p.n * sizeof(double));
-    else std::copy(from.data(), from.data() + p.n, to);
+    else std::copy(from.data(), from.data() + m.rows(), to + m.first());
   }
-  // Sweeps from x. Returns the last one's sum of |change|.
-  double run(double *x, int count)
+  void run(double *x, int count)
   {
     densegs::Request    r;
     std::vector<double> change((size_t)count);
-    send(x, plan.x);
     r.q      = plan.q.data();
     r.lower  = plan.lower.data();
     r.upper  = plan.upper.data();
-    r.x      = plan.x.data();
     r.most   = count;
     r.first  = number;
-    r.change = change.data();
-    const int made = densegs::sweep(plan, r);
     number += count;
-    report.sweeps += made;
+    if (m.size > 1) {
+      std::copy(q.begin() + m.first(), q.begin() + m.first() + m.rows(), plan.q.data()); // the turns write there
+      std::copy(x, x + p.n, all.x.begin());
+      densegs::sweep(all, plan, r);
+      std::copy(all.x.begin(), all.x.end(), x);
+      report.sweeps += count;
+      return;
+    }
+    send(x, plan.x);
+    r.x      = plan.x.data();
+    r.change = change.data(); // a device is asked for it, and says whether it waited in vain
+    report.sweeps += densegs::sweep(plan, r);
     fetch(plan.x, x);
-    return made ? change[(size_t)made - 1] : 0;
   }
   // After w = A x + q has been found: what the sweeps are to take for q, so that they end where A does.
   void correct(const double *x, const double *w)
@@ -211,6 +201,15 @@ struct Sweeper {
     if (!plan.panels.single()) return;
     std::vector<double> own((size_t)p.n);
     send(x, plan.x);
+    if (m.size > 1) { // only the square block is in single precision
+      std::vector<double> exact((size_t)m.rows());
+      plan.q.zero();
+      densegs::residual(plan, plan.q.data(), plan.x.data(), plan.before.data());
+      for (int j = m.first(); j < m.first() + m.rows(); ++j)
+        for (int i = 0; i < m.rows(); ++i) exact[(size_t)i] += m.a[j * m.lda + i] * x[j];
+      for (int i = 0; i < m.rows(); ++i) q[(size_t)(m.first() + i)] = p.q[m.first() + i] + (exact[(size_t)i] - plan.before.data()[i]);
+      return;
+    }
     densegs::residual(plan, plan.q.data(), plan.x.data(), plan.before.data());
     fetch(plan.before, own.data());
     for (int i = 0; i < p.n; ++i) q[(size_t)i] += w[i] - own[(size_t)i];
@@ -242,14 +241,14 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
   sweeper.correct(x.data(), w.data());
   while (report.sweeps < most) {
     const int made_before = report.sweeps;
-    if (acceleration == Acceleration::none) (void)sweeper.run(x.data(), unit * group);
+    if (acceleration == Acceleration::none) sweeper.run(x.data(), unit * group);
     else
       for (int k = 0; k < group; ++k) {
         if (acceleration == Acceleration::nesterov) {
           // Momentum over whole (symmetric) sweeps, which are gradient steps in a norm of their own; restart where it points uphill
           // (O'Donoghue and Candes, Found. Comput. Math. 15, 2015).
           std::copy(y.begin(), y.end(), x.begin());
-          (void)sweeper.run(x.data(), unit);
+          sweeper.run(x.data(), unit);
           double up = 0;
           for (size_t i = 0; i < n; ++i) up += (y[i] - x[i]) * (x[i] - last[i]);
           if (up > 0) t = 1;
@@ -259,7 +258,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
           t    = after;
         } else { // NNCG: Fletcher and Reeves on the steps of sweeps (Silcowitz, Niebe, Erleben 2010)
           old = x;
-          (void)sweeper.run(x.data(), unit);
+          sweeper.run(x.data(), unit);
           double now = 0;
           for (size_t i = 0; i < n; ++i) {
             step[i] = x[i] - old[i];
@@ -330,9 +329,9 @@ Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double
   r = natural(p, x, w.data());
   if (monitor(report, r, x)) report.reason = Reason::stopped;
   else if (p.block > 1) report.reason = friction(p, params, x, report, monitor);
-  else if (a == Acceleration::mprgp) report.reason = mprgp(plan, p, params, x, report, monitor);
+  else if (a == Acceleration::mprgp) report.reason = mprgp(p, params, x, report, monitor);
   else {
-    if (a == Acceleration::automatic) a = p.asymmetry < 1e-6 && plan.params.order == densegs::Order::symmetric ? Acceleration::nesterov : Acceleration::none;
+    if (a == Acceleration::automatic) a = p.matrix->asymmetry < 1e-6 && plan.params.order == densegs::Order::symmetric ? Acceleration::nesterov : Acceleration::none;
     if (!params.newton || params.before > 0) report.reason = sweeps(plan, p, params, a, params.newton ? params.before : params.most_sweeps, x, report, monitor);
     if (params.newton && report.reason != Reason::stopped) { // a nearly singular matrix may look infeasible to the sweeps
       const Reason before = report.reason;

@@ -72,7 +72,7 @@ PetscErrorCode tessera::DenseRestore(DenseView *v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode tessera::GatherVector(Vec v, bool here, std::vector<double> &all)
+PetscErrorCode tessera::GatherVector(Vec v, std::vector<double> &all)
 {
   MPI_Comm           comm = PetscObjectComm((PetscObject)v);
   const PetscScalar *values;
@@ -83,15 +83,15 @@ PetscErrorCode tessera::GatherVector(Vec v, bool here, std::vector<double> &all)
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCall(VecGetLocalSize(v, &n));
   PetscCall(VecGetSize(v, &N));
-  if (here) all.resize((size_t)N);
+  all.resize((size_t)N);
   PetscCall(VecGetArrayRead(v, &values));
   if (size == 1) std::copy(values, values + n, all.begin());
   else {
     int              count = (int)n;
     std::vector<int> counts((size_t)size), first((size_t)size);
-    PetscCallMPI(MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm));
+    PetscCallMPI(MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm));
     for (size_t r = 1; r < (size_t)size; ++r) first[r] = first[r - 1] + counts[r - 1];
-    PetscCallMPI(MPI_Gatherv(values, count, MPI_DOUBLE, all.data(), counts.data(), first.data(), MPI_DOUBLE, 0, comm));
+    PetscCallMPI(MPI_Allgatherv(values, count, MPI_DOUBLE, all.data(), counts.data(), first.data(), MPI_DOUBLE, comm));
   }
   PetscCall(VecRestoreArrayRead(v, &values));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -99,23 +99,13 @@ PetscErrorCode tessera::GatherVector(Vec v, bool here, std::vector<double> &all)
 
 PetscErrorCode tessera::ScatterVector(const std::vector<double> &all, Vec v)
 {
-  MPI_Comm     comm = PetscObjectComm((PetscObject)v);
   PetscScalar *values;
-  PetscInt     n;
-  int          size;
+  PetscInt     first, last;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetOwnershipRange(v, &first, &last));
   PetscCall(VecGetArray(v, &values));
-  if (size == 1) std::copy(all.begin(), all.end(), values);
-  else {
-    int              count = (int)n;
-    std::vector<int> counts((size_t)size), first((size_t)size);
-    PetscCallMPI(MPI_Gather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm));
-    for (size_t r = 1; r < (size_t)size; ++r) first[r] = first[r - 1] + counts[r - 1];
-    PetscCallMPI(MPI_Scatterv(all.data(), counts.data(), first.data(), MPI_DOUBLE, values, count, MPI_DOUBLE, 0, comm));
-  }
+  std::copy(all.begin() + first, all.begin() + last, values);
   PetscCall(VecRestoreArray(v, &values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

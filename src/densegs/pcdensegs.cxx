@@ -80,7 +80,7 @@ static PetscErrorCode SetUp(PC pc)
     params.omega    = p->omega;
     params.single   = p->precision == TESSERA_PRECISION_SINGLE;
     p->plan.exec.threads = tessera::DenseThreads();
-    TesseraCallCXX(tessera::densegs::create(p->plan, (int)n, params));
+    PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n, [&] { tessera::densegs::create(p->plan, (int)n, params); }));
     if (size > 1) TesseraCallCXX(tessera::densegs::create(p->distributed, comm, (int)n));
   }
   // The process's square block
@@ -88,7 +88,7 @@ static PetscErrorCode SetUp(PC pc)
   {
     const tessera::GpuTime time(p->plan.exec.space);
     TesseraCallCXX(check = tessera::densegs::check(p->plan, block, view.lda, view.space));
-    TesseraCallCXX(tessera::densegs::fill(p->plan, block, view.lda, view.space));
+    PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n, [&] { tessera::densegs::fill(p->plan, block, view.lda, view.space); }));
   }
   PetscCall(tessera::DenseRestore(&view));
   char mine[256] = "";
@@ -160,9 +160,14 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
     PetscCall(tessera::DenseGet(pc->pmat, space, &view));
     p->distributed.a   = view.values;
     p->distributed.lda = view.lda;
-    std::vector<double> &q = p->distributed.w;
-    TesseraCallCXX(q.assign(plan.q.data(), plan.q.data() + n));
-    TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, q.data(), to, most, zero));
+    tessera::densegs::Request r;
+    r.q    = plan.q.data();
+    r.most = most;
+    r.zero = zero;
+    if (!zero) tessera::densegs::share(p->distributed, to);
+    TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, r));
+    const double *x = p->distributed.x.data() + p->distributed.first[(size_t)p->distributed.rank];
+    std::copy(x, x + n, to);
     PetscCall(tessera::DenseRestore(&view));
   } else {
     const tessera::GpuTime    time(space);

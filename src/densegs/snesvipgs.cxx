@@ -3,6 +3,7 @@
 #include "petsc/bounds.hpp"
 #include "petsc/compat_snes.h"
 #include <cmath>
+#include <utility>
 #include <vector>
 
 using tessera::SNES_VIPGS;
@@ -13,57 +14,15 @@ const char *const SNESVIPGSReasons[]       = {"converged", "maximum", "stalled",
 
 namespace {
 
-// The whole problem on the process that solves it; the others have none of it.
-struct Whole {
-  int                 n = 0;
-  bool                here = false;
-  const double       *a    = nullptr; // by columns
-  ptrdiff_t           lda  = 0;
-  std::vector<double> matrix, q, f0, x, lower, upper, mu;
-  tessera::DenseView  view;           // one process: PETSc's own array
+// The linear problem: the matrix by rows, vectors whole on every process.
+struct Linear {
+  int                  n = 0;
+  tessera::lcp::Matrix matrix;
+  tessera::DenseView   view; // its rows in PETSc's own array
+  std::vector<double>  q, f0, x, lower, upper, mu;
 };
 
 } // namespace
-
-static PetscErrorCode GatherMatrix(Mat A, Whole &w)
-{
-  MPI_Comm comm = PetscObjectComm((PetscObject)A);
-  PetscInt N;
-  int      size, rank;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCallMPI(MPI_Comm_rank(comm, &rank));
-  PetscCall(MatGetSize(A, &N, nullptr));
-  w.n    = (int)N;
-  w.here = !rank;
-  PetscCall(tessera::DenseGet(A, tessera::Space::host, &w.view));
-  if (size == 1) {
-    w.a   = w.view.values;
-    w.lda = w.view.lda;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  // The rows of a process one column after the other. Columns at a time, as many as an int counts.
-  int              rows = (int)w.view.rows;
-  std::vector<int> counts((size_t)size), first((size_t)size), lengths((size_t)size), places((size_t)size);
-  PetscCallMPI(MPI_Gather(&rows, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, comm));
-  for (size_t r = 1; r < (size_t)size; ++r) first[r] = first[r - 1] + counts[r - 1];
-  if (w.here) TesseraCallCXX(w.matrix.resize((size_t)N * (size_t)N));
-  const int           step = (int)PetscMax(1, PetscMin(N, (1 << 24) / PetscMax(N, 1)));
-  std::vector<double> mine((size_t)rows * (size_t)step), all(w.here ? (size_t)N * (size_t)step : 0);
-  for (int j0 = 0; j0 < w.n; j0 += step) {
-    const int columns = PetscMin(step, w.n - j0);
-    for (int j = 0; j < columns; ++j) std::copy(w.view.values + (size_t)(j0 + j) * (size_t)w.view.lda, w.view.values + (size_t)(j0 + j) * (size_t)w.view.lda + rows, mine.begin() + (ptrdiff_t)j * rows);
-    for (size_t r = 0; r < (size_t)size; ++r) lengths[r] = counts[r] * columns, places[r] = first[r] * columns;
-    PetscCallMPI(MPI_Gatherv(mine.data(), rows * columns, MPI_DOUBLE, all.data(), lengths.data(), places.data(), MPI_DOUBLE, 0, comm));
-    if (!w.here) continue;
-    for (size_t r = 0; r < (size_t)size; ++r)
-      for (int j = 0; j < columns; ++j) std::copy(all.begin() + places[r] + (ptrdiff_t)j * counts[r], all.begin() + places[r] + (ptrdiff_t)(j + 1) * counts[r], w.matrix.begin() + (ptrdiff_t)(j0 + j) * N + first[r]);
-  }
-  w.a   = w.matrix.data();
-  w.lda = N;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 // The first unknown of `bad` of any process's rows, refused.
 static PetscErrorCode CheckBounds(SNES snes)
@@ -80,7 +39,7 @@ static PetscErrorCode CheckBounds(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Whole &w)
+static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
 {
   SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
   MPI_Comm    comm = PetscObjectComm((PetscObject)snes);
@@ -99,52 +58,39 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Whole &w)
     PetscCheck(same == MPI_IDENT || same == MPI_CONGRUENT, comm, PETSC_ERR_ARG_NOTSAMECOMM, "SNES vipgs: the coefficients of friction are not on the processes of the solver");
     PetscCall(VecGetSize(p->coefficients, &m));
     PetscCheck(m == N / p->block, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: %" PetscInt_FMT " coefficients of friction for %" PetscInt_FMT " contacts", m, N / p->block);
-    PetscCall(tessera::GatherVector(p->coefficients, w.here, w.mu));
-  } else if (w.here) w.mu.assign((size_t)(N / p->block), p->mu);
-  if (w.here)
-    for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
-      if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
-  PetscCallMPI(MPI_Bcast(&bad, 1, MPIU_INT, 0, comm));
-  PetscCallMPI(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm));
+    PetscCall(tessera::GatherVector(p->coefficients, w.mu));
+  } else w.mu.assign((size_t)(N / p->block), p->mu);
+  for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
+    if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
   PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %g; it is 0 or more", bad, value);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 namespace {
 
-// One step's residual goes to the convergence test and the monitors. Several processes: one works, and the steps are shown to all
-// at the end; the test is then PETSc's default one.
+// One step's residual goes to the convergence test and the monitors, on all processes: all of them make the same steps.
 struct Steps {
-  SNES                snes  = nullptr;
-  bool                alone = true;
+  SNES                snes = nullptr;
   PetscErrorCode      ierr = PETSC_SUCCESS;
-  PetscInt            first = 0; // iterations of earlier linearisations
-  std::vector<double> norms;
+  PetscInt            count = 0; // also of earlier linearisations
   int                 reason = 0;
 
   static PetscErrorCode Step(Steps *s, double norm, const double *x, int sweeps)
   {
     SNES           snes = s->snes;
-    const PetscInt it   = s->first + (PetscInt)s->norms.size() - 1;
+    const PetscInt it   = s->count++;
+
     PetscFunctionBegin;
-    if (!s->alone) {
-      if (!it) snes->ttol = norm * snes->rtol;
-      if (!std::isfinite(norm)) s->reason = CompatDivergedNaN;
-      else if (norm <= snes->abstol) s->reason = SNES_CONVERGED_FNORM_ABS;
-      else if (it && norm <= snes->ttol) s->reason = SNES_CONVERGED_FNORM_RELATIVE;
-      else if (it >= snes->max_its) s->reason = SNES_DIVERGED_MAX_IT;
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
     PetscCall(PetscObjectSAWsTakeAccess((PetscObject)snes));
     snes->iter = it;
     snes->norm = norm;
     PetscCall(PetscObjectSAWsGrantAccess((PetscObject)snes));
-    if (snes->numbermonitors) { // they may look at the solution
+    { // tests and monitors may look at the solution
       PetscScalar *v;
-      PetscInt     n;
-      PetscCall(VecGetLocalSize(snes->vec_sol, &n));
+      PetscInt     first, last;
+      PetscCall(VecGetOwnershipRange(snes->vec_sol, &first, &last));
       PetscCall(VecGetArrayWrite(snes->vec_sol, &v));
-      std::copy(x, x + n, v);
+      std::copy(x + first, x + last, v);
       PetscCall(VecRestoreArrayWrite(snes->vec_sol, &v));
     }
     PetscCall(SNESLogConvergenceHistory(snes, norm, sweeps));
@@ -158,35 +104,12 @@ struct Steps {
   // true: end
   bool operator()(const tessera::lcp::Report &report, double norm, const double *x)
   {
-    norms.push_back(norm);
     ierr = Step(this, norm, x, report.sweeps);
     return ierr || reason;
   }
 };
 
 } // namespace
-
-// Shows the steps of the process that worked to all.
-static PetscErrorCode Replay(SNES snes, Steps &steps)
-{
-  MPI_Comm comm = PetscObjectComm((PetscObject)snes);
-  int      n    = (int)steps.norms.size();
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Bcast(&n, 1, MPI_INT, 0, comm));
-  PetscCallMPI(MPI_Bcast(&steps.reason, 1, MPI_INT, 0, comm));
-  steps.norms.resize((size_t)n);
-  PetscCallMPI(MPI_Bcast(steps.norms.data(), n, MPI_DOUBLE, 0, comm));
-  for (int k = 0; k < n; ++k) {
-    snes->iter = steps.first + k;
-    snes->norm = steps.norms[(size_t)k];
-    if (!snes->iter) snes->ttol = snes->norm * snes->rtol;
-    PetscCall(SNESLogConvergenceHistory(snes, snes->norm, 0));
-    PetscCall(SNESMonitor(snes, snes->iter, snes->norm));
-  }
-  snes->reason = (SNESConvergedReason)steps.reason;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
 {
@@ -199,34 +122,39 @@ static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
     PetscCall(tessera::DenseOnDevice(A, &device));
     device = device && !tessera::device::unusable();
   }
-  if (p->block > 1 || p->acceleration == SNES_VIPGS_MPRGP) { // these have no sweeps over bounds alone
-    if (device) PetscCall(PetscInfo(snes, "friction and mprgp work on the host\n"));
+  int size;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)snes), &size));
+  const char *host = size > 1 ? "several processes work" : nullptr; // why not
+  if (device && !host && p->block > 1) {
+    bool     fits = false;
+    PetscInt n;
+    PetscCall(MatGetSize(A, &n, nullptr));
+    TesseraCallCXX(fits = tessera::densegs::contacts_fit((int)n, (int)p->block));
+    host = p->friction != SNES_VIPGS_CONE ? "the pyramid law works" : p->order == TESSERA_GS_RANDOM ? "friction in random order works" : fits ? nullptr : "friction of so many contacts works";
+  }
+  if (device && host) {
+    PetscCall(PetscInfo(snes, "%s on the host\n", host));
     device = false;
   }
   *space = device ? tessera::Space::cuda : tessera::Space::host;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What a matrix must be: finite, with a positive diagonal. Collective.
-static PetscErrorCode CheckMatrix(SNES snes, const Whole &w, double *asymmetry)
+template <class F> static PetscErrorCode InDeviceMemory(PetscInt n, F &&work) { return tessera::InDeviceMemory("SNES vipgs", "snes_vipgs_backend", n, std::forward<F>(work)); }
+
+// The Jacobian's rows, and what it must be: finite, with a positive diagonal. Collective.
+static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
 {
   MPI_Comm                comm = PetscObjectComm((PetscObject)snes);
   tessera::densegs::Check c;
-  int                     found[3] = {-1, -1, -1};
 
   PetscFunctionBegin;
-  if (w.here) {
-    c        = tessera::densegs::check_host(w.a, w.n, w.lda);
-    found[0] = c.bad_row;
-    found[1] = c.bad_column;
-    found[2] = c.diagonal;
-  }
-  *asymmetry = c.asymmetry;
-  double value = found[2] >= 0 ? w.a[found[2] * (w.lda + 1)] : 0;
-  PetscCallMPI(MPI_Bcast(found, 3, MPI_INT, 0, comm));
-  PetscCallMPI(MPI_Bcast(&value, 1, MPI_DOUBLE, 0, comm));
-  PetscCheck(found[0] < 0, comm, PETSC_ERR_FP, "SNES vipgs: row %d, column %d of the Jacobian is not a finite number", found[0], found[1]);
-  PetscCheck(found[2] < 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the diagonal entry of row %d of the Jacobian is %g: projected Gauss-Seidel needs positive ones. Leave that unknown out, or add a small positive number to its diagonal entry", found[2], value);
+  PetscCall(ChooseSpace(snes, A, &w.matrix.exec.space));
+  PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
+  PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
+  PetscCall(InDeviceMemory(w.n, [&] { c = tessera::lcp::create(w.matrix, comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space, (int)((SNES_VIPGS *)snes->data)->block); }));
+  PetscCheck(c.bad_row < 0, comm, PETSC_ERR_FP, "SNES vipgs: row %d, column %d of the Jacobian is not a finite number", c.bad_row, c.bad_column);
+  PetscCheck(c.diagonal < 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the diagonal entry of row %d of the Jacobian is %g: projected Gauss-Seidel needs positive ones. Leave that unknown out, or add a small positive number to its diagonal entry", c.diagonal, w.matrix.diagonal[(size_t)c.diagonal]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -262,44 +190,42 @@ static SNESVIPGSReason ReasonOf(tessera::lcp::Reason r)
   }
 }
 
-// By the process that has the problem.
-static PetscErrorCode SolveHere(SNES snes, Whole *whole, Steps *seen, double asymmetry)
+// The linear problem at the present x: F is J (. - x) + F(x). Collective.
+static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps)
 {
-  SNES_VIPGS             *p = (SNES_VIPGS *)snes->data;
-  Whole                  &w = *whole;
-  Steps                  &steps = *seen;
-  tessera::densegs::Plan  plan;
-  tessera::lcp::Problem   problem;
-  tessera::lcp::Report    report;
-  tessera::lcp::Params    params = ParametersOf(p);
-  double                  size = 0;
+  SNES_VIPGS                 *p = (SNES_VIPGS *)snes->data;
+  const tessera::lcp::Matrix &m = w.matrix;
+  tessera::densegs::Plan      plan;
+  tessera::lcp::Problem       problem;
+  tessera::lcp::Report        report;
+  tessera::lcp::Params        params = ParametersOf(p);
+  double                      size = 0;
 
   PetscFunctionBegin;
-  PetscCall(ChooseSpace(snes, snes->jacobian, &plan.exec.space));
   // q = F(x) - J x
   std::vector<double> zero((size_t)w.n);
   w.q.resize((size_t)w.n);
-  problem.n     = w.n;
-  problem.a     = w.a;
-  problem.lda   = w.lda;
-  problem.q     = zero.data();
-  tessera::lcp::multiply(problem, w.x.data(), w.q.data());
+  TesseraCallCXX(tessera::lcp::multiply(m, zero.data(), w.x.data(), w.q.data()));
   for (int i = 0; i < w.n; ++i) w.q[(size_t)i] = w.f0[(size_t)i] - w.q[(size_t)i];
+  problem.n         = w.n;
+  problem.matrix    = &m;
   problem.q         = w.q.data();
   problem.lower     = w.lower.data();
   problem.upper     = w.upper.data();
-  problem.asymmetry = asymmetry;
   problem.block     = (int)p->block;
   problem.mu        = w.mu.data();
   problem.friction  = (tessera::lcp::Friction)(int)p->friction;
+  plan.exec         = m.exec;
   plan.exec.threads = tessera::DenseThreads();
   const bool sweeping = p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP && (!p->newton || p->sweeps > 0);
   if (sweeping) {
-    PetscCall(tessera::UseCurrentStream(plan.exec.space));
-    TesseraCallCXX(tessera::densegs::create(plan, w.n, params.sweeps));
-    TesseraCallCXX(tessera::densegs::fill(plan, w.a, w.lda, tessera::Space::host));
+    PetscCall(InDeviceMemory(w.n, [&] {
+      tessera::densegs::create(plan, m.rows(), params.sweeps);
+      tessera::densegs::fill(plan, m.a + m.first() * m.lda, m.lda, m.exec.space);
+    }));
   }
-  TesseraCallCXX(report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)));
+  if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations\n"));
+  PetscCall(InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
   PetscCall(steps.ierr);
   for (double v : w.q) size += v * v;
   size = std::sqrt(size);
@@ -317,24 +243,6 @@ static PetscErrorCode SolveHere(SNES snes, Whole *whole, Steps *seen, double asy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The linear problem at the present x: F is J (. - x) + F(x). The certificate is that of the first process until Solve() tells all.
-static PetscErrorCode SolveLinear(SNES snes, Whole &w, Steps &steps)
-{
-  MPI_Comm       comm = PetscObjectComm((PetscObject)snes);
-  PetscErrorCode ierr = PETSC_SUCCESS;
-  double         asymmetry;
-  int            failed;
-
-  PetscFunctionBegin;
-  PetscCall(CheckMatrix(snes, w, &asymmetry));
-  if (w.here) ierr = tessera::NoThrow<SolveHere, SNES, Whole *, Steps *, double>(snes, &w, &steps, asymmetry);
-  failed = (int)ierr;
-  PetscCallMPI(MPI_Bcast(&failed, 1, MPI_INT, 0, comm)); // nobody waits for a process that has failed
-  PetscCall(ierr);
-  PetscCheck(!failed, PETSC_COMM_SELF, (PetscErrorCode)failed, "SNES vipgs: the first process could not solve the problem");
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Solve(SNES snes)
 {
   SNES_VIPGS *p    = (SNES_VIPGS *)snes->data;
@@ -342,11 +250,9 @@ static PetscErrorCode Solve(SNES snes)
   Vec         X = snes->vec_sol, F = snes->vec_func;
   PetscInt    N;
   PetscReal   norm;
-  int         size;
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteDenseGS());
-  PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCheck(p->order == TESSERA_GS_SYMMETRIC || p->acceleration == SNES_VIPGS_AUTO || p->acceleration == SNES_VIPGS_NONE || p->acceleration == SNES_VIPGS_MPRGP, comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: -snes_vipgs_acceleration %s works on symmetric sweeps, the order is %s", SNESVIPGSAccelerations[p->acceleration], TesseraGSOrders[p->order]);
   PetscCall(tessera::SetUpBounds(snes, X));
   PetscCall(CheckBounds(snes));
@@ -357,12 +263,11 @@ static PetscErrorCode Solve(SNES snes)
   p->size          = N;
   p->solved        = false;
   Steps steps;
-  steps.snes  = snes;
-  steps.alone = size == 1;
+  steps.snes = snes;
   double before = HUGE_VAL; // the natural residual of F at the last linearisation
   // F need not be linear: then this is Newton's method for variational inequalities (Josephy), each step of which is a linear problem.
   for (int linearisation = 0; linearisation < 50; ++linearisation) {
-    Whole w;
+    Linear w;
     if (p->block == 1) PetscCall(VecMedian(snes->xl, X, snes->xu, X));
     PetscCall(SNESComputeFunction(snes, X, F));
     PetscCall(VecNorm(F, NORM_2, &norm));
@@ -373,11 +278,12 @@ static PetscErrorCode Solve(SNES snes)
     }
     PetscCall(SNESComputeJacobian(snes, X, snes->jacobian, snes->jacobian_pre));
     PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", snes->jacobian));
-    PetscCall(GatherMatrix(snes->jacobian, w));
-    PetscCall(tessera::GatherVector(X, w.here, w.x));
-    PetscCall(tessera::GatherVector(F, w.here, w.f0));
-    PetscCall(tessera::GatherVector(snes->xl, w.here, w.lower));
-    PetscCall(tessera::GatherVector(snes->xu, w.here, w.upper));
+    w.n = (int)N;
+    PetscCall(MatrixOf(snes, snes->jacobian, w));
+    PetscCall(tessera::GatherVector(X, w.x));
+    PetscCall(tessera::GatherVector(F, w.f0));
+    PetscCall(tessera::GatherVector(snes->xl, w.lower));
+    PetscCall(tessera::GatherVector(snes->xu, w.upper));
     for (double &v : w.lower)
       if (v <= PETSC_NINFINITY) v = -HUGE_VAL;
     for (double &v : w.upper)
@@ -385,49 +291,35 @@ static PetscErrorCode Solve(SNES snes)
     PetscCall(FrictionOf(snes, N, w));
     PetscCall(SolveLinear(snes, w, steps));
     PetscCall(tessera::ScatterVector(w.x, X));
-    if (size > 1) {
-      PetscCall(Replay(snes, steps));
-      steps.first += (PetscInt)steps.norms.size();
-      steps.norms.clear();
-    }
     // Is F what the linear problem took it for?
     double wrong = 0, natural = 0;
     PetscCall(SNESComputeFunction(snes, X, F));
     {
-      Whole f;
-      f.here = w.here;
-      PetscCall(tessera::GatherVector(F, w.here, f.f0));
-      if (w.here) {
-        tessera::lcp::Problem linear;
-        std::vector<double>   v((size_t)w.n);
-        double                d = 0, s = 0;
-        linear.n   = w.n;
-        linear.a   = w.a;
-        linear.lda = w.lda;
-        linear.q   = w.q.data();
-        tessera::lcp::multiply(linear, w.x.data(), v.data());
-        for (int i = 0; i < w.n; ++i) {
-          d += (v[(size_t)i] - f.f0[(size_t)i]) * (v[(size_t)i] - f.f0[(size_t)i]);
-          s += w.q[(size_t)i] * w.q[(size_t)i] + f.f0[(size_t)i] * f.f0[(size_t)i];
-        }
-        wrong = std::isfinite(d) ? (s > 0 ? std::sqrt(d / s) : 0) : HUGE_VAL;
-        if (std::isfinite(d)) { // the certificate is of F itself
-          linear.lower    = w.lower.data();
-          linear.upper    = w.upper.data();
-          linear.block    = (int)p->block;
-          linear.mu       = w.mu.data();
-          linear.friction = (tessera::lcp::Friction)(int)p->friction;
-          const tessera::lcp::Certificate now = tessera::lcp::certify(linear, w.x.data(), f.f0.data());
-          SNESVIPGSCertificate           &c = p->certificate;
-          c.relative = c.natural > 0 ? c.relative * (now.natural / c.natural) : now.natural;
-          c.natural  = now.natural;
-          c.gap      = now.gap;
-          c.primal   = now.primal;
-          c.dual     = now.dual;
-        } else p->certificate = tessera::NoCertificate();
+      tessera::lcp::Problem linear;
+      std::vector<double>   f, v((size_t)w.n);
+      double                d = 0, s = 0;
+      PetscCall(tessera::GatherVector(F, f));
+      TesseraCallCXX(tessera::lcp::multiply(w.matrix, w.q.data(), w.x.data(), v.data()));
+      for (size_t i = 0; i < v.size(); ++i) {
+        d += (v[i] - f[i]) * (v[i] - f[i]);
+        s += w.q[i] * w.q[i] + f[i] * f[i];
       }
-      PetscCallMPI(MPI_Bcast(&wrong, 1, MPI_DOUBLE, 0, comm));
-      PetscCallMPI(MPI_Bcast(&p->certificate, sizeof(p->certificate), MPI_BYTE, 0, comm));
+      wrong = std::isfinite(d) ? (s > 0 ? std::sqrt(d / s) : 0) : HUGE_VAL;
+      if (std::isfinite(d)) { // the certificate is of F itself
+        linear.n        = w.n;
+        linear.lower    = w.lower.data();
+        linear.upper    = w.upper.data();
+        linear.block    = (int)p->block;
+        linear.mu       = w.mu.data();
+        linear.friction = (tessera::lcp::Friction)(int)p->friction;
+        const tessera::lcp::Certificate now = tessera::lcp::certify(linear, w.x.data(), f.data());
+        SNESVIPGSCertificate           &c = p->certificate;
+        c.relative = c.natural > 0 ? c.relative * (now.natural / c.natural) : now.natural;
+        c.natural  = now.natural;
+        c.gap      = now.gap;
+        c.primal   = now.primal;
+        c.dual     = now.dual;
+      } else p->certificate = tessera::NoCertificate();
       natural = p->certificate.natural;
     }
     PetscCall(tessera::DenseRestore(&w.view));
@@ -557,7 +449,9 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
    (or the friction cones). An iteration is `-snes_vipgs_check` sweeps, or one factorisation. `-snes_view` prints a certificate of the
    answer, `SNESVIPGSGetCertificate()` returns it.
 
-   On several processes the first one gathers the problem and solves it.
+   On several processes each keeps its rows of the Jacobian: sweeps take their turns in the order of the rows, products are made side by
+   side, and convergence tests and monitors are asked by all. For a factorisation the first process gathers the rows and columns of the free
+   unknowns.
 
    References:
 +  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009
@@ -582,7 +476,7 @@ PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
   snes->usesksp             = PETSC_FALSE;
   snes->usesnpc             = PETSC_FALSE;
   CompatSNESDefaultFrom(snes, max_its, 50, 100000);
-  CompatSNESDefaultFrom(snes, divtol, 1e4, -1); // the natural residual of a good method may rise before it falls
+  CompatSNESDefaultFrom(snes, divtol, 1e4, CompatUnlimited); // the natural residual of a good method may rise before it falls
   PetscCall(ComposeVIPGS(snes, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,7 +64,8 @@ PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
    Level: intermediate
 
    Note:
-   Where the matrix is singular on the free unknowns the factorisations are those of a proximal loop.
+   Where the matrix is singular on the free unknowns the factorisations are those of a proximal loop. With friction (the cone) they are those
+   of Levenberg and Marquardt's steps, made where the sweeps have lost their pace.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetNewton()`
 @*/

@@ -34,8 +34,8 @@ static PetscErrorCode Jacobian(SNES, Vec x, Mat A, Mat B, void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Steps of the SNES are iterations of the Tao: its monitors and its history.
-static PetscErrorCode Step(SNES snes, PetscInt it, PetscReal norm, void *ctx)
+// Steps of the SNES are iterations of the Tao: its history, its monitors, and its convergence test, which may be the user's.
+static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal, PetscReal norm, SNESConvergedReason *reason, void *ctx)
 {
   Tao        tao = (Tao)ctx;
   Tao_VIPGS *p   = (Tao_VIPGS *)tao->data;
@@ -43,13 +43,18 @@ static PetscErrorCode Step(SNES snes, PetscInt it, PetscReal norm, void *ctx)
   Vec        x;
 
   PetscFunctionBegin;
-  if (!p->complementarity && tao->numbermonitors) {
-    PetscCall(SNESGetSolution(snes, &x));
-    PetscCall(TaoComputeObjective(tao, x, &f));
-  }
-  tao->niter = it;
+  PetscCall(SNESGetSolution(snes, &x));
+  if (!p->complementarity) PetscCall(TaoComputeObjective(tao, x, &f));
+  tao->niter    = it;
+  tao->fc       = f;
+  tao->residual = norm;
+  tao->cnorm    = 0;
+  tao->reason   = TAO_CONTINUE_ITERATING;
+  if (!it) tao->gnorm0 = norm;
   PetscCall(TaoLogConvergenceHistory(tao, f, norm, 0.0, 0));
   PetscCall(TaoMonitor(tao, it, f, norm, 0.0, 0.0));
+  PetscUseTypeMethod(tao, convergencetest, tao->cnvP);
+  *reason = tao->reason > 0 ? SNES_CONVERGED_FNORM_ABS : tao->reason == TAO_DIVERGED_MAXITS ? SNES_DIVERGED_MAX_IT : tao->reason < 0 ? SNES_DIVERGED_INNER : SNES_CONVERGED_ITERATING;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -90,10 +95,9 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   PetscCall(VecDestroy(&xl));
   PetscCall(VecDestroy(&xu));
   // The norm is that of the projected gradient step, as in Tao's methods for bounds.
-  PetscCall(SNESSetTolerances(p->snes, tao->gatol, tao->grtol, 0.0, tao->max_it, PETSC_MAX_INT));
-  PetscCall(SNESMonitorCancel(p->snes));
-  PetscCall(SNESMonitorSet(p->snes, Step, tao, nullptr));
+  PetscCall(SNESSetTolerances(p->snes, tao->gatol, tao->gttol, 0.0, tao->max_it, PETSC_MAX_INT));
   PetscCall(SNESSetFromOptions(p->snes));
+  PetscCall(SNESSetConvergenceTest(p->snes, Test, tao, nullptr));
   tao->reason = TAO_CONTINUE_ITERATING;
   PetscCall(SNESSolve(p->snes, nullptr, tao->solution));
   PetscCall(SNESGetConvergedReason(p->snes, &reason));
@@ -106,7 +110,7 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   tao->cnorm       = 0;
   if (!p->complementarity) PetscCall(TaoComputeObjectiveAndGradient(tao, tao->solution, &tao->fc, tao->gradient));
   else tao->fc = norm;
-  tao->reason = reason == SNES_CONVERGED_FNORM_ABS ? TAO_CONVERGED_GATOL : reason > 0 ? TAO_CONVERGED_GRTOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
+  if (!tao->reason) tao->reason = reason > 0 ? TAO_CONVERGED_GATOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -151,7 +155,8 @@ static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
    Takes gradient, Hessian and variable bounds; or, where there is no Hessian, constraints and their Jacobian, as `TAOSSILS` does. A
    quadratic objective is one solve; another one is approximated by quadratic ones again and again.
 
-   `-tao_gatol` and `-tao_grtol` are tolerances of the norm of x - P(x - gradient), P being the projection onto the bounds.
+   The norm that Tao's convergence test sees (or the one of `TaoSetConvergenceTest()`) is that of x - P(x - gradient), P being the projection
+   onto the bounds; of a complementarity problem that of its natural residual, which is the objective as well.
 
 .seealso: `TaoCreate()`, `TaoSetType()`, `SNESVIPGS`, `TAOBQPIP`, `TAOGPCG`, `TAOSSILS`
 M*/

@@ -59,6 +59,20 @@ struct SNES_VIPGS {
   PetscInt             size        = 0; // unknowns
 };
 
+// What works in the device's memory; where that is too small the message says how much the matrix takes, and what to do.
+template <class F> PetscErrorCode InDeviceMemory(const char *solver, const char *option, PetscInt n, F &&work)
+{
+  PetscFunctionBegin;
+  try {
+    work();
+  } catch (const DeviceMemoryError &e) {
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "%s: %s. A matrix of %" PetscInt_FMT " unknowns takes %.3g MB, and its copy for sweeps as much (half with single precision): use -%s host", solver, e.what(), n, 8e-6 * (double)n * (double)n, option);
+  } catch (...) {
+    PetscCall(Caught());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 extern PetscLogEvent event_densegs_setup, event_densegs_apply, event_vipgs_solve;
 
 PetscErrorCode PCCreate_DenseGS(PC);
@@ -91,8 +105,8 @@ PetscErrorCode DenseCheckType(PetscObject solver, const char *name, Mat A);
 PetscErrorCode DenseOnDevice(Mat A, bool *device);
 PetscErrorCode DenseGet(Mat A, Space wanted, DenseView *view);
 PetscErrorCode DenseRestore(DenseView *view);
-// All of a vector on the first process, which says here = true, and back. Collective.
-PetscErrorCode GatherVector(Vec v, bool here, std::vector<double> &all);
+// All of a vector on every process, and back. Collective.
+PetscErrorCode GatherVector(Vec v, std::vector<double> &all);
 PetscErrorCode ScatterVector(const std::vector<double> &all, Vec v);
 
 } // namespace tessera

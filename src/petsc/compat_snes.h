@@ -47,6 +47,12 @@ static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscRe
       if (!(snes)->tolerancesset || (snes)->parameter == (petsc)) (snes)->parameter = value; \
     } while (0)
 #endif
+// A divergence tolerance that nothing exceeds; newer versions take other negative numbers for a tolerance.
+#ifdef PETSC_UNLIMITED
+  #define CompatUnlimited PETSC_UNLIMITED
+#else
+  #define CompatUnlimited (-1)
+#endif
 static inline PetscErrorCode CompatSNESInitialize(SNES snes)
 {
   PetscFunctionBegin;

@@ -1,4 +1,5 @@
 // Dense Gauss-Seidel: all strategies, orders and precisions against sweeps written from the definition.
+#include "densegs/contact.hpp"
 #include "densegs/lcp.hpp"
 #include "unit.hpp"
 #include <cmath>
@@ -382,6 +383,7 @@ TEST(LCP, RelaxedSweepsFallBack)
   Case                c(n);
   Plan                plan;
   lcp::Problem        p;
+  lcp::Matrix         matrix;
   lcp::Params         params;
   std::vector<double> x((size_t)n), zero((size_t)n), high((size_t)n, HUGE_VAL);
   std::fill(c.a.begin(), c.a.end(), 1);
@@ -390,8 +392,8 @@ TEST(LCP, RelaxedSweepsFallBack)
   params.newton          = false;
   make(plan, c, params.sweeps, 1);
   p.n     = n;
-  p.a     = c.a.data();
-  p.lda   = n;
+  (void)lcp::create(matrix, MPI_COMM_SELF, n, n, c.a.data(), n, Space::host, 1);
+  p.matrix = &matrix;
   p.q     = c.q.data();
   p.lower = zero.data();
   p.upper = high.data();
@@ -403,6 +405,131 @@ TEST(LCP, RelaxedSweepsFallBack)
     EXPECT_TRUE(r.fell_back);
   }
 #endif
+}
+
+// Sweeps over contacts with friction against those from the definition, in every order that a device knows; some contacts are open, some
+// stick, some slide.
+TEST(LCP, Contacts)
+{
+  for (int d : {2, 3})
+    for (int contacts : {1, 20, 21, 33, 70})
+      for (Order order : {Order::forward, Order::backward, Order::symmetric}) {
+        const int           n = d * contacts, sweeps = 5;
+        Case                c(n, true, n);
+        std::vector<double> x((size_t)n), got((size_t)n), mu((size_t)contacts);
+        Buffer<double>      there(Extent{c.a.size(), unit_cuda() ? Space::cuda : Space::host});
+        lcp::Matrix         matrix;
+        lcp::Problem        p;
+        lcp::Params         params;
+        lcp::Report         report;
+        int                 sliding = 0;
+        for (int k = 0; k < contacts; ++k) mu[(size_t)k] = k % 5 ? 0.1 * (k % 5) : 0;
+        for (int k = 0; k < sweeps; ++k)
+          for (int s = 0; s < contacts; ++s) {
+            const bool back = order == Order::backward || (order == Order::symmetric && k % 2);
+            const int  i0 = (back ? contacts - 1 - s : s) * d;
+            double     a[9] = {}, w[3] = {}, v[3] = {};
+            for (int i = 0; i < d; ++i) {
+              w[i] = c.q[(size_t)(i0 + i)];
+              for (int j = 0; j < n; ++j)
+                if (j < i0 || j >= i0 + d) w[i] += c.at(i0 + i, j) * x[(size_t)j];
+              for (int j = 0; j < d; ++j) a[j * d + i] = c.at(i0 + i, i0 + j);
+            }
+            ASSERT_TRUE(d == 2 ? solve_contact<2>(a, w, mu[(size_t)(i0 / d)], v) : solve_contact<3>(a, w, mu[(size_t)(i0 / d)], v));
+            double t = 0, velocity = 0;
+            for (int i = 0; i < d; ++i) {
+              x[(size_t)(i0 + i)] = 0.9 * v[i] + 0.1 * x[(size_t)(i0 + i)];
+              double now = w[i];
+              for (int j = 0; j < d; ++j) now += a[j * d + i] * v[j];
+              if (i) {
+                t += v[i] * v[i];
+                velocity += now * now;
+              } else {
+                EXPECT_TRUE(v[0] > 0 ? std::fabs(now) < 1e-9 * n : now >= 0);
+              }
+            }
+            EXPECT_LE(std::sqrt(t), mu[(size_t)(i0 / d)] * v[0] * (1 + 1e-9) + 1e-300);
+            sliding += t > 0 && velocity > 1e-12;
+          }
+        EXPECT_TRUE(contacts < 20 || sliding > 0);
+        send(c.a, there);
+        matrix.exec.space = there.space();
+        (void)lcp::create(matrix, MPI_COMM_SELF, n, n, there.data(), n, there.space(), d);
+        p.n                 = n;
+        p.matrix            = &matrix;
+        p.q                 = c.q.data();
+        p.block             = d;
+        p.mu                = mu.data();
+        params.newton       = false;
+        params.check        = sweeps;
+        params.sweeps.order = order;
+        params.sweeps.omega = 0.9;
+        std::vector<double> start((size_t)n);
+        (void)lcp::friction(p, params, start.data(), report, [&](const lcp::Report &, double, const double *now) {
+          got.assign(now, now + n);
+          return true;
+        });
+        double difference = 0, largest = 0;
+        for (size_t i = 0; i < got.size(); ++i) {
+          difference = std::max(difference, std::fabs(got[i] - x[i]));
+          largest    = std::max(largest, std::fabs(x[i]));
+        }
+        EXPECT_LE(difference, 1e-11 * largest) << d << " x " << contacts << " order " << (int)order;
+      }
+}
+
+// Products and factorisations where the matrix is.
+TEST(LCP, Matrix)
+{
+  for (bool symmetric : {true, false}) {
+    const int           n = 150;
+    Case                c(n, symmetric, 5);
+    Buffer<double>      there(Extent{c.a.size(), unit_cuda() ? Space::cuda : Space::host});
+    lcp::Matrix         m;
+    lcp::Factor         factor;
+    std::vector<double> x((size_t)n), w((size_t)n), t((size_t)n), b;
+    std::vector<int>    index;
+    send(c.a, there);
+    m.exec.space = there.space();
+    const Check found = lcp::create(m, MPI_COMM_SELF, n, n, there.data(), n, there.space(), 1);
+    EXPECT_EQ(found.bad_row, -1);
+    EXPECT_EQ(m.asymmetry == 0, symmetric);
+    for (int i = 0; i < n; ++i) x[(size_t)i] = std::sin(i);
+    lcp::multiply(m, c.q.data(), x.data(), w.data());
+    lcp::transposed(m, x.data(), t.data());
+    for (int i = 0; i < n; ++i) {
+      double right = c.q[(size_t)i], down = 0;
+      for (int j = 0; j < n; ++j) {
+        right += c.at(i, j) * x[(size_t)j];
+        down += c.at(j, i) * x[(size_t)j];
+      }
+      EXPECT_NEAR(w[(size_t)i], right, 1e-10);
+      EXPECT_NEAR(t[(size_t)i], down, 1e-10);
+      EXPECT_EQ(m.diagonal[(size_t)i], c.at(i, i));
+      if (i % 3) {
+        index.push_back(i);
+        b.push_back(std::cos(i));
+      }
+    }
+    std::vector<double> z(b);
+    ASSERT_TRUE(factor.make(m, 0.5, index, symmetric));
+    factor.solve(z.data());
+    for (size_t i = 0; i < index.size(); ++i) {
+      double r = -b[i] + 0.5 * z[i];
+      for (size_t j = 0; j < index.size(); ++j) r += c.at(index[i], index[j]) * z[j];
+      EXPECT_NEAR(r, 0, 1e-11);
+    }
+    EXPECT_TRUE(symmetric ? factor.smallest() > 0 && factor.smallest() <= 1 : factor.smallest() == 1);
+    if (symmetric) { // not positive definite: LU takes its place, and says so
+      ASSERT_TRUE(factor.make(m, -0.7 * n, index, true));
+      EXPECT_EQ(factor.smallest(), 0);
+      z = b;
+      factor.solve(z.data());
+      double r = -b[0] - 0.7 * n * z[0];
+      for (size_t j = 0; j < index.size(); ++j) r += c.at(index[0], index[j]) * z[j];
+      EXPECT_NEAR(r, 0, 1e-9);
+    }
+  }
 }
 
 // Many problems at once against one after the other.

@@ -1,0 +1,333 @@
+#include "densegs/lcp_matrix.hpp"
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+namespace tessera::lcp {
+
+using densegs::Check;
+
+int Matrix::owner(int row) const { return (int)(std::upper_bound(starts.begin(), starts.end(), row) - starts.begin()) - 1; }
+
+void share(const Matrix &m, double *v)
+{
+  if (m.size == 1) return;
+  std::vector<int> counts((size_t)m.size);
+  for (size_t r = 0; r < counts.size(); ++r) counts[r] = m.starts[r + 1] - m.starts[r];
+  MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, v, counts.data(), m.starts.data(), MPI_DOUBLE, m.comm);
+}
+
+// Rows that belong to a contact whose first row another process has go there: at most block - 1 at every border.
+static void align(Matrix &m, int block)
+{
+  std::vector<int> to(m.starts);
+  for (int r = 1; r < m.size; ++r) to[(size_t)r] = (m.starts[(size_t)r] + block - 1) / block * block;
+  if (to == m.starts) return;
+  const int      before = m.first(), rows = m.rows(), first = to[(size_t)m.rank], count = to[(size_t)m.rank + 1] - first;
+  const ptrdiff_t ld = std::max(count, 1);
+  Buffer<double> own((size_t)ld * (size_t)m.n);
+  for (int j = 0; j < m.n; ++j)
+    for (int i = std::max(before, first); i < std::min(before + rows, first + count); ++i) own.data()[j * ld + i - first] = m.a[j * m.lda + i - before];
+  Matrix moved;
+  moved.starts = to;
+  std::vector<double> row((size_t)m.n);
+  for (int r = 1; r < m.size; ++r)
+    for (int i = m.starts[(size_t)r]; i < to[(size_t)r]; ++i) {
+      const int from = m.owner(i), target = moved.owner(i);
+      if (from == m.rank) {
+        for (int j = 0; j < m.n; ++j) row[(size_t)j] = m.a[j * m.lda + i - before];
+        MPI_Send(row.data(), m.n, MPI_DOUBLE, target, 0, m.comm);
+      } else if (target == m.rank) {
+        MPI_Recv(row.data(), m.n, MPI_DOUBLE, from, 0, m.comm, MPI_STATUS_IGNORE);
+        for (int j = 0; j < m.n; ++j) own.data()[j * ld + i - first] = row[(size_t)j];
+      }
+    }
+  m.own    = std::move(own);
+  m.a      = m.own.data();
+  m.lda    = ld;
+  m.starts = to;
+}
+
+// The largest |a_ij - a_ji| between rows of different processes: each pair compares its two blocks, some columns at a time.
+static double difference_across(const Matrix &m)
+{
+  double              d = 0;
+  std::vector<double> piece;
+  for (int r = 0; r < m.size; ++r)
+    for (int s = r + 1; s < m.size; ++s) {
+      if (m.rank != r && m.rank != s) continue;
+      const int fr = m.starts[(size_t)r], nr = m.starts[(size_t)r + 1] - fr, fs = m.starts[(size_t)s], ns = m.starts[(size_t)s + 1] - fs, step = std::max(1, (1 << 22) / std::max(nr, 1));
+      for (int j0 = 0; j0 < ns; j0 += step) {
+        const int columns = std::min(step, ns - j0);
+        piece.resize((size_t)nr * (size_t)columns);
+        if (m.rank == r) {
+          for (int j = 0; j < columns; ++j) std::copy(m.a + (fs + j0 + j) * m.lda, m.a + (fs + j0 + j) * m.lda + nr, piece.begin() + (ptrdiff_t)j * nr);
+          MPI_Send(piece.data(), nr * columns, MPI_DOUBLE, s, 0, m.comm);
+        } else {
+          MPI_Recv(piece.data(), nr * columns, MPI_DOUBLE, r, 0, m.comm, MPI_STATUS_IGNORE);
+          for (int j = 0; j < columns; ++j)
+            for (int i = 0; i < nr; ++i) d = std::max(d, std::fabs(piece[(size_t)j * (size_t)nr + (size_t)i] - m.a[(fr + i) * m.lda + j0 + j]));
+        }
+      }
+    }
+  return d;
+}
+
+// Of this process's rows: what is not finite, the diagonal, and the largest entry and difference inside its square block.
+static Check check_rows(const Matrix &m, double *difference)
+{
+  Check     c;
+  const int first = m.first(), rows = m.rows();
+  for (int j = 0; j < m.n && c.bad_row < 0; ++j)
+    for (int i = 0; i < rows; ++i) {
+      const double v = m.a[j * m.lda + i];
+      if (!std::isfinite(v)) {
+        c.bad_row    = first + i;
+        c.bad_column = j;
+        break;
+      }
+      c.largest = std::max(c.largest, std::fabs(v));
+    }
+  for (int i = 0; i < rows && c.bad_row < 0; ++i) {
+    const double d = m.a[(first + i) * m.lda + i];
+    if (c.diagonal < 0 && !(d > 0)) c.diagonal = first + i;
+    for (int j = 0; j < i; ++j) *difference = std::max(*difference, std::fabs(m.a[(first + j) * m.lda + i] - m.a[(first + i) * m.lda + j]));
+  }
+  return c;
+}
+
+Check create(Matrix &m, MPI_Comm comm, int rows, int n, const double *a, ptrdiff_t lda, Space where, int block)
+{
+  Check c;
+  m.n    = n;
+  m.comm = comm;
+  MPI_Comm_rank(comm, &m.rank);
+  MPI_Comm_size(comm, &m.size);
+  std::vector<int> counts((size_t)m.size);
+  MPI_Allgather(&rows, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
+  m.starts.assign(1, 0);
+  for (int k : counts) m.starts.push_back(m.starts.back() + k);
+  m.a   = a;
+  m.lda = lda;
+  m.diagonal.resize((size_t)n);
+  if (m.exec.space == Space::cuda) {
+    if (where == Space::host) {
+      m.own.resize(Extent{n ? (size_t)(n - 1) * (size_t)lda + (size_t)n : 0, Space::cuda}); // the last column ends with its last row
+      device::copy_from_host(m.own.data(), a, m.own.bytes());
+      m.a = m.own.data();
+    }
+    c = densegs::check_device(m.a, n, lda);
+    m.there.resize(Extent{(size_t)n, Space::cuda});
+    m.result.resize(Extent{(size_t)n, Space::cuda});
+    diagonal_device(m.exec, m.a, lda, n, m.result.data());
+    if (n) device::copy_to_host(m.diagonal.data(), m.result.data(), m.result.bytes());
+  } else if (m.size == 1) {
+    c = densegs::check_host(a, n, lda);
+    for (int i = 0; i < n; ++i) m.diagonal[(size_t)i] = a[i * (lda + 1)];
+  } else {
+    if (block > 1) align(m, block);
+    double difference = 0;
+    c = check_rows(m, &difference);
+    // The first row that is wrong, on all processes.
+    int bad[2] = {c.bad_row < 0 ? n : c.bad_row, c.diagonal < 0 ? n : c.diagonal}, all[2], column = c.bad_column;
+    MPI_Allreduce(bad, all, 2, MPI_INT, MPI_MIN, comm);
+    if (all[0] < n) {
+      MPI_Bcast(&column, 1, MPI_INT, m.owner(all[0]), comm);
+      c.bad_row    = all[0];
+      c.bad_column = column;
+      return c;
+    }
+    c.diagonal = all[1] < n ? all[1] : -1;
+    for (int i = 0; i < m.rows(); ++i) m.diagonal[(size_t)(m.first() + i)] = m.a[(m.first() + i) * m.lda + i];
+    share(m, m.diagonal.data());
+    double mine[2] = {c.largest, std::max(difference, difference_across(m))}, most[2];
+    MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, comm);
+    c.largest   = most[0];
+    c.asymmetry = c.largest > 0 ? most[1] / c.largest : 0;
+  }
+  m.asymmetry = c.asymmetry;
+  m.largest   = c.largest;
+  return c;
+}
+
+// The columns of A, four at a time. 8 bytes of memory for a multiplication.
+static void multiply_rows(const Matrix &m, const double *x, double *w)
+{
+  const int rows = m.rows();
+  int       j = 0;
+  for (; j + 4 <= m.n; j += 4) {
+    const double *a = m.a + j * m.lda, *b = a + m.lda, *c = b + m.lda, *d = c + m.lda;
+    const double  xa = x[j], xb = x[j + 1], xc = x[j + 2], xd = x[j + 3];
+#pragma omp simd
+    for (int i = 0; i < rows; ++i) w[i] += (a[i] * xa + b[i] * xb) + (c[i] * xc + d[i] * xd);
+  }
+  for (; j < m.n; ++j) {
+    const double *a = m.a + j * m.lda;
+#pragma omp simd
+    for (int i = 0; i < rows; ++i) w[i] += a[i] * x[j];
+  }
+}
+
+void multiply(const Matrix &m, const double *q, const double *x, double *w)
+{
+  if (m.exec.space == Space::cuda) {
+    if (!m.n) return;
+    device::copy_from_host(m.there.data(), x, m.there.bytes());
+    product(Space::cuda, false, m.n, m.n, m.a, m.lda, m.there.data(), m.result.data());
+    device::copy_to_host(w, m.result.data(), m.result.bytes());
+    for (int i = 0; i < m.n; ++i) w[i] += q[i];
+    return;
+  }
+  std::copy(q + m.first(), q + m.first() + m.rows(), w + m.first());
+  multiply_rows(m, x, w + m.first());
+  share(m, w);
+}
+
+void transposed(const Matrix &m, const double *y, double *w)
+{
+  if (m.exec.space == Space::cuda) {
+    if (!m.n) return;
+    device::copy_from_host(m.there.data(), y, m.there.bytes());
+    product(Space::cuda, true, m.n, m.n, m.a, m.lda, m.there.data(), m.result.data());
+    device::copy_to_host(w, m.result.data(), m.result.bytes());
+    return;
+  }
+  const double *mine = y + m.first();
+  for (int j = 0; j < m.n; ++j) {
+    const double *column = m.a + j * m.lda;
+    double        s = 0;
+    for (int i = 0; i < m.rows(); ++i) s += column[i] * mine[i];
+    w[j] = s;
+  }
+  if (m.size > 1) MPI_Allreduce(MPI_IN_PLACE, w, m.n, MPI_DOUBLE, MPI_SUM, m.comm);
+}
+
+void blocks(const Matrix &m, int block, std::vector<double> &out)
+{
+  const int d = block;
+  out.resize((size_t)m.n * (size_t)d);
+  for (int i = 0; i < m.rows(); ++i)
+    for (int b = 0; b < d; ++b) {
+      const int row = m.first() + i, c = row / d;
+      out[((size_t)c * (size_t)d + (size_t)b) * (size_t)d + (size_t)(row - c * d)] = m.a[(ptrdiff_t)(c * d + b) * m.lda + i];
+    }
+  if (m.size == 1) return;
+  std::vector<int> counts((size_t)m.size), places((size_t)m.size); // whole blocks: create() has seen to it
+  for (size_t r = 0; r < counts.size(); ++r) counts[r] = (m.starts[r + 1] - m.starts[r]) * d, places[r] = m.starts[r] * d;
+  MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out.data(), counts.data(), places.data(), MPI_DOUBLE, m.comm);
+}
+
+void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
+{
+  const int n = (int)index.size();
+  if (m.exec.space == Space::cuda) {
+    if (!n) return;
+    Buffer<int>    there(Extent{(size_t)n, Space::cuda});
+    Buffer<double> piece(Extent{(size_t)n * (size_t)n, Space::cuda});
+    device::copy_from_host(there.data(), index.data(), there.bytes());
+    gather_device(m.exec, m.a, m.lda, there.data(), n, 0, piece.data());
+    device::copy_to_host(to, piece.data(), piece.bytes());
+    return;
+  }
+  if (m.size == 1) {
+    for (int j = 0; j < n; ++j) {
+      const double *column = m.a + index[(size_t)j] * m.lda;
+      double       *out    = to + (size_t)j * (size_t)n;
+      for (int i = 0; i < n; ++i) out[i] = column[index[(size_t)i]];
+    }
+    return;
+  }
+  // Each process has some of the rows; columns go at a time, as many as an int counts.
+  std::vector<int> at((size_t)m.size + 1), counts((size_t)m.size), places((size_t)m.size);
+  for (size_t r = 0; r < at.size(); ++r) at[r] = (int)(std::lower_bound(index.begin(), index.end(), m.starts[r]) - index.begin());
+  const int           first = at[(size_t)m.rank], rows = at[(size_t)m.rank + 1] - first, step = std::max(1, std::min(n, (1 << 24) / std::max(n, 1)));
+  std::vector<double> mine((size_t)rows * (size_t)step), all(m.rank ? 0 : (size_t)n * (size_t)step);
+  for (int j0 = 0; j0 < n; j0 += step) {
+    const int columns = std::min(step, n - j0);
+    for (int j = 0; j < columns; ++j)
+      for (int i = 0; i < rows; ++i) mine[(size_t)j * (size_t)rows + (size_t)i] = m.a[index[(size_t)(j0 + j)] * m.lda + index[(size_t)(first + i)] - m.first()];
+    for (size_t r = 0; r < counts.size(); ++r) counts[r] = (at[r + 1] - at[r]) * columns, places[r] = at[r] * columns;
+    MPI_Gatherv(mine.data(), rows * columns, MPI_DOUBLE, all.data(), counts.data(), places.data(), MPI_DOUBLE, 0, m.comm);
+    if (m.rank) continue;
+    for (size_t r = 0; r < counts.size(); ++r) {
+      const int height = at[r + 1] - at[r];
+      for (int j = 0; j < columns; ++j) std::copy(all.begin() + places[r] + (ptrdiff_t)j * height, all.begin() + places[r] + (ptrdiff_t)(j + 1) * height, to + (size_t)(j0 + j) * (size_t)n + at[r]);
+    }
+  }
+}
+
+void Factor::gather(double shift)
+{
+  const Matrix &m = *matrix_;
+  const int     n = (int)index_.size();
+  if (m.exec.space == Space::cuda) {
+    f_.reset(n, Space::cuda);
+    return gather_device(m.exec, m.a, m.lda, there_.data(), n, shift, f_.matrix());
+  }
+  int fits = 1;
+  try {
+    if (!m.rank) f_.reset(n, Space::host);
+  } catch (const std::bad_alloc &) {
+    fits = 0;
+  }
+  if (m.size > 1) MPI_Bcast(&fits, 1, MPI_INT, 0, m.comm);
+  if (!fits) throw std::bad_alloc(); // on all processes: none waits for the first one
+  gather_rows(m, index_, f_.matrix());
+  if (!m.rank)
+    for (size_t i = 0; i < (size_t)n; ++i) f_.matrix()[i * ((size_t)n + 1)] += shift;
+}
+
+bool Factor::make(const Matrix &m, double shift, const std::vector<int> &index, bool symmetric)
+{
+  matrix_   = &m;
+  index_    = index;
+  smallest_ = 1;
+  if (index.empty()) return true;
+  if (m.exec.space == Space::cuda) {
+    if (there_.size() < index.size()) there_.resize(Extent{(size_t)m.n, Space::cuda});
+    device::copy_from_host(there_.data(), index.data(), index.size() * sizeof(int));
+  }
+  bool done = false;
+  if (symmetric) {
+    gather(shift);
+    if (!m.rank && f_.cholesky()) {
+      std::vector<double> l;
+      f_.diagonal(l);
+      done = true;
+      for (size_t i = 0; i < l.size(); ++i) {
+        const double d = m.diagonal[(size_t)index_[i]] + shift;
+        if (!(l[i] * l[i] >= smallest_ * d)) smallest_ = l[i] * l[i] / d;
+      }
+    }
+    if (m.size > 1) {
+      double told[2] = {(double)done, smallest_};
+      MPI_Bcast(told, 2, MPI_DOUBLE, 0, m.comm);
+      done      = told[0] != 0;
+      smallest_ = told[1];
+    }
+    if (done) return true;
+    smallest_ = 0; // not positive definite
+  }
+  gather(shift);
+  int fine = m.rank || f_.lu();
+  if (m.size > 1) MPI_Bcast(&fine, 1, MPI_INT, 0, m.comm);
+  return fine;
+}
+
+void Factor::solve(double *b)
+{
+  const Matrix &m = *matrix_;
+  const size_t  n = index_.size();
+  if (!n) return;
+  if (m.exec.space == Space::cuda) {
+    if (right_.size() < n) right_.resize(Extent{(size_t)m.n, Space::cuda});
+    device::copy_from_host(right_.data(), b, n * sizeof(double));
+    f_.solve(right_.data());
+    device::copy_to_host(b, right_.data(), n * sizeof(double));
+    return;
+  }
+  if (!m.rank) f_.solve(b);
+  if (m.size > 1) MPI_Bcast(b, (int)n, MPI_DOUBLE, 0, m.comm);
+}
+
+} // namespace tessera::lcp

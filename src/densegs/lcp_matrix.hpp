@@ -1,0 +1,65 @@
+// The dense matrix of a problem, by rows on some processes, on the host or on a device. The vectors of a solve are whole on the host of
+// every process: they are small beside the rows, so all decisions are made everywhere alike, and only what touches the matrix is
+// distributed.
+#pragma once
+#include "core/lapack.hpp"
+#include "densegs/distributed.hpp"
+
+namespace tessera::lcp {
+
+struct Matrix {
+  int                 n    = 0;
+  Exec                exec;            // where the rows are
+  const double       *a    = nullptr;  // [first, first + rows) of them, by columns
+  ptrdiff_t           lda  = 0;
+  MPI_Comm            comm = MPI_COMM_SELF;
+  int                 rank = 0, size = 1;
+  std::vector<int>    starts;          // row of each process, and n
+  std::vector<double> diagonal;        // all of it
+  double              asymmetry = 0, largest = 0; // densegs::Check has them
+
+  int first() const { return starts[(size_t)rank]; }
+  int rows() const { return starts[(size_t)rank + 1] - first(); }
+  int owner(int row) const; // the process that has it
+
+  // What create() makes, and room for products.
+  Buffer<double>         own;
+  mutable Buffer<double> there, result;
+};
+
+// From the rows that this process has, in `where`, which have to stay there. block: unknowns that shall not be on two processes; where
+// they are, their rows move. Says what it found: rows and columns of the whole matrix, on all processes alike. Collective.
+densegs::Check create(Matrix &m, MPI_Comm comm, int rows, int n, const double *a, ptrdiff_t lda, Space where, int block);
+
+void multiply(const Matrix &m, const double *q, const double *x, double *w);  // w := A x + q
+void transposed(const Matrix &m, const double *y, double *w);                 // w := A'y
+void share(const Matrix &m, double *v);                                       // every process has its rows of v: they go to all
+// The square blocks of `block` unknowns on the diagonal, one after the other, each by columns.
+void blocks(const Matrix &m, int block, std::vector<double> &out);
+
+// The rows and columns `index` (ascending) to the first process's host, by columns.
+void gather_rows(const Matrix &m, const std::vector<int> &index, double *to);
+
+// A + shift I at the rows and columns `index`, factorised where the matrix is; several processes: by the first one, for all.
+class Factor {
+public:
+  bool   make(const Matrix &m, double shift, const std::vector<int> &index, bool symmetric); // false: singular
+  void   solve(double *b); // on the host, for all
+  double smallest() const { return smallest_; } // least pivot over its diagonal entry, for Cholesky; 0 where it failed
+
+private:
+  void            gather(double shift);
+  const Matrix   *matrix_ = nullptr;
+  std::vector<int> index_;
+  Buffer<int>     there_; // index on the device
+  Buffer<double>  right_;
+  Factorisation   f_;
+  double          smallest_ = 1;
+};
+
+// to(i, j) := a(index[i], index[j]) + shift on the diagonal; lcp_gather.k.cxx.
+void gather_device(const Exec &exec, const double *a, ptrdiff_t lda, const int *index, int n, double shift, double *to);
+// The diagonal of a matrix on the device, to the host.
+void diagonal_device(const Exec &exec, const double *a, ptrdiff_t lda, int n, double *scratch);
+
+} // namespace tessera::lcp
