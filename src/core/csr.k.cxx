@@ -140,6 +140,7 @@ template <class Index, bool NINE> struct ReadKernel {
           if (A.A.oa[e] != 0) add(A.remote(x, y, A.A.oj[e]), A.A.oa[e]);
     }
     if (own) {
+      if (A.A.oi && !A.rim(x, y) && A.A.oi[r] != A.A.oi[r + 1]) good = false; // another process's node is no neighbour
       flag[r] = dirichlet;
       if (!good || check != 0 || !(centre > 0)) ++report.wrong;
       if (dirichlet) ++report.dirichlet;
@@ -404,7 +405,10 @@ template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, co
   Buffer<CsrReport> found;
   CsrReport         report;
   const Box own = grid.owned();
-  if (own.empty()) return report;
+  if (own.empty()) {
+    s.nine = false;
+    return report;
+  }
   found.resize(Extent{1, exec.space});
   if (dirichlet.size() != (size_t)own.size() || dirichlet.space() != exec.space) dirichlet.resize(Extent{(size_t)own.size(), exec.space});
   auto read = [&]() {

@@ -197,11 +197,12 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   PetscBool hidden;
   PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &hidden, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
 #else
-  const bool hidden = false;
+  PetscBool hidden = PETSC_FALSE;
+  if (PetscDefined(HAVE_CUDA) && !COMPAT_CUSPARSE_ROWS) PetscCall(PetscObjectTypeCompare((PetscObject)A, MATMPIAIJCUSPARSE, &hidden)); // rows without entries are left out
 #endif
   if (!hidden) PetscCall(ReadOnDevice(exec, halo, raise, s, old, dirichlet, report, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(A, "Read on the host: the matrix is not symmetric or wrong, or it has couplings with Dirichlet rows on several processes\n"));
+  PetscCall(PetscInfo(A, "Read on the host: the matrix is not symmetric or wrong, it has couplings with Dirichlet rows on several processes, or this PETSc does not give its rows\n"));
   Stencil        on_host;
   Buffer<double> host_field;
   Layout layout = s.layout;
@@ -316,17 +317,21 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
     if (found.dirichlet) TesseraCallCXX(now = csr_dirichlet(exec, grid_, csr, s, flags));
   }
   if (grid_.processes() > 1) {
-    int sure[3] = {found.wrong > 0, now.any, s.nine};
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sure, 3, MPI_INT, MPI_MAX, comm_));
+    int sure[4] = {found.wrong > 0, now.any, s.nine, device::failed()};
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sure, 4, MPI_INT, MPI_MAX, comm_));
+    *done = sure[3]; // all return the error of one
+    if (sure[3]) PetscFunctionReturn(PETSC_SUCCESS);
     if (sure[0] || sure[1]) PetscFunctionReturn(PETSC_SUCCESS); // neighbours' Dirichlet nodes are for the host
     if (sure[2]) TesseraCallCXX(s.make_nine());
     {
       const GpuTime time(exec.space);
       TesseraCallCXX(found.asymmetry = std::max(found.asymmetry, csr_join(exec, grid_, halo, csr, s)));
     }
-    double   largest[3] = {found.asymmetry, found.largest, found.deficit};
+    double   largest[4] = {found.asymmetry, found.largest, found.deficit, (double)device::failed()};
     PetscInt rows       = (PetscInt)found.dirichlet;
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, largest, 3, MPI_DOUBLE, MPI_MAX, comm_));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, largest, 4, MPI_DOUBLE, MPI_MAX, comm_));
+    *done = largest[3] > 0;
+    if (*done) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &rows, 1, MPIU_INT, MPI_SUM, comm_));
     found.asymmetry = largest[0];
     found.largest   = largest[1];

@@ -26,6 +26,7 @@ public:
   {
     f((unsigned long long)count_);
     for (int r : rounds_) f((unsigned long long)r);
+    for (const void *p : {(const void *)label_.data(), (const void *)nodes_.data(), (const void *)pieces_.data(), (const void *)partial_.data(), (const void *)inverse_there_.data(), (const void *)value_.data()}) f((unsigned long long)(size_t)p);
   }
   // v := the constants that take the sums of r over the components out, zero elsewhere; or v := v + them. Collective.
   template <class T> void project(const Level &level, const View<T> &r, const View<T> &v, bool add);

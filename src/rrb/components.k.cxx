@@ -35,10 +35,22 @@ HD inline int parent_of(const int *parent, int i)
   return __atomic_load_n(parent + i, __ATOMIC_RELAXED);
 #endif
 }
-HD inline int root_of(const int *parent, int i)
+HD inline void point_to(int *parent, int i, int j)
 {
-  for (int up = parent_of(parent, i); up != i; up = parent_of(parent, i)) i = up;
-  return i;
+#ifdef __CUDA_ARCH__
+  *(volatile int *)(parent + i) = j;
+#else
+  __atomic_store_n(parent + i, j, __ATOMIC_RELAXED);
+#endif
+}
+HD inline int root_of(int *parent, int i) // halves the way for those who come later
+{
+  for (;;) {
+    const int up = parent_of(parent, i), above = parent_of(parent, up);
+    if (above == up) return up;
+    point_to(parent, i, above);
+    i = above;
+  }
 }
 // What was there; the new one is there now if it was `expected`.
 HD inline int exchange_if(int *at, int expected, int value)
@@ -123,16 +135,19 @@ struct NumberKernel {
   HD void    operator()(int i) const { number[i] = parent[i] < 0 ? 0 : before + counts[parent[i]] + 1; }
 };
 
+// A number of 1 .. total, else 0: what has come from a process that has failed may be anything.
+HD inline int known(double number, int total) { return number >= 1 && number <= total ? (int)number : 0; }
+
 // Pairs of numbers that couplings to other processes, and over a periodic seam, tie together.
 struct SeamKernel : Graph {
   const double *number;
-  int          *pairs, *found, most;
+  int          *pairs, *found, most, total;
   HD void       operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * a.sx + Y * a.sy;
     const double    d = diagonal(a, q, p);
     for_couplings(a, q, p, [&](int r, ptrdiff_t s, double w) {
-      const int u = (int)number[at(q, p)], v = (int)number[at(r, s)];
+      const int u = known(number[at(q, p)], total), v = known(number[at(r, s)], total);
       if (u == v || !u || !v || !strong(w, d, diagonal(a, r, s))) return;
 #ifdef __CUDA_ARCH__
       const int k = atomicAdd(found, 1);
@@ -147,8 +162,8 @@ struct SeamKernel : Graph {
 struct RelabelKernel {
   const double *number;
   const int    *root;
-  int          *label;
-  HD void       operator()(int i) const { label[i] = root[(int)number[i]]; }
+  int           total, *label;
+  HD void       operator()(int i) const { label[i] = root[known(number[i], total)]; }
 };
 struct UseKernel {
   const int *used;
@@ -228,7 +243,7 @@ int Components::label(const Exec &exec, Level &level, const SchurView<double> &a
     const Box   o = g.owned(quarter_o), c = g.owned(quarter_c);
     const int   most = 12 * (o.x1 - o.x0 + o.y1 - o.y0 + c.x1 - c.x0 + c.y1 - c.y0 + 4); // six couplings of a node at the rim
     Buffer<int> list(Extent{2 * (size_t)most, exec.space}), found(Extent{1, exec.space});
-    black(SeamKernel{{a, at, parent.data(), 0}, number.data(), list.data(), found.data(), most});
+    black(SeamKernel{{a, at, parent.data(), 0}, number.data(), list.data(), found.data(), most, total});
     pairs.resize(2 * (size_t)std::min(fetch(found, 0), most));
     if (exec.space == Space::cuda) device::copy_to_host(pairs.data(), list.data(), pairs.size() * sizeof(int));
     else std::copy(list.data(), list.data() + pairs.size(), pairs.data());
@@ -245,7 +260,7 @@ int Components::label(const Exec &exec, Level &level, const SchurView<double> &a
   for (int i = 0; i <= total; ++i) joined.parent[(size_t)i] = joined.root(i);
   const Buffer<int> root = there(exec, joined.parent);
   label_.resize({(size_t)n, exec.space});
-  for_each(exec, n, RelabelKernel{number.data(), root.data(), label_.data()});
+  for_each(exec, n, RelabelKernel{number.data(), root.data(), total, label_.data()});
   return total;
 }
 
@@ -256,7 +271,7 @@ void Components::find(const Exec &exec, Level &level, const SchurView<double> &a
   const int        total = label(exec, level, a);
   known_ = true;
   count_ = 0;
-  if (total < 2) return label_.resize(0);
+  if (total < 2) return drop_lists();
   if (exec.space == Space::cuda) list(level, total);
   // what each one weighs: nodes, diagonal, ties to the rest (row sums and couplings that leave)
   auto over_all = [&](std::vector<double> sum) {

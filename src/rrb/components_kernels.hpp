@@ -7,7 +7,7 @@
 namespace tessera::rrb {
 
 // A coupling that ties its ends together.
-HD inline bool strong(double w, double d, double e) { return fabs(w) > tuning::loose_coupling * (d > e ? d : e); }
+HD inline bool strong(double w, double d, double e) { return fabs(w) > tuning::loose_coupling * d && fabs(w) > tuning::loose_coupling * e; } // from both ends alike, be they no numbers
 
 HD inline double diagonal(const SchurView<double> &a, int q, ptrdiff_t p) { return q ? a.cc[p] : a.co[p]; }
 
@@ -138,7 +138,7 @@ template <class Term> double *Components::sums_there(const Term &term)
   return sum;
 }
 
-// sum[l] of component l in 1 .. count, over the nodes of this process; sum[0]: nobody's
+// sum[l] of component l in 1 .. count, over the nodes of this process; sum[0] means nothing
 template <class Term> std::vector<double> Components::sums(const Level &level, int count, const Term &term)
 {
   std::vector<double> sum((size_t)count + 1, 0);

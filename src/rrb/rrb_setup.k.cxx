@@ -76,7 +76,7 @@ unsigned long long fingerprint(const Plan &plan)
   };
   auto hierarchy = [&](const auto &grids) {
     for (const auto &s : grids) {
-      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.swept.data), add(s.whole);
+      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.constants.data), add(s.swept.data), add(s.whole);
       for (int k = 0; k < 4; ++k) add(s.a.e[k]), add(s.a.g[k]), add(s.centre[k]);
       for (int k = 0; k < 2; ++k) add(s.edge[k]);
       mix((unsigned long long)s.smoother);

@@ -13,7 +13,7 @@
 
 namespace tessera::rrb {
 
-// rrb_cycle.k.cxx
+// rrb_half.k.cxx
 template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum);
 void                    black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out);
 
