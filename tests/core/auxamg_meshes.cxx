@@ -50,7 +50,7 @@ struct Case {
 struct Problem {
   Mat A  = nullptr;
   PC  pc = nullptr;
-  explicit Problem(const Case &c)
+  explicit Problem(const Case &c, bool device = unit_cuda())
   {
     Mesh           mesh;
     ProblemOptions o = {c.bs, c.elastic, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE, 1, 1, 0};
@@ -64,7 +64,7 @@ struct Problem {
     OK(PCAuxAMGSetSmoother(pc, c.smoother));
     OK(PCAuxAMGSetCoarseSize(pc, 4 * c.bs));
     OK(PCAuxAMGSetPrecision(pc, PC_AUXAMG_DOUBLE));
-    OK(PCAuxAMGSetBackend(pc, unit_cuda() ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST));
+    OK(PCAuxAMGSetBackend(pc, device ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST));
     OK(PCSetOperators(pc, A, A));
     OK(PCSetCoordinates(pc, mesh.dim, nodes, x));
     OK(PCSetUp(pc));
@@ -227,7 +227,40 @@ void check_colours(const Case &c)
   }
 }
 
+// The application on the device and on the host, in double precision.
+void check_application(const Case &c, PCAuxAMGCycle cycle)
+{
+  const Problem there(c), here(c, false);
+  Vec           b, x, y;
+  PetscReal     norm, difference;
+  OK(MatCreateVecs(here.A, &x, &b));
+  OK(VecDuplicate(x, &y));
+  OK(VecSetRandom(b, nullptr));
+  for (const Problem *p : {&there, &here}) {
+    OK(PCAuxAMGSetCycle(p->pc, cycle));
+    OK(PCSetUp(p->pc));
+    OK(PCApply(p->pc, b, p == &there ? x : y));
+  }
+  OK(VecNorm(y, NORM_2, &norm));
+  OK(VecAXPY(x, -1, y));
+  OK(VecNorm(x, NORM_2, &difference));
+  EXPECT_LT(difference, 1e-11 * norm) << MeshTypes[c.mesh] << ", " << PCAuxAMGVariants[c.variant] << ", cycle " << PCAuxAMGCycles[cycle];
+  OK(VecDestroy(&b));
+  OK(VecDestroy(&x));
+  OK(VecDestroy(&y));
+}
+
 } // namespace
+
+TEST(AuxAMGMeshes, DeviceDoesWhatTheHostDoes)
+{
+  if (!unit_cuda()) GTEST_SKIP() << "no device";
+  check_application({MESH_DISK, 16, 1, PETSC_FALSE, PC_AUXAMG_PAPER}, PC_AUXAMG_CYCLE_K);
+  check_application({MESH_CUBE, 6, 3, PETSC_TRUE, PC_AUXAMG_PAPER}, PC_AUXAMG_CYCLE_K);
+  check_application({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_PAPER, PC_AUXAMG_GS}, PC_AUXAMG_CYCLE_W);
+  check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_GS}, PC_AUXAMG_CYCLE_V);
+  check_application({MESH_CUBE, 8, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_K);
+}
 
 TEST(AuxAMGMeshes, OperatorsAreThoseOfMatPtAP)
 {
