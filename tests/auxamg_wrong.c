@@ -31,13 +31,12 @@ static PetscErrorCode Build(const char *name, PetscInt nx, PetscInt ny, PetscInt
   if (strcmp(name, "nonsquare")) PetscCall(MatSetBlockSize(*A, bs));
   PetscCall(MatSetType(*A, MATAIJ));
   if (!strcmp(name, "dense")) { /* row 7 is coupled with all */
-    PetscInt n, start, *own, *other;
-    PetscCall(MatGetLocalSize(*A, &n, NULL));
-    PetscCall(MatGetOwnershipRange(*A, &start, NULL));
+    PetscInt n = PETSC_DECIDE, *own, *other;
+    PetscCall(PetscSplitOwnership(PETSC_COMM_WORLD, &n, &N));
     PetscCall(PetscMalloc2(n, &own, n, &other));
     for (PetscInt p = 0; p < n; ++p) {
-      own[p]   = start + p == 7 ? n : 5;
-      other[p] = start + p == 7 ? N - n : 2;
+      own[p]   = !rank && p == 7 ? n : 5;
+      other[p] = !rank && p == 7 ? N - n : 2;
     }
     PetscCall(MatSeqAIJSetPreallocation(*A, 0, own));
     PetscCall(MatMPIAIJSetPreallocation(*A, 0, own, 0, other));
