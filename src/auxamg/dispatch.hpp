@@ -13,6 +13,15 @@ template <class F> void with_dim(int dim, const F &f)
   else f(Number<3>());
 }
 
+// Corners of a cell that have functions: one where they are constant.
+template <class F> void with_corners(int corners, const F &f)
+{
+  if (corners == 1) f(Number<1>());
+  else if (corners == 2) f(Number<2>());
+  else if (corners == 4) f(Number<4>());
+  else f(Number<8>());
+}
+
 constexpr int most_block = 6; // unknowns of a node, at most
 template <class F> void with_block(int bs, const F &f)
 {

@@ -127,8 +127,8 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     if (parts_.size() < entries) parts_ = make<T>(entries);
     constexpr int threads = 128;
     const int     lanes = b2 == 1 && corners < 8 ? 16 : 32, group = threads / lanes;
-    with_dim(params_.dim, [&](auto d) {
-      forall_blocks(exec_, (cells + group - 1) / group, threads, 0, LeafProductBlock<T, S, bs.value, 1 << d.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, lanes, group, parts_.data()});
+    with_corners(corners, [&](auto c) {
+      forall_blocks(exec_, (cells + group - 1) / group, threads, 0, LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, lanes, group, parts_.data()});
     });
     for_each(exec_, coarse.n, SumParts<T, S>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, b2, coarse.a.data()});
   };
