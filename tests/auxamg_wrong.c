@@ -30,6 +30,18 @@ static PetscErrorCode Build(const char *name, PetscInt nx, PetscInt ny, PetscInt
   PetscCall(MatSetSizes(*A, local, local, N * bs, N * bs + (strcmp(name, "nonsquare") ? 0 : size)));
   if (strcmp(name, "nonsquare")) PetscCall(MatSetBlockSize(*A, bs));
   PetscCall(MatSetType(*A, MATAIJ));
+  if (!strcmp(name, "dense")) { /* row 7 is coupled with all */
+    PetscInt n = PETSC_DECIDE, *own, *other;
+    PetscCall(PetscSplitOwnership(PETSC_COMM_WORLD, &n, &N));
+    PetscCall(PetscMalloc2(n, &own, n, &other));
+    for (PetscInt p = 0; p < n; ++p) {
+      own[p]   = !rank && p == 7 ? n : 5;
+      other[p] = !rank && p == 7 ? N - n : 2;
+    }
+    PetscCall(MatSeqAIJSetPreallocation(*A, 0, own));
+    PetscCall(MatMPIAIJSetPreallocation(*A, 0, own, 0, other));
+    PetscCall(PetscFree2(own, other));
+  }
   PetscCall(MatSetUp(*A));
   PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(*A, &first, &last));
@@ -41,6 +53,7 @@ static PetscErrorCode Build(const char *name, PetscInt nx, PetscInt ny, PetscInt
     if (!strcmp(name, "nanentry") && p == N - 7) d = NAN; /* on the last process */
     if (!strcmp(name, "indefinite")) d = 2;
     if (!strcmp(name, "cut") && i == nx / 2) d = 1; /* Dirichlet rows cut the mesh in two */
+    for (PetscInt q = 0; q < N && p == 7 && !strcmp(name, "dense"); ++q) PetscCall(MatSetValue(*A, row, q, -1e-6, INSERT_VALUES));
     PetscCall(MatSetValue(*A, row, row, d, INSERT_VALUES));
     for (PetscInt q = 0; q < 4; ++q) {
       PetscScalar v = -1;
@@ -142,6 +155,7 @@ int main(int argc, char **argv)
   PetscCall(Try("good", 1, 1, 1, NULL));
   PetscCall(Try("good", 24, 17, 7, NULL));
   PetscCall(Try("identity", 300, 300, 1, NULL));
+  PetscCall(Try("dense", 300, 300, 1, NULL));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "choices that do not go together:\n"));
   for (size_t c = 0; c < sizeof(together) / sizeof(together[0]); ++c) PetscCall(Try("good", 24, 17, 1, together[c]));
   PetscCall(Try("oneway", 24, 17, 1, "-pc_auxamg_smoother gs"));

@@ -89,6 +89,7 @@ template <class T> struct Level {
   // the operator in blocks, compressed sparse rows
   Buffer<int> i, j;
   Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
+  int         share  = 0; // 2^share threads of a device work on a row
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
   Buffer<T>   b, x, r, z, w;
   // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid

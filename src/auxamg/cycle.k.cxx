@@ -1,22 +1,12 @@
 // The V-cycle and its smoother.
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
+#include "auxamg/rows.hpp"
 #include "core/each.hpp"
 
 namespace tessera::auxamg {
 
 namespace {
-
-// s = b - A x in the rows of node p
-template <class T, int BS> HD inline void residual(const int *i, const int *j, const T *a, const T *x, const T *b, int p, T *s)
-{
-  for (int k = 0; k < BS; ++k) s[k] = b[(ptrdiff_t)BS * p + k];
-  for (int e = i[p]; e < i[p + 1]; ++e) {
-    const T *const v = a + (ptrdiff_t)BS * BS * e, *const y = x + (ptrdiff_t)BS * j[e];
-    for (int k = 0; k < BS; ++k)
-      for (int m = 0; m < BS; ++m) s[k] -= v[BS * k + m] * y[m];
-  }
-}
 
 // The smoother is a polynomial in D^-1 A: z_1 = c D^-1 r, x += b_1 z_1, then r -= A z, z = m z + c D^-1 r, x += b z.
 
@@ -33,10 +23,13 @@ template <class T, int BS> struct First {
   const T   *a, *inverse, *b, *x;
   T         *r, *z;
   T          c;
-  HD void    operator()(int p) const
+  int        share;
+  HD void    operator()(int item) const
   {
-    T s[BS];
-    residual<T, BS>(i, j, a, x, b, p, s);
+    T         s[BS];
+    const Shared at(item, share);
+    const int p = at.node;
+    if (!residual<T, BS>(i, j, a, x, b, at, s)) return;
     for (int k = 0; k < BS; ++k) {
       r[(ptrdiff_t)BS * p + k] = s[k];
       z[(ptrdiff_t)BS * p + k] = c * inverse[(ptrdiff_t)BS * p + k] * s[k];
@@ -50,10 +43,13 @@ template <class T, int BS> struct Next {
   T         *r, *w, *x;
   T          m, c, before, now;
   bool       add, last;
-  HD void    operator()(int p) const
+  int        share;
+  HD void    operator()(int item) const
   {
-    T s[BS];
-    residual<T, BS>(i, j, a, z, from, p, s);
+    T         s[BS];
+    const Shared at(item, share);
+    const int p = at.node;
+    if (!residual<T, BS>(i, j, a, z, from, at, s)) return;
     for (int k = 0; k < BS; ++k) {
       const ptrdiff_t q = (ptrdiff_t)BS * p + k;
       const T         v = m * z[q] + c * inverse[q] * s[k];
@@ -76,10 +72,13 @@ template <class T, int BS> struct Residual {
   const int *i, *j;
   const T   *a, *b, *x;
   T         *r;
-  HD void    operator()(int p) const
+  int        share;
+  HD void    operator()(int item) const
   {
-    T s[BS];
-    residual<T, BS>(i, j, a, x, b, p, s);
+    T         s[BS];
+    const Shared at(item, share);
+    const int p = at.node;
+    if (!residual<T, BS>(i, j, a, x, b, at, s)) return;
     for (int k = 0; k < BS; ++k) r[(ptrdiff_t)BS * p + k] = s[k];
   }
 };
@@ -95,7 +94,7 @@ template <class T, int BS> struct RestrictLeaf {
     for (int c = 0; c < BS * corners; ++c) sum[c] = 0;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
       T s[BS];
-      residual<T, BS>(i, j, a, x, b, p, s);
+      residual<T, BS>(i, j, a, x, b, Shared(p, 0), s);
       for (int c = 0; c < corners; ++c)
         for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)corners * p + c] * s[k];
     }
@@ -271,7 +270,7 @@ template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Di
   if (from_zero) for_each(exec_, unknowns, FirstZero<T>{level.b.data(), level.inverse.data(), z, (T)first});
   else {
     halo(level, level.x);
-    with_block(bs, [&](auto b) { for_each(exec_, level.n, First<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.b.data(), level.x.data(), level.r.data(), z, (T)first}); });
+    with_block(bs, [&](auto b) { for_each(exec_, level.n << level.share, First<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.b.data(), level.x.data(), level.r.data(), z, (T)first, level.share}); });
   }
   double before = jacobi ? 1 : weight_of_step(steps, 0);
   if (steps == 1) for_each(exec_, unknowns, Axpy<T>{z, level.x.data(), (T)before, !from_zero});
@@ -280,7 +279,7 @@ template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Di
     const double m = jacobi ? 0 : (2. * s - 1) / (2 * s + 3), c = jacobi ? first : (8. * s + 4) / ((2 * s + 3) * level.lambda), now = jacobi ? 1 : weight_of_step(steps, s);
     const T *from = s == 1 && from_zero ? level.b.data() : level.r.data();
     halo(level, z == level.z.data() ? level.z : level.w);
-    with_block(bs, [&](auto b) { for_each(exec_, level.n, Next<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), z, from, level.r.data(), w, level.x.data(), (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1, s == steps - 1}); });
+    with_block(bs, [&](auto b) { for_each(exec_, level.n << level.share, Next<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), z, from, level.r.data(), w, level.x.data(), (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1, s == steps - 1, level.share}); });
     std::swap(z, w);
     before = 0;
   }
@@ -307,7 +306,7 @@ template <class T> void Hierarchy<T>::cycle(int l)
     halo(level, level.x);
     with_block(bs, [&](auto b) {
       if (exec_.space == Space::cuda) { // a thread takes a row, as rows of neighbouring threads must lie together
-        for_each(exec_, level.n, Residual<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.r.data()});
+        for_each(exec_, level.n << level.share, Residual<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.r.data(), level.share});
         for_each(exec_, level.cells * level.corners, RestrictCorner<T, b.value>{level.begin.data(), level.weight.data(), level.r.data(), level.corners, level.sums.data()});
       } else for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), level.corners, level.sums.data()});
       for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
@@ -395,6 +394,9 @@ template <class T> void Hierarchy<T>::apply(const double *r, double *z)
 template <class T> void Hierarchy<T>::vectors(Level<T> &level)
 {
   const size_t n = (size_t)(level.n + level.ghosts) * (size_t)params_.bs;
+  // a thread reads rows that lie together at the speed of memory while they are short
+  const double row = level.n ? (double)level.j.size() / level.n : 0;
+  level.share      = exec_.space == Space::host || row < 10 ? 0 : row < 48 ? 2 : 3;
   level.b    = make<T>(n);
   level.x    = make<T>(n);
   level.r    = make<T>(n);

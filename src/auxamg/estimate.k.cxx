@@ -1,6 +1,7 @@
 // What the cycle needs of each operator: its diagonal, the largest eigenvalue, the inverse of the last.
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
+#include "auxamg/rows.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 #include <cmath>
@@ -72,12 +73,13 @@ template <class T, int BS> struct LanczosProduct {
   const T      *a, *v, *inverse, *before;
   const double *norm2, *norm2_before; // nullptr: the first step
   T            *w;
-  HD double     operator()(int p) const
+  int           share;
+  HD double     operator()(int item) const
   {
-    T sum[BS] = {};
-    for (int e = i[p]; e < i[p + 1]; ++e)
-      for (int k = 0; k < BS; ++k)
-        for (int m = 0; m < BS; ++m) sum[k] += a[(ptrdiff_t)BS * BS * e + BS * k + m] * v[(ptrdiff_t)BS * j[e] + m];
+    T         sum[BS];
+    const Shared at(item, share);
+    const int p = at.node;
+    if (!residual<T, BS>(i, j, a, v, (const T *)nullptr, at, sum)) return 0;
     const double s = *norm2 > 0 ? 1 / sqrt(*norm2) : 0, b = norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
     double       alpha = 0;
     for (int k = 0; k < BS; ++k) {
@@ -150,7 +152,7 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
   add(0);
   for (int k = 0; k < steps; ++k) {
     halo(level, *v);
-    with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n, LanczosProduct<T, b.value>{level.i.data(), level.j.data(), level.a.data(), v->data(), level.inverse.data(), before->data(), s + 2 * k, k ? s + 2 * k - 2 : nullptr, w->data()}, s + 2 * k + 1); });
+    with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n << level.share, LanczosProduct<T, b.value>{level.i.data(), level.j.data(), level.a.data(), v->data(), level.inverse.data(), before->data(), s + 2 * k, k ? s + 2 * k - 2 : nullptr, w->data(), level.share}, s + 2 * k + 1); });
     add(2 * k + 1);
     sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), s + 2 * k, s + 2 * k + 1, w->data()}, s + 2 * k + 2);
     add(2 * k + 2);

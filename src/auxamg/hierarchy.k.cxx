@@ -219,7 +219,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   if (any_fixed_) select(exec_, n * params_.bs, fixed_, fixed_list_);
   // coordinates, as far as they are in the tree
   Buffer<double> there = make<double>((size_t)all * (size_t)dim);
-  if (exec_.space == Space::cuda) device::copy_from_host(there.data(), x, (size_t)n * (size_t)dim * sizeof(double));
+  if (exec_.space == Space::cuda) device::copy_once_from_host(there.data(), x, (size_t)n * (size_t)dim * sizeof(double));
   else std::copy(x, x + (ptrdiff_t)n * dim, there.data());
   exchange_.forward(there.data(), dim);
   frame_     = Frame();

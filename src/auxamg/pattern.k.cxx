@@ -16,8 +16,8 @@ constexpr unsigned short none = no_slot<unsigned short>, wanted_slot = none - 1;
 using Mask = unsigned long long;
 
 // Lists of different numbers in the order of their first use, which gives each its place.
-// On the device: short ones in memory of the thread, which is interleaved, so that neighbouring threads read neighbours; longer ones in
-// `more`, where it is given.
+// On the device: short ones in memory of the thread, which is interleaved, so that neighbouring threads read neighbours; what is longer
+// in `more`, where it is given.
 template <int Short> struct Listed {
   int    *more;
   int     n    = 0;
@@ -26,12 +26,14 @@ template <int Short> struct Listed {
   HD explicit Listed(int *memory) : more(memory) { }
   HD int operator()(int v)
   {
-    int *const list = more ? more : mine;
-    for (int p = 0; p < n; ++p)
-      if (list[p] == v) return p;
+    for (int p = 0; p < n && p < Short; ++p)
+      if (mine[p] == v) return p;
+    for (int p = Short; p < n; ++p)
+      if (more[p] == v) return p;
     full = full || (!more && n == Short);
     if (full) return 0;
-    list[n] = v;
+    if (n < Short) mine[n] = v;
+    else more[n] = v;
     return n++;
   }
 };
@@ -49,7 +51,7 @@ struct Marked {
   }
 };
 
-constexpr int short_pairs = 32, short_columns = 96; // lists of nearly all leaves; with longer ones the kernel runs once more
+constexpr int short_pairs = 32, short_columns = 96, short_row = 64; // lists of nearly all leaves; with longer ones the kernel runs once more
 
 // f(item, list) for all items, with lists of numbers below `range`
 template <class F> void for_each_marked(const Exec &exec, int items, int range, const F &f)
@@ -233,7 +235,7 @@ struct FillRow {
   }
   HD void operator()(int v) const
   {
-    Listed<1> list(row + bound[v]);
+    Listed<short_row> list(row + bound[v]); // a longer list is the row itself
     run(v, list);
   }
 };

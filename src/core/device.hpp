@@ -36,6 +36,7 @@ void        zero(void *p, size_t bytes);
 void        copy(void *to, const void *from, size_t bytes);          // device to device
 void        copy_to_host(void *to, const void *from, size_t bytes);  // waits
 void        copy_from_host(void *to, const void *from, size_t bytes);
+void        copy_once_from_host(void *to, const void *from, size_t bytes); // much ordinary memory; waits
 void        synchronize();              // waits for the stream; DeviceError if a kernel failed
 void       *stream();                   // cudaStream_t of everything that follows
 void        set_stream(void *stream);
