@@ -146,6 +146,7 @@ double asymmetry(Plan &plan);
 // The problem for a correction: b := -F, lo := XL - X, up := XU - X. Returns sums of squares of b - r and of b, before r changes.
 void load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, double sums[2]);
 void start(Plan &plan);                   // x := 0, but the solution in Dirichlet rows
+void forget(Plan &plan);                  // the active set: what a solve does does not depend on the one before
 void keep(Plan &plan);                    // the correction x, while other problems are loaded
 // X := P(X0 + t x) with the correction kept
 void store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, double *X);

@@ -41,16 +41,12 @@ template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
     const Box  coarse = block.tile, all = read(coarse), wanted = residuals(coarse), nodes = relax.plane.nodes;
     const Tile tile = tile_of(block.shared, all), r = tile_of(block.shared + places(all), wanted);
     each_node(block, all, [&](int i, int j) { tile(i, j) = !Zero && nodes.contains(i, j) ? in[relax.plane.place(i, j)] : 0; });
-    relax.run(block, tile, grown(wanted, 1), sweeps, Zero);
+    relax.run(block, tile, grown(wanted, 1), sweeps, Zero, &r, wanted);
     const Box own{w.step[0] * coarse.x0, w.step[0] * coarse.x1, w.step[1] * coarse.y0, w.step[1] * coarse.y1};
     each_node(block, wanted, [&](int i, int j) {
-      double v = 0;
-      if (nodes.contains(i, j)) {
-        const ptrdiff_t e = relax.plane.place(i, j);
-        if (relax.inverse[e] != 0 && (!Masked || relax.mask[e])) v = relax.b[e] - relax.plane.s.diagonal(e) * tile(i, j) - relax.plane.neighbours(tile, i, j, e);
-        if (own.contains(i, j)) out[e] = tile(i, j);
-      }
-      r(i, j) = v;
+      const bool there = nodes.contains(i, j);
+      if (there && own.contains(i, j)) out[relax.plane.place(i, j)] = tile(i, j);
+      r(i, j) = there ? relax.residual(tile, r, i, j) : 0;
     });
     block.sync();
     each_node(block, coarse, [&](int I, int J) {
@@ -89,7 +85,7 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> str
   int                            sweeps;
 
   HD Box read(const Box &own) const { return grown(own, Finish + sweeps * Plane<Nine>::colours); }
-  size_t bytes() const { return places(read({0, tile_columns, 0, tile_rows})) * sizeof(double); }
+  size_t bytes() const { return (places(read({0, tile_columns, 0, tile_rows})) + (Finish ? places({0, tile_columns, 0, tile_rows}) : 0)) * sizeof(double); }
   HD double corrected(int i, int j) const
   {
     const ptrdiff_t e = relax.plane.place(i, j);
@@ -105,19 +101,18 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> str
   template <class Block> HD void operator()(Block &block, Measure &m) const
   {
     const Box  own = block.tile, all = read(own), nodes = relax.plane.nodes;
-    const Tile tile = tile_of(block.shared, all);
+    const Tile tile = tile_of(block.shared, all), known = tile_of(block.shared + places(all), own);
     each_node(block, all, [&](int i, int j) { tile(i, j) = nodes.contains(i, j) ? corrected(i, j) : 0; });
-    relax.run(block, tile, Finish ? grown(own, 1) : own, sweeps, false);
+    relax.run(block, tile, Finish ? grown(own, 1) : own, sweeps, false, Finish ? &known : nullptr, own);
     each_node(block, own, [&](int i, int j) {
       const ptrdiff_t e = relax.plane.place(i, j);
       const double    x = tile(i, j);
       out[e]            = x;
       if (!Finish) return;
-      const bool    takes_part = relax.inverse[e] != 0;
-      const uint8_t now        = takes_part && x > relax.lo[e] && x < relax.up[e];
+      const uint8_t now = known(i, j) != INFINITY && x > relax.lo[e] && x < relax.up[e];
       m.changed += now != inactive[e];
       inactive[e] = now;
-      r[e]        = takes_part ? relax.b[e] - relax.plane.s.diagonal(e) * x - relax.plane.neighbours(tile, i, j, e) : 0;
+      r[e]        = relax.residual(tile, known, i, j);
     });
   }
   template <class Block> HD void operator()(Block &block) const
