@@ -225,7 +225,8 @@ int main(int argc, char **argv)
   test:
     suffix: layers
     nsize: {{1 2 3 4}}
-    args: -case layers
+    args: -case layers -snes_view
+    filter: grep -E "layers:|by lines"
 
   test:
     suffix: bounds

@@ -119,6 +119,8 @@ struct Plan {
   uint64_t           made = 0;           // counts the hierarchies of this plan: what is recorded of another one is of no use
   Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
   Pinned             ends_host;
+  uint64_t           started = 0;        // what full multigrid last began with
+  Graph              start;              // full multigrid, like the next
   Graph              cycles[4];          // on a device, where nothing has to be asked of other processes: cycles by their parts
   size_t             bytes() const;
 };
