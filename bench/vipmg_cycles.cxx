@@ -95,6 +95,7 @@ int main(int argc, char **argv)
     printf("%s %s %d x %d, %zu grids, %.2f GB; setup %.4f s, again %.4f s\n", argv[1], argv[2], n, m, plan.levels.size(), plan.bytes() * 1e-9, first, wait() - t);
     for (int k = 0; k < repeat; ++k) {
       l.x.zero();
+      forget(plan);
       start(plan);
       // the norm of the start between the bounds
       smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, 0);

@@ -1,13 +1,17 @@
 static char help[] = "SNES vipmg again and again with one SNES: other grids of the same size, couplings that turn, other bounds.\n\n"
-                     "  -case grids|turned|bounds\n\n";
+                     "  -case grids|turned|layers|bounds\n\n";
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
 
-/* -(a u_x)_x - (b u_y)_y = f between bounds, u = 0 outside of the grid; a and b by node differences */
+/* -(a u_x)_x - (b u_y)_y = f between bounds, u = 0 outside of the grid; a and b by node differences, the other way round from column `turn` on */
 typedef struct {
   PetscReal a, b;
+  PetscInt  turn;
 } Context;
+
+static PetscReal AlongX(const Context *c, PetscInt i) { return i < c->turn ? c->a : c->b; } /* between columns i and i + 1 */
+static PetscReal AlongY(const Context *c, PetscInt i) { return i < c->turn ? c->b : c->a; } /* in column i */
 
 static PetscReal Source(PetscInt i, PetscInt j) { return 0.01 * PetscSinReal(0.31 * i) * PetscCosReal(0.17 * j); }
 
@@ -31,7 +35,7 @@ static PetscErrorCode Function(SNES snes, Vec X, Vec F, void *context)
   for (PetscInt j = info.ys; j < info.ys + info.ym; ++j)
     for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
       const PetscReal w = i ? x[j][i - 1] : 0, e = i < info.mx - 1 ? x[j][i + 1] : 0, s = j ? x[j - 1][i] : 0, n = j < info.my - 1 ? x[j + 1][i] : 0;
-      f[j][i] = c->a * (2 * x[j][i] - w - e) + c->b * (2 * x[j][i] - s - n) - Source(i, j);
+      f[j][i] = AlongX(c, i - 1) * (x[j][i] - w) + AlongX(c, i) * (x[j][i] - e) + AlongY(c, i) * (2 * x[j][i] - s - n) - Source(i, j);
     }
   PetscCall(DMDAVecRestoreArrayRead(da, local, &x));
   PetscCall(DMDAVecRestoreArray(da, F, &f));
@@ -58,7 +62,7 @@ static PetscErrorCode Jacobian(SNES snes, Vec X, Mat J, Mat P, void *context)
         const PetscInt dx = (k == 1) - (k == 2), dy = (k == 3) - (k == 4);
         if (i + dx < 0 || j + dy < 0 || i + dx >= info.mx || j + dy >= info.my) continue;
         col[n].k = 0, col[n].j = j + dy, col[n].i = i + dx, col[n].c = 0;
-        v[n++] = k == 0 ? 2 * (c->a + c->b) : k < 3 ? -c->a : -c->b;
+        v[n++] = k == 0 ? AlongX(c, i - 1) + AlongX(c, i) + 2 * AlongY(c, i) : k == 1 ? -AlongX(c, i) : k == 2 ? -AlongX(c, i - 1) : -AlongY(c, i);
       }
       PetscCall(MatSetValuesStencil(P, 1, &row, n, col, v, INSERT_VALUES));
     }
@@ -141,15 +145,16 @@ int main(int argc, char **argv)
   DM        da;
   Vec       X, F, bounds[2];
   Mat       J;
-  Context   c = {1, 1};
+  Context   c = {1, 1, PETSC_MAX_INT};
   char      what[16] = "grids";
-  PetscBool grids, turned;
+  PetscBool grids, turned, layers;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-case", what, sizeof(what), NULL));
   PetscCall(PetscStrcmp(what, "grids", &grids));
   PetscCall(PetscStrcmp(what, "turned", &turned));
+  PetscCall(PetscStrcmp(what, "layers", &layers));
   PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
   PetscCall(SNESSetType(snes, SNESVIPMG));
   PetscCall(SNESSetTolerances(snes, 1e-50, 1e-10, 0, 50, 10000));
@@ -162,6 +167,13 @@ int main(int argc, char **argv)
       PetscCall(Check(snes, k ? "another grid" : "grid", &c, X, bounds, 12));
       PetscCall(Destroy(&da, &X, &F, &J, bounds));
     }
+  } else if (layers) { /* neither direction is weak everywhere: lines along both */
+    c.b    = 1e-3;
+    c.turn = 60;
+    PetscCall(Place(snes, &c, 130, 121, &da, &X, &F, &J, bounds));
+    PetscCall(SNESSolve(snes, NULL, X));
+    PetscCall(Check(snes, "layers", &c, X, bounds, 12));
+    PetscCall(Destroy(&da, &X, &F, &J, bounds));
   } else {
     PetscCall(Place(snes, &c, 64, 57, &da, &X, &F, &J, bounds));
     if (turned)
@@ -209,6 +221,12 @@ int main(int argc, char **argv)
     test:
       suffix: turned
       args: -case turned
+
+  test:
+    suffix: layers
+    nsize: {{1 2 3 4}}
+    args: -case layers -snes_view
+    filter: grep -E "layers:|by lines"
 
   test:
     suffix: bounds

@@ -277,6 +277,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   current = true;
+  TesseraCallCXX(forget(plan));
   PetscCall(LoadPoint(X, F, XL, XU, sums));
   TesseraCallCXX(here = measure(plan, plan.levels[0]));
   n.inactive = PetscSqrtReal(here.inactive);

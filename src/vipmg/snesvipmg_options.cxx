@@ -228,6 +228,10 @@ PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscViewer viewer)
     for (int d = 1; d < newton.plan.dimension; ++d) grids += "x" + std::to_string(l.n[d]);
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "  grids:%s\n", grids.c_str()));
+  int lines[2] = {0, 0};
+  for (const Level &l : newton.plan.levels)
+    for (int d = 0; d < 2; ++d) lines[d] += l.lines[d];
+  if (lines[0] || lines[1]) PetscCall(PetscViewerASCIIPrintf(viewer, "  linear sweeps by lines: along x on %d grids, along y on %d\n", lines[0], lines[1]));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %s stencil, %s, %" PetscInt_FMT " Dirichlet rows; %.3g MB on the %s\n", newton.plan.levels[0].A.box ? "box" : "star", newton.plan.symmetric ? "symmetric" : "not symmetric", newton.report.dirichlet, newton.plan.bytes() * 1e-6, newton.plan.exec.space == Space::cuda ? "device" : "host"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -51,28 +51,45 @@ template <class Block, class F> HD inline void each_node(Block &block, const Box
 }
 
 // Gauss-Seidel of a tile.
+//
+// What the last sweep knows of residuals is kept in a second tile, `known`, so that they need not all be read for again: at a node whose
+// equation has just been solved b - d x is the sum over the neighbours of then, and the residual is what that has changed by since; nodes of
+// the last colour have it at once. Where a node takes no part `known` is infinite.
 template <bool Nine, bool Projected, bool Masked> struct Relax {
   Plane<Nine>    plane;
   const double  *inverse, *b, *lo, *up;
   const uint8_t *mask;
   double         omega;
 
-  HD void node(const Tile &x, int i, int j, bool zero) const
+  HD void node(const Tile &x, int i, int j, bool zero, const Tile *known, bool last) const
   {
-    const ptrdiff_t e = plane.place(i, j);
-    double          d = Masked && !mask[e] ? 0 : inverse[e];
-    if (!Projected && d == 0) return;
-    double      &here = x(i, j);
-    const double old  = here;
-    double       y    = d != 0 ? old + omega * ((b[e] - (zero ? 0 : plane.neighbours(x, i, j, e))) * d - old) : old;
+    const ptrdiff_t e    = plane.place(i, j);
+    const bool      in   = !Masked || mask[e];
+    const double    d    = inverse[e], right = b[e], sum = zero ? 0 : plane.neighbours(x, i, j, e);
+    double         &here = x(i, j);
+    const double    old  = here, solved = old + omega * ((right - sum) * d - old);
+    double          y    = in && d != 0 ? solved : old;
     if (Projected) {
-      y = y < lo[e] ? lo[e] : y;
-      y = y > up[e] ? up[e] : y;
+      const double below = lo[e], above = up[e];
+      y = y < below ? below : y;
+      y = y > above ? above : y;
     }
     here = y;
+    if (!known) return;
+    const double rest = y == solved && omega == 1 ? sum : right - plane.s.diagonal(e) * y; // b - d x
+    (*known)(i, j)    = in && d != 0 ? last ? rest - sum : rest : INFINITY;
+  }
+  // The residual of a node after run(), from what it has left in `known`.
+  HD double residual(const Tile &x, const Tile &known, int i, int j) const
+  {
+    constexpr int final = Plane<Nine>::colours - 1;
+    const double  k     = known(i, j);
+    if (k == INFINITY) return 0;
+    return (Nine ? (i & 1) + 2 * (j & 1) : (i + j) & 1) == final ? k : k - plane.neighbours(x, i, j, plane.place(i, j));
   }
   // `sweeps` sweeps, after which x is right in `wanted`; it was there in as many layers around as there were colours. zero: it was 0.
-  template <class Block> HD void run(Block &block, const Tile &x, const Box &wanted, int sweeps, bool zero) const
+  // known: nullptr, or of nodes within `wanted`.
+  template <class Block> HD void run(Block &block, const Tile &x, const Box &wanted, int sweeps, bool zero, const Tile *known = nullptr, const Box &residuals = {}) const
   {
     const int phases = Plane<Nine>::colours * sweeps;
     for (int p = 0; p < phases; ++p) {
@@ -80,12 +97,13 @@ template <bool Nine, bool Projected, bool Masked> struct Relax {
       const int c = p % Plane<Nine>::colours;
       block.sync();
       if (a.empty()) continue;
-      const bool first = zero && !p;
-      if (Nine) block.each(half_begin(a.x0, c & 1), half_begin(a.x1, c & 1), half_begin(a.y0, c >> 1), half_begin(a.y1, c >> 1), [&](int t, int q) { node(x, 2 * t + (c & 1), 2 * q + (c >> 1), first); });
+      const bool first = zero && !p, end = known && p >= phases - Plane<Nine>::colours;
+      const auto at    = [&](int i, int j) { node(x, i, j, first, end && residuals.contains(i, j) ? known : nullptr, c + 1 == Plane<Nine>::colours); };
+      if (Nine) block.each(half_begin(a.x0, c & 1), half_begin(a.x1, c & 1), half_begin(a.y0, c >> 1), half_begin(a.y1, c >> 1), [&](int t, int q) { at(2 * t + (c & 1), 2 * q + (c >> 1)); });
       else
         block.each(floor_half(a.x0), floor_half(a.x1 - 1) + 1, a.y0, a.y1, [&](int t, int j) {
           const int i = 2 * t + ((j + c) & 1);
-          if (i >= a.x0 && i < a.x1) node(x, i, j, first);
+          if (i >= a.x0 && i < a.x1) at(i, j);
         });
     }
     block.sync();

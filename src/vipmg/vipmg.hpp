@@ -119,6 +119,8 @@ struct Plan {
   uint64_t           made = 0;           // counts the hierarchies of this plan: what is recorded of another one is of no use
   Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
   Pinned             ends_host;
+  uint64_t           started = 0;        // what full multigrid last began with
+  Graph              start;              // full multigrid, like the next
   Graph              cycles[4];          // on a device, where nothing has to be asked of other processes: cycles by their parts
   size_t             bytes() const;
 };
@@ -146,6 +148,7 @@ double asymmetry(Plan &plan);
 // The problem for a correction: b := -F, lo := XL - X, up := XU - X. Returns sums of squares of b - r and of b, before r changes.
 void load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, double sums[2]);
 void start(Plan &plan);                   // x := 0, but the solution in Dirichlet rows
+void forget(Plan &plan);                  // the active set: what a solve does does not depend on the one before
 void keep(Plan &plan);                    // the correction x, while other problems are loaded
 // X := P(X0 + t x) with the correction kept
 void store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, double *X);

@@ -100,6 +100,12 @@ void start(Plan &plan)
   copy(l.x, l.y);
 }
 
+void forget(Plan &plan)
+{
+  plan.levels[0].inactive.zero();
+  plan.truncated_for = -1;
+}
+
 void keep(Plan &plan) { copy(plan.levels[0].x, plan.levels[0].v); }
 
 void store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, double *X)

@@ -12,6 +12,18 @@ namespace {
 
 constexpr int tile_columns = 64, tile_rows = 32; // of the fine grid
 
+// Of a grid that has few of these smaller ones: it waits for the steps of a tile, not for memory. Results are the same.
+struct Shape {
+  int columns = tile_columns, rows = tile_rows;
+};
+Shape shape_for(const Level &l)
+{
+  constexpr long enough = 264; // two for each processor of a large device
+  Shape          s;
+  while (s.columns > 16 && device::tiles(0, l.n[0], s.columns) * device::tiles(0, l.n[1], s.rows) < enough) s.columns /= 2, s.rows /= 2;
+  return s;
+}
+
 template <bool Nine> Plane<Nine> plane(const Level &l, const Operator &op) { return {stencil<2, Nine>(l, op), l.layout, {0, l.n[0], 0, l.n[1]}}; }
 
 // The problem of the coarse nodes of a tile, after sweeps. Zero: x is zero before.
@@ -41,16 +53,12 @@ template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
     const Box  coarse = block.tile, all = read(coarse), wanted = residuals(coarse), nodes = relax.plane.nodes;
     const Tile tile = tile_of(block.shared, all), r = tile_of(block.shared + places(all), wanted);
     each_node(block, all, [&](int i, int j) { tile(i, j) = !Zero && nodes.contains(i, j) ? in[relax.plane.place(i, j)] : 0; });
-    relax.run(block, tile, grown(wanted, 1), sweeps, Zero);
+    relax.run(block, tile, grown(wanted, 1), sweeps, Zero, &r, wanted);
     const Box own{w.step[0] * coarse.x0, w.step[0] * coarse.x1, w.step[1] * coarse.y0, w.step[1] * coarse.y1};
     each_node(block, wanted, [&](int i, int j) {
-      double v = 0;
-      if (nodes.contains(i, j)) {
-        const ptrdiff_t e = relax.plane.place(i, j);
-        if (relax.inverse[e] != 0 && (!Masked || relax.mask[e])) v = relax.b[e] - relax.plane.s.diagonal(e) * tile(i, j) - relax.plane.neighbours(tile, i, j, e);
-        if (own.contains(i, j)) out[e] = tile(i, j);
-      }
-      r(i, j) = v;
+      const bool there = nodes.contains(i, j);
+      if (there && own.contains(i, j)) out[relax.plane.place(i, j)] = tile(i, j);
+      r(i, j) = there ? relax.residual(tile, r, i, j) : 0;
     });
     block.sync();
     each_node(block, coarse, [&](int I, int J) {
@@ -89,7 +97,7 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> str
   int                            sweeps;
 
   HD Box read(const Box &own) const { return grown(own, Finish + sweeps * Plane<Nine>::colours); }
-  size_t bytes() const { return places(read({0, tile_columns, 0, tile_rows})) * sizeof(double); }
+  size_t bytes(const Box &own) const { return (places(read(own)) + (Finish ? places(own) : 0)) * sizeof(double); }
   HD double corrected(int i, int j) const
   {
     const ptrdiff_t e = relax.plane.place(i, j);
@@ -105,19 +113,18 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> str
   template <class Block> HD void operator()(Block &block, Measure &m) const
   {
     const Box  own = block.tile, all = read(own), nodes = relax.plane.nodes;
-    const Tile tile = tile_of(block.shared, all);
+    const Tile tile = tile_of(block.shared, all), known = tile_of(block.shared + places(all), own);
     each_node(block, all, [&](int i, int j) { tile(i, j) = nodes.contains(i, j) ? corrected(i, j) : 0; });
-    relax.run(block, tile, Finish ? grown(own, 1) : own, sweeps, false);
+    relax.run(block, tile, Finish ? grown(own, 1) : own, sweeps, false, Finish ? &known : nullptr, own);
     each_node(block, own, [&](int i, int j) {
       const ptrdiff_t e = relax.plane.place(i, j);
       const double    x = tile(i, j);
       out[e]            = x;
       if (!Finish) return;
-      const bool    takes_part = relax.inverse[e] != 0;
-      const uint8_t now        = takes_part && x > relax.lo[e] && x < relax.up[e];
+      const uint8_t now = known(i, j) != INFINITY && x > relax.lo[e] && x < relax.up[e];
       m.changed += now != inactive[e];
       inactive[e] = now;
-      r[e]        = takes_part ? relax.b[e] - relax.plane.s.diagonal(e) * x - relax.plane.neighbours(tile, i, j, e) : 0;
+      r[e]        = relax.residual(tile, known, i, j);
     });
   }
   template <class Block> HD void operator()(Block &block) const
@@ -150,7 +157,8 @@ template <bool Nine, bool Projected, bool Masked> Relax<Nine, Projected, Masked>
 template <bool Nine, bool Projected, bool Masked, bool Zero> void go_down(const Plan &plan, const Level &l, Level &c, const Operator &op, const double *b, const double *in, double *out)
 {
   const Down<Nine, Projected, Masked, Zero> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), weights(l), l.free.data(), c.layout, in, out, c.b.data(), c.lo.data(), c.up.data(), c.x.data(), plan.params.pre};
-  const int columns = tile_columns / l.step[0], rows = tile_rows / l.step[1];
+  const Shape shape   = shape_for(l);
+  const int   columns = shape.columns / l.step[0], rows = shape.rows / l.step[1];
   forall_tiles(plan.exec, {0, c.n[0], 0, c.n[1]}, columns, rows, k.bytes(columns, rows), k);
 }
 
@@ -159,11 +167,13 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> voi
   Interpolate from{};
   if (Prolong) from = {c->layout, weights(l), c->x.data()};
   const Up<Nine, Projected, Masked, Prolong, Finish> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), from, in, out, l.r.data(), l.inactive.data(), sweeps};
-  const Box nodes{0, l.n[0], 0, l.n[1]};
+  const Shape  shape = shape_for(l);
+  const Box    nodes{0, l.n[0], 0, l.n[1]};
+  const size_t bytes = k.bytes({0, shape.columns, 0, shape.rows});
   if (Finish) {
     plan.marked.zero();
-    forall_tiles(plan.exec, nodes, tile_columns, tile_rows, k.bytes(), k, plan.marked.data());
-  } else forall_tiles(plan.exec, nodes, tile_columns, tile_rows, k.bytes(), k);
+    forall_tiles(plan.exec, nodes, shape.columns, shape.rows, bytes, k, plan.marked.data());
+  } else forall_tiles(plan.exec, nodes, shape.columns, shape.rows, bytes, k);
 }
 
 } // namespace
