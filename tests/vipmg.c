@@ -474,7 +474,7 @@ int main(int argc, char **argv)
   test: # convection: the active set is that of vinewtonrsls
     suffix: wind
     nsize: {{1 2 3 4}}
-    args: -problem wind -n 129 -snes_vipmg_cycle f -most 15 -active 9351 -tolerance 1e-9
+    args: -problem wind -n 129 -snes_vipmg_cycle f -quiet -most 10 -active 9351 -tolerance 1e-9
 
   testset: # the same counts on even, uneven and tall grids
     nsize: {{1 2 3 4}}

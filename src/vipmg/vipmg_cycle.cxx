@@ -64,7 +64,7 @@ void smooth_linear(Plan &plan, Level &l, const Operator &op, double *x, const do
 void linear_down(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, double *r)
 {
   if (!by_lines(l)) return smooth_residual(plan, l, op, x, b, {false, masked}, plan.params.pre, r);
-  smooth_linear(plan, l, op, x, b, masked, false, plan.params.pre);
+  smooth_lines(plan, l, op, x, b, masked, false, plan.params.pre);
   residual(plan, l, op, x, b, r, masked);
 }
 

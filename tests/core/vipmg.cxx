@@ -342,11 +342,9 @@ TEST(Vipmg, ConvectionKeepsItsMultigrid)
     const size_t              p = l.layout.size();
     for (int j = std::max(1, l.own.lo[1]); j < std::min(l.n[1] - 1, l.own.hi[1]); ++j)
       for (int i = 2; i + 1 < l.n[0]; ++i) // node 0 is fixed, and what is coupled with it
-        for (int o = 0; o < 9; ++o) {
+        for (int o : {0, 1, 2, 3, 5, 6, 7, 8}) {
           const double there = a[(size_t)o * p + (size_t)l.layout.at(i, j, 0)], back = a[(size_t)(8 - o) * p + (size_t)l.layout.at(i + o % 3 - 1, j + o / 3 - 1, 0)], mean = 0.5 * (there + back);
-          if (o != 4) {
-            ASSERT_LE(there, std::max(0., mean) + 1e-10) << "grid " << k << ", node " << i << ", " << j << ", offset " << o;
-          }
+          ASSERT_LE(there, std::max(0., mean) + 1e-10) << "grid " << k << ", node " << i << ", " << j << ", offset " << o;
         }
   }
   start(plan);
