@@ -219,10 +219,14 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps)
   plan.exec.threads = tessera::DenseThreads();
   const bool sweeping = p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP && (!p->newton || p->sweeps > 0);
   if (sweeping) {
-    PetscCall(InDeviceMemory(w.n, [&] {
+    const PetscErrorCode ierr = InDeviceMemory(w.n, [&] {
       tessera::densegs::create(plan, m.rows(), params.sweeps);
       tessera::densegs::fill(plan, m.a + m.first() * m.lda, m.lda, m.exec.space);
-    }));
+    });
+    int failed = ierr != PETSC_SUCCESS;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, m.comm)); // nobody waits for a process that has failed
+    PetscCall(ierr);
+    PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_MEM, "SNES vipgs: another process has not the memory for its panels");
   }
   if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations\n"));
   PetscCall(InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
