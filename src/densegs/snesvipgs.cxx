@@ -402,7 +402,7 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
   if (set) PetscCall(SNESVIPGSSetOmega(snes, omega));
   PetscCall(PetscOptionsEnum("-snes_vipgs_precision", "Precision of the sweeps' matrix", "SNESVIPGSSetPrecision", TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
   if (set) PetscCall(SNESVIPGSSetPrecision(snes, precision));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_backend", "Where sweeps run", "SNESVIPGSSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_backend", "Where the matrix is worked with", "SNESVIPGSSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set) PetscCall(SNESVIPGSSetBackend(snes, backend));
   PetscCall(PetscOptionsEnum("-snes_vipgs_acceleration", "Acceleration of the sweeps", "SNESVIPGSSetAcceleration", SNESVIPGSAccelerations, (PetscEnum)acceleration, (PetscEnum *)&acceleration, &set));
   if (set) PetscCall(SNESVIPGSSetAcceleration(snes, acceleration));
@@ -435,7 +435,7 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
 .  -snes_vipgs_order <forward,backward,symmetric,random> - order of a sweep, see `SNESVIPGSSetOrder()`
 .  -snes_vipgs_omega <w>                 - relaxation factor, see `SNESVIPGSSetOmega()`
 .  -snes_vipgs_precision <double,single> - storage of the sweeps' matrix, see `SNESVIPGSSetPrecision()`
-.  -snes_vipgs_backend <auto,host,cuda>  - where sweeps run, see `SNESVIPGSSetBackend()`
+.  -snes_vipgs_backend <auto,host,cuda>  - where the matrix is worked with, see `SNESVIPGSSetBackend()`
 .  -snes_vipgs_check <n>                 - sweeps between two residuals, see `SNESVIPGSSetCheck()`
 .  -snes_vipgs_max_factorizations <n>    - see `SNESVIPGSSetMaxFactorizations()`
 .  -snes_vipgs_block <d>                 - unknowns of a contact with friction, see `SNESVIPGSSetBlock()`
