@@ -125,7 +125,8 @@ static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
   int size;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)snes), &size));
   const char *host = size > 1 ? "several processes work" : nullptr; // why not
-  if (device && !host && p->block > 1) {
+  if (device && !host && p->block > 1 && p->backend == TESSERA_BACKEND_AUTO) host = "friction works, without -snes_vipgs_backend cuda,";
+  else if (device && !host && p->block > 1) {
     bool     fits = false;
     PetscInt n;
     PetscCall(MatGetSize(A, &n, nullptr));

@@ -306,8 +306,8 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
 
    Note:
    The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. On a device it stays there for
-   sweeps, products and factorisations (cuBLAS and cuSOLVER of the CUDA toolkit). Several processes, the pyramid law, friction in random order and
-   more contacts than a device has room for work on the host; `-info :snes` says so.
+   sweeps, products and factorisations (cuBLAS and cuSOLVER of the CUDA toolkit). Several processes, friction unless the backend is
+   `TESSERA_BACKEND_CUDA`, the pyramid law, friction in random order and more contacts than a device has room for work on the host; `-info :snes` says so.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetBackend()`
 @*/
