@@ -82,10 +82,11 @@ template <class T, bool BOUNDS> __device__ void start(const Job<T> &job, Shared 
 
 // One panel a block, ascending or descending orders: all that lies between the arrival of the x before it and its own is in registers
 // or shared memory, and nothing is looked up. EACH: blocks on a processor. Where there is room, three tiles are on their way, as one of
-// 32 KB takes longer than a link of the chain.
+// 32 KB takes longer than a link of the chain; two blocks have registers for one tile each (with two they spill), and those after it
+// come to the second-level cache meanwhile. Further ahead than two they are gone again before they are needed.
 template <class T, bool BOUNDS, int EACH> __global__ void __launch_bounds__(threads, EACH) sweeps_one(Job<T> job)
 {
-  constexpr int depth = EACH == 1 ? 3 : 2;
+  constexpr int depth = EACH == 1 ? 3 : 1, ahead = EACH == 1 ? 0 : 2;
   extern __shared__ __align__(16) char memory[];
   Shared      &sh  = *(Shared *)memory;
   Panel       &own = *(Panel *)(memory + sizeof(Shared));
@@ -109,6 +110,19 @@ template <class T, bool BOUNDS, int EACH> __global__ void __launch_bounds__(thre
     for (int d = 0; d < depth; ++d)
       if (from + d < to) fetch(job.tile(me, back ? job.count - 1 - from - d : from + d), tile[d]);
   };
+  // From memory to the second-level cache: the tile that is `ahead` positions after position `at` of sweep k, or of the next one.
+  auto prefetch = [&](int k, int at) {
+    int  s = at + ahead;
+    bool back = job.backward(k);
+    if (!ahead || !job.ahead) return;
+    if (alternate) {
+      const int own = back ? job.count - 1 - me : me;
+      if (s >= own) s -= own, back = !back;
+    } else if (s >= job.count) s -= job.count;
+    if (s >= job.count) return;
+    const char *line = (const char *)job.tile(me, back ? job.count - 1 - s : s) + t * 128;
+    if (t * 128 < (int)(height * height * sizeof(T))) asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
+  };
   // and multiplied, each with its x, while others follow them. false: waited in vain.
   auto multiply = [&](int k, int from, int to, bool twice) {
     const bool  back = job.backward(k);
@@ -119,6 +133,7 @@ template <class T, bool BOUNDS, int EACH> __global__ void __launch_bounds__(thre
         const int at = s + d, j = back ? job.count - 1 - at : at, next = back ? j - depth : j + depth;
         if (at >= to) break;
         if (!job.ahead) fetch(job.tile(me, j), tile[d]);
+        prefetch(k, at + depth);
         if (!await(job, sh, report, j, sweep, true, collect, sh.x[parity], total)) return false;
         const double y = product(tile[d], sh.x[parity]);
         now += y;

@@ -114,8 +114,8 @@ template <class T> __device__ inline bool await(const Job<T> &job, Shared &sh, d
     Slot              v = read_slot(at);
     for (unsigned polls = 0; job.wait && v.sweep < sweep; v = read_slot(at))
       if (++polls >= patience || (polls % 1024 == 0 && *(volatile double *)(report + 1) != 0)) {
-        report[1] = 1; // all who write write this
-        sh.dead   = 1;
+        if (polls >= patience) report[1] = 1;
+        sh.dead = 1;
         break;
       }
     if (t < height) x[t] = v.value;

@@ -127,6 +127,8 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   int                 slow = 0, wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
+  Params              limited = params; // steps take n^3 multiplications: they shall not take much longer than the sweeps that would follow
+  limited.most_factors = params.newton ? std::min(params.most_factors, 20000 / std::max(p.n, 1)) : 0;
   densegs::Sequence   order;
   densegs::Panels     shape; // of the order alone
   shape.n = shape.count = contacts;
@@ -175,12 +177,12 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     // succeeds from all sweeps, none or a little one from few.
     wait = best < 0.5 * mark ? 0 : wait + 1;
     if (!wait) mark = best;
-    if (params.newton && p.friction == Friction::cone && !tried && wait >= 30) {
+    if (limited.most_factors >= 12 && p.friction == Friction::cone && !tried && wait >= 30) {
       double mean = 0;
       auto   attempt = [&](double scale) {
         z.assign(answer, answer + n);
         for (int c = 0; c < contacts; ++c) z[(size_t)c * (size_t)d] += scale * mean;
-        return friction_newton(p, params, 40, answer, &best, z, report, monitor) == Reason::stopped;
+        return friction_newton(p, limited, 40, answer, &best, z, report, monitor) == Reason::stopped;
       };
       for (int c = 0; c < contacts; ++c) mean += answer[(size_t)c * (size_t)d] / contacts;
       tried = true;

@@ -57,9 +57,12 @@ private:
   double          smallest_ = 1;
 };
 
-// to(i, j) := a(index[i], index[j]) + shift on the diagonal; lcp_gather.k.cxx.
+// to(i, j) := a(index[i], index[j]) + shift on the diagonal; lcp_device.k.cxx.
 void gather_device(const Exec &exec, const double *a, ptrdiff_t lda, const int *index, int n, double shift, double *to);
 // The diagonal of a matrix on the device, to the host.
 void diagonal_device(const Exec &exec, const double *a, ptrdiff_t lda, int n, double *scratch);
+
+// Momentum after sweeps from y to x, with t = 1 and last = y to begin with; x and y become where the next ones start, last what x was.
+void momentum_device(const Exec &exec, int n, const double *lower, const double *upper, double *x, double *y, double *last, double *t);
 
 } // namespace tessera::lcp

@@ -147,6 +147,7 @@ struct Sweeper {
   Report               &report;
   densegs::Distributed  all;
   std::vector<double>   q; // single precision: with the part of A that the panels do not have
+  Buffer<double>        y, last, t; // momentum on a device
   int                   number = 0;
 
   Sweeper(densegs::Plan &of, const Problem &problem, Report &r) : plan(of), p(problem), m(*problem.matrix), report(r), q(problem.q, problem.q + problem.n)
@@ -195,6 +196,34 @@ struct Sweeper {
     report.sweeps += densegs::sweep(plan, r);
     fetch(plan.x, x);
   }
+  // Nesterov's pairs of sweeps on the device, where x, y and t stay until the next look at the residual.
+  void restart(const double *x)
+  {
+    const double one = 1;
+    for (Buffer<double> *v : {&y, &last}) {
+      if (v->empty()) v->resize(plan.x.extent());
+      send(x, *v);
+    }
+    if (t.empty()) t.resize(Extent{1, Space::cuda});
+    device::copy_from_host(t.data(), &one, sizeof(one));
+  }
+  void pairs(double *x, int count)
+  {
+    densegs::Request r;
+    r.q     = plan.q.data();
+    r.lower = plan.lower.data();
+    r.upper = plan.upper.data();
+    r.x     = plan.x.data();
+    r.most  = 2;
+    device::copy(plan.x.data(), y.data(), y.bytes());
+    for (int k = 0; k < count; ++k) {
+      r.first = number;
+      number += r.most;
+      report.sweeps += densegs::sweep(plan, r);
+      momentum_device(plan.exec, p.n, plan.lower.data(), plan.upper.data(), plan.x.data(), y.data(), last.data(), t.data());
+    }
+    fetch(last, x);
+  }
   // After w = A x + q has been found: what the sweeps are to take for q, so that they end where A does.
   void correct(const double *x, const double *w)
   {
@@ -239,9 +268,12 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
   multiply(p, x.data(), w.data());
   first = best = natural(p, x.data(), w.data());
   sweeper.correct(x.data(), w.data());
+  const bool there = acceleration == Acceleration::nesterov && plan.exec.space == Space::cuda;
+  if (there) sweeper.restart(x.data());
   while (report.sweeps < most) {
     const int made_before = report.sweeps;
     if (acceleration == Acceleration::none) sweeper.run(x.data(), unit * group);
+    else if (there) sweeper.pairs(x.data(), group);
     else
       for (int k = 0; k < group; ++k) {
         if (acceleration == Acceleration::nesterov) {
@@ -289,6 +321,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
       x.assign(answer, answer + n);
       y = last = old = x;
       t = 1, previous = 0;
+      if (there) sweeper.restart(x.data());
       continue;
     }
     if (r <= best) std::copy(x.begin(), x.end(), answer);
@@ -296,6 +329,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
       x.assign(answer, answer + n);
       y = last = x;
       t = 1;
+      if (there) sweeper.restart(x.data());
     }
     slow = r < 0.99 * best ? 0 : slow + 1;
     best = std::min(best, r);

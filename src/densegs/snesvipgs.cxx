@@ -125,7 +125,8 @@ static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
   int size;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)snes), &size));
   const char *host = size > 1 ? "several processes work" : nullptr; // why not
-  if (device && !host && p->block > 1) {
+  if (device && !host && p->block > 1 && p->backend == TESSERA_BACKEND_AUTO) host = "friction works, without -snes_vipgs_backend cuda,";
+  else if (device && !host && p->block > 1) {
     bool     fits = false;
     PetscInt n;
     PetscCall(MatGetSize(A, &n, nullptr));
@@ -219,10 +220,14 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps)
   plan.exec.threads = tessera::DenseThreads();
   const bool sweeping = p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP && (!p->newton || p->sweeps > 0);
   if (sweeping) {
-    PetscCall(InDeviceMemory(w.n, [&] {
+    const PetscErrorCode ierr = InDeviceMemory(w.n, [&] {
       tessera::densegs::create(plan, m.rows(), params.sweeps);
       tessera::densegs::fill(plan, m.a + m.first() * m.lda, m.lda, m.exec.space);
-    }));
+    });
+    int failed = ierr != PETSC_SUCCESS;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, m.comm)); // nobody waits for a process that has failed
+    PetscCall(ierr);
+    PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_MEM, "SNES vipgs: another process has not the memory for its panels");
   }
   if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations\n"));
   PetscCall(InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
@@ -398,7 +403,7 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
   if (set) PetscCall(SNESVIPGSSetOmega(snes, omega));
   PetscCall(PetscOptionsEnum("-snes_vipgs_precision", "Precision of the sweeps' matrix", "SNESVIPGSSetPrecision", TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
   if (set) PetscCall(SNESVIPGSSetPrecision(snes, precision));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_backend", "Where sweeps run", "SNESVIPGSSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_backend", "Where the matrix is worked with", "SNESVIPGSSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set) PetscCall(SNESVIPGSSetBackend(snes, backend));
   PetscCall(PetscOptionsEnum("-snes_vipgs_acceleration", "Acceleration of the sweeps", "SNESVIPGSSetAcceleration", SNESVIPGSAccelerations, (PetscEnum)acceleration, (PetscEnum *)&acceleration, &set));
   if (set) PetscCall(SNESVIPGSSetAcceleration(snes, acceleration));
@@ -431,7 +436,7 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
 .  -snes_vipgs_order <forward,backward,symmetric,random> - order of a sweep, see `SNESVIPGSSetOrder()`
 .  -snes_vipgs_omega <w>                 - relaxation factor, see `SNESVIPGSSetOmega()`
 .  -snes_vipgs_precision <double,single> - storage of the sweeps' matrix, see `SNESVIPGSSetPrecision()`
-.  -snes_vipgs_backend <auto,host,cuda>  - where sweeps run, see `SNESVIPGSSetBackend()`
+.  -snes_vipgs_backend <auto,host,cuda>  - where the matrix is worked with, see `SNESVIPGSSetBackend()`
 .  -snes_vipgs_check <n>                 - sweeps between two residuals, see `SNESVIPGSSetCheck()`
 .  -snes_vipgs_max_factorizations <n>    - see `SNESVIPGSSetMaxFactorizations()`
 .  -snes_vipgs_block <d>                 - unknowns of a contact with friction, see `SNESVIPGSSetBlock()`

@@ -291,7 +291,7 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
 }
 
 /*@
-   SNESVIPGSSetBackend - Sets where the sweeps run
+   SNESVIPGSSetBackend - Sets where the matrix is worked with
 
    Logically Collective
 
@@ -305,8 +305,9 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
    Level: intermediate
 
    Note:
-   The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. The sweeps run there; the factorisations of the finisher are LAPACK's, on the host,
-   and so are friction and mprgp.
+   The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. On a device it stays there for
+   sweeps, products and factorisations (cuBLAS and cuSOLVER of the CUDA toolkit). Several processes, friction unless the backend is
+   `TESSERA_BACKEND_CUDA`, the pyramid law, friction in random order and more contacts than a device has room for work on the host; `-info :snes` says so.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetBackend()`
 @*/
