@@ -130,6 +130,7 @@ static PetscErrorCode Test(PetscInt seed, PetscInt *cycles, PetscBool *good)
   if (p.dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, bt[0], p.n[0], 1, 1, NULL, &da));
   else if (p.dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, bt[0], bt[1], p.box ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, p.n[0], p.n[1], PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
   else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, bt[0], bt[1], bt[2], p.box ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, p.n[0], p.n[1], p.n[2], PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
+  PetscCall(DMSetFromOptions(da));
   PetscCall(DMSetUp(da));
   PetscCall(Assemble(&p, da));
   PetscCall(VecDuplicate(p.b, &x));

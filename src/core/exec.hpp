@@ -327,15 +327,15 @@ template <class R, class Kernel> void forall_join(const Exec &exec, const Box &b
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
     device::Blocks blocks = device::blocks_for(box);
-    blocks          = device::blocks_for(box, device::most_blocks / blocks.x + 1);
-    const int n     = (int)(blocks.x * blocks.y);
+    if (!box.empty()) blocks = device::blocks_for(box, device::most_blocks / blocks.x + 1);
+    const int n     = box.empty() ? 0 : (int)(blocks.x * blocks.y); // 0: the result is empty
     R        *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
-    device::launch(device::run_join<R, Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
+    if (n) device::launch(device::run_join<R, Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
     return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts, n, result);
   }
 #endif
   const device::Open open(exec.space);
-  std::vector<R>     rows((size_t)(box.y1 - box.y0));
+  std::vector<R>     rows(box.empty() ? 0 : (size_t)(box.y1 - box.y0));
 #pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
   for (int j = box.y0; j < box.y1; ++j) {
     const Kernel k = kernel;
