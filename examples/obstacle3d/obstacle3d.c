@@ -14,6 +14,7 @@ static char help[] = "Oxygen in tissue between vessels: an obstacle problem in t
 */
 #include <petscdmda.h>
 #include <petscsnes.h>
+#include <stdint.h>
 #if defined(PETSC_HAVE_HDF5)
   #include <petscviewerhdf5.h>
 #endif
@@ -27,22 +28,24 @@ typedef struct {
   Vec       in; /* vessels' nodes, a local vector: 1, others 0 */
 } Tissue;
 
-static PetscReal Random(unsigned long *state) /* the same everywhere */
+static PetscReal Random(uint64_t *state) /* the same everywhere: called once in an expression, and never in a macro's arguments */
 {
-  *state = *state * 6364136223846793005UL + 1442695040888963407UL;
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
   return (PetscReal)(*state >> 33) / 2147483648.;
 }
 
 /* Broken lines from one side to the opposite one. */
 static void Grow(Tissue *t)
 {
-  unsigned long state = 20121;
+  uint64_t state = 20121;
   for (PetscInt k = 0; k < t->vessels; ++k) {
     const PetscInt along = k % 3;
-    PetscReal      x[3]  = {Random(&state), Random(&state), Random(&state)};
+    PetscReal      x[3];
+    for (PetscInt d = 0; d < 3; ++d) x[d] = Random(&state);
     for (PetscInt q = 0; q < JOINTS; ++q)
       for (PetscInt d = 0; d < 3; ++d) {
-        x[d] = d == along ? -0.1 + 1.2 * q / (JOINTS - 1) : PetscMin(0.98, PetscMax(0.02, x[d] + 0.3 * (Random(&state) - 0.5)));
+        const PetscReal moved = d == along ? 0 : x[d] + 0.3 * (Random(&state) - 0.5);
+        x[d] = d == along ? -0.1 + 1.2 * q / (JOINTS - 1) : PetscMin(0.98, PetscMax(0.02, moved));
         t->joint[k][q][d] = x[d];
       }
   }
