@@ -19,11 +19,19 @@ PetscErrorCode AssembleCUDA(const Pixels *p, Vec u, Vec g, PetscScalar **values,
   PetscCall(VecCUDAGetArrayRead(u, &U));
   PetscCall(VecCUDAGetArrayRead(g, &G));
   PetscCall(VecCUDAGetArrayWrite(b, &B));
+  PetscCallCUDA(cudaDeviceSynchronize()); /* PETSc has streams of its own: what it has under way in them comes before this one, */
   if (pixels) Assemble<<<(unsigned)((pixels + 127) / 128), 128>>>(*p, U, G, *values, B);
   PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cudaDeviceSynchronize()); /* PETSc has streams of its own */
+  PetscCallCUDA(cudaDeviceSynchronize()); /* and what follows after it */
   PetscCall(VecCUDARestoreArrayWrite(b, &B));
   PetscCall(VecCUDARestoreArrayRead(g, &G));
   PetscCall(VecCUDARestoreArrayRead(u, &U));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ReleaseCUDA(PetscScalar *values)
+{
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaFree(values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -56,6 +56,10 @@ SEGMENT_HD static inline PetscScalar PixelRow(const Pixels *p, const PetscScalar
   #ifdef __cplusplus
 extern "C"
   #endif
-  PetscErrorCode AssembleCUDA(const Pixels *p, Vec u, Vec g, PetscScalar **values, Vec b);
+  PetscErrorCode AssembleCUDA(const Pixels *p, Vec u, Vec g, PetscScalar **values, Vec b); /* makes values the first time */
+  #ifdef __cplusplus
+extern "C"
+  #endif
+  PetscErrorCode ReleaseCUDA(PetscScalar *values);
 #endif
 #endif

@@ -463,6 +463,9 @@ int main(int argc, char **argv)
   if (output) PetscCall(OutputClose(&out, s.n, u));
   for (Vec *w[] = {&u, &lower, &v, &picture, &s.b, &s.g, &s.local_g, &natural, NULL}, **p = w; *p; ++p) PetscCall(VecDestroy(*p));
   PetscCall(PetscFree(s.values));
+#if defined(SEGMENT_CUDA)
+  if (s.device) PetscCall(ReleaseCUDA(s.device));
+#endif
   PetscCall(MatDestroy(&s.A));
   PetscCall(SNESDestroy(&snes));
   PetscCall(DMDestroy(&s.da));
