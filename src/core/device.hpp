@@ -39,7 +39,8 @@ void        copy_from_host(void *to, const void *from, size_t bytes);
 void        copy_once_from_host(void *to, const void *from, size_t bytes); // much ordinary memory; waits
 void        synchronize();              // waits for the stream; DeviceError if a kernel failed
 void       *stream();                   // cudaStream_t of everything that follows
-void        set_stream(void *stream);
+void        set_stream(void *stream);   // waits for the one before; DeviceError if a kernel failed there
+void        go_back_to(void *stream);   // from one that only records: nothing to wait for, and no error
 size_t      block_scratch();            // bytes of scratch that a block of threads can have
 double     *scratch(size_t n);          // n doubles of device memory that lie there until the next call with a larger n
 double     *result();                   // one more: the place of a sum for the host

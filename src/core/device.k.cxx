@@ -346,6 +346,7 @@ void set_stream(void *stream)
   if (s.number >= 0) check(cudaStreamSynchronize(s.stream)); // what is under way there comes first
   s.stream = (cudaStream_t)stream;
 }
+void go_back_to(void *stream) { state().stream = (cudaStream_t)stream; }
 
 size_t block_scratch() { return failed() ? 0 : (size_t)ready().block_scratch; }
 double *scratch(size_t n) { return state().scratch.get(n, 65536); }
@@ -491,6 +492,7 @@ void  copy_once_from_host(void *to, const void *from, size_t bytes)
 }
 void *stream() { return emulated_stream; }
 void  set_stream(void *s) { emulated_stream = s; }
+void  go_back_to(void *s) { emulated_stream = s; }
 size_t  block_scratch() { return (size_t)200 << 10; }
 double *scratch(size_t n)
 {
@@ -520,6 +522,7 @@ void        copy_once_from_host(void *, const void *, size_t) { throw DeviceErro
 void        synchronize() { throw DeviceError(none); }
 void       *stream() { return nullptr; }
 void        set_stream(void *) { }
+void        go_back_to(void *) { }
 size_t      block_scratch() { return 0; }
 double     *scratch(size_t) { throw DeviceError(none); }
 double     *result() { throw DeviceError(none); }

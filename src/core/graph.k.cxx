@@ -39,10 +39,13 @@ bool Graph::begin(uint64_t key, size_t scratch)
   p.stream   = device::stream();
   if (!p.capture) device::check(cudaStreamCreateWithFlags(&p.capture, cudaStreamNonBlocking));
   device::set_stream(p.capture);
-  if (device::failed()) return true;
+  if (device::failed()) { // what was under way there
+    device::go_back_to(p.stream);
+    return true;
+  }
   const cudaError_t e = cudaStreamBeginCapture(p.capture, cudaStreamCaptureModeThreadLocal);
   p.recording         = e == cudaSuccess;
-  if (!p.recording) device::set_stream(p.stream);
+  if (!p.recording) device::go_back_to(p.stream);
   device::check(e);
   return true;
 }
@@ -55,27 +58,32 @@ void Graph::abandon()
   (void)cudaStreamEndCapture(parts_->capture, &g);
   if (g) (void)cudaGraphDestroy(g);
   (void)cudaGetLastError();
-  device::set_stream(parts_->stream);
+  device::go_back_to(parts_->stream); // an error is on its way already: no other one
 }
 
 void Graph::end()
 {
-  Parts                        &p = *parts_;
-  cudaGraph_t                   g = nullptr;
+  Parts &p = *parts_;
+  struct Recorded { // goes in any case
+    cudaGraph_t g = nullptr;
+    ~Recorded()
+    {
+      if (g) (void)cudaGraphDestroy(g);
+    }
+  } recorded;
   cudaGraphExecUpdateResultInfo info;
   if (!p.recording) return;
   p.recording         = false;
-  const cudaError_t e = cudaStreamEndCapture(p.capture, &g);
-  device::set_stream(p.stream);
+  const cudaError_t e = cudaStreamEndCapture(p.capture, &recorded.g);
+  device::go_back_to(p.stream);
   device::check(e);
   if (device::failed()) return;
-  if (p.exec && cudaGraphExecUpdate(p.exec, g, &info) != cudaSuccess) { // it is of another shape
+  if (p.exec && cudaGraphExecUpdate(p.exec, recorded.g, &info) != cudaSuccess) { // it is of another shape
     (void)cudaGetLastError();
     (void)cudaGraphExecDestroy(p.exec);
     p.exec = nullptr;
   }
-  const cudaError_t made = p.exec ? cudaSuccess : cudaGraphInstantiate(&p.exec, g, 0);
-  (void)cudaGraphDestroy(g);
+  const cudaError_t made = p.exec ? cudaSuccess : cudaGraphInstantiate(&p.exec, recorded.g, 0);
   device::check(made);
   p.recorded = made == cudaSuccess;
   p.memory   = device::allocated();
