@@ -166,6 +166,7 @@ bool directions(const Plan &plan, const Level &l, const Strength &s, const doubl
 // Are the directions in which this level was coarsened still good ones?
 bool still_good(const Plan &plan, const Level &l, const Strength &s)
 {
+  if (l.shared && device::failed()) return true; // its sums say nothing, and the other processes have others
   double limit[3];
   int    step[3];
   for (int d = 0; d < 3; ++d) limit[d] = l.step[d] == 2 ? weak_direction / indifferent : weak_direction * indifferent;
@@ -254,7 +255,8 @@ std::vector<Box3> boxes_of(const Plan &plan)
   return boxes;
 }
 
-// Coarse levels and their operators. False where there are levels whose directions do not fit the operator any more.
+// Coarse levels and their operators. False where there are levels whose directions do not fit the operator any more: of levels that are not
+// shared all processes say the same, of shared ones each for itself.
 bool coarsen(Plan &plan)
 {
   std::vector<Box3> boxes;
@@ -294,7 +296,10 @@ void build(Plan &plan)
   make_inverse(plan, l, l.A);
   plan.asymmetry = asymmetry(plan);
   plan.symmetric = plan.asymmetry <= tuning::symmetric;
-  if (!coarsen(plan)) {
+  int again = !coarsen(plan);
+  // To make the grids again takes messages, so all must do it. Rounding, or a device that has failed, may be of one process alone.
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &again, 1, MPI_INT, MPI_MAX, plan.comm);
+  if (again) {
     plan.built = false;
     (void)coarsen(plan);
   }
