@@ -68,6 +68,7 @@ void find_neighbours(Level &l, const std::vector<Box3> &boxes)
   for (int d = 0; d < 2; ++d)
     for (int r = 0; r < (int)boxes.size(); ++r) {
       const Box3 &b = boxes[(size_t)r];
+      if (b.empty()) continue; // it lies beside others by its corners alone
       if (b.lo[1 - d] != l.own.lo[1 - d] || b.hi[1 - d] != l.own.hi[1 - d] || b.lo[2] != l.own.lo[2]) continue;
       if (b.hi[d] == l.own.lo[d]) l.before[d] = r;
       if (b.lo[d] == l.own.hi[d]) l.behind[d] = r;

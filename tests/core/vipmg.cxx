@@ -357,6 +357,25 @@ TEST(Vipmg, FailureOfOneProcessAtALaterOperator)
   }
 }
 
+// A process without nodes is nobody's neighbour, wherever its box begins.
+TEST(Vipmg, EmptyBoxesAreNoNeighbours)
+{
+  int rank = 0, size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size == 1) GTEST_SKIP();
+  const Case              c     = {2, {20, size - 1, 1}, {false, false, false}, false};
+  const std::vector<Box3> boxes = slabs(c); // the first one is empty
+  Plan                    plan;
+  plan.exec.space = space();
+  create(plan, MPI_COMM_WORLD, c.dimension, c.n, c.periodic, boxes, c.box);
+  ASSERT_TRUE(boxes[0].empty());
+  const Level &l = plan.levels[0];
+  if (rank == 0) return;
+  EXPECT_EQ(l.before[1], rank == 1 ? -1 : rank - 1);
+  EXPECT_EQ(l.behind[1], rank == size - 1 ? -1 : rank + 1);
+}
+
 // Upwind differences are an M-matrix, their Galerkin products are none: couplings that asymmetry makes positive are taken back, so that
 // a solve takes a few cycles still.
 TEST(Vipmg, ConvectionKeepsItsMultigrid)
