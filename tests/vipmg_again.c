@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg again and again with one SNES: other grids of the same size, couplings that turn, other bounds.\n\n"
-                     "  -case grids|turned|layers|bounds\n\n";
+                     "  -case grids|turned|layers|lines|bounds\n\n";
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
   Mat       J;
   Context   c = {1, 1, PETSC_MAX_INT};
   char      what[16] = "grids";
-  PetscBool grids, turned, layers;
+  PetscBool grids, turned, layers, lines;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -155,6 +155,7 @@ int main(int argc, char **argv)
   PetscCall(PetscStrcmp(what, "grids", &grids));
   PetscCall(PetscStrcmp(what, "turned", &turned));
   PetscCall(PetscStrcmp(what, "layers", &layers));
+  PetscCall(PetscStrcmp(what, "lines", &lines));
   PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
   PetscCall(SNESSetType(snes, SNESVIPMG));
   PetscCall(SNESSetTolerances(snes, 1e-50, 1e-10, 0, 50, 10000));
@@ -167,6 +168,16 @@ int main(int argc, char **argv)
       PetscCall(Check(snes, k ? "another grid" : "grid", &c, X, bounds, 12));
       PetscCall(Destroy(&da, &X, &F, &J, bounds));
     }
+  } else if (lines) { /* layers come and go while the grids stay: cycles with lines, without, with */
+    c.turn = 60;
+    PetscCall(Place(snes, &c, 130, 121, &da, &X, &F, &J, bounds));
+    for (PetscInt k = 0; k < 5; ++k) {
+      c.b = k % 2 ? 1e-3 : 1;
+      PetscCall(VecSet(X, 0));
+      PetscCall(SNESSolve(snes, NULL, X));
+      PetscCall(Check(snes, k % 2 ? "layers" : "no layers", &c, X, bounds, 12));
+    }
+    PetscCall(Destroy(&da, &X, &F, &J, bounds));
   } else if (layers) { /* neither direction is weak everywhere: lines along both */
     c.b    = 1e-3;
     c.turn = 60;
@@ -226,6 +237,12 @@ int main(int argc, char **argv)
     suffix: layers
     nsize: {{1 2 3 4}}
     args: -case layers -snes_view
+    filter: grep -E "layers:|by lines"
+
+  test:
+    suffix: lines
+    nsize: {{1 2}}
+    args: -case lines -snes_view
     filter: grep -E "layers:|by lines"
 
   test:

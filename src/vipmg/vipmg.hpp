@@ -116,7 +116,7 @@ struct Plan {
   Buffer<Strength>   strength;
   bool               built = false;
   int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
-  uint64_t           made = 0;           // counts the hierarchies of this plan: what is recorded of another one is of no use
+  uint64_t           made = 0;           // counts hierarchies and choices of lines of this plan: what is recorded of another one is of no use
   Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
   Pinned             ends_host;
   uint64_t           started = 0;        // what full multigrid last began with

@@ -3,6 +3,7 @@
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tessera::vipmg {
 
@@ -123,8 +124,8 @@ void create(Plan &plan, MPI_Comm comm, int dimension, const int n[3], const bool
 namespace {
 
 // Weights of linear interpolation along a direction; coarse node I lies on fine node 2 I. Where the last fine node of an even number
-// has no coarse node behind it, its weight is `end`.
-void weights(const Plan &plan, Level &fine, int coarse_n, int d, double end)
+// has no coarse node behind it, its weight is `end`. kept: host memory of copies to a device, which are not waited for here.
+void weights(const Plan &plan, Level &fine, int coarse_n, int d, double end, std::vector<std::vector<double>> &kept)
 {
   const int           n = fine.n[d], M = coarse_n;
   std::vector<double> left((size_t)M + 2, 0.5), right((size_t)M + 2, 0.5);
@@ -140,12 +141,13 @@ void weights(const Plan &plan, Level &fine, int coarse_n, int d, double end)
     right[(size_t)M] = 0, left[(size_t)M + 1] = 1;
   }
   for (int side = 0; side < 2; ++side) {
-    const std::vector<double> &w = side ? right : left;
-    Buffer<double>            &b = side ? fine.right[d] : fine.left[d];
-    b.resize(Extent{w.size(), plan.exec.space});
+    std::vector<double> &w = side ? right : left;
+    Buffer<double>      &b = side ? fine.right[d] : fine.left[d];
+    // Where it was: graphs that are recorded hold addresses.
+    if (b.size() != w.size() || b.space() != plan.exec.space) b.resize(Extent{w.size(), plan.exec.space});
     if (plan.exec.space == Space::cuda) {
-      device::copy_from_host(b.data(), w.data(), b.bytes());
-      device::synchronize();
+      kept.push_back(std::move(w));
+      device::copy_from_host(b.data(), kept.back().data(), b.bytes());
     } else std::copy(w.begin(), w.end(), b.data());
   }
 }
@@ -179,7 +181,10 @@ bool still_good(const Plan &plan, const Level &l, const Strength &s)
 // d, beside a direction that is coarsened or where d is not, ask for lines along d. A quarter of a line of them is enough to spoil a cycle.
 void choose_lines(Plan &plan, Level &l, const Strength &s)
 {
-  for (int d = 0; d < 2; ++d) l.lines[d] = plan.dimension == 2 && s.strong[d] > 0.25 * l.n[d] && (l.step[1 - d] == 2 || l.step[d] == 1);
+  for (int d = 0; d < 2; ++d) {
+    const bool now = plan.dimension == 2 && s.strong[d] > 0.25 * l.n[d] && (l.step[1 - d] == 2 || l.step[d] == 1);
+    if (std::exchange(l.lines[d], now) != now) ++plan.made; // cycles have other kernels now
+  }
   const size_t room = l.shared || !(l.lines[0] || l.lines[1]) ? 0 : (size_t)(l.own.hi[0] - l.own.lo[0] + l.own.hi[1] - l.own.lo[1] + 2);
   if (plan.ends.size() >= room) return;
   plan.ends.resize(Extent{room, plan.exec.space});
@@ -258,7 +263,7 @@ std::vector<Box3> boxes_of(const Plan &plan)
 
 // Coarse levels and their operators. False where there are levels whose directions do not fit the operator any more: of levels that are not
 // shared all processes say the same, of shared ones each for itself.
-bool coarsen(Plan &plan)
+bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
 {
   std::vector<Box3> boxes;
   if (!plan.built) {
@@ -276,7 +281,7 @@ bool coarsen(Plan &plan)
     choose_lines(plan, fine, s);
     for (int d = 0; d < 3; ++d) {
       const double end = s.face[d] > 0 ? s.face[d] / (s.face[d] + std::max(0., s.row[d])) : 1;
-      weights(plan, fine, coarse.n[d], d, std::max(0.5, end));
+      weights(plan, fine, coarse.n[d], d, std::max(0.5, end), kept);
     }
     coarse_free(plan, (int)k);
     galerkin(plan, (int)k, false, k == 0);
@@ -297,13 +302,15 @@ void build(Plan &plan)
   make_inverse(plan, l, l.A);
   plan.asymmetry = asymmetry(plan);
   plan.symmetric = plan.asymmetry <= tuning::symmetric;
-  int again = !coarsen(plan);
+  std::vector<std::vector<double>> kept;
+  int                              again = !coarsen(plan, kept);
   // To make the grids again takes messages, so all must do it. Rounding, or a device that has failed, may be of one process alone.
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &again, 1, MPI_INT, MPI_MAX, plan.comm);
   if (again) {
     plan.built = false;
-    (void)coarsen(plan);
+    (void)coarsen(plan, kept);
   }
+  if (plan.exec.space == Space::cuda) device::synchronize(); // before `kept` goes
   plan.built         = true;
   plan.truncated_for = -1;
 }

@@ -327,6 +327,35 @@ TEST(Vipmg, GridsFollowTheOperator)
   EXPECT_LE(cycles, 10);
 }
 
+// What is recorded of a cycle holds addresses and kernels: an operator of the same kind changes neither, lines do.
+TEST(Vipmg, WhatIsRecordedStays)
+{
+  Case c = {2, {65, 60, 1}, {false, false, false}, false};
+  Plan plan;
+  plan.exec.space = space();
+  pose(c, plan);
+  const uint64_t           made = plan.made;
+  const unsigned long long memory = device::allocated();
+  const double *const      left = plan.levels[0].left[0].data();
+  fill(c, plan);
+  build(plan);
+  EXPECT_EQ(plan.made, made);
+  EXPECT_EQ(device::allocated(), memory);
+  EXPECT_EQ(plan.levels[0].left[0].data(), left);
+  c.weak = 1e-3, c.turn = 32;
+  fill(c, plan);
+  build(plan);
+  EXPECT_EQ(plan.levels[0].step[0] + plan.levels[0].step[1], 4); // the grids are the same
+  EXPECT_TRUE(plan.levels[0].lines[0] && plan.levels[0].lines[1]);
+  const uint64_t with = plan.made;
+  EXPECT_GT(with, made);
+  c.weak = 1;
+  fill(c, plan);
+  build(plan);
+  EXPECT_FALSE(plan.levels[0].lines[0] || plan.levels[0].lines[1]);
+  EXPECT_GT(plan.made, with);
+}
+
 // The device of one process fails before grids that are there are looked at: that process must not make new ones alone, which takes messages.
 TEST(Vipmg, FailureOfOneProcessAtALaterOperator)
 {
