@@ -228,6 +228,7 @@ struct Sweeper {
   void correct(const double *x, const double *w)
   {
     if (!plan.panels.single()) return;
+    if (m.size > 1 && plan.params.order == densegs::Order::random) return; // these multiply with the double matrix, not with the panels
     std::vector<double> own((size_t)p.n);
     send(x, plan.x);
     if (m.size > 1) { // only the square block is in single precision
