@@ -468,6 +468,66 @@ static PetscErrorCode TestTao(void)
   PetscFunctionReturn(0);
 }
 
+/* f(x) = sum of x log|x| - x: from x = 3 the first quadratic model, solved, leads to where the gradient log x is no number. */
+static PetscErrorCode Logarithm(Tao tao, Vec x, PetscReal *f, Vec g, void *ctx)
+{
+  PetscScalar *u;
+
+  PetscFunctionBegin;
+  PetscCall(VecCopy(x, g));
+  PetscCall(VecAbs(g));
+  PetscCall(VecLog(g));
+  PetscCall(VecShift(g, -1));
+  PetscCall(VecDot(g, x, f));
+  PetscCall(VecCopy(x, g));
+  PetscCall(VecGetArray(g, &u));
+  PetscInt n;
+  PetscCall(VecGetLocalSize(g, &n));
+  for (PetscInt i = 0; i < n; ++i) u[i] = u[i] > 0 ? PetscLogReal(u[i]) : NAN;
+  PetscCall(VecRestoreArray(g, &u));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode LogarithmHessian(Tao tao, Vec x, Mat H, Mat B, void *ctx)
+{
+  Vec d;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(x, &d));
+  PetscCall(VecCopy(x, d));
+  PetscCall(VecReciprocal(d));
+  PetscCall(MatZeroEntries(H));
+  PetscCall(MatDiagonalSet(H, d, INSERT_VALUES));
+  PetscCall(VecDestroy(&d));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode TestTaoNotANumber(void)
+{
+  Mat                A;
+  Vec                x;
+  Tao                tao;
+  TaoConvergedReason reason;
+
+  PetscFunctionBegin;
+  PetscCall(Fill(12, Identity, &A));
+  PetscCall(MatCreateVecs(A, &x, NULL));
+  for (int k = 0; k < 2; ++k) {
+    PetscCall(VecSet(x, k ? 2 : 3));
+    PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
+    PetscCall(TaoSetType(tao, TAOVIPGS));
+    PetscCall(TaoSetSolution(tao, x));
+    PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Logarithm, NULL));
+    PetscCall(TaoSetHessian(tao, A, A, LogarithmHessian, NULL));
+    PetscCall(TaoSetTolerances(tao, 1e-9, 0, 0));
+    PetscCall(TaoSolve(tao));
+    PetscCall(TaoGetConvergedReason(tao, &reason));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Tao, a gradient that %s: %s\n", k ? "stays a number" : "becomes no number", TaoConvergedReasons[reason]));
+    PetscCall(TaoDestroy(&tao));
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
 static PetscReal Decaying(PetscInt i, PetscInt j, PetscInt n) { return (i == j ? 2 : 0) + 1. / (1 + PetscAbsInt(i - j)); }
 static PetscReal Wave(PetscInt i, PetscInt n) { return PetscSinReal(0.7 * i); }
 
@@ -804,6 +864,7 @@ int main(int argc, char **argv)
   PetscCall(TestContact("contact without friction", 3, 0, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, 0, 0}, SNES_VIPGS_CONE));
   PetscCall(TestNonlinear());
   PetscCall(TestTao());
+  PetscCall(TestTaoNotANumber());
   PetscCall(TestUsersTest());
   PetscCall(TestRandom());
   PetscCall(TestFeet(PETSC_FALSE, TESSERA_GS_SYMMETRIC));

@@ -110,7 +110,8 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   tao->cnorm       = 0;
   if (!p->complementarity) PetscCall(TaoComputeObjectiveAndGradient(tao, tao->solution, &tao->fc, tao->gradient));
   else tao->fc = norm;
-  if (!tao->reason) tao->reason = reason > 0 ? TAO_CONVERGED_GATOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
+  // The test saw the residual of a quadratic model, after which the SNES may have failed by the gradient itself.
+  if (!tao->reason || (reason < 0 && tao->reason > 0)) tao->reason = reason > 0 ? TAO_CONVERGED_GATOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
