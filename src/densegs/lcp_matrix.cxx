@@ -21,7 +21,7 @@ void share(const Matrix &m, double *v)
 static void align(Matrix &m, int block)
 {
   std::vector<int> to(m.starts);
-  for (int r = 1; r < m.size; ++r) to[(size_t)r] = (m.starts[(size_t)r] + block - 1) / block * block;
+  for (int r = 1; r < m.size; ++r) to[(size_t)r] = std::min(m.n, (m.starts[(size_t)r] + block - 1) / block * block);
   if (to == m.starts) return;
   const int      before = m.first(), rows = m.rows(), first = to[(size_t)m.rank], count = to[(size_t)m.rank + 1] - first;
   const ptrdiff_t ld = std::max(count, 1);

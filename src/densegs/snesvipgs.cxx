@@ -284,6 +284,7 @@ static PetscErrorCode Solve(SNES snes)
     PetscCall(SNESComputeJacobian(snes, X, snes->jacobian, snes->jacobian_pre));
     PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", snes->jacobian));
     w.n = (int)N;
+    PetscCall(FrictionOf(snes, N, w)); // first: contacts on two processes are moved by their number of unknowns
     PetscCall(MatrixOf(snes, snes->jacobian, w));
     PetscCall(tessera::GatherVector(X, w.x));
     PetscCall(tessera::GatherVector(F, w.f0));
@@ -293,7 +294,6 @@ static PetscErrorCode Solve(SNES snes)
       if (v <= PETSC_NINFINITY) v = -HUGE_VAL;
     for (double &v : w.upper)
       if (v >= PETSC_INFINITY) v = HUGE_VAL;
-    PetscCall(FrictionOf(snes, N, w));
     PetscCall(SolveLinear(snes, w, steps));
     PetscCall(tessera::ScatterVector(w.x, X));
     // Is F what the linear problem took it for?
