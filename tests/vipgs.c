@@ -597,6 +597,54 @@ static PetscErrorCode TestUsersTest(void)
   PetscFunctionReturn(0);
 }
 
+/* Its verdict stands although F is not linear, so that another linearisation would follow. */
+static PetscErrorCode TestUsersTestNonlinear(void)
+{
+  Mat                 A, J;
+  Vec                 x, f;
+  SNES                snes;
+  Tao                 tao;
+  PetscReal           seen[2] = {0, 0};
+  PetscInt            its, calls = 0;
+  SNESConvergedReason reason;
+  TaoConvergedReason  tao_reason;
+
+  PetscFunctionBegin;
+  PetscCall(Fill(90, BoxEntry, &A));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &J));
+  PetscCall(MatCreateVecs(A, &x, &f));
+  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
+  PetscCall(SNESSetFunction(snes, f, Cubic, A));
+  PetscCall(SNESSetJacobian(snes, J, J, CubicJacobian, A));
+  PetscCall(SNESVISetComputeVariableBounds(snes, Bounds));
+  PetscCall(SNESSetType(snes, SNESVIPGS));
+  PetscCall(SNESVIPGSSetCheck(snes, 1));
+  PetscCall(SNESSetConvergenceTest(snes, EndAtTwo, seen, NULL));
+  PetscCall(VecSet(x, 1));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, &reason));
+  PetscCall(SNESGetIterationNumber(snes, &its));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's, not linear: %s after %" PetscInt_FMT ", asked %g times\n", SNESConvergedReasons[reason], its, (double)seen[1]));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(VecSet(x, 1.2));
+  PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
+  PetscCall(TaoSetType(tao, TAOVIPGS));
+  PetscCall(TaoSetSolution(tao, x));
+  PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Logarithm, NULL));
+  PetscCall(TaoSetHessian(tao, J, J, LogarithmHessian, NULL));
+  PetscCall(TaoSetConvergenceTest(tao, EndTaoAtTwo, &calls));
+  PetscCall(TaoSolve(tao));
+  PetscCall(TaoGetConvergedReason(tao, &tao_reason));
+  PetscCall(TaoGetIterationNumber(tao, &its));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's, not linear, Tao: %s after %" PetscInt_FMT ", asked %" PetscInt_FMT " times\n", TaoConvergedReasons[tao_reason], its, calls));
+  PetscCall(TaoDestroy(&tao));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&f));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&J));
+  PetscFunctionReturn(0);
+}
+
 /* Random order is an order over all processes: the same iterates on any number of them whose rows are whole panels of 64. */
 static PetscErrorCode TestRandom(void)
 {
@@ -866,6 +914,7 @@ int main(int argc, char **argv)
   PetscCall(TestTao());
   PetscCall(TestTaoNotANumber());
   PetscCall(TestUsersTest());
+  PetscCall(TestUsersTestNonlinear());
   PetscCall(TestRandom());
   PetscCall(TestFeet(PETSC_FALSE, TESSERA_GS_SYMMETRIC));
   PetscCall(TestFeet(PETSC_TRUE, TESSERA_GS_SYMMETRIC));

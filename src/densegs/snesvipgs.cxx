@@ -329,10 +329,12 @@ static PetscErrorCode Solve(SNES snes)
     }
     PetscCall(tessera::DenseRestore(&w.view));
     if (!std::isfinite(wrong)) snes->reason = CompatDivergedNaN;
+    // The tolerance is met by the linear problem alone; another verdict, a user's, is about x and stands.
+    const bool open = !snes->reason || snes->reason == SNES_CONVERGED_FNORM_ABS || snes->reason == SNES_CONVERGED_FNORM_RELATIVE;
     // A nonlinear F that has not reached the tolerance goes on while that gains something.
     const bool more = wrong > 1e-7 || (wrong > 1e-13 && snes->reason > 0 && natural > PetscMax(snes->abstol, snes->ttol) && natural < 0.5 * before);
     before = natural;
-    if (!more || snes->reason < 0) break;
+    if (!more || !open) break;
     PetscCall(PetscInfo(snes, "F(x) differs from its linearisation by %g: another one\n", wrong));
     snes->reason = SNES_CONVERGED_ITERATING;
     steps.reason = 0;
