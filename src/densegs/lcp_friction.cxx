@@ -96,6 +96,7 @@ struct ContactSweeper {
     for (int c = 0; c < p.n / p.block; ++c) host[place(c * p.block)] = p.mu[c];
     mu.resize(Extent{host.size(), Space::cuda});
     device::copy_from_host(mu.data(), host.data(), mu.bytes());
+    device::synchronize(); // before `host` changes
     std::fill(host.begin(), host.end(), 0);
     send(p.q, plan.q);
   }
@@ -104,6 +105,7 @@ struct ContactSweeper {
   {
     for (int i = 0; i < p.n; ++i) host[place(i)] = from[i];
     device::copy_from_host(to.data(), host.data(), to.bytes());
+    device::synchronize();
   }
   bool operator()(double *x, int first, int count)
   {
