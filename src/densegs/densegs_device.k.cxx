@@ -505,7 +505,7 @@ void await_end(const Plan &plan, int most)
 {
 #ifdef __CUDACC__
   const Strategy s = plan.params.strategy;
-  if (plan.exec.space != Space::cuda || (s != Strategy::graph && s != Strategy::graph2) || plan.report.size() < (size_t)most + 2) return; // nobody waits
+  if (plan.exec.space != Space::cuda || (s != Strategy::graph && s != Strategy::graph2) || plan.report.size() < (size_t)most + 2) return; // no block waits for another
   double error = 0;
   device::copy_to_host(&error, plan.report.data() + most + 1, sizeof(error));
   if (error != 0) throw DeviceError(in_vain);
