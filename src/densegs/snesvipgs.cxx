@@ -460,6 +460,9 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
    side, and convergence tests and monitors are asked by all. For a factorisation the first process gathers the rows and columns of the free
    unknowns.
 
+   With friction contacts are swept over one after the other in double precision: strategy, precision, acceleration and the number of sweeps
+   before factorisations have no effect.
+
    References:
 +  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009
 .  * - M. Hintermueller, K. Ito, K. Kunisch, The primal-dual active set strategy as a semismooth Newton method, SIAM J. Optim. 13, 2003
