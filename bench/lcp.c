@@ -104,6 +104,7 @@ int main(int argc, char **argv)
   PetscCall(VecDuplicate(x, &p.w));
   PetscCall(VecDuplicate(x, &lower));
   PetscCall(VecDuplicate(x, &upper));
+  PetscCall(VecSet(lower, 0));
   PetscCall(VecSet(upper, PETSC_INFINITY));
   for (PetscInt i = first; i < last; ++i) {
     const PetscReal a = (i % m + 0.5) * h - 1, b = (i / m + 0.5) * h - 1;

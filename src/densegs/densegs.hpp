@@ -84,10 +84,13 @@ struct Request {
   bool          zero      = false; // x is zero
   double        tolerance = -1;    // ends when a sweep's sum of |change of x_i| is not larger
   double       *change    = nullptr; // that sum for every sweep, on the host; device: filled at the end
+  bool          again     = false;   // after a request of as many sweeps at whose end nobody has looked: what that one met is kept for await_end()
   double       *residual  = nullptr; // |x - clip(x - w)|_2 before every sweep but the first, free of cost; order forward or backward, strategy sequential or graph, on the host
 };
 // Returns the number of sweeps made. On the device it waits only where something is asked back.
 int  sweep(Plan &plan, const Request &request);
+// After requests of `most` sweeps that asked for nothing: throws where blocks of a device waited in vain for each other. Waits.
+void await_end(const Plan &plan, int most);
 // w := A x + q
 void residual(Plan &plan, const double *q, const double *x, double *w);
 

@@ -21,6 +21,8 @@ namespace tessera::densegs {
 #ifdef __CUDACC__
 namespace {
 
+const char in_vain[] = "dense Gauss-Seidel: blocks of threads waited in vain for each other. Is another program holding the device?";
+
 // After a wait in vain: nobody shall take what is there for an answer, least of all where no norm is asked for.
 template <class T> __device__ inline void give_up(const Job<T> &job, int p)
 {
@@ -388,6 +390,7 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
     }
     if (plan.order.size() < table.size()) plan.order.resize(Extent{table.size(), Space::cuda});
     device::copy_from_host(plan.order.data(), table.data(), table.size() * sizeof(int));
+    device::synchronize(); // before the table goes
   }
   job.a       = a;
   job.inverse = m.inverse.data();
@@ -440,7 +443,7 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
   }
   if (!fit) throw DeviceError("dense Gauss-Seidel: " + std::to_string(plan.panels.n) + " unknowns are too many for the shared memory of this device");
   if (!job.wait) publish<<<(unsigned)((job.count * height + 255) / 256), 256, 0, (cudaStream_t)device::stream()>>>(job.x, job.slots, job.count);
-  device::zero(job.history + r.most, 2 * sizeof(double));
+  device::zero(job.history + r.most, (r.again ? 1 : 2) * sizeof(double));
   cudaLaunchConfig_t   c = {};
   cudaLaunchAttribute  cooperative = {};
   cooperative.id              = cudaLaunchAttributeCooperative;
@@ -453,10 +456,10 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
   c.numAttrs         = 1;
   device::check(cudaLaunchKernelEx(&c, kernel, job));
   plan.epoch += (unsigned long long)r.most + 1;
-  if (!r.change && r.tolerance < 0) return r.most; // nobody waits; an error shows in the next residual
+  if (!r.change && r.tolerance < 0) return r.most; // nobody waits; an error is NaN in x, and await_end() tells it
   std::vector<double> report((size_t)r.most + 2);
   device::copy_to_host(report.data(), job.history, report.size() * sizeof(double));
-  if (report[(size_t)r.most + 1] != 0) throw DeviceError("dense Gauss-Seidel: blocks of threads waited in vain for each other. Is another program holding the device?");
+  if (report[(size_t)r.most + 1] != 0) throw DeviceError(in_vain);
   const int made = (int)report[(size_t)r.most];
   if (r.change) std::copy(report.begin(), report.begin() + made, r.change);
   return made;
@@ -497,6 +500,19 @@ template <class T> int run(Plan &plan, const T *a, const Request &r)
 
 } // namespace
 #endif
+
+void await_end(const Plan &plan, int most)
+{
+#ifdef __CUDACC__
+  const Strategy s = plan.params.strategy;
+  if (plan.exec.space != Space::cuda || (s != Strategy::graph && s != Strategy::graph2) || plan.report.size() < (size_t)most + 2) return; // no block waits for another
+  double error = 0;
+  device::copy_to_host(&error, plan.report.data() + most + 1, sizeof(error));
+  if (error != 0) throw DeviceError(in_vain);
+#else
+  (void)plan, (void)most;
+#endif
+}
 
 int sweep_device(Plan &plan, const Request &r)
 {

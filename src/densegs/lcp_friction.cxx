@@ -96,6 +96,7 @@ struct ContactSweeper {
     for (int c = 0; c < p.n / p.block; ++c) host[place(c * p.block)] = p.mu[c];
     mu.resize(Extent{host.size(), Space::cuda});
     device::copy_from_host(mu.data(), host.data(), mu.bytes());
+    device::synchronize(); // before `host` changes
     std::fill(host.begin(), host.end(), 0);
     send(p.q, plan.q);
   }
@@ -104,6 +105,7 @@ struct ContactSweeper {
   {
     for (int i = 0; i < p.n; ++i) host[place(i)] = from[i];
     device::copy_from_host(to.data(), host.data(), to.bytes());
+    device::synchronize();
   }
   bool operator()(double *x, int first, int count)
   {
@@ -128,7 +130,8 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
   Params              limited = params; // steps take n^3 multiplications: they shall not take much longer than the sweeps that would follow
-  limited.most_factors = params.newton ? std::min(params.most_factors, 20000 / std::max(p.n, 1)) : 0;
+  const int           steps = 20000 / std::max(p.n, 1); // beyond 1666 unknowns too few to begin with
+  limited.most_factors = params.newton && steps >= 12 ? std::min(params.most_factors, steps) : 0;
   densegs::Sequence   order;
   densegs::Panels     shape; // of the order alone
   shape.n = shape.count = contacts;
@@ -177,7 +180,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     // succeeds from all sweeps, none or a little one from few.
     wait = best < 0.5 * mark ? 0 : wait + 1;
     if (!wait) mark = best;
-    if (limited.most_factors >= 12 && p.friction == Friction::cone && !tried && wait >= 30) {
+    if (limited.most_factors > 0 && p.friction == Friction::cone && !tried && wait >= 30) {
       double mean = 0;
       auto   attempt = [&](double scale) {
         z.assign(answer, answer + n);
@@ -187,6 +190,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
       for (int c = 0; c < contacts; ++c) mean += answer[(size_t)c * (size_t)d] / contacts;
       tried = true;
       for (double scale : {32., 0., 64., 16., 1., 128., 2., 4.}) {
+        if (report.factors >= limited.most_factors) break;
         const double before = best;
         if (attempt(scale) || (best < 0.5 * before && scale > 0 && attempt(0))) return Reason::stopped;
       }

@@ -17,20 +17,37 @@ void share(const Matrix &m, double *v)
   MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, v, counts.data(), m.starts.data(), MPI_DOUBLE, m.comm);
 }
 
+// Memory that one process may not have: then all throw, and none waits for it. Collective.
+template <class F> static void allocate(const Matrix &m, F &&f)
+{
+  int fits = 1;
+  try {
+    f();
+  } catch (const std::bad_alloc &) {
+    fits = 0;
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &fits, 1, MPI_INT, MPI_MIN, m.comm);
+  if (!fits) throw std::bad_alloc();
+}
+
 // Rows that belong to a contact whose first row another process has go there: at most block - 1 at every border.
 static void align(Matrix &m, int block)
 {
   std::vector<int> to(m.starts);
-  for (int r = 1; r < m.size; ++r) to[(size_t)r] = (m.starts[(size_t)r] + block - 1) / block * block;
+  for (int r = 1; r < m.size; ++r) to[(size_t)r] = std::min(m.n, (m.starts[(size_t)r] + block - 1) / block * block);
   if (to == m.starts) return;
   const int      before = m.first(), rows = m.rows(), first = to[(size_t)m.rank], count = to[(size_t)m.rank + 1] - first;
   const ptrdiff_t ld = std::max(count, 1);
-  Buffer<double> own((size_t)ld * (size_t)m.n);
+  Buffer<double>      own;
+  std::vector<double> row;
+  allocate(m, [&] {
+    own.resize(Extent{(size_t)ld * (size_t)m.n, Space::host});
+    row.resize((size_t)m.n);
+  });
   for (int j = 0; j < m.n; ++j)
     for (int i = std::max(before, first); i < std::min(before + rows, first + count); ++i) own.data()[j * ld + i - first] = m.a[j * m.lda + i - before];
   Matrix moved;
   moved.starts = to;
-  std::vector<double> row((size_t)m.n);
   for (int r = 1; r < m.size; ++r)
     for (int i = m.starts[(size_t)r]; i < to[(size_t)r]; ++i) {
       const int from = m.owner(i), target = moved.owner(i);
@@ -53,6 +70,16 @@ static double difference_across(const Matrix &m)
 {
   double              d = 0;
   std::vector<double> piece;
+  allocate(m, [&] {
+    size_t most = 0; // of the pieces that come below
+    for (int r = 0; r < m.size; ++r)
+      for (int s = r + 1; s < m.size; ++s)
+        if (m.rank == r || m.rank == s) {
+          const size_t nr = (size_t)(m.starts[(size_t)r + 1] - m.starts[(size_t)r]), ns = (size_t)(m.starts[(size_t)s + 1] - m.starts[(size_t)s]);
+          most = std::max(most, nr * std::min(ns, std::max((size_t)1, ((size_t)1 << 22) / std::max(nr, (size_t)1))));
+        }
+    piece.reserve(most);
+  });
   for (int r = 0; r < m.size; ++r)
     for (int s = r + 1; s < m.size; ++s) {
       if (m.rank != r && m.rank != s) continue;
@@ -240,8 +267,12 @@ void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
   // Each process has some of the rows; columns go at a time, as many as an int counts.
   std::vector<int> at((size_t)m.size + 1), counts((size_t)m.size), places((size_t)m.size);
   for (size_t r = 0; r < at.size(); ++r) at[r] = (int)(std::lower_bound(index.begin(), index.end(), m.starts[r]) - index.begin());
-  const int           first = at[(size_t)m.rank], rows = at[(size_t)m.rank + 1] - first, step = std::max(1, std::min(n, (1 << 24) / std::max(n, 1)));
-  std::vector<double> mine((size_t)rows * (size_t)step), all(m.rank ? 0 : (size_t)n * (size_t)step);
+  const int first = at[(size_t)m.rank], rows = at[(size_t)m.rank + 1] - first, step = std::max(1, std::min(n, (1 << 24) / std::max(n, 1)));
+  std::vector<double> mine, all;
+  allocate(m, [&] {
+    mine.resize((size_t)rows * (size_t)step);
+    all.resize(m.rank ? 0 : (size_t)n * (size_t)step);
+  });
   for (int j0 = 0; j0 < n; j0 += step) {
     const int columns = std::min(step, n - j0);
     for (int j = 0; j < columns; ++j)

@@ -206,6 +206,7 @@ struct Sweeper {
     }
     if (t.empty()) t.resize(Extent{1, Space::cuda});
     device::copy_from_host(t.data(), &one, sizeof(one));
+    device::synchronize(); // before `one` goes
   }
   void pairs(double *x, int count)
   {
@@ -218,16 +219,20 @@ struct Sweeper {
     device::copy(plan.x.data(), y.data(), y.bytes());
     for (int k = 0; k < count; ++k) {
       r.first = number;
+      r.again = k > 0;
       number += r.most;
       report.sweeps += densegs::sweep(plan, r);
       momentum_device(plan.exec, p.n, plan.lower.data(), plan.upper.data(), plan.x.data(), y.data(), last.data(), t.data());
     }
     fetch(last, x);
+    // Not a number: have the sweeps diverged, or did they not come to their end?
+    if (count && !std::all_of(x, x + p.n, [](double v) { return std::isfinite(v); })) densegs::await_end(plan, r.most);
   }
   // After w = A x + q has been found: what the sweeps are to take for q, so that they end where A does.
   void correct(const double *x, const double *w)
   {
     if (!plan.panels.single()) return;
+    if (m.size > 1 && plan.params.order == densegs::Order::random) return; // these multiply with the double matrix, not with the panels
     std::vector<double> own((size_t)p.n);
     send(x, plan.x);
     if (m.size > 1) { // only the square block is in single precision

@@ -284,6 +284,7 @@ static PetscErrorCode Solve(SNES snes)
     PetscCall(SNESComputeJacobian(snes, X, snes->jacobian, snes->jacobian_pre));
     PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", snes->jacobian));
     w.n = (int)N;
+    PetscCall(FrictionOf(snes, N, w)); // first: contacts on two processes are moved by their number of unknowns
     PetscCall(MatrixOf(snes, snes->jacobian, w));
     PetscCall(tessera::GatherVector(X, w.x));
     PetscCall(tessera::GatherVector(F, w.f0));
@@ -293,7 +294,6 @@ static PetscErrorCode Solve(SNES snes)
       if (v <= PETSC_NINFINITY) v = -HUGE_VAL;
     for (double &v : w.upper)
       if (v >= PETSC_INFINITY) v = HUGE_VAL;
-    PetscCall(FrictionOf(snes, N, w));
     PetscCall(SolveLinear(snes, w, steps));
     PetscCall(tessera::ScatterVector(w.x, X));
     // Is F what the linear problem took it for?
@@ -329,10 +329,12 @@ static PetscErrorCode Solve(SNES snes)
     }
     PetscCall(tessera::DenseRestore(&w.view));
     if (!std::isfinite(wrong)) snes->reason = CompatDivergedNaN;
+    // The tolerance is met by the linear problem alone; another verdict, a user's, is about x and stands.
+    const bool open = !snes->reason || snes->reason == SNES_CONVERGED_FNORM_ABS || snes->reason == SNES_CONVERGED_FNORM_RELATIVE;
     // A nonlinear F that has not reached the tolerance goes on while that gains something.
     const bool more = wrong > 1e-7 || (wrong > 1e-13 && snes->reason > 0 && natural > PetscMax(snes->abstol, snes->ttol) && natural < 0.5 * before);
     before = natural;
-    if (!more || snes->reason < 0) break;
+    if (!more || !open) break;
     PetscCall(PetscInfo(snes, "F(x) differs from its linearisation by %g: another one\n", wrong));
     snes->reason = SNES_CONVERGED_ITERATING;
     steps.reason = 0;
@@ -457,6 +459,9 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
    On several processes each keeps its rows of the Jacobian: sweeps take their turns in the order of the rows, products are made side by
    side, and convergence tests and monitors are asked by all. For a factorisation the first process gathers the rows and columns of the free
    unknowns.
+
+   With friction contacts are swept over one after the other in double precision: strategy, precision, acceleration and the number of sweeps
+   before factorisations have no effect.
 
    References:
 +  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009

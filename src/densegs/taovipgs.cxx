@@ -54,7 +54,9 @@ static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal, PetscRe
   PetscCall(TaoLogConvergenceHistory(tao, f, norm, 0.0, 0));
   PetscCall(TaoMonitor(tao, it, f, norm, 0.0, 0.0));
   PetscUseTypeMethod(tao, convergencetest, tao->cnvP);
-  *reason = tao->reason > 0 ? SNES_CONVERGED_FNORM_ABS : tao->reason == TAO_DIVERGED_MAXITS ? SNES_DIVERGED_MAX_IT : tao->reason < 0 ? SNES_DIVERGED_INNER : SNES_CONVERGED_ITERATING;
+  // Tolerances of the residual are those of the quadratic model; what else ends the solve, as a user's test does, ends it for good.
+  const bool residual = tao->reason == TAO_CONVERGED_GATOL || tao->reason == TAO_CONVERGED_GRTOL || tao->reason == TAO_CONVERGED_GTTOL;
+  *reason = residual ? SNES_CONVERGED_FNORM_ABS : tao->reason > 0 ? SNES_CONVERGED_ITS : tao->reason == TAO_DIVERGED_MAXITS ? SNES_DIVERGED_MAX_IT : tao->reason < 0 ? SNES_DIVERGED_INNER : SNES_CONVERGED_ITERATING;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -110,7 +112,8 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   tao->cnorm       = 0;
   if (!p->complementarity) PetscCall(TaoComputeObjectiveAndGradient(tao, tao->solution, &tao->fc, tao->gradient));
   else tao->fc = norm;
-  if (!tao->reason) tao->reason = reason > 0 ? TAO_CONVERGED_GATOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
+  // The test saw the residual of a quadratic model, after which the SNES may have failed by the gradient itself.
+  if (!tao->reason || (reason < 0 && tao->reason > 0)) tao->reason = reason > 0 ? TAO_CONVERGED_GATOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
