@@ -151,7 +151,7 @@ private:
   Failure::Kind next_grid(int k, Buffer<Key> &key, Buffer<double> &y);
   void    incidences(Level<T> &fine, int nodes);
   Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
-  void    merge_pattern(Level<T> &fine, Level<T> &coarse);
+  Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
   Failure numbers();
   bool    jumps();
   void    filter(Level<T> &level);
