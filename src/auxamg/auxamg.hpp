@@ -8,7 +8,7 @@
 #pragma once
 #include "auxamg/tree.hpp"
 #include "core/exchange.hpp"
-#include <memory>
+#include "core/graph.hpp"
 #include <string>
 #include <vector>
 
@@ -219,8 +219,8 @@ private:
   Buffer<double>        one_sided_a_;
   bool                  one_sided_ = false; // on any process
   bool                  any_fixed_ = false;
-  std::shared_ptr<void> graph_;            // of the cycle on a device
-  bool                  recorded_  = false; // it is that of the present numbers
+  Graph                 graph_;            // of the cycle on a device
+  uint64_t              numbers_   = 0;    // how often numbers() has run
   bool                  filtered_  = false; // the interpolation is smoothed
 };
 
