@@ -2,6 +2,8 @@
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
 #include "core/each.hpp"
+#include <climits>
+#include <stdexcept>
 
 namespace tessera::auxamg {
 
@@ -205,6 +207,8 @@ template <class T> void Hierarchy<T>::block_numbers(Level<T> &level)
   if (level.distributed) {
     int width = fetch(widest, 0) * b2;
     MPI_Allreduce(MPI_IN_PLACE, &width, 1, MPI_INT, MPI_MAX, comm_);
+    const double most = (double)s.mates * width * sizeof(double); // bytes of a message are counted in an int
+    if (total(most > INT_MAX)) throw std::length_error("PC auxamg: blocks of block_gs lie on several processes at more nodes than messages have room for. Use -pc_auxamg_smoother gs");
     Buffer<double> rows = make<double>((size_t)(level.n + s.mates) * (size_t)width);
     for_each(exec_, points, PackRows{s.begin.data(), local, s.place.data(), at.data(), dense.data(), bs, width, rows.data()});
     s.exchange.forward(rows.data(), width);
