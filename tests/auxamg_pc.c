@@ -185,6 +185,13 @@ int main(int argc, char **argv)
       suffix: kcycle
       args: -mesh disk -pc_auxamg_cycle k
 
+  # blocks of whole balls are singular but for the shift, in single precision to rounding
+  test:
+    suffix: paper_single
+    nsize: {{1 3}}
+    args: -mesh balls -n 4 -neumann -shift 1e-3 -pc_auxamg_variant paper -pc_auxamg_coarse_size 4 -pc_auxamg_precision single
+    filter: sed -e "s|[0-9][0-9]* iterations|iterations|"
+
   testset:
     nsize: {{1 3}}
     args: -ksp_view

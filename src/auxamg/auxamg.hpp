@@ -8,7 +8,7 @@
 #pragma once
 #include "auxamg/tree.hpp"
 #include "core/exchange.hpp"
-#include <memory>
+#include "core/graph.hpp"
 #include <string>
 #include <vector>
 
@@ -151,7 +151,7 @@ private:
   Failure::Kind next_grid(int k, Buffer<Key> &key, Buffer<double> &y);
   void    incidences(Level<T> &fine, int nodes);
   Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
-  void    merge_pattern(Level<T> &fine, Level<T> &coarse);
+  Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
   Failure numbers();
   bool    jumps();
   void    filter(Level<T> &level);
@@ -219,8 +219,8 @@ private:
   Buffer<double>        one_sided_a_;
   bool                  one_sided_ = false; // on any process
   bool                  any_fixed_ = false;
-  std::shared_ptr<void> graph_;            // of the cycle on a device
-  bool                  recorded_  = false; // it is that of the present numbers
+  Graph                 graph_;            // of the cycle on a device
+  uint64_t              numbers_   = 0;    // how often numbers() has run
   bool                  filtered_  = false; // the interpolation is smoothed
 };
 

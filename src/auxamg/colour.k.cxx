@@ -48,13 +48,14 @@ struct TakeColour {
     unsigned long long used[2] = {0, 0};
     for (int e = i[p]; e < i[p + 1]; ++e) {
       const int q = j[e];
-      if (q == p) continue;
+      // One that comes later waits for p, or does not see it: then its colour, if it has one by now, is a matter of time.
+      if (!(priority[q] > priority[p] || (priority[q] == priority[p] && q > p))) continue;
       const unsigned char c = ((volatile const unsigned char *)colour)[q];
-      if (c != no_colour) used[c >> 6] |= 1ULL << (c & 63);
-      else if (priority[q] > priority[p] || (priority[q] == priority[p] && q > p)) {
+      if (c == no_colour) {
         count_one(left);
         return;
       }
+      used[c >> 6] |= 1ULL << (c & 63);
     }
     int mine = wanted && wanted[p] != no_colour ? wanted[p] : -1;
     if (mine < 0 || (used[mine >> 6] >> (mine & 63) & 1)) {
@@ -190,8 +191,7 @@ template <class T> Failure::Kind Hierarchy<T>::colour(int n, const Buffer<int> &
     if (lost()) return Failure::lost; // its nodes have none, for which others would wait
   }
   for_each(exec_, n, CheckColours{i.data(), j.data(), colour.data(), wrong.data()});
-  const double failed = fetch(wrong, 0);
-  return (distributed ? total(failed) : failed) > 0 ? Failure::uncoloured : Failure::none;
+  return total(fetch(wrong, 0)) > 0 ? Failure::uncoloured : Failure::none; // the same on all processes, whatever their devices say
 }
 
 // cells, key: of the next grid, of the level's nodes.

@@ -323,55 +323,18 @@ template <class T> void Hierarchy<T>::cycle(int l)
   smooth(level, false, backward);
 }
 
-#ifdef __CUDACC__
-namespace {
-struct CycleGraph {
-  cudaGraphExec_t exec   = nullptr;
-  cudaStream_t    stream = nullptr; // for recording: PETSc's may be the default stream, which cannot
-  ~CycleGraph()
-  {
-    if (exec) (void)cudaGraphExecDestroy(exec);
-    if (stream) (void)cudaStreamDestroy(stream);
-  }
-};
-} // namespace
-#endif
-
 // On a device the cycle is recorded once after each setup, as eigenvalues are arguments of its kernels: small grids cost launches only.
 template <class T> void Hierarchy<T>::cycle()
 {
-#ifdef __CUDACC__
-  if (exec_.space == Space::cuda && !levels_[0].distributed && !device::failed()) {
-    if (!graph_) graph_ = std::make_shared<CycleGraph>();
-    CycleGraph &g = *(CycleGraph *)graph_.get();
-    if (!recorded_) {
-      cudaGraph_t         now = nullptr;
-      cudaGraphExecUpdateResultInfo info;
-      void *const         stream = device::stream();
-      if (!g.stream) device::check(cudaStreamCreateWithFlags(&g.stream, cudaStreamNonBlocking));
-      device::set_stream(g.stream);
-      device::check(cudaStreamBeginCapture(g.stream, cudaStreamCaptureModeThreadLocal));
-      cycle(0);
-      device::check(cudaStreamEndCapture(g.stream, &now));
-      device::set_stream(stream);
-      if (g.exec && cudaGraphExecUpdate(g.exec, now, &info) != cudaSuccess) {
-        (void)cudaGetLastError();
-        (void)cudaGraphExecDestroy(g.exec);
-        g.exec = nullptr;
-      }
-      if (!g.exec) device::check(cudaGraphInstantiate(&g.exec, now, 0));
-      (void)cudaGraphDestroy(now);
-      recorded_ = true;
-    }
-    return device::check(cudaGraphLaunch(g.exec, (cudaStream_t)device::stream()));
+  constexpr double most_recorded = 2000; // visits of grids: steps^grids of the K-cycle would fill the memory with kernels to launch
+  constexpr size_t sums = 2 * device::most_blocks; // of the K-cycle's inner products: one for each block
+  double           all = 0, visits_here = 1;
+  for (size_t l = 0; l < levels_.size(); ++l) {
+    all += visits_here;
+    if (l + 2 < levels_.size()) visits_here *= visits(); // the last grid once a visit of the one before
   }
-#elif defined(TESSERA_EMULATE_DEVICE)
-  if (exec_.space == Space::cuda && !levels_[0].distributed) {
-    const device::Recording recording;
-    return cycle(0);
-  }
-#endif
-  cycle(0);
+  if (exec_.space == Space::cuda && !levels_[0].distributed && all <= most_recorded) graph_.run(numbers_, params_.cycle == 3 ? sums : 0, [this] { cycle(0); });
+  else cycle(0);
 }
 
 template <class T> void Hierarchy<T>::apply(const double *r, double *z)

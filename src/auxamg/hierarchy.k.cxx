@@ -410,7 +410,7 @@ template <class T> Failure Hierarchy<T>::numbers()
 {
   Failure failure;
   const int last = (int)levels_.size() - 1;
-  recorded_ = false;
+  ++numbers_;
   prepare_findings();
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];

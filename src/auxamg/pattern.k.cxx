@@ -351,7 +351,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), list.data(), coarse.j.data()});
   if (fine.distributed) {
     if (lost()) return Failure::lost;
-    merge_pattern(fine, coarse);
+    if (const Failure::Kind kind = merge_pattern(fine, coarse)) return kind;
   }
   coarse.a = make<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
   Buffer<Longest> longest = make<Longest>(3);
@@ -375,7 +375,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
 }
 
 // Every process has the coarse operator: the rows are the union of those that the processes contribute to.
-template <class T> void Hierarchy<T>::merge_pattern(Level<T> &fine, Level<T> &coarse)
+template <class T> Failure::Kind Hierarchy<T>::merge_pattern(Level<T> &fine, Level<T> &coarse)
 {
   int size;
   MPI_Comm_size(comm_, &size);
@@ -402,6 +402,7 @@ template <class T> void Hierarchy<T>::merge_pattern(Level<T> &fine, Level<T> &co
           columns.push_back(c);
         }
       }
+    if ((int)columns.size() - first >= wanted_slot) return Failure::too_long; // the parts of each process may be short enough
     for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) map.data()[e] = marker[(size_t)j.data()[e]] - first;
   }
   rows.data()[n] = (int)columns.size();
@@ -413,13 +414,14 @@ template <class T> void Hierarchy<T>::merge_pattern(Level<T> &fine, Level<T> &co
   copy(merged, coarse.j);
   copy(rows, coarse.i);
   if (exec_.space == Space::cuda) device::synchronize();
+  return Failure::none;
 }
 
 template void Hierarchy<double>::incidences(Level<double> &, int);
 template Failure::Kind Hierarchy<double>::product_pattern(Level<double> &, const Buffer<int> &, Level<double> &);
-template void Hierarchy<double>::merge_pattern(Level<double> &, Level<double> &);
+template Failure::Kind Hierarchy<double>::merge_pattern(Level<double> &, Level<double> &);
 template void Hierarchy<float>::incidences(Level<float> &, int);
 template Failure::Kind Hierarchy<float>::product_pattern(Level<float> &, const Buffer<int> &, Level<float> &);
-template void Hierarchy<float>::merge_pattern(Level<float> &, Level<float> &);
+template Failure::Kind Hierarchy<float>::merge_pattern(Level<float> &, Level<float> &);
 
 } // namespace tessera::auxamg

@@ -2,12 +2,15 @@
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
 #include "core/each.hpp"
+#include <climits>
+#include <stdexcept>
 
 namespace tessera::auxamg {
 
 namespace {
 
-constexpr double dead_pivot = 1e-12; // a pivot below this share of its diagonal entry: the rest of a singular block
+// A pivot below this share of its diagonal entry is the rest of a singular block: rounding of the entries, which are T, leaves some.
+template <class T> constexpr double dead_pivot = sizeof(T) == sizeof(float) ? 1e-6 : 1e-12;
 
 //--- the inverses of the blocks ---------------------------------------------------------------------------------------------------
 
@@ -77,7 +80,7 @@ struct UnpackRows {
 };
 // Gauss and Jordan's method in place: blocks have a few unknowns, of another number each, which LAPACK's and cuBLAS's batches do not
 // know. Without pivoting, as the matrix is positive definite; unknowns without a pivot are left out.
-struct InvertBlock {
+template <class T> struct InvertBlock {
   const int *begin, *at;
   int        bs;
   double    *dense;
@@ -89,7 +92,7 @@ struct InvertBlock {
     for (int k = 0; k < n; ++k) diagonal[k] = a[k * n + k];
     for (int k = 0; k < n; ++k) {
       const double pivot = a[k * n + k];
-      if (!(pivot > dead_pivot * diagonal[k])) {
+      if (!(pivot > dead_pivot<T> * diagonal[k])) {
         for (int q = 0; q < n; ++q) a[k * n + q] = a[q * n + k] = 0;
         continue;
       }
@@ -204,12 +207,14 @@ template <class T> void Hierarchy<T>::block_numbers(Level<T> &level)
   if (level.distributed) {
     int width = fetch(widest, 0) * b2;
     MPI_Allreduce(MPI_IN_PLACE, &width, 1, MPI_INT, MPI_MAX, comm_);
+    const double most = (double)s.mates * width * sizeof(double); // bytes of a message are counted in an int
+    if (total(most > INT_MAX)) throw std::length_error("PC auxamg: blocks of block_gs lie on several processes at more nodes than messages have room for. Use -pc_auxamg_smoother gs");
     Buffer<double> rows = make<double>((size_t)(level.n + s.mates) * (size_t)width);
     for_each(exec_, points, PackRows{s.begin.data(), local, s.place.data(), at.data(), dense.data(), bs, width, rows.data()});
     s.exchange.forward(rows.data(), width);
     for_each(exec_, s.blocks, UnpackRows{s.begin.data(), s.member.data(), at.data(), rows.data(), bs, width, level.n, dense.data()});
   }
-  for_each(exec_, s.blocks, InvertBlock{s.begin.data(), at.data(), bs, dense.data()});
+  for_each(exec_, s.blocks, InvertBlock<T>{s.begin.data(), at.data(), bs, dense.data()});
   s.inverse = make<T>((size_t)entries);
   for_each(exec_, points, TakeRows<T>{s.begin.data(), local, s.place.data(), at.data(), s.row.data(), dense.data(), s.inverse.data()});
 }

@@ -325,11 +325,18 @@ void synchronize()
 void copy_once_from_host(void *to, const void *from, size_t bytes)
 {
   constexpr size_t much = (size_t)1 << 23;
-  const bool       locked = !failed() && bytes >= much && cudaHostRegister(const_cast<void *>(from), bytes, cudaHostRegisterDefault) == cudaSuccess;
-  if (!locked) (void)cudaGetLastError();
+  struct Locked { // an error must not leave the program's memory locked
+    void *p;
+    ~Locked()
+    {
+      if (p) (void)cudaHostUnregister(p);
+    }
+  };
+  const bool   can = !failed() && bytes >= much && cudaHostRegister(const_cast<void *>(from), bytes, cudaHostRegisterDefault) == cudaSuccess;
+  const Locked locked{can ? const_cast<void *>(from) : nullptr};
+  if (!can) (void)cudaGetLastError();
   copy_from_host(to, from, bytes);
   synchronize();
-  if (locked) (void)cudaHostUnregister(const_cast<void *>(from));
 }
 void copy_to_host(void *to, const void *from, size_t bytes)
 {
