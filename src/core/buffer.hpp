@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
 #ifdef __linux__
   #include <sys/mman.h>
 #endif
@@ -134,6 +135,19 @@ template <class T> void copy(const Buffer<T> &from, Buffer<T> &to)
   else if (from.space() == Space::host) device::copy_from_host(to.data(), from.data(), from.bytes());
   else if (to.space() == Space::host) device::copy_to_host(to.data(), from.data(), from.bytes());
   else device::copy(to.data(), from.data(), from.bytes());
+}
+
+// The values in the memory of `space`; the host waits.
+template <class T> Buffer<T> copy_to(Space space, const std::vector<T> &from)
+{
+  Buffer<T> to(Extent{from.size(), space});
+  if (from.empty()) return to;
+  if (space == Space::host) memcpy((void *)to.data(), (const void *)from.data(), to.bytes());
+  else {
+    device::copy_from_host(to.data(), from.data(), to.bytes());
+    device::synchronize(); // the original may go
+  }
+  return to;
 }
 
 } // namespace tessera

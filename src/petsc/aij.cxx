@@ -11,12 +11,22 @@ PetscErrorCode LocalRows::Reset()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Does this PETSc refuse to give the rows of a MATSEQAIJCUSPARSE on the device? The host has them in any case.
+static PetscErrorCode HidesRows(Mat A, bool *hides)
+{
+  PetscBool cusparse = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (COMPAT_CUSPARSE_HIDES_ROWS) PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, &cusparse));
+  *hides = cusparse;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode LocalRows::OnDevice(Mat A, bool *device)
 {
-  PetscBool       seq, mpi;
-  PetscMemType    where;
-  const PetscInt *i, *j;
-  PetscScalar    *a;
+  PetscBool    seq, mpi;
+  PetscMemType where = PETSC_MEMTYPE_HOST;
+  bool         hides;
 
   PetscFunctionBegin;
   *device = false;
@@ -24,8 +34,9 @@ PetscErrorCode LocalRows::OnDevice(Mat A, bool *device)
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
   if (!seq && !mpi) PetscFunctionReturn(PETSC_SUCCESS);
   if (mpi) PetscCall(MatMPIAIJGetSeqAIJ(A, &A, nullptr, nullptr));
-  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &where));
-  *device = !PetscMemTypeHost(where);
+  PetscCall(HidesRows(A, &hides));
+  if (!hides) PetscCall(MatSeqAIJGetCSRAndMemType(A, nullptr, nullptr, nullptr, &where));
+  *device = PetscMemTypeDevice(where);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -50,12 +61,13 @@ PetscErrorCode LocalRows::Get(Block &block, Space space)
 {
   PetscInt     rows;
   PetscBool    done = PETSC_FALSE;
-  bool         gaps = false;
+  bool         gaps = false, hides;
   PetscMemType where;
   PetscScalar *a;
 
   PetscFunctionBegin;
-  if (space == Space::cuda) {
+  PetscCall(HidesRows(block.A, &hides));
+  if (space == Space::cuda && !hides) {
     PetscCall(MatSeqAIJGetCSRAndMemType(block.A, &block.i, &block.j, &a, &where));
 #if !COMPAT_CUSPARSE_ROWS
     if (!PetscMemTypeHost(where)) PetscCall(HasGaps(block.A, &gaps)); // then rows and values come from the host

@@ -44,8 +44,6 @@ public:
   // arrays where they lie there; rare cases are read on the host and copied: an asymmetric or a wrong matrix, and couplings with Dirichlet
   // rows on several processes.
   PetscErrorCode Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
-  // Are the values on the device?
-  PetscErrorCode OnDevice(Mat A, bool *device);
   // x in the grid's distribution and in the memory of `space`: x itself where it lies there, else a copy. One vector at a time to
   // read and one to write.
   PetscErrorCode GetRead(Vec x, Space space, const double **values);
@@ -60,8 +58,7 @@ private:
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);
   PetscErrorCode ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
-  struct There;
-  PetscErrorCode RemoteNodes(Mat Ao, const PetscInt *colmap, std::vector<int> &x, std::vector<int> &y);
+  void           remote_nodes(PetscInt columns, const PetscInt *colmap, std::vector<int> &x, std::vector<int> &y) const;
   PetscErrorCode ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &d, OperatorReport &report, bool *done);
   Grid                  grid_;
   MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate

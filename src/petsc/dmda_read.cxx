@@ -2,11 +2,11 @@
 #include "petsc/dmda.hpp"
 #include "core/csr.hpp"
 #include "core/tuning.hpp"
+#include "petsc/aij.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <petscmat.h>
-#include <type_traits>
 #include <utility>
 
 namespace tessera {
@@ -160,26 +160,6 @@ struct Rows {
 
 } // namespace
 
-PetscErrorCode GridMatrix::OnDevice(Mat A, bool *device)
-{
-  PetscBool    seq, mpi;
-  PetscMemType where = PETSC_MEMTYPE_HOST;
-  Mat          Ad    = A;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
-  if (mpi) PetscCall(MatMPIAIJGetSeqAIJ(A, &Ad, nullptr, nullptr));
-  if (seq || mpi) PetscCall(MatSeqAIJGetCSRAndMemType(Ad, nullptr, nullptr, nullptr, &where));
-#if COMPAT_CUSPARSE_HIDES_ROWS
-  PetscBool cusparse;
-  PetscCall(PetscObjectTypeCompare((PetscObject)Ad, MATSEQAIJCUSPARSE, &cusparse));
-  if (cusparse) where = PETSC_MEMTYPE_HOST;
-#endif
-  *device = PetscMemTypeDevice(where);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report)
 {
   bool done = false;
@@ -193,16 +173,9 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
     PetscCall(ReadOnHost(exec.space, halo, field, raise, s, dirichlet, report));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#if COMPAT_CUSPARSE_HIDES_ROWS
-  PetscBool hidden;
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &hidden, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
-#else
-  PetscBool hidden = PETSC_FALSE;
-  if (PetscDefined(HAVE_CUDA) && !COMPAT_CUSPARSE_ROWS) PetscCall(PetscObjectTypeCompare((PetscObject)A, MATMPIAIJCUSPARSE, &hidden)); // rows without entries are left out
-#endif
-  if (!hidden) PetscCall(ReadOnDevice(exec, halo, raise, s, old, dirichlet, report, &done));
+  PetscCall(ReadOnDevice(exec, halo, raise, s, old, dirichlet, report, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(A, "Read on the host: the matrix is not symmetric or wrong, it has couplings with Dirichlet rows on several processes, or this PETSc does not give its rows\n"));
+  PetscCall(PetscInfo(A, "Read on the host: the matrix is not symmetric or wrong, or it has couplings with Dirichlet rows on several processes\n"));
   Stencil        on_host;
   Buffer<double> host_field;
   Layout layout = s.layout;
@@ -217,53 +190,9 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-using Index = std::conditional_t<sizeof(PetscInt) == 4, int32_t, int64_t>;
-
-// The arrays of a block with n rows on the device, copied where they are on the host.
-struct GridMatrix::There {
-  Buffer<PetscInt> i, j;
-  Buffer<double>   a;
-  PetscErrorCode   Get(Mat A, PetscInt n, const Index **rows, const Index **columns, const double **values)
-  {
-    const PetscInt *ai, *aj;
-    PetscScalar    *aa;
-    PetscMemType    where;
-
-    PetscFunctionBegin;
-    PetscCall(MatSeqAIJGetCSRAndMemType(A, &ai, &aj, &aa, &where));
-    if (PetscMemTypeHost(where)) {
-      TesseraCallCXX(i.resize(Extent{(size_t)n + 1, Space::cuda}));
-      TesseraCallCXX(j.resize(Extent{(size_t)ai[n], Space::cuda}));
-      TesseraCallCXX(a.resize(Extent{(size_t)ai[n], Space::cuda}));
-      PetscCall(PetscLogCpuToGpu((PetscLogDouble)(i.bytes() + j.bytes() + a.bytes())));
-      TesseraCallCXX(device::copy_from_host(i.data(), ai, i.bytes()));
-      if (j.size()) TesseraCallCXX(device::copy_from_host(j.data(), aj, j.bytes()));
-      if (a.size()) TesseraCallCXX(device::copy_from_host(a.data(), aa, a.bytes()));
-      ai = i.data();
-      aj = j.data();
-      aa = a.data();
-    }
-#if COMPAT_CUSPARSE_ROWS
-    else { // rows that are empty are not among the others
-      PetscBool cusparse;
-      PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, &cusparse));
-      if (cusparse) PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &ai, &aj));
-    }
-#endif
-    *rows    = reinterpret_cast<const Index *>(ai);
-    *columns = reinterpret_cast<const Index *>(aj);
-    *values  = aa;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-};
-
 // The node of each column of the off-diagonal block: its owner's box, x fastest.
-PetscErrorCode GridMatrix::RemoteNodes(Mat Ao, const PetscInt *colmap, std::vector<int> &x, std::vector<int> &y)
+void GridMatrix::remote_nodes(PetscInt columns, const PetscInt *colmap, std::vector<int> &x, std::vector<int> &y) const
 {
-  PetscInt columns;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetSize(Ao, nullptr, &columns));
   for (PetscInt c = 0; c < columns; ++c) {
     const int      r = (int)(std::upper_bound(first_.begin(), first_.end(), colmap[c]) - first_.begin()) - 1;
     const Box      b = grid_.box(r);
@@ -271,45 +200,29 @@ PetscErrorCode GridMatrix::RemoteNodes(Mat Ao, const PetscInt *colmap, std::vect
     x.push_back(b.x0 + (int)(l % (b.x1 - b.x0)));
     y.push_back(b.y0 + (int)(l / (b.x1 - b.x0)));
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &dirichlet, OperatorReport &report, bool *done)
 {
-  Mat                   Ad = A_, Ao = nullptr;
-  PetscBool             seq;
+  using Index = LocalRows::Index;
+  const double          n = (double)grid_.owned().size();
   MatInfo               info;
-  const PetscInt        n = (PetscInt)grid_.owned().size();
-  const PetscInt       *colmap = nullptr;
-  There                 own, others;
-  Csr<Index>            csr;
+  LocalRows             rows;
   Buffer<unsigned char> flags;
   Buffer<int>           ox, oy;
   std::vector<int>      x, y;
   CsrReport             found;
-  PetscLogDouble        entries;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A_, MATSEQAIJ, &seq));
-  if (!seq) PetscCall(MatMPIAIJGetSeqAIJ(A_, &Ad, &Ao, &colmap));
-  PetscCall(own.Get(Ad, n, &csr.i, &csr.j, &csr.a));
-  PetscCall(MatGetInfo(Ad, MAT_LOCAL, &info));
-  entries = info.nz_used;
-  if (grid_.processes() > 1) {
-    PetscCall(RemoteNodes(Ao, colmap, x, y));
-    if (!x.empty()) {
-      PetscCall(others.Get(Ao, n, &csr.oi, &csr.oj, &csr.oa));
-      PetscCall(MatGetInfo(Ao, MAT_LOCAL, &info));
-      entries += info.nz_used;
-      for (auto part : {std::pair<Buffer<int> &, std::vector<int> &>(ox, x), {oy, y}}) {
-        TesseraCallCXX(part.first.resize(Extent{part.second.size(), Space::cuda}));
-        TesseraCallCXX(device::copy_from_host(part.first.data(), part.second.data(), part.first.bytes()));
-      }
-      csr.ox = ox.data();
-      csr.oy = oy.data();
-    }
+  PetscCall(rows.Get(A_, exec.space, "rrb"));
+  PetscCall(MatGetInfo(A_, MAT_LOCAL, &info));
+  Csr<Index> csr{rows.i, rows.j, rows.a};
+  if (rows.others) {
+    remote_nodes(rows.others, rows.columns, x, y);
+    TesseraCallCXX(ox = copy_to(exec.space, x), oy = copy_to(exec.space, y));
+    csr = {rows.i, rows.j, rows.a, rows.oi, rows.oj, rows.o, ox.data(), oy.data()};
   }
-  if (read_before_ ? nine_ : entries > 5. * n) TesseraCallCXX(s.make_nine());
+  if (read_before_ ? nine_ : info.nz_used > 5 * n) TesseraCallCXX(s.make_nine());
   DirichletCouplings now;
   {
     const GpuTime time(exec.space);
@@ -328,15 +241,15 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
       TesseraCallCXX(found.asymmetry = std::max(found.asymmetry, csr_join(exec, grid_, halo, csr, s)));
     }
     double   largest[4] = {found.asymmetry, found.largest, found.deficit, (double)device::failed()};
-    PetscInt rows       = (PetscInt)found.dirichlet;
+    PetscInt fixed      = (PetscInt)found.dirichlet;
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, largest, 4, MPI_DOUBLE, MPI_MAX, comm_));
     *done = largest[3] > 0;
     if (*done) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &rows, 1, MPIU_INT, MPI_SUM, comm_));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fixed, 1, MPIU_INT, MPI_SUM, comm_));
     found.asymmetry = largest[0];
     found.largest   = largest[1];
     found.deficit   = largest[2];
-    found.dirichlet = rows;
+    found.dirichlet = fixed;
   }
   if (found.dirichlet) {
     auto keep = [](auto &from, auto &to) { // memory that fits stays where it is: a graph that moved memory is made again
@@ -380,7 +293,9 @@ PetscErrorCode GridMatrix::ReadOnHost(Space space, Halo &halo, double *field, bo
   if (Ao) {
     PetscCall(MatGetRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &rows.oia, &rows.oja, &done));
     PetscCall(MatSeqAIJGetArrayRead(Ao, &rows.oa));
-    PetscCall(RemoteNodes(Ao, colmap, rows.ox, rows.oy));
+    PetscInt columns;
+    PetscCall(MatGetSize(Ao, nullptr, &columns));
+    remote_nodes(columns, colmap, rows.ox, rows.oy);
   }
   rows.garray = colmap;
   rows.first  = first_[(size_t)grid_.rank];

@@ -185,17 +185,6 @@ struct MisfitKernel {
   }
 };
 
-Buffer<int> there(const Exec &exec, const std::vector<int> &from)
-{
-  Buffer<int> to(Extent{from.size(), exec.space});
-  if (exec.space == Space::host) std::copy(from.begin(), from.end(), to.data());
-  else {
-    device::copy_from_host(to.data(), from.data(), to.bytes());
-    device::synchronize(); // the original may go
-  }
-  return to;
-}
-
 } // namespace
 
 // No strong coupling leaves a component.
@@ -258,7 +247,7 @@ int Components::label(const Exec &exec, Level &level, const SchurView<double> &a
   Sets joined((size_t)total + 1);
   for (size_t i = 0; i + 1 < all.size(); i += 2) joined.join(all[i], all[i + 1]);
   for (int i = 0; i <= total; ++i) joined.parent[(size_t)i] = joined.root(i);
-  const Buffer<int> root = there(exec, joined.parent);
+  const Buffer<int> root = copy_to(exec.space, joined.parent);
   label_.resize({(size_t)n, exec.space});
   for_each(exec, n, RelabelKernel{number.data(), root.data(), total, label_.data()});
   return total;
@@ -284,7 +273,7 @@ void Components::find(const Exec &exec, Level &level, const SchurView<double> &a
   std::vector<int> used((size_t)total + 1, 0);
   for (size_t i = 1; i < used.size(); ++i) used[i] = nodes[i] >= 2 && centre[i] > 0 && ties[i] <= tuning::loose_component * centre[i]; // with more than one node, nearly singular
   // Parts that are tied to each other before all, such as the lines of an anisotropic problem, are no islands.
-  Buffer<int>               marked = there(exec, used);
+  Buffer<int>               marked = copy_to(exec.space, used);
   const std::vector<double> among  = over_all(sums(level, total, AmongTerm{a, at, label_.data(), marked.data()}));
   int                       loose  = 0;
   for (size_t i = 1; i < used.size(); ++i) {
@@ -294,7 +283,7 @@ void Components::find(const Exec &exec, Level &level, const SchurView<double> &a
   }
   if (!loose) count_ = 0;
   if (!count_) return drop_lists();
-  marked = there(exec, used);
+  marked = copy_to(exec.space, used);
   for_each(exec, (int)label_.size(), UseKernel{marked.data(), label_.data()});
   if (exec.space == Space::cuda) list(level, count_);
 }

@@ -1,6 +1,7 @@
 // PC rrb: PETSc's face of the repeated red-black factorisation.
 #include "rrb/pcrrb.hpp"
 #include "core/tuning.hpp"
+#include "petsc/aij.hpp"
 #include <algorithm>
 #include <cmath>
 #include <new>
@@ -111,7 +112,7 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
   PetscCheck(r->backend == TESSERA_BACKEND_AUTO || r->solver == TESSERA_BACKEND_AUTO || r->backend == r->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "KSP rrb runs where its preconditioner is: -%sksp_rrb_backend %s and -%spc_rrb_backend %s contradict each other. Leave one of them out", prefix ? prefix : "", TesseraBackends[r->solver], prefix ? prefix : "", TesseraBackends[r->backend]);
   PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
   if (wanted == TESSERA_BACKEND_AUTO) {
-    PetscCall(r->matrix.OnDevice(pc->pmat, &device));
+    PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
     int here = device && !tessera::device::unusable(), all; // asked last: it wakes the device
     PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
     device = all;

@@ -1,4 +1,5 @@
 #include "vipmg/boxmatrix.hpp"
+#include "vipmg/stencil3.hpp"
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -139,19 +140,6 @@ struct Reader {
     report->value  = value;
     for (int d = 0; d < 3; ++d) report->node[d] = node[d];
   }
-  // 0 .. 26, or -1
-  int direction(const int from[3], const int to[3]) const
-  {
-    int k = 0, weight = 1;
-    for (int d = 0; d < 3; ++d, weight *= 3) {
-      int s = to[d] - from[d];
-      if (periodic[d] && s > 1 && s >= n[d] - 1) s -= n[d];
-      if (periodic[d] && s < -1 && -s >= n[d] - 1) s += n[d];
-      if (s < -1 || s > 1) return -1;
-      k += weight * (s + 1);
-    }
-    return k;
-  }
   // v: 27 coefficients of local row r at `node`.
   void read(PetscInt r, const int node[3], double v[27])
   {
@@ -178,7 +166,7 @@ struct Reader {
         if (s >= 0 && s <= 2 && dy >= 0 && dy <= 2 && dz >= 0 && dz <= 2) k = (int)(s + 3 * dy + 9 * dz);
       } else {
         const int to[3] = {own.lo[0] + (int)(ja[e] % ni), own.lo[1] + (int)(ja[e] / ni % nj), own.lo[2] + (int)(ja[e] / ni / nj)};
-        k               = direction(node, to);
+        k               = cube_of<3>(node, to, n, periodic);
       }
       check += a[e] * 0;
       if (a[e] * 0 != 0) bad = first + ja[e];
@@ -187,7 +175,7 @@ struct Reader {
     }
     if (oia)
       for (PetscInt e = oia[r]; e < oia[r + 1]; ++e) {
-        const int k = direction(node, remote[(size_t)oja[e]].data());
+        const int k = cube_of<3>(node, remote[(size_t)oja[e]].data(), n, periodic);
         check += oa[e] * 0;
         if (oa[e] * 0 != 0) bad = garray[oja[e]];
         if (k >= 0) v[k] += oa[e];
@@ -268,19 +256,13 @@ PetscErrorCode BoxMatrix::ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, 
 
   PetscFunctionBegin;
   *done = false;
-#if PetscDefined(HAVE_CUDA) && !COMPAT_CUSPARSE_ROWS // such a matrix may keep from us which of its rows are empty
-  PetscBool cusparse;
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &cusparse, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
-  if (cusparse) PetscFunctionReturn(PETSC_SUCCESS);
-#endif
   PetscCall(rows.Get(A, Space::cuda, "vipmg"));
   for (PetscInt c = 0; c < rows.others; ++c) {
     PetscInt node[3];
     Node(rows.columns[c], node);
     for (int d = 0; d < 3; ++d) nodes.push_back((int)node[d]);
   }
-  TesseraCallCXX(remote.resize(Extent{nodes.size(), Space::cuda}));
-  if (!nodes.empty()) TesseraCallCXX(device::copy_from_host(remote.data(), nodes.data(), remote.bytes()), device::synchronize());
+  TesseraCallCXX(remote = copy_to(Space::cuda, nodes));
   const RowsOf<Index> A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
   for (;;) {
     ReadSums sums;
