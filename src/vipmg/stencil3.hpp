@@ -11,6 +11,19 @@ template <int D, bool Box> HD constexpr int plane_of(int dx, int dy, int dz)
   if ((dx != 0) + (dy != 0) + (dz != 0) > 1) return -1;
   return dx < 0 ? 1 : dx > 0 ? 2 : dy < 0 ? 3 : dy > 0 ? 4 : dz < 0 ? 5 : dz > 0 ? 6 : 0;
 }
+// The place, in the cube of 3^D, of a node beside another; -1 for nodes that are no neighbours. n: nodes in each direction.
+template <int D> HD int cube_of(const int *node, const int *beside, const int *n, const bool *periodic)
+{
+  int k = 0, weight = 1;
+  for (int d = 0; d < D; ++d, weight *= 3) {
+    int s = beside[d] - node[d];
+    if (periodic[d] && s > 1 && s >= n[d] - 1) s -= n[d];
+    if (periodic[d] && s < -1 && -s >= n[d] - 1) s += n[d];
+    if (s < -1 || s > 1) return -1;
+    k += weight * (s + 1);
+  }
+  return k;
+}
 template <int D, bool Box> HD constexpr int centre() { return plane_of<D, Box>(0, 0, 0); }
 
 template <int D, bool Box> struct Stencil3 {

@@ -19,19 +19,6 @@ template <int D, bool Box, class Index> struct ReadRow {
   uint8_t      *free;
 
   static constexpr int count = power3(D), middle = count / 2;
-  // The number, in the cube of 3^d, of the direction from one node to another; -1 for no neighbour.
-  HD int direction(const int (&from)[3], const int (&to)[3]) const
-  {
-    int k = 0, weight = 1;
-    for (int d = 0; d < D; ++d, weight *= 3) {
-      int s = to[d] - from[d];
-      if (periodic[d] && s > 1 && s >= n[d] - 1) s -= n[d];
-      if (periodic[d] && s < -1 && -s >= n[d] - 1) s += n[d];
-      if (s < -1 || s > 1) return -1;
-      k += weight * (s + 1);
-    }
-    return k;
-  }
   HD void add(double (&v)[count], int k, double a, bool &good) const
   {
     good = good && (k >= 0 || a == 0) && a * 0 == 0;
@@ -47,12 +34,12 @@ template <int D, bool Box, class Index> struct ReadRow {
     for (int c = 0; c < count; ++c) v[c] = 0;
     for (Index e = A.i[r], end = A.i[r + 1]; e < end; ++e) {
       const int column = (int)A.j[e], up = column / ni, to[3] = {own.lo[0] + column % ni, own.lo[1] + (D > 1 ? up % nj : 0), own.lo[2] + (D > 2 ? up / nj : 0)};
-      add(v, direction(node, to), A.a[e], good);
+      add(v, cube_of<D>(node, to, n, periodic), A.a[e], good);
     }
     if (A.oi)
       for (Index e = A.oi[r], end = A.oi[r + 1]; e < end; ++e) {
         const int *at = A.remote + 3 * (ptrdiff_t)A.oj[e], to[3] = {at[0], at[1], at[2]};
-        add(v, direction(node, to), A.o[e], good);
+        add(v, cube_of<D>(node, to, n, periodic), A.o[e], good);
       }
     const ptrdiff_t at = layout.at(node[0], node[1], node[2]);
     for (int c = 0; c < count; ++c) {
