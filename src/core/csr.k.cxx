@@ -332,18 +332,7 @@ template <class Index> Rows<Index> rows_of(const Grid &grid, const Csr<Index> &A
   return {A, nx, ny, own.x0, own.y0, grid.periodic_x && nx == grid.nx && nx > 2, grid.periodic_y && ny == grid.ny && ny > 2, grid.periodic_x && grid.nx > 2 ? grid.nx : 0, grid.periodic_y && grid.ny > 2 ? grid.ny : 0};
 }
 
-// Where the coupling of node (x, y) in direction k != 4 is stored.
-HD inline double *slot(const StencilView<double> &s, int x, int y, int k)
-{
-  const bool other = k % 2 ? (x + y) % 2 == 0 : y & 1; // straight ones at a and b, diagonal ones at o and a
-  if (other) {
-    x += direction_dx(k);
-    y += direction_dy(k);
-    k = 8 - k;
-  }
-  const View<double> *const to = k % 2 ? s.E : x & 1 ? s.G : s.E;
-  return &to[k == 0 || k == 3 ? 0 : k == 2 || k == 5 ? 1 : k == 1 || k == 6 ? 2 : 3].at(x, y);
-}
+HD inline double &at(const StencilView<double> &s, const CouplingPlace &p) { return (p.g ? s.G : s.E)[p.plane].at(p.x, p.y); }
 
 // Node number i of the rim of a box: its first and last line, then the ends of those between.
 HD inline void rim_node(int nx, int ny, int i, int &x, int &y)
@@ -366,8 +355,8 @@ template <class Index> struct HalfKernel {
     for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e) {
       const int k = A.remote(x, y, A.A.oj[e]);
       if (k < 0 || (!s.nine && k % 2 == 0)) continue;
-      const int gx = A.x0 + x, gy = A.y0 + y;
-      if (k % 2 ? (gx + gy) % 2 == 0 : gy & 1) *slot(s, gx, gy, k) = 0.5 * A.A.oa[e];
+      const CouplingPlace p = coupling_place(A.x0 + x, A.y0 + y, k);
+      if (p.x != A.x0 + x || p.y != A.y0 + y) at(s, p) = 0.5 * A.A.oa[e];
     }
   }
 };
@@ -383,16 +372,16 @@ template <class Index> struct DifferenceKernel {
   int                 n;
   HD void             operator()(int i, int j, Largest &largest) const
   {
-    const int at = i + j * list_row;
+    const int node = i + j * list_row;
     int       x, y;
-    if (at >= n) return;
-    rim_node(A.nx, A.ny, at, x, y);
+    if (node >= n) return;
+    rim_node(A.nx, A.ny, node, x, y);
     const Index r = A.row(x, y);
     for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e) {
       const int k = A.remote(x, y, A.A.oj[e]);
       if (k < 0 || (!s.nine && k % 2 == 0)) continue;
       Largest d;
-      d.v = 2 * fabs(*slot(s, A.x0 + x, A.y0 + y, k) - A.A.oa[e]);
+      d.v = 2 * fabs(at(s, coupling_place(A.x0 + x, A.y0 + y, k)) - A.A.oa[e]);
       largest.join(d);
     }
   }

@@ -14,6 +14,21 @@ namespace tessera {
 HD constexpr int direction_dx(int k) { return k % 3 - 1; }
 HD constexpr int direction_dy(int k) { return k / 3 - 1; }
 
+// Where the coupling of node (x, y) in direction k != 4 is stored: at node (x, y), in E or G [plane].
+struct CouplingPlace {
+  int  x, y, plane;
+  bool g;
+};
+HD inline CouplingPlace coupling_place(int x, int y, int k)
+{
+  if (k % 2 ? ((x ^ y) & 1) == 0 : y & 1) { // at the other end: straight ones lie at a and b, diagonal ones at o and a
+    x += direction_dx(k);
+    y += direction_dy(k);
+    k = 8 - k;
+  }
+  return {x, y, k == 0 || k == 3 ? 0 : k == 2 || k == 5 ? 1 : k == 1 || k == 6 ? 2 : 3, k % 2 == 0 && (x & 1)};
+}
+
 // The operator as kernels see it. Views of other arrays that hold one (the planes of a Schur complement) serve as well.
 template <class T> struct StencilView {
   View<T> C, E[4], G[4];
@@ -33,10 +48,9 @@ template <class T> struct StencilOf {
   View<T>        E(int k) { return layout.view(e[k].data()); }
   View<T>        G(int k) { return layout.view(g[k].data(), quarter_a); }
   StencilView<T> view();
-  // Where the coupling of node (x, y) in direction k != 4 is stored.
-  T     *slot(int x, int y, int k);
-  void   exchange(Halo &halo);
-  size_t bytes() const;
+  T             *slot(int x, int y, int k); // of the coupling of node (x, y) in direction k != 4
+  void           exchange(Halo &halo);
+  size_t         bytes() const;
 };
 using Stencil = StencilOf<double>;
 

@@ -32,12 +32,8 @@ template <class T> StencilView<T> StencilOf<T>::view()
 
 template <class T> T *StencilOf<T>::slot(int x, int y, int k)
 {
-  const int  dx = direction_dx(k), dy = direction_dy(k), q = (x & 1) + 2 * (y & 1);
-  const bool straight = !dx || !dy, here = straight ? (q == quarter_a || q == quarter_b) : (q == quarter_o || q == quarter_a);
-  if (!here) return slot(x + dx, y + dy, 8 - k);
-  const int     s = straight ? (dy ? 2 + (dy > 0) : dx > 0) : 2 * (dy > 0) + (dx > 0);
-  const View<T> v = !straight && q == quarter_a ? G(s) : E(s);
-  return &v.q[q][floor_half(x) * v.sx + floor_half(y) * v.sy];
+  const CouplingPlace p = coupling_place(x, y, k);
+  return &(p.g ? G(p.plane) : E(p.plane)).at(p.x, p.y);
 }
 
 template <class T> void StencilOf<T>::exchange(Halo &halo)
