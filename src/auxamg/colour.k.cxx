@@ -87,13 +87,6 @@ struct ColourKey {
   unsigned long long  *key;
   HD void              operator()(int p) const { key[p] = colour[block ? block[p] : p]; }
 };
-struct FirstOfColour {
-  const Key *key;
-  int        n;
-  int       *first;
-  HD void    operator()(int c) const { first[c] = lower_bound(key, 0, n, (Key)c); }
-};
-
 struct Parity {
   const Key     *key;
   int            shift, mask;
@@ -111,12 +104,6 @@ struct GlobalPlace {
     const int e = order[q] - first;
     if (e >= 0 && e < n) position[e] = q;
   }
-};
-struct FirstOfCell {
-  const Key *key, *start;
-  int        points, cells;
-  int       *first;
-  HD void    operator()(int c) const { first[c] = c < cells ? lower_bound(key, 0, points, start[c]) : points; }
 };
 // Aggregates that have more nodes than a block may are cut along the order of the keys.
 struct CountPieces {
@@ -221,10 +208,10 @@ template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, co
     if (const Failure::Kind kind = this->colour(points, level.i, level.j, priority, wanted, level.distributed, colour)) return kind;
   }
   Buffer<Key> by = make<Key>((size_t)points);
-  Buffer<int> first = make<int>(most_colours + 1);
+  Buffer<int> first;
   for_each(exec_, points, ColourKey{colour.data(), blocks ? sweep.block.data() : nullptr, by.data()});
   sort_keys(exec_, points, 8, by, sweep.order);
-  for_each(exec_, most_colours + 1, FirstOfColour{by.data(), points, first.data()});
+  bucket_starts(exec_, points, by.data(), most_colours, Key(0), first);
   const Buffer<int> here = on_host(first);
   int               colours = most_colours;
   while (colours && here.data()[colours - 1] == points) --colours;
@@ -243,8 +230,8 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
   const int    number = several ? (int)everyone_.key.size() : points;
   const double entries = level.nodes * bs * bs; // a node takes as many as its block has nodes
   const int    most = (int)std::max(1., std::min<double>(most_in_block / bs, 2e9 / std::max(entries, 1.)));
-  Buffer<int>  first = make<int>((size_t)cells.n + 1), piece = make<int>((size_t)cells.n + 1);
-  for_each(exec_, cells.n + 1, FirstOfCell{keys, cells.start.data(), number, cells.n, first.data()});
+  Buffer<int>  first, piece = make<int>((size_t)cells.n + 1);
+  bucket_starts(exec_, number, keys, cells.n, cells.start.data(), first);
   for_each(exec_, cells.n, CountPieces{first.data(), most, piece.data()});
   const int             blocks = scan(exec_, cells.n, piece);
   Buffer<int>           begin = make<int>((size_t)blocks + 1);
@@ -288,13 +275,6 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
     if (kind) return kind;
   }
   // the blocks of this process
-  const auto there = [&](const std::vector<int> &from) {
-    Buffer<int> here(from.size()), to = make<int>(from.size());
-    std::copy(from.begin(), from.end(), here.data());
-    copy(here, to);
-    if (exec_.space == Space::cuda) device::synchronize();
-    return to;
-  };
   sweep.blocks = blocks;
   sweep.begin  = std::move(begin);
   if (several) {
@@ -321,9 +301,9 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
     sweep.blocks   = (int)starts.size() - 1;
     sweep.mates    = (int)owner.size();
     sweep.exchange = Exchange(exec_, comm_, level.n, owner, index);
-    sweep.begin    = there(starts);
-    sweep.member   = there(member);
-    sweep.local    = there(local);
+    sweep.begin    = copy_to(exec_.space, starts);
+    sweep.member   = copy_to(exec_.space, member);
+    sweep.local    = copy_to(exec_.space, local);
     sweep.r        = make<T>((size_t)(level.n + sweep.mates) * (size_t)bs);
   }
   return Failure::none;

@@ -119,12 +119,6 @@ struct CopyKeys {
   HD void    operator()(int p) const { to[p] = from[p]; }
 };
 
-struct FirstOfLeaf {
-  const Key *key, *start;
-  int        points, leaves;
-  int       *begin;
-  HD void    operator()(int l) const { begin[l] = l < leaves ? lower_bound(key, 0, points, start[l]) : points; }
-};
 struct LeafOfPoint {
   const int *begin;
   int       *leaf;
@@ -349,8 +343,7 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key
   Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
   fine.cells   = cells.n;
   fine.corners = params_.paper ? 1 : 1 << params_.dim;
-  fine.begin   = make<int>((size_t)cells.n + 1);
-  for_each(exec_, cells.n + 1, FirstOfLeaf{key.data(), cells.start.data(), fine.points, cells.n, fine.begin.data()});
+  bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.begin);
   for_each(exec_, cells.n, LeafOfPoint{fine.begin.data(), leaf.data()});
   for_each(exec_, all - fine.points, LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points, fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
   fine.weight = make<T>((size_t)all * (size_t)fine.corners);

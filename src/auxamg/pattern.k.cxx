@@ -188,13 +188,6 @@ struct CornerKeys {
   Key       *key;
   HD void    operator()(int p) const { key[p] = (Key)(vertex[p] < 0 ? none : vertex[p]); }
 };
-struct FirstCorner {
-  const Key *key;
-  int        n;
-  int       *first;
-  HD void    operator()(int v) const { first[v] = lower_bound(key, 0, n, (Key)v); }
-};
-
 // The rows of the coarse operator: the marked columns of all leaves around the vertex.
 struct BoundRow {
   const int            *first, *place, *columns;
@@ -293,8 +286,7 @@ template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
   fine.place = Buffer<int>();
   for_each(exec_, n, CornerKeys{fine.vertex.data(), nodes, key.data()});
   sort_keys(exec_, n, bits, key, fine.place);
-  fine.first = make<int>((size_t)nodes + 1);
-  for_each(exec_, nodes + 1, FirstCorner{key.data(), n, fine.first.data()});
+  bucket_starts(exec_, n, key.data(), nodes, Key(0), fine.first);
 }
 
 // leaf: of the nodes of the fine grid, ghosts included. too_long: a leaf or row has more neighbours than 16 bits count.

@@ -16,6 +16,11 @@ int scan(const Exec &exec, int n, Buffer<int> &counts);
 // The places p in [0, n) where flags[p] is not zero, in ascending order.
 void select(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &places);
 
+// first[b] becomes the first place in the n sorted keys whose key is not below least[b], for b in [0, buckets); first[buckets] = n.
+void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, const Key *least, Buffer<int> &first);
+// The same for the keys themselves: not below from + b, for b in [0, buckets].
+void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, Key from, Buffer<int> &first);
+
 // One value of an array that may lie on the device; the host waits.
 template <class T> T fetch(const Buffer<T> &from, size_t at)
 {

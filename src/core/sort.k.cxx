@@ -54,6 +54,15 @@ struct Mark {
   HD void              operator()(int p) const { counts[p] = flags[p] != 0; }
 };
 
+struct Start {
+  const Key *keys;
+  int        n, buckets;
+  const Key *least; // or nullptr
+  Key        from;
+  int       *first;
+  HD void    operator()(int b) const { first[b] = least && b == buckets ? n : lower_bound(keys, 0, n, least ? least[b] : from + (Key)b); }
+};
+
 struct Place {
   const unsigned char *flags;
   const int           *counts;
@@ -131,6 +140,18 @@ int scan(const Exec &exec, int n, Buffer<int> &counts)
   int               *c = counts.data(), sum = 0;
   for (int p = 0; p < n; ++p) sum += std::exchange(c[p], sum);
   return c[n] = sum;
+}
+
+void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, const Key *least, Buffer<int> &first)
+{
+  first.resize(Extent{(size_t)buckets + 1, exec.space});
+  for_each(exec, buckets + 1, Start{keys, n, buckets, least, 0, first.data()});
+}
+
+void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, Key from, Buffer<int> &first)
+{
+  first.resize(Extent{(size_t)buckets + 1, exec.space});
+  for_each(exec, buckets + 1, Start{keys, n, buckets, nullptr, from, first.data()});
 }
 
 void select(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &places)

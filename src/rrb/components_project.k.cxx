@@ -25,12 +25,6 @@ struct KeyKernel {
   }
 };
 
-struct StartKernel {
-  const Key *keys;
-  int        n, *starts;
-  HD void    operator()(int l) const { starts[l] = lower_bound(keys, 0, n, (Key)l + 1); }
-};
-
 struct ValueKernel { // 0 without a component
   const double *sum, *inverse;
   double       *value;
@@ -68,13 +62,13 @@ void Components::list(const Level &level, int count)
   const int          n = (int)(o.size() + c.size());
   const View<double> v = level.layout.view((double *)nullptr);
   Buffer<Key>        keys(Extent{(size_t)n, exec.space});
-  Buffer<int>        nodes(Extent{(size_t)n, exec.space}), starts(Extent{(size_t)count + 1, exec.space});
+  Buffer<int>        nodes(Extent{(size_t)n, exec.space}), starts;
   auto               at = [&](int q, const Box &box, int first) { return part(box, KeyKernel{label_place(level.layout), label_.data(), v.sx, v.sy, box, q, first, keys.data(), nodes.data()}); };
   forall_parts(exec, at(quarter_o, o, 0), at(quarter_c, c, (int)o.size()));
   int bits = 1;
   while (bits < 31 && count >> bits) ++bits;
   sort_keys(exec, n, bits, keys, nodes);
-  for_each(exec, count + 1, StartKernel{keys.data(), n, starts.data()});
+  bucket_starts(exec, n, keys.data(), count, Key(1), starts);
   nodes_ = std::move(nodes);
   starts_.resize((size_t)count + 1);
   device::copy_to_host(starts_.data(), starts.data(), starts.bytes());
