@@ -73,7 +73,7 @@ def out(command, **kw):
         return ''
 
 
-def library():
+def tessera():
     """The plugin to test, or None."""
     lib = os.environ.get('TESSERA_LIB') or out(['make', '-s', '--no-print-directory', '-C', ROOT, 'print-lib'])
     return os.path.abspath(lib) if lib and os.path.exists(lib) else None
@@ -166,7 +166,7 @@ def device_usable(cuda):
     return cuda == 'emulate' or (cuda == '1' and shutil.which('nvidia-smi') and subprocess.run(['nvidia-smi', '-L'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0)
 
 
-def run(petsc, argv, ranks=1, limit=60, cwd=None, env=None):
+def run(petsc, argv, ranks=1, limit=120, cwd=None, env=None):
     """Run a program on some ranks; stdout and stderr together, the whole process group ended at the limit."""
     if ranks > 1:
         argv = shlex.split(petsc.var.get('MPIEXEC') or 'mpiexec') + ['-n', str(ranks)] + argv
