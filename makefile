@@ -7,7 +7,7 @@
 #   make pack-tests the device's tests as a folder for machines without PETSc (docs/gpu.md)
 #   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/gpu.md)
 #
-# Variables: CUDA=0|1|emulate (default: as PETSc; emulate: the device path on the host, for tests)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  CXXFLAGS=  WERROR=0|1  JOBS=2
+# Variables: CUDA=0|1|emulate (default: as PETSc; emulate: the device path on the host, for tests)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  OPT=-O3  CXXFLAGS=  WERROR=0|1  JOBS=2
 
 .DEFAULT_GOAL := all
 SHELL  := /bin/bash
@@ -94,10 +94,11 @@ comma    := ,
 empty    :=
 space    := $(empty) $(empty)
 
-COMPILE := $(CXX) -std=c++17 -O3 $(HOSTFLAG) $(DEFINE) $(INCLUDE) $(CXXFLAGS)
+OPT     := -O3
+COMPILE := $(CXX) -std=c++17 $(OPT) $(HOSTFLAG) $(DEFINE) $(INCLUDE) $(CXXFLAGS)
 ifeq ($(CUDA),1)
   # One source, two spaces: nvcc compiles the kernels, and g++ behind it the host path with the flags of the other files.
-  COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 -O3 -arch=sm_$(CUDA_ARCH) $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
+  COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 $(OPT) -arch=sm_$(CUDA_ARCH) $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
                -Xcompiler=$(subst $(space),$(comma),$(strip $(HOSTFLAG))) $(DEFINE) $(INCLUDE) $(NVCCFLAGS)
   CUDA_LIBS := -L$(CUDA_DIR)/lib64 -Wl,-rpath,$(CUDA_DIR)/lib64 -lcudart -lcusolver -lcublas
 else
