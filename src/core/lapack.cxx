@@ -57,54 +57,35 @@ void Factorisation::reset(int n, Space space)
   space_ = space;
 }
 
-bool Factorisation::cholesky()
-{
-  lu_ = false;
-  if (!n_) return true;
-#ifdef TESSERA_HAVE_CUDA
-  if (space() == Space::cuda) {
-    Handles          &h = handles();
-    size_t            there = 0, here = 0;
-    int               info = 0;
-    check(cusolverDnXpotrf_bufferSize(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &there, &here), "cusolverDnXpotrf_bufferSize");
-    std::vector<char> host(here + 1);
-    if (work_.bytes() < there || work_.empty()) work_.resize(Extent{there / sizeof(double) + 1, Space::cuda});
-    if (info_.empty()) info_.resize(Extent{1, Space::cuda});
-    check(cusolverDnXpotrf(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, work_.data(), work_.bytes(), host.data(), here, info_.data()), "cusolverDnXpotrf");
-    device::copy_to_host(&info, info_.data(), sizeof(info));
-    return !info;
-  }
-#endif
-  const device::Open open(space());
-  PetscBLASInt       info = 0, n = n_;
-  LAPACKpotrf_("L", &n, a_.data(), &n, &info);
-  return !info;
-}
+bool Factorisation::cholesky() { return factor(false); }
+bool Factorisation::lu() { return factor(true); }
 
-bool Factorisation::lu()
+bool Factorisation::factor(bool lu)
 {
-  lu_ = true;
+  lu_ = lu;
   if (!n_) return true;
+  if (lu && (pivots_.size() < (size_t)n_ || pivots_.space() != space())) pivots_.resize(Extent{(size_t)n_, space()});
 #ifdef TESSERA_HAVE_CUDA
   if (space() == Space::cuda) {
-    Handles          &h = handles();
-    size_t            there = 0, here = 0;
-    int               info = 0;
-    check(cusolverDnXgetrf_bufferSize(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &there, &here), "cusolverDnXgetrf_bufferSize");
+    static_assert(sizeof(long long) == sizeof(int64_t), "pivots have 64 bits");
+    Handles &h = handles();
+    size_t   there = 0, here = 0;
+    int      info = 0;
+    if (lu) check(cusolverDnXgetrf_bufferSize(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &there, &here), "cusolverDnXgetrf_bufferSize");
+    else check(cusolverDnXpotrf_bufferSize(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &there, &here), "cusolverDnXpotrf_bufferSize");
     std::vector<char> host(here + 1);
     if (work_.bytes() < there || work_.empty()) work_.resize(Extent{there / sizeof(double) + 1, Space::cuda});
     if (info_.empty()) info_.resize(Extent{1, Space::cuda});
-    if (pivots_.size() < (size_t)n_) pivots_.resize(Extent{(size_t)n_, Space::cuda});
-    static_assert(sizeof(long long) == sizeof(int64_t), "pivots have 64 bits");
-    check(cusolverDnXgetrf(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, (int64_t *)pivots_.data(), CUDA_R_64F, work_.data(), work_.bytes(), host.data(), here, info_.data()), "cusolverDnXgetrf");
+    if (lu) check(cusolverDnXgetrf(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, (int64_t *)pivots_.data(), CUDA_R_64F, work_.data(), work_.bytes(), host.data(), here, info_.data()), "cusolverDnXgetrf");
+    else check(cusolverDnXpotrf(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, work_.data(), work_.bytes(), host.data(), here, info_.data()), "cusolverDnXpotrf");
     device::copy_to_host(&info, info_.data(), sizeof(info));
     return !info;
   }
 #endif
   const device::Open open(space());
   PetscBLASInt       info = 0, n = n_;
-  if (pivots_.size() < (size_t)n_ || pivots_.space() != space()) pivots_.resize(Extent{(size_t)n_, space()});
-  LAPACKgetrf_(&n, &n, a_.data(), &n, (PetscBLASInt *)pivots_.data(), &info);
+  if (lu) LAPACKgetrf_(&n, &n, a_.data(), &n, (PetscBLASInt *)pivots_.data(), &info);
+  else LAPACKpotrf_("L", &n, a_.data(), &n, &info);
   return !info;
 }
 

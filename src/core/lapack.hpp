@@ -19,6 +19,7 @@ public:
   Space   space() const { return space_; }
 
 private:
+  bool              factor(bool lu);
   int               n_     = 0;
   Space             space_ = Space::host;
   bool              lu_    = false;
