@@ -1,18 +1,26 @@
 #include "densegs/distributed.hpp"
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace tessera::densegs {
+
+std::vector<int> row_starts(MPI_Comm comm, int rows)
+{
+  int size;
+  MPI_Comm_size(comm, &size);
+  std::vector<int> first((size_t)size + 1);
+  MPI_Allgather(&rows, 1, MPI_INT, first.data() + 1, 1, MPI_INT, comm);
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  return first;
+}
 
 void create(Distributed &d, MPI_Comm comm, int rows)
 {
   d.comm = comm;
   MPI_Comm_rank(comm, &d.rank);
-  MPI_Comm_size(comm, &d.size);
-  std::vector<int> count((size_t)d.size);
-  MPI_Allgather(&rows, 1, MPI_INT, count.data(), 1, MPI_INT, comm);
-  d.first.assign(1, 0);
-  for (int c : count) d.first.push_back(d.first.back() + c);
+  d.first = row_starts(comm, rows);
+  d.size  = (int)d.first.size() - 1;
   d.x.assign((size_t)d.first.back(), 0);
   d.before.assign((size_t)rows, 0);
   d.after.assign((size_t)rows, 0);
@@ -26,6 +34,7 @@ static void product(const Distributed &d, int from, int to, double *sum)
   for (int j = from; j < to; ++j) {
     const double *column = d.a + j * d.lda;
     const double  x      = d.x[(size_t)j];
+    if (x == 0) continue;
 #pragma omp simd
     for (int i = 0; i < rows; ++i) sum[i] += column[i] * x;
   }

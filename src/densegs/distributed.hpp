@@ -17,6 +17,7 @@ struct Distributed {
   size_t              bytes() const { return (x.size() + before.size() + after.size() + w.size()) * sizeof(double); }
 };
 
+std::vector<int> row_starts(MPI_Comm comm, int rows); // of every process, and the number of rows. Collective
 void create(Distributed &d, MPI_Comm comm, int rows);
 void share(Distributed &d, const double *x); // d.x from every process's rows of it
 // Sweeps on d.x, which ends alike on all processes. plan: of the process's own square block; request: q and bounds of its rows, first, most,
