@@ -555,61 +555,63 @@ static PetscErrorCode EndTaoAtTwo(Tao tao, void *ctx)
   PetscCall(TaoSetConvergedReason(tao, it == 2 ? TAO_CONVERGED_USER : TAO_CONTINUE_ITERATING));
   PetscFunctionReturn(0);
 }
+static PetscErrorCode SolveToTwo(const char *name, SNES snes, Vec x)
+{
+  PetscReal           seen[2] = {0, 0};
+  PetscInt            its;
+  SNESConvergedReason reason;
+
+  PetscFunctionBegin;
+  PetscCall(SNESVIPGSSetCheck(snes, 1));
+  PetscCall(SNESSetConvergenceTest(snes, EndAtTwo, seen, NULL));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, &reason));
+  PetscCall(SNESGetIterationNumber(snes, &its));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's%s: %s after %" PetscInt_FMT ", asked %g times, x %s\n", name, SNESConvergedReasons[reason], its, (double)seen[1], seen[0] > 0 ? "seen" : "not seen"));
+  PetscCall(SNESDestroy(&snes));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode SolveTaoToTwo(const char *name, PetscErrorCode (*objective)(Tao, Vec, PetscReal *, Vec, void *), PetscErrorCode (*hessian)(Tao, Vec, Mat, Mat, void *), Mat A, Vec x)
+{
+  Tao                tao;
+  PetscInt           its, calls = 0;
+  TaoConvergedReason reason;
+
+  PetscFunctionBegin;
+  PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
+  PetscCall(TaoSetType(tao, TAOVIPGS));
+  PetscCall(TaoSetSolution(tao, x));
+  PetscCall(TaoSetObjectiveAndGradient(tao, NULL, objective, A));
+  PetscCall(TaoSetHessian(tao, A, A, hessian, A));
+  PetscCall(TaoSetConvergenceTest(tao, EndTaoAtTwo, &calls));
+  PetscCall(TaoSolve(tao));
+  PetscCall(TaoGetConvergedReason(tao, &reason));
+  PetscCall(TaoGetIterationNumber(tao, &its));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's%s, Tao: %s after %" PetscInt_FMT ", asked %" PetscInt_FMT " times\n", name, TaoConvergedReasons[reason], its, calls));
+  PetscCall(TaoDestroy(&tao));
+  PetscFunctionReturn(0);
+}
+
+/* Its verdict stands also where F is not linear, so that another linearisation would follow. */
 static PetscErrorCode TestUsersTest(void)
 {
-  Mat                 A;
-  Vec                 q, x;
-  SNES                snes;
-  Tao                 tao;
-  PetscReal           seen[2] = {0, 0};
-  PetscInt            its, calls = 0;
-  SNESConvergedReason reason;
-  TaoConvergedReason  tao_reason;
+  Mat  A, J;
+  Vec  q, x, f;
+  SNES snes;
 
   PetscFunctionBegin;
   PetscCall(Fill(120, Decaying, &A));
   PetscCall(FillVec(A, Wave, &q));
   PetscCall(VecDuplicate(q, &x));
   PetscCall(SNESVIPGSCreateLCP(A, q, NULL, NULL, &snes));
-  PetscCall(SNESVIPGSSetCheck(snes, 1));
-  PetscCall(SNESSetConvergenceTest(snes, EndAtTwo, seen, NULL));
-  PetscCall(SNESSolve(snes, NULL, x));
-  PetscCall(SNESGetConvergedReason(snes, &reason));
-  PetscCall(SNESGetIterationNumber(snes, &its));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's: %s after %" PetscInt_FMT ", asked %g times, x %s\n", SNESConvergedReasons[reason], its, (double)seen[1], seen[0] > 0 ? "seen" : "not seen"));
-  PetscCall(SNESDestroy(&snes));
+  PetscCall(SolveToTwo("", snes, x));
   PetscCall(PetscObjectCompose((PetscObject)A, "q", (PetscObject)q));
   PetscCall(VecSet(x, 0));
-  PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
-  PetscCall(TaoSetType(tao, TAOVIPGS));
-  PetscCall(TaoSetSolution(tao, x));
-  PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Objective, A));
-  PetscCall(TaoSetHessian(tao, A, A, Same, A));
-  PetscCall(TaoSetConvergenceTest(tao, EndTaoAtTwo, &calls));
-  PetscCall(TaoSolve(tao));
-  PetscCall(TaoGetConvergedReason(tao, &tao_reason));
-  PetscCall(TaoGetIterationNumber(tao, &its));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's, Tao: %s after %" PetscInt_FMT ", asked %" PetscInt_FMT " times\n", TaoConvergedReasons[tao_reason], its, calls));
-  PetscCall(TaoDestroy(&tao));
+  PetscCall(SolveTaoToTwo("", Objective, Same, A, x));
   PetscCall(VecDestroy(&q));
   PetscCall(VecDestroy(&x));
   PetscCall(MatDestroy(&A));
-  PetscFunctionReturn(0);
-}
 
-/* Its verdict stands although F is not linear, so that another linearisation would follow. */
-static PetscErrorCode TestUsersTestNonlinear(void)
-{
-  Mat                 A, J;
-  Vec                 x, f;
-  SNES                snes;
-  Tao                 tao;
-  PetscReal           seen[2] = {0, 0};
-  PetscInt            its, calls = 0;
-  SNESConvergedReason reason;
-  TaoConvergedReason  tao_reason;
-
-  PetscFunctionBegin;
   PetscCall(Fill(90, BoxEntry, &A));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &J));
   PetscCall(MatCreateVecs(A, &x, &f));
@@ -618,26 +620,10 @@ static PetscErrorCode TestUsersTestNonlinear(void)
   PetscCall(SNESSetJacobian(snes, J, J, CubicJacobian, A));
   PetscCall(SNESVISetComputeVariableBounds(snes, Bounds));
   PetscCall(SNESSetType(snes, SNESVIPGS));
-  PetscCall(SNESVIPGSSetCheck(snes, 1));
-  PetscCall(SNESSetConvergenceTest(snes, EndAtTwo, seen, NULL));
   PetscCall(VecSet(x, 1));
-  PetscCall(SNESSolve(snes, NULL, x));
-  PetscCall(SNESGetConvergedReason(snes, &reason));
-  PetscCall(SNESGetIterationNumber(snes, &its));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's, not linear: %s after %" PetscInt_FMT ", asked %g times\n", SNESConvergedReasons[reason], its, (double)seen[1]));
-  PetscCall(SNESDestroy(&snes));
+  PetscCall(SolveToTwo(", not linear", snes, x));
   PetscCall(VecSet(x, 1.2));
-  PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
-  PetscCall(TaoSetType(tao, TAOVIPGS));
-  PetscCall(TaoSetSolution(tao, x));
-  PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Logarithm, NULL));
-  PetscCall(TaoSetHessian(tao, J, J, LogarithmHessian, NULL));
-  PetscCall(TaoSetConvergenceTest(tao, EndTaoAtTwo, &calls));
-  PetscCall(TaoSolve(tao));
-  PetscCall(TaoGetConvergedReason(tao, &tao_reason));
-  PetscCall(TaoGetIterationNumber(tao, &its));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's, not linear, Tao: %s after %" PetscInt_FMT ", asked %" PetscInt_FMT " times\n", TaoConvergedReasons[tao_reason], its, calls));
-  PetscCall(TaoDestroy(&tao));
+  PetscCall(SolveTaoToTwo(", not linear", Logarithm, LogarithmHessian, J, x));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&f));
   PetscCall(MatDestroy(&A));
@@ -874,6 +860,47 @@ static PetscErrorCode TestWrong(void)
   PetscFunctionReturn(0);
 }
 
+/* Bounds that are given to a solver in use are looked at again: another distribution is refused, and then the old one solves. */
+static PetscErrorCode TestDistribution(void)
+{
+  Mat                  A;
+  Vec                  q, x, bounds[3];
+  SNES                 snes;
+  SNESVIPGSCertificate c;
+  PetscErrorCode       ierr[3];
+  PetscMPIInt          rank, size;
+  char                 text[400] = "";
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(Fill(24, BoxEntry, &A));
+  PetscCall(FillVec(A, BoxQ, &q));
+  PetscCall(VecDuplicate(q, &x));
+  PetscCall(VecDuplicate(q, &bounds[0]));
+  PetscCall(VecCreateMPI(PETSC_COMM_WORLD, rank ? 0 : 24, 24, &bounds[1])); /* all on the first process */
+  PetscCall(VecDuplicate(q, &bounds[2]));
+  PetscCall(VecSet(bounds[0], 0));
+  PetscCall(VecSet(bounds[1], 0));
+  PetscCall(VecSet(bounds[2], PETSC_INFINITY));
+  PetscCall(SNESVIPGSCreateLCP(A, q, bounds[0], bounds[2], &snes));
+  for (int k = 0; k < 3; ++k) {
+    PetscCall(SNESVISetVariableBounds(snes, bounds[k % 2], bounds[2]));
+    PetscCall(VecSet(x, 0));
+    PetscCall(PetscPushErrorHandler(Caught, text));
+    ierr[k] = SNESSolve(snes, NULL, x);
+    PetscCall(PetscPopErrorHandler());
+  }
+  PetscCall(SNESVIPGSGetCertificate(snes, &c));
+  PetscCall(Check("bounds of another distribution", !ierr[0] && (size == 1 || (ierr[1] && strstr(text, "not distributed as the solution"))) && !ierr[2] && c.reason == SNES_VIPGS_CONVERGED ? 0 : 1, 0));
+  PetscCall(SNESDestroy(&snes));
+  for (int k = 0; k < 3; ++k) PetscCall(VecDestroy(&bounds[k]));
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt hertz = 16;
@@ -916,7 +943,6 @@ int main(int argc, char **argv)
   PetscCall(TestTao());
   PetscCall(TestTaoNotANumber());
   PetscCall(TestUsersTest());
-  PetscCall(TestUsersTestNonlinear());
   PetscCall(TestRandom());
   PetscCall(TestFeet(PETSC_FALSE, TESSERA_GS_SYMMETRIC, 200));
   PetscCall(TestFeet(PETSC_TRUE, TESSERA_GS_SYMMETRIC, 200));
@@ -924,6 +950,7 @@ int main(int argc, char **argv)
   PetscCall(TestFeet(PETSC_TRUE, TESSERA_GS_SYMMETRIC, 3));
   PetscCall(TestBatch());
   PetscCall(TestWrong());
+  PetscCall(TestDistribution());
   PetscCall(TestKnown("no unknowns", 0, Fathi, MinusOne, First, 1e-10, ""));
   PetscCall(TestKnown("identity", 5, Identity, MinusOne, One, 1e-12, "-snes_vipgs_acceleration mprgp"));
   PetscCall(TestOtherType());
