@@ -76,7 +76,8 @@ typedef float  Floats __attribute__((vector_size(lanes * 4), aligned(4), may_ali
 inline Doubles take(const double *p) { return *(const Doubles *)p; }
 inline Doubles take(const float *p) { return __builtin_convertvector(*(const Floats *)p, Doubles); }
 
-// sum[0..height) += the panel's columns [0, columns) times x. 8 (single: 4) bytes of memory for a multiplication.
+// sum[0..height) += the panel's columns [0, columns) times x. 8 (single: 4) bytes of memory for a multiplication; none for unknowns that
+// are zero, as those of open contacts are: the sums are the same, and memory sets the pace.
 template <class T> void product(const T *a, const double *x, int columns, double *sum)
 {
   constexpr int lines = group / lanes;
@@ -84,8 +85,10 @@ template <class T> void product(const T *a, const double *x, int columns, double
     Doubles  s[lines];
     const T *p = a + g;
     for (int l = 0; l < lines; ++l) s[l] = take(sum + g + lanes * l);
-    for (int j = 0; j < columns; ++j, p += height)
+    for (int j = 0; j < columns; ++j, p += height) {
+      if (x[j] == 0) continue;
       for (int l = 0; l < lines; ++l) s[l] += take(p + lanes * l) * x[j];
+    }
     for (int l = 0; l < lines; ++l) *(Doubles *)(sum + g + lanes * l) = s[l];
   }
 }

@@ -9,53 +9,71 @@ namespace tessera::densegs {
 void fill_host(Plan &plan, const double *a, ptrdiff_t lda)
 {
   Panels &m = plan.panels;
+  constexpr int columns = 8; // at a time, for all panels: a page of each is looked up once
   // Thread p % threads fills panel p and later sweeps over it: pages of fresh memory lie at its side.
-#pragma omp parallel for schedule(static, 1) num_threads(plan.exec.threads) if (plan.exec.threads > 1)
-  for (int p = 0; p < m.count; ++p) {
-    const int    i0 = p * m.rows, rows = std::min(m.rows, m.n - i0);
-    const size_t at = (size_t)p * m.stride * m.rows;
-    for (int j = 0; j < m.n; ++j)
-      for (int r = 0; r < rows; ++r) {
-        const double v = a[(ptrdiff_t)j * lda + i0 + r];
-        if (m.single()) m.s.data()[at + (size_t)j * m.rows + r] = (float)v;
-        else m.a.data()[at + (size_t)j * m.rows + r] = v;
+#pragma omp parallel num_threads(plan.exec.threads) if (plan.exec.threads > 1)
+  for (int j0 = 0; j0 < m.n; j0 += columns)
+#pragma omp for schedule(static, 1) nowait
+    for (int p = 0; p < m.count; ++p) {
+      const int    i0 = p * m.rows, rows = std::min(m.rows, m.n - i0);
+      const size_t at = (size_t)p * m.stride * m.rows;
+      for (int j = j0; j < std::min(j0 + columns, m.n); ++j) {
+        const double *from = a + (ptrdiff_t)j * lda + i0;
+        if (m.single()) std::copy(from, from + rows, m.s.data() + at + (size_t)j * m.rows);
+        else std::copy(from, from + rows, m.a.data() + at + (size_t)j * m.rows);
       }
-    for (int r = 0; r < rows; ++r) {
-      const double v = a[(ptrdiff_t)(i0 + r) * lda + i0 + r];
-      m.inverse.data()[i0 + r] = v != 0 ? 1 / (m.single() ? (double)(float)v : v) : 0;
     }
+  for (int i = 0; i < m.n; ++i) {
+    const double v = a[(ptrdiff_t)i * (lda + 1)];
+    m.inverse.data()[i] = v != 0 ? 1 / (m.single() ? (double)(float)v : v) : 0;
   }
+}
+
+// The first column with an entry that is no finite number, and the first such entry of it.
+static void find_bad(const double *a, int n, ptrdiff_t lda, Check &c)
+{
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < n; ++i)
+      if (!std::isfinite(a[(ptrdiff_t)j * lda + i])) {
+        c.bad_row    = i;
+        c.bad_column = j;
+        return;
+      }
 }
 
 Check check_host(const double *a, int n, ptrdiff_t lda)
 {
-  Check  c;
-  double difference = 0;
-  for (int j = 0; j < n; ++j) {
-    const double *column = a + (ptrdiff_t)j * lda;
-    double        most = 0, none = 0; // 0 times what is not finite is no number
-#pragma omp simd reduction(max : most) reduction(+ : none)
-    for (int i = 0; i < n; ++i) {
-      most = std::max(most, std::fabs(column[i]));
-      none += 0 * column[i];
-    }
-    if (none != 0 || none != none) {
-      for (int i = 0; i < n && c.bad_row < 0; ++i)
-        if (!std::isfinite(column[i])) {
-          c.bad_row    = i;
-          c.bad_column = j;
-        }
-      return c;
-    }
-    c.largest = std::max(c.largest, most);
-    if (c.diagonal < 0 && !(column[j] > 0)) c.diagonal = j;
-    if (c.zero_diagonal < 0 && column[j] == 0) c.zero_diagonal = j;
-  }
-  constexpr int tile = 32; // both triangles by tiles that stay in the cache
+  Check         c;
+  double        difference = 0, none = 0; // 0 times what is not finite is no number
+  constexpr int tile = 64;                // both triangles by tiles that stay in the cache: memory is read once
   for (int j0 = 0; j0 < n; j0 += tile)
-    for (int i0 = j0; i0 < n; i0 += tile)
-      for (int j = j0; j < std::min(j0 + tile, n); ++j)
-        for (int i = std::max(i0, j); i < std::min(i0 + tile, n); ++i) difference = std::max(difference, std::fabs(a[(ptrdiff_t)j * lda + i] - a[(ptrdiff_t)i * lda + j]));
+    for (int i0 = j0; i0 < n; i0 += tile) {
+      const int j1 = std::min(j0 + tile, n), i1 = std::min(i0 + tile, n);
+      auto      look = [&](int from, int to, int top, int bottom) {
+        double most = 0;
+        for (int j = from; j < to; ++j) {
+          const double *column = a + (ptrdiff_t)j * lda;
+#pragma omp simd reduction(max : most) reduction(+ : none)
+          for (int i = top; i < bottom; ++i) {
+            most = std::max(most, std::fabs(column[i]));
+            none += 0 * column[i];
+          }
+        }
+        c.largest = std::max(c.largest, most);
+      };
+      look(j0, j1, i0, i1);
+      if (i0 > j0) look(i0, i1, j0, j1);
+      for (int k = j0; k < j1; k += 8) // a line of column i and eight columns: no more than the ways of a cache
+        for (int i = std::max(i0, k + 1); i < i1; ++i)
+          for (int j = k; j < std::min({k + 8, j1, i}); ++j) difference = std::max(difference, std::fabs(a[(ptrdiff_t)j * lda + i] - a[(ptrdiff_t)i * lda + j]));
+    }
+  if (none != 0) find_bad(a, n, lda, c);
+  if (c.bad_row >= 0) return c;
+  for (int i = 0; i < n; ++i) {
+    const double v = a[(ptrdiff_t)i * (lda + 1)];
+    if (c.diagonal < 0 && !(v > 0)) c.diagonal = i;
+    if (c.zero_diagonal < 0 && v == 0) c.zero_diagonal = i;
+  }
   c.asymmetry = c.largest > 0 ? difference / c.largest : 0;
   return c;
 }

@@ -130,12 +130,9 @@ Check create(Matrix &m, MPI_Comm comm, int rows, int n, const double *a, ptrdiff
   m.comm = comm;
   MPI_Comm_rank(comm, &m.rank);
   MPI_Comm_size(comm, &m.size);
-  std::vector<int> counts((size_t)m.size);
-  MPI_Allgather(&rows, 1, MPI_INT, counts.data(), 1, MPI_INT, comm);
-  m.starts.assign(1, 0);
-  for (int k : counts) m.starts.push_back(m.starts.back() + k);
-  m.a   = a;
-  m.lda = lda;
+  m.starts = densegs::row_starts(comm, rows);
+  m.a      = a;
+  m.lda    = lda;
   m.diagonal.resize((size_t)n);
   if (m.exec.space == Space::cuda) {
     if (where == Space::host) {
@@ -177,21 +174,25 @@ Check create(Matrix &m, MPI_Comm comm, int rows, int n, const double *a, ptrdiff
   return c;
 }
 
-// The columns of A, four at a time. 8 bytes of memory for a multiplication.
+// The columns of A whose x is not zero, four at a time. 8 bytes of memory for a multiplication.
 static void multiply_rows(const Matrix &m, const double *x, double *w)
 {
   const int rows = m.rows();
-  int       j = 0;
-  for (; j + 4 <= m.n; j += 4) {
-    const double *a = m.a + j * m.lda, *b = a + m.lda, *c = b + m.lda, *d = c + m.lda;
-    const double  xa = x[j], xb = x[j + 1], xc = x[j + 2], xd = x[j + 3];
+  for (int j = 0; j < m.n;) {
+    int at[4], count = 0;
+    for (; j < m.n && count < 4; ++j)
+      if (x[j] != 0) at[count++] = j;
+    if (count == 4) {
+      const double *a = m.a + at[0] * m.lda, *b = m.a + at[1] * m.lda, *c = m.a + at[2] * m.lda, *d = m.a + at[3] * m.lda;
+      const double  xa = x[at[0]], xb = x[at[1]], xc = x[at[2]], xd = x[at[3]];
 #pragma omp simd
-    for (int i = 0; i < rows; ++i) w[i] += (a[i] * xa + b[i] * xb) + (c[i] * xc + d[i] * xd);
-  }
-  for (; j < m.n; ++j) {
-    const double *a = m.a + j * m.lda;
+      for (int i = 0; i < rows; ++i) w[i] += (a[i] * xa + b[i] * xb) + (c[i] * xc + d[i] * xd);
+    } else
+      for (int k = 0; k < count; ++k) {
+        const double *a = m.a + at[k] * m.lda;
 #pragma omp simd
-    for (int i = 0; i < rows; ++i) w[i] += a[i] * x[j];
+        for (int i = 0; i < rows; ++i) w[i] += a[i] * x[at[k]];
+      }
   }
 }
 

@@ -130,11 +130,12 @@ bool infeasible(const Problem &p, const double *direction)
     right += w[i] * y[i];
     sum += std::fabs(w[i]) * y[i];
   }
+  if (!(right < -1e-6 * sum)) return false;
   transposed(*p.matrix, y.data(), w.data());
   // What A'y has above zero must be rounding, and could not make up for q'y with any x of a sensible size.
   double worst = 0;
   for (size_t j = 0; j < n; ++j) worst = std::max(worst, w[j]);
-  return right < -1e-6 * sum && worst <= 1e-10 * p.matrix->largest;
+  return worst <= 1e-10 * p.matrix->largest;
 }
 
 namespace {
@@ -267,11 +268,11 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
   std::vector<double> x(answer, answer + n), last(x), y(x), w(n), old(x), direction(n), step(n), snapshot(x);
   Sweeper             sweeper(plan, p, report);
   const int           unit = plan.params.order == densegs::Order::symmetric ? 2 : 1, group = std::max(params.check / unit, 1);
-  double              t = 1, best, first, previous = 0;
+  double              t = 1, best, first, asked, previous = 0; // asked: the residual when it was last asked whether there is an answer
   int                 slow = 0, next_snapshot = 8, checks = 0;
 
   multiply(p, x.data(), w.data());
-  first = best = natural(p, x.data(), w.data());
+  first = best = asked = natural(p, x.data(), w.data());
   sweeper.correct(x.data(), w.data());
   const bool there = acceleration == Acceleration::nesterov && plan.exec.space == Space::cuda;
   if (there) sweeper.restart(x.data());
@@ -345,7 +346,8 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
     if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && difference(x, snapshot) <= 1e-15) return report.sweeps - made_before && acceleration == Acceleration::none && slow > 2 ? Reason::cycling : Reason::stalled;
     if (checks == next_snapshot) {
       for (size_t i = 0; i < n; ++i) step[i] = x[i] - snapshot[i];
-      if (infeasible(p, step.data())) return Reason::infeasible;
+      if (best > 0.5 * asked && infeasible(p, step.data())) return Reason::infeasible;
+      asked    = best;
       snapshot = x;
       next_snapshot *= 2;
     }

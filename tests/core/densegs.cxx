@@ -371,6 +371,10 @@ TEST(DenseGS, MatricesAreLookedAt)
   EXPECT_EQ(look().zero_diagonal, -1);
   c.at(99, 99) = 0;
   EXPECT_EQ(look().zero_diagonal, 99);
+  c.at(140, 3) = 1e3;
+  EXPECT_EQ(look().largest, 1e3);
+  c.at(3, 140) = 1e4;
+  EXPECT_EQ(look().largest, 1e4);
   c.at(5, 120) = NAN;
   EXPECT_EQ(look().bad_row, 5);
   EXPECT_EQ(look().bad_column, 120);
