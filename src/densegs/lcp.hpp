@@ -44,6 +44,7 @@ struct Report {
   int         sweeps  = 0, factors = 0, proximal = 0, steps = 0; // proximal: subproblems of the proximal loop
   bool        fell_back = false; // the relaxed strategy diverged, and graph took its place
   Certificate certificate;
+  std::vector<double> w; // A x + q of the answer
 };
 
 // Called after every step (some sweeps, or a factorisation) with the natural residual |x - P(x - w)|_2; true ends the solve.

@@ -360,11 +360,12 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
 
 Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double *x, const Monitor &monitor)
 {
-  Report              report;
-  std::vector<double> w((size_t)p.n);
-  double              r;
-  Acceleration        a = params.acceleration;
+  Report               report;
+  std::vector<double> &w = report.w;
+  double               r;
+  Acceleration         a = params.acceleration;
 
+  w.resize((size_t)p.n);
   if (p.block == 1) project(p, x);
   multiply(p, x, w.data());
   r = natural(p, x, w.data());

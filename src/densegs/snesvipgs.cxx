@@ -19,7 +19,7 @@ struct Linear {
   int                  n = 0;
   tessera::lcp::Matrix matrix;
   tessera::DenseView   view; // its rows in PETSc's own array
-  std::vector<double>  q, f0, x, lower, upper, mu;
+  std::vector<double>  q, f0, x, lower, upper, mu, answer; // answer: the linear problem's F at its x
 };
 
 } // namespace
@@ -243,6 +243,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps)
   c.sweeps += report.sweeps;
   c.factorizations += report.factors;
   c.proximal += report.proximal;
+  w.answer = std::move(report.w);
   c.fell_back = c.fell_back || report.fell_back ? PETSC_TRUE : PETSC_FALSE;
   c.reason    = report.reason == tessera::lcp::Reason::stopped && steps.reason > 0 ? SNES_VIPGS_CONVERGED : steps.reason == CompatDivergedNaN ? SNES_VIPGS_DIVERGED : ReasonOf(report.reason);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -301,12 +302,11 @@ static PetscErrorCode Solve(SNES snes)
     PetscCall(SNESComputeFunction(snes, X, F));
     {
       tessera::lcp::Problem linear;
-      std::vector<double>   f, v((size_t)w.n);
+      std::vector<double>   f;
       double                d = 0, s = 0;
       PetscCall(tessera::GatherVector(F, f));
-      TesseraCallCXX(tessera::lcp::multiply(w.matrix, w.q.data(), w.x.data(), v.data()));
-      for (size_t i = 0; i < v.size(); ++i) {
-        d += (v[i] - f[i]) * (v[i] - f[i]);
+      for (size_t i = 0; i < f.size(); ++i) {
+        d += (w.answer[i] - f[i]) * (w.answer[i] - f[i]);
         s += w.q[i] * w.q[i] + f[i] * f[i];
       }
       wrong = std::isfinite(d) ? (s > 0 ? std::sqrt(d / s) : 0) : HUGE_VAL;
