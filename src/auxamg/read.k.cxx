@@ -10,7 +10,11 @@ namespace {
 // Rows of so many nodes are refused at once: lists around a cell are shorter, and searching longer ones takes for ever.
 constexpr int longest_row = 65000;
 
-// An unknown is fixed if its row has no other entries than the one on the diagonal.
+// An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it: such a penalty would
+// take all digits of the coarse operators. Couplings with the first kind are one-sided, those with the second have their equals in its rows.
+enum Fixed : unsigned char { not_fixed, dirichlet, penalty };
+constexpr double penalty_ratio = 1e12;
+
 template <class Index> struct FindFixed {
   Rows<Index>    m;
   int            bs;
@@ -29,7 +33,7 @@ template <class Index> struct FindFixed {
       for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) off += fabs(m.o[e]);
     if (!(diagonal - diagonal == 0) || !(off - off == 0)) raise_to(bad, m.n * bs - row);
     else if (!(diagonal > 0)) raise_to(worst, m.n * bs - row);
-    fixed[row] = off == 0;
+    fixed[row] = off == 0 ? dirichlet : off * penalty_ratio <= diagonal ? penalty : not_fixed;
   }
 };
 template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
@@ -112,7 +116,7 @@ template <class Index, class T> struct FillValues {
   }
 };
 
-// Couplings of unknowns that are not fixed with fixed ones.
+// Couplings of unknowns that are not fixed with Dirichlet rows.
 template <class Index> struct OneSided {
   Rows<Index>          m;
   int                  bs;
@@ -127,10 +131,10 @@ template <class Index> struct OneSided {
     int       n   = 0;
     if (!fixed[row]) {
       for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
-        if (fixed[m.j[e]] && m.a[e] != 0) put(p, n++, (int)m.j[e], m.a[e]);
+        if (fixed[m.j[e]] == dirichlet && m.a[e] != 0) put(p, n++, (int)m.j[e], m.a[e]);
       if (m.oi)
         for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e)
-          if (fixed[m.n * bs + m.ghost[m.oj[e]]] && m.o[e] != 0) put(p, n++, m.n * bs + m.ghost[m.oj[e]], m.o[e]);
+          if (fixed[m.n * bs + m.ghost[m.oj[e]]] == dirichlet && m.o[e] != 0) put(p, n++, m.n * bs + m.ghost[m.oj[e]], m.o[e]);
     }
     if (!begin) count[p] = n;
   }

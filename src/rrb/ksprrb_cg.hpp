@@ -75,11 +75,12 @@ public:
   PetscErrorCode Finish(bool loaded = false);
   // The whole iteration on the device, where nobody watches it.
   PetscErrorCode SolveOnDevice(rrb::SchurSolver &solver);
-  bool           OnDevice() const { return rrb::SchurSolver::serves(plan_) && Exact() && ksp_->guess_zero && ksp_->converged == KSPConvergedDefault && !ksp_->numbermonitors && !ksp_->calc_sings && ksp_->normtype == KSP_NORM_UNPRECONDITIONED && !CompatKSPMinIt(ksp_); }
+  bool           OnDevice() const { return rrb::SchurSolver::serves(plan_) && Exact() && ksp_->guess_zero && ksp_->converged == KSPConvergedDefault && !ksp_->numbermonitors && !ksp_->calc_sings && ksp_->normtype == KSP_NORM_UNPRECONDITIONED && !CompatKSPMinIt(ksp_) && ksp_->max_it > 0; }
   PetscErrorCode Solution(Vec v); // v = the current iterate, for monitors
   PetscErrorCode Precondition(double *rz, double *zz)
   {
     PetscFunctionBegin;
+    begun_ = true;
     PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     {
       const GpuTime time(plan_.exec.space);
@@ -158,6 +159,7 @@ private:
   rrb::Plan                   &plan_;
   rrb::BlackField             &r, &z, &p, &q, &x;
   std::vector<rrb::BlackField> null_;
+  bool                         begun_ = false; // before, the iterate is x0 and not x0 with its red rows solved
 };
 
 // residual := b - A solution
@@ -349,6 +351,10 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
 inline PetscErrorCode SchurSpace::Finish(bool loaded)
 {
   PetscFunctionBegin;
+  if (!begun_ && !loaded) {
+    if (ksp_->guess_zero) PetscCall(VecSet(ksp_->vec_sol, 0));
+    if (ksp_->guess_zero || Exact()) PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (Exact()) {
     rrb::Level &finest = plan_.levels[0];
     const Box   own    = finest.grid.owned();
@@ -375,6 +381,11 @@ inline PetscErrorCode SchurSpace::Solution(Vec v)
   Vec w;
 
   PetscFunctionBegin;
+  if (!begun_ && (ksp_->guess_zero || Exact())) {
+    if (ksp_->guess_zero) PetscCall(VecSet(v, 0));
+    else PetscCall(VecCopy(ksp_->vec_sol, v));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(VecDuplicate(v, &w));
   PetscCall(VecCopy(ksp_->vec_sol, v));
   PetscCall(VecCopy(v, w));
@@ -462,11 +473,13 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
   PetscCall(KSPLogResidualHistory(ksp, norm));
   PetscCall(KSPMonitor(ksp, 0, norm));
   PetscCall((*ksp->converged)(ksp, 0, norm, &ksp->reason, ksp->cnvP));
+  const KSPConvergedReason exhausted = ksp->normtype == KSP_NORM_NONE ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
+  if (!ksp->reason && ksp->max_it <= 0) ksp->reason = exhausted;
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(s.Precondition(&rz, need_z ? &zz : nullptr));
   while (true) {
     if (ksp->its >= ksp->max_it) {
-      ksp->reason = ksp->normtype == KSP_NORM_NONE ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
+      ksp->reason = exhausted;
       break;
     }
     if (!(rz == rz) || PetscIsInfReal(rz)) {
