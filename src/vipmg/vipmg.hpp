@@ -88,7 +88,7 @@ struct Search {
 struct Strength {
   double along[3] = {0, 0, 0};               // couplings
   double face[3] = {0, 0, 0}, row[3] = {0, 0, 0}; // last nodes of a direction: coupling with the nodes before, row sum
-  double strong[2] = {0, 0};                 // nodes whose couplings along x, along y are several times those along the other
+  double strong[2] = {0, 0};                 // nodes that lie, with both neighbours, among strong couplings along x, along y
   HD void join(const Strength &o)
   {
     for (int d = 0; d < 3; ++d) {
