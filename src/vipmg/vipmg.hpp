@@ -177,8 +177,8 @@ struct Sweep {
   bool projected = true, masked = false;
 };
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
-// Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); l.w is scratch memory.
-void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps);
+// Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); scratch: another field.
+void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps, double *scratch);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
 // Sweeps and the residual after them, which the host finds in one pass through memory.
 void smooth_residual(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r);
