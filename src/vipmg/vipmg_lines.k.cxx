@@ -114,8 +114,8 @@ template <bool Box, bool Masked> struct AlongY {
 
 // On the device a block of threads has a line, or a few columns side by side, in its shared memory, and a thread a part of it (Wang, ACM TOMS 7,
 // 1981): in each part all nodes but the last are expressed by the last ones of this and of the part before, what is left of those is a
-// tridiagonal system of them, which cyclic reduction of all rows at once solves, and the others follow. For 1024 nodes these are about 10
-// dependent steps for a thread, 8 for the block, 8 of reduction, where elimination from end to end takes 2048.
+// tridiagonal system of them, which cyclic reduction of all rows at once solves, and the others follow. For 1024 nodes a
+// thread makes 10 steps in a row's part, or 34 in a column's, and 8 or 6 of the reduction, where elimination from end to end takes 2048.
 template <int Along, bool Box, bool Masked> struct OfBlock {
   Line<Box, Masked> line;
   int               parity, begin, end, lanes, part; // lines 2 t + parity with begin <= t < end, so many at a time; nodes of a part
