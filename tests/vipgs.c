@@ -54,6 +54,8 @@ static PetscReal Fathi(PetscInt i, PetscInt j, PetscInt n) { return i == j ? 4. 
 static PetscReal Cyclic(PetscInt i, PetscInt j, PetscInt n) { return i == j ? 1 : j == (i + 1) % 3 ? 2 : 0; }
 static PetscReal Ones(PetscInt i, PetscInt j, PetscInt n) { return 1; }
 static PetscReal Opposed(PetscInt i, PetscInt j, PetscInt n) { return i / 2 == j / 2 ? (i == j ? 1 : -1) : 0; }
+static PetscReal Fixed(PetscInt i, PetscInt j, PetscInt n) { return i == j ? (i == 0 ? 1e12 : 2) : PetscAbsInt(i - j) == 1 ? -1 : 0; } /* a string, one end fixed by a penalty */
+static PetscReal String(PetscInt i, PetscInt n) { return 0.5 * i * (n - i); }
 static PetscReal MinusOne(PetscInt i, PetscInt n) { return -1; }
 static PetscReal First(PetscInt i, PetscInt n) { return i == 0; }
 static PetscReal Last(PetscInt i, PetscInt n) { return i == n - 1; }
@@ -928,6 +930,7 @@ int main(int argc, char **argv)
   PetscCall(TestReason("no x is feasible", 90, Opposed, ""));
   PetscCall(TestReason("no x is feasible", 2, Opposed, "-snes_vipgs_newton 0"));
   PetscCall(TestReason("no x is feasible", 2, Opposed, "-snes_vipgs_acceleration mprgp"));
+  PetscCall(TestKnown("one large diagonal entry", 60, Fixed, MinusOne, String, 1e-7, ""));
   PetscCall(TestSingular(""));
   PetscCall(TestSingular("-snes_vipgs_acceleration mprgp"));
   PetscCall(TestHertz(hertz, ""));

@@ -80,6 +80,18 @@ struct ActiveSet {
   }
 };
 
+// The size of the diagonal that shifts are relative to: the largest entry, but for a few that stand out, such as penalties.
+double size_of_diagonal(const Matrix &A)
+{
+  std::vector<double> d(A.diagonal.size());
+  for (size_t i = 0; i < d.size(); ++i) d[i] = std::fabs(A.diagonal[i]);
+  if (d.empty()) return 0;
+  const auto middle = d.begin() + (ptrdiff_t)(d.size() / 2);
+  std::nth_element(d.begin(), middle, d.end());
+  const double median = *middle, largest = *std::max_element(d.begin(), d.end());
+  return median > 0 ? std::min(largest, 1e3 * median) : largest;
+}
+
 } // namespace
 
 Reason newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor)
@@ -87,8 +99,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
   const size_t        n = (size_t)p.n;
   ActiveSet           method(p, params, report, monitor);
   std::vector<double> z(x, x + n), centre(n), best(x, x + n), before(n);
-  double              largest = 0;
-  for (int i = 0; i < p.n; ++i) largest = std::max(largest, std::fabs(p.matrix->diagonal[(size_t)i]));
+  const double        scale = size_of_diagonal(*p.matrix);
   double least = method.measure(x, 0, nullptr);
   auto   keep  = [&](const std::vector<double> &v, double r) {
     if (!(r < least)) return;
@@ -103,7 +114,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
       (void)method.measure(z.data(), 0, nullptr);
       const std::string set = method.sets(z.data(), 0);
       if (!seen.insert(set).second) break;
-      const bool   solved = method.step(set, 0, nullptr, 1e-12 * largest, z.data());
+      const bool   solved = method.step(set, 0, nullptr, 1e-12 * scale, z.data());
       const double r      = solved ? method.measure(z.data(), 0, nullptr) : HUGE_VAL;
       bad = r < least ? 0 : bad + 1;
       keep(z, r);
@@ -119,7 +130,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
   z = best;
   std::copy(best.begin(), best.end(), centre.begin());
   while (report.factors < params.most_factors) {
-    const double          shift = rho * largest;
+    const double          shift = rho * scale;
     std::set<std::string> seen;
     std::string           old;
     bool                  solved = false;
