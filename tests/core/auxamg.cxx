@@ -323,6 +323,60 @@ TEST(AuxAMG, OperatorsAreTripleProducts)
   check_products<float>(2, 900, 1, 4, false, 1e-5);
 }
 
+// After new values the largest eigenvalues are those of a new setup: confirmed where they are the old ones, found where they are not.
+TEST(AuxAMG, EigenvaluesFollowTheValues)
+{
+  const int                 n = 900;
+  const Matrix              A(n, 1, 5);
+  const std::vector<double> x = points(2, n, 1, 7);
+  Params                    params;
+  params.coarse = 10;
+  params.filter = 0;
+  const Buffer<int> i = put(A.i), j = put(A.j);
+  Rows<int>         rows;
+  rows.n = n;
+  rows.i = i.data();
+  rows.j = j.data();
+  Buffer<double> a   = put(A.a);
+  const auto     set = [&](const std::vector<double> &values) {
+    a      = put(values);
+    rows.a = a.data();
+  };
+  const auto lambdas = [](const Hierarchy<double> &h) {
+    std::vector<double> v;
+    for (size_t l = 0; l + 1 < h.levels().size(); ++l) v.push_back(h.levels()[l].lambda);
+    return v;
+  };
+  set(A.a);
+  Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
+  Failure           failure = h.setup(rows, x.data(), {}, {}, false);
+  ASSERT_EQ(failure.kind, Failure::none);
+  const std::vector<double> first = lambdas(h);
+  ASSERT_LT(1u, first.size());
+  std::vector<double> other = A.a;
+  for (double &v : other) v *= 3;
+  set(other);
+  ASSERT_TRUE(h.refresh(rows, failure));
+  for (size_t l = 0; l < first.size(); ++l) EXPECT_NEAR(lambdas(h)[l], first[l], 1e-12 * first[l]) << "level " << l;
+  // pairs of strongly coupled nodes: the eigenvalue goes to 2
+  for (int p = 0; p < n; ++p) {
+    double sum = 0;
+    int    own = 0;
+    for (int e = A.i[(size_t)p]; e < A.i[(size_t)p + 1]; ++e) {
+      const int q = A.j[(size_t)e];
+      if (p == q) own = e;
+      else sum += other[(size_t)e] = A.a[(size_t)e] * ((p + q) % 31 ? 1 : 1000);
+    }
+    other[(size_t)own] = -sum;
+  }
+  set(other);
+  ASSERT_TRUE(h.refresh(rows, failure));
+  Hierarchy<double> fresh(exec(), MPI_COMM_SELF, params);
+  ASSERT_EQ(fresh.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+  ASSERT_GT(lambdas(fresh)[0], 1.1 * first[0]);
+  for (size_t l = 0; l < first.size(); ++l) EXPECT_NEAR(lambdas(h)[l], lambdas(fresh)[l], 0.01 * first[l]) << "level " << l;
+}
+
 // The numbers of the nodes do not matter: the grids and, to rounding, the operators stay.
 TEST(AuxAMG, OrderOfNodesDoesNotMatter)
 {
