@@ -8,6 +8,15 @@ template <class Index> struct RowReader {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed; // of own and ghost unknowns; nullptr: none
+#ifndef __CUDA_ARCH__
+  void prefetch(int node) const
+  {
+    const Index e = m.i[(ptrdiff_t)node * bs];
+    __builtin_prefetch(m.j + e);
+    __builtin_prefetch(m.a + e);
+    __builtin_prefetch(m.a + e + 8);
+  }
+#endif
   // f(column, value): the entries of a row; columns of ghosts come behind those of own unknowns
   template <class F> HD void each_of(int row, const F &f) const
   {

@@ -136,6 +136,7 @@ struct CopyRow {
     for (int e = to[p]; e < to[p + 1]; ++e) out[e] = list[from[p] + e - to[p]];
   }
 };
+constexpr int ahead = 8;
 // inverse: of the diagonal of the values that there are, nullptr where there are none. Entries that no column leads to are zero and stay so.
 template <class Index, class T> struct FillValues {
   RowReader<Index> m;
@@ -147,6 +148,9 @@ template <class Index, class T> struct FillValues {
   {
     const int p = line * list_row + item;
     if (p >= points) return;
+#ifndef __CUDA_ARCH__
+    if (p + ahead < points) m.prefetch(perm[p + ahead]); // rows lie anywhere: without this their latency takes most of the time
+#endif
     int at = i[p];
     for (int k = 0; k < m.bs; ++k) {
       const int row = perm[p] * m.bs + k;
