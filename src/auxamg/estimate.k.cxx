@@ -29,10 +29,10 @@ template <class T> struct TakeDiagonal {
   {
     const int p = row * list_row + k;
     if (p >= n) return;
+    int e = i[p];
+    while (e < i[p + 1] && j[e] != p) ++e;
     for (int m = 0; m < bs; ++m) {
-      T d = 0;
-      for (int e = i[p]; e < i[p + 1]; ++e)
-        if (j[e] == p) d += a[((ptrdiff_t)bs * e + m) * bs + m];
+      const T d = e < i[p + 1] ? a[((ptrdiff_t)bs * e + m) * bs + m] : 0;
       out[(ptrdiff_t)bs * p + m] = d;
       found.join({(double)d, (double)d});
     }
