@@ -8,15 +8,21 @@ template <class Index> struct RowReader {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed; // of own and ghost unknowns; nullptr: none
-#ifndef __CUDA_ARCH__
-  void prefetch(int node) const
+  HD int length(int row) const { return (int)(m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0)); }
+  // For a loop over the first `points` nodes of perm, whose rows lie anywhere: on the host their latency would take most of its time.
+  // Inline always: g++ leaves out calls of what does nothing but prefetch.
+  __attribute__((always_inline)) HD inline void fetch_ahead(const int *perm, int p, int points) const
   {
-    const Index e = m.i[(ptrdiff_t)node * bs];
+#ifndef __CUDA_ARCH__
+    if (p + 8 >= points) return;
+    const Index e = m.i[(ptrdiff_t)perm[p + 8] * bs];
     __builtin_prefetch(m.j + e);
     __builtin_prefetch(m.a + e);
     __builtin_prefetch(m.a + e + 8);
-  }
+#else
+    (void)perm, (void)p, (void)points;
 #endif
+  }
   // f(column, value): the entries of a row; columns of ghosts come behind those of own unknowns
   template <class F> HD void each_of(int row, const F &f) const
   {

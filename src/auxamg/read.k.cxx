@@ -100,10 +100,12 @@ template <class Index> struct InverseOfFixed {
 template <class Index> struct FillPattern {
   RowReader<Index> m;
   const int       *perm, *where;
+  int              points;
   const int       *bound;
   int             *list, *count;
   HD void          operator()(int p) const
   {
+    m.fetch_ahead(perm, p, points);
     int *const mine = list + bound[p];
     int        n    = 0;
     m.each(perm[p], [&](int, int column, double) {
@@ -116,15 +118,28 @@ template <class Index> struct FillPattern {
     count[p] = n;
   }
 };
+// Marked are the unknowns whose rows have entries in fixed columns as well.
 template <class Index> struct BoundPattern {
   RowReader<Index> m;
   const int       *perm;
+  int              points;
   int             *count;
+  unsigned char   *marked;
   HD void          operator()(int p) const
   {
+    m.fetch_ahead(perm, p, points);
     int n = 0;
-    if (m.fixed || m.m.oi) m.each(perm[p], [&](int, int, double) { ++n; });
-    else n = (int)(m.m.i[(ptrdiff_t)(perm[p] + 1) * m.bs] - m.m.i[(ptrdiff_t)perm[p] * m.bs]);
+    if (!m.fixed) {
+      for (int k = 0; k < m.bs; ++k) n += m.length(perm[p] * m.bs + k);
+    } else
+      for (int k = 0; k < m.bs; ++k) {
+        const int row = perm[p] * m.bs + k;
+        if (m.fixed[row]) continue;
+        int mine = 0;
+        m.each_of(row, [&](int, double) { ++mine; });
+        marked[(ptrdiff_t)m.bs * p + k] = mine != m.length(row);
+        n += mine;
+      }
     count[p] = n;
   }
 };
@@ -136,7 +151,6 @@ struct CopyRow {
     for (int e = to[p]; e < to[p + 1]; ++e) out[e] = list[from[p] + e - to[p]];
   }
 };
-constexpr int ahead = 8;
 // inverse: of the diagonal of the values that there are, nullptr where there are none. Entries that no column leads to are zero and stay so.
 template <class Index, class T> struct FillValues {
   RowReader<Index> m;
@@ -148,9 +162,7 @@ template <class Index, class T> struct FillValues {
   {
     const int p = line * list_row + item;
     if (p >= points) return;
-#ifndef __CUDA_ARCH__
-    if (p + ahead < points) m.prefetch(perm[p + ahead]); // rows lie anywhere: without this their latency takes most of the time
-#endif
+    m.fetch_ahead(perm, p, points);
     int at = i[p];
     for (int k = 0; k < m.bs; ++k) {
       const int row = perm[p] * m.bs + k;
@@ -186,20 +198,6 @@ template <class Index, class F> HD void each_one_sided(const Rows<Index> &m, int
     for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e)
       if (fixed[m.n * bs + m.ghost[m.oj[e]]]) f(m.n * bs + m.ghost[m.oj[e]], m.o[e]);
 }
-// The rows that have any, their values being zero or not.
-template <class Index> struct MarkOneSided {
-  Rows<Index>          m;
-  int                  bs;
-  const unsigned char *fixed;
-  const int           *perm;
-  unsigned char       *marked;
-  HD void              operator()(int p) const
-  {
-    bool any = false;
-    each_one_sided(m, bs, fixed, perm[p / bs] * bs + p % bs, [&](int, double) { any = true; });
-    marked[p] = any;
-  }
-};
 template <class Index> struct OneSided {
   Rows<Index>          m;
   int                  bs;
@@ -254,9 +252,12 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
   Buffer<int>            bound = make<int>((size_t)level.n + 1);
-  for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), bound.data()});
+  Buffer<unsigned char>  marked;
+  if (any_fixed_) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
+  for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
+  if (any_fixed_) select(exec_, (int)marked.size(), marked, one_sided_rows_);
   Buffer<int> list = make<int>((size_t)scan(exec_, level.n, bound)), count = make<int>((size_t)level.n + 1);
-  for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), bound.data(), list.data(), count.data()});
+  for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
   if (params_.bs == 1) { // a column stands once in a row
     level.i = std::move(bound);
     level.j = std::move(list);
@@ -266,10 +267,6 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
     for_each(exec_, level.points, CopyRow{bound.data(), level.i.data(), list.data(), level.j.data()});
   }
   level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
-  if (!any_fixed_) return;
-  Buffer<unsigned char> marked = make<unsigned char>((size_t)(rows.n * params_.bs));
-  for_each(exec_, rows.n * params_.bs, MarkOneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), marked.data()});
-  select(exec_, rows.n * params_.bs, marked, one_sided_rows_);
 }
 
 // All in one pass over the rows
