@@ -389,6 +389,70 @@ TEST(AuxAMG, EigenvaluesFollowTheValues)
   EXPECT_NEAR(lambdas(slowly)[0], expected[0], 0.05);
 }
 
+// Nodes whose rows have nothing but the diagonal: the couplings of others with them may come and go with new values.
+TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
+{
+  const int                 n = 400, fixed = 10;
+  const Matrix              A(n, 1, 5);
+  const std::vector<double> x = points(2, n, 1, 7);
+  Params                    params;
+  params.coarse = 10;
+  const Buffer<int> i = put(A.i), j = put(A.j);
+  Buffer<double>    a;
+  Rows<int>         rows;
+  rows.n = n;
+  rows.i = i.data();
+  rows.j = j.data();
+  std::vector<double> values = A.a;
+  const auto          set = [&](double coupling) { // with fixed nodes
+    for (int p = 0; p < n; ++p)
+      for (int e = A.i[(size_t)p]; e < A.i[(size_t)p + 1]; ++e) {
+        const int q = A.j[(size_t)e];
+        if (p != q && (p < fixed || q < fixed)) values[(size_t)e] = p < fixed ? 0 : coupling * A.a[(size_t)e];
+      }
+    a      = put(values);
+    rows.a = a.data();
+  };
+  Buffer<double> r((size_t)n);
+  for (int p = 0; p < n; ++p) r.data()[p] = std::sin(p);
+  const Buffer<double> there = put(std::vector<double>(r.data(), r.data() + n));
+  const auto           result = [&](Hierarchy<double> &h) {
+    Buffer<double> z = put(std::vector<double>((size_t)n));
+    h.apply(there.data(), z.data());
+    return get(z);
+  };
+  set(0);
+  Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
+  Failure           failure = h.setup(rows, x.data(), {}, {}, false);
+  ASSERT_EQ(failure.kind, Failure::none);
+  const std::vector<double> without = result(h);
+  for (double coupling : {1., 0.}) {
+    set(coupling);
+    Hierarchy<double> fresh(exec(), MPI_COMM_SELF, params);
+    ASSERT_EQ(fresh.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+    ASSERT_TRUE(h.refresh(rows, failure));
+    ASSERT_EQ(failure.kind, Failure::none);
+    const std::vector<double> z = result(h);
+    EXPECT_EQ(z, result(fresh));
+    EXPECT_EQ(z == without, coupling == 0);
+  }
+  const double good = values[(size_t)A.i[200]];
+  values[(size_t)A.i[200]] = NAN;
+  set(0);
+  ASSERT_TRUE(h.refresh(rows, failure));
+  EXPECT_EQ(failure.kind, Failure::not_finite);
+  EXPECT_EQ(failure.row, 200);
+  values[(size_t)A.i[200]] = good;
+  set(0);
+  ASSERT_TRUE(h.refresh(rows, failure));
+  ASSERT_EQ(failure.kind, Failure::none);
+  values[(size_t)A.i[3]] = values[(size_t)A.i[3] + 1] = -1; // one of these is not the diagonal
+  values[(size_t)A.i[3] + (A.j[(size_t)A.i[3]] == 3 ? 0 : A.j[(size_t)A.i[3] + 1] == 3 ? 1 : 0)] = 5;
+  a      = put(values);
+  rows.a = a.data();
+  EXPECT_FALSE(h.refresh(rows, failure)) << "node 3 takes part now";
+}
+
 // The numbers of the nodes do not matter: the grids and, to rounding, the operators stay.
 TEST(AuxAMG, OrderOfNodesDoesNotMatter)
 {
