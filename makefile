@@ -11,6 +11,9 @@
 
 .DEFAULT_GOAL := all
 SHELL  := /bin/bash
+ifneq ($(words $(CURDIR)),1)
+  $(error The path of this folder has blanks ($(CURDIR)), which make and PETSc's tools cannot handle: put Tessera elsewhere)
+endif
 TOP    := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 PREFIX ?= /usr/local
 MARCH  ?= native
@@ -67,6 +70,9 @@ ifneq ($(PETSC_CONF),)
     endif
   endif
   CUDA ?= $(if $(shell grep -sl 'define PETSC_HAVE_CUDA 1' $(addsuffix /petscconf.h,$(PETSC_INC_DIRS))),1,0)
+  ifeq ($(filter 0 1 emulate,$(CUDA)),)
+    $(error CUDA=$(CUDA): say 0, 1 or emulate)
+  endif
   ifeq ($(CUDA),1)
     NVCC      ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
     CUDA_ARCH ?= 90

@@ -1,8 +1,9 @@
 // Times of multigrid with bounds without PETSc around it: setup, full multigrid and cycles to a reduction of 1e-8 of the obstacle
-// problem of a ball (-2,2)^2 from max(0, obstacle), and of the dam of Brandt and Cryer. `make vipmg-cycles` builds it
-// and prints where it is.
+// problem of a ball (-2,2)^2 from max(0, obstacle), and of the dam of Brandt and Cryer; of the ball, too, where the membrane is a thousand times as
+// stiff along x as along y in its left half, and the reverse in the right one, which takes sweeps by lines. `make vipmg-cycles` builds it and
+// prints where it is.
 //
-//   vipmg_cycles host|cuda ball|dam n [v|f] [repetitions]
+//   vipmg_cycles host|cuda ball|dam|layers n [v|f] [repetitions]
 #include "vipmg/vipmg.hpp"
 #include <chrono>
 #include <cmath>
@@ -23,9 +24,9 @@ static double ball(double r)
 
 int main(int argc, char **argv)
 {
-  if (argc < 4) return printf("vipmg_cycles host|cuda ball|dam n [v|f] [repetitions]\n"), 1;
+  if (argc < 4) return printf("vipmg_cycles host|cuda ball|dam|layers n [v|f] [repetitions]\n"), 1;
   MPI_Init(&argc, &argv);
-  const bool there = !strcmp(argv[1], "cuda"), dam = !strcmp(argv[2], "dam");
+  const bool there = !strcmp(argv[1], "cuda"), dam = !strcmp(argv[2], "dam"), layers = !strcmp(argv[2], "layers");
   const int  n = atoi(argv[3]), repeat = argc > 5 ? atoi(argv[5]) : 3;
   const int  size[3] = {n, dam ? (n - 1) * 3 / 2 + 1 : n, 1}, m = size[1];
   const bool periodic[3] = {false, false, false};
@@ -59,7 +60,8 @@ int main(int argc, char **argv)
           double         *c = a.data() + e;
           const bool      d = edge(i, j);
           free.data()[e]    = !d;
-          c[0]              = d ? 1 : 2 * cx + 2 * cy;
+          const double    along_y = layers && i < n / 2 ? 1e-3 * cy : cy, before = layers && i > n / 2 ? 1e-3 * cx : cx, behind = layers && i >= n / 2 ? 1e-3 * cx : cx;
+          c[0]              = d ? 1 : before + behind + 2 * along_y;
           const auto at = [&](int i2, int j2) { return dam ? 0 : std::fmax(0., ball(std::hypot(x0 + i2 * hx, x0 + j2 * hy))); }; // the start
           const auto couple = [&](int k, int i2, int j2, double w, double &f) {
             if (edge(i2, j2)) f -= w * data(i2, j2);
@@ -67,7 +69,7 @@ int main(int argc, char **argv)
           };
           double     f  = dam ? hx * hy : 0;
           if (d) f = at(i, j) - data(i, j);
-          else f += c[0] * at(i, j), couple(1, i - 1, j, cx, f), couple(2, i + 1, j, cx, f), couple(3, i, j - 1, cy, f), couple(4, i, j + 1, cy, f);
+          else f += c[0] * at(i, j), couple(1, i - 1, j, before, f), couple(2, i + 1, j, behind, f), couple(3, i, j - 1, along_y, f), couple(4, i, j + 1, along_y, f);
           field[0].data()[q] = f;
           field[1].data()[q] = at(i, j);
           field[2].data()[q] = d ? -INFINITY : dam ? 0 : ball(std::hypot(x0 + i * hx, x0 + j * hy));

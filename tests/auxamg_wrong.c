@@ -53,6 +53,8 @@ static PetscErrorCode Build(const char *name, PetscInt nx, PetscInt ny, PetscInt
     if (!strcmp(name, "negative") && p == 7) d = -4;
     if (!strcmp(name, "nanentry") && p == N - 7) d = NAN; /* on the last process */
     if (!strcmp(name, "indefinite")) d = 2;
+    if (!strcmp(name, "penalty") && (i == 0 || i == nx - 1)) d = 1e30; /* Dirichlet conditions as many finite element codes give them */
+    if (!strcmp(name, "one penalty") && p == 100) d = 1e18;
     if (!strcmp(name, "cut") && i == nx / 2) d = 1; /* Dirichlet rows cut the mesh in two */
     for (PetscInt q = 0; q < N && p == 7 && !strcmp(name, "dense"); ++q) PetscCall(MatSetValue(*A, row, q, -1e-6, INSERT_VALUES));
     PetscCall(MatSetValue(*A, row, row, d, INSERT_VALUES));
@@ -131,6 +133,17 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
   else {
     PetscCall(KSPGetConvergedReason(ksp, &reason));
     PetscCall(KSPGetIterationNumber(ksp, &its));
+    if (reason > 0) { /* the answer itself */
+      Vec       y;
+      PetscReal norm, all;
+      PetscCall(VecDuplicate(b, &y));
+      PetscCall(MatMult(A, x, y));
+      PetscCall(VecAXPY(y, -1, b));
+      PetscCall(VecNorm(y, NORM_2, &norm));
+      PetscCall(VecNorm(b, NORM_2, &all));
+      PetscCall(VecDestroy(&y));
+      if (!(norm <= 1e-5 * all)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error: true residual %g\n", name, (double)(norm / all)));
+    }
     if (reason > 0) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s, %d iterations\n", name, KSPConvergedReasons[reason], (int)its));
     else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", name, KSPConvergedReasons[reason]));
     if (reason == KSP_DIVERGED_PC_FAILED) PetscCall(PCView(pc, PETSC_VIEWER_STDOUT_WORLD));
@@ -146,7 +159,7 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
 
 int main(int argc, char **argv)
 {
-  static const char *const cases[] = {"good", "nocoordinates", "number", "nan", "equal", "line", "plane", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "norows", "nonsquare", "nofile", "noh5file"};
+  static const char *const cases[] = {"good", "nocoordinates", "number", "nan", "equal", "line", "plane", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "penalty", "one penalty", "norows", "nonsquare", "nofile", "noh5file"};
   static const char *const together[] = {"-pc_auxamg_variant paper -pc_auxamg_interpolation kuhn", "-pc_auxamg_variant paper -pc_auxamg_filter on", "-pc_auxamg_variant tree -pc_auxamg_smoother block_gs", "-pc_auxamg_cycle_inner 0"};
 
   PetscFunctionBeginUser;

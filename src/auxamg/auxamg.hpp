@@ -212,7 +212,7 @@ private:
   Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate
-  Buffer<unsigned char> fixed_;             // unknowns whose row has no off-diagonal entries, ghosts included; in the matrix's numbering
+  Buffer<unsigned char> fixed_;             // enum Fixed of read.k.cxx: unknowns whose row has no off-diagonal entries that count, ghosts included; in the matrix's numbering
   Buffer<int>           fixed_list_;        // those of this process
   Buffer<double>        fixed_inverse_;     // 1 / d of each
   double                fixed_total_ = 0;

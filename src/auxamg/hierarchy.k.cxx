@@ -38,7 +38,7 @@ struct FindBounds {
 
 struct CountFlags {
   const unsigned char *flag;
-  HD double            operator()(int p) const { return flag[p]; }
+  HD double            operator()(int p) const { return flag[p] != 0; }
 };
 struct AllFixed {
   const unsigned char *fixed;

@@ -383,7 +383,7 @@ template <class H> static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer
     PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %.0f nodes in %d cells of levels %d to %d, %.0f hanging vertices, %.1f nodes a row%s\n", (int)l, levels[l].nodes, levels[l].leaves, levels[l].coarsest, levels[l].finest, levels[l].hanging, levels[l].nonzeros / PetscMax(levels[l].nodes, 1) / (double)(a->bs * a->bs), by));
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "    the last exactly: %d unknowns, %d eigenvalues are zero\n", h.coarsest().n, h.coarsest().dropped));
-  if (h.fixed() > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  %.0f Dirichlet rows (no off-diagonal entries) take no part\n", h.fixed()));
+  if (h.fixed() > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  %.0f Dirichlet rows (off-diagonal entries at most 1e-12 of the diagonal) take no part\n", h.fixed()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -505,7 +505,8 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 
    The matrix should be symmetric positive definite, or semidefinite with the constant null space. A row without off-diagonal
    entries is a Dirichlet row: it takes no part, and couplings with it are moved to the right-hand side, so matrices with one-sided
-   boundary couplings work under `KSPCG`.
+   boundary couplings work under `KSPCG`. A row whose off-diagonal entries sum up to at most 1e-12 of the diagonal (a boundary
+   condition by penalty) takes no part either.
 
    With the same nonzero pattern and coordinates a setup computes numbers only.
 

@@ -10,10 +10,15 @@ namespace {
 // Rows of so many nodes are refused at once: lists around a cell are shorter, and searching longer ones takes for ever.
 constexpr int longest_row = 65000;
 
+// An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it: such a penalty would
+// take all digits of the coarse operators. Couplings with the first kind are one-sided, those with the second have their equals in its rows.
+enum Fixed : unsigned char { not_fixed, dirichlet, penalty };
+constexpr double penalty_ratio = 1e12;
+
 // What rows show. Rows are counted from the end, so that the first one is the largest.
 struct Findings {
   int     bad = 0, worst = 0, dense = 0; // a row with an entry that is not finite; without a positive diagonal; too long
-  int     other  = 0;                    // it is fixed now, or no longer
+  int     other  = 0;                    // it is fixed now, no longer, or otherwise
   double  change = 0;                    // of a row of D^-1 A, in the sum of its entries' magnitudes
   HD void join(const Findings &o)
   {
@@ -25,8 +30,8 @@ struct Findings {
   }
 };
 
-// An unknown is fixed if its row has no other entries than the one on the diagonal, which is returned.
-template <class Index> HD double look(const Rows<Index> &m, int bs, int row, bool &fixed, Findings &found)
+// The diagonal entry
+template <class Index> HD double look(const Rows<Index> &m, int bs, int row, unsigned char &fixed, Findings &found)
 {
   double diagonal = 0, off = 0;
   for (Index e = m.i[row]; e < m.i[row + 1]; ++e) {
@@ -39,7 +44,7 @@ template <class Index> HD double look(const Rows<Index> &m, int bs, int row, boo
   if (!(diagonal - diagonal == 0) || !(off - off == 0)) mine.bad = m.n * bs - row;
   else if (!(diagonal > 0)) mine.worst = m.n * bs - row;
   found.join(mine);
-  fixed = off == 0;
+  fixed = off == 0 ? dirichlet : off * penalty_ratio <= diagonal ? penalty : not_fixed;
   return diagonal;
 }
 template <class Index> struct FindFixed {
@@ -56,24 +61,23 @@ template <class Index> struct FindFixed {
       mine.dense = m.n * bs - row;
       return found.join(mine);
     }
-    bool is = false;
-    look(m, bs, row, is, found);
-    fixed[row] = is;
+    look(m, bs, row, fixed[row], found);
   }
 };
 // Are the fixed ones still fixed?
 template <class Index> struct LookAtFixed {
-  Rows<Index> m;
-  int         bs;
-  const int  *list;
-  int         n;
-  HD void     operator()(int k, int line, Findings &found) const
+  Rows<Index>          m;
+  int                  bs;
+  const unsigned char *fixed;
+  const int           *list;
+  int                  n;
+  HD void              operator()(int k, int line, Findings &found) const
   {
     const int p = line * list_row + k;
     if (p >= n) return;
-    bool is = false;
-    look(m, bs, list[p], is, found);
-    if (!is) found.other = 1;
+    unsigned char now = not_fixed;
+    look(m, bs, list[p], now, found);
+    if (now != fixed[list[p]]) found.other = 1;
   }
 };
 template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
@@ -167,10 +171,10 @@ template <class Index, class T> struct FillValues {
     for (int k = 0; k < m.bs; ++k) {
       const int row = perm[p] * m.bs + k;
       if (m.fixed && m.fixed[row]) continue;
-      bool           is = false;
+      unsigned char  is = not_fixed;
       const double   diagonal = look(m.m, m.bs, row, is, found), now = 1 / diagonal, before = inverse ? (double)inverse[(ptrdiff_t)m.bs * p + k] : 0;
       Findings       mine;
-      mine.other  = is;
+      mine.other  = is != not_fixed;
       mine.change = inverse && !(before > 0);
       m.each_of(row, [&](int column, double v) {
         ptrdiff_t e = at;
@@ -188,15 +192,15 @@ template <class Index, class T> struct FillValues {
   }
 };
 
-// Couplings of unknowns that are not fixed with fixed ones.
+// Couplings of unknowns that are not fixed with Dirichlet rows.
 template <class Index, class F> HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *fixed, int row, const F &f)
 {
   if (fixed[row]) return;
   for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
-    if (fixed[m.j[e]]) f((int)m.j[e], m.a[e]);
+    if (fixed[m.j[e]] == dirichlet) f((int)m.j[e], m.a[e]);
   if (m.oi)
     for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e)
-      if (fixed[m.n * bs + m.ghost[m.oj[e]]]) f(m.n * bs + m.ghost[m.oj[e]], m.o[e]);
+      if (fixed[m.n * bs + m.ghost[m.oj[e]]] == dirichlet) f(m.n * bs + m.ghost[m.oj[e]], m.o[e]);
 }
 template <class Index> struct OneSided {
   Rows<Index>          m;
@@ -277,7 +281,7 @@ template <class T> template <class Index> bool Hierarchy<T>::read(const Rows<Ind
   const int              fixed = (int)fixed_list_.size();
   Buffer<Findings>       found = make<Findings>(2);
   forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), level.inverse.data(), level.points, level.a.data()}, found.data());
-  forall_join(exec_, list_box(fixed), LookAtFixed<Index>{rows, params_.bs, fixed_list_.data(), fixed}, found.data() + 1);
+  forall_join(exec_, list_box(fixed), LookAtFixed<Index>{rows, params_.bs, fixed_.data(), fixed_list_.data(), fixed}, found.data() + 1);
   const Buffer<Findings> here = on_host(found);
   Findings               all  = here.data()[0];
   all.join(here.data()[1]);

@@ -12,6 +12,7 @@ namespace tessera {
 // What reading a matrix found. Equal on all processes.
 struct OperatorReport {
   PetscReal asymmetry = 0; // largest |a_ij - a_ji| between rows that are not Dirichlet, relative to the largest diagonal entry
+  PetscReal largest   = 0; // diagonal entry, Dirichlet rows aside
   PetscInt  dirichlet = 0; // Dirichlet rows
   PetscReal deficit   = 0; // largest negative row sum, relative to the row's diagonal entry
   enum Kind { fine, outside, not_finite, diagonal } kind = fine;

@@ -264,6 +264,7 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
   }
   read_before_     = true;
   nine_            = s.nine;
+  report.largest   = found.largest;
   report.asymmetry = found.largest > 0 ? found.asymmetry / found.largest : 0;
   report.deficit   = found.deficit;
   report.dirichlet = (PetscInt)found.dirichlet;
@@ -443,6 +444,7 @@ PetscErrorCode GridMatrix::ReadOnHost(Space space, Halo &halo, double *field, bo
   double mine[3] = {asymmetry, rows.largest, deficit}, all[3];
   PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_DOUBLE, MPI_MAX, comm_));
   report.asymmetry = all[1] > 0 ? all[0] / all[1] : 0;
+  report.largest   = all[1];
   report.deficit   = all[2];
   if (report.asymmetry > tuning::symmetric) {
     // The mean of the matrix and its transpose with the row sums of the matrix: what averaging adds to a row's couplings comes

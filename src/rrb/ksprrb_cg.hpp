@@ -69,17 +69,17 @@ inline PetscErrorCode FirstNorm(KSP ksp, Vec r, Vec z, double *norm)
 class SchurSpace {
 public:
   SchurSpace(KSP ksp, PC_RRB &pc, Vectors &v) : ksp_(ksp), pc_(pc), plan_(pc.plan), r(v.r), z(v.z), p(v.p), q(v.q), x(v.x) { }
-  // x := x0 with Dirichlet rows and red rows solved; the residual of S1. first: the norm of the residual of x0, if it is wanted.
-  PetscErrorCode Start(double *first);
+  PetscErrorCode Start(double *first); // the residual of x0 and its norm, if that is watched
   // loaded: the right-hand side is still in the preconditioner's
   PetscErrorCode Finish(bool loaded = false);
   // The whole iteration on the device, where nobody watches it.
   PetscErrorCode SolveOnDevice(rrb::SchurSolver &solver);
-  bool           OnDevice() const { return rrb::SchurSolver::serves(plan_) && Exact() && ksp_->guess_zero && ksp_->converged == KSPConvergedDefault && !ksp_->numbermonitors && !ksp_->calc_sings && ksp_->normtype == KSP_NORM_UNPRECONDITIONED && !CompatKSPMinIt(ksp_); }
+  bool           OnDevice() const { return rrb::SchurSolver::serves(plan_) && Exact() && ksp_->guess_zero && ksp_->converged == KSPConvergedDefault && !ksp_->numbermonitors && !ksp_->calc_sings && ksp_->normtype == KSP_NORM_UNPRECONDITIONED && !CompatKSPMinIt(ksp_) && ksp_->max_it > 0; }
   PetscErrorCode Solution(Vec v); // v = the current iterate, for monitors
   PetscErrorCode Precondition(double *rz, double *zz)
   {
     PetscFunctionBegin;
+    if (!begun_) PetscCall(Begin());
     PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     {
       const GpuTime time(plan_.exec.space);
@@ -148,6 +148,8 @@ private:
     if (nullspace) PetscCall(MatNullSpaceRemove(nullspace, x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  // x := x0 with Dirichlet rows and red rows solved; the residual of S1. Before, the iterate is x0.
+  PetscErrorCode Begin();
   MPI_Comm       comm() const { return plan_.levels[0].grid.comm; }
   PetscErrorCode Load(Vec v); // into the preconditioner's right-hand side, Dirichlet rows eliminated
   template <class F> PetscErrorCode Update(Vec residual, Vec solution, const F &f);
@@ -158,6 +160,7 @@ private:
   rrb::Plan                   &plan_;
   rrb::BlackField             &r, &z, &p, &q, &x;
   std::vector<rrb::BlackField> null_;
+  bool                         begun_ = false;
 };
 
 // residual := b - A solution
@@ -219,12 +222,19 @@ inline PetscErrorCode SchurSpace::Load(Vec v)
 
 inline PetscErrorCode SchurSpace::Start(double *first)
 {
+  PetscFunctionBegin;
+  if (!ksp_->guess_zero) PetscCall(Residual(ksp_->vec_sol, Source()));
+  PetscCall(FirstNorm(ksp_, Source(), ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+inline PetscErrorCode SchurSpace::Begin()
+{
   Vec           s = ksp_->vec_sol, w = Source();
   const double *res;
 
   PetscFunctionBegin;
-  if (!ksp_->guess_zero) PetscCall(Residual(s, w));
-  if (first) PetscCall(FirstNorm(ksp_, w, ksp_->work && ksp_->nwork > 1 ? ksp_->work[1] : nullptr, first));
+  begun_ = true;
   rrb::black_set(plan_, 0, x);
   if (Exact()) {
     rrb::Level &finest = plan_.levels[0];
@@ -300,7 +310,7 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   const bool begun = pc_.report.dirichlet > 0; // Dirichlet nodes are solved first
   double    *solution = nullptr;
   if (plan_.levels[0].grid.processes() > 1) r.own.zero(); // at ghost nodes it must be
-  if (begun) PetscCall(Start(nullptr));
+  if (begun) PetscCall(Begin());
   else PetscCall(NullSpace());
   PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));
   PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
@@ -349,6 +359,10 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
 inline PetscErrorCode SchurSpace::Finish(bool loaded)
 {
   PetscFunctionBegin;
+  if (!begun_) {
+    if (ksp_->guess_zero) PetscCall(VecSet(ksp_->vec_sol, 0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (Exact()) {
     rrb::Level &finest = plan_.levels[0];
     const Box   own    = finest.grid.owned();
@@ -375,6 +389,11 @@ inline PetscErrorCode SchurSpace::Solution(Vec v)
   Vec w;
 
   PetscFunctionBegin;
+  if (!begun_) {
+    if (ksp_->guess_zero) PetscCall(VecSet(v, 0));
+    else PetscCall(VecCopy(ksp_->vec_sol, v));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(VecDuplicate(v, &w));
   PetscCall(VecCopy(ksp_->vec_sol, v));
   PetscCall(VecCopy(v, w));
@@ -462,11 +481,13 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
   PetscCall(KSPLogResidualHistory(ksp, norm));
   PetscCall(KSPMonitor(ksp, 0, norm));
   PetscCall((*ksp->converged)(ksp, 0, norm, &ksp->reason, ksp->cnvP));
+  const KSPConvergedReason exhausted = ksp->normtype == KSP_NORM_NONE ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
+  if (!ksp->reason && ksp->max_it <= 0) ksp->reason = exhausted;
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(s.Precondition(&rz, need_z ? &zz : nullptr));
   while (true) {
     if (ksp->its >= ksp->max_it) {
-      ksp->reason = ksp->normtype == KSP_NORM_NONE ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
+      ksp->reason = exhausted;
       break;
     }
     if (!(rz == rz) || PetscIsInfReal(rz)) {

@@ -150,6 +150,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(report.largest == 0 || (report.largest > 1e-140 && report.largest < 1e140), comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the largest diagonal entry is %g; squares of such numbers leave the range of double precision. Scale the matrix: MatScale()", (double)report.largest);
   if (report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n", (double)report.asymmetry));
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
   r->plan.params.schur = r->schur && !raise; // S1 of a changed diagonal would be another system's

@@ -88,7 +88,7 @@ struct Search {
 struct Strength {
   double along[3] = {0, 0, 0};               // couplings
   double face[3] = {0, 0, 0}, row[3] = {0, 0, 0}; // last nodes of a direction: coupling with the nodes before, row sum
-  double strong[2] = {0, 0};                 // nodes whose couplings along x, along y are several times those along the other
+  double strong[2] = {0, 0};                 // nodes that lie, with both neighbours, among strong couplings along x, along y
   HD void join(const Strength &o)
   {
     for (int d = 0; d < 3; ++d) {
@@ -177,8 +177,8 @@ struct Sweep {
   bool projected = true, masked = false;
 };
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
-// Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); l.w is scratch memory.
-void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps);
+// Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); scratch: another field.
+void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps, double *scratch);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
 // Sweeps and the residual after them, which the host finds in one pass through memory.
 void smooth_residual(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r);

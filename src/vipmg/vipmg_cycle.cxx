@@ -53,18 +53,18 @@ bool monotone(Plan &plan, int k, int top, bool f, bool finish)
 
 bool by_lines(const Level &l) { return l.lines[0] || l.lines[1]; }
 
-// Linear sweeps, of all nodes or of the inactive ones.
-void smooth_linear(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps)
+// Linear sweeps, of all nodes or of the inactive ones, on the way up. scratch: a field.
+void linear_up(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, double *scratch)
 {
-  if (by_lines(l)) smooth_lines(plan, l, op, x, b, masked, backward, sweeps);
-  else smooth(plan, l, op, x, b, {false, masked}, sweeps);
+  if (by_lines(l)) smooth_lines(plan, l, op, x, b, masked, true, plan.params.post, scratch);
+  else smooth(plan, l, op, x, b, {false, masked}, plan.params.post);
 }
 
-// Sweeps of a linear cycle on its way down, and the residual r after them.
+// On the way down, and the residual r after them.
 void linear_down(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, double *r)
 {
   if (!by_lines(l)) return smooth_residual(plan, l, op, x, b, {false, masked}, plan.params.pre, r);
-  smooth_lines(plan, l, op, x, b, masked, false, plan.params.pre);
+  smooth_lines(plan, l, op, x, b, masked, false, plan.params.pre, r);
   residual(plan, l, op, x, b, r, masked);
 }
 
@@ -86,34 +86,43 @@ void linear(Plan &plan, int k, int top, bool f)
     restrict_residual(plan, l, c, l.r.data());
     linear(plan, k + 1, top, f && visit == 0);
     prolong_add(plan, l, c, l.x.data(), l.truncated, false, false);
-    smooth_linear(plan, l, l.truncated, l.x.data(), l.b.data(), false, true, plan.params.post);
+    linear_up(plan, l, l.truncated, l.x.data(), l.b.data(), false, l.w.data());
   }
+}
+
+// The correction v of the finest level: A v = r of inactive nodes, by a linear cycle. scratch: a field.
+void correction(Plan &plan, int top, double *scratch)
+{
+  Level &l = plan.levels[(size_t)top], &c = plan.levels[(size_t)top + 1];
+  if (tiled(plan, l) && !by_lines(l)) {
+    tile_newton_down(plan, l, c, scratch);
+    linear(plan, top + 1, top, full_cycle(plan));
+    return tile_newton_up(plan, l, c, scratch);
+  }
+  l.v.zero();
+  linear_down(plan, l, l.A, l.v.data(), l.r.data(), true, scratch);
+  restrict_residual(plan, l, c, scratch);
+  linear(plan, top + 1, top, full_cycle(plan));
+  prolong_add(plan, l, c, l.v.data(), l.A, false, true);
+  linear_up(plan, l, l.A, l.v.data(), l.r.data(), true, scratch);
 }
 
 // Truncated Newton multigrid. finished: the sweep, the active set and the residual are there, with x in l.x.
 void newton(Plan &plan, int top, bool finished)
 {
-  Level &l = plan.levels[(size_t)top];
-  if (tiled(plan, l) && !by_lines(l) && top + 1 < (int)plan.levels.size()) {
-    Level &c = plan.levels[(size_t)top + 1];
+  Level     &l    = plan.levels[(size_t)top];
+  const bool last = top + 1 == (int)plan.levels.size();
+  if (tiled(plan, l) && !last) {
     if (!finished) tile_finish(plan, l);
     double *x = finished ? l.x.data() : l.w.data(), *scratch = finished ? l.w.data() : l.x.data();
     truncate(plan, top);
-    tile_newton_down(plan, l, c, scratch);
-    linear(plan, top + 1, top, full_cycle(plan));
-    tile_newton_up(plan, l, c, scratch);
+    correction(plan, top, scratch);
     return correct(plan, l, x);
   }
   smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, plan.params.pre), l.r.data());
-  if (top + 1 == (int)plan.levels.size()) return;
-  Level &c = plan.levels[(size_t)top + 1];
+  if (last) return;
   if (mark_inactive(plan, l) || plan.truncated_for != top) truncate(plan, top);
-  l.v.zero();
-  linear_down(plan, l, l.A, l.v.data(), l.r.data(), true, l.w.data());
-  restrict_residual(plan, l, c, l.w.data());
-  linear(plan, top + 1, top, full_cycle(plan));
-  prolong_add(plan, l, c, l.v.data(), l.A, false, true);
-  smooth_linear(plan, l, l.A, l.v.data(), l.r.data(), true, true, plan.params.post);
+  correction(plan, top, l.w.data());
   recombine(plan, l);
   line_search(plan, l);
 }
@@ -125,7 +134,7 @@ namespace {
 void launch_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
   bool finished = false;
-  if (with_monotone) finished = monotone(plan, top, top, full_cycle(plan), with_newton && !by_lines(plan.levels[(size_t)top]));
+  if (with_monotone) finished = monotone(plan, top, top, full_cycle(plan), with_newton);
   if (with_newton) newton(plan, top, finished);
 }
 

@@ -115,7 +115,29 @@ constexpr double several = 4;
 template <int D, bool Box> struct FindStrength {
   Stencil3<D, Box> s;
   const uint8_t   *free;
+  bool             symmetric;
   int              last[3]; // node n - 1 where the grid ends there
+  // Do sweeps by points leave errors that are smooth along d? Not where the other couplings, or the row sum, hold the node. A row sum beside an inflow
+  // is large too, but there errors come with the flow.
+  HD bool strong(double along, double across, double sum) const { return along > several * (fabs(across) + (symmetric && sum > 0 ? sum : 0)); }
+  // The node that is (dx, dy) away.
+  template <int P> HD bool strong_beside(ptrdiff_t o, int d, int dx, int dy) const
+  {
+    const ptrdiff_t e = o + dy * s.sj + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
+    double          sum = 0, both[2] = {0, 0};
+    if (!free[e]) return false;
+    for (int y = -1; y <= 1; ++y)
+      for (int x = -1; x <= 1; ++x) {
+        const int direction = plane_of<D, Box>(x, y, 0);
+        if (direction < 0) continue;
+        const ptrdiff_t q = o + (dy + y) * s.sj + ((P + dx + x) & 1) * (ptrdiff_t)s.half + ((P + dx + x) >> 1);
+        const double    c = free[q] ? s.a[direction * s.plane + e] : 0;
+        sum += c;
+        if (x) both[0] -= c;
+        if (y) both[1] -= c;
+      }
+    return strong(both[d], both[1 - d], sum);
+  }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Strength &r) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
@@ -137,7 +159,8 @@ template <int D, bool Box> struct FindStrength {
           }
         }
     if constexpr (D == 2)
-      for (int d = 0; d < 2; ++d) r.strong[d] += both[d] > several * fabs(both[1 - d]);
+      for (int d = 0; d < 2; ++d)
+        if (strong(both[d], both[1 - d], sum)) r.strong[d] += strong_beside<P>(o, d, d - 1, -d) && strong_beside<P>(o, d, 1 - d, d);
     for (int d = 0; d < D; ++d) {
       r.along[d] += both[d] > 0 ? both[d] : 0;
       if (place[d] != last[d]) continue;
@@ -173,7 +196,7 @@ Strength strength(Plan &plan, Level &l)
   Strength  both[2], s;
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    FindStrength<K::dimension, K::box> find{stencil<K::dimension, K::box>(l, l.A), l.free.data(), {-1, -1, -1}};
+    FindStrength<K::dimension, K::box> find{stencil<K::dimension, K::box>(l, l.A), l.free.data(), plan.symmetric, {-1, -1, -1}};
     for (int d = 0; d < 3; ++d)
       if (!l.periodic[d]) find.last[d] = l.n[d] - 1;
     join_nodes(plan.exec, l.layout, l.own, find, plan.strength.data());

@@ -178,7 +178,8 @@ bool still_good(const Plan &plan, const Level &l, const Strength &s)
 }
 
 // Points smooth along a strong direction only, and the coarse grid needs what it coarsens to be smooth: nodes that are strongly coupled along
-// d, beside a direction that is coarsened or where d is not, ask for lines along d. A quarter of a line of them is enough to spoil a cycle.
+// d, beside a direction that is coarsened or where d is not, ask for lines along d. A quarter of a line of them is enough to spoil a cycle. A
+// node or two that are strongly coupled alone, as in a noisy coefficient, are no line: sweeps by points reach their ends.
 void choose_lines(Plan &plan, Level &l, const Strength &s)
 {
   for (int d = 0; d < 2; ++d) {

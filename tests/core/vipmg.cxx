@@ -29,6 +29,8 @@ struct Case {
   bool   peg = false; // node (7,5) has a Dirichlet row
   int    turn = 1 << 30; // from this column on that factor is of those along x
   double wind = 0;    // what is added to the couplings with the nodes before, along x and y
+  int    chain = 0;   // couplings along x are a hundred times as strong between so many nodes and the next ones, of eight in each 16th row
+  double mass = 0.01; // sum of a row
 };
 
 // Boxes of all processes along the last direction.
@@ -86,7 +88,8 @@ double coefficient(const Case &c, const int x[3], int far, const int y[3])
   const long   a = number(c.n, x), b = number(c.n, y);
   const double weak = far == 1 && (x[1] != y[1]) == (std::min(x[0], y[0]) < c.turn) ? c.weak : 1;
   const double upwind = far == 1 && (y[0] < x[0] || y[1] < x[1]) ? c.wind : 0;
-  return -(far > 1 ? 0.3 : 1) * weak * (0.5 + hash(a < b ? a : b, a < b ? b : a)) - upwind;
+  const double strong = far == 1 && x[0] != y[0] && x[1] % 16 == 0 && std::min(x[0], y[0]) % 8 < c.chain ? 100 : 1;
+  return -(far > 1 ? 0.3 : 1) * weak * strong * (0.5 + hash(a < b ? a : b, a < b ? b : a)) - upwind;
 }
 
 void fill(const Case &c, Plan &plan)
@@ -102,7 +105,7 @@ void fill(const Case &c, Plan &plan)
         const ptrdiff_t e    = l.layout.at(i, j, k);
         const size_t    centre = (size_t)plane(c.dimension, c.box, 13) * p;
         free.data()[e]       = !fixed(c, x);
-        a.data()[centre + (size_t)e] += 0.01;
+        a.data()[centre + (size_t)e] += c.mass;
         if (fixed(c, x)) continue;
         neighbours(c, c.n, c.box, x, [&](int o, int far, const int y[3]) {
           if (!far) return;
@@ -243,12 +246,17 @@ TEST(Vipmg, DeviceAsHost)
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (!unit_cuda() || size > 1) GTEST_SKIP();
   const Case plane[] = {{2, {131, 70, 1}, {false, false, false}, false, 1, true}, {2, {64, 97, 1}, {false, false, false}, true, 1, true}, {2, {75, 80, 1}, {false, false, false}, false, 0.05},
-                        {2, {90, 67, 1}, {false, false, false}, false, 20},        {2, {5, 300, 1}, {false, false, false}, true},           {2, {33, 40, 1}, {true, false, false}, false}};
+                        {2, {90, 67, 1}, {false, false, false}, false, 20},        {2, {5, 300, 1}, {false, false, false}, true},           {2, {33, 40, 1}, {true, false, false}, false},
+                        // by lines; the last one's are too long for a block of the emulated device
+                        {2, {131, 70, 1}, {false, false, false}, false, 1e-3, true, 60}, {2, {90, 97, 1}, {false, false, false}, true, 1e3, false, 40},
+                        {2, {64, 50, 1}, {true, false, false}, false, 1e-3, false, 30},   {2, {20, 700, 1}, {false, false, false}, false, 1e-3, false, 10},
+                        {2, {1500, 7, 1}, {false, false, false}, false, 1e-3, false, 700}, {2, {8700, 7, 1}, {false, false, false}, false, 1e-3, false, 4000}};
   for (const Case &c : plane)
     for (int part = 0; part < 4; ++part) // nothing is full multigrid
       for (Cycle kind : {Cycle::v, Cycle::f, Cycle::w})
         for (bool symmetric : {true, false}) {
           if (kind != Cycle::v && (!symmetric || !part)) continue;
+          if (c.n[0] > 1000 && (kind != Cycle::v || part != 2 || !symmetric)) continue;
           std::vector<double> x[2];
           double              changed[2];
           for (int there = 0; there < 2; ++there) {
@@ -259,6 +267,9 @@ TEST(Vipmg, DeviceAsHost)
             d.wind = symmetric ? 0 : 0.7;
             pose(d, plan);
             EXPECT_EQ(plan.symmetric, symmetric);
+            if (c.turn < c.n[0]) {
+              EXPECT_TRUE(plan.levels[0].lines[0] && plan.levels[0].lines[1]);
+            }
             for (int k = 0; k < 2; ++k)
               if (part) cycle(plan, 0, part & 1, part & 2);
               else start(plan), full_multigrid(plan); // recorded at the second time
@@ -354,6 +365,25 @@ TEST(Vipmg, WhatIsRecordedStays)
   build(plan);
   EXPECT_FALSE(plan.levels[0].lines[0] || plan.levels[0].lines[1]);
   EXPECT_GT(plan.made, with);
+}
+
+// Lines serve where nodes are strongly coupled along several others, not one by one, and where no row sum holds them.
+TEST(Vipmg, LinesWhereTheyServe)
+{
+  struct {
+    int    chain;
+    double mass;
+    bool   lines;
+  } const wanted[] = {{1, 0.01, false}, {2, 0.01, true}, {2, 100, false}};
+  for (const auto &w : wanted) {
+    Case c = {2, {65, 60, 1}, {false, false, false}, false};
+    c.chain = w.chain, c.mass = w.mass;
+    Plan plan;
+    plan.exec.space = space();
+    pose(c, plan);
+    EXPECT_EQ(plan.levels[0].lines[0], w.lines) << w.chain << ", " << w.mass;
+    EXPECT_FALSE(plan.levels[0].lines[1]);
+  }
 }
 
 // The device of one process fails before grids that are there are looked at: that process must not make new ones alone, which takes messages.

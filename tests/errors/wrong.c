@@ -258,6 +258,8 @@ static PetscErrorCode Work(void)
   if (IS("negative")) PetscCall(Entry(da, A, 4, 3, 0, 0, -4.0));
   if (IS("allnegative")) PetscCall(MatScale(A, -1.0));
   if (IS("allzero")) PetscCall(MatZeroEntries(A));
+  if (IS("tiny")) PetscCall(MatScale(A, 1e-180));
+  if (IS("large")) PetscCall(MatScale(A, 1e180));
   if (IS("zerorow")) {
     PetscCall(Entry(da, A, 4, 3, 0, 0, 0.0));
     PetscCall(Entry(da, A, 4, 3, 1, 0, 0.0));
