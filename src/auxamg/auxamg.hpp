@@ -144,9 +144,10 @@ public:
   int                         degree() const { return filtered_ ? params_.rough : params_.degree; }
 
 private:
-  template <class Index> void    read(const Rows<Index> &rows, bool pattern);
+  template <class Index> void    read_pattern(const Rows<Index> &rows);
+  template <class Index> bool    read(const Rows<Index> &rows, Failure &failure); // false: other rows are Dirichlet rows
   template <class Index> void    couplings(const Rows<Index> &rows);
-  template <class Index> void    find_fixed(const Rows<Index> &rows, Buffer<unsigned char> &fixed, Failure &failure);
+  template <class Index> Failure find_fixed(const Rows<Index> &rows);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
   Failure::Kind next_grid(int k, Buffer<Key> &key, Buffer<double> &y);
   void    incidences(Level<T> &fine, int nodes);
@@ -215,13 +216,15 @@ private:
   Buffer<int>           fixed_list_;        // those of this process
   Buffer<double>        fixed_inverse_;     // 1 / d of each
   double                fixed_total_ = 0;
-  Buffer<int>           one_sided_i_, one_sided_j_; // couplings into such rows
+  Buffer<int>           one_sided_rows_;            // unknowns of the first level that are coupled with such rows
+  Buffer<int>           one_sided_i_, one_sided_j_; // these couplings, without those that are zero
   Buffer<double>        one_sided_a_;
   bool                  one_sided_ = false; // on any process
   bool                  any_fixed_ = false;
   Graph                 graph_;            // of the cycle on a device
   uint64_t              numbers_   = 0;    // how often numbers() has run
   bool                  filtered_  = false; // the interpolation is smoothed
+  double                change_    = 0;     // of D^-1 A on the mesh since the eigenvalues were estimated
 };
 
 // Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.

@@ -220,15 +220,15 @@ template <class T> struct LoadFixed {
   HD void       operator()(int p) const { x[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs] = (T)(inverse[p] * r[list[p]]); }
 };
 template <class T> struct SubtractFixed {
-  const int    *i, *j;
+  const int    *row, *i, *j;
   const double *a;
   const T      *x;
   T            *b;
-  HD void       operator()(int p) const
+  HD void       operator()(int k) const
   {
-    double s = b[p];
-    for (int e = i[p]; e < i[p + 1]; ++e) s -= a[e] * x[j[e]];
-    b[p] = (T)s;
+    double s = b[row[k]];
+    for (int e = i[k]; e < i[k + 1]; ++e) s -= a[e] * x[j[e]];
+    b[row[k]] = (T)s;
   }
 };
 
@@ -347,7 +347,7 @@ template <class T> void Hierarchy<T>::apply(const double *r, double *z)
     level.x.zero();
     for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, bs, level.x.data()});
     halo(level, level.x);
-    for_each(exec_, n, SubtractFixed<T>{one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
+    for_each(exec_, (int)one_sided_rows_.size(), SubtractFixed<T>{one_sided_rows_.data(), one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
   }
   cycle();
   for_each(exec_, n, Store<T>{perm_.data(), bs, level.x.data(), z});

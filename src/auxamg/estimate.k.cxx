@@ -29,10 +29,10 @@ template <class T> struct TakeDiagonal {
   {
     const int p = row * list_row + k;
     if (p >= n) return;
+    int e = i[p];
+    while (e < i[p + 1] && j[e] != p) ++e;
     for (int m = 0; m < bs; ++m) {
-      T d = 0;
-      for (int e = i[p]; e < i[p + 1]; ++e)
-        if (j[e] == p) d += a[((ptrdiff_t)bs * e + m) * bs + m];
+      const T d = e < i[p + 1] ? a[((ptrdiff_t)bs * e + m) * bs + m] : 0;
       out[(ptrdiff_t)bs * p + m] = d;
       found.join({(double)d, (double)d});
     }
@@ -111,7 +111,7 @@ template <class T> struct Norm2 {
 
 // What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends of the diagonal,
 // then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...
-constexpr int lanczos_steps = 8, findings = 2 * lanczos_steps + 3;
+constexpr int lanczos_steps = 8, findings = 2 * lanczos_steps + 2;
 
 template <class T> void Hierarchy<T>::prepare_findings() { found_ = make<double>(levels_.size() * (size_t)findings); }
 
@@ -154,6 +154,7 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
     halo(level, *v);
     with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n << level.share, LanczosProduct<T, b.value>{level.i.data(), level.j.data(), level.a.data(), v->data(), level.inverse.data(), before->data(), s + 2 * k, k ? s + 2 * k - 2 : nullptr, w->data(), level.share}, s + 2 * k + 1); });
     add(2 * k + 1);
+    if (k + 1 == steps) break; // the last vector is not needed
     sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), s + 2 * k, s + 2 * k + 1, w->data()}, s + 2 * k + 2);
     add(2 * k + 2);
     std::swap(before, v);
@@ -171,7 +172,8 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
     failure.kind  = Failure::indefinite;
     failure.value = ends[1];
   }
-  if (failure.kind || number + 1 == (int)levels_.size()) return;
+  double &lambda = levels_[(size_t)number].lambda;
+  if (failure.kind || number + 1 == (int)levels_.size() || (!(s[0] > 0) && lambda > 0)) return; // the last: it stays
   double largest = 0;
   for (int k = 0; k < steps; ++k) largest = std::max(largest, s[2 * k + 1]);
   int m = 1; // an invariant subspace ends it early
@@ -181,7 +183,7 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
     a[k * m + k] = s[2 * k + 1];
     if (k + 1 < m) a[k * m + k + 1] = a[(k + 1) * m + k] = std::sqrt(s[2 * k + 2]);
   }
-  levels_[(size_t)number].lambda = symmetric_eigen(m, a, w) && w[m - 1] > 0 ? 1.1 * w[m - 1] : 1;
+  lambda = symmetric_eigen(m, a, w) && w[m - 1] > 0 ? 1.1 * w[m - 1] : 1;
 }
 
 // S a^+ S with the eigenvectors of the scaled operator a, where some eigenvalues may be zero. False: there are none.

@@ -40,10 +40,6 @@ struct CountFlags {
   const unsigned char *flag;
   HD double            operator()(int p) const { return flag[p] != 0; }
 };
-struct CountChanges {
-  const unsigned char *now, *before;
-  HD double            operator()(int p) const { return now[p] != before[p]; }
-};
 struct AllFixed {
   const unsigned char *fixed;
   int                  bs;
@@ -200,7 +196,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   levels_[0].distributed = size > 1;
   exchange_              = Exchange(exec_, comm_, n, owner, index);
   // fixed unknowns
-  find_fixed(rows, fixed_, failure);
+  failure = find_fixed(rows);
   if (total(failure.kind)) return failure;
   exchange_.forward(fixed_.data(), params_.bs);
   Buffer<unsigned char> node = make<unsigned char>((size_t)all);
@@ -302,7 +298,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   } else tree_ = make_tree(exec_, dim, params_.most, all_points, all_keys);
   if (sweeps()) everyone_.key = std::move(global);
   // the operator
-  read(rows, true);
+  read_pattern(rows);
+  read(rows, failure); // which find_fixed() has seen to
   finest.nonzeros = total((double)finest.a.size());
   // the grids
   sorted = make<double>(y.size());
@@ -388,16 +385,14 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key
 
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
 {
-  Buffer<unsigned char> fixed;
-  find_fixed(rows, fixed, failure);
-  if (total(failure.kind)) return true;
-  Buffer<double> sum = make<double>(1);
-  sum_each(exec_, rows.n * params_.bs, CountChanges{fixed.data(), fixed_.data()}, sum.data());
-  if (total(fetch(sum, 0))) return false;
-  read(rows, false);
-  failure = numbers();
+  if (!read(rows, failure)) return false;
+  if (!total(failure.kind)) failure = numbers();
   return true;
 }
+
+// The largest eigenvalues of D^-1 A, which are at least 1, move by no more than the largest row sum of its change: what there is of the
+// tenth by which estimates are raised covers this much.
+constexpr double slight = 0.05;
 
 template <class T> Failure Hierarchy<T>::numbers()
 {
@@ -405,13 +400,19 @@ template <class T> Failure Hierarchy<T>::numbers()
   const int last = (int)levels_.size() - 1;
   ++numbers_;
   prepare_findings();
+  bool estimates = !(change_ < slight);
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
     diagonal(level, l);
     if (l == last) break;
-    if (!l) filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
+    if (!l) {
+      const bool before = filtered_;
+      filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
+      estimates = estimates || filtered_ != before;
+      if (estimates) change_ = 0;
+    }
     if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
-    if (!sweeps() || filtered_) estimate(level, l);
+    if ((!sweeps() || filtered_) && (estimates || !(level.lambda > 0))) estimate(level, l);
     if (level.sweep.exact) block_numbers(level);
     if (filtered_) judge(l, on_host(found_).data(), failure); // the eigenvalue is needed at once
     if (filtered_ && total(failure.kind)) return failure;
@@ -431,7 +432,7 @@ template <class T> size_t Level<T>::bytes() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }

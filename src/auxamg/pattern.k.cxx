@@ -173,6 +173,7 @@ struct MarkEntries {
     for (int k = 0; k < nc; ++k) mine[k] = none;
     for (int p = pairs[l]; p < pairs[l + 1]; ++p) {
       const int row = (int)(coupled[p] >> (8 * r) & 0xff), any = r ? 0 : corners_of(coupled[p]);
+      if (!row && !any) continue;
       for (int c = 0; c < corners; ++c) {
         const int to = column[(ptrdiff_t)corners * p + c];
         if (row >> c & 1) mine[to] = wanted_slot;

@@ -8,20 +8,37 @@ template <class Index> struct RowReader {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed; // of own and ghost unknowns; nullptr: none
-  // f(k, column, value): the entry of unknown k of the node; columns of ghosts come behind those of own unknowns
+  HD int length(int row) const { return (int)(m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0)); }
+  // For a loop over the first `points` nodes of perm, whose rows lie anywhere: on the host their latency would take most of its time.
+  // Inline always: g++ leaves out calls of what does nothing but prefetch.
+  __attribute__((always_inline)) HD inline void fetch_ahead(const int *perm, int p, int points) const
+  {
+#ifndef __CUDA_ARCH__
+    if (p + 8 >= points) return;
+    const Index e = m.i[(ptrdiff_t)perm[p + 8] * bs];
+    __builtin_prefetch(m.j + e);
+    __builtin_prefetch(m.a + e);
+    __builtin_prefetch(m.a + e + 8);
+#else
+    (void)perm, (void)p, (void)points;
+#endif
+  }
+  // f(column, value): the entries of a row; columns of ghosts come behind those of own unknowns
+  template <class F> HD void each_of(int row, const F &f) const
+  {
+    for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
+      if (!fixed || !fixed[m.j[e]]) f((int)m.j[e], m.a[e]);
+    if (!m.oi) return;
+    for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) {
+      const int column = m.n * bs + m.ghost[m.oj[e]];
+      if (!fixed || !fixed[column]) f(column, m.o[e]);
+    }
+  }
+  // f(k, column, value): that of unknown k of the node
   template <class F> HD void each(int node, const F &f) const
   {
-    for (int k = 0; k < bs; ++k) {
-      const int row = node * bs + k;
-      if (fixed && fixed[row]) continue;
-      for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
-        if (!fixed || !fixed[m.j[e]]) f(k, (int)m.j[e], m.a[e]);
-      if (!m.oi) continue;
-      for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) {
-        const int column = m.n * bs + m.ghost[m.oj[e]];
-        if (!fixed || !fixed[column]) f(k, column, m.o[e]);
-      }
-    }
+    for (int k = 0; k < bs; ++k)
+      if (!fixed || !fixed[node * bs + k]) each_of(node * bs + k, [&](int column, double v) { f(k, column, v); });
   }
 };
 

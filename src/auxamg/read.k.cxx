@@ -15,25 +15,69 @@ constexpr int longest_row = 65000;
 enum Fixed : unsigned char { not_fixed, dirichlet, penalty };
 constexpr double penalty_ratio = 1e12;
 
+// What rows show. Rows are counted from the end, so that the first one is the largest.
+struct Findings {
+  int     bad = 0, worst = 0, dense = 0; // a row with an entry that is not finite; without a positive diagonal; too long
+  int     other  = 0;                    // it is fixed now, no longer, or otherwise
+  double  change = 0;                    // of a row of D^-1 A, in the sum of its entries' magnitudes
+  HD void join(const Findings &o)
+  {
+    bad    = o.bad > bad ? o.bad : bad;
+    worst  = o.worst > worst ? o.worst : worst;
+    dense  = o.dense > dense ? o.dense : dense;
+    other  = o.other > other ? o.other : other;
+    change = o.change > change ? o.change : change;
+  }
+};
+
+// The diagonal entry
+template <class Index> HD double look(const Rows<Index> &m, int bs, int row, unsigned char &fixed, Findings &found)
+{
+  double diagonal = 0, off = 0;
+  for (Index e = m.i[row]; e < m.i[row + 1]; ++e) {
+    if ((int)m.j[e] == row) diagonal += m.a[e];
+    else off += fabs(m.a[e]);
+  }
+  if (m.oi)
+    for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) off += fabs(m.o[e]);
+  Findings mine;
+  if (!(diagonal - diagonal == 0) || !(off - off == 0)) mine.bad = m.n * bs - row;
+  else if (!(diagonal > 0)) mine.worst = m.n * bs - row;
+  found.join(mine);
+  fixed = off == 0 ? dirichlet : off * penalty_ratio <= diagonal ? penalty : not_fixed;
+  return diagonal;
+}
 template <class Index> struct FindFixed {
   Rows<Index>    m;
   int            bs;
   unsigned char *fixed;
-  int           *bad, *worst, *dense; // the first row, counted from the end, with an entry that is not finite; without a positive diagonal; too long
-  HD void        operator()(int row) const
+  HD void        operator()(int k, int line, Findings &found) const
   {
-    double    diagonal = 0, off = 0;
+    const int row = line * list_row + k;
+    if (row >= m.n * bs) return;
     const Index entries = m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0);
-    if (entries > (Index)longest_row * bs) return raise_to(dense, m.n * bs - row);
-    for (Index e = m.i[row]; e < m.i[row + 1]; ++e) {
-      if ((int)m.j[e] == row) diagonal += m.a[e];
-      else off += fabs(m.a[e]);
+    if (entries > (Index)longest_row * bs) {
+      Findings mine;
+      mine.dense = m.n * bs - row;
+      return found.join(mine);
     }
-    if (m.oi)
-      for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) off += fabs(m.o[e]);
-    if (!(diagonal - diagonal == 0) || !(off - off == 0)) raise_to(bad, m.n * bs - row);
-    else if (!(diagonal > 0)) raise_to(worst, m.n * bs - row);
-    fixed[row] = off == 0 ? dirichlet : off * penalty_ratio <= diagonal ? penalty : not_fixed;
+    look(m, bs, row, fixed[row], found);
+  }
+};
+// Are the fixed ones still fixed?
+template <class Index> struct LookAtFixed {
+  Rows<Index>          m;
+  int                  bs;
+  const unsigned char *fixed;
+  const int           *list;
+  int                  n;
+  HD void              operator()(int k, int line, Findings &found) const
+  {
+    const int p = line * list_row + k;
+    if (p >= n) return;
+    unsigned char now = not_fixed;
+    look(m, bs, list[p], now, found);
+    if (now != fixed[list[p]]) found.other = 1;
   }
 };
 template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
@@ -60,10 +104,12 @@ template <class Index> struct InverseOfFixed {
 template <class Index> struct FillPattern {
   RowReader<Index> m;
   const int       *perm, *where;
+  int              points;
   const int       *bound;
   int             *list, *count;
   HD void          operator()(int p) const
   {
+    m.fetch_ahead(perm, p, points);
     int *const mine = list + bound[p];
     int        n    = 0;
     m.each(perm[p], [&](int, int column, double) {
@@ -76,15 +122,28 @@ template <class Index> struct FillPattern {
     count[p] = n;
   }
 };
+// Marked are the unknowns whose rows have entries in fixed columns as well.
 template <class Index> struct BoundPattern {
   RowReader<Index> m;
   const int       *perm;
+  int              points;
   int             *count;
+  unsigned char   *marked;
   HD void          operator()(int p) const
   {
+    m.fetch_ahead(perm, p, points);
     int n = 0;
-    if (m.fixed || m.m.oi) m.each(perm[p], [&](int, int, double) { ++n; });
-    else n = (int)(m.m.i[(ptrdiff_t)(perm[p] + 1) * m.bs] - m.m.i[(ptrdiff_t)perm[p] * m.bs]);
+    if (!m.fixed) {
+      for (int k = 0; k < m.bs; ++k) n += m.length(perm[p] * m.bs + k);
+    } else
+      for (int k = 0; k < m.bs; ++k) {
+        const int row = perm[p] * m.bs + k;
+        if (m.fixed[row]) continue;
+        int mine = 0;
+        m.each_of(row, [&](int, double) { ++mine; });
+        marked[(ptrdiff_t)m.bs * p + k] = mine != m.length(row);
+        n += mine;
+      }
     count[p] = n;
   }
 };
@@ -96,124 +155,166 @@ struct CopyRow {
     for (int e = to[p]; e < to[p + 1]; ++e) out[e] = list[from[p] + e - to[p]];
   }
 };
+// inverse: of the diagonal of the values that there are, nullptr where there are none. Entries that no column leads to are zero and stay so.
 template <class Index, class T> struct FillValues {
   RowReader<Index> m;
   const int       *perm, *where, *i, *j;
+  const T         *inverse;
+  int              points;
   T               *a;
-  HD void          operator()(int p) const
+  HD void          operator()(int item, int line, Findings &found) const
   {
+    const int p = line * list_row + item;
+    if (p >= points) return;
+    m.fetch_ahead(perm, p, points);
     int at = i[p];
-    for (ptrdiff_t e = (ptrdiff_t)m.bs * m.bs * i[p]; e < (ptrdiff_t)m.bs * m.bs * i[p + 1]; ++e) a[e] = 0;
-    m.each(perm[p], [&](int k, int column, double v) {
-      if (m.bs == 1) a[at++] = (T)v; // in the order of the pattern
-      else {
-        const int q = where[column / m.bs];
-        int       e = i[p];
-        while (j[e] != q) ++e;
-        a[(ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs] += (T)v;
-      }
-    });
+    for (int k = 0; k < m.bs; ++k) {
+      const int row = perm[p] * m.bs + k;
+      if (m.fixed && m.fixed[row]) continue;
+      unsigned char  is = not_fixed;
+      const double   diagonal = look(m.m, m.bs, row, is, found), now = 1 / diagonal, before = inverse ? (double)inverse[(ptrdiff_t)m.bs * p + k] : 0;
+      Findings       mine;
+      mine.other  = is != not_fixed;
+      mine.change = inverse && !(before > 0);
+      m.each_of(row, [&](int column, double v) {
+        ptrdiff_t e = at;
+        if (m.bs == 1) ++at; // in the order of the pattern
+        else {
+          const int q = where[column / m.bs];
+          for (e = i[p]; j[e] != q;) ++e;
+          e = (ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs;
+        }
+        if (before > 0) mine.change += fabs(v * now - (double)a[e] * before);
+        a[e] = (T)v;
+      });
+      found.join(mine);
+    }
   }
 };
 
 // Couplings of unknowns that are not fixed with Dirichlet rows.
+template <class Index, class F> HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *fixed, int row, const F &f)
+{
+  if (fixed[row]) return;
+  for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
+    if (fixed[m.j[e]] == dirichlet) f((int)m.j[e], m.a[e]);
+  if (m.oi)
+    for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e)
+      if (fixed[m.n * bs + m.ghost[m.oj[e]]] == dirichlet) f(m.n * bs + m.ghost[m.oj[e]], m.o[e]);
+}
 template <class Index> struct OneSided {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed;
-  const int           *perm, *where;
+  const int           *perm, *where, *list;
   const int           *begin; // or nullptr: count only
   int                 *count, *column;
   double              *value;
-  HD void              operator()(int p) const
+  HD void              operator()(int k) const
   {
-    const int row = perm[p / bs] * bs + p % bs;
-    int       n   = 0;
-    if (!fixed[row]) {
-      for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
-        if (fixed[m.j[e]] == dirichlet && m.a[e] != 0) put(p, n++, (int)m.j[e], m.a[e]);
-      if (m.oi)
-        for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e)
-          if (fixed[m.n * bs + m.ghost[m.oj[e]]] == dirichlet && m.o[e] != 0) put(p, n++, m.n * bs + m.ghost[m.oj[e]], m.o[e]);
-    }
-    if (!begin) count[p] = n;
-  }
-  HD void put(int p, int n, int unknown, double v) const
-  {
-    if (!begin) return;
-    column[begin[p] + n] = where[unknown / bs] * bs + unknown % bs;
-    value[begin[p] + n]  = v;
+    const int p = list[k];
+    int       n = 0;
+    each_one_sided(m, bs, fixed, perm[p / bs] * bs + p % bs, [&](int unknown, double v) {
+      if (v == 0) return;
+      if (begin) {
+        column[begin[k] + n] = where[unknown / bs] * bs + unknown % bs;
+        value[begin[k] + n]  = v;
+      }
+      ++n;
+    });
+    if (!begin) count[k] = n;
   }
 };
 
 } // namespace
 
-template <class T> template <class Index> void Hierarchy<T>::find_fixed(const Rows<Index> &rows, Buffer<unsigned char> &fixed, Failure &failure)
+// What is wrong with the rows, if anything
+template <class Index> static Failure refuse(const Exec &exec, const Rows<Index> &rows, int bs, const Findings &found)
 {
-  const int   unknowns = rows.n * params_.bs;
-  Buffer<int> bad = make<int>(1), worst = make<int>(1), dense = make<int>(1);
-  fixed = make<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
-  for_each(exec_, unknowns, FindFixed<Index>{rows, params_.bs, fixed.data(), bad.data(), worst.data(), dense.data()});
-  const int first_bad = fetch(bad, 0), first_worst = fetch(worst, 0), first_dense = fetch(dense, 0);
-  failure = Failure();
-  if (first_dense) {
-    failure.kind = Failure::too_long;
-    failure.row  = unknowns - first_dense;
-  } else if (first_bad) {
-    failure.kind = Failure::not_finite;
-    failure.row  = unknowns - first_bad;
-  } else if (first_worst) {
-    failure.kind = Failure::diagonal;
-    failure.row  = unknowns - first_worst;
-    Buffer<double> d = make<double>(1);
-    for_each(exec_, 1, Diagonal<Index>{rows, d.data(), (int)failure.row});
-    failure.value = fetch(d, 0);
-  }
+  Failure failure;
+  failure.kind = found.dense ? Failure::too_long : found.bad ? Failure::not_finite : found.worst ? Failure::diagonal : Failure::none;
+  if (failure.kind) failure.row = rows.n * bs - (found.dense ? found.dense : found.bad ? found.bad : found.worst);
+  if (failure.kind != Failure::diagonal) return failure;
+  Buffer<double> d;
+  d.resize(Extent{1, exec.space});
+  for_each(exec, 1, Diagonal<Index>{rows, d.data(), (int)failure.row});
+  failure.value = fetch(d, 0);
+  return failure;
 }
 
-template <class T> template <class Index> void Hierarchy<T>::read(const Rows<Index> &rows, bool pattern)
+template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const Rows<Index> &rows)
+{
+  const int        unknowns = rows.n * params_.bs;
+  Buffer<Findings> found = make<Findings>(1);
+  fixed_ = make<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
+  forall_join(exec_, list_box(unknowns), FindFixed<Index>{rows, params_.bs, fixed_.data()}, found.data());
+  return refuse(exec_, rows, params_.bs, fetch(found, 0));
+}
+
+template <class T> template <class Index> void Hierarchy<T>::read_pattern(const Rows<Index> &rows)
 {
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
-  if (pattern) {
-    Buffer<int> bound = make<int>((size_t)level.n + 1);
-    for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), bound.data()});
-    Buffer<int> list = make<int>((size_t)scan(exec_, level.n, bound)), count = make<int>((size_t)level.n + 1);
-    for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), bound.data(), list.data(), count.data()});
-    if (params_.bs == 1) { // a column stands once in a row
-      level.i = std::move(bound);
-      level.j = std::move(list);
-    } else {
-      level.j = make<int>((size_t)scan(exec_, level.n, count));
-      level.i = std::move(count);
-      for_each(exec_, level.points, CopyRow{bound.data(), level.i.data(), list.data(), level.j.data()});
-    }
-    level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
+  Buffer<int>            bound = make<int>((size_t)level.n + 1);
+  Buffer<unsigned char>  marked;
+  if (any_fixed_) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
+  for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
+  if (any_fixed_) select(exec_, (int)marked.size(), marked, one_sided_rows_);
+  Buffer<int> list = make<int>((size_t)scan(exec_, level.n, bound)), count = make<int>((size_t)level.n + 1);
+  for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
+  if (params_.bs == 1) { // a column stands once in a row
+    level.i = std::move(bound);
+    level.j = std::move(list);
+  } else {
+    level.j = make<int>((size_t)scan(exec_, level.n, count));
+    level.i = std::move(count);
+    for_each(exec_, level.points, CopyRow{bound.data(), level.i.data(), list.data(), level.j.data()});
   }
-  for_each(exec_, level.points, FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), level.a.data()});
+  level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
+}
+
+// All in one pass over the rows
+template <class T> template <class Index> bool Hierarchy<T>::read(const Rows<Index> &rows, Failure &failure)
+{
+  Level<T>              &level = levels_[0];
+  const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
+  const int              fixed = (int)fixed_list_.size();
+  Buffer<Findings>       found = make<Findings>(2);
+  forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), level.inverse.data(), level.points, level.a.data()}, found.data());
+  forall_join(exec_, list_box(fixed), LookAtFixed<Index>{rows, params_.bs, fixed_.data(), fixed_list_.data(), fixed}, found.data() + 1);
+  const Buffer<Findings> here = on_host(found);
+  Findings               all  = here.data()[0];
+  all.join(here.data()[1]);
+  failure = refuse(exec_, rows, params_.bs, all);
+  double mine[3] = {(double)(failure.kind != 0), (double)all.other, all.change}, worst[3];
+  MPI_Allreduce(mine, worst, 3, MPI_DOUBLE, MPI_MAX, comm_);
+  if (worst[0] > 0) return true;
+  if (worst[1] > 0) return false;
+  change_ += worst[2];
   couplings(rows);
+  return true;
 }
 
 template <class T> template <class Index> void Hierarchy<T>::couplings(const Rows<Index> &rows)
 {
-  const int unknowns = rows.n * params_.bs;
-  one_sided_         = false;
+  one_sided_ = false;
   if (!any_fixed_) return;
+  const int n = (int)one_sided_rows_.size();
   fixed_inverse_ = make<double>(fixed_list_.size());
   for_each(exec_, (int)fixed_list_.size(), InverseOfFixed<Index>{rows, fixed_list_.data(), fixed_inverse_.data()});
-  one_sided_i_ = make<int>((size_t)unknowns + 1);
-  for_each(exec_, unknowns, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), nullptr, one_sided_i_.data(), nullptr, nullptr});
-  const int entries = scan(exec_, unknowns, one_sided_i_);
+  one_sided_i_ = make<int>((size_t)n + 1);
+  for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), nullptr, one_sided_i_.data(), nullptr, nullptr});
+  const int entries = scan(exec_, n, one_sided_i_);
   one_sided_        = total(entries) > 0;
-  if (!one_sided_) one_sided_i_ = Buffer<int>();
   one_sided_j_      = make<int>((size_t)entries);
   one_sided_a_      = make<double>((size_t)entries);
-  if (one_sided_) for_each(exec_, unknowns, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_i_.data(), nullptr, one_sided_j_.data(), one_sided_a_.data()});
+  if (one_sided_) for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), one_sided_i_.data(), nullptr, one_sided_j_.data(), one_sided_a_.data()});
 }
 
 #define INSTANTIATE(T, Index) \
-  template void    Hierarchy<T>::find_fixed(const Rows<Index> &, Buffer<unsigned char> &, Failure &); \
-  template void    Hierarchy<T>::read(const Rows<Index> &, bool); \
+  template Failure Hierarchy<T>::find_fixed(const Rows<Index> &); \
+  template void    Hierarchy<T>::read_pattern(const Rows<Index> &); \
+  template bool    Hierarchy<T>::read(const Rows<Index> &, Failure &); \
   template void    Hierarchy<T>::couplings(const Rows<Index> &);
 INSTANTIATE(double, int)
 INSTANTIATE(double, int64_t)

@@ -323,6 +323,136 @@ TEST(AuxAMG, OperatorsAreTripleProducts)
   check_products<float>(2, 900, 1, 4, false, 1e-5);
 }
 
+// After new values the largest eigenvalues are those of a new setup, whether the values change at once or little by little.
+TEST(AuxAMG, EigenvaluesFollowTheValues)
+{
+  const int                 n = 900;
+  const Matrix              A(n, 1, 5);
+  const std::vector<double> x = points(2, n, 1, 7);
+  Params                    params;
+  params.coarse = 10;
+  params.filter = 0;
+  const Buffer<int> i = put(A.i), j = put(A.j);
+  Rows<int>         rows;
+  rows.n = n;
+  rows.i = i.data();
+  rows.j = j.data();
+  Buffer<double> a   = put(A.a);
+  const auto     set = [&](const std::vector<double> &values) {
+    a      = put(values);
+    rows.a = a.data();
+  };
+  const auto lambdas = [](const Hierarchy<double> &h) {
+    std::vector<double> v;
+    for (size_t l = 0; l + 1 < h.levels().size(); ++l) v.push_back(h.levels()[l].lambda);
+    return v;
+  };
+  set(A.a);
+  Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
+  Failure           failure = h.setup(rows, x.data(), {}, {}, false);
+  ASSERT_EQ(failure.kind, Failure::none);
+  const std::vector<double> first = lambdas(h);
+  ASSERT_LT(1u, first.size());
+  std::vector<double> other = A.a;
+  for (double &v : other) v *= 3;
+  set(other);
+  ASSERT_TRUE(h.refresh(rows, failure));
+  EXPECT_EQ(lambdas(h), first); // kept: a new estimate would differ in the last bits
+  // pairs of strongly coupled nodes: the eigenvalue grows
+  const auto pairs = [&](double factor) {
+    for (int p = 0; p < n; ++p) {
+      double sum = 0;
+      int    own = 0;
+      for (int e = A.i[(size_t)p]; e < A.i[(size_t)p + 1]; ++e) {
+        const int q = A.j[(size_t)e];
+        if (p == q) own = e;
+        else sum += other[(size_t)e] = A.a[(size_t)e] * ((p + q) % 31 ? 1 : factor);
+      }
+      other[(size_t)own] = -sum;
+    }
+    set(other);
+  };
+  pairs(1000);
+  Hierarchy<double> fresh(exec(), MPI_COMM_SELF, params);
+  ASSERT_EQ(fresh.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+  const std::vector<double> expected = lambdas(fresh);
+  ASSERT_GT(expected[0], 1.1 * first[0]);
+  ASSERT_TRUE(h.refresh(rows, failure));
+  for (size_t l = 0; l < first.size(); ++l) EXPECT_NEAR(lambdas(h)[l], expected[l], 1e-9) << "level " << l;
+  Hierarchy<double> slowly(exec(), MPI_COMM_SELF, params);
+  set(A.a);
+  ASSERT_EQ(slowly.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+  for (int step = 1; step <= 100; ++step) {
+    pairs(std::pow(1000., step / 100.));
+    ASSERT_TRUE(slowly.refresh(rows, failure));
+  }
+  EXPECT_NEAR(lambdas(slowly)[0], expected[0], 0.05);
+}
+
+// Nodes whose rows have nothing but the diagonal: the couplings of others with them may come and go with new values.
+TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
+{
+  const int                 n = 400, fixed = 10;
+  const Matrix              A(n, 1, 5);
+  const std::vector<double> x = points(2, n, 1, 7);
+  Params                    params;
+  params.coarse = 10;
+  const Buffer<int> i = put(A.i), j = put(A.j);
+  Buffer<double>    a;
+  Rows<int>         rows;
+  rows.n = n;
+  rows.i = i.data();
+  rows.j = j.data();
+  std::vector<double> values = A.a;
+  const auto          set = [&](double coupling) { // with fixed nodes
+    for (int p = 0; p < n; ++p)
+      for (int e = A.i[(size_t)p]; e < A.i[(size_t)p + 1]; ++e) {
+        const int q = A.j[(size_t)e];
+        if (p != q && (p < fixed || q < fixed)) values[(size_t)e] = p < fixed ? 0 : coupling * A.a[(size_t)e];
+      }
+    a      = put(values);
+    rows.a = a.data();
+  };
+  Buffer<double> r((size_t)n);
+  for (int p = 0; p < n; ++p) r.data()[p] = std::sin(p);
+  const Buffer<double> there = put(std::vector<double>(r.data(), r.data() + n));
+  const auto           result = [&](Hierarchy<double> &h) {
+    Buffer<double> z = put(std::vector<double>((size_t)n));
+    h.apply(there.data(), z.data());
+    return get(z);
+  };
+  set(0);
+  Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
+  Failure           failure = h.setup(rows, x.data(), {}, {}, false);
+  ASSERT_EQ(failure.kind, Failure::none);
+  const std::vector<double> without = result(h);
+  for (double coupling : {1., 0.}) {
+    set(coupling);
+    Hierarchy<double> fresh(exec(), MPI_COMM_SELF, params);
+    ASSERT_EQ(fresh.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+    ASSERT_TRUE(h.refresh(rows, failure));
+    ASSERT_EQ(failure.kind, Failure::none);
+    const std::vector<double> z = result(h);
+    EXPECT_EQ(z, result(fresh));
+    EXPECT_EQ(z == without, coupling == 0);
+  }
+  const double good = values[(size_t)A.i[200]];
+  values[(size_t)A.i[200]] = NAN;
+  set(0);
+  ASSERT_TRUE(h.refresh(rows, failure));
+  EXPECT_EQ(failure.kind, Failure::not_finite);
+  EXPECT_EQ(failure.row, 200);
+  values[(size_t)A.i[200]] = good;
+  set(0);
+  ASSERT_TRUE(h.refresh(rows, failure));
+  ASSERT_EQ(failure.kind, Failure::none);
+  values[(size_t)A.i[3]] = values[(size_t)A.i[3] + 1] = -1; // one of these is not the diagonal
+  values[(size_t)A.i[3] + (A.j[(size_t)A.i[3]] == 3 ? 0 : A.j[(size_t)A.i[3] + 1] == 3 ? 1 : 0)] = 5;
+  a      = put(values);
+  rows.a = a.data();
+  EXPECT_FALSE(h.refresh(rows, failure)) << "node 3 takes part now";
+}
+
 // The numbers of the nodes do not matter: the grids and, to rounding, the operators stay.
 TEST(AuxAMG, OrderOfNodesDoesNotMatter)
 {
