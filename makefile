@@ -2,7 +2,7 @@
 #
 #   make            the library               make deps       install what is missing (apt)
 #   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
-#   make demo       harbour, aquifer, segment make bench      the measurements (BENCH=suite)
+#   make demo       four of the examples       make bench      the measurements (BENCH=suite or program)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
 #   make pack-tests the device's tests as a folder for machines without PETSc (docs/gpu.md)
 #   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/gpu.md)
@@ -206,7 +206,7 @@ run-demo: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/segment' $(TOP)/examples/segment/demo $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/obstacle3d' $(TOP)/examples/obstacle3d/demo $(LIB)
 run-bench: $(LIB)
-	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/run $(BENCH)
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/$(if $(wildcard $(TOP)/bench/$(firstword $(BENCH))),,run )$(BENCH)
 # Times of vipmg's cycles alone, without PETSc: bench/README.md
 vipmg-cycles: $(BUILD)/vipmg_cycles
 	@echo $<
