@@ -4,6 +4,7 @@ static char help[] = "Sets up and solves one 2D model problem on a DMDA with the
   -rhs <paper|random>  b = A u for the smooth u of the RRB paper, or hashed random numbers (default: paper for poisson, else random)\n\
   -epsilon, -angle     anisotropy and its angle in degrees (anisotropy, rotated, swapping)\n\
   -direction <x|y>     strong direction of anisotropy\n\
+  -decades <d>, -ends  random_edge: over so many decades (default 4); only their two ends\n\
   -coast <dirichlet|neumann>  what a mask's edge is\n\
   -alpha <a>           added to the diagonal (default 0; 1e-5 for a neumann coast and for depth)\n\
   -depth_file <file>   raster of depths as examples/raster/raster2petsc writes it with the ending .bin (problem depth; <= 0 is land);\n\
@@ -37,7 +38,8 @@ static const char *const ProblemNames[] = {"poisson", "neumann", "checkerboard",
 typedef struct {
   ProblemKind kind;
   PetscInt    nx, ny;
-  PetscReal   epsilon, angle, alpha;
+  PetscReal   epsilon, angle, alpha, decades;
+  PetscBool   ends;           /* random edges: one end of the decades or the other */
   PetscBool   strong_x;       /* anisotropy: x is the strong direction */
   PetscBool   outer_neumann;  /* no flux through the outer boundary */
   PetscBool   coast_neumann;  /* no flux into land */
@@ -223,7 +225,10 @@ static PetscReal EdgeWeight(const Problem *p, PetscInt i, PetscInt j, PetscInt d
 
   switch (p->kind) {
   case CHECKERBOARD: return ((PetscInt)(8 * x) + (PetscInt)(8 * y)) & 1 ? 1e4 : 1;
-  case RANDOM_EDGE: return PetscPowReal(10, 4 * Hash(i, j, 21 + dy) - 2);
+  case RANDOM_EDGE: {
+    const PetscReal u = Hash(i, j, 21 + dy);
+    return PetscPowReal(10, p->decades * ((p->ends ? u > 0.5 : u) - 0.5));
+  }
   case RANDOM_CELL:
   case LOGNORMAL: {
     const PetscReal a = *CellAt(p, i, j), b = *CellAt(p, i + dx, j + dy);
@@ -406,6 +411,9 @@ static PetscErrorCode ProblemCreate(Problem *p, PetscInt n, Mat *A, Vec *b)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-epsilon", &p->epsilon, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-angle", &degrees, NULL));
   p->angle = degrees * PETSC_PI / 180;
+  p->decades = 4;
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-decades", &p->decades, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-ends", &p->ends, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-direction", word, sizeof(word), &set));
   p->strong_x = (PetscBool)(!set || word[0] != 'y');
   p->paper_rhs = (PetscBool)(p->kind == POISSON);
