@@ -702,6 +702,7 @@ static PetscErrorCode Measure(Problem *p, Mat A, Vec b, const char *prefix, Pets
   PetscInt           its, warm = 0;
   PetscBool          ok = PETSC_TRUE;
   PetscReal          setup, first_solve, residual, worst, *resetup, *solve, *again;
+  double             before = 0, after_setup = 0, after_solve = 0;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
@@ -711,19 +712,15 @@ static PetscErrorCode Measure(Problem *p, Mat A, Vec b, const char *prefix, Pets
   PetscCall(ToDevice(A));
   PetscCall(SolverCreate(A, prefix, &ksp));
   if (memory) {
-    double before, after_setup, after_solve;
-
     PetscCall(ResetPeakMemory());
     PetscCall(PeakMemory(&before));
     PetscCall(TimedSetUp(ksp, &setup));
     PetscCall(PeakMemory(&after_setup));
     PetscCall(TimedSolve(ksp, b, x, &first_solve));
     PetscCall(PeakMemory(&after_solve));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "BENCH before_mb=%.1f setup_mb=%.1f memory_mb=%.1f", before, after_setup - before, after_solve - before));
   } else {
     PetscCall(TimedSetUp(ksp, &setup));
     PetscCall(TimedSolve(ksp, b, x, &first_solve));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "BENCH"));
   }
   PetscCall(KSPGetIterationNumber(ksp, &its));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
@@ -748,6 +745,8 @@ static PetscErrorCode Measure(Problem *p, Mat A, Vec b, const char *prefix, Pets
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(KSPGetType(ksp, &ksp_type));
   PetscCall(PCGetType(pc, &pc_type));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "BENCH")); /* after what -ksp_view and monitors have printed */
+  if (memory) PetscCall(PetscPrintf(PETSC_COMM_WORLD, " before_mb=%.1f setup_mb=%.1f memory_mb=%.1f", before, after_setup - before, after_solve - before));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, " problem=%s nx=%" PetscInt_FMT " ny=%" PetscInt_FMT " ranks=%d ksp=%s pc=%s its=%" PetscInt_FMT " reason=%s residual=%.4g ok=%d setup=%.6g first_solve=%.6g", ProblemNames[p->kind], p->nx, p->ny, ranks, ksp_type, pc_type, its,
                         KSPConvergedReasons[reason], (double)worst, (int)ok, (double)setup, (double)first_solve));
   PetscCall(PrintList("resetup", resetup, repeat));
