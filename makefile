@@ -2,7 +2,7 @@
 #
 #   make            the library               make deps       install what is missing (apt)
 #   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
-#   make demo       four of the examples       make bench      the measurements (BENCH=suite or program)
+#   make demo       four of the examples      make bench      the measurements (BENCH=suite or program)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
 #   make pack-tests the device's tests as a folder for machines without PETSc (docs/gpu.md)
 #   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/gpu.md)
