@@ -185,6 +185,13 @@ static PetscErrorCode TestReasons(const Model *m, const char name[])
   PetscCall(KSPGetResidualNorm(p.ksp, &norm));
   PetscCall(CheckTrue("  absolute tolerance", (PetscBool)(reason == KSP_CONVERGED_ATOL && norm <= 1e-3 * first)));
 
+  PetscCall(KSPSetTolerances(p.ksp, 1e-30, 1.01 * first, PETSC_DEFAULT, 100));
+  PetscCall(KSPSolve(p.ksp, p.b, p.x));
+  PetscCall(KSPGetConvergedReason(p.ksp, &reason));
+  PetscCall(KSPGetIterationNumber(p.ksp, &its));
+  PetscCall(VecNorm(p.x, NORM_INFINITY, &norm));
+  PetscCall(CheckTrue("  x0 where that is good enough", (PetscBool)(reason == KSP_CONVERGED_ATOL && its == 0 && norm == 0)));
+
   PetscCall(KSPSetTolerances(p.ksp, 1e-30, 1e-50, PETSC_DEFAULT, 3));
   PetscCall(KSPSolve(p.ksp, p.b, p.x));
   PetscCall(KSPGetConvergedReason(p.ksp, &reason));

@@ -125,7 +125,7 @@ public:
   Hierarchy(const Exec &exec, MPI_Comm comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
   // x: coordinates of own nodes, `dim` each; owner and index: of the ghost nodes, the process and the node there.
   template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch);
-  // The same pattern and coordinates with other values. False: the Dirichlet rows have changed, nothing was done.
+  // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps then.
   template <class Index> bool refresh(const Rows<Index> &rows, Failure &failure);
   // z = B r
   void   apply(const double *r, double *z);

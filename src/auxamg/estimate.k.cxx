@@ -173,7 +173,7 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
     failure.value = ends[1];
   }
   double &lambda = levels_[(size_t)number].lambda;
-  if (failure.kind || number + 1 == (int)levels_.size() || (!(s[0] > 0) && lambda > 0)) return; // the last: it stays
+  if (failure.kind || number + 1 == (int)levels_.size() || (s[0] == 0 && lambda > 0)) return; // the last; not estimated: it stays
   double largest = 0;
   for (int k = 0; k < steps; ++k) largest = std::max(largest, s[2 * k + 1]);
   int m = 1; // an invariant subspace ends it early

@@ -390,8 +390,9 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
   return true;
 }
 
-// The largest eigenvalues of D^-1 A, which are at least 1, move by no more than the largest row sum of its change: what there is of the
-// tenth by which estimates are raised covers this much.
+// The largest eigenvalue of D^-1 A on the mesh, which is at least 1, moves by no more than the largest row sum of its change where D keeps
+// its ratios, and by the spread of D's change besides: what there is of the tenth by which estimates are raised covers this much. It
+// says nothing of coarse grids, where a small shift may outweigh the rest: their eigenvalues are estimated anew, of few nodes.
 constexpr double slight = 0.05;
 
 template <class T> Failure Hierarchy<T>::numbers()
@@ -412,7 +413,7 @@ template <class T> Failure Hierarchy<T>::numbers()
       if (estimates) change_ = 0;
     }
     if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
-    if ((!sweeps() || filtered_) && (estimates || !(level.lambda > 0))) estimate(level, l);
+    if ((!sweeps() || filtered_) && (estimates || l || !(level.lambda > 0))) estimate(level, l);
     if (level.sweep.exact) block_numbers(level);
     if (filtered_) judge(l, on_host(found_).data(), failure); // the eigenvalue is needed at once
     if (filtered_ && total(failure.kind)) return failure;

@@ -20,8 +20,11 @@ struct Findings {
   int     bad = 0, worst = 0, dense = 0; // a row with an entry that is not finite; without a positive diagonal; too long
   int     other  = 0;                    // it is fixed now, no longer, or otherwise
   double  change = 0;                    // of a row of D^-1 A, in the sum of its entries' magnitudes
+  double  more = 0, less = 0;            // largest ratio of a diagonal entry to the one before, and of the one before to it
   HD void join(const Findings &o)
   {
+    more   = o.more > more ? o.more : more;
+    less   = o.less > less ? o.less : less;
     bad    = o.bad > bad ? o.bad : bad;
     worst  = o.worst > worst ? o.worst : worst;
     dense  = o.dense > dense ? o.dense : dense;
@@ -176,6 +179,7 @@ template <class Index, class T> struct FillValues {
       Findings       mine;
       mine.other  = is != not_fixed;
       mine.change = inverse && !(before > 0);
+      if (before > 0) mine.more = diagonal * before, mine.less = 1 / mine.more;
       m.each_of(row, [&](int column, double v) {
         ptrdiff_t e = at;
         if (m.bs == 1) ++at; // in the order of the pattern
@@ -187,6 +191,7 @@ template <class Index, class T> struct FillValues {
         if (before > 0) mine.change += fabs(v * now - (double)a[e] * before);
         a[e] = (T)v;
       });
+      if (!(mine.change <= 1)) mine.change = 1; // a number or not
       found.join(mine);
     }
   }
@@ -286,11 +291,13 @@ template <class T> template <class Index> bool Hierarchy<T>::read(const Rows<Ind
   Findings               all  = here.data()[0];
   all.join(here.data()[1]);
   failure = refuse(exec_, rows, params_.bs, all);
-  double mine[3] = {(double)(failure.kind != 0), (double)all.other, all.change}, worst[3];
-  MPI_Allreduce(mine, worst, 3, MPI_DOUBLE, MPI_MAX, comm_);
-  if (worst[0] > 0) return true;
-  if (worst[1] > 0) return false;
-  change_ += worst[2];
+  double mine[5] = {(double)(failure.kind != 0), (double)all.other, all.change, all.more, all.less}, worst[5];
+  MPI_Allreduce(mine, worst, 5, MPI_DOUBLE, MPI_MAX, comm_);
+  if (worst[0] > 0 || worst[1] > 0) {
+    change_ = 1; // the values that a later change is measured against are these
+    return worst[0] > 0;
+  }
+  change_ += worst[2] + (worst[3] > 0 ? worst[3] * worst[4] - 1 : 0);
   couplings(rows);
   return true;
 }

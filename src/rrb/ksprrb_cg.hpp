@@ -335,6 +335,7 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
     PetscCall(KSPLogResidualHistory(ksp_, norms[i]));
     PetscCall((*ksp_->converged)(ksp_, (PetscInt)i, norms[i], &ksp_->reason, ksp_->cnvP));
   }
+  if (ksp_->reason && !ksp_->its) PetscCall(VecSet(ksp_->vec_sol, 0)); // that norm is of x0, and not of x0 with its red rows solved
   if (!ksp_->reason) switch (outcome) {
     case rrb::Outcome::zero_residual:
       ksp_->reason = KSP_CONVERGED_ATOL;

@@ -250,7 +250,7 @@ TEST(Vipmg, DeviceAsHost)
                         // by lines; the last one's are too long for a block of the emulated device
                         {2, {131, 70, 1}, {false, false, false}, false, 1e-3, true, 60}, {2, {90, 97, 1}, {false, false, false}, true, 1e3, false, 40},
                         {2, {64, 50, 1}, {true, false, false}, false, 1e-3, false, 30},   {2, {20, 700, 1}, {false, false, false}, false, 1e-3, false, 10},
-                        {2, {1500, 7, 1}, {false, false, false}, false, 1e-3, false, 700}, {2, {8700, 7, 1}, {false, false, false}, false, 1e-3, false, 4000}};
+                        {2, {1500, 7, 1}, {false, false, false}, false, 1e-3, false, 700}, {2, {12000, 7, 1}, {false, false, false}, false, 1e-3, false, 4000}};
   for (const Case &c : plane)
     for (int part = 0; part < 4; ++part) // nothing is full multigrid
       for (Cycle kind : {Cycle::v, Cycle::f, Cycle::w})
