@@ -24,6 +24,7 @@ struct Vectors {
 };
 
 class SchurSpace;
+inline PetscErrorCode Eliminated(KSP ksp);
 
 struct KSP_RRB {
   TesseraBackend           backend = TESSERA_BACKEND_AUTO;
@@ -338,6 +339,7 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   if (ksp_->reason && !ksp_->its) PetscCall(VecSet(ksp_->vec_sol, 0)); // that norm is of x0, and not of x0 with its red rows solved
   if (!ksp_->reason) switch (outcome) {
     case rrb::Outcome::zero_residual:
+      if (!ksp_->its) PetscCall(Eliminated(ksp_));
       ksp_->reason = KSP_CONVERGED_ATOL;
       break;
     case rrb::Outcome::indefinite_preconditioner:
@@ -469,6 +471,17 @@ private:
   Vec r, z, p, q;
 };
 
+// The elimination of red nodes and Dirichlet rows has left nothing to iterate on: it is an iteration of its own, x is no longer x0.
+inline PetscErrorCode Eliminated(KSP ksp)
+{
+  PetscFunctionBegin;
+  ksp->its   = 1;
+  ksp->rnorm = 0;
+  PetscCall(KSPLogResidualHistory(ksp, 0));
+  PetscCall(KSPMonitor(ksp, 1, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Conjugate gradients ([2] algorithm 1), flexible where the preconditioner is not linear.
 template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, double first)
 {
@@ -495,8 +508,9 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
       KSPCheckDot(ksp, rz);
       break;
     }
-    if (rz == 0) {
-      ksp->reason = KSP_CONVERGED_ATOL; // the residual is zero, whatever norm is watched
+    if (rz == 0) { // the residual is zero, whatever norm is watched
+      if (!ksp->its) PetscCall(Eliminated(ksp));
+      ksp->reason = KSP_CONVERGED_ATOL;
       break;
     }
     if (rz < 0) {
