@@ -151,13 +151,15 @@ def environment():
 
 
 def execute(command, limit=600, **environment):
-    """(exit status, output); what does not end is ended, with all that it has started."""
-    p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, env=dict(os.environ, **environment), start_new_session=True)
+    """(exit status, output); what does not end is ended, with all that it has started. A folder of its own for MPI's sessions, as in run()."""
+    folder = tempfile.mkdtemp(prefix='t')
+    p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, env=dict(os.environ, TMPDIR=folder, **environment), start_new_session=True)
     try:
         text, _ = p.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         os.killpg(p.pid, signal.SIGKILL)
         text = p.communicate()[0] + '\nended after %d s' % limit
+    shutil.rmtree(folder, ignore_errors=True)
     return p.returncode, text
 
 
