@@ -24,7 +24,6 @@ struct Vectors {
 };
 
 class SchurSpace;
-inline PetscErrorCode Eliminated(KSP ksp);
 
 struct KSP_RRB {
   TesseraBackend           backend = TESSERA_BACKEND_AUTO;
@@ -39,6 +38,17 @@ inline PetscErrorCode Sum(MPI_Comm comm, int n, double *v)
 {
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, v, n, MPI_DOUBLE, MPI_SUM, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The elimination of red nodes and Dirichlet rows has left nothing to iterate on: it is an iteration of its own, x is no longer x0.
+inline PetscErrorCode Eliminated(KSP ksp)
+{
+  PetscFunctionBegin;
+  ksp->its   = 1;
+  ksp->rnorm = 0;
+  PetscCall(KSPLogResidualHistory(ksp, 0));
+  PetscCall(KSPMonitor(ksp, 1, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -470,17 +480,6 @@ private:
   KSP ksp_;
   Vec r, z, p, q;
 };
-
-// The elimination of red nodes and Dirichlet rows has left nothing to iterate on: it is an iteration of its own, x is no longer x0.
-inline PetscErrorCode Eliminated(KSP ksp)
-{
-  PetscFunctionBegin;
-  ksp->its   = 1;
-  ksp->rnorm = 0;
-  PetscCall(KSPLogResidualHistory(ksp, 0));
-  PetscCall(KSPMonitor(ksp, 1, 0));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 // Conjugate gradients ([2] algorithm 1), flexible where the preconditioner is not linear.
 template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, double first)
