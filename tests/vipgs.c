@@ -801,10 +801,10 @@ static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const cha
 
 static PetscErrorCode TestWrong(void)
 {
-  const char *const names[] = {"crossed bounds", "a NaN bound", "a zero on the diagonal", "a negative diagonal entry", "a NaN in A", "mu < 0", "a block that does not divide", "friction and bounds", "mu without blocks", "momentum in forward order", "another number of mu", "a block that does not divide few unknowns"};
+  const char *const names[] = {"crossed bounds", "a NaN bound", "a zero on the diagonal", "a negative diagonal entry", "a NaN in A", "mu < 0", "a block that does not divide", "friction and bounds", "mu without blocks", "momentum in forward order", "another number of mu", "a block that does not divide few unknowns", "a sparse Jacobian"};
 
   PetscFunctionBegin;
-  for (int c = 0; c < 12; ++c) {
+  for (int c = 0; c < 13; ++c) {
     char           text[400] = "";
     Mat            A;
     Vec            q, x, lower, upper, mu = NULL;
@@ -845,9 +845,16 @@ static PetscErrorCode TestWrong(void)
       PetscCall(SNESVIPGSSetOrder(snes, TESSERA_GS_FORWARD));
       PetscCall(SNESVIPGSSetAcceleration(snes, SNES_VIPGS_NESTEROV));
     }
+    if (c == 12) {
+      Mat sparse;
+      PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &sparse));
+      PetscCall(SNESSetJacobian(snes, sparse, sparse, Constant, NULL));
+      PetscCall(MatDestroy(&sparse));
+    }
     PetscCall(PetscPushErrorHandler(Caught, text));
     ierr = SNESSolve(snes, NULL, x);
     PetscCall(PetscPopErrorHandler());
+    if (c == 12 && !strncmp(text, "SNES vipgs works on dense matrices, this one is of type mpiaij", 62)) memcpy(text + 56, "seqaij", 6);
     SNESConvergedReason reason;
     PetscCall(SNESGetConvergedReason(snes, &reason));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", names[c], ierr ? text : reason == -4 ? "DIVERGED, not a number" : SNESConvergedReasons[reason]));

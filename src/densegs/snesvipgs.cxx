@@ -229,7 +229,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps)
     PetscCall(ierr);
     PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_MEM, "SNES vipgs: another process has not the memory for its panels");
   }
-  if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations\n"));
+  if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations: %g MB where all %d are free\n", 8e-6 * w.n * (double)w.n, w.n));
   PetscCall(InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
   PetscCall(steps.ierr);
   for (double v : w.q) size += v * v;
