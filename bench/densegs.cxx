@@ -143,7 +143,7 @@ int main(int argc, char **argv)
         fflush(stdout);
       }
     std::vector<double> times;
-    if (!device) {
+    if (!device && threads == 1) {
       Mat A;
       Vec b, x;
       (void)MatCreateSeqDense(PETSC_COMM_SELF, n, n, a.data(), &A);
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
       (void)VecDestroy(&b);
     }
 #ifdef TESSERA_HAVE_CUDA
-    else {
+    if (device) {
       cublasHandle_t handle;
       Buffer<double> x(Extent{(size_t)n, Space::cuda}), y(Extent{(size_t)n, Space::cuda});
       const double   one = -1, zero_ = 1;

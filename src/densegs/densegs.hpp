@@ -48,7 +48,7 @@ struct Plan {
   // work: sums over the unknowns before and after each row in the order, vectors of the padded length
   Buffer<double> before, after, x, q, lower, upper;
   // device: places where panels meet, the order of sweeps, what they report
-  Buffer<double>     slots, report, triangles, keys; // and inverses of the panels' triangles
+  Buffer<double>     slots, report, triangles, keys; // and inverses of the panels' triangles, alone and times the tile before each
   Buffer<int>        order, position;
   unsigned long long epoch = 0, stamp = 1; // the sweeps of all calls, and the matrices, are numbered
   int                kept_order = -1;      // the inverses belong to

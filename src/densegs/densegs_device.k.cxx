@@ -7,11 +7,12 @@
 // 16 bytes, so that no flag has to be waited for first), is multiplied with the tile before the diagonal, which was fetched long
 // before, and the panel is solved. Row after row that takes some 80 cycles each. But most rows of a problem with bounds end where they
 // ended in the sweep before, at a bound or between: then a panel is a triangular system whose inverse can be made while there is
-// time, and its solution is a product. If all signs are as they were it is what the rows one after the other give, up to rounding; if
-// not, these are done after all, and another inverse is made for the next sweep. Without bounds the inverse stays.
+// time, and its solution is a product, which is multiplied with that tile beforehand. If all signs are as they were it is what the rows
+// one after the other give, up to rounding; if not, these are done after all, and another inverse is made for the next sweep. Without
+// bounds the inverse stays.
 //
 // Nobody waits for ever: all blocks run at once (cooperative launch), and a wait ends after some seconds with an error.
-#include "densegs/densegs_panel.hpp"
+#include "densegs/densegs_one.hpp"
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -22,185 +23,6 @@ namespace tessera::densegs {
 namespace {
 
 const char in_vain[] = "dense Gauss-Seidel: blocks of threads waited in vain for each other. Is another program holding the device?";
-
-// After a wait in vain: nobody shall take what is there for an answer, least of all where no norm is asked for.
-template <class T> __device__ inline void give_up(const Job<T> &job, int p)
-{
-  if (threadIdx.x < height) job.x[p * height + threadIdx.x] = NAN;
-}
-
-// The end of a sweep: is it the last?
-template <class T> __device__ inline bool ended(const Job<T> &job, Shared &sh, double *report, int k, bool collect, double total)
-{
-  const int t = (int)threadIdx.x, me = (int)blockIdx.x;
-  if (!collect) {
-    if (!me && !t) report[0] = k + 1;
-    return false;
-  }
-  if (t == height) {
-    sh.total = total;
-    if (!me) {
-      job.history[k] = total;
-      report[0]      = k + 1;
-    }
-  }
-  if (job.tolerance < 0) return false;
-  __syncthreads();
-  const double change = sh.total;
-  const bool   dead   = sh.dead;
-  __syncthreads();
-  return dead || !(change > job.tolerance && change < 1e300); // all blocks have the same sum
-}
-
-template <class T, bool BOUNDS> __device__ void start(const Job<T> &job, Shared &sh, Panel &own, int p)
-{
-  const int t = (int)threadIdx.x;
-  T         tile[columns];
-  double    sum = 0;
-  if (t < height) own.x[t] = job.x[p * height + t];
-  if (!t) own.status = Status();
-  __syncthreads();
-  if (BOUNDS && t < 32) {
-    const int o = p * height;
-    Status    status;
-    status.low  = __ballot_sync(0xffffffffu, own.x[t] <= job.lower[o + t]) | (Count)__ballot_sync(0xffffffffu, own.x[t + 32] <= job.lower[o + t + 32]) << 32;
-    status.high = __ballot_sync(0xffffffffu, own.x[t] >= job.upper[o + t]) | (Count)__ballot_sync(0xffffffffu, own.x[t + 32] >= job.upper[o + t + 32]) << 32;
-    status.high &= ~status.low;
-    if (!t) own.status = status;
-  }
-  if (!job.zero) // what comes after the panel in the first sweep
-    for (int s = job.position(0, p) + 1; s < job.count; ++s) {
-      const int j = job.outer(0, s);
-      __syncthreads();
-      if (t < height) sh.x[0][t] = job.x[j * height + t];
-      __syncthreads();
-      fetch(job.tile(p, j), tile);
-      sum += product(tile, sh.x[0]);
-    }
-  own.now[t]  = sum;
-  own.then[t] = 0;
-  __syncthreads();
-}
-
-// One panel a block, ascending or descending orders: all that lies between the arrival of the x before it and its own is in registers
-// or shared memory, and nothing is looked up. EACH: blocks on a processor. Where there is room, three tiles are on their way, as one of
-// 32 KB takes longer than a link of the chain; two blocks have registers for one tile each (with two they spill), and those after it
-// come to the second-level cache meanwhile. Further ahead than two they are gone again before they are needed.
-template <class T, bool BOUNDS, int EACH> __global__ void __launch_bounds__(threads, EACH) sweeps_one(Job<T> job)
-{
-  constexpr int depth = EACH == 1 ? 3 : 1, ahead = EACH == 1 ? 0 : 2;
-  extern __shared__ __align__(16) char memory[];
-  Shared      &sh  = *(Shared *)memory;
-  Panel       &own = *(Panel *)(memory + sizeof(Shared));
-  const int    t = (int)threadIdx.x, me = (int)blockIdx.x, u = my_row(), g = my_group();
-  double      *report = job.history + job.most;
-  const bool   collect = job.wait && (job.tolerance >= 0 || (!me && job.wants_history)); // of every panel its change
-  const bool   alternate = job.kind == Order::symmetric;
-  T            tile[depth][columns];
-  int          parity = 0;
-  double       now, then = 0, total = 0; // total: in one thread
-
-  if (!t) sh.dead = 0;
-  start<T, BOUNDS>(job, sh, own, me);
-  now = own.now[t];
-  prepare(job, sh, own, me, 0, true);
-  // The first tiles of the positions [from, to) of sweep k are sent for;
-  auto send_for = [&](int k, int from, int to) {
-    const bool back = job.backward(k);
-    if (!job.ahead) return;
-#pragma unroll
-    for (int d = 0; d < depth; ++d)
-      if (from + d < to) fetch(job.tile(me, back ? job.count - 1 - from - d : from + d), tile[d]);
-  };
-  // From memory to the second-level cache: the tile that is `ahead` positions after position `at` of sweep k, or of the next one.
-  auto prefetch = [&](int k, int at) {
-    int  s = at + ahead;
-    bool back = job.backward(k);
-    if (!ahead || !job.ahead) return;
-    if (alternate) {
-      const int own = back ? job.count - 1 - me : me;
-      if (s >= own) s -= own, back = !back;
-    } else if (s >= job.count) s -= job.count;
-    if (s >= job.count) return;
-    const char *line = (const char *)job.tile(me, back ? job.count - 1 - s : s) + t * 128;
-    if (t * 128 < (int)(height * height * sizeof(T))) asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
-  };
-  // and multiplied, each with its x, while others follow them. false: waited in vain.
-  auto multiply = [&](int k, int from, int to, bool twice) {
-    const bool  back = job.backward(k);
-    const Count sweep = job.base + (Count)k;
-    for (int s = from; s < to; s += depth)
-#pragma unroll
-      for (int d = 0; d < depth; ++d) {
-        const int at = s + d, j = back ? job.count - 1 - at : at, next = back ? j - depth : j + depth;
-        if (at >= to) break;
-        if (!job.ahead) fetch(job.tile(me, j), tile[d]);
-        prefetch(k, at + depth);
-        if (!await(job, sh, report, j, sweep, true, collect, sh.x[parity], total)) return false;
-        const double y = product(tile[d], sh.x[parity]);
-        now += y;
-        if (twice) then += y;
-        parity ^= 1;
-        if (job.ahead && at + depth < to) fetch(job.tile(me, next), tile[d]);
-      }
-    return true;
-  };
-  send_for(0, 0, job.position(0, me));
-  for (int k = 0; k < job.most; ++k) {
-    const bool   last = k + 1 == job.most;
-    const int    position = job.backward(k) ? job.count - 1 - me : me;
-    const Count  sweep = job.base + (Count)k;
-    const int    turn = sh.turn[u], row = sh.row[u];
-    const double scale = sh.scale[turn], known = sh.known[u], low = sh.lower[u], high = sh.upper[u];
-    const bool   usable = sh.usable, is_low = sh.status.low >> row & 1, is_high = sh.status.high >> row & 1;
-    total = 0;
-    if (!multiply(k, 0, position, alternate)) return give_up(job, me);
-    // The solve, as solve() does it
-    const double sum = sum_of_row(now);
-    if (!g) sh.sum[turn] = scale * sum;
-    __syncthreads();
-    bool all = usable;
-    if (all) {
-      double c0 = 0, c1 = 0;
-#pragma unroll
-      for (int c = 0; c < columns; c += 2) {
-        c0 = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], c0);
-        c1 = fma(sh.inverse[((c + 1) * groups + g) * pitch + u], sh.sum[(c + 1) * groups + g], c1);
-      }
-      double v = known - sum_of_row(c0 + c1);
-      if (BOUNDS) {
-        all = __syncthreads_and(is_low ? v <= low : is_high ? v >= high : v >= low && v <= high);
-        v   = is_low ? low : is_high ? high : v;
-      }
-      if (all && !g) {
-        write_slot(job.slots + (size_t)me * meeting + row, v, sweep);
-        sh.x[parity][row] = v;
-      }
-    }
-    if (!all) {
-      if (t < 32) solve_rows<BOUNDS>(sh, sh.x[parity]);
-      __syncthreads();
-      if (t < height) write_slot(job.slots + (size_t)me * meeting + t, sh.x[parity][t], sweep);
-    }
-    // Are the panels behind this one needed, for the next sweep?
-    const bool behind = !alternate && !last && position + 1 < job.count;
-    if (behind) send_for(k, position + 1, job.count);
-    keep<BOUNDS>(sh, own, sh.x[parity], job.slots + (size_t)me * meeting, sweep);
-    parity ^= 1;
-    if (t == height) total += sh.change;
-    now  = then;
-    then = 0;
-    if (!last) prepare(job, sh, own, me, k + 1, true);
-    if (behind) {
-      if (!multiply(k, position + 1, job.count, false)) return give_up(job, me);
-    } else if (collect)
-      for (int s = position + 1; s < job.count; ++s) (void)await(job, sh, report, job.outer(k, s), sweep, false, true, sh.x[parity], total);
-    if (!last) send_for(k + 1, 0, job.position(k + 1, me));
-    if (ended(job, sh, report, k, collect, total)) break;
-  }
-  __syncthreads();
-  if (t < height) job.x[me * height + t] = sh.dead ? NAN : own.x[t];
-}
 
 // Several panels a block, or a random order.
 template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sweeps(Job<T> job)
@@ -371,8 +193,8 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
   Job<T>        job;
   if (plan.slots.empty()) plan.slots.resize(Extent{2 * (size_t)meeting * (size_t)m.count, Space::cuda});
   const int turns = plan.params.order == Order::symmetric ? 2 : 1;
-  if (plan.triangles.size() != (size_t)m.count * turns * height * height) {
-    plan.triangles.resize(Extent{(size_t)m.count * turns * height * height, Space::cuda});
+  if (plan.triangles.size() != (size_t)m.count * turns * 2 * height * height) {
+    plan.triangles.resize(Extent{(size_t)m.count * turns * 2 * height * height, Space::cuda});
     plan.keys.resize(Extent{(size_t)m.count * turns * sizeof(Key) / sizeof(double), Space::cuda});
   }
   if (plan.kept_order != (int)plan.params.order || plan.kept_omega != plan.params.omega) { // the inverses are those of one order
@@ -422,7 +244,7 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
 
 template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const Request &r)
 {
-  int         current = 0, processors = 0, fit = 0, most = 0;
+  int         current = 0, processors = 0, fit = 0, most = 0, cache = 0;
   void      (*kernel)(Job<T>) = nullptr;
   size_t      bytes = 0;
   int         blocks = 0;
@@ -430,10 +252,11 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
   device::check(cudaGetDevice(&current));
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, current));
   device::check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, current));
+  device::check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, current));
   // Two blocks on a processor where there are panels for them: more of the matrix is on its way then.
   for (int each = 2; each; --each) {
     blocks = std::min(job.count, each * processors);
-    kernel = blocks < job.count || job.kind == Order::random ? sweeps<T, BOUNDS> : blocks <= processors ? sweeps_one<T, BOUNDS, 1> : sweeps_one<T, BOUNDS, 2>;
+    kernel = blocks < job.count || job.kind == Order::random ? sweeps<T, BOUNDS> : blocks > processors ? sweeps_one<T, BOUNDS, 2, true> : plan.panels.bytes() > (size_t)cache ? sweeps_one<T, BOUNDS, 1, true> : sweeps_one<T, BOUNDS, 1, false>;
     bytes  = sizeof(Shared) + (size_t)((job.count + blocks - 1) / blocks) * sizeof(Panel);
     if (bytes > (size_t)most) continue;
     device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));

@@ -35,13 +35,13 @@ struct Status {
 };
 struct Key { // of the inverse of a panel: for these bounds, of this matrix; not to be used if it has large entries
   Status status;
-  Count  stamp = 0, usable = 0;
+  Count  stamp = 0, usable = 0, joined = 0; // joined: also times the tile before the panel
 };
 
 template <class T> struct Job {
   const T      *a;
   const double *inverse, *q, *lower, *upper;
-  double       *x, *triangles; // triangles: inverses, for each panel one, or two where the order alternates
+  double       *x, *triangles; // for each panel, or twice where the order alternates: its inverse, and that times the tile before it
   Key          *keys;
   Slot         *slots;
   const int    *order;   // random: for each sweep count panels, their positions, 64 rows
@@ -57,6 +57,7 @@ template <class T> struct Job {
   __device__ int  outer(int k, int s) const { return kind == Order::random ? table(k)[s] : backward(k) ? count - 1 - s : s; }
   __device__ int  position(int k, int p) const { return kind == Order::random ? table(k)[count + p] : backward(k) ? count - 1 - p : p; }
   __device__ int  inner(int k, int u) const { return kind == Order::random ? table(k)[2 * count + u] : backward(k) ? height - 1 - u : u; }
+  __device__ double *saved(int k, int p) const { return triangles + ((size_t)p * turns + (turns > 1 && backward(k))) * (2 * height * height); }
   __device__ const T *tile(int p, int j) const { return a + ((size_t)p * stride + (size_t)j * height) * height; }
 };
 
@@ -88,11 +89,12 @@ __device__ inline double sum_of_row(double v) // the same in its four threads
   return v + __shfl_xor_sync(0xffffffffu, v, 2);
 }
 
-template <class T> __device__ inline void fetch(const T *tile, T (&v)[columns])
+// PASSING: where the second-level cache is smaller than the matrix, a tile makes room for those that are there until the next sweep.
+template <bool PASSING = false, class T> __device__ inline void fetch(const T *tile, T (&v)[columns])
 {
   const T *p = tile + my_group() * height + my_row();
 #pragma unroll
-  for (int c = 0; c < columns; ++c) v[c] = __ldcg(p + c * groups * height);
+  for (int c = 0; c < columns; ++c) v[c] = PASSING ? __ldcs(p + c * groups * height) : __ldcg(p + c * groups * height);
 }
 template <class T> __device__ inline double product(const T (&v)[columns], const double *x)
 {
@@ -164,12 +166,36 @@ __device__ inline void invert(Shared &sh)
     }
 }
 
-// All that a panel's solve in sweep k needs and that is known since its last one. All threads.
-template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse)
+// to := sh.inverse times the tile, whose rows are taken in the order of the sweep and scaled as the panel's own. All threads, 4 x 4 entries each.
+template <class T> __device__ void join(Shared &sh, const T *tile, double *to)
+{
+  constexpr int few = 16, apart = height + 2;
+  static_assert(few * apart <= sizeof(sh.product) / sizeof(double) && threads == few * few && height == 4 * few, "");
+  const int t = (int)threadIdx.x, i = t % few, j = t / few;
+  double    e[4][4] = {};
+  for (int w0 = 0; w0 < height; w0 += few) {
+    __syncthreads();
+    for (int c = 0; c < 4; ++c) sh.product[i * apart + j + few * c] = sh.scale[w0 + i] * value(__ldcg(tile + (j + few * c) * height + sh.row[w0 + i]));
+    __syncthreads();
+    for (int w = 0; w < few; ++w)
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        const double a = sh.inverse[(w0 + w) * pitch + i + few * r];
+#pragma unroll
+        for (int c = 0; c < 4; ++c) e[r][c] = fma(a, sh.product[w * apart + j + few * c], e[r][c]);
+      }
+  }
+#pragma unroll
+  for (int c = 0; c < 4; ++c)
+#pragma unroll
+    for (int r = 0; r < 4; ++r) to[(j + few * c) * height + i + few * r] = e[r][c];
+}
+
+// All that a panel's solve in sweep k needs and that is known since its last one. All threads. before: the tile of the panel before it,
+// which the inverse is multiplied with. again: the last call was for the same panel and order, so that what depends on these alone is there.
+template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse, const T *before = nullptr, bool again = false)
 {
   const int t = (int)threadIdx.x, u = my_row(), g = my_group();
-  const T  *d = job.tile(p, p);
-  T         v16[columns];
   __syncthreads();
   if (t < height) {
     const int    r = job.inner(k, t), i = p * height + r;
@@ -183,21 +209,27 @@ template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const 
   }
   const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
   Key         *key   = job.keys + place;
-  const bool   there = inverse && key->stamp == job.stamp && key->status.low == own.status.low && key->status.high == own.status.high;
+  const bool   kept  = again && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
+  const bool   there = kept || (inverse && key->stamp == job.stamp && key->status.low == own.status.low && key->status.high == own.status.high && (!before || key->joined));
   const bool   fine  = !there || key->usable;
   __syncthreads(); // all have looked before the key changes
+  if (!again) {
+    const T *d = job.tile(p, p);
+    T        v16[columns];
 #pragma unroll
-  for (int c = 0; c < columns; ++c) v16[c] = __ldcg(d + sh.row[t / height + c * groups] * height + sh.row[t % height]);
+    for (int c = 0; c < columns; ++c) v16[c] = __ldcg(d + sh.row[t / height + c * groups] * height + sh.row[t % height]);
 #pragma unroll
-  for (int c = 0; c < columns; ++c) {
-    const int    v = t / height + c * groups, w = t % height;
-    const double e = sh.scale[w] * value(v16[c]);
-    const Count  bit = 1ull << sh.row[v];
-    sh.diagonal[v * height + w] = e;
-    if (inverse && !there) sh.inverse[v * pitch + w] = w == v ? 1 : w < v || ((own.status.low | own.status.high) & bit) ? 0 : e;
+    for (int c = 0; c < columns; ++c) sh.diagonal[(t / height + c * groups) * height + t % height] = sh.scale[t % height] * value(v16[c]);
   }
-  double *saved = job.triangles + place * (height * height);
-  if (there) {
+  if (inverse && !there)
+#pragma unroll
+    for (int c = 0; c < columns; ++c) { // of what this thread has just written, if any
+      const int   v = t / height + c * groups, w = t % height;
+      const Count bit = 1ull << sh.row[v];
+      sh.inverse[v * pitch + w] = w == v ? 1 : w < v || ((own.status.low | own.status.high) & bit) ? 0 : sh.diagonal[v * height + w];
+    }
+  double *const saved = job.saved(k, p);
+  if (there && !kept) {
     double i16[columns];
 #pragma unroll
     for (int c = 0; c < columns; ++c) i16[c] = __ldcg(saved + t + c * threads);
@@ -215,10 +247,12 @@ template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const 
       small                  = small && fabs(e) <= largest_inverse;
     }
     usable = __syncthreads_and(small);
+    if (usable && before) join(sh, before, saved + height * height);
     if (!t) {
       key->status = own.status;
       key->stamp  = job.stamp;
       key->usable = usable;
+      key->joined = before != nullptr;
     }
   }
   // What x of the panel's own rows adds: of those behind a row, and of those at bounds.
@@ -337,6 +371,65 @@ template <bool BOUNDS> __device__ void solve(Shared &sh, Panel &own, double *x, 
     if (slots && t < height) write_slot(slots + t, x[t], sweep);
   }
   keep<BOUNDS>(sh, own, x, slots, sweep);
+}
+
+// After a wait in vain: nobody shall take what is there for an answer, least of all where no norm is asked for.
+template <class T> __device__ inline void give_up(const Job<T> &job, int p)
+{
+  if (threadIdx.x < height) job.x[p * height + threadIdx.x] = NAN;
+}
+
+// The end of a sweep: is it the last?
+template <class T> __device__ inline bool ended(const Job<T> &job, Shared &sh, double *report, int k, bool collect, double total)
+{
+  const int t = (int)threadIdx.x, me = (int)blockIdx.x;
+  if (!collect) {
+    if (!me && !t) report[0] = k + 1;
+    return false;
+  }
+  if (t == height) {
+    sh.total = total;
+    if (!me) {
+      job.history[k] = total;
+      report[0]      = k + 1;
+    }
+  }
+  if (job.tolerance < 0) return false;
+  __syncthreads();
+  const double change = sh.total;
+  const bool   dead   = sh.dead;
+  __syncthreads();
+  return dead || !(change > job.tolerance && change < 1e300); // all blocks have the same sum
+}
+
+template <class T, bool BOUNDS> __device__ void start(const Job<T> &job, Shared &sh, Panel &own, int p)
+{
+  const int t = (int)threadIdx.x;
+  T         tile[columns];
+  double    sum = 0;
+  if (t < height) own.x[t] = job.x[p * height + t];
+  if (!t) own.status = Status();
+  __syncthreads();
+  if (BOUNDS && t < 32) {
+    const int o = p * height;
+    Status    status;
+    status.low  = __ballot_sync(0xffffffffu, own.x[t] <= job.lower[o + t]) | (Count)__ballot_sync(0xffffffffu, own.x[t + 32] <= job.lower[o + t + 32]) << 32;
+    status.high = __ballot_sync(0xffffffffu, own.x[t] >= job.upper[o + t]) | (Count)__ballot_sync(0xffffffffu, own.x[t + 32] >= job.upper[o + t + 32]) << 32;
+    status.high &= ~status.low;
+    if (!t) own.status = status;
+  }
+  if (!job.zero) // what comes after the panel in the first sweep
+    for (int s = job.position(0, p) + 1; s < job.count; ++s) {
+      const int j = job.outer(0, s);
+      __syncthreads();
+      if (t < height) sh.x[0][t] = job.x[j * height + t];
+      __syncthreads();
+      fetch(job.tile(p, j), tile);
+      sum += product(tile, sh.x[0]);
+    }
+  own.now[t]  = sum;
+  own.then[t] = 0;
+  __syncthreads();
 }
 
 } // namespace

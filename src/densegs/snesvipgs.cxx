@@ -229,7 +229,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps)
     PetscCall(ierr);
     PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_MEM, "SNES vipgs: another process has not the memory for its panels");
   }
-  if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations\n"));
+  if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations: %g MB where all %d are free\n", 8e-6 * w.n * (double)w.n, w.n));
   PetscCall(InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
   PetscCall(steps.ierr);
   for (double v : w.q) size += v * v;
@@ -340,6 +340,7 @@ static PetscErrorCode Solve(SNES snes)
     steps.reason = 0;
     if (linearisation == 49) snes->reason = SNES_DIVERGED_MAX_IT;
   }
+  if (snes->reason == SNES_DIVERGED_MAX_IT && p->certificate.reason == SNES_VIPGS_INFEASIBLE) snes->reason = SNES_CONVERGED_ITERATING; // more iterations would not help
   if (!snes->reason) snes->reason = p->certificate.reason == SNES_VIPGS_MAXIMUM ? SNES_DIVERGED_MAX_IT : p->certificate.reason == SNES_VIPGS_INFEASIBLE ? SNES_DIVERGED_LOCAL_MIN : SNES_DIVERGED_INNER;
   p->solved = true;
   const SNESVIPGSCertificate &c = p->certificate;
