@@ -120,12 +120,12 @@ template <int D, bool Box> struct FindStrength {
   // Do sweeps by points leave errors that are smooth along d? Not where the other couplings, or the row sum, hold the node. A row sum beside an inflow
   // is large too, but there errors come with the flow.
   HD bool strong(double along, double across, double sum) const { return along > several * (fabs(across) + (symmetric && sum > 0 ? sum : 0)); }
-  // The node that is (dx, dy) away.
-  template <int P> HD bool strong_beside(ptrdiff_t o, int d, int dx, int dy) const
+  // The node that is (dx, dy) away; -1 where the line has ended.
+  template <int P> HD int strong_beside(ptrdiff_t o, int d, int dx, int dy) const
   {
     const ptrdiff_t e = o + dy * s.sj + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
     double          sum = 0, both[2] = {0, 0};
-    if (!free[e]) return false;
+    if (!free[e]) return -1;
     for (int y = -1; y <= 1; ++y)
       for (int x = -1; x <= 1; ++x) {
         const int direction = plane_of<D, Box>(x, y, 0);
@@ -160,7 +160,10 @@ template <int D, bool Box> struct FindStrength {
         }
     if constexpr (D == 2)
       for (int d = 0; d < 2; ++d)
-        if (strong(both[d], both[1 - d], sum)) r.strong[d] += strong_beside<P>(o, d, d - 1, -d) && strong_beside<P>(o, d, 1 - d, d);
+        if (strong(both[d], both[1 - d], sum)) {
+          const int before = strong_beside<P>(o, d, d - 1, -d), behind = strong_beside<P>(o, d, 1 - d, d);
+          r.strong[d] += before && behind && (before > 0 || behind > 0); // of two nodes, too
+        }
     for (int d = 0; d < D; ++d) {
       r.along[d] += both[d] > 0 ? both[d] : 0;
       if (place[d] != last[d]) continue;
