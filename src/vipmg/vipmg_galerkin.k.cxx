@@ -1,6 +1,7 @@
 // Coarse operators P' A P, one direction after the other: linear interpolation is a product of one for each direction, so the stencil
 // of a grid coarsened in one of them has 3^d points again. Per node and direction 9 products for each of the 3^(d-1) other offsets.
 #include "vipmg/shares.hpp"
+#include <algorithm>
 
 namespace tessera::vipmg {
 
@@ -253,33 +254,24 @@ static void exchange_operator(const Plan &plan, Level &l, Operator &op)
   l.incoming.exchange(planes, count);
 }
 
-void galerkin(Plan &plan, int k, bool truncated, bool top)
+// The coarse operator of the nodes of `part`.
+static void coarsen_part(Plan &plan, const Level &fine, const Level &coarse, const Operator &op, const uint8_t *free, const Box3 &part, Operator &out)
 {
-  Level          &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
-  const Operator &op   = truncated && !top ? fine.truncated : fine.A;
-  Operator       &out  = truncated ? coarse.truncated : coarse.A;
-  const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
-  if (galerkin_directly(plan, fine, coarse, op, free, out)) {
-    exchange_operator(plan, coarse, out);
-    if (!plan.symmetric) stabilise(plan, coarse, out);
-    else if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
-    return;
-  }
-  const double   *a    = op.a.data();
-  Layout3         from = fine.layout;
-  bool            box  = op.box;
-  Box3            b    = coarse.part;
-  int             left = 0, used = 0;
+  const double *a    = op.a.data();
+  Layout3       from = fine.layout;
+  bool          box  = op.box;
+  Box3          b    = part;
+  int           left = 0, used = 0;
   for (int d = 0; d < 3; ++d)
     if (fine.step[d] == 2) {
       ++left;
-      b.lo[d] = 2 * coarse.part.lo[d] - 1;
-      b.hi[d] = 2 * coarse.part.hi[d];
+      b.lo[d] = 2 * part.lo[d] - 1;
+      b.hi[d] = 2 * part.hi[d];
     }
   for (int d = 2; d >= 0; --d) {
     if (fine.step[d] == 1) continue;
-    b.lo[d] = coarse.part.lo[d];
-    b.hi[d] = coarse.part.hi[d];
+    b.lo[d] = part.lo[d];
+    b.hi[d] = part.hi[d];
     const bool    last = --left == 0;
     const Layout3 to   = last ? coarse.layout : layout_for(b, plan.dimension);
     double       *target = out.a.data();
@@ -298,6 +290,31 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     box  = true;
     free = nullptr;
     used = 1 - used;
+  }
+}
+
+void galerkin(Plan &plan, int k, bool truncated, bool top)
+{
+  Level          &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
+  const Operator &op   = truncated && !top ? fine.truncated : fine.A;
+  Operator       &out  = truncated ? coarse.truncated : coarse.A;
+  const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
+  if (galerkin_directly(plan, fine, coarse, op, free, out)) {
+    exchange_operator(plan, coarse, out);
+    if (!plan.symmetric) stabilise(plan, coarse, out);
+    else if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
+    return;
+  }
+  // On the host a few rows, or layers, of coarse nodes at a time: what lies between the steps stays in the cache.
+  const int outer = fine.step[2] == 2 ? 2 : fine.step[1] == 2 ? 1 : 0;
+  double    slice = points(plan.dimension, true);
+  for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;
+  const int most = plan.exec.space == Space::host && plan.exec.threads == 1 ? 1 + (int)(65536 / slice) : coarse.part.hi[outer] - coarse.part.lo[outer];
+  for (int at = coarse.part.lo[outer]; !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
+    Box3 part      = coarse.part;
+    part.lo[outer] = at;
+    part.hi[outer] = std::min(at + most, part.hi[outer]);
+    coarsen_part(plan, fine, coarse, op, free, part, out);
   }
   exchange_operator(plan, coarse, out);
   if (!plan.symmetric) stabilise(plan, coarse, out);
