@@ -420,11 +420,11 @@ int main(int argc, char **argv)
     suffix: sides_257
     args: -snes_vipmg_cycle f -problem sides -n 257 -most 4 -energy -1.2967535370 -active 15980
 
-  test: # the choices made without options: two sweeps in V-cycles, and no cycle for half of the tolerance
+  test: # the choices made on the host without options: two sweeps in V-cycles, and no cycle for half of the tolerance
     suffix: automatic
     nsize: {{1 2}}
     output_file: output/vipmg_ball_513.out
-    args: -problem ball -n 513 -quiet -most 2
+    args: -problem ball -n 513 -quiet -most 2 -snes_vipmg_backend host
 
   testset:
     args: -quiet
@@ -459,7 +459,7 @@ int main(int argc, char **argv)
   test: # a weak direction, which is not coarsened
     suffix: flat3
     nsize: {{1 3}}
-    args: -problem sides3 -n 65 -n2 9 -quiet -most 4
+    args: -problem sides3 -n 65 -n2 9 -quiet -most 5
 
   testset: # the solution does not depend on the way
     output_file: output/vipmg_torsion_q.out
