@@ -167,7 +167,7 @@ PETSC_EXTERN const char *const SNESVIPMGVariants[];
 + `SNES_VIPMG_CYCLE_V` - once
 . `SNES_VIPMG_CYCLE_W` - twice on every grid
 . `SNES_VIPMG_CYCLE_F` - twice on every grid on the way down
-- `SNES_VIPMG_CYCLE_AUTO` - F on the host, V on a device
+- `SNES_VIPMG_CYCLE_AUTO` - V, or F on the host where the Jacobian is not symmetric
 
   Level: intermediate
 

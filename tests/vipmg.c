@@ -18,7 +18,7 @@ static const char *const kinds[] = {"ball", "spiral", "torsion", "sides", "dam",
 typedef struct {
   Kind      kind;
   PetscInt  dim, n[3];
-  PetscReal lo[3], h[3], peclet;
+  PetscReal lo[3], h[3], peclet, layers; /* couplings along y in the first half, along x in the second, are weaker by this factor */
 } Problem;
 
 static PetscReal Ball(PetscReal r)
@@ -122,6 +122,7 @@ static PetscReal Coupling(const Problem *p, PetscInt d)
 static PetscReal Beside(const Problem *p, const PetscInt *i, PetscInt d, PetscInt s)
 {
   PetscReal c = Coupling(p, d);
+  if (d < 2 && (d == 0) == (PetscMin(i[0], d ? i[0] : i[0] + s) >= p->n[0] / 2)) c *= p->layers;
   if (p->kind == WIND) {
     const PetscReal w = 4 * p->peclet * (d ? i[0] * p->h[0] - 0.5 : 0.5 - i[1] * p->h[1]);
     c += PetscMax(0, -s * w) * p->h[1 - d];
@@ -291,7 +292,7 @@ static PetscErrorCode Look(Problem *p, DM da, Vec X, PetscReal *error, PetscReal
 
 int main(int argc, char **argv)
 {
-  Problem             p = {BALL, 2, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, 1000};
+  Problem             p = {BALL, 2, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, 1000, 1};
   SNES                snes;
   DM                  da;
   Vec                 X, x0;
@@ -311,6 +312,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-tolerance", &tolerance, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quiet", &quiet, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-peclet", &p.peclet, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-layers", &p.layers, NULL));
   p.dim = p.kind == BALL3 || p.kind == SIDES3 ? 3 : 2;
   if (p.dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n2, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
   else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n2, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
@@ -418,6 +420,12 @@ int main(int argc, char **argv)
     suffix: sides_257
     args: -snes_vipmg_cycle f -problem sides -n 257 -most 4 -energy -1.2967535370 -active 15980
 
+  test: # the choices made on the host without options: two sweeps in V-cycles, and no cycle for half of the tolerance
+    suffix: automatic
+    nsize: {{1 2}}
+    output_file: output/vipmg_ball_513.out
+    args: -problem ball -n 513 -quiet -most 2 -snes_vipmg_backend host
+
   testset:
     args: -quiet
     test:
@@ -447,6 +455,11 @@ int main(int argc, char **argv)
     suffix: sides3
     nsize: {{1 4}}
     args: -snes_vipmg_cycle f -problem sides3 -n 40 -n2 33 -most 6
+
+  test: # a weak direction, which is not coarsened
+    suffix: flat3
+    nsize: {{1 3}}
+    args: -problem sides3 -n 65 -n2 9 -quiet -most 5
 
   testset: # the solution does not depend on the way
     output_file: output/vipmg_torsion_q.out

@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg again and again with one SNES: other grids of the same size, couplings that turn, other bounds.\n\n"
-                     "  -case grids|turned|layers|lines|bounds\n\n";
+                     "  -case grids|turned|layers|lines|short|bounds\n\n";
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
@@ -8,9 +8,13 @@ static char help[] = "SNES vipmg again and again with one SNES: other grids of t
 typedef struct {
   PetscReal a, b;
   PetscInt  turn;
+  PetscInt  columns; /* not 0: as many, and no flow through the first one's and the last one's outer side */
 } Context;
 
-static PetscReal AlongX(const Context *c, PetscInt i) { return i < c->turn ? c->a : c->b; } /* between columns i and i + 1 */
+static PetscReal AlongX(const Context *c, PetscInt i) /* between columns i and i + 1 */
+{
+  return c->columns && (i < 0 || i == c->columns - 1) ? 0 : i < c->turn ? c->a : c->b;
+}
 static PetscReal AlongY(const Context *c, PetscInt i) { return i < c->turn ? c->b : c->a; } /* in column i */
 
 static PetscReal Source(PetscInt i, PetscInt j) { return 0.01 * PetscSinReal(0.31 * i) * PetscCosReal(0.17 * j); }
@@ -145,9 +149,9 @@ int main(int argc, char **argv)
   DM        da;
   Vec       X, F, bounds[2];
   Mat       J;
-  Context   c = {1, 1, PETSC_MAX_INT};
+  Context   c = {1, 1, PETSC_MAX_INT, 0};
   char      what[16] = "grids";
-  PetscBool grids, turned, layers, lines;
+  PetscBool grids, turned, layers, lines, shorts;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -156,6 +160,7 @@ int main(int argc, char **argv)
   PetscCall(PetscStrcmp(what, "turned", &turned));
   PetscCall(PetscStrcmp(what, "layers", &layers));
   PetscCall(PetscStrcmp(what, "lines", &lines));
+  PetscCall(PetscStrcmp(what, "short", &shorts));
   PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
   PetscCall(SNESSetType(snes, SNESVIPMG));
   PetscCall(SNESSetTolerances(snes, 1e-50, 1e-10, 0, 50, 10000));
@@ -178,6 +183,14 @@ int main(int argc, char **argv)
       PetscCall(Check(snes, k % 2 ? "layers" : "no layers", &c, X, bounds, 12));
     }
     PetscCall(Destroy(&da, &X, &F, &J, bounds));
+  } else if (shorts) { /* lines of two nodes and of three, too short to be coarsened */
+    c.a = 700, c.b = 0.7;
+    for (c.columns = 2; c.columns <= 3; ++c.columns) {
+      PetscCall(Place(snes, &c, c.columns, 257, &da, &X, &F, &J, bounds));
+      PetscCall(SNESSolve(snes, NULL, X));
+      PetscCall(Check(snes, c.columns == 2 ? "pairs" : "threes", &c, X, bounds, 15));
+      PetscCall(Destroy(&da, &X, &F, &J, bounds));
+    }
   } else if (layers) { /* neither direction is weak everywhere: lines along both */
     c.b    = 1e-3;
     c.turn = 60;
@@ -244,6 +257,10 @@ int main(int argc, char **argv)
     nsize: {{1 2}}
     args: -case lines -snes_view
     filter: grep -E "layers:|by lines"
+
+  test:
+    suffix: short
+    args: -case short
 
   test:
     suffix: bounds

@@ -203,18 +203,41 @@ PetscErrorCode Agree(MPI_Comm comm, MatrixReport &report)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Rows away from the sides of the box, as a DMDA's matrix has them: a column for each plane, in their order.
+template <int N> struct Usual {
+  PetscInt offset[N];
+  size_t   plane[N];
+  // False where the row is another one, or must be complained of.
+  bool read(PetscInt r, const PetscInt *columns, const PetscScalar *a, double *c, uint8_t *free) const
+  {
+    bool   same = true, coupled = false;
+    double check = 0;
+    for (int k = 0; k < N; ++k) {
+      same = same & (columns[k] == r + offset[k]);
+      check += a[k] * 0;
+      coupled = coupled | (k != N / 2 && a[k] != 0);
+    }
+    if (!same || check != 0 || !(a[N / 2] > 0)) return false;
+    for (int k = 0; k < N; ++k) c[plane[k]] = a[k];
+    *free = coupled;
+    return true;
+  }
+};
+
 } // namespace
 
-// Writes the coefficients of all rows. *box: there is a coupling along a diagonal.
-PetscErrorCode BoxMatrix::ReadRows(Reader &reader, PetscInt rows, Plan &plan, MatrixReport &report, int *box)
+// Writes the coefficients of all rows, N planes. *box: there is a coupling along a diagonal.
+template <int N> PetscErrorCode BoxMatrix::ReadRows(Reader &reader, Plan &plan, MatrixReport &report, int *box)
 {
   const Box3  &own   = boxes_[(size_t)rank_];
   Level       &l     = plan.levels[0];
   const size_t plane = l.layout.size();
   double      *c     = l.A.a.data(), v[27];
   uint8_t     *free  = l.free.data();
-  int          planes[27], count = 0, node[3];
-  const int    star[7] = {13, 12, 14, 10, 16, 4, 22}, ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1];
+  int          cube[N], count = 0, node[3];
+  const int    ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1];
+  PetscInt     r = 0;
+  Usual<N>     usual;
 
   PetscFunctionBegin;
   report = MatrixReport();
@@ -224,26 +247,38 @@ PetscErrorCode BoxMatrix::ReadRows(Reader &reader, PetscInt rows, Plan &plan, Ma
     c    = coefficients_.data();
     free = free_.data();
   }
-  if (l.A.box) {
-    for (int k = 0; k < 27; ++k)
-      if ((grid_.dimension > 1 || k / 3 % 3 == 1) && (grid_.dimension > 2 || k / 9 == 1)) planes[count++] = k;
-  } else
-    for (; count < 2 * grid_.dimension + 1; ++count) planes[count] = star[count];
-  for (PetscInt r = 0; r < rows; ++r) {
-    node[0] = own.lo[0] + (int)(r % ni), node[1] = own.lo[1] + (int)(r / ni % nj), node[2] = own.lo[2] + (int)(r / ni / nj);
-    reader.read(r, node, v);
-    const ptrdiff_t e = l.layout.at(node[0], node[1], node[2]);
-    bool            coupled = false;
-    for (int k = 0; k < 27; ++k)
-      if (k != 13 && v[k] != 0) {
-        coupled = true;
-        if ((k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1) > 1) *box = 1;
-      }
-    for (int k = 0; k < count; ++k) c[(size_t)k * plane + (size_t)e] = v[planes[k]];
-    free[e] = coupled;
-    report.dirichlet += !coupled;
-    if (!(v[13] > 0)) reader.complain(MatrixReport::diagonal, r, reader.first + r, node, v[13]);
+  for (int k = 0; k < 27; ++k) {
+    const int d[3] = {k % 3 - 1, k / 3 % 3 - 1, k / 9 - 1};
+    if ((grid_.dimension < 2 && d[1]) || (grid_.dimension < 3 && d[2]) || (!l.A.box && plane_of<3, false>(d[0], d[1], d[2]) < 0) || count == N) continue;
+    cube[count]         = k;
+    usual.offset[count] = d[0] + ni * (d[1] + (PetscInt)nj * d[2]);
+    usual.plane[count]  = plane * (size_t)(l.A.box ? count : plane_of<3, false>(d[0], d[1], d[2]));
+    ++count;
   }
+  for (node[2] = own.lo[2]; node[2] < own.hi[2]; ++node[2])
+    for (node[1] = own.lo[1]; node[1] < own.hi[1]; ++node[1]) {
+      bool inside = true;
+      for (int d = 1; d < grid_.dimension; ++d) inside = inside && node[d] > own.lo[d] && node[d] < own.hi[d] - 1;
+      for (node[0] = own.lo[0]; node[0] < own.hi[0]; ++node[0], ++r) {
+        const ptrdiff_t e = l.layout.at(node[0], node[1], node[2]);
+        const PetscInt  b = reader.ia[r];
+        if (inside && node[0] > own.lo[0] && node[0] < own.hi[0] - 1 && reader.ia[r + 1] == b + N && (!reader.oia || reader.oia[r + 1] == reader.oia[r]) && usual.read(r, reader.ja + b, reader.a + b, c + e, free + e)) {
+          report.dirichlet += !free[e];
+          continue;
+        }
+        reader.read(r, node, v);
+        bool coupled = false;
+        for (int k = 0; k < 27; ++k)
+          if (k != 13 && v[k] != 0) {
+            coupled = true;
+            if ((k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1) > 1) *box = 1;
+          }
+        for (int k = 0; k < N; ++k) c[usual.plane[k] + (size_t)e] = v[cube[k]];
+        free[e] = coupled;
+        report.dirichlet += !coupled;
+        if (!(v[13] > 0)) reader.complain(MatrixReport::diagonal, r, reader.first + r, node, v[13]);
+      }
+    }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -354,7 +389,22 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
   for (int any_box = 0;;) {
     PetscCallMPI(MPI_Allreduce(&box, &any_box, 1, MPI_INT, MPI_MAX, comm_));
     if (plan.levels.empty() || (any_box && !plan.levels[0].A.box)) TesseraCallCXX(create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, any_box));
-    PetscCall(ReadRows(reader, rows, plan, report, &box));
+    switch (points(grid_.dimension, plan.levels[0].A.box)) {
+    case 3:
+      PetscCall(ReadRows<3>(reader, plan, report, &box));
+      break;
+    case 5:
+      PetscCall(ReadRows<5>(reader, plan, report, &box));
+      break;
+    case 7:
+      PetscCall(ReadRows<7>(reader, plan, report, &box));
+      break;
+    case 9:
+      PetscCall(ReadRows<9>(reader, plan, report, &box));
+      break;
+    default:
+      PetscCall(ReadRows<27>(reader, plan, report, &box));
+    }
     int found = 0;
     PetscCallMPI(MPI_Allreduce(&box, &found, 1, MPI_INT, MPI_MAX, comm_));
     if (!found || plan.levels[0].A.box) break;

@@ -44,7 +44,8 @@ public:
 
 private:
   PetscErrorCode        ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, bool *done);
-  PetscErrorCode        ReadRows(Reader &reader, PetscInt rows, Plan &plan, MatrixReport &report, int *box);
+  template <int N>
+  PetscErrorCode        ReadRows(Reader &reader, Plan &plan, MatrixReport &report, int *box);
   MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
   int                   rank_ = 0;
   GridDescription       grid_;

@@ -305,7 +305,8 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     const double norm_here = std::sqrt(here.inactive), natural = std::sqrt(here.natural);
     // The problem may be linear, which the first step shows; then the model is solved to the end.
     const double share  = iteration == 1 ? first_forcing : current ? 0 : forcing;
-    const double target = std::max(0.5 * (double)problem.Target(), share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
+    // Of a linear problem the model's norm is that of F, to rounding.
+    const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(), share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
     PetscCall(Inner(solver, problem, target, fmg, &n, &model, &failed));
     fmg = false;
     if (failed) {

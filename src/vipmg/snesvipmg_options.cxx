@@ -217,7 +217,7 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
 
 PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscViewer viewer)
 {
-  const Params &p = newton.options.params;
+  const Params p = chosen(newton.options.params, newton.plan.exec.space, newton.plan.symmetric);
 
   PetscFunctionBegin;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %s-cycles with %d sweeps before and %d after the coarse correction, omega %g; full multigrid start: %s\n", SNESVIPMGVariants[(int)p.variant], SNESVIPMGCycles[(int)p.cycle], p.pre, p.post, p.omega, p.fmg ? "yes" : "no"));
@@ -258,7 +258,7 @@ PetscErrorCode vipmg::OptionsOfNewton(CompatOptionItems PetscOptionsObject, Pets
   PetscCall(PetscOptionsInt(option("levels"), "At most so many grids, 0: all", "SNESVIPMGSetLevels", levels, &levels, nullptr));
   PetscCall(PetscOptionsEnum(option("backend"), "Where the solver runs", "SNESVIPMGSetBackend", TesseraBackends, backend, &backend, nullptr));
   PetscCall(PetscOptionsBool(option("monitor"), "A line for each cycle", "SNESVIPMGSetMonitor", *monitor, monitor, nullptr));
-  PetscCheck(smooth[0] >= 0 && smooth[1] >= 0 && smooth[0] + smooth[1] > 0 && smooth[0] <= 1000 && smooth[1] <= 1000, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: at least one of the numbers is to be positive, none negative", smooth[0], smooth[1]);
+  PetscCheck(smooth[0] >= 0 && smooth[1] >= 0 && smooth[0] <= 1000 && smooth[1] <= 1000, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: none of the numbers is to be negative or above 1000", smooth[0], smooth[1]);
   PetscCheck(omega > 0 && omega < 2, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: omega is to be between 0 and 2: %g given", (double)omega);
   PetscCheck(levels >= 0, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: the number of grids is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
   o.params.variant = (Variant)(int)variant;

@@ -47,8 +47,8 @@ PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
    Level: intermediate
 
    Note:
-   A W-cycle visits every coarse grid twice, an F-cycle twice on its way down. The automatic choice is F on the host
-   and V on a device, where a visit of a small grid takes as long as that of a larger one.
+   A W-cycle visits every coarse grid twice, an F-cycle twice on its way down. The automatic choice is V, but F on
+   the host where the Jacobian is not symmetric.
 
 .seealso: `SNESVIPMG`
 @*/
@@ -96,8 +96,8 @@ PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
 
    Input Parameters:
 +  snes - the solver
-.  pre  - sweeps before, default 1
--  post - sweeps after, default 1
+.  pre  - sweeps before
+-  post - sweeps after
 
    Options Database Key:
 .  -snes_vipmg_smooth <pre,post> - sweeps
@@ -105,7 +105,7 @@ PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
    Level: intermediate
 
    Note:
-   More sweeps make fewer cycles, not always less time. The truncated Newton cycle has one projected sweep more on the finest grid.
+   0 and 0 (default): 2 and 2 in V-cycles on the host, else 1 and 1. More sweeps make fewer cycles, not always less time. The truncated Newton cycle has one projected sweep more on the finest grid.
 
 .seealso: `SNESVIPMG`
 @*/
@@ -113,7 +113,7 @@ PetscErrorCode SNESVIPMGSetSmooth(SNES snes, PetscInt pre, PetscInt post)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(pre >= 0 && post >= 0 && pre + post > 0 && pre <= 1000 && post <= 1000, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: at least one of the numbers is to be positive, none negative", pre, post);
+  PetscCheck(pre >= 0 && post >= 0 && pre <= 1000 && post <= 1000, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: none of the numbers is to be negative or above 1000", pre, post);
   PetscTryMethod(snes, "SNESVIPMGSetSmooth_C", (SNES, PetscInt, PetscInt), (snes, pre, post));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

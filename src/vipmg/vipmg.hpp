@@ -21,9 +21,9 @@ enum class Cycle { v, w, f, automatic };
 
 struct Params {
   Variant variant = Variant::hybrid;
-  Cycle   cycle   = Cycle::automatic; // f on the host, v on a device, where small grids cost as much as large ones
+  Cycle   cycle   = Cycle::automatic; // v; f on the host where the operator is not symmetric
   bool    fmg     = true;
-  int     pre = 1, post = 1; // sweeps
+  int     pre = 0, post = 0; // sweeps; 0, 0: 2, 2 in v on the host, else 1, 1
   double  omega   = 1;
   int     levels  = 0;       // at most; 0: until the grid has two or three nodes a direction
 };
@@ -124,6 +124,17 @@ struct Plan {
   Graph              cycles[4];          // on a device, where nothing has to be asked of other processes: cycles by their parts
   size_t             bytes() const;
 };
+
+// What the automatic choices are. On a device small grids cost as much as large ones, and kernels there take one sweep along. Convection
+// needs good coarse solutions.
+inline Params chosen(Params p, Space space, bool symmetric)
+{
+  const bool host = space == Space::host;
+  if (p.cycle == Cycle::automatic) p.cycle = host && !symmetric ? Cycle::f : Cycle::v;
+  if (p.pre == 0 && p.post == 0) p.pre = p.post = host && p.cycle == Cycle::v ? 2 : 1;
+  return p;
+}
+inline Params chosen(const Plan &plan) { return chosen(plan.params, plan.exec.space, plan.symmetric); }
 
 inline int points(int dimension, bool box) { return box ? (dimension == 1 ? 3 : dimension == 2 ? 9 : 27) : 2 * dimension + 1; }
 

@@ -15,8 +15,6 @@ int coarsest_sweeps(const Level &l)
   return n < 10 ? 10 + 2 * n * n : 200;
 }
 
-bool full_cycle(const Plan &plan) { return plan.params.cycle == Cycle::f || (plan.params.cycle == Cycle::automatic && plan.exec.space == Space::host); }
-
 // How often level k is visited: on its way down an F-cycle goes up and down again on every coarse grid.
 int visits(const Plan &plan, int k, int top, bool f) { return k > top && (plan.params.cycle == Cycle::w || f) ? 2 : 1; }
 
@@ -42,11 +40,11 @@ bool monotone(Plan &plan, int k, int top, bool f, bool finish)
       finished = tile_monotone_up(plan, l, c, finish && visit + 1 == n);
       continue;
     }
-    smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.pre, l.r.data());
+    smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).pre, l.r.data());
     restrict_problem(plan, l, c, plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
     monotone(plan, k + 1, top, f && visit == 0, false);
     prolong_add(plan, l, c, l.x.data(), l.A, true, false);
-    smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, plan.params.post);
+    smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).post);
   }
   return finished;
 }
@@ -56,15 +54,15 @@ bool by_lines(const Level &l) { return l.lines[0] || l.lines[1]; }
 // Linear sweeps, of all nodes or of the inactive ones, on the way up. scratch: a field.
 void linear_up(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, double *scratch)
 {
-  if (by_lines(l)) smooth_lines(plan, l, op, x, b, masked, true, plan.params.post, scratch);
-  else smooth(plan, l, op, x, b, {false, masked}, plan.params.post);
+  if (by_lines(l)) smooth_lines(plan, l, op, x, b, masked, true, chosen(plan).post, scratch);
+  else smooth(plan, l, op, x, b, {false, masked}, chosen(plan).post);
 }
 
 // On the way down, and the residual r after them.
 void linear_down(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, double *r)
 {
-  if (!by_lines(l)) return smooth_residual(plan, l, op, x, b, {false, masked}, plan.params.pre, r);
-  smooth_lines(plan, l, op, x, b, masked, false, plan.params.pre, r);
+  if (!by_lines(l)) return smooth_residual(plan, l, op, x, b, {false, masked}, chosen(plan).pre, r);
+  smooth_lines(plan, l, op, x, b, masked, false, chosen(plan).pre, r);
   residual(plan, l, op, x, b, r, masked);
 }
 
@@ -96,13 +94,13 @@ void correction(Plan &plan, int top, double *scratch)
   Level &l = plan.levels[(size_t)top], &c = plan.levels[(size_t)top + 1];
   if (tiled(plan, l) && !by_lines(l)) {
     tile_newton_down(plan, l, c, scratch);
-    linear(plan, top + 1, top, full_cycle(plan));
+    linear(plan, top + 1, top, chosen(plan).cycle == Cycle::f);
     return tile_newton_up(plan, l, c, scratch);
   }
   l.v.zero();
   linear_down(plan, l, l.A, l.v.data(), l.r.data(), true, scratch);
   restrict_residual(plan, l, c, scratch);
-  linear(plan, top + 1, top, full_cycle(plan));
+  linear(plan, top + 1, top, chosen(plan).cycle == Cycle::f);
   prolong_add(plan, l, c, l.v.data(), l.A, false, true);
   linear_up(plan, l, l.A, l.v.data(), l.r.data(), true, scratch);
 }
@@ -119,7 +117,7 @@ void newton(Plan &plan, int top, bool finished)
     correction(plan, top, scratch);
     return correct(plan, l, x);
   }
-  smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, plan.params.pre), l.r.data());
+  smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, chosen(plan).pre), l.r.data());
   if (last) return;
   if (mark_inactive(plan, l) || plan.truncated_for != top) truncate(plan, top);
   correction(plan, top, l.w.data());
@@ -134,14 +132,14 @@ namespace {
 void launch_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
   bool finished = false;
-  if (with_monotone) finished = monotone(plan, top, top, full_cycle(plan), with_newton);
+  if (with_monotone) finished = monotone(plan, top, top, chosen(plan).cycle == Cycle::f, with_newton);
   if (with_newton) newton(plan, top, finished);
 }
 
 // What is recorded of a cycle, but for addresses.
 uint64_t key(const Plan &plan)
 {
-  const Params  &p    = plan.params;
+  const Params   p    = chosen(plan);
   const uint64_t ints = (uint64_t)p.variant + 8 * ((uint64_t)p.cycle + 8 * ((uint64_t)p.pre + 1024 * ((uint64_t)p.post + 1024 * (uint64_t)plan.symmetric)));
   uint64_t       omega;
   std::memcpy(&omega, &p.omega, sizeof omega);

@@ -1,6 +1,7 @@
 // Coarse operators P' A P, one direction after the other: linear interpolation is a product of one for each direction, so the stencil
 // of a grid coarsened in one of them has 3^d points again. Per node and direction 9 products for each of the 3^(d-1) other offsets.
 #include "vipmg/shares.hpp"
+#include <algorithm>
 
 namespace tessera::vipmg {
 
@@ -120,12 +121,12 @@ template <int D, bool Box> struct FindStrength {
   // Do sweeps by points leave errors that are smooth along d? Not where the other couplings, or the row sum, hold the node. A row sum beside an inflow
   // is large too, but there errors come with the flow.
   HD bool strong(double along, double across, double sum) const { return along > several * (fabs(across) + (symmetric && sum > 0 ? sum : 0)); }
-  // The node that is (dx, dy) away.
-  template <int P> HD bool strong_beside(ptrdiff_t o, int d, int dx, int dy) const
+  // The node that is (dx, dy) away; -1 where the line has ended.
+  template <int P> HD int strong_beside(ptrdiff_t o, int d, int dx, int dy) const
   {
     const ptrdiff_t e = o + dy * s.sj + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
     double          sum = 0, both[2] = {0, 0};
-    if (!free[e]) return false;
+    if (!free[e]) return -1;
     for (int y = -1; y <= 1; ++y)
       for (int x = -1; x <= 1; ++x) {
         const int direction = plane_of<D, Box>(x, y, 0);
@@ -160,7 +161,10 @@ template <int D, bool Box> struct FindStrength {
         }
     if constexpr (D == 2)
       for (int d = 0; d < 2; ++d)
-        if (strong(both[d], both[1 - d], sum)) r.strong[d] += strong_beside<P>(o, d, d - 1, -d) && strong_beside<P>(o, d, 1 - d, d);
+        if (strong(both[d], both[1 - d], sum)) {
+          const int before = strong_beside<P>(o, d, d - 1, -d), behind = strong_beside<P>(o, d, 1 - d, d);
+          r.strong[d] += before && behind && (before > 0 || behind > 0); // of two nodes, too
+        }
     for (int d = 0; d < D; ++d) {
       r.along[d] += both[d] > 0 ? both[d] : 0;
       if (place[d] != last[d]) continue;
@@ -250,33 +254,24 @@ static void exchange_operator(const Plan &plan, Level &l, Operator &op)
   l.incoming.exchange(planes, count);
 }
 
-void galerkin(Plan &plan, int k, bool truncated, bool top)
+// The coarse operator of the nodes of `part`.
+static void coarsen_part(Plan &plan, const Level &fine, const Level &coarse, const Operator &op, const uint8_t *free, const Box3 &part, Operator &out)
 {
-  Level          &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
-  const Operator &op   = truncated && !top ? fine.truncated : fine.A;
-  Operator       &out  = truncated ? coarse.truncated : coarse.A;
-  const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
-  if (galerkin_directly(plan, fine, coarse, op, free, out)) {
-    exchange_operator(plan, coarse, out);
-    if (!plan.symmetric) stabilise(plan, coarse, out);
-    else if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
-    return;
-  }
-  const double   *a    = op.a.data();
-  Layout3         from = fine.layout;
-  bool            box  = op.box;
-  Box3            b    = coarse.part;
-  int             left = 0, used = 0;
+  const double *a    = op.a.data();
+  Layout3       from = fine.layout;
+  bool          box  = op.box;
+  Box3          b    = part;
+  int           left = 0, used = 0;
   for (int d = 0; d < 3; ++d)
     if (fine.step[d] == 2) {
       ++left;
-      b.lo[d] = 2 * coarse.part.lo[d] - 1;
-      b.hi[d] = 2 * coarse.part.hi[d];
+      b.lo[d] = 2 * part.lo[d] - 1;
+      b.hi[d] = 2 * part.hi[d];
     }
   for (int d = 2; d >= 0; --d) {
     if (fine.step[d] == 1) continue;
-    b.lo[d] = coarse.part.lo[d];
-    b.hi[d] = coarse.part.hi[d];
+    b.lo[d] = part.lo[d];
+    b.hi[d] = part.hi[d];
     const bool    last = --left == 0;
     const Layout3 to   = last ? coarse.layout : layout_for(b, plan.dimension);
     double       *target = out.a.data();
@@ -295,6 +290,31 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     box  = true;
     free = nullptr;
     used = 1 - used;
+  }
+}
+
+void galerkin(Plan &plan, int k, bool truncated, bool top)
+{
+  Level          &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
+  const Operator &op   = truncated && !top ? fine.truncated : fine.A;
+  Operator       &out  = truncated ? coarse.truncated : coarse.A;
+  const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
+  if (galerkin_directly(plan, fine, coarse, op, free, out)) {
+    exchange_operator(plan, coarse, out);
+    if (!plan.symmetric) stabilise(plan, coarse, out);
+    else if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
+    return;
+  }
+  // On the host a few rows, or layers, of coarse nodes at a time: what lies between the steps stays in the cache.
+  const int outer = fine.step[2] == 2 ? 2 : fine.step[1] == 2 ? 1 : 0;
+  double    slice = points(plan.dimension, true);
+  for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;
+  const int most = plan.exec.space == Space::host && plan.exec.threads == 1 ? 1 + (int)(65536 / slice) : coarse.part.hi[outer] - coarse.part.lo[outer];
+  for (int at = coarse.part.lo[outer]; !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
+    Box3 part      = coarse.part;
+    part.lo[outer] = at;
+    part.hi[outer] = std::min(at + most, part.hi[outer]);
+    coarsen_part(plan, fine, coarse, op, free, part, out);
   }
   exchange_operator(plan, coarse, out);
   if (!plan.symmetric) stabilise(plan, coarse, out);

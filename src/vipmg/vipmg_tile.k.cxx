@@ -156,7 +156,7 @@ template <bool Nine, bool Projected, bool Masked> Relax<Nine, Projected, Masked>
 
 template <bool Nine, bool Projected, bool Masked, bool Zero> void go_down(const Plan &plan, const Level &l, Level &c, const Operator &op, const double *b, const double *in, double *out)
 {
-  const Down<Nine, Projected, Masked, Zero> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), weights(l), l.free.data(), c.layout, in, out, c.b.data(), c.lo.data(), c.up.data(), c.x.data(), plan.params.pre};
+  const Down<Nine, Projected, Masked, Zero> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), weights(l), l.free.data(), c.layout, in, out, c.b.data(), c.lo.data(), c.up.data(), c.x.data(), chosen(plan).pre};
   const Shape shape   = shape_for(l);
   const int   columns = shape.columns / l.step[0], rows = shape.rows / l.step[1];
   forall_tiles(plan.exec, {0, c.n[0], 0, c.n[1]}, columns, rows, k.bytes(columns, rows), k);
@@ -180,7 +180,7 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> voi
 
 bool tiled(const Plan &plan, const Level &l)
 {
-  return plan.exec.space == Space::cuda && plan.dimension == 2 && l.shared && l.halo.empty() && plan.params.pre == 1 && plan.params.post == 1 && plan.params.variant != Variant::paper;
+  return plan.exec.space == Space::cuda && plan.dimension == 2 && l.shared && l.halo.empty() && chosen(plan).pre == 1 && chosen(plan).post == 1 && plan.params.variant != Variant::paper;
 }
 
 void tile_monotone_down(const Plan &plan, Level &l, Level &c)
