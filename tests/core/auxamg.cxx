@@ -318,6 +318,7 @@ TEST(AuxAMG, OperatorsAreTripleProducts)
   check_products<double>(3, 900, 1, 3, false, 1e-13);
   check_products<double>(3, 900, 1, 3, true, 1e-13);
   check_products<double>(3, 500, 2, 1, true, 1e-13);
+  check_products<double>(1, 900, 6, 1, false, 1e-13); // on a device leaves of more columns than a block has room for
   check_products<double>(2, 900, 1, 4, false, 1e-13, true);
   check_products<double>(3, 500, 2, 1, true, 1e-13, true);
   check_products<float>(2, 900, 1, 4, false, 1e-5);
