@@ -264,8 +264,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     for_each(exec_, n, CopyKeys{key.data(), own.data()});
     Buffer<int> order;
     sort_keys(exec_, n, dim * depth(dim) + 1, own, order);
-    global = gather_keys(own, finest.points);
-    locate(root_length(exec_, dim, params_.most, (int)global.size(), global));
+    if (size > 1) global = gather_keys(own, finest.points);
+    locate(root_length(exec_, dim, params_.most, size > 1 ? (int)global.size() : finest.points, size > 1 ? global : own));
   }
   there = Buffer<double>(); // memory is what the peak of the setup takes
   own = make<Key>((size_t)n);
