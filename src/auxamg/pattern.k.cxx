@@ -4,6 +4,7 @@
 // 2^d rows and a column for each vertex around L that gets an entry. Entry e of row i belongs to the leaf pair[e] of L's list, the
 // corners of that leaf to the columns column[] of E, and row and column of E to the place slot[] in the row of the coarse operator.
 #include "auxamg/auxamg.hpp"
+#include "auxamg/together.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 #include <numeric>
@@ -34,6 +35,7 @@ struct Marked {
 // On the device: `lanes` threads make a list by rounds, in each of which they look at as many numbers side by side. Of an item Lists says
 //   int rounds(item)
 //   int number(item, round, lane)        -1: none
+//   bool different                       are those of a round?
 //   void place(item, round, lane, at)    what is to be done with the place of this number
 //   void length(item, n)
 //   int begin(item)                      where its list is in `more`; without that, lists are in memory of the block, while they are short
@@ -59,23 +61,30 @@ template <class Lists> struct Distinct {
     block.sync();
     for (int q = 0; q <= rounds; ++q) {
       const int *const length = lengths + (q & 1) * group;
+      // the numbers that are not in the list yet; and from the round before those that came more than once
       block.each(0, n * lanes, 0, 1, [&](int t, int) {
         const int r = t / lanes, item = first + r, k = more || length[r] < longest ? length[r] : longest;
-        if (q && number[t] >= 0) lists.place(item, q - 1, t % lanes, find(list(r), k, number[t])); // of the round before
+        if (!Lists::different && q && number[t] >= 0 && !fresh[t]) lists.place(item, q - 1, t % lanes, find(list(r), k, number[t]));
         const int v = q < rounds && q < lists.rounds(item) ? lists.number(item, q, t % lanes) : -1, at = v >= 0 ? find(list(r), k, v) : -1;
         if (at >= 0) lists.place(item, q, t % lanes, at);
         number[t] = at >= 0 ? -1 : v;
+        if (Lists::different) fresh[t] = at < 0 && v >= 0;
       });
       if (q == rounds) break;
       block.sync();
-      block.each(0, n * lanes, 0, 1, [&](int t, int) { fresh[t] = number[t] >= 0 && find(number + t / lanes * lanes, t % lanes, number[t]) < 0; });
-      block.sync();
+      if (!Lists::different) {
+        block.each(0, n * lanes, 0, 1, [&](int t, int) { fresh[t] = number[t] >= 0 && find(number + t / lanes * lanes, t % lanes, number[t]) < 0; });
+        block.sync();
+      }
       block.each(0, n * lanes, 0, 1, [&](int t, int) {
         const int r = t / lanes;
         int       at = length[r];
         for (int s = r * lanes; s < t; ++s) at += fresh[s];
-        if (fresh[t] && (more || at < longest)) list(r)[at] = number[t];
-        else if (fresh[t]) raise_flag(full);
+        if (fresh[t]) {
+          if (more || at < longest) list(r)[at] = number[t];
+          else raise_flag(full);
+          lists.place(first + r, q, t % lanes, at);
+        }
         if (t % lanes == lanes - 1) lengths[(~q & 1) * group + r] = at + fresh[t];
       });
       block.sync();
@@ -112,6 +121,7 @@ template <class F> void for_each_marked(const Exec &exec, int items, int range, 
 
 // The leaves that the nodes of a leaf are coupled with.
 struct LeavesAround {
+  static constexpr bool different = false;
   const int      *first, *i, *j, *leaf; // first: node of each leaf
   int            *count;
   unsigned short *pair;
@@ -210,6 +220,7 @@ HD inline int corners_of(Mask m) // any row
 }
 
 struct ColumnsAround {
+  static constexpr bool different = false;
   const int      *pairs, *pair_leaf, *vertex;
   const Mask     *coupled;
   int             corners;
@@ -269,16 +280,18 @@ struct MarkEntries {
     const int l0 = block.tile.y0 * leaves_of_block, l1 = l0 + leaves_of_block < leaves ? l0 + leaves_of_block : leaves;
     block.each(columns[l0], columns[l1], 0, 1, [&](int k, int) {
       const int l = list_of(columns, l0, l1, k), nc = columns[l + 1] - columns[l];
-      int       rows = 0;
-      for (int p = pairs[l]; p < pairs[l + 1]; ++p)
+      Mask      rows = 0;
+      int       where = 0; // nothing in the loop waits for what it finds
+      for (int p = pairs[l]; p < pairs[l + 1]; ++p) {
+        const Mask mask = coupled[p];
         for (int c = 0; c < corners; ++c) {
-          if (columns[l] + column[(ptrdiff_t)corners * p + c] != k) continue;
-          const Mask mine = coupled[p] >> c & 0x0101010101010101ULL; // its rows
-          if (!mine) continue;
-          vertices[k] = vertex[(ptrdiff_t)corners * pair_leaf[p] + c];
-          for (int r = 0; r < corners; ++r) rows |= (int)(mine >> (8 * r) & 1) << r;
+          const Mask mine = columns[l] + column[(ptrdiff_t)corners * p + c] == k ? mask >> c & 0x0101010101010101ULL : 0;
+          rows |= mine;
+          where = mine ? corners * (p - pairs[l]) + c : where;
         }
-      for (int r = 0; r < corners; ++r) slot[(ptrdiff_t)corners * columns[l] + r * nc + k - columns[l]] = rows >> r & 1 ? wanted_slot : none;
+      }
+      vertices[k] = vertex[(ptrdiff_t)corners * pair_leaf[pairs[l] + where / corners] + where % corners];
+      for (int r = 0; r < corners; ++r) slot[(ptrdiff_t)corners * columns[l] + r * nc + k - columns[l]] = rows >> (8 * r) & 1 ? wanted_slot : none;
     });
   }
 };
@@ -320,6 +333,7 @@ struct BoundRow {
   }
 };
 struct FillRow {
+  static constexpr bool different = true;
   const int      *first, *at, *columns, *vertices; // at: corners
   unsigned short *slot;
   int             corners;
@@ -373,9 +387,22 @@ struct CopyRows {
 };
 
 struct ToBytes {
+  static constexpr int   at_once = 8; // a thread's
   const unsigned short *from;
   unsigned char        *to;
-  HD void               operator()(int p) const { to[p] = (unsigned char)from[p]; } // none stays the largest number
+  int                    n;
+  HD void                operator()(int k) const // none stays the largest number
+  {
+    const int p = at_once * k;
+    if (p + at_once > n) {
+      for (int q = p; q < n; ++q) to[q] = (unsigned char)from[q];
+      return;
+    }
+    const auto                       wide = together<at_once>(from, k);
+    Together<unsigned char, at_once> narrow;
+    for (int q = 0; q < at_once; ++q) narrow.v[q] = (unsigned char)wide.v[q];
+    ((Together<unsigned char, at_once> *)to)[k] = narrow;
+  }
 };
 
 struct Remap {
@@ -478,7 +505,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   if (std::max({found.data()[0].n, found.data()[1].n, found.data()[2].n}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
       to = make<unsigned char>(from.size());
-      for_each(exec_, (int)from.size(), ToBytes{from.data(), to.data()});
+      for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once), ToBytes{from.data(), to.data(), (int)from.size()});
       from = Buffer<unsigned short>();
     };
     shorten(fine.wide.pair, fine.narrow.pair);

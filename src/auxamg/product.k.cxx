@@ -1,6 +1,7 @@
 // The numbers of P'AP, in one pass over the leaves; pattern.k.cxx says what the lists are.
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
+#include "auxamg/together.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 
@@ -109,8 +110,10 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
       const double *mine = ap + B2 * (width * (from - p0) + k - columns[l] - k0) + b;
       double        E[Corners] = {};
       if (from >= until) return;
-      for (int p = from; p < until; ++p, mine += B2 * width)
-        for (int c = 0; c < Corners; ++c) E[c] += (double)weight[(ptrdiff_t)Corners * p + c] * *mine;
+      for (int p = from; p < until; ++p, mine += B2 * width) {
+        const auto w = together<Corners>(weight, p);
+        for (int c = 0; c < Corners; ++c) E[c] += (double)w.v[c] * *mine;
+      }
       T *const out = parts + B2 * ((ptrdiff_t)Corners * columns[l] + k - columns[l]) + b;
       for (int c = 0; c < Corners; ++c) {
         T &to = out[(ptrdiff_t)B2 * c * nc];
@@ -119,16 +122,26 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
     });
     block.sync();
   }
-  // Entry b of the blocks of row p of A P
+  // Entry b of the blocks of row p of A P. What several entries need is fetched at once, as nothing else hides its latency.
   HD void multiply(int p, int b, double *ap, int k0, int width) const
   {
+    constexpr int at_once = Corners > 4 ? 2 : 4;
     const S *const around = column + (ptrdiff_t)Corners * pairs[leaf[p]];
-    for (int e = i[p]; e < i[p + 1]; ++e) {
-      const S *const to = around + Corners * pair[e];
-      const T *const w  = weight + (ptrdiff_t)Corners * j[e];
-      const double   v  = a[(ptrdiff_t)B2 * e + b];
-      for (int c = 0; c < Corners; ++c)
-        if (w[c] != 0 && to[c] >= k0 && to[c] < k0 + width) ap[B2 * (to[c] - k0)] += v * w[c];
+    for (int e = i[p]; e < i[p + 1]; e += at_once) {
+      Together<T, Corners> w[at_once];
+      Together<S, Corners> to[at_once];
+      double               v[at_once];
+      for (int m = 0; m < at_once; ++m) {
+        const int f = e + m < i[p + 1] ? e + m : e;
+        v[m]  = e + m < i[p + 1] ? (double)a[(ptrdiff_t)B2 * f + b] : 0;
+        to[m] = together<Corners>(around, pair[f]);
+        w[m]  = together<Corners>(weight, j[f]);
+      }
+      for (int m = 0; m < at_once; ++m)
+        for (int c = 0; c < Corners; ++c) {
+          const int k = to[m].v[c] - k0;
+          if (w[m].v[c] != 0 && k >= 0 && k < width) ap[B2 * k] += v[m] * w[m].v[c];
+        }
     }
   }
 };
@@ -182,12 +195,14 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     }
     const size_t entries = fine.parts * (size_t)(corners * b2);
     if (parts_.size() < entries) parts_ = make<T>(entries);
-    // a thread a node, and about as many columns of leaves; a wide leaf is alone in its block
-    constexpr int threads = 64, most = 16, room = (bs.value * bs.value) == 1 ? 3072 : 6144;
+    // A thread a node in the mean, and the room that its leaves need in the mean and a half more; a wide leaf is alone in its block.
+    constexpr int b2 = bs.value * bs.value, threads = 64, most = 16, largest = 6144;
+    const double  nodes = (double)fine.points / cells, wide = (double)fine.parts / cells;
     int           group = 1;
-    while (fine.widest <= room / (bs.value * bs.value) && group < most && 2 * group * (double)fine.points * (bs.value * bs.value) <= threads * (double)cells) group *= 2;
+    while (b2 * fine.widest <= largest && group < most && group * nodes * b2 <= 0.75 * threads) group *= 2;
+    const int room = (int)std::min<double>(largest, std::max<double>(b2 * fine.widest, 1.5 * group * nodes * wide * b2));
     with_corners(corners, [&](auto c) {
-      forall_blocks(exec_, (cells + group - 1) / group, threads, room * sizeof(double), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts_.data()});
+      forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(double), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts_.data()});
     });
     const int rows = 128 / SumParts<T, S, bs.value>::lanes;
     forall_blocks(exec_, (coarse.n + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.n, rows, coarse.a.data()});
