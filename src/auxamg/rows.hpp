@@ -44,10 +44,9 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
 // The same on the device for single unknowns: a block reads the entries of its rows side by side and keeps what they give in its
 // memory, where a thread adds up a row. Per entry its value and column; threads that read rows of their own would take twice the time.
 template <class T> struct Stream {
-  static constexpr int rows = 256; // of a block
   const int *i, *j;
   const T   *a, *x;
-  int        n, room; // entries at a time
+  int        n, rows, room; // of a block: rows, entries at a time
   size_t     bytes() const { return (size_t)(room + rows) * sizeof(T); }
   // f(row, A x in it) for the rows [p0, p1)
   template <class Block, class F> HD void run(Block &block, int p0, int p1, const F &f) const
@@ -77,7 +76,7 @@ template <class T, class End> struct StreamRows {
   End       end;
   template <class Block> HD void operator()(Block &block) const
   {
-    const int p0 = block.tile.y0 * Stream<T>::rows, p1 = p0 + Stream<T>::rows < stream.n ? p0 + Stream<T>::rows : stream.n;
+    const int p0 = block.tile.y0 * stream.rows, p1 = p0 + stream.rows < stream.n ? p0 + stream.rows : stream.n;
     stream.run(block, p0, p1, [&](int p, T s) { end(p, s); });
   }
 };
@@ -111,19 +110,22 @@ template <class T, int BS, class End> struct EachRow {
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
+constexpr int stream_threads = 256;
+template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs) { return exec.space == Space::cuda && bs == 1 && level.n; }
 template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
 {
-  constexpr int    least = 1024, most = 32768 / sizeof(T);
+  constexpr int    blocks = 512, least = 1024, most = 32768 / sizeof(T); // small grids have fewer rows in a block, as they have few blocks
+  const int        rows = std::clamp(level.n / blocks, 32, stream_threads);
   const double     row = level.n ? (double)level.j.size() / level.n : 0;
-  return {level.i.data(), level.j.data(), level.a.data(), x, level.n, std::clamp((int)std::min(1.2 * row * Stream<T>::rows, (double)most), least, most)};
+  return {level.i.data(), level.j.data(), level.a.data(), x, level.n, rows, std::clamp((int)std::min(1.2 * row * rows, (double)most), least, most)};
 }
 
 // end(unknown, A x there) for all unknowns of a level; returns a number
 template <class T, class End> void for_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end)
 {
-  if (exec.space == Space::cuda && bs == 1) {
+  if (streams(exec, level, bs)) {
     const Stream<T> stream = stream_of(level, x);
-    return forall_blocks(exec, (level.n + Stream<T>::rows - 1) / Stream<T>::rows, Stream<T>::rows, stream.bytes(), StreamRows<T, End>{stream, end});
+    return forall_blocks(exec, (level.n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(), StreamRows<T, End>{stream, end});
   }
   with_block(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}); });
 }
@@ -131,9 +133,9 @@ template <class T, class End> void for_rows(const Exec &exec, const Level<T> &le
 // The same; *sum = the sum of what end() returns
 template <class T, class End> void sum_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end, double *sum)
 {
-  if (exec.space == Space::cuda && bs == 1) {
+  if (streams(exec, level, bs)) {
     const Stream<T> stream = stream_of(level, x);
-    return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, Stream<T>::rows, stream.bytes(), StreamSum<T, End>{stream, end}, (Sum *)sum);
+    return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end}, (Sum *)sum);
   }
   with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum); });
 }

@@ -504,6 +504,44 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
   EXPECT_FALSE(h.refresh(rows, failure)) << "node 3 takes part now";
 }
 
+// On a device a block has no room for a row that is coupled with half of all nodes: it adds it up by parts.
+TEST(AuxAMG, LongRowsOnADevice)
+{
+  if (!unit_cuda()) GTEST_SKIP() << "no device";
+  const int                 n = 2600;
+  const Matrix              A(n, 1, 5);
+  const std::vector<double> x = points(2, n, 1, 7);
+  std::vector<double>       r((size_t)n), z[2];
+  for (int p = 0; p < n; ++p) r[(size_t)p] = std::sin(p);
+  Params params;
+  params.coarse = 100;
+  for (int device = 0; device < 2; ++device) {
+    const Exec where = device ? exec() : Exec();
+    const auto there = [&](const auto &from) {
+      Buffer<typename std::decay_t<decltype(from)>::value_type> to(Extent{from.size(), where.space}), here(from.size());
+      std::copy(from.begin(), from.end(), here.data());
+      copy(here, to);
+      if (device) device::synchronize();
+      return to;
+    };
+    const auto i = there(A.i), j = there(A.j);
+    const auto a = there(A.a), b = there(r);
+    auto       y = there(r);
+    Rows<int>  rows;
+    rows.n = n;
+    rows.i = i.data();
+    rows.j = j.data();
+    rows.a = a.data();
+    Hierarchy<double> h(where, MPI_COMM_SELF, params);
+    ASSERT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+    h.apply(b.data(), y.data());
+    z[device] = get(y);
+  }
+  double largest = 0;
+  for (double v : z[0]) largest = std::max(largest, std::fabs(v));
+  for (int p = 0; p < n; ++p) ASSERT_NEAR(z[1][(size_t)p], z[0][(size_t)p], 1e-10 * largest);
+}
+
 // The numbers of the nodes do not matter: the grids and, to rounding, the operators stay.
 TEST(AuxAMG, OrderOfNodesDoesNotMatter)
 {
