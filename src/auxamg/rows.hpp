@@ -41,8 +41,8 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
   return !at.thread;
 }
 
-// The same on the device for single unknowns: a block reads the entries of its rows side by side and keeps what they give in its
-// memory, where a thread adds up a row. Per entry its value and column; threads that read rows of their own would take twice the time.
+// The same on the device for single unknowns in long rows: a block reads the entries of its rows side by side and keeps what they give
+// in its memory, where a thread adds up a row. Rows of less than ten entries are read faster by a thread each.
 template <class T> struct Stream {
   const int *i, *j;
   const T   *a, *x;
@@ -111,7 +111,7 @@ template <class T, int BS, class End> struct EachRow {
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
 constexpr int stream_threads = 256;
-template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs) { return exec.space == Space::cuda && bs == 1 && level.n; }
+template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs) { return exec.space == Space::cuda && bs == 1 && level.share; }
 template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
 {
   constexpr int    blocks = 512, least = 1024, most = 32768 / sizeof(T); // small grids have fewer rows in a block, as they have few blocks

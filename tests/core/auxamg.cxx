@@ -178,7 +178,7 @@ struct Matrix {
   int                 n, bs;
   std::vector<int>    i, j;
   std::vector<double> a;
-  Matrix(int nodes, int block, unsigned seed) : n(nodes), bs(block)
+  Matrix(int nodes, int block, unsigned seed, int couplings = 3) : n(nodes), bs(block)
   {
     std::mt19937                                          random(seed);
     std::uniform_real_distribution<double>                unit(0.1, 1);
@@ -192,7 +192,7 @@ struct Matrix {
       row[(size_t)q][p] = t;
     };
     for (int p = 0; p < n; ++p)
-      for (int k = 0; k < 3; ++k) couple(p, (int)(random() % (unsigned)n));
+      for (int k = 0; k < couplings; ++k) couple(p, (int)(random() % (unsigned)n));
     for (int p = 1; p < n / 2; ++p) couple(0, p);
     for (int p = 0; p < n; ++p) {
       std::vector<double> d((size_t)(bs * bs));
@@ -509,7 +509,7 @@ TEST(AuxAMG, LongRowsOnADevice)
 {
   if (!unit_cuda()) GTEST_SKIP() << "no device";
   const int                 n = 2600;
-  const Matrix              A(n, 1, 5);
+  const Matrix              A(n, 1, 5, 6);
   const std::vector<double> x = points(2, n, 1, 7);
   std::vector<double>       r((size_t)n), z[2];
   for (int p = 0; p < n; ++p) r[(size_t)p] = std::sin(p);
