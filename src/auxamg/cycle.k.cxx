@@ -18,46 +18,31 @@ template <class T> struct FirstZero {
   HD void  operator()(int p) const { z[p] = c * inverse[p] * r[p]; }
 };
 // r = b - A x, z = c D^-1 r
-template <class T, int BS> struct First {
-  const int *i, *j;
-  const T   *a, *inverse, *b, *x;
-  T         *r, *z;
-  T          c;
-  int        share;
-  HD void    operator()(int item) const
+template <class T> struct First {
+  const T *inverse, *b;
+  T       *r, *z;
+  T        c;
+  HD T     operator()(ptrdiff_t q, T product) const
   {
-    T         s[BS];
-    const Shared at(item, share);
-    const int p = at.node;
-    if (!residual<T, BS>(i, j, a, x, b, at, s)) return;
-    for (int k = 0; k < BS; ++k) {
-      r[(ptrdiff_t)BS * p + k] = s[k];
-      z[(ptrdiff_t)BS * p + k] = c * inverse[(ptrdiff_t)BS * p + k] * s[k];
-    }
+    const T s = b[q] - product;
+    r[q]      = s;
+    z[q]      = c * inverse[q] * s;
+    return s;
   }
 };
 // r = from - A z, w = m z + c D^-1 r, x = (add ? x : 0) + before z + now w. last: neither r nor w is needed any more.
-template <class T, int BS> struct Next {
-  const int *i, *j;
-  const T   *a, *inverse, *z, *from;
-  T         *r, *w, *x;
-  T          m, c, before, now;
-  bool       add, last;
-  int        share;
-  HD void    operator()(int item) const
+template <class T> struct Next {
+  const T *inverse, *z, *from;
+  T       *r, *w, *x;
+  T        m, c, before, now;
+  bool     add, last;
+  HD T     operator()(ptrdiff_t q, T product) const
   {
-    T         s[BS];
-    const Shared at(item, share);
-    const int p = at.node;
-    if (!residual<T, BS>(i, j, a, z, from, at, s)) return;
-    for (int k = 0; k < BS; ++k) {
-      const ptrdiff_t q = (ptrdiff_t)BS * p + k;
-      const T         v = m * z[q] + c * inverse[q] * s[k];
-      x[q]              = (add ? x[q] : 0) + before * z[q] + now * v;
-      if (last) continue;
-      r[q] = s[k];
-      w[q] = v;
-    }
+    const T s = from[q] - product, v = m * z[q] + c * inverse[q] * s;
+    x[q]      = (add ? x[q] : 0) + before * z[q] + now * v;
+    if (last) return s;
+    w[q] = v;
+    return r[q] = s;
   }
 };
 template <class T> struct Axpy {
@@ -68,19 +53,10 @@ template <class T> struct Axpy {
   HD void  operator()(int p) const { x[p] = (add ? x[p] : 0) + c * z[p]; }
 };
 
-template <class T, int BS> struct Residual {
-  const int *i, *j;
-  const T   *a, *b, *x;
-  T         *r;
-  int        share;
-  HD void    operator()(int item) const
-  {
-    T         s[BS];
-    const Shared at(item, share);
-    const int p = at.node;
-    if (!residual<T, BS>(i, j, a, x, b, at, s)) return;
-    for (int k = 0; k < BS; ++k) r[(ptrdiff_t)BS * p + k] = s[k];
-  }
+template <class T> struct Residual {
+  const T *b;
+  T       *r;
+  HD T     operator()(ptrdiff_t q, T product) const { return r[q] = b[q] - product; }
 };
 // The residual and its weighted sums at the corners of each leaf.
 template <class T, int BS> struct RestrictLeaf {
@@ -270,7 +246,7 @@ template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Di
   if (from_zero) for_each(exec_, unknowns, FirstZero<T>{level.b.data(), level.inverse.data(), z, (T)first});
   else {
     halo(level, level.x);
-    with_block(bs, [&](auto b) { for_each(exec_, level.n << level.share, First<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.b.data(), level.x.data(), level.r.data(), z, (T)first, level.share}); });
+    for_rows(exec_, level, bs, level.x.data(), First<T>{level.inverse.data(), level.b.data(), level.r.data(), z, (T)first});
   }
   double before = jacobi ? 1 : weight_of_step(steps, 0);
   if (steps == 1) for_each(exec_, unknowns, Axpy<T>{z, level.x.data(), (T)before, !from_zero});
@@ -279,7 +255,7 @@ template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Di
     const double m = jacobi ? 0 : (2. * s - 1) / (2 * s + 3), c = jacobi ? first : (8. * s + 4) / ((2 * s + 3) * level.lambda), now = jacobi ? 1 : weight_of_step(steps, s);
     const T *from = s == 1 && from_zero ? level.b.data() : level.r.data();
     halo(level, z == level.z.data() ? level.z : level.w);
-    with_block(bs, [&](auto b) { for_each(exec_, level.n << level.share, Next<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), z, from, level.r.data(), w, level.x.data(), (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1, s == steps - 1, level.share}); });
+    for_rows(exec_, level, bs, z, Next<T>{level.inverse.data(), z, from, level.r.data(), w, level.x.data(), (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1, s == steps - 1});
     std::swap(z, w);
     before = 0;
   }
@@ -305,8 +281,8 @@ template <class T> void Hierarchy<T>::cycle(int l)
   for (int visit = 0; visit < times; ++visit) {
     halo(level, level.x);
     with_block(bs, [&](auto b) {
-      if (exec_.space == Space::cuda) { // a thread takes a row, as rows of neighbouring threads must lie together
-        for_each(exec_, level.n << level.share, Residual<T, b.value>{level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.r.data(), level.share});
+      if (exec_.space == Space::cuda) { // rows of neighbouring threads must lie together
+        for_rows(exec_, level, bs, level.x.data(), Residual<T>{level.b.data(), level.r.data()});
         for_each(exec_, level.cells * level.corners, RestrictCorner<T, b.value>{level.begin.data(), level.weight.data(), level.r.data(), level.corners, level.sums.data()});
       } else for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), level.corners, level.sums.data()});
       for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});

@@ -68,26 +68,15 @@ template <class T> struct Start {
 
 // Lanczos for D^-1 A in the inner product of D, with vectors v that are not yet divided by their norms, which are the roots of norm2:
 // w = D^-1 A v/|v| - |v| before/|before|, and the sum is (v, A v) / |v|^2.
-template <class T, int BS> struct LanczosProduct {
-  const int    *i, *j;
-  const T      *a, *v, *inverse, *before;
+template <class T> struct LanczosProduct {
+  const T      *v, *inverse, *before;
   const double *norm2, *norm2_before; // nullptr: the first step
   T            *w;
-  int           share;
-  HD double     operator()(int item) const
+  HD double     operator()(ptrdiff_t q, T product) const
   {
-    T         sum[BS];
-    const Shared at(item, share);
-    const int p = at.node;
-    if (!residual<T, BS>(i, j, a, v, (const T *)nullptr, at, sum)) return 0;
     const double s = *norm2 > 0 ? 1 / sqrt(*norm2) : 0, b = norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
-    double       alpha = 0;
-    for (int k = 0; k < BS; ++k) {
-      const ptrdiff_t q = (ptrdiff_t)BS * p + k;
-      alpha += (double)v[q] * sum[k] * s * s;
-      w[q] = inverse[q] > 0 ? (T)(s * inverse[q] * sum[k] - (norm2_before ? b * before[q] : 0)) : 0;
-    }
-    return alpha;
+    w[q] = inverse[q] > 0 ? (T)(s * inverse[q] * product - (norm2_before ? b * before[q] : 0)) : 0;
+    return (double)v[q] * product * s * s;
   }
 };
 // w -= alpha v/|v|; the sum is |w|^2.
@@ -152,7 +141,7 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
   add(0);
   for (int k = 0; k < steps; ++k) {
     halo(level, *v);
-    with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n << level.share, LanczosProduct<T, b.value>{level.i.data(), level.j.data(), level.a.data(), v->data(), level.inverse.data(), before->data(), s + 2 * k, k ? s + 2 * k - 2 : nullptr, w->data(), level.share}, s + 2 * k + 1); });
+    sum_rows(exec_, level, params_.bs, v->data(), LanczosProduct<T>{v->data(), level.inverse.data(), before->data(), s + 2 * k, k ? s + 2 * k - 2 : nullptr, w->data()}, s + 2 * k + 1);
     add(2 * k + 1);
     if (k + 1 == steps) break; // the last vector is not needed
     sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), s + 2 * k, s + 2 * k + 1, w->data()}, s + 2 * k + 2);

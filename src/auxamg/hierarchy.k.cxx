@@ -257,7 +257,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   finest.points    = n - (int)fixed_nodes;
   finest.nodes     = total(finest.points);
   locate(1); // the paper's root: the extent
-  if (!params_.paper && size == 1 && !any_fixed_) locate(root_length(exec_, dim, params_.most, n, key));
+  if (!params_.paper && size == 1) locate(root_length(exec_, dim, params_.most, n, finest.points, key));
   else if (!params_.paper) {
     // only points that are in the tree count
     own = make<Key>((size_t)n);
@@ -265,7 +265,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     Buffer<int> order;
     sort_keys(exec_, n, dim * depth(dim) + 1, own, order);
     global = gather_keys(own, finest.points);
-    locate(root_length(exec_, dim, params_.most, (int)global.size(), global));
+    locate(root_length(exec_, dim, params_.most, (int)global.size(), (int)global.size(), global));
   }
   there = Buffer<double>(); // memory is what the peak of the setup takes
   own = make<Key>((size_t)n);

@@ -4,6 +4,7 @@
 // 2^d rows and a column for each vertex around L that gets an entry. Entry e of row i belongs to the leaf pair[e] of L's list, the
 // corners of that leaf to the columns column[] of E, and row and column of E to the place slot[] in the row of the coarse operator.
 #include "auxamg/auxamg.hpp"
+#include "auxamg/together.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 #include <numeric>
@@ -13,30 +14,10 @@ namespace tessera::auxamg {
 namespace {
 
 constexpr unsigned short none = no_slot<unsigned short>, wanted_slot = none - 1; // more do not count
+constexpr int            lanes = 16;
 using Mask = unsigned long long;
 
 // Lists of different numbers in the order of their first use, which gives each its place.
-// On the device: short ones in memory of the thread, which is interleaved, so that neighbouring threads read neighbours; what is longer
-// in `more`, where it is given.
-template <int Short> struct Listed {
-  int    *more;
-  int     n    = 0;
-  bool    full = false;
-  int     mine[Short];
-  HD explicit Listed(int *memory) : more(memory) { }
-  HD int operator()(int v)
-  {
-    for (int p = 0; p < n && p < Short; ++p)
-      if (mine[p] == v) return p;
-    for (int p = Short; p < n; ++p)
-      if (more[p] == v) return p;
-    full = full || (!more && n == Short);
-    if (full) return 0;
-    if (n < Short) mine[n] = v;
-    else more[n] = v;
-    return n++;
-  }
-};
 // On the host: each number remembers its place in the list of its last owner.
 struct Marked {
   int *owner, *place;
@@ -51,7 +32,78 @@ struct Marked {
   }
 };
 
-constexpr int short_pairs = 32, short_columns = 96, short_row = 64; // lists of nearly all leaves; with longer ones the kernel runs once more
+// On the device: `lanes` threads make a list by rounds, in each of which they look at as many numbers side by side. Of an item Lists says
+//   int rounds(item)
+//   int number(item, round, lane)        -1: none
+//   bool different                       are those of a round?
+//   void place(item, round, lane, at)    what is to be done with the place of this number
+//   void length(item, n)
+//   int begin(item)                      where its list is in `more`; without that, lists are in memory of the block, while they are short
+template <class Lists> struct Distinct {
+  static constexpr int group = 8, threads = group * lanes, longest = 128; // lists of a block
+  static constexpr size_t bytes = (2 * threads + 2 * group + group * longest) * sizeof(int);
+  Lists lists;
+  int   items, *more, *full;
+  HD static int find(const int *list, int n, int v)
+  {
+    int at = -1;
+    for (int p = 0; p < n; ++p) at = list[p] == v ? p : at;
+    return at;
+  }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    int *const number = (int *)block.shared, *const fresh = number + threads, *const lengths = fresh + threads, *const here = lengths + 2 * group;
+    const int  first = block.tile.y0 * group, n = items - first < group ? items - first : group;
+    int        rounds = 0;
+    for (int r = 0; r < n; ++r) rounds = lists.rounds(first + r) > rounds ? lists.rounds(first + r) : rounds;
+    const auto list = [&](int r) { return more ? more + lists.begin(first + r) : here + r * longest; };
+    block.each(0, group, 0, 1, [&](int r, int) { lengths[r] = 0; });
+    block.sync();
+    for (int q = 0; q <= rounds; ++q) {
+      const int *const length = lengths + (q & 1) * group;
+      // the numbers that are not in the list yet; and from the round before those that came more than once
+      block.each(0, n * lanes, 0, 1, [&](int t, int) {
+        const int r = t / lanes, item = first + r, k = more || length[r] < longest ? length[r] : longest;
+        if (!Lists::different && q && number[t] >= 0 && !fresh[t]) lists.place(item, q - 1, t % lanes, find(list(r), k, number[t]));
+        const int v = q < rounds && q < lists.rounds(item) ? lists.number(item, q, t % lanes) : -1, at = v >= 0 ? find(list(r), k, v) : -1;
+        if (at >= 0) lists.place(item, q, t % lanes, at);
+        number[t] = at >= 0 ? -1 : v;
+        if (Lists::different) fresh[t] = at < 0 && v >= 0;
+      });
+      if (q == rounds) break;
+      block.sync();
+      if (!Lists::different) {
+        block.each(0, n * lanes, 0, 1, [&](int t, int) { fresh[t] = number[t] >= 0 && find(number + t / lanes * lanes, t % lanes, number[t]) < 0; });
+        block.sync();
+      }
+      block.each(0, n * lanes, 0, 1, [&](int t, int) {
+        const int r = t / lanes;
+        int       at = length[r];
+        for (int s = r * lanes; s < t; ++s) at += fresh[s];
+        if (fresh[t]) {
+          if (more || at < longest) list(r)[at] = number[t];
+          else raise_flag(full);
+          lists.place(first + r, q, t % lanes, at);
+        }
+        if (t % lanes == lanes - 1) lengths[(~q & 1) * group + r] = at + fresh[t];
+      });
+      block.sync();
+    }
+    block.each(0, n, 0, 1, [&](int r, int) { lists.length(first + r, lengths[(rounds & 1) * group + r]); });
+  }
+};
+
+// The last of the lists first[a..b] that begins at or before p
+HD inline int list_of(const int *first, int a, int b, int p)
+{
+  while (b - a > 1) {
+    const int middle = a + (b - a) / 2;
+    if (first[middle] <= p) a = middle;
+    else b = middle;
+  }
+  return a;
+}
+constexpr int leaves_of_block = 16, threads_of_block = 128;
 
 // f(item, list) for all items, with lists of numbers below `range`
 template <class F> void for_each_marked(const Exec &exec, int items, int range, const F &f)
@@ -69,27 +121,35 @@ template <class F> void for_each_marked(const Exec &exec, int items, int range, 
 
 // The leaves that the nodes of a leaf are coupled with.
 struct LeavesAround {
-  const int      *begin, *i, *j, *leaf;
-  int            *more, *count;
+  static constexpr bool different = false;
+  const int      *first, *i, *j, *leaf; // first: node of each leaf
+  int            *count;
   unsigned short *pair;
-  int            *too_long, *full;
+  int            *too_long;
   template <class List> HD void run(int l, List &list) const
   {
     int last = -1, p = 0;
-    for (int e = i[begin[l]]; e < i[begin[l + 1]] && list.n < wanted_slot; ++e) {
+    for (int e = entry(l); e < entry(l + 1) && list.n < wanted_slot; ++e) {
       const int k = leaf[j[e]];
       if (k != last) p = list(k);
       pair[e] = (unsigned short)p;
       last    = k;
     }
-    count[l] = list.n;
-    if (list.n >= wanted_slot) raise_flag(too_long);
+    length(l, list.n);
   }
-  HD void operator()(int l) const
+  HD int       entry(int l) const { return i[first[l]]; }
+  HD ptrdiff_t begin(int l) const { return entry(l); }
+  HD int       rounds(int l) const { return (entry(l + 1) - entry(l) + lanes - 1) / lanes; }
+  HD int       number(int l, int round, int lane) const
   {
-    Listed<short_pairs> list(more ? more + i[begin[l]] : nullptr);
-    run(l, list);
-    if (list.full) raise_flag(full);
+    const int e = entry(l) + round * lanes + lane;
+    return e < entry(l + 1) ? leaf[j[e]] : -1;
+  }
+  HD void place(int l, int round, int lane, int at) const { pair[entry(l) + round * lanes + lane] = (unsigned short)at; }
+  HD void length(int l, int n) const
+  {
+    count[l] = n;
+    if (n >= wanted_slot) raise_flag(too_long);
   }
 };
 
@@ -107,24 +167,49 @@ template <class T> struct CornerBits {
 };
 
 // Byte r of the mask of two leaves: the corners of the second with which the corner r of the first is coupled.
+HD inline Mask rows_of(unsigned char bits) // a byte of 1 for each corner
+{
+  constexpr Mask ones = 0x0101010101010101ULL;
+  return (((bits * ones & 0x8040201008040201ULL) + 0x7f * ones) >> 7) & ones;
+}
 struct CoupledCorners {
   const int            *begin, *i, *j, *leaf, *pairs;
   const unsigned short *pair;
   const unsigned char  *bits;
   int                  *pair_leaf;
   Mask                 *coupled;
+  int                   leaves;
   HD void               operator()(int l) const
   {
-    constexpr Mask ones = 0x0101010101010101ULL;
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      // a byte of 1 for each corner of p
-      const Mask rows = (((bits[p] * ones & 0x8040201008040201ULL) + 0x7f * ones) >> 7) & ones;
+      const Mask rows = rows_of(bits[p]);
       for (int e = i[p]; e < i[p + 1]; ++e) {
         const int to = pairs[l] + pair[e];
         pair_leaf[to] = leaf[j[e]];
         coupled[to] |= rows * bits[j[e]];
       }
     }
+  }
+  // On the device a thread takes a pair of leaves: those of a leaf read the same entries.
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int l0 = block.tile.y0 * leaves_of_block, l1 = l0 + leaves_of_block < leaves ? l0 + leaves_of_block : leaves;
+    block.each(pairs[l0], pairs[l1], 0, 1, [&](int to, int) {
+      const int l = list_of(pairs, l0, l1, to);
+      Mask      mask = 0;
+      int       other = 0;
+      for (int p = begin[l]; p < begin[l + 1]; ++p) {
+        unsigned any = 0;
+        for (int e = i[p]; e < i[p + 1]; ++e)
+          if (pairs[l] + pair[e] == to) {
+            other = j[e];
+            any |= bits[other];
+          }
+        mask |= rows_of(bits[p]) * any;
+      }
+      pair_leaf[to] = leaf[other];
+      coupled[to]   = mask;
+    });
   }
 };
 HD inline int corners_of(Mask m) // any row
@@ -135,26 +220,33 @@ HD inline int corners_of(Mask m) // any row
 }
 
 struct ColumnsAround {
+  static constexpr bool different = false;
   const int      *pairs, *pair_leaf, *vertex;
   const Mask     *coupled;
   int             corners;
-  int            *more, *count;
+  int            *count;
   unsigned short *column;
-  int            *too_long, *full;
+  int            *too_long;
   template <class List> HD void run(int l, List &list) const
   {
     for (int p = pairs[l]; p < pairs[l + 1] && list.n < wanted_slot - 8; ++p) {
       const int any = corners_of(coupled[p]);
       for (int c = 0; c < corners; ++c) column[(ptrdiff_t)corners * p + c] = (unsigned short)(any >> c & 1 ? list(vertex[(ptrdiff_t)corners * pair_leaf[p] + c]) : 0);
     }
-    count[l] = list.n;
-    if (list.n >= wanted_slot - 8) raise_flag(too_long);
+    length(l, list.n);
   }
-  HD void operator()(int l) const
+  HD ptrdiff_t begin(int l) const { return (ptrdiff_t)corners * pairs[l]; }
+  HD int       rounds(int l) const { return (corners * (pairs[l + 1] - pairs[l]) + lanes - 1) / lanes; }
+  HD int       number(int l, int round, int lane) const
   {
-    Listed<short_columns> list(more ? more + (ptrdiff_t)corners * pairs[l] : nullptr);
-    run(l, list);
-    if (list.full) raise_flag(full);
+    const int k = round * lanes + lane, p = pairs[l] + k / corners, c = k % corners;
+    return p < pairs[l + 1] && corners_of(coupled[p]) >> c & 1 ? vertex[(ptrdiff_t)corners * pair_leaf[p] + c] : -1;
+  }
+  HD void place(int l, int round, int lane, int at) const { column[begin(l) + round * lanes + lane] = (unsigned short)at; } // the others stay 0
+  HD void length(int l, int n) const
+  {
+    count[l] = n;
+    if (n >= wanted_slot - 8) raise_flag(too_long);
   }
 };
 
@@ -166,6 +258,7 @@ struct MarkEntries {
   int                   corners;
   unsigned short       *slot;
   int                  *vertices; // of the columns
+  int                   leaves;
   HD void               operator()(int item) const
   {
     const int       l = item / corners, r = item % corners, nc = columns[l + 1] - columns[l];
@@ -181,8 +274,41 @@ struct MarkEntries {
       }
     }
   }
+  // On the device a thread takes a column of E and looks for it in all pairs.
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int l0 = block.tile.y0 * leaves_of_block, l1 = l0 + leaves_of_block < leaves ? l0 + leaves_of_block : leaves;
+    block.each(columns[l0], columns[l1], 0, 1, [&](int k, int) {
+      const int l = list_of(columns, l0, l1, k), nc = columns[l + 1] - columns[l];
+      Mask      rows = 0;
+      int       where = 0; // nothing in the loop waits for what it finds
+      for (int p = pairs[l]; p < pairs[l + 1]; ++p) {
+        const Mask mask = coupled[p];
+        for (int c = 0; c < corners; ++c) {
+          const Mask mine = columns[l] + column[(ptrdiff_t)corners * p + c] == k ? mask >> c & 0x0101010101010101ULL : 0;
+          rows |= mine;
+          where = mine ? corners * (p - pairs[l]) + c : where;
+        }
+      }
+      vertices[k] = vertex[(ptrdiff_t)corners * pair_leaf[pairs[l] + where / corners] + where % corners];
+      for (int r = 0; r < corners; ++r) slot[(ptrdiff_t)corners * columns[l] + r * nc + k - columns[l]] = rows >> (8 * r) & 1 ? wanted_slot : none;
+    });
+  }
 };
 
+struct Longest {
+  int     n = 0;
+  HD void join(const Longest &o) { n = o.n > n ? o.n : n; }
+};
+struct FindLongest {
+  const int *begin;
+  int        lists;
+  HD void    operator()(int k, int row, Longest &found) const
+  {
+    const int l = row * list_row + k;
+    if (l < lists) found.join({begin[l + 1] - begin[l]});
+  }
+};
 struct CornerKeys {
   const int *vertex;
   int        none;
@@ -207,15 +333,17 @@ struct BoundRow {
   }
 };
 struct FillRow {
-  const int      *first, *place, *columns, *vertices;
+  static constexpr bool different = true;
+  const int      *first, *at, *columns, *vertices; // at: corners
   unsigned short *slot;
   int             corners;
   const int      *bound;
+  const Longest  *widest; // most columns of a leaf
   int            *row, *count, *too_long;
   template <class List> HD void run(int v, List &list) const
   {
     for (int p = first[v]; p < first[v + 1]; ++p) {
-      const int       l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
+      const int       l = at[p] / corners, c = at[p] % corners, nc = columns[l + 1] - columns[l];
       unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + c * nc;
       for (int k = 0; k < nc; ++k)
         if (mine[k] != none) {
@@ -224,13 +352,29 @@ struct FillRow {
           mine[k]            = (unsigned short)to;
         }
     }
-    count[v] = list.n;
-    if (list.n >= wanted_slot) raise_flag(too_long);
+    length(v, list.n);
   }
-  HD void operator()(int v) const
+  // A round is a part of the columns of a leaf.
+  HD int       parts() const { return (widest->n + lanes - 1) / lanes; }
+  HD ptrdiff_t begin(int v) const { return bound[v]; }
+  HD int       rounds(int v) const { return (first[v + 1] - first[v]) * parts(); }
+  template <class F> HD int with_entry(int v, int round, int lane, const F &f) const // f(slot, vertex of its column)
   {
-    Listed<short_row> list(row + bound[v]); // a longer list is the row itself
-    run(v, list);
+    const int corner = at[first[v] + round / parts()], l = corner / corners, nc = columns[l + 1] - columns[l], k = round % parts() * lanes + lane;
+    return k < nc ? f(slot[(ptrdiff_t)corners * columns[l] + corner % corners * nc + k], vertices[columns[l] + k]) : -1;
+  }
+  HD int number(int v, int round, int lane) const
+  {
+    return with_entry(v, round, lane, [](unsigned short wanted, int vertex) { return wanted == none ? -1 : vertex; });
+  }
+  HD void place(int v, int round, int lane, int to) const
+  {
+    with_entry(v, round, lane, [to](unsigned short &mine, int) { return mine = (unsigned short)to; });
+  }
+  HD void length(int v, int n) const
+  {
+    count[v] = n;
+    if (n >= wanted_slot) raise_flag(too_long);
   }
 };
 struct CopyRows {
@@ -242,23 +386,23 @@ struct CopyRows {
   }
 };
 
-struct Longest {
-  int     n = 0;
-  HD void join(const Longest &o) { n = o.n > n ? o.n : n; }
-};
-struct FindLongest {
-  const int *begin;
-  int        lists;
-  HD void    operator()(int k, int row, Longest &found) const
-  {
-    const int l = row * list_row + k;
-    if (l < lists) found.join({begin[l + 1] - begin[l]});
-  }
-};
 struct ToBytes {
+  static constexpr int   at_once = 8; // a thread's
   const unsigned short *from;
   unsigned char        *to;
-  HD void               operator()(int p) const { to[p] = (unsigned char)from[p]; } // none stays the largest number
+  int                    n;
+  HD void                operator()(int k) const // none stays the largest number
+  {
+    const int p = at_once * k;
+    if (p + at_once > n) {
+      for (int q = p; q < n; ++q) to[q] = (unsigned char)from[q];
+      return;
+    }
+    const auto                       wide = together<at_once>(from, k);
+    Together<unsigned char, at_once> narrow;
+    for (int q = 0; q < at_once; ++q) narrow.v[q] = (unsigned char)wide.v[q];
+    ((Together<unsigned char, at_once> *)to)[k] = narrow;
+  }
 };
 
 struct Remap {
@@ -296,21 +440,23 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   const int   cells = fine.cells, corners = fine.corners, entries = (int)fine.j.size(), nodes = coarse.n;
   const bool  host = exec_.space == Space::host;
   Buffer<int> too_long = make<int>(1), full = make<int>(1), list, count, pair_leaf, vertices;
-  // lists of all items; longer ones than a thread holds take `bound` of memory
-  const auto make_lists = [&](auto kernel, int range, size_t bound) {
-    if (host) return for_each_marked(exec_, cells, range, [&](int l, Marked &marks) { kernel.run(l, marks); });
-    for_each(exec_, cells, kernel);
-    if (!fetch(full, 0)) return;
+  // lists of all items; where a block has no room for one, all have `bound` of memory
+  const auto make_lists = [&](const auto &lists, int items, int range, size_t bound, int *more) {
+    using Kernel = Distinct<std::decay_t<decltype(lists)>>;
+    if (host) return for_each_marked(exec_, items, range, [&](int l, Marked &marks) { lists.run(l, marks); });
+    const int blocks = (items + Kernel::group - 1) / Kernel::group;
+    forall_blocks(exec_, blocks, Kernel::threads, Kernel::bytes, Kernel{lists, items, more, full.data()});
+    if (more || !fetch(full, 0)) return;
     full.zero();
-    list        = make<int>(bound);
-    kernel.more = list.data();
-    for_each(exec_, cells, kernel);
+    list = make<int>(bound);
+    forall_blocks(exec_, blocks, Kernel::threads, Kernel::bytes, Kernel{lists, items, list.data(), full.data()});
     list = Buffer<int>();
   };
+  const int blocks = (cells + leaves_of_block - 1) / leaves_of_block;
   // leaves around each leaf
   fine.wide.pair  = make<unsigned short>((size_t)entries);
   fine.pairs = make<int>((size_t)cells + 1);
-  make_lists(LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), nullptr, fine.pairs.data(), fine.wide.pair.data(), too_long.data(), full.data()}, cells, (size_t)entries);
+  make_lists(LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()}, cells, cells, (size_t)entries, nullptr);
   if (total(fetch(too_long, 0))) return Failure::too_long;
   const int pairs = scan(exec_, cells, fine.pairs);
   // which of their corners are coupled
@@ -318,38 +464,40 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   Buffer<Mask>          coupled = make<Mask>((size_t)pairs);
   pair_leaf                     = make<int>((size_t)pairs);
   for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), corners, bits.data()});
-  for_each(exec_, cells, CoupledCorners{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data()});
+  const CoupledCorners couple{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data(), cells};
+  if (host) for_each(exec_, cells, couple);
+  else forall_blocks(exec_, blocks, threads_of_block, 0, couple);
   // columns
   fine.wide.column  = make<unsigned short>((size_t)pairs * corners);
   fine.columns = make<int>((size_t)cells + 1);
-  make_lists(ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, nullptr, fine.columns.data(), fine.wide.column.data(), too_long.data(), full.data()}, nodes, (size_t)pairs * corners);
+  make_lists(ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, fine.columns.data(), fine.wide.column.data(), too_long.data()}, cells, nodes, (size_t)pairs * corners, nullptr);
   const int columns = scan(exec_, cells, fine.columns);
   fine.parts        = (size_t)columns;
   vertices          = make<int>((size_t)columns);
   fine.wide.slot         = make<unsigned short>((size_t)columns * corners);
-  for_each(exec_, cells * corners, MarkEntries{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.wide.column.data(), corners, fine.wide.slot.data(), vertices.data()});
+  const MarkEntries mark{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.wide.column.data(), corners, fine.wide.slot.data(), vertices.data(), cells};
+  if (host) for_each(exec_, cells * corners, mark);
+  else forall_blocks(exec_, blocks, threads_of_block, 0, mark);
   coupled = Buffer<Mask>();
   // rows
   incidences(fine, nodes);
   count = make<int>((size_t)nodes + 1);
   for_each(exec_, nodes, BoundRow{fine.first.data(), fine.place.data(), fine.columns.data(), fine.wide.slot.data(), corners, count.data()});
   const int bound = scan(exec_, nodes, count);
-  list            = make<int>((size_t)bound);
-  coarse.i        = make<int>((size_t)nodes + 1);
-  const FillRow fill{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.wide.slot.data(), corners, count.data(), list.data(), coarse.i.data(), too_long.data()};
-  if (host) for_each_marked(exec_, nodes, nodes, [&](int v, Marked &marks) { fill.run(v, marks); });
-  else for_each(exec_, nodes, fill);
+  Buffer<int> rows = make<int>((size_t)bound);
+  coarse.i         = make<int>((size_t)nodes + 1);
+  Buffer<Longest> longest = make<Longest>(3);
+  const auto      find_longest = [&](const Buffer<int> &begin, int lists, int at) { forall_join(exec_, list_box(lists), FindLongest{begin.data(), lists}, longest.data() + at); };
+  find_longest(fine.columns, cells, 0);
+  make_lists(FillRow{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.wide.slot.data(), corners, count.data(), longest.data(), rows.data(), coarse.i.data(), too_long.data()}, nodes, nodes, 0, rows.data());
   const int nonzeros = scan(exec_, nodes, coarse.i);
   coarse.j           = make<int>((size_t)nonzeros);
-  for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), list.data(), coarse.j.data()});
+  for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), rows.data(), coarse.j.data()});
   if (fine.distributed) {
     if (lost()) return Failure::lost;
     if (const Failure::Kind kind = merge_pattern(fine, coarse)) return kind;
   }
   coarse.a = make<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
-  Buffer<Longest> longest = make<Longest>(3);
-  const auto      find_longest = [&](const Buffer<int> &begin, int lists, int at) { forall_join(exec_, list_box(lists), FindLongest{begin.data(), lists}, longest.data() + at); };
-  find_longest(fine.columns, cells, 0);
   find_longest(fine.pairs, cells, 1);
   find_longest(coarse.i, nodes, 2);
   const Buffer<Longest> found = on_host(longest);
@@ -357,7 +505,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   if (std::max({found.data()[0].n, found.data()[1].n, found.data()[2].n}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
       to = make<unsigned char>(from.size());
-      for_each(exec_, (int)from.size(), ToBytes{from.data(), to.data()});
+      for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once), ToBytes{from.data(), to.data(), (int)from.size()});
       from = Buffer<unsigned short>();
     };
     shorten(fine.wide.pair, fine.narrow.pair);

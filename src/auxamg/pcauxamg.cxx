@@ -457,7 +457,8 @@ static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, P
   PetscFunctionBegin;
   PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: PCSetCoordinates() gave %" PetscInt_FMT, dim);
   a->given.dim = dim;
-  TesseraCallCXX(a->given.x.assign(coordinates, coordinates + dim * n));
+  TesseraCallCXX(a->given.x.resize((size_t)(dim * n)));
+  std::copy(coordinates, coordinates + dim * n, a->given.x.data());
   a->given.from   = "PCSetCoordinates()";
   a->given.Inspect();
   a->current      = PETSC_FALSE;

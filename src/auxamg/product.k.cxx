@@ -1,6 +1,7 @@
 // The numbers of P'AP, in one pass over the leaves; pattern.k.cxx says what the lists are.
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
+#include "auxamg/together.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 
@@ -71,60 +72,106 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
   }
 };
 
-// The same on the device: `lanes` threads take a leaf, a thread a column of E, and E goes to memory of its own. Each thread looks at all
-// entries of the leaf for those of its column: all read the same place at a time, and nothing is shared or waited for.
+// The same on the device: a block takes `group` leaves and nodes of theirs as far as there is room. First a thread makes a row of A P
+// of a node, in the columns of its leaf, then one a column of E. Only a leaf of its own is so wide that it is done by ranges of columns.
+// Per entry of the operator its value, column, place and the 2^d weights at its column; per node and column of its leaf 8 bytes of scratch.
 template <class T, class S, int BS, int Corners> struct LeafProductBlock {
-  const int *begin, *i, *j, *pairs, *columns;
+  static constexpr int B2 = BS * BS;
+  const int *begin, *i, *j, *leaf, *pairs, *columns;
   const S   *pair, *column;
   const T   *a, *weight;
-  int        leaves, lanes, group; // leaves of a block
+  int        leaves, group, room; // a power of two; numbers
   T         *parts;
   template <class Block> HD void operator()(Block &block) const
   {
-    block.each(0, group * lanes, 0, 1, [&](int t, int) {
-      const int l = block.tile.y0 * group + t / lanes;
-      if (l < leaves && begin[l] < begin[l + 1])
-        for (int k = t % lanes; k < BS * BS * (columns[l + 1] - columns[l]); k += lanes) entry(l, k);
-    });
+    const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves;
+    int       widest = 0;
+    for (int l = l0; l < l1; ++l) widest = columns[l + 1] - columns[l] > widest ? columns[l + 1] - columns[l] : widest;
+    if (!widest) return; // no nodes of this process
+    const int width = widest < room / B2 ? widest : room / B2, nodes = room / (B2 * width);
+    for (int k = 0; k < widest; k += width)
+      for (int p = begin[l0]; p < begin[l1]; p += nodes) part(block, l0, l1, width, p, p + nodes < begin[l1] ? p + nodes : begin[l1], k);
   }
-  // Entry k % BS^2 of the blocks in column k / BS^2
-  HD void entry(int l, int k) const
+  // Nodes [p0, p1) and, of each leaf, the columns [k0, k0 + width)
+  template <class Block> HD void part(Block &block, int l0, int l1, int width, int p0, int p1, int k0) const
   {
-    constexpr int B2 = BS * BS;
-    const int     mine = k / B2, b = k % B2, width = B2 * (columns[l + 1] - columns[l]);
-    const S      *around = column + (ptrdiff_t)Corners * pairs[l];
-    double        E[Corners] = {};
-    for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      double ap = 0;
-      for (int e = i[p]; e < i[p + 1]; ++e) {
-        const S *const to = around + Corners * pair[e];
-        const T *const w  = weight + (ptrdiff_t)Corners * j[e];
-        const double   v  = a[(ptrdiff_t)B2 * e + b];
-        for (int c = 0; c < Corners; ++c) ap += to[c] == mine ? v * w[c] : 0;
+    double *const ap = block.shared;
+    const int     first = columns[l0] + k0, last = group > 1 || columns[l1] < first + width ? columns[l1] : first + width;
+    block.each(0, B2 * width * (p1 - p0), 0, 1, [&](int k, int) { ap[k] = 0; });
+    block.sync();
+    block.each(0, B2 * (p1 - p0), 0, 1, [&](int item, int) { multiply(p0 + item / B2, item % B2, ap + item / B2 * (B2 * width) + item % B2, k0, width); });
+    block.sync();
+    block.each(0, B2 * (last - first), 0, 1, [&](int item, int) {
+      const int k = first + item / B2, b = item % B2;
+      int       l = l0;
+      for (int step = group / 2; step; step /= 2)
+        if (l + step < l1 && columns[l + step] <= k) l += step;
+      const int     from = begin[l] > p0 ? begin[l] : p0, until = begin[l + 1] < p1 ? begin[l + 1] : p1, nc = columns[l + 1] - columns[l];
+      const double *mine = ap + B2 * (width * (from - p0) + k - columns[l] - k0) + b;
+      double        E[Corners] = {};
+      if (from >= until) return;
+      for (int p = from; p < until; ++p, mine += B2 * width) {
+        const auto w = together<Corners>(weight, p);
+        for (int c = 0; c < Corners; ++c) E[c] += (double)w.v[c] * *mine;
       }
-      for (int c = 0; c < Corners; ++c) E[c] += (double)weight[(ptrdiff_t)Corners * p + c] * ap;
+      T *const out = parts + B2 * ((ptrdiff_t)Corners * columns[l] + k - columns[l]) + b;
+      for (int c = 0; c < Corners; ++c) {
+        T &to = out[(ptrdiff_t)B2 * c * nc];
+        to    = (T)((from > begin[l] ? (double)to : 0) + E[c]);
+      }
+    });
+    block.sync();
+  }
+  // Entry b of the blocks of row p of A P. What several entries need is fetched at once, as nothing else hides its latency.
+  HD void multiply(int p, int b, double *ap, int k0, int width) const
+  {
+    constexpr int at_once = Corners > 4 ? 2 : 4;
+    const S *const around = column + (ptrdiff_t)Corners * pairs[leaf[p]];
+    for (int e = i[p]; e < i[p + 1]; e += at_once) {
+      Together<T, Corners> w[at_once];
+      Together<S, Corners> to[at_once];
+      double               v[at_once];
+      for (int m = 0; m < at_once; ++m) {
+        const int f = e + m < i[p + 1] ? e + m : e;
+        v[m]  = e + m < i[p + 1] ? (double)a[(ptrdiff_t)B2 * f + b] : 0;
+        to[m] = together<Corners>(around, pair[f]);
+        w[m]  = together<Corners>(weight, j[f]);
+      }
+      for (int m = 0; m < at_once; ++m)
+        for (int c = 0; c < Corners; ++c) {
+          const int k = to[m].v[c] - k0;
+          if (w[m].v[c] != 0 && k >= 0 && k < width) ap[B2 * k] += v[m] * w[m].v[c];
+        }
     }
-    T *const out = parts + (ptrdiff_t)Corners * B2 * columns[l];
-    for (int c = 0; c < Corners; ++c) out[(ptrdiff_t)c * width + k] = (T)E[c];
   }
 };
-template <class T, class S> struct SumParts {
-  const int            *first, *place, *begin, *columns, *row;
-  const S *slot;
-  const T              *parts;
-  int                   corners, b2;
-  T                    *out;
-  HD void               operator()(int v) const
+
+// The rows of the operator: `lanes` threads take one, leaf after leaf. Columns of a leaf go to different places.
+template <class T, class S, int BS> struct SumParts {
+  static constexpr int B2 = BS * BS, lanes = 16;
+  const int *first, *place, *begin, *columns, *row;
+  const S   *slot;
+  const T   *parts;
+  int        corners, n, group; // rows of a block
+  T         *out;
+  template <class Block> HD void operator()(Block &block) const
   {
-    for (int p = first[v]; p < first[v + 1]; ++p) {
-      const int l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
-      if (begin[l] == begin[l + 1]) continue;
-      const S *s    = slot + (ptrdiff_t)corners * columns[l] + c * nc;
-      const T              *from = parts + (ptrdiff_t)b2 * (corners * (ptrdiff_t)columns[l] + (ptrdiff_t)c * nc);
-      T                    *to   = out + (ptrdiff_t)b2 * row[v];
-      for (int k = 0; k < nc; ++k)
-        if (s[k] != no_slot<S>)
-          for (int b = 0; b < b2; ++b) to[b2 * s[k] + b] += from[b2 * k + b];
+    const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n;
+    int       most = 0;
+    for (int v = v0; v < v1; ++v) most = first[v + 1] - first[v] > most ? first[v + 1] - first[v] : most;
+    for (int q = 0; q < most; ++q) {
+      block.each(0, lanes * (v1 - v0), 0, 1, [&](int t, int) {
+        const int v = v0 + t / lanes, p = first[v] + q;
+        if (p >= first[v + 1]) return;
+        const int l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
+        if (begin[l] == begin[l + 1]) return;
+        const S *const s    = slot + (ptrdiff_t)corners * columns[l] + c * nc;
+        const T *const from = parts + B2 * ((ptrdiff_t)corners * columns[l] + (ptrdiff_t)c * nc);
+        T *const       to   = out + (ptrdiff_t)B2 * row[v];
+        for (int k = t % lanes; k < B2 * nc; k += lanes)
+          if (s[k / B2] != no_slot<S>) to[B2 * s[k / B2] + k % B2] += from[k];
+      });
+      block.sync();
     }
   }
 };
@@ -148,12 +195,17 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     }
     const size_t entries = fine.parts * (size_t)(corners * b2);
     if (parts_.size() < entries) parts_ = make<T>(entries);
-    constexpr int threads = 128;
-    const int     lanes = b2 == 1 && corners < 8 ? 16 : 32, group = threads / lanes;
+    // A thread a node in the mean, and the room that its leaves need in the mean and a half more; a wide leaf is alone in its block.
+    constexpr int b2 = bs.value * bs.value, threads = 64, most = 16, largest = 6144;
+    const double  nodes = (double)fine.points / cells, wide = (double)fine.parts / cells;
+    int           group = 1;
+    while (b2 * fine.widest <= largest && group < most && group * nodes * b2 <= 0.75 * threads) group *= 2;
+    const int room = (int)std::min<double>(largest, std::max<double>(b2 * fine.widest, 1.5 * group * nodes * wide * b2));
     with_corners(corners, [&](auto c) {
-      forall_blocks(exec_, (cells + group - 1) / group, threads, 0, LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, lanes, group, parts_.data()});
+      forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(double), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts_.data()});
     });
-    for_each(exec_, coarse.n, SumParts<T, S>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, b2, coarse.a.data()});
+    const int rows = 128 / SumParts<T, S, bs.value>::lanes;
+    forall_blocks(exec_, (coarse.n + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.n, rows, coarse.a.data()});
   };
   with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
   if (fine.distributed) sum_processes(coarse.a);

@@ -1,6 +1,9 @@
 // Products of a grid's operator with a vector, row by row or several threads to a row.
 #pragma once
-#include "core/exec.hpp"
+#include "auxamg/auxamg.hpp"
+#include "auxamg/dispatch.hpp"
+#include "core/each.hpp"
+#include <algorithm>
 
 namespace tessera::auxamg {
 
@@ -37,5 +40,106 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
 #endif
   return !at.thread;
 }
+
+// The same on the device for single unknowns in long rows: a block reads the entries of its rows side by side and keeps what they give
+// in its memory, where a thread adds up a row. Rows of less than ten entries are read faster by a thread each.
+template <class T> struct Stream {
+  const int *i, *j;
+  const T   *a, *x;
+  int        n, rows, room; // of a block: rows, entries at a time
+  size_t     bytes() const { return (size_t)(room + rows) * sizeof(T); }
+  // f(row, A x in it) for the rows [p0, p1)
+  template <class Block, class F> HD void run(Block &block, int p0, int p1, const F &f) const
+  {
+    T *const  product = (T *)block.shared, *const sum = product + room; // of rows that are cut
+    const int first = i[p0], last = i[p1];
+    for (int e0 = first;;) {
+      const int e1 = last - e0 > room ? e0 + room : last;
+      block.each(e0, e1, 0, 1, [&](int e, int) { product[e - e0] = a[e] * x[j[e]]; });
+      block.sync();
+      block.each(p0, p1, 0, 1, [&](int p, int) {
+        const int from = i[p], until = i[p + 1];
+        if (from >= e1 && until > e1) return;
+        T s = from < e0 ? sum[p - p0] : 0;
+        for (int e = from > e0 ? from : e0; e < (until < e1 ? until : e1); ++e) s += product[e - e0];
+        if (until > e1) sum[p - p0] = s;
+        else if (until > e0 || e0 == first) f(p, s);
+      });
+      if (e1 == last) return;
+      block.sync();
+      e0 = e1;
+    }
+  }
+};
+template <class T, class End> struct StreamRows {
+  Stream<T> stream;
+  End       end;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int p0 = block.tile.y0 * stream.rows, p1 = p0 + stream.rows < stream.n ? p0 + stream.rows : stream.n;
+    stream.run(block, p0, p1, [&](int p, T s) { end(p, s); });
+  }
+};
+struct Sum {
+  double  v = 0;
+  HD void join(const Sum &o) { v += o.v; }
+};
+template <class T, class End> struct StreamSum {
+  Stream<T> stream;
+  End       end;
+  template <class Block> HD void operator()(Block &block, Sum &sum) const
+  {
+    stream.run(block, block.tile.y0, block.tile.y1, [&](int p, T s) { sum.v += end(p, s); });
+  }
+};
+template <class T, int BS, class End> struct EachRow {
+  const int *i, *j;
+  const T   *a, *x;
+  int        share;
+  End        end;
+  HD double  operator()(int item) const
+  {
+    T            s[BS];
+    double       sum = 0;
+    const Shared at(item, share);
+    if (!residual<T, BS>(i, j, a, x, (const T *)nullptr, at, s)) return 0;
+    for (int k = 0; k < BS; ++k) sum += end((ptrdiff_t)BS * at.node + k, s[k]);
+    return sum;
+  }
+};
+
+#if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
+
+constexpr int stream_threads = 256;
+template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs) { return exec.space == Space::cuda && bs == 1 && level.share; }
+template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
+{
+  constexpr int    blocks = 512, least = 1024, most = 32768 / sizeof(T); // small grids have fewer rows in a block, as they have few blocks
+  const int        rows = std::clamp(level.n / blocks, 32, stream_threads);
+  const double     row = level.n ? (double)level.j.size() / level.n : 0;
+  return {level.i.data(), level.j.data(), level.a.data(), x, level.n, rows, std::clamp((int)std::min(1.2 * row * rows, (double)most), least, most)};
+}
+
+// end(unknown, A x there) for all unknowns of a level; returns a number
+template <class T, class End> void for_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end)
+{
+  if (streams(exec, level, bs)) {
+    const Stream<T> stream = stream_of(level, x);
+    return forall_blocks(exec, (level.n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(), StreamRows<T, End>{stream, end});
+  }
+  with_block(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}); });
+}
+
+// The same; *sum = the sum of what end() returns
+template <class T, class End> void sum_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end, double *sum)
+{
+  if (streams(exec, level, bs)) {
+    const Stream<T> stream = stream_of(level, x);
+    return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end}, (Sum *)sum);
+  }
+  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum); });
+}
+
+#endif
 
 } // namespace tessera::auxamg

@@ -39,8 +39,9 @@ struct Cells {
 // y = the coordinates in the frame, key = the finest cell. Rows of x are `dim` coordinates.
 void place(const Exec &exec, const Frame &frame, int n, const double *x, double *y, Key *key);
 // The length of the root cell in terms of the extent of the points, at least 1: such that on a quasi-uniform mesh the leaves of all
-// parts have the same size. keys: of a frame whose root is the extent; `most`: points of a leaf at most.
-double root_length(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys);
+// parts have the same size. keys: of a frame whose root is the extent, and above all of these for all but `points` of them, which are
+// not in the tree; `most`: points of a leaf at most.
+double root_length(const Exec &exec, int dim, int most, int n, int points, const Buffer<Key> &keys);
 // The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners.
 Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys);
 Cells make_cells(const Exec &exec, const Tree &tree, int k);

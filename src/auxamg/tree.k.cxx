@@ -38,7 +38,11 @@ struct Shorten {
   const Key *key;
   unsigned  *out;
   int        shift;
-  HD void    operator()(int p) const { out[p] = (unsigned)(key[p] >> shift); }
+  HD void    operator()(int p) const
+  {
+    const Key k = key[p] >> shift;
+    out[p]      = k > 0xffffffffu ? 0xffffffffu : (unsigned)k; // those that do not count come last
+  }
 };
 
 HD inline int common_levels(unsigned a, unsigned b, int dim, int levels)
@@ -462,7 +466,7 @@ void place(const Exec &exec, const Frame &frame, int n, const double *x, double 
   with_dim(frame.dim, [&](auto d) { for_each(exec, n, Place<d.value>{frame, x, y, key}); });
 }
 
-double root_length(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys)
+double root_length(const Exec &exec, int dim, int most, int n, int points, const Buffer<Key> &keys)
 {
   const int           levels = short_depth(dim);
   Buffer<unsigned>    key;
@@ -473,9 +477,9 @@ double root_length(const Exec &exec, int dim, int most, int n, const Buffer<Key>
   level.resize(all);
   counts.resize(Extent{(size_t)(levels + 1) * (most + 1), exec.space});
   for_each(exec, n, Shorten{keys.data(), key.data(), dim * (depth(dim) - levels)});
-  sort_keys(exec, n, dim * levels, key);
-  for_each(exec, n, LeafLevel{key.data(), n, most, dim, levels, level.data()});
-  for_each(exec, n, Count{key.data(), level.data(), n, most, dim, levels, counts.data()});
+  sort_keys(exec, n, dim * levels < 32 ? dim * levels + 1 : 32, key);
+  for_each(exec, points, LeafLevel{key.data(), points, most, dim, levels, level.data()});
+  for_each(exec, points, Count{key.data(), level.data(), points, most, dim, levels, counts.data()});
   Buffer<int> on_host(counts.size());
   copy(counts, on_host);
   struct Group {
@@ -492,7 +496,7 @@ double root_length(const Exec &exec, int dim, int most, int n, const Buffer<Key>
   for (const Group &g : groups) {
     sum += g.points;
     h = g.length;
-    if (2 * sum >= n) break;
+    if (2 * sum >= points) break;
   }
   return std::max(1., std::ldexp(h, (int)std::ceil(std::log2(1 / h)))); // a power of two of median lengths
 }

@@ -1,4 +1,5 @@
 #include "petsc/geometry.hpp"
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <petscdmda.h>
@@ -101,7 +102,8 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
     PetscCall(PetscViewerDestroy(&viewer));
   }
   PetscCall(VecGetArrayRead(x, &values));
-  found->x.assign(values, values + n * found->dim);
+  found->x.resize((size_t)(n * found->dim));
+  std::copy(values, values + n * found->dim, found->x.data());
   PetscCall(VecRestoreArrayRead(x, &values));
   found->from = file;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -135,7 +137,7 @@ PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
       for (PetscInt i = 0; i < width[0]; ++i, ++p)
         for (PetscInt r = 0; r < repeat; ++r) {
           const double index[3] = {(double)(start[0] + i), (double)(start[1] + j), (double)(start[2] + k)};
-          for (PetscInt q = 0; q < dim; ++q) found->x[to++] = x ? values[p * dim + q] : index[q];
+          for (PetscInt q = 0; q < dim; ++q) found->x.data()[to++] = x ? values[p * dim + q] : index[q];
         }
   if (x) PetscCall(VecRestoreArrayRead(x, &values));
   found->from = x ? "the DMDA's coordinates" : "the DMDA's indices";
@@ -163,7 +165,8 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
   PetscCall(PetscSectionGetChart(global, &points[0], &points[1]));
   PetscCall(VecGetArrayRead(x, &values));
   found->dim = dim;
-  found->x.assign((size_t)(n * dim), NAN);
+  found->x.resize((size_t)(n * dim));
+  std::fill(found->x.data(), found->x.data() + n * dim, NAN);
   PetscInt mine = 0;
   for (PetscInt p = points[0]; p < points[1]; ++p) {
     PetscInt dof, fixed, offset, count = 0, number, *closure = nullptr;
@@ -186,7 +189,7 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
     for (PetscInt k = 0; k < dof - fixed; ++k) {
       row = offset + k - first * bs;
       if (row < 0 || row >= n * bs || row % bs) continue;
-      for (PetscInt q = 0; q < dim; ++q) found->x[(size_t)(row / bs * dim + q)] = mean[q] / (double)PetscMax(count, 1);
+      for (PetscInt q = 0; q < dim; ++q) found->x.data()[row / bs * dim + q] = mean[q] / (double)PetscMax(count, 1);
     }
   }
   PetscCall(VecRestoreArrayRead(x, &values));
@@ -205,7 +208,7 @@ void Coordinates::Inspect()
   for (PetscInt q = 0; q < 3; ++q) low[q] = PETSC_MAX_REAL, high[q] = -PETSC_MAX_REAL;
   for (size_t p = 0; p < x.size(); p += (size_t)dim)
     for (PetscInt q = 0; q < dim; ++q) {
-      const double v = x[p + (size_t)q];
+      const double v = x.data()[p + (size_t)q];
       low[q]         = PetscMin(low[q], v);
       high[q]        = PetscMax(high[q], v);
       check += 0 * v; // not a number if one is not finite

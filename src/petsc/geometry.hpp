@@ -1,15 +1,15 @@
 // Coordinates of the nodes of a matrix.
 #pragma once
+#include "core/buffer.hpp"
 #include "petsc/device.hpp"
 #include <petscpc.h>
 #include <string>
-#include <vector>
 
 namespace tessera {
 
 struct Coordinates {
   PetscInt            dim = 0;
-  std::vector<double> x;    // `dim` for each own node: each block of bs rows
+  Buffer<double>      x;    // `dim` for each own node: each block of bs rows; in huge pages, which are locked quickly for a device
   std::string         from; // where they come from, for views
   double              low[3] = {}, high[3] = {}; // of this process's points, by Inspect()
   bool                finite = true;

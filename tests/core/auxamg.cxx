@@ -178,7 +178,7 @@ struct Matrix {
   int                 n, bs;
   std::vector<int>    i, j;
   std::vector<double> a;
-  Matrix(int nodes, int block, unsigned seed) : n(nodes), bs(block)
+  Matrix(int nodes, int block, unsigned seed, int couplings = 3) : n(nodes), bs(block)
   {
     std::mt19937                                          random(seed);
     std::uniform_real_distribution<double>                unit(0.1, 1);
@@ -192,7 +192,7 @@ struct Matrix {
       row[(size_t)q][p] = t;
     };
     for (int p = 0; p < n; ++p)
-      for (int k = 0; k < 3; ++k) couple(p, (int)(random() % (unsigned)n));
+      for (int k = 0; k < couplings; ++k) couple(p, (int)(random() % (unsigned)n));
     for (int p = 1; p < n / 2; ++p) couple(0, p);
     for (int p = 0; p < n; ++p) {
       std::vector<double> d((size_t)(bs * bs));
@@ -318,6 +318,7 @@ TEST(AuxAMG, OperatorsAreTripleProducts)
   check_products<double>(3, 900, 1, 3, false, 1e-13);
   check_products<double>(3, 900, 1, 3, true, 1e-13);
   check_products<double>(3, 500, 2, 1, true, 1e-13);
+  check_products<double>(1, 900, 6, 1, false, 1e-13); // on a device leaves of more columns than a block has room for
   check_products<double>(2, 900, 1, 4, false, 1e-13, true);
   check_products<double>(3, 500, 2, 1, true, 1e-13, true);
   check_products<float>(2, 900, 1, 4, false, 1e-5);
@@ -501,6 +502,44 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
   a      = put(values);
   rows.a = a.data();
   EXPECT_FALSE(h.refresh(rows, failure)) << "node 3 takes part now";
+}
+
+// On a device a block has no room for a row that is coupled with half of all nodes: it adds it up by parts.
+TEST(AuxAMG, LongRowsOnADevice)
+{
+  if (!unit_cuda()) GTEST_SKIP() << "no device";
+  const int                 n = 2600;
+  const Matrix              A(n, 1, 5, 6);
+  const std::vector<double> x = points(2, n, 1, 7);
+  std::vector<double>       r((size_t)n), z[2];
+  for (int p = 0; p < n; ++p) r[(size_t)p] = std::sin(p);
+  Params params;
+  params.coarse = 100;
+  for (int device = 0; device < 2; ++device) {
+    const Exec where = device ? exec() : Exec();
+    const auto there = [&](const auto &from) {
+      Buffer<typename std::decay_t<decltype(from)>::value_type> to(Extent{from.size(), where.space}), here(from.size());
+      std::copy(from.begin(), from.end(), here.data());
+      copy(here, to);
+      if (device) device::synchronize();
+      return to;
+    };
+    const auto i = there(A.i), j = there(A.j);
+    const auto a = there(A.a), b = there(r);
+    auto       y = there(r);
+    Rows<int>  rows;
+    rows.n = n;
+    rows.i = i.data();
+    rows.j = j.data();
+    rows.a = a.data();
+    Hierarchy<double> h(where, MPI_COMM_SELF, params);
+    ASSERT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+    h.apply(b.data(), y.data());
+    z[device] = get(y);
+  }
+  double largest = 0;
+  for (double v : z[0]) largest = std::max(largest, std::fabs(v));
+  for (int p = 0; p < n; ++p) ASSERT_NEAR(z[1][(size_t)p], z[0][(size_t)p], 1e-10 * largest);
 }
 
 // The numbers of the nodes do not matter: the grids and, to rounding, the operators stay.
