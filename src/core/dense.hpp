@@ -41,13 +41,14 @@ public:
   // The same by the device, from the band's lower half: entry (i, i - k) at i * (bandwidth + 1) + k, bandwidth as inverse_width()
   // has it. *failed, zero before, becomes the number + 1 of the row whose pivot is not positive. Waits for nothing.
   void   setup(const double *band, int bandwidth, double singular, const std::vector<int> &x, const std::vector<int> &y, int *failed);
-  // A matrix that the caller fills, of n unknowns in natural order on a grid with rows of nx.
+  // A matrix that the caller fills, of n unknowns in natural order on a grid with rows of nx; width() values from row to row, zero beyond n.
   T     *matrix(int n, int nx);
   // out := A^-1 b at the nodes. n^2 values are read.
   void   solve(const Exec &exec, const View<T> &b, const View<T> &out);
   bool   empty() const { return !n_; }
   void   clear() { *this = Inverse(); }
   int    size() const { return n_; }
+  int     width() const { return width_; }
   const T   *data() const { return a_.data(); }
   const int *nodes() const { return node_.data(); }
   const int *numbers() const { return number_.data(); } // the unknown of node x + nx y, where they are all the nodes of a grid
@@ -55,7 +56,7 @@ public:
 
 private:
   void           place(const std::vector<int> &x, const std::vector<int> &y);
-  int            n_ = 0, nx_ = 0;
+  int            n_ = 0, nx_ = 0, width_ = 0;
   Buffer<T>      a_, v_;
   Buffer<int>    node_, number_;
   Buffer<double> work_; // factors and the inverse of L

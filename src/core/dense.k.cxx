@@ -14,31 +14,51 @@ template <class T> struct Take {
   HD void    operator()(int i, int) const { v[i] = b.at(node[2 * i], node[2 * i + 1]); }
 };
 
-// Some rows of the product: a thread takes every 256th term of all of them, its part of the right-hand side and of the matrix read at
-// once (one after the other, and through shared memory, took 15 us where n = 961; n^2 values are the least). The threads' sums are
-// added in a fixed order.
+// N values that are read at once.
+template <int N, class T> struct alignas(N * sizeof(T)) Pack {
+  T          v[N];
+  HD static Pack load(const T *p) { return *(const Pack *)p; }
+};
+
+// Some rows of the product: a thread takes every 128th four terms of all of them, its part of the right-hand side and of the matrix
+// read at once (one after the other, and through shared memory, took 15 us where n = 961; n^2 values are the least). The threads'
+// sums are added in a fixed order.
 template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is in v, else in b
-  static constexpr int    rows = 4, threads = 256, lanes = 32;
-  static constexpr int    terms = (int)((tuning::dense_maximum + threads - 1) / threads);
+  static constexpr int    rows = 4, threads = 128, lanes = 32, few = 4;
+  static constexpr int    terms = (int)((tuning::dense_maximum + few * threads - 1) / (few * threads));
+  static constexpr int    pack = 16 / (int)sizeof(T);
   static constexpr size_t bytes = rows * threads * sizeof(double);
-  int                     n;
+  int                     n, width; // width: of the matrix' rows, a multiple of `few`; what is beyond n is zero
   const T                *a, *v;
   const int              *node;
   View<T>                 b, out;
+  HD static T &at(const View<T> &f, int x, int y) // View::at() without an index, for which the pointers would go to memory
+  {
+    T *const even = x & 1 ? f.q[1] : f.q[0], *const odd = x & 1 ? f.q[3] : f.q[2];
+    return (y & 1 ? odd : even)[floor_half(x) * f.sx + floor_half(y) * f.sy];
+  }
   template <class Block> HD void operator()(Block &block) const
   {
     double   *part = block.shared;
     const int y0 = block.tile.y0 * rows, end = n - y0 < rows ? n - y0 : rows;
     block.each(0, threads, 0, 1, [&](int i, int) {
-      T m[terms][rows], x[terms];
+      T m[terms][rows][few], x[terms][few];
       for (int k = 0; k < terms; ++k) {
-        const int column = i + k * threads, at = column < n ? column : i < n ? i : 0;
-        for (int r = 0; r < rows; ++r) m[k][r] = a[(ptrdiff_t)(r < end ? y0 + r : y0) * n + at];
-        x[k] = column >= n ? (T)0 : TAKEN ? v[at] : b.at(node[2 * at], node[2 * at + 1]);
+        const int column = few * (i + k * threads), first = column < width ? column : 0;
+        for (int j = 0; j < few; j += 2) {
+          const auto p = Pack<4, int>::load(node + 2 * (first + j));
+          for (int s = 0; s < 2; ++s) x[k][j + s] = column >= width ? (T)0 : TAKEN ? v[first + j + s] : at(b, p.v[2 * s], p.v[2 * s + 1]);
+        }
+        for (int r = 0; r < rows; ++r)
+          for (int j = 0; j < few; j += pack) {
+            const auto p = Pack<pack, T>::load(a + (ptrdiff_t)(r < end ? y0 + r : y0) * width + first + j);
+            for (int s = 0; s < pack; ++s) m[k][r][j + s] = p.v[s];
+          }
       }
       for (int r = 0; r < rows; ++r) {
         T sum = 0;
-        for (int k = 0; k < terms; ++k) sum += m[k][r] * x[k];
+        for (int k = 0; k < terms; ++k)
+          for (int j = 0; j < few; ++j) sum += m[k][r][j] * x[k][j];
         part[i + r * threads] = sum;
       }
     });
@@ -52,7 +72,7 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
     block.each(0, 1, 0, end, [&](int, int r) {
       double sum[4] = {};
       for (int k = 0; k < lanes; ++k) sum[k % 4] += part[k + r * threads];
-      out.at(node[2 * (y0 + r)], node[2 * (y0 + r) + 1]) = (T)((sum[0] + sum[1]) + (sum[2] + sum[3]));
+      at(out, node[2 * (y0 + r)], node[2 * (y0 + r) + 1]) = (T)((sum[0] + sum[1]) + (sum[2] + sum[3]));
     });
   }
 };
@@ -212,7 +232,7 @@ template <int W> struct InverseColumns {
 template <class T> struct SquareColumns {
   const double *x, *inverse;
   T            *out;
-  int           n;
+  int           n, width;
   HD void       operator()(int j, int i) const
   {
     const int     first = i > j ? i : j;
@@ -222,7 +242,7 @@ template <class T> struct SquareColumns {
     for (; k + 4 <= n; k += 4)
       for (int m = 0; m < 4; ++m) sum[m] += u[(ptrdiff_t)(k + m) * n] * v[(ptrdiff_t)(k + m) * n] * inverse[k + m];
     for (; k < n; ++k) sum[0] += u[(ptrdiff_t)k * n] * v[(ptrdiff_t)k * n] * inverse[k];
-    out[(ptrdiff_t)i * n + j] = (T)((sum[0] + sum[1]) + (sum[2] + sum[3]));
+    out[(ptrdiff_t)i * width + j] = (T)((sum[0] + sum[1]) + (sum[2] + sum[3]));
   }
 };
 
@@ -235,17 +255,17 @@ template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::
   const int n = (int)x.size();
   const int nx = 1 + *std::max_element(x.begin(), x.end());
   if (n_ == n && nx_ == nx) return;
-  n_ = 0;
-  Buffer<int> nodes((size_t)2 * n), numbers((size_t)n);
+  n_ = 0, width_ = (n + 3) / 4 * 4;
+  Buffer<int> nodes((size_t)2 * width_), numbers((size_t)n);
   for (int i = 0; i < n; ++i) {
     nodes.data()[2 * i]     = x[(size_t)i];
     nodes.data()[2 * i + 1] = y[(size_t)i];
     const size_t node = (size_t)x[(size_t)i] + (size_t)nx * (size_t)y[(size_t)i];
     if (node < (size_t)n) numbers.data()[node] = i;
   }
-  a_.resize({(size_t)n * n, Space::cuda});
-  v_.resize({(size_t)n, Space::cuda});
-  node_.resize({(size_t)2 * n, Space::cuda});
+  a_.resize({(size_t)n * width_, Space::cuda});
+  v_.resize({(size_t)width_, Space::cuda});
+  node_.resize({(size_t)2 * width_, Space::cuda});
   work_.resize({0, Space::cuda});
   number_.resize({(size_t)n, Space::cuda});
   copy(nodes, node_);
@@ -257,15 +277,15 @@ template <class T> void Inverse<T>::place(const std::vector<int> &x, const std::
 template <class T> void Inverse<T>::setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y)
 {
   const int           n = band.size();
-  Buffer<T>           host((size_t)n * n);
+  place(x, y);
+  Buffer<T>           host((size_t)n * width_);
   std::vector<double> e((size_t)n);
   for (int i = 0; i < n; ++i) {
     std::fill(e.begin(), e.end(), 0);
     e[(size_t)i] = 1;
     band.solve(e.data());
-    for (int j = 0; j < n; ++j) host.data()[(size_t)i * n + j] = (T)e[(size_t)j];
+    for (int j = 0; j < n; ++j) host.data()[(size_t)i * width_ + j] = (T)e[(size_t)j];
   }
-  place(x, y);
   copy(host, a_);
   device::synchronize(); // the host's copy goes
 }
@@ -283,7 +303,7 @@ template <class T> void Inverse<T>::setup(const double *band, int w, double sing
     forall_blocks(exec, 1, 256, FactorBand<W>::bytes(), FactorBand<W>{band, l, n, failed, singular});
     using Columns = InverseColumns<W>;
     forall_blocks(exec, (n + Columns::columns - 1) / Columns::columns, Columns::threads, Columns::bytes(), Columns{l.column, work_.data(), n});
-    forall(exec, {0, n, 0, n}, SquareColumns<T>{work_.data(), l.inverse, a_.data(), n});
+    forall(exec, {0, n, 0, n}, SquareColumns<T>{work_.data(), l.inverse, a_.data(), n, width_});
   };
   constexpr int narrow = inverse_width(0), wide = inverse_width(narrow + 1);
   if (w == narrow) make(std::integral_constant<int, narrow>());
@@ -304,9 +324,9 @@ template <class T> void Inverse<T>::solve(const Exec &exec, const View<T> &b, co
     using Kernel = std::decay_t<decltype(kernel)>;
     forall_blocks(exec, (n_ + Kernel::rows - 1) / Kernel::rows, Kernel::threads, Kernel::bytes, kernel);
   };
-  if (b.q[3] != out.q[3]) return product(Product<T, false>{n_, a_.data(), nullptr, node_.data(), b, out});
+  if (b.q[3] != out.q[3]) return product(Product<T, false>{n_, width_, a_.data(), nullptr, node_.data(), b, out});
   forall(exec, {0, n_, 0, 1}, Take<T>{b, node_.data(), v_.data()});
-  product(Product<T, true>{n_, a_.data(), v_.data(), node_.data(), b, out});
+  product(Product<T, true>{n_, width_, a_.data(), v_.data(), node_.data(), b, out});
 }
 
 template class Inverse<double>;

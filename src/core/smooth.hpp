@@ -8,15 +8,18 @@
 
 namespace tessera {
 
-// The kernels, by quarter Q and stride S; MASK: quarters that are not zero.
+// The kernels, by quarter Q and stride S; MASK: quarters that are not zero. Over-relaxation by `more`, at the nodes where `at` is 1, which
+// is 1 or 0; null: everywhere.
 template <int Q, int S, int MASK, class T> struct Colour {
   StencilView<T> A;
   View<T>        b, x;
+  T              more = 0;
+  const T       *at   = nullptr;
   HD void        operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * A.C.sy;
-    const T         c = A.C.q[Q][p], v = b.q[Q][p] - couplings<Q, S, MASK, lines_none>(A, x, p);
-    x.q[Q][p] = c > 0 ? v / c : 0;
+    const T         c = A.C.q[Q][p], v = b.q[Q][p] - couplings<Q, S, MASK, lines_none>(A, x, p), old = MASK & (1 << Q) ? x.q[Q][p] : 0;
+    x.q[Q][p] = c > 0 ? v / c + (at ? more * at[p] : more) * (v / c - old) : 0;
   }
 };
 
@@ -33,9 +36,9 @@ template <int Q, int S, class T> struct Residual {
 // The quarters that come before q in the order c, o, b, a.
 HD constexpr int before(int q) { return q == quarter_c ? 0 : q == quarter_o ? mask_c : q == quarter_b ? mask_c | mask_o : mask_c | mask_o | mask_b; }
 
-// x := (b - couplings) / c on the nodes of quarter q in the box (of quarter indices). first: x is zero on the quarters that come
-// after q in the order c, o, b, a, which are not read.
-template <class T> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, bool first = false);
+// x := (b - couplings) / c on the nodes of quarter q in the box (of quarter indices), and over-relaxation. first: x is zero on q and on the
+// quarters that come after it in the order c, o, b, a, which are not read.
+template <class T> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, bool first = false, double more = 0, const T *at = nullptr);
 
 // r := b - A x on the nodes of quarter q in the box.
 template <class T> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, const View<T> &r);

@@ -22,12 +22,12 @@ template <class F> void dispatch(int q, ptrdiff_t sx, const F &f)
 
 } // namespace
 
-template <class T> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, bool first)
+template <class T> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, bool first, double more, const T *at)
 {
   dispatch(q, A.C.sx, [&](auto quarter, auto stride) {
     constexpr int Q = decltype(quarter)::value, S = decltype(stride)::value;
-    if (first) forall(exec, box, Colour<Q, S, before(Q), T>{A, b, x});
-    else forall(exec, box, Colour<Q, S, mask_all, T>{A, b, x});
+    if (first) forall(exec, box, Colour<Q, S, before(Q), T>{A, b, x, (T)more, at});
+    else forall(exec, box, Colour<Q, S, mask_all, T>{A, b, x, (T)more, at});
   });
 }
 
@@ -36,8 +36,8 @@ template <class T> void residual(const Exec &exec, const StencilView<T> &A, int 
   dispatch(q, A.C.sx, [&](auto quarter, auto stride) { forall(exec, box, Residual<decltype(quarter)::value, decltype(stride)::value, T>{A, b, x, r}); });
 }
 
-template void smooth_colour<double>(const Exec &, const StencilView<double> &, int, const Box &, const View<double> &, const View<double> &, bool);
-template void smooth_colour<float>(const Exec &, const StencilView<float> &, int, const Box &, const View<float> &, const View<float> &, bool);
+template void smooth_colour<double>(const Exec &, const StencilView<double> &, int, const Box &, const View<double> &, const View<double> &, bool, double, const double *);
+template void smooth_colour<float>(const Exec &, const StencilView<float> &, int, const Box &, const View<float> &, const View<float> &, bool, double, const float *);
 template void residual<double>(const Exec &, const StencilView<double> &, int, const Box &, const View<double> &, const View<double> &, const View<double> &);
 template void residual<float>(const Exec &, const StencilView<float> &, int, const Box &, const View<float> &, const View<float> &, const View<float> &);
 

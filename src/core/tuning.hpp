@@ -6,6 +6,7 @@ namespace tessera::tuning {
 
 constexpr int    strip_rows        = 8;      // rows of a strip on the host, at most,
 constexpr int    strip_doubles     = 16384;  // and scratch of a strip: it stays in the second-level cache
+constexpr long   strip_nodes_there = 131072; // on the device: nodes of a quarter for each row of a strip, so that there are about 1000 blocks
 constexpr int    line_part         = 8;      // lines on the device: least nodes of a part, a multiple of 4
 constexpr int    line_parts        = 128;    // most parts of a line
 constexpr int    line_columns      = 8;      // lines along y that are solved together, 32 bytes in single precision; with line_parts at most 1024 threads
@@ -36,6 +37,8 @@ constexpr long   amli_nodes        = 100000; // AMLI on the first grid and those
 constexpr double dead_coupling  = 1e-10; // a node whose couplings are together below this share of its diagonal has none
 constexpr double singular_product = 1e-12; // a diagonal of P'AP below this share of the sum of its terms' absolute values is rounding
 constexpr double singular_single = 1e-7;   // the same where the hierarchy is in single precision
+constexpr double relax_black    = 0.5;   // 9-point grids by points: over-relaxation, beyond one, of the colours c and o,
+constexpr double relax_b        = 0.1;   // and of b; a has none, so that no residual is left there
 constexpr double small_weight   = 1e-4;  // interpolation weights below are zero: coarse diagonals must not become tiny
 constexpr double tied           = 1e-6;  // a coupling below this share of the diagonal ties nothing
 constexpr double tied_sideways  = 0.1;   // a node whose row sum is below this share of its diagonal may interpolate

@@ -91,7 +91,7 @@ template <class T> struct Smoothing {
   bool           of_schur = false; // the finest grid of a 5-point operator, smoothed on S1; in double precision its weights of o are factor.l at o
   SchurOf<T>     schur;            // where the plan's own does not serve
   StencilOf<T>   a;                // other grids: their operator,
-  Buffer<T>      edge[2], centre[4]; // and the interpolation
+  Buffer<T>      edge[2], centre[4], inject; // and the interpolation; inject: by points
   Buffer<T>      inverse;          // S1 in single precision: inverse diagonal at o and c, one plane after the other; on the device that of next grids
   Buffer<float>  correction;       // least squares, kept while values change
   LineSolver<T>  lines[2][2];      // along x and y; S1: of quarters o and c, else [0]

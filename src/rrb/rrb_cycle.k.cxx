@@ -140,13 +140,18 @@ template <class T, int S, bool RED> struct Up {
   }
 };
 
-// Rows of a strip: its scratch, some rows of a quarter, is to stay in the second-level cache.
-int strip_rows(const Level &level) { return std::max(2, std::min(tuning::strip_rows, tuning::strip_doubles / (level.layout.m + 2))); }
+// Rows of a strip: on the host its scratch, some rows of a quarter, is to stay in the second-level cache; on the device there shall be
+// blocks for all multiprocessors, as rows come one after the other, with barriers between.
+int strip_rows(const Plan &plan, const Level &level)
+{
+  if (plan.exec.space == Space::host) return std::max(2, std::min(tuning::strip_rows, tuning::strip_doubles / (level.layout.m + 2)));
+  return (int)std::max<ptrdiff_t>(1, std::min<ptrdiff_t>(tuning::strip_rows, level.layout.compute().size() / tuning::strip_nodes_there));
+}
 
 template <class T, int S, bool RED>
 void down(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<double> &b, const View<double> &next)
 {
-  const int       rows = strip_rows(level);
+  const int       rows = strip_rows(plan, level);
   Down<T, S, RED> k{factors<T, S>(level, l, d), b, next, RED ? level.layout.view(level.t.data()).q[0] : nullptr, level.layout.compute(), level.grid.owned(quarter_c)};
   forall_strip(plan.exec, k.compute, rows, rows + 2, k);
 }
@@ -154,7 +159,7 @@ void down(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<dou
 template <class T, int S, bool RED>
 void up(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<double> &b, const double *c, const View<double> &out)
 {
-  const int     rows = strip_rows(level);
+  const int     rows = strip_rows(plan, level);
   Up<T, S, RED> k;
   k.f       = factors<T, S>(level, l, d);
   k.b       = b;

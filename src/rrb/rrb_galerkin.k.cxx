@@ -84,7 +84,7 @@ private:
         if (!fused) g_.halo.exchange(r_, 1 << (k - 4));
       } else {
         const int q = k % 10;
-        smooth_colour(plan_.exec, A_, q, rows(g_.grid.owned(q), y0, y1), b_, x_, k >= 10);
+        smooth_colour(plan_.exec, A_, q, rows(g_.grid.owned(q), y0, y1), b_, x_, k >= 10, relaxation<T>(plan_, q), q == quarter_c ? g_.layout.view(s_.inject.data(), quarter_c).q[3] : nullptr);
         if (!fused) g_.halo.exchange(x_, 1 << q);
       }
     });

@@ -274,6 +274,7 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
     keep(P.centre[k], s.centre[k]);
   }
   for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
+  if (s.smoother == Smoother::point) keep(P.inject, s.inject);
   keep.run();
   if (plan.exec.space == Space::cuda) {
     if (s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
@@ -305,6 +306,7 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     if (!s.of_schur) { // the memory of the last setup's weights
       for (int k = 0; k < 2; ++k) P.edge[k] = std::move(s.edge[k]);
       for (int k = 0; k < 4; ++k) P.centre[k] = std::move(s.centre[k]);
+      if (!s.inject.empty()) P.inject = std::move(s.inject);
     }
   P.create(g.layout);
   interpolate_edges(plan.exec, A, g.grid, g.halo, P);

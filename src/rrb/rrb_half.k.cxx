@@ -1,6 +1,7 @@
 // Half a grid: the red nodes into o and c and back. S1's solvers and the first grid of the Galerkin form begin and end so.
 #include "core/warp.hpp"
 #include "rrb/factors.hpp"
+#include "rrb/schur_solver_kernels.hpp"
 #include <type_traits>
 
 namespace tessera::rrb {
@@ -86,7 +87,7 @@ template <class F, class T> struct Start { // per cell; b'b
   View<double> r;
   View<T>      to;
   Box          o, c;
-  double      *sum;
+  Begin        begin;
   MARCH double operator()(int X, int Y) const
   {
     const int    x = 2 * X, y = 2 * Y;
@@ -97,7 +98,7 @@ template <class F, class T> struct Start { // per cell; b'b
     });
     return b.own_square(v[0], x, y) + b.own_square(v[1], x + 1, y) + b.own_square(v[2], x, y + 1) + b.own_square(v[3], x + 1, y + 1);
   }
-  MARCH void finish(double s) const { *sum = s; }
+  MARCH void finish(double s) const { begin(s); }
 };
 template <class F, class T> struct BlackOf { // the same without r and b'b
   F       f;
@@ -139,7 +140,7 @@ template <class F, class T> struct Finish {
 };
 } // namespace
 
-template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum)
+template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, const Begin &begin)
 {
   Level      &g     = plan.levels[0];
   const Given input = given(g, b);
@@ -149,12 +150,12 @@ template <class T> void black_start(Plan &plan, const double *b, const View<doub
     forall_parts(plan.exec, border({own.x0, own.x0 + 3, own.y0, own.y1}), border({own.x1 - 3, own.x1, own.y0, own.y1}), border({own.x0, own.x1, own.y0, own.y0 + 3}), border({own.x0, own.x1, own.y1 - 3, own.y1}));
     g.halo.exchange(g.b.v, mask_a | mask_b);
   }
-  auto start = [&](const auto &f) { forall_cells(g.grid.cells(), Start<std::decay_t<decltype(f)>, T>{f, input, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), sum}, reduction); };
+  auto start = [&](const auto &f) { forall_cells(g.grid.cells(), Start<std::decay_t<decltype(f)>, T>{f, input, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), begin}, reduction); };
   if (g.factor.scaled) start(factors<double, 1>(g, g.factor.l64, g.factor.d64));
   else start(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));
 }
-template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, double *);
-template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, double *);
+template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, const Begin &);
+template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, const Begin &);
 
 void black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out)
 {

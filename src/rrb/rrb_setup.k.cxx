@@ -28,7 +28,7 @@ template struct SchurOf<float>;
 
 template <class T> size_t Smoothing<T>::bytes() const
 {
-  size_t n = schur.bytes() + a.bytes() + components.bytes() + inverse.bytes() + correction.bytes() + whole.bytes();
+  size_t n = schur.bytes() + a.bytes() + components.bytes() + inverse.bytes() + inject.bytes() + correction.bytes() + whole.bytes();
   for (const auto &f : edge) n += f.bytes();
   for (const auto &f : centre) n += f.bytes();
   for (const auto &plane : lines)
@@ -79,6 +79,7 @@ unsigned long long fingerprint(const Plan &plan)
       schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.constants.data), add(s.swept.data), add(s.whole);
       for (int k = 0; k < 4; ++k) add(s.a.e[k]), add(s.a.g[k]), add(s.centre[k]);
       for (int k = 0; k < 2; ++k) add(s.edge[k]);
+      add(s.inject);
       mix((unsigned long long)s.smoother);
       s.components.sizes(mix);
     }

@@ -17,9 +17,11 @@ template <class T> struct CycleColumns {
   Layout         layout;
   Box            own[4];
   int            shift; // quarters are at most 1 << shift nodes wide
-  int            n, nx, next_n, next_nx, next_ny;
+  int            n, width, nx, next_n, next_width, next_nx, next_ny;
   const T       *next_matrix;
   const int     *next_node, *next_number;
+  const T       *inject;
+  T              relax[4];
   T             *matrix;
   size_t bytes() const { return columns * (7 * (size_t)layout.plane + side * side) * sizeof(T) + columns * side * side * sizeof(int); }
 
@@ -61,8 +63,8 @@ template <class T> struct CycleColumns {
   template <int Q, int MASK> HD void colour(const Column &c, int X, int Y) const
   {
     const ptrdiff_t p = X + Y * A.C.sy;
-    const T         d = A.C.q[Q][p], v = (T)c.is(Q, X, Y) - couplings<Q, 1, MASK, lines_none>(A, c.v, p);
-    c.v.q[Q][p] = d > 0 ? v / d : 0;
+    const T         d = A.C.q[Q][p], v = (T)c.is(Q, X, Y) - couplings<Q, 1, MASK, lines_none>(A, c.v, p), more = Q == quarter_c ? relax[Q] * inject[p] : relax[Q];
+    c.v.q[Q][p] = d > 0 ? v / d + more * (v / d - c.v.q[Q][p]) : 0;
   }
   template <int Q, class Block> HD void down(Block &block, int count) const
   {
@@ -102,7 +104,7 @@ template <class T> struct CycleColumns {
     block.each(0, next_n, 0, count, [&](int i, int j) {
       const Column c = column(block, j);
       T            v = 0;
-      for (int k = 0; k < side * side; ++k) v += next_matrix[(ptrdiff_t)c.k[k] * next_n + i] * c.b[k]; // it is symmetric
+      for (int k = 0; k < side * side; ++k) v += next_matrix[(ptrdiff_t)c.k[k] * next_width + i] * c.b[k]; // it is symmetric
       c.r.q[3][next_node[2 * i] + next_node[2 * i + 1] * c.r.sy] = v;
     });
     block.sync();
@@ -111,7 +113,7 @@ template <class T> struct CycleColumns {
     each_all(block, count, 2, [&](const Column &c, int X, int Y) { Prolong<2, 1, T>{c.r.q[3], {edge[0].q[2], edge[1].q[2]}, c.v.q[2], c.v.sy}(X, Y); });
     block.sync();
     up<1>(block, count), up<2>(block, count), up<0>(block, count), up<3>(block, count);
-    block.each(0, n, 0, count, [&](int i, int j) { matrix[(ptrdiff_t)(block.tile.y0 * columns + j) * n + i] = column(block, j).v.at(i % nx, i / nx); });
+    block.each(0, n, 0, count, [&](int i, int j) { matrix[(ptrdiff_t)(block.tile.y0 * columns + j) * width + i] = column(block, j).v.at(i % nx, i / nx); });
   }
 };
 
@@ -124,11 +126,13 @@ template <class T> struct CycleColumn {
   Layout              layout, next_layout;
   Box                 own[4];
   bool                along_x, along_y; // lines; neither: by points
-  int                 n, nx, ny, next_n;
+  int                 n, width, nx, ny, next_n, next_width;
   int                 steps;        // of AMLI, or one
   T                   theta, delta; // centre and half of its interval
   const T            *next_matrix;
   const int          *next_node;
+  const T            *inject;
+  T                   relax[4];
   T                  *matrix;
   size_t              field, next_field; // elements of one
   // b, x, r; inverse pivots and couplings along x and y; AMLI's direction and sum
@@ -136,7 +140,7 @@ template <class T> struct CycleColumn {
   size_t         bytes() const { return (fields() * field + 2 * next_field + (size_t)next_n) * sizeof(T); }
   template <int Q, int MASK, class Block> HD void colour(Block &block, const View<T> &b, const View<T> &x) const
   {
-    block.each(own[Q].x0, own[Q].x1, own[Q].y0, own[Q].y1, Colour<Q, 1, MASK, T>{A, b, x});
+    block.each(own[Q].x0, own[Q].x1, own[Q].y0, own[Q].y1, Colour<Q, 1, MASK, T>{A, b, x, relax[Q], Q == quarter_c ? inject : nullptr});
     block.sync();
   }
   // Place in a field.
@@ -227,11 +231,11 @@ template <class T> struct CycleColumn {
       T        v = 0, u = 0;
       int      k = 0;
       for (; k + 3 < next_n; k += 4) {
-        const T a0 = column[(ptrdiff_t)k * next_n], a1 = column[(ptrdiff_t)(k + 1) * next_n], a2 = column[(ptrdiff_t)(k + 2) * next_n], a3 = column[(ptrdiff_t)(k + 3) * next_n];
+        const T a0 = column[(ptrdiff_t)k * next_width], a1 = column[(ptrdiff_t)(k + 1) * next_width], a2 = column[(ptrdiff_t)(k + 2) * next_width], a3 = column[(ptrdiff_t)(k + 3) * next_width];
         v += a0 * flat[k] + a1 * flat[k + 1];
         u += a2 * flat[k + 2] + a3 * flat[k + 3];
       }
-      for (; k < next_n; ++k) v += column[(ptrdiff_t)k * next_n] * flat[k];
+      for (; k < next_n; ++k) v += column[(ptrdiff_t)k * next_width] * flat[k];
       xn.at(next_node[2 * i], next_node[2 * i + 1]) = v + u;
     });
     block.sync();
@@ -284,7 +288,7 @@ template <class T> struct CycleColumn {
       rho = next;
     }
     const T *const result = steps > 1 ? sum : x;
-    block.each(0, n, 0, 1, [&](int i, int) { matrix[(ptrdiff_t)j * n + i] = result[at(i % nx, i / nx)]; });
+    block.each(0, n, 0, 1, [&](int i, int) { matrix[(ptrdiff_t)j * width + i] = result[at(i % nx, i / nx)]; });
   }
 };
 
@@ -312,11 +316,12 @@ template <class T> void galerkin_whole(Plan &plan)
       else inverse = next.step == Step::solve ? &plan.inverse32 : inverse;
       auto fill = [&](auto &k) {
         k.A = s.a.view();
+        k.inject = g.layout.view(s.inject.data(), quarter_c).q[3];
         for (int i = 0; i < 2; ++i) k.edge[i] = g.layout.view(s.edge[i].data(), quarter_a);
         for (int i = 0; i < 4; ++i) k.centre[i] = g.layout.view(s.centre[i].data());
-        for (int q = 0; q < 4; ++q) k.own[q] = g.grid.owned(q);
+        for (int q = 0; q < 4; ++q) k.own[q] = g.grid.owned(q), k.relax[q] = (T)relaxation<T>(plan, q);
         k.layout = g.layout;
-        k.n = (int)g.grid.size(), k.nx = g.grid.nx, k.next_n = inverse->size();
+        k.n = (int)g.grid.size(), k.nx = g.grid.nx, k.next_n = inverse->size(), k.next_width = inverse->width();
         k.next_matrix = inverse->data(), k.next_node = inverse->nodes();
       };
       if (simple) {
@@ -340,7 +345,7 @@ template <class T> void galerkin_whole(Plan &plan)
       continue;
     }
     T *const matrix = s.whole.matrix((int)g.grid.size(), g.grid.nx);
-    few.matrix = one.matrix = matrix;
+    few.matrix = one.matrix = matrix, few.width = one.width = s.whole.width();
     if (simple) forall_blocks(plan.exec, (few.n + few.columns - 1) / few.columns, 256, few.bytes(), few);
     else forall_blocks(plan.exec, one.n, 256, one.bytes(), one);
   }

@@ -13,9 +13,11 @@
 
 namespace tessera::rrb {
 
+#ifdef TESSERA_HAVE_DEVICE
 // rrb_half.k.cxx
-template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, double *sum);
+template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, const Begin &begin);
 void                    black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out);
+#endif
 
 bool SchurSolver::serves(const Plan &plan)
 {
@@ -340,17 +342,17 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   t.reduction.create(most_blocks(cells_of(direction_nodes(g))));
   t.alone.create(most_flat_blocks);
   t.reduction.total = host ? nullptr : plan.total;
-  double *bb = host ? t.part : &t.state()->bb;
+  const Begin begin{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k, single, host ? t.part : nullptr};
   auto finish = [&] {
     if (solution) black_finish(plan, b, x.view, t.p[0].view, &t.state()->kept, solution);
     else forall_flat(r.size, Complete{t.p[0].data, x.data, t.state()}, t.alone);
   };
   if (begun) {
-    forall_flat((size_t)g.grid.owned().size(), Dot<double>{b, b, bb}, t.reduction);
+    forall_flat((size_t)g.grid.owned().size(), Square{b, begin}, t.reduction);
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
     else if (many) device::copy(t.rhs64.data(), r.data, t.rhs64.bytes());
-  } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, bb);
-  else black_start(plan, b, r.view, t.fields<double>(plan, r).rv, t.reduction, bb);
+  } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, begin);
+  else black_start(plan, b, r.view, t.fields<double>(plan, r).rv, t.reduction, begin);
   if (host) {
     State &state = *(State *)t.seen;
     state.loop   = 0;
@@ -361,7 +363,6 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     finish();
     return (Outcome)state.outcome;
   }
-  forall_flat(1, SetLimits{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k, single}, t.alone);
   t.launch(plan, null, r, x);
   finish();
   const State &end = t.look();

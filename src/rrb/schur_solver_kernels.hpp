@@ -10,8 +10,6 @@
 
 namespace tessera::rrb {
 
-namespace {
-
 HD inline bool is_finite(double v) { return v - v == 0; }
 
 struct State {
@@ -61,13 +59,31 @@ struct State {
   }
 };
 
-struct SetLimits {
-  State  *state;
-  double *norms;
-  Limits  limits;
-  bool    begun, flexible, single;
-  MARCH double operator()(size_t) const { return 0; }
-  MARCH void   finish(double) const { norms[0] = state->start(limits, begun, flexible, single); }
+// With b'b, at the end of the kernel that makes it.
+struct Begin {
+  State     *state;
+  double    *norms;
+  Limits     limits;
+  bool       begun, flexible, single;
+  double    *part; // several processes: this one's b'b, for the host
+  MARCH void operator()(double bb) const
+  {
+    if (part) {
+      *part = bb;
+      return;
+    }
+    state->bb = bb;
+    norms[0]  = state->start(limits, begun, flexible, single);
+  }
+};
+
+namespace {
+
+struct Square { // b'b
+  const double *b;
+  Begin         begin;
+  MARCH double  operator()(size_t i) const { return b[i] * b[i]; }
+  MARCH void    finish(double s) const { begin(s); }
 };
 
 template <class T> struct Dot { // *sum = x'y

@@ -231,7 +231,6 @@ TEST(Band, InverseOnTheDevice)
     std::vector<int>    x((size_t)n), y((size_t)n);
     Buffer<double>      band((size_t)n * (w + 1)), there;
     Buffer<int>         flag;
-    Buffer<T>           found((size_t)n * n);
     Inverse<T>          inverse;
     Matrix              X(n);
     for (int i = 0; i < n; ++i) x[(size_t)i] = i;
@@ -241,10 +240,11 @@ TEST(Band, InverseOnTheDevice)
     flag.resize({1, Space::cuda});
     copy(band, there);
     inverse.setup(there.data(), w, tuning::singular_pivot, x, y, flag.data());
+    Buffer<T> found((size_t)n * (size_t)inverse.width());
     device::copy_to_host(found.data(), inverse.data(), found.bytes());
     device::copy_to_host(&failed, flag.data(), sizeof failed);
     for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) X(i, j) = (double)found.data()[i * n + j];
+      for (int j = 0; j < n; ++j) X(i, j) = (double)found.data()[i * inverse.width() + j];
     return X;
   };
   int failed;
