@@ -265,25 +265,19 @@ double difference(const std::vector<double> &a, const std::vector<double> &b)
 Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int most, double *answer, Report &report, const Monitor &monitor)
 {
   const size_t        n = (size_t)p.n;
-  std::vector<double> x(answer, answer + n), last(x), y(x), w(n), old(x), direction(n), step(n), snapshot(x), before(n);
+  std::vector<double> x(answer, answer + n), last(x), y(x), w(n), old(x), direction(n), step(n), snapshot(x);
   Sweeper             sweeper(plan, p, report);
   const int           unit = plan.params.order == densegs::Order::symmetric ? 2 : 1, group = std::max(params.check / unit, 1);
-  double              t = 1, best, first, latest, asked, previous = 0; // asked: the residual when it was last asked whether there is an answer
+  double              t = 1, best, first, asked, previous = 0; // asked: the residual when it was last asked whether there is an answer
   int                 slow = 0, next_snapshot = 8, checks = 0;
 
   multiply(p, x.data(), w.data());
-  first = best = latest = asked = natural(p, x.data(), w.data());
+  first = best = asked = natural(p, x.data(), w.data());
   sweeper.correct(x.data(), w.data());
   const bool there = acceleration == Acceleration::nesterov && plan.exec.space == Space::cuda;
   if (there) sweeper.restart(x.data());
-  bool running = false; // the last sweeps did not make the residual much smaller
-  auto away    = [&] {  // Do they run away in a direction in which nothing is feasible?
-    for (size_t i = 0; i < n; ++i) step[i] = x[i] - before[i];
-    return running && infeasible(p, step.data());
-  };
   while (report.sweeps < most) {
     const int made_before = report.sweeps;
-    before = x;
     if (acceleration == Acceleration::none) sweeper.run(x.data(), unit * group);
     else if (there) sweeper.pairs(x.data(), group);
     else
@@ -346,9 +340,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
     slow = r < 0.99 * best ? 0 : slow + 1;
     best = std::min(best, r);
     ++report.steps;
-    running = r > 0.5 * latest;
-    latest  = r;
-    if (monitor(report, best, answer)) return away() ? Reason::infeasible : Reason::stopped;
+    if (monitor(report, best, answer)) return Reason::stopped;
     // The same x again (Brent's search, at powers of two) while the residual is not small: a cycle, or an end.
     ++checks;
     if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && difference(x, snapshot) <= 1e-15) return report.sweeps - made_before && acceleration == Acceleration::none && slow > 2 ? Reason::cycling : Reason::stalled;
@@ -361,7 +353,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
     }
     if (slow > 1000) return Reason::stalled;
   }
-  return away() ? Reason::infeasible : Reason::maximum;
+  return Reason::maximum;
 }
 
 } // namespace

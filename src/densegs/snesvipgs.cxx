@@ -340,7 +340,6 @@ static PetscErrorCode Solve(SNES snes)
     steps.reason = 0;
     if (linearisation == 49) snes->reason = SNES_DIVERGED_MAX_IT;
   }
-  if (snes->reason == SNES_DIVERGED_MAX_IT && p->certificate.reason == SNES_VIPGS_INFEASIBLE) snes->reason = SNES_CONVERGED_ITERATING; // more iterations would not help
   if (!snes->reason) snes->reason = p->certificate.reason == SNES_VIPGS_MAXIMUM ? SNES_DIVERGED_MAX_IT : p->certificate.reason == SNES_VIPGS_INFEASIBLE ? SNES_DIVERGED_LOCAL_MIN : SNES_DIVERGED_INNER;
   p->solved = true;
   const SNESVIPGSCertificate &c = p->certificate;
