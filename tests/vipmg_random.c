@@ -1,5 +1,5 @@
 static char help[] = "SNES vipmg on random linear problems: any size, dimension, stencil and kind of bounds. The conditions of the solution are checked,\n"
-                     "and that the number of cycles does not depend on the number of processes.\n\n  -seed s -count c\n\n";
+                     "and that the number of cycles does not depend on the number of processes.\n\n  -seed s -count c -jump j\n\n";
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
@@ -126,6 +126,7 @@ static PetscErrorCode Test(PetscInt seed, PetscInt *cycles, PetscBool *good)
   p.skew      = Choose(seed, 7, 5) == 0 ? PETSC_TRUE : PETSC_FALSE;
   p.reaction  = p.dirichlet && !p.periodic[0] && Choose(seed, 8, 2) ? 0 : PetscPowReal(10, -3 * Hash(seed, 8, 8));
   p.jump      = Choose(seed, 9, 3) == 0 ? 5 : 1;
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &p.jump, NULL));
   p.stretch   = Choose(seed, 15, 4) == 0 ? 30 : 1;
   if (p.dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, bt[0], p.n[0], 1, 1, NULL, &da));
   else if (p.dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, bt[0], bt[1], p.box ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, p.n[0], p.n[1], PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
@@ -206,5 +207,10 @@ int main(int argc, char **argv)
   test:
     nsize: {{1 2 3 4}}
     args: -count 50 -snes_vipmg_cycle f
+
+  test:
+    suffix: rough
+    args: -seed 16 -count 1 -jump 1e5
+    filter: grep -o "[A-Z]*VERGED[A-Z_]*"
 
 TEST*/

@@ -89,7 +89,11 @@ template <class Lists> struct Distinct {
       });
       block.sync();
     }
-    block.each(0, n, 0, 1, [&](int r, int) { lists.length(first + r, lengths[(rounds & 1) * group + r]); });
+    // A list that was cut at `longest` has taken numbers for new that it could not keep: its length is the second run's.
+    block.each(0, n, 0, 1, [&](int r, int) {
+      const int length = lengths[(rounds & 1) * group + r];
+      lists.length(first + r, more || length < longest ? length : longest);
+    });
   }
 };
 
@@ -390,12 +394,12 @@ struct ToBytes {
   static constexpr int   at_once = 8; // a thread's
   const unsigned short *from;
   unsigned char        *to;
-  int                    n;
+  ptrdiff_t              n;
   HD void                operator()(int k) const // none stays the largest number
   {
-    const int p = at_once * k;
+    const ptrdiff_t p = (ptrdiff_t)at_once * k;
     if (p + at_once > n) {
-      for (int q = p; q < n; ++q) to[q] = (unsigned char)from[q];
+      for (ptrdiff_t q = p; q < n; ++q) to[q] = (unsigned char)from[q];
       return;
     }
     const auto                       wide = together<at_once>(from, k);
@@ -505,7 +509,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   if (std::max({found.data()[0].n, found.data()[1].n, found.data()[2].n}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
       to = make<unsigned char>(from.size());
-      for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once), ToBytes{from.data(), to.data(), (int)from.size()});
+      for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once), ToBytes{from.data(), to.data(), (ptrdiff_t)from.size()});
       from = Buffer<unsigned short>();
     };
     shorten(fine.wide.pair, fine.narrow.pair);

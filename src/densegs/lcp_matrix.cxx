@@ -170,7 +170,6 @@ Check create(Matrix &m, MPI_Comm comm, int rows, int n, const double *a, ptrdiff
     c.asymmetry = c.largest > 0 ? most[1] / c.largest : 0;
   }
   m.asymmetry = c.asymmetry;
-  m.largest   = c.largest;
   return c;
 }
 
@@ -228,6 +227,19 @@ void transposed(const Matrix &m, const double *y, double *w)
     w[j] = s;
   }
   if (m.size > 1) MPI_Allreduce(MPI_IN_PLACE, w, m.n, MPI_DOUBLE, MPI_SUM, m.comm);
+}
+
+double size_of_diagonal(const Matrix &A)
+{
+  std::vector<double> d; // entries that are no rounding errors of the largest
+  double              largest = 0;
+  for (double v : A.diagonal) largest = std::max(largest, std::fabs(v));
+  for (double v : A.diagonal)
+    if (std::fabs(v) > 1e-14 * largest) d.push_back(std::fabs(v));
+  if (d.empty()) return 0;
+  const auto middle = d.begin() + (ptrdiff_t)(d.size() / 2);
+  std::nth_element(d.begin(), middle, d.end());
+  return std::min(largest, 1e3 * *middle);
 }
 
 void blocks(const Matrix &m, int block, std::vector<double> &out)

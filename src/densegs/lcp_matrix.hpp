@@ -16,7 +16,7 @@ struct Matrix {
   int                 rank = 0, size = 1;
   std::vector<int>    starts;          // row of each process, and n
   std::vector<double> diagonal;        // all of it
-  double              asymmetry = 0, largest = 0; // densegs::Check has them
+  double              asymmetry = 0; // densegs::Check has it
 
   int first() const { return starts[(size_t)rank]; }
   int rows() const { return starts[(size_t)rank + 1] - first(); }
@@ -33,6 +33,7 @@ densegs::Check create(Matrix &m, MPI_Comm comm, int rows, int n, const double *a
 
 void multiply(const Matrix &m, const double *q, const double *x, double *w);  // w := A x + q
 void transposed(const Matrix &m, const double *y, double *w);                 // w := A'y
+double size_of_diagonal(const Matrix &m);                                      // its largest entry, but for a few that stand out, such as penalties
 void share(const Matrix &m, double *v);                                       // every process has its rows of v: they go to all
 // The square blocks of `block` unknowns on the diagonal, one after the other, each by columns.
 void blocks(const Matrix &m, int block, std::vector<double> &out);

@@ -80,20 +80,6 @@ struct ActiveSet {
   }
 };
 
-// The size of the diagonal that shifts are relative to: the largest entry, but for a few that stand out, such as penalties.
-double size_of_diagonal(const Matrix &A)
-{
-  std::vector<double> d; // entries that are no rounding errors of the largest
-  double              largest = 0;
-  for (double v : A.diagonal) largest = std::max(largest, std::fabs(v));
-  for (double v : A.diagonal)
-    if (std::fabs(v) > 1e-14 * largest) d.push_back(std::fabs(v));
-  if (d.empty()) return 0;
-  const auto middle = d.begin() + (ptrdiff_t)(d.size() / 2);
-  std::nth_element(d.begin(), middle, d.end());
-  return std::min(largest, 1e3 * *middle);
-}
-
 } // namespace
 
 Reason newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor)

@@ -135,7 +135,7 @@ bool infeasible(const Problem &p, const double *direction)
   // What A'y has above zero must be rounding, and could not make up for q'y with any x of a sensible size.
   double worst = 0;
   for (size_t j = 0; j < n; ++j) worst = std::max(worst, w[j]);
-  return worst <= 1e-10 * p.matrix->largest;
+  return worst <= 1e-10 * size_of_diagonal(*p.matrix); // one large entry of A does not make the others rounding
 }
 
 namespace {

@@ -62,13 +62,14 @@ inline int sweeps(const Plan &plan, bool of_schur)
 
 // Over-relaxation of the colours o, a, b, c of a 9-point grid, beyond one. Between -1 and 1 the cycle stays symmetric and positive, with
 // eigenvalues up to 1. Below S1 these values take a fifth off the iterations (I. Yavneh, SIAM J. Sci. Comput. 17, 1996, has the case of
-// five points and two colours); where the finest grid has 9 points, and its errors are rough, they cost more than they bring. A c node
-// without couplings, whose coarse node serves others, must be left without residual: it has none.
+// five points and two colours); where the finest grid has 9 points, and its errors are rough, these values cost more than they bring. So do
+// they under AMLI, whose interval takes it that the grids in between smooth as without. A c node without couplings, whose coarse node
+// serves others, must be left without residual: it has none.
 template <class T> double relaxation(Plan &plan, int q)
 {
   bool schur = false;
   for (const Smoothing<T> &s : hierarchy<T>(plan)) schur = schur || s.of_schur;
-  return !schur || q == quarter_a ? 0 : q == quarter_b ? tuning::relax_b : tuning::relax_black;
+  return !schur || plan.cycle == Cycle::amli || q == quarter_a ? 0 : q == quarter_b ? tuning::relax_b : tuning::relax_black;
 }
 
 inline bool uses(Smoother s, Lines direction)

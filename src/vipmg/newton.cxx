@@ -138,7 +138,8 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target
   PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
   TesseraCallCXX(start(plan));
   TesseraCallCXX(m = measure(plan, plan.levels[0]));
-  first = last = best = std::sqrt(m.natural);
+  first = last = std::sqrt(m.natural);
+  best = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual
   if (fmg && plan.levels.size() > 1) {
     // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
     TesseraCallCXX(full_multigrid(plan));

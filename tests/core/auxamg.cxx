@@ -505,6 +505,58 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
 }
 
 // On a device a block has no room for a row that is coupled with half of all nodes: it adds it up by parts.
+// One row is coupled with half of all nodes: its list on a device is cut in a first run, and must not count as too long.
+TEST(AuxAMG, ARowOfManyOnADevice)
+{
+  if (!unit_cuda()) GTEST_SKIP() << "no device";
+  const int                          m = 50, n = m * m * m;
+  std::vector<std::map<int, double>> row((size_t)n);
+  std::vector<int>                   I(1, 0), J;
+  std::vector<double>                V, x;
+  size_t                             levels[2];
+  const auto                         couple = [&](int p, int q, double w) {
+    row[(size_t)p][q] -= w, row[(size_t)q][p] -= w;
+    row[(size_t)p][p] += w, row[(size_t)q][q] += w;
+  };
+  for (int p = 0; p < n; ++p) {
+    const int at[3] = {p % m, p / m % m, p / m / m}, step[3] = {1, m, m * m};
+    row[(size_t)p][p] += 1e-3;
+    for (int d = 0; d < 3; ++d) {
+      x.push_back(at[d]);
+      if (at[d] + 1 < m) couple(p, p + step[d], 1);
+    }
+  }
+  for (int p = 2; p < n; p += 2) couple(0, p, 1e-4);
+  for (const auto &r : row) {
+    for (const auto &e : r) J.push_back(e.first), V.push_back(e.second);
+    I.push_back((int)J.size());
+  }
+  for (int device = 0; device < 2; ++device) {
+    const Exec where = device ? exec() : Exec();
+    const auto there = [&](const auto &from) {
+      Buffer<typename std::decay_t<decltype(from)>::value_type> to(Extent{from.size(), where.space}), here(from.size());
+      std::copy(from.begin(), from.end(), here.data());
+      copy(here, to);
+      if (device) device::synchronize();
+      return to;
+    };
+    const auto i = there(I), j = there(J);
+    const auto a = there(V);
+    Params     params;
+    Rows<int>  rows;
+    rows.n = n;
+    rows.i = i.data();
+    rows.j = j.data();
+    rows.a = a.data();
+    params.dim  = 3;
+    params.most = 24;
+    Hierarchy<double> h(where, MPI_COMM_SELF, params);
+    ASSERT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+    levels[device] = h.levels().size();
+  }
+  EXPECT_EQ(levels[0], levels[1]);
+}
+
 TEST(AuxAMG, LongRowsOnADevice)
 {
   if (!unit_cuda()) GTEST_SKIP() << "no device";
