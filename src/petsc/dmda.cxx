@@ -85,7 +85,7 @@ PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
 
   PetscFunctionBegin;
   PetscCall(DMDAGetInfo(dm, &dim, &nx, &ny, nullptr, &px, &py, nullptr, &dof, nullptr, &bx, &by, nullptr, nullptr));
-  PetscCheck(dim == 1 || dim == 2, comm, PETSC_ERR_SUP, "PC rrb works on 2D grids: this DMDA has %" PetscInt_FMT " dimensions. For 3D and unstructured problems use -pc_type gamg", dim);
+  PetscCheck(dim == 1 || dim == 2, comm, PETSC_ERR_SUP, "PC rrb works on 2D grids: this DMDA has %" PetscInt_FMT " dimensions. For 3D and unstructured problems use -pc_type auxamg, or gamg", dim);
   PetscCheck(dof == 1, comm, PETSC_ERR_SUP, "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT " degrees of freedom a node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit", dof);
   PetscCheck(nx < 1000000000 && ny < 1000000000, comm, PETSC_ERR_SUP, "PC rrb works on grids of less than 1e9 nodes in a direction");
   PetscCall(DMDAGetOwnershipRanges(dm, &lx, dim == 2 ? &ly : nullptr, nullptr));
