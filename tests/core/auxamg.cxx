@@ -505,6 +505,15 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
 }
 
 // On a device a block has no room for a row that is coupled with half of all nodes: it adds it up by parts.
+template <class V> static Buffer<V> copy_for(const Exec &where, const std::vector<V> &from)
+{
+  Buffer<V> to(Extent{from.size(), where.space}), here(from.size());
+  std::copy(from.begin(), from.end(), here.data());
+  copy(here, to);
+  if (where.space == Space::cuda) device::synchronize();
+  return to;
+}
+
 // One row is coupled with half of all nodes: its list on a device is cut in a first run, and must not count as too long.
 TEST(AuxAMG, ARowOfManyOnADevice)
 {
@@ -533,15 +542,8 @@ TEST(AuxAMG, ARowOfManyOnADevice)
   }
   for (int device = 0; device < 2; ++device) {
     const Exec where = device ? exec() : Exec();
-    const auto there = [&](const auto &from) {
-      Buffer<typename std::decay_t<decltype(from)>::value_type> to(Extent{from.size(), where.space}), here(from.size());
-      std::copy(from.begin(), from.end(), here.data());
-      copy(here, to);
-      if (device) device::synchronize();
-      return to;
-    };
-    const auto i = there(I), j = there(J);
-    const auto a = there(V);
+    const auto i = copy_for(where, I), j = copy_for(where, J);
+    const auto a = copy_for(where, V);
     Params     params;
     Rows<int>  rows;
     rows.n = n;
@@ -569,16 +571,9 @@ TEST(AuxAMG, LongRowsOnADevice)
   params.coarse = 100;
   for (int device = 0; device < 2; ++device) {
     const Exec where = device ? exec() : Exec();
-    const auto there = [&](const auto &from) {
-      Buffer<typename std::decay_t<decltype(from)>::value_type> to(Extent{from.size(), where.space}), here(from.size());
-      std::copy(from.begin(), from.end(), here.data());
-      copy(here, to);
-      if (device) device::synchronize();
-      return to;
-    };
-    const auto i = there(A.i), j = there(A.j);
-    const auto a = there(A.a), b = there(r);
-    auto       y = there(r);
+    const auto i = copy_for(where, A.i), j = copy_for(where, A.j);
+    const auto a = copy_for(where, A.a), b = copy_for(where, r);
+    auto       y = copy_for(where, r);
     Rows<int>  rows;
     rows.n = n;
     rows.i = i.data();
