@@ -4,8 +4,8 @@
 // 2^d rows and a column for each vertex around L that gets an entry. Entry e of row i belongs to the leaf pair[e] of L's list, the
 // corners of that leaf to the columns column[] of E, and row and column of E to the place slot[] in the row of the coarse operator.
 #include "auxamg/auxamg.hpp"
-#include "auxamg/together.hpp"
 #include "core/each.hpp"
+#include "core/pack.hpp"
 #include <algorithm>
 #include <numeric>
 
@@ -402,10 +402,10 @@ struct ToBytes {
       for (ptrdiff_t q = p; q < n; ++q) to[q] = (unsigned char)from[q];
       return;
     }
-    const auto                       wide = together<at_once>(from, k);
-    Together<unsigned char, at_once> narrow;
+    const auto                   wide = pack<at_once>(from, k);
+    Pack<unsigned char, at_once> narrow;
     for (int q = 0; q < at_once; ++q) narrow.v[q] = (unsigned char)wide.v[q];
-    ((Together<unsigned char, at_once> *)to)[k] = narrow;
+    ((Pack<unsigned char, at_once> *)to)[k] = narrow;
   }
 };
 

@@ -1,8 +1,8 @@
 // The numbers of P'AP, in one pass over the leaves; pattern.k.cxx says what the lists are.
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
-#include "auxamg/together.hpp"
 #include "core/each.hpp"
+#include "core/pack.hpp"
 #include <algorithm>
 
 namespace tessera::auxamg {
@@ -111,7 +111,7 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
       double        E[Corners] = {};
       if (from >= until) return;
       for (int p = from; p < until; ++p, mine += B2 * width) {
-        const auto w = together<Corners>(weight, p);
+        const auto w = pack<Corners>(weight, p);
         for (int c = 0; c < Corners; ++c) E[c] += (double)w.v[c] * *mine;
       }
       T *const out = parts + B2 * ((ptrdiff_t)Corners * columns[l] + k - columns[l]) + b;
@@ -128,14 +128,14 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
     constexpr int at_once = Corners > 4 ? 2 : 4;
     const S *const around = column + (ptrdiff_t)Corners * pairs[leaf[p]];
     for (int e = i[p]; e < i[p + 1]; e += at_once) {
-      Together<T, Corners> w[at_once];
-      Together<S, Corners> to[at_once];
-      double               v[at_once];
+      Pack<T, Corners> w[at_once];
+      Pack<S, Corners> to[at_once];
+      double           v[at_once];
       for (int m = 0; m < at_once; ++m) {
         const int f = e + m < i[p + 1] ? e + m : e;
         v[m]  = e + m < i[p + 1] ? (double)a[(ptrdiff_t)B2 * f + b] : 0;
-        to[m] = together<Corners>(around, pair[f]);
-        w[m]  = together<Corners>(weight, j[f]);
+        to[m] = pack<Corners>(around, pair[f]);
+        w[m]  = pack<Corners>(weight, j[f]);
       }
       for (int m = 0; m < at_once; ++m)
         for (int c = 0; c < Corners; ++c) {

@@ -48,7 +48,7 @@ public:
   bool   empty() const { return !n_; }
   void   clear() { *this = Inverse(); }
   int    size() const { return n_; }
-  int     width() const { return width_; }
+  int    width() const { return width_; }
   const T   *data() const { return a_.data(); }
   const int *nodes() const { return node_.data(); }
   const int *numbers() const { return number_.data(); } // the unknown of node x + nx y, where they are all the nodes of a grid

@@ -1,5 +1,6 @@
 #include "core/dense.hpp"
 #include "core/exec.hpp"
+#include "core/pack.hpp"
 #include "core/tuning.hpp"
 #include <algorithm>
 
@@ -14,19 +15,13 @@ template <class T> struct Take {
   HD void    operator()(int i, int) const { v[i] = b.at(node[2 * i], node[2 * i + 1]); }
 };
 
-// N values that are read at once.
-template <int N, class T> struct alignas(N * sizeof(T)) Pack {
-  T          v[N];
-  HD static Pack load(const T *p) { return *(const Pack *)p; }
-};
-
 // Some rows of the product: a thread takes every 128th four terms of all of them, its part of the right-hand side and of the matrix
 // read at once (one after the other, and through shared memory, took 15 us where n = 961; n^2 values are the least). The threads'
 // sums are added in a fixed order.
 template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is in v, else in b
   static constexpr int    rows = 4, threads = 128, lanes = 32, few = 4;
   static constexpr int    terms = (int)((tuning::dense_maximum + few * threads - 1) / (few * threads));
-  static constexpr int    pack = 16 / (int)sizeof(T);
+  static constexpr int    load = 16 / (int)sizeof(T); // values at once
   static constexpr size_t bytes = rows * threads * sizeof(double);
   int                     n, width; // width: of the matrix' rows, a multiple of `few`; what is beyond n is zero
   const T                *a, *v;
@@ -46,13 +41,13 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
       for (int k = 0; k < terms; ++k) {
         const int column = few * (i + k * threads), first = column < width ? column : 0;
         for (int j = 0; j < few; j += 2) {
-          const auto p = Pack<4, int>::load(node + 2 * (first + j));
+          const auto p = pack<4>(node + 2 * (first + j), 0);
           for (int s = 0; s < 2; ++s) x[k][j + s] = column >= width ? (T)0 : TAKEN ? v[first + j + s] : at(b, p.v[2 * s], p.v[2 * s + 1]);
         }
         for (int r = 0; r < rows; ++r)
-          for (int j = 0; j < few; j += pack) {
-            const auto p = Pack<pack, T>::load(a + (ptrdiff_t)(r < end ? y0 + r : y0) * width + first + j);
-            for (int s = 0; s < pack; ++s) m[k][r][j + s] = p.v[s];
+          for (int j = 0; j < few; j += load) {
+            const auto p = pack<load>(a + (ptrdiff_t)(r < end ? y0 + r : y0) * width + first + j, 0);
+            for (int s = 0; s < load; ++s) m[k][r][j + s] = p.v[s];
           }
       }
       for (int r = 0; r < rows; ++r) {

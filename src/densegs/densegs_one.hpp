@@ -107,15 +107,7 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
       if (!g) sh.sum[turn] = scale * sum;
     }
     __syncthreads();
-    if (usable) {
-      double c0 = 0, c1 = 0;
-#pragma unroll
-      for (int c = 0; c < columns; c += 2) {
-        c0 = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], c0);
-        c1 = fma(sh.inverse[((c + 1) * groups + g) * pitch + u], sh.sum[(c + 1) * groups + g], c1);
-      }
-      v = known - sum_of_row(c0 + c1);
-    }
+    if (usable) v = known - sum_of_row(times_inverse(sh, u, g));
     if (joined) {
       if (!await(job, sh, report, job.outer(k, position - 1), sweep, true, collect, sh.x[parity], total)) return give_up(job, me);
       v -= sum_of_row(product(joint, sh.x[parity]));

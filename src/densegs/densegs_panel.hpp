@@ -337,6 +337,18 @@ template <bool BOUNDS> __device__ inline void keep(Shared &sh, Panel &own, const
   __syncthreads();
 }
 
+// A thread's part of row u of the inverse times the panel's sums
+__device__ __forceinline__ double times_inverse(const Shared &sh, int u, int g)
+{
+  double c0 = 0, c1 = 0;
+#pragma unroll
+  for (int c = 0; c < columns; c += 2) {
+    c0 = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], c0);
+    c1 = fma(sh.inverse[((c + 1) * groups + g) * pitch + u], sh.sum[(c + 1) * groups + g], c1);
+  }
+  return c0 + c1;
+}
+
 // A panel's solve: all threads, sums in own.now. x of its rows goes to `x`, to the panel's own copy and (slots) to whoever waits.
 template <bool BOUNDS> __device__ void solve(Shared &sh, Panel &own, double *x, Slot *slots, Count sweep)
 {
@@ -347,13 +359,7 @@ template <bool BOUNDS> __device__ void solve(Shared &sh, Panel &own, double *x, 
   __syncthreads();
   bool all = sh.usable;
   if (all) {
-    double c0 = 0, c1 = 0;
-#pragma unroll
-    for (int c = 0; c < columns; c += 2) {
-      c0 = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], c0);
-      c1 = fma(sh.inverse[((c + 1) * groups + g) * pitch + u], sh.sum[(c + 1) * groups + g], c1);
-    }
-    double now = sh.known[u] - sum_of_row(c0 + c1);
+    double now = sh.known[u] - sum_of_row(times_inverse(sh, u, g));
     if (BOUNDS) {
       const double low = sh.lower[u], high = sh.upper[u];
       const bool   is_low = sh.status.low >> r & 1, is_high = sh.status.high >> r & 1;
