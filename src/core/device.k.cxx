@@ -514,7 +514,7 @@ double *result()
 
 #else
 
-static const char *const none = "this library was built without CUDA";
+static const char *const none = "this library was built without CUDA (make CUDA=1 builds it with, docs/gpu.md)";
 void        prefer(int) { }
 const char *unusable() { return none; }
 void       *allocate(size_t) { throw DeviceError(none); }

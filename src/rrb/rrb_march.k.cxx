@@ -4,7 +4,7 @@
 //
 // Bytes in single precision: S1, per node of its grid: down 10 coefficients of a quarter each (10), 4 weights (4), r (2) and written
 // x (2) and the next right-hand side (1), 19 in all; up 10 + 4 + 2 + 2 + 1 read, 2 written, 21. Next grids: down 5 coefficients (20),
-// 7 weights of quarters (7), b (4), x (3) and the next right-hand side (1), 35; up 20 + 9 + 4 + 3 + 1 read, 4 written, 41.
+// 7 weights of quarters (7), b (4), x (3) and the next right-hand side (1), 35; up 20 + 7 + 4 + 3 + 1 read, 4 written, 39.
 // More sweeps on S1, for jumps of its coefficients, are a kernel each: 10 + 2 + 2 read, 2 written, 16 (in place would take a value
 // from a strip that is ahead), and after those down one for each half of residual and restriction.
 #include "rrb/galerkin_kernels.hpp"

@@ -114,10 +114,12 @@ double Plan::bytes_moved(bool of_schur) const
       double cycle;
       if (params.coarsening == Coarsening::galerkin) {
         // One pass down and one up by points; along lines one for each parity of lines, and one for the residual. S1, per node of
-        // its grid: 2.5 coefficients, half an inverse, a weight, a vector and a half; else 5, 1.25 weights, 2.5 vectors.
+        // its grid: 2.5 coefficients (2 where a device's sweeps need no diagonal), half an inverse, a weight, a vector and a half;
+        // else 5, 2.5 vectors, and 1.25 weights or, by points, 1.5 and what is injected (a quarter).
         const GridReport r = report(*this, (size_t)(&l - levels.data()));
-        const double     passes = r.smoother == Smoother::point ? 2 : 2 * (r.sweeps * (r.smoother == Smoother::line_alternating ? 4 : 2) * (r.of_schur ? 1.2 : 0.8) + 1);
-        cycle = passes * s * (r.of_schur ? 5.5 : 8.75);
+        const bool       points = r.smoother == Smoother::point;
+        const double     passes = points ? 2 : 2 * (r.sweeps * (r.smoother == Smoother::line_alternating ? 4 : 2) * (r.of_schur ? 1.2 : 0.8) + 1);
+        cycle = passes * s * (r.of_schur ? (points && exec.space == Space::cuda ? 5 : 5.5) : points ? 9.25 : 8.75);
         if (!l.index && !of_schur) cycle += r.of_schur ? 8 + 16 + 16 + 16 + 16 : 0; // elimination of the red nodes and back
       } else cycle = of_schur && !l.index ? 4 + s + 2 + 4 + 1.25 * s + 4 : 8 + 3 * s + 4 + 8 + 3.75 * s + 8;
       if (l.accelerated && this->cycle != Cycle::v) {
