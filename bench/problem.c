@@ -14,6 +14,7 @@ static char help[] = "Sets up and solves one 2D model problem on a DMDA with the
   -solvers <k>         k solvers in turn, a line each; their options have the prefixes s0_, s1_, ... (-s0_ksp_type cg)\n\
   -copy <n>            measure also the rate at which vectors of n numbers are copied where this problem's are\n\
   -warmup_n <n>        size of the untimed first solve (default 255, 0: none)\n\
+  -plain               one process: no DMDA, the matrix in arrays that several threads (OpenMP) fill; for sizes whose DMDA takes minutes\n\
   -memory              measure the growth of peak memory instead of times\n";
 
 #include <petscdmda.h>
@@ -46,6 +47,10 @@ typedef struct {
   PetscBool   singular;
   PetscBool   paper_rhs;
   DM          da;
+  PetscBool   plain;          /* no DMDA */
+  PetscInt    xs, ys, xm, ym; /* own nodes, counted from 0 */
+  PetscInt   *rows, *columns; /* plain: the matrix's arrays */
+  PetscScalar *values;
   PetscInt    wx, wy, ww, wh; /* window of nodes that this rank looks at: its own and one around them */
   PetscReal  *cell;           /* coefficient or land level on the window, NULL where the problem needs none */
   PetscReal  *tide_x, *tide_y;         /* smooth factors at half steps, for the value changes before each re-setup */
@@ -280,56 +285,95 @@ static void RotatedRow(const Problem *p, PetscReal row[9])
   for (PetscInt k = 0; k < 9; k++) row[k] = scale * stencil[k];
 }
 
-/* Sets the row of node (i, j). `next`: the place of its first value in the array of a matrix on one process whose rows have all places
-   inside the grid, columns ascending, as those of DMCreateMatrix(); else NULL, and MatSetValuesLocal() finds the places. */
-static PetscErrorCode SetRow(const Problem *p, PetscInt i, PetscInt j, PetscInt points, const PetscInt *di, const PetscInt *dj, PetscInt center, PetscInt width, Mat A, PetscScalar **next)
+/* The row of node (i, j), counted from 0: values, and columns as differences of nodes, ascending; places outside the grid are left out. */
+static PetscInt Row(const Problem *p, PetscInt i, PetscInt j, PetscScalar values[9], PetscInt di[9], PetscInt dj[9])
 {
-  PetscReal   row[9];
-  PetscScalar values[9];
-  PetscInt    columns[9], count = 0;
+  const PetscInt di5[5] = {0, -1, 0, 1, 0}, dj5[5] = {-1, 0, 0, 0, 1};
+  PetscReal      row[9];
+  PetscInt       count = 0, points = p->kind == ROTATED ? 9 : 5;
 
-  PetscFunctionBeginUser;
   if (points == 9) RotatedRow(p, row);
   else FivePointRow(p, i + 1, j + 1, row);
   for (PetscInt k = 0; k < points; k++) {
-    if (i + di[k] < 0 || i + di[k] >= p->nx || j + dj[k] < 0 || j + dj[k] >= p->ny) continue;
-    if (next) *(*next)++ = row[k];
-    else {
-      values[count]    = row[k];
-      columns[count++] = center + dj[k] * width + di[k];
+    const PetscInt dx = points == 9 ? k % 3 - 1 : di5[k], dy = points == 9 ? k / 3 - 1 : dj5[k];
+
+    if (i + dx < 0 || i + dx >= p->nx || j + dy < 0 || j + dy >= p->ny) continue;
+    values[count] = row[k];
+    di[count]     = dx;
+    dj[count++]   = dy;
+  }
+  return count;
+}
+
+/* The matrix without its values. */
+static PetscErrorCode PlainMatrix(Problem *p, Mat *A)
+{
+  const PetscInt  nx = p->nx, ny = p->ny, couplings = p->kind == ROTATED ? (3 * nx - 2) * (3 * ny - 2) : 5 * nx * ny - 2 * nx - 2 * ny;
+  char            type[32];
+  PetscBool       set;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMalloc1(nx * ny + 1, &p->rows));
+  PetscCall(PetscMalloc1(couplings, &p->columns));
+  PetscCall(PetscMalloc1(couplings, &p->values));
+#pragma omp parallel for schedule(static)
+  for (PetscInt j = 0; j < ny; j++) {
+    const PetscInt before = p->kind == ROTATED ? (j ? (3 * j - 1) * (3 * nx - 2) : 0) : j * (5 * nx - 2) - (j ? nx : 0); /* the lines' before */
+    PetscScalar    values[9];
+    PetscInt       di[9], dj[9], next = before;
+
+    for (PetscInt i = 0; i < nx; i++) {
+      const PetscInt count = Row(p, i, j, values, di, dj);
+
+      p->rows[j * nx + i] = next;
+      for (PetscInt k = 0; k < count; k++) p->columns[next] = (j + dj[k]) * nx + i + di[k], p->values[next++] = 0;
     }
   }
-  if (!next) PetscCall(MatSetValuesLocal(A, 1, &center, count, columns, values, INSERT_VALUES));
+  p->rows[nx * ny] = couplings;
+  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, nx * ny, nx * ny, p->rows, p->columns, p->values, A));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-dm_mat_type", type, sizeof(type), &set));
+  if (set) PetscCall(MatConvert(*A, type, MAT_INPLACE_MATRIX, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Writes the values of time step `step`; step 0 is the problem as defined, later steps differ by a few per cent. */
 static PetscErrorCode FillMatrix(Problem *p, PetscInt step, Mat A)
 {
-  static const PetscInt di5[5] = {0, -1, 0, 1, 0}, dj5[5] = {-1, 0, 0, 0, 1};
-  static const PetscInt di9[9] = {-1, 0, 1, -1, 0, 1, -1, 0, 1}, dj9[9] = {-1, -1, -1, 0, 0, 0, 1, 1, 1};
-  const PetscBool       nine   = (PetscBool)(p->kind == ROTATED);
-  const PetscInt       *di = nine ? di9 : di5, *dj = nine ? dj9 : dj5, points = nine ? 9 : 5;
-  PetscInt              xs, ys, xm, ym, gxs, gys, gxm, gym;
-  PetscBool             alone;
-  PetscScalar          *array = NULL;
+  PetscInt  gxs, gys, gxm;
+  PetscBool alone;
 
   PetscFunctionBeginUser;
   p->tide = step ? (step % 2 ? 0.01 : 0.02) : 0;
-  PetscCall(DMDAGetCorners(p->da, &xs, &ys, NULL, &xm, &ym, NULL));
-  PetscCall(DMDAGetGhostCorners(p->da, &gxs, &gys, NULL, &gxm, &gym, NULL));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &alone));
-  if (alone) {
-    PetscScalar *next;
+  if (alone) { /* rows have all places inside the grid, columns ascending */
+    const PetscInt *rows, *columns;
+    PetscInt        n;
+    PetscBool       done;
+    PetscScalar    *array;
 
+    PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &rows, &columns, &done));
     PetscCall(MatSeqAIJGetArray(A, &array));
-    next = array;
-    for (PetscInt j = 0; j < ym; j++)
-      for (PetscInt i = 0; i < xm; i++) PetscCall(SetRow(p, i, j, points, di, dj, 0, 0, A, &next));
+#pragma omp parallel for schedule(static) if (p->plain)
+    for (PetscInt j = 0; j < p->ny; j++) {
+      PetscInt di[9], dj[9];
+
+      for (PetscInt i = 0; i < p->nx; i++) (void)Row(p, i, j, array + rows[j * p->nx + i], di, dj);
+    }
     PetscCall(MatSeqAIJRestoreArray(A, &array));
-  } else
-    for (PetscInt j = ys; j < ys + ym; j++)
-      for (PetscInt i = xs; i < xs + xm; i++) PetscCall(SetRow(p, i, j, points, di, dj, (j - gys) * gxm + (i - gxs), gxm, A, NULL));
+    PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &rows, &columns, &done));
+  } else {
+    PetscCall(DMDAGetGhostCorners(p->da, &gxs, &gys, NULL, &gxm, NULL, NULL));
+    for (PetscInt j = p->ys; j < p->ys + p->ym; j++)
+      for (PetscInt i = p->xs; i < p->xs + p->xm; i++) {
+        const PetscInt center = (j - gys) * gxm + i - gxs;
+        PetscScalar    values[9];
+        PetscInt       di[9], dj[9];
+        const PetscInt count = Row(p, i, j, values, di, dj);
+
+        for (PetscInt k = 0; k < count; k++) di[k] += center + dj[k] * gxm;
+        PetscCall(MatSetValuesLocal(A, 1, &center, count, di, values, INSERT_VALUES));
+      }
+  }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -353,23 +397,23 @@ static PetscErrorCode ToDevice(Mat A)
 static PetscErrorCode FillRightHandSide(const Problem *p, Mat A, Vec b)
 {
   const PetscReal h = 1.0 / (p->nx + 1);
-  PetscInt        xs, ys, xm, ym;
-  PetscScalar   **f;
+  PetscScalar    *f;
   Vec             u;
 
   PetscFunctionBeginUser;
   PetscCall(VecDuplicate(b, &u));
-  PetscCall(DMDAGetCorners(p->da, &xs, &ys, NULL, &xm, &ym, NULL));
-  PetscCall(DMDAVecGetArrayWrite(p->da, u, &f));
-  for (PetscInt j = ys; j < ys + ym; j++) {
-    for (PetscInt i = xs; i < xs + xm; i++) {
+  PetscCall(VecGetArrayWrite(u, &f));
+#pragma omp parallel for schedule(static) if (p->plain)
+  for (PetscInt j = p->ys; j < p->ys + p->ym; j++) {
+    for (PetscInt i = p->xs; i < p->xs + p->xm; i++) {
       const PetscReal x = (i + 1) * h, y = (j + 1) * h;
+      PetscScalar    *to = f + (j - p->ys) * p->xm + (i - p->xs);
 
-      if (p->paper_rhs) f[j][i] = x * (x - 1) * y * (y - 1) * PetscExpReal(x * y);
-      else f[j][i] = IsLand(p, i + 1, j + 1) ? 0 : Hash(i, j, 99) - 0.5;
+      if (p->paper_rhs) *to = x * (x - 1) * y * (y - 1) * PetscExpReal(x * y);
+      else *to = IsLand(p, i + 1, j + 1) ? 0 : Hash(i, j, 99) - 0.5;
     }
   }
-  PetscCall(DMDAVecRestoreArrayWrite(p->da, u, &f));
+  PetscCall(VecRestoreArrayWrite(u, &f));
   if (p->paper_rhs) PetscCall(MatMult(A, u, b));
   else PetscCall(VecCopy(u, b));
   PetscCall(VecDestroy(&u));
@@ -385,7 +429,7 @@ static PetscErrorCode FillRightHandSide(const Problem *p, Mat A, Vec b)
 /* Reads the problem's options and makes its grid, matrix and right-hand side. */
 static PetscErrorCode ProblemCreate(Problem *p, PetscInt n, Mat *A, Vec *b)
 {
-  PetscInt  xs, ys, xm, ym, kind = POISSON;
+  PetscInt  kind = POISSON;
   PetscReal degrees = 45;
   char      word[32];
   PetscBool set;
@@ -426,15 +470,25 @@ static PetscErrorCode ProblemCreate(Problem *p, PetscInt n, Mat *A, Vec *b)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-alpha", &p->alpha, NULL));
   p->singular = (PetscBool)(p->kind == NEUMANN && p->alpha == 0);
 
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, p->kind == ROTATED ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, p->nx, p->ny, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &p->da));
-  PetscCall(DMSetFromOptions(p->da));
-  PetscCall(DMSetUp(p->da));
-  PetscCall(DMDAGetCorners(p->da, &xs, &ys, NULL, &xm, &ym, NULL));
-  p->wx = xs, p->wy = ys, p->ww = xm + 2, p->wh = ym + 2;
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &p->plain, NULL));
+  if (p->plain) {
+    PetscMPIInt ranks;
+
+    PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+    PetscCheck(ranks == 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "-plain is for one process");
+    p->xm = p->nx, p->ym = p->ny;
+  } else {
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, p->kind == ROTATED ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, p->nx, p->ny, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &p->da));
+    PetscCall(DMSetFromOptions(p->da));
+    PetscCall(DMSetUp(p->da));
+    PetscCall(DMDAGetCorners(p->da, &p->xs, &p->ys, NULL, &p->xm, &p->ym, NULL));
+  }
+  p->wx = p->xs, p->wy = p->ys, p->ww = p->xm + 2, p->wh = p->ym + 2;
   PetscCall(FillTables(p));
   if (p->kind == RANDOM_CELL || p->kind == LOGNORMAL || p->kind == MASK || p->kind == DEPTH) PetscCall(FillCells(p));
 
-  PetscCall(DMCreateMatrix(p->da, A));
+  if (p->plain) PetscCall(PlainMatrix(p, A));
+  else PetscCall(DMCreateMatrix(p->da, A));
   PetscCall(MatSetOption(*A, MAT_SYMMETRIC, PETSC_TRUE));
   PetscCall(MatSetOption(*A, MAT_SYMMETRY_ETERNAL, PETSC_TRUE));
   PetscCall(FillMatrix(p, 0, *A));
@@ -445,7 +499,8 @@ static PetscErrorCode ProblemCreate(Problem *p, PetscInt n, Mat *A, Vec *b)
     PetscCall(MatSetNullSpace(*A, constants));
     PetscCall(MatNullSpaceDestroy(&constants));
   }
-  PetscCall(DMCreateGlobalVector(p->da, b));
+  if (p->plain) PetscCall(MatCreateVecs(*A, b, NULL));
+  else PetscCall(DMCreateGlobalVector(p->da, b));
   PetscCall(FillRightHandSide(p, *A, *b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -458,13 +513,16 @@ static PetscErrorCode ProblemDestroy(Problem *p, Mat *A, Vec *b)
   PetscCall(PetscFree2(p->tide_x, p->tide_y));
   PetscCall(PetscFree2(p->channel_y, p->channel_x));
   PetscCall(MatDestroy(A));
+  PetscCall(PetscFree(p->rows));
+  PetscCall(PetscFree(p->columns));
+  PetscCall(PetscFree(p->values));
   PetscCall(VecDestroy(b));
   PetscCall(DMDestroy(&p->da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* CG with the rule of every comparison, ||b - Ax|| <= 1e-6 ||b||; the options database may change all of it. */
-static PetscErrorCode SolverCreate(Mat A, const char *prefix, KSP *ksp)
+static PetscErrorCode SolverCreate(const Problem *p, Mat A, const char *prefix, KSP *ksp)
 {
   char      type[32] = "";
   PetscBool multigrid;
@@ -484,6 +542,13 @@ static PetscErrorCode SolverCreate(Mat A, const char *prefix, KSP *ksp)
     PetscCall(MatGetDM(A, &da));
     PetscCall(KSPGetPC(*ksp, &pc));
     PetscCall(PCSetDM(pc, da));
+  }
+  if (p->plain) { /* the grid */
+    char name[64], size[64];
+
+    (void)snprintf(name, sizeof(name), "-%spc_rrb_grid", prefix ? prefix : "");
+    (void)snprintf(size, sizeof(size), "%d,%d", (int)p->nx, (int)p->ny);
+    PetscCall(PetscOptionsSetValue(NULL, name, size));
   }
   PetscCall(KSPSetFromOptions(*ksp));
   PetscCall(KSPSetOperators(*ksp, A, A));
@@ -651,7 +716,7 @@ static PetscErrorCode WarmUp(PetscInt solvers)
   PetscCall(ProblemCreate(&p, n, &A, &b));
   PetscCall(VecDuplicate(b, &x));
   for (PetscInt k = 0; k < PetscMax(solvers, 1); k++) {
-    PetscCall(SolverCreate(A, Prefix(solvers, k), &ksp));
+    PetscCall(SolverCreate(&p, A, Prefix(solvers, k), &ksp));
     PetscCall(TimedSolve(ksp, b, x, &seconds));
     PetscCall(KSPDestroy(&ksp));
   }
@@ -710,7 +775,7 @@ static PetscErrorCode Measure(Problem *p, Mat A, Vec b, const char *prefix, Pets
   PetscCall(VecDuplicate(b, &x));
   PetscCall(VecSet(x, 0)); /* touch the pages: x is not the solver's memory */
   PetscCall(ToDevice(A));
-  PetscCall(SolverCreate(A, prefix, &ksp));
+  PetscCall(SolverCreate(p, A, prefix, &ksp));
   if (memory) {
     PetscCall(ResetPeakMemory());
     PetscCall(PeakMemory(&before));

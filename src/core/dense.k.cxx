@@ -1,4 +1,5 @@
 #include "core/dense.hpp"
+#include "core/dependent.hpp"
 #include "core/exec.hpp"
 #include "core/pack.hpp"
 #include "core/tuning.hpp"
@@ -37,18 +38,21 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
     double   *part = block.shared;
     const int y0 = block.tile.y0 * rows, end = n - y0 < rows ? n - y0 : rows;
     block.each(0, threads, 0, 1, [&](int i, int) {
-      T m[terms][rows][few], x[terms][few];
+      T            m[terms][rows][few], x[terms][few];
+      Pack<int, 4> at_node[terms][few / 2];
       for (int k = 0; k < terms; ++k) {
         const int column = few * (i + k * threads), first = column < width ? column : 0;
-        for (int j = 0; j < few; j += 2) {
-          const auto p = pack<4>(node + 2 * (first + j), 0);
-          for (int s = 0; s < 2; ++s) x[k][j + s] = column >= width ? (T)0 : TAKEN ? v[first + j + s] : at(b, p.v[2 * s], p.v[2 * s + 1]);
-        }
+        for (int j = 0; j < few; j += 2) at_node[k][j / 2] = pack<4>(node + 2 * (first + j), 0);
         for (int r = 0; r < rows; ++r)
           for (int j = 0; j < few; j += load) {
             const auto p = pack<load>(a + (ptrdiff_t)(r < end ? y0 + r : y0) * width + first + j, 0);
             for (int s = 0; s < load; ++s) m[k][r][j + s] = p.v[s];
           }
+      }
+      device::after_previous(); // matrix and nodes are older
+      for (int k = 0; k < terms; ++k) {
+        const int column = few * (i + k * threads), first = column < width ? column : 0;
+        for (int j = 0; j < few; ++j) x[k][j] = column >= width ? (T)0 : TAKEN ? v[first + j] : at(b, at_node[k][j / 2].v[2 * (j % 2)], at_node[k][j / 2].v[2 * (j % 2) + 1]);
       }
       for (int r = 0; r < rows; ++r) {
         T sum = 0;
@@ -317,7 +321,12 @@ template <class T> void Inverse<T>::solve(const Exec &exec, const View<T> &b, co
 {
   auto product = [&](const auto &kernel) {
     using Kernel = std::decay_t<decltype(kernel)>;
-    forall_blocks(exec, (n_ + Kernel::rows - 1) / Kernel::rows, Kernel::threads, Kernel::bytes, kernel);
+    const int blocks = (n_ + Kernel::rows - 1) / Kernel::rows;
+#ifdef __CUDACC__
+    device::launch_dependent(device::run_tiles<Kernel>, device::Blocks{blocks, 1}, dim3(Kernel::threads), Kernel::bytes, Box{0, 1, 0, blocks}, 1, 1, 1u, kernel);
+#else
+    forall_blocks(exec, blocks, Kernel::threads, Kernel::bytes, kernel);
+#endif
   };
   if (b.q[3] != out.q[3]) return product(Product<T, false>{n_, width_, a_.data(), nullptr, node_.data(), b, out});
   forall(exec, {0, n_, 0, 1}, Take<T>{b, node_.data(), v_.data()});

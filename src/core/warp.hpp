@@ -5,16 +5,18 @@
 // Such a kernel is a struct with
 //   blocks                                             blocks of four warps that shall fit a multiprocessor: bounds the registers,
 //   struct Row                                         what it reads at one row: Cells alone,
-//   MARCH void read(A &access, Row &row, int y) const  where that is: access(row.a, pointer to the row), access.nodes(...),
+//   MARCH void read(A &access, Row &row, int y) const  where that is: access(row.a, pointer to the row), access.nodes(...), access.kept(...)
+//                                                      of what no kernel of a cycle writes,
 //   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const   the work, by for_rows; returns a lane's part of a sum,
 //   MARCH void finish(double sum) const                called by one thread at the end, where the sum is asked for.
 // Where a grid has too few rows for that to pay, a warp can take one row instead, and a block as many neighbouring rows as it has
-// warps: all is read at once, and what comes from the row before goes through shared memory. For both ways the kernel has instead
+// warps: all is read at once, what is kept while the kernel before still runs, and what comes from the row before goes through shared memory. For both ways the kernel has instead
 //   value, reach, exchanged, whole()   type of its values, rows and columns that it reaches, values of a lane that rows hand on, what can be read
 //   template <class B> MARCH void row(strip, B &before, const Row &, int y, int y0, int y1) const   the work for a row, results in [y0, y1);
 //                                      before.take<I>(a, b, ...): each becomes what it was one row before; I, I + 1, ...: their places.
 // (Rows fetched further ahead through shared memory by asynchronous copies took 12 % longer on an H200.)
 #pragma once
+#include "core/dependent.hpp"
 #include "core/exec.hpp"
 #include "core/grid.hpp"
 #include "core/peers.hpp"
@@ -256,6 +258,20 @@ constexpr int block_warps = 4;
 template <int N> struct Take {
   const Strip<N> &s;
   template <class T> MARCH void operator()(Cells<N, T> &a, const T *row) { a = s.load(row); }
+  template <class T> MARCH void kept(Cells<N, T> &a, const T *row) { a = s.load(row); }
+  template <class T> MARCH void nodes(Cells<N, T> &a, const View<T> &v, int Y, const Box &stored) { a = s.load_nodes(v, Y, stored); }
+};
+// The same in two parts: what is kept, and what kernels write.
+template <int N> struct TakeKept {
+  const Strip<N> &s;
+  template <class T> MARCH void operator()(Cells<N, T> &, const T *) { }
+  template <class T> MARCH void kept(Cells<N, T> &a, const T *row) { a = s.load(row); }
+  template <class T> MARCH void nodes(Cells<N, T> &, const View<T> &, int, const Box &) { }
+};
+template <int N> struct TakeWritten {
+  const Strip<N> &s;
+  template <class T> MARCH void operator()(Cells<N, T> &a, const T *row) { a = s.load(row); }
+  template <class T> MARCH void kept(Cells<N, T> &, const T *) { }
   template <class T> MARCH void nodes(Cells<N, T> &a, const View<T> &v, int Y, const Box &stored) { a = s.load_nodes(v, Y, stored); }
 };
 
@@ -384,7 +400,12 @@ template <int ROWS, class Kernel> __global__ void __launch_bounds__(lanes *ROWS)
   const int       row = (int)threadIdx.x / lanes, y0 = m.first((int)blockIdx.y), y1 = m.end((int)blockIdx.y), y = y0 - k.reach + row;
   const Strip<1>  s = m.template strip<1>(Warp{(int)threadIdx.x % lanes}, (int)blockIdx.x, k.reach, k.whole());
   Before<T, ROWS> before{memory + threadIdx.x, row ? lanes : 0};
-  const typename Kernel::Row in = take(k, s, y);
+  typename Kernel::Row in;
+  TakeKept<1>     kept{s};
+  TakeWritten<1>  written{s};
+  k.read(kept, in, y);
+  after_previous();
+  k.read(written, in, y);
   __syncthreads(); // all loads are on their way before anything waits for one
   k.row(s, before, in, y, y0, y1);
 }
@@ -473,7 +494,7 @@ template <class Kernel> void forall_rows(const Box &box, int columns, const Kern
   const March          m{box, columns, rows - 2 * Kernel::reach};
   const device::Blocks blocks{m.strips(), m.chunks()};
 #ifdef __CUDACC__
-  device::launch(device::run_rows<rows, Kernel>, blocks, dim3(lanes * rows), 0, kernel, m);
+  device::launch_dependent(device::run_rows<rows, Kernel>, blocks, dim3(lanes * rows), 0, kernel, m);
 #else
   const device::Open open(Space::cuda);
   device::launched(blocks);

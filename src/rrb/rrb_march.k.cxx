@@ -294,10 +294,10 @@ template <class T> struct NineDown {
   template <class A> MARCH void read(A &get, Row &k, int y) const
   {
     const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2), n = f.plane;
-    get(k.inject, f.inject + r0);
-    for (int q = 0; q < 4; ++q) get(k.b[q], f.b + q * n + (q % 3 ? r1 : r0)), get(k.c[q], f.c + q * n + (q % 3 ? r1 : r0));
-    for (int d = 0; d < 4; ++d) get(k.eo[d], f.e[d] + r0), get(k.eb[d], f.e[d] + 2 * n + r1), get(k.ea[d], f.e[d] + n + r1), get(k.g[d], f.g[d] + r1), get(k.w[d], f.w[d] + r1);
-    for (int d = 0; d < 2; ++d) get(k.v[d], f.v[d] + r2);
+    get.kept(k.inject, f.inject + r0);
+    for (int q = 0; q < 4; ++q) get(k.b[q], f.b + q * n + (q % 3 ? r1 : r0)), get.kept(k.c[q], f.c + q * n + (q % 3 ? r1 : r0));
+    for (int d = 0; d < 4; ++d) get.kept(k.eo[d], f.e[d] + r0), get.kept(k.eb[d], f.e[d] + 2 * n + r1), get.kept(k.ea[d], f.e[d] + n + r1), get.kept(k.g[d], f.g[d] + r1), get.kept(k.w[d], f.w[d] + r1);
+    for (int d = 0; d < 2; ++d) get.kept(k.v[d], f.v[d] + r2);
   }
   template <class B> MARCH void row(const Strip<1> &s, B &before, const Row &in, int y, int y0, int y1) const
   {
@@ -343,12 +343,12 @@ template <class T> struct NineUp {
   template <class A> MARCH void read(A &get, Row &k, int y) const
   {
     const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2), n = f.plane, at[4] = {r1, r0, r1, r2};
-    get(k.inject, f.inject + r2);
+    get.kept(k.inject, f.inject + r2);
     get.nodes(k.ec, f.next, y, f.stored);
     for (int q : {0, 2, 3}) get(k.x[q], f.x + q * n + r0);
-    for (int q = 0; q < 4; ++q) get(k.b[q], f.b + q * n + at[q]), get(k.c[q], f.c + q * n + at[q]);
-    for (int d = 0; d < 4; ++d) get(k.w[d], f.w[d] + r0), get(k.ea[d], f.e[d] + n + r0), get(k.g[d], f.g[d] + r0), get(k.eb[d], f.e[d] + 2 * n + r1), get(k.eo[d], f.e[d] + r1);
-    for (int d = 0; d < 2; ++d) get(k.v[d], f.v[d] + r0);
+    for (int q = 0; q < 4; ++q) get(k.b[q], f.b + q * n + at[q]), get.kept(k.c[q], f.c + q * n + at[q]);
+    for (int d = 0; d < 4; ++d) get.kept(k.w[d], f.w[d] + r0), get.kept(k.ea[d], f.e[d] + n + r0), get.kept(k.g[d], f.g[d] + r0), get.kept(k.eb[d], f.e[d] + 2 * n + r1), get.kept(k.eo[d], f.e[d] + r1);
+    for (int d = 0; d < 2; ++d) get.kept(k.v[d], f.v[d] + r0);
   }
   template <class B> MARCH void row(const Strip<1> &s, B &before, const Row &in, int y, int y0, int y1) const
   {

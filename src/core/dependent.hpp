@@ -1,0 +1,44 @@
+// Kernels that begin before the one ahead of them in the stream has ended (programmatic dependent launch, compute capability 9.0 and
+// newer): they read what was there before, and wait with after_previous() for what that kernel writes. What they write comes after it, too.
+#pragma once
+#include "core/exec.hpp"
+
+namespace tessera::device {
+
+// On the device: all that earlier kernels wrote is there, from here on; the kernel after this one, if it is such a one, may begin.
+HD inline void after_previous()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+#ifdef __CUDACC__
+// after_previous() is compiled for every architecture of this build.
+constexpr bool dependent_launches()
+{
+  for (int arch : {__CUDA_ARCH_LIST__})
+    if (arch < 900) return false;
+  return true;
+}
+
+// As launch(), of a kernel all of whose threads call after_previous().
+template <class... P, class... A> void launch_dependent(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
+{
+  if (failed()) return;
+  cudaLaunchAttribute early = {};
+  early.id                                        = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t c = {};
+  c.gridDim          = blocks;
+  c.blockDim         = threads;
+  c.dynamicSmemBytes = shared;
+  c.stream           = (cudaStream_t)stream();
+  c.attrs            = &early;
+  c.numAttrs         = dependent_launches();
+  check(cudaLaunchKernelEx(&c, kernel, P(arguments)...));
+}
+#endif
+
+} // namespace tessera::device
