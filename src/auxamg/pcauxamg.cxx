@@ -29,6 +29,7 @@ static PetscErrorCode PCReset_AuxAMG(PC pc)
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
+  PetscCall(tessera::UseCurrentStream(a->exec.space)); // memory is given back in its order
   PetscCall(a->rows.Restore());
   PetscCall(a->rows.Reset());
   a->in_double.reset();

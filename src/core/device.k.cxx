@@ -350,7 +350,7 @@ void set_stream(void *stream)
 {
   State &s = state();
   if (s.stream == stream) return;
-  if (s.number >= 0) check(cudaStreamSynchronize(s.stream)); // what is under way there comes first
+  if (s.number >= 0) check(cudaDeviceSynchronize()); // what is under way comes first; the program may have destroyed the stream before
   s.stream = (cudaStream_t)stream;
 }
 void go_back_to(void *stream) { state().stream = (cudaStream_t)stream; }

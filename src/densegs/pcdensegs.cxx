@@ -12,6 +12,7 @@ static PetscErrorCode PCReset_DenseGS(PC pc)
   PC_DenseGS *p = (PC_DenseGS *)pc->data;
 
   PetscFunctionBegin;
+  PetscCall(tessera::UseCurrentStream(p->plan.exec.space)); // memory is given back in its order
   p->plan        = tessera::densegs::Plan();
   p->distributed = tessera::densegs::Distributed();
   p->staged      = tessera::Buffer<double>();

@@ -214,7 +214,17 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
   CsrReport             found;
 
   PetscFunctionBegin;
-  PetscCall(rows.Get(A_, exec.space, "rrb"));
+  const PetscErrorCode fetched = rows.Get(A_, exec.space, "rrb");
+  if (grid_.processes() > 1) { // an error of one process is told to the others, which would wait for it
+    int mine = fetched ? grid_.rank : grid_.processes(), first;
+    PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm_));
+    if (first < grid_.processes()) {
+      int code = (int)fetched;
+      PetscCallMPI(MPI_Bcast(&code, 1, MPI_INT, first, comm_));
+      PetscCheck(fetched, PETSC_COMM_SELF, (PetscErrorCode)code, "process %d cannot read its rows of the matrix: see its message", first);
+    }
+  }
+  PetscCall(fetched);
   PetscCall(MatGetInfo(A_, MAT_LOCAL, &info));
   Csr<Index> csr{rows.i, rows.j, rows.a};
   if (rows.others) {

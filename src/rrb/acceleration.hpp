@@ -4,6 +4,7 @@
 //   multiply(p, q)     q = A p; p's ghost nodes change        precondition(r, w)   w = B r, one cycle from this grid down
 //   dot(x, y)          over all processes                     combine(s, x, t, y)  y = s x + t y; with t = 0 the old y does not matter
 #pragma once
+#include "core/pack.hpp"
 #include "rrb/rrb.hpp"
 #include <algorithm>
 #include <cmath>
@@ -46,31 +47,45 @@ template <class X, class Y> void convert(const Exec &exec, const Buffer<X> &x, B
   forall(exec, {0, (int)(n - rows * piece), 0, 1}, ConvertKernel<X, Y>{x.data() + rows * piece, y.data() + rows * piece, 0});
 }
 
-// The same for many arrays; on the device in one launch. Each is cut into rows.
+// The same for many arrays; on the device in one launch, several numbers a thread. Each is cut into rows.
 template <class X, class Y> struct ConvertAll {
-  static constexpr int most = 16, row = 1024;
+  static constexpr int most = 16, group = 4, row = 256 * group;
   const X  *x[most];
   Y        *y[most];
+  Y        *inverse[most]; // 1 / y where that is positive, else 0; or nullptr
   ptrdiff_t n[most];
   int       first[most + 1] = {0}, count = 0; // rows of an array
   HD void   operator()(int i, int j) const
   {
     int k = 0;
     while (first[k + 1] <= j) ++k;
-    const ptrdiff_t p = i + (ptrdiff_t)(j - first[k]) * row;
-    if (p < n[k]) y[k][p] = (Y)x[k][p];
+    const ptrdiff_t p = (ptrdiff_t)i * group + (ptrdiff_t)(j - first[k]) * row;
+    if (p + group <= n[k]) {
+      const Pack<X, group> from = pack<group>(x[k] + p, 0);
+      Pack<Y, group>       to, one;
+      for (int m = 0; m < group; ++m) to.v[m] = (Y)from.v[m], one.v[m] = to.v[m] > 0 ? 1 / to.v[m] : 0;
+      *(Pack<Y, group> *)(y[k] + p) = to;
+      if (inverse[k]) *(Pack<Y, group> *)(inverse[k] + p) = one;
+      return;
+    }
+    for (ptrdiff_t m = p; m < n[k]; ++m) {
+      const Y v = (Y)x[k][m];
+      y[k][m]   = v;
+      if (inverse[k]) inverse[k][m] = v > 0 ? 1 / v : 0;
+    }
   }
-  void add(const Exec &exec, const Buffer<X> &from, Buffer<Y> &to)
+  void add(const Exec &exec, const Buffer<X> &from, Buffer<Y> &to, Y *inverses = nullptr)
   {
     if (to.size() != from.size()) to.resize(from.extent());
     if (exec.space == Space::host) return convert(exec, from, to);
     x[count]         = from.data();
     y[count]         = to.data();
+    inverse[count]   = inverses;
     n[count]         = (ptrdiff_t)from.size();
     first[count + 1] = first[count] + (int)((from.size() + row - 1) / row);
     ++count;
   }
-  void run(const Exec &exec) const { forall(exec, {0, row, 0, first[count]}, *this); }
+  void run(const Exec &exec) const { forall(exec, {0, row / group, 0, first[count]}, *this); }
 };
 
 template <int S, class T> struct ProductKernel { // S = 0: any stride

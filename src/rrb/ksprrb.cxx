@@ -254,10 +254,13 @@ PetscErrorCode KSPBuildSolution_RRB(KSP ksp, Vec v, Vec *V)
 
 PetscErrorCode KSPReset_RRB(KSP ksp)
 {
+  KSP_RRB *k = (KSP_RRB *)ksp->data;
+
   PetscFunctionBegin;
-  PetscCall(VecDestroy(&((KSP_RRB *)ksp->data)->solution));
-  ((KSP_RRB *)ksp->data)->vectors.reset();
-  ((KSP_RRB *)ksp->data)->solver.reset();
+  PetscCall(UseCurrentStream(k->solver ? Space::cuda : Space::host));
+  PetscCall(VecDestroy(&k->solution));
+  k->vectors.reset();
+  k->solver.reset();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

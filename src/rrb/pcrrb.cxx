@@ -25,6 +25,7 @@ static PetscErrorCode PCReset_RRB(PC pc)
   PC_RRB *r = (PC_RRB *)pc->data;
 
   PetscFunctionBegin;
+  PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // memory is given back in its order
   PetscCall(r->matrix.Reset());
   r->plan      = tessera::rrb::Plan();
   r->dirichlet = tessera::DirichletCouplings();

@@ -52,10 +52,10 @@ template <class T> struct Keep {
   const Exec           &exec;
   ConvertAll<double, T> list;
   explicit Keep(const Exec &e) : exec(e) { }
-  void operator()(Buffer<double> &from, Buffer<T> &to)
+  void operator()(Buffer<double> &from, Buffer<T> &to, T *inverse = nullptr) // inverse: where it is made on the way, in another precision
   {
     if constexpr (std::is_same_v<T, double>) to = std::move(from);
-    else list.add(exec, from, to);
+    else list.add(exec, from, to, inverse);
   }
   void run() const { list.run(exec); }
 };
@@ -267,7 +267,9 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
     if (uses(s.smoother, direction)) s.lines[0][direction == lines_y].setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
   s.a.layout = a.layout;
   s.a.nine   = a.nine;
-  keep(a.c, s.a.c);
+  const bool there = plan.exec.space == Space::cuda;
+  if (there && s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
+  keep(a.c, s.a.c, there ? s.inverse.data() : nullptr);
   for (int k = 0; k < 4; ++k) {
     keep(a.e[k], s.a.e[k]);
     keep(a.g[k], s.a.g[k]);
@@ -276,12 +278,13 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
   for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
   if (s.smoother == Smoother::point) keep(P.inject, s.inject);
   keep.run();
-  if (plan.exec.space == Space::cuda) {
-    if (s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
-    const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
-    auto          inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
-    forall_parts(plan.exec, inverse(0), inverse(1), inverse(2), inverse(3));
+  if (there) {
     if constexpr (std::is_same_v<T, float>) plan.work[l].a = std::move(a);
+    else {
+      const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
+      auto          inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
+      forall_parts(plan.exec, inverse(0), inverse(1), inverse(2), inverse(3));
+    }
   }
   for (FieldOf<T> *f : {&s.b, &s.x, &s.r})
     if (f->data.empty()) f->resize(g.layout);

@@ -23,6 +23,7 @@ constexpr double slow          = 0.5;  // a factor above brings it back
 PetscErrorCode Newton::Reset()
 {
   PetscFunctionBegin;
+  PetscCall(UseCurrentStream(plan.exec.space)); // memory is given back in its order
   PetscCall(matrix.Reset());
   PetscCall(VecDestroy(&base_));
   PetscCall(VecDestroy(&trial_));

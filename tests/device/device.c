@@ -2,7 +2,7 @@ static char help[] = "What the device is asked beyond solving.\n\
   -case apply  : the preconditioner alone; -dm_mat_type and -dm_vec_type say where matrix and vectors are\n\
   -case memory : a device with too little memory for the grid of -n nodes each way, again and again; then the host, and a smaller grid\n\
   -case error  : the emulated device of process -rank fails: by its memory of -bytes, or at kernel -kernel of the setup or, with -solve,\n\
-                 of the second solve; then the host solves\n\
+                 of the second solve; then the host solves. Or, with -rows, PETSc refuses that process its rows\n\
   -case full   : a GPU that vectors fill but for -room MB; then the same solver on the host, and on the device when they are gone.\n\
                  It takes the whole GPU, so it is no part of the automatic tests\n\n";
 
@@ -162,6 +162,12 @@ static PetscErrorCode Backend(const char *backend)
   PetscFunctionReturn(0);
 }
 
+static PetscErrorCode NoRows(Mat A, PetscInt shift, PetscBool symmetric, PetscBool compressed, PetscInt *n, const PetscInt *i[], const PetscInt *j[], PetscBool *done)
+{
+  *done = PETSC_FALSE;
+  return 0;
+}
+
 static PetscErrorCode Error(PetscInt n)
 {
   DM          da;
@@ -170,7 +176,9 @@ static PetscErrorCode Error(PetscInt n)
   KSP         ksp;
   PetscInt    who = 0;
   PetscMPIInt rank;
-  PetscBool   fails, memory, kernel, solve;
+  PetscBool   fails, memory, kernel, solve, rows;
+  Mat         own = NULL;
+  void      (*getrowij)(void);
   char        bytes[32] = "", number[32] = "";
 
   PetscFunctionBeginUser;
@@ -179,6 +187,7 @@ static PetscErrorCode Error(PetscInt n)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-bytes", bytes, sizeof(bytes), &memory));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-kernel", number, sizeof(number), &kernel));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-solve", &solve));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-rows", &rows));
   fails = (PetscBool)(rank == who);
   PetscCall(Create(n, &da, &A, &b, &x));
   PetscCall(NewKSP(da, A, &ksp));
@@ -186,7 +195,13 @@ static PetscErrorCode Error(PetscInt n)
   if (solve) PetscCall(Solve("before", ksp, b, x));
   if (fails && memory) setenv("TESSERA_EMULATED_MEMORY", bytes, 1);
   if (fails && kernel) setenv("TESSERA_EMULATED_ERROR", number, 1);
+  if (fails && rows) {
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &own, NULL, NULL));
+    PetscCall(MatGetOperation(own, MATOP_GET_ROW_IJ, &getrowij));
+    PetscCall(MatSetOperation(own, MATOP_GET_ROW_IJ, (void (*)(void))NoRows));
+  }
   PetscCall(Solve("device", ksp, b, x));
+  if (own) PetscCall(MatSetOperation(own, MATOP_GET_ROW_IJ, getrowij));
   if (fails) unsetenv("TESSERA_EMULATED_MEMORY");
   if (memory) PetscCall(Solve("more memory", ksp, b, x));
   PetscCall(Backend("host"));

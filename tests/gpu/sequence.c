@@ -6,6 +6,9 @@ residuals, and a hash of their bits.\n\
 
 #include <petscdmda.h>
 #include <petscksp.h>
+#if defined(PETSC_HAVE_CUDA)
+  #include <petscdevice.h>
+#endif
 #if PETSC_VERSION_LT(3, 19, 0)
   #define PETSC_SUCCESS 0
 #endif
@@ -136,6 +139,34 @@ static PetscErrorCode Solve(System *s, const char *what, PetscReal rtol, PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A solve in a stream that the program then destroys. */
+static PetscErrorCode AnotherStream(System *s)
+{
+#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 24, 0)
+  PetscDeviceContext before, own;
+  PetscDeviceType    type;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscDeviceContextGetCurrentContext(&before));
+  PetscCall(PetscDeviceContextGetDeviceType(before, &type));
+  if (type == PETSC_DEVICE_CUDA) {
+    PetscCall(PetscDeviceContextDuplicate(before, &own));
+    PetscCall(PetscDeviceContextSetStreamType(own, PETSC_STREAM_NONBLOCKING));
+    PetscCall(PetscDeviceContextSetUp(own));
+    PetscCall(PetscDeviceContextSetCurrentContext(own));
+    PetscCall(Solve(s, "in another stream", 1e-6, 200));
+    PetscCall(PetscDeviceContextSynchronize(own));
+    PetscCall(PetscDeviceContextSetCurrentContext(before));
+    PetscCall(PetscDeviceContextDestroy(&own));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#else
+  PetscFunctionBeginUser;
+#endif
+  PetscCall(Solve(s, "in another stream", 1e-6, 200));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   System    s;
@@ -203,6 +234,8 @@ int main(int argc, char **argv)
   PetscCall(NullSpace(&s, 0));
   PetscCall(Fill(&s, 1, shift, 0));
   PetscCall(Solve(&s, "back to the first", 1e-6, 200));
+  PetscCall(AnotherStream(&s));
+  PetscCall(Solve(&s, "after the end of another stream", 1e-6, 200));
   PetscCall(KSPReset(s.ksp));
   PetscCall(KSPSetOperators(s.ksp, s.A, s.A));
   PetscCall(Solve(&s, "after a reset", 1e-6, 200));
