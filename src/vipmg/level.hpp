@@ -64,8 +64,8 @@ template <int P, int DX> HD inline ptrdiff_t beside(int half) { return ((P + DX)
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
 // Has the kernel a form for nodes that have one stencil?
-template <class Kernel, class = void> struct Knows_same : std::false_type { };
-template <class Kernel> struct Knows_same<Kernel, std::void_t<decltype(std::declval<const Kernel &>().at_same(ptrdiff_t()))>> : std::true_type { };
+template <class Kernel, class = void> struct KnowsSame : std::false_type { };
+template <class Kernel> struct KnowsSame<Kernel, std::void_t<decltype(std::declval<const Kernel &>().at_same(ptrdiff_t()))>> : std::true_type { };
 
 #ifdef __GNUC__
   #define TESSERA_ALONE __attribute__((noinline, flatten)) // a function for each kernel and parity, with all of the kernel in it
@@ -88,10 +88,11 @@ template <int P, class Kernel, class R> TESSERA_ALONE void at_places(ptrdiff_t o
   result = sum;
 }
 
+// The same, where nodes have one stencil by the form that the kernel has for these.
 template <int P, class Kernel, class... R> void half_row(const Layout3 &l, int j, int k, int t0, int t1, const Kernel &kernel, R &...result)
 {
   const ptrdiff_t o = l.row(j, k);
-  if constexpr (Knows_same<Kernel>::value)
+  if constexpr (KnowsSame<Kernel>::value)
     if (kernel.s.same) {
       const int *same = kernel.s.same + 2 * (2 * ((j - l.j0) + (ptrdiff_t)l.mj * (k - l.k0)) + P);
       const int  from = same[0] > t0 ? same[0] : t0, to = same[1] < t1 ? same[1] : t1;
