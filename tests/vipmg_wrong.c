@@ -15,9 +15,9 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
   return n;
 }
 
-typedef enum { FINE, CROSSED, NOTANUMBER, UNBOUNDED, TWO, NODA, SKEW, EDGE, INDEFINITE, NEGATIVE, ALL, OUTSIDE, USERTEST, FAILING, DOMAIN, FAR, SHELL, NANFUNCTION, NANMATRIX, SIZE, DENSE, SBAIJ, CHANGED, HALF } Case;
+typedef enum { FINE, CROSSED, NOTANUMBER, UNBOUNDED, TWO, NODA, SKEW, EDGE, INDEFINITE, NEGATIVE, ALL, OUTSIDE, USERTEST, FAILING, DOMAIN, FAR, SHELL, NANFUNCTION, NANMATRIX, SIZE, DENSE, SBAIJ, CHANGED, HALF, NOROOM } Case;
 static const char *const names[] = {"nothing wrong", "lower above upper", "a bound is not a number", "no bounds", "two unknowns a node", "no DMDA", "asymmetric", "data on the edge outside the bounds", "indefinite", "negative diagonal",
-                                    "every node active", "start outside the bounds", "user's convergence test", "Jacobian callback raises an error", "function domain", "coupling beyond the neighbours", "shell matrix", "function not a number", "matrix not a number", "bounds of another size", "dense matrix", "sbaij", "another problem of the same size", "one bound infinite"};
+                                    "every node active", "start outside the bounds", "user's convergence test", "Jacobian callback raises an error", "function domain", "coupling beyond the neighbours", "shell matrix", "function not a number", "matrix not a number", "bounds of another size", "dense matrix", "sbaij", "another problem of the same size", "one bound infinite", "both bounds plus infinity"};
 typedef struct {
   Case     kind;
   PetscInt n, calls;
@@ -160,14 +160,17 @@ static PetscErrorCode Try(Case kind)
   PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
   PetscCall(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(VecGetOwnershipRange(X, &first, NULL));
-  if (kind == CROSSED || kind == NOTANUMBER) /* at nodes 20,3 and 21,3, wherever they are */
+  if (kind == CROSSED || kind == NOTANUMBER || kind == NOROOM) /* at nodes 20,3 and 21,3, wherever they are */
     for (PetscInt i = 20; i < 22; ++i)
       if (i >= xs && i < xs + xm && 3 >= ys && 3 < ys + ym) {
         low = first + i - xs + xm * (3 - ys);
-        PetscCall(VecSetValue(xl, low, kind == CROSSED ? 0.7 : NAN, INSERT_VALUES));
+        PetscCall(VecSetValue(xl, low, kind == CROSSED ? 0.7 : kind == NOROOM ? PETSC_INFINITY : NAN, INSERT_VALUES));
+        if (kind == NOROOM) PetscCall(VecSetValue(xu, low, PETSC_INFINITY, INSERT_VALUES));
       }
   PetscCall(VecAssemblyBegin(xl));
   PetscCall(VecAssemblyEnd(xl));
+  PetscCall(VecAssemblyBegin(xu));
+  PetscCall(VecAssemblyEnd(xu));
   if (kind == OUTSIDE) PetscCall(VecSet(X, 7));
   if (kind == INDEFINITE) PetscCall(VecSet(xu, PETSC_INFINITY));
   if (kind == INDEFINITE) PetscCall(VecSet(xl, PETSC_NINFINITY));
@@ -218,7 +221,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscInt only = -1;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
-  for (int k = FINE; k <= HALF; ++k)
+  for (int k = FINE; k <= NOROOM; ++k)
     if (k != SIZE && (only < 0 || only == k)) PetscCall(Try((Case)k)); /* PETSc itself refuses bounds of another size */
   PetscCall(PetscFinalize());
   return 0;

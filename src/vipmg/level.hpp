@@ -8,6 +8,8 @@
 #include "core/grid.hpp"
 #include <cstdint>
 #include <mpi.h>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tessera::vipmg {
@@ -53,17 +55,6 @@ template <class Kernel, int P> struct OnHalf {
     kernel.template at<P>(t, layout.row(j, k) + t, j, k);
   }
 };
-template <class Kernel, int P> struct SumOnHalf {
-  Layout3 layout;
-  Rows    rows;
-  Kernel  kernel;
-  template <class R> HD void operator()(int t, int r, R &result) const
-  {
-    int j, k;
-    rows.get(r, j, k);
-    kernel.template at<P>(t, layout.row(j, k) + t, j, k, result);
-  }
-};
 
 inline Rows all_rows(const Box3 &b) { return {b.lo[1], 1, b.hi[1] - b.lo[1], b.lo[2], 1, b.hi[2] - b.lo[2]}; }
 
@@ -71,6 +62,48 @@ inline Rows all_rows(const Box3 &b) { return {b.lo[1], 1, b.hi[1] - b.lo[1], b.l
 template <int P, int DX> HD inline ptrdiff_t beside(int half) { return ((P + DX) & 1) * (ptrdiff_t)half + ((P + DX) >> 1); }
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
+
+// Has the kernel a form for nodes that have one stencil?
+template <class Kernel, class = void> struct KnowsSame : std::false_type { };
+template <class Kernel> struct KnowsSame<Kernel, std::void_t<decltype(std::declval<const Kernel &>().at_same(ptrdiff_t()))>> : std::true_type { };
+
+#ifdef __GNUC__
+  #define TESSERA_ALONE __attribute__((noinline, flatten)) // a function for each kernel and parity, with all of the kernel in it
+#else
+  #define TESSERA_ALONE
+#endif
+
+// The kernel at the places [t0, t1) of a half row, on the host.
+template <int P, class Kernel> TESSERA_ALONE void at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Kernel &kernel)
+{
+  const Kernel own = kernel; // a private copy: its members stay in registers
+#pragma GCC ivdep
+  for (int t = t0; t < t1; ++t) own.template at<P>(t, o + t, j, k);
+}
+template <int P, class Kernel, class R> TESSERA_ALONE void at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Kernel &kernel, R &result)
+{
+  const Kernel own = kernel;
+  R            sum = result; // the kernel's writes might change one in memory
+  for (int t = t0; t < t1; ++t) own.template at<P>(t, o + t, j, k, sum);
+  result = sum;
+}
+
+// The same, where nodes have one stencil by the form that the kernel has for these.
+template <int P, class Kernel, class... R> void half_row(const Layout3 &l, int j, int k, int t0, int t1, const Kernel &kernel, R &...result)
+{
+  const ptrdiff_t o = l.row(j, k);
+  if constexpr (KnowsSame<Kernel>::value)
+    if (kernel.s.same) {
+      const int *same = kernel.s.same + 2 * (2 * ((j - l.j0) + (ptrdiff_t)l.mj * (k - l.k0)) + P);
+      const int  from = same[0] > t0 ? same[0] : t0, to = same[1] < t1 ? same[1] : t1;
+      if (from < to) {
+        at_places<P>(o, j, k, t0, from, kernel, result...);
+        at_places<P>(o, j, k, from, to, kernel.at_same(o + P * (ptrdiff_t)l.half + from), result...);
+        return at_places<P>(o, j, k, to, t1, kernel, result...);
+      }
+    }
+  at_places<P>(o, j, k, t0, t1, kernel, result...);
+}
 
 // kernel at every node of the box; nodes are independent. The two halves of a row follow each other while it is in the cache.
 template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
@@ -81,11 +114,13 @@ template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const
   const OnHalf<Kernel, 0> first{l, rows, kernel};
   const OnHalf<Kernel, 1> second{l, rows, kernel};
   if (exec.space == Space::cuda) return forall_parts(exec, part(even, first), part(odd, second));
-  constexpr int strip = 16;
-  for (int r = 0; r < rows.count(); r += strip) {
-    const int end = r + strip < rows.count() ? r + strip : rows.count();
-    forall(exec, {even.x0, even.x1, r, end}, first);
-    forall(exec, {odd.x0, odd.x1, r, end}, second);
+  const device::Open open(exec.space);
+#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
+  for (int r = 0; r < rows.count(); ++r) {
+    int j, k;
+    rows.get(r, j, k);
+    half_row<0>(l, j, k, even.x0, even.x1, kernel);
+    half_row<1>(l, j, k, odd.x0, odd.x1, kernel);
   }
 }
 
@@ -93,8 +128,18 @@ template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const
 template <class Kernel> void for_half(const Exec &exec, const Layout3 &l, const Box3 &b, int p, const Rows &rows, const Kernel &kernel)
 {
   const Box box{half_begin(b.lo[0], p), half_begin(b.hi[0], p), 0, rows.count()};
-  if (p) forall(exec, box, OnHalf<Kernel, 1>{l, rows, kernel});
-  else forall(exec, box, OnHalf<Kernel, 0>{l, rows, kernel});
+  if (exec.space == Space::cuda) {
+    if (p) return forall(exec, box, OnHalf<Kernel, 1>{l, rows, kernel});
+    return forall(exec, box, OnHalf<Kernel, 0>{l, rows, kernel});
+  }
+  const device::Open open(exec.space);
+#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
+  for (int r = 0; r < rows.count(); ++r) {
+    int j, k;
+    rows.get(r, j, k);
+    if (p) half_row<1>(l, j, k, box.x0, box.x1, kernel);
+    else half_row<0>(l, j, k, box.x0, box.x1, kernel);
+  }
 }
 
 // A tile of rows and of places along them, of both parities: what they share is read once.
@@ -129,17 +174,15 @@ template <class R, class Kernel> void join_nodes(const Exec &exec, const Layout3
     return;
   }
   const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n}, odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n};
-  const SumOnHalf<Kernel, 0> first{l, rows, kernel};
-  const SumOnHalf<Kernel, 1> second{l, rows, kernel};
   // Both halves of a row while it is in the cache; the sums are those of forall_join().
   std::vector<R> sums(2 * (size_t)n);
 #pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
   for (int r = 0; r < n; ++r) {
-    const SumOnHalf<Kernel, 0> f = first;
-    const SumOnHalf<Kernel, 1> s = second;
-    R                          a, c; // in registers: the kernel's writes might change one in memory
-    for (int t = even.x0; t < even.x1; ++t) f(t, r, a);
-    for (int t = odd.x0; t < odd.x1; ++t) s(t, r, c);
+    R   a, c;
+    int j, k;
+    rows.get(r, j, k);
+    half_row<0>(l, j, k, even.x0, even.x1, kernel, a);
+    half_row<1>(l, j, k, odd.x0, odd.x1, kernel, c);
     sums[2 * (size_t)r]     = a;
     sums[2 * (size_t)r + 1] = c;
   }

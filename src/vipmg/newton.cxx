@@ -26,7 +26,6 @@ PetscErrorCode Newton::Reset()
   PetscCall(UseCurrentStream(plan.exec.space)); // memory is given back in its order
   PetscCall(matrix.Reset());
   PetscCall(VecDestroy(&base_));
-  PetscCall(VecDestroy(&trial_));
   const Exec exec = plan.exec;
   plan            = Plan();
   plan.exec       = exec;
@@ -65,7 +64,6 @@ PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *ba
   plan.exec.threads = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;
 #endif
   if (!base_) PetscCall(VecDuplicate(X, &base_));
-  if (!trial_) PetscCall(VecDuplicate(X, &trial_));
   if (built_ && options.params.levels != plan.params.levels) built_ = plan.built = false;
   plan.params         = options.params;
   plan.zero_tolerance = options.zero_tolerance;
@@ -95,7 +93,8 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::LoadPoint(Vec X, Vec F, Vec XL, Vec XU, double sums[2])
+// X0: a point before, or nullptr.
+PetscErrorCode Newton::LoadPoint(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point)
 {
   const Space space = plan.exec.space;
 
@@ -104,32 +103,35 @@ PetscErrorCode Newton::LoadPoint(Vec X, Vec F, Vec XL, Vec XU, double sums[2])
   PetscCall(b_.Read(X, space));
   PetscCall(c_.Read(XL, space));
   PetscCall(d_.Read(XU, space));
-  TesseraCallCXX(load(plan, a_.data(), b_.data(), c_.data(), d_.data(), sums));
-  for (Array *a : {&a_, &b_, &c_, &d_}) PetscCall(a->Restore());
+  if (X0) PetscCall(e_.Read(X0, space));
+  TesseraCallCXX(*point = load(plan, a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
+  for (Array *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::Move(double t, Vec X0, Vec XL, Vec XU, Vec X)
+PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved)
 {
   const Space space = plan.exec.space;
 
   PetscFunctionBegin;
+  PetscCall(a_.Read(F, space));
   PetscCall(b_.Read(X0, space));
   PetscCall(c_.Read(XL, space));
   PetscCall(d_.Read(XU, space));
   PetscCall(e_.Write(X, space));
-  TesseraCallCXX(store(plan, t, b_.data(), c_.data(), d_.data(), e_.data()));
-  for (Array *a : {&b_, &c_, &d_, &e_}) PetscCall(a->Restore());
+  TesseraCallCXX(*moved = store(plan, t, b_.data(), c_.data(), d_.data(), a_.data(), e_.data()));
+  for (Array *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Cycles until the linear model's norm is below the target. *failed: they make it worse and worse.
-PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target, bool fmg, Norms *n, Measure *model, bool *failed)
+// Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is
+// that of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
+PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
 {
   const Variant v       = plan.params.variant;
   const double  nodes   = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
   bool          climb   = v != Variant::tnnmg && carried_;
-  Measure       m;
+  Measure       m       = here;
   double        first, last, best;
   int           stuck = 0;
 
@@ -137,17 +139,18 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target
   *failed = false;
   n->cycles = 0;
   PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
-  TesseraCallCXX(start(plan));
-  TesseraCallCXX(m = measure(plan, plan.levels[0]));
+  TesseraCallCXX(if (start(plan, follow)) m = measure(plan, plan.levels[0]));
   first = last = std::sqrt(m.natural);
   best = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual
   if (fmg && plan.levels.size() > 1) {
     // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
     TesseraCallCXX(full_multigrid(plan));
+    for (int k = 1; k + 1 < (int)plan.levels.size(); ++k) PetscCall(LogFlops(plan.exec.space, flops(plan, k, v != Variant::tnnmg, v == Variant::hybrid || v == Variant::tnnmg)));
   }
   for (; n->cycles < most_cycles; ) {
     TesseraCallCXX(cycle(plan, 0, climb, v == Variant::hybrid || v == Variant::tnnmg));
     TesseraCallCXX(m = measure(plan, plan.levels[0]));
+    PetscCall(LogFlops(plan.exec.space, flops(plan, 0, climb, v == Variant::hybrid || v == Variant::tnnmg)));
     ++n->cycles;
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
     if (fmg && n->cycles == 1 && now > first) { // worse than the start
@@ -192,43 +195,38 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, double target
 // X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric Jacobian F is a
 // gradient and its slope F . d along the way tells where energy is least; an energy that grows nowhere on the way, and a slope that is
 // a fraction of the first one, is a good step. Otherwise the natural residual must become smaller.
-PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, double *step, bool *current, bool *good)
+PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, bool *good)
 {
   const double natural = std::sqrt(here->natural);
-  double       sums[2], t = 1, low = 0, high = -1;
-  PetscScalar  slope, first, slope_low;
-  PetscReal    norm;
-  Measure      there;
+  double       t = 1, low = 0, high = -1, slope, first, slope_low;
+  Point        point;
+  Moved        whole, part;
 
   PetscFunctionBegin;
   TesseraCallCXX(keep(plan));
   PetscCall(VecCopy(X, base_));
-  PetscCall(Move(1, base_, XL, XU, X));
-  PetscCall(VecWAXPY(trial_, -1, base_, X));
-  PetscCall(VecDot(F, trial_, &first));
-  slope_low = first;
+  PetscCall(Move(1, base_, F, XL, XU, X, &whole));
+  first = slope_low = whole.slope;
   *good = *current = false;
   for (int tries = 0; tries < 20; ++tries) {
-    if (tries) PetscCall(Move(t, base_, XL, XU, X));
+    if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
     PetscCall(problem.Function(X, F));
-    PetscCall(VecNorm(F, NORM_2, &norm));
-    if (PetscIsInfOrNanReal(norm)) { // outside the function's domain
+    PetscCall(LoadPoint(X, F, base_, XL, XU, &point));
+    if (!std::isfinite(point.F)) { // outside the function's domain
       high = t;
       t    = low + 0.5 * (t - low);
       continue;
     }
-    PetscCall(VecDot(F, trial_, &slope));
-    PetscCall(LoadPoint(X, F, XL, XU, sums));
-    TesseraCallCXX(there = measure(plan, plan.levels[0]));
-    const double now = std::sqrt(there.natural);
-    if (tries == 0) *current = sums[0] <= still_good * still_good * model.moved;
-    const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(there.inactive) <= problem.Target();
+    slope            = point.slope / t; // along the whole step
+    const double now = std::sqrt(point.measure.natural);
+    if (tries == 0) *current = point.difference <= still_good * still_good * model.moved;
+    const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(point.measure.inactive) <= problem.Target();
     *good = smaller && (!plan.symmetric || first >= 0 || slope <= 0.5 * -first || tries > 4);
     if (plan.symmetric && first < 0 && std::fabs(slope) <= 0.3 * -first) *good = true;
     if (*good) break;
     if (plan.symmetric && first < 0 && slope > 0) { // energy is least before; the slope's zero, by the secant
       high             = t;
-      const double cut = low + (t - low) * (double)(slope_low / (slope_low - slope));
+      const double cut = low + (t - low) * slope_low / (slope_low - slope);
       t                = std::min(std::max(cut, low + 0.1 * (high - low)), low + 0.9 * (high - low));
     } else if (plan.symmetric && first < 0 && tries) { // or behind
       low       = t;
@@ -240,11 +238,12 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
       t *= 0.5;
     }
   }
-  *step = t;
   if (!*good) {
     PetscCall(VecCopy(base_, X));
     PetscCall(problem.Function(X, F));
-  } else *here = there;
+  } else *here = point.measure;
+  n->step = t * std::sqrt(whole.step);
+  n->x    = std::sqrt(point.X);
   *current = *current && t == 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -255,7 +254,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   Norms   n;
   Mat     J = nullptr;
   bool    stop = false, failed = false, current = false, fmg = plan.params.fmg;
-  double  sums[2];
+  Point   point;
 
   PetscFunctionBegin;
   failure[0] = 0;
@@ -280,12 +279,12 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   }
   current = true;
   TesseraCallCXX(forget(plan));
-  PetscCall(LoadPoint(X, F, XL, XU, sums));
-  TesseraCallCXX(here = measure(plan, plan.levels[0]));
+  PetscCall(LoadPoint(X, F, nullptr, XL, XU, &point));
+  here       = point.measure;
   n.inactive = PetscSqrtReal(here.inactive);
   n.natural  = PetscSqrtReal(here.natural);
   n.lower = here.lower, n.upper = here.upper;
-  PetscCall(VecNorm(X, NORM_2, &n.x));
+  n.x = std::sqrt(point.X);
   PetscCall(problem.Test(0, n, &stop));
   if (std::exchange(problem.updated, false)) current = false;
   for (PetscInt iteration = 1; !stop && iteration <= options.iterations; ++iteration) {
@@ -295,8 +294,8 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
         PetscCall(ReadJacobian(solver, J, &failed));
         if (failed) PetscCall(PetscInfo(solver, "%s\n", failure));
         if (!failed) { // a new diagonal, or even a new level
-          PetscCall(LoadPoint(X, F, XL, XU, sums));
-          TesseraCallCXX(here = measure(plan, plan.levels[0]));
+          PetscCall(LoadPoint(X, F, nullptr, XL, XU, &point));
+          here = point.measure;
         }
       }
       if (failed) {
@@ -309,7 +308,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     const double share  = iteration == 1 ? first_forcing : current ? 0 : forcing;
     // Of a linear problem the model's norm is that of F, to rounding.
     const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(), share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
-    PetscCall(Inner(solver, problem, target, fmg, &n, &model, &failed));
+    PetscCall(Inner(solver, problem, here, target, fmg, current && iteration > 1, &n, &model, &failed));
     fmg = false;
     if (failed) {
       PetscCall(PetscSNPrintf(failure, sizeof(failure), "cycles diverge on the linearised problem (natural residual %g, from %g): the Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
@@ -317,22 +316,18 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
       PetscCall(problem.Stopped(End::linear));
       break;
     }
-    double t    = 1;
-    bool   good = false;
-    PetscCall(Search(problem, X, F, XL, XU, model, &here, &t, &current, &good));
+    bool good = false;
+    PetscCall(Search(problem, X, F, XL, XU, model, &here, &n, &current, &good));
     if (!good) {
       PetscCall(PetscSNPrintf(failure, sizeof(failure), "no step along the correction of %" PetscInt_FMT " cycles brings the solution nearer (natural residual %g)", n.cycles, natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
       PetscCall(problem.Stopped(End::line_search));
       break;
     }
-    PetscCall(VecNorm(trial_, NORM_2, &n.step));
-    n.step *= t;
-    PetscCall(VecNorm(X, NORM_2, &n.x));
     n.inactive = std::sqrt(here.inactive);
     n.natural  = std::sqrt(here.natural);
     n.lower = here.lower, n.upper = here.upper;
-    PetscCall(PetscInfo(solver, "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step %g; inactive norm %g, natural residual %g, active lower %g upper %g%s\n", iteration, n.cycles, t, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper, current ? "; the Jacobian is kept" : ""));
+    PetscCall(PetscInfo(solver, "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step of norm %g; inactive norm %g, natural residual %g, active lower %g upper %g%s\n", iteration, n.cycles, (double)n.step, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper, current ? "; the Jacobian is kept" : ""));
     PetscCall(problem.Test(iteration, n, &stop));
     if (std::exchange(problem.updated, false)) current = false;
   }

@@ -55,14 +55,14 @@ public:
   PetscErrorCode Reset();
 
 private:
-  PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, double *step, bool *current, bool *good);
+  PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, bool *good);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
-  PetscErrorCode LoadPoint(Vec X, Vec F, Vec XL, Vec XU, double sums[2]);
-  PetscErrorCode Move(double t, Vec X0, Vec XL, Vec XU, Vec X);
-  PetscErrorCode Inner(PetscObject solver, Problem &problem, double target, bool fmg, Norms *n, Measure *model, bool *failed);
+  PetscErrorCode LoadPoint(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
+  PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
+  PetscErrorCode Inner(PetscObject solver, Problem &problem, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   Array          a_, b_, c_, d_, e_;
-  Vec            base_ = nullptr, trial_ = nullptr;
+  Vec            base_ = nullptr;
 };
 
 } // namespace tessera::vipmg

@@ -10,6 +10,26 @@ using namespace tessera;
 
 namespace {
 
+// What options and setters refuse.
+PetscErrorCode CheckSmooth(PetscObject o, PetscInt pre, PetscInt post)
+{
+  PetscFunctionBegin;
+  PetscCheck(pre >= 0 && post >= 0 && pre <= 1000 && post <= 1000, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: none of the numbers is to be negative or above 1000", pre, post);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode CheckOmega(PetscObject o, PetscReal omega)
+{
+  PetscFunctionBegin;
+  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: omega is to be between 0 and 2: %g given", (double)omega);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode CheckLevels(PetscObject o, PetscInt levels)
+{
+  PetscFunctionBegin;
+  PetscCheck(levels >= 0, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: the number of grids is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 vipmg::Options &OptionsOf(SNES snes) { return ((SNES_VIPMG *)snes->data)->newton.options; }
 
 PetscErrorCode SetVariant(SNES snes, SNESVIPMGVariant v)
@@ -33,6 +53,7 @@ PetscErrorCode SetFMG(SNES snes, PetscBool fmg)
 PetscErrorCode SetSmooth(SNES snes, PetscInt pre, PetscInt post)
 {
   PetscFunctionBegin;
+  PetscCall(CheckSmooth((PetscObject)snes, pre, post));
   OptionsOf(snes).params.pre  = (int)pre;
   OptionsOf(snes).params.post = (int)post;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -40,12 +61,14 @@ PetscErrorCode SetSmooth(SNES snes, PetscInt pre, PetscInt post)
 PetscErrorCode SetOmega(SNES snes, PetscReal omega)
 {
   PetscFunctionBegin;
+  PetscCall(CheckOmega((PetscObject)snes, omega));
   OptionsOf(snes).params.omega = omega;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 PetscErrorCode SetLevels(SNES snes, PetscInt levels)
 {
   PetscFunctionBegin;
+  PetscCall(CheckLevels((PetscObject)snes, levels));
   OptionsOf(snes).params.levels = (int)PetscMin(levels, 64);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -210,7 +233,7 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
   PetscCall(LookAtBounds(xl, xu, &b));
   if (b.first >= 0) newton.matrix.Node(b.first, p);
   PetscCheck(!b.nan, comm, PETSC_ERR_FP, "%s: %" PetscInt_FMT " bounds are not numbers, the first at unknown %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY", who, b.nan, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
-  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "%s: at %" PetscInt_FMT " unknowns the lower bound is above the upper one, the first is %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g", who, b.crossed, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "%s: at %" PetscInt_FMT " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g", who, b.crossed, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
   if (!b.lower && !b.upper) PetscCall(PetscInfo(solver, "No unknown has a bound: this is Newton's method with plain multigrid\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -258,9 +281,9 @@ PetscErrorCode vipmg::OptionsOfNewton(CompatOptionItems PetscOptionsObject, Pets
   PetscCall(PetscOptionsInt(option("levels"), "At most so many grids, 0: all", "SNESVIPMGSetLevels", levels, &levels, nullptr));
   PetscCall(PetscOptionsEnum(option("backend"), "Where the solver runs", "SNESVIPMGSetBackend", TesseraBackends, backend, &backend, nullptr));
   PetscCall(PetscOptionsBool(option("monitor"), "A line for each cycle", "SNESVIPMGSetMonitor", *monitor, monitor, nullptr));
-  PetscCheck(smooth[0] >= 0 && smooth[1] >= 0 && smooth[0] <= 1000 && smooth[1] <= 1000, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: none of the numbers is to be negative or above 1000", smooth[0], smooth[1]);
-  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: omega is to be between 0 and 2: %g given", (double)omega);
-  PetscCheck(levels >= 0, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: the number of grids is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
+  PetscCall(CheckSmooth(object, smooth[0], smooth[1]));
+  PetscCall(CheckOmega(object, omega));
+  PetscCall(CheckLevels(object, levels));
   o.params.variant = (Variant)(int)variant;
   o.params.cycle   = (Cycle)(int)cycle;
   o.params.fmg     = fmg == PETSC_TRUE;

@@ -113,7 +113,6 @@ PetscErrorCode SNESVIPMGSetSmooth(SNES snes, PetscInt pre, PetscInt post)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(pre >= 0 && post >= 0 && pre <= 1000 && post <= 1000, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: none of the numbers is to be negative or above 1000", pre, post);
   PetscTryMethod(snes, "SNESVIPMGSetSmooth_C", (SNES, PetscInt, PetscInt), (snes, pre, post));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -141,7 +140,6 @@ PetscErrorCode SNESVIPMGSetOmega(SNES snes, PetscReal omega)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(omega > 0 && omega < 2, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: omega is to be between 0 and 2: %g given", (double)omega);
   PetscTryMethod(snes, "SNESVIPMGSetOmega_C", (SNES, PetscReal), (snes, omega));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -169,7 +167,6 @@ PetscErrorCode SNESVIPMGSetLevels(SNES snes, PetscInt levels)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(levels >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: the number of grids is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
   PetscTryMethod(snes, "SNESVIPMGSetLevels_C", (SNES, PetscInt), (snes, levels));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -26,10 +26,24 @@ template <int D> HD int cube_of(const int *node, const int *beside, const int *n
 }
 template <int D, bool Box> HD constexpr int centre() { return plane_of<D, Box>(0, 0, 0); }
 
-template <int D, bool Box> struct Stencil3 {
-  const double *a;
+// Where many nodes of a row have one stencil, Uniform, it is read once: the host's kernels have a form for these nodes (Operator::same).
+template <int D, bool Box, bool Uniform = false> struct Stencil3 {
+  static constexpr int count = Box ? (D == 1 ? 3 : D == 2 ? 9 : 27) : 2 * D + 1;
+  const double *a, *inverse;
   ptrdiff_t     plane, sj, sk;
   int           half;
+  const int    *same;
+  double        one[Uniform ? count + 1 : 1]; // coefficients and inverse diagonal
+
+  template <int K> HD double coefficient(ptrdiff_t e) const { return Uniform ? one[Uniform ? K : 0] : a[K * plane + e]; }
+  HD double                  inverted(ptrdiff_t e) const { return Uniform ? one[Uniform ? count : 0] : inverse[e]; }
+  Stencil3<D, Box, true>     at(ptrdiff_t e) const
+  {
+    Stencil3<D, Box, true> s{a, inverse, plane, sj, sk, half, nullptr, {}};
+    for (int k = 0; k < count; ++k) s.one[k] = a[k * plane + e];
+    s.one[count] = inverse[e];
+    return s;
+  }
 
   // One row of three couplings, or two around the node itself. e: place of the node; o: of its row, without the half.
   template <int P, int DY, int DZ, class X> HD double row(const X &x, ptrdiff_t e, ptrdiff_t o) const
@@ -37,10 +51,10 @@ template <int D, bool Box> struct Stencil3 {
     const ptrdiff_t q = o + DY * sj + DZ * sk;
     double          s = 0;
     if (Box || (DY == 0 && DZ == 0)) {
-      s += a[plane_of<D, Box>(-1, DY, DZ) * plane + e] * x[q + beside<P, -1>(half)];
-      s += a[plane_of<D, Box>(1, DY, DZ) * plane + e] * x[q + beside<P, 1>(half)];
+      s += coefficient<plane_of<D, Box>(-1, DY, DZ)>(e) * x[q + beside<P, -1>(half)];
+      s += coefficient<plane_of<D, Box>(1, DY, DZ)>(e) * x[q + beside<P, 1>(half)];
     }
-    if (DY || DZ) s += a[plane_of<D, Box>(0, DY, DZ) * plane + e] * x[q + beside<P, 0>(half)];
+    if (DY || DZ) s += coefficient<plane_of<D, Box>(0, DY, DZ)>(e) * x[q + beside<P, 0>(half)];
     return s;
   }
   // The sum of a_k x_k over the neighbours. x: an array, or what computes its elements.
@@ -54,12 +68,12 @@ template <int D, bool Box> struct Stencil3 {
     }
     return s;
   }
-  HD double diagonal(ptrdiff_t e) const { return a[centre<D, Box>() * plane + e]; }
+  HD double diagonal(ptrdiff_t e) const { return coefficient<centre<D, Box>()>(e); }
 };
 
 template <int D, bool Box> Stencil3<D, Box> stencil(const Level &l, const Operator &op)
 {
-  return {op.a.data(), (ptrdiff_t)l.layout.size(), l.layout.sj, l.layout.sk, l.layout.half};
+  return {op.a.data(), op.inverse.data(), (ptrdiff_t)l.layout.size(), l.layout.sj, l.layout.sk, l.layout.half, op.same.empty() ? nullptr : op.same.data(), {}};
 }
 
 // f(std::integral_constant dimension, box), as compile-time constants.

@@ -32,6 +32,9 @@ struct Params {
 struct Operator {
   Buffer<double> a, inverse; // inverse: of the diagonal; zero where the node takes no part
   bool           box = false;
+  // On the host, of each half of a row: a long stretch [t0, t1) of places whose stencils are equal; with constant coefficients nearly all
+  // of them. There sweeps and residuals read no coefficients, which are half of what they move.
+  std::vector<int> same;
 };
 
 struct Level {
@@ -60,6 +63,18 @@ struct Measure {
   double lower = 0, upper = 0; // active nodes: at the bound, and pressed
   double changed  = 0;  // nodes whose status differs from the last pass's
   double moved    = 0;  // sum of squares of A x
+  HD void add(double f, double x, double lo, double up, double diagonal, double zero)
+  {
+    const bool at_lower = x <= lo + zero && f > 0, at_upper = x >= up - zero && f < 0;
+    if (!at_lower && !at_upper) inactive += f * f;
+    lower += at_lower;
+    upper += at_upper;
+    const double to_lo = diagonal * (x - lo), to_up = diagonal * (x - up);
+    double       n = f;
+    n              = n > to_lo ? to_lo : n;
+    n              = n < to_up ? to_up : n;
+    natural += n * n;
+  }
   HD void join(const Measure &o)
   {
     inactive += o.inactive;
@@ -68,6 +83,31 @@ struct Measure {
     upper += o.upper;
     changed += o.changed;
     moved += o.moved;
+  }
+};
+
+// What loading a point finds.
+struct Point {
+  Measure measure;             // of the correction zero
+  double  difference = 0;      // sum of squares of F + r, r the residual before: how far F is from what the model foretold
+  double  F = 0, X = 0, slope = 0; // sums of squares; F . (X - X0)
+  HD void join(const Point &o)
+  {
+    measure.join(o.measure);
+    difference += o.difference;
+    F += o.F;
+    X += o.X;
+    slope += o.slope;
+  }
+};
+
+// What a step does.
+struct Moved {
+  double slope = 0, step = 0; // F . (X - X0), sum of squares of X - X0
+  HD void join(const Moved &o)
+  {
+    slope += o.slope;
+    step += o.step;
   }
 };
 
@@ -156,13 +196,15 @@ void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (v
 double asymmetry(Plan &plan);
 
 // --- between arrays in natural order, in the space of the plan, and the finest level (vipmg_move.k.cxx) ---
-// The problem for a correction: b := -F, lo := XL - X, up := XU - X. Returns sums of squares of b - r and of b, before r changes.
-void load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, double sums[2]);
-void start(Plan &plan);                   // x := 0, but the solution in Dirichlet rows
+// The problem for a correction: b := -F, lo := XL - X, up := XU - X, x := 0. X0: a point before, or nullptr.
+Point load(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU);
+// x := 0, but the solution in Dirichlet rows. Returns whether these made a difference. follow: the last step of the correction kept goes on being
+// recombined.
+bool start(Plan &plan, bool follow = false);
 void forget(Plan &plan);                  // the active set: what a solve does does not depend on the one before
 void keep(Plan &plan);                    // the correction x, while other problems are loaded
-// X := P(X0 + t x) with the correction kept
-void store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, double *X);
+// X := P(X0 + t x) with the correction kept; F: at X0, for the slope
+Moved store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, const double *F, double *X);
 // --- the finest operator, on a device from rows of the own nodes that lie there (vipmg_read.k.cxx) ---
 template <class Index> struct RowsOf {
   const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr; // beginnings and columns: own nodes, and others, if any
@@ -191,13 +233,18 @@ void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const dou
 // Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); scratch: another field.
 void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps, double *scratch);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
-// Sweeps and the residual after them, which the host finds in one pass through memory.
-void smooth_residual(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r);
-void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r); // coarse.b, and x = 0
-// coarse.b, lo, up, and x = 0. Bounds: the largest lower and least upper ones of a support; their weighted mean (the paper's
-// Algorithm 1); or, for a start, those of the fine nodes that coarse nodes lie on.
-enum class Bounds { monotone, mean, inject };
-void restrict_problem(const Plan &plan, Level &fine, Level &coarse, Bounds bounds);
+// The problem of the coarse grid: coarse.b from the residual r, and x = 0; lo and up: the largest lower and least upper ones of a support;
+// their weighted mean (the paper's Algorithm 1); for a start, those of the fine nodes that coarse nodes lie on; or none.
+enum class Bounds { monotone, mean, inject, none };
+void restrict_problem(const Plan &plan, Level &fine, Level &coarse, const double *r, Bounds bounds);
+// Of the coarse nodes of a box; afterwards values of other processes.
+void restrict_part(const Plan &plan, Level &fine, Level &coarse, const double *r, Bounds bounds, const Box3 &part);
+void exchange_problem(Level &coarse, Bounds bounds);
+void prolong_part(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked, const Box3 &part);
+// Sweeps, the residual r after them and, where there is a coarse grid, its problem; the correction from there and sweeps after it. The host finds
+// all of a function in one pass through memory.
+void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, Bounds bounds);
+void smooth_up(const Plan &plan, Level &l, const Level &coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
 void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked);
 void prolong_start(const Plan &plan, Level &fine, const Level &coarse); // fine.x := the coarse solution, within bounds
 // Whether the inactive nodes are, or may be, others than at the last time; a device is not waited for.
@@ -222,5 +269,6 @@ bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const
 // --- cycles (vipmg_cycle.cxx) ---
 void full_multigrid(Plan &plan);             // a start for the finest level from its b and bounds
 void cycle(Plan &plan, int top, bool monotone, bool newton);
+double flops(const Plan &plan, int top, bool monotone, bool newton); // of this process in such a cycle: products with stencils
 
 } // namespace tessera::vipmg

@@ -1,6 +1,7 @@
 // Cycles, written as the papers write them.
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -40,30 +41,30 @@ bool monotone(Plan &plan, int k, int top, bool f, bool finish)
       finished = tile_monotone_up(plan, l, c, finish && visit + 1 == n);
       continue;
     }
-    smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).pre, l.r.data());
-    restrict_problem(plan, l, c, plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
+    smooth_down(plan, l, &c, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).pre, l.r.data(), plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
     monotone(plan, k + 1, top, f && visit == 0, false);
-    prolong_add(plan, l, c, l.x.data(), l.A, true, false);
-    smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).post);
+    smooth_up(plan, l, c, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).post);
   }
   return finished;
 }
 
 bool by_lines(const Level &l) { return l.lines[0] || l.lines[1]; }
 
-// Linear sweeps, of all nodes or of the inactive ones, on the way up. scratch: a field.
-void linear_up(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, double *scratch)
+// The coarse correction and linear sweeps, of all nodes or of the inactive ones. scratch: a field.
+void linear_up(Plan &plan, Level &l, const Level &c, const Operator &op, double *x, const double *b, bool masked, double *scratch)
 {
-  if (by_lines(l)) smooth_lines(plan, l, op, x, b, masked, true, chosen(plan).post, scratch);
-  else smooth(plan, l, op, x, b, {false, masked}, chosen(plan).post);
+  if (!by_lines(l)) return smooth_up(plan, l, c, op, x, b, {false, masked}, chosen(plan).post);
+  prolong_add(plan, l, c, x, op, false, masked);
+  smooth_lines(plan, l, op, x, b, masked, true, chosen(plan).post, scratch);
 }
 
-// On the way down, and the residual r after them.
-void linear_down(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, double *r)
+// Linear sweeps, the residual r after them and the coarse right-hand side.
+void linear_down(Plan &plan, Level &l, Level &c, const Operator &op, double *x, const double *b, bool masked, double *r)
 {
-  if (!by_lines(l)) return smooth_residual(plan, l, op, x, b, {false, masked}, chosen(plan).pre, r);
+  if (!by_lines(l)) return smooth_down(plan, l, &c, op, x, b, {false, masked}, chosen(plan).pre, r, Bounds::none);
   smooth_lines(plan, l, op, x, b, masked, false, chosen(plan).pre, r);
   residual(plan, l, op, x, b, r, masked);
+  restrict_problem(plan, l, c, r, Bounds::none);
 }
 
 // A linear cycle for A x = b of the inactive nodes on a level below the one that is solved.
@@ -80,11 +81,9 @@ void linear(Plan &plan, int k, int top, bool f)
       tile_linear_up(plan, l, c);
       continue;
     }
-    linear_down(plan, l, l.truncated, l.x.data(), l.b.data(), false, l.r.data());
-    restrict_residual(plan, l, c, l.r.data());
+    linear_down(plan, l, c, l.truncated, l.x.data(), l.b.data(), false, l.r.data());
     linear(plan, k + 1, top, f && visit == 0);
-    prolong_add(plan, l, c, l.x.data(), l.truncated, false, false);
-    linear_up(plan, l, l.truncated, l.x.data(), l.b.data(), false, l.w.data());
+    linear_up(plan, l, c, l.truncated, l.x.data(), l.b.data(), false, l.w.data());
   }
 }
 
@@ -98,11 +97,9 @@ void correction(Plan &plan, int top, double *scratch)
     return tile_newton_up(plan, l, c, scratch);
   }
   l.v.zero();
-  linear_down(plan, l, l.A, l.v.data(), l.r.data(), true, scratch);
-  restrict_residual(plan, l, c, scratch);
+  linear_down(plan, l, c, l.A, l.v.data(), l.r.data(), true, scratch);
   linear(plan, top + 1, top, chosen(plan).cycle == Cycle::f);
-  prolong_add(plan, l, c, l.v.data(), l.A, false, true);
-  linear_up(plan, l, l.A, l.v.data(), l.r.data(), true, scratch);
+  linear_up(plan, l, c, l.A, l.v.data(), l.r.data(), true, scratch);
 }
 
 // Truncated Newton multigrid. finished: the sweep, the active set and the residual are there, with x in l.x.
@@ -117,7 +114,7 @@ void newton(Plan &plan, int top, bool finished)
     correction(plan, top, scratch);
     return correct(plan, l, x);
   }
-  smooth_residual(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, chosen(plan).pre), l.r.data());
+  smooth_down(plan, l, nullptr, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, chosen(plan).pre), l.r.data(), Bounds::none);
   if (last) return;
   if (mark_inactive(plan, l) || plan.truncated_for != top) truncate(plan, top);
   correction(plan, top, l.w.data());
@@ -162,6 +159,21 @@ void cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
   else launch_cycle(plan, top, with_monotone, with_newton);
 }
 
+double flops(const Plan &plan, int top, bool with_monotone, bool with_newton)
+{
+  const Params p     = chosen(plan);
+  const int    parts = (int)with_monotone + (int)with_newton;
+  double       sum   = 0;
+  for (int k = top; k < (int)plan.levels.size(); ++k) {
+    const Level &l       = plan.levels[(size_t)k];
+    const double product = 2. * points(plan.dimension, l.A.box) * (double)l.own.size(), visited = p.cycle == Cycle::w ? std::ldexp(1., k - top) : p.cycle == Cycle::f ? k - top + 1 : 1;
+    const int    sweeps  = k + 1 == (int)plan.levels.size() ? coarsest_sweeps(l) : p.pre + p.post;
+    sum += parts * visited * (sweeps + 1) * product;                      // sweeps, residual
+    if (k == top && with_newton) sum += (std::max(1, p.pre) + 4) * product; // the projected sweeps, their residual, three products of the line searches
+  }
+  return sum;
+}
+
 namespace {
 
 void launch_full_multigrid(Plan &plan)
@@ -171,7 +183,7 @@ void launch_full_multigrid(Plan &plan)
   for (int k = 0; k < last; ++k) {
     Level &l = plan.levels[(size_t)k];
     residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
-    restrict_problem(plan, l, plan.levels[(size_t)k + 1], Bounds::inject);
+    restrict_problem(plan, l, plan.levels[(size_t)k + 1], l.r.data(), Bounds::inject);
   }
   for (int k = last; k >= 0; --k) {
     Level &l = plan.levels[(size_t)k];

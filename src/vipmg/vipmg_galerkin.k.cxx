@@ -187,12 +187,47 @@ template <int D, bool Box, bool Masked> void coarsen_direction(const Plan &plan,
 
 } // namespace
 
+// Fills op.same: the longest of the stretches about three places of a half row. Where coefficients vary it ends at once.
+static void find_same(const Plan &plan, const Level &l, Operator &op)
+{
+  constexpr int   least = 16; // a shorter stretch is not worth its loop
+  const Rows      rows  = all_rows(l.own);
+  const ptrdiff_t plane = (ptrdiff_t)l.layout.size();
+  const int       count = points(plan.dimension, op.box);
+  op.same.assign((size_t)(4 * l.layout.mj * l.layout.mk), 0);
+  for (int r = 0; r < (l.own.empty() ? 0 : rows.count()); ++r)
+    for (int p = 0; p < 2; ++p) {
+      const int t0 = half_begin(l.own.lo[0], p), n = half_begin(l.own.hi[0], p) - t0;
+      int       j, k, best[2] = {0, 0};
+      rows.get(r, j, k);
+      const ptrdiff_t e = l.layout.row(j, k) + p * (ptrdiff_t)l.layout.half + t0;
+      for (int sixth = 1; sixth < 6 && n >= least; sixth += 2) {
+        const int at = (int)((ptrdiff_t)sixth * n / 6);
+        if (at >= best[0] && at < best[1]) continue;
+        int from = 0, to = n;
+        for (int c = 0; c <= count && to - from >= least; ++c) {
+          const double *a = (c < count ? op.a.data() + c * plane : op.inverse.data()) + e;
+          const double  value = a[at];
+          int           low = at, high = at + 1;
+          while (low > from && a[low - 1] == value) --low;
+          while (high < to && a[high] == value) ++high;
+          from = low, to = high;
+        }
+        if (to - from >= least && to - from > best[1] - best[0]) best[0] = from, best[1] = to;
+      }
+      int *same = op.same.data() + 2 * (2 * ((j - l.layout.j0) + (ptrdiff_t)l.layout.mj * (k - l.layout.k0)) + p);
+      same[0]   = t0 + best[0];
+      same[1]   = t0 + best[1];
+    }
+}
+
 void make_inverse(Plan &plan, Level &l, Operator &op)
 {
   with_kind(plan.dimension, op.box, [&](auto kind) {
     using K = decltype(kind);
     for_nodes(plan.exec, l.layout, l.own, Inverse<K::dimension, K::box>{stencil<K::dimension, K::box>(l, op), l.free.data(), op.inverse.data()});
   });
+  if (plan.exec.space == Space::host) find_same(plan, l, op);
 }
 
 Strength strength(Plan &plan, Level &l)

@@ -5,25 +5,18 @@ namespace tessera::vipmg {
 
 namespace {
 
-template <int D, bool Box> struct FindMeasure {
-  Stencil3<D, Box> s;
-  const double    *x, *b, *lo, *up;
-  double          *r, zero;
+template <class S> struct FindMeasure {
+  S             s;
+  const double *x, *b, *lo, *up;
+  double       *r, zero;
+  auto at_same(ptrdiff_t e) const { return FindMeasure<decltype(s.at(e))>{s.at(e), x, b, lo, up, r, zero}; }
   template <int P> HD void at(int, ptrdiff_t o, int, int, Measure &m) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     const double d = s.diagonal(e), ax = d * x[e] + s.template neighbours<P>(x, e, o), f = ax - b[e];
     r[e]           = -f;
     m.moved += ax * ax;
-    const bool below = x[e] <= lo[e] + zero && f > 0, above = x[e] >= up[e] - zero && f < 0;
-    if (!below && !above) m.inactive += f * f;
-    m.lower += below;
-    m.upper += above;
-    const double to_lo = d * (x[e] - lo[e]), to_up = d * (x[e] - up[e]);
-    double       n = f;
-    n              = n > to_lo ? to_lo : n;
-    n              = n < to_up ? to_up : n;
-    m.natural += n * n;
+    m.add(f, x[e], lo[e], up[e], d, zero);
   }
 };
 
@@ -71,9 +64,10 @@ struct LastStep {
 
 // Sums for the step of least energy along v, and along p where Both. Without symmetry for that of least residual over the nodes that
 // move: the sums are of A v, A p in place of v, p on the left.
-template <int D, bool Box, bool Symmetric, bool Both> struct FindStep {
-  Stencil3<D, Box> s;
-  const double    *v, *p, *r;
+template <class S, bool Symmetric, bool Both> struct FindStep {
+  S             s;
+  const double *v, *p, *r;
+  auto at_same(ptrdiff_t e) const { return FindStep<decltype(s.at(e)), Symmetric, Both>{s.at(e), v, p, r}; }
   template <int P> HD void at(int, ptrdiff_t o, int, int, Search &q) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
@@ -170,8 +164,9 @@ template <bool Both> void find_step(Plan &plan, Level &l)
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
     const auto s = stencil<K::dimension, K::box>(l, l.A);
-    if (plan.symmetric) join_nodes(plan.exec, l.layout, l.own, FindStep<K::dimension, K::box, true, Both>{s, l.v.data(), l.w.data(), l.r.data()}, plan.search.data());
-    else join_nodes(plan.exec, l.layout, l.own, FindStep<K::dimension, K::box, false, Both>{s, l.v.data(), l.w.data(), l.r.data()}, plan.search.data());
+    using S      = Stencil3<K::dimension, K::box>;
+    if (plan.symmetric) join_nodes(plan.exec, l.layout, l.own, FindStep<S, true, Both>{s, l.v.data(), l.w.data(), l.r.data()}, plan.search.data());
+    else join_nodes(plan.exec, l.layout, l.own, FindStep<S, false, Both>{s, l.v.data(), l.w.data(), l.r.data()}, plan.search.data());
   });
   add_up(plan, l);
 }
@@ -201,7 +196,7 @@ Measure measure(Plan &plan, Level &l)
   Measure both[2], marked[2], m;
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_nodes(plan.exec, l.layout, l.own, FindMeasure<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(), l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance}, plan.measure.data());
+    join_nodes(plan.exec, l.layout, l.own, FindMeasure<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(), l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance}, plan.measure.data());
   });
   fetch(plan, plan.measure, both);
   fetch(plan, plan.marked, marked);

@@ -1,5 +1,6 @@
 // Between the arrays of vectors, in natural order, and the finest level.
 #include "vipmg/stencil3.hpp"
+#include <utility>
 
 namespace tessera::vipmg {
 
@@ -13,53 +14,63 @@ struct Natural {
 
 Natural natural(const Level &l) { return {{l.own.lo[0], l.own.lo[1], l.own.lo[2]}, l.own.hi[0] - l.own.lo[0], l.own.hi[1] - l.own.lo[1]}; }
 
-struct Squares {
-  double difference = 0, b = 0;
-  HD void join(const Squares &o)
-  {
-    difference += o.difference;
-    b += o.b;
-  }
-};
+// Diagonal entries of the finest operator.
+const double *diagonal(const Plan &plan, const Level &l)
+{
+  ptrdiff_t plane = 0;
+  with_kind(plan.dimension, l.A.box, [&](auto kind) { plane = centre<decltype(kind)::dimension, decltype(kind)::box>(); });
+  return l.A.a.data() + plane * (ptrdiff_t)l.layout.size();
+}
 
 struct Load {
   Natural       n;
-  const double *F, *X, *XL, *XU, *r;
-  double       *b, *lo, *up, *x;
+  const double *F, *X, *X0, *XL, *XU, *r, *diagonal;
+  double       *b, *lo, *up, *x, zero;
   int           half;
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Squares &s) const
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Point &p) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half, q = n.at(2 * t + P, j, k);
-    const double    v = -F[q];
-    s.difference += (v - r[e]) * (v - r[e]);
-    s.b += v * v;
-    b[e]  = v;
-    lo[e] = XL[q] - X[q];
-    up[e] = XU[q] - X[q];
+    const double    f = F[q], here = X[q], below = XL[q] - here, above = XU[q] - here;
+    p.difference += (f + r[e]) * (f + r[e]);
+    p.F += f * f;
+    p.X += here * here;
+    p.slope += X0 ? f * (here - X0[q]) : 0;
+    p.measure.add(f, 0, below, above, diagonal[e], zero);
+    b[e]  = -f;
+    lo[e] = below;
+    up[e] = above;
     x[e]  = 0;
   }
 };
 
+struct Changed {
+  double nodes = 0;
+  HD void join(const Changed &o) { nodes += o.nodes; }
+};
+
 template <int D, bool Box> struct Start {
   Stencil3<D, Box> s;
-  const double    *b, *lo, *up;
+  const double    *b, *lo, *up, *kept; // kept: a correction with the last step to it, or nullptr
   const uint8_t   *free;
-  double          *x;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  double          *x, *y;
+  template <int P> HD void at(int, ptrdiff_t o, int, int, Changed &c) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     double          v = free[e] ? 0 : b[e] / s.diagonal(e);
     v                 = v < lo[e] ? lo[e] : v;
-    x[e]              = v > up[e] ? up[e] : v;
+    v                 = v > up[e] ? up[e] : v;
+    y[e]              = kept ? v - (kept[e] - y[e]) : v;
+    x[e]              = v;
+    c.nodes += v != 0;
   }
 };
 
 struct Store {
   Natural       n;
-  const double *X0, *XL, *XU, *d;
+  const double *X0, *XL, *XU, *F, *d;
   double       *X, t;
   int           half;
-  template <int P> HD void at(int i, ptrdiff_t o, int j, int k) const
+  template <int P> HD void at(int i, ptrdiff_t o, int j, int k, Moved &m) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half, q = n.at(2 * i + P, j, k);
     double          v = X0[q] + t * d[e];
@@ -67,37 +78,52 @@ struct Store {
     if (v < XL[q] || (t == 1 && d[e] == XL[q] - X0[q])) v = XL[q];
     if (v > XU[q] || (t == 1 && d[e] == XU[q] - X0[q])) v = XU[q];
     X[q] = v;
+    m.slope += F[q] * (v - X0[q]);
+    m.step += (v - X0[q]) * (v - X0[q]);
   }
 };
 
-} // namespace
-
-void load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, double sums[2])
+// What both halves of the nodes have gathered, on the host.
+template <class R> R joined(const Plan &plan, const Buffer<R> &there)
 {
-  Level          &l = plan.levels[0];
-  Buffer<Squares> there;
-  Squares         both[2];
-  there.resize(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, XL, XU, l.r.data(), l.b.data(), l.lo.data(), l.up.data(), l.x.data(), l.layout.half}, there.data());
+  R both[2];
   if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), sizeof(both));
   else both[0] = there.data()[0], both[1] = there.data()[1];
   both[0].join(both[1]);
-  sums[0] = both[0].difference;
-  sums[1] = both[0].b;
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, plan.comm);
-  double *fields[] = {l.lo.data(), l.up.data(), l.x.data()};
-  l.halo.exchange(fields, 3);
+  return both[0];
 }
 
-void start(Plan &plan)
+} // namespace
+
+Point load(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
-  Level &l = plan.levels[0];
+  Level        &l = plan.levels[0];
+  Buffer<Point> there(Extent{2, plan.exec.space});
+  join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, X0, XL, XU, l.r.data(), diagonal(plan, l), l.b.data(), l.lo.data(), l.up.data(), l.x.data(), plan.zero_tolerance, l.layout.half}, there.data());
+  Point p = joined(plan, there);
+  if (!l.shared) {
+    double sums[8] = {p.measure.inactive, p.measure.natural, p.measure.lower, p.measure.upper, p.difference, p.F, p.X, p.slope};
+    MPI_Allreduce(MPI_IN_PLACE, sums, 8, MPI_DOUBLE, MPI_SUM, plan.comm);
+    p.measure.inactive = sums[0], p.measure.natural = sums[1], p.measure.lower = sums[2], p.measure.upper = sums[3], p.difference = sums[4], p.F = sums[5], p.X = sums[6], p.slope = sums[7];
+  }
+  double *fields[] = {l.lo.data(), l.up.data(), l.x.data()};
+  l.halo.exchange(fields, 3);
+  return p;
+}
+
+bool start(Plan &plan, bool follow)
+{
+  Level          &l = plan.levels[0];
+  Buffer<Changed> there(Extent{2, plan.exec.space});
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    for_nodes(plan.exec, l.layout, l.own, Start<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.b.data(), l.lo.data(), l.up.data(), l.free.data(), l.x.data()});
+    join_nodes(plan.exec, l.layout, l.own, Start<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.b.data(), l.lo.data(), l.up.data(), follow ? l.v.data() : nullptr, l.free.data(), l.x.data(), l.y.data()}, there.data());
   });
-  l.halo.exchange(l.x.data());
-  copy(l.x, l.y);
+  double *both[] = {l.x.data(), l.y.data()};
+  l.halo.exchange(both, 2);
+  double changed = joined(plan, there).nodes;
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
+  return changed > 0;
 }
 
 void forget(Plan &plan)
@@ -106,12 +132,23 @@ void forget(Plan &plan)
   plan.truncated_for = -1;
 }
 
-void keep(Plan &plan) { copy(plan.levels[0].x, plan.levels[0].v); }
-
-void store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, double *X)
+void keep(Plan &plan)
 {
   Level &l = plan.levels[0];
-  for_nodes(plan.exec, l.layout, l.own, Store{natural(l), X0, XL, XU, l.v.data(), X, t, l.layout.half});
+  if (plan.exec.space == Space::host) std::swap(l.x, l.v);
+  else copy(l.x, l.v); // what is recorded of cycles holds their addresses
+}
+
+Moved store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, const double *F, double *X)
+{
+  Level        &l = plan.levels[0];
+  Buffer<Moved> there(Extent{2, plan.exec.space});
+  join_nodes(plan.exec, l.layout, l.own, Store{natural(l), X0, XL, XU, F, l.v.data(), X, t, l.layout.half}, there.data());
+  Moved  m       = joined(plan, there);
+  double sums[2] = {m.slope, m.step};
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, plan.comm);
+  m.slope = sums[0], m.step = sums[1];
+  return m;
 }
 
 void set_operator(Plan &plan, const double *coefficients, const uint8_t *free)

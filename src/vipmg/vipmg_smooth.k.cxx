@@ -4,20 +4,22 @@
 // 9-point box: 112. Two colours of a star, 2^d of a box.
 #include "vipmg/stencil3.hpp"
 #include <algorithm>
+#include <functional>
 
 namespace tessera::vipmg {
 
 namespace {
 
-template <int D, bool Box, bool Projected, bool Masked> struct GaussSeidel {
-  Stencil3<D, Box> s;
-  const double    *inverse, *b, *lo, *up;
-  const uint8_t   *mask;
-  double          *x, omega;
+template <class S, bool Projected, bool Masked> struct GaussSeidel {
+  S              s;
+  const double  *b, *lo, *up;
+  const uint8_t *mask;
+  double        *x, omega;
+  auto at_same(ptrdiff_t e) const { return GaussSeidel<decltype(s.at(e)), Projected, Masked>{s.at(e), b, lo, up, mask, x, omega}; }
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    double          d = inverse[e];
+    double          d = s.inverted(e);
     if (Masked) d = mask[e] ? d : 0;
     const double old = x[e];
     double       y   = old + omega * ((b[e] - s.template neighbours<P>(x, e, o)) * d - old);
@@ -30,17 +32,23 @@ template <int D, bool Box, bool Projected, bool Masked> struct GaussSeidel {
   }
 };
 
-template <int D, bool Box, bool Masked> struct FindResidual {
-  Stencil3<D, Box> s;
-  const double    *x, *b, *inverse;
-  const uint8_t   *mask;
-  double          *r;
+template <class S, bool Masked> struct FindResidual {
+  S              s;
+  const double  *x, *b;
+  const uint8_t *mask;
+  double        *r;
+  auto at_same(ptrdiff_t e) const { return FindResidual<decltype(s.at(e)), Masked>{s.at(e), x, b, mask, r}; }
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     const double    v = b[e] - s.diagonal(e) * x[e] - s.template neighbours<P>(x, e, o);
-    r[e]              = inverse[e] != 0 && (!Masked || mask[e]) ? v : 0;
+    r[e]              = s.inverted(e) != 0 && (!Masked || mask[e]) ? v : 0;
   }
+};
+
+// What is done to rows before the sweeps come to them, and after the residual has been found there.
+struct Around {
+  std::function<void(const Box3 &)> before, then;
 };
 
 // A colour, or a part of it that stands in every second row: its rows and the parity of its nodes.
@@ -85,23 +93,27 @@ Rows phase_rows(int dimension, const Box3 &own, const Phase &p)
 // On the host colours and sweeps follow each other row by row, and so does what reads the result, so that all of it goes through memory
 // once. A pair of rows of a phase waits until the phases before have done the rows beside it: with five points the second colour's
 // odd rows need the first colour of the next pair, with nine both colours of odd rows do, and the next sweep, or the reader, comes
-// a pair of rows after the last.
-template <class Kernel, class After> void sweep_rows(const Plan &plan, const Level &l, const Phase *p, int n, bool box, int sweeps, const Kernel &kernel, const After *after)
+// a pair of rows after the last. The first sweep comes a pair after what goes before.
+template <class Kernel, class After> void sweep_rows(const Plan &plan, const Level &l, const Phase *p, int n, bool box, int sweeps, const Kernel &kernel, const After *after, const Around &around)
 {
-  const int        from = floor_half(l.own.lo[1]), to = floor_half(l.own.hi[1] - 1) + 1;
-  std::vector<int> lags;
+  const int        from = floor_half(l.own.lo[1]), to = floor_half(l.own.hi[1] - 1) + 1, first = around.before != nullptr;
+  std::vector<int> lags(first, 0);
   for (int s = 0; s < sweeps; ++s)
-    for (int k = 0; k < n; ++k) lags.push_back(s + (box ? k >= n / 2 : k == n - 1));
-  if (after) lags.push_back(sweeps);
+    for (int k = 0; k < n; ++k) lags.push_back(first + s + (box ? k >= n / 2 : k == n - 1));
+  if (after) lags.push_back(first + sweeps);
   constexpr int pairs = 1;
   wavefront(lags, from, to, pairs, true, [&](int phase, int y0, int y1) {
-    if (phase == n * sweeps) {
+    const bool before = phase < first;
+    if (before || phase == first + n * sweeps) {
       Box3 b  = l.own;
       b.lo[1] = std::max(b.lo[1], 2 * y0);
       b.hi[1] = std::min(b.hi[1], 2 * y1);
-      return for_nodes(plan.exec, l.layout, b, *after);
+      if (before) return around.before(b);
+      for_nodes(plan.exec, l.layout, b, *after);
+      if (around.then) around.then(b);
+      return;
     }
-    const int k = phase % n;
+    const int k = (phase - first) % n;
     Rows      rows;
     rows.dj = 2;
     rows.j0 = 2 * y0 + p[k].q;
@@ -135,19 +147,26 @@ template <class Kernel> void sweep(const Plan &plan, Level &l, const Kernel &ker
   }
 }
 
-template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l, const Kernel &kernel, bool box, int sweeps, double *x, const After *after)
+template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l, const Kernel &kernel, bool box, int sweeps, double *x, const After *after, const Around &around)
 {
   if (plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && l.halo.empty() && !l.own.empty()) {
     Phase     p[8];
     const int n = phases(plan.dimension, box, p);
-    return sweep_rows(plan, l, p, n, box, sweeps, kernel, after);
+    return sweep_rows(plan, l, p, n, box, sweeps, kernel, after, around);
+  }
+  if (around.before) {
+    around.before(l.own);
+    l.halo.exchange(x);
   }
   for (int k = 0; k < sweeps; ++k) sweep(plan, l, kernel, box, x);
-  if (after) for_nodes(plan.exec, l.layout, l.own, *after);
+  if (!after) return;
+  for_nodes(plan.exec, l.layout, l.own, *after);
+  l.halo.exchange(after->r);
+  if (around.then) around.then(l.own);
 }
 
 // Sweeps and the residual after them, where r is wanted.
-void smooth_and(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r)
+void smooth_and(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, const Around &around)
 {
   with_kind(plan.dimension, op.box, [&](auto kind) {
     using K                = decltype(kind);
@@ -155,27 +174,43 @@ void smooth_and(const Plan &plan, Level &l, const Operator &op, double *x, const
     constexpr bool B       = K::box;
     const auto     s       = stencil<D, B>(l, op);
     const double   omega   = how.projected ? plan.params.omega : 1;
-    const double  *inverse = op.inverse.data(), *lo = l.lo.data(), *up = l.up.data();
+    const double  *lo = l.lo.data(), *up = l.up.data();
     const uint8_t *mask    = l.inactive.data();
-    const FindResidual<D, B, false> all{s, x, b, inverse, nullptr, r};
-    const FindResidual<D, B, true>  free{s, x, b, inverse, mask, r};
-    if (how.projected) sweeps_then(plan, l, GaussSeidel<D, B, true, false>{s, inverse, b, lo, up, nullptr, x, omega}, B, sweeps, x, r ? &all : nullptr);
-    else if (how.masked) sweeps_then(plan, l, GaussSeidel<D, B, false, true>{s, inverse, b, lo, up, mask, x, omega}, B, sweeps, x, r ? &free : nullptr);
-    else sweeps_then(plan, l, GaussSeidel<D, B, false, false>{s, inverse, b, lo, up, nullptr, x, omega}, B, sweeps, x, r ? &all : nullptr);
+    using S                = Stencil3<D, B>;
+    const FindResidual<S, false> all{s, x, b, nullptr, r};
+    const FindResidual<S, true>  free{s, x, b, mask, r};
+    if (how.projected) sweeps_then(plan, l, GaussSeidel<S, true, false>{s, b, lo, up, nullptr, x, omega}, B, sweeps, x, r ? &all : nullptr, around);
+    else if (how.masked) sweeps_then(plan, l, GaussSeidel<S, false, true>{s, b, lo, up, mask, x, omega}, B, sweeps, x, r ? &free : nullptr, around);
+    else sweeps_then(plan, l, GaussSeidel<S, false, false>{s, b, lo, up, nullptr, x, omega}, B, sweeps, x, r ? &all : nullptr, around);
   });
-  if (r) l.halo.exchange(r);
 }
 
 } // namespace
 
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps)
 {
-  smooth_and(plan, l, op, x, b, how, sweeps, nullptr);
+  smooth_and(plan, l, op, x, b, how, sweeps, nullptr, {});
 }
 
-void smooth_residual(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r)
+void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, Bounds bounds)
 {
-  smooth_and(plan, l, op, x, b, how, sweeps, r);
+  Around around;
+  if (coarse)
+    around.then = [&](const Box3 &done) { // the coarse nodes whose fine ones, and those before, are done
+      Box3 part = coarse->part;
+      if (done.lo[1] > l.own.lo[1]) part.lo[1] = l.step[1] == 2 ? floor_half(done.lo[1]) : done.lo[1];
+      if (done.hi[1] < l.own.hi[1]) part.hi[1] = l.step[1] == 2 ? floor_half(done.hi[1]) : done.hi[1];
+      restrict_part(plan, l, *coarse, r, bounds, part);
+    };
+  smooth_and(plan, l, op, x, b, how, sweeps, r, around);
+  if (coarse) exchange_problem(*coarse, bounds);
+}
+
+void smooth_up(const Plan &plan, Level &l, const Level &coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps)
+{
+  Around around;
+  around.before = [&](const Box3 &part) { prolong_part(plan, l, coarse, x, op, how.projected, how.masked, part); };
+  smooth_and(plan, l, op, x, b, how, sweeps, nullptr, around);
 }
 
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked)
@@ -183,8 +218,8 @@ void residual(const Plan &plan, Level &l, const Operator &op, const double *x, c
   with_kind(plan.dimension, op.box, [&](auto kind) {
     using K = decltype(kind);
     const auto s = stencil<K::dimension, K::box>(l, op);
-    if (masked) for_nodes(plan.exec, l.layout, l.own, FindResidual<K::dimension, K::box, true>{s, x, b, op.inverse.data(), l.inactive.data(), r});
-    else for_nodes(plan.exec, l.layout, l.own, FindResidual<K::dimension, K::box, false>{s, x, b, op.inverse.data(), nullptr, r});
+    if (masked) for_nodes(plan.exec, l.layout, l.own, FindResidual<Stencil3<K::dimension, K::box>, true>{s, x, b, l.inactive.data(), r});
+    else for_nodes(plan.exec, l.layout, l.own, FindResidual<Stencil3<K::dimension, K::box>, false>{s, x, b, nullptr, r});
   });
   l.halo.exchange(r);
 }

@@ -102,40 +102,58 @@ template <bool Add, bool Clip> struct Prolong {
 
 namespace {
 
-template <With Bounds> void restrict_all(const Plan &plan, Level &fine, Level &coarse, const double *r)
+template <With Bounds> void restrict_box(const Plan &plan, Level &fine, Level &coarse, const double *r, const Box3 &part)
 {
   const Weights w = weights(fine);
   if (w.step[0] == 2)
-    for_nodes(plan.exec, coarse.layout, coarse.part,
+    for_nodes(plan.exec, coarse.layout, part,
               Restrict<true, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), fine.free.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
   else
-    for_nodes(plan.exec, coarse.layout, coarse.part,
+    for_nodes(plan.exec, coarse.layout, part,
               Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), fine.free.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
-  double *all[] = {coarse.b.data(), coarse.lo.data(), coarse.up.data()};
-  coarse.incoming.exchange(all, Bounds == With::nothing ? 1 : 3);
-  if (coarse.incoming.remote() || !coarse.halo.empty()) coarse.x.zero();
 }
 
 } // namespace
 
-void restrict_residual(const Plan &plan, Level &fine, Level &coarse, const double *r) { restrict_all<With::nothing>(plan, fine, coarse, r); }
-
-void restrict_problem(const Plan &plan, Level &fine, Level &coarse, Bounds bounds)
+void restrict_part(const Plan &plan, Level &fine, Level &coarse, const double *r, Bounds bounds, const Box3 &part)
 {
-  if (bounds == Bounds::monotone) return restrict_all<With::extremes>(plan, fine, coarse, fine.r.data());
-  if (bounds == Bounds::mean) return restrict_all<With::means>(plan, fine, coarse, fine.r.data());
-  restrict_all<With::nothing>(plan, fine, coarse, fine.r.data());
-  for_nodes(plan.exec, coarse.layout, coarse.part, Inject{fine.layout, fine.lo.data(), fine.up.data(), coarse.lo.data(), coarse.up.data(), coarse.layout.half, {fine.step[0], fine.step[1], fine.step[2]}});
-  double *both[] = {coarse.lo.data(), coarse.up.data()};
-  coarse.incoming.exchange(both, 2);
+  switch (bounds) {
+  case Bounds::monotone:
+    return restrict_box<With::extremes>(plan, fine, coarse, r, part);
+  case Bounds::mean:
+    return restrict_box<With::means>(plan, fine, coarse, r, part);
+  case Bounds::none:
+    return restrict_box<With::nothing>(plan, fine, coarse, r, part);
+  case Bounds::inject:
+    restrict_box<With::nothing>(plan, fine, coarse, r, part);
+    for_nodes(plan.exec, coarse.layout, part, Inject{fine.layout, fine.lo.data(), fine.up.data(), coarse.lo.data(), coarse.up.data(), coarse.layout.half, {fine.step[0], fine.step[1], fine.step[2]}});
+  }
+}
+
+void exchange_problem(Level &coarse, Bounds bounds)
+{
+  double *all[] = {coarse.b.data(), coarse.lo.data(), coarse.up.data()};
+  coarse.incoming.exchange(all, bounds == Bounds::none ? 1 : 3);
+  if (coarse.incoming.remote() || !coarse.halo.empty()) coarse.x.zero();
+}
+
+void restrict_problem(const Plan &plan, Level &fine, Level &coarse, const double *r, Bounds bounds)
+{
+  restrict_part(plan, fine, coarse, r, bounds, coarse.part);
+  exchange_problem(coarse, bounds);
+}
+
+void prolong_part(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked, const Box3 &part)
+{
+  const Interpolate from{coarse.layout, weights(fine), coarse.x.data()};
+  const uint8_t    *mask = masked ? fine.inactive.data() : nullptr;
+  if (clip) for_nodes(plan.exec, fine.layout, part, Prolong<true, true>{from, op.inverse.data(), fine.lo.data(), fine.up.data(), mask, x, fine.layout.half});
+  else for_nodes(plan.exec, fine.layout, part, Prolong<true, false>{from, op.inverse.data(), nullptr, nullptr, mask, x, fine.layout.half});
 }
 
 void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked)
 {
-  const Interpolate from{coarse.layout, weights(fine), coarse.x.data()};
-  const uint8_t    *mask = masked ? fine.inactive.data() : nullptr;
-  if (clip) for_nodes(plan.exec, fine.layout, fine.own, Prolong<true, true>{from, op.inverse.data(), fine.lo.data(), fine.up.data(), mask, x, fine.layout.half});
-  else for_nodes(plan.exec, fine.layout, fine.own, Prolong<true, false>{from, op.inverse.data(), nullptr, nullptr, mask, x, fine.layout.half});
+  prolong_part(plan, fine, coarse, x, op, clip, masked, fine.own);
   fine.halo.exchange(x);
 }
 
