@@ -801,10 +801,10 @@ static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const cha
 
 static PetscErrorCode TestWrong(void)
 {
-  const char *const names[] = {"crossed bounds", "a NaN bound", "a zero on the diagonal", "a negative diagonal entry", "a NaN in A", "mu < 0", "a block that does not divide", "friction and bounds", "mu without blocks", "momentum in forward order", "another number of mu", "a block that does not divide few unknowns", "a sparse Jacobian"};
+  const char *const names[] = {"crossed bounds", "a NaN bound", "a zero on the diagonal", "a negative diagonal entry", "a NaN in A", "mu < 0", "a block that does not divide", "friction and bounds", "mu without blocks", "momentum in forward order", "another number of mu", "a block that does not divide few unknowns", "a sparse Jacobian", "bounds at +infinity", "a NaN in the Jacobian", "a NaN in the Jacobian, no error asked for"};
 
   PetscFunctionBegin;
-  for (int c = 0; c < 13; ++c) {
+  for (int c = 0; c < 16; ++c) {
     char           text[400] = "";
     Mat            A;
     Vec            q, x, lower, upper, mu = NULL;
@@ -823,6 +823,7 @@ static PetscErrorCode TestWrong(void)
     if (13 >= first && 13 < last) {
       if (c == 0) PetscCall(VecSetValue(upper, 13, -1, INSERT_VALUES));
       if (c == 1) PetscCall(VecSetValue(lower, 13, NAN, INSERT_VALUES));
+      if (c == 13) PetscCall(VecSetValue(lower, 13, PETSC_INFINITY, INSERT_VALUES));
       if (c >= 2 && c <= 4) PetscCall(MatSetValue(A, 13, c == 4 ? 2 : 13, c == 2 ? 0. : c == 3 ? -1. : NAN, INSERT_VALUES));
     }
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
@@ -851,6 +852,16 @@ static PetscErrorCode TestWrong(void)
       PetscCall(SNESSetJacobian(snes, sparse, sparse, Constant, NULL));
       PetscCall(MatDestroy(&sparse));
     }
+    if (c >= 14) {
+      Mat bad;
+      PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &bad));
+      if (13 >= first && 13 < last) PetscCall(MatSetValue(bad, 13, 2, NAN, INSERT_VALUES));
+      PetscCall(MatAssemblyBegin(bad, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(bad, MAT_FINAL_ASSEMBLY));
+      PetscCall(SNESSetJacobian(snes, bad, bad, Constant, NULL));
+      PetscCall(MatDestroy(&bad));
+    }
+    PetscCall(SNESSetErrorIfNotConverged(snes, c == 2 || c == 3 || c == 14 ? PETSC_TRUE : PETSC_FALSE));
     PetscCall(PetscPushErrorHandler(Caught, text));
     ierr = SNESSolve(snes, NULL, x);
     PetscCall(PetscPopErrorHandler());

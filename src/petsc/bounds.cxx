@@ -83,7 +83,7 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
   PetscCall(VecGetArrayRead(xu, &u));
   first = N;
   for (PetscInt i = 0; i < n; ++i) {
-    const bool nan = l[i] != l[i] || u[i] != u[i], crossed = l[i] > u[i];
+    const bool nan = l[i] != l[i] || u[i] != u[i], crossed = l[i] > u[i] || l[i] >= PETSC_INFINITY || u[i] <= PETSC_NINFINITY;
     mine[0] += l[i] > PETSC_NINFINITY;
     mine[1] += u[i] < PETSC_INFINITY;
     mine[2] += crossed;

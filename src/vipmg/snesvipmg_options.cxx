@@ -210,7 +210,7 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
   PetscCall(LookAtBounds(xl, xu, &b));
   if (b.first >= 0) newton.matrix.Node(b.first, p);
   PetscCheck(!b.nan, comm, PETSC_ERR_FP, "%s: %" PetscInt_FMT " bounds are not numbers, the first at unknown %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY", who, b.nan, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
-  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "%s: at %" PetscInt_FMT " unknowns the lower bound is above the upper one, the first is %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g", who, b.crossed, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "%s: at %" PetscInt_FMT " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g", who, b.crossed, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
   if (!b.lower && !b.upper) PetscCall(PetscInfo(solver, "No unknown has a bound: this is Newton's method with plain multigrid\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
