@@ -489,6 +489,12 @@ static PetscErrorCode Logarithm(Tao tao, Vec x, PetscReal *f, Vec g, void *ctx)
   PetscCall(VecRestoreArray(g, &u));
   PetscFunctionReturn(0);
 }
+static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && mess && !*(char *)ctx) (void)PetscStrncpy((char *)ctx, mess, 400);
+  return n;
+}
+
 static PetscErrorCode LogarithmHessian(Tao tao, Vec x, Mat H, Mat B, void *ctx)
 {
   Vec d;
@@ -502,6 +508,13 @@ static PetscErrorCode LogarithmHessian(Tao tao, Vec x, Mat H, Mat B, void *ctx)
   PetscCall(VecDestroy(&d));
   PetscFunctionReturn(0);
 }
+static PetscErrorCode NoHessian(Tao tao, Vec x, Mat H, Mat B, void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(MatZeroEntries(H));
+  PetscCall(MatShift(H, NAN));
+  PetscFunctionReturn(0);
+}
 static PetscErrorCode TestTaoNotANumber(void)
 {
   Mat                A;
@@ -512,17 +525,22 @@ static PetscErrorCode TestTaoNotANumber(void)
   PetscFunctionBegin;
   PetscCall(Fill(12, Identity, &A));
   PetscCall(MatCreateVecs(A, &x, NULL));
-  for (int k = 0; k < 2; ++k) {
+  for (int k = 0; k < 3; ++k) {
+    char           text[400] = "";
+    PetscErrorCode ierr;
     PetscCall(VecSet(x, k ? 2 : 3));
     PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
     PetscCall(TaoSetType(tao, TAOVIPGS));
     PetscCall(TaoSetSolution(tao, x));
     PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Logarithm, NULL));
-    PetscCall(TaoSetHessian(tao, A, A, LogarithmHessian, NULL));
+    PetscCall(TaoSetHessian(tao, A, A, k == 2 ? NoHessian : LogarithmHessian, NULL));
     PetscCall(TaoSetTolerances(tao, 1e-9, 0, 0));
-    PetscCall(TaoSolve(tao));
+    PetscCall(PetscPushErrorHandler(Caught, text));
+    ierr = TaoSolve(tao);
+    PetscCall(PetscPopErrorHandler());
     PetscCall(TaoGetConvergedReason(tao, &reason));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Tao, a gradient that %s: %s\n", k ? "stays a number" : "becomes no number", TaoConvergedReasons[reason]));
+    if (k == 2) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Tao, a Hessian of no numbers: %s\n", ierr ? text : "no error"));
+    else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Tao, a gradient that %s: %s\n", k ? "stays a number" : "becomes no number", TaoConvergedReasons[reason]));
     PetscCall(TaoDestroy(&tao));
   }
   PetscCall(VecDestroy(&x));
@@ -791,12 +809,6 @@ static PetscErrorCode TestOtherType(void)
     PetscCall(MatDestroy(&A));
   }
   PetscFunctionReturn(0);
-}
-
-static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
-{
-  if (p == PETSC_ERROR_INITIAL && mess && !*(char *)ctx) (void)PetscStrncpy((char *)ctx, mess, 400);
-  return n;
 }
 
 static PetscErrorCode TestWrong(void)
