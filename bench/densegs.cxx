@@ -2,6 +2,8 @@
 // a triangular solve and a product by cuBLAS (device). One line of CSV each; bench/run densegs makes tables and plots of them.
 //
 //   densegs host|cuda [-sizes 500,1000] [-sweeps 100] [-strategies graph,block] [-single 0,1] [-order forward] [-threads 2] [-changes]
+//   densegs host|cuda -batch 4096 -n 64            many small problems in one call
+//   densegs host|cuda -contacts 300,1000           symmetric sweeps over contacts of 3 unknowns with friction
 #include "densegs/lcp.hpp"
 #include <algorithm>
 #include <chrono>
@@ -84,6 +86,46 @@ int main(int argc, char **argv)
     printf("%s,batch of %d,%d,8,1,%.2f,0,0,0\n", argv[1], count, n, median(times) * 1e6);
     return PetscFinalize();
   }
+  if (const char *sizes = option(argc, argv, "-contacts", nullptr)) {
+    for (const std::string &size : list(sizes)) {
+      const int           contacts = atoi(size.c_str()), n = 3 * contacts;
+      Buffer<double>      a(Extent{(size_t)n * (size_t)n, Space::host}), there;
+      std::vector<double> q((size_t)n), mu((size_t)contacts, 0.3), times;
+      lcp::Matrix         matrix;
+      lcp::Problem        p;
+      lcp::Params         params;
+      for (int j = 0; j < n; ++j) { // neighbours feel each other, far contacts hardly: sweeps converge slowly
+        q[(size_t)j] = std::sin(7. * j) - (j % 3 ? 0 : 0.3);
+        for (int i = 0; i < n; ++i) a.data()[(size_t)j * n + i] = (i % 3 == j % 3 ? 1 : 0.2) * std::exp(-std::fabs((double)i - j) / 90);
+      }
+      there.resize(Extent{a.size(), device ? Space::cuda : Space::host});
+      copy(a, there);
+      matrix.exec.space = there.space();
+      (void)lcp::create(matrix, PETSC_COMM_SELF, n, n, there.data(), n, there.space(), 3);
+      p.n                 = n;
+      p.matrix            = &matrix;
+      p.q                 = q.data();
+      p.block             = 3;
+      p.mu                = mu.data();
+      params.newton       = false;
+      params.sweeps.order = Order::symmetric;
+      for (int k = 0; k <= repeat; ++k)
+        for (int most : {10, 10 + sweeps}) { // the difference: what is done once is in both
+          std::vector<double> x((size_t)n);
+          lcp::Report         report;
+          params.check = most;
+          const double t = now();
+          (void)lcp::friction(p, params, x.data(), report, [](const lcp::Report &, double, const double *) { return true; });
+          if (k) times.push_back(now() - t);
+        }
+      std::vector<double> each;
+      for (size_t k = 0; k < times.size(); k += 2) each.push_back((times[k + 1] - times[k]) / sweeps);
+      const double t = median(each);
+      printf("%s,friction,%d,8,1,%.2f,%.2f,%.1f,0\n", argv[1], n, t * 1e6, t * 1e9 / n, 8. * n * n / t * 1e-9);
+      fflush(stdout);
+    }
+    return PetscFinalize();
+  }
   for (const std::string &size : list(option(argc, argv, "-sizes", "500,1000,2000,3000"))) {
     const int           n = atoi(size.c_str()), lda = n;
     std::vector<double> q((size_t)n), last;
@@ -146,14 +188,19 @@ int main(int argc, char **argv)
     if (!device && threads == 1) {
       Mat A;
       Vec b, x;
-      (void)MatCreateSeqDense(PETSC_COMM_SELF, n, n, a.data(), &A);
+      PetscScalar *values;
+      (void)MatCreateSeqDense(PETSC_COMM_SELF, n, n, nullptr, &A); // in the memory that PETSc gives it
+      (void)MatDenseGetArrayWrite(A, &values);
+      std::copy(a.data(), a.data() + a.size(), values);
+      (void)MatDenseRestoreArrayWrite(A, &values);
       (void)MatCreateVecs(A, &x, &b);
       (void)VecSet(b, 1);
-      const int its = n > 3000 ? 3 : 10;
+      const bool both = !strcmp(order, "symmetric"); // a sweep there goes forward and back
+      const int  its = n > 3000 ? 3 : 10, each = both ? 2 : 1;
       for (int k = 0; k < 3; ++k) {
         const double t = now();
-        (void)MatSOR(A, b, 1, (MatSORType)(SOR_FORWARD_SWEEP | SOR_ZERO_INITIAL_GUESS), 0, its, 1, x);
-        times.push_back((now() - t) / its);
+        (void)MatSOR(A, b, 1, (MatSORType)((both ? SOR_SYMMETRIC_SWEEP : SOR_FORWARD_SWEEP) | SOR_ZERO_INITIAL_GUESS), 0, its, 1, x);
+        times.push_back((now() - t) / (its * each));
       }
       const double t = median(times);
       printf("host,MatSOR,%d,8,1,%.2f,%.2f,%.1f,0\n", n, t * 1e6, t * 1e9 / n, 8. * n * n / t * 1e-9);

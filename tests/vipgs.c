@@ -489,6 +489,12 @@ static PetscErrorCode Logarithm(Tao tao, Vec x, PetscReal *f, Vec g, void *ctx)
   PetscCall(VecRestoreArray(g, &u));
   PetscFunctionReturn(0);
 }
+static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && mess && !*(char *)ctx) (void)PetscStrncpy((char *)ctx, mess, 400);
+  return n;
+}
+
 static PetscErrorCode LogarithmHessian(Tao tao, Vec x, Mat H, Mat B, void *ctx)
 {
   Vec d;
@@ -502,6 +508,13 @@ static PetscErrorCode LogarithmHessian(Tao tao, Vec x, Mat H, Mat B, void *ctx)
   PetscCall(VecDestroy(&d));
   PetscFunctionReturn(0);
 }
+static PetscErrorCode NoHessian(Tao tao, Vec x, Mat H, Mat B, void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(MatZeroEntries(H));
+  PetscCall(MatShift(H, NAN));
+  PetscFunctionReturn(0);
+}
 static PetscErrorCode TestTaoNotANumber(void)
 {
   Mat                A;
@@ -512,17 +525,22 @@ static PetscErrorCode TestTaoNotANumber(void)
   PetscFunctionBegin;
   PetscCall(Fill(12, Identity, &A));
   PetscCall(MatCreateVecs(A, &x, NULL));
-  for (int k = 0; k < 2; ++k) {
+  for (int k = 0; k < 3; ++k) {
+    char           text[400] = "";
+    PetscErrorCode ierr;
     PetscCall(VecSet(x, k ? 2 : 3));
     PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
     PetscCall(TaoSetType(tao, TAOVIPGS));
     PetscCall(TaoSetSolution(tao, x));
     PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Logarithm, NULL));
-    PetscCall(TaoSetHessian(tao, A, A, LogarithmHessian, NULL));
+    PetscCall(TaoSetHessian(tao, A, A, k == 2 ? NoHessian : LogarithmHessian, NULL));
     PetscCall(TaoSetTolerances(tao, 1e-9, 0, 0));
-    PetscCall(TaoSolve(tao));
+    PetscCall(PetscPushErrorHandler(Caught, text));
+    ierr = TaoSolve(tao);
+    PetscCall(PetscPopErrorHandler());
     PetscCall(TaoGetConvergedReason(tao, &reason));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Tao, a gradient that %s: %s\n", k ? "stays a number" : "becomes no number", TaoConvergedReasons[reason]));
+    if (k == 2) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Tao, a Hessian of no numbers: %s\n", ierr ? text : "no error"));
+    else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Tao, a gradient that %s: %s\n", k ? "stays a number" : "becomes no number", TaoConvergedReasons[reason]));
     PetscCall(TaoDestroy(&tao));
   }
   PetscCall(VecDestroy(&x));
@@ -793,18 +811,12 @@ static PetscErrorCode TestOtherType(void)
   PetscFunctionReturn(0);
 }
 
-static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
-{
-  if (p == PETSC_ERROR_INITIAL && mess && !*(char *)ctx) (void)PetscStrncpy((char *)ctx, mess, 400);
-  return n;
-}
-
 static PetscErrorCode TestWrong(void)
 {
-  const char *const names[] = {"crossed bounds", "a NaN bound", "a zero on the diagonal", "a negative diagonal entry", "a NaN in A", "mu < 0", "a block that does not divide", "friction and bounds", "mu without blocks", "momentum in forward order", "another number of mu", "a block that does not divide few unknowns", "a sparse Jacobian"};
+  const char *const names[] = {"crossed bounds", "a NaN bound", "a zero on the diagonal", "a negative diagonal entry", "a NaN in A", "mu < 0", "a block that does not divide", "friction and bounds", "mu without blocks", "momentum in forward order", "another number of mu", "a block that does not divide few unknowns", "a sparse Jacobian", "bounds at +infinity", "a NaN in the Jacobian", "a NaN in the Jacobian, no error asked for"};
 
   PetscFunctionBegin;
-  for (int c = 0; c < 13; ++c) {
+  for (int c = 0; c < 16; ++c) {
     char           text[400] = "";
     Mat            A;
     Vec            q, x, lower, upper, mu = NULL;
@@ -823,6 +835,7 @@ static PetscErrorCode TestWrong(void)
     if (13 >= first && 13 < last) {
       if (c == 0) PetscCall(VecSetValue(upper, 13, -1, INSERT_VALUES));
       if (c == 1) PetscCall(VecSetValue(lower, 13, NAN, INSERT_VALUES));
+      if (c == 13) PetscCall(VecSetValue(lower, 13, PETSC_INFINITY, INSERT_VALUES));
       if (c >= 2 && c <= 4) PetscCall(MatSetValue(A, 13, c == 4 ? 2 : 13, c == 2 ? 0. : c == 3 ? -1. : NAN, INSERT_VALUES));
     }
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
@@ -851,6 +864,16 @@ static PetscErrorCode TestWrong(void)
       PetscCall(SNESSetJacobian(snes, sparse, sparse, Constant, NULL));
       PetscCall(MatDestroy(&sparse));
     }
+    if (c >= 14) {
+      Mat bad;
+      PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &bad));
+      if (13 >= first && 13 < last) PetscCall(MatSetValue(bad, 13, 2, NAN, INSERT_VALUES));
+      PetscCall(MatAssemblyBegin(bad, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(bad, MAT_FINAL_ASSEMBLY));
+      PetscCall(SNESSetJacobian(snes, bad, bad, Constant, NULL));
+      PetscCall(MatDestroy(&bad));
+    }
+    PetscCall(SNESSetErrorIfNotConverged(snes, c == 2 || c == 3 || c == 14 ? PETSC_TRUE : PETSC_FALSE));
     PetscCall(PetscPushErrorHandler(Caught, text));
     ierr = SNESSolve(snes, NULL, x);
     PetscCall(PetscPopErrorHandler());

@@ -53,6 +53,7 @@ struct Plan {
   unsigned long long epoch = 0, stamp = 1; // the sweeps of all calls, and the matrices, are numbered
   int                kept_order = -1;      // the inverses belong to
   double             kept_omega = 0;
+  unsigned           patience   = 1u << 22; // looks at what another block of threads has not done yet, before a wait is in vain: some seconds
   size_t bytes() const { return panels.bytes() + before.bytes() + after.bytes() + x.bytes() + q.bytes() + lower.bytes() + upper.bytes() + slots.bytes() + report.bytes() + triangles.bytes() + keys.bytes() + order.bytes() + position.bytes(); }
 };
 

@@ -185,6 +185,7 @@ bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, do
   job.kind    = plan.params.order;
   job.omega   = plan.params.omega;
   job.base    = 2 * plan.epoch + 2;
+  job.patience = plan.patience;
   job.wait = job.ahead = true;
   device::zero(job.history + most, 2 * sizeof(double));
   device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(Shared)));

@@ -225,6 +225,7 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
   job.keys    = (Key *)plan.keys.data();
   job.turns   = turns;
   job.stamp   = plan.stamp;
+  job.patience = plan.patience;
   job.order   = plan.order.data();
   job.history = plan.report.data();
   job.count   = m.count;
@@ -279,7 +280,7 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
   c.numAttrs         = 1;
   device::check(cudaLaunchKernelEx(&c, kernel, job));
   plan.epoch += (unsigned long long)r.most + 1;
-  if (!r.change && r.tolerance < 0) return r.most; // nobody waits; an error is NaN in x, and await_end() tells it
+  if (!r.change && r.tolerance < 0) return r.most; // nobody waits here; an error is NaN in x, and await_end() tells it
   std::vector<double> report((size_t)r.most + 2);
   device::copy_to_host(report.data(), job.history, report.size() * sizeof(double));
   if (report[(size_t)r.most + 1] != 0) throw DeviceError(in_vain);

@@ -50,6 +50,7 @@ template <class T> struct Job {
   Order         kind;
   double        omega, tolerance;
   Count         base, stamp;
+  unsigned      patience;
   bool          zero, wants_history, wait, ahead;
 
   __device__ bool backward(int k) const { return kind == Order::backward || (kind == Order::symmetric && (first + k) % 2); }
@@ -105,8 +106,6 @@ template <class T> __device__ inline double product(const T (&v)[columns], const
   return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-constexpr unsigned patience = 1u << 22; // polls: some seconds
-
 // Waits until panel j of sweep k is there: its x goes to `x`, its change (collect) to `total` of one thread. false: in vain.
 template <class T> __device__ inline bool await(const Job<T> &job, Shared &sh, double *report, int j, Count sweep, bool wanted, bool collect, double *x, double &total)
 {
@@ -115,8 +114,8 @@ template <class T> __device__ inline bool await(const Job<T> &job, Shared &sh, d
     const Slot *const at = job.slots + (size_t)j * meeting + (t < height ? t : height + (int)(sweep & 1));
     Slot              v = read_slot(at);
     for (unsigned polls = 0; job.wait && v.sweep < sweep; v = read_slot(at))
-      if (++polls >= patience || (polls % 1024 == 0 && *(volatile double *)(report + 1) != 0)) {
-        if (polls >= patience) report[1] = 1;
+      if (++polls >= job.patience || (polls % 1024 == 0 && *(volatile double *)(report + 1) != 0)) {
+        if (polls >= job.patience) report[1] = 1;
         sh.dead = 1;
         break;
       }

@@ -185,6 +185,7 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
     r.zero = zero;
     TesseraCallCXX((void)tessera::densegs::sweep(plan, r));
     TesseraCallCXX(tessera::densegs::store(plan, to, there));
+    TesseraCallCXX(tessera::densegs::await_end(plan, r.most)); // not every KSP looks at what it gets: preonly and -ksp_norm_type none do not
   }
   if (!alone) PetscCall(VecRestoreArray(y, &to));
   else if (zero) PetscCall(VecRestoreArrayWriteAndMemType(y, &to));

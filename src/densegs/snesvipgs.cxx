@@ -143,9 +143,10 @@ static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
 
 template <class F> static PetscErrorCode InDeviceMemory(PetscInt n, F &&work) { return tessera::InDeviceMemory("SNES vipgs", "snes_vipgs_backend", n, std::forward<F>(work)); }
 
-// The Jacobian's rows, and what it must be: finite, with a positive diagonal. Collective.
+// The Jacobian's rows, and what it must be: finite, with a positive diagonal; if it is not, the solver's failure says so. Collective.
 static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
 {
+  SNES_VIPGS             *p    = (SNES_VIPGS *)snes->data;
   MPI_Comm                comm = PetscObjectComm((PetscObject)snes);
   tessera::densegs::Check c;
 
@@ -153,9 +154,9 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
   PetscCall(ChooseSpace(snes, A, &w.matrix.exec.space));
   PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
   PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
-  PetscCall(InDeviceMemory(w.n, [&] { c = tessera::lcp::create(w.matrix, comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space, (int)((SNES_VIPGS *)snes->data)->block); }));
-  PetscCheck(c.bad_row < 0, comm, PETSC_ERR_FP, "SNES vipgs: row %d, column %d of the Jacobian is not a finite number", c.bad_row, c.bad_column);
-  PetscCheck(c.diagonal < 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the diagonal entry of row %d of the Jacobian is %g: projected Gauss-Seidel needs positive ones. Leave that unknown out, or add a small positive number to its diagonal entry", c.diagonal, w.matrix.diagonal[(size_t)c.diagonal]);
+  PetscCall(InDeviceMemory(w.n, [&] { c = tessera::lcp::create(w.matrix, comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space, (int)p->block); }));
+  if (c.bad_row >= 0) PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d, column %d of the Jacobian is not a finite number", c.bad_row, c.bad_column));
+  else if (c.diagonal >= 0) PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d of the Jacobian has the diagonal entry %g, and sweeps need a positive one. Leave that unknown out, or add a small positive number to the entry", c.diagonal, w.matrix.diagonal[(size_t)c.diagonal]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -268,6 +269,7 @@ static PetscErrorCode Solve(SNES snes)
   p->certificate   = tessera::NoCertificate();
   p->size          = N;
   p->solved        = false;
+  p->failure[0]    = 0;
   Steps steps;
   steps.snes = snes;
   double before = HUGE_VAL; // the natural residual of F at the last linearisation
@@ -287,6 +289,14 @@ static PetscErrorCode Solve(SNES snes)
     w.n = (int)N;
     PetscCall(FrictionOf(snes, N, w)); // first: contacts on two processes are moved by their number of unknowns
     PetscCall(MatrixOf(snes, snes->jacobian, w));
+    if (p->failure[0]) { // as where a KSP of PETSc's own methods fails
+      PetscCheck(!snes->errorifnotconverged, comm, PETSC_ERR_NOT_CONVERGED, "SNES vipgs has not converged: %s", p->failure);
+      PetscCall(PetscInfo(snes, "%s\n", p->failure));
+      PetscCall(tessera::DenseRestore(&w.view));
+      snes->reason   = SNES_DIVERGED_LINEAR_SOLVE;
+      p->certificate = tessera::NoCertificate();
+      break;
+    }
     PetscCall(tessera::GatherVector(X, w.x));
     PetscCall(tessera::GatherVector(F, w.f0));
     PetscCall(tessera::GatherVector(snes->xl, w.lower));

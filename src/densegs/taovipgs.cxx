@@ -106,6 +106,8 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   PetscCall(SNESGetIterationNumber(p->snes, &its));
   SNESVIPGSCertificate c;
   PetscCall(SNESVIPGSGetCertificate(p->snes, &c));
+  const char *failure = ((tessera::SNES_VIPGS *)p->snes->data)->failure;
+  PetscCheck(!failure[0], PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipgs: %s", failure);
   norm             = c.natural;
   tao->niter       = its;
   tao->residual    = norm;

@@ -57,6 +57,7 @@ struct SNES_VIPGS {
   SNESVIPGSCertificate certificate = NoCertificate();
   bool                 solved      = false;
   PetscInt             size        = 0; // unknowns
+  char                 failure[256] = ""; // why there was no solving with the Jacobian
 };
 
 // What works in the device's memory; where that is too small the message says how much the matrix takes, and what to do.

@@ -2,6 +2,7 @@
 #include "densegs/contact.hpp"
 #include "densegs/lcp.hpp"
 #include "unit.hpp"
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -252,6 +253,47 @@ TEST(DenseGS, TheSameBitsAgain)
         else first = x;
       }
     }
+}
+
+// Blocks that lose patience with each other: all kernels that wait end, leave no numbers and say so, and the next sweeps are as before.
+TEST(DenseGS, WaitsInVainEnd)
+{
+#if !defined(TESSERA_HAVE_CUDA)
+  GTEST_SKIP() << "on a device";
+#else
+  if (!unit_cuda()) GTEST_SKIP() << "on a device";
+  const Case c(700, true, 9);
+  for (Strategy s : {Strategy::graph, Strategy::graph2})
+    for (Order order : orders) {
+      Plan                plan;
+      Params              params;
+      std::vector<double> changes;
+      params.strategy = s;
+      params.order    = order;
+      make(plan, c, params, 1);
+      const std::vector<double> x = run(plan, c, true, 4, {});
+      EXPECT_NO_THROW(await_end(plan, 4));
+      const unsigned patience = plan.patience;
+      plan.patience = 1;
+      const std::vector<double> none = run(plan, c, true, 4, {});
+      EXPECT_TRUE(std::any_of(none.begin(), none.end(), [](double v) { return std::isnan(v); }));
+      EXPECT_THROW(await_end(plan, 4), DeviceError);
+      EXPECT_THROW((void)run(plan, c, true, 4, {}, &changes), DeviceError);
+      plan.patience = patience;
+      EXPECT_EQ(x, run(plan, c, true, 4, {})) << "strategy " << (int)s << " order " << (int)order;
+      EXPECT_NO_THROW(await_end(plan, 4));
+    }
+  Plan         plan;
+  const int    block = 3, panels = contact_panels(c.n / block * block, block);
+  plan.exec.space   = Space::cuda;
+  plan.params.order = Order::symmetric;
+  create(plan, panels * height, plan.params);
+  Buffer<double> a(Extent{c.a.size(), Space::cuda}), mu(plan.x.extent());
+  send(c.a, a);
+  fill_contacts(plan, a.data(), c.n, c.n / block * block, block);
+  plan.patience = 1;
+  EXPECT_THROW((void)sweep_contacts(plan, block, mu.data(), plan.q.data(), plan.x.data(), 0, 2), DeviceError);
+#endif
 }
 
 // Unknowns at a bound of zero: the iterates are those of the definition, and on the host nobody reads their columns, which may then hold anything.
