@@ -155,6 +155,7 @@ void check_products(const Case &c)
   const std::vector<Level<double>> &levels = h.levels();
   const int                       bs = (int)c.bs;
   ASSERT_LE(2u, levels.size());
+  OK(MatScale(problem.A, h.units()));
   for (size_t l = 0; l + 1 < levels.size(); ++l) {
     const std::string text = std::string(MeshTypes[c.mesh]) + ", " + PCAuxAMGVariants[c.variant] + ", grid " + std::to_string(l + 1);
     Mat A = l ? matrix_of(levels[l], bs) : problem.A, P = interpolation(A, levels[l], levels[l + 1].n, bs, l ? std::vector<int>() : get(h.order())), C;
