@@ -90,8 +90,8 @@ template <class T> struct Level {
   Buffer<int> i, j;
   Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
   int         share  = 0; // 2^share threads of a device work on a row
+  float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
-  double      change = 0; // since then: no eigenvalue has moved by more
   Buffer<T>   b, x, r, z, w;
   // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid
   int         cells = 0, corners = 0;

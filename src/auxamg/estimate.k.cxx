@@ -196,7 +196,7 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
     failure.kind  = Failure::indefinite;
     failure.value = ends[1];
   }
-  double &lambda = levels_[(size_t)number].lambda, &change = levels_[(size_t)number].change;
+  double &lambda = levels_[(size_t)number].lambda;
   if (failure.kind || number + 1 == (int)levels_.size() || (s[0] == 0 && lambda > 0)) return; // the last; not estimated: it stays
   double largest = 0;
   for (int k = 0; k < steps; ++k) largest = std::max(largest, s[2 * k + 1]);
@@ -207,7 +207,7 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
     a[k * m + k] = s[2 * k + 1];
     if (k + 1 < m) a[k * m + k + 1] = a[(k + 1) * m + k] = std::sqrt(s[2 * k + 2]);
   }
-  change = 0;
+  levels_[(size_t)number].change = 0;
   lambda = symmetric_eigen(m, a, w) && w[m - 1] > 0 ? 1.1 * w[m - 1] : 1;
 }
 

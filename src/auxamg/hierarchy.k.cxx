@@ -434,7 +434,7 @@ template <class T> Failure Hierarchy<T>::numbers()
     const Buffer<double> found = known ? on_host(found_) : Buffer<double>();
     for (int l = 0; l < last; ++l) {
       Level<T> &level = levels_[(size_t)l];
-      if (known && l) level.change += changed(l, found.data());
+      if (known && l) level.change += (float)changed(l, found.data());
       if (!known || !(level.change < slight)) estimate(level, l);
     }
   }

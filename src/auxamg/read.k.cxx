@@ -322,7 +322,7 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   scale_ = scale_of(worst[2]);
   change = fill(rows, level.z.data(), level.r.data(), scale / scale_);
   MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, comm_);
-  level.change += change;
+  level.change += (float)change;
   return true;
 }
 

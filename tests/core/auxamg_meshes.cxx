@@ -67,6 +67,7 @@ struct Problem {
     OK(PCAuxAMGSetBackend(pc, device ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST));
     OK(PCSetOperators(pc, A, A));
     OK(PCSetCoordinates(pc, mesh.dim, nodes, x));
+    EXPECT_EQ(((PC_AuxAMG *)pc->data)->given.x.space(), device && nodes ? Space::cuda : Space::host); // so that the setup fetches nothing
     OK(PCSetUp(pc));
     OK(PetscFree(x));
     OK(MeshDestroy(&mesh));
