@@ -249,11 +249,11 @@ template <class T> struct SweepLast {
   int        nodes, bs;
   T         *inverse;
   double    *norm2;
-  static size_t bytes(size_t n) { return (n * n + 2 * n) * sizeof(double); }
+  static size_t bytes(size_t n) { return (n * n + 3 * n) * sizeof(double); }
   template <class Block> HD void operator()(Block &block) const
   {
     const int     n = nodes * bs;
-    double *const m = block.shared, *const row = m + (ptrdiff_t)n * n, *const scale = row + n;
+    double *const m = block.shared, *const rows = m + (ptrdiff_t)n * n, *const scale = rows + 2 * n; // rows: of this pivot and the next
     block.each(0, n * n, 0, 1, [&](int p, int) { m[p] = 0; });
     block.sync();
     block.each(0, n, 0, 1, [&](int p, int) {
@@ -267,31 +267,37 @@ template <class T> struct SweepLast {
       if (q <= p) m[p * n + q] = m[q * n + p] = 0.5 * (m[p * n + q] + m[q * n + p]) * scale[p] * scale[q];
     });
     block.sync();
+    block.each(0, n, 0, 1, [&](int q, int) { rows[q] = m[q]; });
+    block.sync();
     for (int k = 0; k < n; ++k) {
-      block.each(0, n, 0, 1, [&](int q, int) { row[q] = m[k * n + q]; });
-      block.sync();
-      const double pivot = row[k], over = 1 / pivot;
+      const double *const row = rows + k % 2 * n;
+      double *const       next = rows + (k + 1) % 2 * n;
+      const double        pivot = row[k], over = 1 / pivot;
       if (!(pivot > 0)) { // the same for all threads
         block.each(0, 1, 0, 1, [&](int, int) { *norm2 = -1; });
         return;
       }
-      block.each(0, n, 0, n, [&](int q, int p) {
-        double &v = m[p * n + q];
-        if (p != k && q != k) v -= row[p] * row[q] * over;
-        else v = p != q ? v * over : -over;
+      block.each(0, 2 * n, 0, 1, [&](int item, int) { // every other entry of a column
+        const int    q = item % n;
+        const double factor = row[q] * over;
+        for (int p = item / n; p < n; p += 2) {
+          double &v = m[p * n + q];
+          v = p == k ? (q == k ? -over : factor) : q == k ? row[p] * over : v - row[p] * factor;
+          if (p == k + 1) next[q] = v;
+        }
       });
       block.sync();
     }
     block.each(0, n, 0, 1, [&](int p, int) {
       double sum = 0;
       for (int q = 0; q < n; ++q) sum += m[q * n + p] * m[q * n + p];
-      row[p] = sum;
+      rows[p] = sum;
     });
     block.each(0, n, 0, n, [&](int q, int p) { inverse[(ptrdiff_t)p * n + q] = (T)(-scale[p] * m[p * n + q] * scale[q]); });
     block.sync();
     block.each(0, 1, 0, 1, [&](int, int) {
       *norm2 = 0;
-      for (int p = 0; p < n; ++p) *norm2 += row[p];
+      for (int p = 0; p < n; ++p) *norm2 += rows[p];
     });
   }
 };
