@@ -1,6 +1,7 @@
 static char help[] = "Times of one solver on a mesh of P1 elements: first setup, setup of values that are all twice as large, of other values (D A D with a random\n\
 diagonal matrix D from 1 to 1.2), solve. Options: those of tests/auxamg_problem.h's meshes\n\
-(-mesh square|disk|graded|edge|cube|..., -n, -bs, -elastic, -anisotropy, -jump), -mesh_file of bench/meshes, or -f matrix -xyz coordinates, both in PETSc's binary format; -repeat times.\n\n";
+(-mesh square|disk|graded|edge|cube|..., -n, -bs, -elastic, -anisotropy, -jump), -mesh_file of bench/meshes, or -f matrix -xyz coordinates, both in PETSc's binary format; -repeat times.\n\
+-grade p: the square or cube is graded to its centre, where sizes fall with the power p - 1 of the distance.\n\n";
 
 #include "../tests/auxamg_problem.h"
 #include <petsctime.h>
@@ -40,6 +41,17 @@ static PetscErrorCode MeshRead(const char *name, Mesh *mesh)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of a square or cube of edge 1 */
+static void MeshGrade(Mesh *mesh, PetscReal power)
+{
+  for (PetscInt p = 0; p < mesh->n; ++p) {
+    PetscReal *const x = mesh->x + mesh->dim * p;
+    PetscReal        r = 0;
+    for (PetscInt q = 0; q < mesh->dim; ++q) r = PetscMax(r, PetscAbsReal(2 * x[q] - 1));
+    for (PetscInt q = 0; q < mesh->dim; ++q) x[q] = 0.5 + (x[q] - 0.5) * PetscPowReal(r, power - 1);
+  }
+}
+
 static double PeakMegabytes(void)
 {
   struct rusage u;
@@ -70,7 +82,7 @@ int main(int argc, char **argv)
   ProblemOptions     o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0};
   MeshType           type = MESH_SQUARE;
   PetscInt           n = 300, nodes = 0, its, rows, repeat = 3, dim = 2;
-  PetscReal         *coordinates = NULL, norm, residual;
+  PetscReal         *coordinates = NULL, norm, residual, grade = 1;
   double             t0, t1, t2, setup = 1e30, again = 1e30, other = 1e30, solve = 1e30, apply = 1e30, before, peak = 0;
   char               file[PETSC_MAX_PATH_LEN], xyz[PETSC_MAX_PATH_LEN];
   PetscBool          read;
@@ -91,6 +103,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-elastic", &o.elastic, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-anisotropy", &o.anisotropy, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-grade", &grade, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-f", file, sizeof(file), &read));
   if (read) {
     PetscViewer        viewer;
@@ -123,6 +136,7 @@ int main(int argc, char **argv)
     PetscCall(PetscOptionsGetString(NULL, NULL, "-mesh_file", file, sizeof(file), &read));
     if (read) PetscCall(MeshRead(file, &mesh));
     else PetscCall(MeshMake(type, n, &mesh));
+    if (grade != 1) MeshGrade(&mesh, grade);
     PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
     dim = mesh.dim;
     PetscCall(MeshDestroy(&mesh));

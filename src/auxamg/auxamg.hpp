@@ -90,6 +90,7 @@ template <class T> struct Level {
   Buffer<int> i, j;
   Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
   int         share  = 0; // 2^share threads of a device work on a row
+  float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
   Buffer<T>   b, x, r, z, w;
   // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid
@@ -123,8 +124,8 @@ template <class T> struct Coarsest {
 template <class T> class Hierarchy {
 public:
   Hierarchy(const Exec &exec, MPI_Comm comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
-  // x: coordinates of own nodes, `dim` each; owner and index: of the ghost nodes, the process and the node there.
-  template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch);
+  // x: coordinates of own nodes, `dim` each, in the memory of `where`; owner and index: of the ghost nodes, the process and the node there.
+  template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch, Space where = Space::host);
   // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps then.
   template <class Index> bool refresh(const Rows<Index> &rows, Failure &failure);
   // z = B r
@@ -137,6 +138,7 @@ public:
   const Coarsest<T>          &coarsest() const { return coarsest_; }
   const Tree                 &tree() const { return tree_; }
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
+  double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      fixed() const { return fixed_total_; }
   bool                        filtered() const { return filtered_; }
   int                         visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
@@ -145,7 +147,8 @@ public:
 
 private:
   template <class Index> void    read_pattern(const Rows<Index> &rows);
-  template <class Index> bool    read(const Rows<Index> &rows, Failure &failure); // false: other rows are Dirichlet rows
+  template <class Index> double  fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled);
+  template <class Index> bool    read_again(const Rows<Index> &rows, Failure &failure); // false: other rows are Dirichlet rows
   template <class Index> void    couplings(const Rows<Index> &rows);
   template <class Index> Failure find_fixed(const Rows<Index> &rows);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
@@ -161,6 +164,9 @@ private:
   void    reduce_finding(size_t at, MPI_Op how);
   void    diagonal(Level<T> &level, int number);
   void    estimate(Level<T> &level, int number);
+  void    roots(Level<T> &level, Buffer<T> &root);
+  double  changed(int number, const double *found) const;
+  void    measure(Level<T> &level, const Buffer<T> &old, int number);
   void    judge(int number, const double *found, Failure &failure);
   Failure invert();
   void    vectors(Level<T> &level);
@@ -224,12 +230,14 @@ private:
   Graph                 graph_;            // of the cycle on a device
   uint64_t              numbers_   = 0;    // how often numbers() has run
   bool                  filtered_  = false; // the interpolation is smoothed
-  double                change_    = 0;     // of D^-1 A on the mesh since the eigenvalues were estimated
+  double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
 };
 
 // Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.
 bool symmetric_eigen(int n, double *a, double *w);
 // a := its inverse, if all eigenvalues are sure to be larger than `least`; else false, and a is lost.
 bool symmetric_inverse(int n, double *a, double least);
+// Is that so by the sum of the squares of the inverse's entries? Its root, the Frobenius norm, is at least 1 / the smallest eigenvalue.
+inline bool is_regular(double squares, double least) { return squares * least * least < 1; }
 
 } // namespace tessera::auxamg

@@ -178,8 +178,8 @@ template <class T> struct Store {
   const int *perm;
   int        bs;
   const T   *x;
-  double    *z;
-  HD void    operator()(int p) const { z[(ptrdiff_t)perm[p / bs] * bs + p % bs] = (double)x[p]; }
+  double     scale, *z;
+  HD void    operator()(int p) const { z[(ptrdiff_t)perm[p / bs] * bs + p % bs] = scale * (double)x[p]; }
 };
 // Fixed unknowns: z = r / d
 struct StoreFixed {
@@ -192,8 +192,9 @@ template <class T> struct LoadFixed {
   const int    *list, *where;
   const double *inverse, *r;
   int           bs;
+  double        scale;
   T            *x;
-  HD void       operator()(int p) const { x[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs] = (T)(inverse[p] * r[list[p]]); }
+  HD void       operator()(int p) const { x[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs] = (T)(inverse[p] / scale * r[list[p]]); }
 };
 template <class T> struct SubtractFixed {
   const int    *row, *i, *j;
@@ -321,12 +322,12 @@ template <class T> void Hierarchy<T>::apply(const double *r, double *z)
   for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, level.b.data()});
   if (one_sided_) {
     level.x.zero();
-    for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, bs, level.x.data()});
+    for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, bs, scale_, level.x.data()});
     halo(level, level.x);
     for_each(exec_, (int)one_sided_rows_.size(), SubtractFixed<T>{one_sided_rows_.data(), one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
   }
   cycle();
-  for_each(exec_, n, Store<T>{perm_.data(), bs, level.x.data(), z});
+  for_each(exec_, n, Store<T>{perm_.data(), bs, level.x.data(), scale_, z});
   for_each(exec_, (int)fixed_list_.size(), StoreFixed{fixed_list_.data(), fixed_inverse_.data(), r, z});
 }
 

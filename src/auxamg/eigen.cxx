@@ -32,7 +32,7 @@ bool symmetric_inverse(int n, double *a, double least)
       a[(ptrdiff_t)q * n + p] = v;
       sum += (p == q ? 1 : 2) * v * v;
     }
-  return sum * least * least < 1; // the root of the sum is the Frobenius norm, at least 1 / the smallest eigenvalue
+  return is_regular(sum, least);
 }
 
 } // namespace tessera::auxamg

@@ -1,6 +1,7 @@
 // What the cycle needs of each operator: its diagonal, the largest eigenvalue, the inverse of the last.
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
+#include "auxamg/read.hpp"
 #include "auxamg/rows.hpp"
 #include "core/each.hpp"
 #include <algorithm>
@@ -42,6 +43,29 @@ template <class T> struct InvertDiagonal {
   const double *largest;
   T            *d;
   HD void       operator()(int p) const { d[p] = d[p] > (T)(1e-16 * *largest) ? 1 / d[p] : 0; }
+};
+
+template <class T> struct Root {
+  const T *v;
+  T       *root;
+  HD void  operator()(int p) const { root[p] = sqrt(v[p]); }
+};
+template <class T> struct Change {
+  const int *i, *j;
+  const T   *a, *old, *now, *before; // now and before: roots of the inverse diagonal
+  int        bs, n;
+  HD void    operator()(int item, int line, Largest &change) const
+  {
+    const int row = line * list_row + item, p = row / bs, k = row % bs;
+    double    sum = 0;
+    if (row >= n * bs) return;
+    for (int e = i[p]; e < i[p + 1]; ++e)
+      for (int m = 0; m < bs; ++m) {
+        const ptrdiff_t at = ((ptrdiff_t)bs * e + k) * bs + m, q = (ptrdiff_t)bs * j[e] + m;
+        sum += fabs((double)a[at] * now[row] * now[q] - (double)old[at] * before[row] * before[q]);
+      }
+    change.join((now[row] > 0) == (before[row] > 0) ? sum : 1);
+  }
 };
 
 HD inline double hash(Key k)
@@ -99,8 +123,8 @@ template <class T> struct Norm2 {
 } // namespace
 
 // What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends of the diagonal,
-// then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...
-constexpr int lanczos_steps = 8, findings = 2 * lanczos_steps + 2;
+// then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the values before
+constexpr int lanczos_steps = 8, findings = 2 * lanczos_steps + 3;
 
 template <class T> void Hierarchy<T>::prepare_findings() { found_ = make<double>(levels_.size() * (size_t)findings); }
 
@@ -125,6 +149,17 @@ template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
   }
   for_each(exec_, unknowns, InvertDiagonal<T>{found_.data() + at, level.inverse.data()});
 }
+
+template <class T> void Hierarchy<T>::roots(Level<T> &level, Buffer<T> &root) { for_each(exec_, (int)level.inverse.size(), Root<T>{level.inverse.data(), root.data()}); }
+
+// Of a coarse grid whose values were those in `old`, and the roots of whose inverse diagonal are in z.
+template <class T> void Hierarchy<T>::measure(Level<T> &level, const Buffer<T> &old, int number)
+{
+  roots(level, level.r);
+  forall_join(exec_, list_box(level.n * params_.bs), Change<T>{level.i.data(), level.j.data(), level.a.data(), old.data(), level.r.data(), level.z.data(), params_.bs, level.n}, (Largest *)(found_.data() + (number + 1) * findings - 1));
+}
+
+template <class T> double Hierarchy<T>::changed(int number, const double *found) const { return found[(number + 1) * findings - 1]; }
 
 template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
 {
@@ -172,6 +207,7 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
     a[k * m + k] = s[2 * k + 1];
     if (k + 1 < m) a[k * m + k + 1] = a[(k + 1) * m + k] = std::sqrt(s[2 * k + 2]);
   }
+  levels_[(size_t)number].change = 0;
   lambda = symmetric_eigen(m, a, w) && w[m - 1] > 0 ? 1.1 * w[m - 1] : 1;
 }
 
@@ -204,6 +240,68 @@ template <class T> static bool pseudo_inverse(std::vector<double> &a, const std:
   return true;
 }
 
+// A block of the device inverts the last operator in its scratch, scaled to a unit diagonal, by sweeping one pivot after the other: what
+// is swept is minus the inverse, and symmetric all the time. *norm2 is the square of the inverse's Frobenius norm before it is scaled
+// back, or -1 where a pivot is not positive.
+template <class T> struct SweepLast {
+  const int *i, *j;
+  const T   *a;
+  int        nodes, bs;
+  T         *inverse;
+  double    *norm2;
+  static size_t bytes(size_t n) { return (n * n + 3 * n) * sizeof(double); }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int     n = nodes * bs;
+    double *const m = block.shared, *const rows = m + (ptrdiff_t)n * n, *const scale = rows + 2 * n; // rows: of this pivot and the next
+    block.each(0, n * n, 0, 1, [&](int p, int) { m[p] = 0; });
+    block.sync();
+    block.each(0, n, 0, 1, [&](int p, int) {
+      for (int e = i[p / bs]; e < i[p / bs + 1]; ++e)
+        for (int k = 0; k < bs; ++k) m[p * n + bs * j[e] + k] += a[((ptrdiff_t)bs * e + p % bs) * bs + k];
+    });
+    block.sync();
+    block.each(0, n, 0, 1, [&](int p, int) { scale[p] = m[p * n + p] > 0 ? 1 / sqrt(m[p * n + p]) : 0; });
+    block.sync();
+    block.each(0, n, 0, n, [&](int q, int p) {
+      if (q <= p) m[p * n + q] = m[q * n + p] = 0.5 * (m[p * n + q] + m[q * n + p]) * scale[p] * scale[q];
+    });
+    block.sync();
+    block.each(0, n, 0, 1, [&](int q, int) { rows[q] = m[q]; });
+    block.sync();
+    for (int k = 0; k < n; ++k) {
+      const double *const row = rows + k % 2 * n;
+      double *const       next = rows + (k + 1) % 2 * n;
+      const double        pivot = row[k], over = 1 / pivot;
+      if (!(pivot > 0)) { // the same for all threads
+        block.each(0, 1, 0, 1, [&](int, int) { *norm2 = -1; });
+        return;
+      }
+      block.each(0, 2 * n, 0, 1, [&](int item, int) { // every other entry of a column
+        const int    q = item % n;
+        const double factor = row[q] * over;
+        for (int p = item / n; p < n; p += 2) {
+          double &v = m[p * n + q];
+          v = p == k ? (q == k ? -over : factor) : q == k ? row[p] * over : v - row[p] * factor;
+          if (p == k + 1) next[q] = v;
+        }
+      });
+      block.sync();
+    }
+    block.each(0, n, 0, 1, [&](int p, int) {
+      double sum = 0;
+      for (int q = 0; q < n; ++q) sum += m[q * n + p] * m[q * n + p];
+      rows[p] = sum;
+    });
+    block.each(0, n, 0, n, [&](int q, int p) { inverse[(ptrdiff_t)p * n + q] = (T)(-scale[p] * m[p * n + q] * scale[q]); });
+    block.sync();
+    block.each(0, 1, 0, 1, [&](int, int) {
+      *norm2 = 0;
+      for (int p = 0; p < n; ++p) *norm2 += rows[p];
+    });
+  }
+};
+
 // The pseudo-inverse, as the last operator may be singular: pure Neumann problems, and vertices that the same nodes use.
 template <class T> Failure Hierarchy<T>::invert()
 {
@@ -223,6 +321,14 @@ template <class T> Failure Hierarchy<T>::invert()
   }
   const size_t        n = (size_t)c.n;
   const double        small = sizeof(T) == 8 ? 1e-11 : 1e-6; // an eigenvalue below this share of the largest is zero
+  if (exec_.space == Space::cuda && !level.distributed && n && SweepLast<T>::bytes(n) <= device::block_scratch()) {
+    Buffer<double> norm2 = make<double>(1);
+    c.inverse = make<T>(n * n);
+    forall_blocks(exec_, 1, 256, SweepLast<T>::bytes(n), SweepLast<T>{level.i.data(), level.j.data(), level.a.data(), level.points, bs, c.inverse.data(), norm2.data()});
+    const double found = fetch(norm2, 0);
+    c.dropped = 0;
+    if (found >= 0 && is_regular(found, small * (double)n)) return failure;
+  }
   std::vector<double> a(n * n);
   const Buffer<int>   i = on_host(level.i), j = on_host(level.j);
   const Buffer<T>     v = on_host(level.a);
@@ -262,6 +368,9 @@ template <class T> Failure Hierarchy<T>::invert()
 #define INSTANTIATE(T) \
   template void    Hierarchy<T>::prepare_findings(); \
   template void    Hierarchy<T>::diagonal(Level<T> &, int); \
+  template void    Hierarchy<T>::roots(Level<T> &, Buffer<T> &); \
+  template void    Hierarchy<T>::measure(Level<T> &, const Buffer<T> &, int); \
+  template double  Hierarchy<T>::changed(int, const double *) const; \
   template void    Hierarchy<T>::judge(int, const double *, Failure &); \
   template void    Hierarchy<T>::estimate(Level<T> &, int); \
   template Failure Hierarchy<T>::invert();

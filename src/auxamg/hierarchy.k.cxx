@@ -183,7 +183,7 @@ template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const
   }
 }
 
-template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch)
+template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch, Space where)
 {
   const int n = rows.n, all = rows.n + rows.ghosts, dim = params_.dim;
   Failure   failure;
@@ -209,8 +209,11 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   if (any_fixed_) select(exec_, n * params_.bs, fixed_, fixed_list_);
   // coordinates, as far as they are in the tree
   Buffer<double> there = make<double>((size_t)all * (size_t)dim);
-  if (exec_.space == Space::cuda) device::copy_once_from_host(there.data(), x, (size_t)n * (size_t)dim * sizeof(double));
-  else std::copy(x, x + (ptrdiff_t)n * dim, there.data());
+  const size_t bytes = (size_t)n * (size_t)dim * sizeof(double);
+  if (exec_.space == Space::host && where == Space::host) std::copy(x, x + (ptrdiff_t)n * dim, there.data());
+  else if (exec_.space == Space::host) device::copy_to_host(there.data(), x, bytes);
+  else if (where == Space::host) device::copy_once_from_host(there.data(), x, bytes);
+  else device::copy(there.data(), x, bytes);
   exchange_.forward(there.data(), dim);
   frame_     = Frame();
   frame_.dim = dim;
@@ -299,7 +302,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   if (sweeps()) everyone_.key = std::move(global);
   // the operator
   read_pattern(rows);
-  read(rows, failure); // which find_fixed() has seen to
+  fill(rows, nullptr, nullptr, 1);
   finest.nonzeros = total((double)finest.a.size());
   // the grids
   sorted = make<double>(y.size());
@@ -385,23 +388,23 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key
 
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
 {
-  if (!read(rows, failure)) return false;
+  if (!read_again(rows, failure)) return false;
   if (!total(failure.kind)) failure = numbers();
   return true;
 }
 
-// The largest eigenvalue of D^-1 A on the mesh, which is at least 1, moves by no more than the largest row sum of its change where D keeps
-// its ratios, and by the spread of D's change besides: what there is of the tenth by which estimates are raised covers this much. It
-// says nothing of coarse grids, where a small shift may outweigh the rest: their eigenvalues are estimated anew, of few nodes.
+// The largest eigenvalue of D^-1 A, which is at least 1, is kept while it has moved by less: what there is of the tenth by which estimates
+// are raised covers this much. Each grid is judged by its own operator, as a small shift may outweigh the rest on a coarse one.
 constexpr double slight = 0.05;
 
 template <class T> Failure Hierarchy<T>::numbers()
 {
-  Failure failure;
+  Failure   failure;
+  Buffer<T> old; // values of the next grid
   const int last = (int)levels_.size() - 1;
+  bool      known = levels_[0].lambda > 0;
   ++numbers_;
   prepare_findings();
-  bool estimates = !(change_ < slight);
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
     diagonal(level, l);
@@ -409,16 +412,31 @@ template <class T> Failure Hierarchy<T>::numbers()
     if (!l) {
       const bool before = filtered_;
       filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
-      estimates = estimates || filtered_ != before;
-      if (estimates) change_ = 0;
-    }
+      known     = known && !filtered_ && !before && !sweeps();
+    } else if (known) measure(level, old, l);
     if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
-    if ((!sweeps() || filtered_) && (estimates || l || !(level.lambda > 0))) estimate(level, l);
     if (level.sweep.exact) block_numbers(level);
-    if (filtered_) judge(l, on_host(found_).data(), failure); // the eigenvalue is needed at once
-    if (filtered_ && total(failure.kind)) return failure;
+    if (filtered_) { // the eigenvalue is needed at once
+      estimate(level, l);
+      judge(l, on_host(found_).data(), failure);
+      if (total(failure.kind)) return failure;
+    }
     filter(level);
-    product(level, levels_[(size_t)l + 1]);
+    Level<T> &next = levels_[(size_t)l + 1];
+    if (known && l + 1 < last) {
+      roots(next, next.z);
+      old    = std::move(next.a);
+      next.a = make<T>(old.size());
+    }
+    product(level, next);
+  }
+  if (!sweeps() && !filtered_) {
+    const Buffer<double> found = known ? on_host(found_) : Buffer<double>();
+    for (int l = 0; l < last; ++l) {
+      Level<T> &level = levels_[(size_t)l];
+      if (known && l) level.change += (float)changed(l, found.data());
+      if (!known || !(level.change < slight)) estimate(level, l);
+    }
   }
   const Buffer<double> found = on_host(found_);
   for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
@@ -445,8 +463,8 @@ template <class T> size_t Hierarchy<T>::bytes() const
   template bool    Hierarchy<T>::lost() const; \
   template Failure::Kind Hierarchy<T>::next_grid(int, Buffer<Key> &, Buffer<double> &); \
   template Failure Hierarchy<T>::numbers(); \
-  template Failure Hierarchy<T>::setup(const Rows<int> &, const double *, const std::vector<int> &, const std::vector<int> &, bool); \
-  template Failure Hierarchy<T>::setup(const Rows<int64_t> &, const double *, const std::vector<int> &, const std::vector<int> &, bool); \
+  template Failure Hierarchy<T>::setup(const Rows<int> &, const double *, const std::vector<int> &, const std::vector<int> &, bool, Space); \
+  template Failure Hierarchy<T>::setup(const Rows<int64_t> &, const double *, const std::vector<int> &, const std::vector<int> &, bool, Space); \
   template bool    Hierarchy<T>::refresh(const Rows<int> &, Failure &); \
   template bool    Hierarchy<T>::refresh(const Rows<int64_t> &, Failure &);
 INSTANTIATE(double)

@@ -259,7 +259,7 @@ static PetscErrorCode SetUp(PC pc)
     if (single) TesseraCallCXX(a->in_single.reset(new tessera::auxamg::Hierarchy<float>(a->exec, a->comm, a->params)));
     else TesseraCallCXX(a->in_double.reset(new tessera::auxamg::Hierarchy<double>(a->exec, a->comm, a->params)));
     PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
-    TesseraCallCXX(WithHierarchy(a, [&](auto &h) { failure = h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE); }));
+    TesseraCallCXX(WithHierarchy(a, [&](auto &h) { failure = h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE, use->x.space()); }));
     PetscCall(PetscLogEventEnd(tessera::event_auxamg_grids, pc, 0, 0, 0));
   }
   PetscCall(a->rows.Restore());
@@ -451,6 +451,31 @@ static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOpti
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Coordinates go to the device now if the setup will be there, as far as that is known: it has nothing to fetch from the host then.
+static PetscErrorCode TakeCoordinates(PC pc, const PetscReal *x, size_t n)
+{
+  PC_AuxAMG *a         = (PC_AuxAMG *)pc->data;
+  bool       device    = a->backend == TESSERA_BACKEND_CUDA;
+  PetscBool  assembled = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  a->given.Inspect(x, n);
+  if (a->backend == TESSERA_BACKEND_AUTO && pc->pmat) PetscCall(MatAssembled(pc->pmat, &assembled));
+  if (assembled) PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
+  if (device && n && a->given.finite && !tessera::device::unusable()) {
+    PetscCall(tessera::UseCurrentStream(tessera::Space::cuda));
+    try {
+      a->given.x.resize(tessera::Extent{n, tessera::Space::cuda});
+      tessera::device::copy_once_from_host(a->given.x.data(), x, n * sizeof(double));
+      PetscCall(PetscLogCpuToGpu((PetscLogDouble)(n * sizeof(double))));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    } catch (const tessera::DeviceError &) { } // the setup will say so, on all processes
+  }
+  TesseraCallCXX(a->given.x.resize(n));
+  std::copy(x, x + n, a->given.x.data());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, PetscReal *coordinates)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
@@ -458,10 +483,8 @@ static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, P
   PetscFunctionBegin;
   PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: PCSetCoordinates() gave %" PetscInt_FMT, dim);
   a->given.dim = dim;
-  TesseraCallCXX(a->given.x.resize((size_t)(dim * n)));
-  std::copy(coordinates, coordinates + dim * n, a->given.x.data());
+  PetscCall(TakeCoordinates(pc, coordinates, (size_t)(dim * n)));
   a->given.from   = "PCSetCoordinates()";
-  a->given.Inspect();
   a->current      = PETSC_FALSE;
   pc->setupcalled = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);

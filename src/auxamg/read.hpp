@@ -4,6 +4,14 @@
 
 namespace tessera::auxamg {
 
+// No eigenvalue of D^-1 A moves by more than the largest row sum of magnitudes in the change of D^-1/2 A D^-1/2, which is symmetric and has
+// the same ones. From one on it does not matter by how much.
+struct Largest {
+  double  v = 0;
+  HD void join(double sum) { v = !(sum <= 1) ? 1 : sum > v ? sum : v; }
+  HD void join(const Largest &o) { join(o.v); }
+};
+
 template <class Index> struct RowReader {
   Rows<Index>          m;
   int                  bs;

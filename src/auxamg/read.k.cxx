@@ -2,6 +2,8 @@
 #include "auxamg/auxamg.hpp"
 #include "auxamg/read.hpp"
 #include "core/each.hpp"
+#include <algorithm>
+#include <cmath>
 
 namespace tessera::auxamg {
 
@@ -18,18 +20,15 @@ constexpr double penalty_ratio = 1e12;
 // What rows show. Rows are counted from the end, so that the first one is the largest.
 struct Findings {
   int     bad = 0, worst = 0, dense = 0; // a row with an entry that is not finite; without a positive diagonal; too long
-  int     other  = 0;                    // it is fixed now, no longer, or otherwise
-  double  change = 0;                    // of a row of D^-1 A, in the sum of its entries' magnitudes
-  double  more = 0, less = 0;            // largest ratio of a diagonal entry to the one before, and of the one before to it
+  int     other   = 0;                   // it is fixed now, no longer, or otherwise
+  double  largest = 0;                   // diagonal entry that is not fixed
   HD void join(const Findings &o)
   {
-    more   = o.more > more ? o.more : more;
-    less   = o.less > less ? o.less : less;
-    bad    = o.bad > bad ? o.bad : bad;
-    worst  = o.worst > worst ? o.worst : worst;
-    dense  = o.dense > dense ? o.dense : dense;
-    other  = o.other > other ? o.other : other;
-    change = o.change > change ? o.change : change;
+    bad     = o.bad > bad ? o.bad : bad;
+    worst   = o.worst > worst ? o.worst : worst;
+    dense   = o.dense > dense ? o.dense : dense;
+    other   = o.other > other ? o.other : other;
+    largest = o.largest > largest ? o.largest : largest;
   }
 };
 
@@ -46,8 +45,9 @@ template <class Index> HD double look(const Rows<Index> &m, int bs, int row, uns
   Findings mine;
   if (!(diagonal - diagonal == 0) || !(off - off == 0)) mine.bad = m.n * bs - row;
   else if (!(diagonal > 0)) mine.worst = m.n * bs - row;
-  found.join(mine);
   fixed = off == 0 ? dirichlet : off * penalty_ratio <= diagonal ? penalty : not_fixed;
+  if (fixed == not_fixed) mine.largest = diagonal;
+  found.join(mine);
   return diagonal;
 }
 template <class Index> struct FindFixed {
@@ -67,20 +67,25 @@ template <class Index> struct FindFixed {
     look(m, bs, row, fixed[row], found);
   }
 };
-// Are the fixed ones still fixed?
-template <class Index> struct LookAtFixed {
+// Are the fixed ones still fixed? before, now: the roots of the inverse diagonal as it was and as it is, of values times `scale`.
+template <class Index, class T> struct LookAgain {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed;
-  const int           *list;
-  int                  n;
+  const int           *where;
+  const T             *inverse;
+  double               scale;
+  T                   *before, *now;
   HD void              operator()(int k, int line, Findings &found) const
   {
-    const int p = line * list_row + k;
-    if (p >= n) return;
-    unsigned char now = not_fixed;
-    look(m, bs, list[p], now, found);
-    if (now != fixed[list[p]]) found.other = 1;
+    const int row = line * list_row + k;
+    if (row >= m.n * bs) return;
+    const ptrdiff_t p  = (ptrdiff_t)bs * where[row / bs] + row % bs;
+    unsigned char   is = not_fixed;
+    const double    diagonal = look(m, bs, row, is, found);
+    if (is != fixed[row]) found.other = 1;
+    before[p] = sqrt(inverse[p]);
+    now[p]    = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
   }
 };
 template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
@@ -158,14 +163,15 @@ struct CopyRow {
     for (int e = to[p]; e < to[p + 1]; ++e) out[e] = list[from[p] + e - to[p]];
   }
 };
-// inverse: of the diagonal of the values that there are, nullptr where there are none. Entries that no column leads to are zero and stay so.
+// before and now: of LookAgain; nullptr where there are no values yet. Entries that no column leads to are zero and stay so.
 template <class Index, class T> struct FillValues {
   RowReader<Index> m;
   const int       *perm, *where, *i, *j;
-  const T         *inverse;
+  const T         *before, *now;
   int              points;
+  double           scale, rescaled; // of the values; the one before over it
   T               *a;
-  HD void          operator()(int item, int line, Findings &found) const
+  HD void          operator()(int item, int line, Largest &change) const
   {
     const int p = line * list_row + item;
     if (p >= points) return;
@@ -173,26 +179,24 @@ template <class Index, class T> struct FillValues {
     int at = i[p];
     for (int k = 0; k < m.bs; ++k) {
       const int row = perm[p] * m.bs + k;
+      double    sum = 0;
       if (m.fixed && m.fixed[row]) continue;
-      unsigned char  is = not_fixed;
-      const double   diagonal = look(m.m, m.bs, row, is, found), now = 1 / diagonal, before = inverse ? (double)inverse[(ptrdiff_t)m.bs * p + k] : 0;
-      Findings       mine;
-      mine.other  = is != not_fixed;
-      mine.change = inverse && !(before > 0);
-      if (before > 0) mine.more = diagonal * before, mine.less = 1 / mine.more;
       m.each_of(row, [&](int column, double v) {
+        const int q = where[column / m.bs];
         ptrdiff_t e = at;
         if (m.bs == 1) ++at; // in the order of the pattern
         else {
-          const int q = where[column / m.bs];
           for (e = i[p]; j[e] != q;) ++e;
           e = (ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs;
         }
-        if (before > 0) mine.change += fabs(v * now - (double)a[e] * before);
+        v *= scale;
+        if (before) {
+          const ptrdiff_t mine = (ptrdiff_t)m.bs * p + k, other = (ptrdiff_t)m.bs * q + column % m.bs;
+          sum += fabs(rescaled * v * now[mine] * now[other] - (double)a[e] * before[mine] * before[other]);
+        }
         a[e] = (T)v;
       });
-      if (!(mine.change <= 1)) mine.change = 1; // a number or not
-      found.join(mine);
+      change.join(sum);
     }
   }
 };
@@ -213,6 +217,7 @@ template <class Index> struct OneSided {
   const unsigned char *fixed;
   const int           *perm, *where, *list;
   const int           *begin; // or nullptr: count only
+  double               scale;
   int                 *count, *column;
   double              *value;
   HD void              operator()(int k) const
@@ -223,7 +228,7 @@ template <class Index> struct OneSided {
       if (v == 0) return;
       if (begin) {
         column[begin[k] + n] = where[unknown / bs] * bs + unknown % bs;
-        value[begin[k] + n]  = v;
+        value[begin[k] + n]  = scale * v;
       }
       ++n;
     });
@@ -247,13 +252,25 @@ template <class Index> static Failure refuse(const Exec &exec, const Rows<Index>
   return failure;
 }
 
+// The power of two by which values are multiplied, so that neither they nor their inverses nor products of the two leave the range of T
+static double scale_of(double largest)
+{
+  int exponent = 0;
+  (void)std::frexp(largest, &exponent);
+  return std::ldexp(1, -std::clamp(exponent, -1000, 1000));
+}
+
 template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const Rows<Index> &rows)
 {
   const int        unknowns = rows.n * params_.bs;
   Buffer<Findings> found = make<Findings>(1);
   fixed_ = make<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
   forall_join(exec_, list_box(unknowns), FindFixed<Index>{rows, params_.bs, fixed_.data()}, found.data());
-  return refuse(exec_, rows, params_.bs, fetch(found, 0));
+  const Findings all     = fetch(found, 0);
+  double         largest = all.largest;
+  MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
+  scale_ = scale_of(largest);
+  return refuse(exec_, rows, params_.bs, all);
 }
 
 template <class T> template <class Index> void Hierarchy<T>::read_pattern(const Rows<Index> &rows)
@@ -278,27 +295,34 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
   level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
 }
 
-// All in one pass over the rows
-template <class T> template <class Index> bool Hierarchy<T>::read(const Rows<Index> &rows, Failure &failure)
+template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled)
 {
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
-  const int              fixed = (int)fixed_list_.size();
-  Buffer<Findings>       found = make<Findings>(2);
-  forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), level.inverse.data(), level.points, level.a.data()}, found.data());
-  forall_join(exec_, list_box(fixed), LookAtFixed<Index>{rows, params_.bs, fixed_.data(), fixed_list_.data(), fixed}, found.data() + 1);
-  const Buffer<Findings> here = on_host(found);
-  Findings               all  = here.data()[0];
-  all.join(here.data()[1]);
-  failure = refuse(exec_, rows, params_.bs, all);
-  double mine[5] = {(double)(failure.kind != 0), (double)all.other, all.change, all.more, all.less}, worst[5];
-  MPI_Allreduce(mine, worst, 5, MPI_DOUBLE, MPI_MAX, comm_);
-  if (worst[0] > 0 || worst[1] > 0) {
-    change_ = 1; // the values that a later change is measured against are these
-    return worst[0] > 0;
-  }
-  change_ += worst[2] + (worst[3] > 0 ? worst[3] * worst[4] - 1 : 0);
+  Buffer<Largest>        change = make<Largest>(1);
+  forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, change.data());
   couplings(rows);
+  return before ? fetch(change, 0).v : 0;
+}
+
+// A pass over the rows for their diagonal, and one for all values
+template <class T> template <class Index> bool Hierarchy<T>::read_again(const Rows<Index> &rows, Failure &failure)
+{
+  Level<T>        &level = levels_[0];
+  Buffer<Findings> found = make<Findings>(1);
+  const double     scale = scale_;
+  forall_join(exec_, list_box(rows.n * params_.bs), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), level.inverse.data(), scale, level.z.data(), level.r.data()}, found.data());
+  const Findings mine = fetch(found, 0);
+  failure = refuse(exec_, rows, params_.bs, mine);
+  double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
+  MPI_Allreduce(here, worst, 3, MPI_DOUBLE, MPI_MAX, comm_);
+  if (worst[0] > 0 || worst[1] > 0) return worst[0] > 0;
+  halo(level, level.z);
+  halo(level, level.r);
+  scale_ = scale_of(worst[2]);
+  change = fill(rows, level.z.data(), level.r.data(), scale / scale_);
+  MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, comm_);
+  level.change += (float)change;
   return true;
 }
 
@@ -310,18 +334,19 @@ template <class T> template <class Index> void Hierarchy<T>::couplings(const Row
   fixed_inverse_ = make<double>(fixed_list_.size());
   for_each(exec_, (int)fixed_list_.size(), InverseOfFixed<Index>{rows, fixed_list_.data(), fixed_inverse_.data()});
   one_sided_i_ = make<int>((size_t)n + 1);
-  for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), nullptr, one_sided_i_.data(), nullptr, nullptr});
+  for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), nullptr, scale_, one_sided_i_.data(), nullptr, nullptr});
   const int entries = scan(exec_, n, one_sided_i_);
   one_sided_        = total(entries) > 0;
   one_sided_j_      = make<int>((size_t)entries);
   one_sided_a_      = make<double>((size_t)entries);
-  if (one_sided_) for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), one_sided_i_.data(), nullptr, one_sided_j_.data(), one_sided_a_.data()});
+  if (one_sided_) for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), one_sided_i_.data(), scale_, nullptr, one_sided_j_.data(), one_sided_a_.data()});
 }
 
 #define INSTANTIATE(T, Index) \
   template Failure Hierarchy<T>::find_fixed(const Rows<Index> &); \
   template void    Hierarchy<T>::read_pattern(const Rows<Index> &); \
-  template bool    Hierarchy<T>::read(const Rows<Index> &, Failure &); \
+  template bool    Hierarchy<T>::read_again(const Rows<Index> &, Failure &); \
+  template double  Hierarchy<T>::fill(const Rows<Index> &, const T *, const T *, double); \
   template void    Hierarchy<T>::couplings(const Rows<Index> &);
 INSTANTIATE(double, int)
 INSTANTIATE(double, int64_t)

@@ -202,13 +202,13 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
 
 } // namespace
 
-void Coordinates::Inspect()
+void Coordinates::Inspect(const double *x, size_t n)
 {
   double check = 0;
   for (PetscInt q = 0; q < 3; ++q) low[q] = PETSC_MAX_REAL, high[q] = -PETSC_MAX_REAL;
-  for (size_t p = 0; p < x.size(); p += (size_t)dim)
+  for (size_t p = 0; p < n; p += (size_t)dim)
     for (PetscInt q = 0; q < dim; ++q) {
-      const double v = x.data()[p + (size_t)q];
+      const double v = x[p + (size_t)q];
       low[q]         = PetscMin(low[q], v);
       high[q]        = PetscMax(high[q], v);
       check += 0 * v; // not a number if one is not finite
@@ -251,7 +251,7 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
   PetscCheck(dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, (*use)->from.c_str(), dim);
   PetscReal ends[6] = {}, all_ends[6], extent = 0;
   PetscInt  nodes;
-  if (*use == found) found->Inspect();
+  if (*use == found) found->Inspect(x, found->x.size());
   for (PetscInt q = 0; q < dim; ++q) {
     ends[q]     = (*use)->high[q];
     ends[q + 3] = -(*use)->low[q];

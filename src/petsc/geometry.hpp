@@ -9,11 +9,11 @@ namespace tessera {
 
 struct Coordinates {
   PetscInt            dim = 0;
-  Buffer<double>      x;    // `dim` for each own node: each block of bs rows; in huge pages, which are locked quickly for a device
+  Buffer<double>      x;    // `dim` for each own node: each block of bs rows; may lie on a device where all are finite
   std::string         from; // where they come from, for views
   double              low[3] = {}, high[3] = {}; // of this process's points, by Inspect()
   bool                finite = true;
-  void                Inspect(); // looks at all of them, once
+  void                Inspect(const double *v, size_t n); // looks at all of them, once
 };
 
 // From the list that PCSetCoordinates() left in `given` (dim > 0), else the file (`file.h5:/path` or PETSc's binary format), else the

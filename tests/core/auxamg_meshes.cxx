@@ -67,6 +67,7 @@ struct Problem {
     OK(PCAuxAMGSetBackend(pc, device ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST));
     OK(PCSetOperators(pc, A, A));
     OK(PCSetCoordinates(pc, mesh.dim, nodes, x));
+    EXPECT_EQ(((PC_AuxAMG *)pc->data)->given.x.space(), device && nodes ? Space::cuda : Space::host); // so that the setup fetches nothing
     OK(PCSetUp(pc));
     OK(PetscFree(x));
     OK(MeshDestroy(&mesh));
@@ -155,6 +156,7 @@ void check_products(const Case &c)
   const std::vector<Level<double>> &levels = h.levels();
   const int                       bs = (int)c.bs;
   ASSERT_LE(2u, levels.size());
+  OK(MatScale(problem.A, h.units()));
   for (size_t l = 0; l + 1 < levels.size(); ++l) {
     const std::string text = std::string(MeshTypes[c.mesh]) + ", " + PCAuxAMGVariants[c.variant] + ", grid " + std::to_string(l + 1);
     Mat A = l ? matrix_of(levels[l], bs) : problem.A, P = interpolation(A, levels[l], levels[l + 1].n, bs, l ? std::vector<int>() : get(h.order())), C;
