@@ -16,6 +16,9 @@ ifneq ($(words $(CURDIR)),1)
 endif
 TOP    := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 PREFIX ?= /usr/local
+ifeq ($(PREFIX),)
+  $(error PREFIX is empty: say where to install, or leave it out for /usr/local)
+endif
 MARCH  ?= native
 OPENMP ?= 1
 JOBS   ?= 2
@@ -189,6 +192,7 @@ pack-tests: $(LIB)
 $(RUN): export OMPI_ALLOW_RUN_AS_ROOT = 1
 $(RUN): export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM = 1
 $(RUN): export OMPI_MCA_rmaps_base_oversubscribe = 1
+$(RUN): export OMPI_MCA_mpi_yield_when_idle = 1
 $(RUN): export OMPI_MCA_hwloc_base_binding_policy = none
 $(RUN): export OMPI_MCA_btl_vader_single_copy_mechanism = none
 $(RUN): export PRTE_MCA_rmaps_default_mapping_policy = :oversubscribe

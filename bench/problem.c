@@ -313,6 +313,7 @@ static PetscErrorCode PlainMatrix(Problem *p, Mat *A)
   PetscBool       set;
 
   PetscFunctionBeginUser;
+  PetscCheck((p->kind == ROTATED ? 9. : 5.) * nx * ny < (double)PETSC_MAX_INT, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The matrix has more entries than PetscInt counts: a PETSc --with-64-bit-indices is needed");
   PetscCall(PetscMalloc1(nx * ny + 1, &p->rows));
   PetscCall(PetscMalloc1(couplings, &p->columns));
   PetscCall(PetscMalloc1(couplings, &p->values));

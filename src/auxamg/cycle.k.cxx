@@ -3,6 +3,7 @@
 #include "auxamg/dispatch.hpp"
 #include "auxamg/rows.hpp"
 #include "core/each.hpp"
+#include <cmath>
 
 namespace tessera::auxamg {
 
@@ -167,11 +168,12 @@ template <class T> struct Load {
   const unsigned char *fixed;
   const double        *r;
   int                  bs;
+  double               scale;
   T                   *b;
   HD void              operator()(int p) const
   {
     const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
-    b[p]              = fixed && fixed[q] ? 0 : (T)r[q];
+    b[p]              = fixed && fixed[q] ? 0 : (T)(scale * r[q]);
   }
 };
 template <class T> struct Store {
@@ -314,20 +316,22 @@ template <class T> void Hierarchy<T>::cycle()
   else cycle(0);
 }
 
+// The units of r are those of the matrix, or of its inverse times them: half of what the operators are scaled by goes to r, half to z.
 template <class T> void Hierarchy<T>::apply(const double *r, double *z)
 {
+  const double before = std::ldexp(1, std::ilogb(scale_) / 2), after = scale_ / before;
   Level<T> &level = levels_[0];
   const int bs = params_.bs, n = level.n * bs;
   const unsigned char *const fixed = any_fixed_ ? fixed_.data() : nullptr;
-  for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, level.b.data()});
+  for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, before, level.b.data()});
   if (one_sided_) {
     level.x.zero();
-    for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, bs, scale_, level.x.data()});
+    for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, bs, after, level.x.data()});
     halo(level, level.x);
     for_each(exec_, (int)one_sided_rows_.size(), SubtractFixed<T>{one_sided_rows_.data(), one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
   }
   cycle();
-  for_each(exec_, n, Store<T>{perm_.data(), bs, level.x.data(), scale_, z});
+  for_each(exec_, n, Store<T>{perm_.data(), bs, level.x.data(), after, z});
   for_each(exec_, (int)fixed_list_.size(), StoreFixed{fixed_list_.data(), fixed_inverse_.data(), r, z});
 }
 

@@ -194,7 +194,7 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
   if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = Failure::not_finite;
   else if (-ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
     failure.kind  = Failure::indefinite;
-    failure.value = ends[1];
+    failure.value = ends[1] / scale_;
   }
   double &lambda = levels_[(size_t)number].lambda;
   if (failure.kind || number + 1 == (int)levels_.size() || (s[0] == 0 && lambda > 0)) return; // the last; not estimated: it stays

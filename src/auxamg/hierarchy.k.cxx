@@ -435,7 +435,7 @@ template <class T> Failure Hierarchy<T>::numbers()
     for (int l = 0; l < last; ++l) {
       Level<T> &level = levels_[(size_t)l];
       if (known && l) level.change += (float)changed(l, found.data());
-      if (!known || !(level.change < slight)) estimate(level, l);
+      if (!known || !(level.lambda > 0) || !(level.change < slight)) estimate(level, l);
     }
   }
   const Buffer<double> found = on_host(found_);

@@ -29,7 +29,7 @@ static PetscErrorCode PCReset_AuxAMG(PC pc)
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
-  PetscCall(tessera::UseCurrentStream(a->exec.space)); // memory is given back in its order
+  PetscCall(tessera::UseCurrentStream(tessera::Space::host)); // memory is given back in its order
   PetscCall(a->rows.Restore());
   PetscCall(a->rows.Reset());
   a->in_double.reset();
@@ -224,7 +224,7 @@ static PetscErrorCode SetUp(PC pc)
     a->exec.threads = HostThreads();
   }
   PetscCall(tessera::UseCurrentStream(a->exec.space));
-  PetscCall(a->rows.Get(pc->pmat, a->exec.space, "PC auxamg"));
+  PetscCall(tessera::SameError(a->comm, a->rows.Get(pc->pmat, a->exec.space, "PC auxamg")));
   MatInfo info;
   PetscCall(MatGetInfo(pc->pmat, MAT_GLOBAL_MAX, &info));
   PetscCheck(info.nz_used < 2147483647., comm, PETSC_ERR_SUP, "PC auxamg works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes", info.nz_used);
@@ -471,6 +471,7 @@ static PetscErrorCode TakeCoordinates(PC pc, const PetscReal *x, size_t n)
       PetscFunctionReturn(PETSC_SUCCESS);
     } catch (const tessera::DeviceError &) { } // the setup will say so, on all processes
   }
+  PetscCall(tessera::UseCurrentStream(tessera::Space::host)); // what was on a device goes back
   TesseraCallCXX(a->given.x.resize(n));
   std::copy(x, x + n, a->given.x.data());
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,5 +1,7 @@
 // Kernels that begin before the one ahead of them in the stream has ended (programmatic dependent launch, compute capability 9.0 and
 // newer): they read what was there before, and wait with after_previous() for what that kernel writes. What they write comes after it, too.
+// Nothing that they read ahead may be written by the kernel directly ahead of them: a setup ends with a wait of the host, or with kernels
+// that are none of these.
 #pragma once
 #include "core/exec.hpp"
 

@@ -344,8 +344,8 @@ void copy_to_host(void *to, const void *from, size_t bytes)
 {
   constexpr size_t little = 4096;
   State           &s      = state();
-  if (bytes <= little && !s.little) s.little = allocate_pinned(little);
-  void *const place = bytes <= little ? s.little : to;
+  if (bytes <= little && !s.little && !failed()) s.little = allocate_pinned(little);
+  void *const place = bytes <= little && s.little ? s.little : to;
   move(place, from, bytes, cudaMemcpyDeviceToHost);
   synchronize();
   if (failed()) memset(to, 0, bytes);

@@ -179,7 +179,7 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
     for (double e : some[1]) size += e * e;
     size = std::sqrt(size);
     bad  = check.bad_row >= 0 || check.diagonal >= 0 || !std::isfinite(size);
-    for (size_t i = 0; i < (size_t)n; ++i) bad = bad || !(some[2][i] <= some[3][i]); // crossed bounds, or no numbers
+    for (size_t i = 0; i < (size_t)n; ++i) bad = bad || !(some[2][i] <= some[3][i]) || some[2][i] >= PETSC_INFINITY || some[3][i] <= PETSC_NINFINITY; // crossed bounds, or no numbers
     if (!bad) {
       for (double &e : some[2])
         if (e <= PETSC_NINFINITY) e = -HUGE_VAL;

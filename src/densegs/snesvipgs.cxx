@@ -290,9 +290,9 @@ static PetscErrorCode Solve(SNES snes)
     PetscCall(FrictionOf(snes, N, w)); // first: contacts on two processes are moved by their number of unknowns
     PetscCall(MatrixOf(snes, snes->jacobian, w));
     if (p->failure[0]) { // as where a KSP of PETSc's own methods fails
-      PetscCheck(!snes->errorifnotconverged, comm, PETSC_ERR_NOT_CONVERGED, "SNES vipgs has not converged: %s", p->failure);
       PetscCall(PetscInfo(snes, "%s\n", p->failure));
       PetscCall(tessera::DenseRestore(&w.view));
+      PetscCheck(!snes->errorifnotconverged, comm, PETSC_ERR_NOT_CONVERGED, "SNES vipgs has not converged: %s", p->failure);
       snes->reason   = SNES_DIVERGED_LINEAR_SOLVE;
       p->certificate = tessera::NoCertificate();
       break;

@@ -109,6 +109,27 @@ private:
   bool     within_ = false, closed_ = false;
 };
 
+// ierr of what each process does for itself: an error of one is told to the others, which would wait for it. Collective.
+inline PetscErrorCode SameError(MPI_Comm comm, PetscErrorCode ierr)
+{
+  PetscMPIInt size, rank;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  if (size > 1) {
+    PetscCallMPI(MPI_Comm_rank(comm, &rank));
+    PetscMPIInt mine = ierr ? rank : size, first;
+    PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm));
+    if (first < size) {
+      int code = (int)ierr;
+      PetscCallMPI(MPI_Bcast(&code, 1, MPI_INT, first, comm));
+      PetscCheck(ierr, PETSC_COMM_SELF, (PetscErrorCode)code, "process %d cannot read its rows of the matrix: see its message", first);
+    }
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The end of an application whose device, or another process', has failed. Processes do not agree on errors of an application, which
 // would cost a reduction. The part of one that has failed is no number: this ends the iteration of every KSP, which then asks all
 // processes for the reason. within: another Together raises the error.
@@ -133,13 +154,14 @@ inline PetscErrorCode FailApplication(MPI_Comm comm, Vec y, bool within, const c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What follows on the device comes after what PETSc has under way, in the stream of its current context.
+// What follows on the device comes after what PETSc has under way, in the stream of its current context. On the host, too, where a
+// stream has been in use: memory that a solver had on the device before is given back in the order of one that there still is.
 inline PetscErrorCode UseCurrentStream(Space space)
 {
   void *stream = nullptr;
 
   PetscFunctionBegin;
-  if (space != Space::cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  if (space != Space::cuda && !device::stream()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(CompatCurrentStream(&stream));
   TesseraCallCXX(device::set_stream(stream));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -214,17 +214,7 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
   CsrReport             found;
 
   PetscFunctionBegin;
-  const PetscErrorCode fetched = rows.Get(A_, exec.space, "rrb");
-  if (grid_.processes() > 1) { // an error of one process is told to the others, which would wait for it
-    int mine = fetched ? grid_.rank : grid_.processes(), first;
-    PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm_));
-    if (first < grid_.processes()) {
-      int code = (int)fetched;
-      PetscCallMPI(MPI_Bcast(&code, 1, MPI_INT, first, comm_));
-      PetscCheck(fetched, PETSC_COMM_SELF, (PetscErrorCode)code, "process %d cannot read its rows of the matrix: see its message", first);
-    }
-  }
-  PetscCall(fetched);
+  PetscCall(SameError(comm_, rows.Get(A_, exec.space, "rrb")));
   PetscCall(MatGetInfo(A_, MAT_LOCAL, &info));
   Csr<Index> csr{rows.i, rows.j, rows.a};
   if (rows.others) {
@@ -298,12 +288,19 @@ PetscErrorCode GridMatrix::ReadOnHost(Space space, Halo &halo, double *field, bo
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A_, MATSEQAIJ, &seq));
   if (seq) Ad = A_;
   else PetscCall(MatMPIAIJGetSeqAIJ(A_, &Ad, &Ao, &colmap));
-  PetscCall(MatGetRowIJ(Ad, 0, PETSC_FALSE, PETSC_FALSE, &n, &rows.ia, &rows.ja, &done));
-  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The rows of the matrix cannot be read");
-  PetscCall(MatSeqAIJGetArrayRead(Ad, &rows.a));
+  auto get = [&]() -> PetscErrorCode {
+    PetscFunctionBegin;
+    PetscCall(MatGetRowIJ(Ad, 0, PETSC_FALSE, PETSC_FALSE, &n, &rows.ia, &rows.ja, &done));
+    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The rows of the matrix cannot be read");
+    PetscCall(MatSeqAIJGetArrayRead(Ad, &rows.a));
+    if (Ao) {
+      PetscCall(MatGetRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &rows.oia, &rows.oja, &done));
+      PetscCall(MatSeqAIJGetArrayRead(Ao, &rows.oa));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  };
+  PetscCall(SameError(comm_, get()));
   if (Ao) {
-    PetscCall(MatGetRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &rows.oia, &rows.oja, &done));
-    PetscCall(MatSeqAIJGetArrayRead(Ao, &rows.oa));
     PetscInt columns;
     PetscCall(MatGetSize(Ao, nullptr, &columns));
     remote_nodes(columns, colmap, rows.ox, rows.oy);

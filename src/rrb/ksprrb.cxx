@@ -257,7 +257,7 @@ PetscErrorCode KSPReset_RRB(KSP ksp)
   KSP_RRB *k = (KSP_RRB *)ksp->data;
 
   PetscFunctionBegin;
-  PetscCall(UseCurrentStream(k->solver ? Space::cuda : Space::host));
+  PetscCall(UseCurrentStream(Space::host)); // memory is given back in its order
   PetscCall(VecDestroy(&k->solution));
   k->vectors.reset();
   k->solver.reset();

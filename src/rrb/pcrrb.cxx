@@ -179,11 +179,11 @@ static PetscErrorCode SetUp(PC pc)
   if (again_all) {
     tessera::rrb::Params params;
     PetscCall(ChooseSpace(pc, &r->plan.exec.space));
+    PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // where memory is made and given back, too
     PetscCall(Parameters(pc, &params));
     r->raised    = PETSC_FALSE;
     PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
     r->plan.exec.threads = HostThreads();
-    PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // where memory is made, too
     const tessera::Grid &g = r->matrix.grid();
     TesseraCallCXX(tessera::rrb::create(r->plan, g, params));
     const tessera::Grid &last    = r->plan.levels.back().grid;

@@ -297,11 +297,11 @@ template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::ve
       (void)cudaStreamEndCapture(capture, &same);
       if (g) (void)cudaGraphDestroy(g);
       (void)cudaGetLastError();
-      device::set_stream(stream);
+      device::go_back_to(stream); // an error is on its way already: no other one
       throw;
     }
     (void)cudaGraphDestroy(g);
-    device::set_stream(stream);
+    device::go_back_to(stream);
     fingerprint = now;
   }
   if (whole) return check(cudaGraphLaunch(graph, (cudaStream_t)stream));

@@ -291,7 +291,7 @@ PetscErrorCode BoxMatrix::ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, 
 
   PetscFunctionBegin;
   *done = false;
-  PetscCall(rows.Get(A, Space::cuda, "vipmg"));
+  PetscCall(SameError(comm_, rows.Get(A, Space::cuda, "vipmg")));
   for (PetscInt c = 0; c < rows.others; ++c) {
     PetscInt node[3];
     Node(rows.columns[c], node);

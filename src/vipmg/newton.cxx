@@ -17,6 +17,7 @@ constexpr double forcing       = 1e-3; // and later
 constexpr double still_good    = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
 constexpr double settled       = 1e-5; // share of nodes that change status in a cycle: below, the monotone part is left out
 constexpr double slow          = 0.5;  // a factor above brings it back
+constexpr int    quick         = 4;    // after more cycles recombination begins anew: where they are slow the step before does it harm
 
 } // namespace
 
@@ -308,7 +309,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     const double share  = iteration == 1 ? first_forcing : current ? 0 : forcing;
     // Of a linear problem the model's norm is that of F, to rounding.
     const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(), share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
-    PetscCall(Inner(solver, problem, here, target, fmg, current && iteration > 1, &n, &model, &failed));
+    PetscCall(Inner(solver, problem, here, target, fmg, current && iteration > 1 && n.cycles <= quick, &n, &model, &failed));
     fmg = false;
     if (failed) {
       PetscCall(PetscSNPrintf(failure, sizeof(failure), "cycles diverge on the linearised problem (natural residual %g, from %g): the Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));

@@ -194,7 +194,7 @@ static void find_same(const Plan &plan, const Level &l, Operator &op)
   const Rows      rows  = all_rows(l.own);
   const ptrdiff_t plane = (ptrdiff_t)l.layout.size();
   const int       count = points(plan.dimension, op.box);
-  op.same.assign((size_t)(4 * l.layout.mj * l.layout.mk), 0);
+  op.same.assign((size_t)4 * l.layout.mj * l.layout.mk, 0);
   for (int r = 0; r < (l.own.empty() ? 0 : rows.count()); ++r)
     for (int p = 0; p < 2; ++p) {
       const int t0 = half_begin(l.own.lo[0], p), n = half_begin(l.own.hi[0], p) - t0;

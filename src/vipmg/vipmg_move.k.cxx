@@ -119,8 +119,7 @@ bool start(Plan &plan, bool follow)
     using K = decltype(kind);
     join_nodes(plan.exec, l.layout, l.own, Start<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.b.data(), l.lo.data(), l.up.data(), follow ? l.v.data() : nullptr, l.free.data(), l.x.data(), l.y.data()}, there.data());
   });
-  double *both[] = {l.x.data(), l.y.data()};
-  l.halo.exchange(both, 2);
+  l.halo.exchange(l.x.data());
   double changed = joined(plan, there).nodes;
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
   return changed > 0;

@@ -470,21 +470,24 @@ template <class T> static void check_units(int exponent)
   rows.j = j.data();
   rows.a = a.data();
   Hierarchy<T> plain(exec(), MPI_COMM_SELF, params), anew(exec(), MPI_COMM_SELF, params);
-  const auto   result = [&](Hierarchy<T> &h) {
+  const auto   result = [&](Hierarchy<T> &h, const Buffer<double> &rhs) {
     Buffer<double> to = put(r), z((size_t)n);
-    h.apply(from.data(), to.data());
+    h.apply(rhs.data(), to.data());
     copy(to, z);
     return std::vector<double>(z.data(), z.data() + n);
   };
   ASSERT_EQ(plain.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
-  const std::vector<double> expected = result(plain);
+  const std::vector<double> expected = result(plain, from);
   rows.a = b.data();
   ASSERT_EQ(anew.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
   Failure failure;
   ASSERT_TRUE(plain.refresh(rows, failure));
   ASSERT_EQ(failure.kind, Failure::none);
+  for (double &v : r) v = std::ldexp(v, exponent);
+  const Buffer<double> scaled = put(r); // in the matrix' units, as right-hand sides mostly are
   for (Hierarchy<T> *h : {&anew, &plain}) {
-    std::vector<double> z = result(*h);
+    EXPECT_EQ(result(*h, scaled), expected) << (h == &anew ? "new" : "refreshed");
+    std::vector<double> z = result(*h, from);
     for (double &v : z) v = std::ldexp(v, exponent);
     EXPECT_EQ(z, expected) << (h == &anew ? "new" : "refreshed");
   }
