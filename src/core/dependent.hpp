@@ -28,18 +28,10 @@ constexpr bool dependent_launches()
 // As launch(), of a kernel all of whose threads call after_previous().
 template <class... P, class... A> void launch_dependent(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
 {
-  if (failed()) return;
   cudaLaunchAttribute early = {};
-  early.id                                        = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t c = {};
-  c.gridDim          = blocks;
-  c.blockDim         = threads;
-  c.dynamicSmemBytes = shared;
-  c.stream           = (cudaStream_t)stream();
-  c.attrs            = &early;
-  c.numAttrs         = dependent_launches();
-  check(cudaLaunchKernelEx(&c, kernel, P(arguments)...));
+  launch_with(&early, dependent_launches(), kernel, blocks, threads, shared, std::forward<A>(arguments)...);
 }
 #endif
 

@@ -45,9 +45,7 @@ inline void check(cudaError_t e)
 size_t      resident(const void *kernel, int threads); // blocks of a kernel that fit the device at a time
 const void *probe_kernel(); // any kernel of this library: can the device run it?
 
-// Programmatic dependent launch of all kernels, which then read nothing ahead, costs 2.5 % from 2047 x 2047 nodes on: dependent.hpp has
-// it for those that gain.
-template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
+template <class... P, class... A> void launch_with(cudaLaunchAttribute *attributes, unsigned int count, void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
 {
   if (failed()) return;
   cudaLaunchConfig_t c = {};
@@ -55,7 +53,15 @@ template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks,
   c.blockDim         = threads;
   c.dynamicSmemBytes = shared;
   c.stream           = (cudaStream_t)stream();
+  c.attrs            = attributes;
+  c.numAttrs         = count;
   check(cudaLaunchKernelEx(&c, kernel, P(arguments)...));
+}
+// Programmatic dependent launch of all kernels, which then read nothing ahead, costs 2.5 % from 2047 x 2047 nodes on: dependent.hpp has
+// it for those that gain.
+template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
+{
+  launch_with(nullptr, 0, kernel, blocks, threads, shared, std::forward<A>(arguments)...);
 }
 } // namespace device
 #endif

@@ -2,7 +2,8 @@ static char help[] = "What the device is asked beyond solving.\n\
   -case apply  : the preconditioner alone; -dm_mat_type and -dm_vec_type say where matrix and vectors are\n\
   -case memory : a device with too little memory for the grid of -n nodes each way, again and again; then the host, and a smaller grid\n\
   -case error  : the emulated device of process -rank fails: by its memory of -bytes, or at kernel -kernel of the setup or, with -solve,\n\
-                 of the second solve; then the host solves. Or, with -rows, PETSc refuses that process its rows\n\
+                 of the second solve; then the host solves. Or, with -rows, PETSc refuses that process its rows,\n\
+                 on the device or, with -first host, on the host\n\
   -case full   : a GPU that vectors fill but for -room MB; then the same solver on the host, and on the device when they are gone.\n\
                  It takes the whole GPU, so it is no part of the automatic tests\n\n";
 
@@ -179,7 +180,7 @@ static PetscErrorCode Error(PetscInt n)
   PetscBool   fails, memory, kernel, solve, rows;
   Mat         own = NULL;
   void      (*getrowij)(void);
-  char        bytes[32] = "", number[32] = "";
+  char        bytes[32] = "", number[32] = "", first[8] = "cuda";
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -188,10 +189,11 @@ static PetscErrorCode Error(PetscInt n)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-kernel", number, sizeof(number), &kernel));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-solve", &solve));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-rows", &rows));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-first", first, sizeof(first), NULL));
   fails = (PetscBool)(rank == who);
   PetscCall(Create(n, &da, &A, &b, &x));
   PetscCall(NewKSP(da, A, &ksp));
-  PetscCall(Backend("cuda"));
+  PetscCall(Backend(first));
   if (solve) PetscCall(Solve("before", ksp, b, x));
   if (fails && memory) setenv("TESSERA_EMULATED_MEMORY", bytes, 1);
   if (fails && kernel) setenv("TESSERA_EMULATED_ERROR", number, 1);
