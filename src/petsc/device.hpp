@@ -47,16 +47,24 @@ template <auto F, class... Arguments> PetscErrorCode NoThrow(Arguments... argume
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// *who: the first process that says `mine`, or the number of processes where none does. Collective.
+inline PetscErrorCode FirstProcess(MPI_Comm comm, bool mine, int *who, int *rank, int *size)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, size));
+  PetscCallMPI(MPI_Comm_rank(comm, rank));
+  const int me = mine ? *rank : *size;
+  PetscCallMPI(MPI_Allreduce(&me, who, 1, MPI_INT, MPI_MIN, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // What the first process that has a text to say says; *who is its number, or that of the processes where none has. Collective.
 inline PetscErrorCode FirstText(MPI_Comm comm, const char *mine, char text[256], int *who)
 {
-  int size, rank, me;
+  int size, rank;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCallMPI(MPI_Comm_rank(comm, &rank));
-  me = mine && *mine ? rank : size;
-  PetscCallMPI(MPI_Allreduce(&me, who, 1, MPI_INT, MPI_MIN, comm));
+  PetscCall(FirstProcess(comm, mine && *mine, who, &rank, &size));
   if (*who == size) PetscFunctionReturn(PETSC_SUCCESS);
   if (rank == *who) PetscCall(PetscStrncpy(text, mine, 256));
   PetscCallMPI(MPI_Bcast(text, 256, MPI_CHAR, *who, comm));
@@ -112,19 +120,13 @@ private:
 // ierr of what each process does for itself: an error of one is told to the others, which would wait for it. Collective.
 inline PetscErrorCode SameError(MPI_Comm comm, PetscErrorCode ierr)
 {
-  PetscMPIInt size, rank;
+  int who, rank, size, code = (int)ierr;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  if (size > 1) {
-    PetscCallMPI(MPI_Comm_rank(comm, &rank));
-    PetscMPIInt mine = ierr ? rank : size, first;
-    PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm));
-    if (first < size) {
-      int code = (int)ierr;
-      PetscCallMPI(MPI_Bcast(&code, 1, MPI_INT, first, comm));
-      PetscCheck(ierr, PETSC_COMM_SELF, (PetscErrorCode)code, "process %d cannot read its rows of the matrix: see its message", first);
-    }
+  PetscCall(FirstProcess(comm, code != 0, &who, &rank, &size));
+  if (who < size) {
+    PetscCallMPI(MPI_Bcast(&code, 1, MPI_INT, who, comm));
+    PetscCheck(ierr, PETSC_COMM_SELF, (PetscErrorCode)code, "process %d cannot read its rows of the matrix: see its message", who);
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -204,13 +204,13 @@ def reasons(text, kind='Linear'):
 
 
 def true_residuals(text):
-    """The last relative residual that -ksp_monitor_true_residual printed for every solve."""
-    r, last = [], None
+    """[[relative residuals]] that -ksp_monitor_true_residual printed, a list for every solve."""
+    r = []
     for m in re.finditer(r'^ *(\d+) KSP \w+ resid norm \S+ true resid norm \S+ \|\|r\(i\)\|\|/\|\|b\|\| (\S+)', text, re.M):
-        if int(m.group(1)) == 0 and last is not None:
-            r.append(last)
-        last = float(m.group(2))
-    return r + ([last] if last is not None else [])
+        if int(m.group(1)) == 0 or not r:
+            r.append([])
+        r[-1].append(float(m.group(2)))
+    return r
 
 
 def unused_options(text):

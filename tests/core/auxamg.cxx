@@ -27,13 +27,12 @@ template <class T> std::vector<T> get(const Buffer<T> &from)
   copy(from, here);
   return std::vector<T>(here.data(), here.data() + here.size());
 }
-template <class T> Buffer<T> put(const std::vector<T> &from)
+template <class T> Buffer<T> put(const std::vector<T> &from, const Exec &where = exec())
 {
-  Buffer<T> here(from.size()), there;
+  Buffer<T> here(from.size()), there(Extent{from.size(), where.space});
   std::copy(from.begin(), from.end(), here.data());
-  there.resize(Extent{from.size(), exec().space});
   copy(here, there);
-  if (unit_cuda()) device::synchronize();
+  if (where.space == Space::cuda) device::synchronize();
   return there;
 }
 
@@ -565,16 +564,6 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
   EXPECT_FALSE(h.refresh(rows, failure)) << "node 3 takes part now";
 }
 
-// On a device a block has no room for a row that is coupled with half of all nodes: it adds it up by parts.
-template <class V> static Buffer<V> copy_for(const Exec &where, const std::vector<V> &from)
-{
-  Buffer<V> to(Extent{from.size(), where.space}), here(from.size());
-  std::copy(from.begin(), from.end(), here.data());
-  copy(here, to);
-  if (where.space == Space::cuda) device::synchronize();
-  return to;
-}
-
 // One row is coupled with half of all nodes: its list on a device is cut in a first run, and must not count as too long.
 TEST(AuxAMG, ARowOfManyOnADevice)
 {
@@ -603,8 +592,8 @@ TEST(AuxAMG, ARowOfManyOnADevice)
   }
   for (int device = 0; device < 2; ++device) {
     const Exec where = device ? exec() : Exec();
-    const auto i = copy_for(where, I), j = copy_for(where, J);
-    const auto a = copy_for(where, V);
+    const auto i = put(I, where), j = put(J, where);
+    const auto a = put(V, where);
     Params     params;
     Rows<int>  rows;
     rows.n = n;
@@ -620,6 +609,7 @@ TEST(AuxAMG, ARowOfManyOnADevice)
   EXPECT_EQ(levels[0], levels[1]);
 }
 
+// On a device a block has no room for a row that is coupled with half of all nodes: it adds it up by parts.
 TEST(AuxAMG, LongRowsOnADevice)
 {
   if (!unit_cuda()) GTEST_SKIP() << "no device";
@@ -632,9 +622,9 @@ TEST(AuxAMG, LongRowsOnADevice)
   params.coarse = 100;
   for (int device = 0; device < 2; ++device) {
     const Exec where = device ? exec() : Exec();
-    const auto i = copy_for(where, A.i), j = copy_for(where, A.j);
-    const auto a = copy_for(where, A.a), b = copy_for(where, r);
-    auto       y = copy_for(where, r);
+    const auto i = put(A.i, where), j = put(A.j, where);
+    const auto a = put(A.a, where), b = put(r, where);
+    auto       y = put(r, where);
     Rows<int>  rows;
     rows.n = n;
     rows.i = i.data();
