@@ -17,10 +17,15 @@ struct Interpolation {
   View<double>   Inject() { return layout.view(inject.data(), quarter_c); }
 };
 
+// The same in single precision, written beside it where there is a view: it is not read back to be converted. Not of ghost nodes.
+struct SingleWeights {
+  View<float> edge[2], centre[4], inject;
+};
+
 // Weights of a and b by collapsing the stencil across the line between their coarse nodes. A has its ghost nodes.
-void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P);
+void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single = {});
 // Weights of o from those of a and b, so that A P is zero at o; all weights' ghost nodes.
-void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P);
+void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single = {});
 
 // Least squares: weights of a and b that reproduce vectors v with A v nearly zero. weigh() adds a vector to the sums, solve() makes
 // from them what is to be added to the collapsed weights of P: on a and b, for the first coarse node (the second gets the rest).
@@ -54,11 +59,18 @@ struct Watch {
   int     *zero = nullptr; // a diagonal is zero
 };
 
+// The next operator in single precision and its inverse diagonal, written beside it where there are views.
+struct SingleOperator {
+  StencilView<float> a;
+  View<float>        inverse;
+};
+
 // coarse := P'AP on its owned nodes. A and P have their ghost nodes. cut_x, cut_y: couplings over a periodic seam are lumped, or go
 // to the diagonal with their absolute values where lumping could lose definiteness. A diagonal below the share `singular` of the
 // sum of its terms' absolute values is rounding and becomes zero with its couplings: a part of a singular operator that has shrunk to one node. Collective.
-// Couplings with nodes outside the grid are not written: they are zero in `coarse` as it was made. On the device `watch` takes what is found.
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, Halo &coarse_halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch = nullptr);
+// Couplings with nodes outside the grid are not written: they are zero in `coarse` as it was made. On the device `watch` takes what is found, and
+// where the coarse grid has no ghost nodes and nothing is cut `single` takes the operator.
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, Halo &coarse_halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch = nullptr, const SingleOperator &single = {});
 
 // Shares of the nodes of a grid that are weakly coupled in one direction, and whose diagonal couplings differ.
 struct Directions {

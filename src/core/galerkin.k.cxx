@@ -144,35 +144,45 @@ template <int Q, int S> struct StoreWatched {
 template <int S, int NINE> struct StoreNode {
   Around<S, NINE>     fine;
   StencilView<double> coarse;
+  SingleOperator      single;
   double              singular;
   Watch               watch;
-  HD void             operator()(int X, int Y) const
+  template <class T> HD void store(const StencilView<T> &to, int X, int Y, double c, double e, double n, double ne, double nw) const
   {
-    const double    sum = fine.template entry<0, 0>(X, Y), e = fine.template entry<1, 0>(X, Y), n = fine.template entry<0, 1>(X, Y);
-    const double    ne = fine.template entry<1, 1>(X, Y), nw = fine.template entry<-1, 1>(X, Y);
-    const double    c = fabs(sum) <= singular * fine.magnitude(X, Y) ? 0 : sum;
     const int       q = (X & 1) + 2 * (Y & 1), I = floor_half(X), J = floor_half(Y);
-    const ptrdiff_t p = I * coarse.C.sx + J * coarse.C.sy;
-    const ptrdiff_t east = X & 1 ? coarse.C.sx : 0, west = X & 1 ? 0 : -coarse.C.sx, north = Y & 1 ? coarse.C.sy : 0;
-    coarse.C.q[q][p] = c;
+    const ptrdiff_t p = I * to.C.sx + J * to.C.sy;
+    const ptrdiff_t east = X & 1 ? to.C.sx : 0, west = X & 1 ? 0 : -to.C.sx, north = Y & 1 ? to.C.sy : 0;
+    to.C.q[q][p] = (T)c;
     if (q == quarter_a || q == quarter_b) {
-      coarse.E[1].q[q][p] = e;
-      coarse.E[3].q[q][p] = n;
+      to.E[1].q[q][p] = (T)e;
+      to.E[3].q[q][p] = (T)n;
     } else {
-      coarse.E[0].q[q ^ 1][p + east]  = e;
-      coarse.E[2].q[q ^ 2][p + north] = n;
+      to.E[0].q[q ^ 1][p + east]  = (T)e;
+      to.E[2].q[q ^ 2][p + north] = (T)n;
     }
     if (q == quarter_o || q == quarter_a) {
-      const View<double> *D = q == quarter_o ? coarse.E : coarse.G;
-      D[3].q[q][p] = ne;
-      D[2].q[q][p] = nw;
+      const View<T> *D = q == quarter_o ? to.E : to.G;
+      D[3].q[q][p] = (T)ne;
+      D[2].q[q][p] = (T)nw;
     } else {
-      const View<double> *D = q == quarter_c ? coarse.E : coarse.G;
-      D[0].q[q ^ 3][p + east + north] = ne;
-      D[1].q[q ^ 3][p + west + north] = nw;
+      const View<T> *D = q == quarter_c ? to.E : to.G;
+      D[0].q[q ^ 3][p + east + north] = (T)ne;
+      D[1].q[q ^ 3][p + west + north] = (T)nw;
+    }
+  }
+  HD void operator()(int X, int Y) const
+  {
+    const double sum = fine.template entry<0, 0>(X, Y), e = fine.template entry<1, 0>(X, Y), n = fine.template entry<0, 1>(X, Y);
+    const double ne = fine.template entry<1, 1>(X, Y), nw = fine.template entry<-1, 1>(X, Y);
+    const double c = fabs(sum) <= singular * fine.magnitude(X, Y) ? 0 : sum;
+    store(coarse, X, Y, c, e, n, ne, nw);
+    if (single.inverse.q[0]) {
+      const float v = (float)c;
+      store(single.a, X, Y, c, e, n, ne, nw);
+      single.inverse.at(X, Y) = v > 0 ? 1 / v : 0;
     }
     if (c == 0) raise_flag(watch.zero);
-    if (watch.bad.key) watch.bad.look(c, q, I, J);
+    if (watch.bad.key) watch.bad.look(c, (X & 1) + 2 * (Y & 1), floor_half(X), floor_half(Y));
   }
 };
 
@@ -198,17 +208,22 @@ template <int S> struct SeamKernel {
 // Couplings with nodes whose diagonal is zero, which are rounding like it.
 template <int Q, int S> struct Clear {
   StencilView<double> A;
-  template <int K> HD void coupling(ptrdiff_t p, double &v) const
+  StencilView<float>  single;
+  template <int K> HD void coupling(ptrdiff_t p, const View<double> &v, const View<float> &w) const
   {
-    if (!(A.C.q[Q][p] != 0) || !(neighbour<Q, K, S>(A.C, p, A.C.sy) != 0)) v = 0;
+    if (A.C.q[Q][p] != 0 && neighbour<Q, K, S>(A.C, p, A.C.sy) != 0) return;
+    v.q[Q][p] = 0;
+    if (w.q[Q]) w.q[Q][p] = 0;
   }
   HD void operator()(int X, int Y) const
   {
-    const ptrdiff_t p = X * S + Y * A.C.sy;
-    if constexpr (Q == quarter_a || Q == quarter_b) coupling<3>(p, A.E[0].q[Q][p]), coupling<5>(p, A.E[1].q[Q][p]), coupling<1>(p, A.E[2].q[Q][p]), coupling<7>(p, A.E[3].q[Q][p]);
+    const ptrdiff_t           p = X * S + Y * A.C.sy;
+    const StencilView<float> &B = single;
+    if constexpr (Q == quarter_a || Q == quarter_b) coupling<3>(p, A.E[0], B.E[0]), coupling<5>(p, A.E[1], B.E[1]), coupling<1>(p, A.E[2], B.E[2]), coupling<7>(p, A.E[3], B.E[3]);
     if constexpr (Q == quarter_o || Q == quarter_a) {
       const View<double> *D = Q == quarter_o ? A.E : A.G;
-      coupling<0>(p, D[0].q[Q][p]), coupling<2>(p, D[1].q[Q][p]), coupling<6>(p, D[2].q[Q][p]), coupling<8>(p, D[3].q[Q][p]);
+      const View<float>  *F = Q == quarter_o ? B.E : B.G;
+      coupling<0>(p, D[0], F[0]), coupling<2>(p, D[1], F[1]), coupling<6>(p, D[2], F[2]), coupling<8>(p, D[3], F[3]);
     }
   }
 };
@@ -279,7 +294,7 @@ template <int S> struct Classify {
 };
 } // namespace
 
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch)
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch, const SingleOperator &single)
 {
   auto sum = [&](double mine) {
     double all = mine;
@@ -313,8 +328,8 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   };
   auto nodes = [&](auto stride) {
     constexpr int S = decltype(stride)::value;
-    if (A.nine) forall(exec, grid.owned(), StoreNode<S, 1>{around<S, 1>(A, P), to, singular, found});
-    else forall(exec, grid.owned(), StoreNode<S, 0>{around<S, 0>(A, P), to, singular, found});
+    if (A.nine) forall(exec, grid.owned(), StoreNode<S, 1>{around<S, 1>(A, P), to, single, singular, found});
+    else forall(exec, grid.owned(), StoreNode<S, 0>{around<S, 0>(A, P), to, single, singular, found});
   };
   auto make = [&](auto stride) { there && halo.empty() && !cut_x && !cut_y ? nodes(stride) : all(stride); };
   if (A.C.sx == 1) make(std::integral_constant<int, 1>());
@@ -334,10 +349,10 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   auto clear = [&](auto stride) {
     constexpr int S = decltype(stride)::value;
     if (found.zero)
-      return forall_parts(exec, part(grid.owned(0), if_raised(found.zero, Clear<0, S>{to})), part(grid.owned(1), if_raised(found.zero, Clear<1, S>{to})), part(grid.owned(2), if_raised(found.zero, Clear<2, S>{to})));
-    forall(exec, grid.owned(0), Clear<0, S>{to});
-    forall(exec, grid.owned(1), Clear<1, S>{to});
-    forall(exec, grid.owned(2), Clear<2, S>{to});
+      return forall_parts(exec, part(grid.owned(0), if_raised(found.zero, Clear<0, S>{to, single.a})), part(grid.owned(1), if_raised(found.zero, Clear<1, S>{to, single.a})), part(grid.owned(2), if_raised(found.zero, Clear<2, S>{to, single.a})));
+    forall(exec, grid.owned(0), Clear<0, S>{to, single.a});
+    forall(exec, grid.owned(1), Clear<1, S>{to, single.a});
+    forall(exec, grid.owned(2), Clear<2, S>{to, single.a});
   };
   if (to.C.sx == 1) clear(std::integral_constant<int, 1>());
   else clear(std::integral_constant<int, 2>());

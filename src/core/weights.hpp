@@ -25,26 +25,29 @@ template <int Q, int S> struct Row {
 
 HD inline double cut_small(double w) { return fabs(w) < tuning::small_weight ? 0 : w; }
 
-struct Alive {
+template <int S> struct Alive {
   StencilView<double> A;
   View<double>        inject;
-  ptrdiff_t           s;
+  View<float>         single;
   HD void             operator()(int X, int Y) const
   {
-    const ptrdiff_t p = X * s + Y * A.C.sy;
-    const bool      alive = s == 1 ? Row<3, 1>(A, p, A.C.sy).alive() : Row<3, 2>(A, p, A.C.sy).alive();
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    const bool      alive = Row<3, S>(A, p, A.C.sy).alive();
     inject.q[3][p]        = alive;
+    if (single.q[3]) single.q[3][p] = alive;
   }
 };
 
 // Weights of a (from S and N) or b (from W and E).
 template <int Q, int S> struct Edges {
   StencilView<double> A;
-  View<double>        w[2], inject;
+  View<double>        w[2], inject; // inject: nullptr where A has no ghost nodes, and c nodes may be looked at
+  View<float>         single[2];
   int                 n; // coarse nodes in the direction of the edge, or INT_MAX where the grid closes
+  HD bool alive(ptrdiff_t c) const { return inject.q[3] ? inject.q[3][c] > 0 : Row<3, S>(A, c, A.C.sy).alive(); } // seldom asked for
   // Adds what the elimination of the o node beside p leaves: its couplings towards both coarse nodes, unless nothing ties that
   // side of it to the coarse node.
-  template <int BACK> HD void across(ptrdiff_t o, double coupling, bool low, bool high, double &m, double &q) const
+  template <int BACK> HD void across(ptrdiff_t o, double coupling, ptrdiff_t p, bool low, bool high, double &m, double &q) const
   {
     const ptrdiff_t   r = A.C.sy;
     const Row<0, S>   at(A, o, r);
@@ -56,8 +59,8 @@ template <int Q, int S> struct Edges {
     double            to_high = Q == quarter_a ? at.k[6] + at.k[7] + at.k[8] : at.k[2] + at.k[5] + at.k[8];
     const ptrdiff_t   hl = Q == quarter_a ? o - r : o - S, hh = o;
     const double      tied = tuning::tied;
-    if (low && fabs(coefficient<H, K, S>(A, hl, r)) < tied * A.C.q[H][hl] && fabs(at.k[LOW]) < tied * at.k[4]) to_low = 0;
-    if (high && fabs(coefficient<H, K, S>(A, hh, r)) < tied * A.C.q[H][hh] && fabs(at.k[HIGH]) < tied * at.k[4]) to_high = 0;
+    if (low && fabs(coefficient<H, K, S>(A, hl, r)) < tied * A.C.q[H][hl] && fabs(at.k[LOW]) < tied * at.k[4] && alive(p - (Q == quarter_a ? r : S))) to_low = 0;
+    if (high && fabs(coefficient<H, K, S>(A, hh, r)) < tied * A.C.q[H][hh] && fabs(at.k[HIGH]) < tied * at.k[4] && alive(p)) to_high = 0;
     const double      f = -coupling / at.k[4];
     m += f * to_low;
     q += f * to_high;
@@ -70,16 +73,14 @@ template <int Q, int S> struct Edges {
     const bool      has_low = i > 0 || n == INT_MAX, has_high = i < n;
     double          low = 0, high = 0;
     if (row.k[4] > 0) {
-      const ptrdiff_t step = Q == quarter_a ? r : S;
-      const bool      alive_low = has_low && inject.q[3][p - step] > 0, alive_high = has_high && inject.q[3][p] > 0;
-      double          m = Q == quarter_a ? row.k[0] + row.k[1] + row.k[2] : row.k[0] + row.k[3] + row.k[6];
-      double          q = Q == quarter_a ? row.k[6] + row.k[7] + row.k[8] : row.k[2] + row.k[5] + row.k[8];
+      double m = Q == quarter_a ? row.k[0] + row.k[1] + row.k[2] : row.k[0] + row.k[3] + row.k[6];
+      double q = Q == quarter_a ? row.k[6] + row.k[7] + row.k[8] : row.k[2] + row.k[5] + row.k[8];
       if (Q == quarter_a) {
-        across<1>(p, row.k[3], alive_low, alive_high, m, q);
-        across<-1>(p + S, row.k[5], alive_low, alive_high, m, q);
+        across<1>(p, row.k[3], p, has_low, has_high, m, q);
+        across<-1>(p + S, row.k[5], p, has_low, has_high, m, q);
       } else {
-        across<1>(p, row.k[1], alive_low, alive_high, m, q);
-        across<-1>(p + r, row.k[7], alive_low, alive_high, m, q);
+        across<1>(p, row.k[1], p, has_low, has_high, m, q);
+        across<-1>(p + r, row.k[7], p, has_low, has_high, m, q);
       }
       const double rs = row.sum(), M = m < 0 ? -m : 0, H = q < 0 ? -q : 0, s = M + H;
       if (s > 1e-8 * row.k[4] && s > 0.05 * rs) {
@@ -87,20 +88,35 @@ template <int Q, int S> struct Edges {
         low  = M / d;
         high = H / d;
       } else if (rs < tuning::tied_sideways * row.k[4]) { // tied only sideways
-        if (has_low && !alive_low) low = 1;
-        else if (has_high && !alive_high) high = 1;
+        if (has_low && !alive(p - (Q == quarter_a ? r : S))) low = 1;
+        else if (has_high && !alive(p)) high = 1;
         else if (has_low && has_high) low = high = 0.5;
         else (has_low ? low : high) = 1;
       }
     }
-    w[0].q[Q][p] = has_low ? cut_small(low) : 0;
-    w[1].q[Q][p] = has_high ? cut_small(high) : 0;
+    low = has_low ? cut_small(low) : 0, high = has_high ? cut_small(high) : 0;
+    w[0].q[Q][p] = low, w[1].q[Q][p] = high;
+    if (single[0].q[Q]) single[0].q[Q][p] = (float)low, single[1].q[Q][p] = (float)high;
+  }
+};
+
+// Weights of a and b, and which c nodes have couplings. at_once: A has no ghost nodes, and the three need not wait for each other.
+template <int S> struct EdgeParts {
+  Part<Edges<1, S>> a;
+  Part<Edges<2, S>> b;
+  Part<Alive<S>>    c;
+  EdgeParts(const StencilView<double> &A, const Grid &grid, Interpolation &P, const SingleWeights &single, bool at_once)
+    : a{grid.owned(quarter_a), {A, {P.Edge(0), P.Edge(1)}, at_once ? View<double>() : P.Inject(), {single.edge[0], single.edge[1]}, grid.periodic_y ? INT_MAX : grid.ny / 2}}
+    , b{grid.owned(quarter_b), {A, {P.Edge(0), P.Edge(1)}, at_once ? View<double>() : P.Inject(), {single.edge[0], single.edge[1]}, grid.periodic_x ? INT_MAX : grid.nx / 2}}
+    , c{grid.owned(quarter_c), {A, P.Inject(), single.inject}}
+  {
   }
 };
 
 template <int S> struct Centres {
   StencilView<double> A;
   View<double>        edge[2], w[4], inject;
+  View<float>         single[4];
   int                 nx, ny;
   HD void             operator()(int X, int Y) const
   {
@@ -125,7 +141,11 @@ template <int S> struct Centres {
         for (int k = 0; k < 4; ++k) v[k] = k == best;
       }
     }
-    for (int k = 0; k < 4; ++k) w[k].q[0][p] = cut_small(v[k]);
+    for (int k = 0; k < 4; ++k) {
+      const double weight = cut_small(v[k]);
+      w[k].q[0][p]        = weight;
+      if (single[k].q[0]) single[k].q[0][p] = (float)weight;
+    }
   }
 };
 } // namespace tessera

@@ -68,10 +68,13 @@ template <int Q, int S> struct Correct {
   }
 };
 
-template <int S> void edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P)
+template <int S> void edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single)
 {
-  forall_parts(exec, part(grid.owned(quarter_a), Edges<1, S>{A, {P.Edge(0), P.Edge(1)}, P.Inject(), grid.periodic_y ? INT_MAX : grid.ny / 2}),
-               part(grid.owned(quarter_b), Edges<2, S>{A, {P.Edge(0), P.Edge(1)}, P.Inject(), grid.periodic_x ? INT_MAX : grid.nx / 2}));
+  const EdgeParts<S> parts(A, grid, P, single, halo.empty());
+  if (halo.empty()) return forall_parts(exec, parts.a, parts.b, parts.c);
+  forall(exec, parts.c.box, parts.c.kernel);
+  halo.exchange(P.Inject(), mask_c);
+  forall_parts(exec, parts.a, parts.b);
 }
 
 template <int S> void fit(const Exec &exec, const StencilView<double> &A, const Grid &grid, const View<double> &product, const View<double> &square, Interpolation &P, const View<float> &correction)
@@ -88,20 +91,21 @@ template <int S> void correct(const Exec &exec, const StencilView<double> &A, co
 
 } // namespace
 
-void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P)
+void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single)
 {
-  forall(exec, grid.owned(quarter_c), Alive{A, P.Inject(), A.C.sx});
-  halo.exchange(P.Inject(), mask_c);
-  if (A.C.sx == 1) edges<1>(exec, A, grid, P);
-  else edges<2>(exec, A, grid, P);
+  if (A.C.sx == 1) edges<1>(exec, A, grid, halo, P, single);
+  else edges<2>(exec, A, grid, halo, P, single);
 }
 
-void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P)
+void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single)
 {
   for (int k = 0; k < 2; ++k) halo.exchange(P.Edge(k), mask_a | mask_b);
   const int nx = grid.periodic_x ? INT_MAX : grid.nx / 2, ny = grid.periodic_y ? INT_MAX : grid.ny / 2;
-  if (A.C.sx == 1) forall(exec, grid.owned(quarter_o), Centres<1>{A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject(), nx, ny});
-  else forall(exec, grid.owned(quarter_o), Centres<2>{A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject(), nx, ny});
+  auto      with = [&](auto stride) {
+    forall(exec, grid.owned(quarter_o), Centres<decltype(stride)::value>{A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject(), {single.centre[0], single.centre[1], single.centre[2], single.centre[3]}, nx, ny});
+  };
+  if (A.C.sx == 1) with(std::integral_constant<int, 1>());
+  else with(std::integral_constant<int, 2>());
   for (int k = 0; k < 4; ++k) halo.exchange(P.Centre(k), mask_o);
 }
 

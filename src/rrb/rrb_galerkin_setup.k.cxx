@@ -1,5 +1,6 @@
 // Setup of the Galerkin form: interpolation and next operator of each grid, the choice of the smoothers, the trial.
 #include "core/tuning.hpp"
+#include "core/weights.hpp"
 #include "rrb/rrb_march.hpp"
 #include "rrb/schur_kernels.hpp"
 
@@ -130,42 +131,42 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
 // S1 in one pass on the device: cell by cell, in double precision and in the hierarchy's, with its inverse diagonal and what the
 // host asks for later. 24 B a node are read, 20 and 12 are written.
 template <int S, class T> struct SchurCell {
-  SetupO<false>    o;
-  SetupC<false>    c;
-  SchurView<T>     single; // of a hierarchy in single precision
-  T               *inverse_o, *inverse_c;
-  GapWatched<1, S> gap_a;
-  GapWatched<2, S> gap_b;
-  FirstBad         bad;
-  Box              own[4];
-  HD void          operator()(int X, int Y) const
+  StencilView<double> A;
+  double              tiny;
+  SchurView<double>   to;
+  SchurView<T>        single; // of a hierarchy in single precision
+  T                  *inverse_o, *inverse_c;
+  int                 nx, ny, *loose; // as GapKernel, GapWatched
+  FirstBad            bad;
+  Box                 own[4];
+  HD void             operator()(int X, int Y) const
   {
-    const ptrdiff_t p = X * S + Y * o.C.sy;
+    const ptrdiff_t p = X * S + Y * A.C.sy;
     if (own[0].contains(X, Y)) {
-      const auto v = o.make(X, Y);
-      o.store(v, o.to, p);
+      const SetupO<false> o{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
+      const auto          v = o.make(X, Y);
+      o.store(v, to, p);
       bad.look(v.c, 0, X, Y);
       if constexpr (std::is_same_v<T, float>) o.store(v, single, p), inverse_o[p] = (T)(v.c > 0 ? 1 / v.c : 0);
     }
     if (own[3].contains(X, Y)) {
-      const auto v = c.make(X, Y);
-      c.store(v, c.to, p);
+      const SetupC<false> c{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
+      const auto          v = c.make(X, Y);
+      c.store(v, to, p);
       bad.look(v.c, 3, X, Y);
       if constexpr (std::is_same_v<T, float>) c.store(v, single, p), inverse_c[p] = (T)(v.c > 0 ? 1 / v.c : 0);
     }
-    if (own[1].contains(X, Y)) gap_a(X, Y);
-    if (own[2].contains(X, Y)) gap_b(X, Y);
+    if (own[1].contains(X, Y)) GapWatched<1, S>{{A, nx, ny}, loose}(X, Y);
+    if (own[2].contains(X, Y)) GapWatched<2, S>{{A, nx, ny}, loose}(X, Y);
   }
 };
 
-template <class T> void schur_cells(Plan &plan, Level &g, Smoothing<T> &s, Stencil &a, Schur &target)
+// S1 and the weights of a and b, which read the same: it comes from the cache.
+template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, const StencilView<double> &A, Schur &target, Interpolation &P, const SingleWeights &weights)
 {
-  const StencilView<double> A = a.view();
-  const int                 nx = g.grid.periodic_x ? INT_MAX : g.grid.nx, ny = g.grid.periodic_y ? INT_MAX : g.grid.ny;
   schur_create(plan, g, target);
-  const SchurView<double> v = schur_view(g.layout, target);
-  SchurView<T>            single{};
-  T                      *inverse = nullptr;
+  SchurView<T> single{};
+  T           *inverse = nullptr;
   if constexpr (std::is_same_v<T, float>) {
     schur_create(plan, g, s.schur);
     if (s.inverse.empty()) s.inverse.resize(2 * g.layout.elements(1));
@@ -174,13 +175,45 @@ template <class T> void schur_cells(Plan &plan, Level &g, Smoothing<T> &s, Stenc
   }
   Findings *const found = plan.findings.data();
   auto            with = [&](auto stride) {
-    constexpr int S = decltype(stride)::value;
-    forall(plan.exec, g.grid.cells(),
-           SchurCell<S, T>{{plan.tiny(), A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, v}, {plan.tiny(), A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, v}, single, inverse, inverse + g.layout.elements(1), {{A, nx, ny}, &found->loose}, {{A, nx, ny}, &found->loose},
-                           {&found->bad, 2 * g.index + 1}, {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+    constexpr int           S = decltype(stride)::value;
+    const EdgeParts<S>      edges(A, g.grid, P, weights, true);
+    const SchurCell<S, T>   cell{A, plan.tiny(), schur_view(g.layout, target), single, inverse, inverse + g.layout.elements(1), g.grid.nx, g.grid.ny, &found->loose, {&found->bad, 2 * g.index + 1},
+                                 {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}};
+    forall_parts(plan.exec, part(g.grid.cells(), cell), edges.a, edges.b, edges.c);
   };
   if (A.C.sx == 1) with(std::integral_constant<int, 1>());
   else with(std::integral_constant<int, 2>());
+}
+
+// Kernels of the device write what they make in the hierarchy's single precision, too, where nothing has ghost nodes: P, unless it is
+// corrected afterwards, and the operator of the next grid.
+template <class T> bool single_weights(const Plan &plan, const Level &g) { return std::is_same_v<T, float> && plan.exec.space == Space::cuda && g.halo.empty() && !least_squares(plan); }
+template <class T> bool single_operator(const Plan &plan, size_t l)
+{
+  const Level &g = plan.levels[l];
+  return std::is_same_v<T, float> && plan.exec.space == Space::cuda && l && plan.levels[l - 1].step == Step::coarsen && g.step == Step::coarsen && g.halo.empty() && !g.cut_x && !g.cut_y;
+}
+
+SingleWeights room_for_weights(const Layout &layout, Smoothing<float> &s)
+{
+  auto room = [&](Buffer<float> &f, int quarters, int start) {
+    if (f.empty()) f.resize(layout.elements(quarters));
+    return layout.view(f.data(), start);
+  };
+  SingleWeights w;
+  for (int k = 0; k < 4; ++k) w.centre[k] = room(s.centre[k], 1, quarter_o);
+  if (s.of_schur) return w;
+  for (int k = 0; k < 2; ++k) w.edge[k] = room(s.edge[k], 2, quarter_a);
+  if (s.smoother == Smoother::point) w.inject = room(s.inject, 1, quarter_c);
+  return w;
+}
+
+SingleOperator room_for_operator(const Layout &layout, Smoothing<float> &s)
+{
+  if (s.a.c.empty()) s.a = StencilOf<float>(layout);
+  s.a.make_nine();
+  if (s.inverse.empty()) s.inverse.resize(layout.elements(4));
+  return {s.a.view(), layout.view(s.inverse.data())};
 }
 
 // S1 in double precision.
@@ -214,7 +247,8 @@ template <class T> void loose_parts(Plan &plan, size_t l, double gaps)
   parts.setup(plan.exec, g, schur, all);
 }
 
-// The finest grid of a 5-point operator: S1, the red nodes' factors, weights and the inverse diagonal of S1 beside them.
+// The finest grid of a 5-point operator: S1, where it is not made with the weights, the red nodes' factors, and what S1's sweeps need
+// beside it.
 template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation &P, Failure &failure)
 {
   Level        &g = plan.levels[l];
@@ -222,10 +256,8 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   Schur        &target = schur_made<T>(plan, l);
   Keep<T>       keep(plan.exec);
   const bool    there = plan.exec.space == Space::cuda, at_once = there && g.halo.empty();
-  if (at_once) {
-    schur_cells(plan, g, s, a, target);
-    eliminate_red(plan, g, a, &failure);
-  } else {
+  if (at_once) eliminate_red(plan, g, a, &failure);
+  else {
     const double loose = gaps(plan, g, a);
     eliminate_red(plan, g, a, &failure);
     schur_setup(plan, g, a, target);
@@ -239,7 +271,8 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   const View<double> C = a.C();
   keep_factors(plan, g, a, true, !at_once);
   if constexpr (std::is_same_v<T, float>) {
-    for (int k = 0; k < 4; ++k) keep(P.centre[k], s.centre[k]);
+    if (!single_weights<T>(plan, g))
+      for (int k = 0; k < 4; ++k) keep(P.centre[k], s.centre[k]);
     if (!at_once) {
       keep(target.c, s.schur.c);
       for (int k = 0; k < 4; ++k) keep(target.e[k], s.schur.e[k]);
@@ -269,14 +302,15 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
   s.a.nine   = a.nine;
   const bool there = plan.exec.space == Space::cuda;
   if (there && s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
-  keep(a.c, s.a.c, there ? s.inverse.data() : nullptr);
-  for (int k = 0; k < 4; ++k) {
-    keep(a.e[k], s.a.e[k]);
-    keep(a.g[k], s.a.g[k]);
-    keep(P.centre[k], s.centre[k]);
+  if (!single_operator<T>(plan, l)) {
+    keep(a.c, s.a.c, there ? s.inverse.data() : nullptr);
+    for (int k = 0; k < 4; ++k) keep(a.e[k], s.a.e[k]), keep(a.g[k], s.a.g[k]);
   }
-  for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
-  if (s.smoother == Smoother::point) keep(P.inject, s.inject);
+  if (!single_weights<T>(plan, g)) {
+    for (int k = 0; k < 4; ++k) keep(P.centre[k], s.centre[k]);
+    for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
+    if (s.smoother == Smoother::point) keep(P.inject, s.inject);
+  }
   keep.run();
   if (there) {
     if constexpr (std::is_same_v<T, float>) plan.work[l].a = std::move(a);
@@ -312,7 +346,14 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
       if (!s.inject.empty()) P.inject = std::move(s.inject);
     }
   P.create(g.layout);
-  interpolate_edges(plan.exec, A, g.grid, g.halo, P);
+  SingleWeights  weights;
+  SingleOperator single;
+  if constexpr (std::is_same_v<T, float>) {
+    if (single_weights<T>(plan, g)) weights = room_for_weights(g.layout, s);
+    if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, hierarchy<T>(plan)[l + 1]);
+  }
+  if (s.of_schur && plan.exec.space == Space::cuda && g.halo.empty()) schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
+  else interpolate_edges(plan.exec, A, g.grid, g.halo, P, weights);
   if (least_squares(plan)) {
     const bool fit = s.correction.empty() || !plan.chosen;
     if (s.correction.empty()) s.correction.resize(g.layout.elements(2));
@@ -320,12 +361,12 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     if (fit) fit_weights(plan, g, A, P, correction);
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
-  interpolate_centres(plan.exec, A, g.grid, g.halo, P);
+  interpolate_centres(plan.exec, A, g.grid, g.halo, P, weights);
   Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
   const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve; // the remainder's factorisation will see
   Findings *const   found = plan.findings.data();
   if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l]};
-  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there);
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single);
   if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
   march_setup<T>(plan, (int)l);

@@ -12,7 +12,7 @@ namespace {
 struct BandKernel {
   StencilView<double> A;
   const int          *node, *number;
-  double             *band; // zero
+  double             *band;
   int                 nx, ny, w;
   bool                periodic_x, periodic_y;
   HD double           coupling(int x, int y, int k) const // in direction k, as StencilOf::slot() has it
@@ -34,6 +34,7 @@ struct BandKernel {
     const int x = node[2 * i], y = node[2 * i + 1];
     double   *row = band + (ptrdiff_t)i * (w + 1);
     row[0]        = A.C.at(x, y);
+    for (int k = 1; k <= w; ++k) row[k] = 0;
     for (int k = 0; k < 9; ++k) {
       if (k == 4 || (k % 2 == 0 && !A.nine)) continue;
       int xn = x + k % 3 - 1, yn = y + k / 3 - 1;
@@ -98,7 +99,6 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
       device::synchronize(); // the host's copies go
     }
     if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
-    else r.band.zero();
     int *const failed = &plan.findings.data()->row;
     forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
     if (single) plan.inverse32.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
