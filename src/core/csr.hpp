@@ -33,17 +33,23 @@ struct CsrReport {
   }
 };
 
+// What csr_read() leaves beside the stencil. Kept for the next reading it costs no time again.
+struct CsrWork {
+  Buffer<unsigned char> dirichlet; // 1 for Dirichlet rows
+  Buffer<CsrReport>     report;
+};
+
 // The mean of the matrix and its transpose, in the zeroed stencil `s`; couplings with Dirichlet rows are left out. s.nine says
 // whether diagonal couplings are expected, afterwards whether there are any. raise: negative row sums come off the diagonal.
-// dirichlet[row] is 1 for Dirichlet rows. The host waits once, for the report. Of a coupling between two processes each adds the half that its own row
+// The host waits once, for the report. Of a coupling between two processes each adds the half that its own row
 // gives, at its own node or at a ghost one; the report is this process's.
-template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, Buffer<unsigned char> &dirichlet);
+template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work);
 
 // Joins these halves and fills the ghost nodes; all processes agree on s.nine. Returns the largest difference between a_ij and a_ji over
 // this process's couplings with others. Collective; the host waits.
 template <class Index> double csr_join(const Exec &exec, const Grid &grid, Halo &halo, const Csr<Index> &A, Stencil &s);
 
-// One process, or none with couplings to Dirichlet rows: the Dirichlet rows and the couplings with them, by what csr_read() left in `s` and `dirichlet`.
-template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A, Stencil &s, const Buffer<unsigned char> &dirichlet);
+// One process, or none with couplings to Dirichlet rows: the Dirichlet rows and the couplings with them, by what csr_read() left in `s` and `work`.
+template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A, Stencil &s, const CsrWork &work);
 
 } // namespace tessera

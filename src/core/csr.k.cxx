@@ -389,26 +389,27 @@ template <class Index> struct DifferenceKernel {
 
 } // namespace
 
-template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, Buffer<unsigned char> &dirichlet)
+template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
 {
-  Buffer<CsrReport> found;
-  CsrReport         report;
+  CsrReport report;
   const Box own = grid.owned();
   if (own.empty()) {
     s.nine = false;
     return report;
   }
-  found.resize(Extent{1, exec.space});
-  if (dirichlet.size() != (size_t)own.size() || dirichlet.space() != exec.space) dirichlet.resize(Extent{(size_t)own.size(), exec.space});
+  auto room = [&](auto &f, size_t n) {
+    if (f.size() != n || f.space() != exec.space) f.resize(Extent{n, exec.space});
+  };
+  room(work.report, 1), room(work.dirichlet, (size_t)own.size());
   auto read = [&]() {
     auto with = [&](auto nine) {
       using Kernel = ReadKernel<Index, decltype(nine)::value>;
-      forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(), Kernel{rows_of(grid, A), s.view(), dirichlet.data(), raise}, found.data());
+      forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(), Kernel{rows_of(grid, A), s.view(), work.dirichlet.data(), raise}, work.report.data());
     };
     if (s.nine) with(std::true_type());
     else with(std::false_type());
-    if (exec.space == Space::cuda) device::copy_to_host(&report, found.data(), sizeof report);
-    else report = *found.data();
+    if (exec.space == Space::cuda) device::copy_to_host(&report, work.report.data(), sizeof report);
+    else report = *work.report.data();
   };
   read();
   if (report.nine && !s.nine) {
@@ -437,7 +438,7 @@ template <class Index> double csr_join(const Exec &exec, const Grid &grid, Halo 
   return fetch(found, 0).v;
 }
 
-template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A, Stencil &s, const Buffer<unsigned char> &dirichlet)
+template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A, Stencil &s, const CsrWork &work)
 {
   DirichletCouplings d;
   const Box          own = grid.owned();
@@ -445,7 +446,7 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
   const Box          all{0, pieces, 0, own.y1 - own.y0};
   Buffer<Count>      count;
   count.resize(Extent{(size_t)all.size(), exec.space});
-  forall(exec, all, PieceKernel<Index, false>{rows_of(grid, A), dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
+  forall(exec, all, PieceKernel<Index, false>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
   const Count n = scan(exec, count.data(), all.size());
   d.any         = n.couplings > 0;
   d.rows.resize(Extent{(size_t)n.rows, exec.space});
@@ -454,7 +455,7 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
   d.start.resize(Extent{(size_t)n.nodes + 1, exec.space});
   d.dirichlet.resize(Extent{(size_t)n.couplings, exec.space});
   d.value.resize(Extent{(size_t)n.couplings, exec.space});
-  forall(exec, all, PieceKernel<Index, true>{rows_of(grid, A), dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.rows.data(), d.value.data(), d.inverse.data()});
+  forall(exec, all, PieceKernel<Index, true>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.rows.data(), d.value.data(), d.inverse.data()});
   if (exec.space == Space::cuda) {
     device::copy_from_host(d.start.data() + n.nodes, &n.couplings, sizeof(ptrdiff_t));
     device::synchronize();
@@ -463,9 +464,9 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
 }
 
 #define INSTANCE(Index) \
-  template CsrReport          csr_read(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, Buffer<unsigned char> &); \
+  template CsrReport          csr_read(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
   template double             csr_join(const Exec &, const Grid &, Halo &, const Csr<Index> &, Stencil &); \
-  template DirichletCouplings csr_dirichlet(const Exec &, const Grid &, const Csr<Index> &, Stencil &, const Buffer<unsigned char> &);
+  template DirichletCouplings csr_dirichlet(const Exec &, const Grid &, const Csr<Index> &, Stencil &, const CsrWork &);
 INSTANCE(int32_t)
 INSTANCE(int64_t)
 

@@ -57,6 +57,7 @@ struct FirstBad {
 struct Watch {
   FirstBad bad;
   int     *zero = nullptr; // a diagonal is zero
+  bool     clear = true;   // its couplings become zero; else the caller sees to it if there is one
 };
 
 // The next operator in single precision and its inverse diagonal, written beside it where there are views.

@@ -344,7 +344,7 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
       for (int q = 0; q < 4; ++q) zeros += forall_sum(exec, grid.owned(q), IsZero{to.C.q[q], to.C.sx, to.C.sy});
     if (!(sum(zeros) > 0)) return;
     found.zero = nullptr; // known: it may be another process's
-  }
+  } else if (!found.clear) return;
   halo.exchange(to.C, mask_all);
   auto clear = [&](auto stride) {
     constexpr int S = decltype(stride)::value;

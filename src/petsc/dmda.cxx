@@ -32,7 +32,7 @@ PetscErrorCode GridMatrix::Clear()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void GridMatrix::ForgetCopies() { read_ = Copy(), write_ = Copy(); }
+void GridMatrix::ForgetCopies() { read_ = Copy(), write_ = Copy(), reading_ = CsrWork(); }
 
 PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
 {

@@ -1,7 +1,7 @@
 // From PETSc's objects to a grid and an operator on it.
 #pragma once
+#include "core/csr.hpp"
 #include "core/dirichlet.hpp"
-#include "core/stencil.hpp"
 #include "petsc/device.hpp"
 #include <petscdmda.h>
 #include <petscpc.h>
@@ -72,6 +72,7 @@ private:
   std::vector<RowRun>   runs_;        // of all lines, made at the first reading of a pattern
   std::vector<size_t>   line_runs_;   // where each line's runs begin
   bool                  read_before_ = false, nine_ = false; // on the device: diagonal couplings at the last reading
+  CsrWork               reading_;
   Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned
   struct Copy {
     Buffer<double> device;             // of a vector on the host

@@ -208,7 +208,6 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
   const double          n = (double)grid_.owned().size();
   MatInfo               info;
   LocalRows             rows;
-  Buffer<unsigned char> flags;
   Buffer<int>           ox, oy;
   std::vector<int>      x, y;
   CsrReport             found;
@@ -226,8 +225,8 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
   DirichletCouplings now;
   {
     const GpuTime time(exec.space);
-    TesseraCallCXX(found = csr_read(exec, grid_, csr, raise, s, flags));
-    if (found.dirichlet) TesseraCallCXX(now = csr_dirichlet(exec, grid_, csr, s, flags));
+    TesseraCallCXX(found = csr_read(exec, grid_, csr, raise, s, reading_));
+    if (found.dirichlet) TesseraCallCXX(now = csr_dirichlet(exec, grid_, csr, s, reading_));
   }
   if (grid_.processes() > 1) {
     int sure[4] = {found.wrong > 0, now.any, s.nine, device::failed()};

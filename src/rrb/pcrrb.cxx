@@ -160,6 +160,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     TesseraCallCXX(*failure = tessera::rrb::factor(r->plan, s));
   }
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
+  if (failure->again) PetscCall(ReadAndFactor(pc, raise, failure)); // once: the plan knows now
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

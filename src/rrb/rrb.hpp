@@ -130,6 +130,7 @@ struct Level {
 struct Failure {
   bool   failed = false;
   int    level = 0, x = 0, y = 0; // level of the factorisation; the node in the coordinates of the finest grid
+  bool   again = false;           // on the device: read the matrix and factorise once more, Zeros
 };
 
 // The exact remainder's matrix on the device; where the host solves, its values on the way.
@@ -155,6 +156,10 @@ struct Findings {
   int                zero[64] = {}; // Watch, by level
 };
 
+// Had a next grid zeros on its diagonal at an earlier setup on the device? Where it had none their couplings are not cleared, a launch a
+// grid; a setup that finds one is made again.
+enum class Zeros { unknown, none, some };
+
 struct Plan {
   unsigned long long number = 0; // of create(): no other plan has it
   Params             params;
@@ -172,6 +177,8 @@ struct Plan {
   double                         predicted[4] = {0, 0, 0, 0}; // iterations by the trial of each choice, 0: there was none
   std::vector<Work>              work;      // by level
   Buffer<Findings>               findings;
+  bool                           found = false; // something: they are not zero
+  Zeros                          zeros = Zeros::unknown;
   std::vector<int>               kind, lag; // phases of a sweep in progress
   Band                band; // the exact remainder,
   Inverse<double>     inverse64; // on the device its inverse in one of these,

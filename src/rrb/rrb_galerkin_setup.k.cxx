@@ -365,7 +365,7 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
   Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
   const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve; // the remainder's factorisation will see
   Findings *const   found = plan.findings.data();
-  if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l]};
+  if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l], plan.zeros != Zeros::none};
   galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single);
   if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
   else setup_nine<T>(plan, l, a, P, failure);

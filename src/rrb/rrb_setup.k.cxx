@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 
 namespace tessera::rrb {
@@ -380,7 +381,7 @@ Failure factor(Plan &plan, Stencil &a)
   const bool there  = plan.exec.space == Space::cuda;
   if (there) {
     if (plan.findings.empty()) plan.findings.resize(Extent{1, Space::cuda});
-    else plan.findings.zero();
+    else if (plan.found) plan.findings.zero();
   }
   for (size_t l = 0; l < plan.levels.size(); ++l) {
     Level &level = plan.levels[l];
@@ -416,6 +417,11 @@ Failure factor(Plan &plan, Stencil &a)
   if (there) {
     Findings found;
     device::copy_to_host(&found, plan.findings.data(), sizeof found);
+    const bool zeros = std::any_of(std::begin(found.zero), std::end(found.zero), [](int z) { return z != 0; });
+    plan.found       = found.bad || found.row || found.loose || zeros;
+    failure.again    = zeros && plan.zeros == Zeros::none;
+    if (zeros) plan.zeros = Zeros::some;
+    else if (plan.zeros == Zeros::unknown && plan.levels[0].grid.processes() == 1) plan.zeros = Zeros::none;
     if (found.bad) { // before the remainder
       int level, q, X, Y;
       FirstBad::decode(found.bad, level, q, X, Y);

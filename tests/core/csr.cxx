@@ -80,15 +80,15 @@ template <class Index> void compare(const Case &c, bool natural, bool expected, 
   }
   Buffer<Index>         bi, bj;
   Buffer<double>        ba;
-  Buffer<unsigned char> flags;
+  CsrWork work;
   put(i, bi);
   put(j, bj);
   put(a, ba);
   const Csr<Index> csr{bi.data(), bj.data(), ba.data()};
   Stencil          s(c.g, natural, exec().space), on_host;
   if (expected) s.make_nine();
-  const CsrReport    report = csr_read(exec(), c.g, csr, raise, s, flags);
-  DirichletCouplings d      = csr_dirichlet(exec(), c.g, csr, s, flags);
+  const CsrReport    report = csr_read(exec(), c.g, csr, raise, s, work);
+  DirichletCouplings d      = csr_dirichlet(exec(), c.g, csr, s, work);
   copy(s, on_host, Space::host);
   EXPECT_EQ(s.nine, c.nine);
   // what it should be
@@ -220,12 +220,12 @@ TEST(Csr, WrongRows)
     }
     Buffer<int32_t>       bi, bj;
     Buffer<double>        ba;
-    Buffer<unsigned char> flags;
+    CsrWork work;
     put(i, bi);
     put(j, bj);
     put(a, ba);
     Stencil s(w.g, false, exec().space);
-    EXPECT_EQ(csr_read(exec(), w.g, Csr<int32_t>{bi.data(), bj.data(), ba.data()}, false, s, flags).wrong, 1) << what;
+    EXPECT_EQ(csr_read(exec(), w.g, Csr<int32_t>{bi.data(), bj.data(), ba.data()}, false, s, work).wrong, 1) << what;
   }
 }
 
@@ -258,14 +258,14 @@ TEST(Csr, ListsOfManyPieces) // more than one level of the scan
     }
   Buffer<int>           bi, bj;
   Buffer<double>        ba;
-  Buffer<unsigned char> flags;
+  CsrWork work;
   put(i, bi);
   put(j, bj);
   put(a, ba);
   Stencil                  s(g, false, exec().space);
   const Csr<int>           csr{bi.data(), bj.data(), ba.data()};
-  const CsrReport          report = csr_read(exec(), g, csr, false, s, flags);
-  const DirichletCouplings d      = csr_dirichlet(exec(), g, csr, s, flags);
+  const CsrReport          report = csr_read(exec(), g, csr, false, s, work);
+  const DirichletCouplings d      = csr_dirichlet(exec(), g, csr, s, work);
   EXPECT_EQ((size_t)report.dirichlet, rows.size());
   EXPECT_EQ(report.asymmetry, 0);
   EXPECT_EQ(get(d.rows), rows);
