@@ -160,11 +160,11 @@ static PetscErrorCode Try(Case kind)
   PetscCall(DMDAGetCorners(da, &xs, &ys, NULL, &xm, &ym, NULL));
   PetscCall(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(VecGetOwnershipRange(X, &first, NULL));
-  if (kind == CROSSED || kind == NOTANUMBER || kind == NOROOM) /* at nodes 20,3 and 21,3, wherever they are */
-    for (PetscInt i = 20; i < 22; ++i)
+  if (kind == CROSSED || kind == NOTANUMBER || kind == NOROOM) /* at nodes 20,3 and 21,3, wherever they are; NaN after crossed bounds, which it does not say it of */
+    for (PetscInt i = kind == NOTANUMBER ? 19 : 20; i < 22; ++i)
       if (i >= xs && i < xs + xm && 3 >= ys && 3 < ys + ym) {
         low = first + i - xs + xm * (3 - ys);
-        PetscCall(VecSetValue(xl, low, kind == CROSSED ? 0.7 : kind == NOROOM ? PETSC_INFINITY : NAN, INSERT_VALUES));
+        PetscCall(VecSetValue(xl, low, kind == CROSSED || i == 19 ? 0.7 : kind == NOROOM ? PETSC_INFINITY : NAN, INSERT_VALUES));
         if (kind == NOROOM) PetscCall(VecSetValue(xu, low, PETSC_INFINITY, INSERT_VALUES));
       }
   PetscCall(VecAssemblyBegin(xl));

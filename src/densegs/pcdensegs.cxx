@@ -121,6 +121,49 @@ static PetscErrorCode PCSetUp_DenseGS(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The sweeps, for the right-hand side that plan.q has; `to` lies in the memory of `there`.
+static PetscErrorCode SweepArray(PC pc, PetscScalar *to, tessera::Space there, int most, bool zero)
+{
+  PC_DenseGS             *p = (PC_DenseGS *)pc->data;
+  tessera::densegs::Plan &plan = p->plan;
+  const tessera::Space    space = plan.exec.space;
+  const int               n = plan.panels.n;
+
+  PetscFunctionBegin;
+  if (p->distributed.size > 1) {
+    tessera::DenseView view;
+    PetscCall(tessera::DenseGet(pc->pmat, space, &view));
+    p->distributed.a   = view.values;
+    p->distributed.lda = view.lda;
+    tessera::densegs::Request r;
+    r.q    = plan.q.data();
+    r.most = most;
+    r.zero = zero;
+    if (!zero) tessera::densegs::share(p->distributed, to);
+    TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, r));
+    const double *x = p->distributed.x.data() + p->distributed.first[(size_t)p->distributed.rank];
+    std::copy(x, x + n, to);
+    PetscCall(tessera::DenseRestore(&view));
+  } else {
+    const tessera::GpuTime    time(space);
+    tessera::densegs::Request r;
+    if (zero) TesseraCallCXX(plan.x.zero());
+    else {
+      const double *guess = nullptr;
+      TesseraCallCXX(guess = tessera::densegs::stage(plan, p->staged, to, there));
+      TesseraCallCXX(tessera::densegs::load(plan, guess, 1, plan.x));
+    }
+    r.q    = plan.q.data();
+    r.x    = plan.x.data();
+    r.most = most;
+    r.zero = zero;
+    TesseraCallCXX((void)tessera::densegs::sweep(plan, r));
+    TesseraCallCXX(tessera::densegs::store(plan, to, there));
+    TesseraCallCXX(tessera::densegs::await_end(plan, r.most)); // not every KSP looks at what it gets: preonly and -ksp_norm_type none do not
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // y := the iterate after so many sweeps for A y = b, from y (zero: from zero).
 static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tessera::densegs::Order order)
 {
@@ -156,43 +199,14 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
   else PetscCall(VecGetArrayAndMemType(y, &to, &where));
   const tessera::Space there = PetscMemTypeDevice(where) ? tessera::Space::cuda : tessera::Space::host;
   plan.params.order = order;
-  if (!alone) {
-    tessera::DenseView view;
-    PetscCall(tessera::DenseGet(pc->pmat, space, &view));
-    p->distributed.a   = view.values;
-    p->distributed.lda = view.lda;
-    tessera::densegs::Request r;
-    r.q    = plan.q.data();
-    r.most = most;
-    r.zero = zero;
-    if (!zero) tessera::densegs::share(p->distributed, to);
-    TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, r));
-    const double *x = p->distributed.x.data() + p->distributed.first[(size_t)p->distributed.rank];
-    std::copy(x, x + n, to);
-    PetscCall(tessera::DenseRestore(&view));
-  } else {
-    const tessera::GpuTime    time(space);
-    tessera::densegs::Request r;
-    if (zero) TesseraCallCXX(plan.x.zero());
-    else {
-      const double *guess = nullptr;
-      TesseraCallCXX(guess = tessera::densegs::stage(plan, p->staged, to, there));
-      TesseraCallCXX(tessera::densegs::load(plan, guess, 1, plan.x));
-    }
-    r.q    = plan.q.data();
-    r.x    = plan.x.data();
-    r.most = most;
-    r.zero = zero;
-    TesseraCallCXX((void)tessera::densegs::sweep(plan, r));
-    TesseraCallCXX(tessera::densegs::store(plan, to, there));
-    TesseraCallCXX(tessera::densegs::await_end(plan, r.most)); // not every KSP looks at what it gets: preonly and -ksp_norm_type none do not
-  }
+  const PetscErrorCode ierr = SweepArray(pc, to, there, most, zero);
   if (!alone) PetscCall(VecRestoreArray(y, &to));
   else if (zero) PetscCall(VecRestoreArrayWriteAndMemType(y, &to));
   else PetscCall(VecRestoreArrayAndMemType(y, &to));
   // A symmetric sweep costs what one way costs, but for its first half from zero.
   PetscCall(tessera::LogFlops(space, 2. * n * (double)unknowns * (order == tessera::densegs::Order::symmetric ? most / 2 : most)));
   PetscCall(PetscLogEventEnd(tessera::event_densegs_apply, pc, b, y, 0));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

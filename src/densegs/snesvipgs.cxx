@@ -28,12 +28,14 @@ struct Linear {
 static PetscErrorCode CheckBounds(SNES snes)
 {
   tessera::BoundsReport b;
+  PetscInt              N;
   MPI_Comm              comm = PetscObjectComm((PetscObject)snes);
 
   PetscFunctionBegin;
   PetscCall(tessera::LookAtBounds(snes->xl, snes->xu, &b));
+  PetscCall(VecGetSize(snes->xl, &N));
   PetscCheck(!b.nan, comm, PETSC_ERR_FP, "SNES vipgs: the bounds of unknown %" PetscInt_FMT " are %g and %g. Unknowns without a bound have PETSC_NINFINITY and PETSC_INFINITY", b.first, (double)b.xl, (double)b.xu);
-  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the lower bound of unknown %" PetscInt_FMT " is %g, its upper bound %g: nothing lies between (%" PetscInt_FMT " such unknowns)", b.first, (double)b.xl, (double)b.xu, b.crossed);
+  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the lower bound of unknown %" PetscInt_FMT " is %g, its upper bound %g: nothing lies between (at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns)", b.first, (double)b.xl, (double)b.xu, b.crossed, N);
   const SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
   PetscCheck(p->block == 1 || (!b.lower && !b.upper), comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: with friction (-snes_vipgs_block %" PetscInt_FMT ") the law bounds the forces, and there are %" PetscInt_FMT " other bounds. Leave SNESVISetVariableBounds() out", p->block, b.lower + b.upper);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -71,8 +71,8 @@ void ForgetBounds(SNES snes)
 PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
 {
   const PetscScalar *l, *u;
-  PetscInt           n, start, N, mine[4] = {0, 0, 0, 0}, all[4], first;
-  PetscReal          values[2] = {0, 0};
+  PetscInt           n, start, N, mine[4] = {0, 0, 0, 0}, all[4], firsts[2]; // the first that is crossed, that is no number
+  PetscReal          values[2][2] = {{0, 0}, {0, 0}};
   MPI_Comm           comm = PetscObjectComm((PetscObject)xl);
 
   PetscFunctionBegin;
@@ -81,22 +81,25 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
   PetscCall(VecGetOwnershipRange(xl, &start, nullptr));
   PetscCall(VecGetArrayRead(xl, &l));
   PetscCall(VecGetArrayRead(xu, &u));
-  first = N;
+  firsts[0] = firsts[1] = N;
   for (PetscInt i = 0; i < n; ++i) {
     const bool nan = l[i] != l[i] || u[i] != u[i], crossed = l[i] > u[i] || l[i] >= PETSC_INFINITY || u[i] <= PETSC_NINFINITY;
     mine[0] += l[i] > PETSC_NINFINITY;
     mine[1] += u[i] < PETSC_INFINITY;
     mine[2] += crossed;
     mine[3] += nan;
-    if ((nan || crossed) && first == N) {
-      first     = start + i;
-      values[0] = l[i];
-      values[1] = u[i];
+    for (int kind : {0, 1}) {
+      if (!(kind ? nan : crossed) || firsts[kind] < N) continue;
+      firsts[kind]    = start + i;
+      values[kind][0] = l[i];
+      values[kind][1] = u[i];
     }
   }
   PetscCall(VecRestoreArrayRead(xl, &l));
   PetscCall(VecRestoreArrayRead(xu, &u));
   PetscCallMPI(MPI_Allreduce(mine, all, 4, MPIU_INT, MPI_SUM, comm));
+  const int      kind  = all[3] > 0; // who complains does so of NaN first
+  const PetscInt first = firsts[kind];
   PetscCallMPI(MPI_Allreduce(&first, &report->first, 1, MPIU_INT, MPI_MIN, comm));
   report->lower   = all[0];
   report->upper   = all[1];
@@ -108,9 +111,9 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
     PetscCallMPI(MPI_Comm_size(comm, &size));
     int me = first == report->first ? rank : size;
     PetscCallMPI(MPI_Allreduce(&me, &owner, 1, MPI_INT, MPI_MIN, comm));
-    PetscCallMPI(MPI_Bcast(values, 2, MPIU_REAL, owner, comm));
-    report->xl = values[0];
-    report->xu = values[1];
+    PetscCallMPI(MPI_Bcast(values[kind], 2, MPIU_REAL, owner, comm));
+    report->xl = values[kind][0];
+    report->xu = values[kind][1];
   } else report->first = -1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,7 +14,7 @@ PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu);
 
 struct BoundsReport {
   PetscInt  lower = 0, upper = 0; // finite ones
-  PetscInt  crossed = 0, nan = 0, first = -1; // nothing lies between; no numbers; the first such unknown
+  PetscInt  crossed = 0, nan = 0, first = -1; // nothing lies between; no numbers; the first unknown of the latter, or of the former
   PetscReal xl = 0, xu = 0;       // there
 };
 // Collective; equal on all processes.

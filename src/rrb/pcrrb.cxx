@@ -160,7 +160,10 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     TesseraCallCXX(*failure = tessera::rrb::factor(r->plan, s));
   }
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
-  if (failure->again) PetscCall(ReadAndFactor(pc, raise, failure)); // once: the plan knows now
+  if (failure->again) { // once: the plan knows now
+    PetscCall(PetscInfo(pc, "A coarse grid has zeros on its diagonal, where there were none before: read and factorised once more\n"));
+    PetscCall(ReadAndFactor(pc, raise, failure));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -50,14 +50,14 @@ struct SchurSolver::Parts {
   Buffer<double> memory; // state and norms
   Reduction      reduction, alone; // alone: of kernels that have no sum
   Layout         layout;
-  double        *seen = nullptr; // the beginning of it, on the host
-  double        *part = nullptr; // on the host: several processes' sums
+  std::vector<double> seen;      // the beginning of it, on the host
+  double        *part = nullptr; // several processes' sums, in memory of the host that kernels write to
   State         *state() { return (State *)memory.data(); }
   double        *norms() { return memory.data() + header; }
   const State   &look() // waits
   {
-    device::copy_to_host(seen, memory.data(), (header + few) * sizeof(double));
-    State &state = *(State *)seen;
+    device::copy_to_host(seen.data(), memory.data(), seen.size() * sizeof(double));
+    State &state = *(State *)seen.data();
     if (device::failed() || Peers::lost()) state.outcome = (int)Outcome::not_finite; // nobody iterates on
     return state;
   }
@@ -93,7 +93,6 @@ SchurSolver::SchurSolver() : parts_(new Parts()) { }
 
 SchurSolver::~SchurSolver()
 {
-  device::release_pinned(parts_->seen);
   device::release_pinned(parts_->part);
 #ifdef __CUDACC__
   if (parts_->graph) (void)cudaGraphExecDestroy(parts_->graph);
@@ -190,7 +189,7 @@ double SchurSolver::Parts::total(const Grid &grid)
 template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &history)
 {
   const Grid &grid = plan.levels[0].grid;
-  State      &t    = *(State *)seen;
+  State      &t    = *(State *)seen.data();
   auto        tell = [&] { device::copy_from_host(state(), &t, sizeof t); }; // done at the next sum, before which t stays as it is
   tell();
   while (t.running()) {
@@ -328,9 +327,9 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   const bool many   = g.grid.processes() > 1, host = t.driven(plan);
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
   if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
-  if (!t.seen) {
+  if (t.seen.empty()) {
     t.c.resize({1, Space::cuda});
-    t.seen = (double *)device::allocate_pinned((header + few) * sizeof(double));
+    t.seen.resize(header + few);
     t.part = (double *)device::allocate_pinned(sizeof(double));
     *t.part = 0;
   }
@@ -354,7 +353,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, begin);
   else black_start(plan, b, r.view, t.fields<double>(plan, r).rv, t.reduction, begin);
   if (host) {
-    State &state = *(State *)t.seen;
+    State &state = *(State *)t.seen.data();
     state.loop   = 0;
     state.bb     = t.total(g.grid);
     norms        = {state.start(limits, begun, false, single)};
@@ -378,7 +377,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     x.own.zero();
     finish();
   }
-  norms.assign(t.seen + header, t.seen + header + std::min((size_t)end.its + 1, few));
+  norms.assign(t.seen.begin() + header, t.seen.begin() + (ptrdiff_t)(header + std::min((size_t)end.its + 1, few)));
   if (norms.size() <= (size_t)end.its) {
     norms.resize((size_t)end.its + 1);
     device::copy_to_host(norms.data(), t.norms(), norms.size() * sizeof(double));

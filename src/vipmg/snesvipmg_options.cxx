@@ -225,15 +225,16 @@ PetscErrorCode vipmg::SetMonitors(SNES snes)
 PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu)
 {
   BoundsReport b;
-  PetscInt     p[3] = {0, 0, 0};
+  PetscInt     p[3] = {0, 0, 0}, N;
   MPI_Comm     comm = PetscObjectComm(solver);
 
   PetscFunctionBegin;
+  PetscCall(VecGetSize(X, &N));
   PetscCall(CheckDistribution(comm, X, xl, xu)); // setup has seen those of then, and the program may have given others since
   PetscCall(LookAtBounds(xl, xu, &b));
   if (b.first >= 0) newton.matrix.Node(b.first, p);
-  PetscCheck(!b.nan, comm, PETSC_ERR_FP, "%s: %" PetscInt_FMT " bounds are not numbers, the first at unknown %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY", who, b.nan, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
-  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "%s: at %" PetscInt_FMT " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g", who, b.crossed, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+  PetscCheck(!b.nan, comm, PETSC_ERR_FP, "%s: the bounds of %" PetscInt_FMT " of %" PetscInt_FMT " unknowns are not numbers, the first at unknown %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY", who, b.nan, N, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "%s: at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g", who, b.crossed, N, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
   if (!b.lower && !b.upper) PetscCall(PetscInfo(solver, "No unknown has a bound: this is Newton's method with plain multigrid\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
