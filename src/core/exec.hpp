@@ -4,6 +4,7 @@
 #include "core/device.hpp"
 #include <cmath>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 #ifdef TESSERA_HAVE_CUDA
   #include <cuda_runtime.h>
@@ -134,13 +135,23 @@ template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_
     for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j);
 }
 
+// Blocks that a multiprocessor shall take at a time, where a kernel says so: Kernel::blocks. Else the compiler decides.
+template <class Kernel, class = void> struct AtATime {
+  static constexpr int blocks = 0;
+};
+template <class Kernel> struct AtATime<Kernel, std::void_t<decltype(Kernel::blocks)>> {
+  static constexpr int blocks = Kernel::blocks;
+};
+
 // Several kernels, each over its box.
 template <class... Kernel> struct Parts {
   static constexpr unsigned count = 0;
+  static constexpr int      blocks = 0;
   __device__ inline void run(unsigned, int, int, int) const { }
 };
 template <class Kernel, class... Rest> struct Parts<Kernel, Rest...> {
   static constexpr unsigned count = 1 + Parts<Rest...>::count;
+  static constexpr int      blocks = AtATime<Kernel>::blocks > Parts<Rest...>::blocks ? AtATime<Kernel>::blocks : Parts<Rest...>::blocks;
   Box                    where;
   Kernel                 kernel;
   Parts<Rest...>         rest;
@@ -153,7 +164,7 @@ template <class Kernel, class... Rest> struct Parts<Kernel, Rest...> {
 };
 
 // The parts of one place run side by side: what they share is in the cache.
-template <class P> __global__ void __launch_bounds__(warp *block_rows) run_parts(P parts)
+template <class P> __global__ void __launch_bounds__(warp *block_rows, P::blocks) run_parts(P parts)
 {
   parts.run(blockIdx.x % P::count, (int)(blockIdx.x / P::count * warp + threadIdx.x), (int)(blockIdx.y * block_rows + threadIdx.y), (int)gridDim.y * block_rows);
 }

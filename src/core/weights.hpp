@@ -40,6 +40,7 @@ template <int S> struct Alive {
 
 // Weights of a (from S and N) or b (from W and E).
 template <int Q, int S> struct Edges {
+  static constexpr int blocks = 4; // seldom code would leave room for 3
   StencilView<double> A;
   View<double>        w[2], inject; // inject: nullptr where A has no ghost nodes, and c nodes may be looked at
   View<float>         single[2];
