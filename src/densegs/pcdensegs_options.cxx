@@ -146,7 +146,7 @@ PetscErrorCode PCDenseGSSetOmega(PC pc, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: the relaxation factor (-pc_densegs_omega) lies between 0 and 2, it is %g", (double)w);
+  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: the relaxation factor (-pc_densegs_omega) lies between 0 and 2, both excluded: it is %g", (double)w);
   PetscTryMethod(pc, "PCDenseGSSetOmega_C", (PC, PetscReal), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

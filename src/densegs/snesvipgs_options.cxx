@@ -211,7 +211,7 @@ PetscErrorCode SNESVIPGSSetOmega(SNES snes, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the relaxation factor (-snes_vipgs_omega) lies between 0 and 2, it is %g", (double)w);
+  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the relaxation factor (-snes_vipgs_omega) lies between 0 and 2, both excluded: it is %g", (double)w);
   PetscTryMethod(snes, "SNESVIPGSSetOmega_C", (SNES, PetscReal), (snes, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

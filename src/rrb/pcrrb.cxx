@@ -377,11 +377,12 @@ template <PetscErrorCode (*F)(PC, Vec, Vec)> static PetscErrorCode Applied(PC pc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The K-cycle is another operator in every application: plain CG loses its orthogonality.
+// Methods for symmetric matrices are wrong for others. The K-cycle is another operator in every application: plain CG loses its
+// orthogonality.
 static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
 {
   PC_RRB   *r = (PC_RRB *)pc->data;
-  PetscBool fixed;
+  PetscBool fixed, symmetric;
   KSPType   type;
 
   PetscFunctionBegin;
@@ -390,11 +391,19 @@ static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
     r->plan.peers->restore(PetscObjectComm((PetscObject)pc)); // errors are kept
     PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
   }
-  if (r->warned || !r->current || r->plan.cycle != tessera::rrb::Cycle::k) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->warned || !r->current) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetType(ksp, &type));
+  if (r->report.asymmetry > tessera::tuning::symmetric && pc->mat == pc->pmat) {
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &symmetric, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG, KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR, KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
+    if (symmetric) {
+      r->warned = PETSC_TRUE;
+      PetscCall(PetscFPrintf(PetscObjectComm((PetscObject)pc), PETSC_STDERR, "PC rrb: warning: the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry) and KSP %s needs a symmetric one. Use -ksp_type gmres or bcgs\n", (double)r->report.asymmetry, type));
+    }
+  }
+  if (r->warned || r->plan.cycle != tessera::rrb::Cycle::k) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &fixed, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR, KSPPIPEGCR, KSPRRB, KSPRICHARDSON, KSPPREONLY, ""));
   if (fixed) PetscFunctionReturn(PETSC_SUCCESS);
   r->warned = PETSC_TRUE;
-  PetscCall(KSPGetType(ksp, &type));
   PetscCall(PetscFPrintf(PetscObjectComm((PetscObject)pc), PETSC_STDERR, "PC rrb: warning: -pc_rrb_cycle k is not linear and KSP %s needs a linear preconditioner. Use -ksp_type fcg or rrb, or -pc_rrb_cycle amli\n", type));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -20,7 +20,7 @@ PetscErrorCode CheckSmooth(PetscObject o, PetscInt pre, PetscInt post)
 PetscErrorCode CheckOmega(PetscObject o, PetscReal omega)
 {
   PetscFunctionBegin;
-  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: omega is to be between 0 and 2: %g given", (double)omega);
+  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: omega is to be between 0 and 2, both excluded: %g given", (double)omega);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 PetscErrorCode CheckLevels(PetscObject o, PetscInt levels)
