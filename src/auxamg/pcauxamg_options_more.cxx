@@ -113,7 +113,7 @@ PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
    Input Parameters:
 +  pc - the preconditioner
 -  nu - degree of the polynomial, or steps of Jacobi or Gauss-Seidel, before and after the next grid; 0 (default) for 2, or 3 where a node
-        has several unknowns, or 1 with Gauss-Seidel
+        has several unknowns, or 1 with Gauss-Seidel; 100 at most
 
    Options Database Key:
 .  -pc_auxamg_smooth <nu> - see above
@@ -126,7 +126,7 @@ PetscErrorCode PCAuxAMGSetSmooth(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(nu >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: the degree of the smoother (-pc_auxamg_smooth) must be 0 (automatic) or more, it is %" PetscInt_FMT, nu);
+  PetscCheck(nu >= 0 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: the degree of the smoother (-pc_auxamg_smooth) must be 0 (automatic) to 100, it is %" PetscInt_FMT, nu);
   PetscTryMethod(pc, "PCAuxAMGSetSmooth_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

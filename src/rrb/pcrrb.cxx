@@ -2,6 +2,7 @@
 #include "rrb/pcrrb.hpp"
 #include "core/tuning.hpp"
 #include "petsc/aij.hpp"
+#include "petsc/options.hpp"
 #include <algorithm>
 #include <cmath>
 #include <new>
@@ -486,6 +487,7 @@ static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptions
   if (set) PetscCall(PCRRBSetPrecision(pc, precision));
   PetscCall(PetscOptionsIntArray("-pc_rrb_grid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j", "PCRRBSetGrid", grid, &two, &set));
   if (set) {
+    PetscCall(tessera::CountNumbers(PetscOptionsObject, "-pc_rrb_grid", &two));
     PetscCheck(two == 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_rrb_grid takes two numbers, nx,ny: %" PetscInt_FMT " given", two);
     PetscCall(PCRRBSetGrid(pc, grid[0], grid[1]));
   }

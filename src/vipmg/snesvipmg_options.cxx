@@ -1,6 +1,7 @@
 // Options, setters, view and monitors of SNES vipmg.
 #include "vipmg/snesvipmg.hpp"
 #include "petsc/bounds.hpp"
+#include "petsc/options.hpp"
 #include <cmath>
 
 const char *const SNESVIPMGVariants[] = {"hybrid", "tnnmg", "monotone", "paper", "SNESVIPMGVariant", "SNES_VIPMG_", nullptr};
@@ -277,6 +278,7 @@ PetscErrorCode vipmg::OptionsOfNewton(CompatOptionItems PetscOptionsObject, Pets
   PetscCall(PetscOptionsEnum(option("cycle"), "How often coarse grids are visited", "SNESVIPMGSetCycle", SNESVIPMGCycles, cycle, &cycle, nullptr));
   PetscCall(PetscOptionsBool(option("fmg"), "Start on the coarsest grid", "SNESVIPMGSetFMG", fmg, &fmg, nullptr));
   PetscCall(PetscOptionsIntArray(option("smooth"), "Sweeps before and after the coarse correction", "SNESVIPMGSetSmooth", smooth, &n, &set));
+  if (set) PetscCall(CountNumbers(PetscOptionsObject, option("smooth"), &n));
   PetscCheck(!set || n == 2, PetscObjectComm(object), PETSC_ERR_ARG_SIZ, "%s takes two numbers of sweeps, pre,post: %" PetscInt_FMT " given", option("smooth"), n);
   PetscCall(PetscOptionsReal(option("omega"), "Relaxation of the projected sweeps", "SNESVIPMGSetOmega", omega, &omega, nullptr));
   PetscCall(PetscOptionsInt(option("levels"), "At most so many grids, 0: all", "SNESVIPMGSetLevels", levels, &levels, nullptr));
