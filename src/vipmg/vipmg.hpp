@@ -51,6 +51,7 @@ struct Level {
   Operator       A, truncated;        // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Buffer<double> left[3], right[3];   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
   Buffer<uint8_t> free, inactive;     // not a Dirichlet row; nor at a bound
+  Buffer<uint8_t> cut;                // on the host: rows of `truncated` that are not those of A
   Buffer<double> x, b, lo, up;        // the problem of this level
   Buffer<double> v, r, w;             // correction and residuals
   Buffer<double> y;                   // x before the last correction
@@ -137,6 +138,11 @@ struct Strength {
       row[d] += o.row[d];
     }
     for (int d = 0; d < 2; ++d) strong[d] += o.strong[d];
+  }
+  void times(double n)
+  {
+    for (int d = 0; d < 3; ++d) along[d] *= n, face[d] *= n, row[d] *= n;
+    for (int d = 0; d < 2; ++d) strong[d] *= n;
   }
 };
 
