@@ -51,7 +51,7 @@ struct Level {
   Operator       A, truncated;        // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Buffer<double> left[3], right[3];   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
   Buffer<uint8_t> free, inactive;     // not a Dirichlet row; nor at a bound
-  Buffer<uint8_t> cut;                // on the host: rows of `truncated` that are not those of A
+  Buffer<uint8_t> cut;                // on the host, in the plane: rows of `truncated` that may be others than those of A
   Buffer<double> x, b, lo, up;        // the problem of this level
   Buffer<double> v, r, w;             // correction and residuals
   Buffer<double> y;                   // x before the last correction

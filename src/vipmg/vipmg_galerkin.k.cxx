@@ -486,6 +486,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;
   const int most = plan.exec.space == Space::host && plan.exec.threads == 1 ? 1 + (int)(65536 / slice) : coarse.part.hi[outer] - coarse.part.lo[outer];
   if (rows) coarsen_rows(plan, fine, coarse, op, free, truncated, top, out);
+  else if (truncated && coarse.cut.size()) std::fill_n(coarse.cut.data(), coarse.cut.size(), 1); // for the next grid: all rows may be
   for (int at = coarse.part.lo[outer]; !rows && !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
     Box3 part      = coarse.part;
     part.lo[outer] = at;

@@ -57,7 +57,7 @@ void allocate(const Plan &plan, Level &l, bool truncated)
     l.truncated.box = true;
     l.truncated.a.resize(points(plan.dimension, true) * n);
     l.truncated.inverse.resize(n);
-    if (plan.exec.space == Space::host) l.cut.resize(n);
+    if (plan.exec.space == Space::host && plan.dimension == 2) l.cut.resize(n);
   }
   for (Buffer<double> *f : {&l.x, &l.b, &l.lo, &l.up, &l.v, &l.r, &l.w, &l.y}) f->resize(n);
   l.free.resize(n);

@@ -213,11 +213,11 @@ void pose(const Case &c, Plan &plan)
 TEST(Vipmg, OperatorsOfEqualRows)
 {
   if (unit_cuda()) GTEST_SKIP();
-  for (bool box : {false, true})
+  for (int kind = 0; kind < 3; ++kind) // star, box, and a star whose second grid is coarsened along x alone
     for (int active = 0; active < 3; ++active) {
       std::vector<std::vector<double>> a[2], truncated[2];
       for (int threads = 1; threads <= 2; ++threads) {
-        Case c{2, {131, 98, 1}, {false, false, false}, box, 1, true};
+        Case c{2, {131, 98, 1}, {false, false, false}, kind == 1, kind == 2 ? 0.2 : 1, true};
         c.plain = true;
         Plan plan;
         plan.exec.threads = threads;
