@@ -51,6 +51,7 @@ struct Level {
   Operator       A, truncated;        // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Buffer<double> left[3], right[3];   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
   Buffer<uint8_t> free, inactive;     // not a Dirichlet row; nor at a bound
+  Buffer<uint8_t> cut;                // on the host, in the plane: rows of `truncated` that may be others than those of A
   Buffer<double> x, b, lo, up;        // the problem of this level
   Buffer<double> v, r, w;             // correction and residuals
   Buffer<double> y;                   // x before the last correction
@@ -122,6 +123,23 @@ struct Search {
     rv += o.rv;
     rp += o.rp;
   }
+  // a v + b p has least energy, or residual; v alone where the two are nearly parallel.
+  HD void combination(double &a, double &b) const
+  {
+    a = 1, b = 0;
+    const double det = vv * pp - vp * vp;
+    if (vv > 0 && pp > 0 && det > 1e-10 * vv * pp) {
+      a = (rv * pp - rp * vp) / det;
+      b = (rp * vv - rv * vp) / det;
+    }
+    if (!(a > 0)) a = 1, b = 0;
+  }
+  // The same along v alone, of which what was projected may not go further.
+  HD double length() const
+  {
+    const double t = vv > 0 ? rv / vv : 0;
+    return t > 1 ? 1 : t < 0 ? 0 : t;
+  }
 };
 
 // Sums by which coarsening is decided.
@@ -137,6 +155,11 @@ struct Strength {
       row[d] += o.row[d];
     }
     for (int d = 0; d < 2; ++d) strong[d] += o.strong[d];
+  }
+  void times(double n)
+  {
+    for (int d = 0; d < 3; ++d) along[d] *= n, face[d] *= n, row[d] *= n;
+    for (int d = 0; d < 2; ++d) strong[d] *= n;
   }
 };
 
@@ -249,8 +272,8 @@ void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, 
 void prolong_start(const Plan &plan, Level &fine, const Level &coarse); // fine.x := the coarse solution, within bounds
 // Whether the inactive nodes are, or may be, others than at the last time; a device is not waited for.
 bool mark_inactive(Plan &plan, Level &l);
-void recombine(Plan &plan, Level &l);   // l.v := the best of the span of l.v and the last step x - y; y := x
-void line_search(Plan &plan, Level &l); // x := x + a (P(x + v) - x) with the best a of [0, 1]; l.r: residual
+// v becomes the best of the span of v and the last step x - y, y := x, x := x + a (P(x + v) - x) with the best a of [0, 1]; l.r: residual
+void recombine(Plan &plan, Level &l);
 Measure measure(Plan &plan, Level &l);  // also l.r := b - A x
 
 // --- several steps in a kernel, for plane grids on a device (vipmg_tile.k.cxx, vipmg_correct.k.cxx) ---
@@ -263,7 +286,7 @@ void tile_linear_up(Plan &plan, Level &l, const Level &c);   // in x
 void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch); // A v = r of inactive nodes, in scratch, for
 void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch); // in v
 bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps); // false: the grid is too large for one block
-void correct(Plan &plan, Level &l, const double *x); // recombine() and line_search() from x, which becomes y; the result is in l.x
+void correct(Plan &plan, Level &l, const double *x); // recombine() from x, which becomes y; the result is in l.x
 bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, Operator &out); // false: not here
 
 // --- cycles (vipmg_cycle.cxx) ---

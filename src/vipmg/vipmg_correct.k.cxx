@@ -27,17 +27,6 @@ struct Correction {
     y              = y > up[q] ? up[q] : y;
     return y - x;
   }
-  // Of least energy, or residual; v alone where the two are nearly parallel.
-  HD void combine(const Search &s)
-  {
-    a = 1, b = 0;
-    const double det = s.vv * s.pp - s.vp * s.vp;
-    if (s.vv > 0 && s.pp > 0 && det > 1e-10 * s.vv * s.pp) {
-      a = (s.rv * s.pp - s.rp * s.vp) / det;
-      b = (s.rp * s.vv - s.rv * s.vp) / det;
-    }
-    if (!(a > 0)) a = 1, b = 0;
-  }
 };
 
 template <int D, bool Box, bool Symmetric> struct FindCombination {
@@ -68,7 +57,7 @@ template <int D, bool Box, bool Symmetric> struct FindLength {
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     Correction      c = d;
-    c.combine(*combination);
+    combination->combination(c.a, c.b);
     const double de = c[e];
     if (de == 0) return;
     const double ad = s.diagonal(e) * de + s.template neighbours<P>(c, e, o), ld = Symmetric ? de : ad;
@@ -87,12 +76,9 @@ struct Step {
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     Correction      c = d;
-    c.combine(*combination);
+    combination->combination(c.a, c.b);
     const double old = d.p.x[e], step = c[e];
-    double       t = length->vv > 0 ? length->rv / length->vv : 0;
-    t              = t > 1 ? 1 : t; // what was projected may not go further
-    t              = t < 0 ? 0 : t;
-    double z       = old + t * step;
+    double       z   = old + length->length() * step;
     z              = z < d.lo[e] ? d.lo[e] : z;
     x[e]           = z > d.up[e] ? d.up[e] : z;
     y[e]           = old;

@@ -119,7 +119,6 @@ void newton(Plan &plan, int top, bool finished)
   if (mark_inactive(plan, l) || plan.truncated_for != top) truncate(plan, top);
   correction(plan, top, l.w.data());
   recombine(plan, l);
-  line_search(plan, l);
 }
 
 } // namespace

@@ -75,6 +75,7 @@ template <int D, bool Box> struct Inverse {
 
 struct Largest {
   double asymmetry = 0, diagonal = 0;
+  void   times(double) { }
   HD void join(const Largest &o)
   {
     asymmetry = o.asymmetry > asymmetry ? o.asymmetry : asymmetry;
@@ -187,10 +188,69 @@ template <int D, bool Box, bool Masked> void coarsen_direction(const Plan &plan,
 
 } // namespace
 
+namespace {
+
+// Nodes [lo, hi) of a row.
+struct Run {
+  int lo, hi;
+};
+
+// The nodes that take part and have one stencil in each of the rows [j0, j1) x [k0, k1), on the host: none but by Operator::same.
+Run repeating(const Level &l, const Operator &op, int j0, int j1, int k0, int k1)
+{
+  Run run{l.own.lo[0], l.own.hi[0]};
+  if (j0 < l.own.lo[1] || j1 > l.own.hi[1] || k0 < l.own.lo[2] || k1 > l.own.hi[2]) return {run.lo, run.lo};
+  for (int k = k0; k < k1; ++k)
+    for (int j = j0; j < j1; ++j) {
+      const int *same = op.same.data() + 4 * ((j - l.layout.j0) + (ptrdiff_t)l.layout.mj * (k - l.layout.k0)); // of even nodes, of odd ones
+      run.lo = std::max({run.lo, 2 * same[0] - 1, 2 * same[2]});
+      run.hi = std::min({run.hi, 2 * same[1], 2 * same[3] + 1});
+      if (run.lo + 1 >= run.hi || op.inverse.data()[l.layout.at(run.lo, j, k)] == 0 || op.inverse.data()[l.layout.at(run.lo + 1, j, k)] == 0) return {l.own.lo[0], l.own.lo[0]};
+    }
+  return run;
+}
+
+// join_nodes() of a kernel that reads stencils and `free` of a node and its neighbours: on the host once for all nodes that have the same
+// ones. result[1] is empty there.
+template <class R, class Kernel> void join_stencils(const Plan &plan, const Level &l, const Operator &op, const Kernel &kernel, R *result)
+{
+  if (plan.exec.space == Space::cuda) return join_nodes(plan.exec, l.layout, l.own, kernel, result);
+  const Rows     rows = all_rows(l.own);
+  const int      n = l.own.empty() ? 0 : rows.count(), y = plan.dimension > 1, z = plan.dimension > 2;
+  std::vector<R> sums((size_t)n);
+#pragma omp parallel for schedule(static) num_threads(plan.exec.threads) if (plan.exec.threads > 1)
+  for (int r = 0; r < n; ++r) {
+    R   sum, one;
+    int j, k;
+    rows.get(r, j, k);
+    Run run = repeating(l, op, j - y, j + y + 1, k - z, k + z + 1);
+    ++run.lo, --run.hi;
+    if (run.lo >= run.hi) run = {l.own.hi[0], l.own.hi[0]};
+    const auto nodes = [&](int lo, int hi) {
+      half_row<0>(l.layout, j, k, half_begin(lo, 0), half_begin(hi, 0), kernel, sum);
+      half_row<1>(l.layout, j, k, half_begin(lo, 1), half_begin(hi, 1), kernel, sum);
+    };
+    nodes(l.own.lo[0], run.lo);
+    nodes(run.hi, l.own.hi[0]);
+    if (run.lo < run.hi) {
+      const int t = floor_half(run.lo);
+      if (run.lo & 1) kernel.template at<1>(t, l.layout.row(j, k) + t, j, k, one);
+      else kernel.template at<0>(t, l.layout.row(j, k) + t, j, k, one);
+      one.times(run.hi - run.lo);
+      sum.join(one);
+    }
+    sums[(size_t)r] = sum;
+  }
+  result[0] = result[1] = R();
+  for (const R &sum : sums) result[0].join(sum);
+}
+
+} // namespace
+
 // Fills op.same: the longest of the stretches about three places of a half row. Where coefficients vary it ends at once.
 static void find_same(const Plan &plan, const Level &l, Operator &op)
 {
-  constexpr int   least = 16; // a shorter stretch is not worth its loop
+  constexpr int   least = 16, stride = 64; // a shorter stretch is not worth its loop; what is compared at once, with that beside it
   const Rows      rows  = all_rows(l.own);
   const ptrdiff_t plane = (ptrdiff_t)l.layout.size();
   const int       count = points(plan.dimension, op.box);
@@ -209,7 +269,9 @@ static void find_same(const Plan &plan, const Level &l, Operator &op)
           const double *a = (c < count ? op.a.data() + c * plane : op.inverse.data()) + e;
           const double  value = a[at];
           int           low = at, high = at + 1;
+          while (low - stride >= from && !memcmp(a + low - stride, a + low - stride + 1, stride * sizeof(double))) low -= stride;
           while (low > from && a[low - 1] == value) --low;
+          while (high + stride <= to && !memcmp(a + high, a + high - 1, stride * sizeof(double))) high += stride;
           while (high < to && a[high] == value) ++high;
           from = low, to = high;
         }
@@ -238,7 +300,7 @@ Strength strength(Plan &plan, Level &l)
     FindStrength<K::dimension, K::box> find{stencil<K::dimension, K::box>(l, l.A), l.free.data(), plan.symmetric, {-1, -1, -1}};
     for (int d = 0; d < 3; ++d)
       if (!l.periodic[d]) find.last[d] = l.n[d] - 1;
-    join_nodes(plan.exec, l.layout, l.own, find, plan.strength.data());
+    join_stencils(plan, l, l.A, find, plan.strength.data());
   });
   if (plan.exec.space == Space::cuda) device::copy_to_host(both, plan.strength.data(), sizeof(both));
   else both[0] = plan.strength.data()[0], both[1] = plan.strength.data()[1];
@@ -263,7 +325,7 @@ double asymmetry(Plan &plan)
   there.resize(Extent{2, plan.exec.space});
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_nodes(plan.exec, l.layout, l.own, FindAsymmetry<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.free.data()}, there.data());
+    join_stencils(plan, l, l.A, FindAsymmetry<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.free.data()}, there.data());
   });
   if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), sizeof(both));
   else both[0] = there.data()[0], both[1] = there.data()[1];
@@ -328,6 +390,83 @@ static void coarsen_part(Plan &plan, const Level &fine, const Level &coarse, con
   }
 }
 
+namespace {
+
+// The coarse nodes of row J that truncation may make others than those of the untruncated operator: cut[I] != 0 where a fine row in the
+// support is another one. On the finest grid of these products that is so for a node that is at a bound, and its neighbours.
+void find_cut(const Level &fine, bool top, int J, Run run, uint8_t *cut)
+{
+  const int reach = top ? 2 : 1, n = run.hi - run.lo;
+  std::fill(cut, cut + n, 0);
+  for (int j = 2 * J - reach; j <= 2 * J + reach; ++j) {
+    const ptrdiff_t o = fine.layout.row(j, 0) + run.lo, odd = o + fine.layout.half;
+    if (top) {
+      const uint8_t *a = fine.inactive.data(), *b = fine.free.data();
+      for (int t = 0; t < n; ++t) cut[t] |= (a[o + t - 1] ^ b[o + t - 1]) | (a[o + t] ^ b[o + t]) | (a[o + t + 1] ^ b[o + t + 1]) | (a[odd + t - 1] ^ b[odd + t - 1]) | (a[odd + t] ^ b[odd + t]);
+    } else {
+      const uint8_t *a = fine.cut.data();
+      for (int t = 0; t < n; ++t) cut[t] |= a[o + t] | a[odd + t - 1] | a[odd + t];
+    }
+  }
+}
+
+// f(parity, first place, number) for the two halves of a run of nodes.
+template <class F> void halves(const Layout3 &l, int j, Run run, const F &f)
+{
+  for (int p = 0; p < 2; ++p) {
+    const int t = half_begin(run.lo, p), n = half_begin(run.hi, p) - t;
+    if (n > 0) f(p, l.row(j, 0) + p * (ptrdiff_t)l.half + t, (size_t)n);
+  }
+}
+
+// The product row by row, on the host in the plane: where fine nodes have one stencil a coarse one is found once, and what truncation does
+// not change is copied.
+void coarsen_rows(Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, bool truncated, bool top, Operator &out)
+{
+  const Run            part{coarse.part.lo[0], coarse.part.hi[0]};
+  const Layout3       &l = coarse.layout;
+  const int            planes = points(2, true);
+  const size_t         plane = l.size();
+  std::vector<uint8_t> cut((size_t)std::max(0, part.hi - part.lo));
+  double              *a = out.a.data();
+  for (int J = coarse.part.lo[1]; J < coarse.part.hi[1]; ++J) {
+    const auto find = [&](Run run) {
+      Box3 box  = coarse.part;
+      box.lo[0] = run.lo, box.hi[0] = run.hi;
+      box.lo[1] = J, box.hi[1] = J + 1;
+      if (!box.empty()) coarsen_part(plan, fine, coarse, op, free, box, out);
+    };
+    if (!truncated) {
+      const Run equal = repeating(fine, op, 2 * J - 2, 2 * J + 3, 0, 1);
+      const Run run{std::max(part.lo, floor_half(equal.lo + 1) + 1), std::min(part.hi, floor_half(equal.hi - 1))}; // 2 I - 2 and 2 I + 2 are among them
+      if (run.hi - run.lo < 4) {
+        find(part);
+        continue;
+      }
+      find({part.lo, run.lo + 1});
+      find({run.hi, part.hi});
+      const ptrdiff_t from = l.at(run.lo, J, 0);
+      halves(l, J, run, [&](int, ptrdiff_t e, size_t n) {
+        for (int p = 0; p < planes; ++p) std::fill_n(a + p * plane + e, n, a[p * plane + (size_t)from]);
+      });
+      continue;
+    }
+    find_cut(fine, top, J, part, cut.data());
+    for (int lo = part.lo, hi; lo < part.hi; lo = hi) {
+      const bool now = cut[(size_t)(lo - part.lo)];
+      for (hi = lo + 1; hi < part.hi && (cut[(size_t)(hi - part.lo)] != 0) == now; ++hi) { }
+      if (now) find({lo, hi});
+      halves(l, J, {lo, hi}, [&](int, ptrdiff_t e, size_t n) {
+        std::fill_n(coarse.cut.data() + e, n, now);
+        for (int p = 0; p < planes && !now; ++p) std::copy_n(coarse.A.a.data() + p * plane + e, n, a + p * plane + e);
+      });
+    }
+  }
+  if (truncated) coarse.incoming.exchange(coarse.cut.data());
+}
+
+} // namespace
+
 void galerkin(Plan &plan, int k, bool truncated, bool top)
 {
   Level          &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
@@ -341,11 +480,14 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     return;
   }
   // On the host a few rows, or layers, of coarse nodes at a time: what lies between the steps stays in the cache.
+  const bool rows = plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && fine.step[0] == 2 && fine.step[1] == 2;
   const int outer = fine.step[2] == 2 ? 2 : fine.step[1] == 2 ? 1 : 0;
   double    slice = points(plan.dimension, true);
   for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;
   const int most = plan.exec.space == Space::host && plan.exec.threads == 1 ? 1 + (int)(65536 / slice) : coarse.part.hi[outer] - coarse.part.lo[outer];
-  for (int at = coarse.part.lo[outer]; !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
+  if (rows) coarsen_rows(plan, fine, coarse, op, free, truncated, top, out);
+  else if (truncated && coarse.cut.size()) std::fill_n(coarse.cut.data(), coarse.cut.size(), 1); // for the next grid: all rows may be
+  for (int at = coarse.part.lo[outer]; !rows && !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
     Box3 part      = coarse.part;
     part.lo[outer] = at;
     part.hi[outer] = std::min(at + most, part.hi[outer]);

@@ -33,21 +33,6 @@ struct Mark {
   }
 };
 
-// d := the correction projected
-struct Project {
-  const double *x, *lo, *up, *inverse;
-  double       *d;
-  int           half;
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    double          y = x[e] + d[e];
-    y                 = y < lo[e] ? lo[e] : y;
-    y                 = y > up[e] ? up[e] : y;
-    d[e]              = inverse[e] != 0 ? y - x[e] : 0;
-  }
-};
-
 // p := x - y at inactive nodes, y := x
 struct LastStep {
   const double  *x, *inverse;
@@ -83,40 +68,49 @@ template <class S, bool Symmetric, bool Both> struct FindStep {
   }
 };
 
-struct Combine {
-  const double *p;
-  const Search *search; // two parts
-  double       *v;
+// Two parts of sums, on a device; what they say is known on the host.
+struct Factors {
+  const Search *search;
+  double        a, b, length;
+  HD void       find()
+  {
+    if (!search) return;
+    Search s = search[0];
+    s.join(search[1]);
+    s.combination(a, b);
+    length = s.length();
+  }
+};
+
+// d := the correction a d + b p, projected
+struct Project {
+  const double *p, *x, *lo, *up, *inverse;
+  Factors       factors;
+  double       *d;
   int           half;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    Search          s = search[0];
-    s.join(search[1]);
-    double       a = 1, b = 0;
-    const double det = s.vv * s.pp - s.vp * s.vp;
-    if (s.vv > 0 && s.pp > 0 && det > 1e-10 * s.vv * s.pp) {
-      a = (s.rv * s.pp - s.rp * s.vp) / det;
-      b = (s.rp * s.vv - s.rv * s.vp) / det;
-    }
-    if (!(a > 0)) a = 1, b = 0;
-    v[e] = a * v[e] + b * p[e];
+    Factors         f = factors;
+    f.find();
+    double y          = x[e] + (f.a * d[e] + f.b * p[e]);
+    y                 = y < lo[e] ? lo[e] : y;
+    y                 = y > up[e] ? up[e] : y;
+    d[e]              = inverse[e] != 0 ? y - x[e] : 0;
   }
 };
 
 struct Step {
   const double *d, *lo, *up;
-  const Search *search; // two parts
+  Factors       factors;
   double       *x;
   int           half;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
-    const ptrdiff_t e   = o + P * (ptrdiff_t)half;
-    const double    top = search[0].rv + search[1].rv, bottom = search[0].vv + search[1].vv;
-    double          a = bottom > 0 ? top / bottom : 0;
-    a                 = a > 1 ? 1 : a; // what was projected may not go further
-    a                 = a < 0 ? 0 : a;
-    double y          = x[e] + a * d[e];
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    Factors         f = factors;
+    f.find();
+    double y          = x[e] + f.length * d[e];
     y                 = y < lo[e] ? lo[e] : y;
     x[e]              = y > up[e] ? up[e] : y;
   }
@@ -175,19 +169,19 @@ template <bool Both> void find_step(Plan &plan, Level &l)
 
 void recombine(Plan &plan, Level &l)
 {
+  const auto factors = [&] {
+    Factors f{plan.search.data(), 1, 0, 0};
+    if (plan.exec.space == Space::host) f.find(), f.search = nullptr;
+    return f;
+  };
   for_nodes(plan.exec, l.layout, l.own, LastStep{l.x.data(), l.A.inverse.data(), l.inactive.data(), l.y.data(), l.w.data(), l.layout.half});
   double *both[] = {l.v.data(), l.w.data()};
   l.halo.exchange(both, 2);
   find_step<true>(plan, l);
-  for_nodes(plan.exec, l.layout, l.own, Combine{l.w.data(), plan.search.data(), l.v.data(), l.layout.half});
-}
-
-void line_search(Plan &plan, Level &l)
-{
-  for_nodes(plan.exec, l.layout, l.own, Project{l.x.data(), l.lo.data(), l.up.data(), l.A.inverse.data(), l.v.data(), l.layout.half});
+  for_nodes(plan.exec, l.layout, l.own, Project{l.w.data(), l.x.data(), l.lo.data(), l.up.data(), l.A.inverse.data(), factors(), l.v.data(), l.layout.half});
   l.halo.exchange(l.v.data());
   find_step<false>(plan, l);
-  for_nodes(plan.exec, l.layout, l.own, Step{l.v.data(), l.lo.data(), l.up.data(), plan.search.data(), l.x.data(), l.layout.half});
+  for_nodes(plan.exec, l.layout, l.own, Step{l.v.data(), l.lo.data(), l.up.data(), factors(), l.x.data(), l.layout.half});
   l.halo.exchange(l.x.data());
 }
 

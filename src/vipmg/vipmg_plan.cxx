@@ -57,6 +57,7 @@ void allocate(const Plan &plan, Level &l, bool truncated)
     l.truncated.box = true;
     l.truncated.a.resize(points(plan.dimension, true) * n);
     l.truncated.inverse.resize(n);
+    if (plan.exec.space == Space::host && plan.dimension == 2) l.cut.resize(n);
   }
   for (Buffer<double> *f : {&l.x, &l.b, &l.lo, &l.up, &l.v, &l.r, &l.w, &l.y}) f->resize(n);
   l.free.resize(n);
@@ -84,7 +85,7 @@ size_t Plan::bytes() const
 {
   size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes();
   for (const Level &l : levels) {
-    b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() + l.inactive.bytes();
+    b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() + l.inactive.bytes() + l.cut.bytes();
     for (const Buffer<double> *f : {&l.x, &l.b, &l.lo, &l.up, &l.v, &l.r, &l.w, &l.y}) b += f->bytes();
   }
   return b;

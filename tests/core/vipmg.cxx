@@ -31,6 +31,7 @@ struct Case {
   double wind = 0;    // what is added to the couplings with the nodes before, along x and y
   int    chain = 0;   // couplings along x are a hundred times as strong between so many nodes and the next ones, of eight in each 16th row
   double mass = 0.01; // sum of a row
+  bool   plain = false; // all couplings of a kind are equal
 };
 
 // Boxes of all processes along the last direction.
@@ -89,7 +90,7 @@ double coefficient(const Case &c, const int x[3], int far, const int y[3])
   const double weak = far == 1 && (x[1] != y[1]) == (std::min(x[0], y[0]) < c.turn) ? c.weak : 1;
   const double upwind = far == 1 && (y[0] < x[0] || y[1] < x[1]) ? c.wind : 0;
   const double strong = far == 1 && x[0] != y[0] && x[1] % 16 == 0 && std::min(x[0], y[0]) % 8 < c.chain ? 100 : 1;
-  return -(far > 1 ? 0.3 : 1) * weak * strong * (0.5 + hash(a < b ? a : b, a < b ? b : a)) - upwind;
+  return -(far > 1 ? 0.3 : 1) * weak * strong * (c.plain ? 1 : 0.5 + hash(a < b ? a : b, a < b ? b : a)) - upwind;
 }
 
 void fill(const Case &c, Plan &plan)
@@ -206,6 +207,45 @@ void pose(const Case &c, Plan &plan)
 }
 
 } // namespace
+
+// Where fine nodes have one stencil one thread of the host finds a coarse one once, and copies what truncation does not reach: the coarse
+// operators of all levels against those that several threads make node by node. Nodes at bounds are a patch, single ones, and none.
+TEST(Vipmg, OperatorsOfEqualRows)
+{
+  if (unit_cuda()) GTEST_SKIP();
+  for (int kind = 0; kind < 3; ++kind) // star, box, and a star whose second grid is coarsened along x alone
+    for (int active = 0; active < 3; ++active) {
+      std::vector<std::vector<double>> a[2], truncated[2];
+      for (int threads = 1; threads <= 2; ++threads) {
+        Case c{2, {131, 98, 1}, {false, false, false}, kind == 1, kind == 2 ? 0.2 : 1, true};
+        c.plain = true;
+        Plan plan;
+        plan.exec.threads = threads;
+        pose(c, plan);
+        Level &l = plan.levels[0];
+        EXPECT_GT(*std::max_element(l.A.same.begin(), l.A.same.end()), 40);
+        l.inactive.zero();
+        for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
+          for (int i = l.own.lo[0]; i < l.own.hi[0]; ++i) {
+            const ptrdiff_t e   = l.layout.at(i, j, 0);
+            const bool      off = active == 0 ? i > 30 && i < 90 && j > 20 && j < 60 : active == 1 && (i * 7 + j * 13) % 501 == 0;
+            l.inactive.data()[e] = l.free.data()[e] && !off;
+          }
+        l.halo.exchange(l.inactive.data());
+        truncate(plan, 0);
+        for (size_t k = 1; k < plan.levels.size(); ++k) {
+          a[threads - 1].push_back(host(plan.levels[k].A.a));
+          truncated[threads - 1].push_back(host(plan.levels[k].truncated.a));
+        }
+      }
+      ASSERT_EQ(a[0].size(), a[1].size());
+      for (size_t k = 0; k < a[0].size(); ++k)
+        for (size_t q = 0; q < a[0][k].size(); ++q) {
+          ASSERT_NEAR(a[0][k][q], a[1][k][q], 1e-11) << "grid " << k + 1;
+          ASSERT_NEAR(truncated[0][k][q], truncated[1][k][q], 1e-11) << "grid " << k + 1 << ", active " << active;
+        }
+    }
+}
 
 // Cycles from full multigrid: the conditions of the solution, in a few cycles.
 TEST(Vipmg, Solution)
