@@ -480,7 +480,8 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     return;
   }
   // On the host a few rows, or layers, of coarse nodes at a time: what lies between the steps stays in the cache.
-  const bool rows = plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && fine.step[0] == 2 && fine.step[1] == 2;
+  // What is stabilised afterwards may not be copied from an operator that has been.
+  const bool rows = plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && fine.step[0] == 2 && fine.step[1] == 2 && (!truncated || plan.symmetric);
   const int outer = fine.step[2] == 2 ? 2 : fine.step[1] == 2 ? 1 : 0;
   double    slice = points(plan.dimension, true);
   for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;

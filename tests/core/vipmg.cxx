@@ -213,12 +213,13 @@ void pose(const Case &c, Plan &plan)
 TEST(Vipmg, OperatorsOfEqualRows)
 {
   if (unit_cuda()) GTEST_SKIP();
-  for (int kind = 0; kind < 3; ++kind) // star, box, and a star whose second grid is coarsened along x alone
+  for (int kind = 0; kind < 4; ++kind) // star, box, a star whose second grid is coarsened along x alone, one with convection
     for (int active = 0; active < 3; ++active) {
       std::vector<std::vector<double>> a[2], truncated[2];
       for (int threads = 1; threads <= 2; ++threads) {
         Case c{2, {131, 98, 1}, {false, false, false}, kind == 1, kind == 2 ? 0.2 : 1, true};
         c.plain = true;
+        c.wind  = kind == 3 ? 0.7 : 0;
         Plan plan;
         plan.exec.threads = threads;
         pose(c, plan);
