@@ -26,6 +26,7 @@ constexpr double singular_inverse[2] = {1e-9, 1e-6};
 constexpr double singular_growth   = 4e-15;  // or below this times the number of nodes
 constexpr double deficit           = 0.5;    // negative row sums up to this share of the diagonal may be left out of the factors
 constexpr double symmetric         = 1e-10;  // |a_ij - a_ji| below this share of the largest coefficient is rounding
+constexpr double asymmetric        = 1e-6;   // CG and its like get a warning beyond; Jacobians by differences are within
 
 // The device
 constexpr long   rows_at_once      = 90000;  // 9-point grids of fewer nodes: a warp takes a row, else it marches

@@ -8,7 +8,7 @@ namespace tessera {
 // How many numbers the list of an option has: PETSc reads as many as are wanted and drops the others.
 inline PetscErrorCode CountNumbers(CompatOptionItems items, const char *option, PetscInt *n)
 {
-  PetscInt  numbers[8];
+  PetscInt  numbers[64];
   PetscBool set;
 
   PetscFunctionBegin;

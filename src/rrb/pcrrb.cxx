@@ -382,9 +382,10 @@ template <PetscErrorCode (*F)(PC, Vec, Vec)> static PetscErrorCode Applied(PC pc
 // orthogonality.
 static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
 {
-  PC_RRB   *r = (PC_RRB *)pc->data;
-  PetscBool fixed, symmetric;
-  KSPType   type;
+  PC_RRB          *r = (PC_RRB *)pc->data;
+  PetscBool        fixed, symmetric;
+  KSPType          type;
+  PetscObjectState state;
 
   PetscFunctionBegin;
   if (r->current && r->plan.peers) {
@@ -392,12 +393,15 @@ static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
     r->plan.peers->restore(PetscObjectComm((PetscObject)pc)); // errors are kept
     PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
   }
-  if (r->warned || !r->current) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->warned && r->warned_asymmetric) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCSetUp(pc)); // values may have changed without KSPSetOperators()
+  if (!r->current) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetType(ksp, &type));
-  if (r->report.asymmetry > tessera::tuning::symmetric && pc->mat == pc->pmat) {
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
+  if (!r->warned_asymmetric && r->report.asymmetry > tessera::tuning::asymmetric && pc->mat == pc->pmat && r->matrix_state == state) {
     PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &symmetric, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG, KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR, KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
     if (symmetric) {
-      r->warned = PETSC_TRUE;
+      r->warned_asymmetric = PETSC_TRUE;
       PetscCall(PetscFPrintf(PetscObjectComm((PetscObject)pc), PETSC_STDERR, "PC rrb: warning: the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry) and KSP %s needs a symmetric one. Use -ksp_type gmres or bcgs\n", (double)r->report.asymmetry, type));
     }
   }

@@ -329,9 +329,9 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
   if (t.seen.empty()) {
     t.c.resize({1, Space::cuda});
-    t.seen.resize(header + few);
     t.part = (double *)device::allocate_pinned(sizeof(double));
     *t.part = 0;
+    t.seen.resize(header + few); // last: it says that the others are there
   }
   const size_t wanted = header + std::max((size_t)limits.iterations + 1, few);
   if (t.memory.size() < wanted) {

@@ -210,22 +210,22 @@ Run repeating(const Level &l, const Operator &op, int j0, int j1, int k0, int k1
   return run;
 }
 
-// join_nodes() of a kernel that reads stencils and `free` of a node and its neighbours: on the host once for all nodes that have the same
-// ones. result[1] is empty there.
+// join_nodes() of a kernel that reads stencils of a node and its neighbours, and in the plane whether these have neighbours that are `free`: on
+// the host once for all even nodes of a row, and once for all odd ones, that see the same. result[1] is empty there.
 template <class R, class Kernel> void join_stencils(const Plan &plan, const Level &l, const Operator &op, const Kernel &kernel, R *result)
 {
   if (plan.exec.space == Space::cuda) return join_nodes(plan.exec, l.layout, l.own, kernel, result);
   const Rows     rows = all_rows(l.own);
-  const int      n = l.own.empty() ? 0 : rows.count(), y = plan.dimension > 1, z = plan.dimension > 2;
+  const int      n = l.own.empty() ? 0 : rows.count(), reach = plan.dimension == 2 ? 2 : 1, y = plan.dimension > 1 ? reach : 0, z = plan.dimension > 2;
   std::vector<R> sums((size_t)n);
 #pragma omp parallel for schedule(static) num_threads(plan.exec.threads) if (plan.exec.threads > 1)
   for (int r = 0; r < n; ++r) {
-    R   sum, one;
+    R   sum;
     int j, k;
     rows.get(r, j, k);
     Run run = repeating(l, op, j - y, j + y + 1, k - z, k + z + 1);
-    ++run.lo, --run.hi;
-    if (run.lo >= run.hi) run = {l.own.hi[0], l.own.hi[0]};
+    run.lo += reach, run.hi -= reach;
+    if (run.hi - run.lo < 2) run = {l.own.hi[0], l.own.hi[0]};
     const auto nodes = [&](int lo, int hi) {
       half_row<0>(l.layout, j, k, half_begin(lo, 0), half_begin(hi, 0), kernel, sum);
       half_row<1>(l.layout, j, k, half_begin(lo, 1), half_begin(hi, 1), kernel, sum);
@@ -233,11 +233,14 @@ template <class R, class Kernel> void join_stencils(const Plan &plan, const Leve
     nodes(l.own.lo[0], run.lo);
     nodes(run.hi, l.own.hi[0]);
     if (run.lo < run.hi) {
-      const int t = floor_half(run.lo);
-      if (run.lo & 1) kernel.template at<1>(t, l.layout.row(j, k) + t, j, k, one);
-      else kernel.template at<0>(t, l.layout.row(j, k) + t, j, k, one);
-      one.times(run.hi - run.lo);
-      sum.join(one);
+      R         even, odd;
+      const int t0 = half_begin(run.lo, 0), t1 = half_begin(run.lo, 1);
+      kernel.template at<0>(t0, l.layout.row(j, k) + t0, j, k, even);
+      kernel.template at<1>(t1, l.layout.row(j, k) + t1, j, k, odd);
+      even.times(half_begin(run.hi, 0) - t0);
+      odd.times(half_begin(run.hi, 1) - t1);
+      sum.join(even);
+      sum.join(odd);
     }
     sums[(size_t)r] = sum;
   }
@@ -462,7 +465,6 @@ void coarsen_rows(Plan &plan, const Level &fine, Level &coarse, const Operator &
       });
     }
   }
-  if (truncated) coarse.incoming.exchange(coarse.cut.data());
 }
 
 } // namespace
@@ -494,6 +496,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
     part.hi[outer] = std::min(at + most, part.hi[outer]);
     coarsen_part(plan, fine, coarse, op, free, part, out);
   }
+  if (truncated && coarse.cut.size()) coarse.incoming.exchange(coarse.cut.data()); // by all processes: their numbers of threads may differ
   exchange_operator(plan, coarse, out);
   if (!plan.symmetric) stabilise(plan, coarse, out);
   else make_inverse(plan, coarse, out);

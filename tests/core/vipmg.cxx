@@ -248,6 +248,41 @@ TEST(Vipmg, OperatorsOfEqualRows)
     }
 }
 
+// What is found once for the nodes of a row that have one stencil is what is found at every node: even columns and odd ones that differ, and
+// Dirichlet nodes with which the rows beside them keep their couplings.
+TEST(Vipmg, StrengthOfEqualRows)
+{
+  if (unit_cuda()) GTEST_SKIP();
+  for (int alternating = 0; alternating < 2; ++alternating) {
+    const Case c{2, {129, 98, 1}, {false, false, false}, false};
+    Plan       plan;
+    create(plan, MPI_COMM_WORLD, 2, c.n, c.periodic, slabs(c), false);
+    Level          &l = plan.levels[0];
+    const size_t    p = l.layout.size();
+    Buffer<double>  a(5 * p);
+    Buffer<uint8_t> free(p);
+    for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
+      for (int i = l.own.lo[0]; i < l.own.hi[0]; ++i) {
+        const size_t e   = (size_t)l.layout.at(i, j, 0);
+        const bool   low = j < c.n[1] / 2;
+        const double x = alternating || low ? 1 : 1e-3, y = alternating ? i % 2 ? 0.1 : 5 : low ? 1e-3 : 1;
+        free.data()[e]   = i > 0 && i < c.n[0] - 1 && j > 0 && j < c.n[1] - 1;
+        a.data()[e]      = free.data()[e] ? 2 * (x + y) : 1;
+        for (int k = 1; k < 5 && free.data()[e]; ++k) a.data()[(size_t)k * p + e] = k < 3 ? -x : -y;
+      }
+    set_operator(plan, a.data(), free.data());
+    build(plan);
+    const Strength once = strength(plan, l);
+    std::fill(l.A.same.begin(), l.A.same.end(), 0);
+    const Strength each = strength(plan, l);
+    for (int d = 0; d < 2; ++d) {
+      EXPECT_NEAR(once.along[d], each.along[d], 1e-9 * each.along[d]);
+      EXPECT_EQ(once.strong[d], each.strong[d]);
+      EXPECT_NEAR(once.row[d], each.row[d], 1e-9);
+    }
+  }
+}
+
 // Cycles from full multigrid: the conditions of the solution, in a few cycles.
 TEST(Vipmg, Solution)
 {

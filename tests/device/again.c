@@ -215,9 +215,10 @@ static PetscErrorCode NullSpaces(KSP ksp, DM da, Mat A)
 static PetscErrorCode SameBits(DM da, Mat A)
 {
   static const Kind kinds[] = {SMOOTH, MORE_LAKES, SMOOTH, LAKES, DECADES, MORE_LAKES};
-  KSP               ksp, fresh;
-  Vec               b, x, y;
-  PetscBool         same;
+  KSP                ksp, fresh;
+  Vec                b, x, y;
+  PetscBool          same;
+  KSPConvergedReason reason[2];
 
   PetscFunctionBeginUser;
   PetscCall(DMCreateGlobalVector(da, &b));
@@ -233,6 +234,9 @@ static PetscErrorCode SameBits(DM da, Mat A)
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(KSPSolve(fresh, b, y));
     PetscCall(VecEqual(x, y, &same));
+    PetscCall(KSPGetConvergedReason(ksp, &reason[0]));
+    PetscCall(KSPGetConvergedReason(fresh, &reason[1]));
+    same = (PetscBool)(same && reason[0] > 0 && reason[1] > 0);
     failures += !same;
     ++number;
     if (!same) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "new values %d: not what a first setup gives\n", (int)k));
