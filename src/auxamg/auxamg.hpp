@@ -34,7 +34,6 @@ struct Params {
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   int    filter = 2;      // interpolation is smoothed for coefficients that jump: 0 never, 1 always, 2 where they do
   int    rough  = 2;      // degree of the smoother then
-  bool   lent   = false;  // the rows stay as they are until the next setup: lend() gives them before each application
 };
 
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
@@ -51,15 +50,6 @@ template <class Index> struct Rows {
   const double *a = nullptr, *o = nullptr;
   const int    *ghost = nullptr; // the scalar column oj is unknown ghost[oj] % bs of ghost node ghost[oj] / bs
 };
-
-// An operator as kernels read it
-template <class T> struct Entries {
-  const int *i = nullptr, *j = nullptr;
-  const T   *a = nullptr;
-};
-
-// Number p of a list, or p itself without one
-HD inline int listed(const int *list, int p) { return list ? list[p] : p; }
 
 // Gauss-Seidel on a level: its nodes by colours, and on the mesh the blocks that are solved exactly.
 template <class T> struct Sweep {
@@ -99,16 +89,12 @@ template <class T> struct Level {
   // the operator in blocks, compressed sparse rows
   Buffer<int> i, j;
   Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
-  Entries<T>  lent;       // in place of i, j and a: the matrix' own rows, with the unknowns that take no part among them
-  size_t      stored = 0; // blocks of the operator
-  Entries<T>  entries() const { return lent.i ? lent : Entries<T>{i.data(), j.data(), a.data()}; }
   int         share  = 0; // 2^share threads of a device work on a row
   float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
   Buffer<T>   b, x, r, z, w;
   // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid
   int         cells = 0, corners = 0;
-  const int  *node = nullptr, *where = nullptr; // rows that are lent: node[p] is that of node p, where[] says which node a column is
   Buffer<int> begin, vertex, leaf; // leaf: of each node, on a device
   Buffer<T>   weight, sums;
   Buffer<T>   plain; // the weights of the functions, where others are used
@@ -142,9 +128,6 @@ public:
   template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch, Space where = Space::host);
   // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps then.
   template <class Index> bool refresh(const Rows<Index> &rows, Failure &failure);
-  // Of rows that are lent (lends()): they are where they were, or elsewhere with the same numbers.
-  template <class Index> void lend(const Rows<Index> &rows);
-  bool                        lends() const { return lends_; }
   // z = B r
   void   apply(const double *r, double *z);
   size_t bytes() const;
@@ -159,18 +142,13 @@ public:
   double                      fixed() const { return fixed_total_; }
   bool                        filtered() const { return filtered_; }
   int                         visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
-  const Buffer<int>          &order() const { return perm_; } // the nodes of the matrix in the order of the tree, which is that of the mesh's operator unless it is lent
+  const Buffer<int>          &order() const { return perm_; } // the rows of the mesh's operator in the numbers of the matrix' nodes
   int                         degree() const { return filtered_ ? params_.rough : params_.degree; }
 
 private:
   template <class Index> void    read_pattern(const Rows<Index> &rows);
   template <class Index> double  fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled);
   template <class Index> bool    read_again(const Rows<Index> &rows, Failure &failure); // false: other rows are Dirichlet rows
-  template <class Index> void    take_lent(const Rows<Index> &rows);
-  void                           sketch();
-  // of the nodes of the mesh's operator; nullptr: they have the matrix' numbers
-  const int *to_matrix() const { return lends_ ? nullptr : perm_.data(); }
-  const int *from_matrix() const { return lends_ ? nullptr : where_.data(); }
   template <class Index> void    couplings(const Rows<Index> &rows);
   template <class Index> Failure find_fixed(const Rows<Index> &rows);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
@@ -253,8 +231,6 @@ private:
   uint64_t              numbers_   = 0;    // how often numbers() has run
   bool                  filtered_  = false; // the interpolation is smoothed
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
-  bool                  lends_     = false; // the mesh's operator is the matrix itself
-  Buffer<short>         sketch_;            // its values when the largest eigenvalue was estimated
 };
 
 // Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.

@@ -77,22 +77,7 @@ template <class T, int BS> struct RestrictLeaf {
     }
   }
 };
-// The same from a known residual, of rows that are lent
-template <class T> struct RestrictLent {
-  const int *begin, *node;
-  const T   *r, *weight;
-  int        corners;
-  T         *sums;
-  HD void    operator()(int l) const
-  {
-    T sum[8] = {};
-    for (int q = begin[l]; q < begin[l + 1]; ++q) {
-      for (int c = 0; c < corners; ++c) sum[c] += weight[(ptrdiff_t)corners * q + c] * r[node[q]];
-    }
-    for (int c = 0; c < corners; ++c) sums[(ptrdiff_t)corners * l + c] = sum[c];
-  }
-};
-// The same for corner c of leaf l, item corners l + c: on a device neighbouring threads read neighbouring weights.
+// The same from a known residual for corner c of leaf l, item corners l + c: on a device neighbouring threads read neighbouring weights.
 template <class T, int BS> struct RestrictCorner {
   const int *begin;
   const T   *weight, *r;
@@ -122,7 +107,7 @@ template <class T, int BS> struct SumCorners {
   }
 };
 template <class T, int BS> struct Prolong {
-  const int *begin, *node, *vertex;
+  const int *begin, *vertex;
   const T   *weight, *e;
   int        corners;
   T         *x;
@@ -131,14 +116,12 @@ template <class T, int BS> struct Prolong {
     T v[8 * BS];
     for (int c = 0; c < corners; ++c)
       for (int k = 0; k < BS; ++k) v[BS * c + k] = vertex[corners * l + c] < 0 ? 0 : e[(ptrdiff_t)BS * vertex[corners * l + c] + k];
-    for (int q = begin[l]; q < begin[l + 1]; ++q) {
-      const int p = listed(node, q);
+    for (int p = begin[l]; p < begin[l + 1]; ++p)
       for (int k = 0; k < BS; ++k) {
         T s = 0;
-        for (int c = 0; c < corners; ++c) s += weight[(ptrdiff_t)corners * q + c] * v[BS * c + k];
+        for (int c = 0; c < corners; ++c) s += weight[(ptrdiff_t)corners * p + c] * v[BS * c + k];
         x[(ptrdiff_t)BS * p + k] += s;
       }
-    }
   }
 };
 
@@ -189,7 +172,7 @@ template <class T> struct Load {
   T                   *b;
   HD void              operator()(int p) const
   {
-    const ptrdiff_t q = (ptrdiff_t)listed(perm, p / bs) * bs + p % bs;
+    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
     b[p]              = fixed && fixed[q] ? 0 : (T)(scale * r[q]);
   }
 };
@@ -198,7 +181,7 @@ template <class T> struct Store {
   int        bs;
   const T   *x;
   double     scale, *z;
-  HD void    operator()(int p) const { z[(ptrdiff_t)listed(perm, p / bs) * bs + p % bs] = scale * (double)x[p]; }
+  HD void    operator()(int p) const { z[(ptrdiff_t)perm[p / bs] * bs + p % bs] = scale * (double)x[p]; }
 };
 // Fixed unknowns: z = r / d
 struct StoreFixed {
@@ -213,7 +196,7 @@ template <class T> struct LoadFixed {
   int           bs;
   double        scale;
   T            *x;
-  HD void       operator()(int p) const { x[(ptrdiff_t)listed(where, list[p] / bs) * bs + list[p] % bs] = (T)(inverse[p] / scale * r[list[p]]); }
+  HD void       operator()(int p) const { x[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs] = (T)(inverse[p] / scale * r[list[p]]); }
 };
 template <class T> struct SubtractFixed {
   const int    *row, *i, *j;
@@ -304,9 +287,6 @@ template <class T> void Hierarchy<T>::cycle(int l)
       if (exec_.space == Space::cuda) { // rows of neighbouring threads must lie together
         for_rows(exec_, level, bs, level.x.data(), Residual<T>{level.b.data(), level.r.data()});
         for_each(exec_, level.cells * level.corners, RestrictCorner<T, b.value>{level.begin.data(), level.weight.data(), level.r.data(), level.corners, level.sums.data()});
-      } else if (level.node) {
-        for_rows(exec_, level, bs, level.x.data(), Residual<T>{level.b.data(), level.r.data()});
-        for_each(exec_, level.cells, RestrictLent<T>{level.begin.data(), level.node, level.r.data(), level.weight.data(), level.corners, level.sums.data()});
       } else for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), level.corners, level.sums.data()});
       for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
     });
@@ -315,7 +295,7 @@ template <class T> void Hierarchy<T>::cycle(int l)
     else cycle(l + 1);
     with_block(bs, [&](auto b) {
       if (exec_.space == Space::cuda) for_each(exec_, level.n, ProlongNode<T, b.value>{level.leaf.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
-      else for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.node, level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
+      else for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
     });
     if (visit + 1 < times) smooth(level, false, both); // W: a sweep between the visits keeps the cycle symmetric
   }
@@ -343,15 +323,15 @@ template <class T> void Hierarchy<T>::apply(const double *r, double *z)
   Level<T> &level = levels_[0];
   const int bs = params_.bs, n = level.n * bs;
   const unsigned char *const fixed = any_fixed_ ? fixed_.data() : nullptr;
-  for_each(exec_, n, Load<T>{to_matrix(), fixed, r, bs, before, level.b.data()});
+  for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, before, level.b.data()});
   if (one_sided_) {
     level.x.zero();
-    for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), from_matrix(), fixed_inverse_.data(), r, bs, after, level.x.data()});
+    for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, bs, after, level.x.data()});
     halo(level, level.x);
     for_each(exec_, (int)one_sided_rows_.size(), SubtractFixed<T>{one_sided_rows_.data(), one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
   }
   cycle();
-  for_each(exec_, n, Store<T>{to_matrix(), bs, level.x.data(), after, z});
+  for_each(exec_, n, Store<T>{perm_.data(), bs, level.x.data(), after, z});
   for_each(exec_, (int)fixed_list_.size(), StoreFixed{fixed_list_.data(), fixed_inverse_.data(), r, z});
 }
 
@@ -359,7 +339,7 @@ template <class T> void Hierarchy<T>::vectors(Level<T> &level)
 {
   const size_t n = (size_t)(level.n + level.ghosts) * (size_t)params_.bs;
   // a thread reads rows that lie together at the speed of memory while they are short
-  const double row = level.n ? (double)level.stored / level.n : 0;
+  const double row = level.n ? (double)level.j.size() / level.n : 0;
   level.share      = exec_.space == Space::host || row < 10 ? 0 : row < 48 ? 2 : 3;
   level.b    = make<T>(n);
   level.x    = make<T>(n);
@@ -375,7 +355,7 @@ template <class T> double Hierarchy<T>::work() const
 {
   double sum = 0, times = 1;
   for (const Level<T> &l : levels_) {
-    const double entries = (double)l.stored * params_.bs * params_.bs, weights = (double)l.weight.size() * params_.bs;
+    const double entries = (double)l.a.size(), weights = (double)l.weight.size() * params_.bs;
     const double products = 2 * degree() + (sweeps() ? 1 : 0) + (l.krylov.x.empty() ? 0 : 1);
     sum += times * (l.cells ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size() : (double)coarsest_.inverse.size());
     times *= visits();

@@ -24,7 +24,6 @@ struct Diagonals {
 template <class T> struct TakeDiagonal {
   const int *i, *j;
   const T   *a;
-  const unsigned char *fixed; // in rows that are lent
   int        bs, n;
   T         *out;
   HD void    operator()(int k, int row, Diagonals &found) const
@@ -34,7 +33,7 @@ template <class T> struct TakeDiagonal {
     int e = i[p];
     while (e < i[p + 1] && j[e] != p) ++e;
     for (int m = 0; m < bs; ++m) {
-      const T d = e < i[p + 1] && !(fixed && fixed[p]) ? a[((ptrdiff_t)bs * e + m) * bs + m] : 0;
+      const T d = e < i[p + 1] ? a[((ptrdiff_t)bs * e + m) * bs + m] : 0;
       out[(ptrdiff_t)bs * p + m] = d;
       found.join({(double)d, (double)d});
     }
@@ -142,9 +141,8 @@ template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
 {
   const int    unknowns = level.n * params_.bs;
   const size_t at = (size_t)number * (size_t)findings;
-  const Entries<T> A = level.entries();
   if (level.inverse.size() != (size_t)unknowns) level.inverse = make<T>((size_t)unknowns);
-  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{A.i, A.j, A.a, level.lent.i && any_fixed_ ? fixed_.data() : nullptr, params_.bs, level.n, level.inverse.data()}, (Diagonals *)(found_.data() + at));
+  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), params_.bs, level.n, level.inverse.data()}, (Diagonals *)(found_.data() + at));
   if (level.distributed) {
     reduce_finding(at, MPI_MAX);
     reduce_finding(at + 1, MPI_MIN);
@@ -173,7 +171,6 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
   const auto    add = [&](int at) {
     if (level.distributed) reduce_finding(first + (size_t)at, MPI_SUM);
   };
-  if (level.lent.i && !filtered_) sketch();
   for_each(exec_, n, Start<T>{number ? nullptr : start_key_.data(), level.inverse.data(), params_.bs, v->data()});
   sum_each(exec_, n, Norm2<T>{v->data(), level.inverse.data()}, s);
   add(0);

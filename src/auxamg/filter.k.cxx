@@ -19,7 +19,7 @@ template <class T> struct CopyWeights {
 
 // P := P - w D^-1 (A P), in the pattern of P and not below zero; then the rows get their old sums. Of blocks the mean of the diagonal counts.
 template <class T, class S> struct SmoothWeights {
-  const int            *begin, *node, *where, *i, *j, *pairs;
+  const int            *begin, *i, *j, *pairs;
   const S              *pair, *column;
   const T              *a, *plain, *weight;
   int                   corners, bs;
@@ -28,18 +28,17 @@ template <class T, class S> struct SmoothWeights {
   HD void               operator()(int l) const
   {
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      const int row = listed(node, p);
       double    ap[8] = {}, now[8], diagonal = 0, before = 0, sum = 0;
       const S *own = nullptr;
-      for (int e = i[row]; e < i[row + 1]; ++e)
-        if (j[e] == row) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
-      for (int e = i[row]; e < i[row + 1] && own; ++e) {
+      for (int e = i[p]; e < i[p + 1]; ++e)
+        if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
+      for (int e = i[p]; e < i[p + 1] && own; ++e) {
         const S *to = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
         double                v  = 0;
         for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
-        if (j[e] == row) diagonal += v;
+        if (j[e] == p) diagonal += v;
         for (int c = 0; c < corners; ++c) {
-          const double w = weight[(ptrdiff_t)corners * listed(where, j[e]) + c];
+          const double w = weight[(ptrdiff_t)corners * j[e] + c];
           if (w == 0) continue;
           for (int d = 0; d < corners; ++d)
             if (plain[(ptrdiff_t)corners * p + d] > 0 && own[d] == to[c]) ap[d] += v * w;
@@ -88,8 +87,7 @@ template <class T> bool Hierarchy<T>::jumps()
   Buffer<double> sum   = make<double>(1);
   for_each(exec_, level.n * params_.bs, TakeDiagonals<T>{level.inverse.data(), level.x.data()});
   halo(level, level.x);
-  const Entries<T> A = level.entries();
-  sum_each(exec_, level.n, CountJumps<T>{A.i, A.j, level.x.data(), params_.bs}, sum.data());
+  sum_each(exec_, level.points, CountJumps<T>{level.i.data(), level.j.data(), level.x.data(), params_.bs}, sum.data());
   const double found = total(fetch(sum, 0)), d = params_.dim;
   return found > 0.5 * std::pow(level.nodes, (d - 1) / d) && found > 2 * d;
 }
@@ -103,14 +101,13 @@ template <class T> void Hierarchy<T>::filter(Level<T> &level)
     for_each(exec_, n, CopyWeights<T>{level.weight.data(), level.plain.data()});
   } else for_each(exec_, n, CopyWeights<T>{level.plain.data(), level.weight.data()});
   if (!filtered_) return;
-  const Entries<T> A = level.entries();
-  Buffer<T>        next = make<T>((size_t)n);
+  Buffer<T> next = make<T>((size_t)n);
   for_each(exec_, n, CopyWeights<T>{level.weight.data(), next.data()});
   for (int step = 0; step < filter_steps; ++step) {
     if (step && level.distributed) exchange_.forward(level.weight.data(), level.corners);
     level.with_lists([&](const auto &lists) {
       using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
-      for_each(exec_, level.cells, SmoothWeights<T, S>{level.begin.data(), level.node, level.where, A.i, A.j, level.pairs.data(), lists.pair.data(), lists.column.data(), A.a, level.plain.data(), level.weight.data(), level.corners, params_.bs, 4 / (3 * level.lambda), next.data()});
+      for_each(exec_, level.cells, SmoothWeights<T, S>{level.begin.data(), level.i.data(), level.j.data(), level.pairs.data(), lists.pair.data(), lists.column.data(), level.a.data(), level.plain.data(), level.weight.data(), level.corners, params_.bs, 4 / (3 * level.lambda), next.data()});
     });
     std::swap(level.weight, next);
   }

@@ -190,7 +190,6 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   int       size;
   MPI_Comm_size(comm_, &size);
   levels_.clear();
-  sketch_ = Buffer<short>();
   levels_.emplace_back();
   levels_[0].n           = n;
   levels_[0].ghosts      = rows.ghosts;
@@ -279,7 +278,6 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   where_ = make<int>((size_t)all);
   for_each(exec_, n, Invert{perm_.data(), where_.data()});
   for_each(exec_, rows.ghosts, NumberGhosts{where_.data(), n});
-  if (lends_) finest.node = perm_.data(), finest.where = where_.data();
   if (size > 1) {
     const Buffer<int> number = on_host(where_);
     exchange_.renumber(std::vector<int>(number.data(), number.data() + n));
@@ -303,24 +301,17 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   } else tree_ = make_tree(exec_, dim, params_.most, all_points, all_keys);
   if (sweeps()) everyone_.key = std::move(global);
   // the operator
-  Buffer<Key> keys; // own points in order, then ghosts
-  if (lends_) {
-    take_lent(rows);
-    keys       = std::move(own);
-    start_key_ = std::move(key);
-  } else {
-    read_pattern(rows);
-    fill(rows, nullptr, nullptr, 1);
-    finest.nonzeros = total((double)finest.a.size());
-    start_key_ = make<Key>((size_t)n);
-    for_each(exec_, n, CopyKeys{own.data(), start_key_.data()});
-    keys = make<Key>((size_t)all);
-    for_each(exec_, n, CopyKeys{own.data(), keys.data()});
-    for_each(exec_, rows.ghosts, CopyKeys{key.data() + n, keys.data() + n});
-  }
+  read_pattern(rows);
+  fill(rows, nullptr, nullptr, 1);
+  finest.nonzeros = total((double)finest.a.size());
   // the grids
   sorted = make<double>(y.size());
   for_each(exec_, all, SortPoints{perm_.data(), y.data(), dim, n, sorted.data()});
+  start_key_ = make<Key>((size_t)n);
+  for_each(exec_, n, CopyKeys{own.data(), start_key_.data()});
+  Buffer<Key> keys = make<Key>((size_t)all); // own points in order, then ghosts
+  for_each(exec_, n, CopyKeys{own.data(), keys.data()});
+  for_each(exec_, rows.ghosts, CopyKeys{key.data() + n, keys.data() + n});
   own    = Buffer<Key>();
   key    = Buffer<Key>();
   global = Buffer<Key>();
@@ -336,10 +327,6 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   if (levels_.back().nodes * params_.bs > most_exact) {
     failure.kind = Failure::too_coarse;
     return failure;
-  }
-  if (lends_ && levels_.size() == 1) { // a mesh that is solved exactly is copied
-    params_.lent = false;
-    return setup(rows, x, owner, index, stretch, where);
   }
   everyone_ = {};
   for (Level<T> &l : levels_) vectors(l);
@@ -389,7 +376,6 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key
   coarse.coarsest          = coarsest;
   coarse.finest            = finest;
   if (const Failure::Kind kind = product_pattern(from, leaf, coarse)) return kind;
-  coarse.stored   = coarse.j.size();
   coarse.nonzeros = (double)coarse.a.size();
   if (sweeps()) {
     if (const Failure::Kind kind = sweep_pattern(from, coarse, cells, key)) return kind;
@@ -465,7 +451,7 @@ template <class T> size_t Level<T>::bytes() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes() + sketch_.bytes();
+  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }

@@ -126,21 +126,19 @@ template <class F> void for_each_marked(const Exec &exec, int items, int range, 
 // The leaves that the nodes of a leaf are coupled with.
 struct LeavesAround {
   static constexpr bool different = false;
-  const int      *first, *node, *where, *i, *j, *leaf; // first: node of each leaf
+  const int      *first, *i, *j, *leaf; // first: node of each leaf
   int            *count;
   unsigned short *pair;
   int            *too_long;
   template <class List> HD void run(int l, List &list) const
   {
     int last = -1, p = 0;
-    for (int q = first[l]; q < first[l + 1]; ++q)
-      for (int e = i[listed(node, q)]; e < i[listed(node, q) + 1] && list.n < wanted_slot; ++e) {
-        const int k = leaf[listed(where, j[e])];
-        if (k < 0) continue; // takes no part
-        if (k != last) p = list(k);
-        pair[e] = (unsigned short)p;
-        last    = k;
-      }
+    for (int e = entry(l); e < entry(l + 1) && list.n < wanted_slot; ++e) {
+      const int k = leaf[j[e]];
+      if (k != last) p = list(k);
+      pair[e] = (unsigned short)p;
+      last    = k;
+    }
     length(l, list.n);
   }
   HD int       entry(int l) const { return i[first[l]]; }
@@ -179,7 +177,7 @@ HD inline Mask rows_of(unsigned char bits) // a byte of 1 for each corner
   return (((bits * ones & 0x8040201008040201ULL) + 0x7f * ones) >> 7) & ones;
 }
 struct CoupledCorners {
-  const int            *begin, *node, *where, *i, *j, *leaf, *pairs;
+  const int            *begin, *i, *j, *leaf, *pairs;
   const unsigned short *pair;
   const unsigned char  *bits;
   int                  *pair_leaf;
@@ -187,14 +185,12 @@ struct CoupledCorners {
   int                   leaves;
   HD void               operator()(int l) const
   {
-    for (int q = begin[l]; q < begin[l + 1]; ++q) {
-      const int  row = listed(node, q);
-      const Mask rows = rows_of(bits[q]);
-      for (int e = i[row]; e < i[row + 1]; ++e) {
-        const int to = pairs[l] + pair[e], p = listed(where, j[e]);
-        if (leaf[p] < 0) continue;
-        pair_leaf[to] = leaf[p];
-        coupled[to] |= rows * bits[p];
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      const Mask rows = rows_of(bits[p]);
+      for (int e = i[p]; e < i[p + 1]; ++e) {
+        const int to = pairs[l] + pair[e];
+        pair_leaf[to] = leaf[j[e]];
+        coupled[to] |= rows * bits[j[e]];
       }
     }
   }
@@ -445,8 +441,7 @@ template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
 // leaf: of the nodes of the fine grid, ghosts included. too_long: a leaf or row has more neighbours than 16 bits count.
 template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse)
 {
-  const Entries<T> A = fine.entries();
-  const int   cells = fine.cells, corners = fine.corners, entries = fine.lent.i ? fine.lent.i[fine.n] : (int)fine.j.size(), nodes = coarse.n;
+  const int   cells = fine.cells, corners = fine.corners, entries = (int)fine.j.size(), nodes = coarse.n;
   const bool  host = exec_.space == Space::host;
   Buffer<int> too_long = make<int>(1), full = make<int>(1), list, count, pair_leaf, vertices;
   // lists of all items; where a block has no room for one, all have `bound` of memory
@@ -465,7 +460,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   // leaves around each leaf
   fine.wide.pair  = make<unsigned short>((size_t)entries);
   fine.pairs = make<int>((size_t)cells + 1);
-  make_lists(LeavesAround{fine.begin.data(), fine.node, fine.where, A.i, A.j, leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()}, cells, cells, (size_t)entries, nullptr);
+  make_lists(LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()}, cells, cells, (size_t)entries, nullptr);
   if (total(fetch(too_long, 0))) return Failure::too_long;
   const int pairs = scan(exec_, cells, fine.pairs);
   // which of their corners are coupled
@@ -473,7 +468,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   Buffer<Mask>          coupled = make<Mask>((size_t)pairs);
   pair_leaf                     = make<int>((size_t)pairs);
   for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), corners, bits.data()});
-  const CoupledCorners couple{fine.begin.data(), fine.node, fine.where, A.i, A.j, leaf.data(), fine.pairs.data(), fine.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data(), cells};
+  const CoupledCorners couple{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data(), cells};
   if (host) for_each(exec_, cells, couple);
   else forall_blocks(exec_, blocks, threads_of_block, 0, couple);
   // columns

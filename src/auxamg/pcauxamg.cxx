@@ -32,7 +32,6 @@ static PetscErrorCode PCReset_AuxAMG(PC pc)
   PetscCall(tessera::UseCurrentStream(tessera::Space::host)); // memory is given back in its order
   PetscCall(a->rows.Restore());
   PetscCall(a->rows.Reset());
-  PetscCall(MatDestroy(&a->lender));
   a->in_double.reset();
   a->in_single.reset();
   if (a->comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&a->comm));
@@ -194,31 +193,15 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
   // the same order, after auto
   p.smoother = a->smoother == PC_AUXAMG_SMOOTHER_AUTO ? (p.paper ? tessera::auxamg::Smoother::block_gs : tessera::auxamg::Smoother::chebyshev) : (tessera::auxamg::Smoother)(a->smoother - 1);
   const bool sweeps = p.smoother == tessera::auxamg::Smoother::gs || p.smoother == tessera::auxamg::Smoother::block_gs;
-  p.degree = a->smooth ? (int)a->smooth : sweeps ? 1 : a->bs > 1 ? 3 : 2;
+  p.degree = a->smooth ? (int)PetscMin(a->smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
   p.rough  = a->smooth ? p.degree : 3;
   p.filter = p.paper ? 0 : (int)a->filter; // the same order
   p.cycle  = p.paper && a->cycle == PC_AUXAMG_CYCLE_AUTO ? (int)PC_AUXAMG_CYCLE_K : (int)a->cycle; // the same order
   p.inner  = (int)a->cycle_inner;
   p.grids  = a->levels ? (int)PetscMin(a->levels, 100) - 1 : 40;
   p.coarse = (int)a->coarse_size;
-  p.lent   = !a->lagged && !a->rows.Converted();
   a->params = p;
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static tessera::auxamg::Rows<tessera::LocalRows::Index> RowsOf(const PC_AuxAMG *a, const int *ghost, int ghosts)
-{
-  tessera::auxamg::Rows<tessera::LocalRows::Index> rows;
-  rows.n      = (int)(a->rows.n / a->bs);
-  rows.ghosts = ghosts;
-  rows.i      = a->rows.i;
-  rows.j      = a->rows.j;
-  rows.a      = a->rows.a;
-  rows.oi     = a->rows.oi;
-  rows.oj     = a->rows.oj;
-  rows.o      = a->rows.o;
-  rows.ghost  = ghost;
-  return rows;
 }
 
 static PetscErrorCode SetUp(PC pc)
@@ -234,7 +217,6 @@ static PetscErrorCode SetUp(PC pc)
   pc->setupcalled  = PETSC_FALSE; // PETSc sets it again on success: after an error the next solve starts from here
   a->current = a->ready = a->failed = PETSC_FALSE;
   pc->failedreason = PC_NOERROR;
-  PetscCall(MatDestroy(&a->lender));
   if (a->comm == MPI_COMM_NULL) PetscCallMPI(MPI_Comm_dup(comm, &a->comm));
   if (again_all) {
     PetscCall(ChooseSpace(pc, &a->exec.space));
@@ -247,7 +229,16 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(MatGetInfo(pc->pmat, MAT_GLOBAL_MAX, &info));
   PetscCheck(info.nz_used < 2147483647., comm, PETSC_ERR_SUP, "PC auxamg works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes", info.nz_used);
   PetscCall(FindGhosts(pc, &ghosts));
-  const auto rows = RowsOf(a, ghosts.column.data(), (int)ghosts.owner.size());
+  tessera::auxamg::Rows<tessera::LocalRows::Index> rows;
+  rows.n      = (int)(a->rows.n / a->bs);
+  rows.ghosts = (int)ghosts.owner.size();
+  rows.i      = a->rows.i;
+  rows.j      = a->rows.j;
+  rows.a      = a->rows.a;
+  rows.oi     = a->rows.oi;
+  rows.oj     = a->rows.oj;
+  rows.o      = a->rows.o;
+  rows.ghost  = ghosts.column.data();
   if (!again_all) {
     PetscCall(PetscLogEventBegin(tessera::event_auxamg_numbers, pc, 0, 0, 0));
     TesseraCallCXX(WithHierarchy(a, [&](auto &h) { unchanged = h.refresh(rows, failure); }));
@@ -282,13 +273,6 @@ static PetscErrorCode SetUp(PC pc)
   a->ready = PETSC_TRUE;
   if (a->failed) PetscFunctionReturn(PETSC_SUCCESS);
   a->current = PETSC_TRUE;
-  bool lends = false;
-  WithHierarchy(a, [&](auto &h) { lends = h.lends(); });
-  if (lends) {
-    PetscCall(PetscObjectReference((PetscObject)pc->pmat));
-    a->lender = pc->pmat;
-    PetscCall(PetscObjectStateGet((PetscObject)a->lender, &a->state));
-  }
   WithHierarchy(a, [&](auto &h) { (void)PetscInfo(pc, "%d grids, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(), h.levels()[0].nodes, a->from.c_str()); });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -313,28 +297,6 @@ static PetscErrorCode PCSetUp_AuxAMG(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Rows that the matrix lends are those of the setup: KSPSetReusePreconditioner() or a lagged Jacobian lets the matrix change and keeps the
-// preconditioner. Then it is set up for the new values, once, and has a copy of its own from then on.
-static PetscErrorCode Borrow(PC pc)
-{
-  PC_AuxAMG       *a = (PC_AuxAMG *)pc->data;
-  PetscObjectState now;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectStateGet((PetscObject)a->lender, &now));
-  if (now != a->state) {
-    PetscCall(PetscInfo(pc, "The matrix has changed, and the preconditioner is to be kept: from now on it copies the matrix\n"));
-    a->lagged = PETSC_TRUE;
-    pc->flag  = DIFFERENT_NONZERO_PATTERN;
-    PetscCall(PCSetUp_AuxAMG(pc));
-    pc->setupcalled = PETSC_TRUE;
-  }
-  if (!a->lender) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(a->rows.Get(a->lender, a->exec.space, "PC auxamg"));
-  WithHierarchy(a, [&](auto &h) { h.lend(RowsOf(a, nullptr, 0)); });
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 {
   PC_AuxAMG    *a = (PC_AuxAMG *)pc->data;
@@ -342,7 +304,6 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   double       *to, work = 0;
 
   PetscFunctionBegin;
-  if (a->lender) PetscCall(Borrow(pc));
   PetscCheck(a->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC auxamg: the last setup ended with an error");
   if (a->failed) { // no hierarchy: what a failed LU gives too, so that no solver takes it for a solution
     PetscCall(VecSet(y, PETSC_INFINITY));
@@ -361,7 +322,6 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   }
   PetscCall(a->write.Restore(y));
   PetscCall(a->read.Restore(x));
-  if (a->lender) PetscCall(a->rows.Restore());
   PetscCall(tessera::LogFlops(a->exec.space, 2 * work));
   PetscCall(PetscLogEventEnd(tessera::event_auxamg_apply, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -28,9 +28,6 @@ struct PC_AuxAMG {
   PetscInt                                   bs   = 1;
   std::string                                from;
   LocalRows                                  rows;
-  Mat                                        lender = nullptr; // whose rows the hierarchy uses, in the state in which they were then
-  PetscObjectState                           state  = 0;
-  PetscBool                                  lagged = PETSC_FALSE; // the program changes its matrix and keeps the preconditioner
   VectorRead                                 read;
   VectorWrite                                write;
   auxamg::Params                             params;

@@ -11,25 +11,12 @@ namespace {
 
 // E of a leaf. On the host in scratch of the thread, and added to the rows at once; one thread at a time.
 template <class T, class S, int BS, int Corners> struct LeafProduct {
-  const int *begin, *node, *where, *i, *j, *pairs, *columns, *vertex, *row;
+  const int *begin, *i, *j, *pairs, *columns, *vertex, *row;
   const S   *pair, *column, *slot;
   const T   *a, *weight;
   T         *out;
-  int        points, entries; // of the operator
-  // Rows that are lent lie anywhere: those of the nodes to come, and the weights at their columns.
-  void fetch_ahead(int q) const
-  {
-    if (q + 12 < points) {
-      const ptrdiff_t e = i[node[q + 12]];
-      __builtin_prefetch(j + e);
-      __builtin_prefetch(pair + e);
-      __builtin_prefetch(a + e);
-      __builtin_prefetch(a + e + 8);
-    }
-    if (q + 4 < points)
-      for (int e = i[node[q + 4]]; e < i[node[q + 4] + 1]; ++e) __builtin_prefetch(weight + (ptrdiff_t)Corners * where[j[e]]);
-  }
-  void operator()(int l, double *scratch) const
+  int        entries; // of the operator
+  void       operator()(int l, double *scratch) const
   {
     constexpr int B2 = BS * BS, ahead = 16;
     const int     nc = columns[l + 1] - columns[l];
@@ -37,14 +24,12 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
     const S *const around = column + (ptrdiff_t)Corners * pairs[l];
     std::fill(E, E + (ptrdiff_t)Corners * B2 * nc, 0.);
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      const int row_of = listed(node, p);
       std::fill(ap, ap + B2 * nc, 0.);
-      if (node) fetch_ahead(p);
-      for (int e = i[row_of]; e < i[row_of + 1]; ++e) {
+      for (int e = i[p]; e < i[p + 1]; ++e) {
         const S *const to = around + Corners * pair[e];
-        const T *const w  = weight + (ptrdiff_t)Corners * listed(where, j[e]);
+        const T *const w  = weight + (ptrdiff_t)Corners * j[e];
         const T *const v  = a + (ptrdiff_t)B2 * e;
-        if (!node && e + ahead < entries) __builtin_prefetch(weight + (ptrdiff_t)Corners * j[e + ahead]); // a quarter of the time otherwise
+        if (e + ahead < entries) __builtin_prefetch(weight + (ptrdiff_t)Corners * j[e + ahead]); // a quarter of the time otherwise
         for (int c = 0; c < Corners; ++c)
           for (int b = 0; b < B2; ++b) ap[B2 * to[c] + b] += (double)v[b] * w[c];
       }
@@ -200,10 +185,9 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
   const auto multiply = [&](const auto &lists, auto bs) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     if (exec_.space == Space::host) {
-      const Entries<T>    A = fine.entries();
       std::vector<double> scratch((size_t)b2 * (size_t)fine.widest * (size_t)(corners + 1));
       with_corners(corners, [&](auto c) {
-        const LeafProduct<T, S, bs.value, c.value> kernel{fine.begin.data(), fine.node, fine.where, A.i, A.j, fine.pairs.data(), fine.columns.data(), fine.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), A.a, fine.weight.data(), coarse.a.data(), fine.points, (int)fine.j.size()};
+        const LeafProduct<T, S, bs.value, c.value> kernel{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.weight.data(), coarse.a.data(), (int)fine.j.size()};
         for (int l = 0; l < cells; ++l)
           if (fine.begin.data()[l] < fine.begin.data()[l + 1]) kernel(l, scratch.data());
       });

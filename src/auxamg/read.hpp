@@ -22,7 +22,7 @@ template <class Index> struct RowReader {
   __attribute__((always_inline)) HD inline void fetch_ahead(const int *perm, int p, int points) const
   {
 #ifndef __CUDA_ARCH__
-    if (!perm || p + 8 >= points) return;
+    if (p + 8 >= points) return;
     const Index e = m.i[(ptrdiff_t)perm[p + 8] * bs];
     __builtin_prefetch(m.j + e);
     __builtin_prefetch(m.a + e);

@@ -67,7 +67,7 @@ template <class Index> struct FindFixed {
     look(m, bs, row, fixed[row], found);
   }
 };
-// Are the fixed ones still fixed? before, now: the roots of the inverse diagonal as it was, where it is wanted, and as it is, of values times `scale`.
+// Are the fixed ones still fixed? before, now: the roots of the inverse diagonal as it was and as it is, of values times `scale`.
 template <class Index, class T> struct LookAgain {
   Rows<Index>          m;
   int                  bs;
@@ -80,11 +80,11 @@ template <class Index, class T> struct LookAgain {
   {
     const int row = line * list_row + k;
     if (row >= m.n * bs) return;
-    const ptrdiff_t p  = (ptrdiff_t)bs * listed(where, row / bs) + row % bs;
+    const ptrdiff_t p  = (ptrdiff_t)bs * where[row / bs] + row % bs;
     unsigned char   is = not_fixed;
     const double    diagonal = look(m, bs, row, is, found);
     if (is != fixed[row]) found.other = 1;
-    if (before) before[p] = sqrt(inverse[p]);
+    before[p] = sqrt(inverse[p]);
     now[p]    = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
   }
 };
@@ -142,10 +142,10 @@ template <class Index> struct BoundPattern {
     m.fetch_ahead(perm, p, points);
     int n = 0;
     if (!m.fixed) {
-      for (int k = 0; k < m.bs; ++k) n += m.length(listed(perm, p) * m.bs + k);
+      for (int k = 0; k < m.bs; ++k) n += m.length(perm[p] * m.bs + k);
     } else
       for (int k = 0; k < m.bs; ++k) {
-        const int row = listed(perm, p) * m.bs + k;
+        const int row = perm[p] * m.bs + k;
         if (m.fixed[row]) continue;
         int mine = 0;
         m.each_of(row, [&](int, double) { ++mine; });
@@ -201,36 +201,6 @@ template <class Index, class T> struct FillValues {
   }
 };
 
-// Values of D^-1/2 A D^-1/2 with 16 bits, of rows that are lent: what new ones are compared with. Of a definite matrix none is larger than one.
-constexpr short no_value = 32767;
-constexpr double per_value = 16384;
-template <class T> struct Sketch {
-  Entries<T> A;
-  const T   *root; // of the inverse diagonal; 0: takes no part
-  short     *values;
-  HD void    operator()(int p) const
-  {
-    for (int e = A.i[p]; e < A.i[p + 1]; ++e) {
-      const double v = per_value * A.a[e] * root[p] * root[A.j[e]];
-      values[e]      = fabs(v) < no_value - 1 ? (short)(v < 0 ? v - 0.5 : v + 0.5) : no_value;
-    }
-  }
-};
-template <class T> struct CompareSketch {
-  Entries<T>   A;
-  const T     *root;
-  const short *values;
-  int          n;
-  HD void      operator()(int item, int line, Largest &change) const
-  {
-    const int p = line * list_row + item;
-    double    sum = 0;
-    if (p >= n || root[p] == 0) return;
-    for (int e = A.i[p]; e < A.i[p + 1]; ++e) sum += values[e] == no_value ? 1 : fabs(A.a[e] * root[p] * root[A.j[e]] - values[e] / per_value);
-    change.join(sum);
-  }
-};
-
 // Couplings of unknowns that are not fixed with Dirichlet rows.
 template <class Index, class F> HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *fixed, int row, const F &f)
 {
@@ -254,10 +224,10 @@ template <class Index> struct OneSided {
   {
     const int p = list[k];
     int       n = 0;
-    each_one_sided(m, bs, fixed, listed(perm, p / bs) * bs + p % bs, [&](int unknown, double v) {
+    each_one_sided(m, bs, fixed, perm[p / bs] * bs + p % bs, [&](int unknown, double v) {
       if (v == 0) return;
       if (begin) {
-        column[begin[k] + n] = listed(where, unknown / bs) * bs + unknown % bs;
+        column[begin[k] + n] = where[unknown / bs] * bs + unknown % bs;
         value[begin[k] + n]  = scale * v;
       }
       ++n;
@@ -282,10 +252,7 @@ template <class Index> static Failure refuse(const Exec &exec, const Rows<Index>
   return failure;
 }
 
-// Values from 2^-256 to 2^256 may stay as they are: their products and inverses do not leave the range of double.
-static bool in_range(double largest) { return largest > std::ldexp(1, -256) && largest < std::ldexp(1, 256); }
-
-// The power of two by which others are multiplied, so that neither they nor their inverses nor products of the two leave the range of T
+// The power of two by which values are multiplied, so that neither they nor their inverses nor products of the two leave the range of T
 static double scale_of(double largest)
 {
   int exponent = 0;
@@ -302,8 +269,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
   MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
-  lends_ = params_.lent && std::is_same_v<T, double> && std::is_same_v<Index, int> && exec_.space == Space::host && params_.bs == 1 && !levels_[0].distributed && !sweeps() && in_range(largest);
-  scale_ = lends_ ? 1 : scale_of(largest);
+  scale_ = scale_of(largest);
   return refuse(exec_, rows, params_.bs, all);
 }
 
@@ -326,36 +292,7 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
     level.i = std::move(count);
     for_each(exec_, level.points, CopyRow{bound.data(), level.i.data(), list.data(), level.j.data()});
   }
-  level.a      = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
-  level.stored = level.j.size();
-}
-
-template <class T> template <class Index> void Hierarchy<T>::lend(const Rows<Index> &rows)
-{
-  if constexpr (std::is_same_v<T, double> && std::is_same_v<Index, int>) levels_[0].lent = {rows.i, rows.j, rows.a};
-}
-
-// The pattern of rows that are lent: unknowns that are fixed stay in it, but have no weights and no inverse of their diagonal.
-template <class T> template <class Index> void Hierarchy<T>::take_lent(const Rows<Index> &rows)
-{
-  Level<T>              &level = levels_[0];
-  const RowReader<Index> reader{rows, 1, any_fixed_ ? fixed_.data() : nullptr};
-  Buffer<int>            count  = make<int>((size_t)level.n + 1);
-  Buffer<unsigned char>  marked = make<unsigned char>((size_t)level.n);
-  lend(rows);
-  for_each(exec_, level.n, BoundPattern<Index>{reader, nullptr, level.n, count.data(), marked.data()});
-  level.stored   = (size_t)scan(exec_, level.n, count);
-  level.nonzeros = (double)level.stored;
-  if (any_fixed_) select(exec_, level.n, marked, one_sided_rows_);
-  couplings(rows);
-}
-
-template <class T> void Hierarchy<T>::sketch()
-{
-  Level<T> &level = levels_[0];
-  sketch_.resize((size_t)level.lent.i[level.n]);
-  roots(level, level.z);
-  for_each(exec_, level.n, Sketch<T>{level.lent, level.z.data(), sketch_.data()});
+  level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
 }
 
 template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled)
@@ -374,22 +311,12 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   Level<T>        &level = levels_[0];
   Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
-  forall_join(exec_, list_box(rows.n * params_.bs), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), from_matrix(), level.inverse.data(), scale, lends_ ? nullptr : level.z.data(), level.r.data()}, found.data());
+  forall_join(exec_, list_box(rows.n * params_.bs), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), level.inverse.data(), scale, level.z.data(), level.r.data()}, found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
   MPI_Allreduce(here, worst, 3, MPI_DOUBLE, MPI_MAX, comm_);
   if (worst[0] > 0 || worst[1] > 0) return worst[0] > 0;
-  if (lends_) {
-    if (!in_range(worst[2])) return false;
-    lend(rows);
-    couplings(rows);
-    if (sketch_.empty()) return true;
-    Buffer<Largest> moved = make<Largest>(1);
-    forall_join(exec_, list_box(level.n), CompareSketch<T>{level.lent, level.r.data(), sketch_.data(), level.n}, moved.data());
-    level.change = (float)fetch(moved, 0).v;
-    return true;
-  }
   halo(level, level.z);
   halo(level, level.r);
   scale_ = scale_of(worst[2]);
@@ -407,24 +334,20 @@ template <class T> template <class Index> void Hierarchy<T>::couplings(const Row
   fixed_inverse_ = make<double>(fixed_list_.size());
   for_each(exec_, (int)fixed_list_.size(), InverseOfFixed<Index>{rows, fixed_list_.data(), fixed_inverse_.data()});
   one_sided_i_ = make<int>((size_t)n + 1);
-  for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), to_matrix(), from_matrix(), one_sided_rows_.data(), nullptr, scale_, one_sided_i_.data(), nullptr, nullptr});
+  for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), nullptr, scale_, one_sided_i_.data(), nullptr, nullptr});
   const int entries = scan(exec_, n, one_sided_i_);
   one_sided_        = total(entries) > 0;
   one_sided_j_      = make<int>((size_t)entries);
   one_sided_a_      = make<double>((size_t)entries);
-  if (one_sided_) for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), to_matrix(), from_matrix(), one_sided_rows_.data(), one_sided_i_.data(), scale_, nullptr, one_sided_j_.data(), one_sided_a_.data()});
+  if (one_sided_) for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), one_sided_i_.data(), scale_, nullptr, one_sided_j_.data(), one_sided_a_.data()});
 }
 
 #define INSTANTIATE(T, Index) \
   template Failure Hierarchy<T>::find_fixed(const Rows<Index> &); \
   template void    Hierarchy<T>::read_pattern(const Rows<Index> &); \
-  template void    Hierarchy<T>::lend(const Rows<Index> &); \
-  template void    Hierarchy<T>::take_lent(const Rows<Index> &); \
   template bool    Hierarchy<T>::read_again(const Rows<Index> &, Failure &); \
   template double  Hierarchy<T>::fill(const Rows<Index> &, const T *, const T *, double); \
   template void    Hierarchy<T>::couplings(const Rows<Index> &);
-template void Hierarchy<double>::sketch();
-template void Hierarchy<float>::sketch();
 INSTANTIATE(double, int)
 INSTANTIATE(double, int64_t)
 INSTANTIATE(float, int)

@@ -127,8 +127,7 @@ template <class T, class End> void for_rows(const Exec &exec, const Level<T> &le
     const Stream<T> stream = stream_of(level, x);
     return forall_blocks(exec, (level.n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(), StreamRows<T, End>{stream, end});
   }
-  const Entries<T> A = level.entries();
-  with_block(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, End>{A.i, A.j, A.a, x, level.share, end}); });
+  with_block(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}); });
 }
 
 // The same; *sum = the sum of what end() returns
@@ -138,8 +137,7 @@ template <class T, class End> void sum_rows(const Exec &exec, const Level<T> &le
     const Stream<T> stream = stream_of(level, x);
     return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end}, (Sum *)sum);
   }
-  const Entries<T> A = level.entries();
-  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, End>{A.i, A.j, A.a, x, level.share, end}, sum); });
+  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum); });
 }
 
 #endif

@@ -114,12 +114,12 @@ PetscErrorCode LocalRows::Get(Mat A, Space space, const char *who)
   PetscBool seq, mpi, shell;
 
   PetscFunctionBegin;
-  PetscCall(MatDestroy(&converted_));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
   if (!seq && !mpi) {
     PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSHELL, &shell));
     PetscCheck(!shell, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "%s needs the entries of the matrix, and a MATSHELL has none. Give an assembled matrix as Pmat", who);
+    PetscCall(MatDestroy(&converted_));
     PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &converted_));
     A = converted_;
     PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));

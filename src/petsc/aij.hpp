@@ -20,7 +20,6 @@ public:
   // Another kind of matrix is converted; `who` begins the message where that is impossible.
   PetscErrorCode Get(Mat A, Space space, const char *who);
   PetscErrorCode Restore();
-  bool           Converted() const { return converted_; }
   const Index    *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr; // oi: nullptr where there are none
   const double   *a = nullptr, *o = nullptr;
   const PetscInt *columns = nullptr; // PETSc's number of each column of the other block; on the host

@@ -252,60 +252,7 @@ void check_application(const Case &c, PCAuxAMGCycle cycle)
   OK(VecDestroy(&y));
 }
 
-// The matrix lends its rows on one process. What a program does with it while it keeps the preconditioner must not spoil that.
-void check_kept(const Case &c)
-{
-  const Problem problem(c);
-  const bool    lends = problem.hierarchy().lends();
-  Mat           other;
-  Vec           b, x, y;
-  PetscReal     norm, difference;
-  int           size;
-  OK(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  ASSERT_EQ(lends, size == 1 && !unit_cuda() && c.bs == 1 && c.smoother == PC_AUXAMG_SMOOTHER_AUTO);
-  OK(MatCreateVecs(problem.A, &x, &b));
-  OK(VecDuplicate(x, &y));
-  OK(VecSetRandom(b, nullptr));
-  OK(PCApply(problem.pc, b, x));
-  const auto expect = [&](double factor, const char *text) {
-    OK(PCApply(problem.pc, b, y));
-    OK(VecNorm(y, NORM_2, &norm));
-    OK(VecAXPY(y, -factor, x));
-    OK(VecNorm(y, NORM_2, &difference));
-    EXPECT_LT(difference, 1e-12 * norm) << text;
-  };
-  expect(1, "again");
-  OK(MatScale(problem.A, 1024));
-  expect(1 / 1024., "new values"); // PCApply() sets up
-  EXPECT_EQ(problem.hierarchy().lends(), lends);
-  OK(PCSetReusePreconditioner(problem.pc, PETSC_TRUE));
-  OK(MatDuplicate(problem.A, MAT_COPY_VALUES, &other));
-  OK(MatScale(other, 1024));
-  OK(PCSetOperators(problem.pc, other, other));
-  expect(1 / 1024., "another matrix, the old preconditioner");
-  OK(PCSetOperators(problem.pc, problem.A, problem.A));
-  OK(MatScale(problem.A, 1 / 1024.));
-  expect(lends ? 1 : 1 / 1024., "other values, the old preconditioner: set up once more if its rows were lent");
-  EXPECT_FALSE(problem.hierarchy().lends());
-  OK(MatScale(problem.A, 1 / 1024.));
-  expect(lends ? 1 : 1 / 1024., "other values again: from now on it has a copy");
-  OK(PCSetReusePreconditioner(problem.pc, PETSC_FALSE));
-  expect(1024, "new values after all");
-  OK(MatDestroy(&other));
-  OK(VecDestroy(&b));
-  OK(VecDestroy(&x));
-  OK(VecDestroy(&y));
-}
-
 } // namespace
-
-TEST(AuxAMGMeshes, KeptWhileTheMatrixChanges)
-{
-  for (PCAuxAMGVariant v : {PC_AUXAMG_TREE, PC_AUXAMG_PAPER})
-    for (PCAuxAMGSmoother s : {PC_AUXAMG_SMOOTHER_AUTO, PC_AUXAMG_GS})
-      if (v == PC_AUXAMG_TREE || s == PC_AUXAMG_GS) check_kept({MESH_GRADED, 40, 1, PETSC_FALSE, v, s});
-  check_kept({MESH_DISK, 8, 2, PETSC_TRUE, PC_AUXAMG_TREE});
-}
 
 TEST(AuxAMGMeshes, DeviceDoesWhatTheHostDoes)
 {
