@@ -124,6 +124,18 @@ template <class F> void each_row(const Plan &plan, const Box3 &b, const F &f)
   }
 }
 
+// What a fine row adds to all nodes of a coarse row of the host; rows() calls it, which is the device's, too.
+template <class Kernel> struct AddRow {
+  const Kernel &own;
+  int           lo, n;
+  double       *sum, *l, *u, *all;
+  HD void       operator()(ptrdiff_t f, double wj) const
+  {
+#pragma GCC ivdep
+    for (int q = 0; q < n; ++q) own.add(f, wj, lo + q, sum[q], l[q], u[q], all[q]);
+  }
+};
+
 // A row of coarse nodes, one beside the other as their fine nodes lie: every access is of unit stride then.
 template <With Bounds> TESSERA_ALONE void restrict_row(const Restrict<true, Bounds> &kernel, const Layout3 &coarse, int lo, int hi, int j, int k)
 {
@@ -134,10 +146,7 @@ template <With Bounds> TESSERA_ALONE void restrict_row(const Restrict<true, Boun
   double *const                sum = row.data(), *const l = sum + n, *const u = l + n, *const all = u + n;
   std::fill_n(l, n, means ? 0 : -INFINITY);
   std::fill_n(u, n, means ? 0 : INFINITY);
-  own.rows(j, k, [&](ptrdiff_t f, double wj) {
-#pragma GCC ivdep
-    for (int q = 0; q < n; ++q) own.add(f, wj, lo + q, sum[q], l[q], u[q], all[q]);
-  });
+  own.rows(j, k, AddRow<Restrict<true, Bounds>>{own, lo, n, sum, l, u, all});
   for (int p = 0; p < 2; ++p) {
     const ptrdiff_t o  = coarse.row(j, k) + p * (ptrdiff_t)coarse.half;
     const int       t0 = half_begin(lo, p), t1 = half_begin(hi, p), q = p - lo;
