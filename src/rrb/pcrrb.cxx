@@ -394,7 +394,9 @@ static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
     PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
   }
   if (r->warned && r->warned_asymmetric) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PCSetUp(pc)); // values may have changed without KSPSetOperators()
+  const PetscErrorCode ierr = PCSetUp(pc); // values may have changed without KSPSetOperators()
+  if (ierr && pc->presolvedone > 0) --pc->presolvedone; // the caller leaves without PCPostSolve(), and PETSc refuses a third such solve
+  PetscCall(ierr);
   if (!r->current) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetType(ksp, &type));
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
