@@ -36,7 +36,7 @@ struct CsrReport {
 // What csr_read() leaves beside the stencil. Kept for the next reading it costs no time again.
 struct CsrWork {
   Buffer<unsigned char> dirichlet; // 1 for Dirichlet rows
-  Buffer<CsrReport>     report;
+  Pinned                report;    // on the device: a CsrReport, which its kernels write
 };
 
 // The mean of the matrix and its transpose, in the zeroed stencil `s`; couplings with Dirichlet rows are left out. s.nine says
@@ -44,6 +44,10 @@ struct CsrWork {
 // The host waits once, for the report. Of a coupling between two processes each adds the half that its own row
 // gives, at its own node or at a ghost one; the report is this process's.
 template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work);
+// On the device, without the wait, of as many diagonal couplings as s.nine says: after the host's next one the report is in the work. If it
+// has others the stencil is not right.
+template <class Index> void csr_read_ahead(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work);
+inline const CsrReport     &csr_report(const CsrWork &work) { return *(const CsrReport *)work.report.data(); }
 
 // Joins these halves and fills the ghost nodes; all processes agree on s.nine. Returns the largest difference between a_ij and a_ji over
 // this process's couplings with others. Collective; the host waits.

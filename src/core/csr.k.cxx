@@ -389,32 +389,42 @@ template <class Index> struct DifferenceKernel {
 
 } // namespace
 
+template <class Index> static void read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work, CsrReport *report)
+{
+  const Box own  = grid.owned();
+  auto      with = [&](auto nine) {
+    using Kernel = ReadKernel<Index, decltype(nine)::value>;
+    forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(), Kernel{rows_of(grid, A), s.view(), work.dirichlet.data(), raise}, report);
+  };
+  const Extent flags{(size_t)own.size(), exec.space};
+  if (work.dirichlet.size() != flags.n || work.dirichlet.space() != flags.space) work.dirichlet.resize(flags);
+  if (s.nine) with(std::true_type());
+  else with(std::false_type());
+}
+
+template <class Index> void csr_read_ahead(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
+{
+  if (!work.report.data()) work.report.resize(sizeof(CsrReport));
+  read(exec, grid, A, raise, s, work, (CsrReport *)work.report.data());
+}
+
 template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
 {
   CsrReport report;
-  const Box own = grid.owned();
-  if (own.empty()) {
+  if (grid.owned().empty()) {
     s.nine = false;
     return report;
   }
-  auto room = [&](auto &f, size_t n) {
-    if (f.size() != n || f.space() != exec.space) f.resize(Extent{n, exec.space});
+  auto read_once = [&] {
+    if (exec.space == Space::host) return read(exec, grid, A, raise, s, work, &report);
+    csr_read_ahead(exec, grid, A, raise, s, work);
+    device::synchronize();
+    report = device::failed() ? CsrReport() : csr_report(work);
   };
-  room(work.report, 1), room(work.dirichlet, (size_t)own.size());
-  auto read = [&]() {
-    auto with = [&](auto nine) {
-      using Kernel = ReadKernel<Index, decltype(nine)::value>;
-      forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(), Kernel{rows_of(grid, A), s.view(), work.dirichlet.data(), raise}, work.report.data());
-    };
-    if (s.nine) with(std::true_type());
-    else with(std::false_type());
-    if (exec.space == Space::cuda) device::copy_to_host(&report, work.report.data(), sizeof report);
-    else report = *work.report.data();
-  };
-  read();
+  read_once();
   if (report.nine && !s.nine) {
     s.make_nine();
-    read();
+    read_once();
   }
   if (!report.nine && s.nine) {
     s.nine = false;
@@ -465,6 +475,7 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
 
 #define INSTANCE(Index) \
   template CsrReport          csr_read(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
+  template void               csr_read_ahead(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
   template double             csr_join(const Exec &, const Grid &, Halo &, const Csr<Index> &, Stencil &); \
   template DirichletCouplings csr_dirichlet(const Exec &, const Grid &, const Csr<Index> &, Stencil &, const CsrWork &);
 INSTANCE(int32_t)

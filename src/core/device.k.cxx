@@ -1,4 +1,7 @@
 #include "core/device.hpp"
+#include "core/expected.hpp"
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -138,17 +141,21 @@ const void *probe_kernel() { return (const void *)add_parts; }
 
 namespace {
 
-// Small allocations are cut from large ones that are zeroed at once: a first setup makes hundreds. What is released comes back when
-// nothing of its piece is in use any more.
+// Small allocations are cut from large ones that are zeroed at once: a first setup makes hundreds, 7 us each. What is released comes back when
+// nothing of its piece is in use any more. Memory of the pool takes the driver a microsecond a megabyte when it is first used, other
+// memory a twentieth: what is expected (Expected) is a piece of its own, from which large ones are cut, too. It stays for the next
+// setup, until memory runs short.
 constexpr size_t small_block = (size_t)1 << 19, piece_size = (size_t)1 << 23;
 struct Piece {
-  size_t used = 0;
+  size_t size = piece_size, used = 0, zeroed = 0;
   int    live = 0;
+  bool   pooled = true;
 };
 
 struct State {
   std::map<char *, Piece> pieces;
   char         *piece  = nullptr; // the one that is cut now
+  char         *expected = nullptr; // the one of an Expected
   int           number = -1, preferred = 0, block_scratch = 0;
   std::string   why;
   cudaMemPool_t pool = nullptr;
@@ -223,14 +230,28 @@ const char *unusable()
   return s.number < 0 ? s.why.c_str() : nullptr;
 }
 
-static void *allocate_zeroed(State &s, size_t bytes)
+// Pieces outside of the pool that nobody uses.
+static void free_idle(State &s)
+{
+  for (auto p = s.pieces.begin(); p != s.pieces.end();) {
+    if (p->second.pooled || p->second.live) {
+      ++p;
+      continue;
+    }
+    (void)cudaFree(p->first); // waits
+    p = s.pieces.erase(p);
+  }
+}
+
+static void *allocate_pooled(State &s, size_t bytes)
 {
   void       *p = nullptr;
   cudaError_t e = cudaMallocFromPoolAsync(&p, bytes, s.pool, s.stream);
-  if (e == cudaErrorMemoryAllocation) { // once more without what the pool has put by
+  if (e == cudaErrorMemoryAllocation) { // once more without what has been put by
     (void)cudaGetLastError();
     (void)cudaStreamSynchronize(s.stream);
     (void)cudaMemPoolTrimTo(s.pool, 0);
+    free_idle(s);
     e = cudaMallocFromPoolAsync(&p, bytes, s.pool, s.stream);
   }
   if (e == cudaErrorMemoryAllocation) {
@@ -241,8 +262,42 @@ static void *allocate_zeroed(State &s, size_t bytes)
     return nowhere;
   }
   check(e);
-  if (failed()) return nowhere;
-  check(cudaMemsetAsync(p, 0, bytes, s.stream));
+  return failed() ? nowhere : p;
+}
+
+Expected::Expected() { }
+void Expected::bytes(size_t n)
+{
+  State &s = ready();
+  if (n <= 4 * piece_size || failed()) return;
+  char *place = nullptr;
+  for (auto &p : s.pieces)
+    if (!p.second.pooled && !p.second.live && p.second.size >= n && p.second.size <= n + n / 4) place = p.first;
+  if (!place) {
+    free_idle(s);
+    if (cudaMalloc((void **)&place, n) != cudaSuccess) { // who wants it will say so
+      (void)cudaGetLastError();
+      return;
+    }
+    s.pieces[place].size   = n;
+    s.pieces[place].pooled = false;
+  }
+  s.expected = place;
+}
+Expected::~Expected() { state().expected = nullptr; }
+
+static void *cut(State &s, char *place, size_t bytes)
+{
+  Piece       &piece = s.pieces[place];
+  char *const  p     = place + piece.used;
+  piece.used += bytes;
+  ++piece.live;
+  if (piece.used > piece.zeroed) { // some more at once
+    const size_t end = std::min(std::max(piece.used, piece.zeroed + piece_size), piece.size);
+    check(cudaMemsetAsync(place + piece.zeroed, 0, end - piece.zeroed, s.stream));
+    piece.zeroed = end;
+  }
+  count_address(p);
   return p;
 }
 
@@ -251,24 +306,23 @@ void *allocate(size_t bytes)
   if (failed()) return nowhere;
   State &s = ready();
   if (failed()) return nowhere;
+  const size_t whole = (bytes + 255) / 256 * 256;
+  auto         fits  = [&](char *place) { return place && s.pieces[place].used + whole <= s.pieces[place].size; };
+  if (fits(s.expected)) return cut(s, s.expected, whole);
   if (bytes > small_block) {
-    void *const large = allocate_zeroed(s, bytes);
+    void *const large = allocate_pooled(s, bytes);
+    if (failed()) return nowhere;
+    check(cudaMemsetAsync(large, 0, bytes, s.stream));
     if (!failed()) count_address(large);
     return large;
   }
-  bytes = (bytes + 255) / 256 * 256;
-  if (!s.piece || s.pieces[s.piece].used + bytes > piece_size) {
-    char *const next = (char *)allocate_zeroed(s, piece_size);
+  if (!fits(s.piece)) {
+    char *const next = (char *)allocate_pooled(s, piece_size);
     if (failed()) return nowhere;
     s.piece           = next;
     s.pieces[s.piece] = Piece();
   }
-  Piece      &piece = s.pieces[s.piece];
-  char *const p     = s.piece + piece.used;
-  piece.used += bytes;
-  ++piece.live;
-  count_address(p);
-  return p;
+  return cut(s, s.piece, whole);
 }
 
 void release(void *p)
@@ -277,14 +331,16 @@ void release(void *p)
   count_address(p);
   State &s  = state();
   auto   of = s.pieces.upper_bound((char *)p);
-  if (of == s.pieces.begin() || (char *)p >= (--of)->first + piece_size) {
+  if (of == s.pieces.begin() || (char *)p >= (--of)->first + of->second.size) {
     (void)cudaFreeAsync(p, s.stream);
     return;
   }
-  if (--of->second.live) return;
-  if (of->first == s.piece) { // from its start again
-    (void)cudaMemsetAsync(of->first, 0, of->second.used, s.stream);
-    of->second.used = 0;
+  Piece &piece = of->second;
+  if (--piece.live) return;
+  if (!piece.pooled) piece.used = piece.zeroed = 0;
+  else if (of->first == s.piece) { // from its start again
+    (void)cudaMemsetAsync(of->first, 0, piece.used, s.stream);
+    piece.used = 0;
   } else {
     (void)cudaFreeAsync(of->first, s.stream);
     s.pieces.erase(of);
@@ -318,9 +374,17 @@ static void move(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
 }
 void copy(void *to, const void *from, size_t bytes) { move(to, from, bytes, cudaMemcpyDeviceToDevice); }
 void copy_from_host(void *to, const void *from, size_t bytes) { move(to, from, bytes, cudaMemcpyHostToDevice); }
+// Who asks again and again sees the end at once; CUDA's own wait may return 0.15 ms late.
 void synchronize()
 {
-  if (!failed()) check(cudaStreamSynchronize(state().stream));
+  constexpr auto patience = std::chrono::milliseconds(2);
+  if (failed()) return;
+  cudaError_t e;
+  const auto  start = std::chrono::steady_clock::now();
+  while ((e = cudaStreamQuery(state().stream)) == cudaErrorNotReady && std::chrono::steady_clock::now() - start < patience) { }
+  if (e == cudaErrorNotReady) e = cudaStreamSynchronize(state().stream);
+  else if (e == cudaSuccess) (void)cudaGetLastError(); // it was "not ready"
+  check(e);
 }
 // The driver takes ordinary memory through small buffers, at a tenth of the speed of locked pages; locking them takes less than that.
 void copy_once_from_host(void *to, const void *from, size_t bytes)
@@ -339,14 +403,20 @@ void copy_once_from_host(void *to, const void *from, size_t bytes)
   copy_from_host(to, from, bytes);
   synchronize();
 }
-// Little goes through locked memory: a program that waits for a copy to ordinary memory may wake up 0.15 ms late.
+// Little is written by a kernel, into locked memory: sooner than by a copy.
+template <class T> __global__ void write_out(T *to, const T *from, int n)
+{
+  for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x) to[i] = from[i];
+}
 void copy_to_host(void *to, const void *from, size_t bytes)
 {
   constexpr size_t little = 4096;
   State           &s      = state();
   if (bytes <= little && !s.little && !failed()) s.little = allocate_pinned(little);
   void *const place = bytes <= little && s.little ? s.little : to;
-  move(place, from, bytes, cudaMemcpyDeviceToHost);
+  if (place == to || s.ordinary.count(place)) move(place, from, bytes, cudaMemcpyDeviceToHost);
+  else if (bytes % 4 || (size_t)from % 4) launch(write_out<char>, dim3(1), dim3(256), 0, (char *)place, (const char *)from, (int)bytes);
+  else launch(write_out<int>, dim3(1), dim3(256), 0, (int *)place, (const int *)from, (int)(bytes / 4));
   synchronize();
   if (failed()) memset(to, 0, bytes);
   else if (place != to) memcpy(to, place, bytes);
@@ -363,8 +433,18 @@ void set_stream(void *stream)
 void go_back_to(void *stream) { state().stream = (cudaStream_t)stream; }
 
 size_t block_scratch() { return failed() ? 0 : (size_t)ready().block_scratch; }
-double *scratch(size_t n) { return state().scratch.get(n, 65536); }
-double *result() { return state().result.get(1, 1); }
+// These outlive what an Expected is for.
+static double *lasting(Growing &memory, size_t n, size_t least)
+{
+  char *const expected = std::exchange(state().expected, nullptr);
+  struct Back {
+    char *to;
+    ~Back() { state().expected = to; }
+  } back{expected};
+  return memory.get(n, least);
+}
+double *scratch(size_t n) { return lasting(state().scratch, n, 65536); }
+double *result() { return lasting(state().result, 1, 1); }
 
 #elif defined(TESSERA_EMULATE_DEVICE)
 
@@ -436,6 +516,9 @@ void launched(const Blocks &blocks)
 Recording::Recording() { recording = true; }
 Recording::~Recording() { recording = false; }
 
+Expected::Expected() { }
+Expected::~Expected() { }
+void        Expected::bytes(size_t) { }
 void        prefer(int) { }
 const char *unusable()
 {
@@ -522,6 +605,9 @@ double *result()
 #else
 
 static const char *const none = "this library was built without CUDA (make CUDA=1 builds it with, docs/gpu.md)";
+Expected::Expected() { }
+Expected::~Expected() { }
+void        Expected::bytes(size_t) { }
 void        prefer(int) { }
 const char *unusable() { return none; }
 void       *allocate(size_t) { throw DeviceError(none); }

@@ -410,7 +410,7 @@ template <int ROWS, class Kernel> __global__ void __launch_bounds__(lanes *ROWS)
   k.row(s, before, in, y, y0, y1);
 }
 
-template <class Kernel> __global__ void __launch_bounds__(256) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
+template <class Kernel> __global__ void __launch_bounds__(256, 4) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
 {
   double    s = 0;
   const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x % warp);

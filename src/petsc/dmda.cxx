@@ -32,7 +32,7 @@ PetscErrorCode GridMatrix::Clear()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void GridMatrix::ForgetCopies() { read_ = Copy(), write_ = Copy(), reading_ = CsrWork(); }
+void GridMatrix::ForgetCopies() { read_ = Copy(), write_ = Copy(), reading_ = CsrWork(), usual_ = ahead_ = false; }
 
 PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
 {

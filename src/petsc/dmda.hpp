@@ -45,6 +45,10 @@ public:
   // arrays where they lie there; rare cases are read on the host and copied: an asymmetric or a wrong matrix, and couplings with Dirichlet
   // rows on several processes.
   PetscErrorCode Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
+  // One process on the device, whose matrix was as usual at the last reading: the host does not wait then, and the report is that of the last
+  // time, ahead(). After its next wait, Confirm() gives the right one; or it says that the matrix is another case, and to be read once more.
+  bool           ahead() const { return ahead_; }
+  PetscErrorCode Confirm(OperatorReport &report, bool *right);
   // x in the grid's distribution and in the memory of `space`: x itself where it lies there, else a copy. One vector at a time to
   // read and one to write.
   PetscErrorCode GetRead(Vec x, Space space, const double **values);
@@ -72,6 +76,7 @@ private:
   std::vector<RowRun>   runs_;        // of all lines, made at the first reading of a pattern
   std::vector<size_t>   line_runs_;   // where each line's runs begin
   bool                  read_before_ = false, nine_ = false; // on the device: diagonal couplings at the last reading
+  bool                  usual_ = false, ahead_ = false; // the last reading: nothing was wrong, and no row Dirichlet; nobody has waited for it
   CsrWork               reading_;
   Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned
   struct Copy {

@@ -1,5 +1,6 @@
 // PC rrb: PETSc's face of the repeated red-black factorisation.
 #include "rrb/pcrrb.hpp"
+#include "core/expected.hpp"
 #include "core/tuning.hpp"
 #include "petsc/aij.hpp"
 #include "petsc/options.hpp"
@@ -127,6 +128,16 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode CheckReport(PC pc)
+{
+  const OperatorReport &report = ((PC_RRB *)pc->data)->report;
+
+  PetscFunctionBegin;
+  PetscCheck(report.largest == 0 || (report.largest > 1e-140 && report.largest < 1e140), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the largest diagonal entry is %g; squares of such numbers leave the range of double precision. Scale the matrix: MatScale()", (double)report.largest);
+  if (report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n", (double)report.asymmetry));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Reads the matrix and factorises it. What stops the factorisation is in `failure`, what the matrix is in r->report.
 static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *failure)
 {
@@ -152,8 +163,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(report.largest == 0 || (report.largest > 1e-140 && report.largest < 1e140), comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the largest diagonal entry is %g; squares of such numbers leave the range of double precision. Scale the matrix: MatScale()", (double)report.largest);
-  if (report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n", (double)report.asymmetry));
+  if (!r->matrix.ahead()) PetscCall(CheckReport(pc));
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
   r->plan.params.schur = r->schur && !raise; // S1 of a changed diagonal would be another system's
   {
@@ -161,6 +171,16 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     TesseraCallCXX(*failure = tessera::rrb::factor(r->plan, s));
   }
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
+  if (r->matrix.ahead()) {
+    bool right;
+    PetscCall(r->matrix.Confirm(r->report, &right));
+    if (!right) {
+      PetscCall(PetscInfo(pc, "The matrix has other kinds of rows than the last one: read and factorised once more\n"));
+      PetscCall(ReadAndFactor(pc, raise, failure));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(CheckReport(pc));
+  }
   if (failure->again) { // once: the plan knows now
     PetscCall(PetscInfo(pc, "A coarse grid has zeros on its diagonal, where there were none before: read and factorised once more\n"));
     PetscCall(ReadAndFactor(pc, raise, failure));
@@ -168,11 +188,15 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// What a first setup of the Galerkin form in single precision takes on a device, for a node.
+constexpr size_t setup_bytes = 138;
+
 static PetscErrorCode SetUp(PC pc)
 {
   PC_RRB               *r    = (PC_RRB *)pc->data;
   MPI_Comm              comm = PetscObjectComm((PetscObject)pc);
   tessera::rrb::Failure failure, second;
+  tessera::device::Expected expected;
 
   PetscFunctionBegin;
   const bool again_all = !r->current || pc->flag != SAME_NONZERO_PATTERN;
@@ -190,6 +214,12 @@ static PetscErrorCode SetUp(PC pc)
     PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
     r->plan.exec.threads = HostThreads();
     const tessera::Grid &g = r->matrix.grid();
+    if (r->plan.exec.space == tessera::Space::cuda && r->coarsening == PC_RRB_GALERKIN) {
+      const tessera::Exec exec = r->plan.exec;
+      r->plan      = tessera::rrb::Plan(); // its memory comes back first
+      r->plan.exec = exec;
+      TesseraCallCXX(expected.bytes(setup_bytes * (size_t)g.owned().size()));
+    }
     TesseraCallCXX(tessera::rrb::create(r->plan, g, params));
     const tessera::Grid &last    = r->plan.levels.back().grid;
     const double         entries = (double)last.size() * (PetscMin(last.nx, last.ny) + 2);
@@ -395,7 +425,7 @@ static PetscErrorCode PCPreSolve_RRB(PC pc, KSP ksp, Vec, Vec)
   }
   if (r->warned && r->warned_asymmetric) PetscFunctionReturn(PETSC_SUCCESS);
   const PetscErrorCode ierr = PCSetUp(pc); // values may have changed without KSPSetOperators()
-  if (ierr && pc->presolvedone > 0) --pc->presolvedone; // the caller leaves without PCPostSolve(), and PETSc refuses a third such solve
+  if (ierr) --pc->presolvedone; // which PETSc has counted, and refuses at three
   PetscCall(ierr);
   if (!r->current) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetType(ksp, &type));

@@ -346,7 +346,10 @@ static bool spectrum(Plan &plan, int l, int steps, double *lowest, double *highe
 
 void choose_cycle(Plan &plan)
 {
-  if (plan.params.coarsening == Coarsening::galerkin) return galerkin_cycle(plan);
+  if (plan.params.coarsening == Coarsening::galerkin) {
+    if (plan.exec.space == Space::host || !plan.chosen) galerkin_cycle(plan); // else factor() has
+    return;
+  }
   plan.cycle = plan.params.cycle;
   if (plan.cycle != Cycle::amli && plan.cycle != Cycle::automatic) return;
   plan.cycle = Cycle::amli;

@@ -161,7 +161,20 @@ template <int S, class T> struct SchurCell {
   }
 };
 
-// S1 and the weights of a and b, which read the same: it comes from the cache.
+// The same with the weights of a and b and which c nodes have couplings, which read the same. Four blocks at a time: each waits for memory.
+template <int S, class T> struct SchurAndEdges {
+  static constexpr int blocks = 4;
+  SchurCell<S, T>      cell;
+  EdgeParts<S>         edges;
+  HD void              operator()(int X, int Y) const
+  {
+    auto run = [&](const auto &part) {
+      if (part.box.contains(X, Y)) part.kernel(X, Y);
+    };
+    cell(X, Y), run(edges.a), run(edges.b), run(edges.c);
+  }
+};
+
 template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, const StencilView<double> &A, Schur &target, Interpolation &P, const SingleWeights &weights)
 {
   schur_create(plan, g, target);
@@ -179,7 +192,7 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, c
     const EdgeParts<S>      edges(A, g.grid, P, weights, true);
     const SchurCell<S, T>   cell{A, plan.tiny(), schur_view(g.layout, target), single, inverse, inverse + g.layout.elements(1), g.grid.nx, g.grid.ny, &found->loose, {&found->bad, 2 * g.index + 1},
                                  {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}};
-    forall_parts(plan.exec, part(g.grid.cells(), cell), edges.a, edges.b, edges.c);
+    forall_parts(plan.exec, part(g.grid.cells(), SchurAndEdges<S, T>{cell, edges}));
   };
   if (A.C.sx == 1) with(std::integral_constant<int, 1>());
   else with(std::integral_constant<int, 2>());
@@ -455,6 +468,7 @@ void galerkin_loose_parts(Plan &plan, double loose)
     if (plan.levels[l].step != Step::coarsen) continue;
     if (plan.params.single ? plan.smoothing32[l].of_schur : plan.smoothing64[l].of_schur) plan.params.single ? loose_parts<float>(plan, l, loose) : loose_parts<double>(plan, l, loose);
   }
+  plan.params.single ? setup_vectors<float>(plan) : setup_vectors<double>(plan); // theirs
 }
 
 template <class T> static GridReport report_of(const Plan &plan, const Smoothing<T> &s, size_t l)

@@ -120,22 +120,20 @@ template <class F, class T> struct Finish {
   View<double>  out;
   const double *kept;
   Box           own[4];
-  HD double at(int q, double rhs, const View<T> &v, ptrdiff_t at) const
-  {
-    const T        *o = v.q[0] + at, *c = v.q[3] + at;
-    const ptrdiff_t n = v.sy;
-    return q == 0 ? o[0] : q == 1 ? f.back_a(rhs, o, c, 1, at, n) : q == 2 ? f.back_b(rhs, o, o + n, c, at) : c[0];
-  }
   HD void operator()(int X, int Y) const
   {
-    const ptrdiff_t from = X + Y * x.sy, to = X * out.sx + Y * out.sy;
+    const ptrdiff_t from = X + Y * x.sy, n = x.sy, to = X * out.sx + Y * out.sy;
     const double    k = kept ? *kept : 0;
-    for (int q = 0; q < 4; ++q) {
-      if (!own[q].contains(X, Y)) continue;
-      double v = at(q, q == 1 ? b.at(2 * X + 1, 2 * Y) : q == 2 ? b.at(2 * X, 2 * Y + 1) : 0, x, from);
-      if (k != 0) v += k * at(q, 0, p, from);
-      out.q[q][to] = v;
-    }
+    auto            black = [&](int q, ptrdiff_t at) {
+      double v = x.q[q][at];
+      if (k != 0) v += k * p.q[q][at];
+      return v;
+    };
+    const double o[3] = {black(0, from), black(0, from + 1), black(0, from + n)}, south[2] = {black(3, from - n), black(3, from)}, west[2] = {black(3, from - 1), south[1]};
+    if (own[0].contains(X, Y)) out.q[0][to] = o[0];
+    if (own[1].contains(X, Y)) out.q[1][to] = f.back_a(b.at(2 * X + 1, 2 * Y), o, south + 1, 1, from, 1);
+    if (own[2].contains(X, Y)) out.q[2][to] = f.back_b(b.at(2 * X, 2 * Y + 1), o, o + 2, west + 1, from);
+    if (own[3].contains(X, Y)) out.q[3][to] = south[1];
   }
 };
 } // namespace

@@ -416,6 +416,7 @@ Failure factor(Plan &plan, Stencil &a)
   }
   if (there) {
     Findings found;
+    if (galerkin && plan.chosen && !failure.failed) galerkin_cycle(plan); // now, as the host will wait: choose_cycle() finds it done
     device::copy_to_host(&found, plan.findings.data(), sizeof found);
     const bool zeros = std::any_of(std::begin(found.zero), std::end(found.zero), [](int z) { return z != 0; });
     plan.found       = found.bad || found.row || found.loose || zeros;

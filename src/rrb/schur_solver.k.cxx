@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 namespace tessera::rrb {
@@ -42,7 +43,8 @@ Box cells_of(const Box &nodes) { return {floor_half(nodes.x0), floor_half(nodes.
 
 } // namespace
 
-constexpr size_t header = sizeof(State) / sizeof(double), few = 64; // norms that come with the state
+constexpr size_t header = sizeof(State) / sizeof(double);
+constexpr int    most_ahead = 16; // iterations that the graph has before its loop
 
 struct SchurSolver::Parts {
   BlackField     p[2], q;
@@ -50,25 +52,37 @@ struct SchurSolver::Parts {
   Buffer<double> memory; // state and norms
   Reduction      reduction, alone; // alone: of kernels that have no sum
   Layout         layout;
-  std::vector<double> seen;      // the beginning of it, on the host
-  double        *part = nullptr; // several processes' sums, in memory of the host that kernels write to
+  Pinned         for_host;       // what kernels write to,
+  Shown         *shown = nullptr; // and what it holds
+  double        *part = nullptr; // several processes' sums
   State         *state() { return (State *)memory.data(); }
   double        *norms() { return memory.data() + header; }
   const State   &look() // waits
   {
-    device::copy_to_host(seen.data(), memory.data(), seen.size() * sizeof(double));
-    State &state = *(State *)seen.data();
-    if (device::failed() || Peers::lost()) state.outcome = (int)Outcome::not_finite; // nobody iterates on
-    return state;
+    device::copy_to_host(&shown->state, memory.data(), sizeof(State));
+    return end();
+  }
+  const State   &end() // when the iteration has ended; waits
+  {
+    device::synchronize();
+    if (device::failed() || Peers::lost()) shown->state.outcome = (int)Outcome::not_finite; // nobody iterates on
+    return shown->state;
   }
 #ifdef __CUDACC__
   cudaGraphExec_t graph = nullptr;
   cudaStream_t    capture = nullptr;
   uint64_t        fingerprint = 0;
   bool            whole = false; // the graph has the loop
+  int             ahead = 4;     // and so many iterations before it
+  // An iteration in the loop takes some microseconds more than the same kernels one after the other. Beyond what is needed it takes all its time.
+  void            took(int its)
+  {
+    if (its && (its < ahead || its > 2 * ahead)) ahead = std::min(its, most_ahead);
+  }
   void            forget() { fingerprint = 0; } // memory is new, even where its address is the old one
 #else
   void            forget() { }
+  void            took(int) { }
 #endif
   template <class T> struct Fields { // of M, two planes each
     T      *z, *rhs;
@@ -93,7 +107,6 @@ SchurSolver::SchurSolver() : parts_(new Parts()) { }
 
 SchurSolver::~SchurSolver()
 {
-  device::release_pinned(parts_->part);
 #ifdef __CUDACC__
   if (parts_->graph) (void)cudaGraphExecDestroy(parts_->graph);
   if (parts_->capture) (void)cudaStreamDestroy(parts_->capture);
@@ -153,7 +166,7 @@ template <class T> void SchurSolver::Parts::multiply(Plan &plan, BlackField &r, 
 
 template <class T> void SchurSolver::Parts::update(Plan &plan, BlackField &r, BlackField &x, double *own)
 {
-  forall_flat(r.size / 2, Update<T>{p[0].data, p[1].data, q.data, x.data, r.data, norms(), fields<T>(plan, r).rhs, state(), own}, reduction);
+  forall_flat(r.size / 2, Update<T>{p[0].data, p[1].data, q.data, x.data, r.data, norms(), fields<T>(plan, r).rhs, state(), shown, own}, reduction);
 }
 
 template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
@@ -189,7 +202,7 @@ double SchurSolver::Parts::total(const Grid &grid)
 template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &history)
 {
   const Grid &grid = plan.levels[0].grid;
-  State      &t    = *(State *)seen.data();
+  State      &t    = shown->state;
   auto        tell = [&] { device::copy_from_host(state(), &t, sizeof t); }; // done at the next sum, before which t stays as it is
   tell();
   while (t.running()) {
@@ -253,6 +266,7 @@ template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::ve
   for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
   for (const BlackField &v : null) add(v.data);
   add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(reduction.total), add(device::scratch(1));
+  now += (uint64_t)ahead;
   if (!graph || now != fingerprint) {
     if (graph) check(cudaGraphExecDestroy(graph));
     graph = nullptr;
@@ -271,16 +285,31 @@ template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::ve
       const unsigned long long handle = whole ? (unsigned long long)loop : 0;
       check(cudaMemcpy((char *)state() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
       if (whole) {
-        cudaGraphNode_t     node; // the first pass does nothing where the loop shall not run at all
-        cudaGraphNodeParams params = {};
+        cudaGraphNode_t              node; // the first pass does nothing where the loop shall not run at all
+        std::vector<cudaGraphNode_t> before;
+        cudaGraphNodeParams          params = {};
+        if (ahead) {
+          const cudaGraphNode_t  *last = nullptr;
+          size_t                  count = 0;
+          cudaStreamCaptureStatus status;
+          check(cudaStreamBeginCaptureToGraph(capture, g, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
+          for (int i = 0; i < ahead; ++i) record();
+  #if CUDART_VERSION < 13000
+          check(cudaStreamGetCaptureInfo_v2(capture, &status, nullptr, nullptr, &last, &count));
+  #else
+          check(cudaStreamGetCaptureInfo(capture, &status, nullptr, nullptr, &last, nullptr, &count));
+  #endif
+          before.assign(last, last + count);
+          check(cudaStreamEndCapture(capture, &same));
+        }
         params.type                = cudaGraphNodeTypeConditional;
         params.conditional.handle  = loop;
         params.conditional.type    = cudaGraphCondTypeWhile;
         params.conditional.size    = 1;
   #if CUDART_VERSION < 13000
-        check(cudaGraphAddNode(&node, g, nullptr, 0, &params));
+        check(cudaGraphAddNode(&node, g, before.data(), before.size(), &params));
   #else
-        check(cudaGraphAddNode(&node, g, nullptr, nullptr, 0, &params));
+        check(cudaGraphAddNode(&node, g, before.data(), nullptr, before.size(), &params));
   #endif
         check(cudaStreamBeginCaptureToGraph(capture, params.conditional.phGraph_out[0], nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
         record();
@@ -327,13 +356,14 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   const bool many   = g.grid.processes() > 1, host = t.driven(plan);
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
   if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
-  if (t.seen.empty()) {
+  if (!t.shown) {
     t.c.resize({1, Space::cuda});
-    t.part = (double *)device::allocate_pinned(sizeof(double));
-    *t.part = 0;
-    t.seen.resize(header + few); // last: it says that the others are there
+    t.for_host.resize(sizeof(Shown) + sizeof(double));
+    memset(t.for_host.data(), 0, sizeof(Shown) + sizeof(double));
+    t.shown = (Shown *)t.for_host.data();
+    t.part  = (double *)(t.shown + 1);
   }
-  const size_t wanted = header + std::max((size_t)limits.iterations + 1, few);
+  const size_t wanted = header + (size_t)limits.iterations + 1;
   if (t.memory.size() < wanted) {
     t.memory.resize({wanted, Space::cuda});
     t.forget();
@@ -341,7 +371,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   t.reduction.create(most_blocks(cells_of(direction_nodes(g))));
   t.alone.create(most_flat_blocks);
   t.reduction.total = host ? nullptr : plan.total;
-  const Begin begin{t.state(), t.norms(), limits, begun, plan.cycle == Cycle::k, single, host ? t.part : nullptr};
+  const Begin begin{t.state(), t.norms(), t.shown, limits, begun, plan.cycle == Cycle::k, single, host ? t.part : nullptr};
   auto finish = [&] {
     if (solution) black_finish(plan, b, x.view, t.p[0].view, &t.state()->kept, solution);
     else forall_flat(r.size, Complete{t.p[0].data, x.data, t.state()}, t.alone);
@@ -353,7 +383,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, begin);
   else black_start(plan, b, r.view, t.fields<double>(plan, r).rv, t.reduction, begin);
   if (host) {
-    State &state = *(State *)t.seen.data();
+    State &state = t.shown->state;
     state.loop   = 0;
     state.bb     = t.total(g.grid);
     norms        = {state.start(limits, begun, false, single)};
@@ -364,7 +394,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   }
   t.launch(plan, null, r, x);
   finish();
-  const State &end = t.look();
+  const State &end = t.end();
   if (many) { // all end alike
     int good = end.outcome != (int)Outcome::not_finite || !(device::failed() || Peers::lost());
     MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, g.grid.comm);
@@ -377,11 +407,12 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     x.own.zero();
     finish();
   }
-  norms.assign(t.seen.begin() + header, t.seen.begin() + (ptrdiff_t)(header + std::min((size_t)end.its + 1, few)));
+  norms.assign(t.shown->norms, t.shown->norms + std::min(end.its + 1, Shown::few));
   if (norms.size() <= (size_t)end.its) {
     norms.resize((size_t)end.its + 1);
     device::copy_to_host(norms.data(), t.norms(), norms.size() * sizeof(double));
   }
+  t.took(end.its);
   return (Outcome)end.outcome;
 }
 

@@ -48,9 +48,9 @@ struct State {
   }
   HD void stepped(double norm)
   {
-    kept = its & 1 ? alpha : 0;
     if (outcome == (int)Outcome::zero_residual && single && norm > 0) outcome = (int)Outcome::indefinite_preconditioner; // r was too small for M
     if (!running()) return;
+    kept = its & 1 ? alpha : 0;
     ++its;
     if (!is_finite(norm)) outcome = (int)Outcome::not_finite;
     else if (norm <= threshold) outcome = (int)(norm <= relative ? Outcome::converged_relative : Outcome::converged_absolute);
@@ -59,10 +59,18 @@ struct State {
   }
 };
 
+// What the host looks at when all is done, in its own memory: the state, and the first norms.
+struct Shown {
+  static constexpr int few = 64;
+  State  state;
+  double norms[few];
+};
+
 // With b'b, at the end of the kernel that makes it.
 struct Begin {
   State     *state;
   double    *norms;
+  Shown     *shown;
   Limits     limits;
   bool       begun, flexible, single;
   double    *part; // several processes: this one's b'b, for the host
@@ -73,7 +81,9 @@ struct Begin {
       return;
     }
     state->bb = bb;
-    norms[0]  = state->start(limits, begun, flexible, single);
+    const double norm = state->start(limits, begun, flexible, single);
+    norms[0] = norm, shown->norms[0] = norm;
+    if (!state->running()) shown->state = *state;
   }
 };
 
@@ -199,9 +209,14 @@ template <class T> struct Update {
   double       *x, *r, *norms;
   T            *to; // may be r
   State        *state;
+  Shown        *shown;
   double       *part; // several processes: this one's r'r, for the host
   MARCH double  operator()(size_t i) const // two values, which are read before the first is written
   {
+    if (!state->running()) { // an iteration too many, or none is possible: all stays as it is
+      const auto v = Two<double>::load(r, i);
+      return v.v[0] * v.v[0] + v.v[1] * v.v[1];
+    }
     const double   alpha = state->alpha, kept = state->kept;
     const int      its = state->its;
     const bool     late = its & 1, more = its || state->begun, apart = (const void *)to != (const void *)r;
@@ -237,8 +252,12 @@ template <class T> struct Update {
     }
     State &t = *state;
     const double norm = sqrt(rr);
-    if (t.running()) norms[t.its + 1] = norm;
+    if (t.running()) {
+      norms[t.its + 1] = norm;
+      if (t.its + 1 < Shown::few) shown->norms[t.its + 1] = norm;
+    }
     t.stepped(norm);
+    if (!t.running()) shown->state = t;
 #ifdef __CUDACC__
     if (t.loop) cudaGraphSetConditional((cudaGraphConditionalHandle)t.loop, t.running());
 #endif

@@ -191,6 +191,83 @@ TEST(Factor, Refresh) // new values in old memory: the same bits as a new plan
         }
 }
 
+template <class T> static std::vector<T> values(const Buffer<T> &b)
+{
+  Buffer<T> here(b.size());
+  copy(b, here);
+  return std::vector<T>(here.data(), here.data() + here.size());
+}
+
+// `kept` is `made` rounded, and `inverse` what it says of either. Returns how many values are not zero.
+static long expect_rounded(const char *what, const Buffer<double> &made, const Buffer<float> &kept, const Buffer<float> *inverse = nullptr, bool of_made = false)
+{
+  const std::vector<double> a = values(made);
+  const std::vector<float>  b = values(kept), c = inverse ? values(*inverse) : b;
+  long                      wrong = 0, count = 0;
+  EXPECT_EQ(a.size(), b.size()) << what;
+  EXPECT_EQ(a.size(), c.size()) << what;
+  for (size_t i = 0; i < std::min({a.size(), b.size(), c.size()}); ++i) {
+    const float rounded = (float)a[i], one_over = a[i] > 0 ? of_made ? (float)(1 / a[i]) : 1 / rounded : 0;
+    count += a[i] != 0;
+    wrong += b[i] != rounded || (inverse && c[i] != one_over);
+  }
+  EXPECT_EQ(wrong, 0) << what;
+  return count;
+}
+
+// On a device the kernels of a setup write what they make in the hierarchy's single precision, too, into memory of the setups before:
+// among them some of grids with nodes that have no couplings, which leave zeros on the diagonals of coarse grids.
+TEST(Factor, SinglePrecisionIsTheDoubleRounded)
+{
+  if (!unit_cuda()) GTEST_SKIP() << "the host converts";
+  long matrix = 0, weights = 0, schur = 0, again = 0;
+  for (auto &n : {std::pair<int, int>{61, 44}, {130, 3}, {2, 90}, {40, 40}})
+    for (bool nine : {false, true})
+      for (int form = 0; form < 4; ++form) {
+        Params q = with(0, Coarsening::galerkin, 1, false, form == 1 ? 1 : -1, true);
+        q.trial    = false;
+        q.schur    = form == 1;
+        q.smoother = form == 2 ? rrb::Smoother::line_alternating : rrb::Smoother::point;
+        q.weights  = form == 3 ? rrb::Weights::least_squares : rrb::Weights::collapse;
+        auto problem = [&](int seed) {
+          Problem p{n.first, n.second, nine};
+          p.seed      = seed;
+          p.dirichlet = true;
+          p.shift     = 0.1;
+          if (seed % 3 == 2) p.dirichlet = false, p.shift = 0, p.dead = 0.4;
+          return p;
+        };
+        Library lib(problem(1), q);
+        for (int seed = 1; seed < 5 && !HasFailure(); ++seed) {
+          SCOPED_TRACE(name(problem(seed), q) + ", form " + std::to_string(form) + ", setup " + std::to_string(seed));
+          if (seed > 1) lib.refresh(problem(seed));
+          if (lib.failure.again) ++again, lib.refresh(problem(seed));
+          ASSERT_FALSE(lib.failure.failed || lib.failure.again);
+          for (size_t l = 0; l < lib.plan.levels.size(); ++l) {
+            if (lib.plan.levels[l].step != rrb::Step::coarsen) continue;
+            const rrb::Smoothing<float> &s = lib.plan.smoothing32[l];
+            const rrb::Work             &w = lib.plan.work[l];
+            if (s.of_schur) {
+              const rrb::Schur &d = lib.plan.have_schur ? lib.plan.schur : w.schur;
+              schur += expect_rounded("diagonal of S1", d.c, s.schur.c, &s.inverse, true);
+              for (int k = 0; k < 4; ++k) schur += expect_rounded("o-c", d.e[k], s.schur.e[k]);
+              for (int k = 0; k < 2; ++k) schur += expect_rounded("o-o", d.fo[k], s.schur.fo[k]) + expect_rounded("c-c", d.fc[k], s.schur.fc[k]);
+            } else {
+              matrix += expect_rounded("diagonal", w.a.c, s.a.c, &s.inverse);
+              for (int k = 0; k < 4; ++k) matrix += expect_rounded("E", w.a.e[k], s.a.e[k]) + expect_rounded("G", w.a.g[k], s.a.g[k]);
+              for (int k = 0; k < 2; ++k) weights += expect_rounded("edges", w.P.edge[k], s.edge[k]);
+              if (s.smoother == rrb::Smoother::point) (void)expect_rounded("inject", w.P.inject, s.inject);
+            }
+            for (int k = 0; k < 4; ++k) weights += expect_rounded("centres", w.P.centre[k], s.centre[k]);
+          }
+        }
+      }
+  EXPECT_GT(matrix, 0);
+  EXPECT_GT(weights, 0);
+  EXPECT_GT(schur, 0);
+  EXPECT_GT(again, 0);
+}
+
 TEST(Factor, Singular) // pure Neumann problems: a generalised inverse, symmetric and semidefinite; the same with levels to the end
 {
   for (bool nine : {false, true})

@@ -1,0 +1,15 @@
+// Memory of the device that will be wanted soon, in parts.
+#pragma once
+#include <cstddef>
+
+namespace tessera::device {
+
+// While such an object lives, so many bytes will be wanted: they are one allocation, which is cut. What is wanted beyond is as ever.
+class Expected {
+public:
+  Expected();
+  ~Expected();
+  void bytes(size_t n);
+};
+
+} // namespace tessera::device
