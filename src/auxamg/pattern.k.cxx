@@ -61,17 +61,19 @@ struct Table {
 // Memory of a block: the table, and what is said about its numbers.
 struct TableRoom {
   Table     table;
-  int      *list, *bits; // the numbers, list after list; bits of what is in a place of the table
-  unsigned *mask;        // two for each number of `list`
-  int      *begin, *kept, *full; // where the lists begin in it, and the end; the same of lists that are kept while the table has others
-  static constexpr size_t each_bytes = sizeof(Key) + 3 * sizeof(int) + 2 * sizeof(unsigned), fixed_bytes = (2 * most_lists + 4) * sizeof(int);
+  Key      *list; // its numbers, list after list
+  int      *bits; // of what is in a place of the table
+  unsigned *mask; // two for each number of `list`
+  int      *begin, *kept; // where the lists begin in it, and the end; the same of lists that are kept while the table has others
+  int      *full, *cut, *place; // no room in the table; none for the lists; where these go
+  static constexpr size_t list_bytes = 2 * sizeof(Key) + sizeof(int), each_bytes = list_bytes + sizeof(int) + 2 * sizeof(unsigned), fixed_bytes = (2 * most_lists + 6) * sizeof(int);
   HD TableRoom(char *memory, int *counts, int size)
   {
-    table = {(Key *)memory, (int *)((Key *)memory + size), size};
-    list  = table.value + size;
-    bits  = list + size;
+    list  = (Key *)memory + size;
+    table = {(Key *)memory, (int *)(list + size), size};
+    bits  = table.value + size;
     mask  = (unsigned *)bits + size;
-    begin = counts, kept = begin + most_lists + 1, full = kept + most_lists + 1;
+    begin = counts, kept = begin + most_lists + 1, full = kept + most_lists + 1, cut = full + 1, place = cut + 1;
   }
   template <class Block> HD void clear(Block &block) const
   {
@@ -97,28 +99,22 @@ struct TableRoom {
   template <class Block> HD void make_list(Block &block) const
   {
     block.each(0, table.size, 0, 1, [&](int p, int) {
-      if (table.key[p]) list[begin[Table::list(table.key[p])] + table.value[p]] = Table::number(table.key[p]);
+      if (table.key[p]) list[begin[Table::list(table.key[p])] + table.value[p]] = table.key[p];
     });
     block.sync();
-  }
-  HD static int list_of(const int *begin, int k)
-  {
-    int r = 0;
-    while (begin[r + 1] <= k) ++r;
-    return r;
   }
   HD int length(int r) const { return begin[r + 1] - begin[r]; }
 };
 
-// Where a block of tables has no room in its own memory: used counts numbers, memory is theirs once it is known how many are needed.
-struct TablePool {
-  unsigned long long *used;
-  char               *memory;
+// What blocks take in the order in which they get there: tables where their own memory is too small (0), and places of lists (1, 2). What
+// does not fit is counted only, and the host gives more.
+struct Taken {
+  unsigned long long *used, room[3];
+  char               *tables;
 };
 
-// Runs f(room), which says whether there was room, with a table of the block, and where that is too small one of the pool with room for
-// most() numbers. Without a pool they are counted only.
-template <class Block, class Most, class F> HD void with_table(Block &block, int size, const TablePool &pool, const Most &most, const F &f)
+// Runs f(room), which says whether there was room, with a table of the block, and where that is too small one for most() numbers.
+template <class Block, class Most, class F> HD void with_table(Block &block, int size, const Taken &taken, const Most &most, const F &f)
 {
   int *const  counts = (int *)block.shared;
   char *const memory = (char *)block.shared + TableRoom::fixed_bytes;
@@ -126,9 +122,9 @@ template <class Block, class Most, class F> HD void with_table(Block &block, int
   unsigned long long *const at = (unsigned long long *)memory; // the table there is given up
   const unsigned long long  room = 2 * (unsigned long long)most();
   block.sync();
-  block.each(0, 1, 0, 1, [&](int, int) { *at = take(pool.used, room); });
+  block.each(0, 1, 0, 1, [&](int, int) { *at = take(taken.used, room); });
   block.sync();
-  if (pool.memory) (void)f(TableRoom(pool.memory + *at * TableRoom::each_bytes, counts, (int)room));
+  if (*at + room <= taken.room[0]) (void)f(TableRoom(taken.tables + *at * TableRoom::each_bytes, counts, (int)room));
 }
 
 // lists.run(item, list) for all items, with lists of numbers below `range`
@@ -328,28 +324,30 @@ struct CopyRows {
 };
 
 
-// The same on the device, in two runs: the lengths of the lists, then they themselves.
+// The same on the device. The lists of a block lie together, and those of blocks in the order of time, until they are gathered.
 // A block makes the lists of `group` leaves: of leaves around and, of those, the corners that are coupled.
 struct LeafLists {
   const int           *begin, *i, *j, *leaf, *vertex;
   const unsigned char *bits;
-  int                  corners, leaves, nodes, group, size; // nodes of the next grid; numbers of a block's table
-  int                 *pairs, *columns;                     // in the first run the lengths, then where the lists begin
-  unsigned short      *pair, *column;                       // nullptr: the first run
+  int                  shift, leaves, nodes, group, size; // 2^shift corners; nodes of the next grid; numbers of a block's table
+  int                 *pairs, *columns;                   // lengths of the lists
+  unsigned short      *pair, *column;
   int                 *vertices;
-  unsigned char       *rows; // of the columns: the corners that are coupled with them, as bits
+  unsigned char       *rows;  // of the columns: the corners that are coupled with them, as bits
+  int                 *place; // of each block's pairs and columns
   int                 *too_long;
-  TablePool            pool;
-  static constexpr int lanes = 4; // of a node
+  Taken                taken;
+  static constexpr int    lanes = 4; // of a node
+  static constexpr size_t bytes = TableRoom::each_bytes;
   template <class Block> HD void operator()(Block &block) const
   {
     const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves, p0 = begin[l0], p1 = begin[l1];
     if (i[p0] == i[p1]) return; // lengths stay zero
     const auto most = [&] {
       const long long entries = i[p1] - i[p0], all = (long long)group * leaves, around = entries < all ? entries : all, next = (long long)group * nodes;
-      return corners * around < next ? corners * around : next > around ? next : around;
+      return around << shift < next ? around << shift : next > around ? next : around;
     };
-    with_table(block, size, pool, most, [&](const TableRoom &room) { return run(block, room, l0, l1, p0, p1); });
+    with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, l0, l1, p0, p1); });
   }
   template <class Block> HD bool run(Block &block, const TableRoom &room, int l0, int l1, int p0, int p1) const
   {
@@ -379,43 +377,51 @@ struct LeafLists {
         const Mask      mine = from * bits[q];
         unsigned *const to = room.mask + 2 * (room.kept[r] + k);
         set_bits(to, (unsigned)mine);
-        if (corners > 4) set_bits(to + 1, (unsigned)(mine >> 32));
-        if (pair) pair[e] = (unsigned short)k;
+        if (shift > 2) set_bits(to + 1, (unsigned)(mine >> 32));
+        pair[e] = (unsigned short)k;
       }
     });
     block.sync();
     // their corners take the table; the pairs are in `list`
     room.clear(block);
-    const auto each_corner = [&](const auto &f) { // f(list, pair of it, corner, mask, number in the table)
-      block.each(0, corners * all, 0, 1, [&](int item, int) {
-        const int  k = item / corners, c = item % corners, r = TableRoom::list_of(room.kept, k);
+    const auto each_corner = [&](const auto &f) { // f(pair, corner, mask, its number in the table or 0: not coupled)
+      block.each(0, all << shift, 0, 1, [&](int item, int) {
+        const int  k = item >> shift, c = item - (k << shift);
         const Mask mask = (Mask)room.mask[2 * k + 1] << 32 | room.mask[2 * k];
-        if (corners_of(mask) >> c & 1) f(r, k - room.kept[r], c, mask, Table::key_of(r, vertex[(ptrdiff_t)corners * room.list[k] + c]));
+        const Key  pair_key = room.list[k];
+        const bool there = corners_of(mask) >> c & 1;
+        f(k, c, mask, there ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0);
       });
     };
-    each_corner([&](int, int, int, Mask, Key key) {
-      if (!table.insert(key)) raise_flag(room.full);
+    each_corner([&](int, int, Mask, Key key) {
+      if (key && !table.insert(key)) raise_flag(room.full);
     });
     if (!room.number(block)) return false;
-    if (!pair) {
-      block.each(l0, l1, 0, 1, [&](int l, int) {
-        pairs[l]   = room.kept[l - l0 + 1] - room.kept[l - l0];
-        columns[l] = room.length(l - l0);
-        if (pairs[l] >= wanted_slot || columns[l] >= wanted_slot - 8) raise_flag(too_long);
-      });
-      return true;
-    }
+    const int next = room.begin[most_lists];
+    block.each(l0, l1, 0, 1, [&](int l, int) {
+      pairs[l]   = room.kept[l - l0 + 1] - room.kept[l - l0];
+      columns[l] = room.length(l - l0);
+      if (pairs[l] >= wanted_slot || columns[l] >= wanted_slot - 8) raise_flag(too_long);
+    });
+    block.each(0, 1, 0, 1, [&](int, int) {
+      const unsigned long long k = take(taken.used + 1, (unsigned long long)all), to = take(taken.used + 2, (unsigned long long)next);
+      *room.cut = k + all > taken.room[1] || to + next > taken.room[2];
+      place[2 * block.tile.y0]     = room.place[0] = (int)k;
+      place[2 * block.tile.y0 + 1] = room.place[1] = (int)to;
+    });
     block.each(0, table.size, 0, 1, [&](int p, int) { room.bits[p] = 0; });
     block.sync();
-    each_corner([&](int r, int k, int c, Mask mask, Key key) {
-      const int at = table.at(key);
-      column[(ptrdiff_t)corners * (pairs[l0 + r] + k) + c] = (unsigned short)table.value[at]; // the others stay 0
-      set_bits((unsigned *)room.bits + at, rows_at(mask, c));
+    if (*room.cut) return true;
+    unsigned short *const to_column = column + ((ptrdiff_t)room.place[0] << shift);
+    each_corner([&](int k, int c, Mask mask, Key key) {
+      const int at = key ? table.at(key) : 0;
+      to_column[(k << shift) + c] = (unsigned short)(key ? table.value[at] : 0);
+      if (key) set_bits((unsigned *)room.bits + at, rows_at(mask, c));
     });
     block.sync();
     block.each(0, table.size, 0, 1, [&](int p, int) {
       if (!table.key[p]) return;
-      const int to = columns[l0 + Table::list(table.key[p])] + table.value[p];
+      const int to = room.place[1] + room.begin[Table::list(table.key[p])] + table.value[p];
       vertices[to] = Table::number(table.key[p]);
       rows[to]     = (unsigned char)room.bits[p];
     });
@@ -423,37 +429,61 @@ struct LeafLists {
   }
 };
 
+// Where lists lie leaf after leaf, from where they lie block after block
+struct GatherLeaves {
+  const int            *pairs, *columns, *place; // begin of each leaf's
+  int                   shift, leaves, group;
+  const unsigned short *column;
+  const int            *vertices;
+  const unsigned char  *rows;
+  unsigned short       *to_column;
+  int                  *to_vertices;
+  unsigned char        *to_rows;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int       l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves;
+    const ptrdiff_t from = (ptrdiff_t)place[2 * block.tile.y0] << shift, to = (ptrdiff_t)pairs[l0] << shift;
+    const int       next = place[2 * block.tile.y0 + 1], column0 = columns[l0];
+    block.each(0, (pairs[l1] - pairs[l0]) << shift, 0, 1, [&](int k, int) { to_column[to + k] = column[from + k]; });
+    block.each(0, columns[l1] - column0, 0, 1, [&](int k, int) {
+      to_vertices[column0 + k] = vertices[next + k];
+      to_rows[column0 + k]     = rows[next + k];
+    });
+  }
+};
+
 // The rows of the coarse operator, with ascending columns, and the places in it of the entries of the leaves' products.
 struct RowLists {
   const int           *first, *at, *columns, *vertices; // at: corners
   const unsigned char *rows;                            // of LeafLists
-  int                  corners, n, group, size;
-  int                 *begin;                           // in the first run the lengths
-  int                 *j;                               // nullptr: the first run
+  int                  shift, n, group, size;
+  int                 *length, *j;
   unsigned short      *slot;
+  int                 *place; // of each block's rows
   int                 *too_long;
-  TablePool            pool;
+  Taken                taken;
+  static constexpr size_t bytes = TableRoom::list_bytes; // bits and masks are not used
   template <class Block> HD void operator()(Block &block) const
   {
     const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n;
     const auto most = [&] {
       long long entries = 0;
-      for (int p = first[v0]; p < first[v1]; ++p) entries += columns[at[p] / corners + 1] - columns[at[p] / corners];
+      for (int p = first[v0]; p < first[v1]; ++p) entries += columns[(at[p] >> shift) + 1] - columns[at[p] >> shift];
       return entries < (long long)group * n ? entries : (long long)group * n;
     };
-    with_table(block, size, pool, most, [&](const TableRoom &room) { return run(block, room, v0, v1); });
+    with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, v0, v1); });
   }
   template <class Block> HD bool run(Block &block, const TableRoom &room, int v0, int v1) const
   {
     const Table table = room.table;
-    const int   lanes = table_threads / group;
+    const int   lanes = table_threads / group, share = group == 4 ? 5 : 4; // of a row; 2^share of them
     const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, vertex, place in slot)
       block.each(0, lanes * (v1 - v0), 0, 1, [&](int item, int) {
-        const int r = item / lanes;
-        for (int p = first[v0 + r]; p < first[v0 + r + 1]; ++p) {
-          const int       l = at[p] / corners, c = at[p] % corners, from = columns[l], nc = columns[l + 1] - from;
-          const ptrdiff_t to = (ptrdiff_t)corners * from + (ptrdiff_t)c * nc;
-          for (int k = item % lanes; k < nc; k += lanes) f(r, rows[from + k] >> c & 1, vertices[from + k], to + k);
+        const int r = item >> share, until = first[v0 + r + 1];
+        for (int p = first[v0 + r]; p < until; ++p) {
+          const int       l = at[p] >> shift, c = at[p] - (l << shift), from = columns[l], nc = columns[l + 1] - from;
+          const ptrdiff_t to = ((ptrdiff_t)from << shift) + (ptrdiff_t)c * nc;
+          for (int k = item & (lanes - 1); k < nc; k += lanes) f(r, rows[from + k] >> c & 1, vertices[from + k], to + k);
         }
       });
     };
@@ -462,20 +492,25 @@ struct RowLists {
       if (there && !table.insert(Table::key_of(r, v))) raise_flag(room.full);
     });
     if (!room.number(block)) return false;
-    if (!j) {
-      block.each(v0, v1, 0, 1, [&](int v, int) {
-        begin[v] = room.length(v - v0);
-        if (begin[v] >= wanted_slot) raise_flag(too_long);
-      });
-      return true;
-    }
+    const int all = room.begin[most_lists];
+    block.each(v0, v1, 0, 1, [&](int v, int) {
+      length[v] = room.length(v - v0);
+      if (length[v] >= wanted_slot) raise_flag(too_long);
+    });
+    block.each(0, 1, 0, 1, [&](int, int) {
+      const unsigned long long to = take(taken.used + 1, (unsigned long long)all);
+      *room.cut = to + all > taken.room[1];
+      place[block.tile.y0] = *room.place = (int)to;
+    });
     room.make_list(block);
-    block.each(0, room.begin[most_lists], 0, 1, [&](int k, int) {
-      const int r = TableRoom::list_of(room.begin, k), v = room.list[k];
+    if (*room.cut) return true;
+    block.each(0, all, 0, 1, [&](int k, int) {
+      const Key v = room.list[k];
+      const int r = Table::list(v), from = room.begin[r], until = room.begin[r + 1];
       int       rank = 0;
-      for (int q = room.begin[r]; q < room.begin[r + 1]; ++q) rank += room.list[q] < v;
-      table.value[table.at(Table::key_of(r, v))] = rank;
-      j[begin[v0 + r] + rank] = v;
+      for (int q = from; q < until; ++q) rank += room.list[q] < v;
+      table.value[table.at(v)] = rank;
+      j[*room.place + from + rank] = Table::number(v);
     });
     block.sync();
     each_entry([&](int r, int there, int v, ptrdiff_t to) { slot[to] = there ? (unsigned short)table.value[table.at(Table::key_of(r, v))] : none; });
@@ -483,20 +518,37 @@ struct RowLists {
   }
 };
 
-template <class Lists> void run_lists(const Exec &exec, int items, const Lists &lists) { forall_blocks(exec, (items + lists.group - 1) / lists.group, table_threads, TableRoom::fixed_bytes + (size_t)lists.size * TableRoom::each_bytes, lists); }
-// Runs them first to count; what does not fit a block then has a pool.
-template <class Lists> void count_lists(const Exec &exec, int items, Lists &lists, Buffer<unsigned long long> &used, Buffer<char> &memory)
+// As GatherLeaves
+struct GatherRows {
+  const int *begin, *place, *from;
+  int        n, group;
+  int       *to;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n, first = begin[v0], at = place[block.tile.y0];
+    block.each(first, begin[v1], 0, 1, [&](int e, int) { to[e] = from[at + e - first]; });
+  }
+};
+
+int blocks_of(int items, int group) { return (items + group - 1) / group; }
+
+// Makes the lists, after grow(k, n) in as much memory as they need.
+template <class Lists, class Grow> void make_lists(const Exec &exec, int items, Lists &lists, const Grow &grow)
 {
-  used.resize(Extent{1, exec.space});
-  lists.pool = {used.data(), nullptr};
-  run_lists(exec, items, lists);
-  const unsigned long long numbers = fetch(used, 0);
-  if (!numbers) return;
-  memory.resize(Extent{(size_t)numbers * TableRoom::each_bytes, exec.space});
-  lists.pool.memory = memory.data();
-  used.zero();
-  run_lists(exec, items, lists);
-  used.zero();
+  Buffer<unsigned long long> used, on_host(3);
+  used.resize(Extent{3, exec.space});
+  lists.taken.used = used.data();
+  for (bool enough = false; !enough; used.zero()) {
+    forall_blocks(exec, blocks_of(items, lists.group), table_threads, TableRoom::fixed_bytes + (size_t)lists.size * Lists::bytes, lists);
+    copy(used, on_host);
+    enough = true;
+    for (int k = 0; k < 3; ++k)
+      if (on_host.data()[k] > lists.taken.room[k]) {
+        grow(k, (size_t)on_host.data()[k]);
+        lists.taken.room[k] = on_host.data()[k];
+        enough              = false;
+      }
+  }
 }
 
 struct ToBytes {
@@ -538,7 +590,7 @@ struct Remap {
 template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
 {
   const int   n = fine.cells * fine.corners;
-  Buffer<Key> key = make<Key>((size_t)n);
+  Buffer<Key> key = make_unset<Key>((size_t)n);
   int         bits = 1;
   while (nodes >> bits) ++bits;
   fine.place = Buffer<int>();
@@ -552,39 +604,57 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
 {
   const int   cells = fine.cells, corners = fine.corners, entries = (int)fine.j.size(), nodes = coarse.n;
   Buffer<int> too_long = make<int>(1), vertices;
-  Buffer<unsigned char> bits = make<unsigned char>((size_t)(fine.n + fine.ghosts));
+  Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(fine.n + fine.ghosts));
   for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), corners, bits.data()});
-  fine.wide.pair = make<unsigned short>((size_t)entries);
+  fine.wide.pair = make_unset<unsigned short>((size_t)entries);
   fine.pairs     = make<int>((size_t)cells + 1);
   fine.columns   = make<int>((size_t)cells + 1);
   coarse.i       = make<int>((size_t)nodes + 1);
   if (exec_.space == Space::cuda) {
-    const int                  group = corners > 4 ? 4 : most_lists, size = corners > 4 ? 1024 : 512;
-    Buffer<unsigned long long> used;
-    Buffer<char>               memory;
-    LeafLists leaves{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.vertex.data(), bits.data(), corners, cells, nodes, group, size, fine.pairs.data(), fine.columns.data(), nullptr, nullptr, nullptr, nullptr, too_long.data(), {}};
-    count_lists(exec_, cells, leaves, used, memory);
+    const int      deep = corners > 4, group = deep ? 4 : most_lists, size = deep ? 1024 : 512;
+    int            shift = 0;
+    Buffer<char>   tables;
+    Buffer<int>    place = make_unset<int>(2 * (size_t)blocks_of(std::max(cells, nodes), group)), list;
+    Buffer<unsigned short> column;
+    Buffer<unsigned char>  rows, list_rows;
+    while (1 << shift < corners) ++shift;
+    LeafLists  leaves{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.vertex.data(), bits.data(), shift, cells, nodes, group, size, fine.pairs.data(), fine.columns.data(), fine.wide.pair.data(), nullptr, nullptr, nullptr, place.data(), too_long.data(), {}};
+    const auto grow_leaves = [&](int k, size_t n) {
+      if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
+      else if (k == 1) column = make_unset<unsigned short>(n << shift);
+      else list = make_unset<int>(n), list_rows = make_unset<unsigned char>(n);
+      leaves.taken.tables = tables.data();
+      leaves.column       = column.data();
+      leaves.vertices     = list.data();
+      leaves.rows         = list_rows.data();
+    };
+    const auto begin_with = [&](auto &lists, int k, size_t n, const auto &grow) {
+      grow(k, n);
+      lists.taken.room[k] = n;
+    };
+    begin_with(leaves, 1, (size_t)cells * (deep ? 40 : 12) + 64, grow_leaves); // most meshes have less
+    begin_with(leaves, 2, (size_t)cells * (deep ? 96 : 24) + 64, grow_leaves);
+    make_lists(exec_, cells, leaves, grow_leaves);
     if (total(fetch(too_long, 0))) return Failure::too_long;
     const int pairs = scan(exec_, cells, fine.pairs), columns = scan(exec_, cells, fine.columns);
-    Buffer<unsigned char> rows = make<unsigned char>((size_t)columns);
-    vertices         = make<int>((size_t)columns);
+    rows             = make_unset<unsigned char>((size_t)columns);
+    vertices         = make_unset<int>((size_t)columns);
     fine.parts       = (size_t)columns;
-    fine.wide.column = make<unsigned short>((size_t)pairs * corners);
+    fine.wide.column = make_unset<unsigned short>((size_t)pairs * corners);
     fine.wide.slot   = make<unsigned short>((size_t)columns * corners);
-    leaves.pairs     = fine.pairs.data(); // scans move their lists
-    leaves.columns   = fine.columns.data();
-    leaves.pair      = fine.wide.pair.data();
-    leaves.column    = fine.wide.column.data();
-    leaves.vertices  = vertices.data();
-    leaves.rows      = rows.data();
-    run_lists(exec_, cells, leaves);
+    forall_blocks(exec_, blocks_of(cells, group), table_threads, 0, GatherLeaves{fine.pairs.data(), fine.columns.data(), place.data(), shift, cells, group, column.data(), list.data(), list_rows.data(), fine.wide.column.data(), vertices.data(), rows.data()});
     incidences(fine, nodes);
-    RowLists list{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), rows.data(), corners, nodes, group, size, coarse.i.data(), nullptr, fine.wide.slot.data(), too_long.data(), {}};
-    count_lists(exec_, nodes, list, used, memory);
-    coarse.j   = make<int>((size_t)scan(exec_, nodes, coarse.i));
-    list.begin = coarse.i.data();
-    list.j     = coarse.j.data();
-    run_lists(exec_, nodes, list);
+    RowLists   all{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), rows.data(), shift, nodes, group, size, coarse.i.data(), nullptr, fine.wide.slot.data(), place.data(), too_long.data(), {}};
+    const auto grow_rows = [&](int k, size_t n) {
+      if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
+      else list = make_unset<int>(n);
+      all.taken.tables = tables.data();
+      all.j            = list.data();
+    };
+    begin_with(all, 1, (size_t)nodes * (deep ? 80 : 32) + 64, grow_rows);
+    make_lists(exec_, nodes, all, grow_rows);
+    coarse.j = make_unset<int>((size_t)scan(exec_, nodes, coarse.i));
+    forall_blocks(exec_, blocks_of(nodes, group), table_threads, 0, GatherRows{coarse.i.data(), place.data(), list.data(), nodes, group, coarse.j.data()});
   } else {
     // leaves around each leaf
     for_each_marked(exec_, cells, cells, LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()});
@@ -616,7 +686,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     if (lost()) return Failure::lost;
     if (const Failure::Kind kind = merge_pattern(fine, coarse)) return kind;
   }
-  coarse.a = make<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
+  coarse.a = make_unset<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
   Buffer<Longest> longest = make<Longest>(3);
   const auto      find_longest = [&](const Buffer<int> &begin, int lists, int at) { forall_join(exec_, list_box(lists), FindLongest{begin.data(), lists}, longest.data() + at); };
   find_longest(fine.columns, cells, 0);
@@ -626,7 +696,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   fine.widest                 = found.data()[0].n;
   if (std::max({found.data()[0].n, found.data()[1].n, found.data()[2].n}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
-      to = make<unsigned char>(from.size());
+      to = make_unset<unsigned char>(from.size());
       for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once), ToBytes{from.data(), to.data(), (ptrdiff_t)from.size()});
       from = Buffer<unsigned short>();
     };

@@ -223,7 +223,7 @@ const char *unusable()
   return s.number < 0 ? s.why.c_str() : nullptr;
 }
 
-static void *allocate_zeroed(State &s, size_t bytes)
+static void *allocate_large(State &s, size_t bytes, bool zeroed)
 {
   void       *p = nullptr;
   cudaError_t e = cudaMallocFromPoolAsync(&p, bytes, s.pool, s.stream);
@@ -242,23 +242,23 @@ static void *allocate_zeroed(State &s, size_t bytes)
   }
   check(e);
   if (failed()) return nowhere;
-  check(cudaMemsetAsync(p, 0, bytes, s.stream));
+  if (zeroed) check(cudaMemsetAsync(p, 0, bytes, s.stream));
   return p;
 }
 
-void *allocate(size_t bytes)
+static void *allocate(size_t bytes, bool zeroed)
 {
   if (failed()) return nowhere;
   State &s = ready();
   if (failed()) return nowhere;
   if (bytes > small_block) {
-    void *const large = allocate_zeroed(s, bytes);
+    void *const large = allocate_large(s, bytes, zeroed);
     if (!failed()) count_address(large);
     return large;
   }
   bytes = (bytes + 255) / 256 * 256;
   if (!s.piece || s.pieces[s.piece].used + bytes > piece_size) {
-    char *const next = (char *)allocate_zeroed(s, piece_size);
+    char *const next = (char *)allocate_large(s, piece_size, true);
     if (failed()) return nowhere;
     s.piece           = next;
     s.pieces[s.piece] = Piece();
@@ -270,6 +270,8 @@ void *allocate(size_t bytes)
   count_address(p);
   return p;
 }
+void *allocate(size_t bytes) { return allocate(bytes, true); }
+void *allocate_unset(size_t bytes) { return allocate(bytes, false); }
 
 void release(void *p)
 {
@@ -481,6 +483,13 @@ void release(void *p)
   a.live -= a.blocks[p];
   a.blocks.erase(p);
 }
+void *allocate_unset(size_t bytes)
+{
+  void *const p = allocate(bytes);
+  Open        o(Space::cuda);
+  memset(p, 0xa5, bytes);
+  return p;
+}
 void *allocate_pinned(size_t bytes)
 {
   void *p = malloc(bytes);
@@ -525,6 +534,7 @@ static const char *const none = "this library was built without CUDA (make CUDA=
 void        prefer(int) { }
 const char *unusable() { return none; }
 void       *allocate(size_t) { throw DeviceError(none); }
+void       *allocate_unset(size_t) { throw DeviceError(none); }
 void        release(void *) { }
 void       *allocate_pinned(size_t) { throw DeviceError(none); }
 void        release_pinned(void *) { }
