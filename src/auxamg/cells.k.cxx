@@ -254,7 +254,7 @@ template <int D> void cells_of(const Exec &exec, const Tree &tree, int k, Cells 
 {
   const auto            extent = [&](size_t n) { return Extent{n, exec.space}; };
   Buffer<unsigned char> flag, vertex_hangs;
-  Buffer<int>           from, corner, first, hanging;
+  Buffer<int>           from, corner, first, found, shape(3); // found: hanging vertices, then Levels
   Buffer<Key>           key;
   flag.resize_unset(extent((size_t)tree.cells));
   for_each(exec, tree.cells, LeafFlag{tree.rank.data(), tree.parent.data(), k, flag.data()});
@@ -273,18 +273,16 @@ template <int D> void cells_of(const Exec &exec, const Tree &tree, int k, Cells 
   vertex_key.resize_unset(extent((size_t)v));
   cells.key.resize_unset(extent((size_t)v));
   vertex_hangs.resize_unset(extent((size_t)v));
-  hanging.resize(extent(1));
+  found.resize(extent(3));
   cells.vertex.resize_unset(extent((size_t)corners));
   cells.hangs.resize_unset(extent((size_t)n));
-  for_each(exec, v, Vertex<D>{first.data(), v, corners, key.data(), corner.data(), cells.start.data(), cells.level.data(), n, vertex_key.data(), cells.key.data(), vertex_hangs.data(), hanging.data(), cells.vertex.data()});
-  cells.hanging = fetch(hanging, 0);
+  for_each(exec, v, Vertex<D>{first.data(), v, corners, key.data(), corner.data(), cells.start.data(), cells.level.data(), n, vertex_key.data(), cells.key.data(), vertex_hangs.data(), found.data(), cells.vertex.data()});
   for_each(exec, n, Replace<D>{cells.start.data(), cells.level.data(), vertex_key.data(), vertex_hangs.data(), v, cells.vertex.data(), cells.hangs.data()});
-  Buffer<Levels> found;
-  found.resize(extent(1));
-  forall_join(exec, list_box(n), FindLevels{cells.level.data(), n}, found.data());
-  const Levels levels = fetch(found, 0);
-  cells.coarsest      = levels.lowest;
-  cells.finest        = levels.highest;
+  forall_join(exec, list_box(n), FindLevels{cells.level.data(), n}, (Levels *)(found.data() + 1));
+  copy(found, shape);
+  cells.hanging  = shape.data()[0];
+  cells.coarsest = shape.data()[1];
+  cells.finest   = shape.data()[2];
 }
 
 } // namespace

@@ -532,12 +532,13 @@ struct GatherRows {
 
 int blocks_of(int items, int group) { return (items + group - 1) / group; }
 
-// Makes the lists, after grow(k, n) in as much memory as they need.
-template <class Lists, class Grow> void make_lists(const Exec &exec, int items, Lists &lists, const Grow &grow)
+// Makes the lists, after grow(k, n) in as much memory as they need. Returns what of taken.used there is; [3]: is one too long?
+template <class Lists, class Grow> Buffer<unsigned long long> make_lists(const Exec &exec, int items, Lists &lists, const Grow &grow)
 {
-  Buffer<unsigned long long> used, on_host(3);
-  used.resize(Extent{3, exec.space});
+  Buffer<unsigned long long> used, on_host(4);
+  used.resize(Extent{4, exec.space});
   lists.taken.used = used.data();
+  lists.too_long   = (int *)(used.data() + 3);
   for (bool enough = false; !enough; used.zero()) {
     forall_blocks(exec, blocks_of(items, lists.group), table_threads, TableRoom::fixed_bytes + (size_t)lists.size * Lists::bytes, lists);
     copy(used, on_host);
@@ -549,6 +550,7 @@ template <class Lists, class Grow> void make_lists(const Exec &exec, int items, 
         enough              = false;
       }
   }
+  return on_host;
 }
 
 struct ToBytes {
@@ -603,7 +605,8 @@ template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
 template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse)
 {
   const int   cells = fine.cells, corners = fine.corners, entries = (int)fine.j.size(), nodes = coarse.n;
-  Buffer<int> too_long = make<int>(1), vertices;
+  Buffer<int> vertices;
+  bool        long_rows;
   Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(fine.n + fine.ghosts));
   for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), corners, bits.data()});
   fine.wide.pair = make_unset<unsigned short>((size_t)entries);
@@ -618,7 +621,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     Buffer<unsigned short> column;
     Buffer<unsigned char>  rows, list_rows;
     while (1 << shift < corners) ++shift;
-    LeafLists  leaves{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.vertex.data(), bits.data(), shift, cells, nodes, group, size, fine.pairs.data(), fine.columns.data(), fine.wide.pair.data(), nullptr, nullptr, nullptr, place.data(), too_long.data(), {}};
+    LeafLists  leaves{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.vertex.data(), bits.data(), shift, cells, nodes, group, size, fine.pairs.data(), fine.columns.data(), fine.wide.pair.data(), nullptr, nullptr, nullptr, place.data(), nullptr, {}};
     const auto grow_leaves = [&](int k, size_t n) {
       if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
       else if (k == 1) column = make_unset<unsigned short>(n << shift);
@@ -634,17 +637,19 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     };
     begin_with(leaves, 1, (size_t)cells * (deep ? 40 : 12) + 64, grow_leaves); // most meshes have less
     begin_with(leaves, 2, (size_t)cells * (deep ? 96 : 24) + 64, grow_leaves);
-    make_lists(exec_, cells, leaves, grow_leaves);
-    if (total(fetch(too_long, 0))) return Failure::too_long;
-    const int pairs = scan(exec_, cells, fine.pairs), columns = scan(exec_, cells, fine.columns);
-    rows             = make_unset<unsigned char>((size_t)columns);
-    vertices         = make_unset<int>((size_t)columns);
-    fine.parts       = (size_t)columns;
-    fine.wide.column = make_unset<unsigned short>((size_t)pairs * corners);
-    fine.wide.slot   = make<unsigned short>((size_t)columns * corners);
+    const Buffer<unsigned long long> found = make_lists(exec_, cells, leaves, grow_leaves);
+    if (total(found.data()[3] != 0)) return Failure::too_long;
+    const size_t pairs = (size_t)found.data()[1], columns = (size_t)found.data()[2];
+    sum_up(exec_, cells, fine.pairs);
+    sum_up(exec_, cells, fine.columns);
+    rows             = make_unset<unsigned char>(columns);
+    vertices         = make_unset<int>(columns);
+    fine.parts       = columns;
+    fine.wide.column = make_unset<unsigned short>(pairs << shift);
+    fine.wide.slot   = make<unsigned short>(columns << shift);
     forall_blocks(exec_, blocks_of(cells, group), table_threads, 0, GatherLeaves{fine.pairs.data(), fine.columns.data(), place.data(), shift, cells, group, column.data(), list.data(), list_rows.data(), fine.wide.column.data(), vertices.data(), rows.data()});
     incidences(fine, nodes);
-    RowLists   all{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), rows.data(), shift, nodes, group, size, coarse.i.data(), nullptr, fine.wide.slot.data(), place.data(), too_long.data(), {}};
+    RowLists   all{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), rows.data(), shift, nodes, group, size, coarse.i.data(), nullptr, fine.wide.slot.data(), place.data(), nullptr, {}};
     const auto grow_rows = [&](int k, size_t n) {
       if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
       else list = make_unset<int>(n);
@@ -652,13 +657,16 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
       all.j            = list.data();
     };
     begin_with(all, 1, (size_t)nodes * (deep ? 80 : 32) + 64, grow_rows);
-    make_lists(exec_, nodes, all, grow_rows);
-    coarse.j = make_unset<int>((size_t)scan(exec_, nodes, coarse.i));
+    const Buffer<unsigned long long> taken = make_lists(exec_, nodes, all, grow_rows);
+    coarse.j  = make_unset<int>((size_t)taken.data()[1]);
+    long_rows = taken.data()[3] != 0;
+    sum_up(exec_, nodes, coarse.i);
     forall_blocks(exec_, blocks_of(nodes, group), table_threads, 0, GatherRows{coarse.i.data(), place.data(), list.data(), nodes, group, coarse.j.data()});
   } else {
+    Buffer<int> too_long(1);
     // leaves around each leaf
     for_each_marked(exec_, cells, cells, LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()});
-    if (total(fetch(too_long, 0))) return Failure::too_long;
+    if (total(too_long.data()[0])) return Failure::too_long;
     const int pairs = scan(exec_, cells, fine.pairs);
     // which of their corners are coupled
     Buffer<Mask> coupled = make<Mask>((size_t)pairs);
@@ -681,6 +689,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     for_each_marked(exec_, nodes, nodes, FillRow{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.wide.slot.data(), corners, count.data(), rows.data(), coarse.i.data(), too_long.data()});
     coarse.j = make<int>((size_t)scan(exec_, nodes, coarse.i));
     for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), rows.data(), coarse.j.data()});
+    long_rows = too_long.data()[0];
   }
   if (fine.distributed) {
     if (lost()) return Failure::lost;
@@ -704,7 +713,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     shorten(fine.wide.column, fine.narrow.column);
     shorten(fine.wide.slot, fine.narrow.slot);
   }
-  return total(fetch(too_long, 0)) ? Failure::too_long : Failure::none;
+  return total(long_rows) ? Failure::too_long : Failure::none;
 }
 
 // Every process has the coarse operator: the rows are the union of those that the processes contribute to.

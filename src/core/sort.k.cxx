@@ -125,7 +125,7 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
   radix_sort<unsigned, false>(n, bits, keys.data(), nullptr, other.data(), nullptr);
 }
 
-int scan(const Exec &exec, int n, Buffer<int> &counts)
+void sum_up(const Exec &exec, int n, Buffer<int> &counts)
 {
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
@@ -133,13 +133,18 @@ int scan(const Exec &exec, int n, Buffer<int> &counts)
     sums.resize_unset(Extent{(size_t)n + 1, Space::cuda});
     with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts.data(), sums.data(), n + 1, (cudaStream_t)device::stream()); });
     counts = std::move(sums);
-    return fetch(counts, (size_t)n);
+    return;
   }
 #endif
   const device::Open open(exec.space);
   int               *c = counts.data(), sum = 0;
   for (int p = 0; p < n; ++p) sum += std::exchange(c[p], sum);
-  return c[n] = sum;
+  c[n] = sum;
+}
+int scan(const Exec &exec, int n, Buffer<int> &counts)
+{
+  sum_up(exec, n, counts);
+  return fetch(counts, (size_t)n);
 }
 
 void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, const Key *least, Buffer<int> &first)
