@@ -1,7 +1,8 @@
 static char help[] = "Times of one solver on a mesh of P1 elements: first setup, setup of values that are all twice as large, of other values (D A D with a random\n\
 diagonal matrix D from 1 to 1.2), solve. Options: those of tests/auxamg_problem.h's meshes\n\
 (-mesh square|disk|graded|edge|cube|..., -n, -bs, -elastic, -anisotropy, -jump), -mesh_file of bench/meshes, or -f matrix -xyz coordinates, both in PETSc's binary format; -repeat times.\n\
--grade p: the square or cube is graded to its centre, where sizes fall with the power p - 1 of the distance.\n\n";
+-grade p: the square or cube is graded to its centre, where sizes fall with the power p - 1 of the distance and triangles are p times as long as wide.\n\
+-curl a: the square is mapped to a sector of a ring, whose triangles keep their shape and are exp(a) times as large outside as inside.\n\n";
 
 #include "../tests/auxamg_problem.h"
 #include <petsctime.h>
@@ -149,7 +150,8 @@ int main(int argc, char **argv)
     if (read) PetscCall(MeshRead(file, &mesh));
     else PetscCall(MeshMake(type, n, &mesh));
     if (grade != 1) MeshGrade(&mesh, grade);
-    if (curl > 0 && mesh.dim == 2) MeshCurl(&mesh, curl);
+    PetscCheck(curl <= 0 || (mesh.dim == 2 && type == MESH_SQUARE), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-curl maps a square: use it with -mesh square");
+    if (curl > 0) MeshCurl(&mesh, curl);
     PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
     dim = mesh.dim;
     PetscCall(MeshDestroy(&mesh));

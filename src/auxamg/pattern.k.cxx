@@ -639,6 +639,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     begin_with(leaves, 2, (size_t)cells * (deep ? 96 : 24) + 64, grow_leaves);
     const Buffer<unsigned long long> found = make_lists(exec_, cells, leaves, grow_leaves);
     if (total(found.data()[3] != 0)) return Failure::too_long;
+    if (lost()) return Failure::lost;
     const size_t pairs = (size_t)found.data()[1], columns = (size_t)found.data()[2];
     sum_up(exec_, cells, fine.pairs);
     sum_up(exec_, cells, fine.columns);
@@ -658,6 +659,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     };
     begin_with(all, 1, (size_t)nodes * (deep ? 80 : 32) + 64, grow_rows);
     const Buffer<unsigned long long> taken = make_lists(exec_, nodes, all, grow_rows);
+    if (lost()) return Failure::lost;
     coarse.j  = make_unset<int>((size_t)taken.data()[1]);
     long_rows = taken.data()[3] != 0;
     sum_up(exec_, nodes, coarse.i);

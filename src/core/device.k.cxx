@@ -486,7 +486,8 @@ void release(void *p)
 void *allocate_unset(size_t bytes)
 {
   void *const p = allocate(bytes);
-  Open        o(Space::cuda);
+  if (failed()) return p; // what the host learns from then on is zero, and so is what lies there
+  Open o(Space::cuda);
   memset(p, 0xa5, bytes);
   return p;
 }

@@ -144,7 +144,11 @@ void sum_up(const Exec &exec, int n, Buffer<int> &counts)
 int scan(const Exec &exec, int n, Buffer<int> &counts)
 {
   sum_up(exec, n, counts);
-  return fetch(counts, (size_t)n);
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) return fetch(counts, (size_t)n);
+#endif
+  const device::Open open(exec.space);
+  return counts.data()[n];
 }
 
 void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, const Key *least, Buffer<int> &first)
