@@ -1,7 +1,8 @@
 static char help[] = "Times of one solver on a mesh of P1 elements: first setup, setup of values that are all twice as large, of other values (D A D with a random\n\
 diagonal matrix D from 1 to 1.2), solve. Options: those of tests/auxamg_problem.h's meshes\n\
 (-mesh square|disk|graded|edge|cube|..., -n, -bs, -elastic, -anisotropy, -jump), -mesh_file of bench/meshes, or -f matrix -xyz coordinates, both in PETSc's binary format; -repeat times.\n\
--grade p: the square or cube is graded to its centre, where sizes fall with the power p - 1 of the distance.\n\n";
+-grade p: the square or cube is graded to its centre, where sizes fall with the power p - 1 of the distance and triangles are p times as long as wide.\n\
+-curl a: the square is mapped to a sector of a ring, whose triangles keep their shape and are exp(a) times as large outside as inside.\n\n";
 
 #include "../tests/auxamg_problem.h"
 #include <petsctime.h>
@@ -52,6 +53,17 @@ static void MeshGrade(Mesh *mesh, PetscReal power)
   }
 }
 
+/* Of a square of edge 1: a sector of a ring, whose triangles keep their shape and are exp(a) times as large outside as inside. */
+static void MeshCurl(Mesh *mesh, PetscReal a)
+{
+  for (PetscInt p = 0; p < mesh->n; ++p) {
+    PetscReal *const x = mesh->x + mesh->dim * p;
+    const PetscReal  r = PetscExpReal(a * (x[0] - 1)), angle = a * x[1];
+    x[0] = r * PetscCosReal(angle);
+    x[1] = r * PetscSinReal(angle);
+  }
+}
+
 static double PeakMegabytes(void)
 {
   struct rusage u;
@@ -82,7 +94,7 @@ int main(int argc, char **argv)
   ProblemOptions     o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0};
   MeshType           type = MESH_SQUARE;
   PetscInt           n = 300, nodes = 0, its, rows, repeat = 3, dim = 2;
-  PetscReal         *coordinates = NULL, norm, residual, grade = 1;
+  PetscReal         *coordinates = NULL, norm, residual, grade = 1, curl = 0;
   double             t0, t1, t2, setup = 1e30, again = 1e30, other = 1e30, solve = 1e30, apply = 1e30, before, peak = 0;
   char               file[PETSC_MAX_PATH_LEN], xyz[PETSC_MAX_PATH_LEN];
   PetscBool          read;
@@ -104,6 +116,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-anisotropy", &o.anisotropy, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-grade", &grade, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-curl", &curl, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-f", file, sizeof(file), &read));
   if (read) {
     PetscViewer        viewer;
@@ -137,6 +150,8 @@ int main(int argc, char **argv)
     if (read) PetscCall(MeshRead(file, &mesh));
     else PetscCall(MeshMake(type, n, &mesh));
     if (grade != 1) MeshGrade(&mesh, grade);
+    PetscCheck(curl <= 0 || (mesh.dim == 2 && type == MESH_SQUARE), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-curl maps a square: use it with -mesh square");
+    if (curl > 0) MeshCurl(&mesh, curl);
     PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
     dim = mesh.dim;
     PetscCall(MeshDestroy(&mesh));

@@ -192,6 +192,12 @@ private:
     b.resize(Extent{n, exec_.space});
     return b;
   }
+  template <class V> Buffer<V> make_unset(size_t n) const // all of it will be written
+  {
+    Buffer<V> b;
+    b.resize_unset(Extent{n, exec_.space});
+    return b;
+  }
   template <class V> Buffer<V> on_host(const Buffer<V> &from) const
   {
     Buffer<V> to(from.size());

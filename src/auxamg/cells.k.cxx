@@ -254,37 +254,35 @@ template <int D> void cells_of(const Exec &exec, const Tree &tree, int k, Cells 
 {
   const auto            extent = [&](size_t n) { return Extent{n, exec.space}; };
   Buffer<unsigned char> flag, vertex_hangs;
-  Buffer<int>           from, corner, first, hanging;
+  Buffer<int>           from, corner, first, found, shape(3); // found: hanging vertices, then Levels
   Buffer<Key>           key;
-  flag.resize(extent((size_t)tree.cells));
+  flag.resize_unset(extent((size_t)tree.cells));
   for_each(exec, tree.cells, LeafFlag{tree.rank.data(), tree.parent.data(), k, flag.data()});
   select(exec, tree.cells, flag, from);
   const int n = cells.n = (int)from.size(), corners = n << D;
-  cells.start.resize(extent((size_t)n));
-  cells.level.resize(extent((size_t)n));
+  cells.start.resize_unset(extent((size_t)n));
+  cells.level.resize_unset(extent((size_t)n));
   for_each(exec, n, TakeLeaf{from.data(), tree.start.data(), tree.level.data(), cells.start.data(), cells.level.data()});
-  key.resize(extent((size_t)corners));
+  key.resize_unset(extent((size_t)corners));
   for_each(exec, n, Corners<D>{cells.start.data(), cells.level.data(), key.data()});
   sort_keys(exec, corners, vertex_bits(D), key, corner);
-  flag.resize(extent((size_t)corners));
+  flag.resize_unset(extent((size_t)corners));
   for_each(exec, corners, FirstOfRun{key.data(), flag.data()});
   select(exec, corners, flag, first);
   const int v = cells.vertices = (int)first.size();
-  vertex_key.resize(extent((size_t)v));
-  cells.key.resize(extent((size_t)v));
-  vertex_hangs.resize(extent((size_t)v));
-  hanging.resize(extent(1));
-  cells.vertex.resize(extent((size_t)corners));
-  cells.hangs.resize(extent((size_t)n));
-  for_each(exec, v, Vertex<D>{first.data(), v, corners, key.data(), corner.data(), cells.start.data(), cells.level.data(), n, vertex_key.data(), cells.key.data(), vertex_hangs.data(), hanging.data(), cells.vertex.data()});
-  cells.hanging = fetch(hanging, 0);
+  vertex_key.resize_unset(extent((size_t)v));
+  cells.key.resize_unset(extent((size_t)v));
+  vertex_hangs.resize_unset(extent((size_t)v));
+  found.resize(extent(3));
+  cells.vertex.resize_unset(extent((size_t)corners));
+  cells.hangs.resize_unset(extent((size_t)n));
+  for_each(exec, v, Vertex<D>{first.data(), v, corners, key.data(), corner.data(), cells.start.data(), cells.level.data(), n, vertex_key.data(), cells.key.data(), vertex_hangs.data(), found.data(), cells.vertex.data()});
   for_each(exec, n, Replace<D>{cells.start.data(), cells.level.data(), vertex_key.data(), vertex_hangs.data(), v, cells.vertex.data(), cells.hangs.data()});
-  Buffer<Levels> found;
-  found.resize(extent(1));
-  forall_join(exec, list_box(n), FindLevels{cells.level.data(), n}, found.data());
-  const Levels levels = fetch(found, 0);
-  cells.coarsest      = levels.lowest;
-  cells.finest        = levels.highest;
+  forall_join(exec, list_box(n), FindLevels{cells.level.data(), n}, (Levels *)(found.data() + 1));
+  copy(found, shape);
+  cells.hanging  = shape.data()[0];
+  cells.coarsest = shape.data()[1];
+  cells.finest   = shape.data()[2];
 }
 
 } // namespace
@@ -311,11 +309,11 @@ int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> 
   Buffer<Key> key;
   select(exec, cells.vertices, used, from);
   const int n = (int)from.size();
-  key.resize(Extent{(size_t)n, exec.space});
+  key.resize_unset(Extent{(size_t)n, exec.space});
   for_each(exec, n, TakeKey{from.data(), cells.key.data(), key.data()});
   sort_keys(exec, n, cells.dim * depth(cells.dim), key, order);
-  number.resize(Extent{(size_t)cells.vertices, exec.space});
-  cells.y.resize(Extent{(size_t)n * (size_t)cells.dim, exec.space});
+  number.resize_unset(Extent{(size_t)cells.vertices, exec.space});
+  cells.y.resize_unset(Extent{(size_t)n * (size_t)cells.dim, exec.space});
   with_dim(cells.dim, [&](auto d) { for_each(exec, n, TakeVertex<d.value>{order.data(), from.data(), cells.vertex_key.data(), number.data(), cells.y.data()}); });
   for_each(exec, cells.n << cells.dim, Renumber{used.data(), number.data(), cells.vertex.data()});
   cells.key        = std::move(key);

@@ -53,17 +53,31 @@ template <class T> struct Root {
 template <class T> struct Change {
   const int *i, *j;
   const T   *a, *old, *now, *before; // now and before: roots of the inverse diagonal
-  int        bs, n;
+  int        bs, n, share;
   HD void    operator()(int item, int line, Largest &change) const
   {
-    const int row = line * list_row + item, p = row / bs, k = row % bs;
-    double    sum = 0;
+    const Shared at(line * list_row + item, share); // of an unknown
+    const int    row = at.node, p = row / bs, k = row % bs;
+    int          first = 0, step = 1;
+    double       sum = 0;
     if (row >= n * bs) return;
-    for (int e = i[p]; e < i[p + 1]; ++e)
+#ifdef __CUDA_ARCH__
+    first = at.thread;
+    step <<= share;
+#else
+    if (at.thread) return;
+#endif
+    for (int e = i[p] + first; e < i[p + 1]; e += step)
       for (int m = 0; m < bs; ++m) {
-        const ptrdiff_t at = ((ptrdiff_t)bs * e + k) * bs + m, q = (ptrdiff_t)bs * j[e] + m;
-        sum += fabs((double)a[at] * now[row] * now[q] - (double)old[at] * before[row] * before[q]);
+        const ptrdiff_t to = ((ptrdiff_t)bs * e + k) * bs + m, q = (ptrdiff_t)bs * j[e] + m;
+        sum += fabs((double)a[to] * now[row] * now[q] - (double)old[to] * before[row] * before[q]);
       }
+#ifdef __CUDA_ARCH__
+    if (step > 1) {
+      const unsigned mine = (step < 32 ? (1u << step) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~(unsigned)(step - 1));
+      for (int d = step / 2; d; d /= 2) sum += __shfl_xor_sync(mine, sum, d);
+    }
+#endif
     change.join((now[row] > 0) == (before[row] > 0) ? sum : 1);
   }
 };
@@ -156,7 +170,7 @@ template <class T> void Hierarchy<T>::roots(Level<T> &level, Buffer<T> &root) { 
 template <class T> void Hierarchy<T>::measure(Level<T> &level, const Buffer<T> &old, int number)
 {
   roots(level, level.r);
-  forall_join(exec_, list_box(level.n * params_.bs), Change<T>{level.i.data(), level.j.data(), level.a.data(), old.data(), level.r.data(), level.z.data(), params_.bs, level.n}, (Largest *)(found_.data() + (number + 1) * findings - 1));
+  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), old.data(), level.r.data(), level.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + (number + 1) * findings - 1));
 }
 
 template <class T> double Hierarchy<T>::changed(int number, const double *found) const { return found[(number + 1) * findings - 1]; }

@@ -199,7 +199,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   failure = find_fixed(rows);
   if (total(failure.kind)) return failure;
   exchange_.forward(fixed_.data(), params_.bs);
-  Buffer<unsigned char> node = make<unsigned char>((size_t)all);
+  Buffer<unsigned char> node = make_unset<unsigned char>((size_t)all);
   for_each(exec_, all, AllFixed{fixed_.data(), params_.bs, node.data()});
   Buffer<double> sum = make<double>(1);
   sum_each(exec_, n * params_.bs, CountFlags{fixed_.data()}, sum.data());
@@ -208,7 +208,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   fixed_list_  = Buffer<int>();
   if (any_fixed_) select(exec_, n * params_.bs, fixed_, fixed_list_);
   // coordinates, as far as they are in the tree
-  Buffer<double> there = make<double>((size_t)all * (size_t)dim);
+  Buffer<double> there = make_unset<double>((size_t)all * (size_t)dim);
   const size_t bytes = (size_t)n * (size_t)dim * sizeof(double);
   if (exec_.space == Space::host && where == Space::host) std::copy(x, x + (ptrdiff_t)n * dim, there.data());
   else if (exec_.space == Space::host) device::copy_to_host(there.data(), x, bytes);
@@ -234,8 +234,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   extent *= 1 + 1e-9; // points on the upper boundary are inside
   const Key             none = (Key)1 << (dim * depth(dim));
   const Buffer<double> &points = there;
-  Buffer<double>        y = make<double>(points.size()), sorted;
-  Buffer<Key>           key = make<Key>((size_t)all), own, global;
+  Buffer<double>        y = make_unset<double>(points.size()), sorted;
+  Buffer<Key>           key = make_unset<Key>((size_t)all), own, global;
   const auto            locate = [&](double length) {
     for (int q = 0; q < dim; ++q) frame_.factor[q] = extent > 0 ? stretched[q] / (extent * length) * (double)(1u << depth(dim)) : stretched[q];
     place(exec_, frame_, all, points.data(), y.data(), key.data());
@@ -248,7 +248,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     const Buffer<Key> here = on_host(mine);
     Buffer<Key>       everyone((size_t)begins.back());
     MPI_Allgatherv(here.data(), count, MPI_UNSIGNED_LONG_LONG, everyone.data(), counts.data(), begins.data(), MPI_UNSIGNED_LONG_LONG, comm_);
-    Buffer<Key> on_device = make<Key>(everyone.size());
+    Buffer<Key> on_device = make_unset<Key>(everyone.size());
     copy(everyone, on_device);
     if (exec_.space == Space::cuda) device::synchronize();
     return on_device;
@@ -263,7 +263,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   if (!params_.paper && size == 1) locate(root_length(exec_, dim, params_.most, n, finest.points, key));
   else if (!params_.paper) {
     // only points that are in the tree count
-    own = make<Key>((size_t)n);
+    own = make_unset<Key>((size_t)n);
     for_each(exec_, n, CopyKeys{key.data(), own.data()});
     Buffer<int> order;
     sort_keys(exec_, n, dim * depth(dim) + 1, own, order);
@@ -271,11 +271,11 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     locate(root_length(exec_, dim, params_.most, (int)global.size(), (int)global.size(), global));
   }
   there = Buffer<double>(); // memory is what the peak of the setup takes
-  own = make<Key>((size_t)n);
+  own = make_unset<Key>((size_t)n);
   for_each(exec_, n, CopyKeys{key.data(), own.data()});
   perm_ = Buffer<int>();
   sort_keys(exec_, n, dim * depth(dim) + 1, own, perm_);
-  where_ = make<int>((size_t)all);
+  where_ = make_unset<int>((size_t)all);
   for_each(exec_, n, Invert{perm_.data(), where_.data()});
   for_each(exec_, rows.ghosts, NumberGhosts{where_.data(), n});
   if (size > 1) {
@@ -305,11 +305,11 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   fill(rows, nullptr, nullptr, 1);
   finest.nonzeros = total((double)finest.a.size());
   // the grids
-  sorted = make<double>(y.size());
+  sorted = make_unset<double>(y.size());
   for_each(exec_, all, SortPoints{perm_.data(), y.data(), dim, n, sorted.data()});
-  start_key_ = make<Key>((size_t)n);
+  start_key_ = make_unset<Key>((size_t)n);
   for_each(exec_, n, CopyKeys{own.data(), start_key_.data()});
-  Buffer<Key> keys = make<Key>((size_t)all); // own points in order, then ghosts
+  Buffer<Key> keys = make_unset<Key>((size_t)all); // own points in order, then ghosts
   for_each(exec_, n, CopyKeys{own.data(), keys.data()});
   for_each(exec_, rows.ghosts, CopyKeys{key.data() + n, keys.data() + n});
   own    = Buffer<Key>();
@@ -339,14 +339,14 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key
   Level<T>             &fine = levels_.back();
   Cells                 cells = params_.paper ? uniform_cells(exec_, tree_, k) : make_cells(exec_, tree_, k);
   const int             all = fine.n + fine.ghosts;
-  Buffer<int>           leaf = make<int>((size_t)all);
+  Buffer<int>           leaf = make_unset<int>((size_t)all);
   Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
   fine.cells   = cells.n;
   fine.corners = params_.paper ? 1 : 1 << params_.dim;
   bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.begin);
   for_each(exec_, cells.n, LeafOfPoint{fine.begin.data(), leaf.data()});
   for_each(exec_, all - fine.points, LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points, fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
-  fine.weight = make<T>((size_t)all * (size_t)fine.corners);
+  fine.weight = make_unset<T>((size_t)all * (size_t)fine.corners);
   if (params_.paper) for_each(exec_, all, Aggregate<T>{leaf.data(), fine.weight.data()});
   else make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.weight.data(), used.data());
   if (fine.distributed && !params_.paper) {
@@ -426,7 +426,7 @@ template <class T> Failure Hierarchy<T>::numbers()
     if (known && l + 1 < last) {
       roots(next, next.z);
       old    = std::move(next.a);
-      next.a = make<T>(old.size());
+      next.a = make_unset<T>(old.size());
     }
     product(level, next);
   }

@@ -14,11 +14,10 @@ namespace tessera::auxamg {
 namespace {
 
 constexpr unsigned short none = no_slot<unsigned short>, wanted_slot = none - 1; // more do not count
-constexpr int            lanes = 16;
 using Mask = unsigned long long;
 
-// Lists of different numbers in the order of their first use, which gives each its place.
-// On the host: each number remembers its place in the list of its last owner.
+// Lists of different numbers, on the host: each number remembers its place in the list of its last owner, so they stand in the order of
+// their first use.
 struct Marked {
   int *owner, *place;
   int  me, n = 0;
@@ -32,85 +31,104 @@ struct Marked {
   }
 };
 
-// On the device: `lanes` threads make a list by rounds, in each of which they look at as many numbers side by side. Of an item Lists says
-//   int rounds(item)
-//   int number(item, round, lane)        -1: none
-//   bool different                       are those of a round?
-//   void place(item, round, lane, at)    what is to be done with the place of this number
-//   void length(item, n)
-//   int begin(item)                      where its list is in `more`; without that, lists are in memory of the block, while they are short
-template <class Lists> struct Distinct {
-  static constexpr int group = 8, threads = group * lanes, longest = 128; // lists of a block
-  static constexpr size_t bytes = (2 * threads + 2 * group + group * longest) * sizeof(int);
-  Lists lists;
-  int   items, *more, *full;
-  HD static int find(const int *list, int n, int v)
+// On the device a block makes the lists of `group` items in one hash table, of numbers v of list r.
+constexpr int table_threads = 128, most_lists = 8;
+struct Table {
+  Key *key; // 0: empty
+  int *value, size;
+  HD static Key key_of(int r, int v) { return (Key)(r + 1) << 32 | (unsigned)v; }
+  HD static int list(Key k) { return (int)(k >> 32) - 1; }
+  HD static int number(Key k) { return (int)(unsigned)k; }
+  HD int        first(Key k) const { return (int)((Key)((unsigned)k * 2654435769u + (unsigned)(k >> 32) * 0x85ebca6bu) * (Key)size >> 32); }
+  // false: there is no room
+  HD bool insert(Key k) const
   {
-    int at = -1;
-    for (int p = 0; p < n; ++p) at = list[p] == v ? p : at;
-    return at;
-  }
-  template <class Block> HD void operator()(Block &block) const
-  {
-    int *const number = (int *)block.shared, *const fresh = number + threads, *const lengths = fresh + threads, *const here = lengths + 2 * group;
-    const int  first = block.tile.y0 * group, n = items - first < group ? items - first : group;
-    int        rounds = 0;
-    for (int r = 0; r < n; ++r) rounds = lists.rounds(first + r) > rounds ? lists.rounds(first + r) : rounds;
-    const auto list = [&](int r) { return more ? more + lists.begin(first + r) : here + r * longest; };
-    block.each(0, group, 0, 1, [&](int r, int) { lengths[r] = 0; });
-    block.sync();
-    for (int q = 0; q <= rounds; ++q) {
-      const int *const length = lengths + (q & 1) * group;
-      // the numbers that are not in the list yet; and from the round before those that came more than once
-      block.each(0, n * lanes, 0, 1, [&](int t, int) {
-        const int r = t / lanes, item = first + r, k = more || length[r] < longest ? length[r] : longest;
-        if (!Lists::different && q && number[t] >= 0 && !fresh[t]) lists.place(item, q - 1, t % lanes, find(list(r), k, number[t]));
-        const int v = q < rounds && q < lists.rounds(item) ? lists.number(item, q, t % lanes) : -1, at = v >= 0 ? find(list(r), k, v) : -1;
-        if (at >= 0) lists.place(item, q, t % lanes, at);
-        number[t] = at >= 0 ? -1 : v;
-        if (Lists::different) fresh[t] = at < 0 && v >= 0;
-      });
-      if (q == rounds) break;
-      block.sync();
-      if (!Lists::different) {
-        block.each(0, n * lanes, 0, 1, [&](int t, int) { fresh[t] = number[t] >= 0 && find(number + t / lanes * lanes, t % lanes, number[t]) < 0; });
-        block.sync();
-      }
-      block.each(0, n * lanes, 0, 1, [&](int t, int) {
-        const int r = t / lanes;
-        int       at = length[r];
-        for (int s = r * lanes; s < t; ++s) at += fresh[s];
-        if (fresh[t]) {
-          if (more || at < longest) list(r)[at] = number[t];
-          else raise_flag(full);
-          lists.place(first + r, q, t % lanes, at);
-        }
-        if (t % lanes == lanes - 1) lengths[(~q & 1) * group + r] = at + fresh[t];
-      });
-      block.sync();
+    for (int p = first(k), tries = 0; tries < size; ++tries, p = p + 1 < size ? p + 1 : 0) {
+      const Key there = key[p] == 0 ? claim(key + p, k) : key[p];
+      if (there == 0 || there == k) return true;
     }
-    // A list that was cut at `longest` has taken numbers for new that it could not keep: its length is the second run's.
-    block.each(0, n, 0, 1, [&](int r, int) {
-      const int length = lengths[(rounds & 1) * group + r];
-      lists.length(first + r, more || length < longest ? length : longest);
-    });
+    return false;
+  }
+  // of a number in the table
+  HD int at(Key k) const
+  {
+    int p = first(k);
+    while (key[p] != k) p = p + 1 < size ? p + 1 : 0;
+    return p;
   }
 };
 
-// The last of the lists first[a..b] that begins at or before p
-HD inline int list_of(const int *first, int a, int b, int p)
-{
-  while (b - a > 1) {
-    const int middle = a + (b - a) / 2;
-    if (first[middle] <= p) a = middle;
-    else b = middle;
+// Memory of a block: the table, and what is said about its numbers.
+struct TableRoom {
+  Table     table;
+  Key      *list; // its numbers, list after list
+  int      *bits; // of what is in a place of the table
+  unsigned *mask; // two for each number of `list`
+  int      *begin, *kept; // where the lists begin in it, and the end; the same of lists that are kept while the table has others
+  int      *full, *cut, *place; // no room in the table; none for the lists; where these go
+  static constexpr size_t list_bytes = 2 * sizeof(Key) + sizeof(int), each_bytes = list_bytes + sizeof(int) + 2 * sizeof(unsigned), fixed_bytes = (2 * most_lists + 6) * sizeof(int);
+  HD TableRoom(char *memory, int *counts, int size)
+  {
+    list  = (Key *)memory + size;
+    table = {(Key *)memory, (int *)(list + size), size};
+    bits  = table.value + size;
+    mask  = (unsigned *)bits + size;
+    begin = counts, kept = begin + most_lists + 1, full = kept + most_lists + 1, cut = full + 1, place = cut + 1;
   }
-  return a;
-}
-constexpr int leaves_of_block = 16, threads_of_block = 128;
+  template <class Block> HD void clear(Block &block) const
+  {
+    block.each(0, table.size, 0, 1, [&](int p, int) { table.key[p] = 0; });
+    block.each(0, most_lists + 1, 0, 1, [&](int r, int) { begin[r] = 0; });
+    block.each(0, 1, 0, 1, [&](int, int) { *full = 0; });
+    block.sync();
+  }
+  // After all insertions each number gets its place in its list. False: there was no room.
+  template <class Block> HD bool number(Block &block) const
+  {
+    block.sync();
+    block.each(0, table.size, 0, 1, [&](int p, int) {
+      if (table.key[p]) table.value[p] = take(begin + 1 + Table::list(table.key[p]), 1);
+    });
+    block.sync();
+    block.each(0, 1, 0, 1, [&](int, int) {
+      for (int r = 0; r < most_lists; ++r) begin[r + 1] += begin[r];
+    });
+    block.sync();
+    return !*full;
+  }
+  template <class Block> HD void make_list(Block &block) const
+  {
+    block.each(0, table.size, 0, 1, [&](int p, int) {
+      if (table.key[p]) list[begin[Table::list(table.key[p])] + table.value[p]] = table.key[p];
+    });
+    block.sync();
+  }
+  HD int length(int r) const { return begin[r + 1] - begin[r]; }
+};
 
-// f(item, list) for all items, with lists of numbers below `range`
-template <class F> void for_each_marked(const Exec &exec, int items, int range, const F &f)
+// What blocks take in the order in which they get there: tables where their own memory is too small (0), and places of lists (1, 2). What
+// does not fit is counted only, and the host gives more.
+struct Taken {
+  unsigned long long *used, room[3];
+  char               *tables;
+};
+
+// Runs f(room), which says whether there was room, with a table of the block, and where that is too small one for most() numbers.
+template <class Block, class Most, class F> HD void with_table(Block &block, int size, const Taken &taken, const Most &most, const F &f)
+{
+  int *const  counts = (int *)block.shared;
+  char *const memory = (char *)block.shared + TableRoom::fixed_bytes;
+  if (f(TableRoom(memory, counts, size))) return;
+  unsigned long long *const at = (unsigned long long *)memory; // the table there is given up
+  const unsigned long long  room = 2 * (unsigned long long)most();
+  block.sync();
+  block.each(0, 1, 0, 1, [&](int, int) { *at = take(taken.used, room); });
+  block.sync();
+  if (*at + room <= taken.room[0]) (void)f(TableRoom(taken.tables + *at * TableRoom::each_bytes, counts, (int)room));
+}
+
+// lists.run(item, list) for all items, with lists of numbers below `range`
+template <class Lists> void for_each_marked(const Exec &exec, int items, int range, const Lists &lists)
 {
 #pragma omp parallel num_threads(exec.threads) if (exec.threads > 1)
   {
@@ -118,42 +136,28 @@ template <class F> void for_each_marked(const Exec &exec, int items, int range, 
 #pragma omp for schedule(static)
     for (int item = 0; item < items; ++item) {
       Marked list{owner.data(), place.data(), item};
-      f(item, list);
+      lists.run(item, list);
     }
   }
 }
 
 // The leaves that the nodes of a leaf are coupled with.
 struct LeavesAround {
-  static constexpr bool different = false;
   const int      *first, *i, *j, *leaf; // first: node of each leaf
   int            *count;
   unsigned short *pair;
   int            *too_long;
-  template <class List> HD void run(int l, List &list) const
+  void run(int l, Marked &list) const
   {
     int last = -1, p = 0;
-    for (int e = entry(l); e < entry(l + 1) && list.n < wanted_slot; ++e) {
+    for (int e = i[first[l]]; e < i[first[l + 1]] && list.n < wanted_slot; ++e) {
       const int k = leaf[j[e]];
       if (k != last) p = list(k);
       pair[e] = (unsigned short)p;
       last    = k;
     }
-    length(l, list.n);
-  }
-  HD int       entry(int l) const { return i[first[l]]; }
-  HD ptrdiff_t begin(int l) const { return entry(l); }
-  HD int       rounds(int l) const { return (entry(l + 1) - entry(l) + lanes - 1) / lanes; }
-  HD int       number(int l, int round, int lane) const
-  {
-    const int e = entry(l) + round * lanes + lane;
-    return e < entry(l + 1) ? leaf[j[e]] : -1;
-  }
-  HD void place(int l, int round, int lane, int at) const { pair[entry(l) + round * lanes + lane] = (unsigned short)at; }
-  HD void length(int l, int n) const
-  {
-    count[l] = n;
-    if (n >= wanted_slot) raise_flag(too_long);
+    count[l] = list.n;
+    if (list.n >= wanted_slot) raise_flag(too_long);
   }
 };
 
@@ -182,7 +186,6 @@ struct CoupledCorners {
   const unsigned char  *bits;
   int                  *pair_leaf;
   Mask                 *coupled;
-  int                   leaves;
   HD void               operator()(int l) const
   {
     for (int p = begin[l]; p < begin[l + 1]; ++p) {
@@ -194,27 +197,6 @@ struct CoupledCorners {
       }
     }
   }
-  // On the device a thread takes a pair of leaves: those of a leaf read the same entries.
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const int l0 = block.tile.y0 * leaves_of_block, l1 = l0 + leaves_of_block < leaves ? l0 + leaves_of_block : leaves;
-    block.each(pairs[l0], pairs[l1], 0, 1, [&](int to, int) {
-      const int l = list_of(pairs, l0, l1, to);
-      Mask      mask = 0;
-      int       other = 0;
-      for (int p = begin[l]; p < begin[l + 1]; ++p) {
-        unsigned any = 0;
-        for (int e = i[p]; e < i[p + 1]; ++e)
-          if (pairs[l] + pair[e] == to) {
-            other = j[e];
-            any |= bits[other];
-          }
-        mask |= rows_of(bits[p]) * any;
-      }
-      pair_leaf[to] = leaf[other];
-      coupled[to]   = mask;
-    });
-  }
 };
 HD inline int corners_of(Mask m) // any row
 {
@@ -223,34 +205,29 @@ HD inline int corners_of(Mask m) // any row
   return (int)((m | m >> 8) & 0xff);
 }
 
+// Bit r: is corner r coupled with corner c of the other leaf?
+HD inline unsigned rows_at(Mask m, int c)
+{
+  constexpr unsigned ones = 0x01010101u, gather = 0x10204080u; // bits 0, 8, 16, 24 go to 28 ... 31
+  m >>= c;
+  return (((unsigned)m & ones) * gather >> 28) | (((unsigned)(m >> 32) & ones) * gather >> 28) << 4;
+}
+
 struct ColumnsAround {
-  static constexpr bool different = false;
   const int      *pairs, *pair_leaf, *vertex;
   const Mask     *coupled;
   int             corners;
   int            *count;
   unsigned short *column;
   int            *too_long;
-  template <class List> HD void run(int l, List &list) const
+  void run(int l, Marked &list) const
   {
     for (int p = pairs[l]; p < pairs[l + 1] && list.n < wanted_slot - 8; ++p) {
       const int any = corners_of(coupled[p]);
       for (int c = 0; c < corners; ++c) column[(ptrdiff_t)corners * p + c] = (unsigned short)(any >> c & 1 ? list(vertex[(ptrdiff_t)corners * pair_leaf[p] + c]) : 0);
     }
-    length(l, list.n);
-  }
-  HD ptrdiff_t begin(int l) const { return (ptrdiff_t)corners * pairs[l]; }
-  HD int       rounds(int l) const { return (corners * (pairs[l + 1] - pairs[l]) + lanes - 1) / lanes; }
-  HD int       number(int l, int round, int lane) const
-  {
-    const int k = round * lanes + lane, p = pairs[l] + k / corners, c = k % corners;
-    return p < pairs[l + 1] && corners_of(coupled[p]) >> c & 1 ? vertex[(ptrdiff_t)corners * pair_leaf[p] + c] : -1;
-  }
-  HD void place(int l, int round, int lane, int at) const { column[begin(l) + round * lanes + lane] = (unsigned short)at; } // the others stay 0
-  HD void length(int l, int n) const
-  {
-    count[l] = n;
-    if (n >= wanted_slot - 8) raise_flag(too_long);
+    count[l] = list.n;
+    if (list.n >= wanted_slot - 8) raise_flag(too_long);
   }
 };
 
@@ -262,7 +239,6 @@ struct MarkEntries {
   int                   corners;
   unsigned short       *slot;
   int                  *vertices; // of the columns
-  int                   leaves;
   HD void               operator()(int item) const
   {
     const int       l = item / corners, r = item % corners, nc = columns[l + 1] - columns[l];
@@ -277,26 +253,6 @@ struct MarkEntries {
         if (any >> c & 1) vertices[columns[l] + to] = vertex[(ptrdiff_t)corners * pair_leaf[p] + c];
       }
     }
-  }
-  // On the device a thread takes a column of E and looks for it in all pairs.
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const int l0 = block.tile.y0 * leaves_of_block, l1 = l0 + leaves_of_block < leaves ? l0 + leaves_of_block : leaves;
-    block.each(columns[l0], columns[l1], 0, 1, [&](int k, int) {
-      const int l = list_of(columns, l0, l1, k), nc = columns[l + 1] - columns[l];
-      Mask      rows = 0;
-      int       where = 0; // nothing in the loop waits for what it finds
-      for (int p = pairs[l]; p < pairs[l + 1]; ++p) {
-        const Mask mask = coupled[p];
-        for (int c = 0; c < corners; ++c) {
-          const Mask mine = columns[l] + column[(ptrdiff_t)corners * p + c] == k ? mask >> c & 0x0101010101010101ULL : 0;
-          rows |= mine;
-          where = mine ? corners * (p - pairs[l]) + c : where;
-        }
-      }
-      vertices[k] = vertex[(ptrdiff_t)corners * pair_leaf[pairs[l] + where / corners] + where % corners];
-      for (int r = 0; r < corners; ++r) slot[(ptrdiff_t)corners * columns[l] + r * nc + k - columns[l]] = rows >> (8 * r) & 1 ? wanted_slot : none;
-    });
   }
 };
 
@@ -337,14 +293,12 @@ struct BoundRow {
   }
 };
 struct FillRow {
-  static constexpr bool different = true;
   const int      *first, *at, *columns, *vertices; // at: corners
   unsigned short *slot;
   int             corners;
   const int      *bound;
-  const Longest  *widest; // most columns of a leaf
   int            *row, *count, *too_long;
-  template <class List> HD void run(int v, List &list) const
+  void run(int v, Marked &list) const
   {
     for (int p = first[v]; p < first[v + 1]; ++p) {
       const int       l = at[p] / corners, c = at[p] % corners, nc = columns[l + 1] - columns[l];
@@ -356,29 +310,8 @@ struct FillRow {
           mine[k]            = (unsigned short)to;
         }
     }
-    length(v, list.n);
-  }
-  // A round is a part of the columns of a leaf.
-  HD int       parts() const { return (widest->n + lanes - 1) / lanes; }
-  HD ptrdiff_t begin(int v) const { return bound[v]; }
-  HD int       rounds(int v) const { return (first[v + 1] - first[v]) * parts(); }
-  template <class F> HD int with_entry(int v, int round, int lane, const F &f) const // f(slot, vertex of its column)
-  {
-    const int corner = at[first[v] + round / parts()], l = corner / corners, nc = columns[l + 1] - columns[l], k = round % parts() * lanes + lane;
-    return k < nc ? f(slot[(ptrdiff_t)corners * columns[l] + corner % corners * nc + k], vertices[columns[l] + k]) : -1;
-  }
-  HD int number(int v, int round, int lane) const
-  {
-    return with_entry(v, round, lane, [](unsigned short wanted, int vertex) { return wanted == none ? -1 : vertex; });
-  }
-  HD void place(int v, int round, int lane, int to) const
-  {
-    with_entry(v, round, lane, [to](unsigned short &mine, int) { return mine = (unsigned short)to; });
-  }
-  HD void length(int v, int n) const
-  {
-    count[v] = n;
-    if (n >= wanted_slot) raise_flag(too_long);
+    count[v] = list.n;
+    if (list.n >= wanted_slot) raise_flag(too_long);
   }
 };
 struct CopyRows {
@@ -389,6 +322,236 @@ struct CopyRows {
     for (int p = to[v]; p < to[v + 1]; ++p) out[p] = list[from[v] + p - to[v]];
   }
 };
+
+
+// The same on the device. The lists of a block lie together, and those of blocks in the order of time, until they are gathered.
+// A block makes the lists of `group` leaves: of leaves around and, of those, the corners that are coupled.
+struct LeafLists {
+  const int           *begin, *i, *j, *leaf, *vertex;
+  const unsigned char *bits;
+  int                  shift, leaves, nodes, group, size; // 2^shift corners; nodes of the next grid; numbers of a block's table
+  int                 *pairs, *columns;                   // lengths of the lists
+  unsigned short      *pair, *column;
+  int                 *vertices;
+  unsigned char       *rows;  // of the columns: the corners that are coupled with them, as bits
+  int                 *place; // of each block's pairs and columns
+  int                 *too_long;
+  Taken                taken;
+  static constexpr int    lanes = 4; // of a node
+  static constexpr size_t bytes = TableRoom::each_bytes;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves, p0 = begin[l0], p1 = begin[l1];
+    if (i[p0] == i[p1]) return; // lengths stay zero
+    const auto most = [&] {
+      const long long entries = i[p1] - i[p0], all = (long long)group * leaves, around = entries < all ? entries : all, next = (long long)group * nodes;
+      return around << shift < next ? around << shift : next > around ? next : around;
+    };
+    with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, l0, l1, p0, p1); });
+  }
+  template <class Block> HD bool run(Block &block, const TableRoom &room, int l0, int l1, int p0, int p1) const
+  {
+    const Table table = room.table;
+    room.clear(block);
+    block.each(0, lanes * (p1 - p0), 0, 1, [&](int item, int) {
+      const int p = p0 + item / lanes, r = leaf[p] - l0;
+      int       last = -1;
+      for (int e = i[p] + item % lanes; e < i[p + 1]; e += lanes) {
+        const int k = leaf[j[e]];
+        if (k != last && !table.insert(Table::key_of(r, k))) raise_flag(room.full);
+        last = k;
+      }
+    });
+    if (!room.number(block)) return false;
+    room.make_list(block);
+    const int all = room.begin[most_lists];
+    block.each(0, 2 * all, 0, 1, [&](int k, int) { room.mask[k] = 0; });
+    block.each(0, most_lists + 1, 0, 1, [&](int r, int) { room.kept[r] = room.begin[r]; });
+    block.sync();
+    // which corners of which pair of leaves are coupled
+    block.each(0, lanes * (p1 - p0), 0, 1, [&](int item, int) {
+      const int  p = p0 + item / lanes, r = leaf[p] - l0;
+      const Mask from = rows_of(bits[p]);
+      for (int e = i[p] + item % lanes; e < i[p + 1]; e += lanes) {
+        const int       q = j[e], k = table.value[table.at(Table::key_of(r, leaf[q]))];
+        const Mask      mine = from * bits[q];
+        unsigned *const to = room.mask + 2 * (room.kept[r] + k);
+        set_bits(to, (unsigned)mine);
+        if (shift > 2) set_bits(to + 1, (unsigned)(mine >> 32));
+        pair[e] = (unsigned short)k;
+      }
+    });
+    block.sync();
+    // their corners take the table; the pairs are in `list`
+    room.clear(block);
+    const auto each_corner = [&](const auto &f) { // f(pair, corner, mask, its number in the table or 0: not coupled)
+      block.each(0, all << shift, 0, 1, [&](int item, int) {
+        const int  k = item >> shift, c = item - (k << shift);
+        const Mask mask = (Mask)room.mask[2 * k + 1] << 32 | room.mask[2 * k];
+        const Key  pair_key = room.list[k];
+        const bool there = corners_of(mask) >> c & 1;
+        f(k, c, mask, there ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0);
+      });
+    };
+    each_corner([&](int, int, Mask, Key key) {
+      if (key && !table.insert(key)) raise_flag(room.full);
+    });
+    if (!room.number(block)) return false;
+    const int next = room.begin[most_lists];
+    block.each(l0, l1, 0, 1, [&](int l, int) {
+      pairs[l]   = room.kept[l - l0 + 1] - room.kept[l - l0];
+      columns[l] = room.length(l - l0);
+      if (pairs[l] >= wanted_slot || columns[l] >= wanted_slot - 8) raise_flag(too_long);
+    });
+    block.each(0, 1, 0, 1, [&](int, int) {
+      const unsigned long long k = take(taken.used + 1, (unsigned long long)all), to = take(taken.used + 2, (unsigned long long)next);
+      *room.cut = k + all > taken.room[1] || to + next > taken.room[2];
+      place[2 * block.tile.y0]     = room.place[0] = (int)k;
+      place[2 * block.tile.y0 + 1] = room.place[1] = (int)to;
+    });
+    block.each(0, table.size, 0, 1, [&](int p, int) { room.bits[p] = 0; });
+    block.sync();
+    if (*room.cut) return true;
+    unsigned short *const to_column = column + ((ptrdiff_t)room.place[0] << shift);
+    each_corner([&](int k, int c, Mask mask, Key key) {
+      const int at = key ? table.at(key) : 0;
+      to_column[(k << shift) + c] = (unsigned short)(key ? table.value[at] : 0);
+      if (key) set_bits((unsigned *)room.bits + at, rows_at(mask, c));
+    });
+    block.sync();
+    block.each(0, table.size, 0, 1, [&](int p, int) {
+      if (!table.key[p]) return;
+      const int to = room.place[1] + room.begin[Table::list(table.key[p])] + table.value[p];
+      vertices[to] = Table::number(table.key[p]);
+      rows[to]     = (unsigned char)room.bits[p];
+    });
+    return true;
+  }
+};
+
+// Where lists lie leaf after leaf, from where they lie block after block
+struct GatherLeaves {
+  const int            *pairs, *columns, *place; // begin of each leaf's
+  int                   shift, leaves, group;
+  const unsigned short *column;
+  const int            *vertices;
+  const unsigned char  *rows;
+  unsigned short       *to_column;
+  int                  *to_vertices;
+  unsigned char        *to_rows;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int       l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves;
+    const ptrdiff_t from = (ptrdiff_t)place[2 * block.tile.y0] << shift, to = (ptrdiff_t)pairs[l0] << shift;
+    const int       next = place[2 * block.tile.y0 + 1], column0 = columns[l0];
+    block.each(0, (pairs[l1] - pairs[l0]) << shift, 0, 1, [&](int k, int) { to_column[to + k] = column[from + k]; });
+    block.each(0, columns[l1] - column0, 0, 1, [&](int k, int) {
+      to_vertices[column0 + k] = vertices[next + k];
+      to_rows[column0 + k]     = rows[next + k];
+    });
+  }
+};
+
+// The rows of the coarse operator, with ascending columns, and the places in it of the entries of the leaves' products.
+struct RowLists {
+  const int           *first, *at, *columns, *vertices; // at: corners
+  const unsigned char *rows;                            // of LeafLists
+  int                  shift, n, group, size;
+  int                 *length, *j;
+  unsigned short      *slot;
+  int                 *place; // of each block's rows
+  int                 *too_long;
+  Taken                taken;
+  static constexpr size_t bytes = TableRoom::list_bytes; // bits and masks are not used
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n;
+    const auto most = [&] {
+      long long entries = 0;
+      for (int p = first[v0]; p < first[v1]; ++p) entries += columns[(at[p] >> shift) + 1] - columns[at[p] >> shift];
+      return entries < (long long)group * n ? entries : (long long)group * n;
+    };
+    with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, v0, v1); });
+  }
+  template <class Block> HD bool run(Block &block, const TableRoom &room, int v0, int v1) const
+  {
+    const Table table = room.table;
+    const int   lanes = table_threads / group, share = group == 4 ? 5 : 4; // of a row; 2^share of them
+    const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, vertex, place in slot)
+      block.each(0, lanes * (v1 - v0), 0, 1, [&](int item, int) {
+        const int r = item >> share, until = first[v0 + r + 1];
+        for (int p = first[v0 + r]; p < until; ++p) {
+          const int       l = at[p] >> shift, c = at[p] - (l << shift), from = columns[l], nc = columns[l + 1] - from;
+          const ptrdiff_t to = ((ptrdiff_t)from << shift) + (ptrdiff_t)c * nc;
+          for (int k = item & (lanes - 1); k < nc; k += lanes) f(r, rows[from + k] >> c & 1, vertices[from + k], to + k);
+        }
+      });
+    };
+    room.clear(block);
+    each_entry([&](int r, int there, int v, ptrdiff_t) {
+      if (there && !table.insert(Table::key_of(r, v))) raise_flag(room.full);
+    });
+    if (!room.number(block)) return false;
+    const int all = room.begin[most_lists];
+    block.each(v0, v1, 0, 1, [&](int v, int) {
+      length[v] = room.length(v - v0);
+      if (length[v] >= wanted_slot) raise_flag(too_long);
+    });
+    block.each(0, 1, 0, 1, [&](int, int) {
+      const unsigned long long to = take(taken.used + 1, (unsigned long long)all);
+      *room.cut = to + all > taken.room[1];
+      place[block.tile.y0] = *room.place = (int)to;
+    });
+    room.make_list(block);
+    if (*room.cut) return true;
+    block.each(0, all, 0, 1, [&](int k, int) {
+      const Key v = room.list[k];
+      const int r = Table::list(v), from = room.begin[r], until = room.begin[r + 1];
+      int       rank = 0;
+      for (int q = from; q < until; ++q) rank += room.list[q] < v;
+      table.value[table.at(v)] = rank;
+      j[*room.place + from + rank] = Table::number(v);
+    });
+    block.sync();
+    each_entry([&](int r, int there, int v, ptrdiff_t to) { slot[to] = there ? (unsigned short)table.value[table.at(Table::key_of(r, v))] : none; });
+    return true;
+  }
+};
+
+// As GatherLeaves
+struct GatherRows {
+  const int *begin, *place, *from;
+  int        n, group;
+  int       *to;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n, first = begin[v0], at = place[block.tile.y0];
+    block.each(first, begin[v1], 0, 1, [&](int e, int) { to[e] = from[at + e - first]; });
+  }
+};
+
+int blocks_of(int items, int group) { return (items + group - 1) / group; }
+
+// Makes the lists, after grow(k, n) in as much memory as they need. Returns what of taken.used there is; [3]: is one too long?
+template <class Lists, class Grow> Buffer<unsigned long long> make_lists(const Exec &exec, int items, Lists &lists, const Grow &grow)
+{
+  Buffer<unsigned long long> used, on_host(4);
+  used.resize(Extent{4, exec.space});
+  lists.taken.used = used.data();
+  lists.too_long   = (int *)(used.data() + 3);
+  for (bool enough = false; !enough; used.zero()) {
+    forall_blocks(exec, blocks_of(items, lists.group), table_threads, TableRoom::fixed_bytes + (size_t)lists.size * Lists::bytes, lists);
+    copy(used, on_host);
+    enough = true;
+    for (int k = 0; k < 3; ++k)
+      if (on_host.data()[k] > lists.taken.room[k]) {
+        grow(k, (size_t)on_host.data()[k]);
+        lists.taken.room[k] = on_host.data()[k];
+        enough              = false;
+      }
+  }
+  return on_host;
+}
 
 struct ToBytes {
   static constexpr int   at_once = 8; // a thread's
@@ -429,7 +592,7 @@ struct Remap {
 template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
 {
   const int   n = fine.cells * fine.corners;
-  Buffer<Key> key = make<Key>((size_t)n);
+  Buffer<Key> key = make_unset<Key>((size_t)n);
   int         bits = 1;
   while (nodes >> bits) ++bits;
   fine.place = Buffer<int>();
@@ -442,73 +605,109 @@ template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
 template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse)
 {
   const int   cells = fine.cells, corners = fine.corners, entries = (int)fine.j.size(), nodes = coarse.n;
-  const bool  host = exec_.space == Space::host;
-  Buffer<int> too_long = make<int>(1), full = make<int>(1), list, count, pair_leaf, vertices;
-  // lists of all items; where a block has no room for one, all have `bound` of memory
-  const auto make_lists = [&](const auto &lists, int items, int range, size_t bound, int *more) {
-    using Kernel = Distinct<std::decay_t<decltype(lists)>>;
-    if (host) return for_each_marked(exec_, items, range, [&](int l, Marked &marks) { lists.run(l, marks); });
-    const int blocks = (items + Kernel::group - 1) / Kernel::group;
-    forall_blocks(exec_, blocks, Kernel::threads, Kernel::bytes, Kernel{lists, items, more, full.data()});
-    if (more || !fetch(full, 0)) return;
-    full.zero();
-    list = make<int>(bound);
-    forall_blocks(exec_, blocks, Kernel::threads, Kernel::bytes, Kernel{lists, items, list.data(), full.data()});
-    list = Buffer<int>();
-  };
-  const int blocks = (cells + leaves_of_block - 1) / leaves_of_block;
-  // leaves around each leaf
-  fine.wide.pair  = make<unsigned short>((size_t)entries);
-  fine.pairs = make<int>((size_t)cells + 1);
-  make_lists(LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()}, cells, cells, (size_t)entries, nullptr);
-  if (total(fetch(too_long, 0))) return Failure::too_long;
-  const int pairs = scan(exec_, cells, fine.pairs);
-  // which of their corners are coupled
-  Buffer<unsigned char> bits    = make<unsigned char>((size_t)(fine.n + fine.ghosts));
-  Buffer<Mask>          coupled = make<Mask>((size_t)pairs);
-  pair_leaf                     = make<int>((size_t)pairs);
+  Buffer<int> vertices;
+  bool        long_rows;
+  Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(fine.n + fine.ghosts));
   for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), corners, bits.data()});
-  const CoupledCorners couple{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data(), cells};
-  if (host) for_each(exec_, cells, couple);
-  else forall_blocks(exec_, blocks, threads_of_block, 0, couple);
-  // columns
-  fine.wide.column  = make<unsigned short>((size_t)pairs * corners);
-  fine.columns = make<int>((size_t)cells + 1);
-  make_lists(ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, fine.columns.data(), fine.wide.column.data(), too_long.data()}, cells, nodes, (size_t)pairs * corners, nullptr);
-  const int columns = scan(exec_, cells, fine.columns);
-  fine.parts        = (size_t)columns;
-  vertices          = make<int>((size_t)columns);
-  fine.wide.slot         = make<unsigned short>((size_t)columns * corners);
-  const MarkEntries mark{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.wide.column.data(), corners, fine.wide.slot.data(), vertices.data(), cells};
-  if (host) for_each(exec_, cells * corners, mark);
-  else forall_blocks(exec_, blocks, threads_of_block, 0, mark);
-  coupled = Buffer<Mask>();
-  // rows
-  incidences(fine, nodes);
-  count = make<int>((size_t)nodes + 1);
-  for_each(exec_, nodes, BoundRow{fine.first.data(), fine.place.data(), fine.columns.data(), fine.wide.slot.data(), corners, count.data()});
-  const int bound = scan(exec_, nodes, count);
-  Buffer<int> rows = make<int>((size_t)bound);
-  coarse.i         = make<int>((size_t)nodes + 1);
-  Buffer<Longest> longest = make<Longest>(3);
-  const auto      find_longest = [&](const Buffer<int> &begin, int lists, int at) { forall_join(exec_, list_box(lists), FindLongest{begin.data(), lists}, longest.data() + at); };
-  find_longest(fine.columns, cells, 0);
-  make_lists(FillRow{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.wide.slot.data(), corners, count.data(), longest.data(), rows.data(), coarse.i.data(), too_long.data()}, nodes, nodes, 0, rows.data());
-  const int nonzeros = scan(exec_, nodes, coarse.i);
-  coarse.j           = make<int>((size_t)nonzeros);
-  for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), rows.data(), coarse.j.data()});
+  fine.wide.pair = make_unset<unsigned short>((size_t)entries);
+  fine.pairs     = make<int>((size_t)cells + 1);
+  fine.columns   = make<int>((size_t)cells + 1);
+  coarse.i       = make<int>((size_t)nodes + 1);
+  if (exec_.space == Space::cuda) {
+    const int      deep = corners > 4, group = deep ? 4 : most_lists, size = deep ? 1024 : 512;
+    int            shift = 0;
+    Buffer<char>   tables;
+    Buffer<int>    place = make_unset<int>(2 * (size_t)blocks_of(std::max(cells, nodes), group)), list;
+    Buffer<unsigned short> column;
+    Buffer<unsigned char>  rows, list_rows;
+    while (1 << shift < corners) ++shift;
+    LeafLists  leaves{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.vertex.data(), bits.data(), shift, cells, nodes, group, size, fine.pairs.data(), fine.columns.data(), fine.wide.pair.data(), nullptr, nullptr, nullptr, place.data(), nullptr, {}};
+    const auto grow_leaves = [&](int k, size_t n) {
+      if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
+      else if (k == 1) column = make_unset<unsigned short>(n << shift);
+      else list = make_unset<int>(n), list_rows = make_unset<unsigned char>(n);
+      leaves.taken.tables = tables.data();
+      leaves.column       = column.data();
+      leaves.vertices     = list.data();
+      leaves.rows         = list_rows.data();
+    };
+    const auto begin_with = [&](auto &lists, int k, size_t n, const auto &grow) {
+      grow(k, n);
+      lists.taken.room[k] = n;
+    };
+    begin_with(leaves, 1, (size_t)cells * (deep ? 40 : 12) + 64, grow_leaves); // most meshes have less
+    begin_with(leaves, 2, (size_t)cells * (deep ? 96 : 24) + 64, grow_leaves);
+    const Buffer<unsigned long long> found = make_lists(exec_, cells, leaves, grow_leaves);
+    if (total(found.data()[3] != 0)) return Failure::too_long;
+    if (lost()) return Failure::lost;
+    const size_t pairs = (size_t)found.data()[1], columns = (size_t)found.data()[2];
+    sum_up(exec_, cells, fine.pairs);
+    sum_up(exec_, cells, fine.columns);
+    rows             = make_unset<unsigned char>(columns);
+    vertices         = make_unset<int>(columns);
+    fine.parts       = columns;
+    fine.wide.column = make_unset<unsigned short>(pairs << shift);
+    fine.wide.slot   = make<unsigned short>(columns << shift);
+    forall_blocks(exec_, blocks_of(cells, group), table_threads, 0, GatherLeaves{fine.pairs.data(), fine.columns.data(), place.data(), shift, cells, group, column.data(), list.data(), list_rows.data(), fine.wide.column.data(), vertices.data(), rows.data()});
+    incidences(fine, nodes);
+    RowLists   all{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), rows.data(), shift, nodes, group, size, coarse.i.data(), nullptr, fine.wide.slot.data(), place.data(), nullptr, {}};
+    const auto grow_rows = [&](int k, size_t n) {
+      if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
+      else list = make_unset<int>(n);
+      all.taken.tables = tables.data();
+      all.j            = list.data();
+    };
+    begin_with(all, 1, (size_t)nodes * (deep ? 80 : 32) + 64, grow_rows);
+    const Buffer<unsigned long long> taken = make_lists(exec_, nodes, all, grow_rows);
+    if (lost()) return Failure::lost;
+    coarse.j  = make_unset<int>((size_t)taken.data()[1]);
+    long_rows = taken.data()[3] != 0;
+    sum_up(exec_, nodes, coarse.i);
+    forall_blocks(exec_, blocks_of(nodes, group), table_threads, 0, GatherRows{coarse.i.data(), place.data(), list.data(), nodes, group, coarse.j.data()});
+  } else {
+    Buffer<int> too_long(1);
+    // leaves around each leaf
+    for_each_marked(exec_, cells, cells, LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()});
+    if (total(too_long.data()[0])) return Failure::too_long;
+    const int pairs = scan(exec_, cells, fine.pairs);
+    // which of their corners are coupled
+    Buffer<Mask> coupled = make<Mask>((size_t)pairs);
+    Buffer<int>  pair_leaf = make<int>((size_t)pairs), count = make<int>((size_t)nodes + 1);
+    for_each(exec_, cells, CoupledCorners{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data()});
+    // columns
+    fine.wide.column = make<unsigned short>((size_t)pairs * corners);
+    for_each_marked(exec_, cells, nodes, ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, fine.columns.data(), fine.wide.column.data(), too_long.data()});
+    const int columns = scan(exec_, cells, fine.columns);
+    fine.parts        = (size_t)columns;
+    vertices          = make<int>((size_t)columns);
+    fine.wide.slot    = make<unsigned short>((size_t)columns * corners);
+    for_each(exec_, cells * corners, MarkEntries{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.wide.column.data(), corners, fine.wide.slot.data(), vertices.data()});
+    coupled = Buffer<Mask>();
+    // rows
+    incidences(fine, nodes);
+    for_each(exec_, nodes, BoundRow{fine.first.data(), fine.place.data(), fine.columns.data(), fine.wide.slot.data(), corners, count.data()});
+    const int   bound = scan(exec_, nodes, count);
+    Buffer<int> rows = make<int>((size_t)bound);
+    for_each_marked(exec_, nodes, nodes, FillRow{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.wide.slot.data(), corners, count.data(), rows.data(), coarse.i.data(), too_long.data()});
+    coarse.j = make<int>((size_t)scan(exec_, nodes, coarse.i));
+    for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), rows.data(), coarse.j.data()});
+    long_rows = too_long.data()[0];
+  }
   if (fine.distributed) {
     if (lost()) return Failure::lost;
     if (const Failure::Kind kind = merge_pattern(fine, coarse)) return kind;
   }
-  coarse.a = make<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
+  coarse.a = make_unset<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
+  Buffer<Longest> longest = make<Longest>(3);
+  const auto      find_longest = [&](const Buffer<int> &begin, int lists, int at) { forall_join(exec_, list_box(lists), FindLongest{begin.data(), lists}, longest.data() + at); };
+  find_longest(fine.columns, cells, 0);
   find_longest(fine.pairs, cells, 1);
   find_longest(coarse.i, nodes, 2);
   const Buffer<Longest> found = on_host(longest);
   fine.widest                 = found.data()[0].n;
   if (std::max({found.data()[0].n, found.data()[1].n, found.data()[2].n}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
-      to = make<unsigned char>(from.size());
+      to = make_unset<unsigned char>(from.size());
       for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once), ToBytes{from.data(), to.data(), (ptrdiff_t)from.size()});
       from = Buffer<unsigned short>();
     };
@@ -516,7 +715,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     shorten(fine.wide.column, fine.narrow.column);
     shorten(fine.wide.slot, fine.narrow.slot);
   }
-  return total(fetch(too_long, 0)) ? Failure::too_long : Failure::none;
+  return total(long_rows) ? Failure::too_long : Failure::none;
 }
 
 // Every process has the coarse operator: the rows are the union of those that the processes contribute to.

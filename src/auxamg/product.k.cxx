@@ -182,19 +182,27 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
 {
   coarse.a.zero();
   const int    cells = fine.cells, corners = fine.corners, b2 = params_.bs * params_.bs;
+  // What all processes have they share on the host, where it takes most of the time; a device would have to fetch and put back the sums.
+  int processes = 1, rank = 0;
+  if (exec_.space == Space::host) {
+    MPI_Comm_size(comm_, &processes);
+    MPI_Comm_rank(comm_, &rank);
+  }
+  const bool shared = processes > 1 && !fine.distributed;
+  const int  l0 = shared ? (int)((long)cells * rank / processes) : 0, l1 = shared ? (int)((long)cells * (rank + 1) / processes) : cells;
   const auto multiply = [&](const auto &lists, auto bs) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     if (exec_.space == Space::host) {
       std::vector<double> scratch((size_t)b2 * (size_t)fine.widest * (size_t)(corners + 1));
       with_corners(corners, [&](auto c) {
         const LeafProduct<T, S, bs.value, c.value> kernel{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.weight.data(), coarse.a.data(), (int)fine.j.size()};
-        for (int l = 0; l < cells; ++l)
+        for (int l = l0; l < l1; ++l)
           if (fine.begin.data()[l] < fine.begin.data()[l + 1]) kernel(l, scratch.data());
       });
       return;
     }
     const size_t entries = fine.parts * (size_t)(corners * b2);
-    if (parts_.size() < entries) parts_ = make<T>(entries);
+    if (parts_.size() < entries) parts_ = make_unset<T>(entries);
     // A thread a node in the mean, and the room that its leaves need in the mean and a half more; a wide leaf is alone in its block.
     constexpr int b2 = bs.value * bs.value, threads = 64, most = 16, largest = 6144;
     const double  nodes = (double)fine.points / cells, wide = (double)fine.parts / cells;
@@ -208,7 +216,7 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     forall_blocks(exec_, (coarse.n + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.n, rows, coarse.a.data()});
   };
   with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
-  if (fine.distributed) sum_processes(coarse.a);
+  if (fine.distributed || shared) sum_processes(coarse.a);
 }
 
 template void Hierarchy<double>::product(Level<double> &, Level<double> &);

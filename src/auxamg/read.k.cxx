@@ -201,6 +201,54 @@ template <class Index, class T> struct FillValues {
   }
 };
 
+// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as nothing else hides its
+// latency.
+template <class Index, class T> struct FillScalars {
+  RowReader<Index> m;
+  const int       *perm, *where, *i;
+  const T         *before, *now;
+  int              points;
+  double           scale, rescaled;
+  T               *a;
+  HD void          operator()(int item, int line, Largest &change) const
+  {
+    constexpr int at_once = 8;
+    const int     p = line * list_row + item;
+    if (p >= points) return;
+    const int   row = perm[p];
+    const Index end = m.m.i[row + 1];
+    int         at = i[p];
+    double      sum = 0;
+    for (Index e = m.m.i[row]; e < end; e += at_once) {
+      int    column[at_once];
+      double v[at_once];
+      bool   there[at_once];
+      for (int k = 0; k < at_once; ++k) {
+        const Index from = e + k < end ? e + k : end - 1;
+        column[k] = (int)m.m.j[from];
+        v[k]      = scale * m.m.a[from];
+      }
+      for (int k = 0; k < at_once; ++k) there[k] = e + k < end && !(m.fixed && m.fixed[column[k]]);
+      if (before) {
+        T   old[at_once], others[at_once], others_before[at_once];
+        int next = at;
+        for (int k = 0; k < at_once; ++k) {
+          const int q = there[k] ? where[column[k]] : p;
+          others[k]        = now[q];
+          others_before[k] = before[q];
+          old[k]           = a[there[k] ? next : at];
+          next += there[k];
+        }
+        for (int k = 0; k < at_once; ++k)
+          if (there[k]) sum += fabs(rescaled * v[k] * now[p] * others[k] - (double)old[k] * before[p] * others_before[k]);
+      }
+      for (int k = 0; k < at_once; ++k)
+        if (there[k]) a[at++] = (T)v[k];
+    }
+    change.join(sum);
+  }
+};
+
 // Couplings of unknowns that are not fixed with Dirichlet rows.
 template <class Index, class F> HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *fixed, int row, const F &f)
 {
@@ -264,7 +312,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const
 {
   const int        unknowns = rows.n * params_.bs;
   Buffer<Findings> found = make<Findings>(1);
-  fixed_ = make<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
+  fixed_ = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
   forall_join(exec_, list_box(unknowns), FindFixed<Index>{rows, params_.bs, fixed_.data()}, found.data());
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
@@ -282,7 +330,7 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
   if (any_fixed_) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
   for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
   if (any_fixed_) select(exec_, (int)marked.size(), marked, one_sided_rows_);
-  Buffer<int> list = make<int>((size_t)scan(exec_, level.n, bound)), count = make<int>((size_t)level.n + 1);
+  Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count = make<int>((size_t)level.n + 1);
   for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
   if (params_.bs == 1) { // a column stands once in a row
     level.i = std::move(bound);
@@ -300,7 +348,8 @@ template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<I
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
   Buffer<Largest>        change = make<Largest>(1);
-  forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, change.data());
+  if (exec_.space == Space::cuda && params_.bs == 1 && !rows.oi) forall_join(exec_, list_box(level.points), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), before, now, level.points, scale_, rescaled, level.a.data()}, change.data());
+  else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, change.data());
   couplings(rows);
   return before ? fetch(change, 0).v : 0;
 }

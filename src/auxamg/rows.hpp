@@ -43,7 +43,9 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
 
 // The same on the device for single unknowns in long rows: a block reads the entries of its rows side by side and keeps what they give
 // in its memory, where a thread adds up a row. Rows of less than ten entries are read faster by a thread each.
+constexpr int stream_threads = 256;
 template <class T> struct Stream {
+  static constexpr int at_once = 4;
   const int *i, *j;
   const T   *a, *x;
   int        n, rows, room; // of a block: rows, entries at a time
@@ -55,7 +57,20 @@ template <class T> struct Stream {
     const int first = i[p0], last = i[p1];
     for (int e0 = first;;) {
       const int e1 = last - e0 > room ? e0 + room : last;
-      block.each(e0, e1, 0, 1, [&](int e, int) { product[e - e0] = a[e] * x[j[e]]; });
+      // a thread fetches what several entries need before it goes on
+      block.each(0, (e1 - e0 + at_once * stream_threads - 1) / (at_once * stream_threads) * stream_threads, 0, 1, [&](int item, int) {
+        const int e = e0 + item / stream_threads * (at_once * stream_threads) + item % stream_threads;
+        int       q[at_once];
+        T         v[at_once];
+        for (int m = 0; m < at_once; ++m) {
+          const bool there = e + m * stream_threads < e1;
+          q[m] = there ? j[e + m * stream_threads] : 0;
+          v[m] = there ? a[e + m * stream_threads] : 0;
+        }
+        for (int m = 0; m < at_once; ++m) v[m] *= x[q[m]];
+        for (int m = 0; m < at_once; ++m)
+          if (e + m * stream_threads < e1) product[e + m * stream_threads - e0] = v[m];
+      });
       block.sync();
       block.each(p0, p1, 0, 1, [&](int p, int) {
         const int from = i[p], until = i[p + 1];
@@ -110,7 +125,6 @@ template <class T, int BS, class End> struct EachRow {
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
-constexpr int stream_threads = 256;
 template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs) { return exec.space == Space::cuda && bs == 1 && level.share; }
 template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
 {

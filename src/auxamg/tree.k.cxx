@@ -73,8 +73,9 @@ struct LeafLevel {
   }
 };
 
-// How many points are in leaves of a level with so many points.
+// How many points are in leaves of a level with so many points. There are few such numbers, so a device counts in many places at once.
 struct Count {
+  static constexpr int copies = 64;
   const unsigned    *key;
   const signed char *level;
   int                n, most, dim, levels;
@@ -85,7 +86,7 @@ struct Count {
     if (p && (shift < 32 ? key[p - 1] >> shift == key[p] >> shift : true)) return; // not the first of its leaf
     int c = 1;
     while (c < most && p + c < n && (shift < 32 ? key[p + c] >> shift == key[p] >> shift : true)) ++c;
-    add_to(counts + level[p] * (most + 1) + c, c);
+    add_to(counts + ((ptrdiff_t)(p / list_row % copies) * (levels + 1) + level[p]) * (most + 1) + c, c);
   }
 };
 
@@ -304,8 +305,9 @@ struct Collect {
   }
 };
 struct FillRoot {
-  int    *end, n;
-  HD void operator()(int) const { *end = n; }
+  Key    *start;
+  int    *begin, *end, n;
+  HD void operator()(int) const { *start = 0, *begin = 0, *end = n; }
 };
 struct FillLevel {
   signed char *to, value;
@@ -332,10 +334,10 @@ private:
     std::vector<LevelCells>          levels;
     std::vector<Buffer<signed char>> parent;
   };
-  template <class V> Buffer<V> make(int n) const
+  template <class V> Buffer<V> make(int n) const // all of it will be written, as far as it is read
   {
     Buffer<V> b;
-    b.resize(Extent{(size_t)n, exec_.space});
+    b.resize_unset(Extent{(size_t)n, exec_.space});
     return b;
   }
   // The cells of all levels, a cell being split by the count of its points or where `split` says so.
@@ -347,7 +349,7 @@ private:
     now.start = make<Key>(1);
     now.begin = make<int>(1);
     now.end   = make<int>(1);
-    for_each(exec_, 1, FillRoot{now.end.data(), n_});
+    for_each(exec_, 1, FillRoot{now.start.data(), now.begin.data(), now.end.data(), n_});
     Buffer<signed char> parent = make<signed char>(1);
     for_each(exec_, 1, FillLevel{parent.data(), 127});
     for (int l = 0; now.n; ++l) {
@@ -473,15 +475,17 @@ double root_length(const Exec &exec, int dim, int most, int n, int points, const
   Buffer<signed char> level;
   Buffer<int>         counts;
   const Extent        all{(size_t)n, exec.space};
-  key.resize(all);
-  level.resize(all);
-  counts.resize(Extent{(size_t)(levels + 1) * (most + 1), exec.space});
+  key.resize_unset(all);
+  level.resize_unset(all);
+  counts.resize(Extent{Count::copies * (size_t)(levels + 1) * (size_t)(most + 1), exec.space});
   for_each(exec, n, Shorten{keys.data(), key.data(), dim * (depth(dim) - levels)});
   sort_keys(exec, n, dim * levels < 32 ? dim * levels + 1 : 32, key);
   for_each(exec, points, LeafLevel{key.data(), points, most, dim, levels, level.data()});
   for_each(exec, points, Count{key.data(), level.data(), points, most, dim, levels, counts.data()});
   Buffer<int> on_host(counts.size());
   copy(counts, on_host);
+  const size_t numbers = counts.size() / Count::copies;
+  for (size_t p = numbers; p < counts.size(); ++p) on_host.data()[p % numbers] += on_host.data()[p];
   struct Group {
     double length;
     long   points;

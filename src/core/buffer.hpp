@@ -38,14 +38,33 @@ public:
   }
   // Zeroed elements; what was there is gone.
   void resize(size_t n) { resize(Extent{n, Space::host}); }
-  void resize(const Extent &extent)
+  void resize(const Extent &extent) { take(extent, true); }
+  // Elements all of which will be written: a device does not zero them.
+  void resize_unset(const Extent &extent) { take(extent, false); }
+  void   zero()
+  {
+    if (!n_) return;
+    if (space_ == Space::cuda) device::zero((void *)base_, n_ * sizeof(T));
+    else memset((void *)base_, 0, n_ * sizeof(T));
+  }
+  T     *data() { return base_; }
+  const T *data() const { return base_; }
+  size_t size() const { return n_; }
+  Space  space() const { return space_; }
+  Extent extent() const { return {n_, space_}; }
+  size_t bytes() const { return n_ * sizeof(T); }
+  bool   empty() const { return !n_; }
+
+private:
+  static constexpr size_t huge = (size_t)1 << 21, large = 2 * huge;
+  void take(const Extent &extent, bool zeroed)
   {
     const size_t n = extent.n;
     release();
     space_ = extent.space;
     if (!n) return;
     if (space_ == Space::cuda) {
-      base_  = (T *)device::allocate(n * sizeof(T));
+      base_  = (T *)(zeroed ? device::allocate(n * sizeof(T)) : device::allocate_unset(n * sizeof(T)));
       bytes_ = n * sizeof(T);
       n_     = n;
       return;
@@ -70,22 +89,6 @@ public:
     base_ = reinterpret_cast<T *>((reinterpret_cast<size_t>(data_) + 63) / 64 * 64);
     n_    = n;
   }
-  void   zero()
-  {
-    if (!n_) return;
-    if (space_ == Space::cuda) device::zero((void *)base_, n_ * sizeof(T));
-    else memset((void *)base_, 0, n_ * sizeof(T));
-  }
-  T     *data() { return base_; }
-  const T *data() const { return base_; }
-  size_t size() const { return n_; }
-  Space  space() const { return space_; }
-  Extent extent() const { return {n_, space_}; }
-  size_t bytes() const { return n_ * sizeof(T); }
-  bool   empty() const { return !n_; }
-
-private:
-  static constexpr size_t huge = (size_t)1 << 21, large = 2 * huge;
   void release()
   {
     if (space_ == Space::cuda) device::release((void *)base_);

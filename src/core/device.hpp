@@ -28,6 +28,7 @@ namespace device {
 void        prefer(int number);         // the device to take, modulo their number, where the program has chosen none
 const char *unusable();                 // nullptr, or why there is no device to use
 void       *allocate(size_t bytes);     // zeroed; DeviceMemoryError names the bytes wanted and free
+void       *allocate_unset(size_t bytes); // not zeroed: the emulated device fills it with what is no sensible number
 void        release(void *p);
 unsigned long long allocated();         // another number after any allocation or release of device memory that was not undone
 void       *allocate_pinned(size_t bytes); // host memory that copies quickly; ordinary memory where there is no more

@@ -143,8 +143,8 @@ namespace {
 
 // Small allocations are cut from large ones that are zeroed at once: a first setup makes hundreds, 7 us each. What is released comes back when
 // nothing of its piece is in use any more. Memory of the pool takes the driver a microsecond a megabyte when it is first used, other
-// memory a twentieth: what is expected (Expected) is a piece of its own, from which large ones are cut, too. It stays for the next
-// setup, until memory runs short.
+// memory a twentieth: what is expected (Expected) is a piece of its own, from which large ones are cut, too. It goes back to the
+// device with its last part.
 constexpr size_t small_block = (size_t)1 << 19, piece_size = (size_t)1 << 23;
 struct Piece {
   size_t size = piece_size, used = 0, zeroed = 0;
@@ -230,19 +230,6 @@ const char *unusable()
   return s.number < 0 ? s.why.c_str() : nullptr;
 }
 
-// Pieces outside of the pool that nobody uses.
-static void free_idle(State &s)
-{
-  for (auto p = s.pieces.begin(); p != s.pieces.end();) {
-    if (p->second.pooled || p->second.live) {
-      ++p;
-      continue;
-    }
-    (void)cudaFree(p->first); // waits
-    p = s.pieces.erase(p);
-  }
-}
-
 static void *allocate_pooled(State &s, size_t bytes)
 {
   void       *p = nullptr;
@@ -251,7 +238,6 @@ static void *allocate_pooled(State &s, size_t bytes)
     (void)cudaGetLastError();
     (void)cudaStreamSynchronize(s.stream);
     (void)cudaMemPoolTrimTo(s.pool, 0);
-    free_idle(s);
     e = cudaMallocFromPoolAsync(&p, bytes, s.pool, s.stream);
   }
   if (e == cudaErrorMemoryAllocation) {
@@ -271,20 +257,22 @@ void Expected::bytes(size_t n)
   State &s = ready();
   if (n <= 4 * piece_size || failed()) return;
   char *place = nullptr;
-  for (auto &p : s.pieces)
-    if (!p.second.pooled && !p.second.live && p.second.size >= n && p.second.size <= n + n / 4) place = p.first;
-  if (!place) {
-    free_idle(s);
-    if (cudaMalloc((void **)&place, n) != cudaSuccess) { // who wants it will say so
-      (void)cudaGetLastError();
-      return;
-    }
-    s.pieces[place].size   = n;
-    s.pieces[place].pooled = false;
+  if (cudaMalloc((void **)&place, n) != cudaSuccess) { // who wants it will say so
+    (void)cudaGetLastError();
+    return;
   }
-  s.expected = place;
+  s.pieces[place].size   = n;
+  s.pieces[place].pooled = false;
+  s.expected             = place;
 }
-Expected::~Expected() { state().expected = nullptr; }
+Expected::~Expected()
+{
+  State      &s     = state();
+  char *const place = std::exchange(s.expected, nullptr);
+  if (!place || s.pieces[place].live) return;
+  (void)cudaFree(place);
+  s.pieces.erase(place);
+}
 
 static void *cut(State &s, char *place, size_t bytes)
 {
@@ -301,7 +289,7 @@ static void *cut(State &s, char *place, size_t bytes)
   return p;
 }
 
-void *allocate(size_t bytes)
+static void *allocate(size_t bytes, bool zeroed)
 {
   if (failed()) return nowhere;
   State &s = ready();
@@ -312,7 +300,7 @@ void *allocate(size_t bytes)
   if (bytes > small_block) {
     void *const large = allocate_pooled(s, bytes);
     if (failed()) return nowhere;
-    check(cudaMemsetAsync(large, 0, bytes, s.stream));
+    if (zeroed) check(cudaMemsetAsync(large, 0, bytes, s.stream));
     if (!failed()) count_address(large);
     return large;
   }
@@ -324,6 +312,8 @@ void *allocate(size_t bytes)
   }
   return cut(s, s.piece, whole);
 }
+void *allocate(size_t bytes) { return allocate(bytes, true); }
+void *allocate_unset(size_t bytes) { return allocate(bytes, false); }
 
 void release(void *p)
 {
@@ -337,8 +327,12 @@ void release(void *p)
   }
   Piece &piece = of->second;
   if (--piece.live) return;
-  if (!piece.pooled) piece.used = piece.zeroed = 0;
-  else if (of->first == s.piece) { // from its start again
+  if (of->first == s.expected) {
+    piece.used = piece.zeroed = 0;
+  } else if (!piece.pooled) {
+    (void)cudaFree(of->first); // waits
+    s.pieces.erase(of);
+  } else if (of->first == s.piece) { // from its start again
     (void)cudaMemsetAsync(of->first, 0, piece.used, s.stream);
     piece.used = 0;
   } else {
@@ -564,6 +558,14 @@ void release(void *p)
   a.live -= a.blocks[p];
   a.blocks.erase(p);
 }
+void *allocate_unset(size_t bytes)
+{
+  void *const p = allocate(bytes);
+  if (failed()) return p; // what the host learns from then on is zero, and so is what lies there
+  Open o(Space::cuda);
+  memset(p, 0xa5, bytes);
+  return p;
+}
 void *allocate_pinned(size_t bytes)
 {
   void *p = malloc(bytes);
@@ -611,6 +613,7 @@ void        Expected::bytes(size_t) { }
 void        prefer(int) { }
 const char *unusable() { return none; }
 void       *allocate(size_t) { throw DeviceError(none); }
+void       *allocate_unset(size_t) { throw DeviceError(none); }
 void        release(void *) { }
 void       *allocate_pinned(size_t) { throw DeviceError(none); }
 void        release_pinned(void *) { }

@@ -22,6 +22,43 @@ HD inline void raise_to(int *largest, int v)
   while (now < v && !__atomic_compare_exchange_n(largest, &now, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) { }
 #endif
 }
+// *to |= bits
+HD inline void set_bits(unsigned *to, unsigned bits)
+{
+#ifdef __CUDA_ARCH__
+  if ((*to & bits) != bits) atomicOr(to, bits);
+#else
+  __atomic_fetch_or(to, bits, __ATOMIC_RELAXED);
+#endif
+}
+
+// What depends on the order: the number before v was added; and what was in a place, where v is now if that was zero.
+HD inline int take(int *sum, int v)
+{
+#ifdef __CUDA_ARCH__
+  return atomicAdd(sum, v);
+#else
+  return __atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
+#endif
+}
+HD inline unsigned long long take(unsigned long long *sum, unsigned long long v)
+{
+#ifdef __CUDA_ARCH__
+  return atomicAdd(sum, v);
+#else
+  return __atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
+#endif
+}
+HD inline unsigned long long claim(unsigned long long *place, unsigned long long v)
+{
+#ifdef __CUDA_ARCH__
+  return atomicCAS(place, 0ull, v);
+#else
+  unsigned long long was = 0;
+  __atomic_compare_exchange_n(place, &was, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return was;
+#endif
+}
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 

@@ -13,6 +13,7 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int>
 void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys);
 // counts[p] becomes the sum of those before p, for p in [0, n]; returns the sum of all (the host waits).
 int scan(const Exec &exec, int n, Buffer<int> &counts);
+void sum_up(const Exec &exec, int n, Buffer<int> &counts); // the same for one who knows the sum: nobody waits
 // The places p in [0, n) where flags[p] is not zero, in ascending order.
 void select(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &places);
 

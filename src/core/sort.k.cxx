@@ -81,7 +81,7 @@ template <class Call> void with_scratch(const Call &call)
   size_t bytes = 0;
   device::check(call(nullptr, bytes));
   Buffer<char> scratch;
-  scratch.resize(Extent{bytes + 1, Space::cuda});
+  scratch.resize_unset(Extent{bytes + 1, Space::cuda});
   device::check(call((void *)scratch.data(), bytes));
 }
 #endif
@@ -91,13 +91,13 @@ template <class Call> void with_scratch(const Call &call)
 void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values)
 {
   if (values.empty()) {
-    values.resize(Extent{(size_t)n, exec.space});
+    values.resize_unset(Extent{(size_t)n, exec.space});
     for_each(exec, n, Number{values.data()});
   }
   Buffer<Key> other_keys;
   Buffer<int> other_values;
-  other_keys.resize(Extent{(size_t)n, exec.space});
-  other_values.resize(Extent{(size_t)n, exec.space});
+  other_keys.resize_unset(Extent{(size_t)n, exec.space});
+  other_values.resize_unset(Extent{(size_t)n, exec.space});
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
     if (n) with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), other_keys.data(), values.data(), other_values.data(), n, 0, bits, (cudaStream_t)device::stream()); });
@@ -113,7 +113,7 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int>
 void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
 {
   Buffer<unsigned> other;
-  other.resize(Extent{(size_t)n, exec.space});
+  other.resize_unset(Extent{(size_t)n, exec.space});
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
     if (n) with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys.data(), other.data(), n, 0, bits, (cudaStream_t)device::stream()); });
@@ -125,42 +125,51 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
   radix_sort<unsigned, false>(n, bits, keys.data(), nullptr, other.data(), nullptr);
 }
 
-int scan(const Exec &exec, int n, Buffer<int> &counts)
+void sum_up(const Exec &exec, int n, Buffer<int> &counts)
 {
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
     Buffer<int> sums;
-    sums.resize(Extent{(size_t)n + 1, Space::cuda});
+    sums.resize_unset(Extent{(size_t)n + 1, Space::cuda});
     with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts.data(), sums.data(), n + 1, (cudaStream_t)device::stream()); });
     counts = std::move(sums);
-    return fetch(counts, (size_t)n);
+    return;
   }
 #endif
   const device::Open open(exec.space);
   int               *c = counts.data(), sum = 0;
   for (int p = 0; p < n; ++p) sum += std::exchange(c[p], sum);
-  return c[n] = sum;
+  c[n] = sum;
+}
+int scan(const Exec &exec, int n, Buffer<int> &counts)
+{
+  sum_up(exec, n, counts);
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) return fetch(counts, (size_t)n);
+#endif
+  const device::Open open(exec.space);
+  return counts.data()[n];
 }
 
 void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, const Key *least, Buffer<int> &first)
 {
-  first.resize(Extent{(size_t)buckets + 1, exec.space});
+  first.resize_unset(Extent{(size_t)buckets + 1, exec.space});
   for_each(exec, buckets + 1, Start{keys, n, buckets, least, 0, first.data()});
 }
 
 void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, Key from, Buffer<int> &first)
 {
-  first.resize(Extent{(size_t)buckets + 1, exec.space});
+  first.resize_unset(Extent{(size_t)buckets + 1, exec.space});
   for_each(exec, buckets + 1, Start{keys, n, buckets, nullptr, from, first.data()});
 }
 
 void select(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &places)
 {
   Buffer<int> counts;
-  counts.resize(Extent{(size_t)n + 1, exec.space});
+  counts.resize_unset(Extent{(size_t)n + 1, exec.space});
   for_each(exec, n, Mark{flags.data(), counts.data()});
   const int found = scan(exec, n, counts);
-  places.resize(Extent{(size_t)found, exec.space});
+  places.resize_unset(Extent{(size_t)found, exec.space});
   for_each(exec, n, Place{flags.data(), counts.data(), places.data()});
 }
 
