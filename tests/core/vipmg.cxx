@@ -362,6 +362,27 @@ TEST(Vipmg, DeviceAsHost)
         }
 }
 
+// The device finds the stretches that the host finds, and knows coefficients that vary from others.
+TEST(Vipmg, StretchesOfTheDevice)
+{
+  if (!unit_cuda()) GTEST_SKIP();
+  for (int plain = 0; plain < 2; ++plain) {
+    Case c{2, {131, 98, 1}, {false, false, false}, false, 1, true};
+    c.plain = plain;
+    Plan plan[2];
+    plan[1].exec.space = Space::cuda;
+    for (Plan &p : plan) pose(c, p);
+    EXPECT_EQ(plan[1].varied, !plain);
+    for (size_t k = 0; k + 1 < plan[0].levels.size(); ++k) {
+      const Buffer<int> &here = plan[0].levels[k].A.same, &there = plan[1].levels[k].A.same;
+      Buffer<int>        fetched(there.size());
+      copy(there, fetched);
+      ASSERT_EQ(here.size(), there.size());
+      for (size_t q = 0; q < here.size(); ++q) ASSERT_EQ(here.data()[q], fetched.data()[q]) << "grid " << k << ", number " << q;
+    }
+  }
+}
+
 // A Dirichlet row inside the grid, at its bounds: what coarse nodes beside it may still move is what free nodes may.
 TEST(Vipmg, DirichletBoundsStayOut)
 {
