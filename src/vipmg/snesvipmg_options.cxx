@@ -242,7 +242,7 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
 
 PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscViewer viewer)
 {
-  const Params p = chosen(newton.options.params, newton.plan.exec.space, newton.plan.symmetric);
+  const Params p = chosen(newton.options.params, newton.plan.exec.space, newton.plan.symmetric, newton.plan.varied);
 
   PetscFunctionBegin;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %s-cycles with %d sweeps before and %d after the coarse correction, omega %g; full multigrid start: %s\n", SNESVIPMGVariants[(int)p.variant], SNESVIPMGCycles[(int)p.cycle], p.pre, p.post, p.omega, p.fmg ? "yes" : "no"));

@@ -26,20 +26,22 @@ template <int D> HD int cube_of(const int *node, const int *beside, const int *n
 }
 template <int D, bool Box> HD constexpr int centre() { return plane_of<D, Box>(0, 0, 0); }
 
-// Where many nodes of a row have one stencil, Uniform, it is read once: the host's kernels have a form for these nodes (Operator::same).
+// Where many nodes of a row have one stencil (Operator::same) it is read once: the host's kernels have a form for these nodes, Uniform, the
+// device's read it at source().
 template <int D, bool Box, bool Uniform = false> struct Stencil3 {
   static constexpr int count = Box ? (D == 1 ? 3 : D == 2 ? 9 : 27) : 2 * D + 1;
   const double *a, *inverse;
   ptrdiff_t     plane, sj, sk;
   int           half;
   const int    *same;
+  int           t0, j0, k0, mj; // of the layout
   double        one[Uniform ? count + 1 : 1]; // coefficients and inverse diagonal
 
   template <int K> HD double coefficient(ptrdiff_t e) const { return Uniform ? one[Uniform ? K : 0] : a[K * plane + e]; }
   HD double                  inverted(ptrdiff_t e) const { return Uniform ? one[Uniform ? count : 0] : inverse[e]; }
   Stencil3<D, Box, true>     at(ptrdiff_t e) const
   {
-    Stencil3<D, Box, true> s{a, inverse, plane, sj, sk, half, nullptr, {}};
+    Stencil3<D, Box, true> s{a, inverse, plane, sj, sk, half, nullptr, t0, j0, k0, mj, {}};
     for (int k = 0; k < count; ++k) s.one[k] = a[k * plane + e];
     s.one[count] = inverse[e];
     return s;
@@ -68,12 +70,23 @@ template <int D, bool Box, bool Uniform = false> struct Stencil3 {
     }
     return s;
   }
+  // A place with the same stencil as e, which is that of node (2 t + p, j, k).
+  HD ptrdiff_t source(int p, int t, int j, int k, ptrdiff_t e) const
+  {
+#if defined(__CUDA_ARCH__) || defined(TESSERA_EMULATE_DEVICE)
+    if (!same) return e;
+    const int *stretch = same + 2 * (2 * (j - j0 + mj * (k - k0)) + p), from = stretch[0];
+    return t >= from && t < stretch[1] ? e - (t - from) : e;
+#else
+    return (void)p, (void)t, (void)j, (void)k, e;
+#endif
+  }
   HD double diagonal(ptrdiff_t e) const { return coefficient<centre<D, Box>()>(e); }
 };
 
 template <int D, bool Box> Stencil3<D, Box> stencil(const Level &l, const Operator &op)
 {
-  return {op.a.data(), op.inverse.data(), (ptrdiff_t)l.layout.size(), l.layout.sj, l.layout.sk, l.layout.half, op.same.empty() ? nullptr : op.same.data(), {}};
+  return {op.a.data(), op.inverse.data(), (ptrdiff_t)l.layout.size(), l.layout.sj, l.layout.sk, l.layout.half, op.same.data(), l.layout.t0, l.layout.j0, l.layout.k0, l.layout.mj, {}};
 }
 
 // f(std::integral_constant dimension, box), as compile-time constants.

@@ -27,7 +27,10 @@ template <bool Nine> struct Plane {
   static constexpr int colours = Nine ? 4 : 2;
   HD ptrdiff_t         place(int i, int j) const { return layout.row(j, 0) + (i & 1) * (ptrdiff_t)layout.half + floor_half(i); }
 
-  // The sum of a_k x_k over the neighbours of a node, in the order of Stencil3::neighbours().
+  // Where its stencil is read; e: its place.
+  HD ptrdiff_t source(int i, int j, ptrdiff_t e) const { return s.source(i & 1, floor_half(i), j, 0, e); }
+
+  // The sum of a_k x_k over the neighbours of a node, in the order of Stencil3::neighbours(). e: where its stencil is read.
   HD double neighbours(const Tile &x, int i, int j, ptrdiff_t e) const
   {
     const double   *o = x.p + x.at(i, j);
@@ -61,11 +64,12 @@ template <bool Nine, bool Projected, bool Masked> struct Relax {
   const uint8_t *mask;
   double         omega;
 
-  HD void node(const Tile &x, int i, int j, bool zero, const Tile *known, bool last) const
+  // keep: `known` is wanted. last: of the colours.
+  HD void node(const Tile &x, int i, int j, bool zero, const Tile &known, bool keep, bool last) const
   {
-    const ptrdiff_t e    = plane.place(i, j);
+    const ptrdiff_t e    = plane.place(i, j), c = plane.source(i, j, e);
     const bool      in   = !Masked || mask[e];
-    const double    d    = inverse[e], right = b[e], sum = zero ? 0 : plane.neighbours(x, i, j, e);
+    const double    d    = inverse[c], right = b[e], sum = zero ? 0 : plane.neighbours(x, i, j, c);
     double         &here = x(i, j);
     const double    old  = here, solved = old + omega * ((right - sum) * d - old);
     double          y    = in && d != 0 ? solved : old;
@@ -75,9 +79,9 @@ template <bool Nine, bool Projected, bool Masked> struct Relax {
       y = y > above ? above : y;
     }
     here = y;
-    if (!known) return;
-    const double rest = y == solved && omega == 1 ? sum : right - plane.s.diagonal(e) * y; // b - d x
-    (*known)(i, j)    = in && d != 0 ? last ? rest - sum : rest : INFINITY;
+    if (!keep) return;
+    const double rest = y == solved && omega == 1 ? sum : right - plane.s.diagonal(c) * y; // b - d x
+    known(i, j)       = in && d != 0 ? last ? rest - sum : rest : INFINITY;
   }
   // The residual of a node after run(), from what it has left in `known`.
   HD double residual(const Tile &x, const Tile &known, int i, int j) const
@@ -85,11 +89,11 @@ template <bool Nine, bool Projected, bool Masked> struct Relax {
     constexpr int final = Plane<Nine>::colours - 1;
     const double  k     = known(i, j);
     if (k == INFINITY) return 0;
-    return (Nine ? (i & 1) + 2 * (j & 1) : (i + j) & 1) == final ? k : k - plane.neighbours(x, i, j, plane.place(i, j));
+    return (Nine ? (i & 1) + 2 * (j & 1) : (i + j) & 1) == final ? k : k - plane.neighbours(x, i, j, plane.source(i, j, plane.place(i, j)));
   }
   // `sweeps` sweeps, after which x is right in `wanted`; it was there in as many layers around as there were colours. zero: it was 0.
-  // known: nullptr, or of nodes within `wanted`.
-  template <class Block> HD void run(Block &block, const Tile &x, const Box &wanted, int sweeps, bool zero, const Tile *known = nullptr, const Box &residuals = {}) const
+  // Known: `known` is left for the nodes of `residuals`, which are within `wanted`.
+  template <bool Known, class Block> HD void run(Block &block, const Tile &x, const Box &wanted, int sweeps, bool zero, const Tile &known, const Box &residuals) const
   {
     const int phases = Plane<Nine>::colours * sweeps;
     for (int p = 0; p < phases; ++p) {
@@ -97,8 +101,8 @@ template <bool Nine, bool Projected, bool Masked> struct Relax {
       const int c = p % Plane<Nine>::colours;
       block.sync();
       if (a.empty()) continue;
-      const bool first = zero && !p, end = known && p >= phases - Plane<Nine>::colours;
-      const auto at    = [&](int i, int j) { node(x, i, j, first, end && residuals.contains(i, j) ? known : nullptr, c + 1 == Plane<Nine>::colours); };
+      const bool first = zero && !p, keep = Known && p >= phases - Plane<Nine>::colours;
+      const auto at    = [&](int i, int j) { node(x, i, j, first, known, keep && residuals.contains(i, j), c + 1 == Plane<Nine>::colours); };
       if (Nine) block.each(half_begin(a.x0, c & 1), half_begin(a.x1, c & 1), half_begin(a.y0, c >> 1), half_begin(a.y1, c >> 1), [&](int t, int q) { at(2 * t + (c & 1), 2 * q + (c >> 1)); });
       else
         block.each(floor_half(a.x0), floor_half(a.x1 - 1) + 1, a.y0, a.y1, [&](int t, int j) {

@@ -23,7 +23,7 @@ struct Params {
   Variant variant = Variant::hybrid;
   Cycle   cycle   = Cycle::automatic; // v; f on the host where the operator is not symmetric
   bool    fmg     = true;
-  int     pre = 0, post = 0; // sweeps; 0, 0: 2, 2 in v on the host, else 1, 1
+  int     pre = 0, post = 0; // sweeps; 0, 0: 2, 2 in v on the host, else 1, 1; on a device 1, 2 where coefficients vary
   double  omega   = 1;
   int     levels  = 0;       // at most; 0: until the grid has two or three nodes a direction
 };
@@ -32,9 +32,9 @@ struct Params {
 struct Operator {
   Buffer<double> a, inverse; // inverse: of the diagonal; zero where the node takes no part
   bool           box = false;
-  // On the host, of each half of a row: a long stretch [t0, t1) of places whose stencils are equal; with constant coefficients nearly all
-  // of them. There sweeps and residuals read no coefficients, which are half of what they move.
-  std::vector<int> same;
+  // Of each half of a row: a long stretch [t0, t1) of places whose stencils are equal; with constant coefficients nearly all of them. There
+  // coefficients, which are half of what sweeps and residuals move, are read at the first place alone. On a device not of `truncated`.
+  Buffer<int> same;
 };
 
 struct Level {
@@ -178,6 +178,8 @@ struct Plan {
   Buffer<Measure>    measure, marked;
   Buffer<Strength>   strength;
   bool               built = false;
+  bool               varied = false;     // on a device: few nodes of the finest grid stand in stretches of one stencil (Operator::same)
+  Buffer<int>        covered;            // how many do
   int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
   uint64_t           made = 0;           // counts hierarchies and choices of lines of this plan: what is recorded of another one is of no use
   Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
@@ -189,15 +191,18 @@ struct Plan {
 };
 
 // What the automatic choices are. On a device small grids cost as much as large ones, and kernels there take one sweep along. Convection
-// needs good coarse solutions.
-inline Params chosen(Params p, Space space, bool symmetric)
+// needs good coarse solutions. varied: Plan::varied; one sweep is little there.
+inline Params chosen(Params p, Space space, bool symmetric, bool varied)
 {
   const bool host = space == Space::host;
   if (p.cycle == Cycle::automatic) p.cycle = host && !symmetric ? Cycle::f : Cycle::v;
-  if (p.pre == 0 && p.post == 0) p.pre = p.post = host && p.cycle == Cycle::v ? 2 : 1;
+  if (p.pre == 0 && p.post == 0) {
+    p.pre = p.post = host && p.cycle == Cycle::v ? 2 : 1;
+    if (!host && varied) p.post = 2;
+  }
   return p;
 }
-inline Params chosen(const Plan &plan) { return chosen(plan.params, plan.exec.space, plan.symmetric); }
+inline Params chosen(const Plan &plan) { return chosen(plan.params, plan.exec.space, plan.symmetric, plan.varied); }
 
 inline int points(int dimension, bool box) { return box ? (dimension == 1 ? 3 : dimension == 2 ? 9 : 27) : 2 * dimension + 1; }
 
@@ -210,6 +215,7 @@ void build(Plan &plan);
 void truncate(Plan &plan, int top);
 Layout3 layout_for(const Box3 &own, int dimension);
 void make_inverse(Plan &plan, Level &l, Operator &op);
+void find_same(Plan &plan, const Level &l, Operator &op); // on the host make_inverse() does it
 Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
 void     galerkin(Plan &plan, int fine, bool truncated, bool top);

@@ -33,13 +33,13 @@ template <int D, bool Box, bool Symmetric> struct FindCombination {
   Stencil3<D, Box> s;
   const double    *v, *r;
   LastStep         p;
-  template <int P> HD void at(int, ptrdiff_t o, int, int, Search &q) const
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Search &q) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half, c = s.source(P, t, j, k, e);
     const double    ve = v[e], pe = p[e];
     if (ve == 0 && pe == 0) return;
-    const double av = s.diagonal(e) * ve + s.template neighbours<P>(v, e, o), lv = Symmetric ? ve : av;
-    const double ap = s.diagonal(e) * pe + s.template neighbours<P>(p, e, o), lp = Symmetric ? pe : ap;
+    const double av = s.diagonal(c) * ve + s.template neighbours<P>(v, c, o), lv = Symmetric ? ve : av;
+    const double ap = s.diagonal(c) * pe + s.template neighbours<P>(p, c, o), lp = Symmetric ? pe : ap;
     q.rv += r[e] * lv;
     q.vv += lv * av;
     q.rp += r[e] * lp;
@@ -53,14 +53,14 @@ template <int D, bool Box, bool Symmetric> struct FindLength {
   const double    *r;
   const Search    *combination;
   Correction       d;
-  template <int P> HD void at(int, ptrdiff_t o, int, int, Search &q) const
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Search &q) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half, from = s.source(P, t, j, k, e);
     Correction      c = d;
     combination->combination(c.a, c.b);
     const double de = c[e];
     if (de == 0) return;
-    const double ad = s.diagonal(e) * de + s.template neighbours<P>(c, e, o), ld = Symmetric ? de : ad;
+    const double ad = s.diagonal(from) * de + s.template neighbours<P>(c, from, o), ld = Symmetric ? de : ad;
     q.rv += r[e] * ld;
     q.vv += ld * ad;
   }

@@ -10,24 +10,25 @@ template <class S> struct FindMeasure {
   const double *x, *b, *lo, *up;
   double       *r, zero;
   auto at_same(ptrdiff_t e) const { return FindMeasure<decltype(s.at(e))>{s.at(e), x, b, lo, up, r, zero}; }
-  template <int P> HD void at(int, ptrdiff_t o, int, int, Measure &m) const
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Measure &m) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    const double d = s.diagonal(e), ax = d * x[e] + s.template neighbours<P>(x, e, o), f = ax - b[e];
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half, c = s.source(P, t, j, k, e);
+    const double    d = s.diagonal(c), ax = d * x[e] + s.template neighbours<P>(x, c, o), f = ax - b[e];
     r[e]           = -f;
     m.moved += ax * ax;
     m.add(f, x[e], lo[e], up[e], d, zero);
   }
 };
 
-struct Mark {
-  const double  *x, *lo, *up, *inverse;
+template <class S> struct Mark {
+  S              s;
+  const double  *x, *lo, *up;
   uint8_t       *inactive;
-  int            half;
+  auto at_same(ptrdiff_t e) const { return Mark<decltype(s.at(e))>{s.at(e), x, lo, up, inactive}; }
   template <int P> HD void at(int, ptrdiff_t o, int, int, Measure &m) const
   {
-    const ptrdiff_t e   = o + P * (ptrdiff_t)half;
-    const uint8_t   now = inverse[e] != 0 && x[e] > lo[e] && x[e] < up[e];
+    const ptrdiff_t e   = o + P * (ptrdiff_t)s.half;
+    const uint8_t   now = s.inverted(e) != 0 && x[e] > lo[e] && x[e] < up[e];
     m.changed += now != inactive[e];
     inactive[e] = now;
   }
@@ -35,14 +36,14 @@ struct Mark {
 
 // p := x - y at inactive nodes, y := x
 struct LastStep {
-  const double  *x, *inverse;
+  const double  *x;
   const uint8_t *inactive;
   double        *y, *p;
   int            half;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    p[e]              = inactive[e] && inverse[e] != 0 ? x[e] - y[e] : 0;
+    p[e]              = inactive[e] ? x[e] - y[e] : 0;
     y[e]              = x[e];
   }
 };
@@ -83,20 +84,21 @@ struct Factors {
 };
 
 // d := the correction a d + b p, projected
-struct Project {
-  const double *p, *x, *lo, *up, *inverse;
+template <class S> struct Project {
+  S             s;
+  const double *p, *x, *lo, *up;
   Factors       factors;
   double       *d;
-  int           half;
+  auto at_same(ptrdiff_t e) const { return Project<decltype(s.at(e))>{s.at(e), p, x, lo, up, factors, d}; }
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     Factors         f = factors;
     f.find();
     double y          = x[e] + (f.a * d[e] + f.b * p[e]);
     y                 = y < lo[e] ? lo[e] : y;
     y                 = y > up[e] ? up[e] : y;
-    d[e]              = inverse[e] != 0 ? y - x[e] : 0;
+    d[e]              = s.inverted(e) != 0 ? y - x[e] : 0;
   }
 };
 
@@ -126,7 +128,10 @@ template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2
 
 bool mark_inactive(Plan &plan, Level &l)
 {
-  join_nodes(plan.exec, l.layout, l.own, Mark{l.x.data(), l.lo.data(), l.up.data(), l.A.inverse.data(), l.inactive.data(), l.layout.half}, plan.marked.data());
+  with_kind(plan.dimension, l.A.box, [&](auto kind) {
+    using K = decltype(kind);
+    join_nodes(plan.exec, l.layout, l.own, Mark<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.lo.data(), l.up.data(), l.inactive.data()}, plan.marked.data());
+  });
   l.halo.exchange(l.inactive.data());
   if (plan.exec.space == Space::cuda) return true;
   double changed = plan.marked.data()[0].changed + plan.marked.data()[1].changed;
@@ -174,11 +179,14 @@ void recombine(Plan &plan, Level &l)
     if (plan.exec.space == Space::host) f.find(), f.search = nullptr;
     return f;
   };
-  for_nodes(plan.exec, l.layout, l.own, LastStep{l.x.data(), l.A.inverse.data(), l.inactive.data(), l.y.data(), l.w.data(), l.layout.half});
+  for_nodes(plan.exec, l.layout, l.own, LastStep{l.x.data(), l.inactive.data(), l.y.data(), l.w.data(), l.layout.half});
   double *both[] = {l.v.data(), l.w.data()};
   l.halo.exchange(both, 2);
   find_step<true>(plan, l);
-  for_nodes(plan.exec, l.layout, l.own, Project{l.w.data(), l.x.data(), l.lo.data(), l.up.data(), l.A.inverse.data(), factors(), l.v.data(), l.layout.half});
+  with_kind(plan.dimension, l.A.box, [&](auto kind) {
+    using K = decltype(kind);
+    for_nodes(plan.exec, l.layout, l.own, Project<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.w.data(), l.x.data(), l.lo.data(), l.up.data(), factors(), l.v.data()});
+  });
   l.halo.exchange(l.v.data());
   find_step<false>(plan, l);
   for_nodes(plan.exec, l.layout, l.own, Step{l.v.data(), l.lo.data(), l.up.data(), factors(), l.x.data(), l.layout.half});

@@ -85,7 +85,7 @@ size_t Plan::bytes() const
 {
   size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes();
   for (const Level &l : levels) {
-    b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() + l.inactive.bytes() + l.cut.bytes();
+    b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() + l.inactive.bytes() + l.cut.bytes() + l.A.same.bytes() + l.truncated.same.bytes();
     for (const Buffer<double> *f : {&l.x, &l.b, &l.lo, &l.up, &l.v, &l.r, &l.w, &l.y}) b += f->bytes();
   }
   return b;
@@ -120,6 +120,7 @@ void create(Plan &plan, MPI_Comm comm, int dimension, const int n[3], const bool
   plan.measure.resize(Extent{2, plan.exec.space});
   plan.marked.resize(Extent{2, plan.exec.space});
   plan.strength.resize(Extent{2, plan.exec.space});
+  plan.covered.resize(Extent{1, plan.exec.space});
 }
 
 namespace {
@@ -263,6 +264,17 @@ std::vector<Box3> boxes_of(const Plan &plan)
   return boxes;
 }
 
+// Are less than a quarter of the nodes in stretches of one stencil?
+void look_at_variation(Plan &plan)
+{
+  const Level &l = plan.levels[0];
+  int          covered = 0;
+  device::copy_to_host(&covered, plan.covered.data(), sizeof(covered));
+  double sums[2] = {(double)covered, (double)l.own.size()};
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, plan.comm);
+  plan.varied = sums[0] < 0.25 * sums[1];
+}
+
 // Coarse levels and their operators. False where there are levels whose directions do not fit the operator any more: of levels that are not
 // shared all processes say the same, of shared ones each for itself.
 bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
@@ -276,6 +288,8 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
   }
   const size_t most = plan.params.levels > 0 ? (size_t)plan.params.levels : 64;
   for (size_t k = 0; k + 1 < most; ++k) {
+    if (plan.exec.space == Space::cuda) find_same(plan, plan.levels[k], plan.levels[k].A);
+    if (plan.exec.space == Space::cuda && !k) look_at_variation(plan);
     const Strength s = strength(plan, plan.levels[k]);
     if (plan.built && k + 1 == plan.levels.size()) break;
     if (plan.built ? !still_good(plan, plan.levels[k], s) : !add_level(plan, boxes, s)) return !plan.built;

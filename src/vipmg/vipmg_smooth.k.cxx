@@ -16,13 +16,13 @@ template <class S, bool Projected, bool Masked> struct GaussSeidel {
   const uint8_t *mask;
   double        *x, omega;
   auto at_same(ptrdiff_t e) const { return GaussSeidel<decltype(s.at(e)), Projected, Masked>{s.at(e), b, lo, up, mask, x, omega}; }
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    double          d = s.inverted(e);
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half, c = s.source(P, t, j, k, e);
+    double          d = s.inverted(c);
     if (Masked) d = mask[e] ? d : 0;
     const double old = x[e];
-    double       y   = old + omega * ((b[e] - s.template neighbours<P>(x, e, o)) * d - old);
+    double       y   = old + omega * ((b[e] - s.template neighbours<P>(x, c, o)) * d - old);
     y                = d != 0 ? y : old;
     if (Projected) {
       y = y < lo[e] ? lo[e] : y;
@@ -38,11 +38,11 @@ template <class S, bool Masked> struct FindResidual {
   const uint8_t *mask;
   double        *r;
   auto at_same(ptrdiff_t e) const { return FindResidual<decltype(s.at(e)), Masked>{s.at(e), x, b, mask, r}; }
-  template <int P> HD void at(int, ptrdiff_t o, int, int) const
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    const double    v = b[e] - s.diagonal(e) * x[e] - s.template neighbours<P>(x, e, o);
-    r[e]              = s.inverted(e) != 0 && (!Masked || mask[e]) ? v : 0;
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half, c = s.source(P, t, j, k, e);
+    const double    v = b[e] - s.diagonal(c) * x[e] - s.template neighbours<P>(x, c, o);
+    r[e]              = s.inverted(c) != 0 && (!Masked || mask[e]) ? v : 0;
   }
 };
 

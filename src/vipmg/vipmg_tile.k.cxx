@@ -53,7 +53,7 @@ template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
     const Box  coarse = block.tile, all = read(coarse), wanted = residuals(coarse), nodes = relax.plane.nodes;
     const Tile tile = tile_of(block.shared, all), r = tile_of(block.shared + places(all), wanted);
     each_node(block, all, [&](int i, int j) { tile(i, j) = !Zero && nodes.contains(i, j) ? in[relax.plane.place(i, j)] : 0; });
-    relax.run(block, tile, grown(wanted, 1), sweeps, Zero, &r, wanted);
+    relax.template run<true>(block, tile, grown(wanted, 1), sweeps, Zero, r, wanted);
     const Box own{w.step[0] * coarse.x0, w.step[0] * coarse.x1, w.step[1] * coarse.y0, w.step[1] * coarse.y1};
     each_node(block, wanted, [&](int i, int j) {
       const bool there = nodes.contains(i, j);
@@ -103,7 +103,7 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> str
     const ptrdiff_t e = relax.plane.place(i, j);
     double          y = in[e];
     if (!Prolong) return y;
-    if (relax.inverse[e] != 0 && (!Masked || relax.mask[e])) y += i & 1 ? from.template value<1>(floor_half(i), j, 0) : from.template value<0>(floor_half(i), j, 0);
+    if (relax.inverse[relax.plane.source(i, j, e)] != 0 && (!Masked || relax.mask[e])) y += i & 1 ? from.template value<1>(floor_half(i), j, 0) : from.template value<0>(floor_half(i), j, 0);
     if (Projected) {
       y = y < relax.lo[e] ? relax.lo[e] : y;
       y = y > relax.up[e] ? relax.up[e] : y;
@@ -115,16 +115,18 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> str
     const Box  own = block.tile, all = read(own), nodes = relax.plane.nodes;
     const Tile tile = tile_of(block.shared, all), known = tile_of(block.shared + places(all), own);
     each_node(block, all, [&](int i, int j) { tile(i, j) = nodes.contains(i, j) ? corrected(i, j) : 0; });
-    relax.run(block, tile, Finish ? grown(own, 1) : own, sweeps, false, Finish ? &known : nullptr, own);
+    relax.template run<Finish>(block, tile, Finish ? grown(own, 1) : own, sweeps, false, known, own);
     each_node(block, own, [&](int i, int j) {
       const ptrdiff_t e = relax.plane.place(i, j);
       const double    x = tile(i, j);
-      out[e]            = x;
-      if (!Finish) return;
-      const uint8_t now = known(i, j) != INFINITY && x > relax.lo[e] && x < relax.up[e];
-      m.changed += now != inactive[e];
-      inactive[e] = now;
-      r[e]        = relax.residual(tile, known, i, j);
+      if (Finish) { // it reads all before it writes: writes wait for none of it then
+        const double  below = relax.lo[e], above = relax.up[e], rest = relax.residual(tile, known, i, j);
+        const uint8_t was = inactive[e], now = known(i, j) != INFINITY && x > below && x < above;
+        m.changed += now != was;
+        inactive[e] = now;
+        r[e]        = rest;
+      }
+      out[e] = x;
     });
   }
   template <class Block> HD void operator()(Block &block) const
@@ -144,7 +146,7 @@ template <bool Nine, bool Projected> struct Bottom {
     const Box  nodes = relax.plane.nodes, all = grown(nodes, 1);
     const Tile tile  = tile_of(block.shared, all);
     each_node(block, all, [&](int i, int j) { tile(i, j) = nodes.contains(i, j) ? x[relax.plane.place(i, j)] : 0; });
-    relax.run(block, tile, nodes, sweeps, false);
+    relax.template run<false>(block, tile, nodes, sweeps, false, tile, nodes);
     each_node(block, nodes, [&](int i, int j) { x[relax.plane.place(i, j)] = tile(i, j); });
   }
 };
@@ -180,7 +182,7 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> voi
 
 bool tiled(const Plan &plan, const Level &l)
 {
-  return plan.exec.space == Space::cuda && plan.dimension == 2 && l.shared && l.halo.empty() && chosen(plan).pre == 1 && chosen(plan).post == 1 && plan.params.variant != Variant::paper;
+  return plan.exec.space == Space::cuda && plan.dimension == 2 && l.shared && l.halo.empty() && chosen(plan).pre == 1 && chosen(plan).post >= 1 && chosen(plan).post <= 2 && plan.params.variant != Variant::paper;
 }
 
 void tile_monotone_down(const Plan &plan, Level &l, Level &c)
@@ -191,9 +193,10 @@ void tile_monotone_down(const Plan &plan, Level &l, Level &c)
 
 bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish)
 {
-  if (l.A.box) go_up<true, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), 1);
-  else if (finish) go_up<false, true, false, true, true>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), 2);
-  else go_up<false, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), 1);
+  const int post = chosen(plan).post;
+  if (l.A.box) go_up<true, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post);
+  else if (finish) go_up<false, true, false, true, true>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post + 1);
+  else go_up<false, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post);
   return finish && !l.A.box; // eight colours would be as many layers
 }
 
@@ -204,7 +207,7 @@ void tile_finish(Plan &plan, Level &l)
 }
 
 void tile_linear_down(const Plan &plan, Level &l, Level &c) { go_down<true, false, false, true>(plan, l, c, l.truncated, l.b.data(), nullptr, l.w.data()); }
-void tile_linear_up(Plan &plan, Level &l, const Level &c) { go_up<true, false, false, true, false>(plan, l, &c, l.truncated, l.b.data(), l.w.data(), l.x.data(), 1); }
+void tile_linear_up(Plan &plan, Level &l, const Level &c) { go_up<true, false, false, true, false>(plan, l, &c, l.truncated, l.b.data(), l.w.data(), l.x.data(), chosen(plan).post); }
 
 void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch)
 {
@@ -214,8 +217,8 @@ void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch)
 
 void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch)
 {
-  if (l.A.box) go_up<true, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), 1);
-  else go_up<false, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), 1);
+  if (l.A.box) go_up<true, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), chosen(plan).post);
+  else go_up<false, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), chosen(plan).post);
 }
 
 bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps)

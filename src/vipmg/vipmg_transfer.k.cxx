@@ -96,14 +96,14 @@ struct AlongRow {
 template <bool Add, bool Clip, class From> struct Prolong {
   From           from;
   const double  *inverse, *lo, *up;
-  const uint8_t *mask;
+  const uint8_t *mask; // of the nodes that take part, or nullptr: those with an inverse
   double        *x;
   int            half;
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
     const double    v = from.template value<P>(t, j, k);
-    double          y = inverse[e] == 0 || (mask && !mask[e]) ? x[e] : Add ? x[e] + v : v;
+    double          y = (mask ? !mask[e] : inverse[e] == 0) ? x[e] : Add ? x[e] + v : v;
     if (Clip) {
       y = y < lo[e] ? lo[e] : y;
       y = y > up[e] ? up[e] : y;
