@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     if (read) PetscCall(MeshRead(file, &mesh));
     else PetscCall(MeshMake(type, n, &mesh));
     if (grade != 1) MeshGrade(&mesh, grade);
-    PetscCheck(curl <= 0 || (mesh.dim == 2 && type == MESH_SQUARE), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-curl maps a square: use it with -mesh square");
+    PetscCheck(curl == 0 || (curl > 0 && type == MESH_SQUARE && !read), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-curl takes a positive number and maps a square: use it with -mesh square");
     if (curl > 0) MeshCurl(&mesh, curl);
     PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
     dim = mesh.dim;

@@ -113,18 +113,22 @@ struct Taken {
   char               *tables;
 };
 
-// Runs f(room), which says whether there was room, with a table of the block, and where that is too small one for most() numbers.
+// Runs f(room), which says whether there was room, with a table of the block, and where that is too small with larger ones, at last for
+// twice most() numbers: this bound is far from what most lists have.
 template <class Block, class Most, class F> HD void with_table(Block &block, int size, const Taken &taken, const Most &most, const F &f)
 {
   int *const  counts = (int *)block.shared;
   char *const memory = (char *)block.shared + TableRoom::fixed_bytes;
   if (f(TableRoom(memory, counts, size))) return;
   unsigned long long *const at = (unsigned long long *)memory; // the table there is given up
-  const unsigned long long  room = 2 * (unsigned long long)most();
-  block.sync();
-  block.each(0, 1, 0, 1, [&](int, int) { *at = take(taken.used, room); });
-  block.sync();
-  if (*at + room <= taken.room[0]) (void)f(TableRoom(taken.tables + *at * TableRoom::each_bytes, counts, (int)room));
+  const unsigned long long  largest = 2 * (unsigned long long)most();
+  for (unsigned long long room = 2 * (unsigned long long)size;; room *= 4) {
+    room = room < largest ? room : largest;
+    block.sync();
+    block.each(0, 1, 0, 1, [&](int, int) { *at = take(taken.used, room); });
+    block.sync();
+    if (*at + room > taken.room[0] || f(TableRoom(taken.tables + *at * TableRoom::each_bytes, counts, (int)room)) || room == largest) return;
+  }
 }
 
 // lists.run(item, list) for all items, with lists of numbers below `range`

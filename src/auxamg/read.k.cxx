@@ -236,7 +236,7 @@ template <class Index, class T> struct FillScalars {
           const int q = there[k] ? where[column[k]] : p;
           others[k]        = now[q];
           others_before[k] = before[q];
-          old[k]           = a[there[k] ? next : at];
+          old[k]           = a[there[k] ? next : i[p]]; // at may be the end of all rows
           next += there[k];
         }
         for (int k = 0; k < at_once; ++k)

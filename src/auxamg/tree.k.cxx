@@ -75,10 +75,9 @@ struct LeafLevel {
 
 // How many points are in leaves of a level with so many points. There are few such numbers, so a device counts in many places at once.
 struct Count {
-  static constexpr int copies = 64;
   const unsigned    *key;
   const signed char *level;
-  int                n, most, dim, levels;
+  int                n, most, dim, levels, copies;
   int               *counts;
   HD void            operator()(int p) const
   {
@@ -477,14 +476,15 @@ double root_length(const Exec &exec, int dim, int most, int n, int points, const
   const Extent        all{(size_t)n, exec.space};
   key.resize_unset(all);
   level.resize_unset(all);
-  counts.resize(Extent{Count::copies * (size_t)(levels + 1) * (size_t)(most + 1), exec.space});
+  const int    copies = exec.space == Space::cuda ? 64 : 1;
+  const size_t numbers = (size_t)(levels + 1) * (size_t)(most + 1);
+  counts.resize(Extent{(size_t)copies * numbers, exec.space});
   for_each(exec, n, Shorten{keys.data(), key.data(), dim * (depth(dim) - levels)});
   sort_keys(exec, n, dim * levels < 32 ? dim * levels + 1 : 32, key);
   for_each(exec, points, LeafLevel{key.data(), points, most, dim, levels, level.data()});
-  for_each(exec, points, Count{key.data(), level.data(), points, most, dim, levels, counts.data()});
+  for_each(exec, points, Count{key.data(), level.data(), points, most, dim, levels, copies, counts.data()});
   Buffer<int> on_host(counts.size());
   copy(counts, on_host);
-  const size_t numbers = counts.size() / Count::copies;
   for (size_t p = numbers; p < counts.size(); ++p) on_host.data()[p % numbers] += on_host.data()[p];
   struct Group {
     double length;

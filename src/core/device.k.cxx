@@ -377,7 +377,6 @@ void synchronize()
   const auto  start = std::chrono::steady_clock::now();
   while ((e = cudaStreamQuery(state().stream)) == cudaErrorNotReady && std::chrono::steady_clock::now() - start < patience) { }
   if (e == cudaErrorNotReady) e = cudaStreamSynchronize(state().stream);
-  else if (e == cudaSuccess) (void)cudaGetLastError(); // it was "not ready"
   check(e);
 }
 // The driver takes ordinary memory through small buffers, at a tenth of the speed of locked pages; locking them takes less than that.

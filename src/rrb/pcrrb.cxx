@@ -217,6 +217,7 @@ static PetscErrorCode SetUp(PC pc)
     if (r->plan.exec.space == tessera::Space::cuda && r->coarsening == PC_RRB_GALERKIN) {
       const tessera::Exec exec = r->plan.exec;
       r->plan      = tessera::rrb::Plan(); // its memory comes back first
+      r->dirichlet = tessera::DirichletCouplings();
       r->plan.exec = exec;
       TesseraCallCXX(expected.bytes(setup_bytes * (size_t)g.owned().size()));
     }

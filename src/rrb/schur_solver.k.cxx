@@ -73,11 +73,13 @@ struct SchurSolver::Parts {
   cudaStream_t    capture = nullptr;
   uint64_t        fingerprint = 0;
   bool            whole = false; // the graph has the loop
-  int             ahead = 4;     // and so many iterations before it
+  int             ahead = 4, changes = 3; // and so many iterations before it; recording it anew costs more than a solve on small grids: solves in turn
   // An iteration in the loop takes some microseconds more than the same kernels one after the other. Beyond what is needed it takes all its time.
   void            took(int its)
   {
-    if (its && (its < ahead || its > 2 * ahead)) ahead = std::min(its, most_ahead);
+    const int wanted = std::min(its, most_ahead);
+    if (!its || (its >= ahead && its <= 2 * ahead) || wanted == ahead || !changes) return;
+    --changes, ahead = wanted;
   }
   void            forget() { fingerprint = 0; } // memory is new, even where its address is the old one
 #else
@@ -340,7 +342,15 @@ template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::ve
 
 #else
 
-void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) { launch_each(plan, null, r, x); }
+// As the graph: some iterations whatever happens, and the state in the end where kernels have written it.
+void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+{
+  State now;
+  do {
+    for (int i = 0; i < 4; ++i) iterate(plan, null, r, x);
+    device::copy_to_host(&now, memory.data(), sizeof now);
+  } while (now.running() && !device::failed() && !Peers::lost());
+}
 
 #endif
 

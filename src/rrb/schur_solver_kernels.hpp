@@ -109,7 +109,7 @@ template <class T> struct RemoveNull {
   T            *z;
   MARCH double  operator()(size_t i) const
   {
-    z[i] = (T)((double)z[i] - *c * n[i]);
+    if (n[i] != 0) z[i] = (T)((double)z[i] - *c * n[i]); // beside the grid z stays zero, whatever c is
     return 0;
   }
   MARCH void finish(double) const { }

@@ -126,9 +126,8 @@ PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Move
 }
 
 // Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is
-// that of the last time, and so the last step there serves the first recombination. end: the norm at which the problem is solved, if it is
-// linear. Where a cycle more will get there it is done: it costs less than another point. *failed: they make it worse and worse.
-PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, const Measure &here, double target, double end, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
+// that of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
+PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
 {
   const Variant v       = plan.params.variant;
   const bool    with_newton = v == Variant::hybrid || v == Variant::tnnmg;
@@ -182,10 +181,7 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, const Measure
       *failed = true;
       break;
     }
-    if (inactive <= target && now <= 10 * target) {
-      if (inactive <= end || inactive * (now / last) > end) break;
-      target = end = std::max(end, inactive); // whatever comes of it
-    }
+    if (inactive <= target && now <= 10 * target) break;
     if (v == Variant::hybrid && carried_) climb = m.changed > settled * nodes || now > slow * last;
     // At the level of rounding, or at a point that the variant does not leave, cycles change nothing any more.
     stuck = now > 0.9 * best ? stuck + 1 : 0;
@@ -314,7 +310,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     const double share  = iteration == 1 ? first_forcing : current ? 0 : forcing;
     // Of a linear problem the model's norm is that of F, to rounding.
     const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(), share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
-    PetscCall(Inner(solver, problem, here, target, iteration == 1 ? 0.5 * (double)problem.Target() : target, fmg, current && iteration > 1 && n.cycles <= quick, &n, &model, &failed));
+    PetscCall(Inner(solver, problem, here, target, fmg, current && iteration > 1 && n.cycles <= quick, &n, &model, &failed));
     fmg = false;
     if (failed) {
       PetscCall(PetscSNPrintf(failure, sizeof(failure), "cycles diverge on the linearised problem (natural residual %g, from %g): the Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));

@@ -59,7 +59,7 @@ private:
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
   PetscErrorCode LoadPoint(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
-  PetscErrorCode Inner(PetscObject solver, Problem &problem, const Measure &here, double target, double end, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+  PetscErrorCode Inner(PetscObject solver, Problem &problem, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   Array          a_, b_, c_, d_, e_;
   Vec            base_ = nullptr;

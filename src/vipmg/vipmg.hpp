@@ -178,8 +178,8 @@ struct Plan {
   Buffer<Measure>    measure, marked;
   Buffer<Strength>   strength;
   bool               built = false;
-  bool               varied = false;     // on a device: few nodes of the finest grid stand in stretches of one stencil (Operator::same)
-  Buffer<int>        covered;            // how many do
+  bool               varied = false;     // on a device: few nodes of the finest grid have the stencil of the one before them
+  Buffer<int>        alike;              // how many have
   int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
   uint64_t           made = 0;           // counts hierarchies and choices of lines of this plan: what is recorded of another one is of no use
   Buffer<double>     ends;               // of the lines of several processes, and for messages from a device

@@ -266,19 +266,20 @@ struct FindSame {
   Layout3       layout;
   Rows          rows;
   int           lo, hi;
-  int          *same, *covered;
+  int          *same, *alike_before;
   template <class Block> HD void operator()(Block &block) const
   {
     const int p = block.tile.y0 & 1, t0 = half_begin(lo, p), n = half_begin(hi, p) - t0;
-    int      *ends = (int *)block.shared, found[6], j, k; // greatest beginning, negative least end
+    int      *ends = (int *)block.shared, *equal = ends + 6, found[6], mine = 0, j, k; // greatest beginning, negative least end
     rows.get(block.tile.y0 / 2, j, k);
     const ptrdiff_t e = layout.row(j, k) + p * (ptrdiff_t)layout.half + t0;
-    block.each(0, 6, 0, 1, [&](int q, int) { ends[q] = q < 3 ? 0 : -n; });
+    block.each(0, 7, 0, 1, [&](int q, int) { ends[q] = q < 3 || q == 6 ? 0 : -n; });
     block.sync();
     for (int q = 0; q < 6; ++q) found[q] = q < 3 ? 0 : -n;
     block.each(1, n, 0, 1, [&](int t, int) {
       bool alike = inverse[e + t] == inverse[e + t - 1];
       for (int c = 0; c < count; ++c) alike = alike && a[c * plane + e + t] == a[c * plane + e + t - 1];
+      mine += alike;
       for (int q = 0; q < 3 && !alike; ++q) {
         const bool before = t <= third(q, n);
         int       &end    = found[before ? q : 3 + q];
@@ -286,6 +287,7 @@ struct FindSame {
       }
     });
     for (int q = 0; q < 6; ++q) raise_to(ends + q, found[q]);
+    if (mine) add_to(equal, mine);
     block.sync();
     block.each(0, 1, 0, 1, [&](int, int) {
       int best[2] = {0, 0};
@@ -294,7 +296,7 @@ struct FindSame {
       int *stretch = same + 2 * (2 * ((j - layout.j0) + (ptrdiff_t)layout.mj * (k - layout.k0)) + p);
       stretch[0]   = t0 + best[0];
       stretch[1]   = t0 + best[1];
-      add_to(covered, best[1] - best[0]);
+      add_to(alike_before, *equal);
     });
   }
 };
@@ -311,8 +313,8 @@ void find_same(Plan &plan, const Level &l, Operator &op)
   const Extent    room{(size_t)4 * l.layout.mj * l.layout.mk, plan.exec.space};
   if (op.same.size() != room.n) op.same.resize(room); // where it was: graphs that are recorded hold addresses
   if (plan.exec.space == Space::cuda) {
-    plan.covered.zero();
-    if (!l.own.empty()) forall_blocks(plan.exec, 2 * rows.count(), 256, 6 * sizeof(int), FindSame{op.a.data(), op.inverse.data(), plane, count, l.layout, rows, l.own.lo[0], l.own.hi[0], op.same.data(), plan.covered.data()});
+    plan.alike.zero();
+    if (!l.own.empty()) forall_blocks(plan.exec, 2 * rows.count(), 256, 7 * sizeof(int), FindSame{op.a.data(), op.inverse.data(), plane, count, l.layout, rows, l.own.lo[0], l.own.hi[0], op.same.data(), plan.alike.data()});
     return;
   }
   for (int r = 0; r < (l.own.empty() ? 0 : rows.count()); ++r)

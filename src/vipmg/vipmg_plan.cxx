@@ -120,7 +120,7 @@ void create(Plan &plan, MPI_Comm comm, int dimension, const int n[3], const bool
   plan.measure.resize(Extent{2, plan.exec.space});
   plan.marked.resize(Extent{2, plan.exec.space});
   plan.strength.resize(Extent{2, plan.exec.space});
-  plan.covered.resize(Extent{1, plan.exec.space});
+  plan.alike.resize(Extent{1, plan.exec.space});
 }
 
 namespace {
@@ -264,13 +264,15 @@ std::vector<Box3> boxes_of(const Plan &plan)
   return boxes;
 }
 
-// Are less than a quarter of the nodes in stretches of one stencil?
+// Do less than a quarter of the nodes have the stencil of the one before them in their half of a row? Not the stretches tell: how long
+// these can be depends on the processes and on the grid's size.
 void look_at_variation(Plan &plan)
 {
   const Level &l = plan.levels[0];
-  int          covered = 0;
-  device::copy_to_host(&covered, plan.covered.data(), sizeof(covered));
-  double sums[2] = {(double)covered, (double)l.own.size()};
+  const int    lo = l.own.lo[0], hi = l.own.hi[0], even = half_begin(hi, 0) - half_begin(lo, 0), odd = half_begin(hi, 1) - half_begin(lo, 1);
+  int          alike = 0;
+  device::copy_to_host(&alike, plan.alike.data(), sizeof(alike));
+  double sums[2] = {(double)alike, l.own.empty() ? 0 : (double)(std::max(0, even - 1) + std::max(0, odd - 1)) * (double)(l.own.size() / (hi - lo))};
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, plan.comm);
   plan.varied = sums[0] < 0.25 * sums[1];
 }
