@@ -4,6 +4,7 @@
 #include "unit.hpp"
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <random>
@@ -607,6 +608,44 @@ TEST(AuxAMG, ARowOfManyOnADevice)
     levels[device] = h.levels().size();
   }
   EXPECT_EQ(levels[0], levels[1]);
+}
+
+// Rows of 289 entries, whose lists leave a block's memory: a device wants less than 30 MB with the 11 of the matrix, not the more than 50 of tables for what
+// bounds the lists' lengths.
+TEST(AuxAMG, WideRowsOnADevice)
+{
+  if (!unit_cuda()) GTEST_SKIP() << "no device";
+  const int           m = 60, reach = 8, n = m * m;
+  std::vector<int>    I(1, 0), J;
+  std::vector<double> V, x;
+  for (int p = 0; p < n; ++p) {
+    const int row = p / m, column = p % m;
+    double    sum = 1e-3;
+    x.push_back(column), x.push_back(row);
+    size_t diagonal = 0;
+    for (int q = std::max(0, row - reach); q <= std::min(m - 1, row + reach); ++q)
+      for (int r = std::max(0, column - reach); r <= std::min(m - 1, column + reach); ++r) {
+        const double w = 1. / (1 + (q - row) * (q - row) + (r - column) * (r - column));
+        if (q * m + r == p) diagonal = J.size();
+        else sum += w;
+        J.push_back(q * m + r), V.push_back(-w);
+      }
+    V[diagonal] = sum;
+    I.push_back((int)J.size());
+  }
+  const auto i = put(I, exec()), j = put(J, exec());
+  const auto a = put(V, exec());
+  Params     params;
+  Rows<int>  rows;
+  rows.n = n;
+  rows.i = i.data();
+  rows.j = j.data();
+  rows.a = a.data();
+  params.dim = 2;
+  setenv("TESSERA_EMULATED_MEMORY", "40000000", 1); // the emulated device's alone
+  Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
+  EXPECT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+  unsetenv("TESSERA_EMULATED_MEMORY");
 }
 
 // On a device a block has no room for a row that is coupled with half of all nodes: it adds it up by parts.
