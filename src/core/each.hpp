@@ -33,15 +33,7 @@ HD inline void set_bits(unsigned *to, unsigned bits)
 }
 
 // What depends on the order: the number before v was added; and what was in a place, where v is now if that was zero.
-HD inline int take(int *sum, int v)
-{
-#ifdef __CUDA_ARCH__
-  return atomicAdd(sum, v);
-#else
-  return __atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
-#endif
-}
-HD inline unsigned long long take(unsigned long long *sum, unsigned long long v)
+template <class T> HD inline T take(T *sum, T v)
 {
 #ifdef __CUDA_ARCH__
   return atomicAdd(sum, v);

@@ -50,6 +50,8 @@ PetscErrorCode       CiteRRB();
 // b_I - A_ID z_D in the plan's right-hand side, at the rows beside Dirichlet rows.
 PetscErrorCode SubtractDirichlet(PC_RRB *);
 PetscErrorCode ViewRRB(PC, PetscViewer);
+PetscErrorCode BeforeSolveRRB(PC, KSP, Vec, Vec);
+PetscErrorCode AfterSolveRRB(PC, KSP, Vec, Vec);
 extern const char *const Roughs[]; // what the measures for rough coefficients are called
 // Composes the setters and getters of PC rrb, or takes them away.
 PetscErrorCode ComposeOptions(PC, PetscBool);

@@ -130,9 +130,8 @@ PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Move
 PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
 {
   const Variant v       = plan.params.variant;
-  const bool    with_newton = v == Variant::hybrid || v == Variant::tnnmg;
   const double  nodes   = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
-  bool          climb   = v != Variant::tnnmg && carried_;
+  bool          climb   = with_monotone(plan) && carried_;
   Measure       m       = here;
   double        first, last, best;
   int           stuck = 0;
@@ -147,12 +146,12 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, const Measure
   if (fmg && plan.levels.size() > 1) {
     // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
     TesseraCallCXX(full_multigrid(plan));
-    for (int k = 1; k + 1 < (int)plan.levels.size(); ++k) PetscCall(LogFlops(plan.exec.space, flops(plan, k, v != Variant::tnnmg && !(with_newton && plan.symmetric), with_newton)));
+    for (int k = 1; k + 1 < (int)plan.levels.size(); ++k) PetscCall(LogFlops(plan.exec.space, flops(plan, k, with_monotone_below(plan), with_newton(plan))));
   }
   for (; n->cycles < most_cycles; ) {
-    TesseraCallCXX(cycle(plan, 0, climb, with_newton));
+    TesseraCallCXX(cycle(plan, 0, climb, with_newton(plan)));
     TesseraCallCXX(m = measure(plan, plan.levels[0]));
-    PetscCall(LogFlops(plan.exec.space, flops(plan, 0, climb, with_newton)));
+    PetscCall(LogFlops(plan.exec.space, flops(plan, 0, climb, with_newton(plan))));
     ++n->cycles;
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
     if (fmg && n->cycles == 1 && now > first) { // worse than the start

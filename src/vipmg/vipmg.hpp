@@ -204,6 +204,12 @@ inline Params chosen(Params p, Space space, bool symmetric, bool varied)
 }
 inline Params chosen(const Plan &plan) { return chosen(plan.params, plan.exec.space, plan.symmetric, plan.varied); }
 
+// The parts of a cycle. Full multigrid on a grid below the finest starts from the solution on a coarser one, which has its active set: where there is
+// an energy, a cycle of the second part does as much there as one of both.
+inline bool with_monotone(const Plan &plan) { return plan.params.variant != Variant::tnnmg; }
+inline bool with_newton(const Plan &plan) { return plan.params.variant == Variant::hybrid || plan.params.variant == Variant::tnnmg; }
+inline bool with_monotone_below(const Plan &plan) { return with_monotone(plan) && !(with_newton(plan) && plan.symmetric); }
+
 inline int points(int dimension, bool box) { return box ? (dimension == 1 ? 3 : dimension == 2 ? 9 : 27) : 2 * dimension + 1; }
 
 // --- setup (vipmg_plan.cxx, vipmg_galerkin.k.cxx) ---

@@ -189,9 +189,7 @@ void launch_full_multigrid(Plan &plan)
     if (k == last) smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, coarsest_sweeps(l));
     else prolong_start(plan, l, plan.levels[(size_t)k + 1]);
     copy(l.x, l.y);
-    // What comes from the solution on a coarser grid has its active set, and with an energy a cycle of the second part does as much as one of both.
-    const bool with_newton = plan.params.variant == Variant::hybrid || plan.params.variant == Variant::tnnmg;
-    if (k > 0 && k < last) cycle(plan, k, plan.params.variant != Variant::tnnmg && !(with_newton && plan.symmetric), with_newton);
+    if (k > 0 && k < last) cycle(plan, k, with_monotone_below(plan), with_newton(plan));
   }
 }
 

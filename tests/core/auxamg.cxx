@@ -37,6 +37,16 @@ template <class T> Buffer<T> put(const std::vector<T> &from, const Exec &where =
   return there;
 }
 
+Rows<int> rows_of(const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &a = {}, int bs = 1)
+{
+  Rows<int> rows;
+  rows.n = ((int)i.size() - 1) / bs;
+  rows.i = i.data();
+  rows.j = j.data();
+  rows.a = a.data();
+  return rows;
+}
+
 // n points in the unit cube, graded towards its lower corner; some of them lie on cell boundaries, and some coincide.
 std::vector<double> points(int dim, int n, double grading, unsigned seed)
 {
@@ -241,11 +251,7 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
   params.coarse = 10;
   const Buffer<int>    i = put(A.i), j = put(A.j), ghost = put(std::vector<int>());
   const Buffer<double> a = put(A.a);
-  Rows<int>            rows;
-  rows.n = n;
-  rows.i = i.data();
-  rows.j = j.data();
-  rows.a = a.data();
+  Rows<int>      rows = rows_of(i, j, a, bs);
   Hierarchy<T>   h(exec(), MPI_COMM_SELF, params);
   const Failure  failure = h.setup(rows, points(dim, n, grading, 7).data(), {}, {}, false);
   ASSERT_EQ(failure.kind, Failure::none);
@@ -334,10 +340,7 @@ TEST(AuxAMG, EigenvaluesFollowTheValues)
   params.coarse = 10;
   params.filter = 0;
   const Buffer<int> i = put(A.i), j = put(A.j);
-  Rows<int>         rows;
-  rows.n = n;
-  rows.i = i.data();
-  rows.j = j.data();
+  Rows<int> rows = rows_of(i, j);
   Buffer<double> a   = put(A.a);
   const auto     set = [&](const std::vector<double> &values) {
     a      = put(values);
@@ -423,11 +426,7 @@ static void check_eigenvalues(const std::function<double(int)> &from, const std:
   params.filter = 0;
   const Buffer<int>    rows_i = put(i), rows_j = put(j);
   const Buffer<double> before = put(first), after = put(second);
-  Rows<int>            rows;
-  rows.n = n;
-  rows.i = rows_i.data();
-  rows.j = rows_j.data();
-  rows.a = before.data();
+  Rows<int> rows = rows_of(rows_i, rows_j, before);
   Hierarchy<double> kept(exec(), MPI_COMM_SELF, params), anew(exec(), MPI_COMM_SELF, params);
   Failure           failure = kept.setup(rows, x.data(), {}, {}, false);
   ASSERT_EQ(failure.kind, Failure::none);
@@ -464,11 +463,7 @@ template <class T> static void check_units(int exponent)
   for (double &v : other) v = std::ldexp(v, exponent);
   const Buffer<int>    i = put(A.i), j = put(A.j);
   const Buffer<double> a = put(values), b = put(other), from = put(r);
-  Rows<int>            rows;
-  rows.n = n;
-  rows.i = i.data();
-  rows.j = j.data();
-  rows.a = a.data();
+  Rows<int> rows = rows_of(i, j, a);
   Hierarchy<T> plain(exec(), MPI_COMM_SELF, params), anew(exec(), MPI_COMM_SELF, params);
   const auto   result = [&](Hierarchy<T> &h, const Buffer<double> &rhs) {
     Buffer<double> to = put(r), z((size_t)n);
@@ -511,10 +506,7 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
   params.coarse = 10;
   const Buffer<int> i = put(A.i), j = put(A.j);
   Buffer<double>    a;
-  Rows<int>         rows;
-  rows.n = n;
-  rows.i = i.data();
-  rows.j = j.data();
+  Rows<int> rows = rows_of(i, j);
   std::vector<double> values = A.a;
   const auto          set = [&](double coupling) { // with fixed nodes
     for (int p = 0; p < n; ++p)
@@ -596,11 +588,7 @@ TEST(AuxAMG, ARowOfManyOnADevice)
     const auto i = put(I, where), j = put(J, where);
     const auto a = put(V, where);
     Params     params;
-    Rows<int>  rows;
-    rows.n = n;
-    rows.i = i.data();
-    rows.j = j.data();
-    rows.a = a.data();
+    Rows<int> rows = rows_of(i, j, a);
     params.dim  = 3;
     params.most = 24;
     Hierarchy<double> h(where, MPI_COMM_SELF, params);
@@ -636,11 +624,7 @@ TEST(AuxAMG, WideRowsOnADevice)
   const auto i = put(I, exec()), j = put(J, exec());
   const auto a = put(V, exec());
   Params     params;
-  Rows<int>  rows;
-  rows.n = n;
-  rows.i = i.data();
-  rows.j = j.data();
-  rows.a = a.data();
+  Rows<int> rows = rows_of(i, j, a);
   params.dim = 2;
   setenv("TESSERA_EMULATED_MEMORY", "40000000", 1); // the emulated device's alone
   Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
@@ -664,11 +648,7 @@ TEST(AuxAMG, LongRowsOnADevice)
     const auto i = put(A.i, where), j = put(A.j, where);
     const auto a = put(A.a, where), b = put(r, where);
     auto       y = put(r, where);
-    Rows<int>  rows;
-    rows.n = n;
-    rows.i = i.data();
-    rows.j = j.data();
-    rows.a = a.data();
+    Rows<int> rows = rows_of(i, j, a);
     Hierarchy<double> h(where, MPI_COMM_SELF, params);
     ASSERT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
     h.apply(b.data(), y.data());
@@ -709,11 +689,7 @@ TEST(AuxAMG, OrderOfNodesDoesNotMatter)
   const auto coarse = [&](const Matrix &m, const std::vector<double> &y, std::vector<size_t> &sizes) {
     const Buffer<int>    i = put(m.i), j = put(m.j);
     const Buffer<double> a = put(m.a);
-    Rows<int>            rows;
-    rows.n = n;
-    rows.i = i.data();
-    rows.j = j.data();
-    rows.a = a.data();
+    Rows<int> rows = rows_of(i, j, a);
     Hierarchy<double> h(exec(), MPI_COMM_SELF, params);
     EXPECT_EQ(h.setup(rows, y.data(), {}, {}, false).kind, Failure::none);
     for (const auto &l : h.levels()) sizes.push_back((size_t)l.n);

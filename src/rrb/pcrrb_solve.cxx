@@ -1,0 +1,71 @@
+// What PC rrb looks at before and after a solve.
+#include "core/tuning.hpp"
+#include "petsc/options.hpp"
+#include "rrb/pcrrb.hpp"
+
+using tessera::PC_RRB;
+
+// Methods for symmetric matrices are wrong for others. The K-cycle is another operator in every application: plain CG loses its
+// orthogonality.
+PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
+{
+  PC_RRB          *r = (PC_RRB *)pc->data;
+  PetscBool        fixed, symmetric;
+  KSPType          type;
+  PetscObjectState state;
+
+  PetscFunctionBegin;
+  if (r->current && r->plan.peers) {
+    tessera::Together together(PetscObjectComm((PetscObject)pc));
+    r->plan.peers->restore(PetscObjectComm((PetscObject)pc)); // errors are kept
+    PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
+  }
+  if (r->warned && r->warned_asymmetric) PetscFunctionReturn(PETSC_SUCCESS);
+  const PetscErrorCode ierr = PCSetUp(pc); // values may have changed without KSPSetOperators()
+  if (ierr) --pc->presolvedone; // which PETSc has counted, and refuses at three
+  PetscCall(ierr);
+  if (!r->current) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetType(ksp, &type));
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
+  if (!r->warned_asymmetric && r->report.asymmetry > tessera::tuning::asymmetric && pc->mat == pc->pmat && r->matrix_state == state) {
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &symmetric, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG, KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR, KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
+    if (symmetric) {
+      r->warned_asymmetric = PETSC_TRUE;
+      PetscCall(PetscFPrintf(PetscObjectComm((PetscObject)pc), PETSC_STDERR, "PC rrb: warning: the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry) and KSP %s needs a symmetric one. Use -ksp_type gmres or bcgs\n", (double)r->report.asymmetry, type));
+    }
+  }
+  if (r->warned || r->plan.cycle != tessera::rrb::Cycle::k) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &fixed, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR, KSPPIPEGCR, KSPRRB, KSPRICHARDSON, KSPPREONLY, ""));
+  if (fixed) PetscFunctionReturn(PETSC_SUCCESS);
+  r->warned = PETSC_TRUE;
+  PetscCall(PetscFPrintf(PetscObjectComm((PetscObject)pc), PETSC_STDERR, "PC rrb: warning: -pc_rrb_cycle k is not linear and KSP %s needs a linear preconditioner. Use -ksp_type fcg or rrb, or -pc_rrb_cycle amli\n", type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Values drift away from those that the choices of the Galerkin form were made for: half as many iterations again, and the next
+// setup chooses anew.
+PetscErrorCode tessera::AfterSolveRRB(PC pc, KSP ksp, Vec, Vec)
+{
+  PC_RRB            *r = (PC_RRB *)pc->data;
+  PetscInt           its;
+  PetscReal          rtol;
+  PetscBool          guess;
+  KSPConvergedReason reason;
+
+  PetscFunctionBegin;
+  if (!r->current || !r->plan.chosen) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetIterationNumber(ksp, &its));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  PetscCall(KSPGetTolerances(ksp, &rtol, nullptr, nullptr, nullptr));
+  if (reason <= 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->first_its || r->first_rtol != rtol) { // not a solve that had nothing to do
+    PetscCall(KSPGetInitialGuessNonzero(ksp, &guess));
+    if (guess || its < 2 || reason == KSP_CONVERGED_ATOL) PetscFunctionReturn(PETSC_SUCCESS);
+    r->first_its  = PetscMax(its, 4);
+    r->first_rtol = rtol;
+  } else if (!r->choose_again && 2 * its > 3 * r->first_its + 4) { // M stays as it is until then
+    PetscCall(PetscInfo(pc, "%" PetscInt_FMT " iterations, %" PetscInt_FMT " at first: the next setup chooses smoothers and interpolation again\n", its, r->first_its));
+    r->choose_again = PETSC_TRUE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
