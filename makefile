@@ -72,7 +72,9 @@ ifneq ($(PETSC_CONF),)
       $(error No C++ compiler: PETSc's is $(CXX). Run `make deps` (packages g++ and mpi-default-dev), or say `make CXX=...`)
     endif
   endif
-  CUDA ?= $(if $(shell grep -sl 'define PETSC_HAVE_CUDA 1' $(addsuffix /petscconf.h,$(PETSC_INC_DIRS))),1,0)
+  ifeq ($(CUDA),) # also where a make that knew no PETSc exports it
+    CUDA := $(if $(shell grep -sl 'define PETSC_HAVE_CUDA 1' $(addsuffix /petscconf.h,$(PETSC_INC_DIRS))),1,0)
+  endif
   ifeq ($(filter 0 1 emulate,$(CUDA)),)
     $(error CUDA=$(CUDA): say 0, 1 or emulate)
   endif
