@@ -31,7 +31,12 @@ template <class T> struct TakeDiagonal {
     const int p = row * list_row + k;
     if (p >= n) return;
     int e = i[p];
+#ifdef __CUDA_ARCH__
     while (e < i[p + 1] && j[e] != p) ++e;
+#else
+    e = i[p + 1];
+    for (int q = i[p]; q < i[p + 1]; ++q) e = j[q] == p ? q : e; // no branch: where it stands is not foreseen
+#endif
     for (int m = 0; m < bs; ++m) {
       const T d = e < i[p + 1] ? a[((ptrdiff_t)bs * e + m) * bs + m] : 0;
       out[(ptrdiff_t)bs * p + m] = d;
