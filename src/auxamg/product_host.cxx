@@ -41,33 +41,34 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
   const T   *a, *weight;
   T         *out;
   int        entries; // of the operator
-  Numbers   *E, *ap;  // scratch; ap: zero before and after
-  uint64_t  *touched; // of the leaves around: a bit for each
+  Numbers   *E, *ap;  // scratch; ap: of 64 leaves, zero before and after
   void       operator()(int l) const
   {
-    const int      nc     = columns[l + 1] - columns[l], words = (pairs[l + 1] - pairs[l] + 63) / 64;
-    const S *const around = column + (ptrdiff_t)Corners * pairs[l];
+    const int nc = columns[l + 1] - columns[l], around = pairs[l + 1] - pairs[l];
     std::fill(E, E + (ptrdiff_t)B2 * nc, Numbers());
-    for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      for (int e = i[p]; e < i[p + 1]; ++e) {
-        const Numbers  w(weight + (ptrdiff_t)Corners * j[e]);
-        const T *const v = a + (ptrdiff_t)B2 * e;
-        if (e + ahead < entries) __builtin_prefetch(weight + (ptrdiff_t)Corners * j[e + ahead]); // a quarter of the time otherwise
-        for (int b = 0; b < B2; ++b) ap[B2 * pair[e] + b].add(v[b], w);
-        touched[pair[e] / 64] |= (uint64_t)1 << pair[e] % 64;
-      }
-      const Numbers mine(weight + (ptrdiff_t)Corners * p);
-      for (int word = 0; word < words; ++word)
-        for (; touched[word]; touched[word] &= touched[word] - 1) {
-          const int      leaf = 64 * word + __builtin_ctzll(touched[word]);
-          const S *const to   = around + (ptrdiff_t)Corners * leaf;
+    for (int p = begin[l]; p < begin[l + 1]; ++p)
+      for (int first = 0; first < around; first += 64) { // nearly always one turn
+        uint64_t touched = 0;
+        for (int e = i[p]; e < i[p + 1]; ++e) {
+          const unsigned to = (unsigned)(pair[e] - first);
+          if (to >= 64) continue;
+          if (e + ahead < entries) __builtin_prefetch(weight + (ptrdiff_t)Corners * j[e + ahead]); // a quarter of the time otherwise
+          const Numbers  w(weight + (ptrdiff_t)Corners * j[e]);
+          const T *const v = a + (ptrdiff_t)B2 * e;
+          for (int b = 0; b < B2; ++b) ap[B2 * to + b].add(v[b], w);
+          touched |= (uint64_t)1 << to;
+        }
+        const Numbers mine(weight + (ptrdiff_t)Corners * p);
+        for (; touched; touched &= touched - 1) {
+          const int      from = __builtin_ctzll(touched);
+          const S *const to   = column + (ptrdiff_t)Corners * (pairs[l] + first + from);
           for (int b = 0; b < B2; ++b) {
-            const Numbers s   = ap[B2 * leaf + b];
-            ap[B2 * leaf + b] = Numbers();
+            const Numbers s   = ap[B2 * from + b];
+            ap[B2 * from + b] = Numbers();
             for (int c = 0; c < Corners; ++c) E[B2 * to[c] + b].add(s.at(c), mine);
           }
         }
-    }
+      }
     for (int c = 0; c < Corners; ++c) {
       const int v = vertex[(ptrdiff_t)Corners * l + c];
       if (v < 0) continue;
@@ -84,17 +85,14 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
 
 template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, int l1, Level<T> &coarse)
 {
-  int most = 0; // leaves around one
-  for (int l = l0; l < l1; ++l) most = std::max(most, fine.pairs.data()[l + 1] - fine.pairs.data()[l]);
-  std::vector<uint64_t> touched((size_t)most / 64 + 1);
   fine.with_lists([&](const auto &lists) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     with_block(bs, [&](auto b) {
       with_corners(fine.corners, [&](auto c) {
         using Numbers = AtCorners<c.value>;
         constexpr size_t     b2 = b.value * b.value;
-        std::vector<Numbers> E(b2 * (size_t)fine.widest), ap(b2 * (size_t)most);
-        const LeafProduct<T, S, b.value, c.value> kernel{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.weight.data(), coarse.a.data(), (int)fine.j.size(), E.data(), ap.data(), touched.data()};
+        std::vector<Numbers> E(b2 * (size_t)fine.widest), ap(b2 * 64);
+        const LeafProduct<T, S, b.value, c.value> kernel{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.weight.data(), coarse.a.data(), (int)fine.j.size(), E.data(), ap.data()};
         for (int l = l0; l < l1; ++l)
           if (fine.begin.data()[l] < fine.begin.data()[l + 1]) kernel(l);
       });
