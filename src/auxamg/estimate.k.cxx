@@ -71,6 +71,10 @@ template <class T> struct Change {
     step <<= share;
 #else
     if (at.thread) return;
+    if (bs == 1) { // without the numbers of blocks, which take as long as all else
+      for (int e = i[p]; e < i[p + 1]; ++e) sum += fabs((double)a[e] * now[p] * now[j[e]] - (double)old[e] * before[p] * before[j[e]]);
+      return change.join((now[p] > 0) == (before[p] > 0) ? sum : 1);
+    }
 #endif
     for (int e = i[p] + first; e < i[p + 1]; e += step)
       for (int m = 0; m < bs; ++m) {
