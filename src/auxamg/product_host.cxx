@@ -15,19 +15,17 @@ template <int N> struct AtCorners {
   AtCorners() : v{} { }
   template <class T> explicit AtCorners(const T *from)
   {
-    for (int k = 0; k < parts; ++k) v[k] = take(from + k * lanes);
+    for (int k = 0; k < parts; ++k) take(from + k * lanes, v[k]);
   }
   void add(double factor, const AtCorners &o)
   {
     for (int k = 0; k < parts; ++k) v[k] += factor * o.v[k];
   }
   double at(int c) const { return ((const double *)v)[c]; }
-  static Vector take(const double *from) { return *(const Vector *)from; }
-  static Vector take(const float *from)
+  static void take(const double *from, Vector &to) { to = *(const Vector *)from; }
+  static void take(const float *from, Vector &to)
   {
-    Vector to;
     for (int c = 0; c < lanes; ++c) ((double *)&to)[c] = from[c];
-    return to;
   }
 };
 
