@@ -239,6 +239,9 @@ private:
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
 };
 
+// coarse.a += what the leaves [l0, l1) have of P'AP
+template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, int l1, Level<T> &coarse);
+
 // Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.
 bool symmetric_eigen(int n, double *a, double *w);
 // a := its inverse, if all eigenvalues are sure to be larger than `least`; else false, and a is lost.

@@ -31,7 +31,12 @@ template <class T> struct TakeDiagonal {
     const int p = row * list_row + k;
     if (p >= n) return;
     int e = i[p];
+#ifdef __CUDA_ARCH__
     while (e < i[p + 1] && j[e] != p) ++e;
+#else
+    e = i[p + 1];
+    for (int q = i[p]; q < i[p + 1]; ++q) e = j[q] == p ? q : e; // no branch: where it stands is not foreseen
+#endif
     for (int m = 0; m < bs; ++m) {
       const T d = e < i[p + 1] ? a[((ptrdiff_t)bs * e + m) * bs + m] : 0;
       out[(ptrdiff_t)bs * p + m] = d;
@@ -66,6 +71,10 @@ template <class T> struct Change {
     step <<= share;
 #else
     if (at.thread) return;
+    if (bs == 1) { // without the numbers of blocks, which take as long as all else
+      for (int e = i[p]; e < i[p + 1]; ++e) sum += fabs((double)a[e] * now[p] * now[j[e]] - (double)old[e] * before[p] * before[j[e]]);
+      return change.join((now[p] > 0) == (before[p] > 0) ? sum : 1);
+    }
 #endif
     for (int e = i[p] + first; e < i[p + 1]; e += step)
       for (int m = 0; m < bs; ++m) {

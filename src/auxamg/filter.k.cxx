@@ -78,6 +78,25 @@ template <class T> struct CountJumps {
   }
 };
 
+// The largest of the numbers and of the inverses of those that are not zero
+struct Ends {
+  double  largest = 0, over = 0;
+  HD void join(const Ends &o)
+  {
+    largest = o.largest > largest ? o.largest : largest;
+    over    = o.over > over ? o.over : over;
+  }
+};
+template <class T> struct FindEnds {
+  const T *d;
+  int      n;
+  HD void  operator()(int k, int line, Ends &found) const
+  {
+    const int p = line * list_row + k;
+    if (p < n && d[p] > 0) found.join({(double)d[p], 1. / d[p]});
+  }
+};
+
 } // namespace
 
 // Jumps at more nodes than half a line (surface) across the mesh has.
@@ -85,6 +104,12 @@ template <class T> bool Hierarchy<T>::jumps()
 {
   Level<T>      &level = levels_[0];
   Buffer<double> sum   = make<double>(1);
+  if (exec_.space == Space::host) { // mostly a look at the diagonal is enough; a device would wait for what it finds
+    Ends ends;
+    forall_join(exec_, list_box(level.n * params_.bs), FindEnds<T>{level.inverse.data(), level.n * params_.bs}, &ends);
+    MPI_Allreduce(MPI_IN_PLACE, &ends, 2, MPI_DOUBLE, MPI_MAX, comm_);
+    if (ends.largest * ends.over <= jump) return false;
+  }
   for_each(exec_, level.n * params_.bs, TakeDiagonals<T>{level.inverse.data(), level.x.data()});
   halo(level, level.x);
   sum_each(exec_, level.points, CountJumps<T>{level.i.data(), level.j.data(), level.x.data(), params_.bs}, sum.data());

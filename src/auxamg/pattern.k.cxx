@@ -112,7 +112,7 @@ struct ColumnsAround {
   }
 };
 
-// A row of E: which of its entries there are. Item corners l + r is row r of leaf l.
+// Which entries of E there are, bit by bit of what is coupled: branches for all that could be would not be foreseen.
 struct MarkEntries {
   const int            *pairs, *pair_leaf, *columns, *vertex;
   const Mask           *coupled;
@@ -120,18 +120,20 @@ struct MarkEntries {
   int                   corners;
   unsigned short       *slot;
   int                  *vertices; // of the columns
-  HD void               operator()(int item) const
+  void                  operator()(int l) const
   {
-    const int       l = item / corners, r = item % corners, nc = columns[l + 1] - columns[l];
-    unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + r * nc;
-    for (int k = 0; k < nc; ++k) mine[k] = none;
+    const int       nc = columns[l + 1] - columns[l];
+    unsigned short *mine = slot + (ptrdiff_t)corners * columns[l];
+    std::fill(mine, mine + (ptrdiff_t)corners * nc, none);
     for (int p = pairs[l]; p < pairs[l + 1]; ++p) {
-      const int row = (int)(coupled[p] >> (8 * r) & 0xff), any = r ? 0 : corners_of(coupled[p]);
-      if (!row && !any) continue;
-      for (int c = 0; c < corners; ++c) {
-        const int to = column[(ptrdiff_t)corners * p + c];
-        if (row >> c & 1) mine[to] = wanted_slot;
-        if (any >> c & 1) vertices[columns[l] + to] = vertex[(ptrdiff_t)corners * pair_leaf[p] + c];
+      const unsigned short *const to = column + (ptrdiff_t)corners * p;
+      for (Mask m = coupled[p]; m; m &= m - 1) { // bit 8 r + c: row r, corner c of the other leaf
+        const int bit = __builtin_ctzll(m);
+        mine[(bit >> 3) * nc + to[bit & 7]] = wanted_slot;
+      }
+      for (unsigned m = (unsigned)corners_of(coupled[p]); m; m &= m - 1) {
+        const int c = __builtin_ctz(m);
+        vertices[columns[l] + to[c]] = vertex[(ptrdiff_t)corners * pair_leaf[p] + c];
       }
     }
   }
@@ -332,7 +334,9 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     fine.parts        = (size_t)columns;
     vertices          = make<int>((size_t)columns);
     fine.wide.slot    = make<unsigned short>((size_t)columns * corners);
-    for_each(exec_, cells * corners, MarkEntries{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.wide.column.data(), corners, fine.wide.slot.data(), vertices.data()});
+    const MarkEntries mark{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.wide.column.data(), corners, fine.wide.slot.data(), vertices.data()};
+#pragma omp parallel for schedule(static) num_threads(exec_.threads) if (exec_.threads > 1)
+    for (int l = 0; l < cells; ++l) mark(l);
     coupled = Buffer<Mask>();
     // rows
     incidences(fine, nodes);

@@ -9,70 +9,7 @@ namespace tessera::auxamg {
 
 namespace {
 
-// E of a leaf. On the host in scratch of the thread, and added to the rows at once; one thread at a time.
-template <class T, class S, int BS, int Corners> struct LeafProduct {
-  const int *begin, *i, *j, *pairs, *columns, *vertex, *row;
-  const S   *pair, *column, *slot;
-  const T   *a, *weight;
-  T         *out;
-  int        entries; // of the operator
-  void       operator()(int l, double *scratch) const
-  {
-    constexpr int B2 = BS * BS, ahead = 16;
-    const int     nc = columns[l + 1] - columns[l];
-    double *const ap = scratch, *const E = scratch + B2 * nc;
-    const S *const around = column + (ptrdiff_t)Corners * pairs[l];
-    std::fill(E, E + (ptrdiff_t)Corners * B2 * nc, 0.);
-    for (int p = begin[l]; p < begin[l + 1]; ++p) {
-      std::fill(ap, ap + B2 * nc, 0.);
-      for (int e = i[p]; e < i[p + 1]; ++e) {
-        const S *const to = around + Corners * pair[e];
-        const T *const w  = weight + (ptrdiff_t)Corners * j[e];
-        const T *const v  = a + (ptrdiff_t)B2 * e;
-        if (e + ahead < entries) __builtin_prefetch(weight + (ptrdiff_t)Corners * j[e + ahead]); // a quarter of the time otherwise
-        for (int c = 0; c < Corners; ++c)
-          for (int b = 0; b < B2; ++b) ap[B2 * to[c] + b] += (double)v[b] * w[c];
-      }
-      int    corner[Corners], rows = 0;
-      double w[Corners];
-      for (int c = 0; c < Corners; ++c)
-        if (weight[(ptrdiff_t)Corners * p + c] != 0) {
-          corner[rows] = c;
-          w[rows++]    = weight[(ptrdiff_t)Corners * p + c];
-        }
-      int r = 0;
-      for (; r + 4 <= rows; r += 4) { // as many as a bilinear function or a simplex has
-        const double w0 = w[r], w1 = w[r + 1], w2 = w[r + 2], w3 = w[r + 3];
-        double *const e0 = E + (ptrdiff_t)corner[r] * B2 * nc, *const e1 = E + (ptrdiff_t)corner[r + 1] * B2 * nc, *const e2 = E + (ptrdiff_t)corner[r + 2] * B2 * nc, *const e3 = E + (ptrdiff_t)corner[r + 3] * B2 * nc;
-#pragma GCC ivdep
-        for (int k = 0; k < B2 * nc; ++k) {
-          const double x = ap[k];
-          e0[k] += w0 * x;
-          e1[k] += w1 * x;
-          e2[k] += w2 * x;
-          e3[k] += w3 * x;
-        }
-      }
-      for (; r < rows; ++r) {
-        double *const to = E + (ptrdiff_t)corner[r] * B2 * nc;
-#pragma GCC ivdep
-        for (int k = 0; k < B2 * nc; ++k) to[k] += w[r] * ap[k];
-      }
-    }
-    for (int c = 0; c < Corners; ++c) {
-      const int v = vertex[(ptrdiff_t)Corners * l + c];
-      if (v < 0) continue;
-      const S *const      s    = slot + (ptrdiff_t)Corners * columns[l] + c * nc;
-      const double *const from = E + (ptrdiff_t)c * B2 * nc;
-      T *const            to   = out + (ptrdiff_t)B2 * row[v];
-      for (int k = 0; k < nc; ++k)
-        if (s[k] != no_slot<S>)
-          for (int b = 0; b < B2; ++b) to[B2 * s[k] + b] += (T)from[B2 * k + b];
-    }
-  }
-};
-
-// The same on the device: a block takes `group` leaves and nodes of theirs as far as there is room. First a thread makes a row of A P
+// E of leaves on the device: a block takes `group` leaves and nodes of theirs as far as there is room. First a thread makes a row of A P
 // of a node, in the columns of its leaf, then one a column of E. Only a leaf of its own is so wide that it is done by ranges of columns.
 // Per entry of the operator its value, column, place and the 2^d weights at its column; per node and column of its leaf 8 bytes of scratch.
 template <class T, class S, int BS, int Corners> struct LeafProductBlock {
@@ -192,15 +129,6 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
   const int  l0 = shared ? (int)((long)cells * rank / processes) : 0, l1 = shared ? (int)((long)cells * (rank + 1) / processes) : cells;
   const auto multiply = [&](const auto &lists, auto bs) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
-    if (exec_.space == Space::host) {
-      std::vector<double> scratch((size_t)b2 * (size_t)fine.widest * (size_t)(corners + 1));
-      with_corners(corners, [&](auto c) {
-        const LeafProduct<T, S, bs.value, c.value> kernel{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.weight.data(), coarse.a.data(), (int)fine.j.size()};
-        for (int l = l0; l < l1; ++l)
-          if (fine.begin.data()[l] < fine.begin.data()[l + 1]) kernel(l, scratch.data());
-      });
-      return;
-    }
     const size_t entries = fine.parts * (size_t)(corners * b2);
     if (parts_.size() < entries) parts_ = make_unset<T>(entries);
     // A thread a node in the mean, and the room that its leaves need in the mean and a half more; a wide leaf is alone in its block.
@@ -215,7 +143,8 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     const int rows = 128 / SumParts<T, S, bs.value>::lanes;
     forall_blocks(exec_, (coarse.n + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.n, rows, coarse.a.data()});
   };
-  with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
+  if (exec_.space == Space::host) product_on_host(params_.bs, fine, l0, l1, coarse);
+  else with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
   if (fine.distributed || shared) sum_processes(coarse.a);
 }
 

@@ -42,6 +42,13 @@ template <class Index> struct RowReader {
       if (!fixed || !fixed[column]) f(column, m.o[e]);
     }
   }
+  // f(value): in the same order, of fixed columns as well
+  template <class F> HD void each_value(int row, const F &f) const
+  {
+    for (Index e = m.i[row]; e < m.i[row + 1]; ++e) f(m.a[e]);
+    if (!m.oi) return;
+    for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) f(m.o[e]);
+  }
   // f(k, column, value): that of unknown k of the node
   template <class F> HD void each(int node, const F &f) const
   {

@@ -33,12 +33,13 @@ struct Findings {
 };
 
 // The diagonal entry
-template <class Index> HD double look(const Rows<Index> &m, int bs, int row, unsigned char &fixed, Findings &found)
+template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, unsigned char &fixed, Findings &found)
 {
   double diagonal = 0, off = 0;
-  for (Index e = m.i[row]; e < m.i[row + 1]; ++e) {
-    if ((int)m.j[e] == row) diagonal += m.a[e];
-    else off += fabs(m.a[e]);
+  for (Index e = m.i[row]; e < m.i[row + 1]; ++e) { // no branch: where the diagonal stands is not foreseen
+    const bool here = (int)m.j[e] == row;
+    diagonal += here ? m.a[e] : 0;
+    off += here ? 0 : fabs(m.a[e]);
   }
   if (m.oi)
     for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) off += fabs(m.o[e]);
@@ -177,6 +178,11 @@ template <class Index, class T> struct FillValues {
     if (p >= points) return;
     m.fetch_ahead(perm, p, points);
     int at = i[p];
+    if (m.bs == 1 && m.length(perm[p]) == i[p + 1] - at) { // nothing is left out: the pattern knows where the columns are
+      double sum = 0;
+      m.each_value(perm[p], [&](double v) { put(p, j[at], at, v, sum), ++at; });
+      return change.join(sum);
+    }
     for (int k = 0; k < m.bs; ++k) {
       const int row = perm[p] * m.bs + k;
       double    sum = 0;
@@ -189,15 +195,17 @@ template <class Index, class T> struct FillValues {
           for (e = i[p]; j[e] != q;) ++e;
           e = (ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs;
         }
-        v *= scale;
-        if (before) {
-          const ptrdiff_t mine = (ptrdiff_t)m.bs * p + k, other = (ptrdiff_t)m.bs * q + column % m.bs;
-          sum += fabs(rescaled * v * now[mine] * now[other] - (double)a[e] * before[mine] * before[other]);
-        }
-        a[e] = (T)v;
+        put((ptrdiff_t)m.bs * p + k, (ptrdiff_t)m.bs * q + column % m.bs, e, v, sum);
       });
       change.join(sum);
     }
+  }
+  // a[e] := v; sum += by how much it has changed
+  HD void put(ptrdiff_t mine, ptrdiff_t other, ptrdiff_t e, double v, double &sum) const
+  {
+    v *= scale;
+    if (before) sum += fabs(rescaled * v * now[mine] * now[other] - (double)a[e] * before[mine] * before[other]);
+    a[e] = (T)v;
   }
 };
 
