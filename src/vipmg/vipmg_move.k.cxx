@@ -34,7 +34,7 @@ struct Load {
     p.difference += (f + r[e]) * (f + r[e]);
     p.F += f * f;
     p.X += here * here;
-    p.slope += X0 ? f * (here - X0[q]) : 0;
+    p.slope += f * (here - X0[q]);
     p.measure.add(f, 0, below, above, diagonal[e], zero);
     b[e]  = -f;
     lo[e] = below;
@@ -61,7 +61,7 @@ template <int D, bool Box> struct Start {
     v                 = v > up[e] ? up[e] : v;
     y[e]              = kept ? v - (kept[e] - y[e]) : v;
     x[e]              = v;
-    c.nodes += v != 0;
+    c.nodes += v != 0 ? 1. : 0.;
   }
 };
 
@@ -99,7 +99,7 @@ Point load(Plan &plan, const double *F, const double *X, const double *X0, const
 {
   Level        &l = plan.levels[0];
   Buffer<Point> there(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, X0, XL, XU, l.r.data(), diagonal(plan, l), l.b.data(), l.lo.data(), l.up.data(), l.x.data(), plan.zero_tolerance, l.layout.half}, there.data());
+  join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), l.b.data(), l.lo.data(), l.up.data(), l.x.data(), plan.zero_tolerance, l.layout.half}, there.data());
   Point p = joined(plan, there);
   if (!l.shared) {
     double sums[8] = {p.measure.inactive, p.measure.natural, p.measure.lower, p.measure.upper, p.difference, p.F, p.X, p.slope};
@@ -113,6 +113,7 @@ Point load(Plan &plan, const double *F, const double *X, const double *X0, const
 
 bool start(Plan &plan, bool follow)
 {
+  plan.measured = false;
   Level          &l = plan.levels[0];
   Buffer<Changed> there(Extent{2, plan.exec.space});
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
