@@ -66,10 +66,12 @@ struct Measure {
   double moved    = 0;  // sum of squares of A x
   HD void add(double f, double x, double lo, double up, double diagonal, double zero)
   {
-    const bool at_lower = (x <= lo + zero) & (f > 0), at_upper = (x >= up - zero) & (f < 0); // no branches, for the host's vectors
-    inactive += at_lower | at_upper ? 0 : f * f;
-    lower += at_lower ? 1. : 0.;
-    upper += at_upper ? 1. : 0.;
+    double at_lower = f > 0 ? 1 : 0, at_upper = f < 0 ? 1 : 0; // no branches and no integers, for the host's vectors
+    at_lower        = x <= lo + zero ? at_lower : 0;
+    at_upper        = x >= up - zero ? at_upper : 0;
+    inactive += (1 - (at_lower + at_upper)) * (f * f);
+    lower += at_lower;
+    upper += at_upper;
     const double to_lo = diagonal * (x - lo), to_up = diagonal * (x - up);
     double       n = f;
     n              = n > to_lo ? to_lo : n;

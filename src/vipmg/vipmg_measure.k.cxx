@@ -31,7 +31,7 @@ template <class S> struct Mark {
   {
     const ptrdiff_t e   = o + P * (ptrdiff_t)s.half;
     const uint8_t   now = s.inverted(e) != 0 && x[e] > lo[e] && x[e] < up[e];
-    m.changed += now != inactive[e] ? 1. : 0.;
+    m.changed += now != inactive[e];
     inactive[e] = now;
   }
 };
