@@ -129,8 +129,9 @@ lib: $(LIB)
 print-lib:
 	@echo $(LIB)
 
-# The loops of these over rows become vectors where the compiler may also do what a branch would leave out; values stay the same.
-$(BUILD)/obj/src/vipmg/%.k.o: VECTORS := -fno-trapping-math
+# The loops of these over rows become vectors where the compiler may also do what a branch would leave out; values stay
+# the same. None of them divides by what may be zero: -fp_trap would end there.
+$(addprefix $(BUILD)/obj/src/vipmg/vipmg_,measure.k.o move.k.o smooth.k.o transfer.k.o): VECTORS := -fno-trapping-math
 
 # Objects depend on the command that makes them, so a change of flags recompiles.
 $(BUILD)/command: force

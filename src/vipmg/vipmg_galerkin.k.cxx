@@ -70,8 +70,7 @@ template <int D, bool Box> struct Inverse {
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     const double    d = s.diagonal(e);
-    const bool      in = (free[e] != 0) & (d > 0);
-    inverse[e]        = (in ? 1. : 0.) / (in ? d : 1); // nothing else is divided by, for the host's vectors
+    inverse[e]        = free[e] && d > 0 ? 1 / d : 0;
   }
 };
 
