@@ -84,6 +84,7 @@ template <int P, class Kernel, class R> TESSERA_ALONE void at_places(ptrdiff_t o
 {
   const Kernel own = kernel;
   R            sum = result; // the kernel's writes might change one in memory
+#pragma GCC ivdep
   for (int t = t0; t < t1; ++t) own.template at<P>(t, o + t, j, k, sum);
   result = sum;
 }

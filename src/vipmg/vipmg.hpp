@@ -66,8 +66,10 @@ struct Measure {
   double moved    = 0;  // sum of squares of A x
   HD void add(double f, double x, double lo, double up, double diagonal, double zero)
   {
-    const bool at_lower = x <= lo + zero && f > 0, at_upper = x >= up - zero && f < 0;
-    if (!at_lower && !at_upper) inactive += f * f;
+    double at_lower = f > 0 ? 1 : 0, at_upper = f < 0 ? 1 : 0; // no branches and no integers, for the host's vectors
+    at_lower        = x <= lo + zero ? at_lower : 0;
+    at_upper        = x >= up - zero ? at_upper : 0;
+    inactive += (1 - (at_lower + at_upper)) * (f * f);
     lower += at_lower;
     upper += at_upper;
     const double to_lo = diagonal * (x - lo), to_up = diagonal * (x - up);
@@ -176,6 +178,7 @@ struct Plan {
   Buffer<double>     work[2]; // coefficients of a grid coarsened in some directions
   Buffer<Search>     search; // two to be joined, of the combination and of the line search
   Buffer<Measure>    measure, marked;
+  bool               measured = false;   // `measure` is that of the finest level's x
   Buffer<Strength>   strength;
   bool               built = false;
   bool               varied = false;     // on a device: few nodes of the finest grid have the stencil of the one before them
@@ -278,14 +281,20 @@ void exchange_problem(Level &coarse, Bounds bounds);
 void prolong_part(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked, const Box3 &part);
 // Sweeps, the residual r after them and, where there is a coarse grid, its problem; the correction from there and sweeps after it. The host finds
 // all of a function in one pass through memory.
-void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, Bounds bounds);
+// zero: x is to begin with zero, where by_rows().
+bool by_rows(const Plan &plan, const Level &l);
+void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, Bounds bounds, bool zero = false);
 void smooth_up(const Plan &plan, Level &l, const Level &coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
 void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked);
 void prolong_start(const Plan &plan, Level &fine, const Level &coarse); // fine.x := the coarse solution, within bounds
-// Whether the inactive nodes are, or may be, others than at the last time; a device is not waited for.
-bool mark_inactive(Plan &plan, Level &l);
-// v becomes the best of the span of v and the last step x - y, y := x, x := x + a (P(x + v) - x) with the best a of [0, 1]; l.r: residual
-void recombine(Plan &plan, Level &l);
+// The coarse correction, if there is a grid that it comes from, projected sweeps, the residual l.r and the inactive nodes; returns whether these
+// are, or may be, others than at the last time (a device is not waited for).
+bool smooth_and_mark(Plan &plan, Level &l, const Level *coarse, int sweeps);
+void mark_inactive(Plan &plan, Level &l, const Box3 &part);
+bool marked(Plan &plan, Level &l); // after all parts; plan.marked is zero before them
+// v becomes the best of the span of v and the last step x - y, y := x, x := x + a (P(x + v) - x) with the best a of [0, 1]; l.r: residual. measured:
+// measure() follows, whose sums a host that works by_rows() finds along the way.
+void recombine(Plan &plan, Level &l, bool measured);
 Measure measure(Plan &plan, Level &l);  // also l.r := b - A x
 
 // --- several steps in a kernel, for plane grids on a device (vipmg_tile.k.cxx, vipmg_correct.k.cxx) ---

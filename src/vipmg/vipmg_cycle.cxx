@@ -26,26 +26,33 @@ void bottom(Plan &plan, Level &l, const Operator &op, bool projected)
   if (!tiled(plan, l) || !tile_bottom(plan, l, op, projected, sweeps)) smooth(plan, l, op, l.x.data(), l.b.data(), {projected, false}, sweeps);
 }
 
-// Monotone multigrid for the problem of level k. finish: what the truncated Newton part begins with may come along; returns whether it did.
-bool monotone(Plan &plan, int k, int top, bool f, bool finish)
+// Projected sweeps with which the truncated Newton part begins.
+int first_sweeps(const Plan &plan) { return std::max(1, chosen(plan).pre); }
+
+// What the truncated Newton part begins with, a sweep, the active set and the residual: it is there, and the set is the last one, or may be another.
+enum class Begun { no, same, changed };
+
+// Monotone multigrid for the problem of level k. finish: what the truncated Newton part begins with comes along.
+Begun monotone(Plan &plan, int k, int top, bool f, bool finish)
 {
   Level &l = plan.levels[(size_t)k];
-  if (k + 1 == (int)plan.levels.size()) return bottom(plan, l, l.A, true), false;
+  if (k + 1 == (int)plan.levels.size()) return bottom(plan, l, l.A, true), Begun::no;
   Level    &c = plan.levels[(size_t)k + 1];
   const int n = visits(plan, k, top, f);
-  bool      finished = false;
+  Begun     begun = Begun::no;
   for (int visit = 0; visit < n; ++visit) {
     if (tiled(plan, l)) {
       tile_monotone_down(plan, l, c);
       monotone(plan, k + 1, top, f && visit == 0, false);
-      finished = tile_monotone_up(plan, l, c, finish && visit + 1 == n);
+      begun = tile_monotone_up(plan, l, c, finish && visit + 1 == n) ? Begun::changed : Begun::no;
       continue;
     }
     smooth_down(plan, l, &c, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).pre, l.r.data(), plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
     monotone(plan, k + 1, top, f && visit == 0, false);
+    if (finish && visit + 1 == n) return smooth_and_mark(plan, l, &c, chosen(plan).post + first_sweeps(plan)) ? Begun::changed : Begun::same;
     smooth_up(plan, l, c, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).post);
   }
-  return finished;
+  return begun;
 }
 
 bool by_lines(const Level &l) { return l.lines[0] || l.lines[1]; }
@@ -58,10 +65,10 @@ void linear_up(Plan &plan, Level &l, const Level &c, const Operator &op, double 
   smooth_lines(plan, l, op, x, b, masked, true, chosen(plan).post, scratch);
 }
 
-// Linear sweeps, the residual r after them and the coarse right-hand side.
-void linear_down(Plan &plan, Level &l, Level &c, const Operator &op, double *x, const double *b, bool masked, double *r)
+// Linear sweeps, the residual r after them and the coarse right-hand side. zero: as smooth_down() has it.
+void linear_down(Plan &plan, Level &l, Level &c, const Operator &op, double *x, const double *b, bool masked, double *r, bool zero = false)
 {
-  if (!by_lines(l)) return smooth_down(plan, l, &c, op, x, b, {false, masked}, chosen(plan).pre, r, Bounds::none);
+  if (!by_lines(l)) return smooth_down(plan, l, &c, op, x, b, {false, masked}, chosen(plan).pre, r, Bounds::none, zero);
   smooth_lines(plan, l, op, x, b, masked, false, chosen(plan).pre, r);
   residual(plan, l, op, x, b, r, masked);
   restrict_problem(plan, l, c, r, Bounds::none);
@@ -96,29 +103,31 @@ void correction(Plan &plan, int top, double *scratch)
     linear(plan, top + 1, top, chosen(plan).cycle == Cycle::f);
     return tile_newton_up(plan, l, c, scratch);
   }
-  l.v.zero();
-  linear_down(plan, l, c, l.A, l.v.data(), l.r.data(), true, scratch);
+  const bool rows = by_rows(plan, l) && !by_lines(l);
+  if (!rows) l.v.zero();
+  linear_down(plan, l, c, l.A, l.v.data(), l.r.data(), true, scratch, rows);
   linear(plan, top + 1, top, chosen(plan).cycle == Cycle::f);
   linear_up(plan, l, c, l.A, l.v.data(), l.r.data(), true, scratch);
 }
 
-// Truncated Newton multigrid. finished: the sweep, the active set and the residual are there, with x in l.x.
-void newton(Plan &plan, int top, bool finished)
+// Truncated Newton multigrid.
+void newton(Plan &plan, int top, Begun begun)
 {
   Level     &l    = plan.levels[(size_t)top];
   const bool last = top + 1 == (int)plan.levels.size();
   if (tiled(plan, l) && !last) {
+    const bool finished = begun != Begun::no;
     if (!finished) tile_finish(plan, l);
     double *x = finished ? l.x.data() : l.w.data(), *scratch = finished ? l.w.data() : l.x.data();
     truncate(plan, top);
     correction(plan, top, scratch);
     return correct(plan, l, x);
   }
-  smooth_down(plan, l, nullptr, l.A, l.x.data(), l.b.data(), {true, false}, std::max(1, chosen(plan).pre), l.r.data(), Bounds::none);
-  if (last) return;
-  if (mark_inactive(plan, l) || plan.truncated_for != top) truncate(plan, top);
+  if (last) return smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, first_sweeps(plan));
+  if (begun == Begun::no) begun = smooth_and_mark(plan, l, nullptr, first_sweeps(plan)) ? Begun::changed : Begun::same;
+  if (begun == Begun::changed || plan.truncated_for != top) truncate(plan, top);
   correction(plan, top, l.w.data());
-  recombine(plan, l);
+  recombine(plan, l, top == 0);
 }
 
 } // namespace
@@ -127,9 +136,9 @@ namespace {
 
 void launch_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
-  bool finished = false;
-  if (with_monotone) finished = monotone(plan, top, top, chosen(plan).cycle == Cycle::f, with_newton);
-  if (with_newton) newton(plan, top, finished);
+  Begun begun = Begun::no;
+  if (with_monotone) begun = monotone(plan, top, top, chosen(plan).cycle == Cycle::f, with_newton);
+  if (with_newton) newton(plan, top, begun);
 }
 
 // What is recorded of a cycle, but for addresses.
@@ -154,6 +163,7 @@ size_t scratch_of(const Level &l)
 void cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
   const Level &l = plan.levels[(size_t)top];
+  plan.measured  = false;
   if (top == 0 && plan.exec.space == Space::cuda && l.shared) plan.cycles[2 * with_monotone + with_newton].run(key(plan), scratch_of(l), [&] { launch_cycle(plan, top, with_monotone, with_newton); });
   else launch_cycle(plan, top, with_monotone, with_newton);
 }
@@ -181,8 +191,7 @@ void launch_full_multigrid(Plan &plan)
   // The residual of every level is its right-hand side where x is zero.
   for (int k = 0; k < last; ++k) {
     Level &l = plan.levels[(size_t)k];
-    residual(plan, l, l.A, l.x.data(), l.b.data(), l.r.data(), false);
-    restrict_problem(plan, l, plan.levels[(size_t)k + 1], l.r.data(), Bounds::inject);
+    smooth_down(plan, l, &plan.levels[(size_t)k + 1], l.A, l.x.data(), l.b.data(), {true, false}, 0, l.r.data(), Bounds::inject);
   }
   for (int k = last; k >= 0; --k) {
     Level &l = plan.levels[(size_t)k];
@@ -200,6 +209,7 @@ void full_multigrid(Plan &plan)
 {
   const Level   &l   = plan.levels[0];
   const uint64_t now = key(plan);
+  plan.measured      = false;
   if (plan.exec.space == Space::cuda && l.shared && std::exchange(plan.started, now) == now) plan.start.run(now, scratch_of(l), [&] { launch_full_multigrid(plan); });
   else launch_full_multigrid(plan);
 }

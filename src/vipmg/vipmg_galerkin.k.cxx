@@ -345,12 +345,43 @@ void find_same(Plan &plan, const Level &l, Operator &op)
     }
 }
 
-void make_inverse(Plan &plan, Level &l, Operator &op)
+namespace {
+
+// The stretches of `truncated` from those of A: the longest parts of them whose rows have not been cut.
+void same_but_cut(Level &l)
+{
+  const Rows   rows = all_rows(l.own);
+  Buffer<int> &out  = l.truncated.same;
+  if (out.size() != l.A.same.size()) out.resize(l.A.same.size());
+  for (int r = 0; r < (l.own.empty() ? 0 : rows.count()); ++r)
+    for (int p = 0; p < 2; ++p) {
+      int j, k;
+      rows.get(r, j, k);
+      const ptrdiff_t      q    = 2 * (2 * ((j - l.layout.j0) + (ptrdiff_t)l.layout.mj * (k - l.layout.k0)) + p);
+      const int           *all  = l.A.same.data() + q;
+      const uint8_t *const cut  = l.cut.data() + l.layout.row(j, k) + p * (ptrdiff_t)l.layout.half, *const end = cut + all[1];
+      int                 *best = out.data() + q;
+      best[0] = best[1] = all[0];
+      for (const uint8_t *from = std::find(cut + all[0], end, 0), *to; from < end; from = std::find(to, end, 0)) {
+        to = std::find(from, end, 1);
+        if (to - from >= least_same && to - from > best[1] - best[0]) best[0] = (int)(from - cut), best[1] = (int)(to - cut);
+      }
+    }
+}
+
+void invert(Plan &plan, Level &l, Operator &op)
 {
   with_kind(plan.dimension, op.box, [&](auto kind) {
     using K = decltype(kind);
     for_nodes(plan.exec, l.layout, l.own, Inverse<K::dimension, K::box>{stencil<K::dimension, K::box>(l, op), l.free.data(), op.inverse.data()});
   });
+}
+
+} // namespace
+
+void make_inverse(Plan &plan, Level &l, Operator &op)
+{
+  invert(plan, l, op);
   if (plan.exec.space == Space::host) find_same(plan, l, op);
 }
 
@@ -519,8 +550,13 @@ void coarsen_rows(Plan &plan, const Level &fine, Level &coarse, const Operator &
       for (hi = lo + 1; hi < part.hi && (cut[(size_t)(hi - part.lo)] != 0) == now; ++hi) { }
       if (now) find({lo, hi});
       halves(l, J, {lo, hi}, [&](int, ptrdiff_t e, size_t n) {
-        std::fill_n(coarse.cut.data() + e, n, now);
-        for (int p = 0; p < planes && !now; ++p) std::copy_n(coarse.A.a.data() + p * plane + e, n, a + p * plane + e);
+        uint8_t *const was = coarse.cut.data() + e, *const end = was + n;
+        if (now) return std::fill(was, end, (uint8_t)1);
+        for (uint8_t *from = std::find(was, end, 1), *to; from < end; from = std::find(to, end, 1)) { // the others are those of A
+          to = std::find(from, end, 0);
+          for (int p = 0; p < planes; ++p) std::copy_n(coarse.A.a.data() + p * plane + e + (from - was), to - from, a + p * plane + e + (from - was));
+          std::fill(from, to, (uint8_t)0);
+        }
       });
     }
   }
@@ -548,7 +584,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;
   const int most = plan.exec.space == Space::host && plan.exec.threads == 1 ? 1 + (int)(65536 / slice) : coarse.part.hi[outer] - coarse.part.lo[outer];
   if (rows) coarsen_rows(plan, fine, coarse, op, free, truncated, top, out);
-  else if (truncated && coarse.cut.size()) std::fill_n(coarse.cut.data(), coarse.cut.size(), 1); // for the next grid: all rows may be
+  if (coarse.cut.size() && !(rows && truncated)) std::fill_n(coarse.cut.data(), coarse.cut.size(), 1); // all rows may be others than those of A
   for (int at = coarse.part.lo[outer]; !rows && !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
     Box3 part      = coarse.part;
     part.lo[outer] = at;
@@ -558,7 +594,11 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   if (truncated && coarse.cut.size()) coarse.incoming.exchange(coarse.cut.data()); // by all processes: their numbers of threads may differ
   exchange_operator(plan, coarse, out);
   if (!plan.symmetric) stabilise(plan, coarse, out);
-  else make_inverse(plan, coarse, out);
+  else {
+    invert(plan, coarse, out);
+    if (rows && truncated && !coarse.incoming.remote()) same_but_cut(coarse);
+    else if (plan.exec.space == Space::host) find_same(plan, coarse, out);
+  }
 }
 
 } // namespace tessera::vipmg

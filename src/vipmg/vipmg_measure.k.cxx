@@ -1,5 +1,7 @@
 // Norms, active sets, and the line search.
 #include "vipmg/stencil3.hpp"
+#include <functional>
+#include <utility>
 
 namespace tessera::vipmg {
 
@@ -69,32 +71,36 @@ template <class S, bool Symmetric, bool Both> struct FindStep {
   }
 };
 
-// Two parts of sums, on a device; what they say is known on the host.
+// What the sums say; on a device their two parts lie there.
 struct Factors {
-  const Search *search;
-  double        a, b, length;
-  HD void       find()
+  double a = 1, b = 0, length = 0;
+  HD static Factors of(const Search *both)
   {
-    if (!search) return;
-    Search s = search[0];
-    s.join(search[1]);
-    s.combination(a, b);
-    length = s.length();
+    Search  s = both[0];
+    Factors f;
+    s.join(both[1]);
+    s.combination(f.a, f.b);
+    f.length = s.length();
+    return f;
   }
+  HD const Factors &find() const { return *this; }
+};
+struct FactorsThere {
+  const Search *both;
+  HD Factors    find() const { return Factors::of(both); }
 };
 
 // d := the correction a d + b p, projected
-template <class S> struct Project {
+template <class S, class Found> struct Project {
   S             s;
   const double *p, *x, *lo, *up;
-  Factors       factors;
+  Found         factors;
   double       *d;
-  auto at_same(ptrdiff_t e) const { return Project<decltype(s.at(e))>{s.at(e), p, x, lo, up, factors, d}; }
+  auto at_same(ptrdiff_t e) const { return Project<decltype(s.at(e)), Found>{s.at(e), p, x, lo, up, factors, d}; }
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    Factors         f = factors;
-    f.find();
+    const Factors  &f = factors.find();
     double y          = x[e] + (f.a * d[e] + f.b * p[e]);
     y                 = y < lo[e] ? lo[e] : y;
     y                 = y > up[e] ? up[e] : y;
@@ -102,16 +108,15 @@ template <class S> struct Project {
   }
 };
 
-struct Step {
+template <class Found> struct Step {
   const double *d, *lo, *up;
-  Factors       factors;
+  Found         factors;
   double       *x;
   int           half;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)half;
-    Factors         f = factors;
-    f.find();
+    const Factors  &f = factors.find();
     double y          = x[e] + f.length * d[e];
     y                 = y < lo[e] ? lo[e] : y;
     x[e]              = y > up[e] ? up[e] : y;
@@ -126,12 +131,50 @@ template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2
 
 } // namespace
 
-bool mark_inactive(Plan &plan, Level &l)
+namespace {
+
+// result: on a device of the part, which is all nodes then; on the host what was there joined with it.
+template <class R, class Kernel> void join_part(const Plan &plan, const Level &l, const Box3 &part, const Kernel &kernel, Buffer<R> &result)
+{
+  if (plan.exec.space == Space::cuda) return join_nodes(plan.exec, l.layout, part, kernel, result.data());
+  R both[2];
+  join_nodes(plan.exec, l.layout, part, kernel, both);
+  for (int p = 0; p < 2; ++p) result.data()[p].join(both[p]);
+}
+
+// first() and second() of all rows, each of a box; second() reads what first() leaves in the rows beside it. On the host a row of the one follows a row of
+// the other, so that it is in the cache.
+template <class First, class Between, class Second> void follow(const Plan &plan, const Level &l, const First &first, const Between &between, const Second &second)
+{
+  if (!by_rows(plan, l)) {
+    first(l.own);
+    between();
+    return second(l.own);
+  }
+  const auto row = [&](int j) {
+    Box3 b  = l.own;
+    b.lo[1] = j, b.hi[1] = j + 1;
+    return b;
+  };
+  for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j) {
+    first(row(j));
+    if (j > l.own.lo[1]) second(row(j - 1));
+  }
+  second(row(l.own.hi[1] - 1));
+}
+
+} // namespace
+
+void mark_inactive(Plan &plan, Level &l, const Box3 &part)
 {
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_nodes(plan.exec, l.layout, l.own, Mark<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.lo.data(), l.up.data(), l.inactive.data()}, plan.marked.data());
+    join_part(plan, l, part, Mark<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.lo.data(), l.up.data(), l.inactive.data()}, plan.marked);
   });
+}
+
+bool marked(Plan &plan, Level &l)
+{
   l.halo.exchange(l.inactive.data());
   if (plan.exec.space == Space::cuda) return true;
   double changed = plan.marked.data()[0].changed + plan.marked.data()[1].changed;
@@ -158,48 +201,71 @@ void add_up(Plan &plan, const Level &l)
   } else plan.search.data()[0] = both[0], plan.search.data()[1] = both[1];
 }
 
-template <bool Both> void find_step(Plan &plan, Level &l)
+void measure_part(Plan &plan, Level &l, const Box3 &part)
 {
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    const auto s = stencil<K::dimension, K::box>(l, l.A);
-    using S      = Stencil3<K::dimension, K::box>;
-    if (plan.symmetric) join_nodes(plan.exec, l.layout, l.own, FindStep<S, true, Both>{s, l.v.data(), l.w.data(), l.r.data()}, plan.search.data());
-    else join_nodes(plan.exec, l.layout, l.own, FindStep<S, false, Both>{s, l.v.data(), l.w.data(), l.r.data()}, plan.search.data());
+    join_part(plan, l, part, FindMeasure<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(), l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance}, plan.measure);
   });
+}
+
+template <class S, bool Symmetric, bool Both> FindStep<S, Symmetric, Both> step_sums(const Level &l, const S &s) { return {s, l.v.data(), l.w.data(), l.r.data()}; }
+
+// v := the correction, projected; its length; x. s: the stencil.
+template <bool Symmetric, class S, class Found> void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &combination, const std::function<Found()> &length)
+{
+  const Exec &exec = plan.exec;
+  const bool  host = exec.space == Space::host;
+  if (host) plan.search.zero();
+  follow(plan, l, [&](const Box3 &part) { for_nodes(exec, l.layout, part, Project<S, Found>{s, l.w.data(), l.x.data(), l.lo.data(), l.up.data(), combination, l.v.data()}); },
+         [&] { l.halo.exchange(l.v.data()); }, [&](const Box3 &part) { join_part(plan, l, part, step_sums<S, Symmetric, false>(l, s), plan.search); });
   add_up(plan, l);
+  const Step<Found> step{l.v.data(), l.lo.data(), l.up.data(), length(), l.x.data(), l.layout.half};
+  plan.measured = measured && by_rows(plan, l);
+  if (!plan.measured) {
+    for_nodes(exec, l.layout, l.own, step);
+    return l.halo.exchange(l.x.data());
+  }
+  plan.measure.zero();
+  follow(plan, l, [&](const Box3 &part) { for_nodes(exec, l.layout, part, step); }, [] { }, [&](const Box3 &part) { measure_part(plan, l, part); });
 }
 
 } // namespace
 
-void recombine(Plan &plan, Level &l)
+void recombine(Plan &plan, Level &l, bool measured)
 {
-  const auto factors = [&] {
-    Factors f{plan.search.data(), 1, 0, 0};
-    if (plan.exec.space == Space::host) f.find(), f.search = nullptr;
-    return f;
-  };
-  for_nodes(plan.exec, l.layout, l.own, LastStep{l.x.data(), l.inactive.data(), l.y.data(), l.w.data(), l.layout.half});
-  double *both[] = {l.v.data(), l.w.data()};
-  l.halo.exchange(both, 2);
-  find_step<true>(plan, l);
+  const bool host = plan.exec.space == Space::host;
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    for_nodes(plan.exec, l.layout, l.own, Project<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.w.data(), l.x.data(), l.lo.data(), l.up.data(), factors(), l.v.data()});
+    using S = Stencil3<K::dimension, K::box>;
+    const S    s  = stencil<K::dimension, K::box>(l, l.A);
+    const auto go = [&](auto symmetric) {
+      constexpr bool energy = decltype(symmetric)::value;
+      if (host) plan.search.zero();
+      follow(plan, l, [&](const Box3 &part) { for_nodes(plan.exec, l.layout, part, LastStep{l.x.data(), l.inactive.data(), l.y.data(), l.w.data(), l.layout.half}); },
+             [&] {
+               double *both[] = {l.v.data(), l.w.data()};
+               l.halo.exchange(both, 2);
+             },
+             [&](const Box3 &part) { join_part(plan, l, part, step_sums<S, energy, true>(l, s), plan.search); });
+      add_up(plan, l);
+      const auto here  = [&] { return Factors::of(plan.search.data()); };
+      const auto there = [&] { return FactorsThere{plan.search.data()}; };
+      if (host) correct_with<energy, S, Factors>(plan, l, s, measured, here(), here);
+      else correct_with<energy, S, FactorsThere>(plan, l, s, measured, there(), there);
+    };
+    if (plan.symmetric) go(std::true_type());
+    else go(std::false_type());
   });
-  l.halo.exchange(l.v.data());
-  find_step<false>(plan, l);
-  for_nodes(plan.exec, l.layout, l.own, Step{l.v.data(), l.lo.data(), l.up.data(), factors(), l.x.data(), l.layout.half});
-  l.halo.exchange(l.x.data());
 }
 
 Measure measure(Plan &plan, Level &l)
 {
   Measure both[2], marked[2], m;
-  with_kind(plan.dimension, l.A.box, [&](auto kind) {
-    using K = decltype(kind);
-    join_nodes(plan.exec, l.layout, l.own, FindMeasure<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(), l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance}, plan.measure.data());
-  });
+  if (!std::exchange(plan.measured, false)) {
+    if (plan.exec.space == Space::host) plan.measure.zero();
+    measure_part(plan, l, l.own);
+  }
   fetch(plan, plan.measure, both);
   fetch(plan, plan.marked, marked);
   for (int p = 0; p < 2; ++p) {

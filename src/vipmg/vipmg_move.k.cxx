@@ -34,7 +34,7 @@ struct Load {
     p.difference += (f + r[e]) * (f + r[e]);
     p.F += f * f;
     p.X += here * here;
-    p.slope += X0 ? f * (here - X0[q]) : 0;
+    p.slope += f * (here - X0[q]);
     p.measure.add(f, 0, below, above, diagonal[e], zero);
     b[e]  = -f;
     lo[e] = below;
@@ -44,8 +44,8 @@ struct Load {
 };
 
 struct Changed {
-  double nodes = 0;
-  HD void join(const Changed &o) { nodes += o.nodes; }
+  double sum = 0; // of |x|
+  HD void join(const Changed &o) { sum += o.sum; }
 };
 
 template <int D, bool Box> struct Start {
@@ -56,12 +56,13 @@ template <int D, bool Box> struct Start {
   template <int P> HD void at(int, ptrdiff_t o, int, int, Changed &c) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    double          v = free[e] ? 0 : b[e] / s.diagonal(e);
+    const double    solved = b[e] / s.diagonal(e);
+    double          v = free[e] ? 0 : solved;
     v                 = v < lo[e] ? lo[e] : v;
     v                 = v > up[e] ? up[e] : v;
     y[e]              = kept ? v - (kept[e] - y[e]) : v;
     x[e]              = v;
-    c.nodes += v != 0;
+    c.sum += fabs(v);
   }
 };
 
@@ -99,7 +100,7 @@ Point load(Plan &plan, const double *F, const double *X, const double *X0, const
 {
   Level        &l = plan.levels[0];
   Buffer<Point> there(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, X0, XL, XU, l.r.data(), diagonal(plan, l), l.b.data(), l.lo.data(), l.up.data(), l.x.data(), plan.zero_tolerance, l.layout.half}, there.data());
+  join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), l.b.data(), l.lo.data(), l.up.data(), l.x.data(), plan.zero_tolerance, l.layout.half}, there.data());
   Point p = joined(plan, there);
   if (!l.shared) {
     double sums[8] = {p.measure.inactive, p.measure.natural, p.measure.lower, p.measure.upper, p.difference, p.F, p.X, p.slope};
@@ -113,6 +114,7 @@ Point load(Plan &plan, const double *F, const double *X, const double *X0, const
 
 bool start(Plan &plan, bool follow)
 {
+  plan.measured = false;
   Level          &l = plan.levels[0];
   Buffer<Changed> there(Extent{2, plan.exec.space});
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
@@ -120,7 +122,7 @@ bool start(Plan &plan, bool follow)
     join_nodes(plan.exec, l.layout, l.own, Start<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.b.data(), l.lo.data(), l.up.data(), follow ? l.v.data() : nullptr, l.free.data(), l.x.data(), l.y.data()}, there.data());
   });
   l.halo.exchange(l.x.data());
-  double changed = joined(plan, there).nodes;
+  double changed = joined(plan, there).sum;
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
   return changed > 0;
 }

@@ -147,9 +147,21 @@ template <class Kernel> void sweep(const Plan &plan, Level &l, const Kernel &ker
   }
 }
 
+struct Zero {
+  double *x;
+  int     half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const { x[o + P * (ptrdiff_t)half] = 0; }
+};
+
+} // namespace
+
+bool by_rows(const Plan &plan, const Level &l) { return plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && l.halo.empty() && !l.own.empty(); }
+
+namespace {
+
 template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l, const Kernel &kernel, bool box, int sweeps, double *x, const After *after, const Around &around)
 {
-  if (plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && l.halo.empty() && !l.own.empty()) {
+  if (by_rows(plan, l)) {
     Phase     p[8];
     const int n = phases(plan.dimension, box, p);
     return sweep_rows(plan, l, p, n, box, sweeps, kernel, after, around);
@@ -192,9 +204,10 @@ void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const dou
   smooth_and(plan, l, op, x, b, how, sweeps, nullptr, {});
 }
 
-void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, Bounds bounds)
+void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, Bounds bounds, bool zero)
 {
   Around around;
+  if (zero) around.before = [&](const Box3 &part) { for_nodes(plan.exec, l.layout, part, Zero{x, l.layout.half}); };
   if (coarse)
     around.then = [&](const Box3 &done) { // the coarse nodes whose fine ones, and those before, are done
       Box3 part = coarse->part;
@@ -211,6 +224,17 @@ void smooth_up(const Plan &plan, Level &l, const Level &coarse, const Operator &
   Around around;
   around.before = [&](const Box3 &part) { prolong_part(plan, l, coarse, x, op, how.projected, how.masked, part); };
   smooth_and(plan, l, op, x, b, how, sweeps, nullptr, around);
+}
+
+bool smooth_and_mark(Plan &plan, Level &l, const Level *coarse, int sweeps)
+{
+  double *x = l.x.data();
+  Around  around;
+  if (coarse) around.before = [&](const Box3 &part) { prolong_part(plan, l, *coarse, x, l.A, true, false, part); };
+  around.then = [&](const Box3 &part) { mark_inactive(plan, l, part); };
+  if (plan.exec.space == Space::host) plan.marked.zero();
+  smooth_and(plan, l, l.A, x, l.b.data(), {true, false}, sweeps, l.r.data(), around);
+  return marked(plan, l);
 }
 
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked)
