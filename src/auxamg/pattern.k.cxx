@@ -271,7 +271,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   fine.columns   = make<int>((size_t)cells + 1);
   coarse.i       = make<int>((size_t)nodes + 1);
   if (exec_.space == Space::cuda) {
-    const int      deep = corners > 4, group = deep ? 1 : 4, size = 256;
+    const int      deep = corners > 4, group = deep ? 1 : 4, size = 160;
     int            shift = 0;
     Buffer<char>   tables;
     Buffer<int>    place = make_unset<int>(2 * (size_t)blocks_of(std::max(cells, nodes), group)), list;

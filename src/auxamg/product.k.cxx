@@ -146,54 +146,33 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
   }
 };
 
-// The rows of the operator: `lanes` neighbouring threads take one, leaf after leaf, and fetch what several leaves have for it at once.
-// Columns of a leaf go to different places.
+// The rows of the operator: `lanes` threads take one, leaf after leaf. Columns of a leaf go to different places.
 template <class T, class S, int BS> struct SumParts {
-  static constexpr int B2 = BS * BS, lanes = 16, leaves = 4, at_once = 2;
+  static constexpr int B2 = BS * BS, lanes = 16;
   const int *first, *place, *begin, *columns, *row;
   const S   *slot;
   const T   *parts;
   int        corners, n, group; // rows of a block
   T         *out;
-  HD static void wait() // of one of a row's threads for the others
-  {
-#ifdef __CUDA_ARCH__
-    __syncwarp(0xffffu << (threadIdx.x & 16));
-#endif
-  }
   template <class Block> HD void operator()(Block &block) const
   {
     const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n;
-    block.each(0, lanes * (v1 - v0), 0, 1, [&](int t, int) {
-      const int v = v0 + t / lanes, lane = t % lanes, end = first[v + 1];
-      T *const  to = out + (ptrdiff_t)B2 * row[v];
-      for (int p = first[v]; p < end; p += leaves) {
-        int       numbers[leaves];
-        const S  *s[leaves];
-        const T  *from[leaves];
-        S         slots[leaves][at_once];
-        T         values[leaves][at_once];
-        for (int q = 0; q < leaves; ++q) {
-          const int at = place[p + q < end ? p + q : p], l = at / corners, c = at % corners, nc = columns[l + 1] - columns[l];
-          numbers[q] = p + q < end && begin[l] < begin[l + 1] ? B2 * nc : 0;
-          s[q]       = slot + (ptrdiff_t)corners * columns[l] + c * nc;
-          from[q]    = parts + B2 * ((ptrdiff_t)corners * columns[l] + (ptrdiff_t)c * nc);
-        }
-        for (int q = 0; q < leaves; ++q)
-          for (int m = 0; m < at_once; ++m) {
-            const int k = lane + m * lanes;
-            slots[q][m]  = k < numbers[q] ? s[q][k / B2] : no_slot<S>;
-            values[q][m] = k < numbers[q] ? from[q][k] : 0;
-          }
-        for (int q = 0; q < leaves; ++q) {
-          for (int m = 0; m < at_once; ++m)
-            if (slots[q][m] != no_slot<S>) to[B2 * slots[q][m] + (lane + m * lanes) % B2] += values[q][m];
-          for (int k = lane + at_once * lanes; k < numbers[q]; k += lanes)
-            if (s[q][k / B2] != no_slot<S>) to[B2 * s[q][k / B2] + k % B2] += from[q][k];
-          wait();
-        }
-      }
-    });
+    int       most = 0;
+    for (int v = v0; v < v1; ++v) most = first[v + 1] - first[v] > most ? first[v + 1] - first[v] : most;
+    for (int q = 0; q < most; ++q) {
+      block.each(0, lanes * (v1 - v0), 0, 1, [&](int t, int) {
+        const int v = v0 + t / lanes, p = first[v] + q;
+        if (p >= first[v + 1]) return;
+        const int l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
+        if (begin[l] == begin[l + 1]) return;
+        const S *const s    = slot + (ptrdiff_t)corners * columns[l] + c * nc;
+        const T *const from = parts + B2 * ((ptrdiff_t)corners * columns[l] + (ptrdiff_t)c * nc);
+        T *const       to   = out + (ptrdiff_t)B2 * row[v];
+        for (int k = t % lanes; k < B2 * nc; k += lanes)
+          if (s[k / B2] != no_slot<S>) to[B2 * s[k / B2] + k % B2] += from[k];
+      });
+      block.sync();
+    }
   }
 };
 
@@ -224,12 +203,12 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     }
     const size_t entries = fine.parts * (size_t)(corners * b2);
     if (parts_.size() < entries) parts_ = make_unset<T>(entries);
-    // A thread a node in the mean, and the room that its leaves need in the mean and a quarter more; a wide leaf is alone in its block.
+    // A thread a node in the mean, and the room that its leaves need in the mean and a half more; a wide leaf is alone in its block.
     constexpr int b2 = bs.value * bs.value, threads = 64, most = 16, largest = 6144;
     const double  nodes = (double)fine.points / cells, wide = (double)fine.parts / cells;
     int           group = 1;
     while (b2 * fine.widest <= largest && group < most && group * nodes * b2 <= 0.75 * threads) group *= 2;
-    const int room = (int)std::min<double>(largest, std::max<double>(b2 * fine.widest, 1.25 * group * nodes * wide * b2));
+    const int room = (int)std::min<double>(largest, std::max<double>(b2 * fine.widest, 1.5 * group * nodes * wide * b2));
     with_corners(corners, [&](auto c) {
       forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(double), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts_.data()});
     });

@@ -41,23 +41,23 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
   return !at.thread;
 }
 
-// The same on the device for single unknowns: a block brings the entries of its rows into its memory side by side, where a thread takes a
-// row. What neighbouring threads then read of x lies together, as their rows do.
+// The same on the device for single unknowns in long rows: a block reads the entries of its rows side by side and keeps what they give
+// in its memory, where a thread adds up a row. Rows of less than ten entries are read faster by a thread each.
 constexpr int stream_threads = 256;
 template <class T> struct Stream {
-  static constexpr int at_once = 4; // that a thread fetches before it goes on
+  static constexpr int at_once = 4;
   const int *i, *j;
   const T   *a, *x;
   int        n, rows, room; // of a block: rows, entries at a time
-  size_t     bytes() const { return (size_t)room * (sizeof(T) + sizeof(int)) + (size_t)rows * sizeof(T); }
+  size_t     bytes() const { return (size_t)(room + rows) * sizeof(T); }
   // f(row, A x in it) for the rows [p0, p1)
   template <class Block, class F> HD void run(Block &block, int p0, int p1, const F &f) const
   {
-    T *const   value = (T *)block.shared, *const sum = value + room; // sum: of rows that are cut
-    int *const column = (int *)(sum + rows);
-    const int  first = i[p0], last = i[p1];
+    T *const  product = (T *)block.shared, *const sum = product + room; // of rows that are cut
+    const int first = i[p0], last = i[p1];
     for (int e0 = first;;) {
       const int e1 = last - e0 > room ? e0 + room : last;
+      // a thread fetches what several entries need before it goes on
       block.each(0, (e1 - e0 + at_once * stream_threads - 1) / (at_once * stream_threads) * stream_threads, 0, 1, [&](int item, int) {
         const int e = e0 + item / stream_threads * (at_once * stream_threads) + item % stream_threads;
         int       q[at_once];
@@ -67,23 +67,16 @@ template <class T> struct Stream {
           q[m] = there ? j[e + m * stream_threads] : 0;
           v[m] = there ? a[e + m * stream_threads] : 0;
         }
+        for (int m = 0; m < at_once; ++m) v[m] *= x[q[m]];
         for (int m = 0; m < at_once; ++m)
-          if (e + m * stream_threads < e1) {
-            column[e + m * stream_threads - e0] = q[m];
-            value[e + m * stream_threads - e0]  = v[m];
-          }
+          if (e + m * stream_threads < e1) product[e + m * stream_threads - e0] = v[m];
       });
       block.sync();
       block.each(p0, p1, 0, 1, [&](int p, int) {
-        const int from = i[p], until = i[p + 1], end = (until < e1 ? until : e1) - e0;
+        const int from = i[p], until = i[p + 1];
         if (from >= e1 && until > e1) return;
         T s = from < e0 ? sum[p - p0] : 0;
-        for (int e = from > e0 ? from - e0 : 0; e < end; e += at_once) {
-          T y[at_once];
-          for (int m = 0; m < at_once; ++m) y[m] = x[column[e + m < end ? e + m : e]];
-          for (int m = 0; m < at_once; ++m)
-            if (e + m < end) s += value[e + m] * y[m];
-        }
+        for (int e = from > e0 ? from : e0; e < (until < e1 ? until : e1); ++e) s += product[e - e0];
         if (until > e1) sum[p - p0] = s;
         else if (until > e0 || e0 == first) f(p, s);
       });
@@ -135,7 +128,7 @@ template <class T, int BS, class End> struct EachRow {
 template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs) { return exec.space == Space::cuda && bs == 1 && level.share; }
 template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
 {
-  constexpr int    blocks = 512, least = 1024, most = 46000 / (sizeof(T) + sizeof(int)); // small grids have fewer rows in a block, as they have few blocks
+  constexpr int    blocks = 512, least = 1024, most = 32768 / sizeof(T); // small grids have fewer rows in a block, as they have few blocks
   const int        rows = std::clamp(level.n / blocks, 32, stream_threads);
   const double     row = level.n ? (double)level.j.size() / level.n : 0;
   return {level.i.data(), level.j.data(), level.a.data(), x, level.n, rows, std::clamp((int)std::min(1.2 * row * rows, (double)most), least, most)};
