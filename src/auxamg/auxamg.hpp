@@ -152,7 +152,7 @@ private:
   template <class Index> void    couplings(const Rows<Index> &rows);
   template <class Index> Failure find_fixed(const Rows<Index> &rows);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
-  Failure::Kind next_grid(int k, Buffer<Key> &key, Buffer<double> &y);
+  Failure::Kind next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y);
   void    incidences(Level<T> &fine, int nodes);
   Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
   Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);

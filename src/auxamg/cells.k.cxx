@@ -2,6 +2,7 @@
 #include "auxamg/dispatch.hpp"
 #include "auxamg/tree.hpp"
 #include "core/each.hpp"
+#include <algorithm>
 
 namespace tessera::auxamg {
 
@@ -250,48 +251,78 @@ struct Renumber {
   HD void              operator()(int p) const { vertex[p] = vertex[p] >= 0 && used[vertex[p]] ? number[vertex[p]] : -1; }
 };
 
-template <int D> void cells_of(const Exec &exec, const Tree &tree, int k, Cells &cells, Buffer<Key> &vertex_key)
-{
-  const auto            extent = [&](size_t n) { return Extent{n, exec.space}; };
+// What there is of a tree's leaves until they are made
+struct Unfinished {
   Buffer<unsigned char> flag, vertex_hangs;
-  Buffer<int>           from, corner, first, found, shape(3); // found: hanging vertices, then Levels
+  Buffer<int>           counts, from, corner, first;
   Buffer<Key>           key;
-  flag.resize_unset(extent((size_t)tree.cells));
-  for_each(exec, tree.cells, LeafFlag{tree.rank.data(), tree.parent.data(), k, flag.data()});
-  select(exec, tree.cells, flag, from);
-  const int n = cells.n = (int)from.size(), corners = n << D;
-  cells.start.resize_unset(extent((size_t)n));
-  cells.level.resize_unset(extent((size_t)n));
-  for_each(exec, n, TakeLeaf{from.data(), tree.start.data(), tree.level.data(), cells.start.data(), cells.level.data()});
-  key.resize_unset(extent((size_t)corners));
-  for_each(exec, n, Corners<D>{cells.start.data(), cells.level.data(), key.data()});
-  sort_keys(exec, corners, vertex_bits(D), key, corner);
-  flag.resize_unset(extent((size_t)corners));
-  for_each(exec, corners, FirstOfRun{key.data(), flag.data()});
-  select(exec, corners, flag, first);
-  const int v = cells.vertices = (int)first.size();
-  vertex_key.resize_unset(extent((size_t)v));
-  cells.key.resize_unset(extent((size_t)v));
-  vertex_hangs.resize_unset(extent((size_t)v));
-  found.resize(extent(3));
-  cells.vertex.resize_unset(extent((size_t)corners));
-  cells.hangs.resize_unset(extent((size_t)n));
-  for_each(exec, v, Vertex<D>{first.data(), v, corners, key.data(), corner.data(), cells.start.data(), cells.level.data(), n, vertex_key.data(), cells.key.data(), vertex_hangs.data(), found.data(), cells.vertex.data()});
-  for_each(exec, n, Replace<D>{cells.start.data(), cells.level.data(), vertex_key.data(), vertex_hangs.data(), v, cells.vertex.data(), cells.hangs.data()});
-  forall_join(exec, list_box(n), FindLevels{cells.level.data(), n}, (Levels *)(found.data() + 1));
+};
+
+template <int D> std::vector<Cells> cells_of(const Exec &exec, const Tree &tree, int k, int trees)
+{
+  const auto              extent = [&](size_t n) { return Extent{n, exec.space}; };
+  std::vector<Unfinished> work((size_t)trees);
+  const auto              sizes = [&] {
+    std::vector<const Buffer<int> *> counts;
+    for (const Unfinished &w : work) counts.push_back(&w.counts);
+    return last_of(exec, counts);
+  };
+  for (Unfinished &w : work) {
+    w.flag.resize_unset(extent((size_t)tree.cells));
+    for_each(exec, tree.cells, LeafFlag{tree.rank.data(), tree.parent.data(), k++, w.flag.data()});
+    count_flags(exec, tree.cells, w.flag, w.counts);
+  }
+  std::vector<int>   size = sizes();
+  std::vector<Cells> all((size_t)trees);
+  if (device::failed()) return all; // the host has learned zeros
+  for (size_t t = 0; t < all.size(); ++t) {
+    Unfinished &w = work[t];
+    Cells      &c = all[t];
+    const int   n = c.n = size[t], corners = n << D;
+    c.dim = tree.dim;
+    take_places(exec, tree.cells, w.flag, w.counts, n, w.from);
+    c.start.resize_unset(extent((size_t)n));
+    c.level.resize_unset(extent((size_t)n));
+    for_each(exec, n, TakeLeaf{w.from.data(), tree.start.data(), tree.level.data(), c.start.data(), c.level.data()});
+    w.key.resize_unset(extent((size_t)corners));
+    for_each(exec, n, Corners<D>{c.start.data(), c.level.data(), w.key.data()});
+    sort_keys(exec, corners, vertex_bits(D), D * (depth(D) - tree.finest), w.key, w.corner);
+    w.flag.resize_unset(extent((size_t)corners));
+    for_each(exec, corners, FirstOfRun{w.key.data(), w.flag.data()});
+    count_flags(exec, corners, w.flag, w.counts);
+  }
+  size = sizes();
+  if (device::failed()) return std::vector<Cells>((size_t)trees);
+  Buffer<int> found(extent(3 * (size_t)trees)), shape(3 * (size_t)trees); // of each: hanging vertices, then Levels
+  for (size_t t = 0; t < all.size(); ++t) {
+    Unfinished &w = work[t];
+    Cells      &c = all[t];
+    const int   n = c.n, v = c.vertices = size[t], corners = n << D;
+    take_places(exec, corners, w.flag, w.counts, v, w.first);
+    c.vertex_key.resize_unset(extent((size_t)v));
+    c.key.resize_unset(extent((size_t)v));
+    w.vertex_hangs.resize_unset(extent((size_t)v));
+    c.vertex.resize_unset(extent((size_t)corners));
+    c.hangs.resize_unset(extent((size_t)n));
+    for_each(exec, v, Vertex<D>{w.first.data(), v, corners, w.key.data(), w.corner.data(), c.start.data(), c.level.data(), n, c.vertex_key.data(), c.key.data(), w.vertex_hangs.data(), found.data() + 3 * t, c.vertex.data()});
+    for_each(exec, n, Replace<D>{c.start.data(), c.level.data(), c.vertex_key.data(), w.vertex_hangs.data(), v, c.vertex.data(), c.hangs.data()});
+    forall_join(exec, list_box(n), FindLevels{c.level.data(), n}, (Levels *)(found.data() + 3 * t + 1));
+  }
   copy(found, shape);
-  cells.hanging  = shape.data()[0];
-  cells.coarsest = shape.data()[1];
-  cells.finest   = shape.data()[2];
+  for (size_t t = 0; t < all.size(); ++t) {
+    all[t].hanging  = shape.data()[3 * t];
+    all[t].coarsest = shape.data()[3 * t + 1];
+    all[t].finest   = shape.data()[3 * t + 2];
+  }
+  return all;
 }
 
 } // namespace
 
-Cells make_cells(const Exec &exec, const Tree &tree, int k)
+std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees)
 {
-  Cells cells;
-  cells.dim = tree.dim;
-  with_dim(tree.dim, [&](auto d) { cells_of<d.value>(exec, tree, k, cells, cells.vertex_key); });
+  std::vector<Cells> cells;
+  with_dim(tree.dim, [&](auto d) { cells = cells_of<d.value>(exec, tree, k, trees); });
   return cells;
 }
 
@@ -311,7 +342,7 @@ int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> 
   const int n = (int)from.size();
   key.resize_unset(Extent{(size_t)n, exec.space});
   for_each(exec, n, TakeKey{from.data(), cells.key.data(), key.data()});
-  sort_keys(exec, n, cells.dim * depth(cells.dim), key, order);
+  sort_keys(exec, n, cells.dim * depth(cells.dim), cells.dim * std::max(depth(cells.dim) - cells.finest - 1, 0), key, order); // of finest cells at corners of leaves
   number.resize_unset(Extent{(size_t)cells.vertices, exec.space});
   cells.y.resize_unset(Extent{(size_t)n * (size_t)cells.dim, exec.space});
   with_dim(cells.dim, [&](auto d) { for_each(exec, n, TakeVertex<d.value>{order.data(), from.data(), cells.vertex_key.data(), number.data(), cells.y.data()}); });

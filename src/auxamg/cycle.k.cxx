@@ -338,9 +338,9 @@ template <class T> void Hierarchy<T>::apply(const double *r, double *z)
 template <class T> void Hierarchy<T>::vectors(Level<T> &level)
 {
   const size_t n = (size_t)(level.n + level.ghosts) * (size_t)params_.bs;
-  // a thread reads rows that lie together at the speed of memory while they are short
+  // a thread reads rows that lie together at the speed of memory while they are very short
   const double row = level.n ? (double)level.j.size() / level.n : 0;
-  level.share      = exec_.space == Space::host || row < 10 ? 0 : row < 48 ? 2 : 3;
+  level.share      = exec_.space == Space::host || row < 6 ? 0 : row < 48 ? 2 : 3;
   level.b    = make<T>(n);
   level.x    = make<T>(n);
   level.r    = make<T>(n);

@@ -272,6 +272,7 @@ template <class T> struct SweepLast {
   int        nodes, bs;
   T         *inverse;
   double    *norm2;
+  static constexpr int threads = 256;
   static size_t bytes(size_t n) { return (n * n + 3 * n) * sizeof(double); }
   template <class Block> HD void operator()(Block &block) const
   {
@@ -300,10 +301,11 @@ template <class T> struct SweepLast {
         block.each(0, 1, 0, 1, [&](int, int) { *norm2 = -1; });
         return;
       }
-      block.each(0, 2 * n, 0, 1, [&](int item, int) { // every other entry of a column
+      const int parts = n < threads ? threads / n : 1; // of a column
+      block.each(0, parts * n, 0, 1, [&](int item, int) {
         const int    q = item % n;
         const double factor = row[q] * over;
-        for (int p = item / n; p < n; p += 2) {
+        for (int p = item / n; p < n; p += parts) {
           double &v = m[p * n + q];
           v = p == k ? (q == k ? -over : factor) : q == k ? row[p] * over : v - row[p] * factor;
           if (p == k + 1) next[q] = v;
@@ -347,7 +349,7 @@ template <class T> Failure Hierarchy<T>::invert()
   if (exec_.space == Space::cuda && !level.distributed && n && SweepLast<T>::bytes(n) <= device::block_scratch()) {
     Buffer<double> norm2 = make<double>(1);
     c.inverse = make<T>(n * n);
-    forall_blocks(exec_, 1, 256, SweepLast<T>::bytes(n), SweepLast<T>{level.i.data(), level.j.data(), level.a.data(), level.points, bs, c.inverse.data(), norm2.data()});
+    forall_blocks(exec_, 1, SweepLast<T>::threads, SweepLast<T>::bytes(n), SweepLast<T>{level.i.data(), level.j.data(), level.a.data(), level.points, bs, c.inverse.data(), norm2.data()});
     const double found = fetch(norm2, 0);
     c.dropped = 0;
     if (found >= 0 && is_regular(found, small * (double)n)) return failure;

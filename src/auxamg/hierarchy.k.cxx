@@ -81,6 +81,40 @@ template <class Index> struct FindMoments {
   }
 };
 
+// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as nothing else hides its
+// latency.
+template <class Index> struct FindScalarMoments {
+  RowReader<Index> reader;
+  const double    *x;
+  int              dim, n;
+  HD void          operator()(int i, int j, Moments &sum) const
+  {
+    constexpr int at_once = 8;
+    const int     p = j * list_row + i;
+    double        m[3] = {}, mine[3] = {}, all = 0;
+    if (p >= n || (reader.fixed && reader.fixed[p])) return;
+    for (int q = 0; q < dim; ++q) mine[q] = x[(ptrdiff_t)dim * p + q];
+    const Index end = reader.m.i[p + 1];
+    for (Index e = reader.m.i[p]; e < end; e += at_once) {
+      int    column[at_once];
+      double v[at_once], y[at_once];
+      for (int k = 0; k < at_once; ++k) {
+        const Index from = e + k < end ? e + k : end - 1;
+        column[k] = (int)reader.m.j[from];
+        v[k]      = e + k < end ? reader.m.a[from] : 0;
+      }
+      for (int k = 0; k < at_once; ++k)
+        if (reader.fixed && reader.fixed[column[k]]) v[k] = 0;
+      for (int q = 0; q < dim; ++q) {
+        for (int k = 0; k < at_once; ++k) y[k] = x[(ptrdiff_t)dim * column[k] + q];
+        for (int k = 0; k < at_once; ++k) m[q] -= v[k] * (mine[q] - y[k]) * (mine[q] - y[k]);
+      }
+    }
+    for (int q = 0; q < dim; ++q) all += m[q];
+    for (int q = 0; q < dim && all > 0; ++q) sum.m[q] += m[q] / all;
+  }
+};
+
 struct HideFixed {
   const unsigned char *node;
   Key                  none, *key;
@@ -171,7 +205,9 @@ template <class T> bool Hierarchy<T>::lost() const
 template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
 {
   Buffer<Moments> found = make<Moments>(1);
-  forall_join(exec_, list_box(rows.n), FindMoments<Index>{RowReader<Index>{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr}, x.data(), params_.dim, rows.n}, found.data());
+  const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
+  else forall_join(exec_, list_box(rows.n), FindMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   Moments mine = fetch(found, 0), sum;
   MPI_Allreduce(mine.m, sum.m, 3, MPI_DOUBLE, MPI_SUM, comm_);
   double largest = 0;
@@ -271,8 +307,10 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     locate(root_length(exec_, dim, params_.most, (int)global.size(), (int)global.size(), global));
   }
   there = Buffer<double>(); // memory is what the peak of the setup takes
-  own = make_unset<Key>((size_t)n);
-  for_each(exec_, n, CopyKeys{key.data(), own.data()});
+  if (rows.ghosts) {
+    own = make_unset<Key>((size_t)n);
+    for_each(exec_, n, CopyKeys{key.data(), own.data()});
+  } else own = std::move(key);
   perm_ = Buffer<int>();
   sort_keys(exec_, n, dim * depth(dim) + 1, own, perm_);
   where_ = make_unset<int>((size_t)all);
@@ -309,17 +347,28 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   for_each(exec_, all, SortPoints{perm_.data(), y.data(), dim, n, sorted.data()});
   start_key_ = make_unset<Key>((size_t)n);
   for_each(exec_, n, CopyKeys{own.data(), start_key_.data()});
-  Buffer<Key> keys = make_unset<Key>((size_t)all); // own points in order, then ghosts
-  for_each(exec_, n, CopyKeys{own.data(), keys.data()});
-  for_each(exec_, rows.ghosts, CopyKeys{key.data() + n, keys.data() + n});
-  own    = Buffer<Key>();
+  Buffer<Key> keys; // own points in order, then ghosts
+  if (rows.ghosts) {
+    keys = make_unset<Key>((size_t)all);
+    for_each(exec_, n, CopyKeys{own.data(), keys.data()});
+    for_each(exec_, rows.ghosts, CopyKeys{key.data() + n, keys.data() + n});
+    own = Buffer<Key>();
+  } else keys = std::move(own);
   key    = Buffer<Key>();
   global = Buffer<Key>();
   y      = Buffer<double>();
-  double nodes = finest.nodes;
+  double             nodes = finest.nodes;
+  std::vector<Cells> cells; // on a device of all trees that the limits let become grids, as far as there is no other reason to stop
+  const auto         trees = [&] {
+    int number = 1;
+    for (double leaves = nodes / params_.most; exec_.space == Space::cuda && leaves * params_.bs > params_.coarse && number < params_.grids; leaves /= 1 << dim) ++number;
+    return number;
+  };
   for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
-    failure.kind = next_grid(k, keys, sorted);
+    if (!params_.paper && k == (int)cells.size())
+      for (Cells &c : make_cells(exec_, tree_, k, k ? 1 : trees())) cells.push_back(std::move(c));
+    failure.kind = next_grid(params_.paper ? uniform_cells(exec_, tree_, k) : std::move(cells[(size_t)k]), keys, sorted);
     if (failure.kind) return failure;
     if (levels_.size() > before) nodes = levels_.back().nodes;
     else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break; // the balance holds it up
@@ -333,11 +382,11 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   return numbers();
 }
 
-// The grid of T_k, if it is so much smaller that it pays.
-template <class T> Failure::Kind Hierarchy<T>::next_grid(int k, Buffer<Key> &key, Buffer<double> &y)
+// The grid of some leaves, if it is so much smaller that it pays.
+template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y)
 {
+  if (lost()) return Failure::lost;
   Level<T>             &fine = levels_.back();
-  Cells                 cells = params_.paper ? uniform_cells(exec_, tree_, k) : make_cells(exec_, tree_, k);
   const int             all = fine.n + fine.ghosts;
   Buffer<int>           leaf = make_unset<int>((size_t)all);
   Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
@@ -461,7 +510,7 @@ template <class T> size_t Hierarchy<T>::bytes() const
   template size_t  Hierarchy<T>::bytes() const; \
   template double  Hierarchy<T>::total(double) const; \
   template bool    Hierarchy<T>::lost() const; \
-  template Failure::Kind Hierarchy<T>::next_grid(int, Buffer<Key> &, Buffer<double> &); \
+  template Failure::Kind Hierarchy<T>::next_grid(Cells, Buffer<Key> &, Buffer<double> &); \
   template Failure Hierarchy<T>::numbers(); \
   template Failure Hierarchy<T>::setup(const Rows<int> &, const double *, const std::vector<int> &, const std::vector<int> &, bool, Space); \
   template Failure Hierarchy<T>::setup(const Rows<int64_t> &, const double *, const std::vector<int> &, const std::vector<int> &, bool, Space); \

@@ -140,16 +140,22 @@ struct MarkEntries {
 };
 
 struct Longest {
-  int     n = 0;
-  HD void join(const Longest &o) { n = o.n > n ? o.n : n; }
+  int     columns = 0, pairs = 0, row = 0;
+  HD void join(const Longest &o)
+  {
+    columns = o.columns > columns ? o.columns : columns;
+    pairs   = o.pairs > pairs ? o.pairs : pairs;
+    row     = o.row > row ? o.row : row;
+  }
 };
 struct FindLongest {
-  const int *begin;
-  int        lists;
-  HD void    operator()(int k, int row, Longest &found) const
+  const int *columns, *pairs, *rows;
+  int        leaves, nodes;
+  HD void    operator()(int k, int line, Longest &found) const
   {
-    const int l = row * list_row + k;
-    if (l < lists) found.join({begin[l + 1] - begin[l]});
+    const int p = line * list_row + k;
+    if (p < leaves) found.join({columns[p + 1] - columns[p], pairs[p + 1] - pairs[p], 0});
+    if (p < nodes) found.join({0, 0, rows[p + 1] - rows[p]});
   }
 };
 struct CornerKeys {
@@ -267,7 +273,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   fine.columns   = make<int>((size_t)cells + 1);
   coarse.i       = make<int>((size_t)nodes + 1);
   if (exec_.space == Space::cuda) {
-    const int      deep = corners > 4, group = deep ? 4 : most_lists, size = deep ? 1024 : 512;
+    const int      deep = corners > 4, group = deep ? 1 : 4, size = 160;
     int            shift = 0;
     Buffer<char>   tables;
     Buffer<int>    place = make_unset<int>(2 * (size_t)blocks_of(std::max(cells, nodes), group)), list;
@@ -301,7 +307,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     fine.parts       = columns;
     fine.wide.column = make_unset<unsigned short>(pairs << shift);
     fine.wide.slot   = make<unsigned short>(columns << shift);
-    forall_blocks(exec_, blocks_of(cells, group), table_threads, 0, GatherLeaves{fine.pairs.data(), fine.columns.data(), place.data(), shift, cells, group, column.data(), list.data(), list_rows.data(), fine.wide.column.data(), vertices.data(), rows.data()});
+    forall_warps(exec_, blocks_of(cells, group), 0, GatherLeaves{fine.pairs.data(), fine.columns.data(), place.data(), shift, cells, group, column.data(), list.data(), list_rows.data(), fine.wide.column.data(), vertices.data(), rows.data()});
     incidences(fine, nodes);
     RowLists   all{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), rows.data(), shift, nodes, group, size, coarse.i.data(), nullptr, fine.wide.slot.data(), place.data(), nullptr, {}};
     const auto grow_rows = [&](int k, size_t n) {
@@ -316,7 +322,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     coarse.j  = make_unset<int>((size_t)taken.data()[1]);
     long_rows = taken.data()[3] != 0;
     sum_up(exec_, nodes, coarse.i);
-    forall_blocks(exec_, blocks_of(nodes, group), table_threads, 0, GatherRows{coarse.i.data(), place.data(), list.data(), nodes, group, coarse.j.data()});
+    forall_warps(exec_, blocks_of(nodes, group), 0, GatherRows{coarse.i.data(), place.data(), list.data(), nodes, group, coarse.j.data()});
   } else {
     Buffer<int> too_long(1);
     // leaves around each leaf
@@ -353,14 +359,11 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     if (const Failure::Kind kind = merge_pattern(fine, coarse)) return kind;
   }
   coarse.a = make_unset<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
-  Buffer<Longest> longest = make<Longest>(3);
-  const auto      find_longest = [&](const Buffer<int> &begin, int lists, int at) { forall_join(exec_, list_box(lists), FindLongest{begin.data(), lists}, longest.data() + at); };
-  find_longest(fine.columns, cells, 0);
-  find_longest(fine.pairs, cells, 1);
-  find_longest(coarse.i, nodes, 2);
-  const Buffer<Longest> found = on_host(longest);
-  fine.widest                 = found.data()[0].n;
-  if (std::max({found.data()[0].n, found.data()[1].n, found.data()[2].n}) < no_slot<unsigned char>) {
+  Buffer<Longest> longest = make<Longest>(1);
+  forall_join(exec_, list_box(std::max(cells, nodes)), FindLongest{fine.columns.data(), fine.pairs.data(), coarse.i.data(), cells, nodes}, longest.data());
+  const Longest found = fetch(longest, 0);
+  fine.widest         = found.columns;
+  if (std::max({found.columns, found.pairs, found.row}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
       to = make_unset<unsigned char>(from.size());
       for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once), ToBytes{from.data(), to.data(), (ptrdiff_t)from.size()});

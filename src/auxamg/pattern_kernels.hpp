@@ -29,26 +29,65 @@ HD inline unsigned rows_at(Mask m, int c)
   return (((unsigned)m & ones) * gather >> 28) | (((unsigned)(m >> 32) & ones) * gather >> 28) << 4;
 }
 
-// On the device a block makes the lists of `group` items in one hash table, of numbers v of list r.
-constexpr int table_threads = 128, most_lists = 8;
+// On the device a warp makes the lists of `group` items in one hash table, of numbers v of list r.
+constexpr int table_threads = 32, tables_of_block = 4, most_lists = 8;
+
+#ifdef __CUDACC__
+// A warp of a block as a block of its own
+struct WarpBlock : DeviceBlock {
+  HD void sync() const
+  {
+  #ifdef __CUDA_ARCH__
+    __syncwarp();
+  #endif
+  }
+};
+#endif
+
+// Lists that need so many blocks of a warp and so many bytes each: kernel(block), several warps in a block of the device.
+template <class Kernel> struct Warps {
+  Kernel kernel;
+  int    n;
+  size_t bytes;
+  HD void operator()(HostBlock &block) const
+  {
+    for (int j = tables_of_block * block.tile.y0; j < n && j < tables_of_block * (block.tile.y0 + 1); ++j) {
+      HostBlock mine{{0, 1, j, j + 1}, block.shared};
+      kernel(mine);
+    }
+  }
+#ifdef __CUDACC__
+  HD void operator()(DeviceBlock &block) const
+  {
+    const int warp = block.thread / table_threads, j = tables_of_block * block.tile.y0 + warp;
+    WarpBlock mine{{{0, 1, j, j + 1}, (double *)((char *)block.shared + bytes * warp), block.thread % table_threads, table_threads}};
+    if (j < n) kernel(mine);
+  }
+#endif
+};
+template <class Kernel> void forall_warps(const Exec &exec, int n, size_t bytes, const Kernel &kernel)
+{
+  forall_blocks(exec, (n + tables_of_block - 1) / tables_of_block, tables_of_block * table_threads, tables_of_block * bytes, Warps<Kernel>{kernel, n, bytes});
+}
 struct Table {
-  Key *key; // 0: empty
-  int *value, size;
-  HD static Key key_of(int r, int v) { return (Key)(r + 1) << 32 | (unsigned)v; }
-  HD static int list(Key k) { return (int)(k >> 32) - 1; }
-  HD static int number(Key k) { return (int)(unsigned)k; }
-  HD int        first(Key k) const { return (int)((Key)((unsigned)k * 2654435769u + (unsigned)(k >> 32) * 0x85ebca6bu) * (Key)size >> 32); }
+  unsigned *key; // 0: empty
+  int      *value, size;
+  static constexpr int bits = 29; // of a number: no device has memory for as many leaves
+  HD static unsigned key_of(int r, int v) { return ((unsigned)r << bits | (unsigned)v) + 1; }
+  HD static int      list(unsigned k) { return (int)((k - 1) >> bits); }
+  HD static int      number(unsigned k) { return (int)((k - 1) & ((1u << bits) - 1)); }
+  HD int             first(unsigned k) const { return (int)((Key)(k * 2654435769u) * (Key)size >> 32); }
   // false: there is no room
-  HD bool insert(Key k) const
+  HD bool insert(unsigned k) const
   {
     for (int p = first(k), tries = 0; tries < size; ++tries, p = p + 1 < size ? p + 1 : 0) {
-      const Key there = key[p] == 0 ? claim(key + p, k) : key[p];
+      const unsigned there = key[p] == 0 ? claim(key + p, k) : key[p];
       if (there == 0 || there == k) return true;
     }
     return false;
   }
   // of a number in the table
-  HD int at(Key k) const
+  HD int at(unsigned k) const
   {
     int p = first(k);
     while (key[p] != k) p = p + 1 < size ? p + 1 : 0;
@@ -59,16 +98,16 @@ struct Table {
 // Memory of a block: the table, and what is said about its numbers.
 struct TableRoom {
   Table     table;
-  Key      *list; // its numbers, list after list
+  unsigned *list; // its numbers, list after list
   int      *bits; // of what is in a place of the table
   unsigned *mask; // two for each number of `list`
   int      *begin, *kept; // where the lists begin in it, and the end; the same of lists that are kept while the table has others
   int      *full, *cut, *place; // no room in the table; none for the lists; where these go
-  static constexpr size_t list_bytes = 2 * sizeof(Key) + sizeof(int), each_bytes = list_bytes + sizeof(int) + 2 * sizeof(unsigned), fixed_bytes = (2 * most_lists + 6) * sizeof(int);
+  static constexpr size_t list_bytes = 2 * sizeof(unsigned) + sizeof(int), each_bytes = list_bytes + sizeof(int) + 2 * sizeof(unsigned), fixed_bytes = (2 * most_lists + 6) * sizeof(int);
   HD TableRoom(char *memory, int *counts, int size)
   {
-    list  = (Key *)memory + size;
-    table = {(Key *)memory, (int *)(list + size), size};
+    list  = (unsigned *)memory + size;
+    table = {(unsigned *)memory, (int *)(list + size), size};
     bits  = table.value + size;
     mask  = (unsigned *)bits + size;
     begin = counts, kept = begin + most_lists + 1, full = kept + most_lists + 1, cut = full + 1, place = cut + 1;
@@ -193,12 +232,12 @@ struct LeafLists {
       block.each(0, all << shift, 0, 1, [&](int item, int) {
         const int  k = item >> shift, c = item - (k << shift);
         const Mask mask = (Mask)room.mask[2 * k + 1] << 32 | room.mask[2 * k];
-        const Key  pair_key = room.list[k];
+        const unsigned pair_key = room.list[k];
         const bool there = corners_of(mask) >> c & 1;
-        f(k, c, mask, there ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0);
+        f(k, c, mask, there ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0u);
       });
     };
-    each_corner([&](int, int, Mask, Key key) {
+    each_corner([&](int, int, Mask, unsigned key) {
       if (key && !table.insert(key)) raise_flag(room.full);
     });
     if (!room.number(block)) return false;
@@ -218,7 +257,7 @@ struct LeafLists {
     block.sync();
     if (*room.cut) return true;
     unsigned short *const to_column = column + ((ptrdiff_t)room.place[0] << shift);
-    each_corner([&](int k, int c, Mask mask, Key key) {
+    each_corner([&](int k, int c, Mask mask, unsigned key) {
       const int at = key ? table.at(key) : 0;
       to_column[(k << shift) + c] = (unsigned short)(key ? table.value[at] : 0);
       if (key) set_bits((unsigned *)room.bits + at, rows_at(mask, c));
@@ -281,7 +320,7 @@ struct RowLists {
   template <class Block> HD bool run(Block &block, const TableRoom &room, int v0, int v1) const
   {
     const Table table = room.table;
-    const int   lanes = table_threads / group, share = group == 4 ? 5 : 4; // of a row; 2^share of them
+    const int   lanes = table_threads / group, share = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : 2; // of a row; 2^share of them
     const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, vertex, place in slot)
       block.each(0, lanes * (v1 - v0), 0, 1, [&](int item, int) {
         const int r = item >> share, until = first[v0 + r + 1];
@@ -310,8 +349,8 @@ struct RowLists {
     room.make_list(block);
     if (*room.cut) return true;
     block.each(0, all, 0, 1, [&](int k, int) {
-      const Key v = room.list[k];
-      const int r = Table::list(v), from = room.begin[r], until = room.begin[r + 1];
+      const unsigned v = room.list[k];
+      const int      r = Table::list(v), from = room.begin[r], until = room.begin[r + 1];
       int       rank = 0;
       for (int q = from; q < until; ++q) rank += room.list[q] < v;
       table.value[table.at(v)] = rank;
@@ -346,7 +385,7 @@ template <class Lists, class Grow> Buffer<unsigned long long> make_lists(const E
   lists.too_long   = (int *)(used.data() + 3);
   for (;;) {
     bool enough = true;
-    forall_blocks(exec, blocks_of(items, lists.group), table_threads, TableRoom::fixed_bytes + (size_t)lists.size * Lists::bytes, lists);
+    forall_warps(exec, blocks_of(items, lists.group), TableRoom::fixed_bytes + (size_t)lists.size * Lists::bytes, lists);
     copy(used, on_host);
     for (int k = 0; k < 3; ++k)
       if (on_host.data()[k] > lists.taken.room[k]) {

@@ -459,19 +459,22 @@ static PetscErrorCode TakeCoordinates(PC pc, const PetscReal *x, size_t n)
   PetscBool  assembled = PETSC_FALSE;
 
   PetscFunctionBegin;
-  a->given.Inspect(x, n);
   if (a->backend == TESSERA_BACKEND_AUTO && pc->pmat) PetscCall(MatAssembled(pc->pmat, &assembled));
   if (assembled) PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
-  if (device && n && a->given.finite && !tessera::device::unusable()) {
+  if (device && n && !tessera::device::unusable()) {
     PetscCall(tessera::UseCurrentStream(tessera::Space::cuda));
     try {
-      a->given.x.resize(tessera::Extent{n, tessera::Space::cuda});
+      tessera::Exec exec;
+      exec.space = tessera::Space::cuda;
+      a->given.x.resize_unset(tessera::Extent{n, tessera::Space::cuda});
       tessera::device::copy_once_from_host(a->given.x.data(), x, n * sizeof(double));
       PetscCall(PetscLogCpuToGpu((PetscLogDouble)(n * sizeof(double))));
-      PetscFunctionReturn(PETSC_SUCCESS);
+      a->given.finite = tessera::auxamg::find_ends(exec, (int)a->given.dim, (int)n / (int)a->given.dim, a->given.x.data(), a->given.low, a->given.high);
+      if (a->given.finite) PetscFunctionReturn(PETSC_SUCCESS); // else the setup looks for the node
     } catch (const tessera::DeviceError &) { } // the setup will say so, on all processes
   }
   PetscCall(tessera::UseCurrentStream(tessera::Space::host)); // what was on a device goes back
+  a->given.Inspect(x, n);
   TesseraCallCXX(a->given.x.resize(n));
   std::copy(x, x + n, a->given.x.data());
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -57,4 +57,7 @@ template <class Index> struct RowReader {
   }
 };
 
+// One entry is a row's coupling with a node, and all are of this process: kernels of a device that fetch several entries at once.
+template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs) { return exec.space == Space::cuda && bs == 1 && !rows.oi; }
+
 } // namespace tessera::auxamg

@@ -209,11 +209,12 @@ template <class Index, class T> struct FillValues {
   }
 };
 
-// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as nothing else hides its
-// latency.
+// The same on a device for nodes of one unknown on one process, and the pattern where there are no values yet: what several entries need is
+// fetched at once, as nothing else hides its latency.
 template <class Index, class T> struct FillScalars {
   RowReader<Index> m;
   const int       *perm, *where, *i;
+  int             *j;
   const T         *before, *now;
   int              points;
   double           scale, rescaled;
@@ -237,13 +238,13 @@ template <class Index, class T> struct FillScalars {
         v[k]      = scale * m.m.a[from];
       }
       for (int k = 0; k < at_once; ++k) there[k] = e + k < end && !(m.fixed && m.fixed[column[k]]);
+      for (int k = 0; k < at_once; ++k) column[k] = there[k] ? where[column[k]] : p;
       if (before) {
         T   old[at_once], others[at_once], others_before[at_once];
         int next = at;
         for (int k = 0; k < at_once; ++k) {
-          const int q = there[k] ? where[column[k]] : p;
-          others[k]        = now[q];
-          others_before[k] = before[q];
+          others[k]        = now[column[k]];
+          others_before[k] = before[column[k]];
           old[k]           = a[there[k] ? next : i[p]]; // at may be the end of all rows
           next += there[k];
         }
@@ -251,7 +252,10 @@ template <class Index, class T> struct FillScalars {
           if (there[k]) sum += fabs(rescaled * v[k] * now[p] * others[k] - (double)old[k] * before[p] * others_before[k]);
       }
       for (int k = 0; k < at_once; ++k)
-        if (there[k]) a[at++] = (T)v[k];
+        if (there[k]) {
+          if (!before) j[at] = column[k];
+          a[at++] = (T)v[k];
+        }
     }
     change.join(sum);
   }
@@ -338,8 +342,11 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
   if (any_fixed_) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
   for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
   if (any_fixed_) select(exec_, (int)marked.size(), marked, one_sided_rows_);
-  Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count = make<int>((size_t)level.n + 1);
-  for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
+  Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count;
+  if (!scalars(exec_, rows, params_.bs)) { // else with the values
+    count = make<int>((size_t)level.n + 1);
+    for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
+  }
   if (params_.bs == 1) { // a column stands once in a row
     level.i = std::move(bound);
     level.j = std::move(list);
@@ -356,7 +363,7 @@ template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<I
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
   Buffer<Largest>        change = make<Largest>(1);
-  if (exec_.space == Space::cuda && params_.bs == 1 && !rows.oi) forall_join(exec_, list_box(level.points), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), before, now, level.points, scale_, rescaled, level.a.data()}, change.data());
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, change.data());
   else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, change.data());
   couplings(rows);
   return before ? fetch(change, 0).v : 0;

@@ -42,7 +42,7 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
 }
 
 // The same on the device for single unknowns in long rows: a block reads the entries of its rows side by side and keeps what they give
-// in its memory, where a thread adds up a row. Rows of less than ten entries are read faster by a thread each.
+// in its memory, where a thread adds up a row. Rows of less than six entries are read faster by a thread each.
 constexpr int stream_threads = 256;
 template <class T> struct Stream {
   static constexpr int at_once = 4;

@@ -2,6 +2,7 @@
 // Everything here is integer arithmetic on Morton keys, so it does not depend on the numbering of the points or on processes.
 #pragma once
 #include "auxamg/morton.hpp"
+#include <vector>
 
 namespace tessera::auxamg {
 
@@ -19,6 +20,7 @@ struct Tree {
   Buffer<signed char> level, rank, parent; // level 0 is the root; rank of the parent
   long                added = 0;           // cells that are split for the balance only
   int                 uniform = -1;        // or only the cells of this level, which T_0 consists of: those of T_k are k levels above
+  int                 finest  = 0;  // level of the leaves of T_0
 };
 
 // T_k: its leaves and their vertices.
@@ -36,6 +38,8 @@ struct Cells {
   Buffer<Key>           vertex_key; // and as a key, until then
 };
 
+// The ends of n points' coordinates along the axes (the largest number and its negative where there are no points). False: one is not finite.
+bool find_ends(const Exec &exec, int dim, int n, const double *x, double *low, double *high);
 // y = the coordinates in the frame, key = the finest cell. Rows of x are `dim` coordinates.
 void place(const Exec &exec, const Frame &frame, int n, const double *x, double *y, Key *key);
 // The length of the root cell in terms of the extent of the points, at least 1: such that on a quasi-uniform mesh the leaves of all
@@ -44,7 +48,8 @@ void place(const Exec &exec, const Frame &frame, int n, const double *x, double 
 double root_length(const Exec &exec, int dim, int most, int n, int points, const Buffer<Key> &keys);
 // The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners.
 Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys);
-Cells make_cells(const Exec &exec, const Tree &tree, int k);
+// T_k and the next ones, so many in all: the host waits as often as for one.
+std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees);
 // Uniform grids. The finest level on which the box, whose edges are these shares of the root's, has less than nodes / most cells.
 int uniform_level(int dim, const double *shares, double most, double nodes);
 Tree make_uniform(const Exec &exec, int dim, int level, int n, const Buffer<Key> &keys);

@@ -3,12 +3,42 @@
 #include "auxamg/tree.hpp"
 #include "core/each.hpp"
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <cstdint>
 
 namespace tessera::auxamg {
 
 namespace {
+
+struct Ends {
+  double  low[3] = {DBL_MAX, DBL_MAX, DBL_MAX}, high[3] = {-DBL_MAX, -DBL_MAX, -DBL_MAX};
+  int     bad = 0;
+  HD void join(const Ends &o)
+  {
+    for (int q = 0; q < 3; ++q) {
+      low[q]  = o.low[q] < low[q] ? o.low[q] : low[q];
+      high[q] = o.high[q] > high[q] ? o.high[q] : high[q];
+    }
+    bad = bad || o.bad;
+  }
+};
+struct FindEnds {
+  const double *x;
+  int           dim, n;
+  HD void       operator()(int i, int j, Ends &ends) const
+  {
+    const int p = j * list_row + i;
+    Ends      mine;
+    if (p >= n) return;
+    for (int q = 0; q < dim; ++q) {
+      const double v = x[(ptrdiff_t)dim * p + q];
+      mine.low[q] = mine.high[q] = v;
+      mine.bad = mine.bad || !(v - v == 0);
+    }
+    ends.join(mine);
+  }
+};
 
 template <int D> struct Place {
   Frame         frame;
@@ -91,14 +121,6 @@ struct Count {
 
 //--- cells -----------------------------------------------------------------------------------------------------------------------
 
-// The cells of a level, with the range of their points.
-struct LevelCells {
-  int                 n = 0;
-  Buffer<Key>         start;
-  Buffer<int>         begin, end;
-  Buffer<signed char> rank;
-};
-
 // The cells of a level that are split: what the balance works on.
 struct Split {
   int         n = 0;
@@ -106,99 +128,90 @@ struct Split {
   Buffer<int> rank;
 };
 
-template <int D> struct RankByCount {
-  const int   *begin, *end;
-  int          most;
-  bool         last; // the finest level: no cells below
-  signed char *rank;
-  HD void      operator()(int c) const
+// The finest level of which two neighbouring points have a cell in common, -1 before the first.
+template <int D> HD inline int common_level(const Key *key, int a, int b)
+{
+  if (a < 0) return -1;
+  const Key different = key[a] ^ key[b];
+  if (!different) return depth(D);
+#ifdef __CUDA_ARCH__
+  const int leading = __clzll((long long)different);
+#else
+  const int leading = __builtin_clzll(different);
+#endif
+  return (leading - (64 - D * depth(D))) / D;
+}
+template <int D> HD inline Key start_of(const Key *key, int p, int level)
+{
+  return level ? key[p] >> (D * (depth(D) - level)) << (D * (depth(D) - level)) : 0; // the root may have no points
+}
+
+// Of `most` + 1 consecutive points: the finest level of which they have a cell in common.
+template <int D> struct Shared {
+  const Key   *key;
+  int          n, most;
+  signed char *level;
+  HD void      operator()(int p) const { level[p] = (signed char)(p + most < n ? common_level<D>(key, p, p + most) : -1); }
+};
+// The level of each point's leaf in T_0: one more than the finest level of a cell with more than `most` points.
+template <int D> struct FindLeaf {
+  const signed char *shared;
+  int                most, *leaf;
+  HD void            operator()(int p) const
   {
-    int  r = -1;
-    long bound = most;
-    while (!last && end[c] - begin[c] > bound) ++r, bound <<= D;
-    rank[c] = (signed char)r;
+    int level = -1;
+    for (int a = p > most ? p - most : 0; a <= p; ++a) level = shared[a] > level ? shared[a] : level;
+    leaf[p] = level < depth(D) ? level + 1 : depth(D);
   }
 };
-
-struct RankBySplit {
-  const Key   *start;
-  const Key   *split;
-  const int   *split_rank;
-  int          n;
-  signed char *rank;
-  HD void      operator()(int c) const
+// In the order of the keys, a parent before its children, the cells that begin at a point are those of consecutive levels. How many are
+// leaves or split; how many are split.
+template <int D> struct CountCells {
+  const Key *key;
+  const int *leaf;
+  int        leaves; // 1: they count, too
+  int       *count;
+  HD void    operator()(int p) const
   {
-    const int p = lower_bound(split, 0, n, start[c]);
-    rank[c]     = (signed char)(p < n && split[p] == start[c] ? split_rank[p] : -1);
+    const int more = leaf[p] - 1 + leaves - common_level<D>(key, p - 1, p);
+    count[p] = more > 0 ? more : 0;
   }
 };
-
-// The children of a cell begin at the points cut[0..2^D).
-template <int D> struct CutChildren {
-  const Key         *key;
-  const Key         *start;
-  const int         *begin, *end;
-  const signed char *rank;
-  int                level;
-  int               *cut, *count;
-  HD void            operator()(int c) const
+// The cells that are split, with their levels as keys; T_k for k up to the rank splits a cell of more than `most` 2^(kD) points.
+template <int D> struct FillSplits {
+  const Key *key;
+  const int *leaf, *place;
+  int        n, most;
+  Key       *start, *level;
+  int       *rank;
+  HD void    operator()(int p) const
   {
-    int number = 0, at = begin[c];
-    if (rank[c] >= 0)
-      for (int k = 0; k < 1 << D; ++k) {
-        cut[(c << D) + k] = at;
-        const int next = k + 1 < 1 << D ? lower_bound(key, at, end[c], start[c] + ((Key)(k + 1) << (D * (depth(D) - level - 1)))) : end[c];
-        number += next > at;
-        at = next;
-      }
-    count[c] = number;
-  }
-};
-
-template <int D> struct FillChildren {
-  const Key         *start;
-  const int         *end;
-  const signed char *rank;
-  int                level;
-  const int         *cut, *place;
-  Key               *child_start;
-  int               *child_begin, *child_end;
-  signed char       *child_parent;
-  HD void            operator()(int c) const
-  {
-    if (rank[c] < 0) return;
-    int to = place[c];
-    for (int k = 0; k < 1 << D; ++k) {
-      const int from = cut[(c << D) + k], until = k + 1 < 1 << D ? cut[(c << D) + k + 1] : end[c];
-      if (from == until) continue;
-      child_start[to]  = start[c] + ((Key)k << (D * (depth(D) - level - 1)));
-      child_begin[to]  = from;
-      child_end[to]    = until;
-      child_parent[to] = rank[c];
-      ++to;
+    const int first = common_level<D>(key, p - 1, p) + 1;
+    for (int l = first; l < leaf[p]; ++l) {
+      const int to = place[p] + l - first, shift = D * (depth(D) - l);
+      int       r = 0;
+      long      bound = most;
+      while ((bound <<= D) < n - p && (key[p + bound] ^ key[p]) >> shift == 0) ++r;
+      start[to] = start_of<D>(key, p, l);
+      level[to] = (Key)l;
+      rank[to]  = r;
     }
   }
 };
-
-struct Positive {
-  const signed char *rank;
-  unsigned char     *flag;
-  HD void            operator()(int c) const { flag[c] = rank[c] >= 0; }
-};
 struct TakeSplit {
-  const int         *place;
-  const Key         *start;
-  const signed char *rank;
-  Key               *to_start;
-  int               *to_rank;
-  HD void            operator()(int p) const
+  const int *place;
+  const Key *start;
+  const int *rank;
+  Key       *to_start;
+  int       *to_rank;
+  HD void    operator()(int p) const
   {
     to_start[p] = start[place[p]];
     to_rank[p]  = rank[place[p]];
   }
 };
 
-// The parents of the neighbours of a split cell must be split, too, if they hold points. wanted: those that are not, as keys; else 0.
+// The parents of the neighbours of a split cell must be split, too, if they hold points. wanted: those that are not.
 template <int D> struct Balance {
   const Key  *start;
   const int  *rank;
@@ -210,7 +223,8 @@ template <int D> struct Balance {
   int         points;
   Key        *wanted;
   int        *wanted_rank;
-  unsigned char *flag;
+  unsigned char *flag; // of the places in `wanted`; nullptr: ask only
+  int        *missing; // is any of them not split?
   HD void     operator()(int c) const
   {
     const unsigned  h = 1u << (depth(D) - level), top = 1u << depth(D);
@@ -225,7 +239,7 @@ template <int D> struct Balance {
         inside = inside && q.x[a] < top;
       }
       const int to = c * ((1 << D) - 1) + m - 1;
-      flag[to]     = 0;
+      if (flag) flag[to] = 0;
       if (!inside) continue;
       const Key k = interleave<D>(q);
       const int p = lower_bound(coarse, 0, n, k);
@@ -235,6 +249,8 @@ template <int D> struct Balance {
       }
       const int first = lower_bound(key, 0, points, k);
       if (first == points || (key[first] - k) >> (D * (depth(D) - level + 1)) != 0) continue;
+      raise_flag(missing);
+      if (!flag) continue;
       flag[to]        = 1;
       wanted[to]      = k;
       wanted_rank[to] = rank[c];
@@ -283,34 +299,45 @@ struct TakeLargest {
   }
 };
 
-struct Order {
-  const int *begin;
-  int        level;
-  Key       *key;
-  HD void    operator()(int c) const { key[c] = (Key)begin[c] << 6 | (Key)level; }
-};
-struct Collect {
-  const int         *from;
-  const Key         *start;
-  const signed char *rank, *parent, *level;
-  Key               *to_start;
-  signed char       *to_rank, *to_parent, *to_level;
-  HD void            operator()(int c) const
+// The leaves of points in cells that are split for the balance: few points, as they were in one leaf.
+template <int D> struct RaiseWanted {
+  const int *place;
+  const Key *start, *key;
+  int        level, n;
+  int       *leaf;
+  HD void    operator()(int c) const
   {
-    to_start[c]  = start[from[c]];
-    to_rank[c]   = rank[from[c]];
-    to_parent[c] = parent[from[c]];
-    to_level[c]  = level[from[c]];
+    const Key k = start[place[c]];
+    for (int p = lower_bound(key, 0, n, k); p < n && (key[p] ^ k) >> (D * (depth(D) - level)) == 0; ++p) raise_to(leaf + p, level + 1);
   }
 };
-struct FillRoot {
-  Key    *start;
-  int    *begin, *end, n;
-  HD void operator()(int) const { *start = 0, *begin = 0, *end = n; }
+// Where the splits of each level begin, and the end
+struct Levels {
+  int first[depth(1) + 1] = {};
 };
-struct FillLevel {
-  signed char *to, value;
-  HD void      operator()(int c) const { to[c] = value; }
+// The splits of a level are in the order of their keys.
+template <int D> struct FillCells {
+  const Key   *key;
+  const int   *leaf, *place;
+  const Key   *split;
+  const int   *split_rank;
+  Levels       levels;
+  Key         *start;
+  signed char *rank, *parent, *level;
+  HD signed char rank_of(Key k, int l) const { return (signed char)split_rank[lower_bound(split, levels.first[l], levels.first[l + 1], k)]; }
+  HD void        operator()(int p) const
+  {
+    const int   from = common_level<D>(key, p - 1, p) + 1, until = leaf[p];
+    signed char above = 127; // of the root
+    if (from <= until && from) above = rank_of(start_of<D>(key, p, from - 1), from - 1);
+    for (int l = from; l <= until; ++l) {
+      const int to = place[p] + l - from;
+      start[to]  = start_of<D>(key, p, l);
+      level[to]  = (signed char)l;
+      parent[to] = above;
+      rank[to]   = above = l < until ? rank_of(start[to], l) : (signed char)-1;
+    }
+  }
 };
 template <class V> struct CopyTo {
   const V *from;
@@ -323,90 +350,98 @@ public:
   Builder(const Exec &e, int most, int n, const Buffer<Key> &k) : exec_(e), most_(most), n_(n), key_(k) { }
   Tree build()
   {
-    std::vector<Split> split = splits(descend(nullptr));
-    const long         added = balance(split);
-    return in_order(descend(&split), added);
+    const int points = std::max(n_, 1); // the root is there without points
+    Tree      tree;
+    leaf_ = make<int>(points);
+    if (n_) {
+      Buffer<signed char> shared = make<signed char>(n_);
+      for_each(exec_, n_, Shared<D>{key_.data(), n_, most_, shared.data()});
+      for_each(exec_, n_, FindLeaf<D>{shared.data(), most_, leaf_.data()});
+    } else leaf_.zero();
+    std::vector<Split> split = splits();
+    tree.dim    = D;
+    tree.finest = (int)split.size();
+    tree.added  = balance(split);
+    if (device::failed()) return tree; // the host has learned zeros
+    // the splits of all levels in one list
+    Levels levels;
+    for (size_t l = 0; l < split.size(); ++l) levels.first[l + 1] = levels.first[l] + split[l].n;
+    const int   all = levels.first[split.size()];
+    Buffer<Key> start = make<Key>(all);
+    Buffer<int> rank = make<int>(all), place = make<int>(points + 1);
+    for (size_t l = 0; l < split.size(); ++l) {
+      for_each(exec_, split[l].n, CopyTo<Key>{split[l].start.data(), start.data() + levels.first[l]});
+      for_each(exec_, split[l].n, CopyTo<int>{split[l].rank.data(), rank.data() + levels.first[l]});
+    }
+    for_each(exec_, points, CountCells<D>{key_.data(), leaf_.data(), 1, place.data()});
+    const int n = tree.cells = scan(exec_, points, place);
+    tree.start  = make<Key>(n);
+    tree.rank   = make<signed char>(n);
+    tree.parent = make<signed char>(n);
+    tree.level  = make<signed char>(n);
+    for_each(exec_, points, FillCells<D>{key_.data(), leaf_.data(), place.data(), start.data(), rank.data(), levels, tree.start.data(), tree.rank.data(), tree.parent.data(), tree.level.data()});
+    return tree;
   }
 
 private:
-  struct All {
-    std::vector<LevelCells>          levels;
-    std::vector<Buffer<signed char>> parent;
-  };
   template <class V> Buffer<V> make(int n) const // all of it will be written, as far as it is read
   {
     Buffer<V> b;
     b.resize_unset(Extent{(size_t)n, exec_.space});
     return b;
   }
-  // The cells of all levels, a cell being split by the count of its points or where `split` says so.
-  All descend(const std::vector<Split> *split) const
-  {
-    All        all;
-    LevelCells now;
-    now.n     = 1;
-    now.start = make<Key>(1);
-    now.begin = make<int>(1);
-    now.end   = make<int>(1);
-    for_each(exec_, 1, FillRoot{now.start.data(), now.begin.data(), now.end.data(), n_});
-    Buffer<signed char> parent = make<signed char>(1);
-    for_each(exec_, 1, FillLevel{parent.data(), 127});
-    for (int l = 0; now.n; ++l) {
-      now.rank = make<signed char>(now.n);
-      if (!split) for_each(exec_, now.n, RankByCount<D>{now.begin.data(), now.end.data(), most_, l == depth(D), now.rank.data()});
-      else if (l < (int)split->size()) for_each(exec_, now.n, RankBySplit{now.start.data(), (*split)[(size_t)l].start.data(), (*split)[(size_t)l].rank.data(), (*split)[(size_t)l].n, now.rank.data()});
-      else for_each(exec_, now.n, FillLevel{now.rank.data(), -1});
-      Buffer<int> cut = make<int>(now.n << D), count = make<int>(now.n + 1);
-      for_each(exec_, now.n, CutChildren<D>{key_.data(), now.start.data(), now.begin.data(), now.end.data(), now.rank.data(), l, cut.data(), count.data()});
-      LevelCells next;
-      next.n = scan(exec_, now.n, count);
-      Buffer<signed char> next_parent;
-      if (next.n) {
-        next.start  = make<Key>(next.n);
-        next.begin  = make<int>(next.n);
-        next.end    = make<int>(next.n);
-        next_parent = make<signed char>(next.n);
-        for_each(exec_, now.n, FillChildren<D>{now.start.data(), now.end.data(), now.rank.data(), l, cut.data(), count.data(), next.start.data(), next.begin.data(), next.end.data(), next_parent.data()});
-      }
-      all.levels.push_back(std::move(now));
-      all.parent.push_back(std::move(parent));
-      now    = std::move(next);
-      parent = std::move(next_parent);
-    }
-    return all;
-  }
-  std::vector<Split> splits(const All &all) const
+  // The cells that T_0 splits by the count of their points, level by level
+  std::vector<Split> splits() const
   {
     std::vector<Split> split;
-    for (const LevelCells &l : all.levels) {
-      Buffer<unsigned char> flag = make<unsigned char>(l.n);
-      Buffer<int>           where;
-      for_each(exec_, l.n, Positive{l.rank.data(), flag.data()});
-      select(exec_, l.n, flag, where);
+    Buffer<int>        place = make<int>(n_ + 1), order, first;
+    for_each(exec_, n_, CountCells<D>{key_.data(), leaf_.data(), 0, place.data()});
+    const int all = n_ ? scan(exec_, n_, place) : 0;
+    if (!all) return split;
+    Buffer<Key> start = make<Key>(all), level = make<Key>(all);
+    Buffer<int> rank = make<int>(all), begin(depth(D) + 1);
+    for_each(exec_, n_, FillSplits<D>{key_.data(), leaf_.data(), place.data(), n_, most_, start.data(), level.data(), rank.data()});
+    sort_keys(exec_, all, 5, level, order);
+    bucket_starts(exec_, all, level.data(), depth(D), Key(0), first);
+    copy(first, begin);
+    for (int l = 0; l < depth(D) && begin.data()[l] < all; ++l) {
       Split s;
-      s.n     = (int)where.size();
+      s.n     = begin.data()[l + 1] - begin.data()[l];
       s.start = make<Key>(s.n);
       s.rank  = make<int>(s.n);
-      for_each(exec_, s.n, TakeSplit{where.data(), l.start.data(), l.rank.data(), s.start.data(), s.rank.data()});
+      for_each(exec_, s.n, TakeSplit{order.data() + begin.data()[l], start.data(), rank.data(), s.start.data(), s.rank.data()});
       split.push_back(std::move(s));
     }
     return split;
   }
   // From the finest to the coarsest level; ranks only grow, so the trees stay nested.
-  long balance(std::vector<Split> &split) const
+  long balance(std::vector<Split> &split)
   {
-    long added = 0;
-    for (int l = (int)split.size() - 1; l > 0; --l) {
-      const Split &fine   = split[(size_t)l];
+    long        added = 0;
+    const int   levels = (int)split.size();
+    Buffer<int> missing = make<int>(levels + 1), found((size_t)levels + 1);
+    const auto  ask = [&](int l, Key *wanted, int *rank, unsigned char *flag) {
+      const Split &fine = split[(size_t)l];
       Split       &coarse = split[(size_t)l - 1];
-      const int    m      = fine.n * ((1 << D) - 1);
-      if (!fine.n) continue;
+      for_each(exec_, fine.n, Balance<D>{fine.start.data(), fine.rank.data(), l, coarse.start.data(), coarse.rank.data(), coarse.n, key_.data(), n_, wanted, rank, flag, missing.data() + l});
+    };
+    // Many trees are balanced by themselves down to some level, to which nobody has to wait for what is missing.
+    missing.zero();
+    for (int l = levels - 1; l > 0; --l) ask(l, nullptr, nullptr, nullptr);
+    copy(missing, found);
+    int l = levels - 1;
+    while (l > 0 && !found.data()[l]) --l;
+    for (; l > 0; --l) {
+      const Split          &fine   = split[(size_t)l];
+      Split                &coarse = split[(size_t)l - 1];
+      const int             m      = fine.n * ((1 << D) - 1);
       Buffer<Key>           wanted = make<Key>(m);
       Buffer<int>           rank = make<int>(m), where;
       Buffer<unsigned char> flag = make<unsigned char>(m);
-      for_each(exec_, fine.n, Balance<D>{fine.start.data(), fine.rank.data(), l, coarse.start.data(), coarse.rank.data(), coarse.n, key_.data(), n_, wanted.data(), rank.data(), flag.data()});
+      ask(l, wanted.data(), rank.data(), flag.data());
       select(exec_, m, flag, where);
       if (where.empty()) continue;
+      for_each(exec_, (int)where.size(), RaiseWanted<D>{where.data(), wanted.data(), key_.data(), l - 1, n_, leaf_.data()});
       const int   both  = coarse.n + (int)where.size();
       Buffer<Key> start = make<Key>(both);
       Buffer<int> ranks = make<int>(both), order, first;
@@ -427,40 +462,22 @@ private:
     }
     return added;
   }
-  Tree in_order(const All &all, long added) const
-  {
-    Tree tree;
-    tree.dim   = D;
-    tree.added = added;
-    for (const LevelCells &l : all.levels) tree.cells += l.n;
-    const int           n = tree.cells;
-    Buffer<Key>         key = make<Key>(n), start = make<Key>(n);
-    Buffer<signed char> rank = make<signed char>(n), parent = make<signed char>(n), level = make<signed char>(n);
-    Buffer<int>         order;
-    int                 at = 0;
-    for (size_t l = 0; l < all.levels.size(); ++l) {
-      const LevelCells &c = all.levels[l];
-      for_each(exec_, c.n, Order{c.begin.data(), (int)l, key.data() + at});
-      for_each(exec_, c.n, CopyTo<Key>{c.start.data(), start.data() + at});
-      for_each(exec_, c.n, CopyTo<signed char>{c.rank.data(), rank.data() + at});
-      for_each(exec_, c.n, CopyTo<signed char>{all.parent[l].data(), parent.data() + at});
-      for_each(exec_, c.n, FillLevel{level.data() + at, (signed char)l});
-      at += c.n;
-    }
-    sort_keys(exec_, n, 38, key, order);
-    tree.start  = make<Key>(n);
-    tree.rank   = make<signed char>(n);
-    tree.parent = make<signed char>(n);
-    tree.level  = make<signed char>(n);
-    for_each(exec_, n, Collect{order.data(), start.data(), rank.data(), parent.data(), level.data(), tree.start.data(), tree.rank.data(), tree.parent.data(), tree.level.data()});
-    return tree;
-  }
   const Exec        &exec_;
   int                most_, n_;
   const Buffer<Key> &key_;
+  Buffer<int>        leaf_; // level of the leaf of each point
 };
 
 } // namespace
+
+bool find_ends(const Exec &exec, int dim, int n, const double *x, double *low, double *high)
+{
+  Buffer<Ends> found(Extent{1, exec.space});
+  forall_join(exec, list_box(n), FindEnds{x, dim, n}, found.data());
+  const Ends ends = fetch(found, 0);
+  for (int q = 0; q < 3; ++q) low[q] = ends.low[q], high[q] = ends.high[q];
+  return !ends.bad;
+}
 
 void place(const Exec &exec, const Frame &frame, int n, const double *x, double *y, Key *key)
 {

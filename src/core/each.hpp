@@ -41,12 +41,12 @@ template <class T> HD inline T take(T *sum, T v)
   return __atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
 #endif
 }
-HD inline unsigned long long claim(unsigned long long *place, unsigned long long v)
+template <class T> HD inline T claim(T *place, T v)
 {
 #ifdef __CUDA_ARCH__
-  return atomicCAS(place, 0ull, v);
+  return atomicCAS(place, (T)0, v);
 #else
-  unsigned long long was = 0;
+  T was = 0;
   __atomic_compare_exchange_n(place, &was, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return was;
 #endif

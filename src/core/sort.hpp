@@ -8,14 +8,20 @@ namespace tessera {
 using Key = unsigned long long;
 
 // Sorts n keys in ascending order of their lowest `bits` bits; values follow their keys, equal keys keep their order. On entry values
-// may be empty: then they are 0, 1, ..., the order itself.
+// may be empty: then they are 0, 1, ..., the order itself. same: so many of the lowest bits are equal where the others are.
 void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values);
+void sort_keys(const Exec &exec, int n, int bits, int same, Buffer<Key> &keys, Buffer<int> &values);
 void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys);
 // counts[p] becomes the sum of those before p, for p in [0, n]; returns the sum of all (the host waits).
 int scan(const Exec &exec, int n, Buffer<int> &counts);
 void sum_up(const Exec &exec, int n, Buffer<int> &counts); // the same for one who knows the sum: nobody waits
 // The places p in [0, n) where flags[p] is not zero, in ascending order.
 void select(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &places);
+// The same in two steps, so that the host may wait once for several: the numbers before each place and of all, counts[n]; and the places.
+void count_flags(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &counts);
+void take_places(const Exec &exec, int n, const Buffer<unsigned char> &flags, const Buffer<int> &counts, int found, Buffer<int> &places);
+// The last of so many counts each; the host waits.
+std::vector<int> last_of(const Exec &exec, const std::vector<const Buffer<int> *> &counts);
 
 // first[b] becomes the first place in the n sorted keys whose key is not below least[b], for b in [0, buckets); first[buckets] = n.
 void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, const Key *least, Buffer<int> &first);

@@ -13,12 +13,12 @@ namespace {
 constexpr int digit_bits = 8, digits = 1 << digit_bits;
 
 // Radix sort by bytes, lowest first; bytes that all keys share are left out.
-template <class K, bool with_values> void radix_sort(int n, int bits, K *keys, int *values, K *other_keys, int *other_values)
+template <class K, bool with_values> void radix_sort(int n, int same, int bits, K *keys, int *values, K *other_keys, int *other_values)
 {
-  const int        passes = (bits + digit_bits - 1) / digit_bits;
+  const int        passes = (bits - same + digit_bits - 1) / digit_bits;
   std::vector<int> counts((size_t)passes * digits);
   for (int p = 0; p < n; ++p)
-    for (int k = 0; k < passes; ++k) ++counts[(size_t)(k * digits + (int)(keys[p] >> (digit_bits * k) & (digits - 1)))];
+    for (int k = 0; k < passes; ++k) ++counts[(size_t)(k * digits + (int)(keys[p] >> (same + digit_bits * k) & (digits - 1)))];
   K   *from = keys, *to = other_keys;
   int *from_values = values, *to_values = other_values;
   for (int k = 0; k < passes; ++k) {
@@ -31,7 +31,7 @@ template <class K, bool with_values> void radix_sort(int n, int bits, K *keys, i
     if (one) continue;
     for (int p = 0; p < n; ++p) {
       const K   key = from[p];
-      const int q   = at[key >> (digit_bits * k) & (digits - 1)]++;
+      const int q   = at[key >> (same + digit_bits * k) & (digits - 1)]++;
       to[q]         = key;
       if (with_values) to_values[q] = from_values[p];
     }
@@ -73,6 +73,12 @@ struct Place {
   }
 };
 
+struct TakeLast {
+  const int *from;
+  int       *to;
+  HD void    operator()(int) const { *to = *from; }
+};
+
 #ifdef __CUDACC__
 // CUB asks for its scratch first.
 template <class Call> void with_scratch(const Call &call)
@@ -88,7 +94,8 @@ template <class Call> void with_scratch(const Call &call)
 
 } // namespace
 
-void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values)
+void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values) { sort_keys(exec, n, bits, 0, keys, values); }
+void sort_keys(const Exec &exec, int n, int bits, int same, Buffer<Key> &keys, Buffer<int> &values)
 {
   if (values.empty()) {
     values.resize_unset(Extent{(size_t)n, exec.space});
@@ -100,14 +107,14 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int>
   other_values.resize_unset(Extent{(size_t)n, exec.space});
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
-    if (n) with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), other_keys.data(), values.data(), other_values.data(), n, 0, bits, (cudaStream_t)device::stream()); });
+    if (n) with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), other_keys.data(), values.data(), other_values.data(), n, same, bits, (cudaStream_t)device::stream()); });
     keys   = std::move(other_keys);
     values = std::move(other_values);
     return;
   }
 #endif
   const device::Open open(exec.space);
-  radix_sort<Key, true>(n, bits, keys.data(), values.data(), other_keys.data(), other_values.data());
+  radix_sort<Key, true>(n, same, bits, keys.data(), values.data(), other_keys.data(), other_values.data());
 }
 
 void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
@@ -122,7 +129,7 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
   }
 #endif
   const device::Open open(exec.space);
-  radix_sort<unsigned, false>(n, bits, keys.data(), nullptr, other.data(), nullptr);
+  radix_sort<unsigned, false>(n, 0, bits, keys.data(), nullptr, other.data(), nullptr);
 }
 
 void sum_up(const Exec &exec, int n, Buffer<int> &counts)
@@ -163,14 +170,30 @@ void bucket_starts(const Exec &exec, int n, const Key *keys, int buckets, Key fr
   for_each(exec, buckets + 1, Start{keys, n, buckets, nullptr, from, first.data()});
 }
 
+void count_flags(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &counts)
+{
+  counts.resize_unset(Extent{(size_t)n + 1, exec.space});
+  for_each(exec, n, Mark{flags.data(), counts.data()});
+  sum_up(exec, n, counts);
+}
+void take_places(const Exec &exec, int n, const Buffer<unsigned char> &flags, const Buffer<int> &counts, int found, Buffer<int> &places)
+{
+  places.resize_unset(Extent{(size_t)found, exec.space});
+  for_each(exec, found ? n : 0, Place{flags.data(), counts.data(), places.data()}); // of a device that has failed the host learns zero
+}
 void select(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &places)
 {
   Buffer<int> counts;
-  counts.resize_unset(Extent{(size_t)n + 1, exec.space});
-  for_each(exec, n, Mark{flags.data(), counts.data()});
-  const int found = scan(exec, n, counts);
-  places.resize_unset(Extent{(size_t)found, exec.space});
-  for_each(exec, n, Place{flags.data(), counts.data(), places.data()});
+  count_flags(exec, n, flags, counts);
+  take_places(exec, n, flags, counts, fetch(counts, (size_t)n), places);
+}
+std::vector<int> last_of(const Exec &exec, const std::vector<const Buffer<int> *> &counts)
+{
+  Buffer<int> last, here(counts.size());
+  last.resize_unset(Extent{counts.size(), exec.space});
+  for (size_t k = 0; k < counts.size(); ++k) for_each(exec, 1, TakeLast{counts[k]->data() + counts[k]->size() - 1, last.data() + k});
+  copy(last, here);
+  return std::vector<int>(here.data(), here.data() + here.size());
 }
 
 } // namespace tessera

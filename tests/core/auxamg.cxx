@@ -128,7 +128,7 @@ void check_tree(int dim, int n, double grading, int most)
   sort_keys(exec(), n, dim * depth(dim), key, order);
   const Tree tree = make_tree(exec(), dim, most, n, key);
   for (int k = 0; k < 3; ++k) {
-    Cells                          cells = make_cells(exec(), tree, k);
+    Cells                          cells = std::move(make_cells(exec(), tree, k, 1).front());
     const std::vector<Key>         start = get(cells.start);
     const std::vector<signed char> level = get(cells.level);
     std::set<Cell>                 leaves;
@@ -145,7 +145,7 @@ void check_tree(int dim, int n, double grading, int most)
     for (bool kuhn : {false, true}) {
       if (kuhn && dim == 1) continue;
       // weights are positive, sum to one and reproduce the coordinates
-      Cells                 now = make_cells(exec(), tree, k);
+      Cells                 now = std::move(make_cells(exec(), tree, k, 1).front());
       std::vector<int>      leaf((size_t)n);
       const std::vector<Key> keys = [&] {
         std::vector<Key> plain((size_t)n);
