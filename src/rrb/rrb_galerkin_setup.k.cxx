@@ -80,7 +80,7 @@ template <class X, class Y> struct InverseKernel {
   HD void   operator()(int i, int j) const
   {
     const ptrdiff_t p = i * sx + j * sy;
-    d[p]              = (Y)(c[p] > 0 ? 1 / c[p] : 0);
+    d[p]              = (Y)inverse_or_zero(c[p]);
   }
 };
 
@@ -147,17 +147,27 @@ template <int S, class T> struct SchurCell {
       const auto          v = o.make(X, Y);
       o.store(v, to, p);
       bad.look(v.c, 0, X, Y);
-      if constexpr (std::is_same_v<T, float>) o.store(v, single, p), inverse_o[p] = (T)(v.c > 0 ? 1 / v.c : 0);
+      if constexpr (std::is_same_v<T, float>) o.store(v, single, p), inverse_o[p] = (T)inverse_or_zero(v.c);
     }
     if (own[3].contains(X, Y)) {
       const SetupC<false> c{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
       const auto          v = c.make(X, Y);
       c.store(v, to, p);
       bad.look(v.c, 3, X, Y);
-      if constexpr (std::is_same_v<T, float>) c.store(v, single, p), inverse_c[p] = (T)(v.c > 0 ? 1 / v.c : 0);
+      if constexpr (std::is_same_v<T, float>) c.store(v, single, p), inverse_c[p] = (T)inverse_or_zero(v.c);
     }
-    if (own[1].contains(X, Y)) GapWatched<1, S>{{A, nx, ny}, loose}(X, Y);
-    if (own[2].contains(X, Y)) GapWatched<2, S>{{A, nx, ny}, loose}(X, Y);
+    red<1>(X, Y, p);
+    red<2>(X, Y, p);
+  }
+  template <int Q> HD void red(int X, int Y, ptrdiff_t p) const
+  {
+    if (!own[Q].contains(X, Y)) return;
+    const double c = A.C.q[Q][p];
+    if (!(c > tiny * c)) { // seldom: fit for no pivot, unless the node has no couplings
+      const bool alone = c == 0 && fabs(A.E[0].q[Q][p]) + fabs(A.E[1].q[Q][p]) + fabs(A.E[2].q[Q][p]) + fabs(A.E[3].q[Q][p]) == 0;
+      bad.look(alone ? 0 : NAN, Q, X, Y);
+    }
+    GapWatched<Q, S>{{A, nx, ny}, loose}(X, Y);
   }
 };
 
@@ -269,8 +279,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   Schur        &target = schur_made<T>(plan, l);
   Keep<T>       keep(plan.exec);
   const bool    there = plan.exec.space == Space::cuda, at_once = there && g.halo.empty();
-  if (at_once) eliminate_red(plan, g, a, &failure);
-  else {
+  if (!at_once) {
     const double loose = gaps(plan, g, a);
     eliminate_red(plan, g, a, &failure);
     schur_setup(plan, g, a, target);
