@@ -5,12 +5,11 @@
 namespace tessera::rrb {
 
 // L and D^-1 of a grid. S: stride along x, 1 in quarter planes, 2 in natural order. p: place of the node in its quarter. SCALED:
-// false where A's entries stand in their places.
+// false where A's couplings stand in L's place.
 template <class T, int S, bool SCALED = true> struct Factors {
   static constexpr int stride = S;
   View<T> L[4], D;
-  HD T   d(int q, ptrdiff_t p) const { return SCALED ? D.q[q][p] : inverse_or_zero(D.q[q][p]); }
-  HD T   l(int k, int q, ptrdiff_t p) const { return SCALED ? L[k].q[q][p] : L[k].q[q][p] * d(q, p); }
+  HD T   l(int k, int q, ptrdiff_t p) const { return SCALED ? L[k].q[q][p] : L[k].q[q][p] * D.q[q][p]; }
   HD double red_to_o(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
   {
     const double *a = z.q[1] + p, *b = z.q[2] + p;
@@ -35,11 +34,11 @@ template <class T, int S, bool SCALED = true> struct Factors {
   }
   template <class V> HD double back_a(double z, const V *o, const V *c, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
   {
-    return d(1, p) * z - l(0, 1, p) * o[0] - l(1, 1, p) * o[so] - l(2, 1, p) * c[-r] - l(3, 1, p) * c[0];
+    return D.q[1][p] * z - l(0, 1, p) * o[0] - l(1, 1, p) * o[so] - l(2, 1, p) * c[-r] - l(3, 1, p) * c[0];
   }
   template <class V> HD double back_b(double z, const V *o0, const V *o1, const V *c, ptrdiff_t p) const
   {
-    return d(2, p) * z - l(0, 2, p) * c[-S] - l(1, 2, p) * c[0] - l(2, 2, p) * o0[0] - l(3, 2, p) * o1[0];
+    return D.q[2][p] * z - l(0, 2, p) * c[-S] - l(1, 2, p) * c[0] - l(2, 2, p) * o0[0] - l(3, 2, p) * o1[0];
   }
 };
 

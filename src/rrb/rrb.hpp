@@ -48,7 +48,7 @@ struct Params {
 struct Factor {
   Buffer<double> l64[4], d64;
   Buffer<float>  l32[4], d32;
-  bool           scaled = true; // false: of the red nodes A's entries as they were: divided by where they are used, which saves 48 B a node at setup
+  bool           scaled = true; // false: L's place has a_ij as it was; it is scaled where it is used, which saves 40 B a node at setup
   size_t         bytes() const;
 };
 
@@ -274,7 +274,6 @@ struct GridReport {
 GridReport report(const Plan &plan, size_t l);
 
 // Building blocks that the files of this folder share.
-template <class T> HD inline T inverse_or_zero(T c) { return c > 0 ? 1 / c : 0; } // 0: a node without couplings
 // What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
 HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);

@@ -80,7 +80,7 @@ template <class X, class Y> struct InverseKernel {
   HD void   operator()(int i, int j) const
   {
     const ptrdiff_t p = i * sx + j * sy;
-    d[p]              = (Y)inverse_or_zero(c[p]);
+    d[p]              = (Y)(c[p] > 0 ? 1 / c[p] : 0);
   }
 };
 
@@ -147,27 +147,17 @@ template <int S, class T> struct SchurCell {
       const auto          v = o.make(X, Y);
       o.store(v, to, p);
       bad.look(v.c, 0, X, Y);
-      if constexpr (std::is_same_v<T, float>) o.store(v, single, p), inverse_o[p] = (T)inverse_or_zero(v.c);
+      if constexpr (std::is_same_v<T, float>) o.store(v, single, p), inverse_o[p] = (T)(v.c > 0 ? 1 / v.c : 0);
     }
     if (own[3].contains(X, Y)) {
       const SetupC<false> c{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
       const auto          v = c.make(X, Y);
       c.store(v, to, p);
       bad.look(v.c, 3, X, Y);
-      if constexpr (std::is_same_v<T, float>) c.store(v, single, p), inverse_c[p] = (T)inverse_or_zero(v.c);
+      if constexpr (std::is_same_v<T, float>) c.store(v, single, p), inverse_c[p] = (T)(v.c > 0 ? 1 / v.c : 0);
     }
-    red<1>(X, Y, p);
-    red<2>(X, Y, p);
-  }
-  template <int Q> HD void red(int X, int Y, ptrdiff_t p) const
-  {
-    if (!own[Q].contains(X, Y)) return;
-    const double c = A.C.q[Q][p];
-    if (!(c > tiny * c)) { // seldom: fit for no pivot, unless the node has no couplings
-      const bool alone = c == 0 && fabs(A.E[0].q[Q][p]) + fabs(A.E[1].q[Q][p]) + fabs(A.E[2].q[Q][p]) + fabs(A.E[3].q[Q][p]) == 0;
-      bad.look(alone ? 0 : NAN, Q, X, Y);
-    }
-    GapWatched<Q, S>{{A, nx, ny}, loose}(X, Y);
+    if (own[1].contains(X, Y)) GapWatched<1, S>{{A, nx, ny}, loose}(X, Y);
+    if (own[2].contains(X, Y)) GapWatched<2, S>{{A, nx, ny}, loose}(X, Y);
   }
 };
 
@@ -279,7 +269,8 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   Schur        &target = schur_made<T>(plan, l);
   Keep<T>       keep(plan.exec);
   const bool    there = plan.exec.space == Space::cuda, at_once = there && g.halo.empty();
-  if (!at_once) {
+  if (at_once) eliminate_red(plan, g, a, &failure);
+  else {
     const double loose = gaps(plan, g, a);
     eliminate_red(plan, g, a, &failure);
     schur_setup(plan, g, a, target);
@@ -367,11 +358,16 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
       for (int k = 0; k < 4; ++k) P.centre[k] = std::move(s.centre[k]);
       if (!s.inject.empty()) P.inject = std::move(s.inject);
     }
-  P.create(g.layout);
+  const bool on_the_way = single_weights<T>(plan, g); // weights of o
+  P.create(g.layout, !on_the_way);
   SingleWeights  weights;
   SingleOperator single;
+  MadeCentres    centres;
   if constexpr (std::is_same_v<T, float>) {
-    if (single_weights<T>(plan, g)) weights = room_for_weights(g.layout, s);
+    if (on_the_way) {
+      weights = room_for_weights(g.layout, s);
+      centres = {&g.grid, {weights.centre[0], weights.centre[1], weights.centre[2], weights.centre[3]}};
+    }
     if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, hierarchy<T>(plan)[l + 1]);
   }
   if (s.of_schur && plan.exec.space == Space::cuda && g.halo.empty()) schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
@@ -383,12 +379,12 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     if (fit) fit_weights(plan, g, A, P, correction);
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
-  interpolate_centres(plan.exec, A, g.grid, g.halo, P, weights);
+  if (!on_the_way) interpolate_centres(plan.exec, A, g.grid, g.halo, P);
   Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
   const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve; // the remainder's factorisation will see
   Findings *const   found = plan.findings.data();
   if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l], plan.zeros != Zeros::none};
-  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single);
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single, centres);
   if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
   march_setup<T>(plan, (int)l);

@@ -66,17 +66,12 @@ struct Add {
   HD void       operator()(int X, int Y) const { y[X * tx + Y * ty] += x[X * sx + Y * sy]; }
 };
 
-// y += d x, or x / d, x and y in natural order, d in a plane.
+// y += d x, x and y in natural order, d in a plane.
 struct AddScaled {
   const double *x, *d;
   double       *y;
   ptrdiff_t     sx, sy, tx, ty;
-  bool          inverted;
-  HD void       operator()(int X, int Y) const
-  {
-    const double v = d[X * tx + Y * ty];
-    y[X * sx + Y * sy] += (inverted ? v : inverse_or_zero(v)) * x[X * sx + Y * sy];
-  }
+  HD void       operator()(int X, int Y) const { y[X * sx + Y * sy] += d[X * tx + Y * ty] * x[X * sx + Y * sy]; }
 };
 
 // x += alpha p, r -= alpha q, r'r: 6 values a node, 48 B.
@@ -97,7 +92,7 @@ template <int S> struct StepKernel {
 
 // Red part of z = M^-1 r where r is zero at the red nodes: z_r = -L' z.
 template <class T> struct RedSquare {
-  View<T>      L[4], D; // D: the pivots, where L is not scaled
+  View<T>      L[4], D; // D: where L is not scaled
   View<double> z;
   int          q;
   HD double    operator()(int X, int Y) const
@@ -106,7 +101,7 @@ template <class T> struct RedSquare {
     const double   *o = z.q[0] + p, *c = z.q[3] + p;
     double          v = q == quarter_a ? L[0].q[1][p] * o[0] + L[1].q[1][p] * o[z.sx] + L[2].q[1][p] * c[-z.sy] + L[3].q[1][p] * c[0] :
                                          L[0].q[2][p] * c[-z.sx] + L[1].q[2][p] * c[0] + L[2].q[2][p] * o[0] + L[3].q[2][p] * o[z.sy];
-    if (D.q[q]) v *= inverse_or_zero(D.q[q][p]);
+    if (D.q[q]) v *= D.q[q][p];
     return v * v;
   }
 };
@@ -188,7 +183,7 @@ void red_solve(Plan &plan, const double *r, double *x)
   const View<double> d     = level.layout.view(kept ? level.factor.d64.data() : nullptr);
   for (int q : {1, 2}) {
     const double *inverse = kept ? d.q[q] : place(level.layout, plan.schur.red.data()) + (q - 1) * (ptrdiff_t)level.layout.elements(1);
-    forall(plan.exec, level.grid.owned(q), AddScaled{from.q[q], inverse, to.q[q], from.sx, from.sy, d.sx, d.sy, !kept || level.factor.scaled});
+    forall(plan.exec, level.grid.owned(q), AddScaled{from.q[q], inverse, to.q[q], from.sx, from.sy, d.sx, d.sy});
   }
 }
 

@@ -7,7 +7,8 @@ namespace tessera::rrb {
 // INVERTED: C of the red nodes is D_r^-1 already.
 template <bool INVERTED> HD inline double red_inverse(const View<double> &C, int q, ptrdiff_t p)
 {
-  return INVERTED ? C.q[q][p] : inverse_or_zero(C.q[q][p]);
+  const double c = C.q[q][p];
+  return INVERTED ? c : c > 0 ? 1 / c : 0;
 }
 
 template <bool INVERTED> struct SetupO {
