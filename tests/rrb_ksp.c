@@ -276,10 +276,12 @@ static PetscErrorCode TestSingularValues(void)
 /* New values, then another size after KSPReset(): the solution is right and the iterations are those of a new solver. */
 static PetscErrorCode TestReuse(void)
 {
-  Problem   p, q;
-  Model     m = models[0], other = models[2];
-  PetscInt  its, fresh;
-  PetscReal norm, first;
+  Problem            p, q;
+  Model              m = models[0], other = models[2];
+  KSPConvergedReason reason;
+  PetscMPIInt        rank;
+  PetscInt           its, fresh;
+  PetscReal          norm, first;
 
   PetscFunctionBeginUser;
   PetscCall(Create(PETSC_COMM_WORLD, &m, KSPRRB, &p));
@@ -300,6 +302,14 @@ static PetscErrorCode TestReuse(void)
   PetscCall(TrueNorm(&p, KSP_NORM_UNPRECONDITIONED, &norm));
   PetscCall(Check("new values, preconditioner kept", norm / first, 1e-7));
   PetscCall(KSPSetReusePreconditioner(p.ksp, PETSC_FALSE));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  if (!rank) PetscCall(MatSetValue(p.A, 0, 1, -1, ADD_VALUES));
+  PetscCall(MatAssemblyBegin(p.A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(p.A, MAT_FINAL_ASSEMBLY));
+  PetscCall(KSPSolve(p.ksp, p.b, p.x));
+  PetscCall(KSPGetConvergedReason(p.ksp, &reason));
+  PetscCall(KSPGetIterationNumber(p.ksp, &its));
+  PetscCall(CheckTrue("not symmetric any more: no iteration", (PetscBool)(reason == KSP_DIVERGED_NONSYMMETRIC && !its)));
   PetscCall(Create(PETSC_COMM_WORLD, &other, KSPRRB, &q));
   PetscCall(KSPSetTolerances(q.ksp, 1e-9, 1e-50, PETSC_DEFAULT, 100));
   PetscCall(KSPSolve(q.ksp, q.b, q.x));

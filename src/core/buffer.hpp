@@ -121,6 +121,13 @@ private:
 class Pinned {
 public:
   void  resize(size_t bytes) { data_.reset(bytes ? device::allocate_pinned(bytes) : nullptr); }
+  // So many bytes that kernels write to; true where they are new.
+  bool reach(size_t bytes)
+  {
+    if (data_ && device::reached(data_.get())) return false;
+    data_.reset(device::allocate_reached(bytes));
+    return true;
+  }
   void *data() const { return data_.get(); }
 
 private:

@@ -82,39 +82,63 @@ template <class Index, bool NINE> struct ReadKernel {
       if (A.neighbour(x, y, k) == c) return k;
     return -1;
   }
-  // Five entries in order, as most rows of 5 points have them: there is nothing to search or add up. At *row, or false.
-  HD bool usual(Index r, Index start, Index end, int x, int y, double *row, double (&a)[5]) const
+  HD bool inside(int &x, int &y) const
+  {
+    if (A.around_x) x = x < 0 ? A.nx - 1 : x == A.nx ? 0 : x;
+    if (A.around_y) y = y < 0 ? A.ny - 1 : y == A.ny ? 0 : y;
+    return x >= 0 && y >= 0 && x < A.nx && y < A.ny;
+  }
+  struct Span { // of the entries of a row; outside of the box it ends before it starts
+    Index start, end;
+  };
+  HD Span span(int x, int y) const
+  {
+    if (!inside(x, y)) return {0, -1};
+    const Index r = A.row(x, y);
+    return {A.A.i[r], A.A.i[r + 1]};
+  }
+  // Five entries, as most rows of 5 points have.
+  struct Entries {
+    Span   row;
+    Index  j[5];
+    double a[5];
+  };
+  HD Entries fetch(const Span &row) const
+  {
+    Entries e{row, {}, {}};
+    if (!NINE && row.end - row.start == 5)
+      for (int i = 0; i < 5; ++i) e.j[i] = A.A.j[row.start + i], e.a[i] = A.A.a[row.start + i];
+    return e;
+  }
+  // Are they the node and its neighbours, in order? Then there is nothing to search or add up.
+  HD bool usual(Index r, const Entries &e, int x, int y) const
   {
     const Index offset[5] = {-(Index)A.nx, -1, 0, 1, (Index)A.nx};
-    bool        all = end - start == 5 && x > 0 && x + 1 < A.nx && y > 0 && y + 1 < A.ny;
-    if (!all) return false;
-    for (int i = 0; i < 5; ++i) {
-      all  = (A.A.j[start + i] == r + offset[i]) & all;
-      a[i] = A.A.a[start + i];
-    }
-    for (int i = 0; i < 5; ++i) row[(i == 2 ? 4 : i - (i > 2)) * nodes] = a[i];
+    bool        all = !NINE && e.row.end - e.row.start == 5 && x > 0 && x + 1 < A.nx && y > 0 && y + 1 < A.ny;
+    for (int i = 0; i < 5; ++i) all = (e.j[i] == r + offset[i]) & all;
     return all;
   }
   static constexpr unsigned char outside = 2; // the box
   // Puts the row of node (x, y) at *row. Says whether it is a Dirichlet row, or outside.
-  HD unsigned char order(int x, int y, double *row, bool own, CsrReport &report) const
+  HD unsigned char order(int x, int y, const Entries &e, double *row, bool own, CsrReport &report) const
   {
     auto clear = [&] {
       for (int k = 0; k < (NINE ? 9 : 5); ++k) row[k * nodes] = 0;
     };
-    if (A.around_x) x = x < 0 ? A.nx - 1 : x == A.nx ? 0 : x;
-    if (A.around_y) y = y < 0 ? A.ny - 1 : y == A.ny ? 0 : y;
-    if (x < 0 || y < 0 || x >= A.nx || y >= A.ny) {
+    if (!inside(x, y)) {
       clear();
       return outside;
     }
-    const Index r = A.row(x, y), start = A.A.i[r], end = A.A.i[r + 1];
-    double      check = 0, centre = 0, five[5];
+    const Index r = A.row(x, y), start = e.row.start, end = e.row.end;
+    double      check = 0, centre = 0;
     bool        good = true, dirichlet = true, diagonal = false;
-    if (!NINE && usual(r, start, end, x, y, row, five)) { // not at the rim
-      for (double v : five) check += v * 0;
-      centre    = five[2];
-      dirichlet = five[0] == 0 && five[1] == 0 && five[3] == 0 && five[4] == 0;
+    if (usual(r, e, x, y)) { // not at the rim
+      for (int i = 0; i < 5; ++i) {
+        row[(i == 2 ? 4 : i - (i > 2)) * nodes] = e.a[i];
+        check += e.a[i] * 0;
+      }
+      centre    = e.a[2];
+      dirichlet = e.a[0] == 0 && e.a[1] == 0 && e.a[3] == 0 && e.a[4] == 0;
     } else {
       clear();
       auto add = [&](int k, double v) {
@@ -125,19 +149,19 @@ template <class Index, bool NINE> struct ReadKernel {
         if (k == 4) centre += v;
         if (k >= 0 && (NINE || k % 2 || k == 4)) row[plane(k) * nodes] += v;
       };
-      for (Index e = start; e < end; e += entries) {
+      for (Index n = start; n < end; n += entries) {
         Index  c[entries];
         double a[entries];
         for (int i = 0; i < entries; ++i) {
-          c[i] = e + i < end ? A.A.j[e + i] : 0;
-          a[i] = e + i < end ? A.A.a[e + i] : 0;
+          c[i] = n + i < end ? A.A.j[n + i] : 0;
+          a[i] = n + i < end ? A.A.a[n + i] : 0;
         }
         for (int i = 0; i < entries; ++i)
           if (a[i] != 0) add(direction(r, x, y, c[i]), a[i]);
       }
       if (A.A.oi && A.rim(x, y))
-        for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e)
-          if (A.A.oa[e] != 0) add(A.remote(x, y, A.A.oj[e]), A.A.oa[e]);
+        for (Index n = A.A.oi[r]; n < A.A.oi[r + 1]; ++n)
+          if (A.A.oa[n] != 0) add(A.remote(x, y, A.A.oj[n]), A.A.oa[n]);
     }
     if (own) {
       if (A.A.oi && !A.rim(x, y) && A.A.oi[r] != A.A.oi[r + 1]) good = false; // another process's node is no neighbour
@@ -195,10 +219,29 @@ template <class Index, bool NINE> struct ReadKernel {
     double *const        rows = block.shared;
     unsigned char *const dirichlet = (unsigned char *)(rows + (NINE ? 9 : 5) * nodes);
     auto                 place = [&](int x, int y) { return x - tile.x0 + 1 + (y - tile.y0 + 1) * width; };
-    block.each(tile.x0 - 1, tile.x1 + 1, tile.y0 - 1, tile.y1 + 1, [&](int x, int y) {
+    auto                 use = [&](int x, int y, const Entries &e) {
       const int i  = place(x, y);
-      dirichlet[i] = order(x - A.x0, y - A.y0, rows + i, tile.contains(x, y), report);
-    });
+      dirichlet[i] = order(x - A.x0, y - A.y0, e, rows + i, tile.contains(x, y), report);
+    };
+    if constexpr (std::is_same_v<Block, HostBlock>) block.each(tile.x0 - 1, tile.x1 + 1, tile.y0 - 1, tile.y1 + 1, [&](int x, int y) { use(x, y, fetch(span(x - A.x0, y - A.y0))); });
+    else { // a thread asks where all of its rows begin, and fetches one while it puts the one before in order
+      constexpr int step = 256 / width, turns = (lines + 2) / step;
+      const int     x = tile.x0 - 1 + block.thread % width, y = tile.y0 - 1 + block.thread / width;
+      Span          row[turns];
+#ifdef __CUDA_ARCH__
+  #pragma unroll
+#endif
+      for (int k = 0; k < turns; ++k) row[k] = span(x - A.x0, y + k * step - A.y0);
+      Entries next = fetch(row[0]);
+#ifdef __CUDA_ARCH__
+  #pragma unroll
+#endif
+      for (int k = 0; k < turns; ++k) {
+        const Entries now = next;
+        if (k + 1 < turns) next = fetch(row[k + 1]);
+        use(x, y + k * step, now);
+      }
+    }
     block.sync();
     block.each(0, width / 2, 0, 2 * lines, [&](int X, int i) { // a quarter is done by whole warps
       const int q = i % 4, x = tile.x0 + 2 * X + (q & 1), y = tile.y0 + 2 * (i / 4) + (q >> 1), c = place(x, y);
@@ -404,7 +447,7 @@ template <class Index> static void read(const Exec &exec, const Grid &grid, cons
 
 template <class Index> void csr_read_ahead(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
 {
-  if (!work.report.data()) work.report.resize(sizeof(CsrReport));
+  work.report.reach(sizeof(CsrReport));
   read(exec, grid, A, raise, s, work, (CsrReport *)work.report.data());
 }
 

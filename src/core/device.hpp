@@ -32,6 +32,8 @@ void       *allocate_unset(size_t bytes); // not zeroed: the emulated device fil
 void        release(void *p);
 unsigned long long allocated();         // another number after any allocation or release of device memory that was not undone
 void       *allocate_pinned(size_t bytes); // host memory that copies quickly; ordinary memory where there is no more
+void       *allocate_reached(size_t bytes); // host memory that kernels write to; DeviceMemoryError where there is none
+bool        reached(const void *p);     // do they? Not where allocate_pinned() had no more, or an error is kept of allocate_reached()
 void        release_pinned(void *p);
 void        zero(void *p, size_t bytes);
 void        copy(void *to, const void *from, size_t bytes);          // device to device

@@ -41,6 +41,13 @@ void out_of_memory(size_t wanted, size_t free, size_t total)
   raise(DeviceMemoryError(text));
 }
 
+void out_of_reached(size_t wanted)
+{
+  char text[200];
+  snprintf(text, sizeof text, "out of page-locked host memory: %zu bytes wanted, which the device writes to", wanted);
+  raise(DeviceMemoryError(text));
+}
+
 static unsigned long long all_addresses = 0;
 void count_address(const void *p)
 {
@@ -231,6 +238,8 @@ Expected::~Expected()
   (void)cudaFree(place);
   s.pieces.erase(place);
 }
+Apart::Apart() : expected_(std::exchange(state().expected, nullptr)) { }
+Apart::~Apart() { state().expected = expected_; }
 
 static void *cut(State &s, char *place, size_t bytes)
 {
@@ -299,15 +308,34 @@ void release(void *p)
   }
 }
 
+static void *allocate_ordinary(size_t bytes)
+{
+  void *const p = malloc(bytes);
+  if (!p) throw std::bad_alloc();
+  state().ordinary.insert(p);
+  return p;
+}
+
 void *allocate_pinned(size_t bytes)
 {
   void *p = nullptr;
   if (!failed() && cudaMallocHost(&p, bytes) == cudaSuccess) return p;
   (void)cudaGetLastError();
-  if (!(p = malloc(bytes))) throw std::bad_alloc();
-  state().ordinary.insert(p);
-  return p;
+  return allocate_ordinary(bytes);
 }
+
+void *allocate_reached(size_t bytes)
+{
+  void             *p = nullptr;
+  const cudaError_t e = failed() ? cudaErrorMemoryAllocation : cudaMallocHost(&p, bytes);
+  if (e == cudaSuccess) return p;
+  (void)cudaGetLastError();
+  if (e == cudaErrorMemoryAllocation) out_of_reached(bytes);
+  else check(e);
+  return allocate_ordinary(bytes);
+}
+
+bool reached(const void *p) { return !state().ordinary.count(const_cast<void *>(p)); }
 
 void release_pinned(void *p)
 {
@@ -387,11 +415,7 @@ size_t block_scratch() { return failed() ? 0 : (size_t)ready().block_scratch; }
 // These outlive what an Expected is for.
 static double *lasting(Growing &memory, size_t n, size_t least)
 {
-  char *const expected = std::exchange(state().expected, nullptr);
-  struct Back {
-    char *to;
-    ~Back() { state().expected = to; }
-  } back{expected};
+  const Apart apart;
   return memory.get(n, least);
 }
 double *scratch(size_t n) { return lasting(state().scratch, n, 65536); }
@@ -403,12 +427,16 @@ static const char *const none = "this library was built without CUDA (make CUDA=
 Expected::Expected() { }
 Expected::~Expected() { }
 void        Expected::bytes(size_t) { }
+Apart::Apart() { }
+Apart::~Apart() { }
 void        prefer(int) { }
 const char *unusable() { return none; }
 void       *allocate(size_t) { throw DeviceError(none); }
 void       *allocate_unset(size_t) { throw DeviceError(none); }
 void        release(void *) { }
 void       *allocate_pinned(size_t) { throw DeviceError(none); }
+void       *allocate_reached(size_t) { throw DeviceError(none); }
+bool        reached(const void *) { return false; }
 void        release_pinned(void *) { }
 void        zero(void *, size_t) { throw DeviceError(none); }
 void        copy(void *, const void *, size_t) { throw DeviceError(none); }

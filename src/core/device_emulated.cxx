@@ -8,6 +8,7 @@
   #include <cstring>
   #include <map>
   #include <new>
+  #include <set>
   #include <sys/mman.h>
 
 namespace tessera::device {
@@ -39,7 +40,8 @@ Arena &arena()
 void  *emulated_stream = nullptr;
 
 // What the tests make go wrong: TESSERA_EMULATED_MEMORY, bytes of the device; TESSERA_EMULATED_CAPABILITY, 61 for 6.1;
-// TESSERA_EMULATED_ERROR, that kernel or copy, counted from when the variable is there, fails, as the host learns when it next waits.
+// TESSERA_EMULATED_UNLOCKED=1, no host memory that kernels could write to; TESSERA_EMULATED_ERROR, that kernel or copy, counted from when
+// the variable is there, fails, as the host learns when it next waits.
 bool broken = false, recording = false;
 long long number(const char *name)
 {
@@ -83,6 +85,8 @@ Recording::~Recording() { recording = false; }
 Expected::Expected() { }
 Expected::~Expected() { }
 void        Expected::bytes(size_t) { }
+Apart::Apart() { }
+Apart::~Apart() { }
 void        prefer(int) { }
 const char *unusable()
 {
@@ -142,7 +146,25 @@ void *allocate_pinned(size_t bytes)
   if (!p) throw std::bad_alloc();
   return p;
 }
-void  release_pinned(void *p) { free(p); }
+static std::set<const void *> &out_of_reach()
+{
+  static std::set<const void *> &s = *new std::set<const void *>; // never destroyed: memory may be released until the very end
+  return s;
+}
+void *allocate_reached(size_t bytes)
+{
+  const bool none = failed() || number("TESSERA_EMULATED_UNLOCKED");
+  if (none) out_of_reached(bytes);
+  void *const p = allocate_pinned(bytes);
+  if (none) out_of_reach().insert(p);
+  return p;
+}
+bool reached(const void *p) { return !out_of_reach().count(p); }
+void release_pinned(void *p)
+{
+  out_of_reach().erase(p);
+  free(p);
+}
 void  zero(void *p, size_t bytes) { Open o(Space::cuda); memset(p, 0, bytes); }
 void  copy(void *to, const void *from, size_t bytes) { Open o(Space::cuda); memmove(to, from, bytes); }
 void  copy_to_host(void *to, const void *from, size_t bytes)

@@ -30,6 +30,7 @@ template <class Error> void raise(const Error &error)
 constexpr int oldest = 70; // compute capability: 10 major + minor
 std::string   too_old(int major, int minor);
 void          out_of_memory(size_t wanted, size_t free, size_t total);
+void          out_of_reached(size_t wanted); // host memory
 void          count_address(const void *p); // adds or takes away an allocation, with a number that no address has twice
 
 // Device memory that grows.

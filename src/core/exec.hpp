@@ -128,13 +128,6 @@ inline void launched(const Blocks &) { }
 #ifdef __CUDACC__
 namespace device {
 
-template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_forall(Box box, Kernel kernel)
-{
-  const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
-  if (i < box.x1)
-    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j);
-}
-
 // Blocks that a multiprocessor shall take at a time, where a kernel says so: Kernel::blocks. Else the compiler decides.
 template <class Kernel, class = void> struct AtATime {
   static constexpr int blocks = 0;
@@ -142,6 +135,13 @@ template <class Kernel, class = void> struct AtATime {
 template <class Kernel> struct AtATime<Kernel, std::void_t<decltype(Kernel::blocks)>> {
   static constexpr int blocks = Kernel::blocks;
 };
+
+template <class Kernel> __global__ void __launch_bounds__(warp *block_rows, AtATime<Kernel>::blocks) run_forall(Box box, Kernel kernel)
+{
+  const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
+  if (i < box.x1)
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j);
+}
 
 // Several kernels, each over its box.
 template <class... Kernel> struct Parts {

@@ -12,4 +12,14 @@ public:
   void bytes(size_t n);
 };
 
+// What is made while such an object lives is no part of it: it goes sooner, or stays longer.
+class Apart {
+public:
+  Apart();
+  ~Apart();
+
+private:
+  char *expected_ = nullptr;
+};
+
 } // namespace tessera::device

@@ -11,7 +11,7 @@ struct Interpolation {
   Buffer<double> edge[2];   // quarters a (from S, N) and b (from W, E)
   Buffer<double> centre[4]; // quarter o (from SW SE NW NE)
   Buffer<double> inject;    // quarter c: 1, or 0 where a c node has no couplings and its coarse node serves others
-  void           create(const Layout &layout);
+  void           create(const Layout &layout, bool with_centres = true);
   View<double>   Edge(int k) { return layout.view(edge[k].data(), quarter_a); }
   View<double>   Centre(int k) { return layout.view(centre[k].data()); }
   View<double>   Inject() { return layout.view(inject.data(), quarter_c); }
@@ -25,7 +25,7 @@ struct SingleWeights {
 // Weights of a and b by collapsing the stencil across the line between their coarse nodes. A has its ghost nodes.
 void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single = {});
 // Weights of o from those of a and b, so that A P is zero at o; all weights' ghost nodes.
-void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single = {});
+void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P);
 
 // Least squares: weights of a and b that reproduce vectors v with A v nearly zero. weigh() adds a vector to the sums, solve() makes
 // from them what is to be added to the collapsed weights of P: on a and b, for the first coarse node (the second gets the rest).
@@ -66,12 +66,18 @@ struct SingleOperator {
   View<float>        inverse;
 };
 
+// The weights of o, where galerkin() makes them on the way and keeps them in single precision alone: of this grid, P's.
+struct MadeCentres {
+  const Grid *grid = nullptr;
+  View<float> weights[4];
+};
+
 // coarse := P'AP on its owned nodes. A and P have their ghost nodes. cut_x, cut_y: couplings over a periodic seam are lumped, or go
 // to the diagonal with their absolute values where lumping could lose definiteness. A diagonal below the share `singular` of the
 // sum of its terms' absolute values is rounding and becomes zero with its couplings: a part of a singular operator that has shrunk to one node. Collective.
 // Couplings with nodes outside the grid are not written: they are zero in `coarse` as it was made. On the device `watch` takes what is found, and
-// where the coarse grid has no ghost nodes and nothing is cut `single` takes the operator.
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, Halo &coarse_halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch = nullptr, const SingleOperator &single = {});
+// where the coarse grid has no ghost nodes and nothing is cut `single` takes the operator, and weights of o may be made on the way.
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &coarse_grid, Halo &coarse_halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch = nullptr, const SingleOperator &single = {}, const MadeCentres &made = {});
 
 // Shares of the nodes of a grid that are weakly coupled in one direction, and whose diagonal couplings differ.
 struct Directions {

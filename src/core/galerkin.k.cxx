@@ -7,10 +7,12 @@ namespace tessera {
 namespace {
 
 // Around the c node (X, Y) with place p: the fine node at distance (DX, DY) and its weight from the coarse node at (CX, CY),
-// counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1.
-template <int S, int NINE = -1> struct Around {
+// counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1. MADE: the weights of the four o nodes are in
+// `made`, SW SE NW NE of the c node and for each of them of its coarse nodes.
+template <int S, int NINE = -1, bool MADE = false> struct Around {
   StencilView<double> A;
   View<double>        edge[2], centre[4], inject;
+  double              made[MADE ? 4 : 1][4] = {};
   HD bool             nine() const { return NINE < 0 ? A.nine : NINE != 0; }
   template <int DX, int DY> HD static ptrdiff_t place(ptrdiff_t p, ptrdiff_t r)
   {
@@ -23,6 +25,7 @@ template <int S, int NINE = -1> struct Around {
     constexpr bool ox = DX & 1, oy = DY & 1;
     if constexpr (ex > 1 || ex < -1 || ey > 1 || ey < -1) return 0;
     else if constexpr (!ox && !oy) return inject.q[3][place<DX, DY>(p, r)];
+    else if constexpr (ox && oy && MADE) return made[2 * (DY > 0) + (DX > 0)][2 * (ey > 0) + (ex > 0)];
     else if constexpr (ox && oy) return centre[2 * (ey > 0) + (ex > 0)].q[0][place<DX, DY>(p, r)];
     else if constexpr (ox) return edge[ex > 0].q[2][place<DX, DY>(p, r)];
     else return edge[ey > 0].q[1][place<DX, DY>(p, r)];
@@ -141,12 +144,18 @@ template <int Q, int S> struct StoreWatched {
 
 // The same on the device for all quarters where no coupling leaves the grid: each node (X, Y) makes its couplings to E, N, NE and
 // NW, so that all threads do the same and read side by side. They are stored where they belong.
-template <int S, int NINE> struct StoreNode {
-  Around<S, NINE>     fine;
+// MADE: the weights of o, too, which are kept in single precision alone; over the o nodes then. Four threads make each: that is hidden
+// behind memory, which would take 34 B a node of A to write and read them.
+template <int S, int NINE, bool MADE> struct StoreNode {
+  static constexpr int    blocks = 2; // of 128 registers
+  Around<S, NINE, MADE>   fine;
   StencilView<double> coarse;
   SingleOperator      single;
   double              singular;
   Watch               watch;
+  CentreWeights<S>    centres;
+  View<float>         weights[4];
+  Box                 o, c;
   template <class T> HD void store(const StencilView<T> &to, int X, int Y, double c, double e, double n, double ne, double nw) const
   {
     const int       q = (X & 1) + 2 * (Y & 1), I = floor_half(X), J = floor_half(Y);
@@ -170,11 +179,25 @@ template <int S, int NINE> struct StoreNode {
       D[1].q[q ^ 3][p + west + north] = (T)nw;
     }
   }
+  template <int K> HD void centre(Around<S, NINE, MADE> &at, int X, int Y) const // outside of the grid they stay zero
+  {
+    if (o.contains(X + K % 2, Y + K / 2)) centres(X + K % 2, Y + K / 2, at.made[K]);
+  }
   HD void operator()(int X, int Y) const
   {
-    const double sum = fine.template entry<0, 0>(X, Y), e = fine.template entry<1, 0>(X, Y), n = fine.template entry<0, 1>(X, Y);
-    const double ne = fine.template entry<1, 1>(X, Y), nw = fine.template entry<-1, 1>(X, Y);
-    const double c = fabs(sum) <= singular * fine.magnitude(X, Y) ? 0 : sum;
+    if constexpr (!MADE) return node(fine, X, Y);
+    else {
+      Around<S, NINE, MADE> at = fine;
+      centre<0>(at, X, Y), centre<1>(at, X, Y), centre<2>(at, X, Y), centre<3>(at, X, Y);
+      for (int k = 0; k < 4; ++k) weights[k].q[0][X * S + Y * fine.A.C.sy] = (float)at.made[0][k];
+      if (c.contains(X, Y)) node(at, X, Y);
+    }
+  }
+  HD void node(const Around<S, NINE, MADE> &at, int X, int Y) const
+  {
+    const double sum = at.template entry<0, 0>(X, Y), e = at.template entry<1, 0>(X, Y), n = at.template entry<0, 1>(X, Y);
+    const double ne = at.template entry<1, 1>(X, Y), nw = at.template entry<-1, 1>(X, Y);
+    const double c = fabs(sum) <= singular * at.magnitude(X, Y) ? 0 : sum;
     store(coarse, X, Y, c, e, n, ne, nw);
     if (single.inverse.q[0]) {
       const float v = (float)c;
@@ -245,7 +268,7 @@ struct IsZero {
   HD double     operator()(int X, int Y) const { return c[X * sx + Y * sy] == 0; }
 };
 
-template <int S, int NINE = -1> Around<S, NINE> around(const StencilView<double> &A, Interpolation &P)
+template <int S, int NINE = -1, bool MADE = false> Around<S, NINE, MADE> around(const StencilView<double> &A, Interpolation &P)
 {
   return {A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject()};
 }
@@ -294,7 +317,7 @@ template <int S> struct Classify {
 };
 } // namespace
 
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch, const SingleOperator &single)
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch, const SingleOperator &single, const MadeCentres &made)
 {
   auto sum = [&](double mine) {
     double all = mine;
@@ -328,8 +351,14 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   };
   auto nodes = [&](auto stride) {
     constexpr int S = decltype(stride)::value;
-    if (A.nine) forall(exec, grid.owned(), StoreNode<S, 1>{around<S, 1>(A, P), to, single, singular, found});
-    else forall(exec, grid.owned(), StoreNode<S, 0>{around<S, 0>(A, P), to, single, singular, found});
+    auto          store = [&](auto nine, auto with_centres) {
+      constexpr int  N = decltype(nine)::value;
+      constexpr bool MADE = decltype(with_centres)::value;
+      const Box      o = MADE ? made.grid->owned(quarter_o) : Box();
+      forall(exec, MADE ? o : grid.owned(), StoreNode<S, N, MADE>{around<S, N, MADE>(A, P), to, single, singular, found, centre_weights<S>(A, MADE ? *made.grid : grid, P), {made.weights[0], made.weights[1], made.weights[2], made.weights[3]}, o, grid.owned()});
+    };
+    if (A.nine) made.grid ? store(std::integral_constant<int, 1>(), std::true_type()) : store(std::integral_constant<int, 1>(), std::false_type());
+    else made.grid ? store(std::integral_constant<int, 0>(), std::true_type()) : store(std::integral_constant<int, 0>(), std::false_type());
   };
   auto make = [&](auto stride) { there && halo.empty() && !cut_x && !cut_y ? nodes(stride) : all(stride); };
   if (A.C.sx == 1) make(std::integral_constant<int, 1>());

@@ -114,12 +114,12 @@ template <int S> struct EdgeParts {
   }
 };
 
-template <int S> struct Centres {
+// Weights of the o node (X, Y), from those of a and b.
+template <int S> struct CentreWeights {
   StencilView<double> A;
-  View<double>        edge[2], w[4], inject;
-  View<float>         single[4];
-  int                 nx, ny;
-  HD void             operator()(int X, int Y) const
+  View<double>        edge[2], inject;
+  int                 nx, ny; // coarse nodes, or INT_MAX where the grid closes
+  HD void             operator()(int X, int Y, double (&w)[4]) const
   {
     const ptrdiff_t r = A.C.sy, p = X * S + Y * r;
     const Row<0, S> row(A, p, r);
@@ -142,11 +142,11 @@ template <int S> struct Centres {
         for (int k = 0; k < 4; ++k) v[k] = k == best;
       }
     }
-    for (int k = 0; k < 4; ++k) {
-      const double weight = cut_small(v[k]);
-      w[k].q[0][p]        = weight;
-      if (single[k].q[0]) single[k].q[0][p] = (float)weight;
-    }
+    for (int k = 0; k < 4; ++k) w[k] = cut_small(v[k]);
   }
 };
+template <int S> CentreWeights<S> centre_weights(const StencilView<double> &A, const Grid &grid, Interpolation &P)
+{
+  return {A, {P.Edge(0), P.Edge(1)}, P.Inject(), grid.periodic_x ? INT_MAX : grid.nx / 2, grid.periodic_y ? INT_MAX : grid.ny / 2};
+}
 } // namespace tessera

@@ -2,14 +2,14 @@
 
 namespace tessera {
 
-void Interpolation::create(const Layout &l)
+void Interpolation::create(const Layout &l, bool with_centres)
 {
   auto make = [](Buffer<double> &f, const Extent &n) { // outside the grid they stay zero
     if (f.size() != n.n || f.space() != n.space) f.resize(n);
   };
   layout = l;
   for (auto &f : edge) make(f, l.elements(2));
-  for (auto &f : centre) make(f, l.elements(1));
+  for (auto &f : centre) make(f, with_centres ? l.elements(1) : 0 * l.elements(1));
   make(inject, l.elements(1));
 }
 
@@ -89,6 +89,18 @@ template <int S> void correct(const Exec &exec, const StencilView<double> &A, co
   forall(exec, grid.owned(quarter_b), Correct<2, S>{A, {P.Edge(0), P.Edge(1)}, P.Inject(), correction, grid.periodic_x ? INT_MAX : grid.nx / 2});
 }
 
+template <int S> struct Centres {
+  CentreWeights<S> make;
+  View<double>     w[4];
+  HD void          operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * make.A.C.sy;
+    double          v[4];
+    make(X, Y, v);
+    for (int k = 0; k < 4; ++k) w[k].q[0][p] = v[k];
+  }
+};
+
 } // namespace
 
 void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single)
@@ -97,12 +109,12 @@ void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Gri
   else edges<2>(exec, A, grid, halo, P, single);
 }
 
-void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single)
+void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P)
 {
   for (int k = 0; k < 2; ++k) halo.exchange(P.Edge(k), mask_a | mask_b);
-  const int nx = grid.periodic_x ? INT_MAX : grid.nx / 2, ny = grid.periodic_y ? INT_MAX : grid.ny / 2;
-  auto      with = [&](auto stride) {
-    forall(exec, grid.owned(quarter_o), Centres<decltype(stride)::value>{A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject(), {single.centre[0], single.centre[1], single.centre[2], single.centre[3]}, nx, ny});
+  auto with = [&](auto stride) {
+    constexpr int S = decltype(stride)::value;
+    forall(exec, grid.owned(quarter_o), Centres<S>{centre_weights<S>(A, grid, P), {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}});
   };
   if (A.C.sx == 1) with(std::integral_constant<int, 1>());
   else with(std::integral_constant<int, 2>());

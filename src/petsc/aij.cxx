@@ -1,4 +1,5 @@
 #include "petsc/aij.hpp"
+#include "core/expected.hpp"
 
 namespace tessera {
 
@@ -137,7 +138,8 @@ PetscErrorCode LocalRows::Get(Mat A, Space space, const char *who)
     if (!block->A) continue;
     PetscCall(Get(*block, space));
     if (space == Space::cuda && block->host) {
-      const PetscInt entries = block->i[n];
+      const PetscInt      entries = block->i[n];
+      const device::Apart apart; // until Restore()
       TesseraCallCXX(block->rows.resize(Extent{(size_t)n + 1, space}), block->columns.resize(Extent{(size_t)entries, space}), block->values.resize(Extent{(size_t)entries, space}));
       PetscCall(PetscLogCpuToGpu((PetscLogDouble)(block->rows.bytes() + block->columns.bytes() + block->values.bytes())));
       TesseraCallCXX(device::copy_from_host(block->rows.data(), block->i, block->rows.bytes()));

@@ -91,6 +91,7 @@ PetscErrorCode Solve(KSP ksp)
 
   PetscFunctionBegin;
   ksp->reason = KSP_CONVERGED_ITERATING;
+  ksp->its    = 0; // where none is made
   PetscCall(Check(ksp));
   PetscCall(PCSetUp(ksp->pc)); // values may have changed without KSPSetOperators(); other solvers notice in PCApply()
   PC_RRB *r = (PC_RRB *)ksp->pc->data;

@@ -358,11 +358,16 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
       for (int k = 0; k < 4; ++k) P.centre[k] = std::move(s.centre[k]);
       if (!s.inject.empty()) P.inject = std::move(s.inject);
     }
-  P.create(g.layout);
+  const bool on_the_way = single_weights<T>(plan, g); // weights of o
+  P.create(g.layout, !on_the_way);
   SingleWeights  weights;
   SingleOperator single;
+  MadeCentres    centres;
   if constexpr (std::is_same_v<T, float>) {
-    if (single_weights<T>(plan, g)) weights = room_for_weights(g.layout, s);
+    if (on_the_way) {
+      weights = room_for_weights(g.layout, s);
+      centres = {&g.grid, {weights.centre[0], weights.centre[1], weights.centre[2], weights.centre[3]}};
+    }
     if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, hierarchy<T>(plan)[l + 1]);
   }
   if (s.of_schur && plan.exec.space == Space::cuda && g.halo.empty()) schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
@@ -374,12 +379,12 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     if (fit) fit_weights(plan, g, A, P, correction);
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
-  interpolate_centres(plan.exec, A, g.grid, g.halo, P, weights);
+  if (!on_the_way) interpolate_centres(plan.exec, A, g.grid, g.halo, P);
   Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
   const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve; // the remainder's factorisation will see
   Findings *const   found = plan.findings.data();
   if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l], plan.zeros != Zeros::none};
-  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single);
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single, centres);
   if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
   march_setup<T>(plan, (int)l);

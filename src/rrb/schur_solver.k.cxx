@@ -366,9 +366,8 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   const bool many   = g.grid.processes() > 1, host = t.driven(plan);
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
   if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
-  if (!t.shown) {
-    t.c.resize({1, Space::cuda});
-    t.for_host.resize(sizeof(Shown) + sizeof(double));
+  if (t.c.empty()) t.c.resize({1, Space::cuda});
+  if (t.for_host.reach(sizeof(Shown) + sizeof(double))) {
     memset(t.for_host.data(), 0, sizeof(Shown) + sizeof(double));
     t.shown = (Shown *)t.for_host.data();
     t.part  = (double *)(t.shown + 1);

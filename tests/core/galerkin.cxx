@@ -424,6 +424,35 @@ static Matrix triple_product(const Rows &A, const Rows &w, bool cut_x, bool cut_
   return coarse;
 }
 
+// The same operator and weights where those of o are made with it.
+static void check_centres_on_the_way(Stencil &run, const Grid &g, Interpolation &P, const Grid &next, Stencil &expected)
+{
+  Halo          halo(g, exec().space), next_halo(next, exec().space);
+  Interpolation Q;
+  Stencil       coarse(next, expected.layout.natural, exec().space);
+  Buffer<float> single[4];
+  MadeCentres   made{&g, {}};
+  Q.create(run.layout, false);
+  interpolate_edges(exec(), run.view(), g, halo, Q);
+  for (int k = 0; k < 4; ++k) {
+    single[k].resize(run.layout.elements(1));
+    made.weights[k] = run.layout.view(single[k].data());
+  }
+  galerkin(exec(), run.view(), Q, next, next_halo, false, false, 1e-13, coarse, nullptr, {}, made);
+  const Interpolation separate = here(P);
+  for (int k = 0; k < 4; ++k) {
+    Buffer<float>         found(single[k].size());
+    const Buffer<double> &centre = separate.centre[k];
+    copy(single[k], found);
+    ASSERT_EQ(found.size(), centre.size());
+    for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found.data()[i], centre.data()[i], 1e-6 * std::fabs(centre.data()[i])) << k << " " << i;
+  }
+  Stencil      one = here(expected), other = here(coarse);
+  const Matrix a = rows(one, next).dense(), b = rows(other, next).dense();
+  for (int i = 0; i < a.n; ++i)
+    for (int j = 0; j < a.n; ++j) ASSERT_NEAR(a(i, j), b(i, j), 1e-12 * a.max()) << i << " " << j;
+}
+
 // Coarsens as far as it goes, down to one node in a direction or two in a periodic one, and compares every grid.
 static void check_galerkin(Stencil s, Grid g, bool natural)
 {
@@ -458,6 +487,7 @@ static void check_galerkin(Stencil s, Grid g, bool natural)
           worst[lump]    = d <= worst[lump] ? worst[lump] : std::isfinite(d) ? d : INFINITY;
         }
     }
+    if (exec().space == Space::cuda && halo.empty()) check_centres_on_the_way(run, g, P, next, coarse);
     // rounding may decide between the two; a diagonal that is rounding becomes zero
     EXPECT_LE(violation > 1e-9 && (cut_x || cut_y) ? worst[0] : std::min(worst[0], worst[1]), 1e-12 * fine.dense().max()) << "level " << level << ", off an M-matrix by " << violation;
     s = std::move(result);

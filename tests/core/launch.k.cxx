@@ -1,5 +1,6 @@
 // Every way to run kernels visits each place once, on boxes that no launch of one block after the other along y could hold: a row of
 // ten million places, a column of ten million, a strip five wide. On the emulated device a launch that a GPU would refuse is an error.
+#include "core/expected.hpp"
 #include "core/warp.hpp"
 #include "unit.hpp"
 
@@ -145,5 +146,23 @@ TEST(Launch, Marching)
     copy(total, host);
     EXPECT_EQ(*host.data(), (double)b.size());
   }
+}
+#endif
+
+#ifdef TESSERA_HAVE_CUDA
+TEST(Memory, WhatIsApartIsNoPartOfWhatIsExpected)
+{
+  if (!unit_cuda()) return;
+  constexpr size_t all = (size_t)1 << 26, one = (size_t)1 << 20;
+  device::Expected expected;
+  expected.bytes(all);
+  Buffer<char> first(Extent{one, Space::cuda}), apart;
+  {
+    const device::Apart a;
+    apart.resize(Extent{one, Space::cuda});
+  }
+  Buffer<char> second(Extent{one, Space::cuda});
+  EXPECT_EQ(second.data(), first.data() + one);
+  EXPECT_TRUE(apart.data() < first.data() || apart.data() >= first.data() + all);
 }
 #endif

@@ -177,7 +177,7 @@ static PetscErrorCode Error(PetscInt n)
   KSP         ksp;
   PetscInt    who = 0;
   PetscMPIInt rank;
-  PetscBool   fails, memory, kernel, solve, rows;
+  PetscBool   fails, memory, unlocked, kernel, solve, rows;
   Mat         own = NULL;
   void      (*getrowij)(void);
   char        bytes[32] = "", number[32] = "", first[8] = "cuda";
@@ -186,6 +186,7 @@ static PetscErrorCode Error(PetscInt n)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-rank", &who, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-bytes", bytes, sizeof(bytes), &memory));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-unlocked", &unlocked));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-kernel", number, sizeof(number), &kernel));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-solve", &solve));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-rows", &rows));
@@ -196,6 +197,7 @@ static PetscErrorCode Error(PetscInt n)
   PetscCall(Backend(first));
   if (solve) PetscCall(Solve("before", ksp, b, x));
   if (fails && memory) setenv("TESSERA_EMULATED_MEMORY", bytes, 1);
+  if (fails && unlocked) setenv("TESSERA_EMULATED_UNLOCKED", "1", 1);
   if (fails && kernel) setenv("TESSERA_EMULATED_ERROR", number, 1);
   if (fails && rows) {
     PetscCall(MatMPIAIJGetSeqAIJ(A, &own, NULL, NULL));
@@ -204,8 +206,8 @@ static PetscErrorCode Error(PetscInt n)
   }
   PetscCall(Solve("device", ksp, b, x));
   if (own) PetscCall(MatSetOperation(own, MATOP_GET_ROW_IJ, getrowij));
-  if (fails) unsetenv("TESSERA_EMULATED_MEMORY");
-  if (memory) PetscCall(Solve("more memory", ksp, b, x));
+  if (fails) unsetenv("TESSERA_EMULATED_MEMORY"), unsetenv("TESSERA_EMULATED_UNLOCKED");
+  if (memory || unlocked) PetscCall(Solve("more memory", ksp, b, x));
   PetscCall(Backend("host"));
   PetscCall(Solve("host", ksp, b, x));
   PetscCall(KSPDestroy(&ksp));
