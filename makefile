@@ -73,7 +73,7 @@ ifneq ($(PETSC_CONF),)
     endif
   endif
   ifeq ($(CUDA),) # also where a make that knew no PETSc exports it
-    CUDA := $(if $(shell grep -sl 'define PETSC_HAVE_CUDA 1' $(addsuffix /petscconf.h,$(PETSC_INC_DIRS))),1,0)
+    override CUDA := $(if $(shell grep -sl 'define PETSC_HAVE_CUDA 1' $(addsuffix /petscconf.h,$(PETSC_INC_DIRS))),1,0)
   endif
   ifeq ($(filter 0 1 emulate,$(CUDA)),)
     $(error CUDA=$(CUDA): say 0, 1 or emulate)

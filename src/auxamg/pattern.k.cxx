@@ -9,6 +9,7 @@
 #include "core/pack.hpp"
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 namespace tessera::auxamg {
 
@@ -273,6 +274,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   fine.columns   = make<int>((size_t)cells + 1);
   coarse.i       = make<int>((size_t)nodes + 1);
   if (exec_.space == Space::cuda) {
+    if (std::max(cells, nodes) > 1 << Table::bits) throw std::length_error("PC auxamg: more than 2^29 cells or vertices of a grid on a device. Use larger cells (-pc_auxamg_cell_size) or -pc_auxamg_backend host"); // on all processes alike
     const int      deep = corners > 4, group = deep ? 1 : 4, size = 160;
     int            shift = 0;
     Buffer<char>   tables;

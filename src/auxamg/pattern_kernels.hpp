@@ -72,7 +72,7 @@ template <class Kernel> void forall_warps(const Exec &exec, int n, size_t bytes,
 struct Table {
   unsigned *key; // 0: empty
   int      *value, size;
-  static constexpr int bits = 29; // of a number: no device has memory for as many leaves
+  static constexpr int bits = 29; // of a number; product_pattern() refuses larger ones
   HD static unsigned key_of(int r, int v) { return ((unsigned)r << bits | (unsigned)v) + 1; }
   HD static int      list(unsigned k) { return (int)((k - 1) >> bits); }
   HD static int      number(unsigned k) { return (int)((k - 1) & ((1u << bits) - 1)); }
