@@ -6,13 +6,15 @@ namespace tessera {
 
 namespace {
 
-// Around the c node (X, Y) with place p: the fine node at distance (DX, DY) and its weight from the coarse node at (CX, CY),
-// counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1. MADE: the weights of the o nodes are in
-// `made`, a CentreTile, that of the o node SW of the c node at `made`.
-struct CentreTile { // of c nodes and the o nodes around them, whose weights are kept one coarse node after the other
+// c nodes and the o nodes around them, whose weights are kept one coarse node after the other.
+struct CentreTile {
   static constexpr int columns = 32, lines = 8, width = columns + 1, plane = width * (lines + 1);
   static constexpr size_t bytes = 4 * plane * sizeof(double);
 };
+
+// Around the c node (X, Y) with place p: the fine node at distance (DX, DY) and its weight from the coarse node at (CX, CY),
+// counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1. MADE: the weights of the o nodes are in
+// `made`, a CentreTile, that of the o node SW of the c node at `made`.
 template <int S, int NINE = -1, bool MADE = false> struct Around {
   StencilView<double> A;
   View<double>        edge[2], centre[4], inject;
