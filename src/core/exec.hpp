@@ -408,7 +408,7 @@ struct DeviceBlock {
 };
 
 namespace device {
-template <class Kernel> __global__ void __launch_bounds__(256) run_tiles(Box box, int columns, int rows, unsigned across, Kernel kernel)
+template <class Kernel> __global__ void __launch_bounds__(256, AtATime<Kernel>::blocks) run_tiles(Box box, int columns, int rows, unsigned across, Kernel kernel)
 {
   extern __shared__ double shared[];
   const int   x0 = box.x0 + (int)(blockIdx.x % across) * columns, y0 = box.y0 + (int)(blockIdx.x / across) * rows;

@@ -6,13 +6,19 @@ namespace tessera {
 
 namespace {
 
+// c nodes and the o nodes around them, whose weights are kept one coarse node after the other.
+struct CentreTile {
+  static constexpr int columns = 32, lines = 8, width = columns + 1, plane = width * (lines + 1);
+  static constexpr size_t bytes = 4 * plane * sizeof(double);
+};
+
 // Around the c node (X, Y) with place p: the fine node at distance (DX, DY) and its weight from the coarse node at (CX, CY),
-// counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1. MADE: the weights of the four o nodes are in
-// `made`, SW SE NW NE of the c node and for each of them of its coarse nodes.
+// counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1. MADE: the weights of the o nodes are in
+// `made`, a CentreTile, that of the o node SW of the c node at `made`.
 template <int S, int NINE = -1, bool MADE = false> struct Around {
   StencilView<double> A;
   View<double>        edge[2], centre[4], inject;
-  double              made[MADE ? 4 : 1][4] = {};
+  const double       *made = nullptr;
   HD bool             nine() const { return NINE < 0 ? A.nine : NINE != 0; }
   template <int DX, int DY> HD static ptrdiff_t place(ptrdiff_t p, ptrdiff_t r)
   {
@@ -25,7 +31,7 @@ template <int S, int NINE = -1, bool MADE = false> struct Around {
     constexpr bool ox = DX & 1, oy = DY & 1;
     if constexpr (ex > 1 || ex < -1 || ey > 1 || ey < -1) return 0;
     else if constexpr (!ox && !oy) return inject.q[3][place<DX, DY>(p, r)];
-    else if constexpr (ox && oy && MADE) return made[2 * (DY > 0) + (DX > 0)][2 * (ey > 0) + (ex > 0)];
+    else if constexpr (ox && oy && MADE) return made[(2 * (ey > 0) + (ex > 0)) * CentreTile::plane + (DY > 0) * CentreTile::width + (DX > 0)];
     else if constexpr (ox && oy) return centre[2 * (ey > 0) + (ex > 0)].q[0][place<DX, DY>(p, r)];
     else if constexpr (ox) return edge[ex > 0].q[2][place<DX, DY>(p, r)];
     else return edge[ey > 0].q[1][place<DX, DY>(p, r)];
@@ -144,8 +150,6 @@ template <int Q, int S> struct StoreWatched {
 
 // The same on the device for all quarters where no coupling leaves the grid: each node (X, Y) makes its couplings to E, N, NE and
 // NW, so that all threads do the same and read side by side. They are stored where they belong.
-// MADE: the weights of o, too, which are kept in single precision alone; over the o nodes then. Four threads make each: that is hidden
-// behind memory, which would take 34 B a node of A to write and read them.
 template <int S, int NINE, bool MADE> struct StoreNode {
   static constexpr int    blocks = 2; // of 128 registers
   Around<S, NINE, MADE>   fine;
@@ -153,9 +157,6 @@ template <int S, int NINE, bool MADE> struct StoreNode {
   SingleOperator      single;
   double              singular;
   Watch               watch;
-  CentreWeights<S>    centres;
-  View<float>         weights[4];
-  Box                 o, c;
   template <class T> HD void store(const StencilView<T> &to, int X, int Y, double c, double e, double n, double ne, double nw) const
   {
     const int       q = (X & 1) + 2 * (Y & 1), I = floor_half(X), J = floor_half(Y);
@@ -179,20 +180,7 @@ template <int S, int NINE, bool MADE> struct StoreNode {
       D[1].q[q ^ 3][p + west + north] = (T)nw;
     }
   }
-  template <int K> HD void centre(Around<S, NINE, MADE> &at, int X, int Y) const // outside of the grid they stay zero
-  {
-    if (o.contains(X + K % 2, Y + K / 2)) centres(X + K % 2, Y + K / 2, at.made[K]);
-  }
-  HD void operator()(int X, int Y) const
-  {
-    if constexpr (!MADE) return node(fine, X, Y);
-    else {
-      Around<S, NINE, MADE> at = fine;
-      centre<0>(at, X, Y), centre<1>(at, X, Y), centre<2>(at, X, Y), centre<3>(at, X, Y);
-      for (int k = 0; k < 4; ++k) weights[k].q[0][X * S + Y * fine.A.C.sy] = (float)at.made[0][k];
-      if (c.contains(X, Y)) node(at, X, Y);
-    }
-  }
+  HD void operator()(int X, int Y) const { node(fine, X, Y); }
   HD void node(const Around<S, NINE, MADE> &at, int X, int Y) const
   {
     const double sum = at.template entry<0, 0>(X, Y), e = at.template entry<1, 0>(X, Y), n = at.template entry<0, 1>(X, Y);
@@ -206,6 +194,37 @@ template <int S, int NINE, bool MADE> struct StoreNode {
     }
     if (c == 0) raise_flag(watch.zero);
     if (watch.bad.key) watch.bad.look(c, (X & 1) + 2 * (Y & 1), floor_half(X), floor_half(Y));
+  }
+};
+
+// The same with the weights of o, over the o nodes: they are kept in single precision alone, and in double precision handed on by
+// the block's memory, as writing and reading them would take 34 B a node of A.
+template <int S, int NINE> struct StoreTile {
+  static constexpr int     blocks = StoreNode<S, NINE, true>::blocks;
+  StoreNode<S, NINE, true> nodes;
+  CentreWeights<S>         centres;
+  View<float>              weights[4];
+  Box                      o, c;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const Box     t    = block.tile;
+    double *const made = block.shared;
+    block.each(t.x0, t.x1 + 1, t.y0, t.y1 + 1, [&](int X, int Y) {
+      double w[4] = {0, 0, 0, 0}; // outside of the grid
+      if (o.contains(X, Y)) centres(X, Y, w);
+      const bool own = X < t.x1 && Y < t.y1;
+      for (int k = 0; k < 4; ++k) {
+        made[k * CentreTile::plane + (Y - t.y0) * CentreTile::width + X - t.x0] = w[k];
+        if (own) weights[k].q[0][X * S + Y * nodes.fine.A.C.sy] = (float)w[k];
+      }
+    });
+    block.sync();
+    block.each(t.x0, t.x1, t.y0, t.y1, [&](int X, int Y) {
+      if (!c.contains(X, Y)) return;
+      Around<S, NINE, true> at = nodes.fine;
+      at.made = made + (Y - t.y0) * CentreTile::width + X - t.x0;
+      nodes.node(at, X, Y);
+    });
   }
 };
 
@@ -354,8 +373,11 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
     auto          store = [&](auto nine, auto with_centres) {
       constexpr int  N = decltype(nine)::value;
       constexpr bool MADE = decltype(with_centres)::value;
-      const Box      o = MADE ? made.grid->owned(quarter_o) : Box();
-      forall(exec, MADE ? o : grid.owned(), StoreNode<S, N, MADE>{around<S, N, MADE>(A, P), to, single, singular, found, centre_weights<S>(A, MADE ? *made.grid : grid, P), {made.weights[0], made.weights[1], made.weights[2], made.weights[3]}, o, grid.owned()});
+      const StoreNode<S, N, MADE> kernel{around<S, N, MADE>(A, P), to, single, singular, found};
+      if constexpr (MADE) {
+        const Box o = made.grid->owned(quarter_o);
+        forall_tiles(exec, o, CentreTile::columns, CentreTile::lines, CentreTile::bytes, StoreTile<S, N>{kernel, centre_weights<S>(A, *made.grid, P), {made.weights[0], made.weights[1], made.weights[2], made.weights[3]}, o, grid.owned()});
+      } else forall(exec, grid.owned(), kernel);
     };
     if (A.nine) made.grid ? store(std::integral_constant<int, 1>(), std::true_type()) : store(std::integral_constant<int, 1>(), std::false_type());
     else made.grid ? store(std::integral_constant<int, 0>(), std::true_type()) : store(std::integral_constant<int, 0>(), std::false_type());

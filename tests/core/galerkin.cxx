@@ -192,7 +192,7 @@ static std::vector<std::pair<int, int>> all_sizes()
   for (int nx = 1; nx <= 12; ++nx)
     for (int ny = 1; ny <= 12; ++ny)
       if (ranks() == 1 || (nx + ny) % 3 == 0) s.push_back({nx, ny});
-  for (auto &big : {std::pair<int, int>{17, 23}, {24, 15}, {20, 22}, {1, 40}, {33, 2}}) s.push_back(big);
+  for (auto &big : {std::pair<int, int>{17, 23}, {24, 15}, {20, 22}, {1, 40}, {33, 2}, {67, 2}}) s.push_back(big); // the last: tiles side by side
   return s;
 }
 
@@ -424,8 +424,8 @@ static Matrix triple_product(const Rows &A, const Rows &w, bool cut_x, bool cut_
   return coarse;
 }
 
-// The same operator and weights where those of o are made with it.
-static void check_centres_on_the_way(Stencil &run, const Grid &g, Interpolation &P, const Grid &next, Stencil &expected)
+// The same operator and weights where those of o are made with it. most: of A, whose entries may cancel.
+static void check_centres_on_the_way(Stencil &run, const Grid &g, Interpolation &P, const Grid &next, Stencil &expected, double most)
 {
   Halo          halo(g, exec().space), next_halo(next, exec().space);
   Interpolation Q;
@@ -450,7 +450,7 @@ static void check_centres_on_the_way(Stencil &run, const Grid &g, Interpolation 
   Stencil      one = here(expected), other = here(coarse);
   const Matrix a = rows(one, next).dense(), b = rows(other, next).dense();
   for (int i = 0; i < a.n; ++i)
-    for (int j = 0; j < a.n; ++j) ASSERT_NEAR(a(i, j), b(i, j), 1e-12 * a.max()) << i << " " << j;
+    for (int j = 0; j < a.n; ++j) ASSERT_NEAR(a(i, j), b(i, j), 1e-12 * most) << i << " " << j;
 }
 
 // Coarsens as far as it goes, down to one node in a direction or two in a periodic one, and compares every grid.
@@ -487,7 +487,7 @@ static void check_galerkin(Stencil s, Grid g, bool natural)
           worst[lump]    = d <= worst[lump] ? worst[lump] : std::isfinite(d) ? d : INFINITY;
         }
     }
-    if (exec().space == Space::cuda && halo.empty()) check_centres_on_the_way(run, g, P, next, coarse);
+    if (exec().space == Space::cuda && halo.empty()) check_centres_on_the_way(run, g, P, next, coarse, fine.dense().max());
     // rounding may decide between the two; a diagonal that is rounding becomes zero
     EXPECT_LE(violation > 1e-9 && (cut_x || cut_y) ? worst[0] : std::min(worst[0], worst[1]), 1e-12 * fine.dense().max()) << "level " << level << ", off an M-matrix by " << violation;
     s = std::move(result);
