@@ -132,13 +132,14 @@ print-lib:
 	@echo $(LIB)
 
 # The loops of these over rows become vectors where the compiler may also do what a branch would leave out; values stay
-# the same. None of them divides by what may be zero: -fp_trap would end there.
-$(addprefix $(BUILD)/obj/src/vipmg/vipmg_,measure.k.o move.k.o smooth.k.o transfer.k.o): VECTORS := -fno-trapping-math
+# the same. No loop of theirs divides by what may be zero: -fp_trap would end there.
+NO_TRAPS := -fno-trapping-math
+$(addprefix $(BUILD)/obj/src/vipmg/vipmg_,measure.k.o move.k.o smooth.k.o transfer.k.o): VECTORS := $(NO_TRAPS)
 
 # Objects depend on the command that makes them, so a change of flags recompiles.
 $(BUILD)/command: force
-	@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' | cmp -s - $@ || \
-	 printf '%s\n' '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' > $@
+	@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' '$(NO_TRAPS)' | cmp -s - $@ || \
+	 printf '%s\n' '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' '$(NO_TRAPS)' > $@
 $(BUILD)/obj/%.k.o: $(TOP)/%.k.cxx $(BUILD)/command
 	@mkdir -p $(@D); echo "  $(if $(filter 1,$(CUDA)),NVCC,CXX ) $*.k.cxx"
 	@$(COMPILE_K) $(VECTORS:%=$(if $(filter 1,$(CUDA)),-Xcompiler=%,%)) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@

@@ -121,7 +121,7 @@ private:
 class Pinned {
 public:
   void  resize(size_t bytes) { data_.reset(bytes ? device::allocate_pinned(bytes) : nullptr); }
-  // So many bytes that kernels write to; true where they are new.
+  // So many bytes, always as many, that kernels write to; true where they are new.
   bool reach(size_t bytes)
   {
     if (data_ && device::reached(data_.get())) return false;

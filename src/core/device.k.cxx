@@ -121,6 +121,7 @@ struct State {
   std::map<char *, Piece> pieces;
   char         *piece  = nullptr; // the one that is cut now
   char         *expected = nullptr; // the one of an Expected
+  int           apart = 0; // objects Apart
   int           number = -1, preferred = 0, block_scratch = 0;
   std::string   why;
   cudaMemPool_t pool = nullptr;
@@ -238,8 +239,8 @@ Expected::~Expected()
   (void)cudaFree(place);
   s.pieces.erase(place);
 }
-Apart::Apart() : expected_(std::exchange(state().expected, nullptr)) { }
-Apart::~Apart() { state().expected = expected_; }
+Apart::Apart() { ++state().apart; }
+Apart::~Apart() { --state().apart; }
 
 static void *cut(State &s, char *place, size_t bytes)
 {
@@ -263,7 +264,7 @@ static void *allocate(size_t bytes, bool zeroed)
   if (failed()) return nowhere;
   const size_t whole = (bytes + 255) / 256 * 256;
   auto         fits  = [&](char *place) { return place && s.pieces[place].used + whole <= s.pieces[place].size; };
-  if (fits(s.expected)) return cut(s, s.expected, whole);
+  if (!s.apart && fits(s.expected)) return cut(s, s.expected, whole);
   if (bytes > small_block) {
     void *const large = allocate_pooled(s, bytes);
     if (failed()) return nowhere;

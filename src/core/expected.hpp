@@ -17,9 +17,6 @@ class Apart {
 public:
   Apart();
   ~Apart();
-
-private:
-  char *expected_ = nullptr;
 };
 
 } // namespace tessera::device

@@ -140,7 +140,7 @@ PetscErrorCode LocalRows::Get(Mat A, Space space, const char *who)
     if (space == Space::cuda && block->host) {
       const PetscInt      entries = block->i[n];
       const device::Apart apart; // until Restore()
-      TesseraCallCXX(block->rows.resize(Extent{(size_t)n + 1, space}), block->columns.resize(Extent{(size_t)entries, space}), block->values.resize(Extent{(size_t)entries, space}));
+      TesseraCallCXX(block->rows.resize_unset(Extent{(size_t)n + 1, space}), block->columns.resize_unset(Extent{(size_t)entries, space}), block->values.resize_unset(Extent{(size_t)entries, space}));
       PetscCall(PetscLogCpuToGpu((PetscLogDouble)(block->rows.bytes() + block->columns.bytes() + block->values.bytes())));
       TesseraCallCXX(device::copy_from_host(block->rows.data(), block->i, block->rows.bytes()));
       if (entries) TesseraCallCXX(device::copy_from_host(block->columns.data(), block->j, block->columns.bytes()), device::copy_from_host(block->values.data(), block->a, block->values.bytes()));

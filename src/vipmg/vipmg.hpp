@@ -72,7 +72,8 @@ struct Measure {
     inactive += (1 - (at_lower + at_upper)) * (f * f);
     lower += at_lower;
     upper += at_upper;
-    const double to_lo = diagonal * (x - lo), to_up = diagonal * (x - up);
+    constexpr double far = 1e100; // PETSC_INFINITY is a number, whose products overflow
+    const double     to_lo = diagonal * (x - lo < far ? x - lo : far), to_up = diagonal * (x - up > -far ? x - up : -far);
     double       n = f;
     n              = n > to_lo ? to_lo : n;
     n              = n < to_up ? to_up : n;

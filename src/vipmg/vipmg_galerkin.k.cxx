@@ -584,7 +584,8 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;
   const int most = plan.exec.space == Space::host && plan.exec.threads == 1 ? 1 + (int)(65536 / slice) : coarse.part.hi[outer] - coarse.part.lo[outer];
   if (rows) coarsen_rows(plan, fine, coarse, op, free, truncated, top, out);
-  if (coarse.cut.size() && !(rows && truncated)) std::fill_n(coarse.cut.data(), coarse.cut.size(), 1); // all rows may be others than those of A
+  if (coarse.cut.size() && !(rows && truncated)) // all rows may be others than those of A; what lies outside the grid is none
+    for (int j = coarse.own.lo[1]; j < coarse.own.hi[1]; ++j) halves(coarse.layout, j, {coarse.own.lo[0], coarse.own.hi[0]}, [&](int, ptrdiff_t e, size_t n) { std::fill_n(coarse.cut.data() + e, n, (uint8_t)1); });
   for (int at = coarse.part.lo[outer]; !rows && !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
     Box3 part      = coarse.part;
     part.lo[outer] = at;

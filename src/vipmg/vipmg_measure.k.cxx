@@ -1,6 +1,5 @@
 // Norms, active sets, and the line search.
 #include "vipmg/stencil3.hpp"
-#include <functional>
 #include <utility>
 
 namespace tessera::vipmg {
@@ -129,9 +128,6 @@ template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2
   else both[0] = there.data()[0], both[1] = there.data()[1];
 }
 
-} // namespace
-
-namespace {
 
 // result: on a device of the part, which is all nodes then; on the host what was there joined with it.
 template <class R, class Kernel> void join_part(const Plan &plan, const Level &l, const Box3 &part, const Kernel &kernel, Buffer<R> &result)
@@ -212,7 +208,7 @@ void measure_part(Plan &plan, Level &l, const Box3 &part)
 template <class S, bool Symmetric, bool Both> FindStep<S, Symmetric, Both> step_sums(const Level &l, const S &s) { return {s, l.v.data(), l.w.data(), l.r.data()}; }
 
 // v := the correction, projected; its length; x. s: the stencil.
-template <bool Symmetric, class S, class Found> void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &combination, const std::function<Found()> &length)
+template <bool Symmetric, class S, class Found, class Length> void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &combination, const Length &length)
 {
   const Exec &exec = plan.exec;
   const bool  host = exec.space == Space::host;
@@ -251,8 +247,8 @@ void recombine(Plan &plan, Level &l, bool measured)
       add_up(plan, l);
       const auto here  = [&] { return Factors::of(plan.search.data()); };
       const auto there = [&] { return FactorsThere{plan.search.data()}; };
-      if (host) correct_with<energy, S, Factors>(plan, l, s, measured, here(), here);
-      else correct_with<energy, S, FactorsThere>(plan, l, s, measured, there(), there);
+      if (host) correct_with<energy>(plan, l, s, measured, here(), here);
+      else correct_with<energy>(plan, l, s, measured, there(), there);
     };
     if (plan.symmetric) go(std::true_type());
     else go(std::false_type());

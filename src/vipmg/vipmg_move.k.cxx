@@ -98,6 +98,7 @@ template <class R> R joined(const Plan &plan, const Buffer<R> &there)
 
 Point load(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
+  plan.measured   = false;
   Level        &l = plan.levels[0];
   Buffer<Point> there(Extent{2, plan.exec.space});
   join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), l.b.data(), l.lo.data(), l.up.data(), l.x.data(), plan.zero_tolerance, l.layout.half}, there.data());
@@ -124,7 +125,7 @@ bool start(Plan &plan, bool follow)
   l.halo.exchange(l.x.data());
   double changed = joined(plan, there).sum;
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
-  return changed > 0;
+  return !(changed == 0); // no number is a change, which measure() finds
 }
 
 void forget(Plan &plan)

@@ -127,10 +127,14 @@ void check_tree(int dim, int n, double grading, int most)
   }
   sort_keys(exec(), n, dim * depth(dim), key, order);
   const Tree tree = make_tree(exec(), dim, most, n, key);
+  const std::vector<Cells> all = make_cells(exec(), tree, 0, 3); // together, as a device makes them
   for (int k = 0; k < 3; ++k) {
     Cells                          cells = std::move(make_cells(exec(), tree, k, 1).front());
     const std::vector<Key>         start = get(cells.start);
     const std::vector<signed char> level = get(cells.level);
+    ASSERT_EQ(start, get(all[(size_t)k].start));
+    ASSERT_EQ(level, get(all[(size_t)k].level));
+    ASSERT_EQ(cells.finest, *std::max_element(level.begin(), level.end()));
     std::set<Cell>                 leaves;
     for (int l = 0; l < cells.n; ++l) {
       Cell c = {level[(size_t)l], 0, 0, 0};

@@ -248,6 +248,67 @@ TEST(Vipmg, OperatorsOfEqualRows)
     }
 }
 
+// Truncated operators after other Jacobians, active sets, symmetry and grids to be solved are those that are made when nothing is there to
+// be kept; rows that are not marked as cut are those of A, and none is cut where no node is at a bound.
+TEST(Vipmg, TruncationRemembersNothing)
+{
+  if (unit_cuda()) GTEST_SKIP();
+  for (bool periodic : {false, true}) {
+    Case c{2, {131, 98, 1}, {false, periodic, false}, false};
+    Plan plan;
+    pose(c, plan);
+    for (int step = 0; step < 12; ++step) {
+      c.plain = step % 5 != 4;
+      c.peg   = step % 4 == 3;
+      c.wind  = step % 6 == 5 ? 0.7 : 0;
+      c.mass  = 0.01 * (1 + step / 3);
+      fill(c, plan);
+      build(plan);
+      for (int turn = 0; turn < 5; ++turn) {
+        const int top = turn == 2, active = (step + 2 * turn) % 4;
+        Level    &l = plan.levels[(size_t)top];
+        l.inactive.zero();
+        for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
+          for (int i = l.own.lo[0]; i < l.own.hi[0]; ++i) {
+            const ptrdiff_t e   = l.layout.at(i, j, 0);
+            const bool      off = active == 1 ? i > 30 && i < 90 && j > 20 && j < 60 : active == 2 ? (i * 7 + j * 13) % 501 == 0 : active == 3 && (i < 3 || j > 60);
+            l.inactive.data()[e] = l.free.data()[e] && !off;
+          }
+        l.halo.exchange(l.inactive.data());
+        std::vector<std::vector<double>> found;
+        truncate(plan, top);
+        for (size_t k = (size_t)top + 1; k < plan.levels.size(); ++k) {
+          Level &g = plan.levels[k];
+          found.push_back(host(g.truncated.a));
+          std::fill_n(g.truncated.a.data(), g.truncated.a.size(), NAN);
+          for (int j = g.own.lo[1]; j < g.own.hi[1]; ++j)
+            for (int i = g.own.lo[0]; i < g.own.hi[0]; ++i) g.cut.data()[g.layout.at(i, j, 0)] = 1;
+        }
+        truncate(plan, top);
+        bool rows = plan.exec.threads == 1 && plan.symmetric;
+        for (size_t k = (size_t)top + 1; k < plan.levels.size(); ++k) {
+          const Level    &g = plan.levels[k];
+          const ptrdiff_t n = (ptrdiff_t)g.layout.size();
+          rows              = rows && plan.levels[k - 1].step[0] == 2 && plan.levels[k - 1].step[1] == 2;
+          for (int j = g.own.lo[1]; j < g.own.hi[1]; ++j)
+            for (int i = g.own.lo[0]; i < g.own.hi[0]; ++i) {
+              const ptrdiff_t e    = g.layout.at(i, j, 0);
+              const int      *same = g.truncated.same.data() + 2 * (2 * (j - g.layout.j0) + (i & 1)), t = floor_half(i);
+              const ptrdiff_t q    = t >= same[0] && t < same[1] ? e - (t - same[0]) : e;
+              ASSERT_FALSE(rows && !active && g.cut.data()[e]) << "grid " << k << ", node " << i << ", " << j;
+              for (int p = 0; p < 9; ++p) {
+                const double a = g.truncated.a.data()[p * n + e];
+                ASSERT_EQ(found[k - (size_t)top - 1][(size_t)(p * n + e)], a) << "step " << step << ", grid " << k << ", active " << active;
+                ASSERT_EQ(a, g.truncated.a.data()[p * n + q]);
+                ASSERT_TRUE(g.cut.data()[e] || a == g.A.a.data()[p * n + e]);
+              }
+            }
+        }
+      }
+    }
+  }
+}
+
 // What is found once for the nodes of a row that have one stencil is what is found at every node: even columns and odd ones that differ, and
 // Dirichlet nodes with which the rows beside them keep their couplings.
 TEST(Vipmg, StrengthOfEqualRows)
