@@ -425,11 +425,6 @@ double *result() { return lasting(state().result, 1, 1); }
 #elif !defined(TESSERA_EMULATE_DEVICE)
 
 static const char *const none = "this library was built without CUDA (make CUDA=1 builds it with, docs/gpu.md)";
-Expected::Expected() { }
-Expected::~Expected() { }
-void        Expected::bytes(size_t) { }
-Apart::Apart() { }
-Apart::~Apart() { }
 void        prefer(int) { }
 const char *unusable() { return none; }
 void       *allocate(size_t) { throw DeviceError(none); }

@@ -3,7 +3,6 @@
 
 #ifdef TESSERA_EMULATE_DEVICE
   #include "core/exec.hpp"
-  #include "core/expected.hpp"
   #include <cstdlib>
   #include <cstring>
   #include <map>
@@ -82,11 +81,6 @@ void launched(const Blocks &blocks)
 Recording::Recording() { recording = true; }
 Recording::~Recording() { recording = false; }
 
-Expected::Expected() { }
-Expected::~Expected() { }
-void        Expected::bytes(size_t) { }
-Apart::Apart() { }
-Apart::~Apart() { }
 void        prefer(int) { }
 const char *unusable()
 {
