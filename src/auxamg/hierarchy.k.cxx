@@ -12,30 +12,6 @@ namespace tessera::auxamg {
 
 namespace {
 
-struct Bounds {
-  double  low[3] = {1e300, 1e300, 1e300}, high[3] = {-1e300, -1e300, -1e300};
-  HD void join(const Bounds &o)
-  {
-    for (int q = 0; q < 3; ++q) {
-      low[q]  = o.low[q] < low[q] ? o.low[q] : low[q];
-      high[q] = o.high[q] > high[q] ? o.high[q] : high[q];
-    }
-  }
-};
-struct FindBounds {
-  const double        *x;
-  const unsigned char *taken; // no part in the tree
-  int                  dim, n;
-  HD void              operator()(int i, int j, Bounds &b) const
-  {
-    const int p = j * list_row + i;
-    if (p >= n || (taken && taken[p])) return;
-    Bounds mine;
-    for (int q = 0; q < dim; ++q) mine.low[q] = mine.high[q] = x[(ptrdiff_t)dim * p + q];
-    b.join(mine);
-  }
-};
-
 struct CountFlags {
   const unsigned char *flag;
   HD double            operator()(int p) const { return flag[p] != 0; }
@@ -255,17 +231,16 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   frame_.dim = dim;
   for (double &f : frame_.factor) f = 1;
   if (stretch) stretch_frame(rows, there);
-  Buffer<Bounds> found = make<Bounds>(1);
-  forall_join(exec_, list_box(n), FindBounds{there.data(), node.data(), dim, n}, found.data());
-  Bounds bounds = fetch(found, 0);
-  MPI_Allreduce(MPI_IN_PLACE, bounds.low, 3, MPI_DOUBLE, MPI_MIN, comm_);
-  MPI_Allreduce(MPI_IN_PLACE, bounds.high, 3, MPI_DOUBLE, MPI_MAX, comm_);
+  double low[3], high[3];
+  find_ends(exec_, dim, n, there.data(), node.data(), low, high);
+  MPI_Allreduce(MPI_IN_PLACE, low, 3, MPI_DOUBLE, MPI_MIN, comm_);
+  MPI_Allreduce(MPI_IN_PLACE, high, 3, MPI_DOUBLE, MPI_MAX, comm_);
   double       extent  = 0;
   const double stretched[3] = {frame_.factor[0], frame_.factor[1], frame_.factor[2]};
   for (int q = 0; q < dim; ++q)
-    if (bounds.high[q] >= bounds.low[q]) {
-      frame_.origin[q] = bounds.low[q];
-      extent           = std::max(extent, (bounds.high[q] - bounds.low[q]) * stretched[q]);
+    if (high[q] >= low[q]) {
+      frame_.origin[q] = low[q];
+      extent           = std::max(extent, (high[q] - low[q]) * stretched[q]);
     }
   extent *= 1 + 1e-9; // points on the upper boundary are inside
   const Key             none = (Key)1 << (dim * depth(dim));
@@ -334,7 +309,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   const int          all_points = size > 1 ? (int)global.size() : finest.points;
   if (params_.paper) {
     double shares[3] = {};
-    for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && bounds.high[q] >= bounds.low[q] ? (bounds.high[q] - bounds.low[q]) * stretched[q] / extent : 0;
+    for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && high[q] >= low[q] ? (high[q] - low[q]) * stretched[q] / extent : 0;
     tree_ = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), all_points, all_keys);
   } else tree_ = make_tree(exec_, dim, params_.most, all_points, all_keys);
   if (sweeps()) everyone_.key = std::move(global);

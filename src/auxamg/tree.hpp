@@ -38,8 +38,9 @@ struct Cells {
   Buffer<Key>           vertex_key; // and as a key, until then
 };
 
-// The ends of n points' coordinates along the axes (the largest number and its negative where there are no points). False: one is not finite.
-bool find_ends(const Exec &exec, int dim, int n, const double *x, double *low, double *high);
+// The ends of n points' coordinates along the axes (the largest number and its negative where there are no points), without those that
+// are left out (nullptr: none is). False: one is not finite.
+bool find_ends(const Exec &exec, int dim, int n, const double *x, const unsigned char *left_out, double *low, double *high);
 // y = the coordinates in the frame, key = the finest cell. Rows of x are `dim` coordinates.
 void place(const Exec &exec, const Frame &frame, int n, const double *x, double *y, Key *key);
 // The length of the root cell in terms of the extent of the points, at least 1: such that on a quasi-uniform mesh the leaves of all

@@ -24,13 +24,14 @@ struct Ends {
   }
 };
 struct FindEnds {
-  const double *x;
-  int           dim, n;
-  HD void       operator()(int i, int j, Ends &ends) const
+  const double        *x;
+  const unsigned char *left_out; // or nullptr
+  int                  dim, n;
+  HD void              operator()(int i, int j, Ends &ends) const
   {
     const int p = j * list_row + i;
     Ends      mine;
-    if (p >= n) return;
+    if (p >= n || (left_out && left_out[p])) return;
     for (int q = 0; q < dim; ++q) {
       const double v = x[(ptrdiff_t)dim * p + q];
       mine.low[q] = mine.high[q] = v;
@@ -470,10 +471,10 @@ private:
 
 } // namespace
 
-bool find_ends(const Exec &exec, int dim, int n, const double *x, double *low, double *high)
+bool find_ends(const Exec &exec, int dim, int n, const double *x, const unsigned char *left_out, double *low, double *high)
 {
   Buffer<Ends> found(Extent{1, exec.space});
-  forall_join(exec, list_box(n), FindEnds{x, dim, n}, found.data());
+  forall_join(exec, list_box(n), FindEnds{x, left_out, dim, n}, found.data());
   const Ends ends = fetch(found, 0);
   for (int q = 0; q < 3; ++q) low[q] = ends.low[q], high[q] = ends.high[q];
   return !ends.bad;

@@ -226,6 +226,8 @@ void truncate(Plan &plan, int top);
 Layout3 layout_for(const Box3 &own, int dimension);
 void make_inverse(Plan &plan, Level &l, Operator &op);
 void find_same(Plan &plan, const Level &l, Operator &op); // on the host make_inverse() does it
+// The stretches of l.truncated from those of l.A, on the host: the longest parts of them whose rows have not been cut.
+void same_but_cut(Level &l);
 Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
 void     galerkin(Plan &plan, int fine, bool truncated, bool top);

@@ -128,7 +128,6 @@ template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2
   else both[0] = there.data()[0], both[1] = there.data()[1];
 }
 
-
 // result: on a device of the part, which is all nodes then; on the host what was there joined with it.
 template <class R, class Kernel> void join_part(const Plan &plan, const Level &l, const Box3 &part, const Kernel &kernel, Buffer<R> &result)
 {
