@@ -84,6 +84,9 @@ ifneq ($(PETSC_CONF),)
     ifeq ($(NVCC),)
       $(error CUDA=1 but no nvcc: put it in PATH, or say `make NVCC=/path/nvcc`, or `make CUDA=0`)
     endif
+    ifeq ($(shell command -v $(firstword $(NVCC))),)
+      $(error NVCC=$(NVCC): there is no such compiler)
+    endif
     CUDA_DIR := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
   endif
 endif

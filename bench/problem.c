@@ -1,5 +1,6 @@
 static char help[] = "Sets up and solves one 2D model problem on a DMDA with the solver of the options database, and prints one line of measurements.\n\
-  -problem <name>      see ProblemNames below\n\
+  -problem <name>      poisson, neumann, checkerboard, random_edge, random_cell, layers, channels, anisotropy, stretched, mask,\n\
+                       lognormal, rotated, swapping, depth\n\
   -n <n>, -nx, -ny     unknowns in each direction (default 255)\n\
   -rhs <paper|random>  b = A u for the smooth u of the RRB paper, or hashed random numbers (default: paper for poisson, else random)\n\
   -epsilon, -angle     anisotropy and its angle in degrees (anisotropy, rotated, swapping)\n\

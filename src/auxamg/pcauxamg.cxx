@@ -115,7 +115,7 @@ static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
     PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite: diagonal entry %.4g in row %" PetscInt_FMT "%s", failure.value, row, failure.value == 0 ? "; unknowns that take no part need a 1 there" : ""));
     break;
   case Failure::indefinite:
-    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite: a coarse grid's operator has the negative pivot %g", failure.value));
+    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite, or not symmetric: a coarse grid's operator has the negative pivot %g", failure.value));
     break;
   default:
     break;

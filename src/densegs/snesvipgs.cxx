@@ -356,6 +356,7 @@ static PetscErrorCode Solve(SNES snes)
   p->solved = true;
   const SNESVIPGSCertificate &c = p->certificate;
   PetscCall(PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorisations\n", SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
+  PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED, "SNES vipgs has not converged: %s, natural residual %g", SNESConvergedReasons[snes->reason], (double)c.natural);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -15,19 +15,19 @@ namespace {
 PetscErrorCode CheckSmooth(PetscObject o, PetscInt pre, PetscInt post)
 {
   PetscFunctionBegin;
-  PetscCheck(pre >= 0 && post >= 0 && pre <= 1000 && post <= 1000, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps: none of the numbers is to be negative or above 1000", pre, post);
+  PetscCheck(pre >= 0 && post >= 0 && pre <= 1000 && post <= 1000, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg_smooth: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps given, and none of the numbers is to be negative or above 1000", pre, post);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 PetscErrorCode CheckOmega(PetscObject o, PetscReal omega)
 {
   PetscFunctionBegin;
-  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: omega is to be between 0 and 2, both excluded: %g given", (double)omega);
+  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg_omega is to be between 0 and 2, both excluded: %g given", (double)omega);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 PetscErrorCode CheckLevels(PetscObject o, PetscInt levels)
 {
   PetscFunctionBegin;
-  PetscCheck(levels >= 0, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg: the number of grids is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
+  PetscCheck(levels >= 0, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg_levels, the number of grids, is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
