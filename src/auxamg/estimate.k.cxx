@@ -147,7 +147,7 @@ template <class T> struct Norm2 {
 
 // What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends of the diagonal,
 // then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the values before
-constexpr int lanczos_steps = 6, findings = 2 * lanczos_steps + 3;
+constexpr int lanczos_steps = 8, findings = 2 * lanczos_steps + 3;
 
 template <class T> void Hierarchy<T>::prepare_findings() { found_ = make<double>(levels_.size() * (size_t)findings); }
 
