@@ -185,6 +185,21 @@ int main(int argc, char **argv)
       suffix: kcycle
       args: -mesh disk -pc_auxamg_cycle k
 
+  # rounded to single precision, these would be singular: 14, 32 and 12 iterations
+  testset:
+    nsize: {{1 3}}
+    args: -ksp_view -neumann
+    filter: grep -E "iterations,|nodes in a cell"
+    test:
+      suffix: nearly_singular
+      args: -n 20 -shift 1e-4
+    test:
+      suffix: nearly_singular_elastic
+      args: -n 30 -bs 2 -elastic -shift 1e-5
+    test:
+      suffix: nearly_singular_balls
+      args: -mesh balls -n 6 -shift 1e-2
+
   # blocks of whole balls are singular but for the shift, in single precision to rounding
   test:
     suffix: paper_single
@@ -225,7 +240,7 @@ int main(int argc, char **argv)
       args: -anisotropy 0.1
     test:
       suffix: jump
-      args: -n 60 -jump 1e6 -symmetric
+      args: -n 60 -jump 1e6 -symmetric -pc_auxamg_precision double
     test:
       suffix: jump_off
       args: -n 60 -jump 1e6 -pc_auxamg_filter off
@@ -240,10 +255,10 @@ int main(int argc, char **argv)
       args: -one_sided
     test:
       suffix: again
-      args: -mesh disk -again -symmetric
+      args: -mesh disk -again -symmetric -pc_auxamg_precision double
     test:
       suffix: again_3d
-      args: -mesh cube -n 8 -bs 3 -elastic -again -symmetric
+      args: -mesh cube -n 8 -bs 3 -elastic -again -symmetric -pc_auxamg_precision double
     test:
       suffix: single
       args: -mesh graded -n 60 -pc_auxamg_precision single
@@ -252,7 +267,7 @@ int main(int argc, char **argv)
       args: -mesh disk -pc_auxamg_smoother jacobi
     test:
       suffix: wcycle
-      args: -mesh disk -pc_auxamg_cycle w -pc_auxamg_smooth 1 -symmetric
+      args: -mesh disk -pc_auxamg_cycle w -pc_auxamg_smooth 1 -symmetric -pc_auxamg_precision double
     test:
       suffix: degrees
       args: -mesh disk -pc_auxamg_smooth {{1 3 4 6}separate output}
@@ -261,6 +276,6 @@ int main(int argc, char **argv)
       args: -mesh disk -pc_auxamg_cell_size 30 -pc_auxamg_coarse_size 20
     test:
       suffix: levels
-      args: -mesh disk -n 20 -pc_auxamg_levels {{1 2 3}separate output} -pc_auxamg_coarse_size 50
+      args: -mesh disk -n 20 -pc_auxamg_levels {{1 2 3}separate output} -pc_auxamg_coarse_size 50 -pc_auxamg_precision double
 
 TEST*/

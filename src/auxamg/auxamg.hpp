@@ -34,11 +34,12 @@ struct Params {
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   int    filter = 2;      // interpolation is smoothed for coefficients that jump: 0 never, 1 always, 2 where they do
   int    rough  = 2;      // degree of the smoother then
+  bool   falls_back = false; // a matrix that is nearly singular, which rounding would make singular, is refused: Failure::rounded
 };
 
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
 struct Failure {
-  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, uncoloured, lost } kind = none; // lost: the device of some process
+  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, uncoloured, lost, rounded } kind = none; // lost: the device of some process
   long   row   = -1;
   double value = 0;
 };
@@ -236,6 +237,8 @@ private:
   Graph                 graph_;            // of the cycle on a device
   uint64_t              numbers_   = 0;    // how often numbers() has run
   bool                  filtered_  = false; // the interpolation is smoothed
+  bool                  constants_ = false; // are in the null space of the matrix
+  bool                  rounded_   = false; // the values lose to T what the matrix does with a constant
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
 };
 

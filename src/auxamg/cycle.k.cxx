@@ -3,7 +3,9 @@
 #include "auxamg/dispatch.hpp"
 #include "auxamg/rows.hpp"
 #include "core/each.hpp"
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace tessera::auxamg {
 
@@ -316,10 +318,28 @@ template <class T> void Hierarchy<T>::cycle()
   else cycle(0);
 }
 
-// The units of r are those of the matrix, or of its inverse times them: half of what the operators are scaled by goes to r, half to z.
+// The power of two that brings the largest number of all processes near one, if there is one
+static double normalising(MPI_Comm comm, const double *r, ptrdiff_t n)
+{
+  int64_t largest = 0, all; // in the order of their magnitudes: a loop over integers becomes vectors
+  for (ptrdiff_t p = 0; p < n; ++p) {
+    int64_t bits;
+    memcpy(&bits, r + p, sizeof(bits));
+    bits &= INT64_MAX;
+    largest = bits > largest ? bits : largest;
+  }
+  MPI_Allreduce(&largest, &all, 1, MPI_INT64_T, MPI_MAX, comm);
+  double v;
+  memcpy(&v, &all, sizeof(v));
+  return v > 0 && std::isfinite(v) ? std::ldexp(1, std::min(-std::ilogb(v), 1000)) : 1;
+}
+
+// Single precision on the host holds r as it is near one. Else the units of r are those of the matrix, or of its inverse times them: half of
+// what the operators are scaled by goes to r, half to z.
 template <class T> void Hierarchy<T>::apply(const double *r, double *z)
 {
-  const double before = std::ldexp(1, std::ilogb(scale_) / 2), after = scale_ / before;
+  const bool   normalised = sizeof(T) < sizeof(double) && exec_.space == Space::host;
+  const double before = normalised ? normalising(comm_, r, (ptrdiff_t)levels_[0].n * params_.bs) : std::ldexp(1, std::ilogb(scale_) / 2), after = scale_ / before;
   Level<T> &level = levels_[0];
   const int bs = params_.bs, n = level.n * bs;
   const unsigned char *const fixed = any_fixed_ ? fixed_.data() : nullptr;

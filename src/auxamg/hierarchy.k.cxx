@@ -316,6 +316,10 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   // the operator
   read_pattern(rows);
   fill(rows, nullptr, nullptr, 1);
+  if (rounded_) {
+    failure.kind = Failure::rounded;
+    return failure;
+  }
   finest.nonzeros = total((double)finest.a.size());
   // the grids
   sorted = make_unset<double>(y.size());
@@ -465,7 +469,9 @@ template <class T> Failure Hierarchy<T>::numbers()
   const Buffer<double> found = on_host(found_);
   for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
   if (total(failure.kind)) return failure;
-  return invert();
+  failure = invert();
+  if (!failure.kind && params_.falls_back && !constants_ && coarsest_.dropped > 0) failure.kind = Failure::rounded;
+  return failure;
 }
 
 template <class T> size_t Level<T>::bytes() const

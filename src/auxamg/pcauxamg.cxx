@@ -245,7 +245,7 @@ static PetscErrorCode SetUp(PC pc)
     PetscCall(PetscLogEventEnd(tessera::event_auxamg_numbers, pc, 0, 0, 0));
     if (!unchanged) PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows than before: the grids are made anew\n"));
   }
-  if (again_all || !unchanged) {
+  if (again_all || !unchanged || failure.kind == Failure::rounded) {
     tessera::Coordinates        found;
     const tessera::Coordinates *use;
     PetscCall(PCGetOptionsPrefix(pc, &prefix));
@@ -253,13 +253,20 @@ static PetscErrorCode SetUp(PC pc)
     PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->file.c_str(), option.c_str(), &found, &use));
     PetscCall(Parameters(pc, use->dim));
     a->from           = use->from;
-    const bool single = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && a->exec.space == tessera::Space::cuda);
-    a->in_double.reset();
-    a->in_single.reset();
-    if (single) TesseraCallCXX(a->in_single.reset(new tessera::auxamg::Hierarchy<float>(a->exec, a->comm, a->params)));
-    else TesseraCallCXX(a->in_double.reset(new tessera::auxamg::Hierarchy<double>(a->exec, a->comm, a->params)));
+    // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
+    const bool chebyshev = a->params.smoother == tessera::auxamg::Smoother::chebyshev || a->params.smoother == tessera::auxamg::Smoother::jacobi;
+    bool       single    = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && (a->exec.space == tessera::Space::cuda || chebyshev) && failure.kind != Failure::rounded);
     PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
-    TesseraCallCXX(WithHierarchy(a, [&](auto &h) { failure = h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE, use->x.space()); }));
+    for (;; single = false) { // at most twice
+      a->params.falls_back = single && a->precision == PC_AUXAMG_PRECISION_AUTO;
+      a->in_double.reset();
+      a->in_single.reset();
+      if (single) TesseraCallCXX(a->in_single.reset(new tessera::auxamg::Hierarchy<float>(a->exec, a->comm, a->params)));
+      else TesseraCallCXX(a->in_double.reset(new tessera::auxamg::Hierarchy<double>(a->exec, a->comm, a->params)));
+      TesseraCallCXX(WithHierarchy(a, [&](auto &h) { failure = h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE, use->x.space()); }));
+      if (failure.kind != Failure::rounded) break;
+      PetscCall(PetscInfo(pc, "The matrix is nearly singular: the hierarchy is in double precision\n"));
+    }
     PetscCall(PetscLogEventEnd(tessera::event_auxamg_grids, pc, 0, 0, 0));
   }
   PetscCall(a->rows.Restore());

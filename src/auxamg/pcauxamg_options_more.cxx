@@ -320,8 +320,11 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
 
    Level: intermediate
 
-   Note:
+   Notes:
    The iteration around it stays in double precision, and so does the accuracy of answers.
+
+   `PC_AUXAMG_PRECISION_AUTO` takes single precision, on the host with Gauss-Seidel double, and double where the
+   matrix is so nearly singular that rounding would make it so, as where a small shift makes a pure Neumann problem regular.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetPrecision()`
 @*/

@@ -1,6 +1,7 @@
 // The entries of the rows of a node, without the fixed unknowns.
 #pragma once
 #include "auxamg/auxamg.hpp"
+#include <cmath>
 
 namespace tessera::auxamg {
 
@@ -10,6 +11,32 @@ struct Largest {
   double  v = 0;
   HD void join(double sum) { v = !(sum <= 1) ? 1 : sum > v ? sum : v; }
   HD void join(const Largest &o) { join(o.v); }
+};
+
+// What the values show as they are read, row after row: their change, their sum and that of their magnitudes, and the magnitudes of what
+// rounding adds to the sums of rows.
+struct Reading {
+  Largest change;
+  double  sum = 0, size = 0, rounded = 0, row = 0;
+  HD void take(double v, double stored)
+  {
+    sum += v;
+    size += fabs(v);
+    row += stored - v;
+  }
+  HD void end_row(double changed)
+  {
+    change.join(changed);
+    rounded += fabs(row);
+    row = 0;
+  }
+  HD void join(const Reading &o)
+  {
+    change.join(o.change);
+    sum += o.sum;
+    size += o.size;
+    rounded += o.rounded;
+  }
 };
 
 template <class Index> struct RowReader {

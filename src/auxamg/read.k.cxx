@@ -172,7 +172,7 @@ template <class Index, class T> struct FillValues {
   int              points;
   double           scale, rescaled; // of the values; the one before over it
   T               *a;
-  HD void          operator()(int item, int line, Largest &change) const
+  HD void          operator()(int item, int line, Reading &found) const
   {
     const int p = line * list_row + item;
     if (p >= points) return;
@@ -180,8 +180,8 @@ template <class Index, class T> struct FillValues {
     int at = i[p];
     if (m.bs == 1 && m.length(perm[p]) == i[p + 1] - at) { // nothing is left out: the pattern knows where the columns are
       double sum = 0;
-      m.each_value(perm[p], [&](double v) { put(p, j[at], at, v, sum), ++at; });
-      return change.join(sum);
+      m.each_value(perm[p], [&](double v) { put(p, j[at], at, v, sum, found), ++at; });
+      return found.end_row(sum);
     }
     for (int k = 0; k < m.bs; ++k) {
       const int row = perm[p] * m.bs + k;
@@ -195,15 +195,16 @@ template <class Index, class T> struct FillValues {
           for (e = i[p]; j[e] != q;) ++e;
           e = (ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs;
         }
-        put((ptrdiff_t)m.bs * p + k, (ptrdiff_t)m.bs * q + column % m.bs, e, v, sum);
+        put((ptrdiff_t)m.bs * p + k, (ptrdiff_t)m.bs * q + column % m.bs, e, v, sum, found);
       });
-      change.join(sum);
+      found.end_row(sum);
     }
   }
   // a[e] := v; sum += by how much it has changed
-  HD void put(ptrdiff_t mine, ptrdiff_t other, ptrdiff_t e, double v, double &sum) const
+  HD void put(ptrdiff_t mine, ptrdiff_t other, ptrdiff_t e, double v, double &sum, Reading &found) const
   {
     v *= scale;
+    found.take(v, (double)(T)v);
     if (before) sum += fabs(rescaled * v * now[mine] * now[other] - (double)a[e] * before[mine] * before[other]);
     a[e] = (T)v;
   }
@@ -219,7 +220,7 @@ template <class Index, class T> struct FillScalars {
   int              points;
   double           scale, rescaled;
   T               *a;
-  HD void          operator()(int item, int line, Largest &change) const
+  HD void          operator()(int item, int line, Reading &found) const
   {
     constexpr int at_once = 8;
     const int     p = line * list_row + item;
@@ -254,10 +255,11 @@ template <class Index, class T> struct FillScalars {
       for (int k = 0; k < at_once; ++k)
         if (there[k]) {
           if (!before) j[at] = column[k];
+          found.take(v[k], (double)(T)v[k]);
           a[at++] = (T)v[k];
         }
     }
-    change.join(sum);
+    found.end_row(sum);
   }
 };
 
@@ -362,11 +364,20 @@ template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<I
 {
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
-  Buffer<Largest>        change = make<Largest>(1);
-  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, change.data());
-  else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, change.data());
+  Buffer<Reading>        found = make<Reading>(1);
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
+  else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
   couplings(rows);
-  return before ? fetch(change, 0).v : 0;
+  if (!before && !params_.falls_back) return 0;
+  const Reading read = fetch(found, 0);
+  if (params_.falls_back) {
+    // The sum is 1'A 1. Where it is zero but for the rounding of double precision, constants are in the null space, which is taken care of.
+    double sums[3] = {read.sum, read.size, read.rounded};
+    MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, comm_);
+    constants_ = std::abs(sums[0]) <= 1e-13 * sums[1];
+    rounded_   = !constants_ && sums[2] > 0.05 * std::abs(sums[0]);
+  }
+  return read.change.v;
 }
 
 // A pass over the rows for their diagonal, and one for all values
@@ -387,6 +398,7 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   change = fill(rows, level.z.data(), level.r.data(), scale / scale_);
   MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, comm_);
   level.change += (float)change;
+  if (rounded_) failure.kind = Failure::rounded;
   return true;
 }
 
