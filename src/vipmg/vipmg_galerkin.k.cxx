@@ -215,8 +215,7 @@ template <class R, class Kernel> void join_stencils(const Plan &plan, const Leve
   const Rows     rows = all_rows(l.own);
   const int      n = l.own.empty() ? 0 : rows.count(), reach = plan.dimension == 2 ? 2 : 1, y = plan.dimension > 1 ? reach : 0, z = plan.dimension > 2;
   std::vector<R> sums((size_t)n);
-#pragma omp parallel for schedule(static) num_threads(plan.exec.threads) if (plan.exec.threads > 1)
-  for (int r = 0; r < n; ++r) {
+  for_rows(plan.exec, n, [&](int r) {
     R   sum;
     int j, k;
     rows.get(r, j, k);
@@ -240,7 +239,7 @@ template <class R, class Kernel> void join_stencils(const Plan &plan, const Leve
       sum.join(odd);
     }
     sums[(size_t)r] = sum;
-  }
+  });
   result[0] = result[1] = R();
   for (const R &sum : sums) result[0].join(sum);
 }
