@@ -90,7 +90,7 @@ struct Measure {
   }
 };
 
-// What loading a point finds.
+// What look() finds.
 struct Point {
   Measure measure;             // of the correction zero
   double  difference = 0;      // sum of squares of F + r, r the residual before: how far F is from what the model foretold
@@ -237,11 +237,12 @@ void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (v
 double asymmetry(Plan &plan);
 
 // --- between arrays in natural order, in the space of the plan, and the finest level (vipmg_move.k.cxx) ---
-// The problem for a correction: b := -F, lo := XL - X, up := XU - X, x := 0. X0: a point before, or nullptr.
-Point load(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU);
-// x := 0, but the solution in Dirichlet rows. Returns whether these made a difference. follow: the last step of the correction kept goes on being
-// recombined.
-bool start(Plan &plan, bool follow = false);
+// What is to be known of a point. X0: one before, or nullptr.
+Point look(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU);
+// The problem for a correction: b := -F, lo := XL - X, up := XU - X, x := 0, but the solution in Dirichlet rows. Returns whether these made a
+// difference. follow: the last step of the correction kept goes on being recombined.
+bool load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, bool follow = false);
+bool start(Plan &plan); // again from there
 void forget(Plan &plan);                  // the active set: what a solve does does not depend on the one before
 void keep(Plan &plan);                    // the correction x, while other problems are loaded
 // X := P(X0 + t x) with the correction kept; F: at X0, for the slope

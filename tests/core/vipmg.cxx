@@ -201,7 +201,7 @@ void pose(const Case &c, Plan &plan)
     there[k].resize(Extent{n, plan.exec.space});
     copy(h[k], there[k]);
   }
-  load(plan, there[0].data(), there[1].data(), nullptr, there[2].data(), there[3].data());
+  load(plan, there[0].data(), there[1].data(), there[2].data(), there[3].data());
   build(plan);
   start(plan);
 }
