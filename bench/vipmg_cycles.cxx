@@ -81,7 +81,7 @@ int main(int argc, char **argv)
         copy(field[k], there_[k]);
       }
       set_operator(plan, a.data(), free.data());
-      load(plan, there_[0].data(), there_[1].data(), nullptr, there_[2].data(), there_[3].data());
+      load(plan, there_[0].data(), there_[1].data(), there_[2].data(), there_[3].data());
       if (there) device::synchronize();
     }
     const auto wait = [&] {

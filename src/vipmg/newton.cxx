@@ -26,7 +26,6 @@ PetscErrorCode Newton::Reset()
   PetscFunctionBegin;
   PetscCall(UseCurrentStream(plan.exec.space)); // memory is given back in its order
   PetscCall(matrix.Reset());
-  PetscCall(VecDestroy(&base_));
   const Exec exec = plan.exec;
   plan            = Plan();
   plan.exec       = exec;
@@ -38,7 +37,7 @@ PetscErrorCode Newton::Reset()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Mat J)
+PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Vec base, Mat J)
 {
   bool there = options.backend == TESSERA_BACKEND_CUDA;
 
@@ -64,7 +63,7 @@ PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *ba
 #ifdef _OPENMP
   plan.exec.threads = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;
 #endif
-  if (!base_) PetscCall(VecDuplicate(X, &base_));
+  base_ = base;
   if (built_ && options.params.levels != plan.params.levels) built_ = plan.built = false;
   plan.params         = options.params;
   plan.zero_tolerance = options.zero_tolerance;
@@ -95,7 +94,7 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
 }
 
 // X0: a point before, or nullptr.
-PetscErrorCode Newton::LoadPoint(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point)
+PetscErrorCode Newton::LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point)
 {
   const Space space = plan.exec.space;
 
@@ -105,7 +104,7 @@ PetscErrorCode Newton::LoadPoint(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *po
   PetscCall(c_.Read(XL, space));
   PetscCall(d_.Read(XU, space));
   if (X0) PetscCall(e_.Read(X0, space));
-  TesseraCallCXX(*point = load(plan, a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
+  TesseraCallCXX(*point = look(plan, a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
   for (Array *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -127,7 +126,7 @@ PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Move
 
 // Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is
 // that of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
-PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
+PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
 {
   const Variant v       = plan.params.variant;
   const double  nodes   = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
@@ -140,7 +139,14 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, const Measure
   *failed = false;
   n->cycles = 0;
   PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
-  TesseraCallCXX(if (start(plan, follow)) m = measure(plan, plan.levels[0]));
+  bool changed = false;
+  PetscCall(a_.Read(F, plan.exec.space));
+  PetscCall(b_.Read(X, plan.exec.space));
+  PetscCall(c_.Read(XL, plan.exec.space));
+  PetscCall(d_.Read(XU, plan.exec.space));
+  TesseraCallCXX(changed = load(plan, a_.data(), b_.data(), c_.data(), d_.data(), follow));
+  for (Array *a : {&a_, &b_, &c_, &d_}) PetscCall(a->Restore());
+  TesseraCallCXX(if (changed) m = measure(plan, plan.levels[0]));
   first = last = std::sqrt(m.natural);
   best = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual
   if (fmg && plan.levels.size() > 1) {
@@ -212,7 +218,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   for (int tries = 0; tries < 20; ++tries) {
     if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
     PetscCall(problem.Function(X, F));
-    PetscCall(LoadPoint(X, F, base_, XL, XU, &point));
+    PetscCall(LookAt(X, F, base_, XL, XU, &point));
     if (!std::isfinite(point.F)) { // outside the function's domain
       high = t;
       t    = low + 0.5 * (t - low);
@@ -280,7 +286,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   }
   current = true;
   TesseraCallCXX(forget(plan));
-  PetscCall(LoadPoint(X, F, nullptr, XL, XU, &point));
+  PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
   here       = point.measure;
   n.inactive = PetscSqrtReal(here.inactive);
   n.natural  = PetscSqrtReal(here.natural);
@@ -295,7 +301,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
         PetscCall(ReadJacobian(solver, J, &failed));
         if (failed) PetscCall(PetscInfo(solver, "%s\n", failure));
         if (!failed) { // a new diagonal, or even a new level
-          PetscCall(LoadPoint(X, F, nullptr, XL, XU, &point));
+          PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
           here = point.measure;
         }
       }
@@ -309,7 +315,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     const double share  = iteration == 1 ? first_forcing : current ? 0 : forcing;
     // Of a linear problem the model's norm is that of F, to rounding.
     const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(), share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
-    PetscCall(Inner(solver, problem, here, target, fmg, current && iteration > 1 && n.cycles <= quick, &n, &model, &failed));
+    PetscCall(Inner(solver, problem, X, F, XL, XU, here, target, fmg, current && iteration > 1 && n.cycles <= quick, &n, &model, &failed));
     fmg = false;
     if (failed) {
       PetscCall(PetscSNPrintf(failure, sizeof(failure), "cycles diverge on the linearised problem (natural residual %g, from %g): the Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));

@@ -50,19 +50,19 @@ public:
   BoxMatrix      matrix;
   MatrixReport   report;
   char           failure[512] = "";
-  PetscErrorCode SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Mat J);
+  PetscErrorCode SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Vec base, Mat J);
   PetscErrorCode Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU);
   PetscErrorCode Reset();
 
 private:
   PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, bool *good);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
-  PetscErrorCode LoadPoint(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
+  PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
-  PetscErrorCode Inner(PetscObject solver, Problem &problem, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+  PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   Array          a_, b_, c_, d_, e_;
-  Vec            base_ = nullptr;
+  Vec            base_ = nullptr; // the solver's, for the point that steps begin from
 };
 
 } // namespace tessera::vipmg

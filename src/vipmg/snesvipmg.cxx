@@ -131,7 +131,7 @@ PetscErrorCode Solve(SNES snes)
   v->newton.options.iterations     = snes->max_its;
   v->last                          = Norms();
   v->last.inactive = v->last.natural = PETSC_INFINITY; // until there is a point
-  PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_backend", snes->dm, snes->vec_sol, snes->jacobian_pre));
+  PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_backend", snes->dm, snes->vec_sol, snes->work[0], snes->jacobian_pre));
   PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu));
   SNESProblem problem(snes);
   PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));

@@ -113,7 +113,7 @@ PetscErrorCode Solve(Tao tao)
   PetscCheck(P, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE, "Tao vipmg needs the Hessian: call TaoSetHessian(), or use -tao_type blmvm");
   PetscCall(CompatTaoDM(tao, &dm));
   v->newton.options.iterations = tao->max_it;
-  PetscCall(v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_backend", dm, tao->solution, P));
+  PetscCall(v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_backend", dm, tao->solution, tao->stepdirection, P));
   PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->solution, tao->XL, tao->XU));
   tao->reason = TAO_CONTINUE_ITERATING;
   TaoProblem problem(tao);

@@ -33,7 +33,7 @@ struct Operator {
   Buffer<double> a, inverse; // inverse: of the diagonal; zero where the node takes no part
   bool           box = false;
   // Of each half of a row: a long stretch [t0, t1) of places whose stencils are equal; with constant coefficients nearly all of them. There
-  // coefficients, which are half of what sweeps and residuals move, are read at the first place alone. On a device not of `truncated`.
+  // coefficients, which are half of what sweeps and residuals move, are read at the first place alone.
   Buffer<int> same;
 };
 
@@ -51,7 +51,7 @@ struct Level {
   Operator       A, truncated;        // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Buffer<double> left[3], right[3];   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
   Buffer<uint8_t> free, inactive;     // not a Dirichlet row; nor at a bound
-  Buffer<uint8_t> cut;                // on the host, in the plane: rows of `truncated` that may be others than those of A
+  Buffer<uint8_t> cut;                // in the plane: rows of `truncated` that may be others than those of A
   Buffer<double> x, b, lo, up;        // the problem of this level
   Buffer<double> v, r, w;             // correction and residuals
   Buffer<double> y;                   // x before the last correction
@@ -90,7 +90,7 @@ struct Measure {
   }
 };
 
-// What loading a point finds.
+// What look() finds.
 struct Point {
   Measure measure;             // of the correction zero
   double  difference = 0;      // sum of squares of F + r, r the residual before: how far F is from what the model foretold
@@ -226,8 +226,8 @@ void truncate(Plan &plan, int top);
 Layout3 layout_for(const Box3 &own, int dimension);
 void make_inverse(Plan &plan, Level &l, Operator &op);
 void find_same(Plan &plan, const Level &l, Operator &op); // on the host make_inverse() does it
-// The stretches of l.truncated from those of l.A, on the host: the longest parts of them whose rows have not been cut.
-void same_but_cut(Level &l);
+// The stretches of l.truncated from those of l.A: the longest parts of them whose rows have not been cut, on a device of those about three places.
+void same_but_cut(Plan &plan, Level &l);
 Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
 void     galerkin(Plan &plan, int fine, bool truncated, bool top);
@@ -237,11 +237,12 @@ void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (v
 double asymmetry(Plan &plan);
 
 // --- between arrays in natural order, in the space of the plan, and the finest level (vipmg_move.k.cxx) ---
-// The problem for a correction: b := -F, lo := XL - X, up := XU - X, x := 0. X0: a point before, or nullptr.
-Point load(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU);
-// x := 0, but the solution in Dirichlet rows. Returns whether these made a difference. follow: the last step of the correction kept goes on being
-// recombined.
-bool start(Plan &plan, bool follow = false);
+// What is to be known of a point. X0: one before, or nullptr.
+Point look(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU);
+// The problem for a correction: b := -F, lo := XL - X, up := XU - X, x := 0, but the solution in Dirichlet rows. Returns whether these made a
+// difference. follow: the last step of the correction kept goes on being recombined.
+bool load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, bool follow = false);
+bool start(Plan &plan); // again from there
 void forget(Plan &plan);                  // the active set: what a solve does does not depend on the one before
 void keep(Plan &plan);                    // the correction x, while other problems are loaded
 // X := P(X0 + t x) with the correction kept; F: at X0, for the slope
@@ -311,7 +312,7 @@ void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch); //
 void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch); // in v
 bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps); // false: the grid is too large for one block
 void correct(Plan &plan, Level &l, const double *x); // recombine() from x, which becomes y; the result is in l.x
-bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, Operator &out); // false: not here
+bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, bool truncated, bool top, Operator &out); // false: not here
 
 // --- cycles (vipmg_cycle.cxx) ---
 void full_multigrid(Plan &plan);             // a start for the finest level from its b and bounds

@@ -1,7 +1,7 @@
 // Recombination and line search on the device, with the last step and the projected correction computed where they are needed: three
 // kernels. Bytes a node, 5-point star: sums for the recombination 73 (5 coefficients, v, r, x, y, a flag), for the line search 89 (two
 // bounds more), the step 65; arrays for what they compute would make it 273.
-#include "vipmg/stencil3.hpp"
+#include "vipmg/tile.hpp"
 
 namespace tessera::vipmg {
 
@@ -29,40 +29,60 @@ struct Correction {
   }
 };
 
-template <int D, bool Box, bool Symmetric> struct FindCombination {
-  Stencil3<D, Box> s;
-  const double    *v, *r;
-  LastStep         p;
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Search &q) const
+// Sums over a tile. What a node's neighbours need of it, too, is computed once and stays in shared memory.
+template <bool Nine, bool Symmetric> struct FindCombination {
+  Plane<Nine>   plane;
+  const double *v, *r;
+  LastStep      p;
+  size_t        bytes(const Box &own) const { return 2 * places(grown(own, 1)) * sizeof(double); }
+  template <class Block> HD void operator()(Block &block, Search &q) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half, c = s.source(P, t, j, k, e);
-    const double    ve = v[e], pe = p[e];
-    if (ve == 0 && pe == 0) return;
-    const double av = s.diagonal(c) * ve + s.template neighbours<P>(v, c, o), lv = Symmetric ? ve : av;
-    const double ap = s.diagonal(c) * pe + s.template neighbours<P>(p, c, o), lp = Symmetric ? pe : ap;
-    q.rv += r[e] * lv;
-    q.vv += lv * av;
-    q.rp += r[e] * lp;
-    q.vp += lv * ap;
-    q.pp += lp * ap;
+    const Box  own = block.tile, all = grown(own, 1);
+    const Tile tv = tile_of(block.shared, all), tp = tile_of(block.shared + places(all), all);
+    each_node(block, all, [&](int i, int j) {
+      const bool      there = plane.nodes.contains(i, j);
+      const ptrdiff_t e     = plane.place(i, j);
+      tv(i, j) = there ? v[e] : 0;
+      tp(i, j) = there ? p[e] : 0;
+    });
+    block.sync();
+    each_node(block, own, [&](int i, int j) {
+      const ptrdiff_t e = plane.place(i, j), c = plane.source(i, j, e);
+      const double    ve = tv(i, j), pe = tp(i, j);
+      if (ve == 0 && pe == 0) return;
+      const double av = plane.s.diagonal(c) * ve + plane.neighbours(tv, i, j, c), lv = Symmetric ? ve : av;
+      const double ap = plane.s.diagonal(c) * pe + plane.neighbours(tp, i, j, c), lp = Symmetric ? pe : ap;
+      q.rv += r[e] * lv;
+      q.vv += lv * av;
+      q.rp += r[e] * lp;
+      q.vp += lv * ap;
+      q.pp += lp * ap;
+    });
   }
 };
 
-template <int D, bool Box, bool Symmetric> struct FindLength {
-  Stencil3<D, Box> s;
-  const double    *r;
-  const Search    *combination;
-  Correction       d;
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Search &q) const
+template <bool Nine, bool Symmetric> struct FindLength {
+  Plane<Nine>   plane;
+  const double *r;
+  const Search *combination;
+  Correction    d;
+  size_t        bytes(const Box &own) const { return places(grown(own, 1)) * sizeof(double); }
+  template <class Block> HD void operator()(Block &block, Search &q) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half, from = s.source(P, t, j, k, e);
-    Correction      c = d;
+    const Box  own = block.tile, all = grown(own, 1);
+    const Tile td = tile_of(block.shared, all);
+    Correction c = d;
     combination->combination(c.a, c.b);
-    const double de = c[e];
-    if (de == 0) return;
-    const double ad = s.diagonal(from) * de + s.template neighbours<P>(c, from, o), ld = Symmetric ? de : ad;
-    q.rv += r[e] * ld;
-    q.vv += ld * ad;
+    each_node(block, all, [&](int i, int j) { td(i, j) = plane.nodes.contains(i, j) ? c[plane.place(i, j)] : 0; });
+    block.sync();
+    each_node(block, own, [&](int i, int j) {
+      const double de = td(i, j);
+      if (de == 0) return;
+      const ptrdiff_t e = plane.place(i, j), from = plane.source(i, j, e);
+      const double    ad = plane.s.diagonal(from) * de + plane.neighbours(td, i, j, from), ld = Symmetric ? de : ad;
+      q.rv += r[e] * ld;
+      q.vv += ld * ad;
+    });
   }
 };
 
@@ -85,12 +105,20 @@ struct Step {
   }
 };
 
-template <int D, bool Box, bool Symmetric> void correct_with(Plan &plan, Level &l, const Correction &d)
+// *sums: what the kernel gathers on all tiles; the second of them is empty.
+template <class Kernel> void gather(const Plan &plan, const Level &l, const Kernel &kernel, Search *sums)
 {
-  const auto s = stencil<D, Box>(l, l.A);
+  const Shape shape = shape_for(l);
+  device::zero(sums + 1, sizeof(Search));
+  forall_tiles(plan.exec, {0, l.n[0], 0, l.n[1]}, shape.columns, shape.rows, kernel.bytes({0, shape.columns, 0, shape.rows}), kernel, sums);
+}
+
+template <bool Nine, bool Symmetric> void correct_with(Plan &plan, Level &l, const Correction &d)
+{
+  const auto p = plane<Nine>(l, l.A);
   Search    *combination = plan.search.data(), *length = combination + 2;
-  join_nodes(plan.exec, l.layout, l.own, FindCombination<D, Box, Symmetric>{s, l.v.data(), l.r.data(), d.p}, combination);
-  join_nodes(plan.exec, l.layout, l.own, FindLength<D, Box, Symmetric>{s, l.r.data(), combination, d}, length);
+  gather(plan, l, FindCombination<Nine, Symmetric>{p, l.v.data(), l.r.data(), d.p}, combination);
+  gather(plan, l, FindLength<Nine, Symmetric>{p, l.r.data(), combination, d}, length);
   for_nodes(plan.exec, l.layout, l.own, Step{combination, length, d, l.x.data(), l.y.data(), l.layout.half});
 }
 
@@ -99,10 +127,10 @@ template <int D, bool Box, bool Symmetric> void correct_with(Plan &plan, Level &
 void correct(Plan &plan, Level &l, const double *x)
 {
   const Correction d{{x, l.y.data(), l.inactive.data()}, l.v.data(), l.lo.data(), l.up.data(), 1, 0};
-  with_kind(plan.dimension, l.A.box, [&](auto kind) {
+  with_kind(2, l.A.box, [&](auto kind) { // of a grid that is tiled
     using K = decltype(kind);
-    if (plan.symmetric) correct_with<K::dimension, K::box, true>(plan, l, d);
-    else correct_with<K::dimension, K::box, false>(plan, l, d);
+    if (plan.symmetric) correct_with<K::box, true>(plan, l, d);
+    else correct_with<K::box, false>(plan, l, d);
   });
 }
 

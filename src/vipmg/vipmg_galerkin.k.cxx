@@ -113,6 +113,13 @@ struct CoarseFree {
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const { coarse[o + P * (ptrdiff_t)half] = fine[from.at(step[0] * (2 * t + P), step[1] * j, step[2] * k)]; }
 };
 
+// All rows may be others than those of A; what lies outside the grid is none.
+struct MarkCut {
+  uint8_t *cut;
+  int      half;
+  template <int P> HD void at(int, ptrdiff_t o, int, int) const { cut[o + P * (ptrdiff_t)half] = 1; }
+};
+
 constexpr double several = 4;
 
 template <int D, bool Box> struct FindStrength {
@@ -215,8 +222,7 @@ template <class R, class Kernel> void join_stencils(const Plan &plan, const Leve
   const Rows     rows = all_rows(l.own);
   const int      n = l.own.empty() ? 0 : rows.count(), reach = plan.dimension == 2 ? 2 : 1, y = plan.dimension > 1 ? reach : 0, z = plan.dimension > 2;
   std::vector<R> sums((size_t)n);
-#pragma omp parallel for schedule(static) num_threads(plan.exec.threads) if (plan.exec.threads > 1)
-  for (int r = 0; r < n; ++r) {
+  for_rows(plan.exec, n, [&](int r) {
     R   sum;
     int j, k;
     rows.get(r, j, k);
@@ -240,7 +246,7 @@ template <class R, class Kernel> void join_stencils(const Plan &plan, const Leve
       sum.join(odd);
     }
     sums[(size_t)r] = sum;
-  }
+  });
   result[0] = result[1] = R();
   for (const R &sum : sums) result[0].join(sum);
 }
@@ -446,10 +452,12 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   const Operator &op   = truncated && !top ? fine.truncated : fine.A;
   Operator       &out  = truncated ? coarse.truncated : coarse.A;
   const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
-  if (galerkin_directly(plan, fine, coarse, op, free, out)) {
+  if (galerkin_directly(plan, fine, coarse, op, free, truncated, top, out)) {
+    coarse.incoming.exchange(coarse.cut.data());
     exchange_operator(plan, coarse, out);
     if (!plan.symmetric) stabilise(plan, coarse, out);
     else if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
+    if (truncated) same_but_cut(plan, coarse);
     return;
   }
   // On the host a few rows, or layers, of coarse nodes at a time: what lies between the steps stays in the cache.
@@ -460,8 +468,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;
   const int most = plan.exec.space == Space::host && plan.exec.threads == 1 ? 1 + (int)(65536 / slice) : coarse.part.hi[outer] - coarse.part.lo[outer];
   if (rows) coarsen_rows(plan, fine, coarse, op, free, truncated, top, out);
-  if (coarse.cut.size() && !(rows && truncated)) // all rows may be others than those of A; what lies outside the grid is none
-    for (int j = coarse.own.lo[1]; j < coarse.own.hi[1]; ++j) halves(coarse.layout, j, {coarse.own.lo[0], coarse.own.hi[0]}, [&](int, ptrdiff_t e, size_t n) { std::fill_n(coarse.cut.data() + e, n, (uint8_t)1); });
+  if (coarse.cut.size() && !(rows && truncated)) for_nodes(plan.exec, coarse.layout, coarse.own, MarkCut{coarse.cut.data(), coarse.layout.half});
   for (int at = coarse.part.lo[outer]; !rows && !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
     Box3 part      = coarse.part;
     part.lo[outer] = at;
@@ -473,7 +480,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   if (!plan.symmetric) stabilise(plan, coarse, out);
   else {
     invert(plan, coarse, out);
-    if (rows && truncated && !coarse.incoming.remote()) same_but_cut(coarse);
+    if (rows && truncated && !coarse.incoming.remote()) same_but_cut(plan, coarse);
     else if (plan.exec.space == Space::host) find_same(plan, coarse, out);
   }
 }

@@ -22,10 +22,10 @@ const double *diagonal(const Plan &plan, const Level &l)
   return l.A.a.data() + plane * (ptrdiff_t)l.layout.size();
 }
 
-struct Load {
+struct Look {
   Natural       n;
   const double *F, *X, *X0, *XL, *XU, *r, *diagonal;
-  double       *b, *lo, *up, *x, zero;
+  double        zero;
   int           half;
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Point &p) const
   {
@@ -36,10 +36,6 @@ struct Load {
     p.X += here * here;
     p.slope += f * (here - X0[q]);
     p.measure.add(f, 0, below, above, diagonal[e], zero);
-    b[e]  = -f;
-    lo[e] = below;
-    up[e] = above;
-    x[e]  = 0;
   }
 };
 
@@ -48,23 +44,47 @@ struct Changed {
   HD void join(const Changed &o) { sum += o.sum; }
 };
 
-template <int D, bool Box> struct Start {
-  Stencil3<D, Box> s;
-  const double    *b, *lo, *up, *kept; // kept: a correction with the last step to it, or nullptr
-  const uint8_t   *free;
-  double          *x, *y;
+struct Start {
+  const double  *b, *lo, *up, *diagonal;
+  const uint8_t *free;
+  double        *x, *y;
+  int            half;
+  HD double value(ptrdiff_t e, double right, double below, double above) const
+  {
+    const double solved = right / diagonal[e];
+    double       v      = free[e] ? 0 : solved;
+    v                   = v < below ? below : v;
+    return v > above ? above : v;
+  }
   template <int P> HD void at(int, ptrdiff_t o, int, int, Changed &c) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    const double    solved = b[e] / s.diagonal(e);
-    double          v = free[e] ? 0 : solved;
-    v                 = v < lo[e] ? lo[e] : v;
-    v                 = v > up[e] ? up[e] : v;
-    y[e]              = kept ? v - (kept[e] - y[e]) : v;
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    const double    v = value(e, b[e], lo[e], up[e]);
+    y[e]              = v;
     x[e]              = v;
     c.sum += fabs(v);
   }
 };
+
+struct Load {
+  Natural       n;
+  const double *F, *X, *XL, *XU, *kept; // kept: a correction with the last step to it, or nullptr
+  Start         start;
+  double       *b, *lo, *up;
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Changed &c) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)start.half, q = n.at(2 * t + P, j, k);
+    const double    right = -F[q], here = X[q], below = XL[q] - here, above = XU[q] - here, v = start.value(e, right, below, above);
+    b[e]       = right;
+    lo[e]      = below;
+    up[e]      = above;
+    start.y[e] = kept ? v - (kept[e] - start.y[e]) : v;
+    start.x[e] = v;
+    c.sum += fabs(v);
+  }
+};
+
+Start start_of(const Plan &plan, Level &l) { return {l.b.data(), l.lo.data(), l.up.data(), diagonal(plan, l), l.free.data(), l.x.data(), l.y.data(), l.layout.half}; }
 
 struct Store {
   Natural       n;
@@ -96,36 +116,51 @@ template <class R> R joined(const Plan &plan, const Buffer<R> &there)
 
 } // namespace
 
-Point load(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU)
+Point look(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
-  plan.measured   = false;
   Level        &l = plan.levels[0];
   Buffer<Point> there(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), l.b.data(), l.lo.data(), l.up.data(), l.x.data(), plan.zero_tolerance, l.layout.half}, there.data());
+  join_nodes(plan.exec, l.layout, l.own, Look{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), plan.zero_tolerance, l.layout.half}, there.data());
   Point p = joined(plan, there);
   if (!l.shared) {
     double sums[8] = {p.measure.inactive, p.measure.natural, p.measure.lower, p.measure.upper, p.difference, p.F, p.X, p.slope};
     MPI_Allreduce(MPI_IN_PLACE, sums, 8, MPI_DOUBLE, MPI_SUM, plan.comm);
     p.measure.inactive = sums[0], p.measure.natural = sums[1], p.measure.lower = sums[2], p.measure.upper = sums[3], p.difference = sums[4], p.F = sums[5], p.X = sums[6], p.slope = sums[7];
   }
-  double *fields[] = {l.lo.data(), l.up.data(), l.x.data()};
-  l.halo.exchange(fields, 3);
   return p;
 }
 
-bool start(Plan &plan, bool follow)
+namespace {
+
+// Of all processes; no number is a change, which measure() finds.
+bool any_changed(const Plan &plan, const Level &l, const Buffer<Changed> &there)
+{
+  double changed = joined(plan, there).sum;
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
+  return !(changed == 0);
+}
+
+} // namespace
+
+bool load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, bool follow)
 {
   plan.measured = false;
   Level          &l = plan.levels[0];
   Buffer<Changed> there(Extent{2, plan.exec.space});
-  with_kind(plan.dimension, l.A.box, [&](auto kind) {
-    using K = decltype(kind);
-    join_nodes(plan.exec, l.layout, l.own, Start<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.b.data(), l.lo.data(), l.up.data(), follow ? l.v.data() : nullptr, l.free.data(), l.x.data(), l.y.data()}, there.data());
-  });
+  join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, XL, XU, follow ? l.v.data() : nullptr, start_of(plan, l), l.b.data(), l.lo.data(), l.up.data()}, there.data());
+  double *fields[] = {l.lo.data(), l.up.data(), l.x.data()};
+  l.halo.exchange(fields, 3);
+  return any_changed(plan, l, there);
+}
+
+bool start(Plan &plan)
+{
+  plan.measured = false;
+  Level          &l = plan.levels[0];
+  Buffer<Changed> there(Extent{2, plan.exec.space});
+  join_nodes(plan.exec, l.layout, l.own, start_of(plan, l), there.data());
   l.halo.exchange(l.x.data());
-  double changed = joined(plan, there).sum;
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
-  return !(changed == 0); // no number is a change, which measure() finds
+  return any_changed(plan, l, there);
 }
 
 void forget(Plan &plan)

@@ -12,6 +12,8 @@ namespace {
 constexpr double weak_direction = 0.35; // a direction with less than this share of the strongest one's couplings is not coarsened
 constexpr double indifferent    = 1.5;  // grids that are there stay as long as no share is beyond it by this factor
 
+constexpr int    long_row       = 512;  // on a device coefficients of shorter rows are in the cache: their stretches are not worth a kernel
+
 Box3 widened(const Box3 &own, int dimension, int by)
 {
   Box3 b = own;
@@ -57,7 +59,7 @@ void allocate(const Plan &plan, Level &l, bool truncated)
     l.truncated.box = true;
     l.truncated.a.resize(points(plan.dimension, true) * n);
     l.truncated.inverse.resize(n);
-    if (plan.exec.space == Space::host && plan.dimension == 2) l.cut.resize(n);
+    if (plan.dimension == 2) l.cut.resize(n);
   }
   for (Buffer<double> *f : {&l.x, &l.b, &l.lo, &l.up, &l.v, &l.r, &l.w, &l.y}) f->resize(n);
   l.free.resize(n);
@@ -290,7 +292,12 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
   }
   const size_t most = plan.params.levels > 0 ? (size_t)plan.params.levels : 64;
   for (size_t k = 0; k + 1 < most; ++k) {
-    if (plan.exec.space == Space::cuda) find_same(plan, plan.levels[k], plan.levels[k].A);
+    if (plan.exec.space == Space::cuda) {
+      Level &l = plan.levels[k];
+      find_same(plan, l, l.A);
+      // Not while a cycle is recorded.
+      if (l.cut.size() && l.n[0] >= long_row && !l.incoming.remote() && l.truncated.same.size() != l.A.same.size()) l.truncated.same.resize(l.A.same.extent());
+    }
     if (plan.exec.space == Space::cuda && !k) look_at_variation(plan);
     const Strength s = strength(plan, plan.levels[k]);
     if (plan.built && k + 1 == plan.levels.size()) break;

@@ -10,22 +10,6 @@ namespace tessera::vipmg {
 
 namespace {
 
-constexpr int tile_columns = 64, tile_rows = 32; // of the fine grid
-
-// Of a grid that has few of these smaller ones: it waits for the steps of a tile, not for memory. Results are the same.
-struct Shape {
-  int columns = tile_columns, rows = tile_rows;
-};
-Shape shape_for(const Level &l)
-{
-  constexpr long enough = 264; // two for each processor of a large device
-  Shape          s;
-  while (s.columns > 16 && device::tiles(0, l.n[0], s.columns) * device::tiles(0, l.n[1], s.rows) < enough) s.columns /= 2, s.rows /= 2;
-  return s;
-}
-
-template <bool Nine> Plane<Nine> plane(const Level &l, const Operator &op) { return {stencil<2, Nine>(l, op), l.layout, {0, l.n[0], 0, l.n[1]}}; }
-
 // The problem of the coarse nodes of a tile, after sweeps. Zero: x is zero before.
 template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
   Relax<Nine, Projected, Masked> relax;

@@ -116,12 +116,11 @@ template <bool Add, bool Clip, class From> struct Prolong {
 template <class F> void each_row(const Plan &plan, const Box3 &b, const F &f)
 {
   const Rows rows = all_rows(b);
-#pragma omp parallel for schedule(static) num_threads(plan.exec.threads) if (plan.exec.threads > 1)
-  for (int r = 0; r < (b.empty() ? 0 : rows.count()); ++r) {
+  for_rows(plan.exec, b.empty() ? 0 : rows.count(), [&](int r) {
     int j, k;
     rows.get(r, j, k);
     f(j, k);
-  }
+  });
 }
 
 // What a fine row adds to all nodes of a coarse row of the host; rows() calls it, which is the device's, too.
