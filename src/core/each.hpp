@@ -81,8 +81,7 @@ template <class Kernel> void for_each(const Exec &exec, int n, const Kernel &ker
 {
   if (n <= 0) return;
   if (exec.space == Space::cuda) return forall(exec, list_box(n), ListKernel<Kernel>{kernel, n});
-#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
-  for (int p = 0; p < n; ++p) kernel(p);
+  for_range(exec, 0, n, kernel);
 }
 
 // *sum = the sum of kernel(p), in an order that depends on n alone. The sum lies where the kernel runs.

@@ -236,6 +236,17 @@ __global__ void add_parts(const double *parts, int n, double *sum, bool add);
 } // namespace device
 #endif
 
+// body(j) for all j of [lo, hi) on the host. A thread alone makes no parallel region: one of OpenMP's costs half a microsecond, a system call,
+// as long as a row of a thousand nodes takes.
+template <class Body> void for_range(const Exec &exec, int lo, int hi, const Body &body)
+{
+  if (exec.threads > 1) {
+#pragma omp parallel for schedule(static) num_threads(exec.threads)
+    for (int j = lo; j < hi; ++j) body(j);
+  } else
+    for (int j = lo; j < hi; ++j) body(j);
+}
+
 // kernel(i, j) for every (i, j) of the box; rows in parallel, i innermost and independent.
 template <class Kernel> void forall(const Exec &exec, const Box &box, const Kernel &kernel)
 {
@@ -245,12 +256,11 @@ template <class Kernel> void forall(const Exec &exec, const Box &box, const Kern
 #endif
   const device::Open open(exec.space);
   if (exec.space == Space::cuda) device::launched(device::blocks_for(box));
-#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
-  for (int j = box.y0; j < box.y1; ++j) {
+  for_range(exec, box.y0, box.y1, [&](int j) {
     const Kernel k = kernel; // a private copy: its members stay in registers
 #pragma GCC ivdep
     for (int i = box.x0; i < box.x1; ++i) k(i, j);
-  }
+  });
 }
 
 // A kernel and its box.
@@ -311,14 +321,13 @@ template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const 
     static thread_local std::vector<double> rows;
     rows.resize((size_t)(box.y1 - box.y0));
     double *row = rows.data();
-#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
-    for (int j = box.y0; j < box.y1; ++j) {
+    for_range(exec, box.y0, box.y1, [&](int j) {
       const Kernel k = kernel;
       double       r = 0;
 #pragma omp simd reduction(+ : r)
       for (int i = box.x0; i < box.x1; ++i) r += k(i, j);
       row[j - box.y0] = r;
-    }
+    });
     for (int j = 0; j < box.y1 - box.y0; ++j) s += row[j];
   }
   *sum = (add ? *sum : 0) + s;
@@ -354,11 +363,10 @@ template <class R, class Kernel> void forall_join(const Exec &exec, const Box &b
 #endif
   const device::Open open(exec.space);
   std::vector<R>     rows(box.empty() ? 0 : (size_t)(box.y1 - box.y0));
-#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
-  for (int j = box.y0; j < box.y1; ++j) {
+  for_range(exec, box.y0, box.y1, [&](int j) {
     const Kernel k = kernel;
     for (int i = box.x0; i < box.x1; ++i) k(i, j, rows[(size_t)(j - box.y0)]);
-  }
+  });
   R r;
   for (const R &row : rows) r.join(row);
   *result = r;
@@ -543,12 +551,12 @@ template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, co
 #endif
   const device::Open open(exec.space);
   constexpr int      width = 512;
-#pragma omp parallel for schedule(static) num_threads(exec.threads) if (exec.threads > 1)
-  for (int x = x0; x < x1; x += width) {
+  for_range(exec, 0, (x1 - x0 + width - 1) / width, [&](int t) {
     const Kernel k = kernel;
+    const int    x = x0 + t * width;
     HostBlock    block{{x, x + width < x1 ? x + width : x1, 0, 1}, nullptr};
     k(block);
-  }
+  });
 }
 
 #endif // files that run kernels

@@ -106,18 +106,6 @@ template <int P, class Kernel, class... R> void half_row(const Layout3 &l, int j
   at_places<P>(o, j, k, t0, t1, kernel, result...);
 }
 
-// row(r) for all of n rows on the host. One thread makes no parallel region, which costs a system call and half a microsecond, as long as
-// a row of a thousand nodes takes: steps that follow each other row by row have hundreds of thousands of them.
-template <class Row> void for_rows(const Exec &exec, int n, const Row &row)
-{
-  if (exec.threads == 1) {
-    for (int r = 0; r < n; ++r) row(r);
-    return;
-  }
-#pragma omp parallel for schedule(static) num_threads(exec.threads)
-  for (int r = 0; r < n; ++r) row(r);
-}
-
 // kernel at every node of the box; nodes are independent. The two halves of a row follow each other while it is in the cache.
 template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
 {
@@ -128,7 +116,7 @@ template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const
   const OnHalf<Kernel, 1> second{l, rows, kernel};
   if (exec.space == Space::cuda) return forall_parts(exec, part(even, first), part(odd, second));
   const device::Open open(exec.space);
-  for_rows(exec, rows.count(), [&](int r) {
+  for_range(exec, 0, rows.count(), [&](int r) {
     int j, k;
     rows.get(r, j, k);
     half_row<0>(l, j, k, even.x0, even.x1, kernel);
@@ -145,7 +133,7 @@ template <class Kernel> void for_half(const Exec &exec, const Layout3 &l, const 
     return forall(exec, box, OnHalf<Kernel, 0>{l, rows, kernel});
   }
   const device::Open open(exec.space);
-  for_rows(exec, rows.count(), [&](int r) {
+  for_range(exec, 0, rows.count(), [&](int r) {
     int j, k;
     rows.get(r, j, k);
     if (p) half_row<1>(l, j, k, box.x0, box.x1, kernel);
@@ -187,7 +175,7 @@ template <class R, class Kernel> void join_nodes(const Exec &exec, const Layout3
   const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n}, odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n};
   // Both halves of a row while it is in the cache; the sums are those of forall_join().
   std::vector<R> sums(2 * (size_t)n);
-  for_rows(exec, n, [&](int r) {
+  for_range(exec, 0, n, [&](int r) {
     R   a, c;
     int j, k;
     rows.get(r, j, k);

@@ -222,7 +222,7 @@ template <class R, class Kernel> void join_stencils(const Plan &plan, const Leve
   const Rows     rows = all_rows(l.own);
   const int      n = l.own.empty() ? 0 : rows.count(), reach = plan.dimension == 2 ? 2 : 1, y = plan.dimension > 1 ? reach : 0, z = plan.dimension > 2;
   std::vector<R> sums((size_t)n);
-  for_rows(plan.exec, n, [&](int r) {
+  for_range(plan.exec, 0, n, [&](int r) {
     R   sum;
     int j, k;
     rows.get(r, j, k);

@@ -116,7 +116,7 @@ template <bool Add, bool Clip, class From> struct Prolong {
 template <class F> void each_row(const Plan &plan, const Box3 &b, const F &f)
 {
   const Rows rows = all_rows(b);
-  for_rows(plan.exec, b.empty() ? 0 : rows.count(), [&](int r) {
+  for_range(plan.exec, 0, b.empty() ? 0 : rows.count(), [&](int r) {
     int j, k;
     rows.get(r, j, k);
     f(j, k);
