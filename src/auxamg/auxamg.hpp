@@ -15,6 +15,7 @@
 namespace tessera::auxamg {
 
 constexpr int most_exact = 2000; // unknowns of the last grid
+constexpr int divided = 16; // times as many unknowns as are solved exactly: several processes divide such a grid
 constexpr int most_in_block = 64; // of a block that Gauss-Seidel solves exactly
 template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
 
@@ -83,7 +84,10 @@ template <class S> struct ProductLists {
 
 template <class T> struct Level {
   int       n = 0, points = 0, ghosts = 0; // nodes of this process; those in the tree, which come first; nodes of others that rows need
-  bool      distributed = false;
+  int       rows = 0; // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
+  bool      distributed = false; // else all processes have all nodes
+  Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
+  Buffer<Key> start; // of the nodes: for the start of the eigenvalue estimate; empty: their numbers
   double    nodes = 0, nonzeros = 0, hanging = 0; // of all processes
   int       leaves = 0, coarsest = 0, finest = 0; // of the grid: occupied cells and their levels in the tree
   // the operator in blocks, compressed sparse rows
@@ -121,6 +125,14 @@ template <class T> struct Coarsest {
   Buffer<T> inverse, b;
 };
 
+// Of the vertices of a grid, in the order of their keys, to whom they belong; and which are here.
+struct Division {
+  std::vector<int> owner, index; // of each vertex its process and the number there
+  std::vector<int> vertex;       // of each number here
+  int              leaves = 0;   // of own nodes, then of ghosts
+  size_t           entries = 0;  // of its operator here, parts of others' rows among them
+};
+
 template <class T> class Hierarchy {
 public:
   Hierarchy(const Exec &exec, MPI_Comm comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
@@ -154,7 +166,12 @@ private:
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
   Failure::Kind next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y);
   void    incidences(Level<T> &fine, int nodes);
-  Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
+  Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, Division *division = nullptr);
+  Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
+  void    remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map);
+  Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf);
+  bool    divide_rows(Level<T> &fine, Level<T> &coarse, Division &division, int longest);
+  template <class V> void take_vertices(const Division &division, int width, Buffer<V> &of);
   Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
   Failure numbers();
   bool    jumps();
@@ -212,7 +229,6 @@ private:
   Tree                  tree_;
   std::vector<Level<T>> levels_;
   Coarsest<T>           coarsest_;
-  Exchange              exchange_;
   struct {
     Buffer<Key>      key;      // of the nodes of all processes, in order
     Buffer<int>      order;    // which these are, counted by process
@@ -223,7 +239,6 @@ private:
   Buffer<T>             parts_;             // on the device: of all leaves' products
   Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
-  Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate
   Buffer<unsigned char> fixed_;             // enum Fixed of read.k.cxx: unknowns whose row has no off-diagonal entries that count, ghosts included; in the matrix's numbering
   Buffer<int>           fixed_list_;        // those of this process
   Buffer<double>        fixed_inverse_;     // 1 / d of each

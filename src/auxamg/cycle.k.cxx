@@ -222,7 +222,7 @@ double weight_of_step(int k, int step)
 
 template <class T> void Hierarchy<T>::halo(Level<T> &level, Buffer<T> &v)
 {
-  if (level.distributed) exchange_.forward(v.data(), params_.bs);
+  if (level.distributed) level.exchange.forward(v.data(), params_.bs);
 }
 
 // v = the sum of all processes' v; from a device by way of the host
@@ -288,11 +288,13 @@ template <class T> void Hierarchy<T>::cycle(int l)
         for_rows(exec_, level, bs, level.x.data(), Residual<T>{level.b.data(), level.r.data()});
         for_each(exec_, level.cells * level.corners, RestrictCorner<T, b.value>{level.begin.data(), level.weight.data(), level.r.data(), level.corners, level.sums.data()});
       } else for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), level.corners, level.sums.data()});
-      for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
+      for_each(exec_, next.rows, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
     });
-    if (level.distributed) sum_processes(next.b);
+    if (next.distributed) next.exchange.add_back(next.b.data(), bs);
+    else if (level.distributed) sum_processes(next.b);
     if (krylov) krylov_cycle(l + 1);
     else cycle(l + 1);
+    halo(next, next.x);
     with_block(bs, [&](auto b) {
       if (exec_.space == Space::cuda) for_each(exec_, level.n, ProlongNode<T, b.value>{level.leaf.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
       else for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
@@ -355,9 +357,9 @@ template <class T> double Hierarchy<T>::work() const
 {
   double sum = 0, times = 1;
   for (const Level<T> &l : levels_) {
-    const double entries = (double)l.a.size(), weights = (double)l.weight.size() * params_.bs;
+    const double entries = (double)l.j.size() * params_.bs * params_.bs, weights = (double)l.weight.size() * params_.bs;
     const double products = 2 * degree() + (sweeps() ? 1 : 0) + (l.krylov.x.empty() ? 0 : 1);
-    sum += times * (l.cells ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size() : (double)coarsest_.inverse.size());
+    sum += times * (l.corners ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size() : (double)coarsest_.inverse.size());
     times *= visits();
   }
   return sum;

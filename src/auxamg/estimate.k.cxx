@@ -100,7 +100,7 @@ HD inline double hash(Key k)
   k ^= k >> 31;
   return (double)(k >> 11) / (double)(1ULL << 52) - 1;
 }
-// The same vector for any distribution of the nodes: by key or, where all processes have all nodes, by number.
+// The same vector for any distribution of the nodes: by key or by number among all.
 template <class T> struct Start {
   const Key *key;
   const T   *inverse;
@@ -178,8 +178,12 @@ template <class T> void Hierarchy<T>::roots(Level<T> &level, Buffer<T> &root) { 
 // Of a coarse grid whose values were those in `old`, and the roots of whose inverse diagonal are in z.
 template <class T> void Hierarchy<T>::measure(Level<T> &level, const Buffer<T> &old, int number)
 {
+  const size_t at = (size_t)(number + 1) * (size_t)findings - 1;
   roots(level, level.r);
-  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), old.data(), level.r.data(), level.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + (number + 1) * findings - 1));
+  halo(level, level.r);
+  halo(level, level.z);
+  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), old.data(), level.r.data(), level.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + at));
+  if (level.distributed) reduce_finding(at, MPI_MAX);
 }
 
 template <class T> double Hierarchy<T>::changed(int number, const double *found) const { return found[(number + 1) * findings - 1]; }
@@ -194,7 +198,7 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
   const auto    add = [&](int at) {
     if (level.distributed) reduce_finding(first + (size_t)at, MPI_SUM);
   };
-  for_each(exec_, n, Start<T>{number ? nullptr : start_key_.data(), level.inverse.data(), params_.bs, v->data()});
+  for_each(exec_, n, Start<T>{level.start.data(), level.inverse.data(), params_.bs, v->data()});
   sum_each(exec_, n, Norm2<T>{v->data(), level.inverse.data()}, s);
   add(0);
   for (int k = 0; k < steps; ++k) {
@@ -362,7 +366,7 @@ template <class T> Failure Hierarchy<T>::invert()
     Buffer<double> number((size_t)(level.n + level.ghosts) * (size_t)bs), there = make<double>(number.size());
     for (int p = 0; p < mine; ++p) number.data()[p] = c.offset + p;
     copy(number, there);
-    exchange_.forward(there.data(), bs);
+    level.exchange.forward(there.data(), bs);
     number = on_host(there);
     std::copy(number.data(), number.data() + number.size(), place.begin());
   } else

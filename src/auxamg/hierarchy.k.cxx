@@ -206,11 +206,11 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   levels_[0].n           = n;
   levels_[0].ghosts      = rows.ghosts;
   levels_[0].distributed = size > 1;
-  exchange_              = Exchange(exec_, comm_, n, owner, index);
+  levels_[0].exchange    = Exchange(exec_, comm_, n, owner, index);
   // fixed unknowns
   failure = find_fixed(rows);
   if (total(failure.kind)) return failure;
-  exchange_.forward(fixed_.data(), params_.bs);
+  levels_[0].exchange.forward(fixed_.data(), params_.bs);
   Buffer<unsigned char> node = make_unset<unsigned char>((size_t)all);
   for_each(exec_, all, AllFixed{fixed_.data(), params_.bs, node.data()});
   Buffer<double> sum = make<double>(1);
@@ -226,7 +226,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   else if (exec_.space == Space::host) device::copy_to_host(there.data(), x, bytes);
   else if (where == Space::host) device::copy_once_from_host(there.data(), x, bytes);
   else device::copy(there.data(), x, bytes);
-  exchange_.forward(there.data(), dim);
+  levels_[0].exchange.forward(there.data(), dim);
   frame_     = Frame();
   frame_.dim = dim;
   for (double &f : frame_.factor) f = 1;
@@ -293,7 +293,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   for_each(exec_, rows.ghosts, NumberGhosts{where_.data(), n});
   if (size > 1) {
     const Buffer<int> number = on_host(where_);
-    exchange_.renumber(std::vector<int>(number.data(), number.data() + n));
+    finest.exchange.renumber(std::vector<int>(number.data(), number.data() + n));
     global = gather_keys(own, finest.points);
     Buffer<int> order;
     sort_keys(exec_, (int)global.size(), dim * depth(dim), global, order);
@@ -320,8 +320,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   // the grids
   sorted = make_unset<double>(y.size());
   for_each(exec_, all, SortPoints{perm_.data(), y.data(), dim, n, sorted.data()});
-  start_key_ = make_unset<Key>((size_t)n);
-  for_each(exec_, n, CopyKeys{own.data(), start_key_.data()});
+  finest.start = make_unset<Key>((size_t)n);
+  for_each(exec_, n, CopyKeys{own.data(), finest.start.data()});
   Buffer<Key> keys; // own points in order, then ghosts
   if (rows.ghosts) {
     keys = make_unset<Key>((size_t)all);
@@ -383,7 +383,7 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = params_.paper ? cells.n : number_vertices(exec_, cells, used);
   if (lost()) return Failure::lost;
   if (n >= 0.8 * fine.nodes) {
-    fine.cells  = 0;
+    fine.cells = fine.corners = 0;
     fine.weight = Buffer<T>();
     fine.begin  = Buffer<int>();
     return Failure::none;
@@ -393,20 +393,29 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   y = Buffer<double>();
   levels_.emplace_back();
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
-  coarse.n = coarse.points = n;
+  coarse.n = coarse.points = coarse.rows = n;
   coarse.nodes             = n;
   coarse.leaves            = cells.n;
   coarse.hanging           = hanging;
   coarse.coarsest          = coarsest;
   coarse.finest            = finest;
-  if (const Failure::Kind kind = product_pattern(from, leaf, coarse)) return kind;
-  coarse.nonzeros = (double)coarse.a.size();
+  // a grid that is small is solved by all processes alike, as are those of which other parts of the method need all nodes
+  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != 3 && (double)n * params_.bs > divided * params_.coarse;
+  Division division;
+  if (coarse.distributed) division = divide(from, coarse, cells, leaf);
+  if (const Failure::Kind kind = product_pattern(from, leaf, coarse, coarse.distributed ? &division : nullptr)) return kind;
+  coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
+  if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
   if (sweeps()) {
     if (const Failure::Kind kind = sweep_pattern(from, coarse, cells, key)) return kind;
   }
   if (exec_.space == Space::cuda) from.leaf = std::move(leaf);
   key = std::move(cells.key);
   y   = std::move(cells.y);
+  if (coarse.distributed) {
+    take_vertices(division, 1, key);
+    take_vertices(division, params_.dim, y);
+  }
   return Failure::none;
 }
 
@@ -470,12 +479,12 @@ template <class T> Failure Hierarchy<T>::numbers()
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + sweep.bytes() + krylov.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }

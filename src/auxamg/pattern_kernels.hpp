@@ -173,7 +173,7 @@ template <class Block, class Most, class F> HD void with_table(Block &block, int
 struct LeafLists {
   const int           *begin, *i, *j, *leaf, *vertex;
   const unsigned char *bits;
-  int                  shift, leaves, nodes, group, size; // 2^shift corners; nodes of the next grid; numbers of a block's table
+  int                  shift, leaves, around, nodes, group, size; // 2^shift corners; leaves that these are coupled with; nodes of the next grid; numbers of a block's table
   int                 *pairs, *columns;                   // lengths of the lists
   unsigned short      *pair, *column;
   int                 *vertices;
@@ -188,8 +188,8 @@ struct LeafLists {
     const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves, p0 = begin[l0], p1 = begin[l1];
     if (i[p0] == i[p1]) return; // lengths stay zero
     const auto most = [&] {
-      const long long entries = i[p1] - i[p0], all = (long long)group * leaves, around = entries < all ? entries : all, next = (long long)group * nodes;
-      return around << shift < next ? around << shift : next > around ? next : around;
+      const long long entries = i[p1] - i[p0], all = (long long)group * around, pairs_most = entries < all ? entries : all, next = (long long)group * nodes;
+      return pairs_most << shift < next ? pairs_most << shift : next > pairs_most ? next : pairs_most;
     };
     with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, l0, l1, p0, p1); });
   }
@@ -300,7 +300,7 @@ struct GatherLeaves {
 struct RowLists {
   const int           *first, *at, *columns, *vertices; // at: corners
   const unsigned char *rows;                            // of LeafLists
-  int                  shift, n, group, size;
+  int                  shift, n, nodes, group, size; // rows; nodes that are columns
   int                 *length, *j;
   unsigned short      *slot;
   int                 *place; // of each block's rows
@@ -313,7 +313,7 @@ struct RowLists {
     const auto most = [&] {
       long long entries = 0;
       for (int p = first[v0]; p < first[v1]; ++p) entries += columns[(at[p] >> shift) + 1] - columns[at[p] >> shift];
-      return entries < (long long)group * n ? entries : (long long)group * n;
+      return entries < (long long)group * nodes ? entries : (long long)group * nodes;
     };
     with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, v0, v1); });
   }

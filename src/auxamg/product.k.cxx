@@ -141,11 +141,12 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
       forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(double), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts_.data()});
     });
     const int rows = 128 / SumParts<T, S, bs.value>::lanes;
-    forall_blocks(exec_, (coarse.n + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.n, rows, coarse.a.data()});
+    forall_blocks(exec_, (coarse.rows + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.rows, rows, coarse.a.data()});
   };
   if (exec_.space == Space::host) product_on_host(params_.bs, fine, l0, l1, coarse);
   else with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
-  if (fine.distributed || shared) sum_processes(coarse.a);
+  if (coarse.distributed) coarse.entries.add_back(coarse.a.data(), b2);
+  else if (fine.distributed || shared) sum_processes(coarse.a);
 }
 
 template void Hierarchy<double>::product(Level<double> &, Level<double> &);
