@@ -399,8 +399,10 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   coarse.hanging           = hanging;
   coarse.coarsest          = coarsest;
   coarse.finest            = finest;
-  // a grid that is small is solved by all processes alike, as are those of which other parts of the method need all nodes
-  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != 3 && (double)n * params_.bs > divided * params_.coarse;
+  // all processes have all of a grid that is small, and of one where Gauss-Seidel's colours and the K-cycle need it
+  int size;
+  MPI_Comm_size(comm_, &size);
+  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != 3 && (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
   Division division;
   if (coarse.distributed) division = divide(from, coarse, cells, leaf);
   if (const Failure::Kind kind = product_pattern(from, leaf, coarse, coarse.distributed ? &division : nullptr)) return kind;
