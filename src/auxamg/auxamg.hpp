@@ -148,7 +148,6 @@ public:
   const Exec                 &exec() const { return exec_; }
   const std::vector<Level<T>> &levels() const { return levels_; }
   const Coarsest<T>          &coarsest() const { return coarsest_; }
-  const Tree                 &tree() const { return tree_; }
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      fixed() const { return fixed_total_; }
@@ -226,7 +225,6 @@ private:
   MPI_Comm              comm_;
   Params                params_;
   Frame                 frame_;
-  Tree                  tree_;
   std::vector<Level<T>> levels_;
   Coarsest<T>           coarsest_;
   struct {

@@ -307,11 +307,12 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   }
   const Buffer<Key> &all_keys = size > 1 ? global : own;
   const int          all_points = size > 1 ? (int)global.size() : finest.points;
+  Tree              tree;
   if (params_.paper) {
     double shares[3] = {};
     for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && high[q] >= low[q] ? (high[q] - low[q]) * stretched[q] / extent : 0;
-    tree_ = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), all_points, all_keys);
-  } else tree_ = make_tree(exec_, dim, params_.most, all_points, all_keys);
+    tree = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), all_points, all_keys);
+  } else tree = make_tree(exec_, dim, params_.most, all_points, all_keys);
   if (sweeps()) everyone_.key = std::move(global);
   // the operator
   read_pattern(rows);
@@ -342,8 +343,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
     if (!params_.paper && k == (int)cells.size())
-      for (Cells &c : make_cells(exec_, tree_, k, k ? 1 : trees())) cells.push_back(std::move(c));
-    failure.kind = next_grid(params_.paper ? uniform_cells(exec_, tree_, k) : std::move(cells[(size_t)k]), keys, sorted);
+      for (Cells &c : make_cells(exec_, tree, k, k ? 1 : trees())) cells.push_back(std::move(c));
+    failure.kind = next_grid(params_.paper ? uniform_cells(exec_, tree, k) : std::move(cells[(size_t)k]), keys, sorted);
     if (failure.kind) return failure;
     if (levels_.size() > before) nodes = levels_.back().nodes;
     else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break; // the balance holds it up
@@ -486,7 +487,7 @@ template <class T> size_t Level<T>::bytes() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }
