@@ -15,7 +15,7 @@
 namespace tessera::auxamg {
 
 constexpr int most_exact = 2000; // unknowns of the last grid
-constexpr int divided = 4, divided_least = 16; // several processes divide grids of more than so many times the unknowns that are solved exactly, and so many of each process
+constexpr int divided = 4, divided_least = 16; // processes divide grids of more unknowns than so many times those solved exactly, and so many a process
 constexpr int most_in_block = 64; // of a block that Gauss-Seidel solves exactly
 template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
 

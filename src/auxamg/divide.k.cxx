@@ -72,9 +72,8 @@ template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coars
   const int         corners = fine.corners, n = cells.vertices, all = fine.n + fine.ghosts;
   const Buffer<int> begin = on_host(fine.begin), vertex = on_host(fine.vertex);
   Buffer<int>       leaves = on_host(leaf);
-  Buffer<unsigned char> bits_there = corner_bits(fine);
-  const Buffer<unsigned char> bits = on_host(bits_there);
-  Division          d;
+  const Buffer<unsigned char> bits = on_host(corner_bits(fine));
+  Division                    d;
   int               size, rank;
   MPI_Comm_size(comm_, &size);
   MPI_Comm_rank(comm_, &rank);
@@ -147,7 +146,7 @@ template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coars
   return d;
 }
 
-// Rows go to their owners, which add them up. True: one is too long.
+// Rows go to their owners: of the pattern here, and of all numbers later. True: one of the owners' has `longest` columns or more.
 template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coarse, Division &d, int longest)
 {
   const int         own = coarse.n, rows = coarse.rows;
