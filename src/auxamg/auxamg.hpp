@@ -168,7 +168,8 @@ private:
   double  changed(int number, const double *found) const;
   void    measure(Level<T> &level, const Buffer<T> &old, int number);
   void    judge(int number, const double *found, Failure &failure);
-  Failure invert();
+  bool    sweep_last();
+  Failure invert(double swept);
   void    vectors(Level<T> &level);
   void    cycle(int l);
   void    cycle();
@@ -220,7 +221,6 @@ private:
     int              rank = 0;
   }                     everyone_; // during setup
   Buffer<T>             message_;           // on the host, of a device's sums over processes
-  Buffer<T>             parts_;             // on the device: of all leaves' products
   Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate
