@@ -103,7 +103,7 @@ template <class T> struct Level {
   ProductLists<unsigned short> wide;
   ProductLists<unsigned char>  narrow; // instead
   Buffer<int>                  pairs, columns; // where the lists of each leaf begin
-  int                          widest = 0;     // most columns of a leaf
+  int                          widest = 0, fullest = 0; // most columns and nodes of a leaf
   size_t                       parts  = 0;     // columns of all
   template <class F> void with_lists(const F &f) const
   {
@@ -171,12 +171,14 @@ private:
   bool    sweep_last();
   Failure invert(double swept);
   void    vectors(Level<T> &level);
-  void    cycle(int l);
-  void    cycle();
+  void    cycle(int l, bool begun = false);
+  void    cycle(bool begun);
   void    krylov_cycle(int l);
   void    krylov_vectors(Level<T> &level);
   enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
-  void    smooth(Level<T> &level, bool from_zero, Direction direction);
+  double  first_factor(const Level<T> &level) const;
+  bool    begins(const Level<T> &level) const;
+  void    smooth(Level<T> &level, bool from_zero, Direction direction, bool begun = false);
   void    sweep(Level<T> &level, bool from_zero, Direction direction);
   bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
   Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
@@ -221,6 +223,7 @@ private:
     int              rank = 0;
   }                     everyone_; // during setup
   Buffer<T>             message_;           // on the host, of a device's sums over processes
+  Buffer<T>             parts_;             // on the device: of all leaves' products
   Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate

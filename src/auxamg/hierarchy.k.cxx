@@ -264,7 +264,13 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   finest.points    = n - (int)fixed_nodes;
   finest.nodes     = total(finest.points);
   locate(1); // the paper's root: the extent
-  if (!params_.paper && size == 1) locate(root_length(exec_, dim, params_.most, n, finest.points, key));
+  int sorted_level = depth(dim); // cells down to this level will be in order
+  if (!params_.paper && size == 1) {
+    int deepest = depth(dim);
+    locate(root_length(exec_, dim, params_.most, n, finest.points, key, &deepest));
+    // What is in a leaf need not be in order. The cells are up to twice as large now and lie otherwise, so leaves may be a little deeper.
+    if (exec_.space == Space::cuda && !sweeps()) sorted_level = std::min(deepest + 2, depth(dim));
+  }
   else if (!params_.paper) {
     // only points that are in the tree count
     own = make_unset<Key>((size_t)n);
@@ -279,10 +285,13 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     own = make_unset<Key>((size_t)n);
     for_each(exec_, n, CopyKeys{key.data(), own.data()});
   } else own = std::move(key);
-  perm_ = Buffer<int>();
-  sort_keys(exec_, n, dim * depth(dim) + 1, own, perm_);
+  const auto order_nodes = [&] {
+    sort_keys(exec_, n, dim * depth(dim) + 1, dim * (depth(dim) - sorted_level), own, perm_);
+    for_each(exec_, n, Invert{perm_.data(), where_.data()});
+  };
+  perm_  = Buffer<int>();
   where_ = make_unset<int>((size_t)all);
-  for_each(exec_, n, Invert{perm_.data(), where_.data()});
+  order_nodes();
   for_each(exec_, rows.ghosts, NumberGhosts{where_.data(), n});
   if (size > 1) {
     const Buffer<int> number = on_host(where_);
@@ -304,7 +313,12 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     double shares[3] = {};
     for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && high[q] >= low[q] ? (high[q] - low[q]) * stretched[q] / extent : 0;
     tree_ = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), all_points, all_keys);
-  } else tree_ = make_tree(exec_, dim, params_.most, all_points, all_keys);
+  } else tree_ = make_tree(exec_, dim, params_.most, all_points, all_keys, sorted_level);
+  if (tree_.finest > sorted_level) {
+    sorted_level = depth(dim);
+    order_nodes();
+    tree_ = make_tree(exec_, dim, params_.most, all_points, all_keys);
+  }
   if (sweeps()) everyone_.key = std::move(global);
   // the operator
   read_pattern(rows);
@@ -469,7 +483,7 @@ template <class T> size_t Level<T>::bytes() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }

@@ -69,7 +69,7 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
 // in its memory, where a thread adds up a row. Rows of less than six entries are read faster by a thread each.
 constexpr int stream_threads = 256;
 template <class T> struct Stream {
-  static constexpr int at_once = 4;
+  static constexpr int at_once = 8;
   const int *i, *j;
   const T   *a, *x;
   int        n, rows, room; // of a block: rows, entries at a time
