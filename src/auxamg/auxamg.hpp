@@ -107,7 +107,7 @@ template <class T> struct Level {
   ProductLists<unsigned short> wide;
   ProductLists<unsigned char>  narrow; // instead
   Buffer<int>                  pairs, columns; // where the lists of each leaf begin
-  int                          widest = 0;     // most columns of a leaf
+  int                          widest = 0, fullest = 0; // most columns and nodes of a leaf
   size_t                       parts  = 0;     // columns of all
   template <class F> void with_lists(const F &f) const
   {
@@ -184,14 +184,17 @@ private:
   double  changed(int number, const double *found) const;
   void    measure(Level<T> &level, const Buffer<T> &old, int number);
   void    judge(int number, const double *found, Failure &failure);
-  Failure invert();
+  bool    sweep_last();
+  Failure invert(double swept);
   void    vectors(Level<T> &level);
-  void    cycle(int l);
-  void    cycle();
+  void    cycle(int l, bool begun = false);
+  void    cycle(bool begun);
   void    krylov_cycle(int l);
   void    krylov_vectors(Level<T> &level);
   enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
-  void    smooth(Level<T> &level, bool from_zero, Direction direction);
+  double  first_factor(const Level<T> &level) const;
+  bool    begins(const Level<T> &level) const;
+  void    smooth(Level<T> &level, bool from_zero, Direction direction, bool begun = false);
   void    sweep(Level<T> &level, bool from_zero, Direction direction);
   bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
   Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);

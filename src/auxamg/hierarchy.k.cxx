@@ -2,6 +2,7 @@
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
 #include "auxamg/read.hpp"
+#include "auxamg/rows.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 #include <cmath>
@@ -57,37 +58,29 @@ template <class Index> struct FindMoments {
   }
 };
 
-// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as nothing else hides its
-// latency.
+// The same on a device for scalars()
 template <class Index> struct FindScalarMoments {
   RowReader<Index> reader;
   const double    *x;
   int              dim, n;
   HD void          operator()(int i, int j, Moments &sum) const
   {
-    constexpr int at_once = 8;
-    const int     p = j * list_row + i;
-    double        m[3] = {}, mine[3] = {}, all = 0;
+    const Shared at(j * list_row + i, scalar_share);
+    const int    p = at.node;
+    double       m[3] = {}, all = 0;
     if (p >= n || (reader.fixed && reader.fixed[p])) return;
-    for (int q = 0; q < dim; ++q) mine[q] = x[(ptrdiff_t)dim * p + q];
-    const Index end = reader.m.i[p + 1];
-    for (Index e = reader.m.i[p]; e < end; e += at_once) {
-      int    column[at_once];
-      double v[at_once], y[at_once];
-      for (int k = 0; k < at_once; ++k) {
-        const Index from = e + k < end ? e + k : end - 1;
-        column[k] = (int)reader.m.j[from];
-        v[k]      = e + k < end ? reader.m.a[from] : 0;
-      }
-      for (int k = 0; k < at_once; ++k)
-        if (reader.fixed && reader.fixed[column[k]]) v[k] = 0;
-      for (int q = 0; q < dim; ++q) {
-        for (int k = 0; k < at_once; ++k) y[k] = x[(ptrdiff_t)dim * column[k] + q];
-        for (int k = 0; k < at_once; ++k) m[q] -= v[k] * (mine[q] - y[k]) * (mine[q] - y[k]);
-      }
-    }
-    for (int q = 0; q < dim; ++q) all += m[q];
-    for (int q = 0; q < dim && all > 0; ++q) sum.m[q] += m[q] / all;
+#ifndef __CUDA_ARCH__
+    if (at.thread) return;
+#endif
+    each_two(reader.m, reader.fixed, p, at.thread, [&](const TwoEntries &two) {
+      for (int k = 0; k < 2; ++k)
+        for (int q = 0; q < dim; ++q) {
+          const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * two.column[k] + q];
+          if (two.there[k]) m[q] -= two.v[k] * d * d;
+        }
+    });
+    for (int q = 0; q < dim; ++q) all += m[q] = sum_shared(m[q], at.share);
+    for (int q = 0; q < dim && all > 0 && !at.thread; ++q) sum.m[q] += m[q] / all;
   }
 };
 
@@ -182,7 +175,7 @@ template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const
 {
   Buffer<Moments> found = make<Moments>(1);
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
-  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n << scalar_share), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   else forall_join(exec_, list_box(rows.n), FindMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   Moments mine = fetch(found, 0), sum;
   MPI_Allreduce(mine.m, sum.m, 3, MPI_DOUBLE, MPI_SUM, comm_);
@@ -271,7 +264,13 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   finest.points    = n - (int)fixed_nodes;
   finest.nodes     = total(finest.points);
   locate(1); // the paper's root: the extent
-  if (!params_.paper && size == 1) locate(root_length(exec_, dim, params_.most, n, finest.points, key));
+  int sorted_level = depth(dim); // cells down to this level will be in order
+  if (!params_.paper && size == 1) {
+    int deepest = depth(dim);
+    locate(root_length(exec_, dim, params_.most, n, finest.points, key, &deepest));
+    // What is in a leaf need not be in order. The cells are up to twice as large now and lie otherwise, so leaves may be a little deeper.
+    if (exec_.space == Space::cuda && !sweeps()) sorted_level = std::min(deepest + 2, depth(dim));
+  }
   else if (!params_.paper) {
     // only points that are in the tree count
     own = make_unset<Key>((size_t)n);
@@ -286,10 +285,13 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     own = make_unset<Key>((size_t)n);
     for_each(exec_, n, CopyKeys{key.data(), own.data()});
   } else own = std::move(key);
-  perm_ = Buffer<int>();
-  sort_keys(exec_, n, dim * depth(dim) + 1, own, perm_);
+  const auto order_nodes = [&] {
+    sort_keys(exec_, n, dim * depth(dim) + 1, dim * (depth(dim) - sorted_level), own, perm_);
+    for_each(exec_, n, Invert{perm_.data(), where_.data()});
+  };
+  perm_  = Buffer<int>();
   where_ = make_unset<int>((size_t)all);
-  for_each(exec_, n, Invert{perm_.data(), where_.data()});
+  order_nodes();
   for_each(exec_, rows.ghosts, NumberGhosts{where_.data(), n});
   if (size > 1) {
     const Buffer<int> number = on_host(where_);
@@ -312,7 +314,12 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     double shares[3] = {};
     for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && high[q] >= low[q] ? (high[q] - low[q]) * stretched[q] / extent : 0;
     tree = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), all_points, all_keys);
-  } else tree = make_tree(exec_, dim, params_.most, all_points, all_keys);
+  } else tree = make_tree(exec_, dim, params_.most, all_points, all_keys, sorted_level);
+  if (tree.finest > sorted_level) {
+    sorted_level = depth(dim);
+    order_nodes();
+    tree = make_tree(exec_, dim, params_.most, all_points, all_keys);
+  }
   if (sweeps()) everyone_.key = std::move(global);
   // the operator
   read_pattern(rows);
@@ -474,10 +481,11 @@ template <class T> Failure Hierarchy<T>::numbers()
       if (!known || !(level.lambda > 0) || !(level.change < slight)) estimate(level, l);
     }
   }
+  const bool           swept = sweep_last();
   const Buffer<double> found = on_host(found_);
   for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
   if (total(failure.kind)) return failure;
-  return invert();
+  return invert(swept ? found.data()[found.size() - 1] : -1);
 }
 
 template <class T> size_t Level<T>::bytes() const

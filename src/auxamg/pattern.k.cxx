@@ -141,29 +141,56 @@ struct MarkEntries {
 };
 
 struct Longest {
-  int     columns = 0, pairs = 0, row = 0;
+  int     columns = 0, pairs = 0, row = 0, nodes = 0;
   HD void join(const Longest &o)
   {
     columns = o.columns > columns ? o.columns : columns;
     pairs   = o.pairs > pairs ? o.pairs : pairs;
     row     = o.row > row ? o.row : row;
+    nodes   = o.nodes > nodes ? o.nodes : nodes;
   }
 };
 struct FindLongest {
-  const int *columns, *pairs, *rows;
+  const int *columns, *pairs, *rows, *begin;
   int        leaves, nodes;
   HD void    operator()(int k, int line, Longest &found) const
   {
     const int p = line * list_row + k;
-    if (p < leaves) found.join({columns[p + 1] - columns[p], pairs[p + 1] - pairs[p], 0});
-    if (p < nodes) found.join({0, 0, rows[p + 1] - rows[p]});
+    if (p < leaves) found.join({columns[p + 1] - columns[p], pairs[p + 1] - pairs[p], 0, begin[p + 1] - begin[p]});
+    if (p < nodes) found.join({0, 0, rows[p + 1] - rows[p], 0});
   }
 };
-struct CornerKeys {
+// The corners at each vertex: counted, put there in any order, and sorted.
+struct CountCorner {
   const int *vertex;
-  int        none;
-  Key       *key;
-  HD void    operator()(int p) const { key[p] = (Key)(vertex[p] < 0 || vertex[p] > none ? none : vertex[p]); }
+  int        nodes; // larger numbers are of vertices that have no row here
+  int       *count;
+  HD void    operator()(int p) const
+  {
+    if ((unsigned)vertex[p] < (unsigned)nodes) count_one(count + vertex[p]);
+  }
+};
+struct PutCorner {
+  const int *vertex, *first;
+  int        nodes;
+  int       *taken, *place;
+  HD void    operator()(int p) const
+  {
+    if ((unsigned)vertex[p] < (unsigned)nodes) place[first[vertex[p]] + take(taken + vertex[p], 1)] = p;
+  }
+};
+struct SortCorners {
+  const int *first;
+  int       *place;
+  HD void    operator()(int v) const
+  {
+    for (int p = first[v] + 1; p < first[v + 1]; ++p) {
+      const int corner = place[p];
+      int       q = p;
+      for (; q > first[v] && place[q - 1] > corner; --q) place[q] = place[q - 1];
+      place[q] = corner;
+    }
+  }
 };
 // The rows of the coarse operator: the marked columns of all leaves around the vertex.
 struct BoundRow {
@@ -259,13 +286,13 @@ template <class T> Buffer<unsigned char> Hierarchy<T>::corner_bits(const Level<T
 template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
 {
   const int   n = fine.cells * fine.corners;
-  Buffer<Key> key = make_unset<Key>((size_t)n);
-  int         bits = 1;
-  while (nodes >> bits) ++bits;
-  fine.place = Buffer<int>();
-  for_each(exec_, n, CornerKeys{fine.vertex.data(), nodes, key.data()});
-  sort_keys(exec_, n, bits, key, fine.place);
-  bucket_starts(exec_, n, key.data(), nodes, Key(0), fine.first);
+  Buffer<int> taken = make<int>((size_t)nodes);
+  fine.first = make<int>((size_t)nodes + 1);
+  fine.place = make_unset<int>((size_t)n);
+  for_each(exec_, n, CountCorner{fine.vertex.data(), nodes, fine.first.data()});
+  sum_up(exec_, nodes, fine.first);
+  for_each(exec_, n, PutCorner{fine.vertex.data(), fine.first.data(), nodes, taken.data(), fine.place.data()});
+  for_each(exec_, nodes, SortCorners{fine.first.data(), fine.place.data()});
 }
 
 // leaf: of the nodes of the fine grid, ghosts included; division: of the coarse grid, where the processes divide it. too_long: a leaf or row
@@ -371,9 +398,10 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   }
   coarse.a = make_unset<T>((division ? division->entries : coarse.j.size()) * (size_t)(params_.bs * params_.bs));
   Buffer<Longest> longest = make<Longest>(1);
-  forall_join(exec_, list_box(std::max(cells, nodes)), FindLongest{fine.columns.data(), fine.pairs.data(), coarse.i.data(), cells, nodes}, longest.data());
+  forall_join(exec_, list_box(std::max(cells, nodes)), FindLongest{fine.columns.data(), fine.pairs.data(), coarse.i.data(), fine.begin.data(), cells, nodes}, longest.data());
   const Longest found = fetch(longest, 0);
   fine.widest         = found.columns;
+  fine.fullest        = found.nodes;
   if (std::max({found.columns, found.pairs, found.row}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
       to = make_unset<unsigned char>(from.size());
