@@ -15,6 +15,7 @@
 namespace tessera::auxamg {
 
 constexpr int most_exact = 2000; // unknowns of the last grid
+constexpr int divided = 4, divided_least = 16; // processes divide grids of more unknowns than so many times those solved exactly, and so many a process
 constexpr int most_in_block = 64; // of a block that Gauss-Seidel solves exactly
 template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
 
@@ -84,7 +85,10 @@ template <class S> struct ProductLists {
 
 template <class T> struct Level {
   int       n = 0, points = 0, ghosts = 0; // nodes of this process; those in the tree, which come first; nodes of others that rows need
-  bool      distributed = false;
+  int       rows = 0; // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
+  bool      distributed = false; // else all processes have all nodes
+  Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
+  Buffer<Key> start; // of the nodes: for the start of the eigenvalue estimate; empty: their numbers
   double    nodes = 0, nonzeros = 0, hanging = 0; // of all processes
   int       leaves = 0, coarsest = 0, finest = 0; // of the grid: occupied cells and their levels in the tree
   // the operator in blocks, compressed sparse rows
@@ -104,7 +108,7 @@ template <class T> struct Level {
   ProductLists<unsigned short> wide;
   ProductLists<unsigned char>  narrow; // instead
   Buffer<int>                  pairs, columns; // where the lists of each leaf begin
-  int                          widest = 0;     // most columns of a leaf
+  int                          widest = 0, fullest = 0; // most columns and nodes of a leaf
   size_t                       parts  = 0;     // columns of all
   template <class F> void with_lists(const F &f) const
   {
@@ -122,6 +126,14 @@ template <class T> struct Coarsest {
   Buffer<T> inverse, b;
 };
 
+// Of the vertices of a grid, in the order of their keys, to whom they belong; and which are here.
+struct Division {
+  std::vector<int> owner, index; // of each vertex its process and the number there
+  std::vector<int> vertex;       // of each number here
+  int              leaves = 0;   // of own nodes, then of ghosts
+  size_t           entries = 0;  // of its operator here, parts of others' rows among them
+};
+
 template <class T> class Hierarchy {
 public:
   Hierarchy(const Exec &exec, MPI_Comm comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
@@ -137,7 +149,6 @@ public:
   const Exec                 &exec() const { return exec_; }
   const std::vector<Level<T>> &levels() const { return levels_; }
   const Coarsest<T>          &coarsest() const { return coarsest_; }
-  const Tree                 &tree() const { return tree_; }
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      fixed() const { return fixed_total_; }
@@ -155,7 +166,12 @@ private:
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
   Failure::Kind next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y);
   void    incidences(Level<T> &fine, int nodes);
-  Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse);
+  Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, Division *division = nullptr);
+  Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
+  void    remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map);
+  Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf);
+  bool    divide_rows(Level<T> &fine, Level<T> &coarse, Division &division, int longest);
+  template <class V> void take_vertices(const Division &division, int width, Buffer<V> &of);
   Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
   Failure numbers();
   bool    jumps();
@@ -169,14 +185,17 @@ private:
   double  changed(int number, const double *found) const;
   void    measure(Level<T> &level, const Buffer<T> &old, int number);
   void    judge(int number, const double *found, Failure &failure);
-  Failure invert();
+  bool    sweep_last();
+  Failure invert(double swept);
   void    vectors(Level<T> &level);
-  void    cycle(int l);
-  void    cycle();
+  void    cycle(int l, bool begun = false);
+  void    cycle(bool begun);
   void    krylov_cycle(int l);
   void    krylov_vectors(Level<T> &level);
   enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
-  void    smooth(Level<T> &level, bool from_zero, Direction direction);
+  double  first_factor(const Level<T> &level) const;
+  bool    begins(const Level<T> &level) const;
+  void    smooth(Level<T> &level, bool from_zero, Direction direction, bool begun = false);
   void    sweep(Level<T> &level, bool from_zero, Direction direction);
   bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
   Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
@@ -210,10 +229,8 @@ private:
   MPI_Comm              comm_;
   Params                params_;
   Frame                 frame_;
-  Tree                  tree_;
   std::vector<Level<T>> levels_;
   Coarsest<T>           coarsest_;
-  Exchange              exchange_;
   struct {
     Buffer<Key>      key;      // of the nodes of all processes, in order
     Buffer<int>      order;    // which these are, counted by process
@@ -224,7 +241,6 @@ private:
   Buffer<T>             parts_;             // on the device: of all leaves' products
   Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
-  Buffer<Key>           start_key_;         // of the nodes: for the start of the eigenvalue estimate
   Buffer<unsigned char> fixed_;             // enum Fixed of read.k.cxx: unknowns whose row has no off-diagonal entries that count, ghosts included; in the matrix's numbering
   Buffer<int>           fixed_list_;        // those of this process
   Buffer<double>        fixed_inverse_;     // 1 / d of each

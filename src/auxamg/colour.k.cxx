@@ -173,7 +173,7 @@ template <class T> Failure::Kind Hierarchy<T>::colour(int n, const Buffer<int> &
     for_each(exec_, n, TakeColour{i.data(), j.data(), priority.data(), wanted.empty() ? nullptr : wanted.data(), colour.data(), count.data(), wrong.data()});
     left = fetch(count, 0);
     if (!distributed) continue;
-    exchange_.forward(colour.data(), 1);
+    levels_[0].exchange.forward(colour.data(), 1);
     left = total(left);
     if (lost()) return Failure::lost; // its nodes have none, for which others would wait
   }
@@ -200,7 +200,7 @@ template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, co
   } else {
     Buffer<double> priority = make<double>((size_t)(level.n + level.ghosts));
     for_each(exec_, points, Priority{at, priority.data()});
-    if (level.distributed) exchange_.forward(priority.data(), 1);
+    if (level.distributed) levels_[0].exchange.forward(priority.data(), 1);
     if (params_.paper && &level != &levels_[0]) {
       wanted = make<unsigned char>((size_t)points);
       for_each(exec_, points, Parity{key.data(), dim * (depth(dim) - level.finest), parity, wanted.data()});
@@ -240,7 +240,7 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
   // block and place of each node, ghosts included
   Buffer<double> found = make<double>(2 * (size_t)all);
   for_each(exec_, level.n, FindBlock{begin.data(), several ? position.data() : nullptr, blocks, points, found.data()});
-  if (several) exchange_.forward(found.data(), 2);
+  if (several) levels_[0].exchange.forward(found.data(), 2);
   sweep.block = make<int>((size_t)all);
   sweep.place = make<int>((size_t)all);
   for_each(exec_, all, SplitFound{found.data(), sweep.block.data(), sweep.place.data()});
@@ -263,7 +263,7 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
     fine.vertex      = make<int>((size_t)blocks);
     for_each(exec_, blocks + 1, FirstOfBlock{sweep.block.data(), points, fine.begin.data()});
     for_each(exec_, blocks, Itself{fine.vertex.data()});
-    graph.n = blocks;
+    graph.n = graph.rows = blocks;
     std::swap(fine.i, level.i);
     std::swap(fine.j, level.j);
     std::swap(fine.weight, level.weight);

@@ -96,16 +96,44 @@ template <class T, int BS> struct RestrictCorner {
     for (int k = 0; k < BS; ++k) sums[(ptrdiff_t)BS * item + k] = sum[k];
   }
 };
+// The same for single unknowns in long rows on a device: a block takes some leaves, and their residual stays in its memory.
+template <class T> struct RestrictStream {
+  Stream<T>  stream;
+  const int *begin;
+  const T   *b, *weight;
+  int        leaves, group, corners;
+  T         *sums;
+  static constexpr int most = 1024; // nodes
+  size_t     bytes() const { return stream.bytes() + (size_t)stream.rows * sizeof(T); }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves, p0 = begin[l0];
+    T *const  r = (T *)block.shared + stream.room + stream.rows;
+    stream.run(block, p0, begin[l1], [&](int p, T product) { r[p - p0] = b[p] - product; });
+    block.sync();
+    block.each(0, (l1 - l0) * corners, 0, 1, [&](int item, int) {
+      const int l = l0 + item / corners, c = item % corners;
+      T         sum = 0;
+      for (int p = begin[l]; p < begin[l + 1]; ++p) sum += weight[(ptrdiff_t)corners * p + c] * r[p - p0];
+      sums[(ptrdiff_t)corners * l + c] = sum;
+    });
+  }
+};
+// z: nullptr or what the smoother begins with, as in FirstZero
 template <class T, int BS> struct SumCorners {
   const int *first, *place;
-  const T   *sums;
-  T         *b;
+  const T   *sums, *inverse;
+  T         *b, *z;
+  T          c;
   HD void    operator()(int v) const
   {
     T s[BS] = {};
     for (int p = first[v]; p < first[v + 1]; ++p)
       for (int k = 0; k < BS; ++k) s[k] += sums[(ptrdiff_t)BS * place[p] + k];
-    for (int k = 0; k < BS; ++k) b[(ptrdiff_t)BS * v + k] = s[k];
+    for (int k = 0; k < BS; ++k) {
+      b[(ptrdiff_t)BS * v + k] = s[k];
+      if (z) z[(ptrdiff_t)BS * v + k] = c * inverse[(ptrdiff_t)BS * v + k] * s[k];
+    }
   }
 };
 template <class T, int BS> struct Prolong {
@@ -150,12 +178,21 @@ template <class T, int BS> struct ProlongNode {
 template <class T> struct Dense {
   const T *a, *b;
   T       *x;
-  int      n, offset;
-  HD void  operator()(int p) const
+  int      n, offset, share;
+  HD void  operator()(int item) const
   {
-    T s = 0;
-    for (int q = 0; q < n; ++q) s += a[(ptrdiff_t)q * n + offset + p] * b[q]; // a is symmetric: neighbouring threads read neighbours
-    x[p] = s;
+    const Shared at(item, share);
+    int          first = 0, step = 1;
+    T            s = 0;
+#ifdef __CUDA_ARCH__
+    first = at.thread;
+    step <<= share;
+#else
+    if (at.thread) return;
+#endif
+    for (int q = first; q < n; q += step) s += a[(ptrdiff_t)(offset + at.node) * n + q] * b[q];
+    s = sum_shared(s, share);
+    if (!at.thread) x[at.node] = s;
   }
 };
 template <class T> struct CopyPart {
@@ -171,11 +208,15 @@ template <class T> struct Load {
   const double        *r;
   int                  bs;
   double               scale;
-  T                   *b;
+  const T             *inverse;
+  T                   *b, *z; // z as in SumCorners
+  T                    c;
   HD void              operator()(int p) const
   {
     const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
-    b[p]              = fixed && fixed[q] ? 0 : (T)(scale * r[q]);
+    const T         v = fixed && fixed[q] ? 0 : (T)(scale * r[q]);
+    b[p]              = v;
+    if (z) z[p] = c * inverse[p] * v;
   }
 };
 template <class T> struct Store {
@@ -224,7 +265,7 @@ double weight_of_step(int k, int step)
 
 template <class T> void Hierarchy<T>::halo(Level<T> &level, Buffer<T> &v)
 {
-  if (level.distributed) exchange_.forward(v.data(), params_.bs);
+  if (level.distributed) level.exchange.forward(v.data(), params_.bs);
 }
 
 // v = the sum of all processes' v; from a device by way of the host
@@ -240,16 +281,21 @@ template <class T> void Hierarchy<T>::sum_processes(Buffer<T> &v)
   if (exec_.space == Space::cuda) device::copy_from_host(v.data(), here, v.bytes()), device::synchronize();
 }
 
-// direction: of Gauss-Seidel; the others have none
-template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Direction direction)
+template <class T> double Hierarchy<T>::first_factor(const Level<T> &level) const { return params_.smoother == Smoother::jacobi ? 1.5 / level.lambda : 4 / (3 * level.lambda); }
+
+// Is c D^-1 b, with which the smoother begins from zero, made with b?
+template <class T> bool Hierarchy<T>::begins(const Level<T> &level) const { return !sweeps() && &level != &levels_.back(); }
+
+// direction: of Gauss-Seidel; the others have none. begun: from zero, z is c D^-1 b
+template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Direction direction, bool begun)
 {
   if (sweeps()) return sweep(level, from_zero, direction);
   const int    bs = params_.bs, steps = degree(), unknowns = level.n * bs;
   const bool   jacobi = params_.smoother == Smoother::jacobi;
-  const double first = jacobi ? 1.5 / level.lambda : 4 / (3 * level.lambda);
+  const double first = first_factor(level);
   T           *z = level.z.data(), *w = level.w.data();
-  if (from_zero) for_each(exec_, unknowns, FirstZero<T>{level.b.data(), level.inverse.data(), z, (T)first});
-  else {
+  if (from_zero && !begun) for_each(exec_, unknowns, FirstZero<T>{level.b.data(), level.inverse.data(), z, (T)first});
+  else if (!from_zero) {
     halo(level, level.x);
     for_rows(exec_, level, bs, level.x.data(), First<T>{level.inverse.data(), level.b.data(), level.r.data(), z, (T)first});
   }
@@ -266,7 +312,7 @@ template <class T> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Di
   }
 }
 
-template <class T> void Hierarchy<T>::cycle(int l)
+template <class T> void Hierarchy<T>::cycle(int l, bool begun)
 {
   Level<T> &level = levels_[(size_t)l];
   const int bs = params_.bs;
@@ -277,24 +323,35 @@ template <class T> void Hierarchy<T>::cycle(int l)
       for_each(exec_, level.points * bs, CopyPart<T>{level.b.data(), c.b.data() + c.offset});
       sum_processes(c.b);
     }
-    return for_each(exec_, level.points * bs, Dense<T>{c.inverse.data(), level.distributed ? c.b.data() : level.b.data(), level.x.data(), c.n, c.offset});
+    const int share = exec_.space == Space::cuda ? 5 : 0;
+    return for_each(exec_, (level.points * bs) << share, Dense<T>{c.inverse.data(), level.distributed ? c.b.data() : level.b.data(), level.x.data(), c.n, c.offset, share});
   }
   Level<T> &next = levels_[(size_t)l + 1];
-  smooth(level, true, forward);
+  smooth(level, true, forward, begun);
   const bool krylov = params_.cycle == 3 && l + 2 < (int)levels_.size(); // the last grid is solved exactly
+  const bool begin_next = begins(next) && !krylov && !level.distributed;
   const int  times = krylov || l + 2 == (int)levels_.size() ? 1 : visits();
   for (int visit = 0; visit < times; ++visit) {
     halo(level, level.x);
     with_block(bs, [&](auto b) {
-      if (exec_.space == Space::cuda) { // rows of neighbouring threads must lie together
+      if (streams(exec_, level, bs) && level.fullest <= RestrictStream<T>::most) {
+        // as many leaves as have the nodes of a block of for_rows() in the mean
+        Stream<T> stream = stream_of(level, level.x.data());
+        const int group = std::clamp((int)((double)stream.rows * level.cells / level.n), 1, RestrictStream<T>::most / level.fullest);
+        stream.rows     = group * level.fullest;
+        const RestrictStream<T> restrict_leaves{stream, level.begin.data(), level.b.data(), level.weight.data(), level.cells, group, level.corners, level.sums.data()};
+        forall_blocks(exec_, (level.cells + group - 1) / group, stream_threads, restrict_leaves.bytes(), restrict_leaves);
+      } else if (exec_.space == Space::cuda) { // rows of neighbouring threads must lie together
         for_rows(exec_, level, bs, level.x.data(), Residual<T>{level.b.data(), level.r.data()});
         for_each(exec_, level.cells * level.corners, RestrictCorner<T, b.value>{level.begin.data(), level.weight.data(), level.r.data(), level.corners, level.sums.data()});
       } else for_each(exec_, level.cells, RestrictLeaf<T, b.value>{level.begin.data(), level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), level.weight.data(), level.corners, level.sums.data()});
-      for_each(exec_, next.n, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.b.data()});
+      for_each(exec_, next.rows, SumCorners<T, b.value>{level.first.data(), level.place.data(), level.sums.data(), next.inverse.data(), next.b.data(), begin_next ? next.z.data() : nullptr, (T)(begin_next ? first_factor(next) : 0)});
     });
-    if (level.distributed) sum_processes(next.b);
+    if (next.distributed) next.exchange.add_back(next.b.data(), bs);
+    else if (level.distributed) sum_processes(next.b);
     if (krylov) krylov_cycle(l + 1);
-    else cycle(l + 1);
+    else cycle(l + 1, begin_next);
+    halo(next, next.x);
     with_block(bs, [&](auto b) {
       if (exec_.space == Space::cuda) for_each(exec_, level.n, ProlongNode<T, b.value>{level.leaf.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
       else for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
@@ -305,7 +362,7 @@ template <class T> void Hierarchy<T>::cycle(int l)
 }
 
 // On a device the cycle is recorded once after each setup, as eigenvalues are arguments of its kernels: small grids cost launches only.
-template <class T> void Hierarchy<T>::cycle()
+template <class T> void Hierarchy<T>::cycle(bool begun)
 {
   constexpr double most_recorded = 2000; // visits of grids: steps^grids of the K-cycle would fill the memory with kernels to launch
   constexpr size_t sums = 2 * device::most_blocks; // of the K-cycle's inner products: one for each block
@@ -314,8 +371,8 @@ template <class T> void Hierarchy<T>::cycle()
     all += visits_here;
     if (l + 2 < levels_.size()) visits_here *= visits(); // the last grid once a visit of the one before
   }
-  if (exec_.space == Space::cuda && !levels_[0].distributed && all <= most_recorded) graph_.run(numbers_, params_.cycle == 3 ? sums : 0, [this] { cycle(0); });
-  else cycle(0);
+  if (exec_.space == Space::cuda && !levels_[0].distributed && all <= most_recorded) graph_.run(numbers_, params_.cycle == 3 ? sums : 0, [this, begun] { cycle(0, begun); });
+  else cycle(0, begun);
 }
 
 // The power of two that brings the largest number of all processes near one, if there is one
@@ -343,14 +400,15 @@ template <class T> void Hierarchy<T>::apply(const double *r, double *z)
   Level<T> &level = levels_[0];
   const int bs = params_.bs, n = level.n * bs;
   const unsigned char *const fixed = any_fixed_ ? fixed_.data() : nullptr;
-  for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, before, level.b.data()});
+  const bool begun = begins(level) && !one_sided_; // as long as the numbers are the same
+  for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, before, level.inverse.data(), level.b.data(), begun ? level.z.data() : nullptr, (T)(begun ? first_factor(level) : 0)});
   if (one_sided_) {
     level.x.zero();
     for_each(exec_, (int)fixed_list_.size(), LoadFixed<T>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, bs, after, level.x.data()});
     halo(level, level.x);
     for_each(exec_, (int)one_sided_rows_.size(), SubtractFixed<T>{one_sided_rows_.data(), one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), level.x.data(), level.b.data()});
   }
-  cycle();
+  cycle(begun);
   for_each(exec_, n, Store<T>{perm_.data(), bs, level.x.data(), after, z});
   for_each(exec_, (int)fixed_list_.size(), StoreFixed{fixed_list_.data(), fixed_inverse_.data(), r, z});
 }
@@ -375,9 +433,9 @@ template <class T> double Hierarchy<T>::work() const
 {
   double sum = 0, times = 1;
   for (const Level<T> &l : levels_) {
-    const double entries = (double)l.a.size(), weights = (double)l.weight.size() * params_.bs;
+    const double entries = (double)l.j.size() * params_.bs * params_.bs, weights = (double)l.weight.size() * params_.bs;
     const double products = 2 * degree() + (sweeps() ? 1 : 0) + (l.krylov.x.empty() ? 0 : 1);
-    sum += times * (l.cells ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size() : (double)coarsest_.inverse.size());
+    sum += times * (l.corners ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size() : (double)coarsest_.inverse.size());
     times *= visits();
   }
   return sum;
@@ -385,17 +443,21 @@ template <class T> double Hierarchy<T>::work() const
 
 template void   Hierarchy<double>::halo(Level<double> &, Buffer<double> &);
 template void   Hierarchy<double>::sum_processes(Buffer<double> &);
-template void   Hierarchy<double>::smooth(Level<double> &, bool, Direction);
-template void   Hierarchy<double>::cycle(int);
-template void   Hierarchy<double>::cycle();
+template double Hierarchy<double>::first_factor(const Level<double> &) const;
+template bool   Hierarchy<double>::begins(const Level<double> &) const;
+template void   Hierarchy<double>::smooth(Level<double> &, bool, Direction, bool);
+template void   Hierarchy<double>::cycle(int, bool);
+template void   Hierarchy<double>::cycle(bool);
 template void   Hierarchy<double>::apply(const double *, double *);
 template void   Hierarchy<double>::vectors(Level<double> &);
 template double Hierarchy<double>::work() const;
 template void   Hierarchy<float>::halo(Level<float> &, Buffer<float> &);
 template void   Hierarchy<float>::sum_processes(Buffer<float> &);
-template void   Hierarchy<float>::smooth(Level<float> &, bool, Direction);
-template void   Hierarchy<float>::cycle(int);
-template void   Hierarchy<float>::cycle();
+template double Hierarchy<float>::first_factor(const Level<float> &) const;
+template bool   Hierarchy<float>::begins(const Level<float> &) const;
+template void   Hierarchy<float>::smooth(Level<float> &, bool, Direction, bool);
+template void   Hierarchy<float>::cycle(int, bool);
+template void   Hierarchy<float>::cycle(bool);
 template void   Hierarchy<float>::apply(const double *, double *);
 template void   Hierarchy<float>::vectors(Level<float> &);
 template double Hierarchy<float>::work() const;

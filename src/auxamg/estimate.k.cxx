@@ -81,12 +81,7 @@ template <class T> struct Change {
         const ptrdiff_t to = ((ptrdiff_t)bs * e + k) * bs + m, q = (ptrdiff_t)bs * j[e] + m;
         sum += fabs((double)a[to] * now[row] * now[q] - (double)old[to] * before[row] * before[q]);
       }
-#ifdef __CUDA_ARCH__
-    if (step > 1) {
-      const unsigned mine = (step < 32 ? (1u << step) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~(unsigned)(step - 1));
-      for (int d = step / 2; d; d /= 2) sum += __shfl_xor_sync(mine, sum, d);
-    }
-#endif
+    sum = sum_shared(sum, share);
     change.join((now[row] > 0) == (before[row] > 0) ? sum : 1);
   }
 };
@@ -100,7 +95,7 @@ HD inline double hash(Key k)
   k ^= k >> 31;
   return (double)(k >> 11) / (double)(1ULL << 52) - 1;
 }
-// The same vector for any distribution of the nodes: by key or, where all processes have all nodes, by number.
+// The same vector for any distribution of the nodes: by key or by number among all.
 template <class T> struct Start {
   const Key *key;
   const T   *inverse;
@@ -119,9 +114,16 @@ template <class T> struct LanczosProduct {
   const T      *v, *inverse, *before;
   const double *norm2, *norm2_before; // nullptr: the first step
   T            *w;
-  HD double     operator()(ptrdiff_t q, T product) const
+  double        s = 0, b = 0;
+  HD LanczosProduct ready() const // with the factors of all rows, whose roots take longer than a row
   {
-    const double s = *norm2 > 0 ? 1 / sqrt(*norm2) : 0, b = norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
+    LanczosProduct with = *this;
+    with.s = *norm2 > 0 ? 1 / sqrt(*norm2) : 0;
+    with.b = norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
+    return with;
+  }
+  HD double operator()(ptrdiff_t q, T product) const
+  {
     w[q] = inverse[q] > 0 ? (T)(s * inverse[q] * product - (norm2_before ? b * before[q] : 0)) : 0;
     return (double)v[q] * product * s * s;
   }
@@ -146,10 +148,11 @@ template <class T> struct Norm2 {
 } // namespace
 
 // What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends of the diagonal,
-// then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the values before
+// then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the values before. Behind those of all grids
+// stands what SweepLast finds.
 constexpr int lanczos_steps = 8, findings = 2 * lanczos_steps + 3;
 
-template <class T> void Hierarchy<T>::prepare_findings() { found_ = make<double>(levels_.size() * (size_t)findings); }
+template <class T> void Hierarchy<T>::prepare_findings() { found_ = make<double>(levels_.size() * (size_t)findings + 1); }
 
 // found_[at] := the largest or the sum over the processes
 template <class T> void Hierarchy<T>::reduce_finding(size_t at, MPI_Op how)
@@ -178,8 +181,12 @@ template <class T> void Hierarchy<T>::roots(Level<T> &level, Buffer<T> &root) { 
 // Of a coarse grid whose values were those in `old`, and the roots of whose inverse diagonal are in z.
 template <class T> void Hierarchy<T>::measure(Level<T> &level, const Buffer<T> &old, int number)
 {
+  const size_t at = (size_t)(number + 1) * (size_t)findings - 1;
   roots(level, level.r);
-  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), old.data(), level.r.data(), level.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + (number + 1) * findings - 1));
+  halo(level, level.r);
+  halo(level, level.z);
+  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), old.data(), level.r.data(), level.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + at));
+  if (level.distributed) reduce_finding(at, MPI_MAX);
 }
 
 template <class T> double Hierarchy<T>::changed(int number, const double *found) const { return found[(number + 1) * findings - 1]; }
@@ -194,7 +201,7 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
   const auto    add = [&](int at) {
     if (level.distributed) reduce_finding(first + (size_t)at, MPI_SUM);
   };
-  for_each(exec_, n, Start<T>{number ? nullptr : start_key_.data(), level.inverse.data(), params_.bs, v->data()});
+  for_each(exec_, n, Start<T>{level.start.data(), level.inverse.data(), params_.bs, v->data()});
   sum_each(exec_, n, Norm2<T>{v->data(), level.inverse.data()}, s);
   add(0);
   for (int k = 0; k < steps; ++k) {
@@ -206,6 +213,28 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
     add(2 * k + 2);
     std::swap(before, v);
     std::swap(v, w);
+  }
+}
+
+// The largest eigenvalue of a symmetric tridiagonal matrix, by bisection with the signs of its pivots: alpha_1, beta_1^2, alpha_2, ... in v.
+static double largest_eigenvalue(int n, const double *v)
+{
+  double low = v[0], high = v[0];
+  for (int k = 0; k < n; ++k) { // Gershgorin
+    const double around = (k ? std::sqrt(v[2 * k - 1]) : 0) + (k + 1 < n ? std::sqrt(v[2 * k + 1]) : 0);
+    low  = std::max(low, v[2 * k]);
+    high = std::max(high, v[2 * k] + around);
+  }
+  for (;;) { // none is above high, one is at least low
+    const double middle = low + 0.5 * (high - low);
+    if (!(middle > low && middle < high)) return high;
+    double pivot = 1;
+    bool   below = true; // are all below the middle?
+    for (int k = 0; k < n && below; ++k) {
+      pivot = middle - v[2 * k] - (k ? v[2 * k - 1] / pivot : 0);
+      below = pivot > 0;
+    }
+    (below ? high : low) = middle;
   }
 }
 
@@ -225,13 +254,9 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
   for (int k = 0; k < steps; ++k) largest = std::max(largest, s[2 * k + 1]);
   int m = 1; // an invariant subspace ends it early
   while (m < steps && s[2 * m] > 1e-24 * largest * largest) ++m;
-  double a[steps * steps] = {}, w[steps];
-  for (int k = 0; k < m; ++k) {
-    a[k * m + k] = s[2 * k + 1];
-    if (k + 1 < m) a[k * m + k + 1] = a[(k + 1) * m + k] = std::sqrt(s[2 * k + 2]);
-  }
   levels_[(size_t)number].change = 0;
-  lambda = symmetric_eigen(m, a, w) && w[m - 1] > 0 ? 1.1 * w[m - 1] : 1;
+  const double w = largest_eigenvalue(m, s + 1);
+  lambda = w > 0 && std::isfinite(w) ? 1.1 * w : 1;
 }
 
 // S a^+ S with the eigenvectors of the scaled operator a, where some eigenvalues may be zero. False: there are none.
@@ -327,8 +352,20 @@ template <class T> struct SweepLast {
   }
 };
 
-// The pseudo-inverse, as the last operator may be singular: pure Neumann problems, and vertices that the same nodes use.
-template <class T> Failure Hierarchy<T>::invert()
+// A device inverts the last operator while the host has other things to do. False: it does not.
+template <class T> bool Hierarchy<T>::sweep_last()
+{
+  const Level<T> &level = levels_.back();
+  const size_t    n = (size_t)level.points * (size_t)params_.bs;
+  if (exec_.space != Space::cuda || level.distributed || !n || SweepLast<T>::bytes(n) > device::block_scratch()) return false;
+  coarsest_.inverse = make<T>(n * n);
+  forall_blocks(exec_, 1, SweepLast<T>::threads, SweepLast<T>::bytes(n), SweepLast<T>{level.i.data(), level.j.data(), level.a.data(), level.points, params_.bs, coarsest_.inverse.data(), found_.data() + found_.size() - 1});
+  return true;
+}
+
+// The pseudo-inverse, as the last operator may be singular: pure Neumann problems, and vertices that the same nodes use. swept: what
+// SweepLast has found, or -1.
+template <class T> Failure Hierarchy<T>::invert(double swept)
 {
   Level<T>    &level = levels_.back();
   Coarsest<T> &c     = coarsest_;
@@ -346,14 +383,8 @@ template <class T> Failure Hierarchy<T>::invert()
   }
   const size_t        n = (size_t)c.n;
   const double        small = sizeof(T) == 8 ? 1e-11 : 1e-6; // an eigenvalue below this share of the largest is zero
-  if (exec_.space == Space::cuda && !level.distributed && n && SweepLast<T>::bytes(n) <= device::block_scratch()) {
-    Buffer<double> norm2 = make<double>(1);
-    c.inverse = make<T>(n * n);
-    forall_blocks(exec_, 1, SweepLast<T>::threads, SweepLast<T>::bytes(n), SweepLast<T>{level.i.data(), level.j.data(), level.a.data(), level.points, bs, c.inverse.data(), norm2.data()});
-    const double found = fetch(norm2, 0);
-    c.dropped = 0;
-    if (found >= 0 && is_regular(found, small * (double)n)) return failure;
-  }
+  c.dropped = 0;
+  if (swept >= 0 && is_regular(swept, small * (double)n)) return failure;
   std::vector<double> a(n * n);
   const Buffer<int>   i = on_host(level.i), j = on_host(level.j);
   const Buffer<T>     v = on_host(level.a);
@@ -362,7 +393,7 @@ template <class T> Failure Hierarchy<T>::invert()
     Buffer<double> number((size_t)(level.n + level.ghosts) * (size_t)bs), there = make<double>(number.size());
     for (int p = 0; p < mine; ++p) number.data()[p] = c.offset + p;
     copy(number, there);
-    exchange_.forward(there.data(), bs);
+    level.exchange.forward(there.data(), bs);
     number = on_host(there);
     std::copy(number.data(), number.data() + number.size(), place.begin());
   } else
@@ -398,7 +429,8 @@ template <class T> Failure Hierarchy<T>::invert()
   template double  Hierarchy<T>::changed(int, const double *) const; \
   template void    Hierarchy<T>::judge(int, const double *, Failure &); \
   template void    Hierarchy<T>::estimate(Level<T> &, int); \
-  template Failure Hierarchy<T>::invert();
+  template bool    Hierarchy<T>::sweep_last(); \
+  template Failure Hierarchy<T>::invert(double);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

@@ -129,14 +129,14 @@ template <class T> void Hierarchy<T>::filter(Level<T> &level)
   Buffer<T> next = make<T>((size_t)n);
   for_each(exec_, n, CopyWeights<T>{level.weight.data(), next.data()});
   for (int step = 0; step < filter_steps; ++step) {
-    if (step && level.distributed) exchange_.forward(level.weight.data(), level.corners);
+    if (step && level.distributed) level.exchange.forward(level.weight.data(), level.corners);
     level.with_lists([&](const auto &lists) {
       using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
       for_each(exec_, level.cells, SmoothWeights<T, S>{level.begin.data(), level.i.data(), level.j.data(), level.pairs.data(), lists.pair.data(), lists.column.data(), level.a.data(), level.plain.data(), level.weight.data(), level.corners, params_.bs, 4 / (3 * level.lambda), next.data()});
     });
     std::swap(level.weight, next);
   }
-  if (level.distributed) exchange_.forward(level.weight.data(), level.corners);
+  if (level.distributed) level.exchange.forward(level.weight.data(), level.corners);
 }
 
 #define INSTANTIATE(T) \

@@ -2,6 +2,7 @@
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
 #include "auxamg/read.hpp"
+#include "auxamg/rows.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 #include <cmath>
@@ -57,37 +58,29 @@ template <class Index> struct FindMoments {
   }
 };
 
-// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as nothing else hides its
-// latency.
+// The same on a device for scalars()
 template <class Index> struct FindScalarMoments {
   RowReader<Index> reader;
   const double    *x;
   int              dim, n;
   HD void          operator()(int i, int j, Moments &sum) const
   {
-    constexpr int at_once = 8;
-    const int     p = j * list_row + i;
-    double        m[3] = {}, mine[3] = {}, all = 0;
+    const Shared at(j * list_row + i, scalar_share);
+    const int    p = at.node;
+    double       m[3] = {}, all = 0;
     if (p >= n || (reader.fixed && reader.fixed[p])) return;
-    for (int q = 0; q < dim; ++q) mine[q] = x[(ptrdiff_t)dim * p + q];
-    const Index end = reader.m.i[p + 1];
-    for (Index e = reader.m.i[p]; e < end; e += at_once) {
-      int    column[at_once];
-      double v[at_once], y[at_once];
-      for (int k = 0; k < at_once; ++k) {
-        const Index from = e + k < end ? e + k : end - 1;
-        column[k] = (int)reader.m.j[from];
-        v[k]      = e + k < end ? reader.m.a[from] : 0;
-      }
-      for (int k = 0; k < at_once; ++k)
-        if (reader.fixed && reader.fixed[column[k]]) v[k] = 0;
-      for (int q = 0; q < dim; ++q) {
-        for (int k = 0; k < at_once; ++k) y[k] = x[(ptrdiff_t)dim * column[k] + q];
-        for (int k = 0; k < at_once; ++k) m[q] -= v[k] * (mine[q] - y[k]) * (mine[q] - y[k]);
-      }
-    }
-    for (int q = 0; q < dim; ++q) all += m[q];
-    for (int q = 0; q < dim && all > 0; ++q) sum.m[q] += m[q] / all;
+#ifndef __CUDA_ARCH__
+    if (at.thread) return;
+#endif
+    each_two(reader.m, reader.fixed, p, at.thread, [&](const TwoEntries &two) {
+      for (int k = 0; k < 2; ++k)
+        for (int q = 0; q < dim; ++q) {
+          const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * two.column[k] + q];
+          if (two.there[k]) m[q] -= two.v[k] * d * d;
+        }
+    });
+    for (int q = 0; q < dim; ++q) all += m[q] = sum_shared(m[q], at.share);
+    for (int q = 0; q < dim && all > 0 && !at.thread; ++q) sum.m[q] += m[q] / all;
   }
 };
 
@@ -182,7 +175,7 @@ template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const
 {
   Buffer<Moments> found = make<Moments>(1);
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
-  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n << scalar_share), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   else forall_join(exec_, list_box(rows.n), FindMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   Moments mine = fetch(found, 0), sum;
   MPI_Allreduce(mine.m, sum.m, 3, MPI_DOUBLE, MPI_SUM, comm_);
@@ -206,11 +199,11 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   levels_[0].n           = n;
   levels_[0].ghosts      = rows.ghosts;
   levels_[0].distributed = size > 1;
-  exchange_              = Exchange(exec_, comm_, n, owner, index);
+  levels_[0].exchange    = Exchange(exec_, comm_, n, owner, index);
   // fixed unknowns
   failure = find_fixed(rows);
   if (total(failure.kind)) return failure;
-  exchange_.forward(fixed_.data(), params_.bs);
+  levels_[0].exchange.forward(fixed_.data(), params_.bs);
   Buffer<unsigned char> node = make_unset<unsigned char>((size_t)all);
   for_each(exec_, all, AllFixed{fixed_.data(), params_.bs, node.data()});
   Buffer<double> sum = make<double>(1);
@@ -226,7 +219,7 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   else if (exec_.space == Space::host) device::copy_to_host(there.data(), x, bytes);
   else if (where == Space::host) device::copy_once_from_host(there.data(), x, bytes);
   else device::copy(there.data(), x, bytes);
-  exchange_.forward(there.data(), dim);
+  levels_[0].exchange.forward(there.data(), dim);
   frame_     = Frame();
   frame_.dim = dim;
   for (double &f : frame_.factor) f = 1;
@@ -271,7 +264,13 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   finest.points    = n - (int)fixed_nodes;
   finest.nodes     = total(finest.points);
   locate(1); // the paper's root: the extent
-  if (!params_.paper && size == 1) locate(root_length(exec_, dim, params_.most, n, finest.points, key));
+  int sorted_level = depth(dim); // cells down to this level will be in order
+  if (!params_.paper && size == 1) {
+    int deepest = depth(dim);
+    locate(root_length(exec_, dim, params_.most, n, finest.points, key, &deepest));
+    // What is in a leaf need not be in order. The cells are up to twice as large now and lie otherwise, so leaves may be a little deeper.
+    if (exec_.space == Space::cuda && !sweeps()) sorted_level = std::min(deepest + 2, depth(dim));
+  }
   else if (!params_.paper) {
     // only points that are in the tree count
     own = make_unset<Key>((size_t)n);
@@ -286,14 +285,17 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     own = make_unset<Key>((size_t)n);
     for_each(exec_, n, CopyKeys{key.data(), own.data()});
   } else own = std::move(key);
-  perm_ = Buffer<int>();
-  sort_keys(exec_, n, dim * depth(dim) + 1, own, perm_);
+  const auto order_nodes = [&] {
+    sort_keys(exec_, n, dim * depth(dim) + 1, dim * (depth(dim) - sorted_level), own, perm_);
+    for_each(exec_, n, Invert{perm_.data(), where_.data()});
+  };
+  perm_  = Buffer<int>();
   where_ = make_unset<int>((size_t)all);
-  for_each(exec_, n, Invert{perm_.data(), where_.data()});
+  order_nodes();
   for_each(exec_, rows.ghosts, NumberGhosts{where_.data(), n});
   if (size > 1) {
     const Buffer<int> number = on_host(where_);
-    exchange_.renumber(std::vector<int>(number.data(), number.data() + n));
+    finest.exchange.renumber(std::vector<int>(number.data(), number.data() + n));
     global = gather_keys(own, finest.points);
     Buffer<int> order;
     sort_keys(exec_, (int)global.size(), dim * depth(dim), global, order);
@@ -307,11 +309,17 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   }
   const Buffer<Key> &all_keys = size > 1 ? global : own;
   const int          all_points = size > 1 ? (int)global.size() : finest.points;
+  Tree              tree;
   if (params_.paper) {
     double shares[3] = {};
     for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && high[q] >= low[q] ? (high[q] - low[q]) * stretched[q] / extent : 0;
-    tree_ = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), all_points, all_keys);
-  } else tree_ = make_tree(exec_, dim, params_.most, all_points, all_keys);
+    tree = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), all_points, all_keys);
+  } else tree = make_tree(exec_, dim, params_.most, all_points, all_keys, sorted_level);
+  if (tree.finest > sorted_level) {
+    sorted_level = depth(dim);
+    order_nodes();
+    tree = make_tree(exec_, dim, params_.most, all_points, all_keys);
+  }
   if (sweeps()) everyone_.key = std::move(global);
   // the operator
   read_pattern(rows);
@@ -324,8 +332,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   // the grids
   sorted = make_unset<double>(y.size());
   for_each(exec_, all, SortPoints{perm_.data(), y.data(), dim, n, sorted.data()});
-  start_key_ = make_unset<Key>((size_t)n);
-  for_each(exec_, n, CopyKeys{own.data(), start_key_.data()});
+  finest.start = make_unset<Key>((size_t)n);
+  for_each(exec_, n, CopyKeys{own.data(), finest.start.data()});
   Buffer<Key> keys; // own points in order, then ghosts
   if (rows.ghosts) {
     keys = make_unset<Key>((size_t)all);
@@ -346,8 +354,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
     if (!params_.paper && k == (int)cells.size())
-      for (Cells &c : make_cells(exec_, tree_, k, k ? 1 : trees())) cells.push_back(std::move(c));
-    failure.kind = next_grid(params_.paper ? uniform_cells(exec_, tree_, k) : std::move(cells[(size_t)k]), keys, sorted);
+      for (Cells &c : make_cells(exec_, tree, k, k ? 1 : trees())) cells.push_back(std::move(c));
+    failure.kind = next_grid(params_.paper ? uniform_cells(exec_, tree, k) : std::move(cells[(size_t)k]), keys, sorted);
     if (failure.kind) return failure;
     if (levels_.size() > before) nodes = levels_.back().nodes;
     else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break; // the balance holds it up
@@ -387,7 +395,7 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = params_.paper ? cells.n : number_vertices(exec_, cells, used);
   if (lost()) return Failure::lost;
   if (n >= 0.8 * fine.nodes) {
-    fine.cells  = 0;
+    fine.cells = fine.corners = 0;
     fine.weight = Buffer<T>();
     fine.begin  = Buffer<int>();
     return Failure::none;
@@ -397,20 +405,31 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   y = Buffer<double>();
   levels_.emplace_back();
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
-  coarse.n = coarse.points = n;
+  coarse.n = coarse.points = coarse.rows = n;
   coarse.nodes             = n;
   coarse.leaves            = cells.n;
   coarse.hanging           = hanging;
   coarse.coarsest          = coarsest;
   coarse.finest            = finest;
-  if (const Failure::Kind kind = product_pattern(from, leaf, coarse)) return kind;
-  coarse.nonzeros = (double)coarse.a.size();
+  // all processes have all of a grid that is small, and of one where Gauss-Seidel's colours and the K-cycle need it
+  int size;
+  MPI_Comm_size(comm_, &size);
+  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != 3 && (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
+  Division division;
+  if (coarse.distributed) division = divide(from, coarse, cells, leaf);
+  if (const Failure::Kind kind = product_pattern(from, leaf, coarse, coarse.distributed ? &division : nullptr)) return kind;
+  coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
+  if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
   if (sweeps()) {
     if (const Failure::Kind kind = sweep_pattern(from, coarse, cells, key)) return kind;
   }
   if (exec_.space == Space::cuda) from.leaf = std::move(leaf);
   key = std::move(cells.key);
   y   = std::move(cells.y);
+  if (coarse.distributed) {
+    take_vertices(division, 1, key);
+    take_vertices(division, params_.dim, y);
+  }
   return Failure::none;
 }
 
@@ -466,22 +485,23 @@ template <class T> Failure Hierarchy<T>::numbers()
       if (!known || !(level.lambda > 0) || !(level.change < slight)) estimate(level, l);
     }
   }
+  const bool           swept = sweep_last();
   const Buffer<double> found = on_host(found_);
   for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
   if (total(failure.kind)) return failure;
-  failure = invert();
+  failure = invert(swept ? found.data()[found.size() - 1] : -1);
   if (!failure.kind && params_.falls_back && !constants_ && coarsest_.dropped > 0) failure.kind = Failure::rounded;
   return failure;
 }
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + sweep.bytes() + krylov.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + tree_.start.bytes() + 3 * tree_.level.bytes() + coarsest_.inverse.bytes() + exchange_.bytes() + perm_.bytes() + where_.bytes() + start_key_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }

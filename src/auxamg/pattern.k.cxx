@@ -141,29 +141,56 @@ struct MarkEntries {
 };
 
 struct Longest {
-  int     columns = 0, pairs = 0, row = 0;
+  int     columns = 0, pairs = 0, row = 0, nodes = 0;
   HD void join(const Longest &o)
   {
     columns = o.columns > columns ? o.columns : columns;
     pairs   = o.pairs > pairs ? o.pairs : pairs;
     row     = o.row > row ? o.row : row;
+    nodes   = o.nodes > nodes ? o.nodes : nodes;
   }
 };
 struct FindLongest {
-  const int *columns, *pairs, *rows;
+  const int *columns, *pairs, *rows, *begin;
   int        leaves, nodes;
   HD void    operator()(int k, int line, Longest &found) const
   {
     const int p = line * list_row + k;
-    if (p < leaves) found.join({columns[p + 1] - columns[p], pairs[p + 1] - pairs[p], 0});
-    if (p < nodes) found.join({0, 0, rows[p + 1] - rows[p]});
+    if (p < leaves) found.join({columns[p + 1] - columns[p], pairs[p + 1] - pairs[p], 0, begin[p + 1] - begin[p]});
+    if (p < nodes) found.join({0, 0, rows[p + 1] - rows[p], 0});
   }
 };
-struct CornerKeys {
+// The corners at each vertex: counted, put there in any order, and sorted.
+struct CountCorner {
   const int *vertex;
-  int        none;
-  Key       *key;
-  HD void    operator()(int p) const { key[p] = (Key)(vertex[p] < 0 ? none : vertex[p]); }
+  int        nodes; // larger numbers are of vertices that have no row here
+  int       *count;
+  HD void    operator()(int p) const
+  {
+    if ((unsigned)vertex[p] < (unsigned)nodes) count_one(count + vertex[p]);
+  }
+};
+struct PutCorner {
+  const int *vertex, *first;
+  int        nodes;
+  int       *taken, *place;
+  HD void    operator()(int p) const
+  {
+    if ((unsigned)vertex[p] < (unsigned)nodes) place[first[vertex[p]] + take(taken + vertex[p], 1)] = p;
+  }
+};
+struct SortCorners {
+  const int *first;
+  int       *place;
+  HD void    operator()(int v) const
+  {
+    for (int p = first[v] + 1; p < first[v + 1]; ++p) {
+      const int corner = place[p];
+      int       q = p;
+      for (; q > first[v] && place[q - 1] > corner; --q) place[q] = place[q - 1];
+      place[q] = corner;
+    }
+  }
 };
 // The rows of the coarse operator: the marked columns of all leaves around the vertex.
 struct BoundRow {
@@ -249,32 +276,40 @@ struct Remap {
 
 } // namespace
 
+template <class T> Buffer<unsigned char> Hierarchy<T>::corner_bits(const Level<T> &fine) const
+{
+  Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(fine.n + fine.ghosts));
+  for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), fine.corners, bits.data()});
+  return bits;
+}
+
 template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
 {
   const int   n = fine.cells * fine.corners;
-  Buffer<Key> key = make_unset<Key>((size_t)n);
-  int         bits = 1;
-  while (nodes >> bits) ++bits;
-  fine.place = Buffer<int>();
-  for_each(exec_, n, CornerKeys{fine.vertex.data(), nodes, key.data()});
-  sort_keys(exec_, n, bits, key, fine.place);
-  bucket_starts(exec_, n, key.data(), nodes, Key(0), fine.first);
+  Buffer<int> taken = make<int>((size_t)nodes);
+  fine.first = make<int>((size_t)nodes + 1);
+  fine.place = make_unset<int>((size_t)n);
+  for_each(exec_, n, CountCorner{fine.vertex.data(), nodes, fine.first.data()});
+  sum_up(exec_, nodes, fine.first);
+  for_each(exec_, n, PutCorner{fine.vertex.data(), fine.first.data(), nodes, taken.data(), fine.place.data()});
+  for_each(exec_, nodes, SortCorners{fine.first.data(), fine.place.data()});
 }
 
-// leaf: of the nodes of the fine grid, ghosts included. too_long: a leaf or row has more neighbours than 16 bits count.
-template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse)
+// leaf: of the nodes of the fine grid, ghosts included; division: of the coarse grid, where the processes divide it. too_long: a leaf or row
+// has more neighbours than 16 bits count.
+template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, Division *division)
 {
-  const int   cells = fine.cells, corners = fine.corners, entries = (int)fine.j.size(), nodes = coarse.n;
+  const int   cells = fine.cells, corners = fine.corners, entries = (int)fine.j.size(), nodes = coarse.rows;
+  const int   around = division ? division->leaves : cells, range = division ? (int)division->vertex.size() : nodes; // of which numbers are listed
   Buffer<int> vertices;
   bool        long_rows;
-  Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(fine.n + fine.ghosts));
-  for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), corners, bits.data()});
+  const Buffer<unsigned char> bits = corner_bits(fine);
   fine.wide.pair = make_unset<unsigned short>((size_t)entries);
   fine.pairs     = make<int>((size_t)cells + 1);
   fine.columns   = make<int>((size_t)cells + 1);
   coarse.i       = make<int>((size_t)nodes + 1);
   if (exec_.space == Space::cuda) {
-    if (std::max(cells, nodes) > 1 << Table::bits) throw std::length_error("PC auxamg: more than 2^29 cells or vertices of a grid on a device. Use larger cells (-pc_auxamg_cell_size) or -pc_auxamg_backend host"); // on all processes alike
+    if (total(std::max(around, range) > 1 << Table::bits)) throw std::length_error("PC auxamg: more than 2^29 cells or vertices of a grid on a device. Use larger cells (-pc_auxamg_cell_size) or -pc_auxamg_backend host"); // on all processes alike
     const int      deep = corners > 4, group = deep ? 1 : 4, size = 160;
     int            shift = 0;
     Buffer<char>   tables;
@@ -282,7 +317,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     Buffer<unsigned short> column;
     Buffer<unsigned char>  rows, list_rows;
     while (1 << shift < corners) ++shift;
-    LeafLists  leaves{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.vertex.data(), bits.data(), shift, cells, nodes, group, size, fine.pairs.data(), fine.columns.data(), fine.wide.pair.data(), nullptr, nullptr, nullptr, place.data(), nullptr, {}};
+    LeafLists  leaves{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.vertex.data(), bits.data(), shift, cells, around, range, group, size, fine.pairs.data(), fine.columns.data(), fine.wide.pair.data(), nullptr, nullptr, nullptr, place.data(), nullptr, {}};
     const auto grow_leaves = [&](int k, size_t n) {
       if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
       else if (k == 1) column = make_unset<unsigned short>(n << shift);
@@ -311,7 +346,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     fine.wide.slot   = make<unsigned short>(columns << shift);
     forall_warps(exec_, blocks_of(cells, group), 0, GatherLeaves{fine.pairs.data(), fine.columns.data(), place.data(), shift, cells, group, column.data(), list.data(), list_rows.data(), fine.wide.column.data(), vertices.data(), rows.data()});
     incidences(fine, nodes);
-    RowLists   all{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), rows.data(), shift, nodes, group, size, coarse.i.data(), nullptr, fine.wide.slot.data(), place.data(), nullptr, {}};
+    RowLists   all{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), rows.data(), shift, nodes, range, group, size, coarse.i.data(), nullptr, fine.wide.slot.data(), place.data(), nullptr, {}};
     const auto grow_rows = [&](int k, size_t n) {
       if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
       else list = make_unset<int>(n);
@@ -328,7 +363,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
   } else {
     Buffer<int> too_long(1);
     // leaves around each leaf
-    for_each_marked(exec_, cells, cells, LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()});
+    for_each_marked(exec_, cells, around, LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()});
     if (total(too_long.data()[0])) return Failure::too_long;
     const int pairs = scan(exec_, cells, fine.pairs);
     // which of their corners are coupled
@@ -337,7 +372,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     for_each(exec_, cells, CoupledCorners{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data()});
     // columns
     fine.wide.column = make<unsigned short>((size_t)pairs * corners);
-    for_each_marked(exec_, cells, nodes, ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, fine.columns.data(), fine.wide.column.data(), too_long.data()});
+    for_each_marked(exec_, cells, range, ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, fine.columns.data(), fine.wide.column.data(), too_long.data()});
     const int columns = scan(exec_, cells, fine.columns);
     fine.parts        = (size_t)columns;
     vertices          = make<int>((size_t)columns);
@@ -351,20 +386,22 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     for_each(exec_, nodes, BoundRow{fine.first.data(), fine.place.data(), fine.columns.data(), fine.wide.slot.data(), corners, count.data()});
     const int   bound = scan(exec_, nodes, count);
     Buffer<int> rows = make<int>((size_t)bound);
-    for_each_marked(exec_, nodes, nodes, FillRow{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.wide.slot.data(), corners, count.data(), rows.data(), coarse.i.data(), too_long.data()});
+    for_each_marked(exec_, nodes, range, FillRow{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.wide.slot.data(), corners, count.data(), rows.data(), coarse.i.data(), too_long.data()});
     coarse.j = make<int>((size_t)scan(exec_, nodes, coarse.i));
     for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), rows.data(), coarse.j.data()});
     long_rows = too_long.data()[0];
   }
   if (fine.distributed) {
     if (lost()) return Failure::lost;
-    if (const Failure::Kind kind = merge_pattern(fine, coarse)) return kind;
+    if (division) long_rows = divide_rows(fine, coarse, *division, wanted_slot) || long_rows;
+    else if (const Failure::Kind kind = merge_pattern(fine, coarse)) return kind;
   }
-  coarse.a = make_unset<T>(coarse.j.size() * (size_t)(params_.bs * params_.bs));
+  coarse.a = make_unset<T>((division ? division->entries : coarse.j.size()) * (size_t)(params_.bs * params_.bs));
   Buffer<Longest> longest = make<Longest>(1);
-  forall_join(exec_, list_box(std::max(cells, nodes)), FindLongest{fine.columns.data(), fine.pairs.data(), coarse.i.data(), cells, nodes}, longest.data());
+  forall_join(exec_, list_box(std::max(cells, nodes)), FindLongest{fine.columns.data(), fine.pairs.data(), coarse.i.data(), fine.begin.data(), cells, nodes}, longest.data());
   const Longest found = fetch(longest, 0);
   fine.widest         = found.columns;
+  fine.fullest        = found.nodes;
   if (std::max({found.columns, found.pairs, found.row}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
       to = make_unset<unsigned char>(from.size());
@@ -376,6 +413,12 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
     shorten(fine.wide.slot, fine.narrow.slot);
   }
   return total(long_rows) ? Failure::too_long : Failure::none;
+}
+
+// Entries of the first rows go to the places map[] in them.
+template <class T> void Hierarchy<T>::remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map)
+{
+  for_each(exec_, rows, Remap{fine.first.data(), fine.place.data(), fine.columns.data(), coarse.i.data(), map.data(), fine.corners, fine.wide.slot.data()});
 }
 
 // Every process has the coarse operator: the rows are the union of those that the processes contribute to.
@@ -412,7 +455,7 @@ template <class T> Failure::Kind Hierarchy<T>::merge_pattern(Level<T> &fine, Lev
   rows.data()[n] = (int)columns.size();
   Buffer<int> map_there = make<int>(j.size()), merged(columns.size());
   copy(map, map_there);
-  for_each(exec_, n, Remap{fine.first.data(), fine.place.data(), fine.columns.data(), coarse.i.data(), map_there.data(), fine.corners, fine.wide.slot.data()});
+  remap(fine, coarse, n, map_there);
   std::copy(columns.begin(), columns.end(), merged.data());
   coarse.j = make<int>(columns.size());
   copy(merged, coarse.j);
@@ -422,10 +465,14 @@ template <class T> Failure::Kind Hierarchy<T>::merge_pattern(Level<T> &fine, Lev
 }
 
 template void Hierarchy<double>::incidences(Level<double> &, int);
-template Failure::Kind Hierarchy<double>::product_pattern(Level<double> &, const Buffer<int> &, Level<double> &);
+template Buffer<unsigned char> Hierarchy<double>::corner_bits(const Level<double> &) const;
+template void Hierarchy<double>::remap(Level<double> &, const Level<double> &, int, const Buffer<int> &);
+template Failure::Kind Hierarchy<double>::product_pattern(Level<double> &, const Buffer<int> &, Level<double> &, Division *);
 template Failure::Kind Hierarchy<double>::merge_pattern(Level<double> &, Level<double> &);
 template void Hierarchy<float>::incidences(Level<float> &, int);
-template Failure::Kind Hierarchy<float>::product_pattern(Level<float> &, const Buffer<int> &, Level<float> &);
+template Buffer<unsigned char> Hierarchy<float>::corner_bits(const Level<float> &) const;
+template void Hierarchy<float>::remap(Level<float> &, const Level<float> &, int, const Buffer<int> &);
+template Failure::Kind Hierarchy<float>::product_pattern(Level<float> &, const Buffer<int> &, Level<float> &, Division *);
 template Failure::Kind Hierarchy<float>::merge_pattern(Level<float> &, Level<float> &);
 
 } // namespace tessera::auxamg

@@ -77,15 +77,16 @@ struct Table {
   HD static int      list(unsigned k) { return (int)((k - 1) >> bits); }
   HD static int      number(unsigned k) { return (int)((k - 1) & ((1u << bits) - 1)); }
   HD int             first(unsigned k) const { return (int)((Key)(k * 2654435769u) * (Key)size >> 32); }
-  // false: there is no room
-  HD bool insert(unsigned k) const
+  // Where it is; -1: there is no room
+  HD int insert(unsigned k) const
   {
     for (int p = first(k), tries = 0; tries < size; ++tries, p = p + 1 < size ? p + 1 : 0) {
       const unsigned there = key[p] == 0 ? claim(key + p, k) : key[p];
-      if (there == 0 || there == k) return true;
+      if (there == 0 || there == k) return p;
     }
-    return false;
+    return -1;
   }
+  HD bool small() const { return size <= 1 << 16; } // 16 bits hold a place in it
   // of a number in the table
   HD int at(unsigned k) const
   {
@@ -173,7 +174,7 @@ template <class Block, class Most, class F> HD void with_table(Block &block, int
 struct LeafLists {
   const int           *begin, *i, *j, *leaf, *vertex;
   const unsigned char *bits;
-  int                  shift, leaves, nodes, group, size; // 2^shift corners; nodes of the next grid; numbers of a block's table
+  int                  shift, leaves, around, nodes, group, size; // 2^shift corners; leaves that these are coupled with; nodes of the next grid; numbers of a block's table
   int                 *pairs, *columns;                   // lengths of the lists
   unsigned short      *pair, *column;
   int                 *vertices;
@@ -188,8 +189,8 @@ struct LeafLists {
     const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves, p0 = begin[l0], p1 = begin[l1];
     if (i[p0] == i[p1]) return; // lengths stay zero
     const auto most = [&] {
-      const long long entries = i[p1] - i[p0], all = (long long)group * leaves, around = entries < all ? entries : all, next = (long long)group * nodes;
-      return around << shift < next ? around << shift : next > around ? next : around;
+      const long long entries = i[p1] - i[p0], all = (long long)group * around, pairs_most = entries < all ? entries : all, next = (long long)group * nodes;
+      return pairs_most << shift < next ? pairs_most << shift : next > pairs_most ? next : pairs_most;
     };
     with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, l0, l1, p0, p1); });
   }
@@ -199,11 +200,12 @@ struct LeafLists {
     room.clear(block);
     block.each(0, lanes * (p1 - p0), 0, 1, [&](int item, int) {
       const int p = p0 + item / lanes, r = leaf[p] - l0;
-      int       last = -1;
+      int       last = -1, at = 0;
       for (int e = i[p] + item % lanes; e < i[p + 1]; e += lanes) {
         const int k = leaf[j[e]];
-        if (k != last && !table.insert(Table::key_of(r, k))) raise_flag(room.full);
-        last = k;
+        if (k != last && (at = table.insert(Table::key_of(r, k))) < 0) raise_flag(room.full);
+        pair[e] = (unsigned short)at; // for the next time, where the table is small
+        last    = k;
       }
     });
     if (!room.number(block)) return false;
@@ -217,7 +219,7 @@ struct LeafLists {
       const int  p = p0 + item / lanes, r = leaf[p] - l0;
       const Mask from = rows_of(bits[p]);
       for (int e = i[p] + item % lanes; e < i[p + 1]; e += lanes) {
-        const int       q = j[e], k = table.value[table.at(Table::key_of(r, leaf[q]))];
+        const int       q = j[e], k = table.value[table.small() ? pair[e] : table.at(Table::key_of(r, leaf[q]))];
         const Mask      mine = from * bits[q];
         unsigned *const to = room.mask + 2 * (room.kept[r] + k);
         set_bits(to, (unsigned)mine);
@@ -238,7 +240,7 @@ struct LeafLists {
       });
     };
     each_corner([&](int, int, Mask, unsigned key) {
-      if (key && !table.insert(key)) raise_flag(room.full);
+      if (key && table.insert(key) < 0) raise_flag(room.full);
     });
     if (!room.number(block)) return false;
     const int next = room.begin[most_lists];
@@ -300,7 +302,7 @@ struct GatherLeaves {
 struct RowLists {
   const int           *first, *at, *columns, *vertices; // at: corners
   const unsigned char *rows;                            // of LeafLists
-  int                  shift, n, group, size;
+  int                  shift, n, nodes, group, size; // rows; nodes that are columns
   int                 *length, *j;
   unsigned short      *slot;
   int                 *place; // of each block's rows
@@ -313,7 +315,7 @@ struct RowLists {
     const auto most = [&] {
       long long entries = 0;
       for (int p = first[v0]; p < first[v1]; ++p) entries += columns[(at[p] >> shift) + 1] - columns[at[p] >> shift];
-      return entries < (long long)group * n ? entries : (long long)group * n;
+      return entries < (long long)group * nodes ? entries : (long long)group * nodes;
     };
     with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, v0, v1); });
   }
@@ -321,19 +323,22 @@ struct RowLists {
   {
     const Table table = room.table;
     const int   lanes = table_threads / group, share = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : 2; // of a row; 2^share of them
-    const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, vertex, place in slot)
+    const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, place in vertices, place in slot)
       block.each(0, lanes * (v1 - v0), 0, 1, [&](int item, int) {
         const int r = item >> share, until = first[v0 + r + 1];
         for (int p = first[v0 + r]; p < until; ++p) {
           const int       l = at[p] >> shift, c = at[p] - (l << shift), from = columns[l], nc = columns[l + 1] - from;
           const ptrdiff_t to = ((ptrdiff_t)from << shift) + (ptrdiff_t)c * nc;
-          for (int k = item & (lanes - 1); k < nc; k += lanes) f(r, rows[from + k] >> c & 1, vertices[from + k], to + k);
+          for (int k = item & (lanes - 1); k < nc; k += lanes) f(r, rows[from + k] >> c & 1, from + k, to + k);
         }
       });
     };
     room.clear(block);
-    each_entry([&](int r, int there, int v, ptrdiff_t) {
-      if (there && !table.insert(Table::key_of(r, v))) raise_flag(room.full);
+    each_entry([&](int r, int there, int column, ptrdiff_t to) {
+      if (!there) return;
+      const int at = table.insert(Table::key_of(r, vertices[column]));
+      if (at < 0) raise_flag(room.full);
+      slot[to] = (unsigned short)at; // for the next time, where the table is small
     });
     if (!room.number(block)) return false;
     const int all = room.begin[most_lists];
@@ -357,7 +362,7 @@ struct RowLists {
       j[*room.place + from + rank] = Table::number(v);
     });
     block.sync();
-    each_entry([&](int r, int there, int v, ptrdiff_t to) { slot[to] = there ? (unsigned short)table.value[table.at(Table::key_of(r, v))] : none; });
+    each_entry([&](int r, int there, int column, ptrdiff_t to) { slot[to] = there ? (unsigned short)table.value[table.small() ? slot[to] : table.at(Table::key_of(r, vertices[column]))] : none; });
     return true;
   }
 };

@@ -381,7 +381,7 @@ template <class H> static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer
   const auto smoother = [&](const auto &l, char *text, size_t n) {
     text[0] = 0;
     if (!l.sweep.first.empty()) return PetscSNPrintf(text, n, ", %d colours", (int)l.sweep.first.size() - 1);
-    return l.cells ? PetscSNPrintf(text, n, ", largest eigenvalue %.3f", l.lambda) : (PetscErrorCode)PETSC_SUCCESS;
+    return l.corners ? PetscSNPrintf(text, n, ", largest eigenvalue %.3f", l.lambda) : (PetscErrorCode)PETSC_SUCCESS;
   };
   char by[64];
   PetscCall(smoother(levels[0], by, sizeof(by)));

@@ -1,6 +1,7 @@
 // The numbers of P'AP, in one pass over the leaves; pattern.k.cxx says what the lists are.
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
+#include "auxamg/pattern_kernels.hpp"
 #include "core/each.hpp"
 #include "core/pack.hpp"
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 // E of leaves on the device: a block takes `group` leaves and nodes of theirs as far as there is room. First a thread makes a row of A P
 // of a node, in the columns of its leaf, then one a column of E. Only a leaf of its own is so wide that it is done by ranges of columns.
-// Per entry of the operator its value, column, place and the 2^d weights at its column; per node and column of its leaf 8 bytes of scratch.
+// Per entry of the operator its value, column, place and the 2^d weights at its column; per node and column of its leaf a number of scratch.
 template <class T, class S, int BS, int Corners> struct LeafProductBlock {
   static constexpr int B2 = BS * BS;
   const int *begin, *i, *j, *leaf, *pairs, *columns;
@@ -32,8 +33,8 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
   // Nodes [p0, p1) and, of each leaf, the columns [k0, k0 + width)
   template <class Block> HD void part(Block &block, int l0, int l1, int width, int p0, int p1, int k0) const
   {
-    double *const ap = block.shared;
-    const int     first = columns[l0] + k0, last = group > 1 || columns[l1] < first + width ? columns[l1] : first + width;
+    T *const  ap = (T *)block.shared;
+    const int first = columns[l0] + k0, last = group > 1 || columns[l1] < first + width ? columns[l1] : first + width;
     block.each(0, B2 * width * (p1 - p0), 0, 1, [&](int k, int) { ap[k] = 0; });
     block.sync();
     block.each(0, B2 * (p1 - p0), 0, 1, [&](int item, int) { multiply(p0 + item / B2, item % B2, ap + item / B2 * (B2 * width) + item % B2, k0, width); });
@@ -44,12 +45,12 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
       for (int step = group / 2; step; step /= 2)
         if (l + step < l1 && columns[l + step] <= k) l += step;
       const int     from = begin[l] > p0 ? begin[l] : p0, until = begin[l + 1] < p1 ? begin[l + 1] : p1, nc = columns[l + 1] - columns[l];
-      const double *mine = ap + B2 * (width * (from - p0) + k - columns[l] - k0) + b;
+      const T      *mine = ap + B2 * (width * (from - p0) + k - columns[l] - k0) + b;
       double        E[Corners] = {};
       if (from >= until) return;
       for (int p = from; p < until; ++p, mine += B2 * width) {
         const auto w = pack<Corners>(weight, p);
-        for (int c = 0; c < Corners; ++c) E[c] += (double)w.v[c] * *mine;
+        for (int c = 0; c < Corners; ++c) E[c] += (double)w.v[c] * (double)*mine;
       }
       T *const out = parts + B2 * ((ptrdiff_t)Corners * columns[l] + k - columns[l]) + b;
       for (int c = 0; c < Corners; ++c) {
@@ -60,17 +61,17 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
     block.sync();
   }
   // Entry b of the blocks of row p of A P. What several entries need is fetched at once, as nothing else hides its latency.
-  HD void multiply(int p, int b, double *ap, int k0, int width) const
+  HD void multiply(int p, int b, T *ap, int k0, int width) const
   {
     constexpr int at_once = Corners > 4 ? 2 : 4;
     const S *const around = column + (ptrdiff_t)Corners * pairs[leaf[p]];
     for (int e = i[p]; e < i[p + 1]; e += at_once) {
       Pack<T, Corners> w[at_once];
       Pack<S, Corners> to[at_once];
-      double           v[at_once];
+      T                v[at_once];
       for (int m = 0; m < at_once; ++m) {
         const int f = e + m < i[p + 1] ? e + m : e;
-        v[m]  = e + m < i[p + 1] ? (double)a[(ptrdiff_t)B2 * f + b] : 0;
+        v[m]  = e + m < i[p + 1] ? a[(ptrdiff_t)B2 * f + b] : 0;
         to[m] = pack<Corners>(around, pair[f]);
         w[m]  = pack<Corners>(weight, j[f]);
       }
@@ -83,33 +84,53 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
   }
 };
 
-// The rows of the operator: `lanes` threads take one, leaf after leaf. Columns of a leaf go to different places.
+// The rows of the operator, which a warp adds up in its scratch where there is room for them: `lanes` threads take a row, leaf after leaf.
+// Where the parts of its leaves lie is fetched for several of these at once. Columns of a leaf go to different places.
 template <class T, class S, int BS> struct SumParts {
-  static constexpr int B2 = BS * BS, lanes = 16;
+  static constexpr int B2 = BS * BS, lanes = 16, group = table_threads / lanes, at_once = lanes; // rows of a warp; leaves
   const int *first, *place, *begin, *columns, *row;
   const S   *slot;
   const T   *parts;
-  int        corners, n, group; // rows of a block
+  int        corners, n, room; // numbers
   T         *out;
+  struct Part {
+    ptrdiff_t from;
+    int       columns; // none: no nodes of this process
+  };
+  size_t bytes() const { return group * at_once * sizeof(Part) + (room * sizeof(T) + sizeof(double) - 1) / sizeof(double) * sizeof(double); }
   template <class Block> HD void operator()(Block &block) const
   {
-    const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n;
-    int       most = 0;
+    const int  v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n, entries = B2 * (row[v1] - row[v0]);
+    Part *const part = (Part *)block.shared;
+    T *const    to = out + (ptrdiff_t)B2 * row[v0], *const sum = entries <= room ? (T *)(part + group * at_once) : to;
+    int         most = 0;
     for (int v = v0; v < v1; ++v) most = first[v + 1] - first[v] > most ? first[v + 1] - first[v] : most;
-    for (int q = 0; q < most; ++q) {
-      block.each(0, lanes * (v1 - v0), 0, 1, [&](int t, int) {
-        const int v = v0 + t / lanes, p = first[v] + q;
-        if (p >= first[v + 1]) return;
-        const int l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
-        if (begin[l] == begin[l + 1]) return;
-        const S *const s    = slot + (ptrdiff_t)corners * columns[l] + c * nc;
-        const T *const from = parts + B2 * ((ptrdiff_t)corners * columns[l] + (ptrdiff_t)c * nc);
-        T *const       to   = out + (ptrdiff_t)B2 * row[v];
-        for (int k = t % lanes; k < B2 * nc; k += lanes)
-          if (s[k / B2] != no_slot<S>) to[B2 * s[k / B2] + k % B2] += from[k];
+    block.each(0, entries, 0, 1, [&](int k, int) { sum[k] = 0; });
+    for (int q0 = 0; q0 < most; q0 += at_once) {
+      block.each(0, group * at_once, 0, 1, [&](int t, int) {
+        const int v = v0 + t / at_once, p = v < v1 ? first[v] + q0 + t % at_once : 0;
+        part[t] = {};
+        if (v >= v1 || p >= first[v + 1]) return;
+        const int l = place[p] / corners, nc = columns[l + 1] - columns[l];
+        part[t] = {(ptrdiff_t)corners * columns[l] + (ptrdiff_t)(place[p] % corners) * nc, begin[l] < begin[l + 1] ? nc : 0};
       });
       block.sync();
+      for (int q = 0; q < at_once && q0 + q < most; ++q) {
+        block.each(0, lanes * group, 0, 1, [&](int t, int) {
+          const int  v = v0 + t / lanes;
+          const Part mine = part[t / lanes * at_once + q];
+          if (!mine.columns) return;
+          T *const mine_sum = sum + B2 * (row[v] - row[v0]);
+          for (int k = t % lanes; k < B2 * mine.columns; k += lanes) {
+            const S s = slot[mine.from + k / B2];
+            const T a = parts[B2 * mine.from + k];
+            if (s != no_slot<S>) mine_sum[B2 * s + k % B2] += a;
+          }
+        });
+        block.sync();
+      }
     }
+    if (sum != to) block.each(0, entries, 0, 1, [&](int k, int) { to[k] = sum[k]; });
   }
 };
 
@@ -117,7 +138,6 @@ template <class T, class S, int BS> struct SumParts {
 
 template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
 {
-  coarse.a.zero();
   const int    cells = fine.cells, corners = fine.corners, b2 = params_.bs * params_.bs;
   // What all processes have they share on the host, where it takes most of the time; a device would have to fetch and put back the sums.
   int processes = 1, rank = 0;
@@ -131,6 +151,7 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     const size_t entries = fine.parts * (size_t)(corners * b2);
     if (parts_.size() < entries) parts_ = make_unset<T>(entries);
+    T *const parts = parts_.data();
     // A thread a node in the mean, and the room that its leaves need in the mean and a half more; a wide leaf is alone in its block.
     constexpr int b2 = bs.value * bs.value, threads = 64, most = 16, largest = 6144;
     const double  nodes = (double)fine.points / cells, wide = (double)fine.parts / cells;
@@ -138,14 +159,17 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     while (b2 * fine.widest <= largest && group < most && group * nodes * b2 <= 0.75 * threads) group *= 2;
     const int room = (int)std::min<double>(largest, std::max<double>(b2 * fine.widest, 1.5 * group * nodes * wide * b2));
     with_corners(corners, [&](auto c) {
-      forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(double), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts_.data()});
+      forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(T), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts});
     });
-    const int rows = 128 / SumParts<T, S, bs.value>::lanes;
-    forall_blocks(exec_, (coarse.n + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.n, rows, coarse.a.data()});
+    // room for the rows of a warp in the mean and a half more
+    SumParts<T, S, bs.value> sum{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts, corners, coarse.rows, 0, coarse.a.data()};
+    sum.room = (int)std::min<double>(largest / tables_of_block, 1.5 * sum.group * (double)coarse.a.size() / coarse.rows);
+    forall_warps(exec_, (coarse.rows + sum.group - 1) / sum.group, sum.bytes(), sum);
   };
-  if (exec_.space == Space::host) product_on_host(params_.bs, fine, l0, l1, coarse);
+  if (exec_.space == Space::host) coarse.a.zero(), product_on_host(params_.bs, fine, l0, l1, coarse);
   else with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
-  if (fine.distributed || shared) sum_processes(coarse.a);
+  if (coarse.distributed) coarse.entries.add_back(coarse.a.data(), b2);
+  else if (fine.distributed || shared) sum_processes(coarse.a);
 }
 
 template void Hierarchy<double>::product(Level<double> &, Level<double> &);

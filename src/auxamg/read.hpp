@@ -84,7 +84,36 @@ template <class Index> struct RowReader {
   }
 };
 
-// One entry is a row's coupling with a node, and all are of this process: kernels of a device that fetch several entries at once.
-template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs) { return exec.space == Space::cuda && bs == 1 && !rows.oi; }
+// One entry is a row's coupling with a node, and all are of this process: for kernels of a device in which 2^scalar_share threads (whose
+// numbers are not to overflow) read a row side by side, two entries at once each, as nothing else hides their latency.
+constexpr int scalar_share = 2;
+template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs) { return exec.space == Space::cuda && bs == 1 && !rows.oi && rows.n < 1 << (30 - scalar_share); }
+// Two entries of a row; those in fixed columns are not there, nor what lies behind its end.
+struct TwoEntries {
+  int    column[2];
+  double v[2];
+  bool   there[2];
+};
+// f(two) for all entries, by all threads of a row equally often; thread: the number of this one
+template <class Index, class F> HD inline void each_two(const Rows<Index> &m, const unsigned char *fixed, int row, int thread, const F &f)
+{
+#ifdef __CUDA_ARCH__
+  constexpr int lanes = 1 << scalar_share;
+#else
+  constexpr int lanes = 1;
+#endif
+  const Index end = m.i[row + 1];
+  for (Index e = m.i[row]; e < end; e += 2 * lanes) {
+    TwoEntries two;
+    for (int k = 0; k < 2; ++k) {
+      const Index from = e + k * lanes + thread;
+      two.there[k]  = from < end;
+      two.column[k] = two.there[k] ? (int)m.j[from] : 0;
+      two.v[k]      = two.there[k] ? m.a[from] : 0; // not fetched where it is not used
+    }
+    for (int k = 0; k < 2 && fixed; ++k) two.there[k] = two.there[k] && !fixed[two.column[k]];
+    f(two);
+  }
+}
 
 } // namespace tessera::auxamg

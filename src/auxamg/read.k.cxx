@@ -1,6 +1,7 @@
 // From the rows of a matrix to the operator of the first level: sorted, in blocks, without the unknowns that are fixed.
 #include "auxamg/auxamg.hpp"
 #include "auxamg/read.hpp"
+#include "auxamg/rows.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 #include <cmath>
@@ -156,6 +157,30 @@ template <class Index> struct BoundPattern {
     count[p] = n;
   }
 };
+// The same on a device for scalars()
+template <class Index> struct BoundScalars {
+  RowReader<Index> m;
+  const int       *perm;
+  int              points;
+  int             *count;
+  unsigned char   *marked;
+  HD void          operator()(int item) const
+  {
+    const Shared at(item, scalar_share);
+#ifndef __CUDA_ARCH__
+    if (at.thread) return;
+#endif
+    const int row = perm[at.node];
+    int       n = 0;
+    if (m.fixed) {
+      each_two(m.m, m.fixed, row, at.thread, [&](const TwoEntries &two) { n += two.there[0] + two.there[1]; });
+      n = sum_shared(n, at.share);
+    } else n = m.length(row);
+    if (at.thread) return;
+    count[at.node] = n;
+    if (m.fixed) marked[at.node] = n != m.length(row);
+  }
+};
 struct CopyRow {
   const int *from, *to, *list;
   int       *out;
@@ -210,8 +235,7 @@ template <class Index, class T> struct FillValues {
   }
 };
 
-// The same on a device for nodes of one unknown on one process, and the pattern where there are no values yet: what several entries need is
-// fetched at once, as nothing else hides its latency.
+// The same on a device for scalars(), and the pattern where there are no values yet.
 template <class Index, class T> struct FillScalars {
   RowReader<Index> m;
   const int       *perm, *where, *i;
@@ -222,43 +246,34 @@ template <class Index, class T> struct FillScalars {
   T               *a;
   HD void          operator()(int item, int line, Reading &found) const
   {
-    constexpr int at_once = 8;
-    const int     p = line * list_row + item;
+    const Shared at(line * list_row + item, scalar_share);
+    const int    p = at.node;
+    double       sum = 0;
     if (p >= points) return;
-    const int   row = perm[p];
-    const Index end = m.m.i[row + 1];
-    int         at = i[p];
-    double      sum = 0;
-    for (Index e = m.m.i[row]; e < end; e += at_once) {
-      int    column[at_once];
-      double v[at_once];
-      bool   there[at_once];
-      for (int k = 0; k < at_once; ++k) {
-        const Index from = e + k < end ? e + k : end - 1;
-        column[k] = (int)m.m.j[from];
-        v[k]      = scale * m.m.a[from];
+#ifndef __CUDA_ARCH__
+    if (at.thread) return;
+#endif
+    int to = i[p];
+    each_two(m.m, m.fixed, perm[p], at.thread, [&](const TwoEntries &two) {
+      int q[2], place[2];
+      for (int k = 0; k < 2; ++k) q[k] = two.there[k] ? where[two.column[k]] : p;
+      for (int k = 0; k < 2; ++k) {
+        const CountShared count(two.there[k], at.share);
+        place[k] = to + count.before;
+        to += count.all;
       }
-      for (int k = 0; k < at_once; ++k) there[k] = e + k < end && !(m.fixed && m.fixed[column[k]]);
-      for (int k = 0; k < at_once; ++k) column[k] = there[k] ? where[column[k]] : p;
-      if (before) {
-        T   old[at_once], others[at_once], others_before[at_once];
-        int next = at;
-        for (int k = 0; k < at_once; ++k) {
-          others[k]        = now[column[k]];
-          others_before[k] = before[column[k]];
-          old[k]           = a[there[k] ? next : i[p]]; // at may be the end of all rows
-          next += there[k];
-        }
-        for (int k = 0; k < at_once; ++k)
-          if (there[k]) sum += fabs(rescaled * v[k] * now[p] * others[k] - (double)old[k] * before[p] * others_before[k]);
+      for (int k = 0; k < 2; ++k) {
+        if (!two.there[k]) continue;
+        const double v = scale * two.v[k];
+        if (before) sum += fabs(rescaled * v * now[p] * now[q[k]] - (double)a[place[k]] * before[p] * before[q[k]]);
+        else j[place[k]] = q[k];
+        found.take(v, (double)(T)v);
+        a[place[k]] = (T)v;
       }
-      for (int k = 0; k < at_once; ++k)
-        if (there[k]) {
-          if (!before) j[at] = column[k];
-          found.take(v[k], (double)(T)v[k]);
-          a[at++] = (T)v[k];
-        }
-    }
+    });
+    sum       = sum_shared(sum, at.share);
+    found.row = sum_shared(found.row, at.share);
+    if (at.thread) found.row = sum = 0;
     found.end_row(sum);
   }
 };
@@ -342,7 +357,8 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
   Buffer<int>            bound = make<int>((size_t)level.n + 1);
   Buffer<unsigned char>  marked;
   if (any_fixed_) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
-  for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
+  if (scalars(exec_, rows, params_.bs)) for_each(exec_, level.points << scalar_share, BoundScalars<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
+  else for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
   if (any_fixed_) select(exec_, (int)marked.size(), marked, one_sided_rows_);
   Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count;
   if (!scalars(exec_, rows, params_.bs)) { // else with the values
@@ -365,7 +381,7 @@ template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<I
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
   Buffer<Reading>        found = make<Reading>(1);
-  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points << scalar_share), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
   else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
   couplings(rows);
   if (!before && !params_.falls_back) return 0;

@@ -30,6 +30,36 @@ template <class T> inline T row_times(int e, int end, const int *j, const T *a, 
 }
 #endif
 
+#ifdef __CUDA_ARCH__
+HD inline unsigned shared_lanes(int share) { return (share < 5 ? (1u << (1 << share)) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~((1u << share) - 1)); }
+#endif
+// The sum over the threads of a node, in all of them
+template <class V> HD inline V sum_shared(V v, int share)
+{
+#ifdef __CUDA_ARCH__
+  const unsigned mine = shared_lanes(share);
+  for (int d = 1 << share >> 1; d; d /= 2) v += __shfl_xor_sync(mine, v, d);
+#else
+  (void)share;
+#endif
+  return v;
+}
+// In how many threads of a node before this one, and in how many of all, is it `there`?
+struct CountShared {
+  int     before, all;
+  HD CountShared(bool there, int share)
+  {
+#ifdef __CUDA_ARCH__
+    const unsigned mine = shared_lanes(share), found = __ballot_sync(mine, there) & mine;
+    before = __popc(found & ((1u << threadIdx.x % 32) - 1));
+    all    = __popc(found);
+#else
+    (void)share;
+    before = 0, all = there;
+#endif
+  }
+};
+
 // s = b - A x, or A x without b, in the rows of the node; true for the thread that has it.
 template <class T, int BS> HD inline bool residual(const int *i, const int *j, const T *a, const T *x, const T *b, const Shared &at, T *s)
 {
@@ -51,13 +81,7 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
     for (int k = 0; k < BS; ++k)
       for (int m = 0; m < BS; ++m) s[k] = b ? s[k] - v[BS * k + m] * y[m] : s[k] + v[BS * k + m] * y[m];
   }
-#ifdef __CUDA_ARCH__
-  if (step > 1) {
-    const unsigned mine = (step < 32 ? (1u << step) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~(unsigned)(step - 1));
-    for (int d = step / 2; d; d /= 2)
-      for (int k = 0; k < BS; ++k) s[k] += __shfl_xor_sync(mine, s[k], d);
-  }
-#endif
+  for (int k = 0; k < BS; ++k) s[k] = sum_shared(s[k], at.share);
   return !at.thread;
 }
 
@@ -65,7 +89,7 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
 // in its memory, where a thread adds up a row. Rows of less than six entries are read faster by a thread each.
 constexpr int stream_threads = 256;
 template <class T> struct Stream {
-  static constexpr int at_once = 4;
+  static constexpr int at_once = 8;
   const int *i, *j;
   const T   *a, *x;
   int        n, rows, room; // of a block: rows, entries at a time
@@ -124,7 +148,8 @@ template <class T, class End> struct StreamSum {
   End       end;
   template <class Block> HD void operator()(Block &block, Sum &sum) const
   {
-    stream.run(block, block.tile.y0, block.tile.y1, [&](int p, T s) { sum.v += end(p, s); });
+    const End with = end.ready();
+    stream.run(block, block.tile.y0, block.tile.y1, [&](int p, T s) { sum.v += with(p, s); });
   }
 };
 template <class T, int BS, class End> struct EachRow {
@@ -141,6 +166,12 @@ template <class T, int BS, class End> struct EachRow {
     for (int k = 0; k < BS; ++k) sum += end((ptrdiff_t)BS * at.node + k, s[k]);
     return sum;
   }
+};
+
+// An end that is made ready for each row
+template <class T, class End> struct ReadyEnd {
+  End       end;
+  HD double operator()(ptrdiff_t q, T product) const { return end.ready()(q, product); }
 };
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
@@ -164,14 +195,14 @@ template <class T, class End> void for_rows(const Exec &exec, const Level<T> &le
   with_block(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}); });
 }
 
-// The same; *sum = the sum of what end() returns
+// The same; *sum = the sum of what end.ready() returns
 template <class T, class End> void sum_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end, double *sum)
 {
   if (streams(exec, level, bs)) {
     const Stream<T> stream = stream_of(level, x);
     return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end}, (Sum *)sum);
   }
-  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum); });
+  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, ReadyEnd<T, End>>{level.i.data(), level.j.data(), level.a.data(), x, level.share, {end}}, sum); });
 }
 
 #endif

@@ -45,10 +45,11 @@ bool find_ends(const Exec &exec, int dim, int n, const double *x, const unsigned
 void place(const Exec &exec, const Frame &frame, int n, const double *x, double *y, Key *key);
 // The length of the root cell in terms of the extent of the points, at least 1: such that on a quasi-uniform mesh the leaves of all
 // parts have the same size. keys: of a frame whose root is the extent, and above all of these for all but `points` of them, which are
-// not in the tree; `most`: points of a leaf at most.
-double root_length(const Exec &exec, int dim, int most, int n, int points, const Buffer<Key> &keys);
-// The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners.
-Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys);
+// not in the tree; `most`: points of a leaf at most. deepest: of the leaves' levels there, or nullptr.
+double root_length(const Exec &exec, int dim, int most, int n, int points, const Buffer<Key> &keys, int *deepest = nullptr);
+// The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners. sorted: the level down to
+// which the cells are in order; where the finest leaf is deeper there is no tree, which its level says.
+Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys, int sorted = depth(1));
 // T_k and the next ones, so many in all: the host waits as often as for one.
 std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees);
 // Uniform grids. The finest level on which the box, whose edges are these shares of the root's, has less than nodes / most cells.

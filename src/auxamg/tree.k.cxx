@@ -348,7 +348,7 @@ template <class V> struct CopyTo {
 
 template <int D> class Builder {
 public:
-  Builder(const Exec &e, int most, int n, const Buffer<Key> &k) : exec_(e), most_(most), n_(n), key_(k) { }
+  Builder(const Exec &e, int most, int n, const Buffer<Key> &k, int sorted) : exec_(e), most_(most), n_(n), sorted_(sorted), key_(k) { }
   Tree build()
   {
     const int points = std::max(n_, 1); // the root is there without points
@@ -362,6 +362,7 @@ public:
     std::vector<Split> split = splits();
     tree.dim    = D;
     tree.finest = (int)split.size();
+    if (tree.finest > sorted_) return tree;
     tree.added  = balance(split);
     if (device::failed()) return tree; // the host has learned zeros
     // the splits of all levels in one list
@@ -464,7 +465,7 @@ private:
     return added;
   }
   const Exec        &exec_;
-  int                most_, n_;
+  int                most_, n_, sorted_;
   const Buffer<Key> &key_;
   Buffer<int>        leaf_; // level of the leaf of each point
 };
@@ -485,7 +486,7 @@ void place(const Exec &exec, const Frame &frame, int n, const double *x, double 
   with_dim(frame.dim, [&](auto d) { for_each(exec, n, Place<d.value>{frame, x, y, key}); });
 }
 
-double root_length(const Exec &exec, int dim, int most, int n, int points, const Buffer<Key> &keys)
+double root_length(const Exec &exec, int dim, int most, int n, int points, const Buffer<Key> &keys, int *deepest)
 {
   const int           levels = short_depth(dim);
   Buffer<unsigned>    key;
@@ -512,6 +513,10 @@ double root_length(const Exec &exec, int dim, int most, int n, int points, const
   for (int l = 0; l <= levels; ++l)
     for (int c = 1; c <= most; ++c)
       if (const int points = on_host.data()[l * (most + 1) + c]) groups.push_back({std::ldexp(std::pow(0.5 * most / c, 1. / dim), -l), points});
+  if (deepest)
+    for (int l = 0; l <= levels; ++l)
+      for (int c = 1; c <= most; ++c)
+        if (on_host.data()[l * (most + 1) + c]) *deepest = l < levels ? l : depth(dim);
   std::sort(groups.begin(), groups.end(), [](const Group &a, const Group &b) { return a.length < b.length; });
   long   sum = 0;
   double h   = 1;
@@ -523,10 +528,10 @@ double root_length(const Exec &exec, int dim, int most, int n, int points, const
   return std::max(1., std::ldexp(h, (int)std::ceil(std::log2(1 / h)))); // a power of two of median lengths
 }
 
-Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys)
+Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys, int sorted)
 {
   Tree tree;
-  with_dim(dim, [&](auto d) { tree = Builder<d.value>(exec, most, n, keys).build(); });
+  with_dim(dim, [&](auto d) { tree = Builder<d.value>(exec, most, n, keys, sorted).build(); });
   return tree;
 }
 

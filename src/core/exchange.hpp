@@ -16,6 +16,8 @@ public:
   void renumber(const std::vector<int> &number);
   // v[own..] = the values of their owners, `width` of each node.
   template <class T> void forward(T *v, int width);
+  // v of own nodes += what the others have for them as ghosts, process after process.
+  template <class T> void add_back(T *v, int width);
   bool   empty() const { return peers_.empty(); }
   size_t bytes() const { return list_.bytes() + device_.bytes(); }
 
@@ -26,6 +28,7 @@ private:
     int receive, receives;
   };
   void                     upload();
+  template <class T> void  pass(T *v, int width, bool back);
   Exec                     exec_;
   MPI_Comm                 comm_ = MPI_COMM_SELF;
   int                      own_ = 0, ghosts_ = 0;

@@ -21,6 +21,13 @@ template <class T> struct Unpack {
   int        width;
   HD void    operator()(int p) const { to[(ptrdiff_t)list[p / width] * width + p % width] = from[p]; }
 };
+template <class T> struct Add {
+  const int *list;
+  const T   *from;
+  T         *to;
+  int        width;
+  HD void    operator()(int p) const { to[(ptrdiff_t)list[p / width] * width + p % width] += from[p]; }
+};
 
 } // namespace
 
@@ -67,41 +74,51 @@ void Exchange::renumber(const std::vector<int> &number)
   if (!peers_.empty()) upload();
 }
 
-template <class T> void Exchange::forward(T *v, int width)
+// back: from ghosts to those that own the nodes
+template <class T> void Exchange::pass(T *v, int width, bool back)
 {
   if (peers_.empty()) return;
-  const size_t out = nodes_.size() * (size_t)width, in = order_.size() * (size_t)width;
+  const Buffer<int> &from = back ? places_ : list_, &to = back ? list_ : places_;
+  const size_t       out = from.size() * (size_t)width, in = to.size() * (size_t)width;
   if (send_.size() < out * sizeof(T)) send_.resize(out * sizeof(T));
   if (receive_.size() < in * sizeof(T)) receive_.resize(in * sizeof(T));
   T *send = (T *)send_.data(), *receive = (T *)receive_.data();
   if (exec_.space == Space::cuda) { // messages pass through the host
     const size_t need = ((out > in ? out : in) * sizeof(T) + sizeof(double) - 1) / sizeof(double);
     if (device_.size() < need) device_.resize(Extent{need, Space::cuda});
-    for_each(exec_, (int)out, Pack<T>{list_.data(), v, (T *)device_.data(), width});
+    for_each(exec_, (int)out, Pack<T>{from.data(), v, (T *)device_.data(), width});
     if (out) device::copy_to_host(send, device_.data(), out * sizeof(T));
-  } else for_each(exec_, (int)out, Pack<T>{list_.data(), v, send, width});
+  } else for_each(exec_, (int)out, Pack<T>{from.data(), v, send, width});
+  const MPI_Datatype type = sizeof(T) == 8 ? MPI_DOUBLE : sizeof(T) == 4 ? MPI_FLOAT : MPI_BYTE; // bytes would be more than an int counts sooner
   requests_.clear();
   for (const Peer &p : peers_) {
+    const int   first_in = back ? p.send : p.receive, ins = back ? p.sends : p.receives, first_out = back ? p.receive : p.send, outs = back ? p.receives : p.sends;
     MPI_Request request;
-    if (p.receives) {
-      MPI_Irecv(receive + (size_t)p.receive * width, p.receives * width * (int)sizeof(T), MPI_BYTE, p.rank, 7, comm_, &request);
+    if (ins) {
+      MPI_Irecv(receive + (size_t)first_in * width, ins * width, type, p.rank, 7, comm_, &request);
       requests_.push_back(request);
     }
-    if (p.sends) {
-      MPI_Isend(send + (size_t)p.send * width, p.sends * width * (int)sizeof(T), MPI_BYTE, p.rank, 7, comm_, &request);
+    if (outs) {
+      MPI_Isend(send + (size_t)first_out * width, outs * width, type, p.rank, 7, comm_, &request);
       requests_.push_back(request);
     }
   }
   MPI_Waitall((int)requests_.size(), requests_.data(), MPI_STATUSES_IGNORE);
-  const T *from = receive;
+  const T *got = receive;
   if (exec_.space == Space::cuda) {
     if (in) device::copy_from_host(device_.data(), receive, in * sizeof(T));
-    from = (const T *)device_.data();
+    got = (const T *)device_.data();
   }
-  for_each(exec_, (int)in, Unpack<T>{places_.data(), from, v, width});
+  if (!back) return for_each(exec_, (int)in, Unpack<T>{to.data(), got, v, width});
+  for (const Peer &p : peers_) for_each(exec_, p.sends * width, Add<T>{to.data() + p.send, got + (size_t)p.send * width, v, width}); // several may have the same node
 }
+
+template <class T> void Exchange::forward(T *v, int width) { pass(v, width, false); }
+template <class T> void Exchange::add_back(T *v, int width) { pass(v, width, true); }
 template void Exchange::forward(double *, int);
 template void Exchange::forward(float *, int);
 template void Exchange::forward(unsigned char *, int);
+template void Exchange::add_back(double *, int);
+template void Exchange::add_back(float *, int);
 
 } // namespace tessera

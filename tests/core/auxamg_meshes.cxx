@@ -5,6 +5,7 @@
 #include "unit.hpp"
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -80,46 +81,64 @@ struct Problem {
   const Hierarchy<double> &hierarchy() const { return *((PC_AuxAMG *)pc->data)->in_double; }
 };
 
-// The interpolation to a level: as many rows as `A` has, row 0 being row `first` of own node order[0].
-Mat interpolation(Mat A, const Level<double> &level, int coarse, int bs, const std::vector<int> &order)
+// The nodes of a level, ghosts included, counted process by process where these divide it; else by their numbers.
+std::vector<int> numbers_of(const Level<double> &level)
 {
+  std::vector<int> number((size_t)(level.n + level.ghosts));
+  std::iota(number.begin(), number.end(), 0);
+  if (!level.distributed) return number;
+  int before = 0;
+  MPI_Exscan(&level.n, &before, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD);
+  Buffer<double> here(number.size()), there(Extent{number.size(), level.a.space()});
+  for (size_t p = 0; p < number.size(); ++p) here.data()[p] = before + (int)p;
+  copy(here, there);
+  const_cast<Exchange &>(level.exchange).forward(there.data(), 1);
+  copy(there, here);
+  return std::vector<int>(here.data(), here.data() + here.size());
+}
+
+// The interpolation to a level: as many rows as `A` has, row 0 being row `first` of own node order[0].
+Mat interpolation(Mat A, const Level<double> &level, const Level<double> &coarse, int bs, const std::vector<int> &order)
+{
+  const std::vector<int>    number = numbers_of(coarse);
   const std::vector<int>    begin = get(level.begin), vertex = get(level.vertex);
   const std::vector<double> w = get(level.weight);
   PetscInt                  rows, first;
   Mat                       P;
   OK(MatGetLocalSize(A, &rows, nullptr));
   OK(MatGetOwnershipRange(A, &first, nullptr));
-  OK(MatCreateAIJ(PetscObjectComm((PetscObject)A), rows, PETSC_DECIDE, PETSC_DETERMINE, coarse * bs, 8, nullptr, 8, nullptr, &P));
+  OK(MatCreateAIJ(PetscObjectComm((PetscObject)A), rows, coarse.distributed ? coarse.n * bs : PETSC_DECIDE, PETSC_DETERMINE, coarse.distributed ? PETSC_DETERMINE : coarse.n * bs, 8, nullptr, 8, nullptr, &P));
   for (int l = 0; l < level.cells; ++l)
     for (int p = begin[(size_t)l]; p < begin[(size_t)l + 1]; ++p)
       for (int c = 0; c < level.corners; ++c)
         for (int k = 0; k < bs; ++k)
           if (const double v = w[(size_t)(p * level.corners + c)])
-            OK(MatSetValue(P, first + (order.empty() ? p : order[(size_t)p]) * bs + k, vertex[(size_t)(l * level.corners + c)] * bs + k, v, ADD_VALUES));
+            OK(MatSetValue(P, first + (order.empty() ? p : order[(size_t)p]) * bs + k, number[(size_t)vertex[(size_t)(l * level.corners + c)]] * bs + k, v, ADD_VALUES));
   OK(MatAssemblyBegin(P, MAT_FINAL_ASSEMBLY));
   OK(MatAssemblyEnd(P, MAT_FINAL_ASSEMBLY));
   return P;
 }
 
-std::map<int, double> row_of(const std::vector<int> &i, const std::vector<int> &j, const std::vector<double> &a, int bs, int row)
+std::map<int, double> row_of(const std::vector<int> &i, const std::vector<int> &j, const std::vector<double> &a, const std::vector<int> &number, int bs, int row)
 {
   std::map<int, double> found;
   for (int e = i[(size_t)(row / bs)]; e < i[(size_t)(row / bs) + 1]; ++e)
-    for (int m = 0; m < bs; ++m) EXPECT_TRUE(found.emplace(j[(size_t)e] * bs + m, a[(size_t)((e * bs + row % bs) * bs + m)]).second) << "an entry stands twice";
+    for (int m = 0; m < bs; ++m) EXPECT_TRUE(found.emplace(number[(size_t)j[(size_t)e]] * bs + m, a[(size_t)((e * bs + row % bs) * bs + m)]).second) << "an entry stands twice";
   return found;
 }
 
 // Every row of C = P'AP that is here is that of the level, which has nothing else.
 void compare(Mat C, const Level<double> &level, int bs, const char *text)
 {
-  const std::vector<int>    i = get(level.i), j = get(level.j);
+  const std::vector<int>    i = get(level.i), j = get(level.j), number = numbers_of(level);
   const std::vector<double> a = get(level.a);
   PetscInt                  first, last;
   PetscReal                 largest;
   OK(MatGetOwnershipRange(C, &first, &last));
   OK(MatNorm(C, NORM_INFINITY, &largest));
+  ASSERT_TRUE(!level.distributed || last - first == level.n * bs);
   for (PetscInt row = first; row < last; ++row) {
-    std::map<int, double> mine = row_of(i, j, a, bs, (int)row);
+    std::map<int, double> mine = row_of(i, j, a, number, bs, (int)(level.distributed ? row - first : row));
     PetscInt              n;
     const PetscInt       *column;
     const PetscScalar    *v;
@@ -136,14 +155,14 @@ void compare(Mat C, const Level<double> &level, int bs, const char *text)
 
 Mat matrix_of(const Level<double> &level, int bs)
 {
-  const std::vector<int>    i = get(level.i), j = get(level.j);
+  const std::vector<int>    i = get(level.i), j = get(level.j), number = numbers_of(level);
   const std::vector<double> a = get(level.a);
   int                       longest = 0;
   Mat                       A;
   for (int p = 0; p < level.n; ++p) longest = std::max(longest, i[(size_t)p + 1] - i[(size_t)p]);
-  OK(MatCreateSeqAIJ(PETSC_COMM_SELF, level.n * bs, level.n * bs, longest * bs, nullptr, &A));
+  OK(MatCreateAIJ(level.distributed ? PETSC_COMM_WORLD : PETSC_COMM_SELF, level.n * bs, level.n * bs, PETSC_DETERMINE, PETSC_DETERMINE, longest * bs, nullptr, longest * bs, nullptr, &A));
   for (int row = 0; row < level.n * bs; ++row)
-    for (const auto &e : row_of(i, j, a, bs, row)) OK(MatSetValue(A, row, e.first, e.second, INSERT_VALUES));
+    for (const auto &e : row_of(i, j, a, number, bs, row)) OK(MatSetValue(A, number[(size_t)(row / bs)] * bs + row % bs, e.first, e.second, INSERT_VALUES));
   OK(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   OK(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   return A;
@@ -155,11 +174,14 @@ void check_products(const Case &c)
   const Hierarchy<double>        &h = problem.hierarchy();
   const std::vector<Level<double>> &levels = h.levels();
   const int                       bs = (int)c.bs;
+  int                             size;
   ASSERT_LE(2u, levels.size());
+  MPI_Comm_size(PETSC_COMM_WORLD, &size);
+  for (size_t l = 1; l < levels.size(); ++l) ASSERT_EQ(levels[l].distributed, size > 1 && c.variant == PC_AUXAMG_TREE && levels[l].nodes * bs > std::max(divided * 4 * bs, divided_least * size));
   OK(MatScale(problem.A, h.units()));
   for (size_t l = 0; l + 1 < levels.size(); ++l) {
     const std::string text = std::string(MeshTypes[c.mesh]) + ", " + PCAuxAMGVariants[c.variant] + ", grid " + std::to_string(l + 1);
-    Mat A = l ? matrix_of(levels[l], bs) : problem.A, P = interpolation(A, levels[l], levels[l + 1].n, bs, l ? std::vector<int>() : get(h.order())), C;
+    Mat A = l ? matrix_of(levels[l], bs) : problem.A, P = interpolation(A, levels[l], levels[l + 1], bs, l ? std::vector<int>() : get(h.order())), C;
     OK(MatPtAP(A, P, MAT_INITIAL_MATRIX, 4, &C));
     compare(C, levels[l + 1], bs, text.c_str());
     if (c.variant == PC_AUXAMG_PAPER) { // a node is in one aggregate
@@ -262,6 +284,7 @@ TEST(AuxAMGMeshes, DeviceDoesWhatTheHostDoes)
   check_application({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_PAPER, PC_AUXAMG_GS}, PC_AUXAMG_CYCLE_W);
   check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_GS}, PC_AUXAMG_CYCLE_V);
   check_application({MESH_CUBE, 8, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_K);
+  check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_W); // several processes divide grids
 }
 
 TEST(AuxAMGMeshes, OperatorsAreThoseOfMatPtAP)
