@@ -114,16 +114,9 @@ template <class T> struct LanczosProduct {
   const T      *v, *inverse, *before;
   const double *norm2, *norm2_before; // nullptr: the first step
   T            *w;
-  double        s = 0, b = 0;
-  HD LanczosProduct ready() const // with the factors of all rows, whose roots take longer than a row
+  HD double     operator()(ptrdiff_t q, T product) const
   {
-    LanczosProduct with = *this;
-    with.s = *norm2 > 0 ? 1 / sqrt(*norm2) : 0;
-    with.b = norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
-    return with;
-  }
-  HD double operator()(ptrdiff_t q, T product) const
-  {
+    const double s = *norm2 > 0 ? 1 / sqrt(*norm2) : 0, b = norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
     w[q] = inverse[q] > 0 ? (T)(s * inverse[q] * product - (norm2_before ? b * before[q] : 0)) : 0;
     return (double)v[q] * product * s * s;
   }

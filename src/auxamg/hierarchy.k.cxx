@@ -2,7 +2,6 @@
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
 #include "auxamg/read.hpp"
-#include "auxamg/rows.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 #include <cmath>
@@ -58,29 +57,37 @@ template <class Index> struct FindMoments {
   }
 };
 
-// The same on a device for scalars()
+// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as nothing else hides its
+// latency.
 template <class Index> struct FindScalarMoments {
   RowReader<Index> reader;
   const double    *x;
   int              dim, n;
   HD void          operator()(int i, int j, Moments &sum) const
   {
-    const Shared at(j * list_row + i, scalar_share);
-    const int    p = at.node;
-    double       m[3] = {}, all = 0;
+    constexpr int at_once = 8;
+    const int     p = j * list_row + i;
+    double        m[3] = {}, mine[3] = {}, all = 0;
     if (p >= n || (reader.fixed && reader.fixed[p])) return;
-#ifndef __CUDA_ARCH__
-    if (at.thread) return;
-#endif
-    each_two(reader.m, reader.fixed, p, at.thread, [&](const TwoEntries &two) {
-      for (int k = 0; k < 2; ++k)
-        for (int q = 0; q < dim; ++q) {
-          const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * two.column[k] + q];
-          if (two.there[k]) m[q] -= two.v[k] * d * d;
-        }
-    });
-    for (int q = 0; q < dim; ++q) all += m[q] = sum_shared(m[q], at.share);
-    for (int q = 0; q < dim && all > 0 && !at.thread; ++q) sum.m[q] += m[q] / all;
+    for (int q = 0; q < dim; ++q) mine[q] = x[(ptrdiff_t)dim * p + q];
+    const Index end = reader.m.i[p + 1];
+    for (Index e = reader.m.i[p]; e < end; e += at_once) {
+      int    column[at_once];
+      double v[at_once], y[at_once];
+      for (int k = 0; k < at_once; ++k) {
+        const Index from = e + k < end ? e + k : end - 1;
+        column[k] = (int)reader.m.j[from];
+        v[k]      = e + k < end ? reader.m.a[from] : 0;
+      }
+      for (int k = 0; k < at_once; ++k)
+        if (reader.fixed && reader.fixed[column[k]]) v[k] = 0;
+      for (int q = 0; q < dim; ++q) {
+        for (int k = 0; k < at_once; ++k) y[k] = x[(ptrdiff_t)dim * column[k] + q];
+        for (int k = 0; k < at_once; ++k) m[q] -= v[k] * (mine[q] - y[k]) * (mine[q] - y[k]);
+      }
+    }
+    for (int q = 0; q < dim; ++q) all += m[q];
+    for (int q = 0; q < dim && all > 0; ++q) sum.m[q] += m[q] / all;
   }
 };
 
@@ -175,7 +182,7 @@ template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const
 {
   Buffer<Moments> found = make<Moments>(1);
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
-  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n << scalar_share), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   else forall_join(exec_, list_box(rows.n), FindMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   Moments mine = fetch(found, 0), sum;
   MPI_Allreduce(mine.m, sum.m, 3, MPI_DOUBLE, MPI_SUM, comm_);

@@ -77,16 +77,15 @@ struct Table {
   HD static int      list(unsigned k) { return (int)((k - 1) >> bits); }
   HD static int      number(unsigned k) { return (int)((k - 1) & ((1u << bits) - 1)); }
   HD int             first(unsigned k) const { return (int)((Key)(k * 2654435769u) * (Key)size >> 32); }
-  // Where it is; -1: there is no room
-  HD int insert(unsigned k) const
+  // false: there is no room
+  HD bool insert(unsigned k) const
   {
     for (int p = first(k), tries = 0; tries < size; ++tries, p = p + 1 < size ? p + 1 : 0) {
       const unsigned there = key[p] == 0 ? claim(key + p, k) : key[p];
-      if (there == 0 || there == k) return p;
+      if (there == 0 || there == k) return true;
     }
-    return -1;
+    return false;
   }
-  HD bool small() const { return size <= 1 << 16; } // 16 bits hold a place in it
   // of a number in the table
   HD int at(unsigned k) const
   {
@@ -200,12 +199,11 @@ struct LeafLists {
     room.clear(block);
     block.each(0, lanes * (p1 - p0), 0, 1, [&](int item, int) {
       const int p = p0 + item / lanes, r = leaf[p] - l0;
-      int       last = -1, at = 0;
+      int       last = -1;
       for (int e = i[p] + item % lanes; e < i[p + 1]; e += lanes) {
         const int k = leaf[j[e]];
-        if (k != last && (at = table.insert(Table::key_of(r, k))) < 0) raise_flag(room.full);
-        pair[e] = (unsigned short)at; // for the next time, where the table is small
-        last    = k;
+        if (k != last && !table.insert(Table::key_of(r, k))) raise_flag(room.full);
+        last = k;
       }
     });
     if (!room.number(block)) return false;
@@ -219,7 +217,7 @@ struct LeafLists {
       const int  p = p0 + item / lanes, r = leaf[p] - l0;
       const Mask from = rows_of(bits[p]);
       for (int e = i[p] + item % lanes; e < i[p + 1]; e += lanes) {
-        const int       q = j[e], k = table.value[table.small() ? pair[e] : table.at(Table::key_of(r, leaf[q]))];
+        const int       q = j[e], k = table.value[table.at(Table::key_of(r, leaf[q]))];
         const Mask      mine = from * bits[q];
         unsigned *const to = room.mask + 2 * (room.kept[r] + k);
         set_bits(to, (unsigned)mine);
@@ -240,7 +238,7 @@ struct LeafLists {
       });
     };
     each_corner([&](int, int, Mask, unsigned key) {
-      if (key && table.insert(key) < 0) raise_flag(room.full);
+      if (key && !table.insert(key)) raise_flag(room.full);
     });
     if (!room.number(block)) return false;
     const int next = room.begin[most_lists];
@@ -323,22 +321,19 @@ struct RowLists {
   {
     const Table table = room.table;
     const int   lanes = table_threads / group, share = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : 2; // of a row; 2^share of them
-    const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, place in vertices, place in slot)
+    const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, vertex, place in slot)
       block.each(0, lanes * (v1 - v0), 0, 1, [&](int item, int) {
         const int r = item >> share, until = first[v0 + r + 1];
         for (int p = first[v0 + r]; p < until; ++p) {
           const int       l = at[p] >> shift, c = at[p] - (l << shift), from = columns[l], nc = columns[l + 1] - from;
           const ptrdiff_t to = ((ptrdiff_t)from << shift) + (ptrdiff_t)c * nc;
-          for (int k = item & (lanes - 1); k < nc; k += lanes) f(r, rows[from + k] >> c & 1, from + k, to + k);
+          for (int k = item & (lanes - 1); k < nc; k += lanes) f(r, rows[from + k] >> c & 1, vertices[from + k], to + k);
         }
       });
     };
     room.clear(block);
-    each_entry([&](int r, int there, int column, ptrdiff_t to) {
-      if (!there) return;
-      const int at = table.insert(Table::key_of(r, vertices[column]));
-      if (at < 0) raise_flag(room.full);
-      slot[to] = (unsigned short)at; // for the next time, where the table is small
+    each_entry([&](int r, int there, int v, ptrdiff_t) {
+      if (there && !table.insert(Table::key_of(r, v))) raise_flag(room.full);
     });
     if (!room.number(block)) return false;
     const int all = room.begin[most_lists];
@@ -362,7 +357,7 @@ struct RowLists {
       j[*room.place + from + rank] = Table::number(v);
     });
     block.sync();
-    each_entry([&](int r, int there, int column, ptrdiff_t to) { slot[to] = there ? (unsigned short)table.value[table.small() ? slot[to] : table.at(Table::key_of(r, vertices[column]))] : none; });
+    each_entry([&](int r, int there, int v, ptrdiff_t to) { slot[to] = there ? (unsigned short)table.value[table.at(Table::key_of(r, v))] : none; });
     return true;
   }
 };

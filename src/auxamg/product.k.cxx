@@ -1,7 +1,6 @@
 // The numbers of P'AP, in one pass over the leaves; pattern.k.cxx says what the lists are.
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
-#include "auxamg/pattern_kernels.hpp"
 #include "core/each.hpp"
 #include "core/pack.hpp"
 #include <algorithm>
@@ -84,53 +83,33 @@ template <class T, class S, int BS, int Corners> struct LeafProductBlock {
   }
 };
 
-// The rows of the operator, which a warp adds up in its scratch where there is room for them: `lanes` threads take a row, leaf after leaf.
-// Where the parts of its leaves lie is fetched for several of these at once. Columns of a leaf go to different places.
+// The rows of the operator: `lanes` threads take one, leaf after leaf. Columns of a leaf go to different places.
 template <class T, class S, int BS> struct SumParts {
-  static constexpr int B2 = BS * BS, lanes = 16, group = table_threads / lanes, at_once = lanes; // rows of a warp; leaves
+  static constexpr int B2 = BS * BS, lanes = 16;
   const int *first, *place, *begin, *columns, *row;
   const S   *slot;
   const T   *parts;
-  int        corners, n, room; // numbers
+  int        corners, n, group; // rows of a block
   T         *out;
-  struct Part {
-    ptrdiff_t from;
-    int       columns; // none: no nodes of this process
-  };
-  size_t bytes() const { return group * at_once * sizeof(Part) + (room * sizeof(T) + sizeof(double) - 1) / sizeof(double) * sizeof(double); }
   template <class Block> HD void operator()(Block &block) const
   {
-    const int  v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n, entries = B2 * (row[v1] - row[v0]);
-    Part *const part = (Part *)block.shared;
-    T *const    to = out + (ptrdiff_t)B2 * row[v0], *const sum = entries <= room ? (T *)(part + group * at_once) : to;
-    int         most = 0;
+    const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n;
+    int       most = 0;
     for (int v = v0; v < v1; ++v) most = first[v + 1] - first[v] > most ? first[v + 1] - first[v] : most;
-    block.each(0, entries, 0, 1, [&](int k, int) { sum[k] = 0; });
-    for (int q0 = 0; q0 < most; q0 += at_once) {
-      block.each(0, group * at_once, 0, 1, [&](int t, int) {
-        const int v = v0 + t / at_once, p = v < v1 ? first[v] + q0 + t % at_once : 0;
-        part[t] = {};
-        if (v >= v1 || p >= first[v + 1]) return;
-        const int l = place[p] / corners, nc = columns[l + 1] - columns[l];
-        part[t] = {(ptrdiff_t)corners * columns[l] + (ptrdiff_t)(place[p] % corners) * nc, begin[l] < begin[l + 1] ? nc : 0};
+    for (int q = 0; q < most; ++q) {
+      block.each(0, lanes * (v1 - v0), 0, 1, [&](int t, int) {
+        const int v = v0 + t / lanes, p = first[v] + q;
+        if (p >= first[v + 1]) return;
+        const int l = place[p] / corners, c = place[p] % corners, nc = columns[l + 1] - columns[l];
+        if (begin[l] == begin[l + 1]) return;
+        const S *const s    = slot + (ptrdiff_t)corners * columns[l] + c * nc;
+        const T *const from = parts + B2 * ((ptrdiff_t)corners * columns[l] + (ptrdiff_t)c * nc);
+        T *const       to   = out + (ptrdiff_t)B2 * row[v];
+        for (int k = t % lanes; k < B2 * nc; k += lanes)
+          if (s[k / B2] != no_slot<S>) to[B2 * s[k / B2] + k % B2] += from[k];
       });
       block.sync();
-      for (int q = 0; q < at_once && q0 + q < most; ++q) {
-        block.each(0, lanes * group, 0, 1, [&](int t, int) {
-          const int  v = v0 + t / lanes;
-          const Part mine = part[t / lanes * at_once + q];
-          if (!mine.columns) return;
-          T *const mine_sum = sum + B2 * (row[v] - row[v0]);
-          for (int k = t % lanes; k < B2 * mine.columns; k += lanes) {
-            const S s = slot[mine.from + k / B2];
-            const T a = parts[B2 * mine.from + k];
-            if (s != no_slot<S>) mine_sum[B2 * s + k % B2] += a;
-          }
-        });
-        block.sync();
-      }
     }
-    if (sum != to) block.each(0, entries, 0, 1, [&](int k, int) { to[k] = sum[k]; });
   }
 };
 
@@ -138,6 +117,7 @@ template <class T, class S, int BS> struct SumParts {
 
 template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
 {
+  coarse.a.zero();
   const int    cells = fine.cells, corners = fine.corners, b2 = params_.bs * params_.bs;
   // What all processes have they share on the host, where it takes most of the time; a device would have to fetch and put back the sums.
   int processes = 1, rank = 0;
@@ -151,7 +131,6 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     const size_t entries = fine.parts * (size_t)(corners * b2);
     if (parts_.size() < entries) parts_ = make_unset<T>(entries);
-    T *const parts = parts_.data();
     // A thread a node in the mean, and the room that its leaves need in the mean and a half more; a wide leaf is alone in its block.
     constexpr int b2 = bs.value * bs.value, threads = 64, most = 16, largest = 6144;
     const double  nodes = (double)fine.points / cells, wide = (double)fine.parts / cells;
@@ -159,14 +138,12 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
     while (b2 * fine.widest <= largest && group < most && group * nodes * b2 <= 0.75 * threads) group *= 2;
     const int room = (int)std::min<double>(largest, std::max<double>(b2 * fine.widest, 1.5 * group * nodes * wide * b2));
     with_corners(corners, [&](auto c) {
-      forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(T), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts});
+      forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(T), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts_.data()});
     });
-    // room for the rows of a warp in the mean and a half more
-    SumParts<T, S, bs.value> sum{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts, corners, coarse.rows, 0, coarse.a.data()};
-    sum.room = (int)std::min<double>(largest / tables_of_block, 1.5 * sum.group * (double)coarse.a.size() / coarse.rows);
-    forall_warps(exec_, (coarse.rows + sum.group - 1) / sum.group, sum.bytes(), sum);
+    const int rows = 128 / SumParts<T, S, bs.value>::lanes;
+    forall_blocks(exec_, (coarse.rows + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.rows, rows, coarse.a.data()});
   };
-  if (exec_.space == Space::host) coarse.a.zero(), product_on_host(params_.bs, fine, l0, l1, coarse);
+  if (exec_.space == Space::host) product_on_host(params_.bs, fine, l0, l1, coarse);
   else with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
   if (coarse.distributed) coarse.entries.add_back(coarse.a.data(), b2);
   else if (fine.distributed || shared) sum_processes(coarse.a);

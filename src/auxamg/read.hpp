@@ -109,7 +109,7 @@ template <class Index, class F> HD inline void each_two(const Rows<Index> &m, co
       const Index from = e + k * lanes + thread;
       two.there[k]  = from < end;
       two.column[k] = two.there[k] ? (int)m.j[from] : 0;
-      two.v[k]      = two.there[k] ? m.a[from] : 0; // not fetched where it is not used
+      two.v[k]      = two.there[k] ? m.a[from] : 0;
     }
     for (int k = 0; k < 2 && fixed; ++k) two.there[k] = two.there[k] && !fixed[two.column[k]];
     f(two);

@@ -157,30 +157,6 @@ template <class Index> struct BoundPattern {
     count[p] = n;
   }
 };
-// The same on a device for scalars()
-template <class Index> struct BoundScalars {
-  RowReader<Index> m;
-  const int       *perm;
-  int              points;
-  int             *count;
-  unsigned char   *marked;
-  HD void          operator()(int item) const
-  {
-    const Shared at(item, scalar_share);
-#ifndef __CUDA_ARCH__
-    if (at.thread) return;
-#endif
-    const int row = perm[at.node];
-    int       n = 0;
-    if (m.fixed) {
-      each_two(m.m, m.fixed, row, at.thread, [&](const TwoEntries &two) { n += two.there[0] + two.there[1]; });
-      n = sum_shared(n, at.share);
-    } else n = m.length(row);
-    if (at.thread) return;
-    count[at.node] = n;
-    if (m.fixed) marked[at.node] = n != m.length(row);
-  }
-};
 struct CopyRow {
   const int *from, *to, *list;
   int       *out;
@@ -357,8 +333,7 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
   Buffer<int>            bound = make<int>((size_t)level.n + 1);
   Buffer<unsigned char>  marked;
   if (any_fixed_) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
-  if (scalars(exec_, rows, params_.bs)) for_each(exec_, level.points << scalar_share, BoundScalars<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
-  else for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
+  for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
   if (any_fixed_) select(exec_, (int)marked.size(), marked, one_sided_rows_);
   Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count;
   if (!scalars(exec_, rows, params_.bs)) { // else with the values

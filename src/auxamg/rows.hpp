@@ -148,8 +148,7 @@ template <class T, class End> struct StreamSum {
   End       end;
   template <class Block> HD void operator()(Block &block, Sum &sum) const
   {
-    const End with = end.ready();
-    stream.run(block, block.tile.y0, block.tile.y1, [&](int p, T s) { sum.v += with(p, s); });
+    stream.run(block, block.tile.y0, block.tile.y1, [&](int p, T s) { sum.v += end(p, s); });
   }
 };
 template <class T, int BS, class End> struct EachRow {
@@ -166,12 +165,6 @@ template <class T, int BS, class End> struct EachRow {
     for (int k = 0; k < BS; ++k) sum += end((ptrdiff_t)BS * at.node + k, s[k]);
     return sum;
   }
-};
-
-// An end that is made ready for each row
-template <class T, class End> struct ReadyEnd {
-  End       end;
-  HD double operator()(ptrdiff_t q, T product) const { return end.ready()(q, product); }
 };
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
@@ -195,14 +188,14 @@ template <class T, class End> void for_rows(const Exec &exec, const Level<T> &le
   with_block(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}); });
 }
 
-// The same; *sum = the sum of what end.ready() returns
+// The same; *sum = the sum of what end() returns
 template <class T, class End> void sum_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end, double *sum)
 {
   if (streams(exec, level, bs)) {
     const Stream<T> stream = stream_of(level, x);
     return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end}, (Sum *)sum);
   }
-  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, ReadyEnd<T, End>>{level.i.data(), level.j.data(), level.a.data(), x, level.share, {end}}, sum); });
+  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum); });
 }
 
 #endif
