@@ -1,4 +1,4 @@
-static char help[] = "SNES vipmg again and again with one SNES: other grids of the same size, couplings that turn, other bounds.\n\n"
+static char help[] = "SNES vipmg again and again with one SNES: other grids, couplings that turn, other bounds.\n\n"
                      "  -case grids|turned|layers|lines|short|bounds\n\n";
 #include "tessera.h"
 #include <petscdmda.h>
@@ -165,9 +165,9 @@ int main(int argc, char **argv)
   PetscCall(SNESSetType(snes, SNESVIPMG));
   PetscCall(SNESSetTolerances(snes, 1e-50, 1e-10, 0, 50, 10000));
   PetscCall(SNESSetFromOptions(snes));
-  if (grids) { /* 40 x 60, 60 x 40 and 30 x 80 nodes: the same numbers, in all and of each process */
-    const PetscInt n[3][2] = {{40, 60}, {60, 40}, {30, 80}};
-    for (PetscInt k = 0; k < 3; ++k) {
+  if (grids) { /* 40 x 60, 60 x 40 and 30 x 80 nodes: the same numbers, in all and of each process; and others */
+    const PetscInt n[5][2] = {{40, 60}, {60, 40}, {30, 80}, {61, 77}, {31, 40}};
+    for (PetscInt k = 0; k < 5; ++k) {
       PetscCall(Place(snes, &c, n[k][0], n[k][1], &da, &X, &F, &J, bounds));
       PetscCall(SNESSolve(snes, NULL, X));
       PetscCall(Check(snes, k ? "another grid" : "grid", &c, X, bounds, 12));

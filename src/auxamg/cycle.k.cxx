@@ -375,16 +375,22 @@ template <class T> void Hierarchy<T>::cycle(bool begun)
   else cycle(0, begun);
 }
 
-// The power of two that brings the largest number of all processes near one, if there is one
-static double normalising(MPI_Comm comm, const double *r, ptrdiff_t n)
+// The power of two that brings the largest number of all processes near one, if there is one: of r where unknowns are not fixed (whose rows
+// may have any units), and of what `list` is set to times `over`.
+static double normalising(MPI_Comm comm, const double *r, const unsigned char *fixed, ptrdiff_t n, const Buffer<int> *list, const double *inverse, double over)
 {
-  int64_t largest = 0, all; // in the order of their magnitudes: a loop over integers becomes vectors
-  for (ptrdiff_t p = 0; p < n; ++p) {
+  int64_t    largest = 0, all; // in the order of their magnitudes: a loop over integers becomes vectors
+  const auto take = [&](double number, int64_t mask) {
     int64_t bits;
-    memcpy(&bits, r + p, sizeof(bits));
-    bits &= INT64_MAX;
+    memcpy(&bits, &number, sizeof(bits));
+    bits &= mask;
     largest = bits > largest ? bits : largest;
-  }
+  };
+  if (fixed)
+    for (ptrdiff_t p = 0; p < n; ++p) take(r[p], fixed[p] ? 0 : INT64_MAX);
+  else
+    for (ptrdiff_t p = 0; p < n; ++p) take(r[p], INT64_MAX);
+  for (size_t p = 0; list && p < list->size(); ++p) take(inverse[p] * over * r[list->data()[p]], INT64_MAX);
   MPI_Allreduce(&largest, &all, 1, MPI_INT64_T, MPI_MAX, comm);
   double v;
   memcpy(&v, &all, sizeof(v));
@@ -396,10 +402,10 @@ static double normalising(MPI_Comm comm, const double *r, ptrdiff_t n)
 template <class T> void Hierarchy<T>::apply(const double *r, double *z)
 {
   const bool   normalised = sizeof(T) < sizeof(double) && exec_.space == Space::host;
-  const double before = normalised ? normalising(comm_, r, (ptrdiff_t)levels_[0].n * params_.bs) : std::ldexp(1, std::ilogb(scale_) / 2), after = scale_ / before;
   Level<T> &level = levels_[0];
   const int bs = params_.bs, n = level.n * bs;
   const unsigned char *const fixed = any_fixed_ ? fixed_.data() : nullptr;
+  const double before = normalised ? normalising(comm_, r, fixed, n, one_sided_ ? &fixed_list_ : nullptr, fixed_inverse_.data(), 1 / scale_) : std::ldexp(1, std::ilogb(scale_) / 2), after = scale_ / before;
   const bool begun = begins(level) && !one_sided_; // as long as the numbers are the same
   for_each(exec_, n, Load<T>{perm_.data(), fixed, r, bs, before, level.inverse.data(), level.b.data(), begun ? level.z.data() : nullptr, (T)(begun ? first_factor(level) : 0)});
   if (one_sided_) {

@@ -116,12 +116,31 @@ PetscErrorCode SetUp(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The solution may be of another grid than that of the setup.
+PetscErrorCode FitWork(SNES snes)
+{
+  PetscInt n, m, other, any;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(snes->vec_sol, &n));
+  PetscCall(VecGetLocalSize(snes->work[0], &m));
+  other = n != m;
+  PetscCallMPI(MPI_Allreduce(&other, &any, 1, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
+  if (any) {
+    PetscCall(VecDestroyVecs(snes->nwork, &snes->work));
+    snes->nwork = 1;
+    PetscCall(VecDuplicateVecs(snes->vec_sol, snes->nwork, &snes->work));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Solve(SNES snes)
 {
   SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
 
   PetscFunctionBegin;
   PetscCall(CiteVIPMG());
+  PetscCall(FitWork(snes));
   snes->reason                   = SNES_CONVERGED_ITERATING;
   snes->iter                     = 0;
   snes->norm                     = 0;
