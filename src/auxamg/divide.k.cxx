@@ -11,19 +11,6 @@ namespace tessera::auxamg {
 
 namespace {
 
-template <class V> void put(const std::vector<V> &from, Buffer<V> &to, const Exec &exec)
-{
-  Buffer<V> here(from.size());
-  std::copy(from.begin(), from.end(), here.data());
-  if (exec.space == Space::host) {
-    to = std::move(here);
-    return;
-  }
-  to.resize_unset(Extent{from.size(), exec.space});
-  copy(here, to);
-  device::synchronize(); // what is on the host ends here
-}
-
 // Lists for each process, one after the other, to those that these have for this one
 struct Messages {
   std::vector<int> counts, begins, from_counts, from_begins;
@@ -54,14 +41,6 @@ private:
     std::partial_sum(of.begin(), of.end(), to.begin() + 1);
     return to;
   }
-};
-
-template <class V> struct TakeRows {
-  const V   *from;
-  const int *place;
-  int        width;
-  V         *to;
-  HD void    operator()(int p) const { to[p] = from[(ptrdiff_t)place[p / width] * width + p % width]; }
 };
 
 } // namespace
@@ -141,8 +120,8 @@ template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coars
     const int v = vertex.data()[list[k / (size_t)corners] * corners + (int)(k % (size_t)corners)];
     at[k]       = v < 0 ? -1 : number[(size_t)v];
   }
-  put(begins, fine.begin, exec_);
-  put(at, fine.vertex, exec_);
+  fine.begin = copy_to(exec_.space, begins);
+  fine.vertex = copy_to(exec_.space, at);
   return d;
 }
 
@@ -220,25 +199,24 @@ template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coar
   copy(map, map_there);
   remap(fine, coarse, own, map_there);
   d.entries = (size_t)begins.back();
-  put(begins, coarse.i, exec_);
-  put(merged, coarse.j, exec_);
+  coarse.i = copy_to(exec_.space, begins);
+  coarse.j = copy_to(exec_.space, merged);
   // leaves of others are not needed any more, nor corners at which no own node has a weight
   const Buffer<int> vertex = on_host(fine.vertex);
   std::vector<int>  corner(vertex.data(), vertex.data() + (ptrdiff_t)fine.cells * fine.corners);
   for (int &v : corner) v = v < rows ? v : -1;
-  put(corner, fine.vertex, exec_);
+  fine.vertex = copy_to(exec_.space, corner);
   std::vector<Key> start(d.vertex.begin(), d.vertex.begin() + own);
-  put(start, coarse.start, exec_);
+  coarse.start = copy_to(exec_.space, start);
   return too_long;
 }
 
 // What there is of all vertices, of those that are here: own ones, then ghosts
 template <class T> template <class V> void Hierarchy<T>::take_vertices(const Division &d, int width, Buffer<V> &of)
 {
-  Buffer<int> place;
-  Buffer<V>   mine = make_unset<V>(d.vertex.size() * (size_t)width);
-  put(d.vertex, place, exec_);
-  for_each(exec_, (int)mine.size(), TakeRows<V>{of.data(), place.data(), width, mine.data()});
+  const Buffer<int> place = copy_to(exec_.space, d.vertex);
+  Buffer<V>         mine  = make_unset<V>(d.vertex.size() * (size_t)width);
+  for_each(exec_, (int)mine.size(), GatherNodes<V>{place.data(), of.data(), mine.data(), width});
   of = std::move(mine);
 }
 

@@ -497,7 +497,10 @@ template <class T> Failure Hierarchy<T>::numbers()
   for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
   if (total(failure.kind)) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
-  if (!failure.kind && params_.falls_back && !constants_ && coarsest_.dropped > 0) failure.kind = Failure::rounded;
+  if (params_.falls_back && !constants_) { // all processes go on in the same way
+    if (total(failure.kind)) return failure;
+    if (total(coarsest_.dropped)) failure.kind = Failure::rounded;
+  }
   return failure;
 }
 

@@ -255,9 +255,13 @@ static PetscErrorCode SetUp(PC pc)
     a->from           = use->from;
     // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
     const bool chebyshev = a->params.smoother == tessera::auxamg::Smoother::chebyshev || a->params.smoother == tessera::auxamg::Smoother::jacobi;
-    bool       single    = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && (a->exec.space == tessera::Space::cuda || chebyshev) && failure.kind != Failure::rounded);
+    bool       single    = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && (a->exec.space == tessera::Space::cuda || chebyshev));
     PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
-    for (;; single = false) { // at most twice
+    for (;;) { // at most twice
+      if (failure.kind == Failure::rounded) {
+        PetscCall(PetscInfo(pc, "Rounding to single precision changes sums of rows too much, or makes the last operator singular: the hierarchy is in double precision\n"));
+        single = false;
+      }
       a->params.falls_back = single && a->precision == PC_AUXAMG_PRECISION_AUTO;
       a->in_double.reset();
       a->in_single.reset();
@@ -265,7 +269,6 @@ static PetscErrorCode SetUp(PC pc)
       else TesseraCallCXX(a->in_double.reset(new tessera::auxamg::Hierarchy<double>(a->exec, a->comm, a->params)));
       TesseraCallCXX(WithHierarchy(a, [&](auto &h) { failure = h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE, use->x.space()); }));
       if (failure.kind != Failure::rounded) break;
-      PetscCall(PetscInfo(pc, "The matrix is nearly singular: the hierarchy is in double precision\n"));
     }
     PetscCall(PetscLogEventEnd(tessera::event_auxamg_grids, pc, 0, 0, 0));
   }

@@ -145,8 +145,10 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
   };
   if (exec_.space == Space::host) product_on_host(params_.bs, fine, l0, l1, coarse);
   else with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
-  if (coarse.distributed) coarse.entries.add_back(coarse.a.data(), b2);
-  else if (fine.distributed || shared) sum_processes(coarse.a);
+  if (coarse.distributed) {
+    coarse.entries.add_back(coarse.a.data(), b2);
+    coarse.entries.release(); // as large as the rows of others, and used once a setup
+  } else if (fine.distributed || shared) sum_processes(coarse.a);
 }
 
 template void Hierarchy<double>::product(Level<double> &, Level<double> &);

@@ -102,12 +102,12 @@ template <class Index, class F> HD inline void each_two(const Rows<Index> &m, co
 #else
   constexpr int lanes = 1;
 #endif
-  const Index end = m.i[row + 1];
-  for (Index e = m.i[row]; e < end; e += 2 * lanes) {
+  const Index begin = m.i[row], length = m.i[row + 1] - begin;
+  for (Index e = 0; e < length; e += 2 * lanes) {
     TwoEntries two;
     for (int k = 0; k < 2; ++k) {
-      const Index from = e + k * lanes + thread;
-      two.there[k]  = from < end;
+      two.there[k]     = e + k * lanes + thread < length;
+      const Index from = two.there[k] ? begin + e + k * lanes + thread : begin;
       two.column[k] = two.there[k] ? (int)m.j[from] : 0;
       two.v[k]      = two.there[k] ? m.a[from] : 0;
     }

@@ -84,6 +84,15 @@ template <class Kernel> void for_each(const Exec &exec, int n, const Kernel &ker
   for_range(exec, 0, n, kernel);
 }
 
+// to = the numbers of the nodes in the list, `width` of each; for width times as many p.
+template <class T> struct GatherNodes {
+  const int *list;
+  const T   *from;
+  T         *to;
+  int        width;
+  HD void    operator()(int p) const { to[p] = from[(ptrdiff_t)list[p / width] * width + p % width]; }
+};
+
 // *sum = the sum of kernel(p), in an order that depends on n alone. The sum lies where the kernel runs.
 template <class Kernel> void sum_each(const Exec &exec, int n, const Kernel &kernel, double *sum) { forall_sum(exec, list_box(n), ListSum<Kernel>{kernel, n}, sum, false); }
 

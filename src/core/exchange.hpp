@@ -18,8 +18,14 @@ public:
   template <class T> void forward(T *v, int width);
   // v of own nodes += what the others have for them as ghosts, process after process.
   template <class T> void add_back(T *v, int width);
+  // Messages' memory goes back until the next ones.
+  void release()
+  {
+    send_ = receive_ = std::vector<char>();
+    device_ = Buffer<double>();
+  }
   bool   empty() const { return peers_.empty(); }
-  size_t bytes() const { return list_.bytes() + device_.bytes(); }
+  size_t bytes() const { return list_.bytes() + places_.bytes() + device_.bytes() + send_.capacity() + receive_.capacity() + (nodes_.capacity() + order_.capacity()) * sizeof(int); }
 
 private:
   struct Peer {

@@ -7,13 +7,6 @@ namespace tessera {
 
 namespace {
 
-template <class T> struct Pack {
-  const int *list;
-  const T   *from;
-  T         *to;
-  int        width;
-  HD void    operator()(int p) const { to[p] = from[(ptrdiff_t)list[p / width] * width + p % width]; }
-};
 template <class T> struct Unpack {
   const int *list;
   const T   *from;
@@ -57,15 +50,8 @@ Exchange::Exchange(const Exec &exec, MPI_Comm comm, int own, const std::vector<i
 
 void Exchange::upload()
 {
-  const auto put = [&](const std::vector<int> &list, Buffer<int> &there) {
-    Buffer<int> here(list.size());
-    std::copy(list.begin(), list.end(), here.data());
-    there.resize(Extent{list.size(), exec_.space});
-    copy(here, there);
-    if (exec_.space == Space::cuda) device::synchronize(); // the list on the host ends here
-  };
-  put(nodes_, list_);
-  put(order_, places_);
+  list_   = copy_to(exec_.space, nodes_);
+  places_ = copy_to(exec_.space, order_);
 }
 
 void Exchange::renumber(const std::vector<int> &number)
@@ -86,9 +72,9 @@ template <class T> void Exchange::pass(T *v, int width, bool back)
   if (exec_.space == Space::cuda) { // messages pass through the host
     const size_t need = ((out > in ? out : in) * sizeof(T) + sizeof(double) - 1) / sizeof(double);
     if (device_.size() < need) device_.resize(Extent{need, Space::cuda});
-    for_each(exec_, (int)out, Pack<T>{from.data(), v, (T *)device_.data(), width});
+    for_each(exec_, (int)out, GatherNodes<T>{from.data(), v, (T *)device_.data(), width});
     if (out) device::copy_to_host(send, device_.data(), out * sizeof(T));
-  } else for_each(exec_, (int)out, Pack<T>{from.data(), v, send, width});
+  } else for_each(exec_, (int)out, GatherNodes<T>{from.data(), v, send, width});
   const MPI_Datatype type = sizeof(T) == 8 ? MPI_DOUBLE : sizeof(T) == 4 ? MPI_FLOAT : MPI_BYTE; // bytes would be more than an int counts sooner
   requests_.clear();
   for (const Peer &p : peers_) {

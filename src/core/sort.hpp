@@ -8,7 +8,7 @@ namespace tessera {
 using Key = unsigned long long;
 
 // Sorts n keys in ascending order of their lowest `bits` bits; values follow their keys, equal keys keep their order. On entry values
-// may be empty: then they are 0, 1, ..., the order itself. same: so many of the lowest bits are equal where the others are.
+// may be empty: then they are 0, 1, ..., the order itself. same: the lowest so many bits need no order among keys whose others are equal.
 void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values);
 void sort_keys(const Exec &exec, int n, int bits, int same, Buffer<Key> &keys, Buffer<int> &values);
 void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys);

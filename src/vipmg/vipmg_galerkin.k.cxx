@@ -453,7 +453,7 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   Operator       &out  = truncated ? coarse.truncated : coarse.A;
   const uint8_t  *free = truncated && top ? fine.inactive.data() : fine.free.data();
   if (galerkin_directly(plan, fine, coarse, op, free, truncated, top, out)) {
-    coarse.incoming.exchange(coarse.cut.data());
+    if (truncated) coarse.incoming.exchange(coarse.cut.data());
     exchange_operator(plan, coarse, out);
     if (!plan.symmetric) stabilise(plan, coarse, out);
     else if (coarse.incoming.remote()) make_inverse(plan, coarse, out); // of what others have found
