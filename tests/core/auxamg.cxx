@@ -482,6 +482,16 @@ template <class T> static void check_units(int exponent)
   Failure failure;
   ASSERT_TRUE(plain.refresh(rows, failure));
   ASSERT_EQ(failure.kind, Failure::none);
+  std::vector<double> own = values, mine = r; // rows of fixed nodes may have units of their own
+  for (int p = 0; p < fixed; ++p) {
+    for (int e = A.i[(size_t)p]; e < A.i[(size_t)p + 1]; ++e) own[(size_t)e] = std::ldexp(own[(size_t)e], 200);
+    mine[(size_t)p] = std::ldexp(mine[(size_t)p], 200);
+  }
+  const Buffer<double> c = put(own);
+  Hierarchy<T>         units(exec(), MPI_COMM_SELF, params);
+  rows.a = c.data();
+  ASSERT_EQ(units.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+  EXPECT_EQ(result(units, put(mine)), expected) << "units of fixed rows";
   for (double &v : r) v = std::ldexp(v, exponent);
   const Buffer<double> scaled = put(r); // in the matrix' units, as right-hand sides mostly are
   for (Hierarchy<T> *h : {&anew, &plain}) {
