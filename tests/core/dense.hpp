@@ -295,3 +295,16 @@ struct Library {
     return m;
   }
 };
+
+inline tessera::rrb::Params with(int levels, tessera::rrb::Coarsening c = tessera::rrb::Coarsening::lump, double omega = 1, bool all = false, int grids = -1, bool single = false, tessera::rrb::Cycle cycle = tessera::rrb::Cycle::v)
+{
+  tessera::rrb::Params q;
+  q.levels     = levels;
+  q.coarsening = c;
+  q.omega      = omega;
+  q.lump_all   = all;
+  q.grids      = grids;
+  q.single     = single;
+  q.cycle      = cycle;
+  return q;
+}

@@ -53,19 +53,6 @@ static double compare(const Problem &p, const Params &q, const Grid &g)
   return worst;
 }
 
-static Params with(int levels, Coarsening c = Coarsening::lump, double omega = 1, bool all = false, int grids = -1, bool single = false, Cycle cycle = Cycle::v)
-{
-  Params q;
-  q.levels     = levels;
-  q.coarsening = c;
-  q.omega      = omega;
-  q.lump_all   = all;
-  q.grids      = grids;
-  q.single     = single;
-  q.cycle      = cycle;
-  return q;
-}
-
 TEST(Parallel, EqualsOneProcess) // 151 x 130 stays distributed on two grids, the others are gathered at once
 {
   for (auto &s : {std::pair<int, int>{151, 130}, {13, 16}, {5, 7}, {1, 30}, {2, 2}})

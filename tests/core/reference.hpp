@@ -147,3 +147,10 @@ struct Reference {
     }
   }
 };
+
+inline std::string name(const Problem &p, const tessera::rrb::Params &q)
+{
+  return std::to_string(p.nx) + " x " + std::to_string(p.ny) + (p.nine ? " 9-point" : " 5-point") + (p.periodic_x ? " periodic x" : "") + (p.periodic_y ? " periodic y" : "") +
+         (p.dead > 0 ? " mask" : "") + ", levels " + std::to_string(q.levels) + (q.coarsening == tessera::rrb::Coarsening::rhombus ? " rhombus" : "") + " omega " + std::to_string(q.omega) +
+         (q.lump_all ? " all" : "") + ", grids " + std::to_string(q.grids) + (q.single ? " single" : "");
+}
