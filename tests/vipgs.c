@@ -1,51 +1,6 @@
 static char help[] = "SNES vipgs: complementarity problems with known answers, friction, reasons, wrong input.\n\n";
 
-#pragma GCC diagnostic ignored "-Wunused-parameter" /* functions that are given to others */
-#include <petsctao.h>
-#include <string.h>
-#include <tessera.h>
-
-typedef PetscReal (*EntryFn)(PetscInt, PetscInt, PetscInt);
-
-static PetscErrorCode Check(const char *name, PetscReal error, PetscReal tol)
-{
-  PetscFunctionBegin;
-  if (error <= tol) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: ok\n", name));
-  else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %g\n", name, (double)error));
-  PetscFunctionReturn(0);
-}
-
-static PetscErrorCode Fill(PetscInt n, EntryFn entry, Mat *A)
-{
-  PetscInt     first, last, lda;
-  PetscScalar *v;
-
-  PetscFunctionBegin;
-  PetscCall(MatCreateDense(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, n, n, NULL, A));
-  PetscCall(MatGetOwnershipRange(*A, &first, &last));
-  PetscCall(MatDenseGetLDA(*A, &lda));
-  PetscCall(MatDenseGetArray(*A, &v));
-  for (PetscInt j = 0; j < n; ++j)
-    for (PetscInt i = first; i < last; ++i) v[j * lda + i - first] = entry(i, j, n);
-  PetscCall(MatDenseRestoreArray(*A, &v));
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(0);
-}
-
-static PetscErrorCode FillVec(Mat A, PetscReal (*f)(PetscInt, PetscInt), Vec *v)
-{
-  PetscInt first, last, n;
-
-  PetscFunctionBegin;
-  PetscCall(MatCreateVecs(A, v, NULL));
-  PetscCall(VecGetSize(*v, &n));
-  PetscCall(VecGetOwnershipRange(*v, &first, &last));
-  for (PetscInt i = first; i < last; ++i) PetscCall(VecSetValue(*v, i, f(i, n), INSERT_VALUES));
-  PetscCall(VecAssemblyBegin(*v));
-  PetscCall(VecAssemblyEnd(*v));
-  PetscFunctionReturn(0);
-}
+#include "vipgs_problem.h"
 
 /* Murty's matrices need 2^n pivots of some methods; Fathi's is positive definite, with a terrible condition. */
 static PetscReal MurtyLower(PetscInt i, PetscInt j, PetscInt n) { return i == j ? 1 : i > j ? 2 : 0; }
@@ -238,11 +193,6 @@ static PetscErrorCode TestHertz(PetscInt m, const char *options)
 }
 
 /* Boxes, some open on one or both sides; every acceleration finds the same answer. */
-static PetscReal BoxEntry(PetscInt i, PetscInt j, PetscInt n) { return 1. / (1 + PetscAbsInt(i - j)) + (i == j ? 0.2 : 0); }
-static PetscReal BoxQ(PetscInt i, PetscInt n) { return 3 * PetscSinReal(2.1 * i); }
-static PetscReal BoxLower(PetscInt i, PetscInt n) { return i % 5 == 0 ? PETSC_NINFINITY : -0.5 - 0.1 * (i % 3); }
-static PetscReal BoxUpper(PetscInt i, PetscInt n) { return i % 4 == 0 ? PETSC_INFINITY : i % 7 == 1 ? -0.5 - 0.1 * (i % 3) : 0.6; }
-
 static PetscErrorCode TestBoxes(void)
 {
   const char *const    options[] = {"", "-snes_vipgs_newton 0", "-snes_vipgs_newton 0 -snes_vipgs_acceleration none -snes_vipgs_order forward", "-snes_vipgs_newton 0 -snes_vipgs_order random", "-snes_vipgs_newton 0 -snes_vipgs_order backward -snes_vipgs_strategy block", "-snes_vipgs_acceleration nncg -snes_vipgs_newton 0", "-snes_vipgs_acceleration mprgp", "-snes_vipgs_newton 0 -snes_vipgs_precision single", "-snes_vipgs_strategy row -snes_vipgs_sweeps 0"};
@@ -280,7 +230,6 @@ static PetscErrorCode TestBoxes(void)
 }
 
 /* One contact with w = x + q: what Coulomb's law says can be read off. */
-static PetscReal Identity(PetscInt i, PetscInt j, PetscInt n) { return i == j; }
 static PetscErrorCode TestContact(const char *name, PetscInt d, PetscReal mu, const PetscReal q[], const PetscReal answer[], SNESVIPGSFriction law)
 {
   Mat                 A;
@@ -318,336 +267,6 @@ static PetscErrorCode TestContact(const char *name, PetscInt d, PetscReal mu, co
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&none));
   PetscCall(MatDestroy(&A));
-  PetscFunctionReturn(0);
-}
-
-/* F(x) = A x + x^3 + q is not linear: 0 <= x, F >= 0. */
-static PetscErrorCode Cubic(SNES snes, Vec x, Vec f, void *ctx)
-{
-  Mat                A = (Mat)ctx;
-  PetscScalar       *v;
-  const PetscScalar *u;
-  PetscInt           first, last;
-
-  PetscFunctionBegin;
-  PetscCall(MatMult(A, x, f));
-  PetscCall(VecGetOwnershipRange(x, &first, &last));
-  PetscCall(VecGetArrayRead(x, &u));
-  PetscCall(VecGetArray(f, &v));
-  for (PetscInt i = 0; i < last - first; ++i) v[i] += u[i] * u[i] * u[i] + BoxQ(first + i, 0);
-  PetscCall(VecRestoreArray(f, &v));
-  PetscCall(VecRestoreArrayRead(x, &u));
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode CubicJacobian(SNES snes, Vec x, Mat J, Mat B, void *ctx)
-{
-  Vec d;
-
-  PetscFunctionBegin;
-  PetscCall(MatCopy((Mat)ctx, B, SAME_NONZERO_PATTERN));
-  PetscCall(VecDuplicate(x, &d));
-  PetscCall(VecPointwiseMult(d, x, x));
-  PetscCall(VecScale(d, 3));
-  PetscCall(MatDiagonalSet(B, d, ADD_VALUES));
-  PetscCall(VecDestroy(&d));
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode Bounds(SNES snes, Vec lower, Vec upper)
-{
-  PetscFunctionBegin;
-  PetscCall(VecSet(lower, 0));
-  PetscCall(VecSet(upper, PETSC_INFINITY));
-  PetscFunctionReturn(0);
-}
-
-static PetscErrorCode TestNonlinear(void)
-{
-  Mat                 A, J;
-  Vec                 x, f, w;
-  SNES                snes;
-  PetscReal           error;
-  SNESConvergedReason reason;
-
-  PetscFunctionBegin;
-  PetscCall(Fill(90, BoxEntry, &A));
-  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &J));
-  PetscCall(MatCreateVecs(A, &x, &f));
-  PetscCall(VecDuplicate(x, &w));
-  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
-  PetscCall(SNESSetFunction(snes, f, Cubic, A));
-  PetscCall(SNESSetJacobian(snes, J, J, CubicJacobian, A));
-  PetscCall(SNESVISetComputeVariableBounds(snes, Bounds));
-  PetscCall(SNESSetType(snes, SNESVIPGS));
-  PetscCall(SNESSetTolerances(snes, 1e-9, 1e-50, 1e-50, PETSC_DEFAULT, PETSC_DEFAULT));
-  PetscCall(SNESSetFromOptions(snes));
-  PetscCall(VecSet(x, 1));
-  PetscCall(SNESSolve(snes, NULL, x));
-  PetscCall(SNESGetConvergedReason(snes, &reason));
-  PetscCall(SNESComputeFunction(snes, x, w));
-  PetscCall(VecPointwiseMin(w, w, x));
-  PetscCall(VecNorm(w, NORM_2, &error));
-  PetscCall(Check("not linear", reason > 0 ? error : 1, 1e-8));
-  PetscCall(SNESDestroy(&snes));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&f));
-  PetscCall(VecDestroy(&w));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&J));
-  PetscFunctionReturn(0);
-}
-
-/* Tao: a quadratic problem by gradient and Hessian, and the same by constraints and their Jacobian. */
-static PetscErrorCode Objective(Tao tao, Vec x, PetscReal *f, Vec g, void *ctx)
-{
-  PetscReal a, b;
-  Vec       q;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectQuery((PetscObject)ctx, "q", (PetscObject *)&q));
-  PetscCall(MatMult((Mat)ctx, x, g));
-  PetscCall(VecDot(x, g, &a));
-  PetscCall(VecDot(x, q, &b));
-  PetscCall(VecAXPY(g, 1, q));
-  *f = 0.5 * a + b;
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode Constraints(Tao tao, Vec x, Vec c, void *ctx)
-{
-  PetscReal f;
-  return Objective(tao, x, &f, c, ctx);
-}
-static PetscErrorCode Same(Tao tao, Vec x, Mat H, Mat B, void *ctx) { return 0; }
-
-static PetscErrorCode TestTao(void)
-{
-  Mat                A;
-  Vec                q, lower, upper, x, y, c;
-  Tao                tao;
-  PetscReal          error;
-  TaoConvergedReason reason;
-
-  PetscFunctionBegin;
-  PetscCall(Fill(100, BoxEntry, &A));
-  PetscCall(FillVec(A, BoxQ, &q));
-  PetscCall(FillVec(A, BoxLower, &lower));
-  PetscCall(FillVec(A, BoxUpper, &upper));
-  PetscCall(PetscObjectCompose((PetscObject)A, "q", (PetscObject)q));
-  PetscCall(VecDuplicate(q, &x));
-  PetscCall(VecDuplicate(q, &y));
-  PetscCall(VecDuplicate(q, &c));
-  for (int k = 0; k < 2; ++k) {
-    PetscCall(VecSet(x, 0));
-    PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
-    PetscCall(TaoSetType(tao, TAOVIPGS));
-    PetscCall(TaoSetSolution(tao, x));
-    PetscCall(TaoSetVariableBounds(tao, lower, upper));
-    if (!k) {
-      PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Objective, A));
-      PetscCall(TaoSetHessian(tao, A, A, Same, A));
-    } else {
-      PetscCall(TaoSetConstraintsRoutine(tao, c, Constraints, A));
-      PetscCall(TaoSetJacobianRoutine(tao, A, A, Same, A));
-    }
-    PetscCall(TaoSetTolerances(tao, 1e-11, 0, 0));
-    PetscCall(TaoSetFromOptions(tao));
-    PetscCall(TaoSolve(tao));
-    PetscCall(TaoGetConvergedReason(tao, &reason));
-    PetscCall(MatMultAdd(A, x, q, y)); /* x - P(x - F) */
-    PetscCall(VecAYPX(y, -1, x));
-    PetscCall(VecMedian(lower, y, upper, y));
-    PetscCall(VecAXPY(y, -1, x));
-    PetscCall(VecNorm(y, NORM_2, &error));
-    PetscCall(Check(k ? "Tao, constraints and Jacobian" : "Tao, gradient and Hessian", reason > 0 ? error : 1, 2e-11));
-    PetscCall(TaoDestroy(&tao));
-  }
-  PetscCall(VecDestroy(&q));
-  PetscCall(VecDestroy(&lower));
-  PetscCall(VecDestroy(&upper));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&c));
-  PetscCall(MatDestroy(&A));
-  PetscFunctionReturn(0);
-}
-
-/* f(x) = sum of x log|x| - x: from x = 3 the first quadratic model, solved, leads to where the gradient log x is no number. */
-static PetscErrorCode Logarithm(Tao tao, Vec x, PetscReal *f, Vec g, void *ctx)
-{
-  PetscScalar *u;
-
-  PetscFunctionBegin;
-  PetscCall(VecCopy(x, g));
-  PetscCall(VecAbs(g));
-  PetscCall(VecLog(g));
-  PetscCall(VecShift(g, -1));
-  PetscCall(VecDot(g, x, f));
-  PetscCall(VecCopy(x, g));
-  PetscCall(VecGetArray(g, &u));
-  PetscInt n;
-  PetscCall(VecGetLocalSize(g, &n));
-  for (PetscInt i = 0; i < n; ++i) u[i] = u[i] > 0 ? PetscLogReal(u[i]) : NAN;
-  PetscCall(VecRestoreArray(g, &u));
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
-{
-  if (p == PETSC_ERROR_INITIAL && mess && !*(char *)ctx) (void)PetscStrncpy((char *)ctx, mess, 400);
-  return n;
-}
-
-static PetscErrorCode LogarithmHessian(Tao tao, Vec x, Mat H, Mat B, void *ctx)
-{
-  Vec d;
-
-  PetscFunctionBegin;
-  PetscCall(VecDuplicate(x, &d));
-  PetscCall(VecCopy(x, d));
-  PetscCall(VecReciprocal(d));
-  PetscCall(MatZeroEntries(H));
-  PetscCall(MatDiagonalSet(H, d, INSERT_VALUES));
-  PetscCall(VecDestroy(&d));
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode NoHessian(Tao tao, Vec x, Mat H, Mat B, void *ctx)
-{
-  PetscFunctionBegin;
-  PetscCall(MatZeroEntries(H));
-  PetscCall(MatShift(H, NAN));
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode TestTaoNotANumber(void)
-{
-  Mat                A;
-  Vec                x;
-  Tao                tao;
-  TaoConvergedReason reason;
-
-  PetscFunctionBegin;
-  PetscCall(Fill(12, Identity, &A));
-  PetscCall(MatCreateVecs(A, &x, NULL));
-  for (int k = 0; k < 3; ++k) {
-    char           text[400] = "";
-    PetscErrorCode ierr;
-    PetscCall(VecSet(x, k ? 2 : 3));
-    PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
-    PetscCall(TaoSetType(tao, TAOVIPGS));
-    PetscCall(TaoSetSolution(tao, x));
-    PetscCall(TaoSetObjectiveAndGradient(tao, NULL, Logarithm, NULL));
-    PetscCall(TaoSetHessian(tao, A, A, k == 2 ? NoHessian : LogarithmHessian, NULL));
-    PetscCall(TaoSetTolerances(tao, 1e-9, 0, 0));
-    PetscCall(PetscPushErrorHandler(Caught, text));
-    ierr = TaoSolve(tao);
-    PetscCall(PetscPopErrorHandler());
-    PetscCall(TaoGetConvergedReason(tao, &reason));
-    if (k == 2) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Tao, a Hessian of no numbers: %s\n", ierr ? text : "no error"));
-    else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Tao, a gradient that %s: %s\n", k ? "stays a number" : "becomes no number", TaoConvergedReasons[reason]));
-    PetscCall(TaoDestroy(&tao));
-  }
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
-  PetscFunctionReturn(0);
-}
-
-static PetscReal Decaying(PetscInt i, PetscInt j, PetscInt n) { return (i == j ? 2 : 0) + 1. / (1 + PetscAbsInt(i - j)); }
-static PetscReal Wave(PetscInt i, PetscInt n) { return PetscSinReal(0.7 * i); }
-
-/* A user's test is asked by every process, sees the solution, and ends the solve. */
-static PetscErrorCode EndAtTwo(SNES snes, PetscInt it, PetscReal xnorm, PetscReal gnorm, PetscReal norm, SNESConvergedReason *reason, void *ctx)
-{
-  Vec       x;
-  PetscReal size;
-
-  PetscFunctionBegin;
-  PetscCall(SNESGetSolution(snes, &x));
-  PetscCall(VecNorm(x, NORM_2, &size)); /* collective: hangs if some do not ask */
-  if (it) ((PetscReal *)ctx)[0] = size;
-  ++((PetscReal *)ctx)[1];
-  *reason = it == 2 ? SNES_CONVERGED_ITS : SNES_CONVERGED_ITERATING;
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode EndTaoAtTwo(Tao tao, void *ctx)
-{
-  PetscInt it;
-
-  PetscFunctionBegin;
-  PetscCall(TaoGetIterationNumber(tao, &it));
-  ++*(PetscInt *)ctx;
-  PetscCall(TaoSetConvergedReason(tao, it == 2 ? TAO_CONVERGED_USER : TAO_CONTINUE_ITERATING));
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode SolveToTwo(const char *name, SNES snes, Vec x)
-{
-  PetscReal           seen[2] = {0, 0};
-  PetscInt            its;
-  SNESConvergedReason reason;
-
-  PetscFunctionBegin;
-  PetscCall(SNESVIPGSSetCheck(snes, 1));
-  PetscCall(SNESSetConvergenceTest(snes, EndAtTwo, seen, NULL));
-  PetscCall(SNESSolve(snes, NULL, x));
-  PetscCall(SNESGetConvergedReason(snes, &reason));
-  PetscCall(SNESGetIterationNumber(snes, &its));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's%s: %s after %" PetscInt_FMT ", asked %g times, x %s\n", name, SNESConvergedReasons[reason], its, (double)seen[1], seen[0] > 0 ? "seen" : "not seen"));
-  PetscCall(SNESDestroy(&snes));
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode SolveTaoToTwo(const char *name, PetscErrorCode (*objective)(Tao, Vec, PetscReal *, Vec, void *), PetscErrorCode (*hessian)(Tao, Vec, Mat, Mat, void *), Mat A, Vec x)
-{
-  Tao                tao;
-  PetscInt           its, calls = 0;
-  TaoConvergedReason reason;
-
-  PetscFunctionBegin;
-  PetscCall(TaoCreate(PETSC_COMM_WORLD, &tao));
-  PetscCall(TaoSetType(tao, TAOVIPGS));
-  PetscCall(TaoSetSolution(tao, x));
-  PetscCall(TaoSetObjectiveAndGradient(tao, NULL, objective, A));
-  PetscCall(TaoSetHessian(tao, A, A, hessian, A));
-  PetscCall(TaoSetConvergenceTest(tao, EndTaoAtTwo, &calls));
-  PetscCall(TaoSolve(tao));
-  PetscCall(TaoGetConvergedReason(tao, &reason));
-  PetscCall(TaoGetIterationNumber(tao, &its));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a test of the user's%s, Tao: %s after %" PetscInt_FMT ", asked %" PetscInt_FMT " times\n", name, TaoConvergedReasons[reason], its, calls));
-  PetscCall(TaoDestroy(&tao));
-  PetscFunctionReturn(0);
-}
-
-/* Its verdict stands also where F is not linear, so that another linearisation would follow. */
-static PetscErrorCode TestUsersTest(void)
-{
-  Mat  A, J;
-  Vec  q, x, f;
-  SNES snes;
-
-  PetscFunctionBegin;
-  PetscCall(Fill(120, Decaying, &A));
-  PetscCall(FillVec(A, Wave, &q));
-  PetscCall(VecDuplicate(q, &x));
-  PetscCall(SNESVIPGSCreateLCP(A, q, NULL, NULL, &snes));
-  PetscCall(SolveToTwo("", snes, x));
-  PetscCall(PetscObjectCompose((PetscObject)A, "q", (PetscObject)q));
-  PetscCall(VecSet(x, 0));
-  PetscCall(SolveTaoToTwo("", Objective, Same, A, x));
-  PetscCall(VecDestroy(&q));
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
-
-  PetscCall(Fill(90, BoxEntry, &A));
-  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &J));
-  PetscCall(MatCreateVecs(A, &x, &f));
-  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
-  PetscCall(SNESSetFunction(snes, f, Cubic, A));
-  PetscCall(SNESSetJacobian(snes, J, J, CubicJacobian, A));
-  PetscCall(SNESVISetComputeVariableBounds(snes, Bounds));
-  PetscCall(SNESSetType(snes, SNESVIPGS));
-  PetscCall(VecSet(x, 1));
-  PetscCall(SolveToTwo(", not linear", snes, x));
-  PetscCall(VecSet(x, 1.2));
-  PetscCall(SolveTaoToTwo(", not linear", Logarithm, LogarithmHessian, J, x));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&f));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&J));
   PetscFunctionReturn(0);
 }
 
@@ -760,56 +379,6 @@ static PetscErrorCode TestBatch(void)
 }
 
 static PetscReal One(PetscInt i, PetscInt n) { return 1; }
-
-/* F(x) = x + 1 with x >= 0: another type finds the bounds that were given while the type was vipgs. */
-static PetscErrorCode Shifted(SNES snes, Vec x, Vec f, void *ctx)
-{
-  PetscFunctionBegin;
-  PetscCall(VecCopy(x, f));
-  PetscCall(VecShift(f, 1));
-  PetscFunctionReturn(0);
-}
-static PetscErrorCode Constant(SNES snes, Vec x, Mat J, Mat B, void *ctx)
-{
-  return 0;
-}
-
-static PetscErrorCode TestOtherType(void)
-{
-  const char *const types[] = {SNESVIPGS, SNESVIPMG};
-
-  PetscFunctionBegin;
-  for (int t = 0; t < 2; ++t) {
-    Mat       A;
-    Vec       x, f, lower, upper;
-    SNES      snes;
-    PetscReal norm;
-
-    PetscCall(Fill(20, Identity, &A));
-    PetscCall(MatCreateVecs(A, &x, &f));
-    PetscCall(VecDuplicate(x, &lower));
-    PetscCall(VecDuplicate(x, &upper));
-    PetscCall(VecSet(lower, 0));
-    PetscCall(VecSet(upper, PETSC_INFINITY));
-    PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
-    PetscCall(SNESSetFunction(snes, f, Shifted, NULL));
-    PetscCall(SNESSetJacobian(snes, A, A, Constant, NULL));
-    PetscCall(SNESSetType(snes, types[t]));
-    PetscCall(SNESVISetVariableBounds(snes, lower, upper));
-    PetscCall(SNESSetType(snes, t ? SNESVIPGS : SNESVINEWTONSSLS));
-    PetscCall(VecSet(x, 1));
-    PetscCall(SNESSolve(snes, NULL, x));
-    PetscCall(VecNorm(x, NORM_2, &norm));
-    PetscCall(Check(t ? "bounds stay when vipmg goes" : "bounds stay when vipgs goes", norm, 1e-6));
-    PetscCall(SNESDestroy(&snes));
-    PetscCall(VecDestroy(&lower));
-    PetscCall(VecDestroy(&upper));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&f));
-    PetscCall(MatDestroy(&A));
-  }
-  PetscFunctionReturn(0);
-}
 
 static PetscErrorCode TestWrong(void)
 {
@@ -973,10 +542,6 @@ int main(int argc, char **argv)
   PetscCall(TestContact("contact in two dimensions, sliding", 2, 0.2, (PetscReal[]){-2, 1}, (PetscReal[]){2, -0.4}, SNES_VIPGS_CONE));
   PetscCall(TestContact("contact, pyramid", 3, 0.2, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, -0.1, 0.2}, SNES_VIPGS_PYRAMID));
   PetscCall(TestContact("contact without friction", 3, 0, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, 0, 0}, SNES_VIPGS_CONE));
-  PetscCall(TestNonlinear());
-  PetscCall(TestTao());
-  PetscCall(TestTaoNotANumber());
-  PetscCall(TestUsersTest());
   PetscCall(TestRandom());
   PetscCall(TestFeet(PETSC_FALSE, TESSERA_GS_SYMMETRIC, 200));
   PetscCall(TestFeet(PETSC_TRUE, TESSERA_GS_SYMMETRIC, 200));
@@ -987,7 +552,6 @@ int main(int argc, char **argv)
   PetscCall(TestDistribution());
   PetscCall(TestKnown("no unknowns", 0, Fathi, MinusOne, First, 1e-10, ""));
   PetscCall(TestKnown("identity", 5, Identity, MinusOne, One, 1e-12, "-snes_vipgs_acceleration mprgp"));
-  PetscCall(TestOtherType());
   PetscCall(PetscFinalize());
   return 0;
 }
