@@ -1,4 +1,5 @@
 // Compressed sparse rows to a stencil against a dense matrix: couplings, Dirichlet rows and what is reported.
+#include "buffers.hpp"
 #include "core/csr.hpp"
 #include "dense.hpp"
 #include "unit.hpp"
@@ -14,13 +15,6 @@ template <class T> void put(const std::vector<T> &from, Buffer<T> &to)
   to.resize(Extent{from.size(), exec().space});
   copy(on_host, to);
   if (unit_cuda()) device::synchronize();
-}
-
-template <class T> std::vector<T> get(const Buffer<T> &from)
-{
-  Buffer<T> on_host(from.size());
-  copy(from, on_host);
-  return std::vector<T>(on_host.data(), on_host.data() + on_host.size());
 }
 
 // A nonsymmetric matrix with Dirichlet rows whose neighbours are coupled to them; zeros are stored too.

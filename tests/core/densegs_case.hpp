@@ -1,5 +1,6 @@
 // A dense problem of random numbers for the unit tests of dense Gauss-Seidel and of LCP, and its way to a plan.
 #pragma once
+#include "buffers.hpp"
 #include "densegs/densegs.hpp"
 #include "unit.hpp"
 #include <algorithm>
@@ -39,10 +40,8 @@ template <class T> void send(const std::vector<T> &from, Buffer<T> &to)
 }
 inline std::vector<double> fetch(const Buffer<double> &from, int n)
 {
-  std::vector<double> v((size_t)n);
-  if (!n) return v;
-  if (from.space() == Space::cuda) device::copy_to_host(v.data(), from.data(), v.size() * sizeof(double));
-  else std::copy(from.data(), from.data() + n, v.begin());
+  std::vector<double> v = get(from);
+  v.resize((size_t)n);
   return v;
 }
 

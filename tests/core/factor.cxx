@@ -1,4 +1,5 @@
 // The factorisation against a dense reference: M = L D L' and its inverse, symmetry, storage, breakdown.
+#include "buffers.hpp"
 #include "reference.hpp"
 #include "unit.hpp"
 #include <functional>
@@ -169,18 +170,11 @@ TEST(Factor, Refresh) // new values in old memory: the same bits as a new plan
         }
 }
 
-template <class T> static std::vector<T> values(const Buffer<T> &b)
-{
-  Buffer<T> here(b.size());
-  copy(b, here);
-  return std::vector<T>(here.data(), here.data() + here.size());
-}
-
 // `kept` is `made` rounded, and `inverse` what it says of either. Returns how many values are not zero.
 static long expect_rounded(const char *what, const Buffer<double> &made, const Buffer<float> &kept, const Buffer<float> *inverse = nullptr, bool of_made = false)
 {
-  const std::vector<double> a = values(made);
-  const std::vector<float>  b = values(kept), c = inverse ? values(*inverse) : b;
+  const std::vector<double> a = get(made);
+  const std::vector<float>  b = get(kept), c = inverse ? get(*inverse) : b;
   long                      wrong = 0, count = 0;
   EXPECT_EQ(a.size(), b.size()) << what;
   EXPECT_EQ(a.size(), c.size()) << what;

@@ -26,7 +26,7 @@ TEST(Vipmg, Solution)
     } while (++cycles < 20 && std::sqrt(m.natural) > 1e-8 * first);
     EXPECT_LE(cycles, 7) << at;
     EXPECT_LE(std::sqrt(m.natural), 1e-8 * first) << at;
-    const std::vector<double> x = host(l.x), lo = host(l.lo), up = host(l.up);
+    const std::vector<double> x = get(l.x), lo = get(l.lo), up = get(l.up);
     for (size_t e = 0; e < x.size(); ++e) {
       if (lo[e] == 0 && up[e] == 0) continue; // memory that is no node
       ASSERT_LE(lo[e], x[e]);
@@ -74,7 +74,7 @@ TEST(Vipmg, DeviceAsHost)
               if (part) cycle(plan, 0, part & 1, part & 2);
               else start(plan), full_multigrid(plan); // recorded at the second time
             Measure m      = measure(plan, plan.levels[0]);
-            x[there]       = host(plan.levels[0].x);
+            x[there]       = get(plan.levels[0].x);
             changed[there] = part & 2 ? m.changed : 0;
           }
           double most = 0, off = 0;
@@ -123,7 +123,7 @@ TEST(Vipmg, DirichletBoundsStayOut)
   l.x.zero();
   l.r.zero();
   restrict_problem(plan, l, g, l.r.data(), Bounds::monotone);
-  const std::vector<double> coarse_lo = host(g.lo), coarse_up = host(g.up);
+  const std::vector<double> coarse_lo = get(g.lo), coarse_up = get(g.up);
   for (int J = g.part.lo[1]; J < g.part.hi[1]; ++J)
     for (int I = 1; I < g.n[0]; ++I) {
       EXPECT_EQ(coarse_lo[(size_t)g.layout.at(I, J, 0)], -1) << I << ", " << J;
@@ -266,7 +266,7 @@ TEST(Vipmg, ConvectionKeepsItsMultigrid)
   EXPECT_FALSE(plan.symmetric);
   for (size_t k = 1; k < plan.levels.size(); ++k) {
     const Level              &l = plan.levels[k];
-    const std::vector<double> a = host(l.A.a);
+    const std::vector<double> a = get(l.A.a);
     const size_t              p = l.layout.size();
     for (int j = std::max(1, l.own.lo[1]); j < std::min(l.n[1] - 1, l.own.hi[1]); ++j)
       for (int i = 2; i + 1 < l.n[0]; ++i) // node 0 is fixed, and what is coupled with it
@@ -299,7 +299,7 @@ TEST(Vipmg, EnergyFallsWithLines)
   for (; cycles < 15 && natural > 1e-8 * first; ++cycles) {
     cycle(plan, 0, false, true);
     natural = std::sqrt(measure(plan, l).natural);
-    const std::vector<double> x = host(l.x), b = host(l.b), residual = host(l.r);
+    const std::vector<double> x = get(l.x), b = get(l.b), residual = get(l.r);
     double                    energy = 0, all = 0;
     for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
       for (int i = l.own.lo[0]; i < l.own.hi[0]; ++i) {

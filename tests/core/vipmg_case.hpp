@@ -1,6 +1,7 @@
 // Problems for the unit tests of multigrid for variational inequalities. Every number comes from the numbers of nodes, so that processes and
 // spaces can be compared.
 #pragma once
+#include "buffers.hpp"
 #include "unit.hpp"
 #include "vipmg/vipmg.hpp"
 #include <algorithm>
@@ -119,12 +120,6 @@ const Case cases[] = {{1, {37, 1, 1}, {false, false, false}, false}, {1, {36, 1,
                       {2, {20, 27, 1}, {false, true, false}, true},  {2, {130, 90, 1}, {false, false, false}, true}, {3, {10, 9, 13}, {false, false, false}, false},
                       {3, {9, 12, 8}, {true, false, false}, true}};
 
-template <class T> std::vector<T> host(const Buffer<T> &b)
-{
-  Buffer<T> h(b.size());
-  copy(b, h);
-  return std::vector<T>(h.data(), h.data() + h.size());
-}
 template <class T> void put(const std::vector<T> &from, Buffer<T> &to)
 {
   Buffer<T> there = copy_to(to.space(), from);

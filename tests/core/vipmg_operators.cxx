@@ -36,7 +36,7 @@ TEST(Vipmg, GalerkinProduct)
       residual(plan, g, g.A, g.x.data(), g.b.data(), g.r.data(), false);
       for (int level = 0; level < 2; ++level) {
         Level                    &l = level ? g : f;
-        const std::vector<double> x = host(l.x), r = host(l.r);
+        const std::vector<double> x = get(l.x), r = get(l.r);
         const Box3               &own = l.part;
         for (int k = own.lo[2]; k < own.hi[2]; ++k)
           for (int j = own.lo[1]; j < own.hi[1]; ++j)
@@ -67,8 +67,8 @@ TEST(Vipmg, OperatorsOfEqualRows)
         if (threads == 1) plan.exec.space = space();
         pose(c, plan);
         Level &l = plan.levels[0];
-        const std::vector<int>     same = host(l.A.same);
-        const std::vector<uint8_t> free = host(l.free);
+        const std::vector<int>     same = get(l.A.same);
+        const std::vector<uint8_t> free = get(l.free);
         std::vector<uint8_t>       inactive(free.size());
         EXPECT_GT(*std::max_element(same.begin(), same.end()), 40);
         for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
@@ -81,8 +81,8 @@ TEST(Vipmg, OperatorsOfEqualRows)
         l.halo.exchange(l.inactive.data());
         truncate(plan, 0);
         for (size_t k = 1; k < plan.levels.size(); ++k) {
-          a[threads - 1].push_back(host(plan.levels[k].A.a));
-          truncated[threads - 1].push_back(host(plan.levels[k].truncated.a));
+          a[threads - 1].push_back(get(plan.levels[k].A.a));
+          truncated[threads - 1].push_back(get(plan.levels[k].truncated.a));
         }
       }
       ASSERT_EQ(a[0].size(), a[1].size());
@@ -115,7 +115,7 @@ TEST(Vipmg, TruncationRemembersNothing)
       for (int turn = 0; turn < 5; ++turn) {
         const int top = turn == 2, active = (step + 2 * turn) % 4;
         Level    &l = plan.levels[(size_t)top];
-        const std::vector<uint8_t> free = host(l.free);
+        const std::vector<uint8_t> free = get(l.free);
         std::vector<uint8_t>       inactive(free.size());
         for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
           for (int i = l.own.lo[0]; i < l.own.hi[0]; ++i) {
@@ -129,7 +129,7 @@ TEST(Vipmg, TruncationRemembersNothing)
         truncate(plan, top);
         for (size_t k = (size_t)top + 1; k < plan.levels.size(); ++k) {
           Level &g = plan.levels[k];
-          found.push_back(host(g.truncated.a));
+          found.push_back(get(g.truncated.a));
           put(std::vector<double>(g.truncated.a.size(), NAN), g.truncated.a);
           std::vector<uint8_t> all(g.cut.size());
           for (int j = g.own.lo[1]; j < g.own.hi[1]; ++j)
@@ -141,9 +141,9 @@ TEST(Vipmg, TruncationRemembersNothing)
         for (size_t k = (size_t)top + 1; k < plan.levels.size(); ++k) {
           const Level    &g = plan.levels[k];
           const ptrdiff_t n = (ptrdiff_t)g.layout.size();
-          const std::vector<double>  whole = host(g.A.a), inverse = host(g.truncated.inverse), truncated = host(g.truncated.a);
-          const std::vector<uint8_t> cut   = host(g.cut);
-          const std::vector<int>     all   = host(g.truncated.same);
+          const std::vector<double>  whole = get(g.A.a), inverse = get(g.truncated.inverse), truncated = get(g.truncated.a);
+          const std::vector<uint8_t> cut   = get(g.cut);
+          const std::vector<int>     all   = get(g.truncated.same);
           rows              = rows && plan.levels[k - 1].step[0] == 2 && plan.levels[k - 1].step[1] == 2;
           for (int j = g.own.lo[1]; j < g.own.hi[1]; ++j)
             for (int i = g.own.lo[0]; i < g.own.hi[0]; ++i) {

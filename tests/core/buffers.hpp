@@ -1,0 +1,11 @@
+// What is in memory of the host or of a device, for the unit tests.
+#pragma once
+#include "core/buffer.hpp"
+#include <vector>
+
+template <class T> std::vector<T> get(const tessera::Buffer<T> &from)
+{
+  tessera::Buffer<T> here(from.size());
+  copy(from, here);
+  return std::vector<T>(here.data(), here.data() + here.size());
+}
