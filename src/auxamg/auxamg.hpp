@@ -94,6 +94,7 @@ template <class T> struct Level {
   // the operator in blocks, compressed sparse rows
   Buffer<int> i, j;
   Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
+  Buffer<T>   old;        // values before these; a device keeps the memory, which it takes long to get again
   int         share  = 0; // 2^share threads of a device work on a row
   float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
@@ -183,7 +184,7 @@ private:
   void    estimate(Level<T> &level, int number);
   void    roots(Level<T> &level, Buffer<T> &root);
   double  changed(int number, const double *found) const;
-  void    measure(Level<T> &level, const Buffer<T> &old, int number);
+  void    measure(Level<T> &level, int number);
   void    judge(int number, const double *found, Failure &failure);
   bool    sweep_last();
   Failure invert(double swept);

@@ -171,14 +171,14 @@ template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
 
 template <class T> void Hierarchy<T>::roots(Level<T> &level, Buffer<T> &root) { for_each(exec_, (int)level.inverse.size(), Root<T>{level.inverse.data(), root.data()}); }
 
-// Of a coarse grid whose values were those in `old`, and the roots of whose inverse diagonal are in z.
-template <class T> void Hierarchy<T>::measure(Level<T> &level, const Buffer<T> &old, int number)
+// Of a coarse grid the roots of whose old values' inverse diagonal are in z.
+template <class T> void Hierarchy<T>::measure(Level<T> &level, int number)
 {
   const size_t at = (size_t)(number + 1) * (size_t)findings - 1;
   roots(level, level.r);
   halo(level, level.r);
   halo(level, level.z);
-  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), old.data(), level.r.data(), level.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + at));
+  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), level.old.data(), level.r.data(), level.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + at));
   if (level.distributed) reduce_finding(at, MPI_MAX);
 }
 
@@ -418,7 +418,7 @@ template <class T> Failure Hierarchy<T>::invert(double swept)
   template void    Hierarchy<T>::prepare_findings(); \
   template void    Hierarchy<T>::diagonal(Level<T> &, int); \
   template void    Hierarchy<T>::roots(Level<T> &, Buffer<T> &); \
-  template void    Hierarchy<T>::measure(Level<T> &, const Buffer<T> &, int); \
+  template void    Hierarchy<T>::measure(Level<T> &, int); \
   template double  Hierarchy<T>::changed(int, const double *) const; \
   template void    Hierarchy<T>::judge(int, const double *, Failure &); \
   template void    Hierarchy<T>::estimate(Level<T> &, int); \

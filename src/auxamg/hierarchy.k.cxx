@@ -454,7 +454,6 @@ constexpr double slight = 0.05;
 template <class T> Failure Hierarchy<T>::numbers()
 {
   Failure   failure;
-  Buffer<T> old; // values of the next grid
   const int last = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0;
   ++numbers_;
@@ -467,7 +466,10 @@ template <class T> Failure Hierarchy<T>::numbers()
       const bool before = filtered_;
       filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
       known     = known && !filtered_ && !before && !sweeps();
-    } else if (known) measure(level, old, l);
+    } else if (known) {
+      measure(level, l);
+      if (exec_.space == Space::host) level.old = Buffer<T>();
+    }
     if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
     if (level.sweep.exact) block_numbers(level);
     if (filtered_) { // the eigenvalue is needed at once
@@ -479,8 +481,8 @@ template <class T> Failure Hierarchy<T>::numbers()
     Level<T> &next = levels_[(size_t)l + 1];
     if (known && l + 1 < last) {
       roots(next, next.z);
-      old    = std::move(next.a);
-      next.a = make_unset<T>(old.size());
+      if (next.old.empty()) next.old = make_unset<T>(next.a.size());
+      std::swap(next.a, next.old);
     }
     product(level, next);
   }
@@ -506,7 +508,7 @@ template <class T> Failure Hierarchy<T>::numbers()
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + old.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const

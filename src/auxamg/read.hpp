@@ -88,14 +88,15 @@ template <class Index> struct RowReader {
 // numbers are not to overflow) read a row side by side, two entries at once each, as nothing else hides their latency.
 constexpr int scalar_share = 2;
 template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs) { return exec.space == Space::cuda && bs == 1 && !rows.oi && rows.n < 1 << (30 - scalar_share); }
-// Two entries of a row; those in fixed columns are not there, nor what lies behind its end.
+template <class Index> int  shared_by(const Exec &exec, const Rows<Index> &rows, int bs) { return scalars(exec, rows, bs) ? scalar_share : 0; }
+// Two entries of a row and their places in it; those in fixed columns are not there, nor what lies behind its end.
 struct TwoEntries {
-  int    column[2];
+  int    column[2], at[2];
   double v[2];
   bool   there[2];
 };
-// f(two) for all entries, by all threads of a row equally often; thread: the number of this one
-template <class Index, class F> HD inline void each_two(const Rows<Index> &m, const unsigned char *fixed, int row, int thread, const F &f)
+// f(two) for all entries, by all threads of a row equally often, with their columns or without; thread: the number of this one
+template <class Index, class F> HD inline void each_two(const Rows<Index> &m, const unsigned char *fixed, bool columns, int row, int thread, const F &f)
 {
 #ifdef __CUDA_ARCH__
   constexpr int lanes = 1 << scalar_share;
@@ -106,9 +107,10 @@ template <class Index, class F> HD inline void each_two(const Rows<Index> &m, co
   for (Index e = 0; e < length; e += 2 * lanes) {
     TwoEntries two;
     for (int k = 0; k < 2; ++k) {
-      two.there[k]     = e + k * lanes + thread < length;
-      const Index from = two.there[k] ? begin + e + k * lanes + thread : begin;
-      two.column[k] = two.there[k] ? (int)m.j[from] : 0;
+      two.at[k]        = (int)e + k * lanes + thread;
+      two.there[k]     = two.at[k] < length;
+      const Index from = begin + (two.there[k] ? two.at[k] : 0);
+      two.column[k] = columns && two.there[k] ? (int)m.j[from] : 0;
       two.v[k]      = two.there[k] ? m.a[from] : 0;
     }
     for (int k = 0; k < 2 && fixed; ++k) two.there[k] = two.there[k] && !fixed[two.column[k]];

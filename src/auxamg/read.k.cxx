@@ -34,16 +34,24 @@ struct Findings {
 };
 
 // The diagonal entry
-template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, unsigned char &fixed, Findings &found)
+template <class Index> HD inline double look(const Rows<Index> &m, int bs, const Shared &at, unsigned char &fixed, Findings &found)
 {
-  double diagonal = 0, off = 0;
-  for (Index e = m.i[row]; e < m.i[row + 1]; ++e) { // no branch: where the diagonal stands is not foreseen
+#ifdef __CUDA_ARCH__
+  const int first = at.thread, step = 1 << at.share;
+#else
+  constexpr int first = 0, step = 1;
+#endif
+  const int row = at.node;
+  double    diagonal = 0, off = 0;
+  for (Index e = m.i[row] + first; e < m.i[row + 1]; e += step) { // no branch: where the diagonal stands is not foreseen
     const bool here = (int)m.j[e] == row;
     diagonal += here ? m.a[e] : 0;
     off += here ? 0 : fabs(m.a[e]);
   }
   if (m.oi)
-    for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) off += fabs(m.o[e]);
+    for (Index e = m.oi[row] + first; e < m.oi[row + 1]; e += step) off += fabs(m.o[e]);
+  diagonal = sum_shared(diagonal, at.share);
+  off      = sum_shared(off, at.share);
   Findings mine;
   if (!(diagonal - diagonal == 0) || !(off - off == 0)) mine.bad = m.n * bs - row;
   else if (!(diagonal > 0)) mine.worst = m.n * bs - row;
@@ -56,17 +64,24 @@ template <class Index> struct FindFixed {
   Rows<Index>    m;
   int            bs;
   unsigned char *fixed;
+  int            share;
   HD void        operator()(int k, int line, Findings &found) const
   {
-    const int row = line * list_row + k;
+    const Shared at(line * list_row + k, share);
+    const int    row = at.node;
     if (row >= m.n * bs) return;
+#ifndef __CUDA_ARCH__
+    if (at.thread) return;
+#endif
     const Index entries = m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0);
     if (entries > (Index)longest_row * bs) {
       Findings mine;
       mine.dense = m.n * bs - row;
       return found.join(mine);
     }
-    look(m, bs, row, fixed[row], found);
+    unsigned char is = not_fixed;
+    look(m, bs, at, is, found);
+    if (!at.thread) fixed[row] = is;
   }
 };
 // Are the fixed ones still fixed? before, now: the roots of the inverse diagonal as it was and as it is, of values times `scale`.
@@ -78,13 +93,19 @@ template <class Index, class T> struct LookAgain {
   const T             *inverse;
   double               scale;
   T                   *before, *now;
+  int                  share;
   HD void              operator()(int k, int line, Findings &found) const
   {
-    const int row = line * list_row + k;
+    const Shared at(line * list_row + k, share);
+    const int    row = at.node;
     if (row >= m.n * bs) return;
-    const ptrdiff_t p  = (ptrdiff_t)bs * where[row / bs] + row % bs;
-    unsigned char   is = not_fixed;
-    const double    diagonal = look(m, bs, row, is, found);
+#ifndef __CUDA_ARCH__
+    if (at.thread) return;
+#endif
+    unsigned char is = not_fixed;
+    const double  diagonal = look(m, bs, at, is, found);
+    if (at.thread) return;
+    const ptrdiff_t p = (ptrdiff_t)bs * where[row / bs] + row % bs;
     if (is != fixed[row]) found.other = 1;
     before[p] = sqrt(inverse[p]);
     now[p]    = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
@@ -229,20 +250,26 @@ template <class Index, class T> struct FillScalars {
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
 #endif
-    int to = i[p];
-    each_two(m.m, m.fixed, perm[p], at.thread, [&](const TwoEntries &two) {
+    int        to = i[p];
+    const bool known = before && m.length(perm[p]) == i[p + 1] - to; // nothing is left out: the pattern knows where the columns are
+    each_two(m.m, known ? nullptr : m.fixed, !known, perm[p], at.thread, [&](const TwoEntries &two) {
       int q[2], place[2];
-      for (int k = 0; k < 2; ++k) q[k] = two.there[k] ? where[two.column[k]] : p;
-      for (int k = 0; k < 2; ++k) {
+      for (int k = 0; k < 2 && known; ++k) {
+        place[k] = to + two.at[k];
+        q[k]     = two.there[k] ? j[place[k]] : p;
+      }
+      for (int k = 0; k < 2 && !known; ++k) q[k] = two.there[k] ? where[two.column[k]] : p;
+      for (int k = 0; k < 2 && !known; ++k) {
         const CountShared count(two.there[k], at.share);
         place[k] = to + count.before;
         to += count.all;
       }
+      for (int k = 0; k < 2 && before; ++k)
+        if (two.there[k]) sum += fabs(rescaled * scale * two.v[k] * now[p] * now[q[k]] - (double)a[place[k]] * before[p] * before[q[k]]);
       for (int k = 0; k < 2; ++k) {
         if (!two.there[k]) continue;
         const double v = scale * two.v[k];
-        if (before) sum += fabs(rescaled * v * now[p] * now[q[k]] - (double)a[place[k]] * before[p] * before[q[k]]);
-        else j[place[k]] = q[k];
+        if (!before) j[place[k]] = q[k];
         found.take(v, (double)(T)v);
         a[place[k]] = (T)v;
       }
@@ -315,10 +342,10 @@ static double scale_of(double largest)
 
 template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const Rows<Index> &rows)
 {
-  const int        unknowns = rows.n * params_.bs;
+  const int        unknowns = rows.n * params_.bs, share = shared_by(exec_, rows, params_.bs);
   Buffer<Findings> found = make<Findings>(1);
   fixed_ = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
-  forall_join(exec_, list_box(unknowns), FindFixed<Index>{rows, params_.bs, fixed_.data()}, found.data());
+  forall_join(exec_, list_box(unknowns << share), FindFixed<Index>{rows, params_.bs, fixed_.data(), share}, found.data());
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
   MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
@@ -377,7 +404,8 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   Level<T>        &level = levels_[0];
   Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
-  forall_join(exec_, list_box(rows.n * params_.bs), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), level.inverse.data(), scale, level.z.data(), level.r.data()}, found.data());
+  const int        share = shared_by(exec_, rows, params_.bs);
+  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), level.inverse.data(), scale, level.z.data(), level.r.data(), share}, found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
