@@ -34,15 +34,14 @@ struct Findings {
 };
 
 // The diagonal entry
-template <class Index> HD inline double look(const Rows<Index> &m, int bs, const Shared &at, unsigned char &fixed, Findings &found)
+template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, const Shared &at, unsigned char &fixed, Findings &found)
 {
 #ifdef __CUDA_ARCH__
   const int first = at.thread, step = 1 << at.share;
 #else
   constexpr int first = 0, step = 1;
 #endif
-  const int row = at.node;
-  double    diagonal = 0, off = 0;
+  double diagonal = 0, off = 0;
   for (Index e = m.i[row] + first; e < m.i[row + 1]; e += step) { // no branch: where the diagonal stands is not foreseen
     const bool here = (int)m.j[e] == row;
     diagonal += here ? m.a[e] : 0;
@@ -80,7 +79,7 @@ template <class Index> struct FindFixed {
       return found.join(mine);
     }
     unsigned char is = not_fixed;
-    look(m, bs, at, is, found);
+    look(m, bs, row, at, is, found);
     if (!at.thread) fixed[row] = is;
   }
 };
@@ -89,7 +88,7 @@ template <class Index, class T> struct LookAgain {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed;
-  const int           *where;
+  const int           *where, *perm; // perm: on a device, where rows that lie anywhere take less time than roots that do; or nullptr
   const T             *inverse;
   double               scale;
   T                   *before, *now;
@@ -97,15 +96,15 @@ template <class Index, class T> struct LookAgain {
   HD void              operator()(int k, int line, Findings &found) const
   {
     const Shared at(line * list_row + k, share);
-    const int    row = at.node;
-    if (row >= m.n * bs) return;
+    if (at.node >= m.n * bs) return;
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
 #endif
-    unsigned char is = not_fixed;
-    const double  diagonal = look(m, bs, at, is, found);
+    const int     row = perm ? perm[at.node] : at.node;
+    unsigned char is  = not_fixed;
+    const double  diagonal = look(m, bs, row, at, is, found);
     if (at.thread) return;
-    const ptrdiff_t p = (ptrdiff_t)bs * where[row / bs] + row % bs;
+    const ptrdiff_t p = perm ? at.node : (ptrdiff_t)bs * where[row / bs] + row % bs;
     if (is != fixed[row]) found.other = 1;
     before[p] = sqrt(inverse[p]);
     now[p]    = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
@@ -405,7 +404,7 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
   const int        share = shared_by(exec_, rows, params_.bs);
-  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), level.inverse.data(), scale, level.z.data(), level.r.data(), share}, found.data());
+  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), share ? perm_.data() : nullptr, level.inverse.data(), scale, level.z.data(), level.r.data(), share}, found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
