@@ -42,7 +42,8 @@ int main(int argc, char **argv)
   MeshType       type = MESH_SQUARE;
   PetscInt       n = 40, nodes = 0;
   PetscReal     *coordinates = NULL;
-  PetscBool      again = PETSC_FALSE, symmetric = PETSC_FALSE;
+  PetscBool      again = PETSC_FALSE, symmetric = PETSC_FALSE, hidden;
+  char           hidden_type[64];
   Mat            A;
   Vec            x, b;
   KSP            ksp;
@@ -63,6 +64,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &o.shift, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-again", &again, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-symmetric", &symmetric, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-hidden_type", hidden_type, sizeof(hidden_type), &hidden));
   PetscCall(MeshMake(type, n, &mesh));
   PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
   PetscCall(MatCreateVecs(A, &x, &b));
@@ -81,6 +83,7 @@ int main(int argc, char **argv)
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, "auxamg"));
   PetscCall(KSPSetFromOptions(ksp));
+  if (hidden) PetscCall(KSPSetType(ksp, hidden_type)); /* the PC cannot know it before the solve */
   PetscCall(PCSetCoordinates(pc, mesh.dim, nodes, coordinates));
   PetscCall(Solve(ksp, A, b, x, MeshTypes[type]));
   if (again) { /* other values in the same pattern */
@@ -277,5 +280,16 @@ int main(int argc, char **argv)
     test:
       suffix: levels
       args: -mesh disk -n 20 -pc_auxamg_levels {{1 2 3}separate output} -pc_auxamg_coarse_size 50 -pc_auxamg_precision double
+
+  test:
+    suffix: krylov
+    args: -n 150 -ksp_type {{cg fcg pipefcg fgmres pipefgmres gcr pipegcr richardson stcg nash gmres lgmres dgmres bcgs tfqmr cgs pipecg groppcg}}
+    filter: sed -e "s|: [0-9]* iterations|: iterations|"
+    output_file: output/auxamg_pc_krylov.out
+
+  test:
+    suffix: krylov_set
+    args: -n 150 -hidden_type {{cg gmres}separate output} -ksp_view
+    filter: grep -E "precision|iterations," | sed -e "s|.*degree|degree|"
 
 TEST*/

@@ -1,5 +1,6 @@
 // PC auxamg: PETSc's face of the multigrid on auxiliary grids.
 #include "auxamg/pcauxamg.hpp"
+#include "petsc/krylov.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -253,9 +254,15 @@ static PetscErrorCode SetUp(PC pc)
     PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->file.c_str(), option.c_str(), &found, &use));
     PetscCall(Parameters(pc, use->dim));
     a->from           = use->from;
+    if (!a->asked) { // by then another setup may be saved
+      char      type[64];
+      PetscBool set;
+      PetscCall(PetscOptionsGetString(((PetscObject)pc)->options, prefix, "-ksp_type", type, sizeof(type), &set));
+      if (set && !tessera::StandsRounding(type)) a->linear = PETSC_TRUE;
+    }
     // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
     const bool chebyshev = a->params.smoother == tessera::auxamg::Smoother::chebyshev || a->params.smoother == tessera::auxamg::Smoother::jacobi;
-    bool       single    = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && (a->exec.space == tessera::Space::cuda || chebyshev));
+    bool       single    = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && !a->linear && (a->exec.space == tessera::Space::cuda || chebyshev));
     PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
     for (;;) { // at most twice
       if (failure.kind == Failure::rounded) {
@@ -337,12 +344,43 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// What applies the preconditioner takes it for a linear map: from now on it is one.
+static PetscErrorCode MakeLinear(PC pc, const char *who)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+
+  PetscFunctionBegin;
+  a->linear = PETSC_TRUE;
+  if (a->precision != PC_AUXAMG_PRECISION_AUTO || !a->in_single || !a->current) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "%s may rely on a preconditioner that is linear to the last digits: the hierarchy is made again in double precision (-pc_auxamg_precision double does so at once)\n", who));
+  a->current      = PETSC_FALSE;
+  pc->setupcalled = PETSC_FALSE;
+  PetscCall(PCSetUp(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCPreSolve_AuxAMG(PC pc, KSP ksp, Vec, Vec)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+  KSPType    type;
+
+  PetscFunctionBegin;
+  a->asked = PETSC_TRUE;
+  PetscCall(KSPGetType(ksp, &type));
+  if (tessera::StandsRounding(type)) PetscFunctionReturn(PETSC_SUCCESS);
+  const PetscErrorCode ierr = MakeLinear(pc, type);
+  if (ierr) --pc->presolvedone; // which PETSc has counted, and refuses at three
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // One process whose device fails must not leave the others waiting for its messages.
 static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
+  if (!a->asked) PetscCall(MakeLinear(pc, "PCApply() without a KSP"));
   tessera::Together together(PetscObjectComm((PetscObject)pc));
   PetscCall((tessera::NoThrow<Apply, PC, Vec, Vec>(pc, x, y)));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -568,6 +606,7 @@ PetscErrorCode tessera::PCCreate_AuxAMG(PC pc)
   pc->ops->setfromoptions = PCSetFromOptions_AuxAMG;
   pc->ops->view           = PCView_AuxAMG;
   pc->ops->apply          = PCApply_AuxAMG;
+  pc->ops->presolve       = PCPreSolve_AuxAMG;
   PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", PCSetCoordinates_AuxAMG));
   PetscCall(ComposeAuxAMG(pc, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);

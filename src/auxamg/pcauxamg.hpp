@@ -35,6 +35,8 @@ struct PC_AuxAMG {
   std::unique_ptr<auxamg::Hierarchy<double>> in_double; // one of the two
   std::unique_ptr<auxamg::Hierarchy<float>>  in_single;
   PetscBool                                  ready = PETSC_FALSE, failed = PETSC_FALSE;
+  // The solver around this one takes it for a linear map, which single precision is to 1e-7 only; asked: that has been found out.
+  PetscBool                                  linear = PETSC_FALSE, asked = PETSC_FALSE;
   char                                       failure[256] = "";
 };
 

@@ -84,7 +84,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   p->every  = (int)PetscMin(r->every, 1000);
   p->inner  = (int)r->inner;
   p->redundant = (long)r->redundant;
-  p->single = r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
+  p->single = r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && !r->linear && r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
   p->schur  = r->schur;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -37,6 +37,7 @@ struct PC_RRB {
   PetscInt           first_its    = 0;           // iterations of the first solve after the choices of the Galerkin form,
   PetscReal          first_rtol   = 0;           // and its tolerance
   PetscBool          choose_again = PETSC_FALSE; // at the next setup
+  PetscBool          linear       = PETSC_FALSE; // a solver takes it for a linear map, which single precision is to 1e-7 only
   PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   PetscBool          warned_asymmetric = PETSC_FALSE; // of one that needs a symmetric matrix
   char               failure[256] = "";

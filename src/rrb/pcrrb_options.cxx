@@ -336,8 +336,10 @@ PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
    Level: intermediate
 
    Note:
-   Vectors stay in double precision and the preconditioner symmetric, so the solution reaches the same tolerance. The automatic
-   choice is single precision for the Galerkin form on a device, else double.
+   The preconditioner stays symmetric, so `KSPCG`, `KSPRRB` and other methods whose residual follows the solution reach the same
+   tolerance. Methods that take the preconditioner for a linear map (`KSPGMRES`, `KSPBCGS`, ...) leave a larger true residual than
+   they say in single precision. The automatic choice is single precision for the Galerkin form on a device under methods of the
+   first kind, else double; a method of the second kind is seen at its first solve, and the factors are made again then.
 
 .seealso: `PCRRB`, `PCRRBGetPrecision()`
 @*/

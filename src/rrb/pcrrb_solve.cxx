@@ -1,5 +1,6 @@
 // What PC rrb looks at before and after a solve.
 #include "core/tuning.hpp"
+#include "petsc/krylov.hpp"
 #include "petsc/options.hpp"
 #include "rrb/pcrrb.hpp"
 
@@ -20,12 +21,20 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
     r->plan.peers->restore(PetscObjectComm((PetscObject)pc)); // errors are kept
     PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
   }
-  if (r->warned && r->warned_asymmetric) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetType(ksp, &type));
+  if (!r->linear && !StandsRounding(type)) {
+    r->linear = PETSC_TRUE;
+    if (r->current && r->precision == PC_RRB_AUTO && r->plan.params.single) {
+      PetscCall(PetscInfo(pc, "KSP %s may rely on a preconditioner that is linear to the last digits: it is made again in double precision (-pc_rrb_precision double does so at once)\n", type));
+      r->current      = PETSC_FALSE;
+      pc->setupcalled = PETSC_FALSE;
+    }
+  }
+  if (pc->setupcalled && r->warned && r->warned_asymmetric) PetscFunctionReturn(PETSC_SUCCESS);
   const PetscErrorCode ierr = PCSetUp(pc); // values may have changed without KSPSetOperators()
   if (ierr) --pc->presolvedone; // which PETSc has counted, and refuses at three
   PetscCall(ierr);
   if (!r->current) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPGetType(ksp, &type));
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
   if (!r->warned_asymmetric && r->report.asymmetry > tessera::tuning::asymmetric && pc->mat == pc->pmat && r->matrix_state == state) {
     PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &symmetric, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG, KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR, KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
