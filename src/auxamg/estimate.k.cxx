@@ -22,11 +22,13 @@ struct Diagonals {
   }
 };
 template <class T> struct TakeDiagonal {
-  const int *i, *j;
-  const T   *a;
-  int        bs, n;
-  T         *out;
-  HD void    operator()(int k, int row, Diagonals &found) const
+  const int      *i, *j;
+  const T        *a;
+  const int      *perm;  // of the mesh
+  const Diagonal *place; // nullptr: of a coarse grid, or not known
+  int             bs, n;
+  T              *out;
+  HD void         operator()(int k, int row, Diagonals &found) const
   {
     const int p = row * list_row + k;
     if (p >= n) return;
@@ -34,8 +36,11 @@ template <class T> struct TakeDiagonal {
 #ifdef __CUDA_ARCH__
     while (e < i[p + 1] && j[e] != p) ++e;
 #else
-    e = i[p + 1];
-    for (int q = i[p]; q < i[p + 1]; ++q) e = j[q] == p ? q : e; // no branch: where it stands is not foreseen
+    if (place) e += place[perm[p]]; // right if no column was left out before it; on coarse grids it stands first
+    if (e >= i[p + 1] || j[e] != p) {
+      e = i[p + 1];
+      for (int q = i[p]; q < i[p + 1]; ++q) e = j[q] == p ? q : e; // no branch: where it stands is not foreseen
+    }
 #endif
     for (int m = 0; m < bs; ++m) {
       const T d = e < i[p + 1] ? a[((ptrdiff_t)bs * e + m) * bs + m] : 0;
@@ -72,8 +77,9 @@ template <class T> struct Change {
 #else
     if (at.thread) return;
     if (bs == 1) { // without the numbers of blocks, which take as long as all else
-      for (int e = i[p]; e < i[p + 1]; ++e) sum += fabs((double)a[e] * now[p] * now[j[e]] - (double)old[e] * before[p] * before[j[e]]);
-      return change.join((now[p] > 0) == (before[p] > 0) ? sum : 1);
+      T all = 0;
+      for (int e = i[p]; e < i[p + 1]; ++e) all += fabs(a[e] * (now[p] * now[j[e]]) - old[e] * (before[p] * before[j[e]]));
+      return change.join((now[p] > 0) == (before[p] > 0) ? (double)all : 1);
     }
 #endif
     for (int e = i[p] + first; e < i[p + 1]; e += step)
@@ -161,7 +167,7 @@ template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
   const int    unknowns = level.n * params_.bs;
   const size_t at = (size_t)number * (size_t)findings;
   if (level.inverse.size() != (size_t)unknowns) level.inverse = make<T>((size_t)unknowns);
-  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), params_.bs, level.n, level.inverse.data()}, (Diagonals *)(found_.data() + at));
+  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), perm_.data(), number ? nullptr : diagonal_.data(), params_.bs, level.n, level.inverse.data()}, (Diagonals *)(found_.data() + at));
   if (level.distributed) {
     reduce_finding(at, MPI_MAX);
     reduce_finding(at + 1, MPI_MIN);
