@@ -198,13 +198,13 @@ template <class Index, class T> struct FillValues {
     m.fetch_ahead(perm, p, points);
     int at = i[p];
     if (m.bs == 1 && m.length(perm[p]) == i[p + 1] - at) { // nothing is left out: the pattern knows where the columns are
-      Row row(*this, p);
+      Row row(*this, p, found);
       m.each_value(perm[p], [&](double v) { row.put(j[at], at, v), ++at; });
-      return row.end(found);
+      return found.end_row((double)row.change);
     }
     for (int k = 0; k < m.bs; ++k) {
       if (m.fixed && m.fixed[perm[p] * m.bs + k]) continue;
-      Row row(*this, (ptrdiff_t)m.bs * p + k);
+      Row row(*this, (ptrdiff_t)m.bs * p + k, found);
       m.each_of(perm[p] * m.bs + k, [&](int column, double v) {
         const int q = where[column / m.bs];
         ptrdiff_t e = at;
@@ -215,28 +215,23 @@ template <class Index, class T> struct FillValues {
         }
         row.put((ptrdiff_t)m.bs * q + column % m.bs, e, v);
       });
-      row.end(found);
+      found.end_row((double)row.change);
     }
   }
   struct Row {
     const FillValues &to;
+    Reading          &found;
     T                 root, root_before; // of the row's own inverse diagonal
     T                 change = 0;
-    Reading           mine;
-    HD Row(const FillValues &fill, ptrdiff_t unknown) : to(fill), root(fill.before ? (T)(fill.rescaled * fill.now[unknown]) : 0), root_before(fill.before ? fill.before[unknown] : 0) { }
+    HD Row(const FillValues &fill, ptrdiff_t unknown, Reading &reading) : to(fill), found(reading), root(fill.before ? (T)(fill.rescaled * fill.now[unknown]) : 0), root_before(fill.before ? fill.before[unknown] : 0) { }
     // a[e] := v
     HD void put(ptrdiff_t other, ptrdiff_t e, double v)
     {
       v *= to.scale;
       const T stored = (T)v;
-      mine.take(v, (double)stored);
+      found.take(v, (double)stored);
       if (to.before) change += fabs(stored * (root * to.now[other]) - to.a[e] * (root_before * to.before[other]));
       to.a[e] = stored;
-    }
-    HD void end(Reading &found)
-    {
-      mine.end_row((double)change);
-      found.join(mine);
     }
   };
 };
