@@ -46,9 +46,10 @@ template <class Index> struct FindMoments {
     double    m[3] = {}, all = 0; // a node's own, of which the shares count: no long coupling outweighs the others
     if (p >= n) return;
     reader.each(p, [&](int k, int column, double v) {
-      if (column % reader.bs != k) return;
+      const int other = reader.node(column);
+      if (column - other * reader.bs != k) return;
       for (int q = 0; q < dim; ++q) {
-        const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * (column / reader.bs) + q];
+        const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * other + q];
         m[q] -= v * d * d;
       }
     });

@@ -141,7 +141,7 @@ template <class Index> struct FillPattern {
     int *const mine = list + bound[p];
     int        n    = 0;
     m.each(perm[p], [&](int, int column, double) {
-      const int q = where[column / m.bs];
+      const int q = where[m.node(column)];
       if (m.bs > 1)
         for (int k = 0; k < n; ++k)
           if (mine[k] == q) return;
