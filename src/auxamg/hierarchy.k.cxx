@@ -46,9 +46,10 @@ template <class Index> struct FindMoments {
     double    m[3] = {}, all = 0; // a node's own, of which the shares count: no long coupling outweighs the others
     if (p >= n) return;
     reader.each(p, [&](int k, int column, double v) {
-      if (column % reader.bs != k) return;
+      const int other = reader.node(column);
+      if (column - other * reader.bs != k) return;
       for (int q = 0; q < dim; ++q) {
-        const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * (column / reader.bs) + q];
+        const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * other + q];
         m[q] -= v * d * d;
       }
     });
@@ -513,7 +514,7 @@ template <class T> size_t Level<T>::bytes() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + diagonal_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }

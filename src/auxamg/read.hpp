@@ -43,6 +43,7 @@ template <class Index> struct RowReader {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed; // of own and ghost unknowns; nullptr: none
+  HD int node(int unknown) const { return bs == 1 ? unknown : unknown / bs; } // a division takes as long as all else of an entry
   HD int length(int row) const { return (int)(m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0)); }
   // For a loop over the first `points` nodes of perm, whose rows lie anywhere: on the host their latency would take most of its time.
   // Inline always: g++ leaves out calls of what does nothing but prefetch.

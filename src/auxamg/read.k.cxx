@@ -33,8 +33,8 @@ struct Findings {
   }
 };
 
-// The diagonal entry
-template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, const Shared &at, unsigned char &fixed, Findings &found)
+// The diagonal entry; place: where it stands in its row, on the host
+template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, const Shared &at, unsigned char &fixed, Index &place, Findings &found)
 {
 #ifdef __CUDA_ARCH__
   const int first = at.thread, step = 1 << at.share;
@@ -42,10 +42,12 @@ template <class Index> HD inline double look(const Rows<Index> &m, int bs, int r
   constexpr int first = 0, step = 1;
 #endif
   double diagonal = 0, off = 0;
+  place = 0;
   for (Index e = m.i[row] + first; e < m.i[row + 1]; e += step) { // no branch: where the diagonal stands is not foreseen
     const bool here = (int)m.j[e] == row;
     diagonal += here ? m.a[e] : 0;
     off += here ? 0 : fabs(m.a[e]);
+    place = here ? e - m.i[row] : place;
   }
   if (m.oi)
     for (Index e = m.oi[row] + first; e < m.oi[row + 1]; e += step) off += fabs(m.o[e]);
@@ -63,11 +65,13 @@ template <class Index> struct FindFixed {
   Rows<Index>    m;
   int            bs;
   unsigned char *fixed;
+  Diagonal      *place; // or nullptr
   int            share;
   HD void        operator()(int k, int line, Findings &found) const
   {
     const Shared at(line * list_row + k, share);
     const int    row = at.node;
+    Index        diagonal;
     if (row >= m.n * bs) return;
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
@@ -79,8 +83,10 @@ template <class Index> struct FindFixed {
       return found.join(mine);
     }
     unsigned char is = not_fixed;
-    look(m, bs, row, at, is, found);
-    if (!at.thread) fixed[row] = is;
+    look(m, bs, row, at, is, diagonal, found);
+    if (at.thread) return;
+    fixed[row] = is;
+    if (place) place[row] = (Diagonal)diagonal;
   }
 };
 // Are the fixed ones still fixed? before, now: the roots of the inverse diagonal as it was and as it is, of values times `scale`.
@@ -92,6 +98,7 @@ template <class Index, class T> struct LookAgain {
   const T             *inverse;
   double               scale;
   T                   *before, *now;
+  const Diagonal      *place; // or nullptr, else bs is 1
   int                  share;
   HD void              operator()(int k, int line, Findings &found) const
   {
@@ -102,12 +109,24 @@ template <class Index, class T> struct LookAgain {
 #endif
     const int     row = perm ? perm[at.node] : at.node;
     unsigned char is  = not_fixed;
-    const double  diagonal = look(m, bs, row, at, is, found);
+    double        diagonal = place ? m.a[m.i[row] + place[row]] : 0;
+    Index         stands;
+    if (place && counts(row, diagonal)) found.largest = diagonal > found.largest ? diagonal : found.largest;
+    else diagonal = look(m, bs, row, at, is, stands, found);
     if (at.thread) return;
-    const ptrdiff_t p = perm ? at.node : (ptrdiff_t)bs * where[row / bs] + row % bs;
+    const ptrdiff_t p = perm ? at.node : place ? where[row] : (ptrdiff_t)bs * where[row / bs] + row % bs;
     if (is != fixed[row]) found.other = 1;
     before[p] = sqrt(inverse[p]);
     now[p]    = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
+  }
+  // For most rows it is enough to see that all entries are finite and that those off the diagonal are far from being none.
+  HD bool counts(int row, double diagonal) const
+  {
+    double size = 0;
+    for (Index e = m.i[row]; e < m.i[row + 1]; ++e) size += fabs(m.a[e]);
+    if (m.oi)
+      for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) size += fabs(m.o[e]);
+    return diagonal > 0 && size - size == 0 && size - diagonal > 1e-3 * diagonal;
   }
 };
 template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
@@ -117,7 +136,7 @@ template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
     if ((int)m.j[e] == row) d += m.a[e];
   return d;
 }
-template <class Index> struct Diagonal {
+template <class Index> struct FetchDiagonal {
   Rows<Index> m;
   double     *out;
   int         row;
@@ -143,7 +162,7 @@ template <class Index> struct FillPattern {
     int *const mine = list + bound[p];
     int        n    = 0;
     m.each(perm[p], [&](int, int column, double) {
-      const int q = where[column / m.bs];
+      const int q = where[m.node(column)];
       if (m.bs > 1)
         for (int k = 0; k < n; ++k)
           if (mine[k] == q) return;
@@ -200,15 +219,14 @@ template <class Index, class T> struct FillValues {
     m.fetch_ahead(perm, p, points);
     int at = i[p];
     if (m.bs == 1 && m.length(perm[p]) == i[p + 1] - at) { // nothing is left out: the pattern knows where the columns are
-      double sum = 0;
-      m.each_value(perm[p], [&](double v) { put(p, j[at], at, v, sum, found), ++at; });
-      return found.end_row(sum);
+      Row row(*this, p, found);
+      m.each_value(perm[p], [&](double v) { row.put(j[at], at, v), ++at; });
+      return found.end_row((double)row.change);
     }
     for (int k = 0; k < m.bs; ++k) {
-      const int row = perm[p] * m.bs + k;
-      double    sum = 0;
-      if (m.fixed && m.fixed[row]) continue;
-      m.each_of(row, [&](int column, double v) {
+      if (m.fixed && m.fixed[perm[p] * m.bs + k]) continue;
+      Row row(*this, (ptrdiff_t)m.bs * p + k, found);
+      m.each_of(perm[p] * m.bs + k, [&](int column, double v) {
         const int q = where[column / m.bs];
         ptrdiff_t e = at;
         if (m.bs == 1) ++at; // in the order of the pattern
@@ -216,19 +234,27 @@ template <class Index, class T> struct FillValues {
           for (e = i[p]; j[e] != q;) ++e;
           e = (ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs;
         }
-        put((ptrdiff_t)m.bs * p + k, (ptrdiff_t)m.bs * q + column % m.bs, e, v, sum, found);
+        row.put((ptrdiff_t)m.bs * q + column % m.bs, e, v);
       });
-      found.end_row(sum);
+      found.end_row((double)row.change);
     }
   }
-  // a[e] := v; sum += by how much it has changed
-  HD void put(ptrdiff_t mine, ptrdiff_t other, ptrdiff_t e, double v, double &sum, Reading &found) const
-  {
-    v *= scale;
-    found.take(v, (double)(T)v);
-    if (before) sum += fabs(rescaled * v * now[mine] * now[other] - (double)a[e] * before[mine] * before[other]);
-    a[e] = (T)v;
-  }
+  struct Row {
+    const FillValues &to;
+    Reading          &found;
+    T                 root, root_before; // of the row's own inverse diagonal
+    T                 change = 0;
+    HD Row(const FillValues &fill, ptrdiff_t unknown, Reading &reading) : to(fill), found(reading), root(fill.before ? (T)(fill.rescaled * fill.now[unknown]) : 0), root_before(fill.before ? fill.before[unknown] : 0) { }
+    // a[e] := v
+    HD void put(ptrdiff_t other, ptrdiff_t e, double v)
+    {
+      v *= to.scale;
+      const T stored = (T)v;
+      found.take(v, (double)stored);
+      if (to.before) change += fabs(stored * (root * to.now[other]) - to.a[e] * (root_before * to.before[other]));
+      to.a[e] = stored;
+    }
+  };
 };
 
 // The same on a device for scalars(), and the pattern where there are no values yet.
@@ -326,7 +352,7 @@ template <class Index> static Failure refuse(const Exec &exec, const Rows<Index>
   if (failure.kind != Failure::diagonal) return failure;
   Buffer<double> d;
   d.resize(Extent{1, exec.space});
-  for_each(exec, 1, Diagonal<Index>{rows, d.data(), (int)failure.row});
+  for_each(exec, 1, FetchDiagonal<Index>{rows, d.data(), (int)failure.row});
   failure.value = fetch(d, 0);
   return failure;
 }
@@ -344,7 +370,9 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const
   const int        unknowns = rows.n * params_.bs, share = shared_by(exec_, rows, params_.bs);
   Buffer<Findings> found = make<Findings>(1);
   fixed_ = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
-  forall_join(exec_, list_box(unknowns << share), FindFixed<Index>{rows, params_.bs, fixed_.data(), share}, found.data());
+  diagonal_ = Buffer<Diagonal>();
+  if (exec_.space == Space::host && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
+  forall_join(exec_, list_box(unknowns << share), FindFixed<Index>{rows, params_.bs, fixed_.data(), diagonal_.data(), share}, found.data());
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
   MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
@@ -404,7 +432,7 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
   const int        share = shared_by(exec_, rows, params_.bs);
-  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), share ? perm_.data() : nullptr, level.inverse.data(), scale, level.z.data(), level.r.data(), share}, found.data());
+  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), share ? perm_.data() : nullptr, level.inverse.data(), scale, level.z.data(), level.r.data(), diagonal_.data(), share}, found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;

@@ -282,6 +282,10 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
       for (const auto &e : expected)
         for (double v : e.second) largest = std::max(largest, std::fabs(v));
       const Blocks found = blocks(h.levels()[l + 1], bs);
+      if (exec().space == Space::host) { // where nothing searches for the diagonal
+        const std::vector<int> first = get(h.levels()[l + 1].i), columns = get(h.levels()[l + 1].j);
+        for (int v = 0; v < h.levels()[l + 1].n; ++v) ASSERT_EQ(columns[(size_t)first[(size_t)v]], v);
+      }
       if (!filter) { // which makes weights zero in a pattern that stays
         ASSERT_EQ(found.size(), expected.size()) << "level " << l;
       }
@@ -606,6 +610,19 @@ TEST(AuxAMG, NewValuesAreReadLikeTheFirst)
   a      = put(values);
   rows.a = a.data();
   EXPECT_FALSE(h.refresh(rows, failure)) << "node 3 takes part now";
+  for (double share : {1e-6, 1e-14}) { // of a diagonal
+    double diagonal = 1;
+    set(0);
+    values = get(a);
+    for (int e = A.i[200]; e < A.i[201]; ++e)
+      if (A.j[(size_t)e] == 200) diagonal = A.a[(size_t)e];
+    for (int e = A.i[200]; e < A.i[201]; ++e)
+      if (A.j[(size_t)e] != 200) values[(size_t)e] = -share * diagonal / (A.i[201] - A.i[200]);
+    for (int e = A.i[3]; e < A.i[4]; ++e) values[(size_t)e] = A.j[(size_t)e] == 3;
+    a      = put(values);
+    rows.a = a.data();
+    EXPECT_EQ(h.refresh(rows, failure), share > 1e-10) << "node 200, of off-diagonal entries " << share;
+  }
 }
 
 // One row is coupled with half of all nodes: its list on a device is cut in a first run, and must not count as too long.
