@@ -17,6 +17,7 @@ namespace tessera::auxamg {
 constexpr int most_exact = 2000; // unknowns of the last grid
 constexpr int divided = 4, divided_least = 16; // processes divide grids of more unknowns than so many times those solved exactly, and so many a process
 constexpr int most_in_block = 64; // of a block that Gauss-Seidel solves exactly
+using Diagonal = unsigned short; // place in a row
 template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
 
 // Jacobi is damped. Gauss-Seidel goes by colours, with `block_gs` by those of the aggregates on the mesh, each of which is solved exactly.
@@ -242,6 +243,7 @@ private:
   Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   Buffer<unsigned char> fixed_;             // enum Fixed of read.k.cxx: unknowns whose row has no off-diagonal entries that count, ghosts included; in the matrix's numbering
+  Buffer<Diagonal>      diagonal_;          // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
   Buffer<int>           fixed_list_;        // those of this process
   Buffer<double>        fixed_inverse_;     // 1 / d of each
   double                fixed_total_ = 0;

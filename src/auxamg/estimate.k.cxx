@@ -22,11 +22,13 @@ struct Diagonals {
   }
 };
 template <class T> struct TakeDiagonal {
-  const int *i, *j;
-  const T   *a;
-  int        bs, n;
-  T         *out;
-  HD void    operator()(int k, int row, Diagonals &found) const
+  const int      *i, *j;
+  const T        *a;
+  const int      *perm;  // of the mesh
+  const Diagonal *place; // nullptr: of a coarse grid, or not known
+  int             bs, n;
+  T              *out;
+  HD void         operator()(int k, int row, Diagonals &found) const
   {
     const int p = row * list_row + k;
     if (p >= n) return;
@@ -34,8 +36,11 @@ template <class T> struct TakeDiagonal {
 #ifdef __CUDA_ARCH__
     while (e < i[p + 1] && j[e] != p) ++e;
 #else
-    e = i[p + 1];
-    for (int q = i[p]; q < i[p + 1]; ++q) e = j[q] == p ? q : e; // no branch: where it stands is not foreseen
+    if (place) e += place[perm[p]]; // right if no column was left out before it; on coarse grids it stands first
+    if (e >= i[p + 1] || j[e] != p) {
+      e = i[p + 1];
+      for (int q = i[p]; q < i[p + 1]; ++q) e = j[q] == p ? q : e; // no branch: where it stands is not foreseen
+    }
 #endif
     for (int m = 0; m < bs; ++m) {
       const T d = e < i[p + 1] ? a[((ptrdiff_t)bs * e + m) * bs + m] : 0;
@@ -72,8 +77,9 @@ template <class T> struct Change {
 #else
     if (at.thread) return;
     if (bs == 1) { // without the numbers of blocks, which take as long as all else
-      for (int e = i[p]; e < i[p + 1]; ++e) sum += fabs((double)a[e] * now[p] * now[j[e]] - (double)old[e] * before[p] * before[j[e]]);
-      return change.join((now[p] > 0) == (before[p] > 0) ? sum : 1);
+      T all = 0;
+      for (int e = i[p]; e < i[p + 1]; ++e) all += fabs(a[e] * (now[p] * now[j[e]]) - old[e] * (before[p] * before[j[e]]));
+      return change.join((now[p] > 0) == (before[p] > 0) ? (double)all : 1);
     }
 #endif
     for (int e = i[p] + first; e < i[p + 1]; e += step)
@@ -108,27 +114,43 @@ template <class T> struct Start {
   }
 };
 
-// Lanczos for D^-1 A in the inner product of D, with vectors v that are not yet divided by their norms, which are the roots of norm2:
+// Lanczos for D^-1 A in the inner product of D, with vectors v that are not yet divided by their norms, which are the roots of norm2.
+// The factors that this takes are known on the host when a step begins; a thread of a device finds them by itself.
+struct Factors {
+  const double *norm2, *norm2_before; // nullptr: the first step
+  bool          known = false;
+  double        over_norm = 0, ratio = 0; // 1 / |v|, |v| / |before|
+  Factors(const Exec &exec, const double *now, const double *before) : norm2(now), norm2_before(before)
+  {
+    if (exec.space != Space::host) return;
+    over_norm = scale();
+    ratio     = coupling();
+    known     = true;
+  }
+  HD double scale() const { return known ? over_norm : *norm2 > 0 ? 1 / sqrt(*norm2) : 0; }
+  HD double coupling() const { return known ? ratio : norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0; }
+};
 // w = D^-1 A v/|v| - |v| before/|before|, and the sum is (v, A v) / |v|^2.
 template <class T> struct LanczosProduct {
-  const T      *v, *inverse, *before;
-  const double *norm2, *norm2_before; // nullptr: the first step
-  T            *w;
-  HD double     operator()(ptrdiff_t q, T product) const
+  const T  *v, *inverse, *before;
+  Factors   factors;
+  T        *w;
+  HD double operator()(ptrdiff_t q, T product) const
   {
-    const double s = *norm2 > 0 ? 1 / sqrt(*norm2) : 0, b = norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
-    w[q] = inverse[q] > 0 ? (T)(s * inverse[q] * product - (norm2_before ? b * before[q] : 0)) : 0;
+    const double s = factors.scale();
+    w[q] = inverse[q] > 0 ? (T)(s * inverse[q] * product - (factors.norm2_before ? factors.coupling() * before[q] : 0)) : 0;
     return (double)v[q] * product * s * s;
   }
 };
 // w -= alpha v/|v|; the sum is |w|^2.
 template <class T> struct LanczosSubtract {
   const T      *v, *inverse;
-  const double *norm2, *alpha;
+  Factors       factors;
+  const double *alpha;
   T            *w;
   HD double     operator()(int p) const
   {
-    const double s = *norm2 > 0 ? *alpha / sqrt(*norm2) : 0, x = inverse[p] > 0 ? w[p] - s * v[p] : 0;
+    const double x = inverse[p] > 0 ? w[p] - *alpha * factors.scale() * v[p] : 0;
     w[p] = (T)x;
     return inverse[p] > 0 ? x * x / inverse[p] : 0;
   }
@@ -161,7 +183,7 @@ template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
   const int    unknowns = level.n * params_.bs;
   const size_t at = (size_t)number * (size_t)findings;
   if (level.inverse.size() != (size_t)unknowns) level.inverse = make<T>((size_t)unknowns);
-  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), params_.bs, level.n, level.inverse.data()}, (Diagonals *)(found_.data() + at));
+  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), perm_.data(), number ? nullptr : diagonal_.data(), params_.bs, level.n, level.inverse.data()}, (Diagonals *)(found_.data() + at));
   if (level.distributed) {
     reduce_finding(at, MPI_MAX);
     reduce_finding(at + 1, MPI_MIN);
@@ -199,10 +221,11 @@ template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
   add(0);
   for (int k = 0; k < steps; ++k) {
     halo(level, *v);
-    sum_rows(exec_, level, params_.bs, v->data(), LanczosProduct<T>{v->data(), level.inverse.data(), before->data(), s + 2 * k, k ? s + 2 * k - 2 : nullptr, w->data()}, s + 2 * k + 1);
+    const Factors factors(exec_, s + 2 * k, k ? s + 2 * k - 2 : nullptr);
+    sum_rows(exec_, level, params_.bs, v->data(), LanczosProduct<T>{v->data(), level.inverse.data(), before->data(), factors, w->data()}, s + 2 * k + 1);
     add(2 * k + 1);
     if (k + 1 == steps) break; // the last vector is not needed
-    sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), s + 2 * k, s + 2 * k + 1, w->data()}, s + 2 * k + 2);
+    sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), factors, s + 2 * k + 1, w->data()}, s + 2 * k + 2);
     add(2 * k + 2);
     std::swap(before, v);
     std::swap(v, w);

@@ -206,7 +206,7 @@ struct BoundRow {
       const unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + c * nc;
       for (int k = 0; k < nc; ++k) n += mine[k] != none;
     }
-    count[v] = n;
+    count[v] = n + (n > 0); // FillRow begins with the diagonal
   }
 };
 struct FillRow {
@@ -217,6 +217,7 @@ struct FillRow {
   int            *row, *count, *too_long;
   void run(int v, Marked &list) const
   {
+    if (bound[v] < bound[v + 1]) row[bound[v] + list(v)] = v; // the diagonal first: it need not be searched for
     for (int p = first[v]; p < first[v + 1]; ++p) {
       const int       l = at[p] / corners, c = at[p] % corners, nc = columns[l + 1] - columns[l];
       unsigned short *mine = slot + (ptrdiff_t)corners * columns[l] + c * nc;

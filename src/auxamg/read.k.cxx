@@ -33,14 +33,16 @@ struct Findings {
   }
 };
 
-// The diagonal entry
-template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, unsigned char &fixed, Findings &found)
+// The diagonal entry; place: where it stands in its row
+template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, unsigned char &fixed, Index &place, Findings &found)
 {
   double diagonal = 0, off = 0;
+  place = 0;
   for (Index e = m.i[row]; e < m.i[row + 1]; ++e) { // no branch: where the diagonal stands is not foreseen
     const bool here = (int)m.j[e] == row;
     diagonal += here ? m.a[e] : 0;
     off += here ? 0 : fabs(m.a[e]);
+    place = here ? e - m.i[row] : place;
   }
   if (m.oi)
     for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) off += fabs(m.o[e]);
@@ -56,9 +58,11 @@ template <class Index> struct FindFixed {
   Rows<Index>    m;
   int            bs;
   unsigned char *fixed;
+  Diagonal      *place; // or nullptr
   HD void        operator()(int k, int line, Findings &found) const
   {
     const int row = line * list_row + k;
+    Index     at;
     if (row >= m.n * bs) return;
     const Index entries = m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0);
     if (entries > (Index)longest_row * bs) {
@@ -66,7 +70,8 @@ template <class Index> struct FindFixed {
       mine.dense = m.n * bs - row;
       return found.join(mine);
     }
-    look(m, bs, row, fixed[row], found);
+    look(m, bs, row, fixed[row], at, found);
+    if (place) place[row] = (Diagonal)at;
   }
 };
 // Are the fixed ones still fixed? before, now: the roots of the inverse diagonal as it was and as it is, of values times `scale`.
@@ -78,16 +83,29 @@ template <class Index, class T> struct LookAgain {
   const T             *inverse;
   double               scale;
   T                   *before, *now;
+  const Diagonal      *place; // or nullptr, else bs is 1
   HD void              operator()(int k, int line, Findings &found) const
   {
     const int row = line * list_row + k;
     if (row >= m.n * bs) return;
-    const ptrdiff_t p  = (ptrdiff_t)bs * where[row / bs] + row % bs;
+    const ptrdiff_t p  = place ? where[row] : (ptrdiff_t)bs * where[row / bs] + row % bs;
     unsigned char   is = not_fixed;
-    const double    diagonal = look(m, bs, row, is, found);
+    double          diagonal = place ? m.a[m.i[row] + place[row]] : 0;
+    Index           at;
+    if (place && counts(row, diagonal)) found.largest = diagonal > found.largest ? diagonal : found.largest;
+    else diagonal = look(m, bs, row, is, at, found);
     if (is != fixed[row]) found.other = 1;
     before[p] = sqrt(inverse[p]);
     now[p]    = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
+  }
+  // For most rows it is enough to see that all entries are finite and that those off the diagonal are far from being none.
+  HD bool counts(int row, double diagonal) const
+  {
+    double size = 0;
+    for (Index e = m.i[row]; e < m.i[row + 1]; ++e) size += fabs(m.a[e]);
+    if (m.oi)
+      for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) size += fabs(m.o[e]);
+    return diagonal > 0 && size - size == 0 && size - diagonal > 1e-3 * diagonal;
   }
 };
 template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
@@ -97,7 +115,7 @@ template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
     if ((int)m.j[e] == row) d += m.a[e];
   return d;
 }
-template <class Index> struct Diagonal {
+template <class Index> struct FetchDiagonal {
   Rows<Index> m;
   double     *out;
   int         row;
@@ -180,15 +198,14 @@ template <class Index, class T> struct FillValues {
     m.fetch_ahead(perm, p, points);
     int at = i[p];
     if (m.bs == 1 && m.length(perm[p]) == i[p + 1] - at) { // nothing is left out: the pattern knows where the columns are
-      double sum = 0;
-      m.each_value(perm[p], [&](double v) { put(p, j[at], at, v, sum, found), ++at; });
-      return found.end_row(sum);
+      Row row(*this, p, found);
+      m.each_value(perm[p], [&](double v) { row.put(j[at], at, v), ++at; });
+      return found.end_row((double)row.change);
     }
     for (int k = 0; k < m.bs; ++k) {
-      const int row = perm[p] * m.bs + k;
-      double    sum = 0;
-      if (m.fixed && m.fixed[row]) continue;
-      m.each_of(row, [&](int column, double v) {
+      if (m.fixed && m.fixed[perm[p] * m.bs + k]) continue;
+      Row row(*this, (ptrdiff_t)m.bs * p + k, found);
+      m.each_of(perm[p] * m.bs + k, [&](int column, double v) {
         const int q = where[column / m.bs];
         ptrdiff_t e = at;
         if (m.bs == 1) ++at; // in the order of the pattern
@@ -196,19 +213,27 @@ template <class Index, class T> struct FillValues {
           for (e = i[p]; j[e] != q;) ++e;
           e = (ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs;
         }
-        put((ptrdiff_t)m.bs * p + k, (ptrdiff_t)m.bs * q + column % m.bs, e, v, sum, found);
+        row.put((ptrdiff_t)m.bs * q + column % m.bs, e, v);
       });
-      found.end_row(sum);
+      found.end_row((double)row.change);
     }
   }
-  // a[e] := v; sum += by how much it has changed
-  HD void put(ptrdiff_t mine, ptrdiff_t other, ptrdiff_t e, double v, double &sum, Reading &found) const
-  {
-    v *= scale;
-    found.take(v, (double)(T)v);
-    if (before) sum += fabs(rescaled * v * now[mine] * now[other] - (double)a[e] * before[mine] * before[other]);
-    a[e] = (T)v;
-  }
+  struct Row {
+    const FillValues &to;
+    Reading          &found;
+    T                 root, root_before; // of the row's own inverse diagonal
+    T                 change = 0;
+    HD Row(const FillValues &fill, ptrdiff_t unknown, Reading &reading) : to(fill), found(reading), root(fill.before ? (T)(fill.rescaled * fill.now[unknown]) : 0), root_before(fill.before ? fill.before[unknown] : 0) { }
+    // a[e] := v
+    HD void put(ptrdiff_t other, ptrdiff_t e, double v)
+    {
+      v *= to.scale;
+      const T stored = (T)v;
+      found.take(v, (double)stored);
+      if (to.before) change += fabs(stored * (root * to.now[other]) - to.a[e] * (root_before * to.before[other]));
+      to.a[e] = stored;
+    }
+  };
 };
 
 // The same on a device for scalars(), and the pattern where there are no values yet.
@@ -300,7 +325,7 @@ template <class Index> static Failure refuse(const Exec &exec, const Rows<Index>
   if (failure.kind != Failure::diagonal) return failure;
   Buffer<double> d;
   d.resize(Extent{1, exec.space});
-  for_each(exec, 1, Diagonal<Index>{rows, d.data(), (int)failure.row});
+  for_each(exec, 1, FetchDiagonal<Index>{rows, d.data(), (int)failure.row});
   failure.value = fetch(d, 0);
   return failure;
 }
@@ -318,7 +343,9 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const
   const int        unknowns = rows.n * params_.bs;
   Buffer<Findings> found = make<Findings>(1);
   fixed_ = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
-  forall_join(exec_, list_box(unknowns), FindFixed<Index>{rows, params_.bs, fixed_.data()}, found.data());
+  diagonal_ = Buffer<Diagonal>();
+  if (exec_.space == Space::host && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
+  forall_join(exec_, list_box(unknowns), FindFixed<Index>{rows, params_.bs, fixed_.data(), diagonal_.data()}, found.data());
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
   MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
@@ -377,7 +404,7 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   Level<T>        &level = levels_[0];
   Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
-  forall_join(exec_, list_box(rows.n * params_.bs), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), level.inverse.data(), scale, level.z.data(), level.r.data()}, found.data());
+  forall_join(exec_, list_box(rows.n * params_.bs), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), level.inverse.data(), scale, level.z.data(), level.r.data(), diagonal_.data()}, found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;

@@ -365,7 +365,9 @@ template <class R, class Kernel> void forall_join(const Exec &exec, const Box &b
   std::vector<R>     rows(box.empty() ? 0 : (size_t)(box.y1 - box.y0));
   for_range(exec, box.y0, box.y1, [&](int j) {
     const Kernel k = kernel;
-    for (int i = box.x0; i < box.x1; ++i) k(i, j, rows[(size_t)(j - box.y0)]);
+    R            r; // stays in registers
+    for (int i = box.x0; i < box.x1; ++i) k(i, j, r);
+    rows[(size_t)(j - box.y0)] = r;
   });
   R r;
   for (const R &row : rows) r.join(row);
