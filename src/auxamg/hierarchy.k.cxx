@@ -474,7 +474,7 @@ template <class T> Failure Hierarchy<T>::numbers()
     if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
     if (level.sweep.exact) block_numbers(level);
     if (filtered_) { // the eigenvalue is needed at once
-      estimate(level, l);
+      estimate({l});
       judge(l, on_host(found_).data(), failure);
       if (total(failure.kind)) return failure;
     }
@@ -488,12 +488,17 @@ template <class T> Failure Hierarchy<T>::numbers()
     product(level, next);
   }
   if (!sweeps() && !filtered_) {
-    const Buffer<double> found = known ? on_host(found_) : Buffer<double>();
+    Buffer<double>   found = known ? on_host(found_) : Buffer<double>();
+    std::vector<int> divided_grids;
+    if (known && levels_[0].distributed) join_changes(found);
     for (int l = 0; l < last; ++l) {
       Level<T> &level = levels_[(size_t)l];
       if (known && l) level.change += (float)changed(l, found.data());
-      if (!known || !(level.lambda > 0) || !(level.change < slight)) estimate(level, l);
+      if (known && level.lambda > 0 && level.change < slight) continue;
+      if (level.distributed) divided_grids.push_back(l);
+      else estimate({l});
     }
+    estimate(divided_grids);
   }
   const bool           swept = sweep_last();
   const Buffer<double> found = on_host(found_);
