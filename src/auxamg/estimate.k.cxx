@@ -220,7 +220,8 @@ template <class T> double Hierarchy<T>::changed(int number, const double *found)
 template <class T> void Hierarchy<T>::estimate(const std::vector<int> &numbers)
 {
   constexpr int steps = lanczos_steps;
-  Buffer<T> Level<T>::*v = &Level<T>::x, Level<T>::*before = &Level<T>::r, Level<T>::*w = &Level<T>::z;
+  using Vector = Buffer<T> Level<T>::*;
+  Vector     v = &Level<T>::x, before = &Level<T>::r, w = &Level<T>::z;
   const auto place = [](int number, int at) { return (size_t)number * (size_t)findings + 2 + (size_t)at; };
   const auto each  = [&](int at, const auto &f) { // the step of a grid, whose sum is that finding
     std::vector<size_t> places;
