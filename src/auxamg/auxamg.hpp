@@ -180,9 +180,10 @@ private:
   void    filter(Level<T> &level);
   void    product(Level<T> &fine, Level<T> &coarse);
   void    prepare_findings();
-  void    reduce_finding(size_t at, MPI_Op how);
+  void    reduce_findings(const std::vector<size_t> &at, MPI_Op how);
+  void    join_changes(Buffer<double> &found) const;
   void    diagonal(Level<T> &level, int number);
-  void    estimate(Level<T> &level, int number);
+  void    estimate(const std::vector<int> &numbers);
   void    roots(Level<T> &level, Buffer<T> &root);
   double  changed(int number, const double *found) const;
   void    measure(Level<T> &level, int number);

@@ -157,7 +157,15 @@ template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coar
   std::vector<int> begins(1), merged, marker(d.owner.size(), -1);
   Buffer<int>      map(j.size());
   for (int v = 0; v < own; ++v) {
-    const int  from = begins.back();
+    const int from = begins.back();
+    if (first[(size_t)v] == first[(size_t)v + 1]) { // of most rows nobody else has parts
+      for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) {
+        map.data()[e] = e - i.data()[v];
+        merged.push_back(d.vertex[(size_t)j.data()[e]]);
+      }
+      begins.push_back((int)merged.size());
+      continue;
+    }
     const auto take = [&](int vertex) {
       int &at = marker[(size_t)vertex];
       if (at < from) {

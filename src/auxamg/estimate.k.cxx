@@ -14,11 +14,11 @@ namespace {
 
 // 1 / a_pp of each unknown. Zero, or rounding beside the largest one: the unknown is not there.
 struct Diagonals {
-  double  v = 0, least = 0; // the largest and the least entry
+  double  v = 0, below = 0; // the largest entry, and how far one is below zero
   HD void join(const Diagonals &o)
   {
     v     = o.v > v ? o.v : v;
-    least = o.least < least ? o.least : least;
+    below = o.below > below ? o.below : below;
   }
 };
 template <class T> struct TakeDiagonal {
@@ -45,7 +45,7 @@ template <class T> struct TakeDiagonal {
     for (int m = 0; m < bs; ++m) {
       const T d = e < i[p + 1] ? a[((ptrdiff_t)bs * e + m) * bs + m] : 0;
       out[(ptrdiff_t)bs * p + m] = d;
-      found.join({(double)d, (double)d});
+      found.join({(double)d, -(double)d});
     }
   }
 };
@@ -169,13 +169,18 @@ constexpr int lanczos_steps = 8, findings = 2 * lanczos_steps + 3;
 
 template <class T> void Hierarchy<T>::prepare_findings() { found_ = make<double>(levels_.size() * (size_t)findings + 1); }
 
-// found_[at] := the largest or the sum over the processes
-template <class T> void Hierarchy<T>::reduce_finding(size_t at, MPI_Op how)
+// found_[at], each of so many := the largest or the sum over the processes, in one message
+template <class T> void Hierarchy<T>::reduce_findings(const std::vector<size_t> &at, MPI_Op how)
 {
-  double mine = fetch(found_, at);
-  MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_DOUBLE, how, comm_);
-  if (exec_.space == Space::host) found_.data()[at] = mine;
-  else device::copy_from_host(found_.data() + at, &mine, sizeof(double)), device::synchronize();
+  Buffer<double>      here;
+  const bool          device = exec_.space == Space::cuda;
+  std::vector<double> mine;
+  if (device) here = on_host(found_);
+  double *const found = device ? here.data() : found_.data();
+  for (size_t k : at) mine.push_back(found[k]);
+  MPI_Allreduce(MPI_IN_PLACE, mine.data(), (int)mine.size(), MPI_DOUBLE, how, comm_);
+  for (size_t k = 0; k < at.size(); ++k) found[at[k]] = mine[k];
+  if (device) copy(here, found_), device::synchronize();
 }
 
 template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
@@ -184,10 +189,7 @@ template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
   const size_t at = (size_t)number * (size_t)findings;
   if (level.inverse.size() != (size_t)unknowns) level.inverse = make<T>((size_t)unknowns);
   forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), perm_.data(), number ? nullptr : diagonal_.data(), params_.bs, level.n, level.inverse.data()}, (Diagonals *)(found_.data() + at));
-  if (level.distributed) {
-    reduce_finding(at, MPI_MAX);
-    reduce_finding(at + 1, MPI_MIN);
-  }
+  if (level.distributed) reduce_findings({at, at + 1}, MPI_MAX);
   for_each(exec_, unknowns, InvertDiagonal<T>{found_.data() + at, level.inverse.data()});
 }
 
@@ -201,32 +203,47 @@ template <class T> void Hierarchy<T>::measure(Level<T> &level, int number)
   halo(level, level.r);
   halo(level, level.z);
   forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), level.old.data(), level.r.data(), level.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + at));
-  if (level.distributed) reduce_finding(at, MPI_MAX);
+}
+
+// found: the findings of all grids, on the host; their changes become the largest over the processes.
+template <class T> void Hierarchy<T>::join_changes(Buffer<double> &found) const
+{
+  std::vector<double> change;
+  for (size_t l = 0; l < levels_.size(); ++l) change.push_back(changed((int)l, found.data()));
+  MPI_Allreduce(MPI_IN_PLACE, change.data(), (int)change.size(), MPI_DOUBLE, MPI_MAX, comm_);
+  for (size_t l = 0; l < levels_.size(); ++l) found.data()[(l + 1) * findings - 1] = change[l];
 }
 
 template <class T> double Hierarchy<T>::changed(int number, const double *found) const { return found[(number + 1) * findings - 1]; }
 
-template <class T> void Hierarchy<T>::estimate(Level<T> &level, int number)
+// Of grids that are all divided by the processes or none of them is; together, as a step of all takes one message for a sum.
+template <class T> void Hierarchy<T>::estimate(const std::vector<int> &numbers)
 {
   constexpr int steps = lanczos_steps;
-  const int     n = level.n * params_.bs;
-  const size_t  first = (size_t)number * (size_t)findings + 2;
-  double *const s = found_.data() + first;
-  Buffer<T>    *v = &level.x, *before = &level.r, *w = &level.z;
-  const auto    add = [&](int at) {
-    if (level.distributed) reduce_finding(first + (size_t)at, MPI_SUM);
+  using Vector = Buffer<T> Level<T>::*;
+  Vector     v = &Level<T>::x, before = &Level<T>::r, w = &Level<T>::z;
+  const auto place = [](int number, int at) { return (size_t)number * (size_t)findings + 2 + (size_t)at; };
+  const auto each  = [&](int at, const auto &f) { // the step of a grid, whose sum is that finding
+    std::vector<size_t> places;
+    for (int number : numbers) {
+      f(levels_[(size_t)number], found_.data() + place(number, 0));
+      places.push_back(place(number, at));
+    }
+    if (!numbers.empty() && levels_[(size_t)numbers[0]].distributed) reduce_findings(places, MPI_SUM);
   };
-  for_each(exec_, n, Start<T>{level.start.data(), level.inverse.data(), params_.bs, v->data()});
-  sum_each(exec_, n, Norm2<T>{v->data(), level.inverse.data()}, s);
-  add(0);
+  each(0, [&](Level<T> &level, double *s) {
+    const int n = level.n * params_.bs;
+    for_each(exec_, n, Start<T>{level.start.data(), level.inverse.data(), params_.bs, (level.*v).data()});
+    sum_each(exec_, n, Norm2<T>{(level.*v).data(), level.inverse.data()}, s);
+  });
   for (int k = 0; k < steps; ++k) {
-    halo(level, *v);
-    const Factors factors(exec_, s + 2 * k, k ? s + 2 * k - 2 : nullptr);
-    sum_rows(exec_, level, params_.bs, v->data(), LanczosProduct<T>{v->data(), level.inverse.data(), before->data(), factors, w->data()}, s + 2 * k + 1);
-    add(2 * k + 1);
+    const auto factors = [&](const double *s) { return Factors(exec_, s + 2 * k, k ? s + 2 * k - 2 : nullptr); };
+    each(2 * k + 1, [&](Level<T> &level, double *s) {
+      halo(level, level.*v);
+      sum_rows(exec_, level, params_.bs, (level.*v).data(), LanczosProduct<T>{(level.*v).data(), level.inverse.data(), (level.*before).data(), factors(s), (level.*w).data()}, s + 2 * k + 1);
+    });
     if (k + 1 == steps) break; // the last vector is not needed
-    sum_each(exec_, n, LanczosSubtract<T>{v->data(), level.inverse.data(), factors, s + 2 * k + 1, w->data()}, s + 2 * k + 2);
-    add(2 * k + 2);
+    each(2 * k + 2, [&](Level<T> &level, double *s) { sum_each(exec_, level.n * params_.bs, LanczosSubtract<T>{(level.*v).data(), level.inverse.data(), factors(s), s + 2 * k + 1, (level.*w).data()}, s + 2 * k + 2); });
     std::swap(before, v);
     std::swap(v, w);
   }
@@ -260,9 +277,9 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
   constexpr int       steps = lanczos_steps;
   const double *const ends = found + (ptrdiff_t)number * findings, *const s = ends + 2;
   if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = Failure::not_finite;
-  else if (-ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
+  else if (ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
     failure.kind  = Failure::indefinite;
-    failure.value = ends[1] / scale_;
+    failure.value = -ends[1] / scale_;
   }
   double &lambda = levels_[(size_t)number].lambda;
   if (failure.kind || number + 1 == (int)levels_.size() || (s[0] == 0 && lambda > 0)) return; // the last; not estimated: it stays
@@ -444,7 +461,8 @@ template <class T> Failure Hierarchy<T>::invert(double swept)
   template void    Hierarchy<T>::measure(Level<T> &, int); \
   template double  Hierarchy<T>::changed(int, const double *) const; \
   template void    Hierarchy<T>::judge(int, const double *, Failure &); \
-  template void    Hierarchy<T>::estimate(Level<T> &, int); \
+  template void    Hierarchy<T>::estimate(const std::vector<int> &); \
+  template void    Hierarchy<T>::join_changes(Buffer<double> &) const; \
   template bool    Hierarchy<T>::sweep_last(); \
   template Failure Hierarchy<T>::invert(double);
 INSTANTIATE(double)

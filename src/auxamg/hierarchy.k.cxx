@@ -200,8 +200,9 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
 {
   const int n = rows.n, all = rows.n + rows.ghosts, dim = params_.dim;
   Failure   failure;
-  int       size;
+  int       size, rank;
   MPI_Comm_size(comm_, &size);
+  MPI_Comm_rank(comm_, &rank);
   levels_.clear();
   levels_.emplace_back();
   levels_[0].n           = n;
@@ -253,17 +254,20 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     place(exec_, frame_, all, points.data(), y.data(), key.data());
     for_each(exec_, all, HideFixed{node.data(), none, key.data()});
   };
-  const auto gather_keys = [&](const Buffer<Key> &mine, int count) { // of all processes
-    std::vector<int> counts((size_t)size), begins((size_t)size + 1);
+  std::vector<int> runs; // where those of each process begin among the keys of all, and the end
+  const auto       gather_keys = [&](auto &keys, int count) { // the first ones of this process become those of all
+    using K = std::remove_reference_t<decltype(*keys.data())>;
+    const MPI_Datatype type = sizeof(K) == sizeof(Key) ? MPI_UNSIGNED_LONG_LONG : MPI_UNSIGNED;
+    std::vector<int>   counts((size_t)size);
+    runs.assign((size_t)size + 1, 0);
     MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm_);
-    std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
-    const Buffer<Key> here = on_host(mine);
-    Buffer<Key>       everyone((size_t)begins.back());
-    MPI_Allgatherv(here.data(), count, MPI_UNSIGNED_LONG_LONG, everyone.data(), counts.data(), begins.data(), MPI_UNSIGNED_LONG_LONG, comm_);
-    Buffer<Key> on_device = make_unset<Key>(everyone.size());
-    copy(everyone, on_device);
+    std::partial_sum(counts.begin(), counts.end(), runs.begin() + 1);
+    const Buffer<K> here = on_host(keys);
+    Buffer<K>       everyone((size_t)runs.back());
+    MPI_Allgatherv(here.data(), count, type, everyone.data(), counts.data(), runs.data(), type, comm_);
+    keys = make_unset<K>(everyone.size());
+    copy(everyone, keys);
     if (exec_.space == Space::cuda) device::synchronize();
-    return on_device;
   };
   // the tree
   sum_each(exec_, n, CountFlags{node.data()}, sum.data());
@@ -273,60 +277,59 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   finest.nodes     = total(finest.points);
   locate(1); // the paper's root: the extent
   int sorted_level = depth(dim); // cells down to this level will be in order
-  if (!params_.paper && size == 1) {
-    int deepest = depth(dim);
-    locate(root_length(exec_, dim, params_.most, n, finest.points, key, &deepest));
+  if (!params_.paper) {
+    Buffer<unsigned> near = short_keys(exec_, dim, n, key);
+    int              points = finest.points, deepest = depth(dim);
+    if (size > 1) {
+      gather_keys(near, finest.points);
+      points = runs.back();
+      merge_runs(exec_, runs, 32, near);
+    }
+    std::vector<int> counts = count_leaves(exec_, dim, params_.most, points, near, (int)((long)points * rank / size), (int)((long)points * (rank + 1) / size));
+    MPI_Allreduce(MPI_IN_PLACE, counts.data(), (int)counts.size(), MPI_INT, MPI_SUM, comm_);
+    locate(root_length(dim, params_.most, counts, &deepest));
     // What is in a leaf need not be in order. The cells are up to twice as large now and lie otherwise, so leaves may be a little deeper.
-    if (exec_.space == Space::cuda && !sweeps()) sorted_level = std::min(deepest + 2, depth(dim));
-  }
-  else if (!params_.paper) {
-    // only points that are in the tree count
-    own = make_unset<Key>((size_t)n);
-    for_each(exec_, n, CopyKeys{key.data(), own.data()});
-    Buffer<int> order;
-    sort_keys(exec_, n, dim * depth(dim) + 1, own, order);
-    global = gather_keys(own, finest.points);
-    locate(root_length(exec_, dim, params_.most, (int)global.size(), (int)global.size(), global));
+    if (!sweeps()) sorted_level = std::min(deepest + 2, depth(dim));
   }
   there = Buffer<double>(); // memory is what the peak of the setup takes
   if (rows.ghosts) {
     own = make_unset<Key>((size_t)n);
     for_each(exec_, n, CopyKeys{key.data(), own.data()});
   } else own = std::move(key);
-  const auto order_nodes = [&] {
-    sort_keys(exec_, n, dim * depth(dim) + 1, dim * (depth(dim) - sorted_level), own, perm_);
-    for_each(exec_, n, Invert{perm_.data(), where_.data()});
-  };
   perm_  = Buffer<int>();
   where_ = make_unset<int>((size_t)all);
-  order_nodes();
   for_each(exec_, rows.ghosts, NumberGhosts{where_.data(), n});
+  Tree tree;
+  for (;;) {
+    const int unordered = dim * (depth(dim) - sorted_level);
+    sort_keys(exec_, n, dim * depth(dim) + 1, unordered, own, perm_);
+    if (size > 1) {
+      Buffer<int> order;
+      global.resize_unset(own.extent());
+      copy(own, global);
+      gather_keys(global, finest.points);
+      if (!sweeps()) merge_runs(exec_, runs, dim * depth(dim), unordered, global);
+      else { // colours go by all nodes
+        sort_keys(exec_, runs.back(), dim * depth(dim), global, order);
+        everyone_.order = std::move(order);
+        everyone_.first = runs;
+        everyone_.rank  = rank;
+      }
+    }
+    const Buffer<Key> &keys = size > 1 ? global : own;
+    const int          points = size > 1 ? runs.back() : finest.points;
+    if (params_.paper) {
+      double shares[3] = {};
+      for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && high[q] >= low[q] ? (high[q] - low[q]) * stretched[q] / extent : 0;
+      tree = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), points, keys);
+    } else tree = make_tree(exec_, dim, params_.most, points, keys, sorted_level);
+    if (tree.finest <= sorted_level) break;
+    sorted_level = depth(dim);
+  }
+  for_each(exec_, n, Invert{perm_.data(), where_.data()});
   if (size > 1) {
     const Buffer<int> number = on_host(where_);
     finest.exchange.renumber(std::vector<int>(number.data(), number.data() + n));
-    global = gather_keys(own, finest.points);
-    Buffer<int> order;
-    sort_keys(exec_, (int)global.size(), dim * depth(dim), global, order);
-    if (sweeps()) { // colours go by all nodes
-      everyone_.order = std::move(order);
-      everyone_.first.assign((size_t)size + 1, 0);
-      MPI_Allgather(&finest.points, 1, MPI_INT, everyone_.first.data() + 1, 1, MPI_INT, comm_);
-      std::partial_sum(everyone_.first.begin(), everyone_.first.end(), everyone_.first.begin());
-      MPI_Comm_rank(comm_, &everyone_.rank);
-    }
-  }
-  const Buffer<Key> &all_keys = size > 1 ? global : own;
-  const int          all_points = size > 1 ? (int)global.size() : finest.points;
-  Tree              tree;
-  if (params_.paper) {
-    double shares[3] = {};
-    for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && high[q] >= low[q] ? (high[q] - low[q]) * stretched[q] / extent : 0;
-    tree = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), all_points, all_keys);
-  } else tree = make_tree(exec_, dim, params_.most, all_points, all_keys, sorted_level);
-  if (tree.finest > sorted_level) {
-    sorted_level = depth(dim);
-    order_nodes();
-    tree = make_tree(exec_, dim, params_.most, all_points, all_keys);
   }
   if (sweeps()) everyone_.key = std::move(global);
   // the operator
@@ -474,7 +477,7 @@ template <class T> Failure Hierarchy<T>::numbers()
     if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
     if (level.sweep.exact) block_numbers(level);
     if (filtered_) { // the eigenvalue is needed at once
-      estimate(level, l);
+      estimate({l});
       judge(l, on_host(found_).data(), failure);
       if (total(failure.kind)) return failure;
     }
@@ -488,12 +491,17 @@ template <class T> Failure Hierarchy<T>::numbers()
     product(level, next);
   }
   if (!sweeps() && !filtered_) {
-    const Buffer<double> found = known ? on_host(found_) : Buffer<double>();
+    Buffer<double>   found = known ? on_host(found_) : Buffer<double>();
+    std::vector<int> divided_grids;
+    if (known && levels_[0].distributed) join_changes(found);
     for (int l = 0; l < last; ++l) {
       Level<T> &level = levels_[(size_t)l];
       if (known && l) level.change += (float)changed(l, found.data());
-      if (!known || !(level.lambda > 0) || !(level.change < slight)) estimate(level, l);
+      if (known && level.lambda > 0 && level.change < slight) continue;
+      if (level.distributed) divided_grids.push_back(l);
+      else estimate({l});
     }
+    estimate(divided_grids);
   }
   const bool           swept = sweep_last();
   const Buffer<double> found = on_host(found_);

@@ -44,9 +44,12 @@ bool find_ends(const Exec &exec, int dim, int n, const double *x, const unsigned
 // y = the coordinates in the frame, key = the finest cell. Rows of x are `dim` coordinates.
 void place(const Exec &exec, const Frame &frame, int n, const double *x, double *y, Key *key);
 // The length of the root cell in terms of the extent of the points, at least 1: such that on a quasi-uniform mesh the leaves of all
-// parts have the same size. keys: of a frame whose root is the extent, and above all of these for all but `points` of them, which are
-// not in the tree; `most`: points of a leaf at most. deepest: of the leaves' levels there, or nullptr.
-double root_length(const Exec &exec, int dim, int most, int n, int points, const Buffer<Key> &keys, int *deepest = nullptr);
+// parts have the same size. It takes keys of a frame whose root is the extent: short ones in order, of which those of all points that are in
+// no tree, whose keys are above all others, come last; and then counts of the points, which may be added up over parts [first, last) of
+// n points. most: points of a leaf at most; deepest: of the leaves' levels there, set where there are points.
+Buffer<unsigned> short_keys(const Exec &exec, int dim, int n, const Buffer<Key> &keys);
+std::vector<int> count_leaves(const Exec &exec, int dim, int most, int n, const Buffer<unsigned> &keys, int first, int last);
+double           root_length(int dim, int most, const std::vector<int> &counts, int *deepest);
 // The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners. sorted: the level down to
 // which the cells are in order; where the finest leaf is deeper there is no tree, which its level says.
 Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys, int sorted = depth(1));

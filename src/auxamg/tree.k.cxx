@@ -63,7 +63,8 @@ template <int D> struct Place {
 
 //--- the scale -------------------------------------------------------------------------------------------------------------------
 
-constexpr int short_depth(int dim) { return dim == 1 ? 30 : dim == 2 ? 16 : 10; }
+// Levels that keys of a type have; those of 32 bits are for the scale.
+template <int D, class K> constexpr int levels_of = sizeof(K) == 8 ? depth(D) : D == 1 ? 30 : D == 2 ? 16 : 10;
 
 struct Shorten {
   const Key *key;
@@ -76,47 +77,69 @@ struct Shorten {
   }
 };
 
-HD inline int common_levels(unsigned a, unsigned b, int dim, int levels)
+// The finest level of which two points have a cell in common, -1 before the first.
+template <int D, class K> HD inline int common_level(const K *key, int a, int b)
 {
-  if (a == b) return levels;
+  if (a < 0) return -1;
+  const K different = key[a] ^ key[b];
+  if (!different) return levels_of<D, K>;
 #ifdef __CUDA_ARCH__
-  const int leading = __clz((int)(a ^ b));
+  const int leading = sizeof(K) == 8 ? __clzll((long long)different) : __clz((int)different);
 #else
-  const int leading = __builtin_clz(a ^ b);
+  const int leading = sizeof(K) == 8 ? __builtin_clzll(different) : __builtin_clz((unsigned)different);
 #endif
-  return (leading - (32 - dim * levels)) / dim;
+  return (leading - ((int)(8 * sizeof(K)) - D * levels_of<D, K>)) / D;
 }
 
-// The level of each point's leaf if a cell is split where it has more than `most` points: one more than the deepest level at which
-// some most + 1 consecutive points, the point among them, have a cell in common.
-struct LeafLevel {
-  const unsigned *key;
-  int             n, most, dim, levels;
-  signed char    *level;
-  HD void         operator()(int p) const
+// Of `most` + 1 consecutive points of n: the finest level of which they have a cell in common. Those of k begin at from + k - most.
+template <int D, class K> struct Shared {
+  const K *key;
+  int      n, most, from;
+  short   *level;
+  HD void  operator()(int k) const
   {
-    int deepest = -1;
-    for (int a = p > most ? p - most : 0; a <= p && a + most < n; ++a) {
-      const int c = common_levels(key[a], key[a + most], dim, levels);
-      deepest     = c > deepest ? c : deepest;
-    }
-    level[p] = (signed char)(deepest < levels ? deepest + 1 : levels);
+    const int a = from + k - most;
+    level[k]    = (short)(a + most < n ? common_level<D>(key, a, a + most) : -1);
   }
 };
+struct Larger {
+  const short *of;
+  int          step;
+  short       *to;
+  HD void      operator()(int p) const { to[p] = of[p] > of[p + step] ? of[p] : of[p + step]; }
+};
+// The finest level of a cell with more than `most` points in which point first + p is, for p in [0, last - first).
+template <int D, class K> Buffer<short> crowded(const Exec &exec, int n, int most, const Buffer<K> &key, int first, int last)
+{
+  const int     all = last - first + most; // of the point and those before and behind it
+  Buffer<short> level, larger;
+  level.resize_unset(Extent{(size_t)all, exec.space});
+  larger.resize_unset(Extent{(size_t)all, exec.space});
+  for_each(exec, all, Shared<D, K>{key.data(), n, most, first, level.data()});
+  for (int width = 1; width <= most;) { // level[p] is the largest of so many
+    const int step = std::min(width, most + 1 - width);
+    width += step;
+    for_each(exec, all + 1 - width, Larger{level.data(), step, larger.data()});
+    std::swap(level, larger);
+  }
+  return level;
+}
 
-// How many points are in leaves of a level with so many points. There are few such numbers, so a device counts in many places at once.
-struct Count {
-  const unsigned    *key;
-  const signed char *level;
-  int                n, most, dim, levels, copies;
-  int               *counts;
-  HD void            operator()(int p) const
+// How many points are in leaves of a level with so many points, where a cell is split if it has more than `most`. There are few such
+// numbers, so a device counts in many places at once.
+template <int D> struct Count {
+  static constexpr int levels = levels_of<D, unsigned>;
+  const unsigned      *key;
+  const short         *level; // of crowded()
+  int                  n, most, first, copies;
+  int                 *counts;
+  HD void              operator()(int k) const
   {
-    const int shift = dim * (levels - level[p]);
-    if (p && (shift < 32 ? key[p - 1] >> shift == key[p] >> shift : true)) return; // not the first of its leaf
+    const int p = first + k, leaf = level[k] < levels ? level[k] + 1 : levels;
+    if (common_level<D>(key, p - 1, p) >= leaf) return; // not the first of its leaf
     int c = 1;
-    while (c < most && p + c < n && (shift < 32 ? key[p + c] >> shift == key[p] >> shift : true)) ++c;
-    add_to(counts + ((ptrdiff_t)(p / list_row % copies) * (levels + 1) + level[p]) * (most + 1) + c, c);
+    while (c < most && p + c < n && common_level<D>(key, p, p + c) >= leaf) ++c;
+    add_to(counts + ((ptrdiff_t)(k / list_row % copies) * (levels + 1) + leaf) * (most + 1) + c, c);
   }
 };
 
@@ -129,41 +152,16 @@ struct Split {
   Buffer<int> rank;
 };
 
-// The finest level of which two neighbouring points have a cell in common, -1 before the first.
-template <int D> HD inline int common_level(const Key *key, int a, int b)
-{
-  if (a < 0) return -1;
-  const Key different = key[a] ^ key[b];
-  if (!different) return depth(D);
-#ifdef __CUDA_ARCH__
-  const int leading = __clzll((long long)different);
-#else
-  const int leading = __builtin_clzll(different);
-#endif
-  return (leading - (64 - D * depth(D))) / D;
-}
 template <int D> HD inline Key start_of(const Key *key, int p, int level)
 {
   return level ? key[p] >> (D * (depth(D) - level)) << (D * (depth(D) - level)) : 0; // the root may have no points
 }
 
-// Of `most` + 1 consecutive points: the finest level of which they have a cell in common.
-template <int D> struct Shared {
-  const Key   *key;
-  int          n, most;
-  signed char *level;
-  HD void      operator()(int p) const { level[p] = (signed char)(p + most < n ? common_level<D>(key, p, p + most) : -1); }
-};
 // The level of each point's leaf in T_0: one more than the finest level of a cell with more than `most` points.
 template <int D> struct FindLeaf {
-  const signed char *shared;
-  int                most, *leaf;
-  HD void            operator()(int p) const
-  {
-    int level = -1;
-    for (int a = p > most ? p - most : 0; a <= p; ++a) level = shared[a] > level ? shared[a] : level;
-    leaf[p] = level < depth(D) ? level + 1 : depth(D);
-  }
+  const short *crowded;
+  int         *leaf;
+  HD void      operator()(int p) const { leaf[p] = crowded[p] < depth(D) ? crowded[p] + 1 : depth(D); }
 };
 // In the order of the keys, a parent before its children, the cells that begin at a point are those of consecutive levels. How many are
 // leaves or split; how many are split.
@@ -354,11 +352,8 @@ public:
     const int points = std::max(n_, 1); // the root is there without points
     Tree      tree;
     leaf_ = make<int>(points);
-    if (n_) {
-      Buffer<signed char> shared = make<signed char>(n_);
-      for_each(exec_, n_, Shared<D>{key_.data(), n_, most_, shared.data()});
-      for_each(exec_, n_, FindLeaf<D>{shared.data(), most_, leaf_.data()});
-    } else leaf_.zero();
+    if (n_) for_each(exec_, n_, FindLeaf<D>{crowded<D>(exec_, n_, most_, key_, 0, n_).data(), leaf_.data()});
+    else leaf_.zero();
     std::vector<Split> split = splits();
     tree.dim    = D;
     tree.finest = (int)split.size();
@@ -486,44 +481,55 @@ void place(const Exec &exec, const Frame &frame, int n, const double *x, double 
   with_dim(frame.dim, [&](auto d) { for_each(exec, n, Place<d.value>{frame, x, y, key}); });
 }
 
-double root_length(const Exec &exec, int dim, int most, int n, int points, const Buffer<Key> &keys, int *deepest)
+Buffer<unsigned> short_keys(const Exec &exec, int dim, int n, const Buffer<Key> &keys)
 {
-  const int           levels = short_depth(dim);
-  Buffer<unsigned>    key;
-  Buffer<signed char> level;
-  Buffer<int>         counts;
-  const Extent        all{(size_t)n, exec.space};
-  key.resize_unset(all);
-  level.resize_unset(all);
-  const int    copies = exec.space == Space::cuda ? 64 : 1;
-  const size_t numbers = (size_t)(levels + 1) * (size_t)(most + 1);
-  counts.resize(Extent{(size_t)copies * numbers, exec.space});
-  for_each(exec, n, Shorten{keys.data(), key.data(), dim * (depth(dim) - levels)});
-  sort_keys(exec, n, dim * levels < 32 ? dim * levels + 1 : 32, key);
-  for_each(exec, points, LeafLevel{key.data(), points, most, dim, levels, level.data()});
-  for_each(exec, points, Count{key.data(), level.data(), points, most, dim, levels, copies, counts.data()});
-  Buffer<int> on_host(counts.size());
-  copy(counts, on_host);
-  for (size_t p = numbers; p < counts.size(); ++p) on_host.data()[p % numbers] += on_host.data()[p];
+  Buffer<unsigned> key;
+  key.resize_unset(Extent{(size_t)n, exec.space});
+  with_dim(dim, [&](auto d) {
+    constexpr int bits = d.value * levels_of<d.value, unsigned>;
+    for_each(exec, n, Shorten{keys.data(), key.data(), d.value * depth(d.value) - bits});
+    sort_keys(exec, n, bits < 32 ? bits + 1 : 32, key);
+  });
+  return key;
+}
+
+std::vector<int> count_leaves(const Exec &exec, int dim, int most, int n, const Buffer<unsigned> &keys, int first, int last)
+{
+  std::vector<int> all;
+  with_dim(dim, [&](auto d) {
+    const int    copies = exec.space == Space::cuda ? 64 : 1;
+    const size_t numbers = (size_t)(levels_of<d.value, unsigned> + 1) * (size_t)(most + 1);
+    Buffer<int>  counts(Extent{(size_t)copies * numbers, exec.space}), here(counts.size());
+    for_each(exec, last - first, Count<d.value>{keys.data(), crowded<d.value>(exec, n, most, keys, first, last).data(), n, most, first, copies, counts.data()});
+    copy(counts, here);
+    all.resize(numbers);
+    for (size_t p = 0; p < here.size(); ++p) all[p % numbers] += here.data()[p];
+  });
+  return all;
+}
+
+double root_length(int dim, int most, const std::vector<int> &counts, int *deepest)
+{
   struct Group {
     double length;
     long   points;
   };
   std::vector<Group> groups;
+  const int          levels = (int)counts.size() / (most + 1) - 1;
+  long               all = 0, sum = 0;
   for (int l = 0; l <= levels; ++l)
     for (int c = 1; c <= most; ++c)
-      if (const int points = on_host.data()[l * (most + 1) + c]) groups.push_back({std::ldexp(std::pow(0.5 * most / c, 1. / dim), -l), points});
-  if (deepest)
-    for (int l = 0; l <= levels; ++l)
-      for (int c = 1; c <= most; ++c)
-        if (on_host.data()[l * (most + 1) + c]) *deepest = l < levels ? l : depth(dim);
+      if (const int points = counts[(size_t)(l * (most + 1) + c)]) {
+        groups.push_back({std::ldexp(std::pow(0.5 * most / c, 1. / dim), -l), points});
+        all += points;
+        *deepest = l < levels ? l : depth(dim);
+      }
   std::sort(groups.begin(), groups.end(), [](const Group &a, const Group &b) { return a.length < b.length; });
-  long   sum = 0;
-  double h   = 1;
+  double h = 1;
   for (const Group &g : groups) {
     sum += g.points;
     h = g.length;
-    if (2 * sum >= points) break;
+    if (2 * sum >= all) break;
   }
   return std::max(1., std::ldexp(h, (int)std::ceil(std::log2(1 / h)))); // a power of two of median lengths
 }

@@ -12,6 +12,9 @@ using Key = unsigned long long;
 void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values);
 void sort_keys(const Exec &exec, int n, int bits, int same, Buffer<Key> &keys, Buffer<int> &values);
 void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys);
+// Keys that stand in runs, each of them in such order, of which run r begins at begins[r]: all in order; equal ones keep theirs.
+void merge_runs(const Exec &exec, const std::vector<int> &begins, int bits, int same, Buffer<Key> &keys);
+void merge_runs(const Exec &exec, const std::vector<int> &begins, int bits, Buffer<unsigned> &keys);
 // counts[p] becomes the sum of those before p, for p in [0, n]; returns the sum of all (the host waits).
 int scan(const Exec &exec, int n, Buffer<int> &counts);
 void sum_up(const Exec &exec, int n, Buffer<int> &counts); // the same for one who knows the sum: nobody waits

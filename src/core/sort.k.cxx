@@ -1,5 +1,6 @@
 #include "core/sort.hpp"
 #include "core/each.hpp"
+#include <algorithm>
 #include <utility>
 #ifdef __CUDACC__
   #include <cub/device/device_radix_sort.cuh>
@@ -41,6 +42,24 @@ template <class K, bool with_values> void radix_sort(int n, int same, int bits, 
   if (from == keys) return;
   std::copy(from, from + n, keys);
   if (with_values) std::copy(from_values, from_values + n, values);
+}
+
+// Two runs become one, until one is left.
+template <class K> void merge(std::vector<int> begins, int same, Buffer<K> &keys)
+{
+  Buffer<K> other;
+  other.resize_unset(keys.extent());
+  while (begins.size() > 2) {
+    std::vector<int> merged(1);
+    const K *const   from = keys.data();
+    for (size_t r = 0; r + 1 < begins.size(); r += 2) {
+      const int first = begins[r], middle = begins[r + 1], end = begins[std::min(r + 2, begins.size() - 1)];
+      std::merge(from + first, from + middle, from + middle, from + end, other.data() + first, [same](K a, K b) { return a >> same < b >> same; });
+      merged.push_back(end);
+    }
+    std::swap(keys, other);
+    begins = std::move(merged);
+  }
 }
 
 struct Number {
@@ -130,6 +149,18 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
 #endif
   const device::Open open(exec.space);
   radix_sort<unsigned, false>(n, 0, bits, keys.data(), nullptr, other.data(), nullptr);
+}
+
+void merge_runs(const Exec &exec, const std::vector<int> &begins, int bits, int same, Buffer<Key> &keys)
+{
+  Buffer<int> order;
+  if (exec.space == Space::cuda) sort_keys(exec, (int)keys.size(), bits, same, keys, order); // is faster there
+  else merge(begins, same, keys);
+}
+void merge_runs(const Exec &exec, const std::vector<int> &begins, int bits, Buffer<unsigned> &keys)
+{
+  if (exec.space == Space::cuda) sort_keys(exec, (int)keys.size(), bits, keys);
+  else merge(begins, 0, keys);
 }
 
 void sum_up(const Exec &exec, int n, Buffer<int> &counts)

@@ -727,40 +727,6 @@ TEST(AuxAMG, LongRowsOnADevice)
   for (int p = 0; p < n; ++p) ASSERT_NEAR(z[1][(size_t)p], z[0][(size_t)p], 1e-10 * largest);
 }
 
-// A device orders the nodes as far as the leaves of a first tree are deep. Two heaps of nodes beside its middle line, which are in a cell of
-// the second tree, make that much deeper.
-TEST(AuxAMG, LeavesDeeperThanExpectedOnADevice)
-{
-  if (!unit_cuda()) GTEST_SKIP() << "no device";
-  const int           n = 2600, heap = 12;
-  const Matrix        A(n, 1, 5);
-  std::vector<double> x = points(2, n, 1, 7), r((size_t)n), z[2];
-  for (int p = 0; p < n; ++p) r[(size_t)p] = std::sin(p);
-  for (int k = 0; k < 2 * heap; ++k) {
-    const int p = 40 + 100 * k;
-    x[(size_t)(2 * p)]     = 0.5 + (k % 2 ? 1e-6 : -1e-6) * (1 + k / 2);
-    x[(size_t)(2 * p) + 1] = x[2 * 40 + 1];
-  }
-  Params params;
-  params.coarse = 100;
-  params.most   = heap;
-  for (int device = 0; device < 2; ++device) {
-    const Exec where = device ? exec() : Exec();
-    const auto i = put(A.i, where), j = put(A.j, where);
-    const auto a = put(A.a, where), b = put(r, where);
-    auto       y = put(r, where);
-    Rows<int> rows = rows_of(i, j, a);
-    Hierarchy<double> h(where, MPI_COMM_SELF, params);
-    ASSERT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
-    EXPECT_GE(h.levels()[1].finest, 10);
-    h.apply(b.data(), y.data());
-    z[device] = get(y);
-  }
-  double largest = 0;
-  for (double v : z[0]) largest = std::max(largest, std::fabs(v));
-  for (int p = 0; p < n; ++p) ASSERT_NEAR(z[1][(size_t)p], z[0][(size_t)p], 1e-10 * largest);
-}
-
 // The numbers of the nodes do not matter: the grids and, to rounding, the operators stay.
 TEST(AuxAMG, OrderOfNodesDoesNotMatter)
 {

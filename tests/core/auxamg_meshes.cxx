@@ -301,3 +301,74 @@ TEST(AuxAMGMeshes, CoupledNodesHaveOtherColours)
     for (const Case &c : {Case{MESH_SQUARE, 20, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_CUBE, 7, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_DISK, 10, 2, PETSC_TRUE, PC_AUXAMG_PAPER, s}, Case{MESH_BALLS, 10, 6, PETSC_FALSE, PC_AUXAMG_PAPER, s}}) check_colours(c);
   check_colours({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_GS});
 }
+
+// Nodes are ordered as far as the leaves of a first tree are deep. Two heaps of nodes beside its middle line, which are in a cell of
+// the second tree, make that much deeper. z = B r of a chain through random points, node by node, whose numbers are reversed or not.
+static std::vector<double> apply_with_heaps(MPI_Comm comm, bool device, bool reversed)
+{
+  const PetscInt       n = 2600, heap = 12;
+  std::vector<double>  x(2 * (size_t)n), z((size_t)n);
+  std::vector<PetscInt> number((size_t)n);
+  PetscInt             first, last;
+  Mat                  A;
+  Vec                  r, y;
+  PC                   pc;
+  for (PetscInt p = 0; p < n; ++p) {
+    number[(size_t)p] = reversed ? n - 1 - p : p;
+    for (PetscInt q = 0; q < 2; ++q) x[(size_t)(2 * p + q)] = 0.5 + 0.5 * Random(p, q);
+  }
+  for (PetscInt k = 0; k < 2 * heap; ++k) {
+    const size_t p = 40 + 100 * (size_t)k;
+    x[2 * p]     = 0.5 + (k % 2 ? 1e-6 : -1e-6) * (1 + (double)(k / 2));
+    x[2 * p + 1] = x[2 * 40 + 1];
+  }
+  for (size_t p = 0; p < 4; ++p) x[2 * p] = (double)(p % 2), x[2 * p + 1] = (double)(p / 2); // the extent
+  OK(MatCreateAIJ(comm, PETSC_DECIDE, PETSC_DECIDE, n, n, 3, nullptr, 2, nullptr, &A));
+  OK(MatGetOwnershipRange(A, &first, &last));
+  std::vector<double> here(2 * (size_t)(last - first));
+  OK(MatCreateVecs(A, &r, &y));
+  for (PetscInt p = 0; p < n; ++p) {
+    const PetscInt row = number[(size_t)p];
+    if (row < first || row >= last) continue;
+    for (PetscInt q : {p - 1, p, p + 1})
+      if (q >= 0 && q < n) OK(MatSetValue(A, row, number[(size_t)q], q == p ? 2.1 : -1, INSERT_VALUES));
+    for (size_t q = 0; q < 2; ++q) here[2 * (size_t)(row - first) + q] = x[2 * (size_t)p + q];
+    OK(VecSetValue(r, row, PetscSinReal((PetscReal)p), INSERT_VALUES));
+  }
+  OK(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  OK(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  OK(VecAssemblyBegin(r));
+  OK(VecAssemblyEnd(r));
+  OK(PCCreate(comm, &pc));
+  OK(PCSetType(pc, PCAUXAMG));
+  OK(PCAuxAMGSetCellSize(pc, heap));
+  OK(PCAuxAMGSetPrecision(pc, PC_AUXAMG_DOUBLE));
+  OK(PCAuxAMGSetBackend(pc, device ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST));
+  OK(PCSetOperators(pc, A, A));
+  OK(PCSetCoordinates(pc, 2, last - first, here.data()));
+  OK(PCSetUp(pc));
+  EXPECT_GE(((PC_AuxAMG *)pc->data)->in_double->levels()[1].finest, 10);
+  OK(PCApply(pc, r, y));
+  const PetscScalar *v;
+  OK(VecGetArrayRead(y, &v));
+  for (PetscInt p = 0; p < n; ++p)
+    if (number[(size_t)p] >= first && number[(size_t)p] < last) z[(size_t)p] = v[number[(size_t)p] - first];
+  OK(VecRestoreArrayRead(y, &v));
+  MPI_Allreduce(MPI_IN_PLACE, z.data(), (int)n, MPI_DOUBLE, MPI_SUM, comm);
+  OK(PCDestroy(&pc));
+  OK(MatDestroy(&A));
+  OK(VecDestroy(&r));
+  OK(VecDestroy(&y));
+  return z;
+}
+
+TEST(AuxAMGMeshes, LeavesDeeperThanExpected)
+{
+  const std::vector<double> one = apply_with_heaps(PETSC_COMM_SELF, false, false);
+  double                    largest = 0;
+  for (double v : one) largest = std::max(largest, std::fabs(v));
+  for (bool reversed : {false, true}) {
+    const std::vector<double> other = apply_with_heaps(PETSC_COMM_WORLD, unit_cuda(), reversed);
+    for (size_t p = 0; p < one.size(); ++p) ASSERT_NEAR(other[p], one[p], 1e-9 * largest) << p << (reversed ? ", reversed" : "");
+  }
+}
