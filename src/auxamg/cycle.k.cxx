@@ -56,6 +56,12 @@ template <class T> struct Axpy {
   HD void  operator()(int p) const { x[p] = (add ? x[p] : 0) + c * z[p]; }
 };
 
+// The values of item p of an array with N of each, read at once.
+template <class V, int N> struct alignas(N * sizeof(V) < 16 ? N * sizeof(V) : 16) Several {
+  V v[N];
+};
+template <int N, class V> HD Several<V, N> several(const V *from, ptrdiff_t p) { return reinterpret_cast<const Several<V, N> *>(from)[p]; }
+
 template <class T> struct Residual {
   const T *b;
   T       *r;
@@ -156,21 +162,19 @@ template <class T, int BS> struct Prolong {
 };
 
 // The same for one node.
-template <class T, int BS> struct ProlongNode {
+template <class T, int BS, int CORNERS> struct ProlongNode {
   const int *leaf, *vertex;
   const T   *weight, *e;
-  int        corners;
   T         *x;
   HD void    operator()(int p) const
   {
-    if (leaf[p] < 0) return; // takes no part
-    const int *const at = vertex + (ptrdiff_t)corners * leaf[p];
-    T                s[BS] = {};
-    for (int c = 0; c < corners; ++c) {
-      const T w = weight[(ptrdiff_t)corners * p + c];
-      if (w != 0)
-        for (int k = 0; k < BS; ++k) s[k] += w * e[(ptrdiff_t)BS * at[c] + k];
-    }
+    const int l = leaf[p];
+    if (l < 0) return; // takes no part
+    const auto w  = several<CORNERS>(weight, p);
+    const auto at = several<CORNERS>(vertex, l);
+    T          s[BS] = {};
+    for (int c = 0; c < CORNERS; ++c)
+      for (int k = 0; k < BS; ++k) s[k] += w.v[c] * (at.v[c] < 0 ? 0 : e[(ptrdiff_t)BS * at.v[c] + k]);
     for (int k = 0; k < BS; ++k) x[(ptrdiff_t)BS * p + k] += s[k];
   }
 };
@@ -353,7 +357,7 @@ template <class T> void Hierarchy<T>::cycle(int l, bool begun)
     else cycle(l + 1, begin_next);
     halo(next, next.x);
     with_block(bs, [&](auto b) {
-      if (exec_.space == Space::cuda) for_each(exec_, level.n, ProlongNode<T, b.value>{level.leaf.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
+      if (exec_.space == Space::cuda) with_corners(level.corners, [&](auto corners) { for_each(exec_, level.n, ProlongNode<T, b.value, corners.value>{level.leaf.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.x.data()}); });
       else for_each(exec_, level.cells, Prolong<T, b.value>{level.begin.data(), level.vertex.data(), level.weight.data(), next.x.data(), level.corners, level.x.data()});
     });
     if (visit + 1 < times) smooth(level, false, both); // W: a sweep between the visits keeps the cycle symmetric

@@ -285,6 +285,9 @@ TEST(AuxAMGMeshes, DeviceDoesWhatTheHostDoes)
   check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_GS}, PC_AUXAMG_CYCLE_V);
   check_application({MESH_CUBE, 8, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_K);
   check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_W); // several processes divide grids
+  check_application({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_V);
+  check_application({MESH_CUBE, 8, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_W);
+  check_application({MESH_LINE, 300, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_V);
 }
 
 TEST(AuxAMGMeshes, OperatorsAreThoseOfMatPtAP)
