@@ -152,7 +152,7 @@ template <class T> struct LanczosGrid {
   double   *found;
 };
 template <class T> struct SmallLanczos {
-  static constexpr int most = 12, largest = 4096; // grids of a launch; unknowns of a grid
+  static constexpr int most = 12, largest = 1024; // grids of a launch; unknowns of a grid
   static constexpr int room = 16384 / sizeof(T);
   LanczosGrid<T> grid[most];
   int            steps;
