@@ -462,6 +462,11 @@ template <class T> Failure Hierarchy<T>::numbers()
   bool      known = levels_[0].lambda > 0;
   ++numbers_;
   prepare_findings();
+  if (exec_.space == Space::cuda && !sweeps()) {
+    size_t largest = 0;
+    for (int l = 1; l < last; ++l) largest = std::max(largest, levels_[(size_t)l].a.size());
+    if (old_.size() < largest) old_ = make_unset<T>(largest);
+  }
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
     diagonal(level, l);
@@ -470,10 +475,7 @@ template <class T> Failure Hierarchy<T>::numbers()
       const bool before = filtered_;
       filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
       known     = known && !filtered_ && !before && !sweeps();
-    } else if (known) {
-      measure(level, l);
-      if (exec_.space == Space::host) level.old = Buffer<T>();
-    }
+    } else if (known) measure(level, l);
     if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
     if (level.sweep.exact) block_numbers(level);
     if (filtered_) { // the eigenvalue is needed at once
@@ -485,26 +487,33 @@ template <class T> Failure Hierarchy<T>::numbers()
     Level<T> &next = levels_[(size_t)l + 1];
     if (known && l + 1 < last) {
       roots(next, next.z);
-      if (next.old.empty()) next.old = make_unset<T>(next.a.size());
-      std::swap(next.a, next.old);
+      if (exec_.space == Space::cuda) device::copy(old_.data(), next.a.data(), next.a.bytes());
+      else {
+        old_   = std::move(next.a);
+        next.a = make_unset<T>(old_.size());
+      }
     }
     product(level, next);
   }
-  if (!sweeps() && !filtered_) {
-    Buffer<double>   found = known ? on_host(found_) : Buffer<double>();
-    std::vector<int> divided_grids;
-    if (known && levels_[0].distributed) join_changes(found);
-    for (int l = 0; l < last; ++l) {
-      Level<T> &level = levels_[(size_t)l];
-      if (known && l) level.change += (float)changed(l, found.data());
-      if (known && level.lambda > 0 && level.change < slight) continue;
-      if (level.distributed) divided_grids.push_back(l);
-      else estimate({l});
-    }
-    estimate(divided_grids);
+  if (exec_.space == Space::host) old_ = Buffer<T>();
+  const bool     swept = sweep_last();
+  Buffer<double> found;
+  if (known) found = on_host(found_);
+  if (known && levels_[0].distributed) join_changes(found);
+  bool             kept = known;
+  std::vector<int> small, divided_grids;
+  for (int l = 0; l < last && !sweeps() && !filtered_; ++l) {
+    Level<T> &level = levels_[(size_t)l];
+    if (known && l) level.change += (float)changed(l, found.data());
+    if (known && level.lambda > 0 && level.change < slight) continue;
+    kept = false;
+    if (level.distributed) divided_grids.push_back(l);
+    else if (is_small(level)) small.push_back(l);
+    else estimate({l});
   }
-  const bool           swept = sweep_last();
-  const Buffer<double> found = on_host(found_);
+  estimate(divided_grids);
+  estimate_small(small);
+  if (!kept) found = on_host(found_);
   for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
   if (total(failure.kind)) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
@@ -517,12 +526,12 @@ template <class T> Failure Hierarchy<T>::numbers()
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + old.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + diagonal_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
+  size_t sum = parts_.bytes() + old_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + diagonal_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }

@@ -89,15 +89,14 @@ template <class Index> struct FindFixed {
     if (place) place[row] = (Diagonal)diagonal;
   }
 };
-// Are the fixed ones still fixed? before, now: the roots of the inverse diagonal as it was and as it is, of values times `scale`.
+// Are the fixed ones still fixed? now: the roots of the inverse diagonal, of values times `scale`.
 template <class Index, class T> struct LookAgain {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed;
   const int           *where, *perm; // perm: on a device, where rows that lie anywhere take less time than roots that do; or nullptr
-  const T             *inverse;
   double               scale;
-  T                   *before, *now;
+  T                   *now;
   const Diagonal      *place; // or nullptr, else bs is 1
   int                  share;
   HD void              operator()(int k, int line, Findings &found) const
@@ -116,8 +115,7 @@ template <class Index, class T> struct LookAgain {
     if (at.thread) return;
     const ptrdiff_t p = perm ? at.node : place ? where[row] : (ptrdiff_t)bs * where[row / bs] + row % bs;
     if (is != fixed[row]) found.other = 1;
-    before[p] = sqrt(inverse[p]);
-    now[p]    = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
+    now[p] = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
   }
   // For most rows it is enough to see that all entries are finite and that those off the diagonal are far from being none.
   HD bool counts(int row, double diagonal) const
@@ -204,7 +202,7 @@ struct CopyRow {
     for (int e = to[p]; e < to[p + 1]; ++e) out[e] = list[from[p] + e - to[p]];
   }
 };
-// before and now: of LookAgain; nullptr where there are no values yet. Entries that no column leads to are zero and stay so.
+// before and now: the roots of the inverse diagonal as it was and of LookAgain; nullptr where there are no values yet. Entries that no column leads to are zero and stay so.
 template <class Index, class T> struct FillValues {
   RowReader<Index> m;
   const int       *perm, *where, *i, *j;
@@ -257,7 +255,8 @@ template <class Index, class T> struct FillValues {
   };
 };
 
-// The same on a device for scalars(), and the pattern where there are no values yet.
+// The same on a device for scalars(), and the pattern where there are no values yet; and the inverse diagonal, as the largest entry is
+// scaled to between a half and one.
 template <class Index, class T> struct FillScalars {
   RowReader<Index> m;
   const int       *perm, *where, *i;
@@ -265,7 +264,7 @@ template <class Index, class T> struct FillScalars {
   const T         *before, *now;
   int              points;
   double           scale, rescaled;
-  T               *a;
+  T               *a, *inverse;
   HD void          operator()(int item, int line, Reading &found) const
   {
     const Shared at(line * list_row + item, scalar_share);
@@ -297,6 +296,7 @@ template <class Index, class T> struct FillScalars {
         if (!before) j[place[k]] = q[k];
         found.take(v, (double)(T)v);
         a[place[k]] = (T)v;
+        if (q[k] == p) inverse[p] = v > least_diagonal ? 1 / (T)v : 0;
       }
     });
     sum       = sum_shared(sum, at.share);
@@ -410,8 +410,11 @@ template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<I
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
   Buffer<Reading>        found = make<Reading>(1);
-  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points << scalar_share), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
-  else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
+  inverse_read_ = scalars(exec_, rows, params_.bs);
+  if (inverse_read_) {
+    if (level.inverse.empty()) level.inverse = make<T>((size_t)level.n);
+    forall_join(exec_, list_box(level.points << scalar_share), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data(), level.inverse.data()}, found.data());
+  } else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
   couplings(rows);
   if (!before && !params_.falls_back) return 0;
   const Reading read = fetch(found, 0);
@@ -432,7 +435,8 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
   const int        share = shared_by(exec_, rows, params_.bs);
-  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), share ? perm_.data() : nullptr, level.inverse.data(), scale, level.z.data(), level.r.data(), diagonal_.data(), share}, found.data());
+  roots(level, level.z);
+  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), share ? perm_.data() : nullptr, scale, level.r.data(), diagonal_.data(), share}, found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
