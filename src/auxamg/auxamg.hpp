@@ -183,8 +183,6 @@ private:
   void    join_changes(Buffer<double> &found) const;
   void    diagonal(Level<T> &level, int number);
   void    estimate(const std::vector<int> &numbers);
-  bool    is_small(const Level<T> &level) const;
-  void    estimate_small(const std::vector<int> &numbers);
   void    roots(Level<T> &level, Buffer<T> &root);
   double  changed(int number, const double *found) const;
   void    measure(Level<T> &level, int number);
@@ -261,7 +259,6 @@ private:
   bool                  constants_ = false; // are in the null space of the matrix
   bool                  rounded_   = false; // the values lose to T what the matrix does with a constant
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
-  bool                  inverse_read_ = false; // the mesh's inverse diagonal has come with its values
   Buffer<T>             old_; // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
 };
 

@@ -58,7 +58,7 @@ template <class T> struct TakeDiagonal {
 template <class T> struct InvertDiagonal {
   const double *largest;
   T            *d;
-  HD void       operator()(int p) const { d[p] = d[p] > (T)(least_diagonal * *largest) ? 1 / d[p] : 0; }
+  HD void       operator()(int p) const { d[p] = d[p] > (T)(1e-16 * *largest) ? 1 / d[p] : 0; }
 };
 
 template <class T> struct Root {
@@ -126,8 +126,7 @@ struct Factors {
   const double *norm2, *norm2_before; // nullptr: the first step
   bool          known = false;
   double        over_norm = 0, ratio = 0; // 1 / |v|, |v| / |before|
-  HD Factors(const double *now, const double *before) : norm2(now), norm2_before(before) { }
-  Factors(const Exec &exec, const double *now, const double *before) : Factors(now, before)
+  Factors(const Exec &exec, const double *now, const double *before) : norm2(now), norm2_before(before)
   {
     if (exec.space != Space::host) return;
     over_norm = scale();
@@ -167,56 +166,6 @@ template <class T> struct Norm2 {
   HD double operator()(int p) const { return inverse[p] > 0 ? (double)v[p] * v[p] / inverse[p] : 0; }
 };
 
-// The same of several small grids on a device, whose kernels would be bound by their launches: a block takes all steps of a grid.
-template <class T> struct LanczosGrid {
-  Stream<T> stream; // of x: all rows in one block
-  const T  *inverse;
-  const Key *start;
-  T        *x, *r, *z;
-  double   *found;
-};
-template <class T> struct SmallLanczos {
-  static constexpr int most = 12, largest = 1024; // grids of a launch; unknowns of a grid
-  static constexpr int room = 16384 / sizeof(T);
-  LanczosGrid<T> grid[most];
-  int            steps;
-  static size_t  bytes() { return (stream_threads / 32) * sizeof(double) + (room + largest) * sizeof(T); }
-  template <class Block> HD void operator()(Block &block) const
-  {
-    const LanczosGrid<T> &g = grid[block.tile.y0];
-    const int             n = g.stream.n;
-    const T *const        inverse = g.inverse;
-    T                    *v = g.x, *before = g.r, *w = g.z;
-    double *const         s = g.found, *const parts = block.shared + (room + largest) * sizeof(T) / sizeof(double);
-    double                sum = 0;
-    const auto            put = [&](int at) {
-      const double all = sum_block(block, sum, parts);
-      block.each(0, 1, 0, 1, [&](int, int) { s[at] = all; });
-      block.sync();
-      sum = 0;
-    };
-    block.each(0, n, 0, 1, [&](int p, int) {
-      Start<T>{g.start, inverse, 1, v}(p);
-      sum += Norm2<T>{v, inverse}(p);
-    });
-    put(0);
-    for (int k = 0; k < steps; ++k) {
-      Stream<T> stream = g.stream;
-      stream.x = v;
-      const Factors factors(s + 2 * k, k ? s + 2 * k - 2 : nullptr);
-      const LanczosProduct<T> product{v, inverse, before, factors, w};
-      stream.run(block, 0, n, [&](int p, T a) { sum += product(p, a); });
-      put(2 * k + 1);
-      if (k + 1 == steps) break; // the last vector is not needed
-      const LanczosSubtract<T> subtract{v, inverse, factors, s + 2 * k + 1, w};
-      block.each(0, n, 0, 1, [&](int p, int) { sum += subtract(p); });
-      put(2 * k + 2);
-      T *const done = before;
-      before = v, v = w, w = done;
-    }
-  }
-};
-
 } // namespace
 
 // What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends of the diagonal,
@@ -242,7 +191,6 @@ template <class T> void Hierarchy<T>::reduce_findings(const std::vector<size_t> 
 
 template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
 {
-  if (!number && inverse_read_) return;
   const int    unknowns = level.n * params_.bs;
   const size_t at = (size_t)number * (size_t)findings;
   if (level.inverse.size() != (size_t)unknowns) level.inverse = make<T>((size_t)unknowns);
@@ -304,23 +252,6 @@ template <class T> void Hierarchy<T>::estimate(const std::vector<int> &numbers)
     each(2 * k + 2, [&](Level<T> &level, double *s) { sum_each(exec_, level.n * params_.bs, LanczosSubtract<T>{(level.*v).data(), level.inverse.data(), factors(s), s + 2 * k + 1, (level.*w).data()}, s + 2 * k + 2); });
     std::swap(before, v);
     std::swap(v, w);
-  }
-}
-
-template <class T> bool Hierarchy<T>::is_small(const Level<T> &level) const { return streams(exec_, level, params_.bs) && !level.distributed && level.n <= SmallLanczos<T>::largest; }
-
-template <class T> void Hierarchy<T>::estimate_small(const std::vector<int> &numbers)
-{
-  SmallLanczos<T> lanczos;
-  lanczos.steps = lanczos_steps;
-  for (size_t first = 0; first < numbers.size(); first += SmallLanczos<T>::most) {
-    const int n = (int)std::min<size_t>(numbers.size() - first, SmallLanczos<T>::most);
-    for (int k = 0; k < n; ++k) {
-      const int number = numbers[first + (size_t)k];
-      Level<T> &level = levels_[(size_t)number];
-      lanczos.grid[k] = {{level.i.data(), level.j.data(), level.a.data(), nullptr, level.n, level.n, SmallLanczos<T>::room}, level.inverse.data(), level.start.data(), level.x.data(), level.r.data(), level.z.data(), found_.data() + number * findings + 2};
-    }
-    forall_blocks(exec_, n, stream_threads, SmallLanczos<T>::bytes(), lanczos);
   }
 }
 
@@ -538,8 +469,6 @@ template <class T> Failure Hierarchy<T>::invert(double swept)
   template void    Hierarchy<T>::judge(int, const double *, Failure &); \
   template void    Hierarchy<T>::estimate(const std::vector<int> &); \
   template void    Hierarchy<T>::join_changes(Buffer<double> &) const; \
-  template bool    Hierarchy<T>::is_small(const Level<T> &) const; \
-  template void    Hierarchy<T>::estimate_small(const std::vector<int> &); \
   template bool    Hierarchy<T>::sweep_last(); \
   template Failure Hierarchy<T>::invert(double);
 INSTANTIATE(double)

@@ -68,20 +68,11 @@ template <class T> struct CountJumps {
   int        bs;
   HD double  operator()(int p) const
   {
-#ifdef __CUDA_ARCH__
-    constexpr int at_once = 8; // entries, as nothing else hides their latency
-#else
-    constexpr int at_once = 1;
-#endif
     const double mine = d[(ptrdiff_t)bs * p];
     bool         found = false;
-    for (int e = i[p]; e < i[p + 1]; e += at_once) {
-      int column[at_once];
-      for (int k = 0; k < at_once; ++k) column[k] = e + k < i[p + 1] ? j[e + k] : p;
-      for (int k = 0; k < at_once; ++k) {
-        const double other = d[(ptrdiff_t)bs * column[k]];
-        found = found || (mine > 0 && other > 0 && (other > jump * mine || mine > jump * other));
-      }
+    for (int e = i[p]; e < i[p + 1]; ++e) {
+      const double other = d[(ptrdiff_t)bs * j[e]];
+      found = found || (mine > 0 && other > 0 && (other > jump * mine || mine > jump * other));
     }
     return found;
   }

@@ -500,19 +500,17 @@ template <class T> Failure Hierarchy<T>::numbers()
   Buffer<double> found;
   if (known) found = on_host(found_);
   if (known && levels_[0].distributed) join_changes(found);
-  bool             kept = known;
-  std::vector<int> small, divided_grids;
+  bool             kept  = known;
+  std::vector<int> divided_grids;
   for (int l = 0; l < last && !sweeps() && !filtered_; ++l) {
     Level<T> &level = levels_[(size_t)l];
     if (known && l) level.change += (float)changed(l, found.data());
     if (known && level.lambda > 0 && level.change < slight) continue;
     kept = false;
     if (level.distributed) divided_grids.push_back(l);
-    else if (is_small(level)) small.push_back(l);
     else estimate({l});
   }
   estimate(divided_grids);
-  estimate_small(small);
   if (!kept) found = on_host(found_);
   for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
   if (total(failure.kind)) return failure;

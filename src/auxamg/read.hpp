@@ -39,9 +39,6 @@ struct Reading {
   }
 };
 
-// A diagonal entry that is less beside the largest one is rounding: the unknown is not there.
-constexpr double least_diagonal = 1e-16;
-
 template <class Index> struct RowReader {
   Rows<Index>          m;
   int                  bs;

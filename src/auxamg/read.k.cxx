@@ -255,8 +255,7 @@ template <class Index, class T> struct FillValues {
   };
 };
 
-// The same on a device for scalars(), and the pattern where there are no values yet; and the inverse diagonal, as the largest entry is
-// scaled to between a half and one.
+// The same on a device for scalars(), and the pattern where there are no values yet.
 template <class Index, class T> struct FillScalars {
   RowReader<Index> m;
   const int       *perm, *where, *i;
@@ -264,7 +263,7 @@ template <class Index, class T> struct FillScalars {
   const T         *before, *now;
   int              points;
   double           scale, rescaled;
-  T               *a, *inverse;
+  T               *a;
   HD void          operator()(int item, int line, Reading &found) const
   {
     const Shared at(line * list_row + item, scalar_share);
@@ -296,7 +295,6 @@ template <class Index, class T> struct FillScalars {
         if (!before) j[place[k]] = q[k];
         found.take(v, (double)(T)v);
         a[place[k]] = (T)v;
-        if (q[k] == p) inverse[p] = v > least_diagonal ? 1 / (T)v : 0;
       }
     });
     sum       = sum_shared(sum, at.share);
@@ -410,11 +408,8 @@ template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<I
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
   Buffer<Reading>        found = make<Reading>(1);
-  inverse_read_ = scalars(exec_, rows, params_.bs);
-  if (inverse_read_) {
-    if (level.inverse.empty()) level.inverse = make<T>((size_t)level.n);
-    forall_join(exec_, list_box(level.points << scalar_share), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data(), level.inverse.data()}, found.data());
-  } else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points << scalar_share), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
+  else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
   couplings(rows);
   if (!before && !params_.falls_back) return 0;
   const Reading read = fetch(found, 0);

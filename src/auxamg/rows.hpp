@@ -130,21 +130,6 @@ template <class T> struct Stream {
     }
   }
 };
-// The sum over the threads of a block, of at most stream_threads, in all of them; parts: a number for each warp
-template <class Block> HD inline double sum_block(Block &block, double mine, double *parts)
-{
-#ifdef __CUDA_ARCH__
-  mine = sum_shared(mine, 5);
-  if (!(threadIdx.x % 32)) parts[threadIdx.x / 32] = mine;
-  block.sync();
-  mine = 0;
-  for (int k = 0; k < (int)blockDim.x / 32; ++k) mine += parts[k];
-  block.sync(); // before the next sum
-#else
-  (void)block, (void)parts;
-#endif
-  return mine;
-}
 template <class T, class End> struct StreamRows {
   Stream<T> stream;
   End       end;
