@@ -1,6 +1,7 @@
 // PC auxamg on meshes: the coarse operators against PETSc's MatPtAP(), the colours and the inverses of Gauss-Seidel.
 // ranks: 1 3
 #include "auxamg/pcauxamg.hpp"
+#include "buffers.hpp"
 #include "../auxamg_problem.h"
 #include "unit.hpp"
 #include <algorithm>
@@ -21,13 +22,6 @@ namespace {
       abort(); /* PETSc has told why */ \
     } \
   } while (0)
-
-template <class T> std::vector<T> get(const Buffer<T> &from)
-{
-  Buffer<T> here(from.size());
-  copy(from, here);
-  return std::vector<T>(here.data(), here.data() + here.size());
-}
 
 struct Petsc : testing::Environment {
   void SetUp() override
