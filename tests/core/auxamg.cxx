@@ -9,6 +9,14 @@ using namespace tessera::auxamg;
 
 namespace {
 
+Frame frame(int dim)
+{
+  Frame f;
+  f.dim = dim;
+  for (double &v : f.factor) v = (double)(1u << depth(dim)) / (1 + 1e-9);
+  return f;
+}
+
 using Cell = std::array<long, 4>; // level, position
 
 // The leaves of T_k by recursion and, for the balance, until nothing changes.

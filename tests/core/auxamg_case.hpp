@@ -48,14 +48,6 @@ inline std::vector<double> points(int dim, int n, double grading, unsigned seed)
   return x;
 }
 
-Frame frame(int dim)
-{
-  Frame f;
-  f.dim = dim;
-  for (double &v : f.factor) v = (double)(1u << depth(dim)) / (1 + 1e-9);
-  return f;
-}
-
 // A symmetric matrix on the points: blocks that couple each with some others, near and far, and one of them with very many.
 struct Matrix {
   int                 n, bs;
