@@ -88,6 +88,9 @@ int main(int argc, char **argv)
   PetscCall(Solve(A, "auxamg_points.dat", 0, 0, NULL));
   PetscCall(Solve(A, "auxamg_points.h5:/mesh/nodes", 0, 0, NULL));
   PetscCall(Solve(A, "auxamg_matrix.dat", 0, 0, NULL));
+  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, "auxamg_empty.dat", FILE_MODE_WRITE, &viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscCall(Solve(A, "auxamg_empty.dat", 0, 0, NULL));
   PetscCall(MatDestroy(&A));
   PetscCall(MeshDestroy(&mesh));
   PetscCall(PetscFree(x));

@@ -152,6 +152,7 @@ public:
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      fixed() const { return fixed_total_; }
+  double                      crowded() const { return crowded_; } // nodes in cells that have too many and cannot be split
   bool                        filtered() const { return filtered_; }
   int                         visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
   const Buffer<int>          &order() const { return perm_; } // the rows of the mesh's operator in the numbers of the matrix' nodes
@@ -244,7 +245,7 @@ private:
   Buffer<unsigned char> fixed_;             // enum Fixed of read.k.cxx: unknowns whose row has no off-diagonal entries that count, ghosts included; in the matrix's numbering
   Buffer<int>           fixed_list_;        // those of this process
   Buffer<double>        fixed_inverse_;     // 1 / d of each
-  double                fixed_total_ = 0;
+  double                fixed_total_ = 0, crowded_ = 0;
   Buffer<int>           one_sided_rows_;            // unknowns of the first level that are coupled with such rows
   Buffer<int>           one_sided_i_, one_sided_j_; // these couplings, without those that are zero
   Buffer<double>        one_sided_a_;

@@ -124,6 +124,12 @@ struct CopyKeys {
   Key       *to;
   HD void    operator()(int p) const { to[p] = from[p]; }
 };
+// Of nodes in order: 1 where more than `most` of them are in the same finest cell, which cannot be split.
+struct Crowded {
+  const Key *key;
+  int        n, most;
+  HD double  operator()(int p) const { return lower_bound(key, p, n, key[p] + 1) - lower_bound(key, 0, p, key[p]) > most; }
+};
 
 struct LeafOfPoint {
   const int *begin;
@@ -327,6 +333,12 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
     order_nodes();
     tree = make_tree(exec_, dim, params_.most, all_points, all_keys);
   }
+  crowded_ = 0;
+  if (tree.finest == depth(dim)) {
+    Buffer<double> number = make<double>(1);
+    sum_each(exec_, all_points, Crowded{all_keys.data(), all_points, params_.most}, number.data());
+    crowded_ = fetch(number, 0);
+  }
   if (sweeps()) everyone_.key = std::move(global);
   // the operator
   read_pattern(rows);
@@ -339,8 +351,10 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   // the grids
   sorted = make_unset<double>(y.size());
   for_each(exec_, all, SortPoints{perm_.data(), y.data(), dim, n, sorted.data()});
-  finest.start = make_unset<Key>((size_t)n);
-  for_each(exec_, n, CopyKeys{own.data(), finest.start.data()});
+  if (!(crowded_ > 0)) { // a vector that is constant in a cell has nothing of the largest eigenvalue there
+    finest.start = make_unset<Key>((size_t)n);
+    for_each(exec_, n, CopyKeys{own.data(), finest.start.data()});
+  }
   Buffer<Key> keys; // own points in order, then ghosts
   if (rows.ghosts) {
     keys = make_unset<Key>((size_t)all);

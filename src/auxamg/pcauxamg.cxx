@@ -1,5 +1,6 @@
 // PC auxamg: PETSc's face of the multigrid on auxiliary grids.
 #include "auxamg/pcauxamg.hpp"
+#include "auxamg/morton.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -22,6 +23,25 @@ template <class F> static void WithHierarchy(PC_AuxAMG *a, const F &f)
 {
   if (a->in_double) f(*a->in_double);
   else if (a->in_single) f(*a->in_single);
+}
+
+// What there is to say about coordinates that the method can do little with; empty where all is well. It is the same on all processes.
+template <class H> static std::vector<std::string> Doubts(const PC_AuxAMG *a, const H &h)
+{
+  std::vector<std::string> doubts;
+  char                     text[256];
+  double                   nonzeros = 0;
+  for (const auto &l : h.levels()) nonzeros += l.nonzeros;
+  const double complexity = nonzeros / PetscMax(h.levels()[0].nonzeros, 1);
+  if (h.crowded() > 0) {
+    (void)PetscSNPrintf(text, sizeof(text), "%.0f nodes lie in cells that cannot be split: they coincide, or sizes of elements are below 2^-%d (%.0e) of the mesh's extent, and are only smoothed", h.crowded(), tessera::auxamg::depth(a->params.dim), std::exp2(-tessera::auxamg::depth(a->params.dim)));
+    doubts.push_back(text);
+  }
+  if (complexity > 4) {
+    (void)PetscSNPrintf(text, sizeof(text), "operator complexity %.1f: are the coordinates those of the matrix' nodes, in its order?", complexity);
+    doubts.push_back(text);
+  }
+  return doubts;
 }
 
 static PetscErrorCode PCReset_AuxAMG(PC pc)
@@ -277,13 +297,16 @@ static PetscErrorCode SetUp(PC pc)
   PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
   PetscCheck(any != Failure::uncoloured, comm, PETSC_ERR_SUP, "PC auxamg: Gauss-Seidel (-pc_auxamg_smoother %s) finds no colours: the nonzero pattern of the matrix is not symmetric, or has dense blocks of more than 128 nodes. Use -pc_auxamg_smoother chebyshev", a->params.smoother == tessera::auxamg::Smoother::gs ? "gs" : "block_gs");
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
-  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grids (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels);
+  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels, a->levels == 1 ? "" : "s");
   if (any == Failure::lost) PetscFunctionReturn(PETSC_SUCCESS); // the end that all processes have in common raises the error
   if (any) PetscCall(Fail(pc, failure, (Failure::Kind)any));
   a->ready = PETSC_TRUE;
   if (a->failed) PetscFunctionReturn(PETSC_SUCCESS);
   a->current = PETSC_TRUE;
-  WithHierarchy(a, [&](auto &h) { (void)PetscInfo(pc, "%d grids, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(), h.levels()[0].nodes, a->from.c_str()); });
+  WithHierarchy(a, [&](auto &h) {
+    (void)PetscInfo(pc, "%d grid%s, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(), h.levels().size() > 1 ? "s" : "", h.levels()[0].nodes, a->from.c_str());
+    for (const std::string &doubt : Doubts(a, h)) (void)PetscInfo(pc, "%s\n", doubt.c_str());
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -379,7 +402,7 @@ template <class H> static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer
   else if (h.visits() > 1) cycle[0] = 'w';
   PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %d nodes in a cell, %s interpolation, cycle %s, %s of degree %d, in %s precision%s\n", p.paper ? "uniform grids, in the mean at least" : "at most", p.most, p.paper ? "constant" : p.kuhn ? "kuhn" : "linear", cycle, PCAuxAMGSmoothers[(int)p.smoother + 1], h.degree(), a->in_single ? "single" : "double", a->exec.space == tessera::Space::cuda ? " on the CUDA device" : ""));
   if (h.filtered()) PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n", a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d grids, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", (int)levels.size(), nonzeros / PetscMax(levels[0].nonzeros, 1), nodes / all, bytes * 1e-6, bytes / (all * (double)a->bs)));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d grid%s, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", (int)levels.size(), levels.size() > 1 ? "s" : "", nonzeros / PetscMax(levels[0].nonzeros, 1), nodes / all, bytes * 1e-6, bytes / (all * (double)a->bs)));
   // of the smoother: what it goes by
   const auto smoother = [&](const auto &l, char *text, size_t n) {
     text[0] = 0;
@@ -395,6 +418,7 @@ template <class H> static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "    the last exactly: %d unknowns, %d eigenvalues are zero\n", h.coarsest().n, h.coarsest().dropped));
   if (h.fixed() > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  %.0f Dirichlet rows (off-diagonal entries at most 1e-12 of the diagonal) take no part\n", h.fixed()));
+  for (const std::string &doubt : Doubts(a, h)) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s\n", doubt.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
