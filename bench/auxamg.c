@@ -120,13 +120,16 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-grade", &grade, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-curl", &curl, NULL));
+  PetscCheck(n >= 1 && o.bs >= 1 && o.bs <= 6 && repeat >= 1, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-n and -repeat are 1 or more, -bs is 1 to 6");
   PetscCall(PetscOptionsGetString(NULL, NULL, "-f", file, sizeof(file), &read));
   if (read) {
     PetscViewer        viewer;
     Vec                c;
     PetscInt           global, local;
     const PetscScalar *v;
-    PetscCall(PetscOptionsGetString(NULL, NULL, "-xyz", xyz, sizeof(xyz), NULL));
+    PetscBool          set;
+    PetscCall(PetscOptionsGetString(NULL, NULL, "-xyz", xyz, sizeof(xyz), &set));
+    PetscCheck(set, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-f needs the coordinates, too: -xyz FILE");
     PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
     PetscCall(MatSetBlockSize(A, o.bs));
     PetscCall(MatSetFromOptions(A));
@@ -155,6 +158,7 @@ int main(int argc, char **argv)
     if (grade != 1) MeshGrade(&mesh, grade);
     PetscCheck(curl == 0 || (curl > 0 && type == MESH_SQUARE && !read), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-curl takes a positive number and maps a square: use it with -mesh square");
     if (curl > 0) MeshCurl(&mesh, curl);
+    PetscCheck(!o.elastic || o.bs == mesh.dim, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-elastic needs an unknown a node for each dimension: -bs %" PetscInt_FMT, mesh.dim);
     PetscCall(ProblemMake(PETSC_COMM_WORLD, &mesh, &o, &A, &nodes, &coordinates));
     dim = mesh.dim;
     PetscCall(MeshDestroy(&mesh));

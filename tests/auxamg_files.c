@@ -57,6 +57,7 @@ int main(int argc, char **argv)
   Mat            A;
   Vec            points;
   PetscViewer    viewer;
+  FILE          *empty;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -88,6 +89,10 @@ int main(int argc, char **argv)
   PetscCall(Solve(A, "auxamg_points.dat", 0, 0, NULL));
   PetscCall(Solve(A, "auxamg_points.h5:/mesh/nodes", 0, 0, NULL));
   PetscCall(Solve(A, "auxamg_matrix.dat", 0, 0, NULL));
+  PetscCall(PetscFOpen(PETSC_COMM_WORLD, "auxamg_empty.dat", "w", &empty));
+  PetscCall(PetscFClose(PETSC_COMM_WORLD, empty));
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  PetscCall(Solve(A, "auxamg_empty.dat", 0, 0, NULL));
   PetscCall(MatDestroy(&A));
   PetscCall(MeshDestroy(&mesh));
   PetscCall(PetscFree(x));

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
   MeshType       type = MESH_SQUARE;
   PetscInt       n = 40, nodes = 0;
   PetscReal     *coordinates = NULL;
-  PetscBool      again = PETSC_FALSE, symmetric = PETSC_FALSE, hidden;
+  PetscBool      again = PETSC_FALSE, symmetric = PETSC_FALSE, permuted = PETSC_FALSE, hidden;
   char           hidden_type[64];
   Mat            A;
   Vec            x, b;
@@ -63,6 +63,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &o.shift, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-again", &again, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-permuted", &permuted, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-symmetric", &symmetric, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-hidden_type", hidden_type, sizeof(hidden_type), &hidden));
   PetscCall(MeshMake(type, n, &mesh));
@@ -84,6 +85,14 @@ int main(int argc, char **argv)
   PetscCall(PCSetType(pc, "auxamg"));
   PetscCall(KSPSetFromOptions(ksp));
   if (hidden) PetscCall(KSPSetType(ksp, hidden_type)); /* the PC cannot know it before the solve */
+  for (PetscInt p = nodes - 1; permuted && p > 0; --p) { /* coordinates in an order that is not the matrix' */
+    const PetscInt other = (PetscInt)((0.5 + 0.5 * Random(p, 5)) * (PetscReal)p);
+    for (PetscInt q = 0; q < mesh.dim; ++q) {
+      const PetscReal c = coordinates[mesh.dim * p + q];
+      coordinates[mesh.dim * p + q]     = coordinates[mesh.dim * other + q];
+      coordinates[mesh.dim * other + q] = c;
+    }
+  }
   PetscCall(PCSetCoordinates(pc, mesh.dim, nodes, coordinates));
   PetscCall(Solve(ksp, A, b, x, MeshTypes[type]));
   if (again) { /* other values in the same pattern */
@@ -187,6 +196,19 @@ int main(int argc, char **argv)
     test:
       suffix: kcycle
       args: -mesh disk -pc_auxamg_cycle k
+
+  # the smallest radius is 2^-105 of the largest: what no cell divides must be smoothed all the same
+  test:
+    suffix: too_graded
+    nsize: {{1 3}}
+    args: -mesh graded -n 317 -pc_auxamg_smooth 4 -ksp_view
+    filter: grep -E "iterations,|cannot be split" | sed -e "s|: [0-9][0-9]* iterations|: iterations|" -e "s|[0-9][0-9]* nodes|nodes|"
+
+  # in the view and in -info
+  test:
+    suffix: permuted
+    args: -n 60 -permuted -ksp_max_it 2 -ksp_view -info
+    filter: grep "are the coordinates" | sed -e "s|.*operator complexity [0-9.]*|operator complexity|"
 
   # rounded to single precision, these would be singular: 14, 32 and 12 iterations
   testset:

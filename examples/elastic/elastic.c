@@ -72,9 +72,12 @@ int main(int argc, char **argv)
   SNES               snes;
   PetscLogDouble     t0, t1, t2, t3, contact = 0, all = 0;
   PetscInt           failures = 0;
+  PetscMPIInt        processes;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &processes));
+  PetscCheck(processes == 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "elastic runs on one process, here are %d", processes);
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-steps", &steps, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-dt", &dt, NULL));

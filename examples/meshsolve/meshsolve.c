@@ -39,14 +39,20 @@ int main(int argc, char **argv)
   PetscViewer        viewer;
   PetscInt           bs = 1, its, rows;
   PetscReal          norm, residual;
-  PetscBool          set, auxamg;
+  PetscBool          set, auxamg, wants_help;
   KSPConvergedReason reason;
   char               name[PETSC_MAX_PATH_LEN];
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-bs", &bs, NULL));
+  PetscCheck(bs >= 1, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-bs is the number of unknowns a node, 1 or more: it is %" PetscInt_FMT, bs);
   PetscCall(Open("-matrix", &viewer));
+  PetscCall(PetscOptionsHasHelp(NULL, &wants_help));
+  if (!viewer && wants_help) { /* PETSc has printed it */
+    PetscCall(PetscFinalize());
+    return 0;
+  }
   PetscCheck(viewer, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "Give a matrix: -matrix FILE. -help says more");
   PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
   PetscCall(MatSetBlockSize(A, bs));

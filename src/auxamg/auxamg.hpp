@@ -153,6 +153,7 @@ public:
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      fixed() const { return fixed_total_; }
+  double                      crowded() const { return crowded_; } // nodes in cells that have too many and cannot be split
   bool                        filtered() const { return filtered_; }
   int                         visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
   const Buffer<int>          &order() const { return perm_; } // the rows of the mesh's operator in the numbers of the matrix' nodes
@@ -176,6 +177,7 @@ private:
   Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
   Failure numbers();
   bool    jumps();
+  double  count_crowded(const Buffer<Key> &key, int n) const;
   void    filter(Level<T> &level);
   void    product(Level<T> &fine, Level<T> &coarse);
   void    prepare_findings();
@@ -247,7 +249,7 @@ private:
   Buffer<Diagonal>      diagonal_;          // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
   Buffer<int>           fixed_list_;        // those of this process
   Buffer<double>        fixed_inverse_;     // 1 / d of each
-  double                fixed_total_ = 0;
+  double                fixed_total_ = 0, crowded_ = 0;
   Buffer<int>           one_sided_rows_;            // unknowns of the first level that are coupled with such rows
   Buffer<int>           one_sided_i_, one_sided_j_; // these couplings, without those that are zero
   Buffer<double>        one_sided_a_;

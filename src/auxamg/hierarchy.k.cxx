@@ -125,6 +125,12 @@ struct CopyKeys {
   Key       *to;
   HD void    operator()(int p) const { to[p] = from[p]; }
 };
+// Of nodes in order: 1 where more than `most` of them are in the same finest cell, which cannot be split.
+struct Crowded {
+  const Key *key;
+  int        n, most;
+  HD double  operator()(int p) const { return lower_bound(key, p, n, key[p] + 1) - lower_bound(key, 0, p, key[p]) > most; }
+};
 
 struct LeafOfPoint {
   const int *begin;
@@ -194,6 +200,13 @@ template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const
     const double steps = std::round(2 * std::log2(largest / sum.m[q])); // 4 log2 of the factor
     if (steps >= 2) frame_.factor[q] *= std::exp2(steps / 4);
   }
+}
+
+template <class T> double Hierarchy<T>::count_crowded(const Buffer<Key> &key, int n) const
+{
+  Buffer<double> number = make<double>(1);
+  sum_each(exec_, n, Crowded{key.data(), n, params_.most}, number.data());
+  return fetch(number, 0);
 }
 
 template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch, Space where)
@@ -323,7 +336,10 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
       for (int q = 0; q < dim; ++q) shares[q] = extent > 0 && high[q] >= low[q] ? (high[q] - low[q]) * stretched[q] / extent : 0;
       tree = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, finest.nodes), points, keys);
     } else tree = make_tree(exec_, dim, params_.most, points, keys, sorted_level);
-    if (tree.finest <= sorted_level) break;
+    if (tree.finest <= sorted_level) {
+      crowded_ = tree.finest == depth(dim) ? count_crowded(keys, points) : 0;
+      break;
+    }
     sorted_level = depth(dim);
   }
   for_each(exec_, n, Invert{perm_.data(), where_.data()});
@@ -343,8 +359,10 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
   // the grids
   sorted = make_unset<double>(y.size());
   for_each(exec_, all, SortPoints{perm_.data(), y.data(), dim, n, sorted.data()});
-  finest.start = make_unset<Key>((size_t)n);
-  for_each(exec_, n, CopyKeys{own.data(), finest.start.data()});
+  if (!(crowded_ > 0)) { // a vector that is constant in a cell has nothing of the largest eigenvalue there
+    finest.start = make_unset<Key>((size_t)n);
+    for_each(exec_, n, CopyKeys{own.data(), finest.start.data()});
+  }
   Buffer<Key> keys; // own points in order, then ghosts
   if (rows.ghosts) {
     keys = make_unset<Key>((size_t)all);

@@ -9,6 +9,7 @@
 #endif
 
 using tessera::PC_AuxAMG;
+using tessera::WithHierarchy;
 using tessera::auxamg::Failure;
 
 const char *const PCAuxAMGVariants[]       = {"tree", "paper", "PCAuxAMGVariant", "PC_AUXAMG_", nullptr};
@@ -17,13 +18,6 @@ const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "k", "PCAuxAMGCy
 const char *const PCAuxAMGSmoothers[]      = {"auto", "chebyshev", "jacobi", "gs", "block_gs", "PCAuxAMGSmoother", "PC_AUXAMG_", nullptr};
 const char *const PCAuxAMGFilters[]        = {"off", "on", "auto", "PCAuxAMGFilter", "PC_AUXAMG_FILTER_", nullptr};
 const char *const PCAuxAMGPrecisions[]     = {"auto", "double", "single", "PCAuxAMGPrecision", "PC_AUXAMG_", nullptr};
-
-// f(the hierarchy), whatever its precision
-template <class F> static void WithHierarchy(PC_AuxAMG *a, const F &f)
-{
-  if (a->in_double) f(*a->in_double);
-  else if (a->in_single) f(*a->in_single);
-}
 
 static PetscErrorCode PCReset_AuxAMG(PC pc)
 {
@@ -284,13 +278,16 @@ static PetscErrorCode SetUp(PC pc)
   PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
   PetscCheck(any != Failure::uncoloured, comm, PETSC_ERR_SUP, "PC auxamg: Gauss-Seidel (-pc_auxamg_smoother %s) finds no colours: the nonzero pattern of the matrix is not symmetric, or has dense blocks of more than 128 nodes. Use -pc_auxamg_smoother chebyshev", a->params.smoother == tessera::auxamg::Smoother::gs ? "gs" : "block_gs");
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
-  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grids (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels);
+  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels, a->levels == 1 ? "" : "s");
   if (any == Failure::lost) PetscFunctionReturn(PETSC_SUCCESS); // the end that all processes have in common raises the error
   if (any) PetscCall(Fail(pc, failure, (Failure::Kind)any));
   a->ready = PETSC_TRUE;
   if (a->failed) PetscFunctionReturn(PETSC_SUCCESS);
   a->current = PETSC_TRUE;
-  WithHierarchy(a, [&](auto &h) { (void)PetscInfo(pc, "%d grids, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(), h.levels()[0].nodes, a->from.c_str()); });
+  WithHierarchy(a, [&](auto &h) {
+    (void)PetscInfo(pc, "%d grid%s, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(), h.levels().size() > 1 ? "s" : "", h.levels()[0].nodes, a->from.c_str());
+    for (const std::string &doubt : tessera::Doubts(a, h)) (void)PetscInfo(pc, "%s\n", doubt.c_str());
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -387,67 +384,6 @@ static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
   PetscCall(tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
   a->read  = tessera::VectorRead(); // what was copied to the device is not there
   a->write = tessera::VectorWrite();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class H> static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer, const H &h)
-{
-  PC_AuxAMG   *a = (PC_AuxAMG *)pc->data;
-  const auto  &levels = h.levels();
-  double       nonzeros = 0, nodes = 0, mine = (double)h.bytes(), bytes;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
-  for (const auto &l : levels) {
-    nonzeros += l.nonzeros;
-    nodes += l.nodes;
-  }
-  const double all = PetscMax(levels[0].nodes, 1);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  coordinates: %d dimensions, from %s; %" PetscInt_FMT " unknown%s a node\n", a->params.dim, a->from.c_str(), a->bs, a->bs > 1 ? "s" : ""));
-  if (a->params.dim > 1 && (h.scale(1) != 1 || (a->params.dim > 2 && h.scale(2) != 1))) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  stretched by the couplings: 1 : %.3g", h.scale(1)));
-    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    if (a->params.dim > 2) PetscCall(PetscViewerASCIIPrintf(viewer, " : %.3g", h.scale(2)));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
-    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
-  }
-  const auto &p = a->params;
-  char        cycle[32] = "v";
-  if (p.cycle == PC_AUXAMG_CYCLE_K) PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "k of %d steps", p.inner));
-  else if (h.visits() > 1) cycle[0] = 'w';
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %d nodes in a cell, %s interpolation, cycle %s, %s of degree %d, in %s precision%s\n", p.paper ? "uniform grids, in the mean at least" : "at most", p.most, p.paper ? "constant" : p.kuhn ? "kuhn" : "linear", cycle, PCAuxAMGSmoothers[(int)p.smoother + 1], h.degree(), a->in_single ? "single" : "double", a->exec.space == tessera::Space::cuda ? " on the CUDA device" : ""));
-  if (h.filtered()) PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n", a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d grids, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", (int)levels.size(), nonzeros / PetscMax(levels[0].nonzeros, 1), nodes / all, bytes * 1e-6, bytes / (all * (double)a->bs)));
-  // of the smoother: what it goes by
-  const auto smoother = [&](const auto &l, char *text, size_t n) {
-    text[0] = 0;
-    if (!l.sweep.first.empty()) return PetscSNPrintf(text, n, ", %d colours", (int)l.sweep.first.size() - 1);
-    return l.corners ? PetscSNPrintf(text, n, ", largest eigenvalue %.3f", l.lambda) : (PetscErrorCode)PETSC_SUCCESS;
-  };
-  char by[64];
-  PetscCall(smoother(levels[0], by, sizeof(by)));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %.0f nodes, %.1f nodes a row%s\n", levels[0].nodes, levels[0].nonzeros / all / (double)(a->bs * a->bs), by));
-  for (size_t l = 1; l < levels.size(); ++l) {
-    PetscCall(smoother(levels[l], by, sizeof(by)));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %.0f nodes in %d cells of levels %d to %d, %.0f hanging vertices, %.1f nodes a row%s\n", (int)l, levels[l].nodes, levels[l].leaves, levels[l].coarsest, levels[l].finest, levels[l].hanging, levels[l].nonzeros / PetscMax(levels[l].nodes, 1) / (double)(a->bs * a->bs), by));
-  }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "    the last exactly: %d unknowns, %d eigenvalues are zero\n", h.coarsest().n, h.coarsest().dropped));
-  if (h.fixed() > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  %.0f Dirichlet rows (off-diagonal entries at most 1e-12 of the diagonal) take no part\n", h.fixed()));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode PCView_AuxAMG(PC pc, PetscViewer viewer)
-{
-  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
-  PetscBool  ascii;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
-  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  if (a->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", a->failure));
-  if (!a->current) PetscCall(PetscViewerASCIIPrintf(viewer, "  variant %s, %s interpolation, cycle %s, smoother %s, precision %s\n", PCAuxAMGVariants[a->variant], PCAuxAMGInterpolations[a->interpolation], PCAuxAMGCycles[a->cycle], PCAuxAMGSmoothers[a->smoother], PCAuxAMGPrecisions[a->precision]));
-  else if (a->in_double) PetscCall(ViewHierarchy(pc, viewer, *a->in_double));
-  else PetscCall(ViewHierarchy(pc, viewer, *a->in_single));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -604,7 +540,7 @@ PetscErrorCode tessera::PCCreate_AuxAMG(PC pc)
   pc->ops->reset          = PCReset_AuxAMG;
   pc->ops->destroy        = PCDestroy_AuxAMG;
   pc->ops->setfromoptions = PCSetFromOptions_AuxAMG;
-  pc->ops->view           = PCView_AuxAMG;
+  pc->ops->view           = ViewAuxAMG;
   pc->ops->apply          = PCApply_AuxAMG;
   pc->ops->presolve       = PCPreSolve_AuxAMG;
   PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", PCSetCoordinates_AuxAMG));

@@ -6,6 +6,8 @@
 #include "tessera.h"
 #include <memory>
 #include <petsc/private/pcimpl.h>
+#include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -40,9 +42,20 @@ struct PC_AuxAMG {
   char                                       failure[256] = "";
 };
 
+// f(the hierarchy), whatever its precision
+template <class F> void WithHierarchy(PC_AuxAMG *a, const F &f)
+{
+  if (a->in_double) f(*a->in_double);
+  else if (a->in_single) f(*a->in_single);
+}
+
+// What there is to say about coordinates that the method can do little with; empty where all is well. It is the same on all processes.
+template <class H> std::vector<std::string> Doubts(const PC_AuxAMG *, const H &);
+
 extern PetscLogEvent event_auxamg_grids, event_auxamg_numbers, event_auxamg_apply;
 PetscErrorCode       PCCreate_AuxAMG(PC);
 PetscErrorCode       CiteAuxAMG();
+PetscErrorCode       ViewAuxAMG(PC, PetscViewer);
 PetscErrorCode       ComposeAuxAMG(PC, PetscBool);
 // Refuses a backend that some process cannot use. Collective.
 PetscErrorCode       CheckBackend(PetscObject, const char *option, TesseraBackend);

@@ -85,14 +85,14 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
     SETERRQ(comm, PETSC_ERR_SUP, "PC auxamg: this PETSc has no HDF5. Write the coordinates as a Vec in PETSc's binary format and give its file's name");
 #endif
   } else {
-    PetscInt header[2];
+    PetscInt header[2] = {}, got; // an empty file has none
     int      fd;
     PetscCall(PetscViewerBinaryOpen(comm, name.c_str(), FILE_MODE_READ, &viewer));
     PetscCall(PetscViewerBinaryGetDescriptor(viewer, &fd));
-    PetscCall(PetscViewerBinaryRead(viewer, header, 2, nullptr, PETSC_INT));
+    PetscCall(PetscViewerBinaryRead(viewer, header, 2, &got, PETSC_INT));
     PetscCall(PetscViewerDestroy(&viewer));
     entries = header[1];
-    PetscCheck(header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", name.c_str());
+    PetscCheck(got == 2 && header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", name.c_str());
     PetscCheck(all && entries % all == 0 && entries / all >= 1 && entries / all <= 3, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s holds %" PetscInt_FMT " numbers, which are not 1, 2 or 3 for each of the matrix' %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", name.c_str(), entries, all, bs);
     found->dim = entries / all;
     PetscCall(PetscViewerBinaryOpen(comm, name.c_str(), FILE_MODE_READ, &viewer));
@@ -270,6 +270,20 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCheck(who == size, comm, PETSC_ERR_FP, "%s", text);
   PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes, (*use)->from.c_str());
+  // An axis along which nothing varies is left out, as the third one of a plane mesh.
+  PetscInt axis[3], axes = 0;
+  for (PetscInt q = 0; q < dim; ++q)
+    if (all_ends[q] + all_ends[q + 3] > 0) axis[axes++] = q;
+  if (axes && axes < dim) {
+    Buffer<double> all((*use)->x.size());
+    copy((*use)->x, all);
+    found->dim  = axes;
+    found->from = (*use)->from;
+    found->x    = Buffer<double>((size_t)(n * axes));
+    for (PetscInt p = 0; p < n; ++p)
+      for (PetscInt q = 0; q < axes; ++q) found->x.data()[p * axes + q] = all.data()[p * dim + axis[q]];
+    *use = found;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -11,6 +11,8 @@ import runpy, sys
 from dolfinx import fem
 from petsc4py import PETSc
 
+if len(sys.argv) < 2 or not PETSc.Options().hasName('pc_auxamg_coordinates'):
+    sys.exit('PETSC_OPTIONS has no -pc_auxamg_coordinates FILE, or there is no program:\n\n' + __doc__)
 make = fem.FunctionSpace.__init__
 
 
