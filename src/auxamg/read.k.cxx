@@ -94,7 +94,7 @@ template <class Index, class T> struct LookAgain {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed;
-  const int           *where, *perm; // perm: on a device, where rows that lie anywhere take less time than roots that do; or nullptr
+  const int           *where;
   double               scale;
   T                   *now;
   const Diagonal      *place; // or nullptr, else bs is 1
@@ -102,18 +102,18 @@ template <class Index, class T> struct LookAgain {
   HD void              operator()(int k, int line, Findings &found) const
   {
     const Shared at(line * list_row + k, share);
-    if (at.node >= m.n * bs) return;
+    const int    row = at.node;
+    if (row >= m.n * bs) return;
 #ifndef __CUDA_ARCH__
     if (at.thread) return;
 #endif
-    const int     row = perm ? perm[at.node] : at.node;
-    unsigned char is  = not_fixed;
+    unsigned char is = not_fixed;
     double        diagonal = place ? m.a[m.i[row] + place[row]] : 0;
     Index         stands;
     if (place && counts(row, diagonal)) found.largest = diagonal > found.largest ? diagonal : found.largest;
     else diagonal = look(m, bs, row, at, is, stands, found);
     if (at.thread) return;
-    const ptrdiff_t p = perm ? at.node : place ? where[row] : (ptrdiff_t)bs * where[row / bs] + row % bs;
+    const ptrdiff_t p = place ? where[row] : (ptrdiff_t)bs * where[row / bs] + row % bs;
     if (is != fixed[row]) found.other = 1;
     now[p] = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
   }
@@ -431,7 +431,7 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   const double     scale = scale_;
   const int        share = shared_by(exec_, rows, params_.bs);
   roots(level, level.z);
-  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), share ? perm_.data() : nullptr, scale, level.r.data(), diagonal_.data(), share}, found.data());
+  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), scale, level.r.data(), diagonal_.data(), share}, found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
