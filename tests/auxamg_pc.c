@@ -305,13 +305,13 @@ int main(int argc, char **argv)
 
   test:
     suffix: krylov
-    args: -n 150 -ksp_type {{cg fcg pipefcg fgmres pipefgmres gcr pipegcr richardson stcg nash gmres lgmres dgmres bcgs tfqmr cgs pipecg groppcg}}
+    args: -n 150 -ksp_type {{cg fcg pipefcg fgmres pipefgmres gcr pipegcr stcg nash richardson chebyshev gmres lgmres dgmres bcgs tfqmr cgs pipecg groppcg}}
     filter: sed -e "s|: [0-9]* iterations|: iterations|"
     output_file: output/auxamg_pc_krylov.out
 
   test:
     suffix: krylov_set
-    args: -n 150 -hidden_type {{cg gmres}separate output} -ksp_view
+    args: -n 150 -hidden_type {{cg gmres richardson}separate output} -ksp_view
     filter: grep -E "precision|iterations," | sed -e "s|.*degree|degree|"
 
 TEST*/

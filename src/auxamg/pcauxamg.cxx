@@ -33,6 +33,7 @@ static PetscErrorCode PCReset_AuxAMG(PC pc)
   a->read    = tessera::VectorRead();
   a->write   = tessera::VectorWrite();
   a->current = a->ready = a->failed = PETSC_FALSE;
+  a->linear = a->asked = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -248,12 +249,7 @@ static PetscErrorCode SetUp(PC pc)
     PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->file.c_str(), option.c_str(), &found, &use));
     PetscCall(Parameters(pc, use->dim));
     a->from           = use->from;
-    if (!a->asked) { // by then another setup may be saved
-      char      type[64];
-      PetscBool set;
-      PetscCall(PetscOptionsGetString(((PetscObject)pc)->options, prefix, "-ksp_type", type, sizeof(type), &set));
-      if (set && !tessera::StandsRounding(type)) a->linear = PETSC_TRUE;
-    }
+    if (!a->asked) PetscCall(tessera::LookAtKSPType(pc, &a->linear));
     // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
     const bool chebyshev = a->params.smoother == tessera::auxamg::Smoother::chebyshev || a->params.smoother == tessera::auxamg::Smoother::jacobi;
     bool       single    = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && !a->linear && (a->exec.space == tessera::Space::cuda || chebyshev));

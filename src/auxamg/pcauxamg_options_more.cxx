@@ -321,12 +321,12 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
    Level: intermediate
 
    Notes:
-   The iteration around it stays in double precision. `KSPCG`, `KSPFCG`, `KSPFGMRES`, `KSPGCR`, `KSPRICHARDSON`, `KSPCHEBYSHEV`
-   and their relatives reach the accuracy they are asked for with either; methods that take the preconditioner for a linear
-   map (`KSPGMRES`, `KSPBCGS`, `KSPPIPECG`, ...) end at a true residual of 1e-7 times the condition number with single precision.
+   The iteration around it stays in double precision. `KSPCG`, `KSPFCG`, `KSPFGMRES`, `KSPGCR` and their relatives reach the
+   accuracy they are asked for with either; methods that take the preconditioner for a linear map (`KSPGMRES`, `KSPBCGS`,
+   `KSPPIPECG`, ...) end at a true residual of 1e-7 times the condition number with single precision.
 
-   `PC_AUXAMG_PRECISION_AUTO` takes single precision for the first kind and double for the second, for `PCApply()` without a
-   `KSP`, with Gauss-Seidel on the host, and where the matrix is so nearly singular that rounding would make it so, as where
+   `PC_AUXAMG_PRECISION_AUTO` takes single precision for the first kind and double for all others, for `PCApply()` before any
+   `KSPSolve()`, with Gauss-Seidel on the host, and where the matrix is so nearly singular that rounding would make it so, as where
    a small shift makes a pure Neumann problem regular. A method of the second kind that is not given by `-ksp_type` is seen at
    the first solve, and the hierarchy is made a second time then: give `PC_AUXAMG_DOUBLE` to save that.
 

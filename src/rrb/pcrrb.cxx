@@ -3,6 +3,7 @@
 #include "core/expected.hpp"
 #include "core/tuning.hpp"
 #include "petsc/aij.hpp"
+#include "petsc/krylov.hpp"
 #include "petsc/options.hpp"
 #include <algorithm>
 #include <cmath>
@@ -36,6 +37,7 @@ static PetscErrorCode PCReset_RRB(PC pc)
   r->ready     = PETSC_FALSE;
   r->failed    = PETSC_FALSE;
   r->choose_again = PETSC_FALSE;
+  r->linear       = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -209,6 +211,7 @@ static PetscErrorCode SetUp(PC pc)
     tessera::rrb::Params params;
     PetscCall(ChooseSpace(pc, &r->plan.exec.space));
     PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // where memory is made and given back, too
+    if (!r->linear) PetscCall(tessera::LookAtKSPType(pc, &r->linear));
     PetscCall(Parameters(pc, &params));
     r->raised    = PETSC_FALSE;
     PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
