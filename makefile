@@ -1,8 +1,10 @@
 # Tessera's build. PETSc is the one of PETSC_DIR (and PETSC_ARCH), else the one pkg-config knows, else Debian's.
 #
 #   make            the library               make deps       install what is missing (apt)
-#   make check      load it, solve once       make test       everything under tests/ (FILTER=text: a part)
-#   make demo       four of the examples      make bench      the measurements (BENCH=suite or program)
+#   make check      load it, solve once       make test       the essential tests (FILTER=text: a part of all)
+#   make test-all   everything under tests/   make test-long  random cases (CASES=10000 SEED=0 SANITIZE=0|1)
+#   make demo       two of the examples       make demo-all   four of them
+#   make bench      the measurements (BENCH=suite or program)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
 #   make pack-tests the device's tests as a folder for machines without PETSc (docs/gpu.md)
 #   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/gpu.md)
@@ -22,6 +24,8 @@ endif
 MARCH  ?= native
 OPENMP ?= 1
 JOBS   ?= 2
+# Goals that build and run build JOBS files at a time, where make was not told how many.
+PARALLEL = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 BENCH  ?= all
 
 #--- PETSc -----------------------------------------------------------------------------------------------------------
@@ -43,7 +47,7 @@ PETSC_PREFIX := $(patsubst %/,%,$(PETSC_DIR)/$(PETSC_ARCH))
 PETSC_CONF   := $(wildcard $(PETSC_PREFIX)/lib/petsc/conf/petscvariables)
 
 # Goals that need PETSc; the others install it, or can do without.
-WANTS_PETSC := $(filter-out deps test demo bench clean format petsc-cuda,$(or $(MAKECMDGOALS),all))
+WANTS_PETSC := $(filter-out deps test test-all test-long demo demo-all bench clean format petsc-cuda,$(or $(MAKECMDGOALS),all))
 ifneq ($(PETSC_CONF),)
   include $(PETSC_CONF)
 else ifneq ($(WANTS_PETSC),)
@@ -93,7 +97,7 @@ endif
 
 #--- what is built, and where ----------------------------------------------------------------------------------------
 VERSION := $(shell awk '/define TESSERA_VERSION_(MAJOR|MINOR|SUBMINOR) /{printf s $$3; s="."}' $(TOP)/include/tessera.h)
-ID      := petsc-$(petscversion)-int$(PETSC_INDEX_SIZE)$(if $(filter 1,$(CUDA)),-cuda)$(if $(filter emulate,$(CUDA)),-emulated)-$(shell printf %s '$(PETSC_PREFIX)' | sha1sum | cut -c1-6)
+ID      := petsc-$(petscversion)-int$(PETSC_INDEX_SIZE)$(if $(filter 1,$(CUDA)),-cuda)$(if $(filter emulate,$(CUDA)),-emulated)$(if $(filter 1,$(SANITIZE)),-sanitized)-$(shell printf %s '$(PETSC_PREFIX)' | sha1sum | cut -c1-6)
 BUILD   := $(TOP)/build/$(ID)
 LIB     := $(BUILD)/lib/libtessera.so
 
@@ -108,11 +112,16 @@ comma    := ,
 empty    :=
 space    := $(empty) $(empty)
 
-OPT     := -O3
+# For make test-long: errors of memory and of the language end a program.
+ifeq ($(SANITIZE),1)
+  HOSTFLAG += -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+  LDFLAGS  += -fsanitize=address,undefined
+endif
+OPT     := $(if $(filter 1,$(SANITIZE)),-O1,-O3)
 COMPILE := $(CXX) -std=c++17 $(OPT) $(HOSTFLAG) $(DEFINE) $(INCLUDE) $(CXXFLAGS)
 ifeq ($(CUDA),1)
   # One source, two spaces: nvcc compiles the kernels, and g++ behind it the host path with the flags of the other files.
-  COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 $(OPT) -arch=sm_$(CUDA_ARCH) $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
+  COMPILE_K := $(NVCC) -x cu -ccbin $(CXX) -std=c++17 $(OPT) -arch=sm_$(CUDA_ARCH) -Xfatbin=-compress-all $(if $(filter 1,$(WERROR)),-Werror all-warnings) \
                -Xcompiler=$(subst $(space),$(comma),$(strip $(HOSTFLAG))) $(DEFINE) $(INCLUDE) $(NVCCFLAGS)
   CUDA_LIBS := -L$(CUDA_DIR)/lib64 -Wl,-rpath,$(CUDA_DIR)/lib64 -lcudart -lcusolver -lcublas
 else
@@ -126,7 +135,7 @@ LAPACK     := -Wl,--push-state,--as-needed $(BLASLAPACK_LIB) -Wl,--pop-state
 LIBS       := $(PETSC_LIBS) $(LAPACK) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
-.PHONY: all lib print-lib bench-densegs vipmg-cycles check test demo bench run-tests run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
+.PHONY: all lib print-lib bench-densegs vipmg-cycles check test test-all test-long demo demo-all bench run-tests run-long run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: lib
@@ -139,6 +148,11 @@ print-lib:
 NO_TRAPS := -fno-trapping-math
 $(addprefix $(BUILD)/obj/src/vipmg/vipmg_,measure.k.o move.k.o smooth.k.o transfer.k.o): VECTORS := $(NO_TRAPS)
 
+# Without CUDA only tests run the device's lines, emulated, and the compiler would take a tenth of the build's time for them.
+ifneq ($(CUDA),1)
+$(BUILD)/obj/src/core/lines_device.k.o: VECTORS := -O1
+endif
+
 # Objects depend on the command that makes them, so a change of flags recompiles.
 $(BUILD)/command: force
 	@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(COMPILE))' '$(subst ','\'',$(COMPILE_K))' '$(NO_TRAPS)' | cmp -s - $@ || \
@@ -148,7 +162,7 @@ $(BUILD)/obj/%.k.o: $(TOP)/%.k.cxx $(BUILD)/command
 	@$(COMPILE_K) $(VECTORS:%=$(if $(filter 1,$(CUDA)),-Xcompiler=%,%)) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 $(BUILD)/obj/%.o: $(TOP)/%.cxx $(BUILD)/command
 	@mkdir -p $(@D); echo "  CXX  $*.cxx"
-	@$(COMPILE) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+	@$(COMPILE) $(LESS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 $(LIB): $(OBJ)
 	@mkdir -p $(@D); echo "  LINK $(patsubst $(TOP)/%,%,$@)"
 	@$(LINK) -shared -Wl,-soname,libtessera.so -Wl,-z,defs $(OBJ) $(LIBS) -o $@.new && mv $@.new $@
@@ -161,7 +175,7 @@ GENTEST := $(firstword $(wildcard $(addsuffix /config/gmakegentest.py,$(PETSC_DI
 PYTHON  ?= python3
 TESSERA_LINK := -L$(BUILD)/lib -Wl,-rpath,$(BUILD)/lib -Wl,--as-needed -ltessera -Wl,--no-as-needed
 
-build-tests: $(UNIT) $(HARNESS) $(BUILD)/petsc/scripts
+build-tests: $(UNIT) $(HARNESS) $(BUILD)/petsc/scripts $(BUILD)/tests/random/random
 $(BUILD)/tests/core/%: $(BUILD)/obj/tests/core/%.o $(BUILD)/libunit.a $(OBJ)
 	@mkdir -p $(@D); echo "  LINK tests/core/$*"
 	@$(LINK) $< $(BUILD)/libunit.a $(OBJ) -lgtest -lpthread $(LIBS) -o $@
@@ -173,6 +187,12 @@ $(BUILD)/petsc/tests/%: $(TOP)/tests/%.cxx $(LIB)
 $(BUILD)/petsc/tests/%: $(TOP)/tests/%.c $(LIB)
 	@mkdir -p $(@D); echo "  CC   tests/$*.c"; rm -f $@
 	@$(CC) -O2 $(WARN) $(INCLUDE) $(CFLAGS) -MMD -MP -MF $@.d $< $(TESSERA_LINK) $(PETSC_LIBS) -lm -o $@
+# Random cases: one program of all families, which knows the library's options from the manifest only.
+RANDOM_OBJ := $(patsubst $(TOP)/%.cxx,$(BUILD)/obj/%.o,$(wildcard $(TOP)/tests/random/*.cxx))
+$(RANDOM_OBJ): LESS := -O1
+$(BUILD)/tests/random/random: $(RANDOM_OBJ)
+	@mkdir -p $(@D); echo "  LINK tests/random/random"
+	@$(LINK) $^ $(PETSC_LIBS) -o $@
 # The sweeps of dense Gauss-Seidel alone, with what is not exported.
 $(BUILD)/bench/densegs: $(BUILD)/obj/bench/densegs.o $(OBJ)
 	@mkdir -p $(@D); echo "  LINK bench/densegs"
@@ -188,14 +208,15 @@ $(BUILD)/petsc/scripts: $(wildcard $(TOP)/tests/*.c $(TOP)/tests/*.cxx) $(GENTES
 	@$(PYTHON) $(GENTEST) --petsc-dir=$(PETSC_DIR) --petsc-arch=$(PETSC_ARCH) --testdir=$(BUILD)/petsc \
 	  --srcdir=$(BUILD)/petsc/src --pkg-pkgs=tests
 	@touch $@
--include $(OBJ:.o=.d) $(UNIT:$(BUILD)/%=$(BUILD)/obj/%.d) $(HARNESS:=.d) $(BUILD)/obj/tests/core/main.d
+-include $(OBJ:.o=.d) $(UNIT:$(BUILD)/%=$(BUILD)/obj/%.d) $(HARNESS:=.d) $(BUILD)/obj/tests/core/main.d $(RANDOM_OBJ:.o=.d)
 
 # What the test programs are told. As root, and with more ranks than cores, mpiexec must be asked kindly: this is said
 # here, for the goals that run programs, and nowhere else.
 TESTENV = TESSERA_LIB='$(LIB)' TESSERA_BUILD='$(BUILD)' TESSERA_VERSION='$(VERSION)' TESSERA_CUDA='$(CUDA)' TESSERA_JOBS='$(JOBS)' \
-          PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' PETSC_INDEX_SIZE='$(PETSC_INDEX_SIZE)' MPIEXEC='$(MPIEXEC)' CC='$(CC)' CXX='$(CXX)' FILTER='$(FILTER)' PYTHON='$(PYTHON)' \
+          PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' PETSC_INDEX_SIZE='$(PETSC_INDEX_SIZE)' MPIEXEC='$(MPIEXEC)' TESSERA_SANITIZE='$(SANITIZE)' CASES='$(CASES)' SEED='$(SEED)' TESSERA_TESTS='$(TESTS)' CC='$(CC)' CXX='$(CXX)' FILTER='$(FILTER)' PYTHON='$(PYTHON)' \
           PETSC_CFLAGS='$(PETSC_CC_INCLUDES)' PETSC_LIBS='$(PETSC_LIBS)' MAKEFLAGS= MAKELEVEL=
-RUN    := check run-tests run-demo run-bench
+RUN    := check run-tests run-long run-demo run-bench
+DEMOS  ?= harbour aquifer
 pack-tests: $(LIB)
 	@$(MAKE) --no-print-directory build-tests
 	@$(TESTENV) $(TOP)/tools/pack-tests
@@ -207,18 +228,19 @@ $(RUN): export OMPI_MCA_hwloc_base_binding_policy = none
 $(RUN): export OMPI_MCA_btl_vader_single_copy_mechanism = none
 $(RUN): export PRTE_MCA_rmaps_default_mapping_policy = :oversubscribe
 # A make inside a test builds the same library.
-export PETSC_DIR PETSC_ARCH CUDA MARCH OPENMP WERROR CXXFLAGS
+export PETSC_DIR PETSC_ARCH CUDA MARCH OPENMP WERROR CXXFLAGS SANITIZE
 
 check: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/check' $(TOP)/tests/check/run
 run-tests: $(LIB)
-	@$(MAKE) --no-print-directory -k build-tests || true
+	@$(MAKE) --no-print-directory $(PARALLEL) -k build-tests || true
 	@$(TESTENV) $(TOP)/tests/run
+run-long: CASES ?= 10000
+run-long: $(LIB)
+	@$(MAKE) --no-print-directory $(BUILD)/tests/random/random
+	@$(TESTENV) TESSERA_BUILD='$(BUILD)/random' $(TOP)/tests/random/run
 run-demo: $(LIB)
-	@$(TESTENV) TESSERA_BUILD='$(BUILD)/harbour' $(TOP)/examples/harbour/demo $(LIB)
-	@$(TESTENV) TESSERA_BUILD='$(BUILD)/aquifer' $(TOP)/examples/aquifer/demo $(LIB)
-	@$(TESTENV) TESSERA_BUILD='$(BUILD)/segment' $(TOP)/examples/segment/demo $(LIB)
-	@$(TESTENV) TESSERA_BUILD='$(BUILD)/obstacle3d' $(TOP)/examples/obstacle3d/demo $(LIB)
+	@for demo in $(DEMOS); do $(TESTENV) TESSERA_BUILD="$(BUILD)/$$demo" $(TOP)/examples/$$demo/demo $(LIB) || exit 1; done
 run-bench: $(LIB)
 	@$(TESTENV) TESSERA_BUILD='$(BUILD)/bench' $(TOP)/bench/$(if $(wildcard $(TOP)/bench/$(firstword $(BENCH))),,run )$(BENCH)
 # Times of vipmg's cycles alone, without PETSc: bench/README.md
@@ -226,8 +248,22 @@ vipmg-cycles: $(BUILD)/vipmg_cycles
 	@echo $<
 $(BUILD)/vipmg_cycles: $(TOP)/bench/vipmg_cycles.cxx $(OBJ)
 	@$(COMPILE) $^ $(LIBS) -o $@
-test demo bench: deps
+test: export TESTS = essential
+test demo: deps
+	@$(MAKE) --no-print-directory $(PARALLEL) lib
 	@$(MAKE) --no-print-directory run-$(patsubst test,tests,$@)
+test-all: deps
+	@$(MAKE) --no-print-directory $(PARALLEL) lib
+	@$(MAKE) --no-print-directory run-tests
+demo-all: export DEMOS = harbour aquifer segment obstacle3d
+demo-all: deps
+	@$(MAKE) --no-print-directory $(PARALLEL) lib
+	@$(MAKE) --no-print-directory run-demo
+test-long: deps
+	@$(MAKE) --no-print-directory $(PARALLEL) lib
+	@$(MAKE) --no-print-directory run-long
+bench: deps
+	@$(MAKE) --no-print-directory run-bench
 petsc-cuda:
 	@CUDA_ARCH='$(or $(CUDA_ARCH),90)' $(TOP)/tools/petsc-cuda
 syntax:

@@ -125,28 +125,3 @@ PetscErrorCode tessera::CiteAuxAMG()
   PetscCall(PetscCitationsRegister("@article{wang2013auxamg,\n  title   = {A Parallel Auxiliary Grid Algebraic Multigrid Method for Graphic Processing Units},\n  author  = {Wang, Lu and Hu, Xiaozhe and Cohen, Jonathan and Xu, Jinchao},\n  journal = {SIAM Journal on Scientific Computing},\n  volume  = {35},\n  number  = {3},\n  pages   = {C263--C283},\n  year    = {2013}\n}\n", &cited_auxamg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, TesseraBackend backend)
-{
-  const char *prefix;
-  char        why[256];
-  int         who, size;
-
-  PetscFunctionBegin;
-  if (backend != TESSERA_BACKEND_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectGetOptionsPrefix(object, &prefix));
-#if PetscDefined(HAVE_CUDA)
-  const bool unchosen = !PetscDeviceInitialized(PETSC_DEVICE_CUDA);
-#else
-  const bool unchosen = true;
-#endif
-  if (unchosen) { // PETSc's rule, before it takes one
-    PetscMPIInt rank;
-    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-    device::prefer((int)rank);
-  }
-  PetscCall(FirstText(PetscObjectComm(object), device::unusable(), why, &who));
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm(object), &size));
-  PetscCheck(who == size, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s%s. Use -%s%s host or auto", prefix ? prefix : "", option, why, size > 1 ? " (on a process)" : "", prefix ? prefix : "", option);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}

@@ -94,7 +94,7 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
   PetscCall(Build(name, nx, ny, bs, &A, &x, &b));
   PetscCall(MatGetOwnershipRange(A, &first, &last));
   n = (last - first) / bs;
-  if (!strcmp(name, "nocoordinates") || strstr(name, "file")) give = PETSC_FALSE;
+  if (strstr(name, "file")) give = PETSC_FALSE;
   if (!strcmp(name, "plane") || !strcmp(name, "flat")) dim = 3;
   PetscCall(PetscMalloc1(PetscMax(dim * (n + 1), 1), &points));
   for (PetscInt p = 0; p < n; ++p) {
@@ -159,7 +159,7 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
 
 int main(int argc, char **argv)
 {
-  static const char *const cases[] = {"good", "nocoordinates", "number", "nan", "equal", "line", "plane", "flat", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "penalty", "one penalty", "norows", "nonsquare", "nofile", "noh5file"};
+  static const char *const cases[] = {"good", "number", "nan", "equal", "line", "plane", "flat", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "penalty", "one penalty", "norows", "nonsquare", "nofile", "noh5file"};
   static const char *const together[] = {"-pc_auxamg_variant paper -pc_auxamg_interpolation kuhn", "-pc_auxamg_variant paper -pc_auxamg_filter on", "-pc_auxamg_variant tree -pc_auxamg_smoother block_gs", "-pc_auxamg_cycle_inner 0", "-pc_auxamg_smooth 101"};
 
   PetscFunctionBeginUser;

@@ -1,4 +1,4 @@
-static char help[] = "PC densegs as a PETSc preconditioner: the iterates of its definition on any number of processes, transpose, refresh, wrong input.\n\n";
+static char help[] = "PC densegs as a PETSc preconditioner: the iterates of its definition on any number of processes, transpose, refresh, what is kept, wrong input.\n\n";
 
 #include <petscksp.h>
 #include <tessera.h>
@@ -136,7 +136,7 @@ static PetscErrorCode TestIterates(void)
   PetscFunctionReturn(0);
 }
 
-/* Symmetric matrices: (x, M^-1 y) = (M^-1 x, y) for symmetric sweeps, and M^-T for the others where one process has all. CG converges. */
+/* Symmetric matrices: (x, M^-1 y) = (M^-1 x, y) for symmetric sweeps, and M^-T for the others. CG converges. */
 static PetscErrorCode TestSymmetry(void)
 {
   const PetscInt     n = 150;
@@ -147,11 +147,9 @@ static PetscErrorCode TestSymmetry(void)
   PetscScalar        s, t;
   PetscInt           its;
   PetscReal          r, nb;
-  PetscMPIInt        size;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Matrix(n, PETSC_TRUE, &A));
   PetscCall(Vectors(A, &b, &x));
   PetscCall(VecDuplicate(b, &y));
@@ -191,10 +189,10 @@ static PetscErrorCode TestSymmetry(void)
     PetscCall(VecShift(y, 0.5));
     PetscCall(PCSetUp(pc));
     PetscCall(PCApply(pc, b, x));
-    if (size == 1) PetscCall(PCApplyTranspose(pc, y, z));
+    PetscCall(PCApplyTranspose(pc, y, z));
     PetscCall(VecDot(x, y, &s));
     PetscCall(VecDot(z, b, &t));
-    PetscCall(Check(order ? "transpose of backward sweeps" : "transpose of forward sweeps", size == 1 ? PetscAbsScalar(s - t) / PetscAbsScalar(s) : 0, 1e-13));
+    PetscCall(Check(order ? "transpose of backward sweeps" : "transpose of forward sweeps", PetscAbsScalar(s - t) / PetscAbsScalar(s), 1e-13));
   }
   PetscCall(PCDenseGSSetPrecision(pc, TESSERA_PRECISION_SINGLE));
   PetscCall(PCDenseGSSetOrder(pc, TESSERA_GS_SYMMETRIC));
@@ -220,12 +218,162 @@ static PetscErrorCode Caught(MPI_Comm comm, int line, const char *fun, const cha
   return n;
 }
 
+/* Column j of what the preconditioner is, or of its transpose, on every process. */
+static PetscErrorCode Column(PC pc, PetscInt j, PetscBool transpose, Vec e, Vec y, PetscScalar column[])
+{
+  PetscInt           n, first, last;
+  const PetscScalar *v;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetSize(e, &n));
+  PetscCall(VecGetOwnershipRange(e, &first, &last));
+  PetscCall(VecSet(e, 0));
+  if (j >= first && j < last) PetscCall(VecSetValue(e, j, 1, INSERT_VALUES));
+  PetscCall(VecAssemblyBegin(e));
+  PetscCall(VecAssemblyEnd(e));
+  if (transpose) PetscCall(PCApplyTranspose(pc, e, y));
+  else PetscCall(PCApply(pc, e, y));
+  PetscCall(PetscArrayzero(column, n));
+  PetscCall(VecGetArrayRead(y, &v));
+  for (PetscInt i = first; i < last; ++i) column[i] = v[i - first];
+  PetscCall(VecRestoreArrayRead(y, &v));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, column, (PetscMPIInt)n, MPIU_SCALAR, MPIU_SUM, PETSC_COMM_WORLD));
+  PetscFunctionReturn(0);
+}
+
+/* The transpose, entry by entry, of every order that has one, and after new values; what has none says so. */
+static PetscErrorCode TestTranspose(void)
+{
+  const PetscInt n = 131;
+  PetscScalar   *forth, *back;
+  PetscInt       first, last;
+  Mat            A;
+  Vec            e, y;
+  PC             pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(n * n, &forth, n * n, &back));
+  PetscCall(Matrix(n, PETSC_TRUE, &A));
+  PetscCall(MatCreateVecs(A, &y, &e));
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+  PetscCall(PCSetOperators(pc, A, A));
+  PetscCall(PCSetType(pc, PCDENSEGS));
+  PetscCall(PCDenseGSSetOmega(pc, 1.3));
+  for (int c = 0; c < 7; ++c) { /* three orders in two precisions, the last one with new values */
+    const int order = PetscMin(c, 5) % 3;
+    PetscReal worst = 0, largest = 0;
+    char      name[100];
+
+    if (c < 6) {
+      PetscCall(PCDenseGSSetOrder(pc, (TesseraGSOrder)order));
+      PetscCall(PCDenseGSSetSweeps(pc, order + 1));
+      PetscCall(PCDenseGSSetPrecision(pc, c < 3 ? TESSERA_PRECISION_DOUBLE : TESSERA_PRECISION_SINGLE));
+    } else {
+      PetscCall(MatShift(A, 7));
+      PetscCall(PCSetOperators(pc, A, A));
+    }
+    PetscCall(PCSetUp(pc));
+    for (PetscInt j = 0; j < n; ++j) {
+      PetscCall(Column(pc, j, PETSC_FALSE, e, y, forth + j * n));
+      PetscCall(Column(pc, j, PETSC_TRUE, e, y, back + j * n));
+    }
+    for (PetscInt j = 0; j < n; ++j)
+      for (PetscInt i = 0; i < n; ++i) {
+        worst   = PetscMax(worst, PetscAbsScalar(forth[j * n + i] - back[i * n + j]));
+        largest = PetscMax(largest, PetscAbsScalar(forth[j * n + i]));
+      }
+    PetscCall(PetscSNPrintf(name, sizeof(name), "transpose, %s, %s%s", TesseraGSOrders[order], c < 3 ? "double" : "single", c == 6 ? ", new values" : ""));
+    PetscCall(Check(name, largest > 0 ? worst / largest : 1, 1e-14));
+  }
+  for (int c = 0; c < 2; ++c) {
+    char           text[400] = "";
+    PetscErrorCode ierr;
+
+    PetscCall(MatGetOwnershipRange(A, &first, &last));
+    if (c) PetscCall(PCDenseGSSetOrder(pc, TESSERA_GS_RANDOM)); /* no transpose at all */
+    if (0 >= first && 0 < last) PetscCall(MatSetValue(A, 0, n - 1, c ? Entry(0, n - 1, n, PETSC_TRUE) : 11, INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(PCSetOperators(pc, A, A));
+    PetscCall(PCSetUp(pc));
+    PetscCall(PetscPushErrorHandler(Caught, text));
+    ierr = PCApplyTranspose(pc, e, y);
+    PetscCall(PetscPopErrorHandler());
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "transpose of %s: %s\n", c ? "random order" : "a matrix that is not symmetric", ierr ? text : "there is one"));
+  }
+  PetscCall(PetscFree2(forth, back));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(VecDestroy(&e));
+  PetscCall(VecDestroy(&y));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
+/* While a preconditioner is kept it is that of the matrix of its setup, to the last bit; then it is that of the present one. */
+static PetscErrorCode TestKept(void)
+{
+  PetscFunctionBegin;
+  for (int order = 0; order < 4; ++order) {
+    const PetscInt n = 150;
+    PetscReal      change[3], norm;
+    Mat            A;
+    Vec            b, x, y, guess;
+    PC             pc;
+    KSP            ksp;
+
+    PetscCall(Matrix(n, PETSC_FALSE, &A));
+    PetscCall(Vectors(A, &b, &x));
+    PetscCall(VecDuplicate(b, &y));
+    PetscCall(VecDuplicate(b, &guess));
+    PetscCall(VecCopy(b, guess));
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(KSPSetType(ksp, KSPRICHARDSON));
+    PetscCall(KSPSetNormType(ksp, KSP_NORM_NONE));
+    PetscCall(KSPSetTolerances(ksp, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, 2));
+    PetscCall(KSPSetInitialGuessNonzero(ksp, PETSC_TRUE));
+    PetscCall(KSPSetReusePreconditioner(ksp, PETSC_TRUE));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(PCSetType(pc, PCDENSEGS));
+    PetscCall(PCDenseGSSetOrder(pc, (TesseraGSOrder)order));
+    PetscCall(KSPSetUp(ksp));
+    for (int c = 0; c < 3; ++c) { /* an application; sweeps from a guess; an application after a new setup */
+      for (int k = 0; k < 2; ++k) {
+        PetscCall(VecCopy(guess, k ? y : x));
+        if (c == 1) PetscCall(KSPSolve(ksp, b, k ? y : x));
+        else PetscCall(PCApply(pc, b, k ? y : x));
+        if (k) break;
+        PetscCall(MatScale(A, 7));
+        if (c == 2) PetscCall(KSPSetReusePreconditioner(ksp, PETSC_FALSE));
+        PetscCall(KSPSetUp(ksp));
+      }
+      PetscCall(VecNorm(x, NORM_INFINITY, &norm));
+      if (c == 2) PetscCall(VecScale(y, 343)); /* three times seven */
+      PetscCall(VecAXPY(y, -1, x));
+      PetscCall(VecNorm(y, NORM_INFINITY, &change[c]));
+      if (!(norm > 0)) change[c] = 1;
+      else change[c] /= norm;
+    }
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: ", TesseraGSOrders[order]));
+    PetscCall(Check("kept in applications", change[0], 0));
+    PetscCall(Check("  kept in Richardson's method", change[1], 0));
+    PetscCall(Check("  new after a setup", change[2], 1e-12));
+    PetscCall(KSPDestroy(&ksp));
+    PetscCall(VecDestroy(&b));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(VecDestroy(&guess));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscFunctionReturn(0);
+}
+
 /* What a failing setup says; a failed factorisation ends the KSP. */
 static PetscErrorCode TestWrong(void)
 {
   PetscFunctionBegin;
-  for (int c = 0; c < 5; ++c) {
-    const char *const names[] = {"a sparse matrix", "a matrix that is not square", "a zero on the diagonal", "a NaN", "a relaxation factor of 2"};
+  for (int c = 0; c < 6; ++c) {
+    const char *const names[] = {"a sparse matrix", "a matrix that is not square", "a zero on the diagonal", "a NaN", "a relaxation factor of 2", "a NaN far from the diagonal"};
     const PetscInt     n = 20;
     char               text[400] = "";
     Mat                A;
@@ -250,6 +398,7 @@ static PetscErrorCode TestWrong(void)
       PetscCall(MatGetOwnershipRange(A, &first, &last));
       if (c == 2 && 17 >= first && 17 < last) PetscCall(MatSetValue(A, 17, 17, 0, INSERT_VALUES));
       if (c == 3 && 17 >= first && 17 < last) PetscCall(MatSetValue(A, 17, 17, NAN, INSERT_VALUES));
+      if (c == 5 && 1 >= first && 1 < last) PetscCall(MatSetValue(A, 1, 18, NAN, INSERT_VALUES));
       PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
       PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
     }
@@ -313,6 +462,8 @@ int main(int argc, char **argv)
   PetscCall(TesseraInitializePackage());
   PetscCall(TestIterates());
   PetscCall(TestSymmetry());
+  PetscCall(TestTranspose());
+  PetscCall(TestKept());
   PetscCall(TestWrong());
   PetscCall(TestEmpty());
   PetscCall(PetscFinalize());

@@ -151,7 +151,8 @@ static PetscErrorCode TestTao(void)
   PetscFunctionReturn(0);
 }
 
-/* f(x) = sum of x log|x| - x: from x = 3 the first quadratic model, solved, leads to where the gradient log x is no number. */
+/* f(x) = sum of x log|x| - x: from x = 3 the first quadratic model, solved, leads to where the gradient log x is no number; half of that step
+   does not. */
 static PetscErrorCode Logarithm(Tao tao, Vec x, PetscReal *f, Vec g, void *ctx)
 {
   PetscScalar *u;

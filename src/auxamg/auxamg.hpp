@@ -9,6 +9,7 @@
 #include "auxamg/tree.hpp"
 #include "core/exchange.hpp"
 #include "core/graph.hpp"
+#include "core/several.hpp"
 #include <string>
 #include <vector>
 
@@ -84,6 +85,22 @@ template <class S> struct ProductLists {
   size_t    bytes() const { return pair.bytes() + column.bytes() + slot.bytes(); }
 };
 
+// The transpose of an operator, made when one is first applied: it stands in the operator's place in the meantime.
+template <class T> struct Transpose {
+  int         ghosts = 0;     // those of the operator come first
+  bool        more = false;   // some process has others
+  Exchange    exchange;       // of nodes, then
+  Exchange    entries;        // of those in own columns and rows of others, which are counted behind the own ones
+  Buffer<int> i, j, from;     // from: of which entry each is the transpose
+  Buffer<T>   a, inverse;     // inverse: of the blocks of Gauss-Seidel
+  size_t      bytes() const { return exchange.bytes() + entries.bytes() + i.bytes() + j.bytes() + from.bytes() + a.bytes() + inverse.bytes(); }
+};
+
+// The vectors of a level, of one right-hand side (V = T) or of several.
+template <class V> struct Vectors {
+  V *b, *x, *r, *z, *w, *sums;
+};
+
 template <class T> struct Level {
   int       n = 0, points = 0, ghosts = 0; // nodes of this process; those in the tree, which come first; nodes of others that rows need
   int       rows = 0; // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
@@ -99,6 +116,8 @@ template <class T> struct Level {
   float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
   Buffer<T>   b, x, r, z, w;
+  Buffer<T>   several; // the same of several right-hand sides
+  size_t      divided = 0; // how it is: of so many numbers
   // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid
   int         cells = 0, corners = 0;
   Buffer<int> begin, vertex, leaf; // leaf: of each node, on a device
@@ -118,13 +137,22 @@ template <class T> struct Level {
   }
   Sweep<T>                     sweep;
   Krylov<T>                    krylov;
+  Transpose<T>                 transpose;
+  void                         turn(); // the operator and its transpose change places
   size_t                 bytes() const;
+  template <class V> Vectors<V> vectors() const
+  {
+    const size_t n = b.size();
+    V *const     v = (V *)several.data();
+    if constexpr (width_of<V> == 1) return {(T *)b.data(), (T *)x.data(), (T *)r.data(), (T *)z.data(), (T *)w.data(), (T *)sums.data()};
+    else return {v, v + n, v + 2 * n, v + 3 * n, v + 4 * n, v + 4 * n + w.size()};
+  }
 };
 
 // The exact solution on the last grid, by the pseudo-inverse.
 template <class T> struct Coarsest {
   int       n = 0, offset = 0, dropped = 0; // unknowns; the place of this process's; eigenvalues that are zero
-  Buffer<T> inverse, b;
+  Buffer<T> inverse, b, several; // b: of all processes; of several right-hand sides
 };
 
 // Of the vertices of a grid, in the order of their keys, to whom they belong; and which are here.
@@ -137,13 +165,17 @@ struct Division {
 
 template <class T> class Hierarchy {
 public:
-  Hierarchy(const Exec &exec, MPI_Comm comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
+  Hierarchy(const Exec &exec, const Comm &comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
   // x: coordinates of own nodes, `dim` each, in the memory of `where`; owner and index: of the ghost nodes, the process and the node there.
   template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch, Space where = Space::host);
   // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps then.
   template <class Index> bool refresh(const Rows<Index> &rows, Failure &failure);
-  // z = B r
-  void   apply(const double *r, double *z);
+  // z = B r, or B' r. Between the first application of the transpose and the next setup both take memory.
+  void   apply(const double *r, double *z, bool transposed = false) { apply(1, r, 0, z, 0, transposed); }
+  // The same of so many vectors, which begin stride_r and stride_z numbers apart: V- and W-cycles with Chebyshev's or Jacobi's smoother read
+  // the operators once for 8, 4 or 2 of them, for 4 where a node has several unknowns; the transposed ones take one after the other.
+  void   apply(int vectors, const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed = false);
+  bool   linear() const { return params_.cycle != 3 || levels_.size() < 3; } // with two grids the K-cycle is the V-cycle
   size_t bytes() const;
   double work() const; // multiplications of an application on this process
 
@@ -192,22 +224,35 @@ private:
   bool    sweep_last();
   Failure invert(double swept);
   void    vectors(Level<T> &level);
-  void    cycle(int l, bool begun = false);
-  void    cycle(bool begun);
+  void    turn();
+  void    make_transpose();
+  void    transpose_pattern(Level<T> &level);
+  void    transpose_numbers(Level<T> &level);
+  void    transpose_one_sided();
+  void    store_fixed_transposed(const double *r, double scale, double *z);
+  template <class V> void    make_several();
+  template <class V> void    apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
+  template <class V> void    cycle_grids(int l, bool begun = false);
+  template <class V> void    cycle(bool begun);
+  template <class V> void    restriction(const Level<T> &level, const Level<T> &next, bool begin_next);
   void    krylov_cycle(int l);
   void    krylov_vectors(Level<T> &level);
   enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
   double  first_factor(const Level<T> &level) const;
   bool    begins(const Level<T> &level) const;
-  void    smooth(Level<T> &level, bool from_zero, Direction direction, bool begun = false);
+  template <class V> void smooth(Level<T> &level, bool from_zero, Direction direction, bool begun = false);
   void    sweep(Level<T> &level, bool from_zero, Direction direction);
   bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
   Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
   Failure::Kind block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key, const Buffer<int> &position, Buffer<unsigned char> &colour);
   void    block_numbers(Level<T> &level);
   Failure::Kind colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority, const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour);
-  void    halo(Level<T> &level, Buffer<T> &v);
-  void    sum_processes(Buffer<T> &v);
+  void    halo(Level<T> &level, Buffer<T> &v) { halo(level, v.data()); }
+  template <class V> void halo(Level<T> &level, V *v)
+  {
+    if (level.distributed) level.exchange.forward((T *)v, params_.bs * width_of<V>);
+  }
+  void    sum_processes(T *v, size_t n);
   double  total(double v) const;
   bool    lost() const; // has the device of any process failed? Collective
   template <class V> Buffer<V> make(size_t n) const
@@ -230,7 +275,7 @@ private:
   }
 
   Exec                  exec_;
-  MPI_Comm              comm_;
+  Comm                  comm_;
   Params                params_;
   Frame                 frame_;
   std::vector<Level<T>> levels_;
@@ -255,7 +300,13 @@ private:
   Buffer<double>        one_sided_a_;
   bool                  one_sided_ = false; // on any process
   bool                  any_fixed_ = false;
-  Graph                 graph_;            // of the cycle on a device
+  struct {
+    Buffer<int>    i, row; // of each unknown of the first level, ghosts included, the unknowns that are coupled with it
+    Buffer<double> a, sums;
+  }                     one_sided_transpose_;
+  bool                  turned_ = false;     // the grids' operators and their transposes have changed places
+  uint64_t              transposes_ = 0;     // of which numbers_ these are
+  Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
   uint64_t              numbers_   = 0;    // how often numbers() has run
   bool                  filtered_  = false; // the interpolation is smoothed
   bool                  constants_ = false; // are in the null space of the matrix

@@ -85,7 +85,7 @@ template <class T> void Hierarchy<T>::krylov_cycle(int l)
   double *const energy = k.s.data(), *const products = energy + steps, *const rp = products + steps;
   for (int step = 0; step < steps; ++step) {
     T *const p = k.p.data() + (ptrdiff_t)step * n, *const q = k.q.data() + (ptrdiff_t)step * n;
-    cycle(l);
+    cycle_grids<T>(l);
     for (int j = 0; j < step; ++j) sum_each(exec_, n, Product<T>{level.x.data(), k.q.data() + (ptrdiff_t)j * n}, products + j);
     for_each(exec_, n, Orthogonalize<T>{level.x.data(), k.p.data(), products, energy, step, n, p});
     sum_each(exec_, n, Product<T>{level.b.data(), p}, rp);

@@ -29,9 +29,9 @@ static PetscErrorCode PCReset_AuxAMG(PC pc)
   PetscCall(a->rows.Reset());
   a->in_double.reset();
   a->in_single.reset();
-  if (a->comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&a->comm));
   a->read    = tessera::VectorRead();
   a->write   = tessera::VectorWrite();
+  a->columns = tessera::Columns();
   a->current = a->ready = a->failed = PETSC_FALSE;
   a->linear = a->asked = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -200,6 +200,20 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The products P'AP: entries with the weights of their columns' nodes, what that gives with the weights of the rows' nodes.
+static PetscErrorCode LogProducts(PC_AuxAMG *a)
+{
+  double multiplications = 0;
+
+  PetscFunctionBegin;
+  WithHierarchy(a, [&](auto &h) {
+    for (const auto &l : h.levels())
+      if (l.cells) multiplications += (double)l.corners * (double)(a->bs * a->bs) * ((double)l.j.size() + (double)l.points * (double)l.parts / l.cells);
+  });
+  PetscCall(tessera::LogFlops(a->exec.space, 2 * multiplications));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode SetUp(PC pc)
 {
   PC_AuxAMG           *a    = (PC_AuxAMG *)pc->data;
@@ -213,7 +227,8 @@ static PetscErrorCode SetUp(PC pc)
   pc->setupcalled  = PETSC_FALSE; // PETSc sets it again on success: after an error the next solve starts from here
   a->current = a->ready = a->failed = PETSC_FALSE;
   pc->failedreason = PC_NOERROR;
-  if (a->comm == MPI_COMM_NULL) PetscCallMPI(MPI_Comm_dup(comm, &a->comm));
+  PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC auxamg", pc->pmat));
+  PetscCall(tessera::CommOf((PetscObject)pc, &a->comm));
   if (again_all) {
     PetscCall(ChooseSpace(pc, &a->exec.space));
     PetscCall(ChooseBlock(pc, &a->bs));
@@ -221,9 +236,11 @@ static PetscErrorCode SetUp(PC pc)
   }
   PetscCall(tessera::UseCurrentStream(a->exec.space));
   PetscCall(tessera::SameError(a->comm, a->rows.Get(pc->pmat, a->exec.space, "PC auxamg")));
-  MatInfo info;
-  PetscCall(MatGetInfo(pc->pmat, MAT_GLOBAL_MAX, &info));
-  PetscCheck(info.nz_used < 2147483647., comm, PETSC_ERR_SUP, "PC auxamg works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes", info.nz_used);
+  MatInfo   info;
+  PetscBool counts; // a matrix that is made of others may not
+  PetscCall(MatHasOperation(pc->pmat, MATOP_GETINFO, &counts));
+  if (counts) PetscCall(MatGetInfo(pc->pmat, MAT_GLOBAL_MAX, &info));
+  PetscCheck(!counts || info.nz_used < 2147483647., comm, PETSC_ERR_SUP, "PC auxamg works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes", info.nz_used);
   PetscCall(FindGhosts(pc, &ghosts));
   tessera::auxamg::Rows<tessera::LocalRows::Index> rows;
   rows.n      = (int)(a->rows.n / a->bs);
@@ -238,6 +255,7 @@ static PetscErrorCode SetUp(PC pc)
   if (!again_all) {
     PetscCall(PetscLogEventBegin(tessera::event_auxamg_numbers, pc, 0, 0, 0));
     TesseraCallCXX(WithHierarchy(a, [&](auto &h) { unchanged = h.refresh(rows, failure); }));
+    if (unchanged) PetscCall(LogProducts(a));
     PetscCall(PetscLogEventEnd(tessera::event_auxamg_numbers, pc, 0, 0, 0));
     if (!unchanged) PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows than before: the grids are made anew\n"));
   }
@@ -267,6 +285,7 @@ static PetscErrorCode SetUp(PC pc)
       TesseraCallCXX(WithHierarchy(a, [&](auto &h) { failure = h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE, use->x.space()); }));
       if (failure.kind != Failure::rounded) break;
     }
+    PetscCall(LogProducts(a));
     PetscCall(PetscLogEventEnd(tessera::event_auxamg_grids, pc, 0, 0, 0));
   }
   PetscCall(a->rows.Restore());
@@ -307,17 +326,24 @@ static PetscErrorCode PCSetUp_AuxAMG(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Apply(PC pc, Vec x, Vec y)
+template <bool transposed> static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 {
   PC_AuxAMG    *a = (PC_AuxAMG *)pc->data;
   const double *from;
   double       *to, work = 0;
+  bool          linear = true;
+  PetscBool     known = PETSC_FALSE, symmetric = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCheck(a->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC auxamg: the last setup ended with an error");
   if (a->failed) { // no hierarchy: what a failed LU gives too, so that no solver takes it for a solution
     PetscCall(VecSet(y, PETSC_INFINITY));
     PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (transposed) {
+    WithHierarchy(a, [&](auto &h) { linear = h.linear(); });
+    PetscCheck(linear, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC auxamg: the K-cycle is not linear, so it has no transpose. Use -pc_auxamg_cycle v or w");
+    PetscCall(MatIsSymmetricKnown(pc->pmat, &known, &symmetric));
   }
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_apply, pc, x, y, 0));
   PetscCall(tessera::UseCurrentStream(a->exec.space));
@@ -326,7 +352,7 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   {
     const tessera::GpuTime time(a->exec.space);
     WithHierarchy(a, [&](auto &h) {
-      h.apply(from, to);
+      h.apply(from, to, transposed && !(known && symmetric));
       work = h.work();
     });
   }
@@ -358,6 +384,7 @@ static PetscErrorCode PCPreSolve_AuxAMG(PC pc, KSP ksp, Vec, Vec)
   KSPType    type;
 
   PetscFunctionBegin;
+  PetscCall(CompatUserPreSolve(pc, ksp));
   a->asked = PETSC_TRUE;
   PetscCall(KSPGetType(ksp, &type));
   if (tessera::StandsRounding(type)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -368,18 +395,57 @@ static PetscErrorCode PCPreSolve_AuxAMG(PC pc, KSP ksp, Vec, Vec)
 }
 
 // One process whose device fails must not leave the others waiting for its messages.
-static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
+template <bool transposed> static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Vec y)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
   if (!a->asked) PetscCall(MakeLinear(pc, "PCApply() without a KSP"));
   tessera::Together together(PetscObjectComm((PetscObject)pc));
-  PetscCall((tessera::NoThrow<Apply, PC, Vec, Vec>(pc, x, y)));
+  PetscCall((tessera::NoThrow<Apply<transposed>, PC, Vec, Vec>(pc, x, y)));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
   a->read  = tessera::VectorRead(); // what was copied to the device is not there
   a->write = tessera::VectorWrite();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatApply(PC pc, Mat X, Mat Y)
+{
+  PC_AuxAMG *a    = (PC_AuxAMG *)pc->data;
+  double     work = 0;
+
+  PetscFunctionBegin;
+  PetscCheck(a->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC auxamg: the last setup ended with an error");
+  if (a->failed) {
+    PetscCall(tessera::Columns::Set(Y, PETSC_INFINITY));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscLogEventBegin(tessera::event_auxamg_apply, pc, X, Y, 0));
+  PetscCall(tessera::UseCurrentStream(a->exec.space));
+  PetscCall(a->columns.Each(X, Y, a->exec.space, [&](int number, const double *from, ptrdiff_t stride_from, double *to, ptrdiff_t stride_to) {
+    const tessera::GpuTime time(a->exec.space);
+    WithHierarchy(a, [&](auto &h) {
+      h.apply(number, from, stride_from, to, stride_to);
+      work += number * h.work();
+    });
+  }));
+  PetscCall(tessera::LogFlops(a->exec.space, 2 * work));
+  PetscCall(PetscLogEventEnd(tessera::event_auxamg_apply, pc, X, Y, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+
+  PetscFunctionBegin;
+  if (!a->asked) PetscCall(MakeLinear(pc, "PCMatApply() without a KSP"));
+  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  PetscCall((tessera::NoThrow<MatApply, PC, Mat, Mat>(pc, X, Y)));
+  if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(tessera::FailApplication(PetscObjectComm((PetscObject)pc), Y, together.Within(), "PC auxamg", &pc->failedreason));
+  a->columns = tessera::Columns(); // what was copied to the device is not there
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -441,6 +507,7 @@ static PetscErrorCode TakeCoordinates(PC pc, const PetscReal *x, size_t n)
   PetscFunctionBegin;
   if (a->backend == TESSERA_BACKEND_AUTO && pc->pmat) PetscCall(MatAssembled(pc->pmat, &assembled));
   if (assembled) PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
+  if (device) PetscCall(tessera::ChooseDevice());
   if (device && n && !tessera::device::unusable()) {
     PetscCall(tessera::UseCurrentStream(tessera::Space::cuda));
     try {
@@ -519,6 +586,17 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 
    With the same nonzero pattern and coordinates a setup computes numbers only.
 
+   `PCApplyTranspose()` and `KSPSolveTranspose()` work with all cycles but the K-cycle, which is not linear. The first one makes the
+   transposes of the operators, which take as much memory as these, unless `MAT_SYMMETRIC` is set.
+
+   `PCMatApply()` reads the operators once for 8, 4 or 2 vectors (4 where a node has several unknowns); Gauss-Seidel and the K-cycle
+   take one after the other.
+
+   `PCGetInterpolations()` and `PCGetCoarseOperators()` give copies of the hierarchy, in the precision that it is in. A last operator may be
+   singular: `PCMG` needs a solver for that, for instance `-mg_coarse_pc_type svd`.
+
+   `MATNEST`, `MATTRANSPOSEVIRTUAL` and `MATNORMAL` of `MATAIJ` are converted at each setup.
+
    References:
 .  * - L. Wang, X. Hu, J. Cohen, J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing units, SIAM Journal on
          Scientific Computing 35(3), 2013
@@ -537,7 +615,9 @@ PetscErrorCode tessera::PCCreate_AuxAMG(PC pc)
   pc->ops->destroy        = PCDestroy_AuxAMG;
   pc->ops->setfromoptions = PCSetFromOptions_AuxAMG;
   pc->ops->view           = ViewAuxAMG;
-  pc->ops->apply          = PCApply_AuxAMG;
+  pc->ops->apply          = PCApply_AuxAMG<false>;
+  pc->ops->applytranspose = PCApply_AuxAMG<true>;
+  pc->ops->matapply       = PCMatApply_AuxAMG;
   pc->ops->presolve       = PCPreSolve_AuxAMG;
   PetscCall(PetscObjectComposeFunction((PetscObject)pc, "PCSetCoordinates_C", PCSetCoordinates_AuxAMG));
   PetscCall(ComposeAuxAMG(pc, PETSC_TRUE));

@@ -2,6 +2,7 @@
 #pragma once
 #include "auxamg/auxamg.hpp"
 #include "petsc/aij.hpp"
+#include "petsc/columns.hpp"
 #include "petsc/geometry.hpp"
 #include "tessera.h"
 #include <memory>
@@ -26,12 +27,13 @@ struct PC_AuxAMG {
   Coordinates           given;       // by PCSetCoordinates()
   PetscBool             current = PETSC_FALSE; // the hierarchy belongs to these options
   // setup
-  MPI_Comm                                   comm = MPI_COMM_NULL; // a duplicate
+  Comm                                       comm;
   PetscInt                                   bs   = 1;
   std::string                                from;
   LocalRows                                  rows;
   VectorRead                                 read;
   VectorWrite                                write;
+  Columns                                    columns;
   auxamg::Params                             params;
   Exec                                       exec;
   std::unique_ptr<auxamg::Hierarchy<double>> in_double; // one of the two
@@ -57,7 +59,5 @@ PetscErrorCode       PCCreate_AuxAMG(PC);
 PetscErrorCode       CiteAuxAMG();
 PetscErrorCode       ViewAuxAMG(PC, PetscViewer);
 PetscErrorCode       ComposeAuxAMG(PC, PetscBool);
-// Refuses a backend that some process cannot use. Collective.
-PetscErrorCode       CheckBackend(PetscObject, const char *option, TesseraBackend);
 
 } // namespace tessera

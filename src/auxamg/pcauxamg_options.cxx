@@ -1,6 +1,7 @@
 // Setters and getters of PC auxamg. Each is a composed function, so that calling it on another type does nothing; a change takes
 // effect at the next setup. Here: how they are composed, and the grids; the smoother, storage and place are in pcauxamg_options_more.cxx.
 #include "auxamg/pcauxamg.hpp"
+#include "auxamg/pcauxamg_levels.hpp"
 #include "petsc/field.hpp"
 
 using tessera::PC_AuxAMG, tessera::SetField, tessera::GetField;
@@ -56,6 +57,8 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetBackend_C", (compose ? &GetField<&PC_AuxAMG::backend> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCoordinatesFile_C", compose ? &SetFile : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCoordinatesFile_C", compose ? &GetFile : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetInterpolationsAuxAMG : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCGetCoarseOperators_C", compose ? &GetCoarseOperatorsAuxAMG : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

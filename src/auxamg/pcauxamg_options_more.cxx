@@ -430,7 +430,8 @@ PetscErrorCode PCAuxAMGGetBackend(PC pc, TesseraBackend *b)
    Level: intermediate
 
    Note:
-   The nodes are in the order of the matrix, a node for each of its blocks. A file goes before `PCSetCoordinates()` and a `DM`.
+   The nodes are in the order of the matrix, a node for each of its blocks. A file goes before `PCSetCoordinates()` and a `DM`. Without
+   any of them points are made from the couplings of the matrix.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetCoordinatesFile()`, `PCSetCoordinates()`
 @*/

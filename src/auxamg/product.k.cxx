@@ -148,7 +148,7 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
   if (coarse.distributed) {
     coarse.entries.add_back(coarse.a.data(), b2);
     coarse.entries.release(); // as large as the rows of others, and used once a setup
-  } else if (fine.distributed || shared) sum_processes(coarse.a);
+  } else if (fine.distributed || shared) sum_processes(coarse.a.data(), coarse.a.size());
 }
 
 template void Hierarchy<double>::product(Level<double> &, Level<double> &);

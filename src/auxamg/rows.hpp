@@ -3,7 +3,9 @@
 #include "auxamg/auxamg.hpp"
 #include "auxamg/dispatch.hpp"
 #include "core/each.hpp"
+#include "core/several.hpp"
 #include <algorithm>
+#include <type_traits>
 
 namespace tessera::auxamg {
 
@@ -14,12 +16,24 @@ struct Shared {
   HD Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), share(s) { }
 };
 
+template <class V> struct Clear {
+  V      *x;
+  HD void operator()(int p) const { x[p] = 0; }
+};
+
+// Nodes of several unknowns have kernels for 1 and 4 vectors alone.
+template <class V, class F> void with_block_of(int bs, const F &f)
+{
+  if constexpr (width_of<V> == 1 || width_of<V> == 4) with_block(bs, f);
+  else f(Number<1>());
+}
+
 #ifndef __CUDA_ARCH__
 // A row times x, on the host. Entry by entry, in two sums: g++ would make vectors of gathered numbers, which take half as long again and
 // in single precision twice as long.
-template <class T> inline T row_times(int e, int end, const int *j, const T *a, const T *x)
+template <class T, class V> inline V row_times(int e, int end, const int *j, const T *a, const V *x)
 {
-  T s = 0, t = 0;
+  V s = 0, t = 0;
   if ((end - e) % 2) s = a[e] * x[j[e]], ++e;
   for (; e < end; e += 2) {
     s += a[e] * x[j[e]];
@@ -38,7 +52,8 @@ template <class V> HD inline V sum_shared(V v, int share)
 {
 #ifdef __CUDA_ARCH__
   const unsigned mine = shared_lanes(share);
-  for (int d = 1 << share >> 1; d; d /= 2) v += __shfl_xor_sync(mine, v, d);
+  for (int d = 1 << share >> 1; d; d /= 2)
+    for (int k = 0; k < width_of<V>; ++k) number(v, k) += __shfl_xor_sync(mine, number(v, k), d);
 #else
   (void)share;
 #endif
@@ -61,7 +76,7 @@ struct CountShared {
 };
 
 // s = b - A x, or A x without b, in the rows of the node; true for the thread that has it.
-template <class T, int BS> HD inline bool residual(const int *i, const int *j, const T *a, const T *x, const T *b, const Shared &at, T *s)
+template <class T, int BS, class V> HD inline bool residual(const int *i, const int *j, const T *a, const V *x, const V *b, const Shared &at, V *s)
 {
   const int p = at.node;
   int       first = i[p], step = 1;
@@ -75,9 +90,10 @@ template <class T, int BS> HD inline bool residual(const int *i, const int *j, c
     return true;
   }
 #endif
-  for (int k = 0; k < BS; ++k) s[k] = b && !at.thread ? b[(ptrdiff_t)BS * p + k] : 0;
+  for (int k = 0; k < BS; ++k) s[k] = b && !at.thread ? b[(ptrdiff_t)BS * p + k] : V(0);
   for (int e = first; e < i[p + 1]; e += step) {
-    const T *const v = a + (ptrdiff_t)BS * BS * e, *const y = x + (ptrdiff_t)BS * j[e];
+    const T *const v = a + (ptrdiff_t)BS * BS * e;
+    const V *const y = x + (ptrdiff_t)BS * j[e];
     for (int k = 0; k < BS; ++k)
       for (int m = 0; m < BS; ++m) s[k] = b ? s[k] - v[BS * k + m] * y[m] : s[k] + v[BS * k + m] * y[m];
   }
@@ -151,18 +167,21 @@ template <class T, class End> struct StreamSum {
     stream.run(block, block.tile.y0, block.tile.y1, [&](int p, T s) { sum.v += end(p, s); });
   }
 };
-template <class T, int BS, class End> struct EachRow {
+template <class T, int BS, class V, class End> struct EachRow {
   const int *i, *j;
-  const T   *a, *x;
+  const T   *a;
+  const V   *x;
   int        share;
   End        end;
   HD double  operator()(int item) const
   {
-    T            s[BS];
+    V            s[BS];
     double       sum = 0;
     const Shared at(item, share);
-    if (!residual<T, BS>(i, j, a, x, (const T *)nullptr, at, s)) return 0;
-    for (int k = 0; k < BS; ++k) sum += end((ptrdiff_t)BS * at.node + k, s[k]);
+    if (!residual<T, BS>(i, j, a, x, (const V *)nullptr, at, s)) return 0;
+    for (int k = 0; k < BS; ++k)
+      if constexpr (width_of<V> == 1) sum += end((ptrdiff_t)BS * at.node + k, s[k]);
+      else end((ptrdiff_t)BS * at.node + k, s[k]);
     return sum;
   }
 };
@@ -178,14 +197,16 @@ template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
   return {level.i.data(), level.j.data(), level.a.data(), x, level.n, rows, std::clamp((int)std::min(1.2 * row * rows, (double)most), least, most)};
 }
 
-// end(unknown, A x there) for all unknowns of a level; returns a number
-template <class T, class End> void for_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end)
+// end(unknown, A x there) for all unknowns of a level; returns a number. Several vectors need no blocks that stream: the threads of a row
+// read all of them at each of its entries.
+template <class T, class V, class End> void for_rows(const Exec &exec, const Level<T> &level, int bs, const V *x, const End &end)
 {
-  if (streams(exec, level, bs)) {
-    const Stream<T> stream = stream_of(level, x);
-    return forall_blocks(exec, (level.n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(), StreamRows<T, End>{stream, end});
-  }
-  with_block(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}); });
+  if constexpr (width_of<V> == 1)
+    if (streams(exec, level, bs)) {
+      const Stream<T> stream = stream_of(level, x);
+      return forall_blocks(exec, (level.n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(), StreamRows<T, End>{stream, end});
+    }
+  with_block_of<V>(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, V, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}); });
 }
 
 // The same; *sum = the sum of what end() returns
@@ -195,7 +216,7 @@ template <class T, class End> void sum_rows(const Exec &exec, const Level<T> &le
     const Stream<T> stream = stream_of(level, x);
     return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end}, (Sum *)sum);
   }
-  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum); });
+  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, T, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum); });
 }
 
 #endif

@@ -1,7 +1,6 @@
 // Gauss-Seidel by colours, of nodes or of blocks whose inverses are kept.
 #include "auxamg/auxamg.hpp"
-#include "auxamg/dispatch.hpp"
-#include "core/each.hpp"
+#include "auxamg/rows.hpp"
 #include <climits>
 #include <stdexcept>
 
@@ -119,11 +118,6 @@ template <class T> struct TakeRows {
 };
 
 //--- sweeps -----------------------------------------------------------------------------------------------------------------------
-
-template <class T> struct Clear {
-  T      *x;
-  HD void operator()(int p) const { x[p] = 0; }
-};
 
 // s = b - A x in the rows of a node; own: its block in the matrix
 template <class T, int BS> HD inline void residual(const int *i, const int *j, const T *a, const T *x, const T *b, int p, T *s, const T *&own)

@@ -26,6 +26,7 @@ struct DeviceMemoryError : DeviceError { // there is not enough
 namespace device {
 
 void        prefer(int number);         // the device to take, modulo their number, where the program has chosen none
+int         count();                    // of devices; uses none of them
 const char *unusable();                 // nullptr, or why there is no device to use
 void       *allocate(size_t bytes);     // zeroed; DeviceMemoryError names the bytes wanted and free
 void       *allocate_unset(size_t bytes); // not zeroed: the emulated device fills it with what is no sensible number

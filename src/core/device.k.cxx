@@ -189,6 +189,14 @@ void fail(int error) { raise(DeviceError(std::string("CUDA error: ") + cudaGetEr
 
 void prefer(int number) { state().preferred = number; }
 
+int count()
+{
+  int n = 0;
+  if (cudaGetDeviceCount(&n) == cudaSuccess) return n;
+  (void)cudaGetLastError();
+  return 0;
+}
+
 const char *unusable()
 {
   State &s = state();
@@ -426,6 +434,7 @@ double *result() { return lasting(state().result, 1, 1); }
 
 static const char *const none = "this library was built without CUDA (make CUDA=1 builds it with, docs/gpu.md)";
 void        prefer(int) { }
+int         count() { return 0; }
 const char *unusable() { return none; }
 void       *allocate(size_t) { throw DeviceError(none); }
 void       *allocate_unset(size_t) { throw DeviceError(none); }

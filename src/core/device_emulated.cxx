@@ -82,6 +82,7 @@ Recording::Recording() { recording = true; }
 Recording::~Recording() { recording = false; }
 
 void        prefer(int) { }
+int         count() { return 0; } // PETSc has none to take
 const char *unusable()
 {
   static std::string why;

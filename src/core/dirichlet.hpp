@@ -31,8 +31,8 @@ struct DirichletEntry {
 // From lists on the host, in the memory of `space`. Entries of a node keep their order.
 DirichletCouplings dirichlet_couplings(Space space, std::vector<DirichletEntry> entries, const std::vector<ptrdiff_t> &rows, const std::vector<double> &inverse);
 
-// b_I -= a_ID b_D / d
-void dirichlet_subtract(const Exec &exec, const Box &own, const DirichletCouplings &d, double *field, const View<double> &b);
+// b_I -= a_ID b_D / d; of one vector, V = double, or several (several.hpp)
+template <class V> void dirichlet_subtract(const Exec &exec, const Box &own, const DirichletCouplings &d, V *field, const View<V> &b);
 // b = -A_ID' b_I / d at the Dirichlet nodes, ghost nodes included, and zero elsewhere
 void dirichlet_transpose(const Exec &exec, const Box &own, DirichletCouplings &d, Buffer<double> &field, const View<double> &b);
 // x_D += r_D / d; r and x in natural order

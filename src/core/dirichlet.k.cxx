@@ -1,4 +1,5 @@
 #include "core/dirichlet.hpp"
+#include "core/several.hpp"
 #include <algorithm>
 
 namespace tessera {
@@ -34,15 +35,16 @@ Numbers numbers(const Box &own) { return {own.x0, own.y0, own.x1 - own.x0}; }
 template <class Kernel> void each(const Exec &exec, size_t n, const Kernel &kernel) { forall(exec, {0, (int)n, 0, 1}, kernel); }
 
 // 32 B a coupling, 32 B a node
-struct SubtractKernel {
+template <class V> struct SubtractKernel {
   Numbers          at;
   const ptrdiff_t *nodes, *start, *dirichlet;
-  const double    *value, *field;
-  View<double>     b;
+  const double    *value;
+  const V         *field;
+  View<V>          b;
   HD void          operator()(int i, int) const
   {
-    double &to = b.at(at.x(nodes[i]), at.y(nodes[i]));
-    double  s  = to;
+    V &to = b.at(at.x(nodes[i]), at.y(nodes[i]));
+    V  s  = to;
     for (ptrdiff_t e = start[i]; e < start[i + 1]; ++e) s -= value[e] * field[dirichlet[e]];
     to = s;
   }
@@ -133,10 +135,14 @@ DirichletCouplings dirichlet_couplings(Space space, std::vector<DirichletEntry> 
   return d;
 }
 
-void dirichlet_subtract(const Exec &exec, const Box &own, const DirichletCouplings &d, double *field, const View<double> &b)
+template <class V> void dirichlet_subtract(const Exec &exec, const Box &own, const DirichletCouplings &d, V *field, const View<V> &b)
 {
-  each(exec, d.nodes.size(), SubtractKernel{numbers(own), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.value.data(), field, b});
+  each(exec, d.nodes.size(), SubtractKernel<V>{numbers(own), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.value.data(), field, b});
 }
+
+template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, double *, const View<double> &);
+template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, Several<double, 4> *, const View<Several<double, 4>> &);
+template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, Several<double, 8> *, const View<Several<double, 8>> &);
 
 // The couplings again, by Dirichlet node; those of a node line by line from its S to its N, from E to W.
 static void by_columns(Space space, const Box &own, DirichletCouplings &d)

@@ -1,8 +1,8 @@
 // Values of nodes that other processes own: a vector is its own nodes' values and, behind them, those of the ghost nodes.
 #pragma once
 #include "core/buffer.hpp"
+#include "core/comm.hpp"
 #include "core/exec.hpp"
-#include <mpi.h>
 #include <vector>
 
 namespace tessera {
@@ -11,7 +11,7 @@ class Exchange {
 public:
   Exchange() = default;
   // Ghost node g is node index[g] of process owner[g]. Collective.
-  Exchange(const Exec &exec, MPI_Comm comm, int own, const std::vector<int> &owner, const std::vector<int> &index);
+  Exchange(const Exec &exec, const Comm &comm, int own, const std::vector<int> &owner, const std::vector<int> &index);
   // The own nodes have new numbers.
   void renumber(const std::vector<int> &number);
   // v[own..] = the values of their owners, `width` of each node.
@@ -25,6 +25,7 @@ public:
     device_ = Buffer<double>();
   }
   bool   empty() const { return peers_.empty(); }
+  int    ghosts() const { return ghosts_; }
   size_t bytes() const { return list_.bytes() + places_.bytes() + device_.bytes() + send_.capacity() + receive_.capacity() + (nodes_.capacity() + order_.capacity()) * sizeof(int); }
 
 private:
@@ -36,7 +37,7 @@ private:
   void                     upload();
   template <class T> void  pass(T *v, int width, bool back);
   Exec                     exec_;
-  MPI_Comm                 comm_ = MPI_COMM_SELF;
+  Comm                     comm_;
   int                      own_ = 0, ghosts_ = 0;
   std::vector<Peer>        peers_;
   std::vector<int>         nodes_;  // to send

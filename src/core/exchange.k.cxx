@@ -2,6 +2,7 @@
 #include "core/each.hpp"
 #include <algorithm>
 #include <numeric>
+#include <petscsys.h> // its macros count messages and reductions for -log_view
 
 namespace tessera {
 
@@ -24,7 +25,7 @@ template <class T> struct Add {
 
 } // namespace
 
-Exchange::Exchange(const Exec &exec, MPI_Comm comm, int own, const std::vector<int> &owner, const std::vector<int> &index) : exec_(exec), comm_(comm), own_(own), ghosts_((int)owner.size())
+Exchange::Exchange(const Exec &exec, const Comm &comm, int own, const std::vector<int> &owner, const std::vector<int> &index) : exec_(exec), comm_(comm), own_(own), ghosts_((int)owner.size())
 {
   int size;
   MPI_Comm_size(comm, &size);
@@ -81,11 +82,11 @@ template <class T> void Exchange::pass(T *v, int width, bool back)
     const int   first_in = back ? p.send : p.receive, ins = back ? p.sends : p.receives, first_out = back ? p.receive : p.send, outs = back ? p.receives : p.sends;
     MPI_Request request;
     if (ins) {
-      MPI_Irecv(receive + (size_t)first_in * width, ins * width, type, p.rank, 7, comm_, &request);
+      MPI_Irecv(receive + (size_t)first_in * width, ins * width, type, p.rank, comm_.tag, comm_, &request);
       requests_.push_back(request);
     }
     if (outs) {
-      MPI_Isend(send + (size_t)first_out * width, outs * width, type, p.rank, 7, comm_, &request);
+      MPI_Isend(send + (size_t)first_out * width, outs * width, type, p.rank, comm_.tag, comm_, &request);
       requests_.push_back(request);
     }
   }

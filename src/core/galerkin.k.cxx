@@ -294,7 +294,7 @@ template <int S, int NINE = -1, bool MADE = false> Around<S, NINE, MADE> around(
 
 // Counts of nodes for Directions.
 struct Counts {
-  int     all = 0, weak_x = 0, weak_y = 0, diagonal = 0, jumps = 0;
+  int     all = 0, weak_x = 0, weak_y = 0, diagonal = 0, jumps = 0, leaps = 0;
   HD void join(const Counts &c)
   {
     all += c.all;
@@ -302,6 +302,7 @@ struct Counts {
     weak_y += c.weak_y;
     diagonal += c.diagonal;
     jumps += c.jumps;
+    leaps += c.leaps;
   }
 };
 
@@ -319,12 +320,13 @@ template <int S> struct Classify {
     sx = sx > 0 ? sx : 0;
     sy = sy > 0 ? sy : 0;
     if ((sx > sy ? sx : sy) < 1e-8 * c) return;
-    auto jump = [](double a, double b) { return a < 0 && b < 0 && (a * tuning::jump > b || b * tuning::jump > a); };
+    auto jump = [](double times, double a, double b) { return a < 0 && b < 0 && (a * times > b || b * times > a); };
     n.all += 1;
     n.weak_x += sx < tuning::weak_direction * sy;
     n.weak_y += sy < tuning::weak_direction * sx;
     n.diagonal += fabs(k[0] + k[8] - k[2] - k[6]) > 0.5 * (sx < sy ? sx : sy);
-    n.jumps += jump(k[3], k[5]) || jump(k[1], k[7]);
+    n.jumps += jump(tuning::jump, k[3], k[5]) || jump(tuning::jump, k[1], k[7]);
+    n.leaps += jump(tuning::leap, k[3], k[5]) || jump(tuning::leap, k[1], k[7]);
   }
   HD void operator()(int X, int Y, Counts &n) const
   {
@@ -411,7 +413,7 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
 
 Directions strong_directions(const Exec &exec, const StencilView<double> &A, const Grid &grid)
 {
-  double mine[5] = {0, 0, 0, 0, 0}, sum[5];
+  double mine[6] = {0, 0, 0, 0, 0, 0}, sum[6];
   Box    all, own[4];
   for (int q = 0; q < 4; ++q) {
     own[q] = grid.owned(q);
@@ -427,12 +429,12 @@ Directions strong_directions(const Exec &exec, const StencilView<double> &A, con
     else forall_join(exec, all, Classify<2>{A, {own[0], own[1], own[2], own[3]}}, found.data());
     if (exec.space == Space::cuda) device::copy_to_host(&n, found.data(), sizeof n);
     else n = *found.data();
-    mine[0] = n.all, mine[1] = n.weak_x, mine[2] = n.weak_y, mine[3] = n.diagonal, mine[4] = n.jumps;
+    mine[0] = n.all, mine[1] = n.weak_x, mine[2] = n.weak_y, mine[3] = n.diagonal, mine[4] = n.jumps, mine[5] = n.leaps;
   }
-  std::copy(mine, mine + 5, sum);
-  if (grid.processes() > 1) MPI_Allreduce(mine, sum, 5, MPI_DOUBLE, MPI_SUM, grid.comm);
+  std::copy(mine, mine + 6, sum);
+  if (grid.processes() > 1) MPI_Allreduce(mine, sum, 6, MPI_DOUBLE, MPI_SUM, grid.comm);
   const double n = sum[0] > 0 ? sum[0] : 1;
-  return {sum[1] / n, sum[2] / n, sum[3] / n, sum[4] / n};
+  return {sum[1] / n, sum[2] / n, sum[3] / n, sum[4] / n, sum[5] / n};
 }
 
 } // namespace tessera

@@ -9,8 +9,8 @@
 // The c nodes are the next grid: c(X, Y) is its node (X, Y). Quarter indices are global; views shift their pointers.
 #pragma once
 #include "core/buffer.hpp"
+#include "core/comm.hpp"
 #include "core/exec.hpp"
-#include <mpi.h>
 #include <vector>
 
 namespace tessera {
@@ -33,7 +33,7 @@ HD inline Box quarter_box(const Box &nodes, int q)
 // A grid and its distribution: process (rx, ry) of splits.size()-1 in each direction owns [xsplit[rx], xsplit[rx+1]) x ...;
 // rank = rx + ry * (processes in x), as in a DMDA.
 struct Grid {
-  MPI_Comm         comm = MPI_COMM_SELF;
+  Comm             comm;
   int              nx = 0, ny = 0;
   bool             periodic_x = false, periodic_y = false; // of even size in that direction
   std::vector<int> xsplit, ysplit;

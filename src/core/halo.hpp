@@ -59,7 +59,7 @@ private:
   template <class T> void exchange_directly(const View<T> &v, int mask);
   void                     list();
   void                     reserve(size_t values);
-  MPI_Comm                 comm_ = MPI_COMM_SELF;
+  Comm                     comm_;
   Space                    space_ = Space::host;
   std::vector<Peer>        peers_;
   std::vector<Copy>        self_; // periodic images

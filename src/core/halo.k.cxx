@@ -1,6 +1,8 @@
 #include "core/halo.hpp"
+#include "core/several.hpp"
 #include <algorithm>
 #include <cstdint>
+#include <petscsys.h> // its macros count messages and reductions for -log_view
 
 namespace tessera {
 
@@ -75,42 +77,53 @@ size_t count_values(int mask, const std::vector<Box> &boxes)
 template <class T> void Halo::move(const View<T> &v, int mask, bool reverse)
 {
   if (empty()) return;
-  if (space_ == Space::cuda) {
-    const Ghosts<T> one{v, mask};
-    return move_there(&one, 1, reverse);
-  }
+  constexpr int K = width_of<T>; // several vectors are on the host
+  if constexpr (K == 1)
+    if (space_ == Space::cuda) {
+      const Ghosts<T> one{v, mask};
+      return move_there(&one, 1, reverse);
+    }
+  const auto put = [](T &x, double *to) {
+    for (int i = 0; i < K; ++i) to[i] = (double)number(x, i);
+  };
+  const auto take = [&](T &x, const double *from) {
+    for (int i = 0; i < K; ++i) {
+      auto &to = number(x, i);
+      to       = (std::decay_t<decltype(to)>)(reverse ? to + from[i] : from[i]);
+    }
+  };
   // Images of this process's own nodes, through a buffer as source and target may touch.
   for (const Copy &c : self_) {
-    send_.clear();
-    size_t k = 0;
-    for_values(v, mask, reverse ? c.ghost : c.own, [&](T &x) { send_.push_back((double)x); });
-    for_values(v, mask, reverse ? c.own : c.ghost, [&](T &x) { x = (T)(reverse ? x + send_[k] : send_[k]); ++k; });
+    send_.resize(K * count_values(mask, {c.own}));
+    size_t out = 0, in = 0;
+    for_values(v, mask, reverse ? c.ghost : c.own, [&](T &x) { put(x, &send_[out]), out += K; });
+    for_values(v, mask, reverse ? c.own : c.ghost, [&](T &x) { take(x, &send_[in]), in += K; });
   }
   if (peers_.empty()) return;
   size_t out = 0, in = 0;
   for (Peer &p : peers_) {
-    out += count_values(mask, reverse ? p.recv : p.send);
-    in += count_values(mask, reverse ? p.send : p.recv);
+    out += K * count_values(mask, reverse ? p.recv : p.send);
+    in += K * count_values(mask, reverse ? p.send : p.recv);
   }
   if (send_.size() < out) send_.resize(out);
   if (recv_.size() < in) recv_.resize(in);
   size_t at = 0;
   int    k  = 0;
   for (Peer &p : peers_) {
-    const size_t n = count_values(mask, reverse ? p.send : p.recv);
-    MPI_Irecv(recv_.data() + at, (int)n, MPI_DOUBLE, p.rank, 0, comm_, &requests_[k++]);
+    const size_t n = K * count_values(mask, reverse ? p.send : p.recv);
+    MPI_Irecv(recv_.data() + at, (int)n, MPI_DOUBLE, p.rank, comm_.tag, comm_, &requests_[k++]);
     at += n;
   }
   at = 0;
   for (Peer &p : peers_) {
     const size_t start = at;
-    for (const Box &b : reverse ? p.recv : p.send) for_values(v, mask, b, [&](T &x) { send_[at++] = (double)x; });
-    MPI_Isend(send_.data() + start, (int)(at - start), MPI_DOUBLE, p.rank, 0, comm_, &requests_[k++]);
+    for (const Box &b : reverse ? p.recv : p.send) for_values(v, mask, b, [&](T &x) { put(x, &send_[at]), at += K; });
+    MPI_Isend(send_.data() + start, (int)(at - start), MPI_DOUBLE, p.rank, comm_.tag, comm_, &requests_[k++]);
   }
   MPI_Waitall(k, requests_.data(), MPI_STATUSES_IGNORE);
   at = 0;
   for (Peer &p : peers_)
-    for (const Box &b : reverse ? p.send : p.recv) for_values(v, mask, b, [&](T &x) { x = (T)(reverse ? x + recv_[at] : recv_[at]); ++at; });
+    for (const Box &b : reverse ? p.send : p.recv) for_values(v, mask, b, [&](T &x) { take(x, &recv_[at]), at += K; });
 }
 
 template <class T> void Halo::exchange(const std::vector<Ghosts<T>> &fields)
@@ -123,6 +136,9 @@ template <class T> void Halo::exchange(const std::vector<Ghosts<T>> &fields)
 template void Halo::exchange<double>(const std::vector<Ghosts<double>> &);
 template void Halo::exchange<float>(const std::vector<Ghosts<float>> &);
 template void Halo::move<double>(const View<double> &, int, bool);
+template void Halo::move<Several<double, 4>>(const View<Several<double, 4>> &, int, bool);
+template void Halo::move<Several<double, 8>>(const View<Several<double, 8>> &, int, bool);
+template void Halo::move<Several<float, 8>>(const View<Several<float, 8>> &, int, bool);
 template void Halo::move<float>(const View<float> &, int, bool);
 template void Halo::move<uint8_t>(const View<uint8_t> &, int, bool);
 

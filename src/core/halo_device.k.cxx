@@ -3,6 +3,7 @@
 #include "core/halo.hpp"
 #include <algorithm>
 #include <cstdint>
+#include <petscsys.h> // its macros count messages and reductions for -log_view
 
 namespace tessera {
 
@@ -73,8 +74,8 @@ void Halo::join(const std::shared_ptr<Peers> &peers)
     starts_[i].in      = peers->take(2 * slot);
     starts_[i].in_slot = (ptrdiff_t)slot;
     mine[i]            = {peers->place((char *)meeting_.here[i]), peers->place(starts_[i].in), slot};
-    MPI_Irecv(&theirs[i], sizeof(Card), MPI_BYTE, peers_[i].rank, 0, comm_, &requests_[i]);
-    MPI_Isend(&mine[i], sizeof(Card), MPI_BYTE, peers_[i].rank, 0, comm_, &requests_[n + i]);
+    MPI_Irecv(&theirs[i], sizeof(Card), MPI_BYTE, peers_[i].rank, comm_.tag, comm_, &requests_[i]);
+    MPI_Isend(&mine[i], sizeof(Card), MPI_BYTE, peers_[i].rank, comm_.tag, comm_, &requests_[n + i]);
   }
   MPI_Waitall((int)(2 * n), requests_.data(), MPI_STATUSES_IGNORE);
   for (size_t i = 0; i < n; ++i) {
@@ -194,13 +195,13 @@ template <class T> void Halo::move_there(const Ghosts<T> *fields, int count, boo
   for (int f = 0; f < count; ++f)
     for (Peer &p : peers_) {
       const size_t n = count_values(fields[f].mask, reverse ? p.send : p.recv) * sizeof(T);
-      MPI_Irecv(to, (int)n, MPI_BYTE, p.rank, f, comm_, &requests_[k++]);
+      MPI_Irecv(to, (int)n, MPI_BYTE, p.rank, comm_.tag, comm_, &requests_[k++]);
       to += n;
     }
   for (int f = 0; f < count; ++f)
     for (Peer &p : peers_) {
       const size_t n = count_values(fields[f].mask, reverse ? p.recv : p.send) * sizeof(T);
-      MPI_Isend(from, (int)n, MPI_BYTE, p.rank, f, comm_, &requests_[k++]);
+      MPI_Isend(from, (int)n, MPI_BYTE, p.rank, comm_.tag, comm_, &requests_[k++]);
       from += n;
     }
   MPI_Waitall(k, requests_.data(), MPI_STATUSES_IGNORE);

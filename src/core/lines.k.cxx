@@ -235,44 +235,6 @@ template <int P, int S, class T> struct SolveX {
 
 } // namespace
 
-template <class T> LineSolver<T>::~LineSolver()
-{
-  int finalized = 0;
-  if (comm_ == MPI_COMM_NULL) return;
-  MPI_Finalized(&finalized);
-  if (!finalized) MPI_Comm_free(&comm_);
-}
-
-template <class T> LineSolver<T> &LineSolver<T>::operator=(LineSolver &&o) noexcept
-{
-  direction_ = o.direction_;
-  layout_    = o.layout_;
-  own_       = o.own_;
-  interior_  = o.interior_;
-  separator_ = o.separator_;
-  left_neighbour_ = o.left_neighbour_;
-  separators_ = o.separators_;
-  mine_       = o.mine_;
-  cyclic_     = o.cyclic_;
-  count_      = o.count_;
-  ranks_      = o.ranks_;
-  number_     = std::move(o.number_);
-  inverse_    = std::move(o.inverse_);
-  left_       = std::move(o.left_);
-  right_      = std::move(o.right_);
-  reduced_    = std::move(o.reduced_);
-  couplings_  = std::move(o.couplings_);
-  ends_       = std::move(o.ends_);
-  all_        = std::move(o.all_);
-  ring_       = o.ring_;
-  fill_       = std::move(o.fill_);
-  chain_      = std::move(o.chain_);
-  work_       = std::move(o.work_);
-  there_      = std::move(o.there_);
-  std::swap(comm_, o.comm_);
-  return *this;
-}
-
 // Where this process's part of the lines lies, and who has separators: every process with nodes on the line but, on a line that
 // does not close, the last one.
 template <class T> void LineSolver<T>::place(const Grid &grid, Lines direction, Space space)
@@ -280,7 +242,7 @@ template <class T> void LineSolver<T>::place(const Grid &grid, Lines direction, 
   const bool              x = direction == lines_x;
   const std::vector<int> &split = x ? grid.xsplit : grid.ysplit;
   const int               px = grid.rank % grid.processes_x(), py = grid.rank / grid.processes_x();
-  if (comm_ == MPI_COMM_NULL && split.size() > 2) MPI_Comm_split(grid.comm, x ? py : px, x ? px : py, &comm_);
+  if (split.size() > 2) comm_ = line_of_processes(grid.comm, grid.processes_x(), x);
   direction_ = direction;
   layout_    = Layout(grid, false, space);
   own_ = interior_ = grid.owned();

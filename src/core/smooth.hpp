@@ -3,29 +3,31 @@
 // Fields have ghost nodes; the caller exchanges them after a colour or the lines of one parity. Two nodes of one colour that
 // are neighbours over a periodic seam see each other's old value, so that every step is symmetric.
 #pragma once
+#include "core/several.hpp"
 #include "core/stencil.hpp"
 #include <type_traits>
 
 namespace tessera {
 
-// The kernels, by quarter Q and stride S; MASK: quarters that are not zero. Over-relaxation by `more`, at the nodes where `at` is 1, which
+// The kernels, by quarter Q and stride S, of one vector (V = T) or several (several.hpp); MASK: quarters that are not zero. Over-relaxation by `more`, at the nodes where `at` is 1, which
 // is 1 or 0; null: everywhere.
-template <int Q, int S, int MASK, class T> struct Colour {
+template <int Q, int S, int MASK, class T, class V = T> struct Colour {
   StencilView<T> A;
-  View<T>        b, x;
+  View<V>        b, x;
   T              more = 0;
   const T       *at   = nullptr;
   HD void        operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * A.C.sy;
-    const T         c = A.C.q[Q][p], v = b.q[Q][p] - couplings<Q, S, MASK, lines_none>(A, x, p), old = MASK & (1 << Q) ? x.q[Q][p] : 0;
-    x.q[Q][p] = c > 0 ? v / c + (at ? more * at[p] : more) * (v / c - old) : 0;
+    const T         c = A.C.q[Q][p];
+    const V         v = b.q[Q][p] - couplings<Q, S, MASK, lines_none>(A, x, p), old = MASK & (1 << Q) ? x.q[Q][p] : V(0);
+    x.q[Q][p] = c > 0 ? v / c + (at ? more * at[p] : more) * (v / c - old) : V(0);
   }
 };
 
-template <int Q, int S, class T> struct Residual {
+template <int Q, int S, class T, class V = T> struct Residual {
   StencilView<T> A;
-  View<T>        b, x, r;
+  View<V>        b, x, r;
   HD void        operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * A.C.sy;
@@ -38,10 +40,10 @@ HD constexpr int before(int q) { return q == quarter_c ? 0 : q == quarter_o ? ma
 
 // x := (b - couplings) / c on the nodes of quarter q in the box (of quarter indices), and over-relaxation. first: x is zero on q and on the
 // quarters that come after it in the order c, o, b, a, which are not read.
-template <class T> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, bool first = false, double more = 0, const T *at = nullptr);
+template <class T, class V> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<V> &b, const View<V> &x, bool first = false, double more = 0, const T *at = nullptr);
 
 // r := b - A x on the nodes of quarter q in the box.
-template <class T> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<T> &b, const View<T> &x, const View<T> &r);
+template <class T, class V> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<V> &b, const View<V> &x, const View<V> &r);
 
 HD inline double inverse_pivot(double c, double d, double tiny) { return c > 0 && d > tiny * c ? 1 / d : 0; }
 
@@ -63,10 +65,6 @@ template <class F> void for_parity_and_stride(int parity, ptrdiff_t sx, const F 
 // device each part is cut further (lines_device.k.cxx), and a line that closes on one process is solved there alone.
 template <class T> class LineSolver {
 public:
-  LineSolver() = default;
-  ~LineSolver();
-  LineSolver(LineSolver &&o) noexcept { *this = std::move(o); }
-  LineSolver &operator=(LineSolver &&) noexcept;
   // tiny: a pivot below this share of its diagonal belongs to a singular line; that node is left as zero. Collective.
   void setup(const Exec &exec, const StencilView<double> &A, const Grid &grid, Lines direction, double tiny);
   // x := the solution on the lines of one parity, where b is the right-hand side and x holds the other lines. Collective.

@@ -77,7 +77,7 @@ template <int Q, int K, int S, class T> HD inline T coefficient(const StencilVie
 }
 
 // The value of x at the neighbour in direction K.
-template <int Q, int K, int S, class T> HD inline T neighbour(const View<T> &x, ptrdiff_t p, ptrdiff_t r)
+template <int Q, int K, int S, class V> HD inline V neighbour(const View<V> &x, ptrdiff_t p, ptrdiff_t r)
 {
   constexpr int dx = K % 3 - 1, dy = K / 3 - 1;
   return x.q[Q ^ (dx ? 1 : 0) ^ (dy ? 2 : 0)][p + ((Q & 1) ? (dx > 0 ? S : 0) : (dx < 0 ? -S : 0)) + ((Q >> 1) ? (dy > 0 ? r : 0) : (dy < 0 ? -r : 0))];
@@ -86,10 +86,10 @@ template <int Q, int K, int S, class T> HD inline T neighbour(const View<T> &x, 
 enum Lines { lines_none = 0, lines_x = 1, lines_y = 2 };
 
 // The sum of the couplings of a node with its neighbours: those whose quarter is in MASK and that do not lie on its line.
-template <int Q, int S, int MASK, int LINE, class T> HD inline T couplings(const StencilView<T> &A, const View<T> &x, ptrdiff_t p)
+template <int Q, int S, int MASK, int LINE, class T, class V> HD inline V couplings(const StencilView<T> &A, const View<V> &x, ptrdiff_t p)
 {
   const ptrdiff_t r = A.C.sy;
-  T               v = 0;
+  V               v = 0;
   if constexpr ((MASK & (1 << (Q ^ 1))) && LINE != lines_x) v += coefficient<Q, 3, S>(A, p, r) * neighbour<Q, 3, S>(x, p, r) + coefficient<Q, 5, S>(A, p, r) * neighbour<Q, 5, S>(x, p, r);
   if constexpr ((MASK & (1 << (Q ^ 2))) && LINE != lines_y) v += coefficient<Q, 1, S>(A, p, r) * neighbour<Q, 1, S>(x, p, r) + coefficient<Q, 7, S>(A, p, r) * neighbour<Q, 7, S>(x, p, r);
   if constexpr (MASK & (1 << (Q ^ 3)))

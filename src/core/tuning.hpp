@@ -15,6 +15,7 @@ constexpr double amli_condition    = 8;      // auto: AMLI up to this ratio of t
 constexpr long   redundant_nodes   = 4096;   // a distributed grid of at most this many nodes goes to every process,
 constexpr long   redundant_there   = 200000; // on the device, from the second grid on
 constexpr double remainder_share   = 0.1;    // exact remainder by default: at most this many band entries per node of the finest grid
+constexpr double remainder_least   = 100;    // a grid of at most so many band entries is solved exactly: coarse grids would take more memory and time
 constexpr long   dense_nodes       = 100;    // on the device by default: at most so many nodes; its factors are made one row after the other,
 constexpr long   dense_cycle       = 1600;   // the cycle from a grid of at most so many nodes down is a matrix
 constexpr long   dense_maximum     = 2048;   // an exact remainder of more nodes is solved on the host: as a matrix it would take n^2 values, and long to make
@@ -61,6 +62,13 @@ constexpr double amli_lowest    = 0.25;  // eigenvalues of a Galerkin V-cycle li
 constexpr int    wavefront_nodes = 8192; // nodes of a quarter that are swept together, at most
 constexpr double loose_coupling = 1e-3;  // a coupling below this share of the larger diagonal at its ends does not tie them
 constexpr double loose_component = 0.01; // row sums of a component below this share of its diagonal entries: nearly singular
-constexpr double jump           = 10;    // couplings to both sides that differ more are a jump
+constexpr double strong_coupling = 0.25; // algebraic levels: a coupling of at least this share of a node's strongest ties the node to the other one
+constexpr int    algebraic_least = 150;  // they end at so many nodes, which are solved exactly,
+constexpr size_t algebraic_levels = 40;  // or after so many levels
+constexpr double jump           = 10;    // couplings to both sides that differ more are a jump,
+constexpr double leap           = 1000;  // or a leap
+constexpr double more_leaps     = 0.12;  // or than that, where this share of jumps are leaps: algebraic levels are tried after the usual choice
+constexpr double leaping_jumps  = 0.3;
+constexpr double many_leaps     = 0.2;   // leaps at more nodes than that: algebraic levels, before anything else is tried
 
 } // namespace tessera::tuning

@@ -7,6 +7,14 @@
 
 namespace tessera {
 
+// The row sum of a node without what a Dirichlet side has left there beside the line on which it interpolates, where functions fall
+// off across that line and not along it: low and high, its couplings to both sides across the line; one is missing there.
+HD inline double along_line(double sum, double low, double high)
+{
+  const double across = low == 0 ? -high : high == 0 ? -low : 0;
+  return sum > 0 && across > 0 ? (sum > across ? sum - across : 0) : sum;
+}
+
 // All nine coefficients of a node.
 template <int Q, int S> struct Row {
   double k[9];
@@ -17,6 +25,11 @@ template <int Q, int S> struct Row {
     if (A.nine) k[0] = coefficient<Q, 0, S>(A, p, r), k[2] = coefficient<Q, 2, S>(A, p, r), k[6] = coefficient<Q, 6, S>(A, p, r), k[8] = coefficient<Q, 8, S>(A, p, r);
   }
   HD double sum() const { return k[0] + k[1] + k[2] + k[3] + k[4] + k[5] + k[6] + k[7] + k[8]; }
+  // E: a or b, whose weights it makes
+  template <int E> HD double along() const
+  {
+    return E == quarter_a ? along_line(sum(), k[0] + k[3] + k[6], k[2] + k[5] + k[8]) : along_line(sum(), k[0] + k[1] + k[2], k[6] + k[7] + k[8]);
+  }
   HD bool alive() const
   {
     return k[4] > 0 && fabs(k[0]) + fabs(k[1]) + fabs(k[2]) + fabs(k[3]) + fabs(k[5]) + fabs(k[6]) + fabs(k[7]) + fabs(k[8]) > tuning::dead_coupling * k[4];
@@ -47,8 +60,8 @@ template <int Q, int S> struct Edges {
   int                 n; // coarse nodes in the direction of the edge, or INT_MAX where the grid closes
   HD bool alive(ptrdiff_t c) const { return inject.q[3] ? inject.q[3][c] > 0 : Row<3, S>(A, c, A.C.sy).alive(); } // seldom asked for
   // Adds what the elimination of the o node beside p leaves: its couplings towards both coarse nodes, unless nothing ties that
-  // side of it to the coarse node.
-  template <int BACK> HD void across(ptrdiff_t o, double coupling, ptrdiff_t p, bool low, bool high, double &m, double &q) const
+  // side of it to the coarse node, and its row sum.
+  template <int BACK> HD void across(ptrdiff_t o, double coupling, ptrdiff_t p, bool low, bool high, double &m, double &q, double &sum) const
   {
     const ptrdiff_t   r = A.C.sy;
     const Row<0, S>   at(A, o, r);
@@ -65,6 +78,7 @@ template <int Q, int S> struct Edges {
     const double      f = -coupling / at.k[4];
     m += f * to_low;
     q += f * to_high;
+    sum += f * at.template along<Q>();
   }
   HD void operator()(int X, int Y) const
   {
@@ -76,16 +90,18 @@ template <int Q, int S> struct Edges {
     if (row.k[4] > 0) {
       double m = Q == quarter_a ? row.k[0] + row.k[1] + row.k[2] : row.k[0] + row.k[3] + row.k[6];
       double q = Q == quarter_a ? row.k[6] + row.k[7] + row.k[8] : row.k[2] + row.k[5] + row.k[8];
+      const double rs = row.sum();
+      double       sum = row.template along<Q>();
       if (Q == quarter_a) {
-        across<1>(p, row.k[3], p, has_low, has_high, m, q);
-        across<-1>(p + S, row.k[5], p, has_low, has_high, m, q);
+        across<1>(p, row.k[3], p, has_low, has_high, m, q, sum);
+        across<-1>(p + S, row.k[5], p, has_low, has_high, m, q, sum);
       } else {
-        across<1>(p, row.k[1], p, has_low, has_high, m, q);
-        across<-1>(p + r, row.k[7], p, has_low, has_high, m, q);
+        across<1>(p, row.k[1], p, has_low, has_high, m, q, sum);
+        across<-1>(p + r, row.k[7], p, has_low, has_high, m, q, sum);
       }
-      const double rs = row.sum(), M = m < 0 ? -m : 0, H = q < 0 ? -q : 0, s = M + H;
+      const double M = m < 0 ? -m : 0, H = q < 0 ? -q : 0, s = M + H;
       if (s > 1e-8 * row.k[4] && s > 0.05 * rs) {
-        const double d = rs < 0 ? s : s + rs;
+        const double d = sum < 0 ? s : s + sum;
         low  = M / d;
         high = H / d;
       } else if (rs < tuning::tied_sideways * row.k[4]) { // tied only sideways

@@ -1,5 +1,6 @@
 #include "densegs/distributed.hpp"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -15,7 +16,7 @@ std::vector<int> row_starts(MPI_Comm comm, int rows)
   return first;
 }
 
-void create(Distributed &d, MPI_Comm comm, int rows)
+void create(Distributed &d, const Comm &comm, int rows)
 {
   d.comm = comm;
   MPI_Comm_rank(comm, &d.rank);
@@ -27,12 +28,68 @@ void create(Distributed &d, MPI_Comm comm, int rows)
   d.w.assign((size_t)rows, 0);
 }
 
+Check keep(Distributed &d, const double *a, ptrdiff_t lda, bool all)
+{
+  const int first = d.first[(size_t)d.rank], rows = d.first[(size_t)d.rank + 1] - first, n = d.first.back();
+  Check     c;
+  d.left_out = all ? 0 : rows;
+  d.lda      = rows;
+  allocate(d.comm, [&] { d.kept.resize((size_t)rows * (size_t)(n - d.left_out)); });
+  d.a = d.kept.data();
+  for (int j = 0; j < n; ++j) {
+    const bool    own = j >= first && j < first + rows;
+    const double *from = a + j * lda;
+    if (own && !all) continue;
+    std::copy(from, from + rows, d.kept.data() + (d.column(j) - d.a));
+    for (int i = 0; i < rows && !own; ++i) {
+      c.largest = std::max(c.largest, std::fabs(from[i]));
+      if (c.bad_row < 0 && !std::isfinite(from[i])) c.bad_row = first + i, c.bad_column = j;
+    }
+  }
+  return c;
+}
+
+double difference_across(const Distributed &m)
+{
+  double              d = 0;
+  std::vector<double> piece;
+  allocate(m.comm, [&] {
+    size_t most = 0; // of the pieces that come below
+    for (int r = 0; r < m.size; ++r)
+      for (int s = r + 1; s < m.size; ++s)
+        if (m.rank == r || m.rank == s) {
+          const size_t nr = (size_t)(m.first[(size_t)r + 1] - m.first[(size_t)r]), ns = (size_t)(m.first[(size_t)s + 1] - m.first[(size_t)s]);
+          most = std::max(most, nr * std::min(ns, std::max((size_t)1, ((size_t)1 << 22) / std::max(nr, (size_t)1))));
+        }
+    piece.reserve(most);
+  });
+  // Each pair compares its two blocks, some columns at a time.
+  for (int r = 0; r < m.size; ++r)
+    for (int s = r + 1; s < m.size; ++s) {
+      if (m.rank != r && m.rank != s) continue;
+      const int fr = m.first[(size_t)r], nr = m.first[(size_t)r + 1] - fr, fs = m.first[(size_t)s], ns = m.first[(size_t)s + 1] - fs, step = std::max(1, (1 << 22) / std::max(nr, 1));
+      for (int j0 = 0; j0 < ns; j0 += step) {
+        const int columns = std::min(step, ns - j0);
+        piece.resize((size_t)nr * (size_t)columns);
+        if (m.rank == r) {
+          for (int j = 0; j < columns; ++j) std::copy(m.column(fs + j0 + j), m.column(fs + j0 + j) + nr, piece.begin() + (ptrdiff_t)j * nr);
+          MPI_Send(piece.data(), nr * columns, MPI_DOUBLE, s, m.comm.tag, m.comm);
+        } else {
+          MPI_Recv(piece.data(), nr * columns, MPI_DOUBLE, r, m.comm.tag, m.comm, MPI_STATUS_IGNORE);
+          for (int j = 0; j < columns; ++j)
+            for (int i = 0; i < nr; ++i) d = std::max(d, std::fabs(piece[(size_t)j * (size_t)nr + (size_t)i] - m.column(fr + i)[j0 + j]));
+        }
+      }
+    }
+  return d;
+}
+
 // sum += the columns [from, to) times x
 static void product(const Distributed &d, int from, int to, double *sum)
 {
   const int rows = d.first[(size_t)d.rank + 1] - d.first[(size_t)d.rank];
   for (int j = from; j < to; ++j) {
-    const double *column = d.a + j * d.lda;
+    const double *column = d.column(j);
     const double  x      = d.x[(size_t)j];
     if (x == 0) continue;
 #pragma omp simd
@@ -75,7 +132,7 @@ static void sweep_random(Distributed &d, const Plan &plan, const Request &r)
         double *mine = w + at - first;
         for (int u : s.inner) {
           if (u >= count) continue;
-          const double *column = d.a + (at + u) * d.lda + at - first;
+          const double *column = d.column(at + u) + at - first;
           const double  diagonal = column[u];
           double        now = panel[(size_t)u] - (diagonal != 0 ? plan.params.omega * mine[u] / diagonal : 0);
           if (r.lower) now = std::min(std::max(now, r.lower[at - first + u]), r.upper[at - first + u]);
@@ -88,7 +145,7 @@ static void sweep_random(Distributed &d, const Plan &plan, const Request &r)
       }
       MPI_Bcast(panel.data(), count, MPI_DOUBLE, turn, d.comm);
       for (int u = 0; u < count; ++u) {
-        const double *column = d.a + (at + u) * d.lda;
+        const double *column = d.column(at + u);
         const double  step = panel[(size_t)u] - x[u];
         x[u] = panel[(size_t)u];
         if (step == 0) continue;
@@ -124,7 +181,8 @@ void sweep(Distributed &d, Plan &plan, const Request &request)
       const int turn = backward ? d.size - 1 - s : s, at = d.first[(size_t)turn], count = d.first[(size_t)turn + 1] - at;
       if (turn == d.rank && rows) {
         Request r;
-        std::fill(plan.q.data(), plan.q.data() + plan.panels.padded(), 0);
+        // The padding too: NaN of another right-hand side would stay there.
+        for (Buffer<double> *v : {&plan.q, &plan.x}) v->zero();
         for (int i = 0; i < rows; ++i) plan.q.data()[i] = d.w[(size_t)i] + (d.before[(size_t)i] + d.after[(size_t)i]);
         std::copy(d.x.data() + at, d.x.data() + at + rows, plan.x.data());
         r.q     = plan.q.data();

@@ -1,7 +1,6 @@
 #include "densegs/lcp_matrix.hpp"
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 namespace tessera::lcp {
 
@@ -17,19 +16,6 @@ void share(const Matrix &m, double *v)
   MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, v, counts.data(), m.starts.data(), MPI_DOUBLE, m.comm);
 }
 
-// Memory that one process may not have: then all throw, and none waits for it. Collective.
-template <class F> static void allocate(const Matrix &m, F &&f)
-{
-  int fits = 1;
-  try {
-    f();
-  } catch (const std::bad_alloc &) {
-    fits = 0;
-  }
-  MPI_Allreduce(MPI_IN_PLACE, &fits, 1, MPI_INT, MPI_MIN, m.comm);
-  if (!fits) throw std::bad_alloc();
-}
-
 // Rows that belong to a contact whose first row another process has go there: at most block - 1 at every border.
 static void align(Matrix &m, int block)
 {
@@ -40,7 +26,7 @@ static void align(Matrix &m, int block)
   const ptrdiff_t ld = std::max(count, 1);
   Buffer<double>      own;
   std::vector<double> row;
-  allocate(m, [&] {
+  densegs::allocate(m.comm, [&] {
     own.resize(Extent{(size_t)ld * (size_t)m.n, Space::host});
     row.resize((size_t)m.n);
   });
@@ -53,9 +39,9 @@ static void align(Matrix &m, int block)
       const int from = m.owner(i), target = moved.owner(i);
       if (from == m.rank) {
         for (int j = 0; j < m.n; ++j) row[(size_t)j] = m.a[j * m.lda + i - before];
-        MPI_Send(row.data(), m.n, MPI_DOUBLE, target, 0, m.comm);
+        MPI_Send(row.data(), m.n, MPI_DOUBLE, target, m.comm.tag, m.comm);
       } else if (target == m.rank) {
-        MPI_Recv(row.data(), m.n, MPI_DOUBLE, from, 0, m.comm, MPI_STATUS_IGNORE);
+        MPI_Recv(row.data(), m.n, MPI_DOUBLE, from, m.comm.tag, m.comm, MPI_STATUS_IGNORE);
         for (int j = 0; j < m.n; ++j) own.data()[j * ld + i - first] = row[(size_t)j];
       }
     }
@@ -63,41 +49,6 @@ static void align(Matrix &m, int block)
   m.a      = m.own.data();
   m.lda    = ld;
   m.starts = to;
-}
-
-// The largest |a_ij - a_ji| between rows of different processes: each pair compares its two blocks, some columns at a time.
-static double difference_across(const Matrix &m)
-{
-  double              d = 0;
-  std::vector<double> piece;
-  allocate(m, [&] {
-    size_t most = 0; // of the pieces that come below
-    for (int r = 0; r < m.size; ++r)
-      for (int s = r + 1; s < m.size; ++s)
-        if (m.rank == r || m.rank == s) {
-          const size_t nr = (size_t)(m.starts[(size_t)r + 1] - m.starts[(size_t)r]), ns = (size_t)(m.starts[(size_t)s + 1] - m.starts[(size_t)s]);
-          most = std::max(most, nr * std::min(ns, std::max((size_t)1, ((size_t)1 << 22) / std::max(nr, (size_t)1))));
-        }
-    piece.reserve(most);
-  });
-  for (int r = 0; r < m.size; ++r)
-    for (int s = r + 1; s < m.size; ++s) {
-      if (m.rank != r && m.rank != s) continue;
-      const int fr = m.starts[(size_t)r], nr = m.starts[(size_t)r + 1] - fr, fs = m.starts[(size_t)s], ns = m.starts[(size_t)s + 1] - fs, step = std::max(1, (1 << 22) / std::max(nr, 1));
-      for (int j0 = 0; j0 < ns; j0 += step) {
-        const int columns = std::min(step, ns - j0);
-        piece.resize((size_t)nr * (size_t)columns);
-        if (m.rank == r) {
-          for (int j = 0; j < columns; ++j) std::copy(m.a + (fs + j0 + j) * m.lda, m.a + (fs + j0 + j) * m.lda + nr, piece.begin() + (ptrdiff_t)j * nr);
-          MPI_Send(piece.data(), nr * columns, MPI_DOUBLE, s, 0, m.comm);
-        } else {
-          MPI_Recv(piece.data(), nr * columns, MPI_DOUBLE, r, 0, m.comm, MPI_STATUS_IGNORE);
-          for (int j = 0; j < columns; ++j)
-            for (int i = 0; i < nr; ++i) d = std::max(d, std::fabs(piece[(size_t)j * (size_t)nr + (size_t)i] - m.a[(fr + i) * m.lda + j0 + j]));
-        }
-      }
-    }
-  return d;
 }
 
 // Of this process's rows: what is not finite, the diagonal, and the largest entry and difference inside its square block.
@@ -123,7 +74,7 @@ static Check check_rows(const Matrix &m, double *difference)
   return c;
 }
 
-Check create(Matrix &m, MPI_Comm comm, int rows, int n, const double *a, ptrdiff_t lda, Space where, int block)
+Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrdiff_t lda, Space where, int block)
 {
   Check c;
   m.n    = n;
@@ -164,7 +115,14 @@ Check create(Matrix &m, MPI_Comm comm, int rows, int n, const double *a, ptrdiff
     c.diagonal = all[1] < n ? all[1] : -1;
     for (int i = 0; i < m.rows(); ++i) m.diagonal[(size_t)(m.first() + i)] = m.a[(m.first() + i) * m.lda + i];
     share(m, m.diagonal.data());
-    double mine[2] = {c.largest, std::max(difference, difference_across(m))}, most[2];
+    densegs::Distributed d;
+    d.comm  = comm;
+    d.rank  = m.rank;
+    d.size  = m.size;
+    d.first = m.starts;
+    d.a     = m.a;
+    d.lda   = m.lda;
+    double mine[2] = {c.largest, std::max(difference, densegs::difference_across(d))}, most[2];
     MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, comm);
     c.largest   = most[0];
     c.asymmetry = c.largest > 0 ? most[1] / c.largest : 0;
@@ -282,7 +240,7 @@ void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
   for (size_t r = 0; r < at.size(); ++r) at[r] = (int)(std::lower_bound(index.begin(), index.end(), m.starts[r]) - index.begin());
   const int first = at[(size_t)m.rank], rows = at[(size_t)m.rank + 1] - first, step = std::max(1, std::min(n, (1 << 24) / std::max(n, 1)));
   std::vector<double> mine, all;
-  allocate(m, [&] {
+  densegs::allocate(m.comm, [&] {
     mine.resize((size_t)rows * (size_t)step);
     all.resize(m.rank ? 0 : (size_t)n * (size_t)step);
   });

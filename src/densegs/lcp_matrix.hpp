@@ -2,6 +2,7 @@
 // every process: they are small beside the rows, so all decisions are made everywhere alike, and only what touches the matrix is
 // distributed.
 #pragma once
+#include "core/comm.hpp"
 #include "core/lapack.hpp"
 #include "densegs/distributed.hpp"
 
@@ -12,7 +13,7 @@ struct Matrix {
   Exec                exec;            // where the rows are
   const double       *a    = nullptr;  // [first, first + rows) of them, by columns
   ptrdiff_t           lda  = 0;
-  MPI_Comm            comm = MPI_COMM_SELF;
+  Comm                comm;
   int                 rank = 0, size = 1;
   std::vector<int>    starts;          // row of each process, and n
   std::vector<double> diagonal;        // all of it
@@ -29,7 +30,7 @@ struct Matrix {
 
 // From the rows that this process has, in `where`, which have to stay there. block: unknowns that shall not be on two processes; where
 // they are, their rows move. Says what it found: rows and columns of the whole matrix, on all processes alike. Collective.
-densegs::Check create(Matrix &m, MPI_Comm comm, int rows, int n, const double *a, ptrdiff_t lda, Space where, int block);
+densegs::Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrdiff_t lda, Space where, int block);
 
 void multiply(const Matrix &m, const double *q, const double *x, double *w);  // w := A x + q
 void transposed(const Matrix &m, const double *y, double *w);                 // w := A'y

@@ -1,5 +1,6 @@
 // PETSc's dense matrices as arrays, and vectors on one process.
 #include "densegs/types.hpp"
+#include "petsc/aij.hpp"
 
 PetscErrorCode tessera::DenseCheckType(PetscObject solver, const char *name, Mat A)
 {
@@ -8,6 +9,7 @@ PetscErrorCode tessera::DenseCheckType(PetscObject solver, const char *name, Mat
   MatType   type;
 
   PetscFunctionBegin;
+  PetscCall(CheckMatrix(solver, name, A));
   PetscCall(MatGetSize(A, &m, &n));
   PetscCheck(m == n, PetscObjectComm(solver), PETSC_ERR_ARG_SIZ, "%s needs a square matrix, this one is %" PetscInt_FMT " x %" PetscInt_FMT, name, m, n);
   PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &dense, MATSEQDENSE, MATMPIDENSE, "seqdensecuda", "mpidensecuda", ""));

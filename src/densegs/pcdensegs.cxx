@@ -1,5 +1,6 @@
 // PC densegs: PETSc's face of parallel dense Gauss-Seidel.
 #include "densegs/types.hpp"
+#include "petsc/aij.hpp"
 
 using tessera::PC_DenseGS;
 
@@ -82,23 +83,32 @@ static PetscErrorCode SetUp(PC pc)
     params.single   = p->precision == TESSERA_PRECISION_SINGLE;
     p->plan.exec.threads = tessera::DenseThreads();
     PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n, [&] { tessera::densegs::create(p->plan, (int)n, params); }));
-    if (size > 1) TesseraCallCXX(tessera::densegs::create(p->distributed, comm, (int)n));
+    if (size > 1) PetscCall(tessera::CommOf((PetscObject)pc, &p->comm));
+    if (size > 1) TesseraCallCXX(tessera::densegs::create(p->distributed, p->comm, (int)n));
   }
   // The process's square block
   const double *block = view.values + (size_t)first * (size_t)view.lda;
   {
     const tessera::GpuTime time(p->plan.exec.space);
     TesseraCallCXX(check = tessera::densegs::check(p->plan, block, view.lda, view.space));
+    for (int *i : {&check.bad_row, &check.bad_column, &check.zero_diagonal}) *i += *i < 0 ? 0 : (int)first;
+    p->largest    = check.largest;
+    p->difference = check.asymmetry * check.largest;
+    if (size > 1) {
+      tessera::densegs::Check others;
+      TesseraCallCXX(others = tessera::densegs::keep(p->distributed, view.values, view.lda, p->order == TESSERA_GS_RANDOM));
+      if (check.bad_row < 0) check.bad_row = others.bad_row, check.bad_column = others.bad_column;
+      p->largest = PetscMax(p->largest, others.largest);
+    }
     PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n, [&] { tessera::densegs::fill(p->plan, block, view.lda, view.space); }));
   }
   PetscCall(tessera::DenseRestore(&view));
   char mine[256] = "";
   int  zero = check.bad_row < 0 && check.zero_diagonal >= 0, who;
-  if (check.bad_row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix is not a finite number", first + check.bad_row, first + check.bad_column));
-  else if (zero) PetscCall(PetscSNPrintf(mine, sizeof(mine), "the diagonal entry of row %" PetscInt_FMT " is zero: Gauss-Seidel divides by it. Reorder the unknowns, or use -pc_type lu", first + check.zero_diagonal));
+  if (check.bad_row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix is not a finite number", (PetscInt)check.bad_row, (PetscInt)check.bad_column));
+  else if (zero) PetscCall(PetscSNPrintf(mine, sizeof(mine), "the diagonal entry of row %" PetscInt_FMT " is zero: Gauss-Seidel divides by it. Reorder the unknowns, or use -pc_type lu", (PetscInt)check.zero_diagonal));
   PetscCall(tessera::FirstText(comm, mine, p->failure, &who));
-  p->asymmetry = check.asymmetry;
-  p->symmetric = size == 1 && check.asymmetry < 1e-12;
+  p->asymmetry = size == 1 ? check.asymmetry : -1;
   if (who < size) {
     PetscCallMPI(MPI_Bcast(&zero, 1, MPI_INT, who, comm));
     PetscCall(Fail(pc, zero ? PC_FACTOR_NUMERIC_ZEROPIVOT : PC_FACTOR_OTHER));
@@ -131,10 +141,6 @@ static PetscErrorCode SweepArray(PC pc, PetscScalar *to, tessera::Space there, i
 
   PetscFunctionBegin;
   if (p->distributed.size > 1) {
-    tessera::DenseView view;
-    PetscCall(tessera::DenseGet(pc->pmat, space, &view));
-    p->distributed.a   = view.values;
-    p->distributed.lda = view.lda;
     tessera::densegs::Request r;
     r.q    = plan.q.data();
     r.most = most;
@@ -143,7 +149,6 @@ static PetscErrorCode SweepArray(PC pc, PetscScalar *to, tessera::Space there, i
     TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, r));
     const double *x = p->distributed.x.data() + p->distributed.first[(size_t)p->distributed.rank];
     std::copy(x, x + n, to);
-    PetscCall(tessera::DenseRestore(&view));
   } else {
     const tessera::GpuTime    time(space);
     tessera::densegs::Request r;
@@ -225,7 +230,15 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec b, Vec y)
   PC_DenseGS *p = (PC_DenseGS *)pc->data;
 
   PetscFunctionBegin;
-  PetscCheck(p->failed || p->symmetric, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC densegs: the transpose is there for symmetric matrices on one process; the largest |a_ij - a_ji| is %g of the largest entry", p->asymmetry);
+  if (!p->failed && p->asymmetry < 0) { // several processes compare their rows at the first transpose
+    double across = 0, mine[2], most[2];
+    TesseraCallCXX(across = tessera::densegs::difference_across(p->distributed));
+    mine[0] = p->largest;
+    mine[1] = PetscMax(p->difference, across);
+    PetscCallMPI(MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+    p->asymmetry = most[0] > 0 ? most[1] / most[0] : 0;
+  }
+  PetscCheck(p->failed || p->asymmetry < 1e-12, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC densegs: the transpose is there for symmetric matrices; the largest |a_ij - a_ji| is %g of the largest entry", p->asymmetry);
   PetscCheck(p->order != TESSERA_GS_RANDOM && p->strategy != TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC densegs: sweeps in random order and relaxed ones have no transpose");
   PetscCall(Sweep(pc, b, y, p->sweeps, true, p->order == TESSERA_GS_FORWARD ? tessera::densegs::Order::backward : p->order == TESSERA_GS_BACKWARD ? tessera::densegs::Order::forward : tessera::densegs::Order::symmetric));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -236,7 +249,13 @@ static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, Petsc
   PC_DenseGS *p = (PC_DenseGS *)pc->data;
 
   PetscFunctionBegin;
+  PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC densegs", pc->pmat)); // there is no product with it that would
   PetscCheck((PetscInt64)its * p->sweeps <= 1000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: %" PetscInt_FMT " iterations of %" PetscInt_FMT " sweeps (-pc_densegs_sweeps) are more than 1000000", its, p->sweeps);
+  PetscInt rows, ours, theirs; // which PCApplyRichardson() does not compare, as PCApply() does
+  PetscCall(MatGetLocalSize(pc->pmat, &rows, NULL));
+  PetscCall(VecGetLocalSize(b, &ours));
+  PetscCall(VecGetLocalSize(y, &theirs));
+  PetscCheck(rows == ours && rows == theirs, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "PC densegs: the matrix has %" PetscInt_FMT " rows on this process, the right-hand side %" PetscInt_FMT " and the solution %" PetscInt_FMT, rows, ours, theirs);
   PetscCall(Sweep(pc, b, y, its * p->sweeps, zero, (tessera::densegs::Order)(int)p->order));
   *outits = its;
   *reason = PCRICHARDSON_CONVERGED_ITS;
@@ -317,8 +336,12 @@ static PetscErrorCode PCDestroy_DenseGS(PC pc)
    For `MATSEQDENSE`, `MATMPIDENSE` and `MATSEQDENSECUDA`; others are refused (`MatConvert()` to `MATDENSE`). The iterates do not depend
    on threads, processes or the device, but for rounding, the strategy relaxed and the order random on several processes.
 
-   The matrix is copied into panels of rows at setup. On the host OpenMP threads are used where OMP_NUM_THREADS is set. Processes
-   take their turns in a sweep: what they share is the multiplication.
+   The matrix is copied into panels of rows at setup, so a preconditioner that is kept (`PCSetReusePreconditioner()`) is that of the matrix
+   of its setup. On the host OpenMP threads are used where OMP_NUM_THREADS is set. Processes take their turns in a sweep: what they share is
+   the multiplication.
+
+   `PCApplyTranspose()` makes the sweeps in the opposite order, which is the transpose where the matrix is symmetric; another matrix, the
+   order random and the strategy relaxed are refused.
 
    With `KSPRICHARDSON` and `-ksp_norm_type none` all sweeps are one call, on a device one kernel.
 

@@ -34,8 +34,19 @@ static PetscErrorCode Jacobian(SNES, Vec x, Mat A, Mat B, void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode Update(SNES snes, PetscInt it)
+{
+  Tao tao;
+
+  PetscFunctionBegin;
+  PetscCall(SNESGetApplicationContext(snes, &tao));
+  tao->niter = it;
+  PetscUseTypeMethod(tao, update, it, tao->user_update);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Steps of the SNES are iterations of the Tao: its history, its monitors, and its convergence test, which may be the user's.
-static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal, PetscReal norm, SNESConvergedReason *reason, void *ctx)
+static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal snorm, PetscReal norm, SNESConvergedReason *reason, void *ctx)
 {
   Tao        tao = (Tao)ctx;
   Tao_VIPGS *p   = (Tao_VIPGS *)tao->data;
@@ -52,9 +63,8 @@ static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal, PetscRe
   tao->reason   = TAO_CONTINUE_ITERATING;
   if (!it) tao->gnorm0 = norm;
   PetscCall(TaoLogConvergenceHistory(tao, f, norm, 0.0, 0));
-  PetscCall(TaoMonitor(tao, it, f, norm, 0.0, 0.0));
+  PetscCall(TaoMonitor(tao, it, f, norm, 0.0, it ? snorm : 1.0));
   PetscUseTypeMethod(tao, convergencetest, tao->cnvP);
-  // Tolerances of the residual are those of the quadratic model; what else ends the solve, as a user's test does, ends it for good.
   const bool residual = tao->reason == TAO_CONVERGED_GATOL || tao->reason == TAO_CONVERGED_GRTOL || tao->reason == TAO_CONVERGED_GTTOL;
   *reason = residual ? SNES_CONVERGED_FNORM_ABS : tao->reason > 0 ? SNES_CONVERGED_ITS : tao->reason == TAO_DIVERGED_MAXITS ? SNES_DIVERGED_MAX_IT : tao->reason < 0 ? SNES_DIVERGED_INNER : SNES_CONVERGED_ITERATING;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -100,6 +110,8 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   PetscCall(SNESSetTolerances(p->snes, tao->gatol, tao->gttol, 0.0, tao->max_it, PETSC_MAX_INT));
   PetscCall(SNESSetFromOptions(p->snes));
   PetscCall(SNESSetConvergenceTest(p->snes, Test, tao, nullptr));
+  PetscCall(SNESSetApplicationContext(p->snes, tao));
+  PetscCall(SNESSetUpdate(p->snes, tao->ops->update ? Update : nullptr));
   tao->reason = TAO_CONTINUE_ITERATING;
   PetscCall(SNESSolve(p->snes, nullptr, tao->solution));
   PetscCall(SNESGetConvergedReason(p->snes, &reason));
@@ -114,7 +126,7 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   tao->cnorm       = 0;
   if (!p->complementarity) PetscCall(TaoComputeObjectiveAndGradient(tao, tao->solution, &tao->fc, tao->gradient));
   else tao->fc = norm;
-  // The test saw the residual of a quadratic model, after which the SNES may have failed by the gradient itself.
+  // The test may have been content with a point whose gradient then failed.
   if (!tao->reason || (reason < 0 && tao->reason > 0)) tao->reason = reason > 0 ? TAO_CONVERGED_GATOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -158,7 +170,8 @@ static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
 
    Notes:
    Takes gradient, Hessian and variable bounds; or, where there is no Hessian, constraints and their Jacobian, as `TAOSSILS` does. A
-   quadratic objective is one solve; another one is approximated by quadratic ones again and again.
+   quadratic objective is one solve; another one is approximated by quadratic ones again and again. `TaoSetUpdate()`'s function is called
+   before each Hessian; an iteration is one of these then, else it may be some sweeps (see `SNESVIPGS`).
 
    The norm that Tao's convergence test sees (or the one of `TaoSetConvergenceTest()`) is that of x - P(x - gradient), P being the projection
    onto the bounds; of a complementarity problem that of its natural residual, which is the objective as well.

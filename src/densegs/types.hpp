@@ -24,11 +24,13 @@ struct PC_DenseGS {
   TesseraBackend    backend   = TESSERA_BACKEND_AUTO;
   PetscBool         current   = PETSC_FALSE; // the plan belongs to these options
   // setup
+  Comm                 comm;
   densegs::Plan        plan;
   densegs::Distributed distributed; // several processes: this one's rows
   Buffer<double>       staged;      // of a vector that lies elsewhere
-  bool                 symmetric = false, failed = false;
-  double               asymmetry = 0;
+  bool                 failed = false;
+  double               asymmetry = 0;               // largest |a_ij - a_ji| over the largest entry; negative: not known yet
+  double               largest = 0, difference = 0; // of this process's rows, of its square block
   char                 failure[256] = "";
 };
 
@@ -53,6 +55,7 @@ struct SNES_VIPGS {
   PetscReal             mu             = 0;
   SNESVIPGSFriction     friction       = SNES_VIPGS_CONE;
   Vec                   coefficients   = nullptr; // of friction
+  Comm                  comm;
   // the last solve
   SNESVIPGSCertificate certificate = NoCertificate();
   bool                 solved      = false;
@@ -82,7 +85,7 @@ PetscErrorCode TaoCreate_VIPGS(Tao);
 PetscErrorCode ComposeDenseGS(PC, PetscBool);
 PetscErrorCode ComposeVIPGS(SNES, PetscBool);
 PetscErrorCode ViewVIPGS(SNES snes, PetscViewer viewer);
-PetscErrorCode CheckBackend(PetscObject, const char *option, TesseraBackend);
+PetscErrorCode SolveVIPGS(SNES snes);
 PetscErrorCode CiteDenseGS();
 
 // Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.

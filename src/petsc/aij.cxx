@@ -1,7 +1,139 @@
 #include "petsc/aij.hpp"
 #include "core/expected.hpp"
+#include <cstring>
 
 namespace tessera {
+
+PetscErrorCode CheckMatrix(PetscObject solver, const char *who, Mat A)
+{
+  const MPI_Comm comm = PetscObjectComm(solver);
+  MatType        type = nullptr;
+  PetscBool      assembled;
+  PetscLayout    rows, columns;
+  int            size;
+
+  PetscFunctionBegin;
+  if (A) PetscCall(MatGetType(A, &type));
+  PetscCheck(type, comm, PETSC_ERR_ARG_WRONGSTATE, "%s has no matrix: none was set (KSPSetOperators(), SNESSetJacobian(), TaoSetHessian()), or one that has no type yet", who);
+  PetscCall(MatAssembled(A, &assembled));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  int mine = assembled, all = mine; // MatSetValues() is a process's own call
+  if (size > 1) PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm));
+  PetscCheck(all, comm, PETSC_ERR_ARG_WRONGSTATE, "%s: the matrix is not assembled. Call MatAssemblyBegin() and MatAssemblyEnd() on all processes after the last MatSetValues()", who);
+  PetscCall(MatGetLayouts(A, &rows, &columns)); // MatConvert() to MATMPISELL leaves them unfinished
+  PetscCall(PetscLayoutSetUp(rows));
+  PetscCall(PetscLayoutSetUp(columns));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode IsAIJ(Mat A, PetscBool *aij)
+{
+  PetscBool mpi;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, aij));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  if (mpi) *aij = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// What a transpose or a product with itself stands for, which A knows by another one; nullptr: A is no such matrix.
+static PetscErrorCode Inner(Mat A, Mat *inner)
+{
+  PetscBool is;
+
+  PetscFunctionBegin;
+  *inner = nullptr;
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATTRANSPOSEVIRTUAL, &is));
+  if (is) PetscCall(MatTransposeGetMat(A, inner));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATHERMITIANTRANSPOSEVIRTUAL, &is));
+  if (is) PetscCall(MatHermitianTransposeGetMat(A, inner));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATNORMAL, &is));
+  if (is) PetscCall(MatNormalGetMat(A, inner));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATNORMALHERMITIAN, &is));
+  if (is) PetscCall(MatNormalHermitianGetMat(A, inner));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// *without: nullptr, or the type of what there is in A that has neither its own conversion to AIJ nor rows to be read: MatConvert() would
+// multiply with every unit vector.
+static PetscErrorCode FindWithoutEntries(Mat A, MatType *without)
+{
+  MatType   type;
+  char      name[256];
+  void      (*convert)(void) = nullptr;
+  PetscBool is, has;
+  Mat       inner, **blocks;
+  PetscInt  m, n;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetType(A, &type));
+  *without = nullptr;
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATNEST, &is));
+  if (is) {
+    PetscCall(MatNestGetSubMats(A, &m, &n, &blocks));
+    for (PetscInt k = 0; k < m * n && !*without; ++k)
+      if (blocks[k / n][k % n]) PetscCall(FindWithoutEntries(blocks[k / n][k % n], without));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(Inner(A, &inner));
+  if (inner) {
+    PetscCall(IsAIJ(inner, &has));
+    if (!has) PetscCall(MatGetType(inner, without));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatHasOperation(A, MATOP_GET_ROW, &has));
+  for (const char *to : {MATSEQAIJ, MATMPIAIJ, MATAIJ}) {
+    if (has) break;
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%s_%s_C", type, to));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &convert));
+    if (convert) has = PETSC_TRUE;
+  }
+  if (!has) *without = type;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// PETSc converts a MATNEST of MATAIJ.
+static PetscErrorCode ConvertNest(Mat A, const char *who, Mat *converted)
+{
+  PetscInt          m, n;
+  Mat             **blocks, nest;
+  std::vector<IS>   rows, columns;
+  std::vector<Mat>  made, parts;
+
+  PetscFunctionBegin;
+  PetscCall(MatNestGetSubMats(A, &m, &n, &blocks));
+  TesseraCallCXX(rows.resize((size_t)m), columns.resize((size_t)n), made.resize((size_t)(m * n)), parts.resize((size_t)(m * n)));
+  PetscCall(MatNestGetISs(A, rows.data(), columns.data()));
+  for (PetscInt k = 0; k < m * n; ++k)
+    if (blocks[k / n][k % n]) PetscCall(AsAIJ(blocks[k / n][k % n], who, &made[(size_t)k], &parts[(size_t)k]));
+  PetscCall(MatCreateNest(PetscObjectComm((PetscObject)A), m, rows.data(), n, columns.data(), parts.data(), &nest));
+  PetscCall(MatConvert(nest, MATAIJ, MAT_INITIAL_MATRIX, converted));
+  PetscCall(MatDestroy(&nest));
+  for (Mat &block : made) PetscCall(MatDestroy(&block));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij)
+{
+  PetscBool is, nest;
+  MatType   type, without;
+
+  PetscFunctionBegin;
+  *aij = A;
+  PetscCall(IsAIJ(A, &is));
+  if (is) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(FindWithoutEntries(A, &without));
+  PetscCall(MatGetType(A, &type));
+  const bool part = without && std::strcmp(type, without);
+  PetscCheck(!without, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "%s needs the entries of the matrix, and one of type %s has none to read%s%s. Give an assembled matrix as Pmat: by KSPSetOperators(), by SNESSetJacobian() (-snes_mf_operator uses it), or by differences with -snes_fd_color", who, type, part ? " where it has a part of type " : "", part ? without : "");
+  PetscCall(MatDestroy(converted));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATNEST, &nest));
+  if (nest) PetscCall(ConvertNest(A, who, converted));
+  else PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, converted));
+  *aij = *converted;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode LocalRows::Reset()
 {
@@ -112,19 +244,11 @@ PetscErrorCode LocalRows::Restore(Block &block)
 
 PetscErrorCode LocalRows::Get(Mat A, Space space, const char *who)
 {
-  PetscBool seq, mpi, shell;
+  PetscBool seq;
 
   PetscFunctionBegin;
+  PetscCall(AsAIJ(A, who, &converted_, &A));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
-  if (!seq && !mpi) {
-    PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSHELL, &shell));
-    PetscCheck(!shell, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "%s needs the entries of the matrix, and a MATSHELL has none. Give an assembled matrix as Pmat", who);
-    PetscCall(MatDestroy(&converted_));
-    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &converted_));
-    A = converted_;
-    PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
-  }
   columns  = nullptr;
   others   = 0;
   own_.A   = A;

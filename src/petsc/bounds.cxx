@@ -60,6 +60,25 @@ PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode FitWork(SNES snes)
+{
+  PetscInt n, m, other, any;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(snes->vec_sol, &n));
+  PetscCall(VecGetLocalSize(snes->work[0], &m));
+  other = n != m;
+  PetscCallMPI(MPI_Allreduce(&other, &any, 1, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
+  if (any) {
+    PetscCall(VecDestroyVecs(snes->nwork, &snes->work));
+    snes->nwork = 1;
+    PetscCall(VecDuplicateVecs(snes->vec_sol, snes->nwork, &snes->work));
+    PetscCall(VecDestroy(&snes->vec_sol_update));
+  }
+  if (!snes->vec_sol_update) PetscCall(VecDuplicate(snes->vec_sol, &snes->vec_sol_update));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 void ForgetBounds(SNES snes)
 {
   (void)VecDestroy(&snes->xl);

@@ -9,6 +9,8 @@ namespace tessera {
 // and snes->xu exist afterwards. X: a vector of the problem.
 PetscErrorCode SetUpBounds(SNES snes, Vec X);
 void           ForgetBounds(SNES snes);
+// The one work vector and the solution's update fit the solution, which may be of another size than that of the setup. Collective.
+PetscErrorCode FitWork(SNES snes);
 // An error where a vector of bounds is distributed otherwise than X. Collective.
 PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu);
 

@@ -1,6 +1,7 @@
 // The only file that tests PETSC_VERSION_*: PETSc 3.18 to the current one.
 #pragma once
 #include <petscdevice.h>
+#include <petscdm.h>
 #include <petscsys.h>
 
 #if PETSC_VERSION_LT(3, 18, 0)
@@ -45,10 +46,45 @@ static inline PetscErrorCode CompatCurrentStream(void **stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The rows of a DM that SNES vinewtonrsls works on, which are those of its matrix then; nullptr: all. PETSc's DMSetVI() composes a container with
+// them, whose structure has begun like this in all versions.
+static inline PetscErrorCode CompatInactive(DM dm, IS *rows)
+{
+  struct Reduced {
+    PetscInt n;
+    IS       inactive;
+  } *reduced;
+  PetscContainer composed = NULL;
+
+  PetscFunctionBegin;
+  *rows = NULL;
+  if (dm) PetscCall(PetscObjectQuery((PetscObject)dm, "VI", (PetscObject *)&composed));
+  if (composed) {
+    PetscCall(PetscContainerGetPointer(composed, (void **)&reduced));
+    *rows = reduced->inactive;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // KSP's least number of iterations, where it has one.
 template <class K> auto CompatMinIt(K ksp, int) -> decltype(ksp->min_it) { return ksp->min_it; }
 template <class K> int  CompatMinIt(K, long) { return 0; }
 template <class K> auto CompatKSPMinIt(K ksp) { return CompatMinIt(ksp, 0); }
+
+// The program's PCSetPreSolve(), where PETSc has it: PETSc itself leaves it out for types with a presolve of their own.
+template <class P, class K> auto CompatPreSolve(P pc, K ksp, int) -> decltype(pc->presolve(pc, ksp)) { return pc->presolve ? pc->presolve(pc, ksp) : PETSC_SUCCESS; }
+template <class P, class K> PetscErrorCode CompatPreSolve(P, K, long) { return PETSC_SUCCESS; }
+template <class P, class K> PetscErrorCode CompatUserPreSolve(P pc, K ksp) { return CompatPreSolve(pc, ksp, 0); }
+
+// The array of a dense matrix where it lies; PETSc 3.18 gives that on the host only.
+template <class M> auto CompatDenseRead(M X, const PetscScalar **a, PetscMemType *where, int) -> decltype(MatDenseGetArrayReadAndMemType(X, a, where)) { return MatDenseGetArrayReadAndMemType(X, a, where); }
+template <class M> auto CompatDenseRead(M X, const PetscScalar **a, PetscMemType *, long) -> decltype(MatDenseGetArrayRead(X, a)) { return MatDenseGetArrayRead(X, a); }
+template <class M> auto CompatDenseReadDone(M X, const PetscScalar **a, int) -> decltype(MatDenseRestoreArrayReadAndMemType(X, a)) { return MatDenseRestoreArrayReadAndMemType(X, a); }
+template <class M> auto CompatDenseReadDone(M X, const PetscScalar **a, long) -> decltype(MatDenseRestoreArrayRead(X, a)) { return MatDenseRestoreArrayRead(X, a); }
+template <class M> auto CompatDenseWrite(M Y, PetscScalar **a, PetscMemType *where, int) -> decltype(MatDenseGetArrayWriteAndMemType(Y, a, where)) { return MatDenseGetArrayWriteAndMemType(Y, a, where); }
+template <class M> auto CompatDenseWrite(M Y, PetscScalar **a, PetscMemType *, long) -> decltype(MatDenseGetArrayWrite(Y, a)) { return MatDenseGetArrayWrite(Y, a); }
+template <class M> auto CompatDenseWriteDone(M Y, PetscScalar **a, int) -> decltype(MatDenseRestoreArrayWriteAndMemType(Y, a)) { return MatDenseRestoreArrayWriteAndMemType(Y, a); }
+template <class M> auto CompatDenseWriteDone(M Y, PetscScalar **a, long) -> decltype(MatDenseRestoreArrayWrite(Y, a)) { return MatDenseRestoreArrayWrite(Y, a); }
 
 // For compat_snes.h
 #define COMPAT_SNES_CONVERGED      PETSC_VERSION_GE(3, 20, 0) // SNESConverged() instead of the test alone

@@ -1,12 +1,21 @@
 // What PETSc and the device tell each other: errors, the stream, the log.
 #pragma once
+#include "core/comm.hpp"
 #include "core/device.hpp"
 #include "petsc/compat.h"
 #include <cmath>
 #include <new>
 #include <petscpc.h>
+#include <tessera.h>
 
 namespace tessera {
+
+// The device of this process, before its first use: PETSc with CUDA takes the one that its options say, without CUDA the number of the
+// process says which. Memory and kernels of Tessera and of PETSc have to be on the same one.
+PetscErrorCode ChooseDevice();
+
+// The error of a backend that the user wants and that cannot be had here. Collective.
+PetscErrorCode CheckBackend(PetscObject object, const char *option, TesseraBackend backend);
 
 // Inside a catch block: the exception as an error of PETSc's.
 inline PetscErrorCode Caught()
@@ -134,18 +143,12 @@ inline PetscErrorCode SameError(MPI_Comm comm, PetscErrorCode ierr)
 
 // The end of an application whose device, or another process', has failed. Processes do not agree on errors of an application, which
 // would cost a reduction. The part of one that has failed is no number: this ends the iteration of every KSP, which then asks all
-// processes for the reason. within: another Together raises the error.
-inline PetscErrorCode FailApplication(MPI_Comm comm, Vec y, bool within, const char *who, PCFailedReason *reason)
+// processes for the reason. within: another Together raises the error. Without y the caller sets its numbers.
+inline PetscErrorCode FailApplication(MPI_Comm comm, bool within, const char *who, PCFailedReason *reason)
 {
-  PetscInt     n;
-  PetscScalar *values;
-  PetscMPIInt  rank;
+  PetscMPIInt rank;
 
   PetscFunctionBegin;
-  PetscCall(VecGetLocalSize(y, &n));
-  PetscCall(VecGetArrayWrite(y, &values));
-  for (PetscInt p = 0; p < n; ++p) values[p] = NAN;
-  PetscCall(VecRestoreArrayWrite(y, &values));
   if (within) PetscFunctionReturn(PETSC_SUCCESS);
   *reason = PC_FACTOR_OTHER;
   if (!device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -153,6 +156,31 @@ inline PetscErrorCode FailApplication(MPI_Comm comm, Vec y, bool within, const c
   if (error.memory) *reason = PC_FACTOR_OUTMEMORY;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   PetscCall(PetscFPrintf(PETSC_COMM_SELF, PETSC_STDERR, "%s: process %d: %s\n", who, rank, error.text.c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+inline PetscErrorCode FailApplication(MPI_Comm comm, Vec y, bool within, const char *who, PCFailedReason *reason)
+{
+  PetscInt     n;
+  PetscScalar *values;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(y, &n));
+  PetscCall(VecGetArrayWrite(y, &values));
+  for (PetscInt p = 0; p < n; ++p) values[p] = NAN;
+  PetscCall(VecRestoreArrayWrite(y, &values));
+  PetscCall(FailApplication(comm, within, who, reason));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The communicator of a solver, which is PETSc's own, with a tag that no other object has; once. Collective.
+inline PetscErrorCode CommOf(PetscObject solver, Comm *comm)
+{
+  PetscFunctionBegin;
+  if (!comm->tag) {
+    comm->mpi = PetscObjectComm(solver);
+    PetscCall(PetscObjectGetNewTag(solver, &comm->tag));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

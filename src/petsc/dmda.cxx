@@ -1,5 +1,6 @@
 // The grid of a matrix, and vectors on it.
 #include "petsc/dmda.hpp"
+#include "petsc/aij.hpp"
 #include <algorithm>
 #include <petscmat.h>
 
@@ -8,22 +9,15 @@ namespace tessera {
 PetscErrorCode GridMatrix::Reset()
 {
   PetscFunctionBegin;
-  PetscCall(Clear());
-  if (comm_ != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&comm_));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// Everything but the communicator, of which MPI has few.
-PetscErrorCode GridMatrix::Clear()
-{
-  PetscFunctionBegin;
   PetscCall(ISDestroy(&rows_));
   PetscCall(VecDestroy(&work_));
   PetscCall(VecScatterDestroy(&scatter_));
   PetscCall(MatDestroy(&redistributed_));
   PetscCall(MatDestroy(&converted_));
   grid_  = Grid();
-  moved_ = false;
+  moved_ = placed_ = false;
+  from_  = nullptr;
+  place_.clear();
   runs_.clear();
   line_runs_.clear();
   read_before_ = false;
@@ -43,12 +37,12 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
   MPI_Comm  comm = PetscObjectComm((PetscObject)pc);
 
   PetscFunctionBegin;
-  PetscCall(Clear());
+  PetscCall(Reset());
   PetscCall(PCGetOperators(pc, nullptr, &A));
   PetscCall(MatGetSize(A, &M, &N));
   PetscCall(MatGetLocalSize(A, &m, &n));
   PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ, "PC rrb needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M, N);
-  if (comm_ == MPI_COMM_NULL) PetscCallMPI(MPI_Comm_dup(comm, &comm_));
+  PetscCall(CommOf((PetscObject)pc, &comm_));
   int size;
   PetscCallMPI(MPI_Comm_size(comm_, &size));
   first_.resize((size_t)size + 1);
@@ -66,15 +60,18 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
       if (isda || !dm) dm = of_matrix;
     }
     const char *prefix;
+    bool        found = false;
     PetscCall(PCGetOptionsPrefix(pc, &prefix));
-    PetscCheck(isda, comm, PETSC_ERR_ARG_WRONGSTATE, "PC rrb needs the grid of the matrix: there is %s. Give the solver a DMDA (KSPSetDM()), or say -%spc_rrb_grid nx,ny where unknown (i,j) is row i + nx*j", dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "");
-    PetscCall(GridFromDMDA(pc, dm));
+    if (isda) PetscCall(GridFromDMDA(pc, dm));
+    else PetscCall(GridFromRows(pc, &found));
+    PetscCheck(found || isda, comm, PETSC_ERR_ARG_WRONGSTATE, "PC rrb needs the grid of the matrix: there is %s, and the couplings of its rows are not those of a 5- or 9-point grid. Give the solver a DMDA (KSPSetDM()), or say -%spc_rrb_grid nx,ny where unknown (i,j) is row i + nx*j", dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "");
   }
   PetscCallMPI(MPI_Comm_rank(comm_, &grid_.rank));
   grid_.comm = comm_;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The matrix has a row for each node, or for those that SNES vinewtonrsls works on.
 PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
 {
   PetscInt        dim, nx, ny, px, py, dof, m, nxl, nyl;
@@ -108,10 +105,21 @@ PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
   PetscCall(DMDAGetCorners(dm, nullptr, nullptr, nullptr, &nxl, &nyl, nullptr));
   PetscCall(PCGetOperators(pc, nullptr, &A));
   PetscCall(MatGetLocalSize(A, &m, nullptr));
-  PetscInt mine[2] = {m != nxl * (dim == 2 ? nyl : 1), 0}, any[2], M;
+  const PetscInt own = nxl * (dim == 2 ? nyl : 1);
+  IS             rows;
+  PetscInt       mine[2] = {m != own, 1}, any[2];
+  PetscCall(CompatInactive(dm, &rows));
+  if (rows) {
+    PetscCall(ISGetLocalSize(rows, &mine[1]));
+    mine[1] = mine[1] != m;
+  }
   PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, comm));
-  PetscCall(MatGetSize(A, &M, nullptr));
-  PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ, "PC rrb: the matrix (%" PetscInt_FMT " rows) is not on the nodes of the solver's DMDA (%d x %d = %" PetscInt_FMT " nodes, or another distribution). SNES vinewtonrsls solves on a part of the grid: use -snes_type vinewtonssls there, or another preconditioner", M, grid_.nx, grid_.ny, (PetscInt)grid_.size());
+  PetscCall(MatGetSize(A, &m, nullptr));
+  PetscCheck(!any[0] || !any[1], comm, PETSC_ERR_ARG_SIZ, "PC rrb: the matrix (%" PetscInt_FMT " rows) is not on the nodes of the solver's DMDA (%d x %d = %" PetscInt_FMT " nodes, or another distribution). Give the solver the DMDA of this matrix, or use another preconditioner", m, grid_.nx, grid_.ny, (PetscInt)grid_.size());
+  if (any[0]) {
+    from_ = "inactive rows of the DMDA";
+    PetscCall(Distribute(A, rows, own));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -159,20 +167,10 @@ PetscErrorCode GridMatrix::GridFromSizes(PC pc, PetscInt nx, PetscInt ny)
 // A as AIJ in the grid's distribution.
 PetscErrorCode GridMatrix::LocalMatrix(Mat A)
 {
-  PetscBool seq, mpi, shell;
-
   PetscFunctionBegin;
-  A_ = A;
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
-  if (!seq && !mpi) {
-    PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSHELL, &shell));
-    PetscCheck(!shell, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "PC rrb needs the entries of the matrix, and a MATSHELL has none. Give an assembled matrix as Pmat");
-    PetscCall(MatDestroy(&converted_));
-    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &converted_));
-    A_ = converted_;
-  }
-  if (moved_) {
+  PetscCall(AsAIJ(A, "PC rrb", &converted_, &A_));
+  if (placed_) PetscCall(Expand());
+  else if (moved_) {
     PetscCall(MatCreateSubMatrix(A_, rows_, rows_, redistributed_ ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &redistributed_));
     A_ = redistributed_;
   }
@@ -186,6 +184,7 @@ PetscErrorCode GridMatrix::GetRead(Vec x, Space space, const double **values)
 
   PetscFunctionBegin;
   if (moved_) {
+    if (placed_) PetscCall(VecSet(work_, 0));
     PetscCall(VecScatterBegin(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
     PetscCall(VecScatterEnd(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
     x = work_;
@@ -228,6 +227,7 @@ PetscErrorCode GridMatrix::GetWrite(Vec y, Space space, double **values, bool re
   PetscFunctionBegin;
   if (moved_) {
     if (read) {
+      if (placed_) PetscCall(VecSet(work_, 0));
       PetscCall(VecScatterBegin(scatter_, y, work_, INSERT_VALUES, SCATTER_FORWARD));
       PetscCall(VecScatterEnd(scatter_, y, work_, INSERT_VALUES, SCATTER_FORWARD));
     }

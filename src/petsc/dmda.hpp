@@ -30,16 +30,18 @@ struct RowRun {
 };
 
 // The rows of a matrix on the nodes of a grid: this process's rows are its box, x fastest. Where the matrix is distributed
-// otherwise (-pc_rrb_grid with process boundaries inside a grid line) its rows move to boxes of whole lines.
+// otherwise (-pc_rrb_grid with process boundaries inside a grid line) its rows move to boxes of whole lines. A matrix on some nodes of the grid
+// (the reduced one of SNES vinewtonrsls, the block of a domain decomposition) is expanded by rows of the identity.
 class GridMatrix {
 public:
   ~GridMatrix() { (void)Reset(); }
   PetscErrorCode Reset();
-  // The grid of pc's DMDA, or nx x ny nodes in natural numbering where nx > 0. Refuses what is not a 2D grid with one unknown a
-  // node that fits the matrix, naming what was found and what to do.
+  // The grid of pc's DMDA, or nx x ny nodes in natural numbering where nx > 0, or what the couplings of the rows tell. Refuses what is not a
+  // 2D grid with one unknown a node that fits the matrix, naming what was found and what to do.
   PetscErrorCode SetGrid(PC pc, PetscInt nx, PetscInt ny);
   const Grid    &grid() const { return grid_; }
   bool           moved() const { return moved_; } // vectors go through one work vector
+  const char    *from() const { return from_; }   // where the grid comes from, nullptr: the DMDA or -pc_rrb_grid
   // Adds the operator to the (zeroed) stencil; a field in its layout lends its memory. raise: a negative row sum comes off the
   // row's diagonal entry, which makes a matrix with couplings <= 0 an M-matrix. On the device kernels read the matrix, PETSc's own
   // arrays where they lie there; rare cases are read on the host and copied: an asymmetric or a wrong matrix, and couplings with Dirichlet
@@ -58,17 +60,23 @@ public:
   void           ForgetCopies(); // after an error: what they are in may be no memory
 
 private:
-  PetscErrorCode Clear();
   PetscErrorCode GridFromDMDA(PC pc, DM dm);
+  PetscErrorCode GridFromRows(PC pc, bool *found);
+  PetscErrorCode Distribute(Mat A, IS rows, PetscInt own);
+  PetscErrorCode Expand();
+  PetscErrorCode NameRows(OperatorReport &report);
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);
   PetscErrorCode ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
   void           remote_nodes(PetscInt columns, const PetscInt *colmap, std::vector<int> &x, std::vector<int> &y) const;
   PetscErrorCode ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &d, OperatorReport &report, bool *done);
   Grid                  grid_;
-  MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
+  Comm                  comm_;
   std::vector<PetscInt> first_; // first row of each process in PETSc's numbering
   bool                  moved_ = false;
+  bool                  placed_ = false; // there are nodes that are no rows of the matrix, or another order:
+  std::vector<PetscInt> place_;          // the number of the node of each row, moved_ as well; the first of these rows
+  PetscInt              row_ = 0;
   IS                    rows_ = nullptr;
   Vec                   work_ = nullptr;
   VecScatter            scatter_ = nullptr;
@@ -78,6 +86,7 @@ private:
   bool                  read_before_ = false, nine_ = false; // on the device: diagonal couplings at the last reading
   bool                  usual_ = false, ahead_ = false; // the last reading: nothing was wrong, and no row Dirichlet; nobody has waited for it
   CsrWork               reading_;
+  const char           *from_ = nullptr;
   Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned
   struct Copy {
     Buffer<double> device;             // of a vector on the host

@@ -172,6 +172,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   PetscCall(LocalMatrix(A));
   if (exec.space == Space::host) {
     PetscCall(ReadOnHost(exec.space, halo, field, raise, s, dirichlet, report));
+    PetscCall(NameRows(report));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(ReadOnDevice(exec, halo, raise, s, old, dirichlet, report, &done));
@@ -185,6 +186,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   TesseraCallCXX(host_field.resize(on_host.layout.elements(4)));
   Halo host_halo = halo.host();
   PetscCall(ReadOnHost(exec.space, host_halo, host_field.data(), raise, on_host, dirichlet, report));
+  PetscCall(NameRows(report));
   PetscCall(PetscLogCpuToGpu((PetscLogDouble)on_host.bytes()));
   TesseraCallCXX(copy(on_host, s, exec.space));
   TesseraCallCXX(device::synchronize()); // on_host ends here

@@ -1,4 +1,6 @@
 #include "petsc/geometry.hpp"
+#include "core/embed.hpp"
+#include "petsc/pattern.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -109,6 +111,49 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Is the matrix, with n rows here, that of the rows of a DM that SNES vinewtonrsls works on, of which there are `all` here? Collective.
+PetscErrorCode Reduced(PC pc, DM dm, PetscInt bs, PetscInt n, PetscInt all, IS *rows)
+{
+  PetscInt some = -1, mine[2], any[2];
+
+  PetscFunctionBegin;
+  PetscCall(CompatInactive(dm, rows));
+  if (*rows) PetscCall(ISGetLocalSize(*rows, &some));
+  mine[0] = some != n || bs > 1;
+  mine[1] = all != n;
+  PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  if (any[0] || !any[1]) *rows = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Of the points of all rows, the first of which is `first`, those of some.
+PetscErrorCode Keep(IS rows, PetscInt first, Coordinates *found)
+{
+  PetscInt        n;
+  const PetscInt *row;
+  const size_t    dim = (size_t)found->dim;
+
+  PetscFunctionBegin;
+  PetscCall(ISGetLocalSize(rows, &n));
+  PetscCall(ISGetIndices(rows, &row));
+  Buffer<double> some((size_t)n * dim);
+  for (size_t p = 0; p < (size_t)n; ++p) std::copy_n(found->x.data() + (size_t)(row[p] - first) * dim, dim, some.data() + p * dim);
+  PetscCall(ISRestoreIndices(rows, &row));
+  found->x = std::move(some);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The first of so many rows of each process.
+PetscErrorCode FirstOf(MPI_Comm comm, PetscInt n, PetscInt *first)
+{
+  PetscInt end;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Scan(&n, &end, 1, MPIU_INT, MPI_SUM, comm));
+  *first = end - n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Of a DMDA without coordinates the indices will do.
 PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
 {
@@ -122,6 +167,9 @@ PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
   PetscCall(DMDAGetInfo(dm, &dim, &size[0], &size[1], &size[2], nullptr, nullptr, nullptr, &dof, nullptr, nullptr, nullptr, nullptr, nullptr));
   PetscCall(DMDAGetCorners(dm, &start[0], &start[1], &start[2], &width[0], &width[1], &width[2]));
   local               = width[0] * width[1] * width[2] * dof;
+  IS rows;
+  PetscCall(Reduced(pc, dm, bs, n, local, &rows));
+  if (rows) n = local;
   PetscInt wrong = local != n * bs || dof % bs, any;
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
   PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: the matrix is not on the nodes of the solver's DMDA (%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt_FMT " degrees of freedom a node). Give the coordinates with PCSetCoordinates(), or block size %" PetscInt_FMT " to the matrix", size[0], size[1], size[2], dof, dof);
@@ -141,6 +189,10 @@ PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
         }
   if (x) PetscCall(VecRestoreArrayRead(x, &values));
   found->from = x ? "the DMDA's coordinates" : "the DMDA's indices";
+  if (rows) {
+    PetscCall(FirstOf(comm, local, &first));
+    PetscCall(Keep(rows, first, found));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -161,6 +213,14 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
   PetscCall(DMGetCoordinateSection(dm, &place));
   PetscCall(DMGetCoordinatesLocal(dm, &x));
   PetscCheck(section && x, comm, PETSC_ERR_ARG_WRONGSTATE, "PC auxamg: the DMPlex has no %s. Give the coordinates with PCSetCoordinates()", section ? "coordinates" : "section");
+  PetscInt all; // rows of the DM
+  IS       rows;
+  PetscCall(PetscSectionGetConstrainedStorageSize(global, &all));
+  PetscCall(Reduced(pc, dm, bs, n, all, &rows));
+  if (rows) {
+    n = all;
+    PetscCall(FirstOf(comm, all, &first));
+  }
   PetscCall(DMPlexGetDepthStratum(dm, 0, &vertices[0], &vertices[1]));
   PetscCall(PetscSectionGetChart(global, &points[0], &points[1]));
   PetscCall(VecGetArrayRead(x, &values));
@@ -197,6 +257,35 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
   PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: the matrix is not on the unknowns of the solver's DMPlex. Give the coordinates with PCSetCoordinates()");
   found->from = "the DMPlex";
+  if (rows) PetscCall(Keep(rows, first, found));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The block of a matrix has no coordinates, and PETSc no way from its solver to the one around it: the couplings of the rows tell who is
+// near whom.
+PetscErrorCode FromCouplings(PC pc, PetscInt bs, Coordinates *found)
+{
+  Mat                 A, aij = nullptr;
+  PetscBool           seq, mpi;
+  PetscInt            first, n;
+  Pattern             pattern;
+  std::vector<double> x;
+  int                 dim = 0;
+
+  PetscFunctionBegin;
+  PetscCall(LocalNodes(pc, bs, &first, &n));
+  PetscCall(PCGetOperators(pc, nullptr, &A));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  if (!seq && !mpi) PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &aij));
+  PetscCall(GatherPattern(aij ? aij : A, bs, false, pattern));
+  PetscCall(MatDestroy(&aij));
+  if (!pattern.rows()) PetscFunctionReturn(PETSC_SUCCESS);
+  TesseraCallCXX(coordinates_of_graph(pattern, &dim, x));
+  found->dim  = dim;
+  found->from = "distances along the couplings";
+  TesseraCallCXX(found->x.resize((size_t)(n * dim)));
+  std::copy_n(x.data() + first * dim, n * dim, found->x.data());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -245,6 +334,7 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
       else if (plex) PetscCall(FromDMPlex(pc, bs, dm, found));
     }
   }
+  if (!(*use)->dim) PetscCall(FromCouplings(pc, bs, found));
   PetscCheck((*use)->dim, comm, PETSC_ERR_ARG_WRONGSTATE, "PC auxamg needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or DMPlex (KSPSetDM()), or from a file: -%s file.h5:/path", option);
   const PetscInt dim = (*use)->dim;
   const double  *x   = (*use)->x.data();

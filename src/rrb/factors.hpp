@@ -10,19 +10,20 @@ template <class T, int S, bool SCALED = true> struct Factors {
   static constexpr int stride = S;
   View<T> L[4], D;
   HD T   l(int k, int q, ptrdiff_t p) const { return SCALED ? L[k].q[q][p] : L[k].q[q][p] * D.q[q][p]; }
-  HD double red_to_o(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
+  // Z: a double, or several of as many vectors
+  template <class Z> HD Z red_to_o(const View<Z> &z, ptrdiff_t p, ptrdiff_t r) const
   {
-    const double *a = z.q[1] + p, *b = z.q[2] + p;
+    const Z *a = z.q[1] + p, *b = z.q[2] + p;
     return red_to_o(a[-S], a[0], b[-r], b[0], p, r);
   }
-  HD double red_to_c(const View<double> &z, ptrdiff_t p, ptrdiff_t r) const
+  template <class Z> HD Z red_to_c(const View<Z> &z, ptrdiff_t p, ptrdiff_t r) const
   {
-    const double *a = z.q[1] + p, *b = z.q[2] + p;
+    const Z *a = z.q[1] + p, *b = z.q[2] + p;
     return red_to_c(b[0], b[S], a[0], a[r], p, r);
   }
   // the same with the values to W, E, S and N
-  HD double red_to_o(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 1, p - S) * w + l(0, 1, p) * e + l(3, 2, p - r) * s + l(2, 2, p) * n; }
-  HD double red_to_c(double w, double e, double s, double n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 2, p) * w + l(0, 2, p + S) * e + l(3, 1, p) * s + l(2, 1, p + r) * n; }
+  template <class Z> HD Z red_to_o(Z w, Z e, Z s, Z n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 1, p - S) * w + l(0, 1, p) * e + l(3, 2, p - r) * s + l(2, 2, p) * n; }
+  template <class Z> HD Z red_to_c(Z w, Z e, Z s, Z n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 2, p) * w + l(0, 2, p + S) * e + l(3, 1, p) * s + l(2, 1, p + r) * n; }
   // o0 and o1: the values of o at (X, Y) and (X, Y+1), with stride so
   HD double o_to_c(const double *o0, const double *o1, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
   {
@@ -32,11 +33,11 @@ template <class T, int S, bool SCALED = true> struct Factors {
   {
     return D.q[0][p] * t - L[0].q[0][p] * c[-S - r] - L[1].q[0][p] * c[-r] - L[2].q[0][p] * c[-S] - L[3].q[0][p] * c[0];
   }
-  template <class V> HD double back_a(double z, const V *o, const V *c, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
+  template <class Z, class V> HD Z back_a(Z z, const V *o, const V *c, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
   {
     return D.q[1][p] * z - l(0, 1, p) * o[0] - l(1, 1, p) * o[so] - l(2, 1, p) * c[-r] - l(3, 1, p) * c[0];
   }
-  template <class V> HD double back_b(double z, const V *o0, const V *o1, const V *c, ptrdiff_t p) const
+  template <class Z, class V> HD Z back_b(Z z, const V *o0, const V *o1, const V *c, ptrdiff_t p) const
   {
     return D.q[2][p] * z - l(0, 2, p) * c[-S] - l(1, 2, p) * c[0] - l(2, 2, p) * o0[0] - l(3, 2, p) * o1[0];
   }

@@ -15,38 +15,41 @@ template <class F> void with_stride(ptrdiff_t sx, const F &f)
 // What is not zero yet: nothing, the node's own quarter, the other quarter.
 enum Known { known_none = 0, known_own = 1, known_other = 2, known_all = 3 };
 
-template <int S, class T> HD inline T schur_own_o(const SchurView<T> &a, const T *o, ptrdiff_t p)
+template <int S, class T, class V> __attribute__((always_inline)) HD inline V schur_own_o(const SchurView<T> &a, const V *o, ptrdiff_t p)
 {
   return a.fo[0][p] * o[p + S] + a.fo[0][p - S] * o[p - S] + a.fo[1][p] * o[p + a.sy] + a.fo[1][p - a.sy] * o[p - a.sy];
 }
-template <int S, class T> HD inline T schur_own_c(const SchurView<T> &a, const T *c, ptrdiff_t p)
+template <int S, class T, class V> __attribute__((always_inline)) HD inline V schur_own_c(const SchurView<T> &a, const V *c, ptrdiff_t p)
 {
   return a.fc[0][p] * c[p + S] + a.fc[0][p - S] * c[p - S] + a.fc[1][p] * c[p + a.sy] + a.fc[1][p - a.sy] * c[p - a.sy];
 }
-template <int S, class T> HD inline T schur_o_from_c(const SchurView<T> &a, const T *c, ptrdiff_t p)
+template <int S, class T, class V> __attribute__((always_inline)) HD inline V schur_o_from_c(const SchurView<T> &a, const V *c, ptrdiff_t p)
 {
   return a.e[0][p] * c[p - S - a.sy] + a.e[1][p] * c[p - a.sy] + a.e[2][p] * c[p - S] + a.e[3][p] * c[p];
 }
-template <int S, class T> HD inline T schur_c_from_o(const SchurView<T> &a, const T *o, ptrdiff_t p)
+template <int S, class T, class V> __attribute__((always_inline)) HD inline V schur_c_from_o(const SchurView<T> &a, const V *o, ptrdiff_t p)
 {
   return a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + a.sy] * o[p + a.sy] + a.e[0][p + S + a.sy] * o[p + S + a.sy];
 }
 
 // One colour of quarter Q: the nodes with X + Y of one parity. The others are written as they are (zero where nothing of the
 // quarter is known), which is faster than leaving them out.
-template <int Q, int S, int KNOWN, class T> struct SchurColour {
+template <int Q, int S, int KNOWN, class T, class V = T> struct SchurColour {
   SchurView<T> a;
-  const T     *inverse, *r, *other, *own;
-  T           *out; // the same as own: a node's neighbours in it have the other colour, or lie beyond a periodic seam
+  const T     *inverse;
+  const V     *r, *other, *own;
+  V           *out; // the same as own: a node's neighbours in it have the other colour, or lie beyond a periodic seam
   int          parity;
+  T            more; // over-relaxation beyond one
   HD void      operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * a.sy;
-    T               v = r[p];
+    V               v = r[p];
     if constexpr (KNOWN & known_own) v -= Q == quarter_o ? schur_own_o<S>(a, own, p) : schur_own_c<S>(a, own, p);
     if constexpr (KNOWN & known_other) v -= Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p);
-    const T old = KNOWN & known_own ? own[p] : 0;
-    out[p]      = ((X + Y) & 1) == parity ? v * inverse[p] : old;
+    const V old = KNOWN & known_own ? own[p] : V(0);
+    v = inverse[p] * v;
+    out[p] = ((X + Y) & 1) == parity ? v + more * (v - old) : old;
   }
 };
 
@@ -62,10 +65,10 @@ template <int Q, int S, class T> struct SchurSide {
   }
 };
 
-template <int S, class T> struct SchurResidualO {
+template <int S, class T, class V = T> struct SchurResidualO {
   SchurView<T> a;
-  const T     *r, *o, *c;
-  T           *out;
+  const V     *r, *o, *c;
+  V           *out;
   HD void      operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * a.sy;
@@ -74,31 +77,33 @@ template <int S, class T> struct SchurResidualO {
 };
 
 // Writes one row of c values to the quarters of the next grid.
-template <class Block, class T> HD void store_row(Block &block, const Box &c, int J, const T *row, const View<T> &next)
+template <class Block, class V> HD void store_row(Block &block, const Box &c, int J, const V *row, const View<V> &next)
 {
   for (int px = 0; px < 2; ++px) {
-    T *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
+    V *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
     if (next.sx == 1) block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
     else block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
   }
 }
 
 // The next grid's right-hand side; ro: the residual at o.
-template <int S, class T> struct SchurRestrict {
+template <int S, class T, class V = T> struct SchurRestrict {
   SchurView<T> a;
-  const T     *r, *o, *c, *ro;
+  const V     *r, *o, *c, *ro;
   const T     *w[4];
-  View<T>      next;
+  View<V>      next;
+  HD V         whole(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * a.sy, n = a.sy;
+    const V         v = r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
+    return v + w[3][p] * ro[p] + w[2][p + S] * ro[p + S] + w[1][p + n] * ro[p + n] + w[0][p + S + n] * ro[p + S + n];
+  }
   template <class Block> HD void operator()(Block &block) const
   {
     const Box tile = block.tile;
-    T        *row = (T *)block.shared - tile.x0;
+    V        *row = (V *)block.shared - tile.x0;
     for (int J = tile.y0; J < tile.y1; ++J) {
-      block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) {
-        const ptrdiff_t p = X * S + Y * a.sy, n = a.sy;
-        const T         v = r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
-        row[X] = v + w[3][p] * ro[p] + w[2][p + S] * ro[p + S] + w[1][p + n] * ro[p + n] + w[0][p + S + n] * ro[p + S + n];
-      });
+      block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) { row[X] = whole(X, Y); });
       block.sync();
       store_row(block, tile, J, row, next);
       block.sync();
@@ -106,29 +111,71 @@ template <int S, class T> struct SchurRestrict {
   }
 };
 
+// Black nodes by numbers, where one process has all of them: row by row, the o nodes of a row before its c nodes.
+struct BlackNumbers {
+  int o, c, rows, last; // nodes of a row; rows of o and of c
+  explicit BlackNumbers(const Grid &g) : o((g.nx + 1) / 2), c(g.nx / 2), rows((g.ny + 1) / 2), last(g.ny / 2) { }
+  HD int row(int Y) const { return Y * o + (Y < last ? Y : last) * c; }
+  HD int operator()(int q, int X, int Y) const { return Y * (o + c) + (q ? o : 0) + X; }
+};
+
+// The residual at one quarter's nodes.
+template <int Q, int S, class T> struct SchurResidual {
+  SchurView<T> a;
+  const T     *r, *o, *c;
+  BlackNumbers at;
+  double      *to;
+  HD void      operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * a.sy;
+    const T         v = Q == quarter_o ? r[p] - a.co[p] * o[p] - schur_own_o<S>(a, o, p) - schur_o_from_c<S>(a, c, p) : r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
+    to[at(Q, X, Y)] = (double)v;
+  }
+};
+
+// z += P e, P by rows.
+template <class T> struct AlgebraicProlong {
+  const int    *pi, *pj;
+  const double *p, *e;
+  BlackNumbers  at;
+  int           q;
+  T            *z;
+  ptrdiff_t     sx, sy;
+  HD void       operator()(int X, int Y) const
+  {
+    const int r = at(q, X, Y);
+    double    s = 0;
+    for (int k = pi[r]; k < pi[r + 1]; ++k) s += p[k] * e[pj[k]];
+    z[X * sx + Y * sy] += (T)s;
+  }
+};
+
 //--- 9-point grids ----------------------------------------------------------------------------------------------------
 
-template <int S, class T> struct Restrict {
+template <int S, class T, class V = T> struct Restrict {
   StencilView<T> A;
-  View<T>        b, x, r, edge[2], centre[4], next;
+  View<V>        b, x, r;
+  View<T>        edge[2], centre[4];
+  View<V>        next;
   bool           with_a; // the residual at a is not zero
-  HD T           value(int X, int Y) const { return value(X, Y, b.q[3][X * S + Y * A.C.sy]); }
-  HD T           value(int X, int Y, T rhs) const
+  HD V           value(int X, int Y) const { return value(X, Y, b.q[3][X * S + Y * A.C.sy]); }
+  HD V           value(int X, int Y, V rhs) const
   {
     const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
-    T               v = rhs - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
+    V               v = rhs - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
     v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] + centre[0].q[0][p + S + n] * r.q[0][p + S + n];
     return v + edge[1].q[2][p] * r.q[2][p] + edge[0].q[2][p + S] * r.q[2][p + S];
   }
-  HD T           from_a(int X, int Y) const
+  HD V           from_a(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
     return edge[1].q[1][p] * r.q[1][p] + edge[0].q[1][p + n] * r.q[1][p + n];
   }
+  HD V           whole(int X, int Y) const { return with_a ? value(X, Y) + from_a(X, Y) : value(X, Y); }
   template <class Block> HD void operator()(Block &block) const
   {
     const Box tile = block.tile;
-    T        *row = (T *)block.shared - tile.x0;
+    V        *row = (V *)block.shared - tile.x0;
     for (int J = tile.y0; J < tile.y1; ++J) {
       block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) { row[X] = value(X, Y); });
       if (with_a) block.each(tile.x0, tile.x1, J, J + 1, [&](int X, int Y) { row[X] += from_a(X, Y); });
@@ -139,11 +186,17 @@ template <int S, class T> struct Restrict {
   }
 };
 
+// Either of these for several vectors, whose values need not be collected before they are stored.
+template <class Kernel> struct RestrictNode {
+  Kernel  kernel;
+  HD void operator()(int X, int Y) const { kernel.next.at(X, Y) = kernel.whole(X, Y); }
+};
+
 // x += P e in quarter Q; e is a field of one quarter.
-template <int Q, int S, class T> struct Prolong {
-  const T *e;
+template <int Q, int S, class T, class V = T> struct Prolong {
+  const V *e;
   const T *w[4]; // o: centre; a, b: edge
-  T       *x;
+  V       *x;
   ptrdiff_t n;
   HD void  operator()(int X, int Y) const
   {

@@ -1,29 +1,52 @@
 // KSP rrb: conjugate gradients on the first Schur complement of a 5-point operator, preconditioned by PC rrb; for 9-point
 // operators the same iteration on the whole system.
+#include "petsc/aij.hpp"
 #include "rrb/ksprrb_cg.hpp"
+#include <algorithm>
+#include <petscblaslapack.h>
 
 using namespace tessera;
 
 namespace {
 
-// Unless -pc_type says otherwise the preconditioner is rrb; PETSc's default has been set before this type is known.
+// Has nobody but PETSc chosen this preconditioner? Its choice is not marked as one: a type set before any options were read and any setup
+// made is the program's for certain, and so is one that PETSc does not choose.
+PetscErrorCode IsDefault(PC pc, bool *is)
+{
+  PetscBool   given, any, none, ilu = PETSC_TRUE, icc = PETSC_FALSE, block = PETSC_FALSE;
+  const char *prefix;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOptionsPrefix(pc, &prefix));
+  PetscCall(PetscOptionsHasName(((PetscObject)pc)->options, prefix, "-pc_type", &given));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)pc, &any, PCILU, PCICC, PCBJACOBI, ""));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCNONE, &none)); // for matrices that have neither factors nor blocks
+  if (none && pc->pmat && ((PetscObject)pc->pmat)->type_name) {
+    PetscCall(MatGetFactorAvailable(pc->pmat, MATSOLVERPETSC, MAT_FACTOR_ILU, &ilu));
+    PetscCall(MatGetFactorAvailable(pc->pmat, MATSOLVERPETSC, MAT_FACTOR_ICC, &icc));
+    PetscCall(MatHasOperation(pc->pmat, MATOP_GET_DIAGONAL_BLOCK, &block));
+  }
+  *is = !given && (pc->setfromoptionscalled || pc->setupcalled) && (any || (none && !ilu && !icc && !block));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A preconditioner without a type, or with PETSc's default, becomes rrb; what the program or -pc_type has chosen stays, and is refused below.
 PetscErrorCode DefaultPC(KSP ksp, bool options)
 {
-  PC          pc;
-  const char *prefix;
-  PetscBool   given, rrb;
+  PC   pc;
+  bool is = true;
 
   PetscFunctionBegin;
   PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
-  PetscCall(PCGetOptionsPrefix(pc, &prefix));
-  PetscCall(PetscOptionsHasName(((PetscObject)pc)->options, prefix, "-pc_type", &given));
-  if (!rrb && !given) {
-    PetscCall(PCSetType(pc, PCRRB));
-    if (options) PetscCall(PCSetFromOptions(pc)); // PETSc has done that for the type before
-  }
+  if (((PetscObject)pc)->type_name) PetscCall(IsDefault(pc, &is));
+  if (!is) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCSetType(pc, PCRRB));
+  if (options) PetscCall(PCSetFromOptions(pc)); // PETSc has done that for the type before
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+// Does CG run on the first Schur complement? It is that of the mean of A and its transpose.
+bool OnSchur(const PC_RRB &r) { return r.plan.have_schur && r.report.asymmetry <= tuning::symmetric; }
 
 // What this solver works with; asked before every solve, as preconditioner and matrices may be exchanged at any time.
 PetscErrorCode Check(KSP ksp)
@@ -32,15 +55,17 @@ PetscErrorCode Check(KSP ksp)
   PetscBool rrb;
   Mat       A, P;
   PCType    type;
+  const char *prefix;
 
   PetscFunctionBegin;
   PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
   PetscCall(PCGetType(pc, &type));
-  PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb works with PC rrb alone, which factorises the system that it iterates on: the preconditioner is %s. Use -pc_type rrb, or -ksp_type cg with this preconditioner", type);
+  PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb works with PC rrb alone, which factorises the system that it iterates on: the preconditioner is %s. Use -%spc_type rrb (PCSetType(pc, PCRRB)), or -%sksp_type cg with this preconditioner", type, prefix ? prefix : "", prefix ? prefix : "");
   PetscCall(PCGetOperators(pc, &A, &P));
+  PetscCall(CheckMatrix((PetscObject)ksp, "KSP rrb", P));
   PetscCheck(A == P, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb solves with the matrix that the preconditioner is made of: Amat and Pmat differ. Use -ksp_type cg -pc_type rrb");
-  PetscCheck(!ksp->transpose_solve, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSP rrb does not solve with the transpose. Use -ksp_type cg -pc_type rrb");
   PC_RRB *r = (PC_RRB *)pc->data;
   KSP_RRB *k = (KSP_RRB *)ksp->data;
   if (!r->schur || r->solver != k->backend) {
@@ -62,7 +87,7 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
   PetscCall(PCSetUp(ksp->pc));
   const PC_RRB *r = (PC_RRB *)ksp->pc->data;
   if (r->report.kind == OperatorReport::not_finite) PetscFunctionReturn(PETSC_SUCCESS); // PC rrb names the entry; differences of such are not finite either
-  PetscCheck(r->report.asymmetry <= tuning::symmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry). Use -ksp_type gmres -pc_type rrb", (double)r->report.asymmetry);
+  PetscCheck(r->report.asymmetry <= tuning::asymmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry, and %g would do). Use -ksp_type gmres -pc_type rrb; or -ksp_type cg -pc_type rrb, where this is an error of the matrix that may be ignored", (double)r->report.asymmetry, tuning::asymmetric);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -76,7 +101,7 @@ struct Iterating {
   {
     k->active = nullptr;
     try {
-      if (!finished) plan.levels[0].b.data.zero();
+      if (!finished && !plan.levels.empty()) plan.levels[0].b.data.zero();
     } catch (const DeviceError &) { // a device that has failed; the error is on its way already
     }
   }
@@ -101,15 +126,16 @@ PetscErrorCode Solve(KSP ksp)
     ksp->reason = KSP_DIVERGED_PC_FAILED;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (r->report.asymmetry > tuning::symmetric) { // since the setup, which raises an error
+  if (r->report.asymmetry > tuning::asymmetric) { // since the setup, which raises an error
     PetscCall(PetscInfo(ksp, "The matrix is not symmetric any more (%g). Use -ksp_type gmres -pc_type rrb\n", (double)r->report.asymmetry));
     ksp->reason = KSP_DIVERGED_NONSYMMETRIC;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCheck(!ksp->transpose_solve || !r->dirichlet.any, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSP rrb solves with the transpose of symmetric matrices: this one has Dirichlet rows whose columns are not empty (MatZeroRowsColumns() empties them). Use -ksp_type gmres -pc_type rrb");
   // A preconditioner that is kept while the matrix changes (KSPSetReusePreconditioner()) has the old matrix's S1.
   PetscCall(PetscObjectGetId((PetscObject)ksp->pc->pmat, &id));
   PetscCall(PetscObjectStateGet((PetscObject)ksp->pc->pmat, &state));
-  const bool schur = r->plan.have_schur && id == r->matrix_id && state == r->matrix_state;
+  const bool schur = OnSchur(*r) && id == r->matrix_id && state == r->matrix_state;
   k->diagonal.clear();
   k->off.clear();
   const bool     flexible = r->plan.cycle == rrb::Cycle::k, with_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
@@ -133,7 +159,7 @@ PetscErrorCode Solve(KSP ksp)
     PetscCall(s.Finish());
     guard.finished = ksp->reason >= 0;
   } else {
-    PetscCall(PetscInfo(ksp, "CG on the whole system: %s\n", r->raised ? "the factors leave out negative row sums" : r->plan.have_schur ? "the preconditioner is of an older matrix" : "the operator is a 9-point one"));
+    PetscCall(PetscInfo(ksp, "CG on the whole system: %s\n", r->raised ? "the factors leave out negative row sums" : OnSchur(*r) ? "the preconditioner is of an older matrix" : r->plan.have_schur ? "the matrix is not symmetric to rounding" : "the operator is a 9-point one"));
     WholeSpace s(ksp);
     PetscCall(s.Start(&first));
     PetscCall(Iterate(ksp, s, flexible, first));
@@ -164,15 +190,41 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPComputeExtremeSingularValues_RRB(KSP ksp, PetscReal *emax, PetscReal *emin)
+// In ascending order, those of the Lanczos matrix of the last solve; none where there was no iteration.
+PetscErrorCode Eigenvalues(const KSP_RRB *k, std::vector<double> &values)
 {
-  KSP_RRB *k = (KSP_RRB *)ksp->data;
-  double   lowest = 1, highest = 1;
+  std::vector<double> off(k->off);
+  const PetscBLASInt  n = (PetscBLASInt)k->diagonal.size(), one = 1;
+  PetscBLASInt        info = 0;
 
   PetscFunctionBegin;
-  if (!k->diagonal.empty()) rrb::extreme_eigenvalues(k->diagonal, k->off, &lowest, &highest);
-  *emax = k->diagonal.empty() ? -1 : highest;
-  *emin = k->diagonal.empty() ? -1 : lowest;
+  values = k->diagonal;
+  if (n) LAPACKREALsteqr_("N", &n, values.data(), off.data(), nullptr, &one, nullptr, &info);
+  PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "KSP rrb: LAPACK finds no eigenvalues of the Lanczos matrix (info %d)", (int)info);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPComputeEigenvalues_RRB(KSP ksp, PetscInt room, PetscReal *re, PetscReal *im, PetscInt *n)
+{
+  std::vector<double> values;
+
+  PetscFunctionBegin;
+  PetscCall(Eigenvalues((KSP_RRB *)ksp->data, values));
+  PetscCheck(room >= (PetscInt)values.size(), PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_SIZ, "KSP rrb: there are %d eigenvalues, and room for %" PetscInt_FMT, (int)values.size(), room);
+  std::copy(values.begin(), values.end(), re);
+  std::fill(im, im + room, 0);
+  *n = (PetscInt)values.size();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPComputeExtremeSingularValues_RRB(KSP ksp, PetscReal *emax, PetscReal *emin)
+{
+  std::vector<double> values;
+
+  PetscFunctionBegin;
+  PetscCall(Eigenvalues((KSP_RRB *)ksp->data, values));
+  *emax = values.empty() ? 1 : values.back(); // as KSPCG
+  *emin = values.empty() ? 1 : values.front();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -225,9 +277,9 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   if (!ascii || !rrb || !ksp->setupstage) PetscFunctionReturn(PETSC_SUCCESS);
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
   if (!r->current || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", r->plan.cycle == rrb::Cycle::k ? "flexible" : "plain", r->plan.have_schur ? "the Schur complement of the red nodes (half of the unknowns)" : r->raised ? "the whole system (the factors leave out negative row sums)" : "the whole system (9-point operator)"));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", r->plan.cycle == rrb::Cycle::k ? "flexible" : "plain", OnSchur(*r) ? "the Schur complement of the red nodes (half of the unknowns)" : r->raised ? "the whole system (the factors leave out negative row sums)" : r->plan.have_schur ? "the whole system (the matrix is not symmetric to rounding)" : "the whole system (9-point operator)"));
   // S1 and its product 28 B, x and r 24, p 12, r'z 8; on a device p is made with the product, and x in every other step: 36 and 20
-  if (r->plan.have_schur) PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", (r->plan.exec.space == Space::cuda ? 56 : 72) + r->plan.bytes_moved(true)));
+  if (OnSchur(*r)) PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", (r->plan.exec.space == Space::cuda ? 56 : 72) + r->plan.bytes_moved(true)));
   const KSP_RRB *k = (const KSP_RRB *)ksp->data;
   if (k->solver) { // on the device alone the vectors stay from solve to solve
     double bytes[2] = {(double)k->solver->bytes(), (double)r->plan.levels[0].grid.owned().size()};
@@ -297,10 +349,17 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
    Notes:
    The red nodes of a 5-point operator are eliminated exactly, which halves the vectors of CG; Dirichlet rows are solved before
    the iteration. Tolerances, monitors and the residual history refer to the whole system; the default norm is the
-   unpreconditioned one. Its preconditioner is `PCRRB` unless `-pc_type` is given; with the cycle `k` CG is flexible. On a
-   9-point operator it is plain CG with `PCRRB`.
+   unpreconditioned one. With the cycle `k` CG is flexible. On a 9-point operator it is plain CG with `PCRRB`.
 
-   The matrix must be symmetric apart from couplings with Dirichlet rows.
+   Its preconditioner is `PCRRB`, which `KSPSetType()` sets where there is none yet or PETSc's default. Another one that the program or `-pc_type`
+   has chosen is never replaced: the solve ends with an error.
+
+   The matrix must be symmetric apart from couplings with Dirichlet rows. Differences of a_ij and a_ji up to 1e-6 of the largest diagonal
+   entry, as Jacobians by differences have them, are accepted; CG then runs on the whole system. `KSPSolveTranspose()` needs Dirichlet rows
+   that nothing is coupled to.
+
+   `KSPComputeEigenvalues()` and `KSPComputeExtremeSingularValues()` give those of the Lanczos matrix of CG: of the preconditioned first
+   Schur complement, or of the preconditioned operator where CG runs on the whole system.
 
    References:
 .  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable
@@ -315,6 +374,9 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   PetscFunctionBegin;
   TesseraCallCXX(k = new KSP_RRB());
   ksp->data = (void *)k;
+  PC pc; // rrb at once where it has no type yet: whatever it is later, somebody has chosen it
+  PetscCall(KSPGetPC(ksp, &pc));
+  if (!((PetscObject)pc)->type_name) PetscCall(PCSetType(pc, PCRRB));
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_UNPRECONDITIONED, PC_LEFT, 3));
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_PRECONDITIONED, PC_LEFT, 2));
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NATURAL, PC_LEFT, 2));
@@ -327,7 +389,8 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   ksp->ops->setfromoptions               = KSPSetFromOptions_RRB;
   ksp->ops->buildsolution                = KSPBuildSolution_RRB;
   ksp->ops->buildresidual                = KSPBuildResidualDefault;
-  ksp->ops->computeextremesingularvalues = KSPComputeExtremeSingularValues_RRB;
+  ksp->ops->computeeigenvalues           = NoThrow<KSPComputeEigenvalues_RRB, KSP, PetscInt, PetscReal *, PetscReal *, PetscInt *>;
+  ksp->ops->computeextremesingularvalues = NoThrow<KSPComputeExtremeSingularValues_RRB, KSP, PetscReal *, PetscReal *>;
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", KSPSetBackend_RRB));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", KSPGetBackend_RRB));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -136,6 +136,18 @@ public:
     PetscCall(Sum(comm(), 1, rr));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  // Has the trial foretold fewer iterations than these? Then another choice is made, where there is one; x and r stay as they are.
+  PetscErrorCode Correct(double first, double norm, bool *another)
+  {
+    PetscReal rtol, atol;
+    PetscFunctionBegin;
+    *another = false;
+    PetscCall(KSPGetTolerances(ksp_, &rtol, &atol, nullptr, nullptr));
+    const double goal = PetscMax(rtol * first, atol), doubtful = DoubtfulIterations(&pc_, norm / first);
+    if (!(doubtful > 0) || !(first > 0) || !(norm > 0) || pc_.corrected || ksp_->its < 4 || ksp_->its <= doubtful || norm < 10 * goal || ksp_->calc_sings) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(CorrectChoice(norm / first, another));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscErrorCode DotQZ(double *qz)
   {
     PetscFunctionBegin;
@@ -147,6 +159,15 @@ public:
 private:
   // The factors eliminate the red nodes exactly. In single precision, or where a small grid is solved whole, products with A do.
   bool           Exact() const { return !plan_.single_factors() && plan_.levels[0].step == rrb::Step::coarsen; }
+  PetscErrorCode CorrectChoice(double reduction, bool *another)
+  {
+    PetscFunctionBegin;
+    PetscCall(CorrectChoiceRRB(ksp_->pc, ksp_->its * PetscLogReal(1e-6) / PetscLogReal(PetscClipInterval(reduction, 1e-300, 0.5)), another));
+    pc_.corrected = PETSC_TRUE;
+    if (*another) plan_.levels[0].b.data.zero(); // p and q live there
+    PetscCheck(!pc_.failed, comm(), PETSC_ERR_PLIB, "PC rrb: %s", pc_.failure);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   Vec            Source() const { return ksp_->guess_zero ? ksp_->vec_rhs : ksp_->work[0]; } // the residual of x0
   PetscErrorCode NullSpace();
   PetscErrorCode RemoveNullSpace(Vec x) // as KSPCG, whose directions have none of it
@@ -323,14 +344,31 @@ inline PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
   if (plan_.levels[0].grid.processes() > 1) r.own.zero(); // at ghost nodes it must be
   if (begun) PetscCall(Begin());
   else PetscCall(NullSpace());
-  PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));
-  PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
-  if (!begun) PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, plan_.exec.space, &solution));
-  {
-    const GpuTime time(plan_.exec.space);
-    TesseraCallCXX(outcome = solver.solve(plan_, {ksp_->rtol, ksp_->abstol, ksp_->divtol, (int)PetscMin(ksp_->max_it, 1000000)}, values, begun, null_, r, x, solution, norms));
-  }
-  if (begun) PetscCall(Finish(true));
+  const int       most = (int)PetscMin(ksp_->max_it, 1000000);
+  const PetscReal doubtful = PetscCeilReal(PetscMax(DoubtfulIterations(&pc_, ksp_->rtol), 4));
+  bool            limited = doubtful > 4 && doubtful < most, goes_on = false; // a trial that proves wrong is corrected
+  do {
+    std::vector<double> more;
+    PetscCall(pc_.matrix.GetRead(ksp_->vec_rhs, plan_.exec.space, &values));
+    PetscCall(PetscLogEventBegin(event_rrb_sweep, ksp_->pc, 0, 0, 0));
+    if (!begun) PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, plan_.exec.space, &solution));
+    {
+      const GpuTime     time(plan_.exec.space);
+      const rrb::Limits limits{ksp_->rtol, ksp_->abstol, ksp_->divtol, limited ? (int)doubtful : most - (goes_on ? (int)norms.size() - 1 : 0), limited};
+      TesseraCallCXX(outcome = solver.solve(plan_, limits, values, begun || goes_on, null_, r, x, solution, more));
+    }
+    norms.insert(norms.end(), more.begin() + goes_on, more.end()); // the first one is the right-hand side's
+    goes_on = limited && outcome == rrb::Outcome::too_many;
+    limited = false;
+    if (!goes_on) break;
+    if (!begun) PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &solution));
+    PetscCall(pc_.matrix.RestoreRead(ksp_->vec_rhs, &values));
+    PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
+    bool another = false;
+    ksp_->its = (PetscInt)norms.size() - 1;
+    if (norms.back() > 10 * PetscMax(ksp_->rtol * norms[0], ksp_->abstol)) PetscCall(CorrectChoice(norms.back() / norms[0], &another));
+  } while (true);
+  if (begun) PetscCall(Finish(!pc_.corrected)); // which overwrites the right-hand side
   else {
     PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &solution));
     PetscCall(RemoveNullSpace(ksp_->vec_sol));
@@ -476,6 +514,12 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  PetscErrorCode Correct(double, double, bool *another) // the trial is for S1
+  {
+    *another = false;
+    return PETSC_SUCCESS;
+  }
+
 private:
   KSP ksp_;
   Vec r, z, p, q;
@@ -551,7 +595,10 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
     PetscCall(KSPMonitor(ksp, ksp->its, norm));
     PetscCall((*ksp->converged)(ksp, ksp->its, norm, &ksp->reason, ksp->cnvP));
     if (ksp->reason) break;
-    if (!apply_first) PetscCall(next());
+    bool another;
+    PetscCall(s.Correct(first, norm, &another));
+    if (another || !apply_first) PetscCall(next());
+    if (another) beta = 0; // CG begins anew
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

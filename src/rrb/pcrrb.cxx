@@ -37,6 +37,7 @@ static PetscErrorCode PCReset_RRB(PC pc)
   r->ready     = PETSC_FALSE;
   r->failed    = PETSC_FALSE;
   r->choose_again = PETSC_FALSE;
+  r->needed       = 0;
   r->linear       = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -184,9 +185,86 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     PetscCall(CheckReport(pc));
   }
   if (failure->again) { // once: the plan knows now
-    PetscCall(PetscInfo(pc, "A coarse grid has zeros on its diagonal, where there were none before: read and factorised once more\n"));
+    PetscCall(PetscInfo(pc, "A coarse grid has zeros on its diagonal, where there were none before, or algebraic levels cannot be made: read and factorised once more\n"));
     PetscCall(ReadAndFactor(pc, raise, failure));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Sets the other choices of the Galerkin form up, one after the other, until the trial is content.
+static PetscErrorCode TryChoices(PC pc, bool again)
+{
+  PC_RRB               *r = (PC_RRB *)pc->data;
+  tessera::rrb::Failure failure;
+
+  PetscFunctionBegin;
+  while (again) {
+    PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::Roughs[(int)r->plan.rough]));
+    PetscCall(ReadAndFactor(pc, r->raised, &failure));
+    if (failure.failed) { // back to what could be factorised
+      PetscCall(PetscInfo(pc, "A pivot is not positive then: the usual choice stays\n"));
+      r->plan.rough  = tessera::rrb::Rough::no;
+      r->plan.chosen = true;
+      PetscCall(ReadAndFactor(pc, r->raised, &failure));
+    }
+    TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
+    const int tried = (int)r->plan.rough;
+    TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
+    if (r->plan.predicted[tried] > 0) PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n", r->plan.predicted[tried], tessera::Roughs[tried]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ChooseAnother(PC pc)
+{
+  PC_RRB   *r = (PC_RRB *)pc->data;
+  bool      again;
+
+  PetscFunctionBegin;
+  const int tried = (int)r->plan.rough;
+  PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n", r->plan.predicted[tried], tessera::Roughs[tried], (double)r->needed));
+  again     = tessera::rrb::galerkin_disproved(r->plan, r->needed);
+  r->needed = 0;
+  PetscCall(TryChoices(pc, again));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// After an error nothing is kept: where memory is short, the program may go on with another choice.
+template <PetscErrorCode (*F)(PC)> static PetscErrorCode Whole(PC pc)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  PetscErrorCode    ierr = tessera::NoThrow<F, PC>(pc);
+  ierr = together.End(ierr, r->plan.exec.space);
+  if (ierr) {
+    r->plan      = tessera::rrb::Plan();
+    r->dirichlet = tessera::DirichletCouplings();
+    r->current   = PETSC_FALSE;
+    r->ready     = PETSC_FALSE;
+    r->matrix.ForgetCopies();
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
+{
+  PC_RRB          *r = (PC_RRB *)pc->data;
+  PetscObjectId    id;
+  PetscObjectState state;
+
+  PetscFunctionBegin;
+  *another = false;
+  PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
+  if (id != r->matrix_id || state != r->matrix_state || !rrb::galerkin_untried(r->plan)) PetscFunctionReturn(PETSC_SUCCESS);
+  const rrb::Rough before = r->plan.rough;
+  r->needed    = needed;
+  r->first_its = 0;
+  PetscCall(Whole<ChooseAnother>(pc));
+  *another = r->plan.rough != before;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -207,6 +285,7 @@ static PetscErrorCode SetUp(PC pc)
   r->ready         = PETSC_FALSE;
   r->failed        = PETSC_FALSE;
   pc->failedreason = PC_NOERROR;
+  PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC rrb", pc->pmat));
   if (again_all) {
     tessera::rrb::Params params;
     PetscCall(ChooseSpace(pc, &r->plan.exec.space));
@@ -258,49 +337,26 @@ static PetscErrorCode SetUp(PC pc)
   r->ready = PETSC_TRUE;
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
-  bool again = false;
-  int  tried = (int)r->plan.rough;
+  bool      again = false;
+  const int tried = (int)r->plan.rough;
   if (!r->plan.chosen) r->first_its = 0;
+  r->needed = 0;
   TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
   TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
-  while (again) {
-    PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s. Next: %s\n", r->plan.predicted[tried], tessera::Roughs[tried], tessera::Roughs[(int)r->plan.rough]));
-    tried = (int)r->plan.rough;
-    PetscCall(ReadAndFactor(pc, r->raised, &failure));
-    if (failure.failed) { // back to what could be factorised
-      PetscCall(PetscInfo(pc, "A pivot is not positive then: the usual choice stays\n"));
-      r->plan.rough  = tessera::rrb::Rough::no;
-      r->plan.chosen = true;
-      PetscCall(ReadAndFactor(pc, r->raised, &failure));
-    }
-    TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
-    TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
-  }
+  if (again) PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n", r->plan.predicted[tried], tessera::Roughs[tried]));
+  PetscCall(TryChoices(pc, again));
   if (r->cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v) PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which moves eigenvalues out of its interval\n"));
   PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, (int)r->plan.band_x.size(), PCRRBCycles[(int)r->plan.cycle]));
   r->current = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// After an error nothing is kept: where memory is short, the program may go on with another choice.
 static PetscErrorCode PCSetUp_RRB(PC pc)
 {
-  PC_RRB *r = (PC_RRB *)pc->data;
-
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
-  tessera::Together together(PetscObjectComm((PetscObject)pc));
-  PetscErrorCode    ierr = tessera::NoThrow<SetUp, PC>(pc);
-  ierr = together.End(ierr, r->plan.exec.space);
-  if (ierr) {
-    r->plan      = tessera::rrb::Plan();
-    r->dirichlet = tessera::DirichletCouplings();
-    r->current   = PETSC_FALSE;
-    r->ready     = PETSC_FALSE;
-    r->matrix.ForgetCopies();
-  }
-  PetscCall(ierr);
+  PetscCall(Whole<SetUp>(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -375,6 +431,7 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(Refuse(pc, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(r->plan.cycle != tessera::rrb::Cycle::k, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC rrb: the K-cycle is not linear, so it has no transpose. Use -pc_rrb_cycle v or amli");
   PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, x, y, 0));
   const tessera::Box own = r->matrix.grid().owned();
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
@@ -400,11 +457,40 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <PetscErrorCode (*F)(PC, Vec, Vec)> static PetscErrorCode Applied(PC pc, Vec x, Vec y)
+// Several at a time where the plan does so; else, and for what is left, one after the other.
+static PetscErrorCode MatApply(PC pc, Mat X, Mat Y)
+{
+  PC_RRB  *r    = (PC_RRB *)pc->data;
+  PetscInt done = 0, N;
+  Vec      x, y;
+
+  PetscFunctionBegin;
+  PetscCheck(r->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC rrb: the last setup ended with an error");
+  PetscCall(MatGetSize(X, nullptr, &N));
+  if (!r->failed && !r->matrix.moved() && tessera::rrb::takes_several(r->plan)) {
+    PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, X, Y, 0));
+    PetscCall(r->columns.Each(X, Y, r->plan.exec.space, [&](int number, const double *from, ptrdiff_t stride_from, double *to, ptrdiff_t stride_to) {
+      done += tessera::rrb::apply_several(r->plan, r->dirichlet, number, from, stride_from, to, stride_to);
+    }));
+    PetscCall(PetscLogFlops(2. * r->plan.multiplications() * (double)done));
+    PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, X, Y, 0));
+  }
+  for (; done < N; ++done) {
+    PetscCall(MatDenseGetColumnVecRead(X, done, &x));
+    PetscCall(MatDenseGetColumnVecWrite(Y, done, &y));
+    PetscCall(Apply(pc, x, y));
+    PetscCall(MatDenseRestoreColumnVecWrite(Y, done, &y));
+    PetscCall(MatDenseRestoreColumnVecRead(X, done, &x));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// V: Vec or Mat
+template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
 {
   PetscFunctionBegin;
   tessera::Together together(PetscObjectComm((PetscObject)pc));
-  PetscCall((tessera::NoThrow<F, PC, Vec, Vec>(pc, x, y)));
+  PetscCall((tessera::NoThrow<F, PC, V, V>(pc, x, y)));
   const bool failed = tessera::device::failed(), lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost(); // another process has failed
   if (!failed && !lost) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC rrb", &pc->failedreason)); // within KSP rrb
@@ -509,11 +595,15 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 
    Notes:
    The grid is the solver's or the matrix's `DMDA`, with one unknown a node, of any size; periodic directions need an even
-   size. Couplings are read from the matrix, not from the `DMDA`'s stencil. The matrix should be symmetric positive definite, or
+   size. Without one it is found by the couplings of the rows, as for the blocks of `PCBJACOBI` and `PCASM`; on the matrices of
+   `SNESVINEWTONRSLS` it is the `DMDA` with its inactive nodes. Couplings are read from the matrix, not from the `DMDA`'s stencil. The matrix should be symmetric positive definite, or
    semidefinite with the constant null space; of another matrix the mean with its transpose is factorised, for `KSPGMRES`.
 
    A row without off-diagonal entries is a Dirichlet row. It is eliminated although its neighbours may be coupled to it, so
    matrices with one-sided boundary couplings work under `KSPCG`.
+
+   `PCMatApply()` of the Galerkin form on the host reads the coefficients once for 8 vectors, in double precision also for 4;
+   the other forms, lines, and a device take one vector after the other.
 
    The cycle `k` is not linear: use it under `KSPFCG`, `KSPFGMRES` or `KSPRRB`.
 
@@ -540,6 +630,7 @@ PetscErrorCode tessera::PCCreate_RRB(PC pc)
   pc->ops->postsolve      = tessera::AfterSolveRRB;
   pc->ops->apply          = Applied<Apply>;
   pc->ops->applytranspose = Applied<ApplyTranspose>;
+  pc->ops->matapply       = Applied<MatApply>;
   PetscCall(ComposeOptions(pc, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,6 @@
 // What PC rrb and KSP rrb share.
 #pragma once
+#include "petsc/columns.hpp"
 #include "petsc/dmda.hpp"
 #include "rrb/rrb.hpp"
 #include "tessera.h"
@@ -26,6 +27,7 @@ struct PC_RRB {
   PetscBool       current    = PETSC_FALSE; // the plan belongs to these options
   // setup
   GridMatrix         matrix;
+  Columns            columns;
   rrb::Plan          plan;
   DirichletCouplings dirichlet;
   OperatorReport     report;
@@ -37,6 +39,8 @@ struct PC_RRB {
   PetscInt           first_its    = 0;           // iterations of the first solve after the choices of the Galerkin form,
   PetscReal          first_rtol   = 0;           // and its tolerance
   PetscBool          choose_again = PETSC_FALSE; // at the next setup
+  PetscReal          needed       = 0;           // iterations for 1e-6 that a solve has taken, where the trial was wrong: choose again before the next solve
+  PetscBool          corrected    = PETSC_FALSE; // in the solve under way
   PetscBool          linear       = PETSC_FALSE; // a solver takes it for a linear map, which single precision is to 1e-7 only
   PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   PetscBool          warned_asymmetric = PETSC_FALSE; // of one that needs a symmetric matrix
@@ -53,10 +57,13 @@ PetscErrorCode SubtractDirichlet(PC_RRB *);
 PetscErrorCode ViewRRB(PC, PetscViewer);
 PetscErrorCode BeforeSolveRRB(PC, KSP, Vec, Vec);
 PetscErrorCode AfterSolveRRB(PC, KSP, Vec, Vec);
+// The choice in use needs so many iterations for 1e-6, not those that the trial has foretold: tries the others. `another`: M is another one
+// now, of the same matrix. Collective.
+PetscErrorCode CorrectChoiceRRB(PC, PetscReal needed, bool *another);
+// Iterations at which the trial is proved wrong where the residual has come down by `reduction`; 0: there was none.
+PetscReal      DoubtfulIterations(const PC_RRB *, PetscReal reduction);
 extern const char *const Roughs[]; // what the measures for rough coefficients are called
 // Composes the setters and getters of PC rrb, or takes them away.
 PetscErrorCode ComposeOptions(PC, PetscBool);
-// Refuses a backend that some process cannot use. Collective.
-PetscErrorCode CheckBackend(PetscObject, const char *option, TesseraBackend);
 
 } // namespace tessera

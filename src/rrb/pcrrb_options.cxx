@@ -436,7 +436,7 @@ PetscErrorCode PCRRBGetBackend(PC pc, TesseraBackend *b)
    Input Parameters:
 +  pc - the preconditioner
 .  nx - nodes in x
--  ny - nodes in y; unknown (i, j) is row i + nx*j. 0, 0 means the `DMDA` of the solver or the matrix (default)
+-  ny - nodes in y; unknown (i, j) is row i + nx*j. 0, 0 means the `DMDA` of the solver or the matrix, or what the couplings tell (default)
 
    Options Database Key:
 .  -pc_rrb_grid <nx,ny> - the sizes

@@ -215,7 +215,7 @@ PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
 
    Input Parameters:
 +  pc - the preconditioner
--  nu - sweeps; 0 (default): one, and five on the finest grid where the setup trial finds rough coefficients
+-  nu - sweeps; 0 (default): one, and five (on a device three) on the finest grid where the setup trial finds rough coefficients
 
    Options Database Key:
 .  -pc_rrb_smooth <nu> - see above
@@ -325,9 +325,12 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
    Level: intermediate
 
    Note:
-   At most eight steps of CG on a random right-hand side. Where they predict more than 15 iterations the finest grid gets five sweeps (on a device three), or,
-   where few couplings jump, the grids get interpolation least_squares and cycle amli. Where that does not help, they get these two and
-   lines both ways.
+   At most eight steps of CG on a right-hand side that is rough with a smooth part. Where they predict more than 12 iterations the finest grid gets
+   five sweeps (on a device three), or, where few couplings jump, the grids get interpolation least_squares and cycle amli (on a device
+   cycle amli alone before, from 9 iterations on). Where that does not help, they get these two and lines both ways. The choice that promises
+   least is taken; another one's iteration counts as 1.1 of the usual choice's.
+   A solve by `KSPRRB` that takes half as many iterations again as predicted stops, makes another choice of those that have not been
+   tried, and goes on; after such a solve by another method the next one begins with that.
    The choice stays while values change, until a solver needs half as many iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
 
 .seealso: `PCRRB`, `PCRRBGetTrial()`, `PCRRBSetCoarsening()`

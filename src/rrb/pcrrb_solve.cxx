@@ -2,9 +2,18 @@
 #include "core/tuning.hpp"
 #include "petsc/krylov.hpp"
 #include "petsc/options.hpp"
+#include "rrb/choice.hpp"
 #include "rrb/pcrrb.hpp"
 
 using tessera::PC_RRB;
+
+// Beyond half as many iterations again, and two more, the trial was wrong.
+PetscReal tessera::DoubtfulIterations(const PC_RRB *r, PetscReal reduction)
+{
+  const double expected = r->plan.predicted[(int)r->plan.rough];
+  if (!(expected > 0) || !rrb::galerkin_untried(r->plan)) return 0;
+  return rrb::choice_wrong * expected * (reduction < 1 ? PetscLogReal(PetscMax(reduction, 1e-300)) / PetscLogReal(1e-6) : 0) + 2;
+}
 
 // Methods for symmetric matrices are wrong for others. The K-cycle is another operator in every application: plain CG loses its
 // orthogonality.
@@ -16,6 +25,7 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
   PetscObjectState state;
 
   PetscFunctionBegin;
+  PetscCall(CompatUserPreSolve(pc, ksp)); // first: it may change the matrix
   if (r->current && r->plan.peers) {
     tessera::Together together(PetscObjectComm((PetscObject)pc));
     r->plan.peers->restore(PetscObjectComm((PetscObject)pc)); // errors are kept
@@ -30,9 +40,15 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
       pc->setupcalled = PETSC_FALSE;
     }
   }
+  if (pc->setupcalled && r->current && !r->failed && r->needed > 0) {
+    bool                 another;
+    const PetscErrorCode ierr = CorrectChoiceRRB(pc, r->needed, &another);
+    if (ierr) --pc->presolvedone; // which PETSc has counted, and refuses at three
+    PetscCall(ierr);
+  }
   if (pc->setupcalled && r->warned && r->warned_asymmetric) PetscFunctionReturn(PETSC_SUCCESS);
   const PetscErrorCode ierr = PCSetUp(pc); // values may have changed without KSPSetOperators()
-  if (ierr) --pc->presolvedone; // which PETSc has counted, and refuses at three
+  if (ierr) --pc->presolvedone;
   PetscCall(ierr);
   if (!r->current) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
@@ -62,11 +78,17 @@ PetscErrorCode tessera::AfterSolveRRB(PC pc, KSP ksp, Vec, Vec)
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
-  if (!r->current || !r->plan.chosen) PetscFunctionReturn(PETSC_SUCCESS);
+  const PetscBool corrected = r->corrected; // its iterations are those of two choices
+  r->corrected = PETSC_FALSE;
+  if (!r->current || !r->plan.chosen || corrected) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetIterationNumber(ksp, &its));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(KSPGetTolerances(ksp, &rtol, nullptr, nullptr, nullptr));
   if (reason <= 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscBool alike; // methods that take as many iterations as CG
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &alike, KSPRRB, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG, KSPMINRES, KSPCR, KSPGCR, KSPGMRES, KSPFGMRES, ""));
+  const PetscReal doubtful = alike && reason == KSP_CONVERGED_RTOL && rtol < 0.1 ? DoubtfulIterations(r, rtol) : 0;
+  if (doubtful > 0 && its > doubtful) r->needed = its * PetscLogReal(1e-6) / PetscLogReal(rtol);
   if (!r->first_its || r->first_rtol != rtol) { // not a solve that had nothing to do
     PetscCall(KSPGetInitialGuessNonzero(ksp, &guess));
     if (guess || its < 2 || reason == KSP_CONVERGED_ATOL) PetscFunctionReturn(PETSC_SUCCESS);

@@ -4,7 +4,7 @@
 
 using tessera::PC_RRB;
 
-const char *const tessera::Roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI", "least squares, AMLI"};
+const char *const tessera::Roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI", "least squares, AMLI", "AMLI", "algebraic levels"};
 
 PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
 {
@@ -27,12 +27,19 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
   PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
   for (const tessera::rrb::Level &l : p.levels)
     if (!l.layout.natural) by_quarters = l.index + 1;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, %d levels on %d grids, then %d nodes exactly\n", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : "", p.factor_levels(), p.levels.back().index + 1, (int)p.band_x.size()));
+  const tessera::rrb::Algebraic *const algebraic = tessera::rrb::algebraic_levels(p);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, ", f.grid.nx, f.grid.ny, f.grid.periodic_x ? ", periodic in x" : "", f.grid.periodic_y ? ", periodic in y" : ""));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+  if (algebraic) PetscCall(PetscViewerASCIIPrintf(viewer, "%d algebraic levels below the finest grid's Schur complement\n", (int)algebraic->levels().size() - 1));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "%d levels on %d grids, then %d nodes exactly\n", p.factor_levels(), p.levels.back().index + 1, (int)p.band_x.size()));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  if (r->matrix.from()) PetscCall(PetscViewerASCIIPrintf(viewer, "  grid by the %s\n", r->matrix.from()));
   const bool galerkin = r->coarsening == PC_RRB_GALERKIN;
   if (galerkin) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[r->interpolation == PC_RRB_INTERPOLATION_AUTO ? (p.rough == tessera::rrb::Rough::lines || p.rough == tessera::rrb::Rough::fitted ? 2 : 1) : (int)r->interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
     const double with = p.rough == tessera::rrb::Rough::no ? 0 : p.predicted[(int)p.rough];
     const char  *trial = with > 0 ? "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s, %.3g expected\n" : "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s\n";
+    if (algebraic && !(p.predicted[0] > 0)) PetscCall(PetscViewerASCIIPrintf(viewer, "  coefficients leap at %.3g %% of the nodes: %s, %.3g iterations expected\n", 100 * tessera::rrb::report(p, 0).shares.leaps, Roughs[(int)p.rough], with));
     if (p.predicted[0] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, trial, p.predicted[0], Roughs[(int)p.rough], with));
     if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO || r->cycle != PC_RRB_CYCLE_AUTO)) PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
   } else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[r->coarsening], (double)r->omega, PCRRBLumps[r->lump]));
@@ -55,6 +62,13 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
     else if (galerkin) {
       const tessera::rrb::GridReport report = tessera::rrb::report(p, l);
       PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, %s, %d sweep%s by %s; strong directions: i %.3g %%, j %.3g %%, oblique %.3g %%; complexity %.3g%s\n", g.index, g.grid.nx, g.grid.ny, report.of_schur ? "Schur complement" : "9 points", report.sweeps, report.sweeps > 1 ? "s" : "", PCRRBSmoothers[(int)report.smoother], 100 * report.shares.weak_y, 100 * report.shares.weak_x, 100 * report.shares.diagonal, report.complexity, g.cut_x || g.cut_y ? "; periodic seam lumped" : ""));
+      if (algebraic && report.of_schur) {
+        for (size_t k = 1; k < algebraic->levels().size(); ++k) {
+          const tessera::rrb::AlgebraicLevel &a = algebraic->levels()[k];
+          PetscCall(PetscViewerASCIIPrintf(viewer, "    algebraic level %d: %d rows, %.3g entries in each\n", (int)k, a.n, (double)a.j.size() / PetscMax(a.n, 1)));
+        }
+        break;
+      }
       if (report.lakes) PetscCall(PetscViewerASCIIPrintf(viewer, "      %d loose parts, corrected by constants\n", report.lakes));
     } else {
       PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d, lumped %.3g of the diagonal%s", g.index, g.grid.nx, g.grid.ny, g.lumped, g.cut_x || g.cut_y ? ", periodic seam lumped" : ""));

@@ -6,8 +6,10 @@
 // Gauss-Seidel on each grid (rrb_galerkin.k.cxx).
 #pragma once
 #include "core/dense.hpp"
+#include "core/dirichlet.hpp"
 #include "core/galerkin.hpp"
 #include "core/smooth.hpp"
+#include "rrb/algebraic.hpp"
 #include "rrb/components.hpp"
 #include <memory>
 #include <string>
@@ -21,8 +23,10 @@ namespace tessera::rrb {
 enum class Coarsening { galerkin, lump, rhombus };
 enum class Cycle { v, k, amli, automatic };
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
-// For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual smoothers.
-enum class Rough { no, sweeps, lines, fitted };
+// For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual smoothers; AMLI alone; algebraic
+// levels in place of grids below S1.
+enum class Rough { no, sweeps, lines, fitted, amli, algebraic };
+constexpr int roughs = 6;
 enum class Weights { automatic, collapse, least_squares };
 
 struct Params {
@@ -94,10 +98,12 @@ template <class T> struct Smoothing {
   Buffer<T>      edge[2], centre[4], inject; // and the interpolation; inject: by points
   Buffer<T>      inverse;          // S1 in single precision: inverse diagonal at o and c, one plane after the other; on the device that of next grids
   Buffer<float>  correction;       // least squares, kept while values change
-  LineSolver<T>  lines[2][2];      // along x and y; S1: of quarters o and c, else [0]
+  std::unique_ptr<LineSolver<T>> lines[2][2]; // where they are swept: along x and y; S1: of quarters o and c, else [0]
   Inverse<T>     whole;            // on the device: the cycle from this grid down as a matrix
   FieldOf<T>     b, x, r;          // right-hand side, solution, residual; S1: b and x have two quarters, r one
+  Buffer<T>      several;          // the same of several vectors, each of four quarters
   FieldOf<T>     ar, aw, ad, aq;   // vectors of the acceleration
+  Algebraic      algebraic;        // S1: what is below it, where no grids are
   Components     components;       // S1: loose parts,
   FieldOf<T>     swept;            // S1 on the device: x between down and up
   FieldOf<T>     rest, constants;  // the residual without their constants, and these
@@ -130,7 +136,7 @@ struct Level {
 struct Failure {
   bool   failed = false;
   int    level = 0, x = 0, y = 0; // level of the factorisation; the node in the coordinates of the finest grid
-  bool   again = false;           // on the device: read the matrix and factorise once more, Zeros
+  bool   again = false;           // read the matrix and factorise once more: Zeros, or algebraic levels that cannot be made
 };
 
 // The exact remainder's matrix on the device; where the host solves, its values on the way.
@@ -174,12 +180,14 @@ struct Plan {
   std::vector<Smoothing<float>>  smoothing32;
   bool                           chosen = false;
   Rough                          rough  = Rough::no;
-  double                         predicted[4] = {0, 0, 0, 0}; // iterations by the trial of each choice, 0: there was none
+  double                         predicted[roughs] = {}; // iterations by the trial of each choice, 0: there was none
   std::vector<Work>              work;      // by level
   Buffer<Findings>               findings;
   bool                           found = false; // something: they are not zero
   Zeros                          zeros = Zeros::unknown;
   std::vector<int>               kind, lag; // phases of a sweep in progress
+  Buffer<double>                 several;   // several vectors on the finest grid
+  int                            together = 0; // so many
   Band                band; // the exact remainder,
   Inverse<double>     inverse64; // on the device its inverse in one of these,
   Inverse<float>      inverse32;
@@ -211,6 +219,9 @@ struct Plan {
   double multiplications() const;
 };
 
+// The levels below S1 where the choice is algebraic, else nullptr.
+const Algebraic *algebraic_levels(const Plan &plan);
+
 // ---- symbolic: the grids, their distribution and all memory
 void create(Plan &plan, const Grid &grid, const Params &params);
 int  maximum_levels(const Grid &grid);
@@ -221,6 +232,10 @@ Failure factor(Plan &plan, Stencil &a);
 // Galerkin form, after choose_cycle(): tries the choice where coefficients jump. True: it was bad, another one was made; set up
 // again. Choices stay for new values until `chosen` is cleared. Collective.
 bool galerkin_trial(Plan &plan);
+// A solve has shown that the choice in use takes so many iterations for 1e-6. True: another choice was made, set up again and try it.
+bool galerkin_disproved(Plan &plan, double iterations);
+// Is there a choice that has not been tried, after a trial?
+bool galerkin_untried(const Plan &plan);
 // The intervals of AMLI and the automatic choice of the cycle; after a successful factorisation.
 void choose_cycle(Plan &plan);
 
@@ -231,6 +246,10 @@ void apply(Plan &plan, const View<double> &out);
 // The same without load(), from natural order to natural order: where this plan can.
 bool takes_natural(const Plan &plan);
 void apply_natural(Plan &plan, const double *b, double *out);
+// The same from natural order to natural order of so many vectors, which begin stride_b and stride_out numbers apart: 8 or 4 at a time (in
+// single precision 8), for which the coefficients of the grids are read once. Returns how many have been done. Where this plan can: the Galerkin form on the host, its finest grid smoothed by points and without loose parts; grids below that are not so take one after the other.
+bool takes_several(Plan &plan);
+int  apply_several(Plan &plan, const DirichletCouplings &dirichlet, int vectors, const double *b, ptrdiff_t stride_b, double *out, ptrdiff_t stride_out);
 // The same for S1: r and z are fields of the finest grid of which only the quarters o and c are used. Ghosts of r change.
 void schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 // q = S1 p; returns this process's part of p'q. p has its ghost nodes.
@@ -282,8 +301,9 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
 void name_row(const Plan &plan, int row, Failure &failure);
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out);
 bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
-void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out);
-void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out);
+// V: double, or several of as many vectors on the host (core/several.hpp).
+template <class V> void black_rhs(Plan &plan, Level &level, const View<V> &b, const View<V> &out);
+template <class V> void red_solution(Plan &plan, Level &level, const View<V> &b, const View<V> &black, const View<V> &out);
 // On the device, one process: the same from natural order, and the whole solution of the black nodes' x in natural order.
 template <class T> void black_of(Plan &plan, const double *b, const View<T> &to);
 template <class T> void whole_of(Plan &plan, const double *b, const View<T> &x, double *out);
@@ -302,6 +322,7 @@ void galerkin_cycle(Plan &plan); // the cycle and its vectors
 template <class T> void galerkin_whole(Plan &plan); // the cycles on small grids as matrices, on the device
 template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, const View<T> &whole);
 void galerkin_apply(Plan &plan, const View<double> &out);
+template <class T> void galerkin_visit(Plan &plan, int l); // x = the approximate solution on level l for the right-hand side b, both in its own fields
 // z = B r on S1 in the precision of the hierarchy, with *rz = r'z; false: this cycle does not give that.
 template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz);
 // Changes when memory that the cycle works on has moved, or a number that is an argument of its kernels has changed.

@@ -5,268 +5,12 @@
 // Sweeps, residual and transfer of one grid are one pass through memory (wavefront() in exec.hpp) down and one up: 7 coefficients
 // and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for each colour.
 #include "core/tuning.hpp"
-#include "rrb/galerkin_kernels.hpp"
+#include "rrb/galerkin_grids.hpp"
 #include "rrb/rrb_march.hpp"
 
 namespace tessera::rrb {
 
 namespace {
-
-//--- one grid ---------------------------------------------------------------------------------------------------------
-
-Box rows(const Box &b, int y0, int y1) { return {b.x0, b.x1, std::max(b.y0, y0), std::min(b.y1, y1)}; }
-
-// Rows that are swept together, so that what the sweeps touch stays in the second-level cache.
-int rows_at_once(const Plan &plan, const Level &g) { return std::max(1, std::min(tuning::strip_rows, tuning::wavefront_nodes / (g.layout.m + 2))) * plan.exec.threads; }
-
-struct Span {
-  int y0, y1;
-};
-Span span(const Grid &g) { const Box b = g.owned(); return {floor_half(b.y0), floor_half(b.y1 + 1)}; }
-
-template <class T> class Grid9 {
-public:
-  Grid9(Plan &plan, int l, const View<T> &b, const View<T> &x)
-    : plan_(plan), l_(l), g_(plan.levels[(size_t)l]), s_(hierarchy<T>(plan)[(size_t)l]), A_(s_.a.view()), b_(b), x_(x), r_(s_.r.v), sweeps_(sweeps(plan, false)) { }
-  void down()
-  {
-    if (s_.smoother != Smoother::point) {
-      x_zero();
-      for (int i = 0; i < sweeps_; ++i) lines(false);
-      residuals();
-      restriction(INT_MIN / 2, INT_MAX / 2, true);
-      return;
-    }
-    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
-    kind.clear(), lag.clear();
-    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
-    for (int i = 0; i < sweeps_; ++i) add(i ? 3 : 3 + 10, 2 * i), add(i ? 0 : 10, 2 * i), add(i ? 2 : 12, 2 * i + 1), add(i ? 1 : 11, 2 * i + 1);
-    const int behind = 2 * sweeps_ - 1;
-    add(4, behind), add(6, behind + 1), add(8, behind + 1);
-    sweep();
-  }
-  void up()
-  {
-    g_.halo.exchange(r_, mask_c);
-    if (s_.smoother != Smoother::point) {
-      prolong();
-      g_.halo.exchange(x_, mask_all);
-      for (int i = 0; i < sweeps_; ++i) lines(true);
-      return;
-    }
-    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
-    kind.clear(), lag.clear();
-    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
-    add(9, 0); // a is not corrected: the first sweep does not look at it
-    for (int i = 0; i < sweeps_; ++i) add(1, 2 * i), add(2, 2 * i + 1), add(0, 2 * i + 1), add(3, 2 * i + 2);
-    sweep();
-  }
-
-private:
-  void x_zero()
-  {
-    auto of = [&](int q) { return part(g_.layout.whole(), ZeroKernel<T>{x_.q[q], x_.sx, x_.sy}); };
-    forall_parts(plan_.exec, of(0), of(1), of(2), of(3));
-  }
-  // Phases: 0-3 the colour of a quarter, 10-13 from zero, 4 and 6 the residual at o and b, 8 the restriction, 9 the correction.
-  void sweep()
-  {
-    const bool fused = g_.halo.empty() && plan_.exec.space == Space::host;
-    const Span all = span(g_.grid);
-    wavefront(plan_.lag, all.y0, all.y1, rows_at_once(plan_, g_), fused, [&](int phase, int y0, int y1) {
-      const int k = plan_.kind[(size_t)phase];
-      if (k == 8) return restriction(y0, y1, false);
-      if (k == 9) {
-        for (int q : {3, 0, 2}) prolong(q, rows(g_.grid.owned(q), y0, y1));
-        if (!fused) g_.halo.exchange(x_, mask_o | mask_b | mask_c);
-      } else if (k >= 4 && k < 8) {
-        residual(plan_.exec, A_, k - 4, rows(g_.grid.owned(k - 4), y0, y1), b_, x_, r_);
-        if (!fused) g_.halo.exchange(r_, 1 << (k - 4));
-      } else {
-        const int q = k % 10;
-        smooth_colour(plan_.exec, A_, q, rows(g_.grid.owned(q), y0, y1), b_, x_, k >= 10, relaxation<T>(plan_, q), q == quarter_c ? g_.layout.view(s_.inject.data(), quarter_c).q[3] : nullptr);
-        if (!fused) g_.halo.exchange(x_, 1 << q);
-      }
-    });
-  }
-  void lines(bool reverse)
-  {
-    for_lines(s_.smoother, reverse, [&](Lines direction, int parity) {
-      s_.lines[0][direction == lines_y].solve(plan_.exec, A_, parity, b_, x_);
-      g_.halo.exchange(x_, direction == lines_x ? (parity ? mask_b | mask_c : mask_o | mask_a) : (parity ? mask_a | mask_c : mask_o | mask_b));
-    });
-  }
-  void restriction(int y0, int y1, bool with_a)
-  {
-    const View<T> next = hierarchy<T>(plan_)[(size_t)l_ + 1].b.v;
-    with_stride(A_.C.sx, [&](auto stride) {
-      constexpr int S = decltype(stride)::value;
-      const Box     c = rows(g_.grid.owned(quarter_c), y0, y1);
-      forall_strip(plan_.exec, c, 4, 1, Restrict<S, T>{A_, b_, x_, r_, {edge(0), edge(1)}, {centre(0), centre(1), centre(2), centre(3)}, next, with_a});
-    });
-  }
-  template <int Q, int S> Part<Prolong<Q, S, T>> correction(const Box &box)
-  {
-    Prolong<Q, S, T> k{r_.q[3], {}, x_.q[Q], x_.sy};
-    for (int i = 0; i < 4; ++i)
-      if (Q == quarter_o) k.w[i] = centre(i).q[0];
-      else if (Q != quarter_c && i < 2) k.w[i] = edge(i).q[Q];
-    return part(box, k);
-  }
-  // In all quarters, or in one.
-  void prolong()
-  {
-    with_stride(A_.C.sx, [&](auto stride) {
-      constexpr int S = decltype(stride)::value;
-      const Grid   &g = g_.grid;
-      forall_parts(plan_.exec, correction<0, S>(g.owned(0)), correction<1, S>(g.owned(1)), correction<2, S>(g.owned(2)), correction<3, S>(g.owned(3)));
-    });
-  }
-  void prolong(int q, const Box &box)
-  {
-    with_stride(A_.C.sx, [&](auto stride) {
-      constexpr int S = decltype(stride)::value;
-      if (q == 0) forall_parts(plan_.exec, correction<0, S>(box));
-      else if (q == 2) forall_parts(plan_.exec, correction<2, S>(box));
-      else forall_parts(plan_.exec, correction<3, S>(box));
-    });
-  }
-  void residuals()
-  {
-    with_stride(A_.C.sx, [&](auto stride) {
-      constexpr int S = decltype(stride)::value;
-      auto          of = [&](auto q) { return part(g_.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A_, b_, x_, r_}); };
-      forall_parts(plan_.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()), of(std::integral_constant<int, 2>()));
-    });
-    g_.halo.exchange(r_, mask_o | mask_a | mask_b);
-  }
-  View<T> edge(int k) { return g_.layout.view(s_.edge[k].data(), quarter_a); }
-  View<T> centre(int k) { return g_.layout.view(s_.centre[k].data()); }
-  Plan          &plan_;
-  int            l_;
-  Level         &g_;
-  Smoothing<T>  &s_;
-  StencilView<T> A_;
-  View<T>        b_, x_, r_;
-  int            sweeps_;
-};
-
-// The same on S1. r and z have the quarters o and c.
-template <class T> class GridS1 {
-public:
-  GridS1(Plan &plan, int l, const View<T> &r, const View<T> &z)
-    : plan_(plan), l_(l), g_(plan.levels[(size_t)l]), s_(hierarchy<T>(plan)[(size_t)l]), a_(schur_view(g_.layout, schur_of<T>(plan, l))), h_(schur_help(g_, s_)), r_(r), z_(z), t_(place(g_.layout, s_.r.data.data())), sweeps_(sweeps(plan, true)) { }
-  void down()
-  {
-    if (s_.smoother != Smoother::point) {
-      auto zero = [&](int q) { return part(g_.layout.whole(), ZeroKernel<T>{z_.q[q], z_.sx, z_.sy}); };
-      forall_parts(plan_.exec, zero(0), zero(3));
-      for (int i = 0; i < sweeps_; ++i) lines(3, false), lines(0, false);
-      residual_o(g_.grid.owned(0));
-      restriction(INT_MIN / 2, INT_MAX / 2);
-      return;
-    }
-    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
-    kind.clear(), lag.clear();
-    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
-    for (int i = 0; i < sweeps_; ++i) add(i ? 2 : 12, 3 * i), add(i ? 3 : 13, 3 * i + 1), add(i ? 0 : 10, 3 * i + 1), add(1, 3 * i + 2);
-    add(4, 3 * sweeps_), add(5, 3 * sweeps_ + 1);
-    sweep();
-  }
-  void up()
-  {
-    exchange_t(3);
-    if (s_.smoother != Smoother::point) {
-      prolong(INT_MIN / 2, INT_MAX / 2);
-      for (int i = 0; i < sweeps_; ++i) lines(0, true), lines(3, true);
-      return;
-    }
-    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
-    kind.clear(), lag.clear();
-    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
-    add(6, 0);
-    for (int i = 0; i < sweeps_; ++i) add(1, 3 * i + 1), add(0, 3 * i + 2), add(3, 3 * i + 3), add(2, 3 * i + 4);
-    sweep();
-  }
-
-private:
-  // Phases: 0, 1 the colours of o, 2, 3 of c, 10, 12, 13 the first ones from zero, 4 the residual at o, 5 the restriction, 6 the correction.
-  void sweep()
-  {
-    const Span all = span(g_.grid);
-    wavefront(plan_.lag, all.y0, all.y1, rows_at_once(plan_, g_), g_.halo.empty() && plan_.exec.space == Space::host, [&](int phase, int y0, int y1) {
-      const int k = plan_.kind[(size_t)phase];
-      if (k == 4) return residual_o(rows(g_.grid.owned(0), y0, y1));
-      if (k == 5) return restriction(y0, y1);
-      if (k == 6) return prolong(y0, y1);
-      with_stride(a_.sx, [&](auto stride) {
-        constexpr int S = decltype(stride)::value;
-        const int     q = k % 10 < 2 ? 0 : 3, parity = k & 1;
-        const Box     box = rows(g_.grid.owned(q), y0, y1);
-        const T      *d = h_.d[q], *r = r_.q[q], *other = z_.q[3 - q];
-        if (k < 2) forall(plan_.exec, box, SchurColour<0, S, known_all, T>{a_, d, r, other, z_.q[0], z_.q[0], parity});
-        else if (k < 4) forall(plan_.exec, box, SchurColour<3, S, known_all, T>{a_, d, r, other, z_.q[3], z_.q[3], parity});
-        else if (k == 10) forall(plan_.exec, box, SchurColour<0, S, known_other, T>{a_, d, r, other, z_.q[0], z_.q[0], parity});
-        else if (k == 12) forall(plan_.exec, box, SchurColour<3, S, known_none, T>{a_, d, r, other, z_.q[3], z_.q[3], parity});
-        else forall(plan_.exec, box, SchurColour<3, S, known_own, T>{a_, d, r, other, z_.q[3], z_.q[3], parity});
-        g_.halo.exchange(z_, 1 << q);
-      });
-    });
-  }
-  // Lines of quarter q: its couplings with the other quarter go to the right-hand side first.
-  void lines(int q, bool reverse)
-  {
-    with_stride(a_.sx, [&](auto stride) {
-      constexpr int S = decltype(stride)::value;
-      if (q == 0) forall(plan_.exec, g_.grid.owned(0), SchurSide<0, S, T>{a_, r_.q[0], z_.q[3], t_});
-      else forall(plan_.exec, g_.grid.owned(3), SchurSide<3, S, T>{a_, r_.q[3], z_.q[0], t_});
-    });
-    const StencilView<T> A = schur_plane(a_, q);
-    const View<T>        b = plane_view(t_, a_.sx, a_.sy), x = plane_view(z_.q[q], z_.sx, z_.sy);
-    for_lines(s_.smoother, reverse, [&](Lines direction, int parity) {
-      s_.lines[q == 3][direction == lines_y].solve(plan_.exec, A, parity, b, x);
-      g_.halo.exchange(z_, 1 << q);
-    });
-  }
-  void exchange_t(int q)
-  {
-    View<T> v = z_;
-    v.q[q]    = t_;
-    g_.halo.exchange(v, 1 << q);
-  }
-  void residual_o(const Box &box)
-  {
-    with_stride(a_.sx, [&](auto stride) { forall(plan_.exec, box, SchurResidualO<decltype(stride)::value, T>{a_, r_.q[0], z_.q[0], z_.q[3], t_}); });
-    exchange_t(0);
-  }
-  void restriction(int y0, int y1)
-  {
-    const View<T> next = hierarchy<T>(plan_)[(size_t)l_ + 1].b.v;
-    with_stride(a_.sx, [&](auto stride) {
-      constexpr int S = decltype(stride)::value;
-      const Box     c = rows(g_.grid.owned(quarter_c), y0, y1);
-      forall_strip(plan_.exec, c, 4, 1, SchurRestrict<S, T>{a_, r_.q[3], z_.q[0], z_.q[3], t_, {w(0), w(1), w(2), w(3)}, next});
-    });
-  }
-  void prolong(int y0, int y1)
-  {
-    with_stride(a_.sx, [&](auto stride) {
-      constexpr int S = decltype(stride)::value;
-      forall_parts(plan_.exec, part(rows(g_.grid.owned(3), y0, y1), Prolong<3, S, T>{t_, {}, z_.q[3], z_.sy}), part(rows(g_.grid.owned(0), y0, y1), Prolong<0, S, T>{t_, {w(0), w(1), w(2), w(3)}, z_.q[0], z_.sy}));
-    });
-    g_.halo.exchange(z_, mask_o | mask_c);
-  }
-  const T       *w(int k) { return h_.w[k]; }
-  Plan          &plan_;
-  int            l_;
-  Level         &g_;
-  Smoothing<T>  &s_;
-  SchurView<T>   a_;
-  SchurHelp<T>   h_;
-  View<T>        r_, z_;
-  T             *t_; // residual at o, correction at c, right-hand side along lines: one after the other
-  int            sweeps_;
-};
 
 template <class T> struct DifferenceKernel { // y = x - y
   const T  *x;
@@ -284,12 +28,10 @@ template <class T> struct SumKernel { // y += x
 
 //--- all grids --------------------------------------------------------------------------------------------------------
 
-template <class T> void visit(Plan &plan, int l);
-
 // From level l to the next and back: its residual is in next.b, its correction goes to the field of one quarter at e.
 template <class T> void coarse(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t sy)
 {
-  visit<T>(plan, l + 1);
+  galerkin_visit<T>(plan, l + 1);
   copy(plan.exec, plan.levels[(size_t)l + 1].grid, mask_all, hierarchy<T>(plan)[(size_t)l + 1].x.v, plane_view(e, sx, sy));
 }
 
@@ -297,7 +39,7 @@ template <class T> void coarse(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t 
 template <class T> void march_coarse(Plan &plan, int l)
 {
   Level &next = plan.levels[(size_t)l + 1];
-  visit<T>(plan, l + 1);
+  galerkin_visit<T>(plan, l + 1);
   const bool right = next.step == Step::gather || (marches<T>(plan, l + 1) && !(next.accelerated && plan.cycle != Cycle::v));
   if (!right) next.wide.exchange(hierarchy<T>(plan)[(size_t)l + 1].x.v, mask_all);
 }
@@ -309,8 +51,8 @@ template <class T> void cycle9(Plan &plan, int l, const View<T> &b, const View<T
     march_coarse<T>(plan, l);
     return march_up(plan, l, b, x);
   }
-  Grid9<T> grid(plan, l, b, x);
   const View<T> r = hierarchy<T>(plan)[(size_t)l].r.v;
+  Grid9<T>      grid(plan, l, b, x, r, hierarchy<T>(plan)[(size_t)l + 1].b.v);
   grid.down();
   coarse(plan, l, r.q[3], r.sx, r.sy);
   grid.up();
@@ -337,9 +79,11 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
     march_coarse<T>(plan, l);
     march_up(plan, l, rhs, z);
   } else {
-    GridS1<T> grid(plan, l, rhs, z);
+    T *const  t = place(g.layout, s.r.data.data());
+    GridS1<T> grid(plan, l, rhs, z, t, hierarchy<T>(plan)[(size_t)l + 1].b.v);
     grid.down();
-    coarse(plan, l, place(g.layout, s.r.data.data()), z.sx, z.sy);
+    if (!s.algebraic.empty()) s.algebraic.cycle();
+    else coarse(plan, l, t, z.sx, z.sy);
     grid.up();
   }
   if (loose) { // the same after the cycle
@@ -413,8 +157,10 @@ template <class T> void amli_there(GalerkinSpace<T> &s, int steps, double lowest
   }
 }
 
+} // namespace
+
 // x = the approximate solution on level l for the right-hand side b, both in its own fields.
-template <class T> void visit(Plan &plan, int l)
+template <class T> void galerkin_visit(Plan &plan, int l)
 {
   Level        &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
@@ -423,7 +169,7 @@ template <class T> void visit(Plan &plan, int l)
   if (g.step == Step::gather) {
     Smoothing<T> &whole = hierarchy<T>(plan)[(size_t)l + 1];
     gather_values(plan, g, s.b.v, whole.b.v);
-    visit<T>(plan, l + 1);
+    galerkin_visit<T>(plan, l + 1);
     const Box nodes = g.grid.around(g.grid.layers > 1 ? march_layers_x : 0);
     for (int q = 0; q < 4; ++q) forall(plan.exec, quarter_box(nodes, q), CopyKernel<T, T>{whole.x.v.q[q], s.x.v.q[q], whole.x.v.sx, whole.x.v.sy, s.x.v.sx, s.x.v.sy});
   } else if (g.accelerated && plan.cycle != Cycle::v) {
@@ -433,6 +179,11 @@ template <class T> void visit(Plan &plan, int l)
     else amli_cycle(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
   } else cycle9(plan, l, s.b.v, s.x.v);
 }
+
+template void galerkin_visit<double>(Plan &, int);
+template void galerkin_visit<float>(Plan &, int);
+
+namespace {
 
 // The whole of M on a level with the number 0: out = M^-1 b, b is used up.
 template <class T> void root(Plan &plan, int l, const View<double> &b, const View<double> &out)
@@ -448,7 +199,7 @@ template <class T> void root(Plan &plan, int l, const View<double> &b, const Vie
   }
   if (!s.of_schur) {
     copy(plan.exec, g.grid, mask_all, b, s.b.v);
-    visit<T>(plan, l);
+    galerkin_visit<T>(plan, l);
     return copy(plan.exec, g.grid, mask_all, s.x.v, out);
   }
   black_rhs(plan, g, b, b);

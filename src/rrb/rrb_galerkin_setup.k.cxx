@@ -1,6 +1,8 @@
 // Setup of the Galerkin form: interpolation and next operator of each grid, the choice of the smoothers, the trial.
 #include "core/tuning.hpp"
 #include "core/weights.hpp"
+#include "rrb/choice.hpp"
+#include "rrb/galerkin_kernels.hpp"
 #include "rrb/rrb_march.hpp"
 #include "rrb/schur_kernels.hpp"
 
@@ -11,7 +13,7 @@ namespace {
 Smoother choose_smoother(const Plan &plan, const Directions &d)
 {
   if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
-  if (plan.rough == Rough::sweeps) return Smoother::point;
+  if (plan.rough == Rough::sweeps || plan.rough == Rough::algebraic) return Smoother::point;
   if (plan.rough == Rough::lines) return Smoother::line_alternating;
   const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal, x = d.weak_y > tuning::weak_share || diagonal;
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
@@ -60,6 +62,13 @@ template <class T> struct Keep {
   }
   void run() const { list.run(exec); }
 };
+
+template <class T> LineSolver<T> &lines_of(Smoothing<T> &s, int plane, Lines direction)
+{
+  auto &lines = s.lines[plane][direction == lines_y];
+  if (!lines) lines.reset(new LineSolver<T>);
+  return *lines;
+}
 
 // The grid of the nodes of one quarter.
 Grid quarter_grid(const Grid &g, int q)
@@ -261,8 +270,8 @@ template <class T> void loose_parts(Plan &plan, size_t l, double gaps)
 }
 
 // The finest grid of a 5-point operator: S1, where it is not made with the weights, the red nodes' factors, and what S1's sweeps need
-// beside it.
-template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation &P, Failure &failure)
+// beside it. No weights: no grid is below it.
+template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation *P, Failure &failure)
 {
   Level        &g = plan.levels[l];
   Smoothing<T> &s = hierarchy<T>(plan)[l];
@@ -271,7 +280,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   const bool    there = plan.exec.space == Space::cuda, at_once = there && g.halo.empty();
   if (at_once) eliminate_red(plan, g, a, &failure);
   else {
-    const double loose = gaps(plan, g, a);
+    const double loose = P ? gaps(plan, g, a) : 0;
     eliminate_red(plan, g, a, &failure);
     schur_setup(plan, g, a, target);
     check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
@@ -280,12 +289,12 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   const SchurView<double> v = schur_view(g.layout, target);
   for (int q : {0, 3})
     for (Lines direction : {lines_x, lines_y})
-      if (uses(s.smoother, direction)) s.lines[q == 3][direction == lines_y].setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
+      if (uses(s.smoother, direction)) lines_of(s, q == 3, direction).setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
   const View<double> C = a.C();
   keep_factors(plan, g, a, true, !at_once);
   if constexpr (std::is_same_v<T, float>) {
-    if (!single_weights<T>(plan, g))
-      for (int k = 0; k < 4; ++k) keep(P.centre[k], s.centre[k]);
+    if (P && !single_weights<T>(plan, g))
+      for (int k = 0; k < 4; ++k) keep(P->centre[k], s.centre[k]);
     if (!at_once) {
       keep(target.c, s.schur.c);
       for (int k = 0; k < 4; ++k) keep(target.e[k], s.schur.e[k]);
@@ -297,7 +306,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   const SchurHelp<T> h = schur_help(g, s);
   auto inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<double, T>{q ? v.cc : v.co, h.d[q], C.sx, C.sy}); };
   if constexpr (std::is_same_v<T, double>) {
-    auto weights = [&](int k) { return part(g.layout.whole(), CopyKernel<double, double>{P.Centre(k).q[0], h.w[k], C.sx, C.sy, C.sx, C.sy}); };
+    auto weights = [&](int k) { return part(P ? g.layout.whole() : Box(), CopyKernel<double, double>{P ? P->Centre(k).q[0] : nullptr, h.w[k], C.sx, C.sy, C.sx, C.sy}); };
     forall_parts(plan.exec, inverse(0), inverse(3), weights(0), weights(1), weights(2), weights(3));
   } else if (!at_once) forall_parts(plan.exec, inverse(0), inverse(3));
   if (s.r.data.empty()) s.r.data.resize(g.layout.elements(1));
@@ -310,7 +319,7 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
   Keep<T>       keep(plan.exec);
   if (plan.exec.space == Space::host || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure); // else galerkin() has looked
   for (Lines direction : {lines_x, lines_y})
-    if (uses(s.smoother, direction)) s.lines[0][direction == lines_y].setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
+    if (uses(s.smoother, direction)) lines_of(s, 0, direction).setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
   s.a.layout = a.layout;
   s.a.nine   = a.nine;
   const bool there = plan.exec.space == Space::cuda;
@@ -337,6 +346,68 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
     if (f->data.empty()) f->resize(g.layout);
 }
 
+// S1's rows for the algebraic levels, whose pattern is that of the grid: zeros count.
+void rows_of_s1(const Grid &grid, const SchurView<double> &a, Algebraic &to)
+{
+  const BlackNumbers at(grid);
+  const bool         known = to.known();
+  AlgebraicLevel    &f     = known ? to.finest() : to.start(at.row(at.rows), 9 * (size_t)at.row(at.rows));
+  const ptrdiff_t    x = a.sx, y = a.sy;
+  int                next = 0;
+  auto               entry = [&](int q, int X, int Y, double v) {
+    if (grid.periodic_x) X = (X + at.o) % at.o;
+    if (grid.periodic_y) Y = (Y + at.rows) % at.rows;
+    if (X < 0 || Y < 0 || X >= (q ? at.c : at.o) || Y >= (q ? at.last : at.rows)) return;
+    if (!known) f.j.data()[next] = at(q, X, Y);
+    f.a.data()[next++] = v;
+  };
+  auto node = [&](int q, int X, int Y, ptrdiff_t p) {
+    const double *const *const f0 = q ? a.fc : a.fo;
+    if (q == quarter_o) entry(3, X - 1, Y - 1, a.e[0][p]), entry(3, X, Y - 1, a.e[1][p]), entry(3, X - 1, Y, a.e[2][p]), entry(3, X, Y, a.e[3][p]);
+    else entry(0, X, Y, a.e[3][p]), entry(0, X + 1, Y, a.e[2][p + x]), entry(0, X, Y + 1, a.e[1][p + y]), entry(0, X + 1, Y + 1, a.e[0][p + x + y]);
+    entry(q, X + 1, Y, f0[0][p]), entry(q, X - 1, Y, f0[0][p - x]), entry(q, X, Y + 1, f0[1][p]), entry(q, X, Y - 1, f0[1][p - y]);
+    if (!known) f.diagonal.data()[at(q, X, Y)] = next, f.i.data()[at(q, X, Y) + 1] = next + 1;
+    entry(q, X, Y, q ? a.cc[p] : a.co[p]);
+  };
+  for (int Y = 0; Y < at.rows; ++Y) {
+    for (int X = 0; X < at.o; ++X) node(quarter_o, X, Y, X * x + Y * y);
+    for (int X = 0; X < at.c && Y < at.last; ++X) node(quarter_c, X, Y, X * x + Y * y);
+  }
+}
+
+// Can algebraic levels be made below this grid, and are they worth it? Their indices are 32 bits wide, and S1 has up to nine entries a row.
+bool takes_algebraic(const Plan &plan, const Level &g)
+{
+  return plan.exec.space == Space::host && g.grid.processes() == 1 && g.grid.size() > 4 * tuning::algebraic_least && g.grid.size() < INT_MAX / 5 && (!g.grid.periodic_x || g.grid.nx >= 8) && (!g.grid.periodic_y || g.grid.ny >= 8);
+}
+
+// Is the choice the setup's?
+bool chooses(const Params &p) { return p.trial && p.smoother == Smoother::automatic && p.weights == Weights::automatic && p.cycle == Cycle::automatic && !p.smooth; }
+
+// S1 and the algebraic levels below it. If there are none the usual choice is made.
+template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failure &failure)
+{
+  Level        &g = plan.levels[l];
+  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  if (!plan.chosen) {
+    s.components.clear();
+    s.correction = Buffer<float>();
+    for (size_t k = l + 1; k < plan.levels.size(); ++k) hierarchy<T>(plan)[k] = Smoothing<T>(), plan.work[k] = Work();
+    plan.band = Band();
+  }
+  setup_s1<T>(plan, l, a, nullptr, failure);
+  bool done = failure.failed;
+  for (int tries = s.algebraic.known() ? 2 : 1; tries > 0 && !done; --tries) { // an earlier pattern may not serve any more
+    rows_of_s1(g.grid, schur_view(g.layout, schur_made<T>(plan, l)), s.algebraic);
+    done = s.algebraic.setup();
+  }
+  plan.work[l] = Work();
+  if (done) return;
+  plan.forget();
+  plan.predicted[(int)Rough::algebraic] = 1e30;
+  failure.again = true;
+}
+
 template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &coarse, Failure &failure)
 {
   Level                    &g = plan.levels[l], &next = plan.levels[l + 1];
@@ -349,9 +420,12 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     if (!g.index) plan.forget();
   }
   if (!plan.chosen) {
-    s.shares   = strong_directions(plan.exec, A, g.grid);
+    s.algebraic.clear();
+    s.shares = strong_directions(plan.exec, A, g.grid);
+    if (s.of_schur && chooses(plan.params) && plan.rough == Rough::no && s.shares.leaps > tuning::many_leaps && !(plan.predicted[(int)Rough::algebraic] > 0) && takes_algebraic(plan, g)) plan.rough = Rough::algebraic;
     s.smoother = choose_smoother(plan, s.shares);
   }
+  if (s.of_schur && plan.rough == Rough::algebraic) return setup_algebraic<T>(plan, l, a, failure);
   if constexpr (std::is_same_v<T, double>)
     if (!s.of_schur) { // the memory of the last setup's weights
       for (int k = 0; k < 2; ++k) P.edge[k] = std::move(s.edge[k]);
@@ -385,7 +459,7 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
   Findings *const   found = plan.findings.data();
   if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l], plan.zeros != Zeros::none};
   galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single, centres);
-  if (s.of_schur) setup_s1<T>(plan, l, a, P, failure);
+  if (s.of_schur) setup_s1<T>(plan, l, a, &P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
   march_setup<T>(plan, (int)l);
   if (!there) plan.work[l] = Work();
@@ -429,34 +503,44 @@ template <class T> void setup_vectors(Plan &plan)
   }
 }
 
-// Iterations that CG will need for a reduction by 1e-6, by the reduction of a few. Stops early where all is well.
+// Iterations that CG will need for a reduction by 1e-6, by the reduction of a few. The right-hand side is rough with a smooth part, as
+// what a choice does badly may be a few nearly constant parts, of which a rough one alone has next to nothing. Singular operators have
+// it in their range: A u, where u is M's solution for these.
 template <class T> double try_out(Plan &plan, int l)
 {
   Level           &g = plan.levels[(size_t)l];
   Smoothing<T>    &s = hierarchy<T>(plan)[(size_t)l];
   for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) resize_black(g.layout, *f);
   GalerkinSpace<T> space(plan, l);
-  fill_random(plan.exec, g.grid, mask_o | mask_c, 0, s.x.v);
+  fill_random(plan.exec, g.grid, mask_o | mask_c, 0, s.ad.v);
+  space.combine(1, s.ad, 0, s.ar); // its ghost nodes change
+  space.precondition(s.ar, s.aw);
+  const double rough = space.dot(s.ad, s.ad), smooth = space.dot(s.aw, s.aw);
+  if (!(rough > 0) || !(smooth > 0) || !std::isfinite(smooth)) return rough > 0 ? 1e30 : 1;
+  space.combine(choice_smooth * sqrt(rough / smooth), s.aw, 1, s.ad);
+  space.precondition(s.ad, s.x);
   space.multiply(s.x, s.ar);
-  const double        first     = sqrt(space.dot(s.ar, s.ar));
-  double              predicted = 1e30;
-  bool                broke     = true; // an indefinite M, unless nothing was left to do
+  const size_t        steps = plan.rough == Rough::algebraic ? 5 : tuning::trial_steps; // the former are seldom bad
+  const double        first = sqrt(space.dot(s.ar, s.ar)), goal = 1e-6 * first;
+  double              last = first, predicted = 1e30;
+  bool                broke = true; // an indefinite M, unless nothing was left to do
   std::vector<double> norms;
-  cg_steps(space, tuning::trial_steps, [&](double, double, GalerkinSpace<T> &v) {
-    norms.push_back(sqrt(v.dot(v.r, v.r)));
-    const size_t n = norms.size();
-    broke          = n < (size_t)tuning::trial_steps;
-    if (n < 4) return norms[n - 1] > 0;
-    const size_t from = n < 6 ? 1 : 2;
-    const double rho  = pow(norms[n - 1] / norms[from], 1. / (double)(n - 1 - from));
-    predicted         = rho < 1 ? log(1e-6) / log(rho) : 1e30;
-    broke             = broke && predicted > tuning::trial_good;
-    return predicted > tuning::trial_good;
+  cg_steps(space, (int)steps, [&](double, double, GalerkinSpace<T> &v) {
+    const double now = sqrt(v.dot(v.r, v.r)), n = (double)norms.size();
+    norms.push_back(now);
+    broke = false;
+    if (now <= goal) predicted = n + log(last / goal) / log(last / now);
+    else if (norms.size() == steps) {
+      const double rho = pow(now / norms[2], 1. / (n - 2));
+      predicted        = rho < 1 ? n + 1 + log(goal / now) / log(rho) : 1e30;
+    } else broke = true;
+    last = now;
+    return now > goal;
   });
   for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) *f = FieldOf<T>();
-  if (!broke && norms.size() >= 4) return predicted;
+  if (!broke) return predicted;
   const double rounding = (plan.params.single ? 1e-5 : 1e-12) * first;
-  return (norms.empty() ? first : norms.back()) <= rounding ? 1 : 1e30;
+  return last <= rounding ? 1 : 1e30;
 }
 
 } // namespace
@@ -493,7 +577,7 @@ void galerkin_cycle(Plan &plan)
   while (plan.levels[root].step == Step::gather) ++root;
   const bool rotated = plan.params.single ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share :
                                             !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
-  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || plan.rough == Rough::fitted || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
+  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || plan.rough == Rough::fitted || plan.rough == Rough::amli || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
   for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
     if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
   double highest = 1; // of a cycle; an AMLI iteration below it overshoots, of which grids between them smooth half away
@@ -508,6 +592,66 @@ void galerkin_cycle(Plan &plan)
   else setup_vectors<double>(plan), galerkin_whole<double>(plan);
 }
 
+// The choices in the order in which they are tried. Few jumps, as between the blocks of a checkerboard, are a matter of the interpolation,
+// or on a device, whose last grid is small, of the cycle; jumps everywhere of smoothing.
+static std::vector<Rough> choices(const Plan &plan)
+{
+  size_t root = 0;
+  while (plan.levels[root].step == Step::gather) ++root;
+  const Directions d = plan.params.single ? plan.smoothing32[root].shares : plan.smoothing64[root].shares;
+  const bool       many = d.jumps >= tuning::few_jumps;
+  if (takes_algebraic(plan, plan.levels[root])) {
+    const Rough first = many ? Rough::sweeps : Rough::fitted;
+    if (d.leaps > tuning::more_leaps && d.leaps > tuning::leaping_jumps * d.jumps) return {Rough::no, Rough::algebraic, first};
+    // Where sweeps do fairly well the choice is the same as on several processes.
+    const bool fair = plan.predicted[(int)Rough::no] <= tuning::trial_fair || (plan.predicted[(int)first] > 0 && plan.predicted[(int)first] <= tuning::trial_fair);
+    if (!many || !fair) return {Rough::no, first, Rough::algebraic};
+  }
+  if (many) return {Rough::no, Rough::sweeps, Rough::lines};
+  if (plan.exec.space == Space::cuda) return {Rough::no, Rough::amli, Rough::fitted, Rough::lines};
+  return {Rough::no, Rough::fitted, Rough::lines};
+}
+
+bool galerkin_untried(const Plan &plan)
+{
+  if (!(plan.predicted[0] > 0)) return false;
+  for (Rough r : choices(plan))
+    if (!(plan.predicted[(int)r] > 0)) return true;
+  return false;
+}
+
+// What follows from the iterations that are expected so far: the choice in use stays, or another one is to be set up.
+static bool choose(Plan &plan)
+{
+  const double *const      expected = plan.predicted;
+  const std::vector<Rough> all      = choices(plan);
+  if (!(expected[(int)Rough::no] > 0)) { // algebraic levels before anything else
+    plan.chosen = expected[(int)plan.rough] <= tuning::trial_fair;
+    if (!plan.chosen) plan.rough = Rough::no;
+    return !plan.chosen;
+  }
+  Rough                    best = Rough::no, next = Rough::no; // next: the first one that has not been tried
+  auto cost = [&](Rough r) { return (r == Rough::no ? 1 : choice_cost) * expected[(int)r]; };
+  for (Rough r : all) {
+    if (!(expected[(int)r] > 0)) {
+      next = r;
+      break;
+    }
+    if (cost(r) < cost(best)) best = r;
+  }
+  const double good = next == Rough::amli ? choice_cycle : choice_others;
+  const bool   go_on = next != Rough::no && expected[(int)best] > good, another = go_on || best != plan.rough;
+  if (another) plan.rough = go_on ? next : best;
+  plan.chosen = !another;
+  return another;
+}
+
+bool galerkin_disproved(Plan &plan, double iterations)
+{
+  plan.predicted[(int)plan.rough] = iterations;
+  return choose(plan);
+}
+
 bool galerkin_trial(Plan &plan)
 {
   const Params &p = plan.params;
@@ -516,33 +660,16 @@ bool galerkin_trial(Plan &plan)
   while (plan.levels[(size_t)root].step == Step::gather) ++root;
   const Directions d = p.single ? plan.smoothing32[(size_t)root].shares : plan.smoothing64[(size_t)root].shares;
   const bool of_schur = p.single ? plan.smoothing32[(size_t)root].of_schur : plan.smoothing64[(size_t)root].of_schur;
-  const bool wanted = p.trial && !plan.chosen && p.smoother == Smoother::automatic && p.weights == Weights::automatic && p.cycle == Cycle::automatic && !p.smooth;
+  const bool wanted = !plan.chosen && chooses(p);
   const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_share && d.weak_y > tuning::mixed_share);
-  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen) {
+  double    &expected = plan.predicted[(int)plan.rough];
+  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen || expected > 0) { // known: back from another one
     plan.chosen = true;
     return false;
   }
-  double *const expected = plan.predicted;
-  const int     now = (int)plan.rough, last = (int)Rough::lines;
-  if (now != last && expected[last] > 0) { // back from the last one
-    plan.chosen = true;
-    return false;
-  }
-  expected[now] = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
-  MPI_Bcast(&expected[now], 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm); // gathered grids are tried by every process for itself
-  if (expected[now] <= (now ? tuning::trial_fair : tuning::trial_bad)) {
-    plan.chosen = true;
-    return false;
-  }
-  // Few jumps, as between the blocks of a checkerboard, are a matter of the interpolation; jumps everywhere of smoothing.
-  const Rough first = d.jumps < tuning::few_jumps ? Rough::fitted : Rough::sweeps;
-  if (!now) plan.rough = first;
-  else if (now != last) plan.rough = Rough::lines;
-  else { // none is good: the best one
-    plan.rough  = expected[(int)first] < expected[last] ? first : Rough::lines;
-    plan.chosen = plan.rough == Rough::lines;
-  }
-  return !plan.chosen;
+  expected = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
+  MPI_Bcast(&expected, 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm); // gathered grids are tried by every process for itself
+  return choose(plan);
 }
 
 } // namespace tessera::rrb

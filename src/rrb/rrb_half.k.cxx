@@ -1,4 +1,5 @@
 // Half a grid: the red nodes into o and c and back. S1's solvers and the first grid of the Galerkin form begin and end so.
+#include "core/several.hpp"
 #include "core/warp.hpp"
 #include "rrb/factors.hpp"
 #include "rrb/schur_solver_kernels.hpp"
@@ -8,53 +9,60 @@ namespace tessera::rrb {
 
 namespace {
 
-template <class F> struct BlackRhs {
-  F            f;
-  View<double> b, out;
-  int          q;
+template <class F, class V> struct BlackRhs {
+  F       f;
+  View<V> b, out;
+  int     q;
   HD void operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * F::stride + Y * b.sy;
     out.q[q][p]       = b.q[q][p] - (q == quarter_o ? f.red_to_o(b, p, b.sy) : f.red_to_c(b, p, b.sy));
   }
 };
-template <class F> struct RedSolution {
-  F            f;
-  View<double> b, black, out;
-  int          q;
+template <class F, class V> struct RedSolution {
+  F       f;
+  View<V> b, black, out;
+  int     q;
   HD void operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * F::stride + Y * b.sy;
-    const double   *o = black.q[0] + p, *c = black.q[3] + p;
+    const V        *o = black.q[0] + p, *c = black.q[3] + p;
     out.q[q][X * out.sx + Y * out.sy] = q == quarter_a ? f.back_a(b.q[1][p], o, c, F::stride, p, b.sy) : f.back_b(b.q[2][p], o, o + b.sy, c, p);
   }
 };
 
 } // namespace
 
-void black_rhs(Plan &plan, Level &level, const View<double> &b, const View<double> &out)
+template <class V> void black_rhs(Plan &plan, Level &level, const View<V> &b, const View<V> &out)
 {
   level.halo.exchange(b, mask_a | mask_b);
   with_red_factors(plan, level, [&](const auto &f) {
-    BlackRhs<std::decay_t<decltype(f)>> k{f, b, out, 0};
+    BlackRhs<std::decay_t<decltype(f)>, V> k{f, b, out, 0};
     for (int q : {0, 3}) {
       k.q = q;
-      forall(plan.exec, level.grid.owned(q), k);
+      forall_of<V>(plan.exec, level.grid.owned(q), k);
     }
   });
 }
 
-void red_solution(Plan &plan, Level &level, const View<double> &b, const View<double> &black, const View<double> &out)
+template <class V> void red_solution(Plan &plan, Level &level, const View<V> &b, const View<V> &black, const View<V> &out)
 {
   level.halo.exchange(black, mask_o | mask_c);
   with_red_factors(plan, level, [&](const auto &f) {
-    RedSolution<std::decay_t<decltype(f)>> k{f, b, black, out, 0};
+    RedSolution<std::decay_t<decltype(f)>, V> k{f, b, black, out, 0};
     for (int q : {1, 2}) {
       k.q = q;
-      forall(plan.exec, level.grid.owned(q), k);
+      forall_of<V>(plan.exec, level.grid.owned(q), k);
     }
   });
 }
+
+#define INSTANTIATE(...) \
+  template void black_rhs(Plan &, Level &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &); \
+  template void red_solution(Plan &, Level &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &);
+INSTANTIATE(double)
+INSTANTIATE(Several<double, 4>)
+INSTANTIATE(Several<double, 8>)
 
 #ifdef TESSERA_HAVE_DEVICE
 namespace {

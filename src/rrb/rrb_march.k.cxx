@@ -4,7 +4,7 @@
 //
 // Bytes in single precision: S1, per node of its grid: down 10 coefficients of a quarter each (10), 4 weights (4), r (2) and written
 // x (2) and the next right-hand side (1), 19 in all; up 10 + 4 + 2 + 2 + 1 read, 2 written, 21. Next grids: down 5 coefficients (20),
-// 7 weights of quarters (7), b (4), x (3) and the next right-hand side (1), 35; up 20 + 7 + 4 + 3 + 1 read, 4 written, 39.
+// 9 weights of quarters (9), b (4), x (4) and the next right-hand side (1), 38; up 20 + 9 + 4 + 4 + 1 read, 4 written, 42.
 // More sweeps on S1, for jumps of its coefficients, are a kernel each: 10 + 2 + 2 read, 2 written, 16 (in place would take a value
 // from a strip that is ahead), and after those down one for each half of residual and restriction.
 #include "rrb/galerkin_kernels.hpp"
@@ -48,6 +48,7 @@ template <bool MANY, class T> struct S1Fields { // MANY: several processes
   using Nodes = std::conditional_t<MANY, Box, Until>;
   const T  *io, *ic, *e[4], *fo[2], *fc[2], *w[4], *ro, *rc;
   const T  *xo, *xc; // what the sweeps before have left; not the same as z, as strips overlap
+  T         relax; // of the colour of o with odd X + Y, beyond one
   T        *zo, *zc;
   ptrdiff_t sy;
   View<T>   next; // b or x of the next grid
@@ -65,6 +66,12 @@ template <bool MANY, class T> struct S1Fields { // MANY: several processes
     else return c;
   }
   MARCH ptrdiff_t at(int y) const { return clamp(y, whole.y0, whole.y1 - 1) * sy; } // row y
+  MARCH static Cells<2, T> times(T a, const Cells<2, T> &v)
+  {
+    Cells<2, T> r;
+    r.v[0] = Lanes<T>(a) * v.v[0], r.v[1] = Lanes<T>(a) * v.v[1];
+    return r;
+  }
 };
 
 template <int PARITY, int COLOUR, int DELAY> constexpr int active = (PARITY + COLOUR + DELAY) & 1;
@@ -84,6 +91,7 @@ template <bool MANY, class T> struct S1Down {
   struct State {
     C rc[2], ic[2], fcx[3], fcy[4], zc[4], e0[3], e1[3], e2[3], e3[3], so[3], io[3], zo[5], fox[4], foy[5];
     C t_part, u, r_c, part;
+    C over; // what relaxation takes from the residual of the odd ones of o, a row before
   };
   template <class A> MARCH void read(A &get, Row &k, int y) const
   {
@@ -109,13 +117,14 @@ template <bool MANY, class T> struct S1Down {
     // o
     k.so[1]      = in.ro - k.e3[1] * k.zc[1] - k.e2[1] * west(w, k.zc[1]) - k.e1[1] * k.zc[2] - k.e0[1] * west(w, k.zc[2]);
     k.zo[1]      = choose<active<P, 0, 1>>(k.so[1] * k.io[1], C());
-    const C o1   = (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) * k.io[2];
-    k.zo[2]      = choose<active<P, 1, 2>>(o1, k.zo[2]);
+    const C vo   = k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3], over = f.times(f.relax, vo);
+    k.zo[2]      = choose<active<P, 1, 2>>((vo + over) * k.io[2], k.zo[2]);
     // its share in the residual at c, rows y - 3 and y - 2
     const C share = k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]);
     k.t_part      = k.e3[2] * k.zo[2] + east(w, k.e2[2] * k.zo[2]);
     // the residual at o, row y - 3, and the next right-hand side, row y - 4
-    const C res   = choose<active<P, 0, 3>>(-(k.fox[3] * east(w, k.zo[3]) + west(w, k.fox[3] * k.zo[3]) + k.foy[3] * k.zo[2] + k.foy[4] * k.zo[4]), C());
+    const C res   = -choose<active<P, 0, 3>>(k.fox[3] * east(w, k.zo[3]) + west(w, k.fox[3] * k.zo[3]) + k.foy[3] * k.zo[2] + k.foy[4] * k.zo[4], k.over);
+    k.over        = over;
     const C next  = k.r_c + k.part + in.w1 * res + east(w, in.w0 * res);
     k.part        = in.w3 * res + east(w, in.w2 * res);
     k.r_c         = -(k.u + share);
@@ -230,7 +239,7 @@ template <bool CORRECT, bool MANY, class T> struct S1Up {
     k.so[0] = k.ro[0] - k.e3[0] * k.zc[0] - k.e2[0] * west(w, k.zc[0]) - k.e1[0] * k.zc[1] - k.e0[0] * west(w, k.zc[1]);
     // o, odd X + Y, then even one row behind
     const C o1 = (k.so[1] - k.fox[1] * east(w, k.zo[1]) - west(w, k.fox[1] * k.zo[1]) - k.foy[1] * k.zo[0] - k.foy[2] * k.zo[2]) * k.io[1];
-    k.zo[1]    = choose<active<P, 1, 1>>(o1, k.zo[1]);
+    k.zo[1]    = choose<active<P, 1, 1>>(o1 + f.times(f.relax, o1 - k.zo[1]), k.zo[1]);
     const C o0 = (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) * k.io[2];
     k.zo[2]    = choose<active<P, 0, 2>>(o0, k.zo[2]);
     // c
@@ -259,7 +268,7 @@ template <bool CORRECT, bool MANY, class T> struct S1Up {
 //--- 9-point grids: one cell, four nodes, a lane ------------------------------------------------------------------------
 
 template <class T> struct NineFields { // few pointers: a multiprocessor fetches them anew for every kernel
-  const T  *b, *c, *e[4], *g[4], *w[4], *v[2]; // at o: right-hand side, inverse diagonal, couplings and weights; g: at a, v: at b
+  const T  *b, *c, *e[4], *g[4], *w[4], *u[2], *v[2]; // at o: right-hand side, inverse diagonal, couplings and weights; g, u: at a, v: at b
   const T  *inject;                            // c nodes that are over-relaxed
   T         relax[4];                          // beyond one
   const T  *x;                                 // up: from down
@@ -288,7 +297,7 @@ template <class T> struct NineDown {
   using C     = Cells<1, T>;
   static constexpr int blocks = 3, reach = reach_nine, exchanged = 14;
   struct Row {
-    C b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], v[2], inject;
+    C b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], u[2], v[2], inject;
   };
   MARCH const Box &whole() const { return f.whole; }
   template <class A> MARCH void read(A &get, Row &k, int y) const
@@ -297,7 +306,7 @@ template <class T> struct NineDown {
     get.kept(k.inject, f.inject + r0);
     for (int q = 0; q < 4; ++q) get(k.b[q], f.b + q * n + (q % 3 ? r1 : r0)), get.kept(k.c[q], f.c + q * n + (q % 3 ? r1 : r0));
     for (int d = 0; d < 4; ++d) get.kept(k.eo[d], f.e[d] + r0), get.kept(k.eb[d], f.e[d] + 2 * n + r1), get.kept(k.ea[d], f.e[d] + n + r1), get.kept(k.g[d], f.g[d] + r1), get.kept(k.w[d], f.w[d] + r1);
-    for (int d = 0; d < 2; ++d) get.kept(k.v[d], f.v[d] + r2);
+    for (int d = 0; d < 2; ++d) get.kept(k.u[d], f.u[d] + r1), get.kept(k.v[d], f.v[d] + r2);
   }
   template <class B> MARCH void row(const Strip<1> &s, B &before, const Row &in, int y, int y0, int y1) const
   {
@@ -315,17 +324,17 @@ template <class T> struct NineDown {
     const C vb = in.b[2] - eb0 * west(w, c1) - eb1 * c1 - eb2 * o1 - eb3 * o0, over_b = f.template more<2>(vb), b1 = (vb + over_b) * in.c[2];
     C       b2 = b1, below = eb3 * b1;
     before.template take<9>(b2, below);
-    const C a1 = (in.b[1] - ea0 * o1 - ea1 * east(w, o1) - ea2 * c2 - ea3 * c1 - g0 * b2 - g1 * east(w, b2) - g2 * b1 - g3 * east(w, b1)) * in.c[1];
-    // what is left: at o of row y - 1, at b and c of row y - 2
+    const C va = in.b[1] - ea0 * o1 - ea1 * east(w, o1) - ea2 * c2 - ea3 * c1 - g0 * b2 - g1 * east(w, b2) - g2 * b1 - g3 * east(w, b1), over_a = f.template more<1>(va), a1 = (va + over_a) * in.c[1];
+    // what is left: at o and a of row y - 1, at b and c of row y - 2
     C b_part = g2 * a1 + west(w, g3 * a1) + over_b, c_part = eo3 * o1 + east(w, eo2 * o1) + eb1 * b1 + east(w, eb0 * b1) + ea3 * a1 + over_c;
     before.template take<11>(b_part, c_part);
     const C ro = -(ea0 * a1 + west(w, ea1 * a1) + eb2 * b1 + below + over_o);
     const C rb = -(b_part + g0 * a1 + west(w, g1 * a1));
     const C rc = -(c_part + eo1 * o1 + east(w, eo0 * o1) + ea2 * a1);
-    C       part = in.w[3] * ro + east(w, in.w[2] * ro);
+    C       part = in.w[3] * ro + east(w, in.w[2] * ro) - in.u[1] * over_a;
     before.template take<13>(part);
-    const C next = rc + part + in.w[1] * ro + east(w, in.w[0] * ro) + in.v[1] * rb + east(w, in.v[0] * rb);
-    f.store(s, 3, y, y0, y1, c0), f.store(s, 0, y, y0, y1, o0), f.store(s, 2, y - 1, y0, y1, b1);
+    const C next = rc + part + in.w[1] * ro + east(w, in.w[0] * ro) - in.u[0] * over_a + in.v[1] * rb + east(w, in.v[0] * rb);
+    f.store(s, 3, y, y0, y1, c0), f.store(s, 0, y, y0, y1, o0), f.store(s, 2, y - 1, y0, y1, b1), f.store(s, 1, y - 1, y0, y1, a1);
     if (among(y - 2, y0, y1, f.own_c)) s.store_nodes(f.next, y - 2, next, f.own_c);
   }
   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const { return march(*this, w, m, strip, chunk); }
@@ -337,7 +346,7 @@ template <class T> struct NineUp {
   using C     = Cells<1, T>;
   static constexpr int blocks = 3, reach = reach_nine, exchanged = 11;
   struct Row {
-    C ec, x[4], b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], v[2], inject;
+    C ec, x[4], b[4], c[4], eo[4], eb[4], ea[4], g[4], w[4], u[2], v[2], inject;
   };
   MARCH const Box &whole() const { return f.whole; }
   template <class A> MARCH void read(A &get, Row &k, int y) const
@@ -345,26 +354,27 @@ template <class T> struct NineUp {
     const ptrdiff_t r0 = f.at(y), r1 = f.at(y - 1), r2 = f.at(y - 2), n = f.plane, at[4] = {r1, r0, r1, r2};
     get.kept(k.inject, f.inject + r2);
     get.nodes(k.ec, f.next, y, f.stored);
-    for (int q : {0, 2, 3}) get(k.x[q], f.x + q * n + r0);
+    for (int q = 0; q < 4; ++q) get(k.x[q], f.x + q * n + r0);
     for (int q = 0; q < 4; ++q) get(k.b[q], f.b + q * n + at[q]), get.kept(k.c[q], f.c + q * n + at[q]);
     for (int d = 0; d < 4; ++d) get.kept(k.w[d], f.w[d] + r0), get.kept(k.ea[d], f.e[d] + n + r0), get.kept(k.g[d], f.g[d] + r0), get.kept(k.eb[d], f.e[d] + 2 * n + r1), get.kept(k.eo[d], f.e[d] + r1);
-    for (int d = 0; d < 2; ++d) get.kept(k.v[d], f.v[d] + r0);
+    for (int d = 0; d < 2; ++d) get.kept(k.u[d], f.u[d] + r0), get.kept(k.v[d], f.v[d] + r0);
   }
   template <class B> MARCH void row(const Strip<1> &s, B &before, const Row &in, int y, int y0, int y1) const
   {
     const Warp w = s.w;
     const C   &ea0 = in.ea[0], &ea1 = in.ea[1], &ea2 = in.ea[2], &ea3 = in.ea[3], &g0 = in.g[0], &g1 = in.g[1], &g2 = in.g[2], &g3 = in.g[3];
     const C   &eb0 = in.eb[0], &eb1 = in.eb[1], &eb2 = in.eb[2], &eb3 = in.eb[3], &eo0 = in.eo[0], &eo1 = in.eo[1], &eo2 = in.eo[2], &eo3 = in.eo[3];
-    // the correction at c, o, b of row y
+    // the correction at c, o, b, a of row y
     C e1 = in.ec;
     before.template take<0>(e1);
     const C c0 = in.x[3] + in.ec;
     const C o0 = in.x[0] + in.w[3] * in.ec + in.w[2] * west(w, in.ec) + in.w[1] * e1 + in.w[0] * west(w, e1);
     const C b0 = in.x[2] + in.v[0] * west(w, in.ec) + in.v[1] * in.ec;
+    const C corrected = in.x[1] + in.u[0] * e1 + in.u[1] * in.ec;
     // a at y
     C c1 = c0, o1 = o0, b1 = b0;
     before.template take<1>(c1, o1, b1);
-    const C a0 = (in.b[1] - ea0 * o0 - ea1 * east(w, o0) - ea2 * c1 - ea3 * c0 - g0 * b1 - g1 * east(w, b1) - g2 * b0 - g3 * east(w, b0)) * in.c[1];
+    const C va = (in.b[1] - ea0 * o0 - ea1 * east(w, o0) - ea2 * c1 - ea3 * c0 - g0 * b1 - g1 * east(w, b1) - g2 * b0 - g3 * east(w, b0)) * in.c[1], a0 = va + f.template more<1>(va - corrected);
     // b at y - 1, by the parts of a at y - 1
     C b_part = g2 * a0 + west(w, g3 * a0), o_part = ea0 * a0 + west(w, ea1 * a0), a_south = ea2 * a0, a_north = ea3 * a0, c2 = c1;
     before.template take<4>(b_part, o_part, a_south, a_north, c2);
@@ -409,6 +419,7 @@ template <bool MANY, class T> S1Fields<MANY, T> s1_fields(Plan &plan, int l, con
   for (int k = 0; k < 2; ++k) f.fo[k] = a.fo[k], f.fc[k] = a.fc[k];
   f.ro = b.q[0], f.rc = b.q[3];
   f.xo = f.xc = nullptr;
+  f.relax = (T)schur_relaxation(plan, quarter_o);
   f.zo = f.zc = nullptr;
   f.sy     = a.sy;
   const Box o = quarter_box(nodes, quarter_o), c = quarter_box(nodes, quarter_c);
@@ -430,7 +441,7 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
   const View<T>        inverse = g.layout.view(s.inverse.data());
   f.b = b.q[0], f.c = inverse.q[0];
   for (int d = 0; d < 4; ++d) f.e[d] = A.E[d].q[0], f.g[d] = A.G[d].q[1], f.w[d] = g.layout.view(s.centre[d].data()).q[0];
-  for (int d = 0; d < 2; ++d) f.v[d] = g.layout.view(s.edge[d].data(), quarter_a).q[2];
+  for (int d = 0; d < 2; ++d) f.u[d] = g.layout.view(s.edge[d].data(), quarter_a).q[1], f.v[d] = g.layout.view(s.edge[d].data(), quarter_a).q[2];
   f.inject = g.layout.view(s.inject.data(), quarter_c).q[3];
   for (int q = 0; q < 4; ++q) f.relax[q] = (T)relaxation<T>(plan, q);
   f.x      = nullptr;
@@ -488,7 +499,7 @@ template <class T> void march_setup(Plan &plan, int l)
       fields.push_back({s.a.G(k), mask_a});
       fields.push_back({g.layout.view(s.centre[k].data()), mask_o});
     }
-    for (int k = 0; k < 2; ++k) fields.push_back({g.layout.view(s.edge[k].data(), quarter_a), mask_b});
+    for (int k = 0; k < 2; ++k) fields.push_back({g.layout.view(s.edge[k].data(), quarter_a), mask_a | mask_b});
     fields.push_back({g.layout.view(s.inject.data(), quarter_c), mask_c});
   }
   g.wide.exchange(fields);

@@ -29,11 +29,11 @@ template struct SchurOf<float>;
 
 template <class T> size_t Smoothing<T>::bytes() const
 {
-  size_t n = schur.bytes() + a.bytes() + components.bytes() + inverse.bytes() + inject.bytes() + correction.bytes() + whole.bytes();
+  size_t n = schur.bytes() + a.bytes() + components.bytes() + algebraic.bytes() + several.bytes() + inverse.bytes() + inject.bytes() + correction.bytes() + whole.bytes();
   for (const auto &f : edge) n += f.bytes();
   for (const auto &f : centre) n += f.bytes();
   for (const auto &plane : lines)
-    for (const auto &l : plane) n += l.bytes();
+    for (const auto &l : plane) n += l ? l->bytes() : 0;
   for (const FieldOf<T> *f : {&b, &x, &r, &ar, &aw, &ad, &aq, &swept, &rest, &constants}) n += f->data.bytes();
   return n;
 }
@@ -56,7 +56,7 @@ size_t Work::bytes() const
 
 size_t Plan::bytes() const
 {
-  size_t n = schur.bytes() + band.bytes() + inverse64.bytes() + inverse32.bytes();
+  size_t n = schur.bytes() + several.bytes() + band.bytes() + inverse64.bytes() + inverse32.bytes();
   for (const Level &l : levels) n += l.bytes();
   for (const auto &g : smoothing64) n += g.bytes();
   for (const auto &g : smoothing32) n += g.bytes();
@@ -102,12 +102,23 @@ unsigned long long fingerprint(const Plan &plan)
 // Row sums of a singular operator are zero to rounding, and elimination adds up those of all nodes.
 double Plan::tiny() const { return std::max(tuning::singular_pivot, tuning::singular_growth * (double)levels[0].grid.size()); }
 
+const Algebraic *algebraic_levels(const Plan &plan)
+{
+  if (plan.rough != Rough::algebraic) return nullptr;
+  for (const auto &s : plan.smoothing64)
+    if (!s.algebraic.empty()) return &s.algebraic;
+  for (const auto &s : plan.smoothing32)
+    if (!s.algebraic.empty()) return &s.algebraic;
+  return nullptr;
+}
+
 int Plan::factor_levels() const { return 2 * levels.back().index + half; }
 
 double Plan::bytes_moved(bool of_schur) const
 {
-  const double s = params.single ? 4 : 8;
-  double       sum = 0, visits = 1;
+  const double           s = params.single ? 4 : 8;
+  const Algebraic *const algebraic = algebraic_levels(*this);
+  double                 sum = algebraic ? algebraic->bytes_moved() / (double)levels[0].grid.size() : 0, visits = 1;
   for (const Level &l : levels) {
     const double share = (double)l.grid.size() / (double)levels[0].grid.size();
     if (l.step == Step::coarsen) {
@@ -129,6 +140,7 @@ double Plan::bytes_moved(bool of_schur) const
       }
       if (!l.index && !of_schur) cycle += 16; // into the layout
       sum += visits * share * cycle;
+      if (algebraic) return sum;
     }
   }
   return sum + visits * 2 * (double)band.bytes() / (double)levels[0].grid.size();
@@ -136,6 +148,8 @@ double Plan::bytes_moved(bool of_schur) const
 
 double Plan::multiplications() const
 {
+  const Algebraic *const algebraic = algebraic_levels(*this);
+  if (algebraic) return (16 + 12) * (double)levels[0].grid.owned().size() + algebraic->bytes_moved() / 12; // an entry or a weight is 12 B
   double sum = 0, visits = 1;
   for (const Level &l : levels) {
     if (l.accelerated && cycle != Cycle::v) {
@@ -210,12 +224,13 @@ void create(Plan &plan, const Grid &grid, const Params &params)
     steps     = std::min(params.levels, maximum) / 2;
     plan.half = params.coarsening != Coarsening::galerkin && params.levels < maximum && params.levels % 2;
   } else
-    for (Grid g = grid; 2 * steps < maximum && (exec.space == Space::cuda ? g.size() > tuning::dense_nodes : band_entries(g) > tuning::remainder_share * (double)grid.size()); ++steps) g = next_grid(g, &cut_x, &cut_y);
+    for (Grid g = grid; 2 * steps < maximum && (exec.space == Space::cuda ? g.size() > tuning::dense_nodes : band_entries(g) > tuning::remainder_share * (double)grid.size() && band_entries(grid) > tuning::remainder_least); ++steps) g = next_grid(g, &cut_x, &cut_y);
   Grid       g        = grid;
   bool       many     = grid.processes() > 1;
   const bool galerkin = params.coarsening == Coarsening::galerkin;
   const bool there    = exec.space == Space::cuda;
   const bool wide     = there && galerkin && many && !grid.periodic_x && !grid.periodic_y;
+  plan.levels.reserve((size_t)steps + 2);
   auto       redundant = [&](int i) { return params.redundant ? params.redundant : there && galerkin && i ? tuning::redundant_there : tuning::redundant_nodes; };
   for (int i = 0; i <= steps; ++i) {
     Level level;
@@ -411,6 +426,10 @@ Failure factor(Plan &plan, Stencil &a)
       Stencil coarse = recycle(plan, l + 1);
       if (galerkin) galerkin_grid(plan, l, current, &coarse, failure);
       else factor_grid(plan, level, current, &coarse, &plan.levels[l + 1], failure);
+      if (galerkin && plan.rough == Rough::algebraic) { // no grid is below it
+        plan.nonzeros += algebraic_levels(plan)->entries();
+        break;
+      }
       current = std::move(coarse);
     }
   }

@@ -98,6 +98,10 @@ template <class T> struct CycleColumns {
       if (X < 0 || Y < 0 || X >= next_nx || Y >= next_ny) return;
       const Restrict<1, T> restriction{A, {}, c.v, c.r, {edge[0], edge[1]}, {centre[0], centre[1], centre[2], centre[3]}, {}, false};
       c.b[k] = restriction.value(X, Y, (T)c.is(3, X, Y));
+      if (relax[1] != 0) { // a's residual is this share of what it has been given
+        const ptrdiff_t p = X + Y * A.C.sy, north = p + A.C.sy;
+        c.b[k] -= relax[1] / (1 + relax[1]) * (edge[1].q[1][p] * A.C.q[1][p] * c.v.q[1][p] + edge[0].q[1][north] * A.C.q[1][north] * c.v.q[1][north]);
+      }
       c.k[k] = next_number[X + Y * next_nx];
     });
     block.sync();
@@ -111,6 +115,7 @@ template <class T> struct CycleColumns {
     each_all(block, count, 3, [&](const Column &c, int X, int Y) { Prolong<3, 1, T>{c.r.q[3], {}, c.v.q[3], c.v.sy}(X, Y); });
     each_all(block, count, 0, [&](const Column &c, int X, int Y) { Prolong<0, 1, T>{c.r.q[3], {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]}, c.v.q[0], c.v.sy}(X, Y); });
     each_all(block, count, 2, [&](const Column &c, int X, int Y) { Prolong<2, 1, T>{c.r.q[3], {edge[0].q[2], edge[1].q[2]}, c.v.q[2], c.v.sy}(X, Y); });
+    if (relax[1] != 0) each_all(block, count, 1, [&](const Column &c, int X, int Y) { Prolong<1, 1, T>{c.r.q[3], {edge[0].q[1], edge[1].q[1]}, c.v.q[1], c.v.sy}(X, Y); });
     block.sync();
     up<1>(block, count), up<2>(block, count), up<0>(block, count), up<3>(block, count);
     block.each(0, n, 0, count, [&](int i, int j) { matrix[(ptrdiff_t)(block.tile.y0 * columns + j) * width + i] = column(block, j).v.at(i % nx, i / nx); });

@@ -9,6 +9,7 @@ namespace tessera::rrb {
 struct Limits {
   double relative = 1e-5, absolute = 1e-50, divergence = 1e4; // of the norm, which starts with that of the right-hand side
   int    iterations = 10000;
+  bool   goes_on = false; // after these another solve goes on from r and x
 };
 
 enum class Outcome { running, converged_relative, converged_absolute, zero_residual, too_many, diverged, indefinite_preconditioner, indefinite_matrix, not_finite };

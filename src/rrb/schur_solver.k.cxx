@@ -385,6 +385,9 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     if (solution) black_finish(plan, b, x.view, t.p[0].view, &t.state()->kept, solution);
     else forall_flat(r.size, Complete{t.p[0].data, x.data, t.state()}, t.alone);
   };
+  auto keep = [&](int outcome) { // x whole, for the solve that goes on
+    if (solution && limits.goes_on && outcome == (int)Outcome::too_many) forall_flat(r.size, Complete{t.p[0].data, x.data, t.state()}, t.alone);
+  };
   if (begun) {
     forall_flat((size_t)g.grid.owned().size(), Square{b, begin}, t.reduction);
     if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
@@ -399,6 +402,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     single ? t.drive<float>(plan, null, r, x, norms) : t.drive<double>(plan, null, r, x, norms);
     if (!begun && !state.its) x.own.zero();
     finish();
+    keep(state.outcome);
     return (Outcome)state.outcome;
   }
   t.launch(plan, null, r, x);
@@ -421,6 +425,7 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     norms.resize((size_t)end.its + 1);
     device::copy_to_host(norms.data(), t.norms(), norms.size() * sizeof(double));
   }
+  keep(end.outcome);
   t.took(end.its);
   return (Outcome)end.outcome;
 }

@@ -11,7 +11,6 @@ PetscErrorCode BoxMatrix::Reset()
 {
   PetscFunctionBegin;
   PetscCall(MatDestroy(&converted_));
-  if (comm_ != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&comm_));
   boxes_.clear();
   grid_         = GridDescription();
   coefficients_ = Buffer<double>();
@@ -84,7 +83,7 @@ PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, V
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BoxMatrix::SetGrid(MPI_Comm comm, const GridDescription &grid)
+PetscErrorCode BoxMatrix::SetGrid(PetscObject solver, const GridDescription &grid)
 {
   PetscFunctionBegin;
   PetscCall(Reset());
@@ -97,7 +96,7 @@ PetscErrorCode BoxMatrix::SetGrid(MPI_Comm comm, const GridDescription &grid)
         for (int d = 0; d < 3; ++d) box.lo[d] = grid.split[d][at[d]], box.hi[d] = grid.split[d][at[d] + 1];
         boxes_.push_back(box);
       }
-  PetscCallMPI(MPI_Comm_dup(comm, &comm_));
+  PetscCall(CommOf(solver, &comm_));
   PetscCallMPI(MPI_Comm_rank(comm_, &rank_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -317,7 +316,7 @@ PetscErrorCode BoxMatrix::ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, 
 
 PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
 {
-  PetscBool          seq, mpi, done;
+  PetscBool          mpi, done;
   PetscInt           rows;
   Mat                diagonal, off = nullptr;
   const PetscInt    *ia, *ja;
@@ -327,18 +326,8 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
 
   PetscFunctionBegin;
   report = MatrixReport();
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
+  PetscCall(AsAIJ(A, "vipmg", &converted_, &A));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
-  if (!seq && !mpi) {
-    PetscBool shell, mffd;
-    PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSHELL, &shell));
-    PetscCall(PetscObjectTypeCompare((PetscObject)A, MATMFFD, &mffd));
-    PetscCheck(!shell && !mffd, comm, PETSC_ERR_SUP, "vipmg needs the entries of the Jacobian, and a %s has none. Give an assembled matrix as Jpre (-snes_fd_color assembles one by finite differences)", shell ? MATSHELL : MATMFFD);
-    PetscCall(MatDestroy(&converted_));
-    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &converted_));
-    A = converted_;
-    PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
-  }
   PetscInt m, M, wrong[1], any[1];
   PetscCall(MatGetLocalSize(A, &m, nullptr));
   PetscCall(MatGetSize(A, &M, nullptr));

@@ -34,8 +34,8 @@ public:
   // The grid of the first of these that has a DMDA: the solver's DM, the vector, the matrix. Refuses what is no grid of one unknown a
   // node. `who`: the solver's name in messages.
   static PetscErrorCode Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid);
-  PetscErrorCode        SetGrid(MPI_Comm comm, const GridDescription &grid);
-  bool                  is(const GridDescription &grid) const { return comm_ != MPI_COMM_NULL && grid_ == grid; }
+  PetscErrorCode        SetGrid(PetscObject solver, const GridDescription &grid);
+  bool                  is(const GridDescription &grid) const { return !boxes_.empty() && grid_ == grid; }
   // Makes the finest level at the first time, or when diagonal couplings appear, and writes the operator to it. On a device by kernels, from PETSc's
   // own arrays where they lie there; the host reads, and the coefficients are copied, only where a row must be complained of.
   PetscErrorCode Read(Mat A, Plan &plan, MatrixReport &report);
@@ -46,7 +46,7 @@ private:
   PetscErrorCode        ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, bool *done);
   template <int N>
   PetscErrorCode        ReadRows(Reader &reader, Plan &plan, MatrixReport &report, int *box);
-  MPI_Comm              comm_ = MPI_COMM_NULL; // a duplicate
+  Comm                  comm_;
   int                   rank_ = 0;
   GridDescription       grid_;
   std::vector<Box3>     boxes_;

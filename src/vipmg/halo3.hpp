@@ -9,7 +9,7 @@ public:
   Halo3() = default;
   // have[r]: the nodes whose values process r knows; need[r]: those that it wants to know. periods: nodes of the grid in a periodic
   // direction, else 0. The layout is this process's.
-  void setup(MPI_Comm comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3], const Layout3 &layout, Space space);
+  void setup(const Comm &comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3], const Layout3 &layout, Space space);
   void exchange(double *const *fields, int n);
   void exchange(double *field) { exchange(&field, 1); }
   void exchange(uint8_t *flags);
@@ -21,7 +21,7 @@ private:
     int    rank;
     size_t send, recv; // values
   };
-  MPI_Comm                 comm_  = MPI_COMM_SELF;
+  Comm                     comm_;
   Exec                     exec_;
   std::vector<Peer>        peers_;
   std::vector<MPI_Request> requests_;

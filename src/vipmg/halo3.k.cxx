@@ -1,4 +1,5 @@
 #include "vipmg/halo3.hpp"
+#include <petscsys.h> // its macros count messages and reductions for -log_view
 
 namespace tessera::vipmg {
 
@@ -60,7 +61,7 @@ void store(const std::vector<ptrdiff_t> &list, Space space, Buffer<ptrdiff_t> &b
 
 } // namespace
 
-void Halo3::setup(MPI_Comm comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3], const Layout3 &layout, Space space)
+void Halo3::setup(const Comm &comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3], const Layout3 &layout, Space space)
 {
   int                    me = 0;
   std::vector<ptrdiff_t> send, recv, from, to;
@@ -129,12 +130,12 @@ template <class T> void Halo3::move(T *const *fields, int n)
   int    k = 0;
   size_t a = 0;
   for (const Peer &p : peers_) {
-    MPI_Irecv(in + a, (int)(p.recv * (size_t)n), MPI_DOUBLE, p.rank, 0, comm_, &requests_[(size_t)k++]);
+    MPI_Irecv(in + a, (int)(p.recv * (size_t)n), MPI_DOUBLE, p.rank, comm_.tag, comm_, &requests_[(size_t)k++]);
     a += p.recv * (size_t)n;
   }
   a = 0;
   for (const Peer &p : peers_) {
-    MPI_Isend(out + a, (int)(p.send * (size_t)n), MPI_DOUBLE, p.rank, 0, comm_, &requests_[(size_t)k++]);
+    MPI_Isend(out + a, (int)(p.send * (size_t)n), MPI_DOUBLE, p.rank, comm_.tag, comm_, &requests_[(size_t)k++]);
     a += p.send * (size_t)n;
   }
   MPI_Waitall(k, requests_.data(), MPI_STATUSES_IGNORE);

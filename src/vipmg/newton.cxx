@@ -58,7 +58,7 @@ PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *ba
   if (!matrix.is(grid) || plan.exec.space != space) {
     PetscCall(Reset());
     plan.exec.space = space;
-    PetscCall(matrix.SetGrid(PetscObjectComm(solver), grid));
+    PetscCall(matrix.SetGrid(solver, grid));
   }
 #ifdef _OPENMP
   plan.exec.threads = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;
@@ -201,22 +201,33 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
 
 // X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric Jacobian F is a
 // gradient and its slope F . d along the way tells where energy is least; an energy that grows nowhere on the way, and a slope that is
-// a fraction of the first one, is a good step. Otherwise the natural residual must become smaller.
-PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, bool *good)
+// a fraction of the first one, is a good step. Otherwise the natural residual must become smaller. *end: why there is none.
+PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, End *end)
 {
   const double natural = std::sqrt(here->natural);
   double       t = 1, low = 0, high = -1, slope, first, slope_low;
+  bool         good = false;
   Point        point;
   Moved        whole, part;
+  Vec          step; // the program's
 
   PetscFunctionBegin;
   TesseraCallCXX(keep(plan));
   PetscCall(VecCopy(X, base_));
   PetscCall(Move(1, base_, F, XL, XU, X, &whole));
+  PetscCall(problem.Check(StepCheck::before, base_, X, &step));
+  if (step) {
+    PetscReal dot, norm;
+    PetscCall(VecDot(F, step, &dot));
+    PetscCall(VecNorm(step, NORM_2, &norm));
+    whole.slope = -dot;
+    whole.step  = norm * norm;
+  }
   first = slope_low = whole.slope;
-  *good = *current = false;
+  *current = false;
   for (int tries = 0; tries < 20; ++tries) {
-    if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
+    if (tries && step) PetscCall(VecWAXPY(X, -t, step, base_));
+    else if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
     PetscCall(problem.Function(X, F));
     PetscCall(LookAt(X, F, base_, XL, XU, &point));
     if (!std::isfinite(point.F)) { // outside the function's domain
@@ -226,11 +237,11 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     }
     slope            = point.slope / t; // along the whole step
     const double now = std::sqrt(point.measure.natural);
-    if (tries == 0) *current = point.difference <= still_good * still_good * model.moved;
+    if (tries == 0 && !step) *current = point.difference <= still_good * still_good * model.moved;
     const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(point.measure.inactive) <= problem.Target();
-    *good = smaller && (!plan.symmetric || first >= 0 || slope <= 0.5 * -first || tries > 4);
-    if (plan.symmetric && first < 0 && std::fabs(slope) <= 0.3 * -first) *good = true;
-    if (*good) break;
+    good = smaller && (!plan.symmetric || first >= 0 || slope <= 0.5 * -first || tries > 4);
+    if (plan.symmetric && first < 0 && std::fabs(slope) <= 0.3 * -first) good = true;
+    if (good) break;
     if (plan.symmetric && first < 0 && slope > 0) { // energy is least before; the slope's zero, by the secant
       high             = t;
       const double cut = low + (t - low) * slope_low / (slope_low - slope);
@@ -245,11 +256,22 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
       t *= 0.5;
     }
   }
-  if (!*good) {
+  n->step = t * std::sqrt(whole.step);
+  if (good) {
+    PetscCall(problem.Check(StepCheck::after, base_, X, &step));
+    if (step) {
+      PetscCall(VecNorm(step, NORM_2, &n->step));
+      PetscCall(problem.Function(X, F));
+      PetscCall(LookAt(X, F, base_, XL, XU, &point));
+      good = std::isfinite(point.F);
+      *current = false;
+    }
+  }
+  *end = good ? End::no : std::isfinite(point.F) ? End::line_search : End::function;
+  if (!good) {
     PetscCall(VecCopy(base_, X));
     PetscCall(problem.Function(X, F));
   } else *here = point.measure;
-  n->step = t * std::sqrt(whole.step);
   n->x    = std::sqrt(point.X);
   *current = *current && t == 1;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -323,12 +345,12 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
       PetscCall(problem.Stopped(End::linear));
       break;
     }
-    bool good = false;
-    PetscCall(Search(problem, X, F, XL, XU, model, &here, &n, &current, &good));
-    if (!good) {
-      PetscCall(PetscSNPrintf(failure, sizeof(failure), "no step along the correction of %" PetscInt_FMT " cycles brings the solution nearer (natural residual %g)", n.cycles, natural));
+    End end;
+    PetscCall(Search(problem, X, F, XL, XU, model, &here, &n, &current, &end));
+    if (end != End::no) {
+      PetscCall(PetscSNPrintf(failure, sizeof(failure), end == End::function ? "the function has no finite value anywhere along the correction of %" PetscInt_FMT " cycles (natural residual before it %g)" : "no step along the correction of %" PetscInt_FMT " cycles brings the solution nearer (natural residual %g)", n.cycles, natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
-      PetscCall(problem.Stopped(End::line_search));
+      PetscCall(problem.Stopped(end));
       break;
     }
     n.inactive = std::sqrt(here.inactive);

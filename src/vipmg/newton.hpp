@@ -1,13 +1,13 @@
 // Newton's method for variational inequalities on a grid: F(x) linearised with its Jacobian, the linear complementarity problem solved
 // by multigrid cycles, and a line search that keeps iterates between their bounds. SNES and Tao types are its users.
 #pragma once
+#include "petsc/hooks.hpp"
 #include "tessera.h"
 #include "vipmg/boxmatrix.hpp"
 
 namespace tessera {
 
 extern PetscLogEvent event_vipmg_setup, event_vipmg_cycle;
-PetscErrorCode       CheckBackend(PetscObject, const char *option, TesseraBackend);
 
 } // namespace tessera
 
@@ -33,6 +33,13 @@ struct Problem {
   virtual PetscErrorCode Stopped(End why)                                                       = 0;
   virtual PetscReal      Target() const = 0; // a norm below which Test() will say that it has converged
   virtual PetscErrorCode Cycle(PetscInt cycle, const Norms &n) = 0; // monitor of cycles
+  // The program's checks of the step from X0 to X; step: X0 - X where they have changed it, else nullptr
+  virtual PetscErrorCode Check(StepCheck, Vec X0, Vec X, Vec *step)
+  {
+    (void)X0, (void)X;
+    *step = nullptr;
+    return PETSC_SUCCESS;
+  }
   bool                   updated = false; // Test() has let the program change its problem
 };
 
@@ -55,7 +62,7 @@ public:
   PetscErrorCode Reset();
 
 private:
-  PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, bool *good);
+  PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, End *end);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
   PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);

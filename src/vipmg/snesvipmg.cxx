@@ -18,19 +18,12 @@ struct SNESProblem : vipmg::Problem {
 
   PetscErrorCode Function(Vec x, Vec f) override
   {
-    PetscBool error = PETSC_FALSE, any;
+    bool error;
 
     PetscFunctionBegin;
     PetscCall(SNESComputeFunction(snes, x, f));
-    error = snes->CompatDomainError ? PETSC_TRUE : PETSC_FALSE;
-    int mine = error == PETSC_TRUE, all;
-    PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
-    any = all ? PETSC_TRUE : PETSC_FALSE;
-    domain = any;
-    if (any) { // shorter steps may do
-      PetscCall(VecSet(f, PETSC_INFINITY));
-      snes->CompatDomainError = PETSC_FALSE;
-    }
+    PetscCall(FunctionDomainError(snes, f, &error)); // shorter steps may do
+    domain = domain || error;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscErrorCode Jacobian(Vec x, Mat *J, bool *failed) override
@@ -40,10 +33,8 @@ struct SNESProblem : vipmg::Problem {
     PetscFunctionBegin;
     if (read) PetscCall(PetscObjectStateGet((PetscObject)snes->jacobian_pre, &before));
     PetscCall(SNESComputeJacobian(snes, x, snes->jacobian, snes->jacobian_pre));
-    int mine = snes->checkjacdomainerror && snes->jacobiandomainerror, all;
-    PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
-    *failed = all;
-    if (all) snes->jacobiandomainerror = PETSC_FALSE;
+    PetscCall(JacobianDomainError(snes, failed));
+    if (!*failed) PetscCall(CheckMatrix((PetscObject)snes, "SNES vipmg", snes->jacobian_pre));
     PetscCall(PetscObjectStateGet((PetscObject)snes->jacobian_pre, &after));
     *J   = read && after == before ? nullptr : snes->jacobian_pre; // lagged: as it was
     read = true;
@@ -58,7 +49,10 @@ struct SNESProblem : vipmg::Problem {
     snes->xnorm = n.x;
     snes->ynorm = n.step;
     snes->linear_its += n.cycles;
+    domain = false;
     if (!iteration) first = n.inactive;
+    if (iteration) PetscCall(VecWAXPY(snes->vec_sol_update, -1, snes->vec_sol, snes->work[0]));
+    else PetscCall(VecSet(snes->vec_sol_update, 0));
     PetscCall(SNESLogConvergenceHistory(snes, n.inactive, n.cycles));
     PetscCall(CompatSNESConverged(snes, iteration, n.x, n.step, n.inactive));
     PetscCall(SNESMonitor(snes, iteration, n.inactive));
@@ -94,6 +88,15 @@ struct SNESProblem : vipmg::Problem {
     PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED, "SNES vipmg has not converged: %s", failure[0] ? failure : SNESConvergedReasons[snes->reason]);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscErrorCode Check(StepCheck when, Vec X0, Vec X, Vec *step) override
+  {
+    bool changed;
+
+    PetscFunctionBegin;
+    PetscCall(CheckStep(snes, when, X0, snes->vec_sol_update, X, &changed));
+    *step = changed ? snes->vec_sol_update : nullptr;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscReal      Target() const override { return PetscMax(snes->abstol, snes->rtol * first); }
   PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
   {
@@ -104,7 +107,7 @@ struct SNESProblem : vipmg::Problem {
   }
 
 private:
-  bool domain = false, read = false;
+  bool domain = false, read = false; // domain: since the last test
 };
 
 PetscErrorCode SetUp(SNES snes)
@@ -113,24 +116,6 @@ PetscErrorCode SetUp(SNES snes)
   PetscCall(SNESSetWorkVecs(snes, 1));
   PetscCall(SNESSetUpMatrices(snes));
   PetscCall(SetUpBounds(snes, snes->work[0]));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// The solution may be of another grid than that of the setup.
-PetscErrorCode FitWork(SNES snes)
-{
-  PetscInt n, m, other, any;
-
-  PetscFunctionBegin;
-  PetscCall(VecGetLocalSize(snes->vec_sol, &n));
-  PetscCall(VecGetLocalSize(snes->work[0], &m));
-  other = n != m;
-  PetscCallMPI(MPI_Allreduce(&other, &any, 1, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)snes)));
-  if (any) {
-    PetscCall(VecDestroyVecs(snes->nwork, &snes->work));
-    snes->nwork = 1;
-    PetscCall(VecDuplicateVecs(snes->vec_sol, snes->nwork, &snes->work));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -247,6 +232,9 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    returns; a linear problem is recognised at its first step and solved in two. Every iterate is between its bounds. The norm that is
    monitored and tested is that of F without the nodes that are pressed against a bound, as for `SNESVINEWTONRSLS`, whose monitors
    `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active` work here. `SNESVIPMGGetNorms()` returns other measures.
+
+   The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and `SNESLineSearchSetPostCheck()`
+   are called; what they change is brought back between the bounds. `SNESGetSolutionUpdate()` gives the point before minus the present one.
 
    References:
 +  * - C. Graeser and R. Kornhuber, Multigrid methods for obstacle problems, J. Comput. Math. 27, 2009

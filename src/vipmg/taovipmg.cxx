@@ -35,6 +35,7 @@ struct TaoProblem : vipmg::Problem {
     PetscCall(TaoGetHessian(tao, &H, &P, nullptr, nullptr));
     if (read) PetscCall(PetscObjectStateGet((PetscObject)P, &before));
     PetscCall(TaoComputeHessian(tao, x, H, P));
+    PetscCall(CheckMatrix((PetscObject)tao, "Tao vipmg", P));
     PetscCall(PetscObjectStateGet((PetscObject)P, &after));
     *J   = read && after == before ? nullptr : P;
     read = true;

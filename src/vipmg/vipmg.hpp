@@ -169,7 +169,7 @@ struct Strength {
 struct Plan {
   Exec               exec;
   Params             params;
-  MPI_Comm           comm = MPI_COMM_SELF;
+  Comm               comm;
   int                dimension = 0;
   bool               symmetric = true;
   double             asymmetry = 0;     // of the finest operator: largest |a_ij - a_ji|, relative to the largest diagonal entry
@@ -218,7 +218,7 @@ inline int points(int dimension, bool box) { return box ? (dimension == 1 ? 3 : 
 
 // --- setup (vipmg_plan.cxx, vipmg_galerkin.k.cxx) ---
 // The finest level: this process's box and everybody's, memory for an operator with or without diagonal couplings.
-void create(Plan &plan, MPI_Comm comm, int dimension, const int n[3], const bool periodic[3], const std::vector<Box3> &boxes, bool box);
+void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3], const std::vector<Box3> &boxes, bool box);
 // After the finest operator (levels[0].A.a, free) has been written: coarser levels, at the first time, and their operators.
 void build(Plan &plan);
 // Operators of the inactive nodes of level `top` on all coarser levels.

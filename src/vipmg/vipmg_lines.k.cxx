@@ -243,13 +243,13 @@ void pass(Plan &plan, const Level &l, int along, int at, int parity, int begin, 
   double      *here  = there ? (double *)plan.ends_host.data() : plan.ends.data();
   if (n <= 0) return;
   if (from >= 0) {
-    MPI_Recv(here, n * count, MPI_DOUBLE, from, 1, plan.comm, MPI_STATUS_IGNORE);
+    MPI_Recv(here, n * count, MPI_DOUBLE, from, plan.comm.tag, plan.comm, MPI_STATUS_IGNORE);
     if (there) device::copy_from_host(plan.ends.data(), here, bytes), device::synchronize();
   }
   for (int f = 0; f < count; ++f) forall(plan.exec, {0, n, 0, 1}, Ends{l.layout, along, at, parity, begin, fields[f], plan.ends.data() + f * n, to >= 0});
   if (to < 0) return;
   if (there) device::copy_to_host(here, plan.ends.data(), bytes);
-  MPI_Send(here, n * count, MPI_DOUBLE, to, 1, plan.comm);
+  MPI_Send(here, n * count, MPI_DOUBLE, to, plan.comm.tag, plan.comm);
 }
 
 template <bool Box, bool Masked> void relax_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, int along, double *factor)

@@ -93,7 +93,7 @@ size_t Plan::bytes() const
   return b;
 }
 
-void create(Plan &plan, MPI_Comm comm, int dimension, const int n[3], const bool periodic[3], const std::vector<Box3> &boxes, bool box)
+void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3], const std::vector<Box3> &boxes, bool box)
 {
   int rank = 0, periods[3];
   MPI_Comm_rank(comm, &rank);

@@ -208,6 +208,14 @@ static void edge(const Rows &A, int x, int y, Rows &w)
     for (int t = -1; t <= 1; ++t) s += A(X, Y, side * ux + t * vx, side * uy + t * vy);
     return s;
   };
+  // its row sum without what is missing on one side across
+  auto along = [&](int X, int Y) {
+    double side[2] = {0, 0};
+    for (int i = 0; i < 2; ++i)
+      for (int t = -1; t <= 1; ++t) side[i] += A(X, Y, (2 * i - 1) * vx + t * ux, (2 * i - 1) * vy + t * uy);
+    const double s = A.sum(X, Y), missing = side[0] == 0 ? -side[1] : side[1] == 0 ? -side[0] : 0;
+    return s > 0 ? s - std::min(s, std::max(missing, 0.)) : s;
+  };
   double *result[2] = {&w.set(x, y, 4 - ux - 3 * uy), &w.set(x, y, 4 + ux + 3 * uy)}, c = A(x, y), S = 0, pull[2];
   bool    exists[2], alive[2];
   if (!(c > 0)) return;
@@ -225,9 +233,11 @@ static void edge(const Rows &A, int x, int y, Rows &w)
     S += pull[i] = std::max(-sum, 0.);
   }
   const double rs = A.sum(x, y);
-  double       v[2] = {0, 0};
+  double       v[2] = {0, 0}, rest = along(x, y);
+  for (int t = -1; t <= 1; t += 2)
+    if (A(x + t * vx, y + t * vy) > 0) rest -= A(x, y, t * vx, t * vy) / A(x + t * vx, y + t * vy) * along(x + t * vx, y + t * vy);
   if (S > 1e-8 * c && S > 0.05 * rs)
-    for (int i = 0; i < 2; ++i) v[i] = pull[i] / (S + std::max(rs, 0.));
+    for (int i = 0; i < 2; ++i) v[i] = pull[i] / (S + std::max(rest, 0.));
   else if (rs < tuning::tied_sideways * c) {
     int free = exists[0] && !alive[0] ? 0 : exists[1] && !alive[1] ? 1 : -1;
     for (int i = 0; i < 2; ++i) v[i] = free >= 0 ? i == free : exists[1 - i] ? 0.5 : 1;

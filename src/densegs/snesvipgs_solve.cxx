@@ -1,0 +1,390 @@
+// The iterations of SNES vipgs: F linearised, the linear complementarity problem solved, steps that stay in the function's domain.
+#include "densegs/vipgs_steps.hpp"
+#include "petsc/bounds.hpp"
+#include <functional>
+#include <utility>
+
+using tessera::SNES_VIPGS, tessera::Linear, tessera::Steps, tessera::ProblemOf, tessera::rounding;
+
+// The first unknown of `bad` of any process's rows, refused.
+static PetscErrorCode CheckBounds(SNES snes)
+{
+  tessera::BoundsReport b;
+  PetscInt              N;
+  MPI_Comm              comm = PetscObjectComm((PetscObject)snes);
+
+  PetscFunctionBegin;
+  PetscCall(tessera::LookAtBounds(snes->xl, snes->xu, &b));
+  PetscCall(VecGetSize(snes->xl, &N));
+  PetscCheck(!b.nan, comm, PETSC_ERR_FP, "SNES vipgs: the bounds of unknown %" PetscInt_FMT " are %g and %g. Unknowns without a bound have PETSC_NINFINITY and PETSC_INFINITY", b.first, (double)b.xl, (double)b.xu);
+  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the lower bound of unknown %" PetscInt_FMT " is %g, its upper bound %g: nothing lies between (at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns)", b.first, (double)b.xl, (double)b.xu, b.crossed, N);
+  const SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
+  PetscCheck(p->block == 1 || (!b.lower && !b.upper), comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: with friction (-snes_vipgs_block %" PetscInt_FMT ") the law bounds the forces, and there are %" PetscInt_FMT " other bounds. Leave SNESVISetVariableBounds() out", p->block, b.lower + b.upper);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
+{
+  SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
+  MPI_Comm    comm = PetscObjectComm((PetscObject)snes);
+  PetscInt    m = 0, bad = -1;
+  double      value = 0;
+
+  PetscFunctionBegin;
+  if (p->block == 1) {
+    PetscCheck(!p->coefficients && p->mu == 0, comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: friction needs the number of unknowns of a contact, -snes_vipgs_block 2 or 3");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(N % p->block == 0, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: contacts have %" PetscInt_FMT " unknowns (-snes_vipgs_block), which does not divide the %" PetscInt_FMT " unknowns", p->block, N);
+  if (p->coefficients) {
+    int same;
+    PetscCallMPI(MPI_Comm_compare(comm, PetscObjectComm((PetscObject)p->coefficients), &same));
+    PetscCheck(same == MPI_IDENT || same == MPI_CONGRUENT, comm, PETSC_ERR_ARG_NOTSAMECOMM, "SNES vipgs: the coefficients of friction are not on the processes of the solver");
+    PetscCall(VecGetSize(p->coefficients, &m));
+    PetscCheck(m == N / p->block, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: %" PetscInt_FMT " coefficients of friction for %" PetscInt_FMT " contacts", m, N / p->block);
+    PetscCall(tessera::GatherVector(p->coefficients, w.mu));
+  } else w.mu.assign((size_t)(N / p->block), p->mu);
+  for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
+    if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
+  PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %g; it is 0 or more", bad, value);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
+{
+  SNES_VIPGS *p      = (SNES_VIPGS *)snes->data;
+  bool        device = p->backend == TESSERA_BACKEND_CUDA;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CheckBackend((PetscObject)snes, "snes_vipgs_backend", p->backend));
+  if (p->backend == TESSERA_BACKEND_AUTO) {
+    PetscCall(tessera::DenseOnDevice(A, &device));
+    device = device && !tessera::device::unusable();
+  }
+  int size;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)snes), &size));
+  const char *host = size > 1 ? "several processes work" : nullptr; // why not
+  if (device && !host && p->block > 1 && p->backend == TESSERA_BACKEND_AUTO) host = "friction works, without -snes_vipgs_backend cuda,";
+  else if (device && !host && p->block > 1) {
+    bool     fits = false;
+    PetscInt n;
+    PetscCall(MatGetSize(A, &n, nullptr));
+    TesseraCallCXX(fits = tessera::densegs::contacts_fit((int)n, (int)p->block));
+    host = p->friction != SNES_VIPGS_CONE ? "the pyramid law works" : p->order == TESSERA_GS_RANDOM ? "friction in random order works" : fits ? nullptr : "friction of so many contacts works";
+  }
+  if (device && host) {
+    PetscCall(PetscInfo(snes, "%s on the host\n", host));
+    device = false;
+  }
+  *space = device ? tessera::Space::cuda : tessera::Space::host;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class F> static PetscErrorCode InDeviceMemory(PetscInt n, F &&work) { return tessera::InDeviceMemory("SNES vipgs", "snes_vipgs_backend", n, std::forward<F>(work)); }
+
+// The Jacobian's rows, and what it must be: finite, with a positive diagonal; if it is not, the solver's failure says so. Collective.
+static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
+{
+  SNES_VIPGS             *p    = (SNES_VIPGS *)snes->data;
+  tessera::densegs::Check c;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CommOf((PetscObject)snes, &p->comm));
+  PetscCall(ChooseSpace(snes, A, &w.matrix.exec.space));
+  PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
+  PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
+  PetscCall(InDeviceMemory(w.n, [&] { c = tessera::lcp::create(w.matrix, p->comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space, (int)p->block); }));
+  if (c.bad_row >= 0) PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d, column %d of the Jacobian is not a finite number", c.bad_row, c.bad_column));
+  else if (c.diagonal >= 0) PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d of the Jacobian has the diagonal entry %g, and sweeps need a positive one. Leave that unknown out, or add a small positive number to the entry", c.diagonal, w.matrix.diagonal[(size_t)c.diagonal]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static tessera::lcp::Params ParametersOf(const SNES_VIPGS *p)
+{
+  tessera::lcp::Params params;
+  params.sweeps.strategy = (tessera::densegs::Strategy)(int)p->strategy; // the same order
+  params.sweeps.order    = (tessera::densegs::Order)(int)p->order;
+  params.sweeps.omega    = p->omega;
+  params.sweeps.single   = p->precision == TESSERA_PRECISION_SINGLE;
+  params.acceleration    = (tessera::lcp::Acceleration)(int)p->acceleration;
+  params.newton          = p->newton == PETSC_TRUE;
+  params.before          = (int)PetscMin(p->sweeps, 1000000000);
+  params.check           = (int)PetscMin(p->check, 1000000);
+  params.most_factors    = (int)PetscMin(p->factorizations, 1000000000);
+  params.most_sweeps     = 1000000000;
+  return params;
+}
+
+static SNESVIPGSReason ReasonOf(tessera::lcp::Reason r)
+{
+  switch (r) {
+  case tessera::lcp::Reason::stalled:
+    return SNES_VIPGS_STALLED;
+  case tessera::lcp::Reason::cycling:
+    return SNES_VIPGS_CYCLING;
+  case tessera::lcp::Reason::infeasible:
+    return SNES_VIPGS_INFEASIBLE;
+  case tessera::lcp::Reason::diverged:
+    return SNES_VIPGS_DIVERGED;
+  default:
+    return SNES_VIPGS_MAXIMUM;
+  }
+}
+
+// The linear problem at the present x: F is J (. - x) + F(x). solved: the steps have ended it. Collective.
+static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solved)
+{
+  SNES_VIPGS                 *p = (SNES_VIPGS *)snes->data;
+  const tessera::lcp::Matrix &m = w.matrix;
+  tessera::densegs::Plan      plan;
+  tessera::lcp::Problem       problem = ProblemOf(p, w);
+  tessera::lcp::Report        report;
+  tessera::lcp::Params        params = ParametersOf(p);
+  double                      size = 0;
+
+  PetscFunctionBegin;
+  // q = F(x) - J x
+  std::vector<double> zero((size_t)w.n);
+  w.q.resize((size_t)w.n);
+  TesseraCallCXX(tessera::lcp::multiply(m, zero.data(), w.x.data(), w.q.data()));
+  for (int i = 0; i < w.n; ++i) w.q[(size_t)i] = w.f0[(size_t)i] - w.q[(size_t)i];
+  problem.matrix    = &m;
+  problem.q         = w.q.data();
+  plan.exec         = m.exec;
+  plan.exec.threads = tessera::DenseThreads();
+  const bool sweeping = p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP && (!p->newton || p->sweeps > 0);
+  if (sweeping) {
+    const PetscErrorCode ierr = InDeviceMemory(w.n, [&] {
+      tessera::densegs::create(plan, m.rows(), params.sweeps);
+      tessera::densegs::fill(plan, m.a + m.first() * m.lda, m.lda, m.exec.space);
+    });
+    int failed = ierr != PETSC_SUCCESS;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, m.comm)); // nobody waits for a process that has failed
+    PetscCall(ierr);
+    PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_MEM, "SNES vipgs: another process has not the memory for its panels");
+  }
+  if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations: %g MB where all %d are free\n", 8e-6 * w.n * (double)w.n, w.n));
+  PetscCall(InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
+  PetscCall(steps.ierr);
+  for (double v : w.q) size += v * v;
+  size = std::sqrt(size);
+  SNESVIPGSCertificate &c = p->certificate;
+  c.natural  = report.certificate.natural;
+  c.relative = size > 0 ? c.natural / size : c.natural;
+  c.gap      = report.certificate.gap;
+  c.primal   = report.certificate.primal;
+  c.dual     = report.certificate.dual;
+  c.sweeps += report.sweeps;
+  c.factorizations += report.factors;
+  c.proximal += report.proximal;
+  c.fell_back = c.fell_back || report.fell_back ? PETSC_TRUE : PETSC_FALSE;
+  c.reason    = ReasonOf(report.reason);
+  *solved     = report.reason == tessera::lcp::Reason::stopped;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Bounds, coefficients of friction: what norms need.
+static PetscErrorCode BoundsOf(SNES snes, Linear &w)
+{
+  PetscFunctionBegin;
+  PetscCall(VecGetSize(snes->vec_sol, &((SNES_VIPGS *)snes->data)->size));
+  w.n = (int)((SNES_VIPGS *)snes->data)->size;
+  PetscCall(FrictionOf(snes, w.n, w)); // first: contacts on two processes are moved by their number of unknowns
+  PetscCall(tessera::GatherVector(snes->xl, w.lower));
+  PetscCall(tessera::GatherVector(snes->xu, w.upper));
+  for (double &v : w.lower)
+    if (v <= PETSC_NINFINITY) v = -HUGE_VAL;
+  for (double &v : w.upper)
+    if (v >= PETSC_INFINITY) v = HUGE_VAL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// F is linearised at the present point, which is w.x. *usable: there is a linear problem; else the SNES has a reason. Collective.
+static PetscErrorCode Linearise(SNES snes, Linear &w, bool *usable)
+{
+  SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
+  bool        domain;
+
+  PetscFunctionBegin;
+  *usable = false;
+  PetscCall(SNESComputeJacobian(snes, snes->vec_sol, snes->jacobian, snes->jacobian_pre));
+  PetscCall(tessera::JacobianDomainError(snes, &domain));
+  if (domain) {
+    snes->reason = SNES_DIVERGED_JACOBIAN_DOMAIN;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", snes->jacobian_pre));
+  PetscCall(MatrixOf(snes, snes->jacobian_pre, w));
+  if (p->failure[0]) { // as where a KSP of PETSc's own methods fails
+    PetscCall(PetscInfo(snes, "%s\n", p->failure));
+    PetscCall(tessera::DenseRestore(&w.view));
+    PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED, "SNES vipgs has not converged: %s", p->failure);
+    snes->reason = SNES_DIVERGED_LINEAR_SOLVE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(tessera::GatherVector(snes->vec_sol, w.x));
+  PetscCall(tessera::GatherVector(snes->vec_func, w.f0));
+  *usable = true;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// From X0 to w.x, or as far as F has finite values; *norm: its natural residual there. Without any the SNES has a reason. Collective.
+static PetscErrorCode MakeStep(SNES snes, const Linear &w, Steps &steps, double *norm)
+{
+  Vec    X0 = snes->work[0], X = snes->vec_sol, step = snes->vec_sol_update;
+  double size = 0, length = 1;
+  bool   changed, domain = false;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::ScatterVector(w.x, X));
+  PetscCall(tessera::CheckStep(snes, tessera::StepCheck::before, X0, step, X, &changed));
+  for (int tries = 0;; ++tries) {
+    PetscCall(steps.Evaluate(norm, &size, &domain));
+    if (std::isfinite(size)) break;
+    if (!tries) PetscCall(VecWAXPY(step, -1, X, X0)); // of which a part will do
+    if (tries == 20) {
+      PetscCall(VecCopy(X0, X));
+      PetscCall(SNESComputeFunction(snes, X, snes->vec_func));
+      snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    length *= 0.5;
+    steps.whole = true;
+    PetscCall(PetscInfo(snes, "F has no finite value: %g of the step is tried\n", length));
+    PetscCall(VecWAXPY(X, -length, step, X0));
+  }
+  PetscCall(tessera::CheckStep(snes, tessera::StepCheck::after, X0, step, X, &changed));
+  if (changed) {
+    PetscCall(steps.Evaluate(norm, &size, &domain));
+    if (!std::isfinite(size)) snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
+  }
+  if (steps.whole) {
+    PetscCall(VecWAXPY(step, -1, X, X0));
+    PetscCall(VecNorm(step, NORM_2, &steps.snorm));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// What holds of the present point, of F itself. Collective.
+static PetscErrorCode Certify(SNES snes, const Linear &w)
+{
+  SNES_VIPGS           *p = (SNES_VIPGS *)snes->data;
+  SNESVIPGSCertificate &c = p->certificate;
+  std::vector<double>   f, x;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::GatherVector(snes->vec_func, f));
+  PetscCall(tessera::GatherVector(snes->vec_sol, x));
+  const tessera::lcp::Certificate now = tessera::lcp::certify(ProblemOf(p, w), x.data(), f.data());
+  c.relative = c.natural > 0 ? c.relative * (now.natural / c.natural) : now.natural;
+  c.natural  = now.natural;
+  c.gap      = now.gap;
+  c.primal   = now.primal;
+  c.dual     = now.dual;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Newton's method for variational inequalities (Josephy), each step of which is a linear problem; that of a linear F is one step.
+static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
+{
+  SNES_VIPGS *p     = (SNES_VIPGS *)snes->data;
+  double      least = norm, before = HUGE_VAL;
+  int         stuck = 0;
+
+  PetscFunctionBegin;
+  while (!snes->reason) {
+    Linear           w;
+    bool             usable = false, solved = false;
+    PetscObjectState was, now;
+    PetscCall(PetscObjectStateGet((PetscObject)snes->vec_sol, &was));
+    PetscTryTypeMethod(snes, update, snes->iter);
+    PetscCall(PetscObjectStateGet((PetscObject)snes->vec_sol, &now));
+    PetscCall(BoundsOf(snes, w));
+    steps.linear = &w;
+    if (now != was) { // the program has moved the point
+      double size   = 0;
+      bool   domain = false;
+      if (p->block == 1) PetscCall(VecMedian(snes->xl, snes->vec_sol, snes->xu, snes->vec_sol));
+      PetscCall(steps.Evaluate(&norm, &size, &domain));
+      if (!std::isfinite(size)) {
+        snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
+        break;
+      }
+    }
+    PetscCall(Linearise(snes, w, &usable));
+    if (!usable) break;
+    PetscCall(VecCopy(snes->vec_sol, snes->work[0]));
+    steps.target = PetscMax(0.5 * steps.Target(), rounding * norm);
+    steps.quiet  = 0;
+    PetscCall(SolveLinear(snes, w, steps, &solved));
+    const double model = p->certificate.natural;
+    PetscCall(tessera::DenseRestore(&w.view));
+    if (solved && !steps.whole && steps.current) norm = snes->norm; // the last iteration was there
+    else PetscCall(MakeStep(snes, w, steps, &norm));
+    if (snes->reason < 0 && !std::isfinite(norm)) break;
+    PetscCall(Certify(snes, w));
+    if (snes->reason) break;
+    if (!steps.whole) {
+      double size = 0;
+      for (double v : w.q) size += v * v;
+      steps.whole = std::fabs(norm - model) > rounding * std::sqrt(size);
+      // The solver of the linear problem knows nothing better, but F may have been rounded where it was linearised.
+      if (!steps.whole && !(solved && norm > steps.Target() && norm < 0.5 * before)) break;
+      before = norm;
+      if (!steps.whole) continue;
+    }
+    PetscCall(steps.Iteration(snes->iter + 1, norm, (int)p->certificate.sweeps));
+    stuck = norm < 0.9 * least ? 0 : stuck + 1;
+    least = PetscMin(least, norm);
+    if (!snes->reason && stuck >= (solved ? 50 : 3)) { // of those whose linear problem has no answer few will help
+      if (solved) p->certificate.reason = SNES_VIPGS_STALLED;
+      break;
+    }
+  }
+  steps.linear = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::SolveVIPGS(SNES snes)
+{
+  SNES_VIPGS *p    = (SNES_VIPGS *)snes->data;
+  MPI_Comm    comm = PetscObjectComm((PetscObject)snes);
+  Vec         X    = snes->vec_sol;
+  Steps       steps(snes);
+  Linear      w;
+  double      norm = 0, size = 0;
+  bool        domain = false;
+
+  PetscFunctionBegin;
+  PetscCall(CiteDenseGS());
+  PetscCheck(p->order == TESSERA_GS_SYMMETRIC || p->acceleration == SNES_VIPGS_AUTO || p->acceleration == SNES_VIPGS_NONE || p->acceleration == SNES_VIPGS_MPRGP, comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: -snes_vipgs_acceleration %s works on symmetric sweeps, the order is %s", SNESVIPGSAccelerations[p->acceleration], TesseraGSOrders[p->order]);
+  PetscCall(SetUpBounds(snes, X));
+  PetscCall(CheckBounds(snes));
+  PetscCall(FitWork(snes));
+  snes->reason   = SNES_CONVERGED_ITERATING;
+  snes->iter     = 0;
+  p->certificate = NoCertificate();
+  p->solved      = false;
+  p->failure[0]  = 0;
+  PetscCall(BoundsOf(snes, w));
+  if (p->block == 1) PetscCall(VecMedian(snes->xl, X, snes->xu, X));
+  PetscCall(VecSet(snes->vec_sol_update, 0));
+  steps.linear = &w;
+  steps.whole  = snes->ops->update || HasStepChecks(snes);
+  PetscCall(steps.Evaluate(&norm, &size, &domain));
+  if (std::isfinite(size)) {
+    p->certificate.natural = norm;
+    p->certificate.relative = size > 0 ? norm / size : 0;
+    PetscCall(Certify(snes, w));
+    PetscCall(steps.Iteration(0, norm, 0));
+    PetscCall(Iterate(snes, steps, norm));
+  } else snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
+  SNESVIPGSCertificate &c = p->certificate;
+  if (!snes->reason) snes->reason = c.reason == SNES_VIPGS_MAXIMUM ? SNES_DIVERGED_MAX_IT : c.reason == SNES_VIPGS_INFEASIBLE ? SNES_DIVERGED_LOCAL_MIN : SNES_DIVERGED_INNER;
+  if (snes->reason > 0) c.reason = SNES_VIPGS_CONVERGED;
+  else if (snes->reason == CompatDivergedNaN || snes->reason == SNES_DIVERGED_FUNCTION_DOMAIN || snes->reason == SNES_DIVERGED_JACOBIAN_DOMAIN || snes->reason == SNES_DIVERGED_LINEAR_SOLVE) c = NoCertificate();
+  p->solved = true;
+  PetscCall(PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorisations\n", SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
+  PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED, "SNES vipgs has not converged: %s, natural residual %g", SNESConvergedReasons[snes->reason], (double)c.natural);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,145 @@
+// What the iterations of SNES vipgs are to tests and monitors.
+#pragma once
+#include "densegs/types.hpp"
+#include "petsc/compat_snes.h"
+#include "petsc/hooks.hpp"
+#include <cmath>
+#include <vector>
+
+namespace tessera {
+
+// The linear problem: the matrix by rows, vectors whole on every process.
+struct Linear {
+  int                 n = 0;
+  lcp::Matrix         matrix;
+  DenseView           view; // its rows in PETSc's own array
+  std::vector<double> q, f0, x, lower, upper, mu;
+};
+
+// The problem without its matrix: what norms and certificates of a point need.
+inline lcp::Problem ProblemOf(const SNES_VIPGS *p, const Linear &w)
+{
+  lcp::Problem problem;
+  problem.n        = w.n;
+  problem.lower    = w.lower.data();
+  problem.upper    = w.upper.data();
+  problem.block    = (int)p->block;
+  problem.mu       = w.mu.data();
+  problem.friction = (lcp::Friction)(int)p->friction;
+  return problem;
+}
+
+constexpr double rounding = 1e-10; // F differs from its linearisation by less, relative to its parts: it is linear
+
+// Iterations as tests and monitors see them, on all processes: all of them make the same steps. Those of a linear F
+// are the steps of the solver of the linear problem; if F is not, or if the program has a say in every linearisation,
+// an iteration is a linearisation. Norms are those of F: of a linear problem by F itself before a verdict can depend on it.
+struct Steps {
+  SNES            snes    = nullptr;
+  const Linear   *linear  = nullptr;
+  PetscErrorCode  ierr    = PETSC_SUCCESS;
+  bool            whole   = false;          // an iteration is a linearisation
+  bool            begun   = false;          // F has been compared with its linearisation
+  bool            current = false;          // vec_func is F of the present point
+  PetscReal       first   = 0;              // norm
+  PetscReal       snorm   = PETSC_INFINITY; // the length of the last step, if there was one
+  double          target  = 0;              // of a linear problem that is solved as a whole
+  PetscInt        quiet   = 0;              // its steps
+
+  explicit Steps(SNES s) : snes(s) { }
+
+  PetscReal Target() const { return PetscMax(snes->abstol, snes->rtol * first); }
+
+  // The present point is an iteration.
+  PetscErrorCode Iteration(PetscInt it, double norm, int sweeps)
+  {
+    const PetscReal step = it ? snorm : 0;
+    PetscReal       xnorm;
+
+    PetscFunctionBegin;
+    PetscCall(VecNorm(snes->vec_sol, NORM_2, &xnorm));
+    PetscCall(PetscObjectSAWsTakeAccess((PetscObject)snes));
+    snes->iter  = it;
+    snes->norm  = norm;
+    snes->xnorm = xnorm;
+    snes->ynorm = step;
+    PetscCall(PetscObjectSAWsGrantAccess((PetscObject)snes));
+    if (!it) first = norm;
+    PetscCall(SNESLogConvergenceHistory(snes, norm, sweeps));
+    PetscCall(CompatSNESConverged(snes, it, xnorm, step, norm));
+    PetscCall(SNESMonitor(snes, it, norm));
+    if (!std::isfinite(norm)) snes->reason = CompatDivergedNaN;
+    if (!snes->reason && it >= snes->max_its) snes->reason = SNES_DIVERGED_MAX_IT;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  // F at the present point, and its natural residual; not finite: outside of its domain, or no number.
+  PetscErrorCode Evaluate(double *norm, double *size, bool *domain)
+  {
+    std::vector<double> f, x;
+
+    PetscFunctionBegin;
+    PetscCall(SNESComputeFunction(snes, snes->vec_sol, snes->vec_func));
+    PetscCall(FunctionDomainError(snes, snes->vec_func, domain));
+    PetscCall(GatherVector(snes->vec_func, f));
+    PetscCall(GatherVector(snes->vec_sol, x));
+    current = true;
+    *size   = 0;
+    for (double v : f) *size += v * v;
+    *size = std::sqrt(*size);
+    *norm = std::isfinite(*size) ? lcp::natural(ProblemOf((SNES_VIPGS *)snes->data, *linear), x.data(), f.data()) : HUGE_VAL;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  static PetscErrorCode Step(Steps *s, const lcp::Report &report, double model, const double *x, bool *stop)
+  {
+    SNES         snes = s->snes;
+    PetscScalar *v;
+    PetscInt     from, to;
+    PetscReal    moved;
+    double       norm = model;
+
+    PetscFunctionBegin;
+    *stop = false;
+    if (!report.steps) PetscFunctionReturn(PETSC_SUCCESS); // the point of the linearisation has been an iteration
+    if (s->whole) {
+      *stop = model <= s->target || ++s->quiet > 100000;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(VecCopy(snes->vec_sol, snes->vec_sol_update));
+    PetscCall(VecGetOwnershipRange(snes->vec_sol, &from, &to));
+    PetscCall(VecGetArrayWrite(snes->vec_sol, &v));
+    std::copy(x + from, x + to, v);
+    PetscCall(VecRestoreArrayWrite(snes->vec_sol, &v));
+    PetscCall(VecAXPY(snes->vec_sol_update, -1, snes->vec_sol));
+    PetscCall(VecNorm(snes->vec_sol_update, NORM_2, &moved));
+    if (moved > 0) { // else this step has found nothing better, and the last one stands
+      s->snorm   = moved;
+      s->current = false;
+    }
+    const bool own = snes->ops->converged != SNESConvergedDefault && snes->ops->converged != SNESConvergedSkip;
+    if (!s->current && (own || (moved > 0 && !s->begun) || model <= s->Target())) {
+      double size = 0, q = 0;
+      bool   domain = false;
+      PetscCall(s->Evaluate(&norm, &size, &domain));
+      s->begun = true;
+      for (double e : s->linear->q) q += e * e;
+      if (!std::isfinite(size) || std::fabs(norm - model) > rounding * (size + std::sqrt(q))) {
+        PetscCall(PetscInfo(snes, "F is not linear: an iteration is a linearisation\n"));
+        s->whole = true;
+        *stop    = model <= s->target;
+        PetscFunctionReturn(PETSC_SUCCESS);
+      }
+    }
+    PetscCall(s->Iteration(snes->iter + 1, norm, report.sweeps));
+    *stop = snes->reason || model <= 0.1 * s->Target(); // the linear problem is solved, as well as can be
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  // true: end
+  bool operator()(const lcp::Report &report, double norm, const double *x)
+  {
+    bool stop;
+    ierr = Step(this, report, norm, x, &stop);
+    return ierr || stop;
+  }
+};
+
+} // namespace tessera

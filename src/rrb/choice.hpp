@@ -1,0 +1,12 @@
+// Thresholds of the trial of the Galerkin form, by measurement.
+#pragma once
+
+namespace tessera::rrb {
+
+constexpr double choice_smooth = 0.1; // part of the trial's right-hand side that is smooth, beside the rough one
+constexpr double choice_cycle  = 9;   // AMLI alone is tried above so many expected iterations,
+constexpr double choice_others = 12;  // and the other choices above so many
+constexpr double choice_cost   = 1.1; // one of their iterations counts as so many of the usual choice's
+constexpr double choice_wrong  = 1.5; // a solve that takes so many times what was expected, and two more, shows that the trial was wrong
+
+} // namespace tessera::rrb
