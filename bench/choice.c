@@ -7,8 +7,8 @@ static char help[] = "Checkerboards of random blocks, offsets, contrasts and siz
 Options with the prefix of each setting's number, -s0_ the automatic choice's, go to the solvers. Ends with an error where the automatic\n\
 choice takes more than one and a half times the best setting's iterations, and two.\n";
 
+#include "../tests/compat.h"
 #include <petscdmda.h>
-#include <petscksp.h>
 
 typedef struct {
   PetscInt  nx, ny;
@@ -132,7 +132,7 @@ static PetscErrorCode Solver(DM da, Mat A, PetscInt setting, KSP *ksp)
   PetscCall(PetscSNPrintf(prefix, sizeof(prefix), "s%" PetscInt_FMT "_", setting));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
   PetscCall(KSPSetDM(*ksp, da));
-  PetscCall(KSPSetDMActive(*ksp, PETSC_FALSE));
+  PetscCall(SetDMActive(*ksp, PETSC_FALSE));
   PetscCall(KSPSetType(*ksp, "rrb"));
   PetscCall(KSPSetOperators(*ksp, A, A));
   PetscCall(KSPSetTolerances(*ksp, 1e-6, PETSC_DEFAULT, PETSC_DEFAULT, 300));

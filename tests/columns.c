@@ -3,6 +3,7 @@ static char help[] = "Several vectors at a time, PCMatApply() and KSPMatSolve(),
 -columns k: of these, of magnitudes over -decades 60; -lda d: rows between the columns' ends and the next ones; -limit e: of the differences; -repeat n: times instead.\n\n";
 
 #include "auxamg_problem.h"
+#include "compat.h"
 #include "rrb_problem.h"
 #include <petsctime.h>
 
@@ -37,7 +38,7 @@ static PetscErrorCode CaseCreate(Case *c)
     PetscCall(PetscOptionsGetBool(NULL, NULL, "-periodic", &m.periodic_x, NULL));
     PetscCall(ModelCreate(PETSC_COMM_WORLD, &m, PETSC_FALSE, &c->da, &c->A));
     PetscCall(KSPSetDM(c->ksp, c->da));
-    PetscCall(KSPSetDMActive(c->ksp, PETSC_FALSE));
+    PetscCall(SetDMActive(c->ksp, PETSC_FALSE));
     PetscCall(PCSetType(c->pc, "rrb"));
   } else {
     o.eliminate = one_sided;

@@ -1,16 +1,11 @@
 static char help[] = "Matrices in every state: not given, without values, not assembled, changed without assembly, matrix-free, of other types.\n\
 Each type must answer as PETSc's own: the same error on all processes, a solution once the matrix is mended.\n\n";
 
+#include "compat.h"
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscsnes.h>
 #include <petsctao.h>
-
-#if PETSC_VERSION_LT(3, 25, 0)
-  #define SetDMActive(ksp, flag) KSPSetDMActive(ksp, flag)
-#else
-  #define SetDMActive(ksp, flag) KSPSetDMActive(ksp, KSP_DMACTIVE_ALL, flag)
-#endif
 
 static char           message[4096];
 static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *text, void *ctx)

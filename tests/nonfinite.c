@@ -3,6 +3,7 @@ static char help[] = "A right-hand side that is not finite leaves nothing behind
   -snes            : with bounds, by a SNES\n\
   -split           : even and odd processes solve problems of their own\n\n";
 
+#include "compat.h"
 #include "tessera.h"
 #include <petscdmda.h>
 #include <petscksp.h>
@@ -135,7 +136,7 @@ static PetscErrorCode Create(Case *c, PetscBool by_snes, PetscBool by_pc, Solver
   PetscCall(KSPCreate(c->comm, &s->ksp));
   if (c->da) {
     PetscCall(KSPSetDM(s->ksp, c->da));
-    PetscCall(KSPSetDMActive(s->ksp, PETSC_FALSE));
+    PetscCall(SetDMActive(s->ksp, PETSC_FALSE));
   }
   PetscCall(KSPSetOperators(s->ksp, c->A, c->A));
   PetscCall(KSPSetFromOptions(s->ksp));

@@ -1,14 +1,9 @@
 static char help[] = "KSP rrb by PETSc's rules: nearly symmetric matrices, preconditioners that the program has chosen, the transpose, eigenvalues; and\n\
 hooks of the program's beside those of the types.\n\n";
 
+#include "compat.h"
 #include "rrb_problem.h"
 #include <petscsnes.h>
-
-#if PETSC_VERSION_LT(3, 25, 0)
-  #define SetDMActive(ksp, flag) KSPSetDMActive(ksp, flag)
-#else
-  #define SetDMActive(ksp, flag) KSPSetDMActive(ksp, KSP_DMACTIVE_ALL, flag)
-#endif
 
 enum { FIVE, NINE, ONE_SIDED, TWO_SIDED, PERIODIC };
 static const Model models[] = {

@@ -1,6 +1,7 @@
 static char help[] = "KSP rrb solves again and again, with everything exchanged between solves that a kept graph could have kept the old one of:\n\
 limits, vectors, null spaces, values, choices, the operator, and another solver in between. Each solution is compared with that of a new solver.\n\n";
 
+#include "../compat.h"
 #include <petscdmda.h>
 #include <petscksp.h>
 
@@ -90,11 +91,7 @@ static PetscErrorCode NewKSP(DM da, Mat A, KSP *ksp)
   PetscCall(KSPSetType(*ksp, "rrb"));
   PetscCall(KSPSetTolerances(*ksp, 1e-10, PETSC_DEFAULT, PETSC_DEFAULT, 300));
   PetscCall(KSPSetDM(*ksp, da));
-#if PETSC_VERSION_LT(3, 25, 0)
-  PetscCall(KSPSetDMActive(*ksp, PETSC_FALSE));
-#else
-  PetscCall(KSPSetDMActive(*ksp, KSP_DMACTIVE_ALL, PETSC_FALSE));
-#endif
+  PetscCall(SetDMActive(*ksp, PETSC_FALSE));
   PetscCall(KSPSetOperators(*ksp, A, A));
   PetscCall(KSPSetFromOptions(*ksp));
   PetscFunctionReturn(0);
@@ -299,11 +296,7 @@ int main(int argc, char **argv)
   }
   PetscCall(KSPReset(ksp)); /* another operator, of another size */
   PetscCall(KSPSetDM(ksp, other_da));
-#if PETSC_VERSION_LT(3, 25, 0)
-  PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
-#else
-  PetscCall(KSPSetDMActive(ksp, KSP_DMACTIVE_ALL, PETSC_FALSE));
-#endif
+  PetscCall(SetDMActive(ksp, PETSC_FALSE));
   PetscCall(KSPSetOperators(ksp, other_A, other_A));
   PetscCall(Solve("another size", ksp, other_da));
   PetscCall(Solve("the other one", other, other_da));

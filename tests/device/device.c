@@ -7,6 +7,7 @@ static char help[] = "What the device is asked beyond solving.\n\
   -case full   : a GPU that vectors fill but for -room MB; then the same solver on the host, and on the device when they are gone.\n\
                  It takes the whole GPU, so it is no part of the automatic tests\n\n";
 
+#include "../compat.h"
 #include <petscdmda.h>
 #include <petscksp.h>
 #include <stdlib.h>
@@ -113,11 +114,7 @@ static PetscErrorCode NewKSP(DM da, Mat A, KSP *ksp)
   PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
   PetscCall(KSPSetType(*ksp, "rrb"));
   PetscCall(KSPSetDM(*ksp, da));
-#if PETSC_VERSION_LT(3, 25, 0)
-  PetscCall(KSPSetDMActive(*ksp, PETSC_FALSE));
-#else
-  PetscCall(KSPSetDMActive(*ksp, KSP_DMACTIVE_ALL, PETSC_FALSE));
-#endif
+  PetscCall(SetDMActive(*ksp, PETSC_FALSE));
   PetscCall(KSPSetOperators(*ksp, A, A));
   PetscFunctionReturn(0);
 }

@@ -4,15 +4,9 @@ static char help[] = "Input that PC rrb and KSP rrb must refuse, and what must s
   -wksp <type> : KSP type (default cg; the PC is rrb unless -wpc is given)\n\
 Errors are caught: every process reports its error code, and the program goes on to its end.\n\n";
 
-#include <petscksp.h>
+#include "../compat.h"
 #include <petscdmda.h>
 #include <petscdmshell.h>
-
-#if PETSC_VERSION_LT(3, 25, 0)
-  #define SetDMActive(ksp, flag) KSPSetDMActive(ksp, flag)
-#else
-  #define SetDMActive(ksp, flag) KSPSetDMActive(ksp, KSP_DMACTIVE_ALL, flag)
-#endif
 
 static char        message[8192]; /* texts of this process's last error, the innermost first */
 static PetscMPIInt rank, size;
