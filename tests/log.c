@@ -90,5 +90,6 @@ int main(int argc, char **argv)
 
   test:
     nsize: {{2 3}}
+    output_file: output/log.out
 
 TEST*/
