@@ -297,7 +297,7 @@ deps:
 install: $(LIB)
 	@install -d $(DESTDIR)$(PREFIX)/{lib/pkgconfig,include,share/tessera}
 	install -m 755 $(LIB) $(DESTDIR)$(PREFIX)/lib/
-	install -m 644 $(TOP)/include/tessera.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(TOP)/include/tessera.h $(TOP)/include/tessera_info.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(TOP)/petsc-plugin.yaml $(TOP)/LICENSE $(DESTDIR)$(PREFIX)/share/tessera/
 	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' 'library=$${libdir}/libtessera.so' \
 	  'petsc_dir=$(PETSC_DIR)' 'petsc_arch=$(PETSC_ARCH)' '' 'Name: Tessera' \

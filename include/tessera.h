@@ -588,3 +588,4 @@ PETSC_EXTERN PetscErrorCode PCAuxAMGGetBackend(PC, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoordinatesFile(PC, const char[]);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoordinatesFile(PC, const char *[]);
 PETSC_EXTERN PetscErrorCode TesseraLCPSolveBatch(PetscInt, PetscInt, const PetscReal[], const PetscReal[], const PetscReal[], const PetscReal[], PetscMemType, TesseraBackend, PetscReal, PetscInt, PetscReal[], PetscReal[], PetscInt *);
+#include "tessera_info.h"

@@ -434,7 +434,6 @@ int main(int argc, char **argv)
     test:
       suffix: ranks_k
       nsize: 4
-      filter: grep -v "warning. -pc_rrb_cycle k is not linear"
       args: -pc_rrb_cycle k -pc_rrb_levels 100
     test:
       suffix: ranks_amli

@@ -42,6 +42,7 @@ struct PC_AuxAMG {
   // The solver around this one takes it for a linear map, which single precision is to 1e-7 only; asked: that has been found out.
   PetscBool                                  linear = PETSC_FALSE, asked = PETSC_FALSE;
   char                                       failure[256] = "";
+  std::vector<PetscInt>                      sizes; // of the grids, as PCAuxAMGGetGridSizes() gives them
 };
 
 // f(the hierarchy), whatever its precision
@@ -49,6 +50,19 @@ template <class F> void WithHierarchy(PC_AuxAMG *a, const F &f)
 {
   if (a->in_double) f(*a->in_double);
   else if (a->in_single) f(*a->in_single);
+}
+
+// Nodes and entries of all grids over those of the mesh.
+struct Complexity {
+  double grid = 0, entries = 0;
+};
+template <class H> Complexity ComplexityOf(const H &h)
+{
+  Complexity c;
+  for (const auto &l : h.levels()) c.grid += l.nodes, c.entries += l.nonzeros;
+  c.grid /= PetscMax(h.levels()[0].nodes, 1);
+  c.entries /= PetscMax(h.levels()[0].nonzeros, 1);
+  return c;
 }
 
 // What there is to say about coordinates that the method can do little with; empty where all is well. It is the same on all processes.
@@ -59,5 +73,6 @@ PetscErrorCode       PCCreate_AuxAMG(PC);
 PetscErrorCode       CiteAuxAMG();
 PetscErrorCode       ViewAuxAMG(PC, PetscViewer);
 PetscErrorCode       ComposeAuxAMG(PC, PetscBool);
+PetscErrorCode       ComposeAuxAMGInfo(PC, PetscBool); // pcauxamg_info.cxx
 
 } // namespace tessera

@@ -29,6 +29,7 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
   PetscObject o = (PetscObject)pc;
 
   PetscFunctionBegin;
+  PetscCall(ComposeAuxAMGInfo(pc, compose));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetVariant_C", (compose ? &SetField<&PC_AuxAMG::variant> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetVariant_C", (compose ? &GetField<&PC_AuxAMG::variant> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCycleInner_C", (compose ? &SetField<&PC_AuxAMG::cycle_inner> : nullptr)));

@@ -9,9 +9,7 @@ template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, 
 {
   std::vector<std::string> doubts;
   char                     text[256];
-  double                   nonzeros = 0;
-  for (const auto &l : h.levels()) nonzeros += l.nonzeros;
-  const double complexity = nonzeros / PetscMax(h.levels()[0].nonzeros, 1);
+  const double             complexity = ComplexityOf(h).entries;
   if (h.crowded() > 0) {
     (void)PetscSNPrintf(text, sizeof(text), "%.0f nodes lie in cells that cannot be split: they coincide, or sizes of elements are below 2^-%d (%.0e) of the mesh's extent, and are only smoothed", h.crowded(), tessera::auxamg::depth(a->params.dim), std::exp2(-tessera::auxamg::depth(a->params.dim)));
     doubts.push_back(text);
@@ -25,64 +23,67 @@ template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, 
 template std::vector<std::string> tessera::Doubts(const PC_AuxAMG *, const tessera::auxamg::Hierarchy<double> &);
 template std::vector<std::string> tessera::Doubts(const PC_AuxAMG *, const tessera::auxamg::Hierarchy<float> &);
 
-template <class H> static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer, const H &h)
+// Of the smoother: what it goes by.
+static PetscErrorCode SmootherOf(const PCAuxAMGGridInfo &g, char *text, size_t n)
 {
-  PC_AuxAMG   *a = (PC_AuxAMG *)pc->data;
-  const auto  &levels = h.levels();
-  double       nonzeros = 0, nodes = 0, mine = (double)h.bytes(), bytes;
+  PetscFunctionBegin;
+  text[0] = 0;
+  if (g.colours) PetscCall(PetscSNPrintf(text, n, ", %" PetscInt_FMT " colours", g.colours));
+  else if (g.eigenvalue > 0) PetscCall(PetscSNPrintf(text, n, ", largest eigenvalue %.3f", (double)g.eigenvalue));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
+{
+  PC_AuxAMG       *a = (PC_AuxAMG *)pc->data;
+  TesseraGridsInfo info;
+  PCAuxAMGChoice   c;
+  PCAuxAMGGridInfo g;
+  char             cycle[32], by[64];
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
-  for (const auto &l : levels) {
-    nonzeros += l.nonzeros;
-    nodes += l.nodes;
-  }
-  const double all = PetscMax(levels[0].nodes, 1);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  coordinates: %d dimensions, from %s; %" PetscInt_FMT " unknown%s a node\n", a->params.dim, a->from.c_str(), a->bs, a->bs > 1 ? "s" : ""));
-  if (a->params.dim > 1 && (h.scale(1) != 1 || (a->params.dim > 2 && h.scale(2) != 1))) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  stretched by the couplings: 1 : %.3g", h.scale(1)));
+  PetscCall(PCAuxAMGGetInfo(pc, &info));
+  PetscCall(PCAuxAMGGetChoice(pc, &c));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  coordinates: %" PetscInt_FMT " dimensions, from %s; %" PetscInt_FMT " unknown%s a node\n", c.dimension, c.coordinates, c.block, c.block > 1 ? "s" : ""));
+  if (c.stretch[1] != 1 || c.stretch[2] != 1) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  stretched by the couplings: 1 : %.3g", (double)c.stretch[1]));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    if (a->params.dim > 2) PetscCall(PetscViewerASCIIPrintf(viewer, " : %.3g", h.scale(2)));
+    if (c.dimension > 2) PetscCall(PetscViewerASCIIPrintf(viewer, " : %.3g", (double)c.stretch[2]));
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
-  const auto &p = a->params;
-  char        cycle[32] = "v";
-  if (p.cycle == PC_AUXAMG_CYCLE_K) PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "k of %d steps", p.inner));
-  else if (h.visits() > 1) cycle[0] = 'w';
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %d nodes in a cell, %s interpolation, cycle %s, %s of degree %d, in %s precision%s\n", p.paper ? "uniform grids, in the mean at least" : "at most", p.most, p.paper ? "constant" : p.kuhn ? "kuhn" : "linear", cycle, PCAuxAMGSmoothers[(int)p.smoother + 1], h.degree(), a->in_single ? "single" : "double", a->exec.space == tessera::Space::cuda ? " on the CUDA device" : ""));
-  if (h.filtered()) PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n", a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d grid%s, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", (int)levels.size(), levels.size() > 1 ? "s" : "", nonzeros / PetscMax(levels[0].nonzeros, 1), nodes / all, bytes * 1e-6, bytes / (all * (double)a->bs)));
-  // of the smoother: what it goes by
-  const auto smoother = [&](const auto &l, char *text, size_t n) {
-    text[0] = 0;
-    if (!l.sweep.first.empty()) return PetscSNPrintf(text, n, ", %d colours", (int)l.sweep.first.size() - 1);
-    return l.corners ? PetscSNPrintf(text, n, ", largest eigenvalue %.3f", l.lambda) : (PetscErrorCode)PETSC_SUCCESS;
-  };
-  char by[64];
-  PetscCall(smoother(levels[0], by, sizeof(by)));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %.0f nodes, %.1f nodes a row%s\n", levels[0].nodes, levels[0].nonzeros / all / (double)(a->bs * a->bs), by));
-  for (size_t l = 1; l < levels.size(); ++l) {
-    PetscCall(smoother(levels[l], by, sizeof(by)));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %d: %.0f nodes in %d cells of levels %d to %d, %.0f hanging vertices, %.1f nodes a row%s\n", (int)l, levels[l].nodes, levels[l].leaves, levels[l].coarsest, levels[l].finest, levels[l].hanging, levels[l].nonzeros / PetscMax(levels[l].nodes, 1) / (double)(a->bs * a->bs), by));
+  const bool paper = c.variant == PC_AUXAMG_PAPER;
+  if (c.cycle == PC_AUXAMG_CYCLE_K) PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "k of %" PetscInt_FMT " steps", c.inner));
+  else PetscCall(PetscStrncpy(cycle, PCAuxAMGCycles[c.cycle], sizeof(cycle)));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %" PetscInt_FMT " nodes in a cell, %s interpolation, cycle %s, %s of degree %" PetscInt_FMT ", in %s precision%s\n", paper ? "uniform grids, in the mean at least" : "at most", c.cell_size, paper ? "constant" : PCAuxAMGInterpolations[c.interpolation], cycle, PCAuxAMGSmoothers[c.smoother], c.degree, TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
+  if (c.filtered) PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n", a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " grid%s, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", info.grids, info.grids > 1 ? "s" : "", (double)info.operator_complexity, (double)info.grid_complexity, (double)info.bytes * 1e-6, (double)(info.bytes / PetscMax(info.unknowns, 1))));
+  for (PetscInt k = 0; k < info.grids; ++k) {
+    PetscCall(PCAuxAMGGetGridInfo(pc, k, &g));
+    PetscCall(SmootherOf(g, by, sizeof(by)));
+    if (k) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " nodes in %" PetscInt_FMT " cells of levels %" PetscInt_FMT " to %" PetscInt_FMT ", %" PetscInt_FMT " hanging vertices, %.1f nodes a row%s\n", k, g.nodes, g.cells, g.coarsest, g.finest, g.hanging, (double)g.row, by));
+    else PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %" PetscInt_FMT " nodes, %.1f nodes a row%s\n", g.nodes, (double)g.row, by));
   }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "    the last exactly: %d unknowns, %d eigenvalues are zero\n", h.coarsest().n, h.coarsest().dropped));
-  if (h.fixed() > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  %.0f Dirichlet rows (off-diagonal entries at most 1e-12 of the diagonal) take no part\n", h.fixed()));
-  for (const std::string &doubt : Doubts(a, h)) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s\n", doubt.c_str()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "    the last exactly: %" PetscInt_FMT " unknowns, %" PetscInt_FMT " eigenvalues are zero\n", info.exact, c.dropped));
+  if (info.dirichlet) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (off-diagonal entries at most 1e-12 of the diagonal) take no part\n", info.dirichlet));
+  std::vector<std::string> doubts;
+  TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) { doubts = tessera::Doubts(a, h); }));
+  for (const std::string &doubt : doubts) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s\n", doubt.c_str()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode tessera::ViewAuxAMG(PC pc, PetscViewer viewer)
 {
-  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
-  PetscBool  ascii;
+  PC_AuxAMG  *a = (PC_AuxAMG *)pc->data;
+  PetscBool   ascii;
+  const char *failure;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  if (a->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", a->failure));
+  PetscCall(PCAuxAMGGetFailure(pc, &failure));
+  if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
   if (!a->current) PetscCall(PetscViewerASCIIPrintf(viewer, "  variant %s, %s interpolation, cycle %s, smoother %s, precision %s\n", PCAuxAMGVariants[a->variant], PCAuxAMGInterpolations[a->interpolation], PCAuxAMGCycles[a->cycle], PCAuxAMGSmoothers[a->smoother], PCAuxAMGPrecisions[a->precision]));
-  else if (a->in_double) PetscCall(ViewHierarchy(pc, viewer, *a->in_double));
-  else PetscCall(ViewHierarchy(pc, viewer, *a->in_single));
+  else PetscCall(ViewHierarchy(pc, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -262,24 +262,6 @@ static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode PCView_DenseGS(PC pc, PetscViewer viewer)
-{
-  PC_DenseGS *p = (PC_DenseGS *)pc->data;
-  PetscBool   ascii;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
-  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  if (p->failed) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", p->failure));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  strategy %s, order %s, omega %g, %" PetscInt_FMT " sweep%s an application\n", TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega, p->sweeps, p->sweeps == 1 ? "" : "s"));
-  if (!p->current) PetscFunctionReturn(PETSC_SUCCESS);
-  double mine = (double)(p->plan.bytes() + p->distributed.bytes() + p->staged.bytes()), bytes;
-  PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)pc)));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  panels of %d rows in %s precision%s, %d thread%s\n", p->plan.panels.rows, TesseraPrecisions[p->precision], p->plan.exec.space == tessera::Space::cuda ? " on the CUDA device" : "", p->plan.exec.threads, p->plan.exec.threads == 1 ? "" : "s"));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB\n", bytes * 1e-6));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode PCSetFromOptions_DenseGS(PC pc, CompatOptionItems PetscOptionsObject)
 {
   PC_DenseGS       *p = (PC_DenseGS *)pc->data;
@@ -361,7 +343,7 @@ PetscErrorCode tessera::PCCreate_DenseGS(PC pc)
   pc->ops->reset           = PCReset_DenseGS;
   pc->ops->destroy         = PCDestroy_DenseGS;
   pc->ops->setfromoptions  = PCSetFromOptions_DenseGS;
-  pc->ops->view            = PCView_DenseGS;
+  pc->ops->view            = ViewDenseGS;
   pc->ops->apply           = NoThrow<Apply, PC, Vec, Vec>;
   pc->ops->applytranspose  = NoThrow<ApplyTranspose, PC, Vec, Vec>;
   pc->ops->applyrichardson = NoThrow<ApplyRichardson, PC, Vec, Vec, Vec, PetscReal, PetscReal, PetscReal, PetscInt, PetscBool, PetscInt *, PCRichardsonConvergedReason *>;

@@ -9,6 +9,7 @@ PetscErrorCode tessera::ComposeDenseGS(PC pc, PetscBool compose)
   PetscObject o = (PetscObject)pc;
 
   PetscFunctionBegin;
+  PetscCall(ComposeDenseGSInfo(pc, compose));
   PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetStrategy_C", (compose ? &SetField<&PC_DenseGS::strategy> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetStrategy_C", (compose ? &GetField<&PC_DenseGS::strategy> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetOrder_C", (compose ? &SetField<&PC_DenseGS::order> : nullptr)));

@@ -14,8 +14,12 @@ PetscErrorCode tessera::ViewVIPGS(SNES snes, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n", TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega, SNESVIPGSAccelerations[p->acceleration], TesseraPrecisions[p->precision]));
   if (p->newton && p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP) PetscCall(PetscViewerASCIIPrintf(viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n", p->sweeps, p->factorizations));
   if (p->block > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  contacts of %" PetscInt_FMT " unknowns with friction: %s\n", p->block, SNESVIPGSFrictions[p->friction]));
+  const char          *failure;
+  SNESVIPGSCertificate c;
+  PetscCall(SNESVIPGSGetFailure(snes, &failure));
+  if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
   if (!p->solved) PetscFunctionReturn(PETSC_SUCCESS);
-  const SNESVIPGSCertificate &c = p->certificate;
+  PetscCall(SNESVIPGSGetCertificate(snes, &c));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  last solve: %s after %" PetscInt_FMT " sweeps and %" PetscInt_FMT " factorisations (%" PetscInt_FMT " proximal subproblems)%s\n", SNESVIPGSReasons[c.reason], c.sweeps, c.factorizations, c.proximal, c.fell_back ? "; relaxed sweeps did not converge, graph took their place" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  certificate: natural residual %.3g (%.3g of |F(0)|), complementarity %.3g, bounds missed by %.3g, F of a wrong sign %.3g\n", (double)c.natural, (double)c.relative, (double)c.gap, (double)c.primal, (double)c.dual));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -53,6 +57,15 @@ static PetscErrorCode GetCertificate(SNES snes, SNESVIPGSCertificate *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode GetFailure(SNES snes, const char *failure[])
+{
+  const SNES_VIPGS *p = (const SNES_VIPGS *)snes->data;
+
+  PetscFunctionBegin;
+  *failure = p->failure[0] ? p->failure : nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
 {
   PetscObject o = (PetscObject)snes;
@@ -86,6 +99,7 @@ PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFrictionLaw_C", (compose ? &GetField<SNESVIPGSFriction, &SNES_VIPGS::friction> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFriction_C", compose ? &SetFriction : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetCertificate_C", compose ? &GetCertificate : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFailure_C", compose ? &GetFailure : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -442,3 +442,29 @@ PetscErrorCode SNESVIPGSGetCertificate(SNES snes, SNESVIPGSCertificate *c)
   PetscUseMethod(snes, "SNESVIPGSGetCertificate_C", (SNES, SNESVIPGSCertificate *), (snes, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/*@
+   SNESVIPGSGetFailure - Gets why the last solve of `SNESVIPGS` could not work with the Jacobian
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  failure - a text that belongs to the solver and stays until its next solve; `NULL` where it could
+
+   Level: intermediate
+
+   Note:
+   How a solve that could has ended `SNESVIPGSGetCertificate()` says.
+
+.seealso: `SNESVIPGS`, `SNESGetConvergedReason()`, `SNESVIPGSGetCertificate()`
+@*/
+PetscErrorCode SNESVIPGSGetFailure(SNES snes, const char *failure[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetFailure_C", (SNES, const char *[]), (snes, failure));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

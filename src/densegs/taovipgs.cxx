@@ -118,8 +118,9 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   PetscCall(SNESGetIterationNumber(p->snes, &its));
   SNESVIPGSCertificate c;
   PetscCall(SNESVIPGSGetCertificate(p->snes, &c));
-  const char *failure = ((tessera::SNES_VIPGS *)p->snes->data)->failure;
-  PetscCheck(!failure[0], PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipgs: %s", failure);
+  const char *failure;
+  PetscCall(SNESVIPGSGetFailure(p->snes, &failure));
+  PetscCheck(!failure, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipgs: %s", failure);
   norm             = c.natural;
   tao->niter       = its;
   tao->residual    = norm;
@@ -151,9 +152,17 @@ static PetscErrorCode TaoView_VIPGS(Tao tao, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode GetSNES(Tao tao, SNES *snes)
+{
+  PetscFunctionBegin;
+  *snes = ((Tao_VIPGS *)tao->data)->snes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
 {
   PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction((PetscObject)tao, "TaoVIPGSGetSNES_C", nullptr));
   PetscCall(SNESDestroy(&((Tao_VIPGS *)tao->data)->snes));
   delete (Tao_VIPGS *)tao->data;
   tao->data = nullptr;
@@ -193,6 +202,33 @@ PetscErrorCode tessera::TaoCreate_VIPGS(Tao tao)
   tao->ops->view           = TaoView_VIPGS;
   tao->ops->setfromoptions = TaoSetFromOptions_VIPGS;
   tao->ops->destroy        = TaoDestroy_VIPGS;
+  PetscCall(PetscObjectComposeFunction((PetscObject)tao, "TaoVIPGSGetSNES_C", GetSNES));
   CompatDefault(tao, max_it, 100000);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   TaoVIPGSGetSNES - Gets the solver that does the work of `TAOVIPGS`
+
+   Not Collective
+
+   Input Parameter:
+.  tao - the solver
+
+   Output Parameter:
+.  snes - a `SNES` of the type `SNESVIPGS`, which belongs to the `Tao`
+
+   Level: advanced
+
+   Note:
+   For what is known of the last solve: `SNESVIPGSGetCertificate()`, `SNESVIPGSGetFailure()`.
+
+.seealso: `TAOVIPGS`, `SNESVIPGS`, `SNESVIPGSGetCertificate()`
+@*/
+PetscErrorCode TaoVIPGSGetSNES(Tao tao, SNES *snes)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
+  PetscUseMethod(tao, "TaoVIPGSGetSNES_C", (Tao, SNES *), (tao, snes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

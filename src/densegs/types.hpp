@@ -83,6 +83,8 @@ PetscErrorCode PCCreate_DenseGS(PC);
 PetscErrorCode SNESCreate_VIPGS(SNES);
 PetscErrorCode TaoCreate_VIPGS(Tao);
 PetscErrorCode ComposeDenseGS(PC, PetscBool);
+PetscErrorCode ComposeDenseGSInfo(PC, PetscBool); // pcdensegs_info.cxx
+PetscErrorCode ViewDenseGS(PC, PetscViewer);
 PetscErrorCode ComposeVIPGS(SNES, PetscBool);
 PetscErrorCode ViewVIPGS(SNES snes, PetscViewer viewer);
 PetscErrorCode SolveVIPGS(SNES snes);

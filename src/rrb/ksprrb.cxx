@@ -267,9 +267,33 @@ PetscErrorCode KSPSetFromOptions_RRB(KSP ksp, CompatOptionItems PetscOptionsObje
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode KSPGetInfo_RRB(KSP ksp, KSPRRBInfo *info)
+{
+  PetscBool rrb;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
+  const PC_RRB *r = rrb ? (PC_RRB *)ksp->pc->data : nullptr;
+  PetscCheck(ksp->setupstage && r && r->current && !r->failed, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ORDER, "KSP rrb is not set up, or its preconditioner's setup has failed: call KSPSetUp() first; PCRRBGetFailure() tells why one has failed");
+  const bool schur = OnSchur(*r);
+  *info          = KSPRRBInfo();
+  info->schur    = schur ? PETSC_TRUE : PETSC_FALSE;
+  info->flexible = r->plan.cycle == rrb::Cycle::k ? PETSC_TRUE : PETSC_FALSE;
+  // S1 and its product 28 B, x and r 24, p 12, r'z 8; on a device p is made with the product, and x in every other step: 36 and 20
+  if (schur) info->moved = (r->plan.exec.space == Space::cuda ? 56 : 72) + r->plan.bytes_moved(true);
+  const KSP_RRB *k = (const KSP_RRB *)ksp->data;
+  if (k->solver) { // on the device alone the vectors stay from solve to solve
+    double bytes[2] = {(double)k->solver->bytes(), (double)r->plan.levels[0].grid.owned().size()};
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 2, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)ksp)));
+    info->vectors = bytes[0] / bytes[1];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
 {
-  PetscBool ascii, rrb;
+  PetscBool  ascii, rrb;
+  KSPRRBInfo info;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
@@ -277,15 +301,11 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   if (!ascii || !rrb || !ksp->setupstage) PetscFunctionReturn(PETSC_SUCCESS);
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
   if (!r->current || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", r->plan.cycle == rrb::Cycle::k ? "flexible" : "plain", OnSchur(*r) ? "the Schur complement of the red nodes (half of the unknowns)" : r->raised ? "the whole system (the factors leave out negative row sums)" : r->plan.have_schur ? "the whole system (the matrix is not symmetric to rounding)" : "the whole system (9-point operator)"));
-  // S1 and its product 28 B, x and r 24, p 12, r'z 8; on a device p is made with the product, and x in every other step: 36 and 20
-  if (OnSchur(*r)) PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", (r->plan.exec.space == Space::cuda ? 56 : 72) + r->plan.bytes_moved(true)));
-  const KSP_RRB *k = (const KSP_RRB *)ksp->data;
-  if (k->solver) { // on the device alone the vectors stay from solve to solve
-    double bytes[2] = {(double)k->solver->bytes(), (double)r->plan.levels[0].grid.owned().size()};
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 2, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)ksp)));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors of CG %.3g bytes an unknown, and 8 while it solves\n", bytes[0] / bytes[1]));
-  }
+  PetscCall(KSPRRBGetInfo(ksp, &info));
+  const char *const whole = r->raised ? "the whole system (the factors leave out negative row sums)" : r->plan.have_schur ? "the whole system (the matrix is not symmetric to rounding)" : "the whole system (9-point operator)";
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", info.flexible ? "flexible" : "plain", info.schur ? "the Schur complement of the red nodes (half of the unknowns)" : whole));
+  if (info.moved > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", (double)info.moved));
+  if (info.vectors > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors of CG %.3g bytes an unknown, and 8 while it solves\n", (double)info.vectors));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -331,6 +351,7 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
   }
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", nullptr));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", nullptr));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetInfo_C", nullptr));
   delete (KSP_RRB *)ksp->data;
   ksp->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -393,6 +414,7 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   ksp->ops->computeextremesingularvalues = NoThrow<KSPComputeExtremeSingularValues_RRB, KSP, PetscReal *, PetscReal *>;
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", KSPSetBackend_RRB));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", KSPGetBackend_RRB));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetInfo_C", KSPGetInfo_RRB));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -445,5 +467,28 @@ PetscErrorCode KSPRRBGetBackend(KSP ksp, TesseraBackend *b)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
   PetscUseMethod(ksp, "KSPRRBGetBackend_C", (KSP, TesseraBackend *), (ksp, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   KSPRRBGetInfo - Gets what `KSPRRB` works on
+
+   Collective
+
+   Input Parameter:
+.  ksp - the solver, after `KSPSetUp()`
+
+   Output Parameter:
+.  info - see `KSPRRBInfo`
+
+   Level: advanced
+
+.seealso: `KSPRRB`, `PCRRBGetInfo()`, `PCRRBGetChoice()`
+@*/
+PetscErrorCode KSPRRBGetInfo(KSP ksp, KSPRRBInfo *info)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
+  PetscUseMethod(ksp, "KSPRRBGetInfo_C", (KSP, KSPRRBInfo *), (ksp, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -199,7 +199,7 @@ static PetscErrorCode TryChoices(PC pc, bool again)
 
   PetscFunctionBegin;
   while (again) {
-    PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::Roughs[(int)r->plan.rough]));
+    PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::NameOf(r->plan.rough)));
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
     if (failure.failed) { // back to what could be factorised
       PetscCall(PetscInfo(pc, "A pivot is not positive then: the usual choice stays\n"));
@@ -210,7 +210,7 @@ static PetscErrorCode TryChoices(PC pc, bool again)
     TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
     const int tried = (int)r->plan.rough;
     TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
-    if (r->plan.predicted[tried] > 0) PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n", r->plan.predicted[tried], tessera::Roughs[tried]));
+    if (r->plan.predicted[tried] > 0) PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n", r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -222,7 +222,7 @@ static PetscErrorCode ChooseAnother(PC pc)
 
   PetscFunctionBegin;
   const int tried = (int)r->plan.rough;
-  PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n", r->plan.predicted[tried], tessera::Roughs[tried], (double)r->needed));
+  PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n", r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried), (double)r->needed));
   again     = tessera::rrb::galerkin_disproved(r->plan, r->needed);
   r->needed = 0;
   PetscCall(TryChoices(pc, again));
@@ -344,7 +344,7 @@ static PetscErrorCode SetUp(PC pc)
   TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
   TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
-  if (again) PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n", r->plan.predicted[tried], tessera::Roughs[tried]));
+  if (again) PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n", r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
   PetscCall(TryChoices(pc, again));
   if (r->cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v) PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which moves eigenvalues out of its interval\n"));
   PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, (int)r->plan.band_x.size(), PCRRBCycles[(int)r->plan.cycle]));

@@ -45,6 +45,7 @@ struct PC_RRB {
   PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   PetscBool          warned_asymmetric = PETSC_FALSE; // of one that needs a symmetric matrix
   char               failure[256] = "";
+  std::vector<PetscInt> sizes_x, sizes_y; // of the grids, as PCRRBGetGridSizes() gives them
 };
 
 // The register of events and classes; see register.cxx.
@@ -62,8 +63,9 @@ PetscErrorCode AfterSolveRRB(PC, KSP, Vec, Vec);
 PetscErrorCode CorrectChoiceRRB(PC, PetscReal needed, bool *another);
 // Iterations at which the trial is proved wrong where the residual has come down by `reduction`; 0: there was none.
 PetscReal      DoubtfulIterations(const PC_RRB *, PetscReal reduction);
-extern const char *const Roughs[]; // what the measures for rough coefficients are called
+const char    *NameOf(rrb::Rough); // what the measures for rough coefficients are called
 // Composes the setters and getters of PC rrb, or takes them away.
 PetscErrorCode ComposeOptions(PC, PetscBool);
+PetscErrorCode ComposeInfo(PC, PetscBool); // pcrrb_info.cxx
 
 } // namespace tessera

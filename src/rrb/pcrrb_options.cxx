@@ -60,6 +60,7 @@ PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetBackend_C", (compose ? &GetField<&PC_RRB::backend> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetGrid_C", compose ? &SetGrid : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrid_C", compose ? &GetGrid : nullptr));
+  PetscCall(ComposeInfo(pc, compose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -56,14 +56,14 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
     PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &symmetric, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG, KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR, KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
     if (symmetric) {
       r->warned_asymmetric = PETSC_TRUE;
-      PetscCall(PetscFPrintf(PetscObjectComm((PetscObject)pc), PETSC_STDERR, "PC rrb: warning: the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry) and KSP %s needs a symmetric one. Use -ksp_type gmres or bcgs\n", (double)r->report.asymmetry, type));
+      PetscCall(PetscInfo(pc, "Warning: the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry) and KSP %s needs a symmetric one. Use -ksp_type gmres or bcgs\n", (double)r->report.asymmetry, type));
     }
   }
   if (r->warned || r->plan.cycle != tessera::rrb::Cycle::k) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &fixed, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR, KSPPIPEGCR, KSPRRB, KSPRICHARDSON, KSPPREONLY, ""));
   if (fixed) PetscFunctionReturn(PETSC_SUCCESS);
   r->warned = PETSC_TRUE;
-  PetscCall(PetscFPrintf(PetscObjectComm((PetscObject)pc), PETSC_STDERR, "PC rrb: warning: -pc_rrb_cycle k is not linear and KSP %s needs a linear preconditioner. Use -ksp_type fcg or rrb, or -pc_rrb_cycle amli\n", type));
+  PetscCall(PetscInfo(pc, "Warning: -pc_rrb_cycle k is not linear and KSP %s needs a linear preconditioner. Use -ksp_type fcg or rrb, or -pc_rrb_cycle amli\n", type));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -288,7 +288,6 @@ struct GridReport {
   Directions shares;
   bool       of_schur;
   int        sweeps, lakes;
-  double     complexity; // coefficients of this grid / of the finest
 };
 GridReport report(const Plan &plan, size_t l);
 

@@ -560,15 +560,14 @@ void galerkin_loose_parts(Plan &plan, double loose)
   plan.params.single ? setup_vectors<float>(plan) : setup_vectors<double>(plan); // theirs
 }
 
-template <class T> static GridReport report_of(const Plan &plan, const Smoothing<T> &s, size_t l)
+template <class T> static GridReport report_of(const Plan &plan, const Smoothing<T> &s)
 {
-  const double share = (double)plan.levels[l].grid.size() / (double)plan.levels[0].grid.size();
-  return {s.smoother, s.shares, s.of_schur, sweeps(plan, s.of_schur), s.components.count(), s.of_schur ? 1 : share * 9 / (plan.nine ? 9 : 5)};
+  return {s.smoother, s.shares, s.of_schur, sweeps(plan, s.of_schur), s.components.count()};
 }
 
 GridReport report(const Plan &plan, size_t l)
 {
-  return plan.params.single ? report_of(plan, plan.smoothing32[l], l) : report_of(plan, plan.smoothing64[l], l);
+  return plan.params.single ? report_of(plan, plan.smoothing32[l]) : report_of(plan, plan.smoothing64[l]);
 }
 
 void galerkin_cycle(Plan &plan)

@@ -42,6 +42,7 @@ PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *ba
   bool there = options.backend == TESSERA_BACKEND_CUDA;
 
   PetscFunctionBegin;
+  failure[0] = 0;
   PetscCall(CheckBackend(solver, backend_option, options.backend));
   if (options.backend == TESSERA_BACKEND_AUTO) { // where the vectors are
     const PetscScalar *values;
@@ -286,8 +287,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   Point   point;
 
   PetscFunctionBegin;
-  failure[0] = 0;
-  carried_   = true;
+  carried_ = true;
   // Only points between the bounds.
   PetscCall(VecMedian(XL, X, XU, X));
   PetscCall(problem.Function(X, F));

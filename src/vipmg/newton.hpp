@@ -57,6 +57,7 @@ public:
   BoxMatrix      matrix;
   MatrixReport   report;
   char           failure[512] = "";
+  std::vector<PetscInt> sizes; // of the grids, as SNESVIPMGGetGridSizes() gives them
   PetscErrorCode SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Vec base, Mat J);
   PetscErrorCode Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU);
   PetscErrorCode Reset();

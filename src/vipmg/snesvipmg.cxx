@@ -198,7 +198,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(vipmg::ViewNewton(v->newton, viewer));
+  PetscCall(vipmg::ViewNewton(v->newton, (PetscObject)snes, viewer));
   if (v->last.x > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  last point: inactive norm %g, natural residual %g, active at lower bounds %g, at upper %g\n", (double)v->last.inactive, (double)v->last.natural, (double)v->last.lower, (double)v->last.upper));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -17,7 +17,11 @@ PetscErrorCode CiteVIPMG();
 
 namespace vipmg {
 PetscErrorCode SetMonitors(SNES snes);                                              // -snes_vi_monitor and its kin
-PetscErrorCode ViewNewton(Newton &newton, PetscViewer viewer);
+PetscErrorCode ViewNewton(Newton &newton, PetscObject solver, PetscViewer viewer);
+PetscErrorCode InfoOf(const Newton &newton, PetscObject solver, TesseraGridsInfo *info);
+PetscErrorCode ChoiceOf(const Newton &newton, PetscObject solver, SNESVIPMGChoice *choice);
+PetscErrorCode GridSizesOf(Newton &newton, PetscObject solver, PetscInt *grids, const PetscInt *sizes[]);
+PetscErrorCode ComposeInfo(SNES snes, bool on); // snesvipmg_info.cxx
 PetscErrorCode OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind, Options &o, PetscBool *monitor); // -KIND_vipmg_...
 PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu);
 PetscErrorCode ComposeSetters(SNES snes, bool on);

@@ -1,4 +1,4 @@
-// Options, setters, view and monitors of SNES vipmg.
+// Options, setters and monitors of SNES vipmg.
 #include "vipmg/snesvipmg.hpp"
 #include "petsc/bounds.hpp"
 #include "petsc/options.hpp"
@@ -240,27 +240,6 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscViewer viewer)
-{
-  const Params p = chosen(newton.options.params, newton.plan.exec.space, newton.plan.symmetric, newton.plan.varied);
-
-  PetscFunctionBegin;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %s-cycles with %d sweeps before and %d after the coarse correction, omega %g; full multigrid start: %s\n", SNESVIPMGVariants[(int)p.variant], SNESVIPMGCycles[(int)p.cycle], p.pre, p.post, p.omega, p.fmg ? "yes" : "no"));
-  if (newton.plan.levels.empty()) PetscFunctionReturn(PETSC_SUCCESS);
-  std::string grids;
-  for (const Level &l : newton.plan.levels) {
-    grids += " " + std::to_string(l.n[0]);
-    for (int d = 1; d < newton.plan.dimension; ++d) grids += "x" + std::to_string(l.n[d]);
-  }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  grids:%s\n", grids.c_str()));
-  int lines[2] = {0, 0};
-  for (const Level &l : newton.plan.levels)
-    for (int d = 0; d < 2; ++d) lines[d] += l.lines[d];
-  if (lines[0] || lines[1]) PetscCall(PetscViewerASCIIPrintf(viewer, "  linear sweeps by lines: along x on %d grids, along y on %d\n", lines[0], lines[1]));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s stencil, %s, %" PetscInt_FMT " Dirichlet rows; %.3g MB on the %s\n", newton.plan.levels[0].A.box ? "box" : "star", newton.plan.symmetric ? "symmetric" : "not symmetric", newton.report.dirichlet, newton.plan.bytes() * 1e-6, newton.plan.exec.space == Space::cuda ? "device" : "host"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode vipmg::OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind, Options &o, PetscBool *monitor)
 {
   PetscEnum variant = (PetscEnum)(int)o.params.variant, cycle = (PetscEnum)(int)o.params.cycle, backend = (PetscEnum)(int)o.backend;
@@ -312,5 +291,6 @@ PetscErrorCode vipmg::ComposeSetters(SNES snes, bool on)
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetBackend_C", on ? SetBackend : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetMonitor_C", on ? SetMonitor : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetNorms_C", on ? GetNorms : nullptr));
+  PetscCall(ComposeInfo(snes, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

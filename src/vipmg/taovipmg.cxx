@@ -139,6 +139,35 @@ PetscErrorCode TaoSolve_VIPMG(Tao tao)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode GetInfo(Tao tao, TesseraGridsInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall(vipmg::InfoOf(((TAO_VIPMG *)tao->data)->newton, (PetscObject)tao, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode GetChoice(Tao tao, SNESVIPMGChoice *choice)
+{
+  PetscFunctionBegin;
+  PetscCall(vipmg::ChoiceOf(((TAO_VIPMG *)tao->data)->newton, (PetscObject)tao, choice));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode GetGridSizes(Tao tao, PetscInt *grids, const PetscInt *sizes[])
+{
+  PetscFunctionBegin;
+  PetscCall(vipmg::GridSizesOf(((TAO_VIPMG *)tao->data)->newton, (PetscObject)tao, grids, sizes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+PetscErrorCode ComposeInfo(Tao tao, bool on)
+{
+  PetscObject o = (PetscObject)tao;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetInfo_C", on ? GetInfo : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetChoice_C", on ? GetChoice : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetGridSizes_C", on ? GetGridSizes : nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode TaoDestroy_VIPMG(Tao tao)
 {
   TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
@@ -146,6 +175,7 @@ PetscErrorCode TaoDestroy_VIPMG(Tao tao)
   PetscFunctionBegin;
   PetscCall(v->newton.Reset());
   PetscCall(VecDestroy(&v->projected));
+  PetscCall(ComposeInfo(tao, false));
   delete v;
   tao->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -168,7 +198,7 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
-  if (ascii) PetscCall(vipmg::ViewNewton(((TAO_VIPMG *)tao->data)->newton, viewer));
+  if (ascii) PetscCall(vipmg::ViewNewton(((TAO_VIPMG *)tao->data)->newton, (PetscObject)tao, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -209,7 +239,78 @@ PetscErrorCode tessera::TaoCreate_VIPMG(Tao tao)
   tao->ops->view           = TaoView_VIPMG;
   tao->ops->setfromoptions = TaoSetFromOptions_VIPMG;
   tao->ops->destroy        = TaoDestroy_VIPMG;
+  PetscCall(ComposeInfo(tao, true));
   PetscCall(CompatTaoInitialize(tao));
   CompatDefault(tao, max_it, 50);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   TaoVIPMGGetInfo - Gets how many grids `TAOVIPMG` has, their complexity and their memory
+
+   Collective
+
+   Input Parameter:
+.  tao - the solver, after a `TaoSolve()`
+
+   Output Parameter:
+.  info - see `TesseraGridsInfo`
+
+   Level: intermediate
+
+.seealso: `TAOVIPMG`, `TaoVIPMGGetChoice()`, `TaoVIPMGGetGridSizes()`
+@*/
+PetscErrorCode TaoVIPMGGetInfo(Tao tao, TesseraGridsInfo *info)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
+  PetscUseMethod(tao, "TaoVIPMGGetInfo_C", (Tao, TesseraGridsInfo *), (tao, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   TaoVIPMGGetChoice - Gets the cycle and the smoothers that `TAOVIPMG` has chosen
+
+   Collective
+
+   Input Parameter:
+.  tao - the solver, after a `TaoSolve()`
+
+   Output Parameter:
+.  choice - see `SNESVIPMGChoice`
+
+   Level: advanced
+
+.seealso: `TAOVIPMG`, `TaoVIPMGGetInfo()`
+@*/
+PetscErrorCode TaoVIPMGGetChoice(Tao tao, SNESVIPMGChoice *choice)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
+  PetscUseMethod(tao, "TaoVIPMGGetChoice_C", (Tao, SNESVIPMGChoice *), (tao, choice));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   TaoVIPMGGetGridSizes - Gets the sizes of the grids of `TAOVIPMG`
+
+   Collective
+
+   Input Parameter:
+.  tao - the solver, after a `TaoSolve()`
+
+   Output Parameters:
++  grids - how many there are
+-  sizes - three numbers of each, as `SNESVIPMGGetGridSizes()` gives them
+
+   Level: intermediate
+
+.seealso: `TAOVIPMG`, `TaoVIPMGGetInfo()`
+@*/
+PetscErrorCode TaoVIPMGGetGridSizes(Tao tao, PetscInt *grids, const PetscInt *sizes[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
+  PetscUseMethod(tao, "TaoVIPMGGetGridSizes_C", (Tao, PetscInt *, const PetscInt *[]), (tao, grids, sizes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,0 +1,109 @@
+// What the setup of PC densegs has made, by functions, and its view, which prints what they give.
+#include "densegs/types.hpp"
+
+using tessera::PC_DenseGS;
+
+static PetscErrorCode GetInfo(PC pc, PCDenseGSInfo *info)
+{
+  const PC_DenseGS *p = (const PC_DenseGS *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck(!p->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC densegs has no panels, as its setup has failed: %s", p->failure);
+  PetscCheck(p->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC densegs has no panels yet, or its options have changed since they were made: call PCSetUp() first");
+  const PetscReal mine = (PetscReal)(p->plan.bytes() + p->distributed.bytes() + p->staged.bytes());
+  *info           = PCDenseGSInfo();
+  info->panel     = p->plan.panels.rows;
+  info->threads   = p->plan.exec.threads;
+  info->backend   = p->plan.exec.space == tessera::Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
+  info->precision = p->precision;
+  PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetFailure(PC pc, const char *failure[])
+{
+  const PC_DenseGS *p = (const PC_DenseGS *)pc->data;
+
+  PetscFunctionBegin;
+  *failure = p->failed ? p->failure : nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::ComposeDenseGSInfo(PC pc, PetscBool compose)
+{
+  PetscObject o = (PetscObject)pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetInfo_C", compose ? &GetInfo : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetFailure_C", compose ? &GetFailure : nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::ViewDenseGS(PC pc, PetscViewer viewer)
+{
+  const PC_DenseGS *p = (const PC_DenseGS *)pc->data;
+  PetscBool         ascii;
+  const char       *failure;
+  PCDenseGSInfo     info;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCDenseGSGetFailure(pc, &failure));
+  if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  strategy %s, order %s, omega %g, %" PetscInt_FMT " sweep%s an application\n", TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega, p->sweeps, p->sweeps == 1 ? "" : "s"));
+  if (!p->current || failure) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCDenseGSGetInfo(pc, &info));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  panels of %" PetscInt_FMT " rows in %s precision%s, %" PetscInt_FMT " thread%s\n", info.panel, TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : "", info.threads, info.threads == 1 ? "" : "s"));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB\n", (double)info.bytes * 1e-6));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCDenseGSGetInfo - Gets what the setup of `PCDENSEGS` has made
+
+   Collective
+
+   Input Parameter:
+.  pc - the preconditioner, after `PCSetUp()`
+
+   Output Parameter:
+.  info - see `PCDenseGSInfo`
+
+   Level: advanced
+
+.seealso: `PCDENSEGS`, `PCDenseGSGetFailure()`
+@*/
+PetscErrorCode PCDenseGSGetInfo(PC pc, PCDenseGSInfo *info)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCDenseGSGetInfo_C", (PC, PCDenseGSInfo *), (pc, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCDenseGSGetFailure - Gets why the last setup of `PCDENSEGS` has failed
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  failure - a text that belongs to the preconditioner and stays until its next setup; `NULL` where nothing has failed
+
+   Level: intermediate
+
+   Note:
+   A solver around it ends with `KSP_DIVERGED_PC_FAILED` then.
+
+.seealso: `PCDENSEGS`, `PCGetFailedReason()`
+@*/
+PetscErrorCode PCDenseGSGetFailure(PC pc, const char *failure[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCDenseGSGetFailure_C", (PC, const char *[]), (pc, failure));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

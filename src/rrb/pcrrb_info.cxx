@@ -1,0 +1,305 @@
+// What the setup of PC rrb has made and chosen, by functions; the view prints what they give.
+#include "rrb/pcrrb.hpp"
+
+using tessera::PC_RRB;
+namespace rrb = tessera::rrb;
+
+static const char *const Roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI", "least squares, AMLI", "AMLI", "algebraic levels"};
+
+const char *tessera::NameOf(rrb::Rough rough)
+{
+  return Roughs[(int)rough];
+}
+
+static PetscErrorCode CheckSetUp(PC pc)
+{
+  const PC_RRB *r = (const PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck(!r->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC rrb has no grids, as its setup has failed: %s", r->failure);
+  PetscCheck(r->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC rrb has no grids yet, or its options have changed since they were made: call PCSetUp() first");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscInt Grids(const rrb::Plan &p)
+{
+  const rrb::Algebraic *const algebraic = rrb::algebraic_levels(p);
+  return algebraic ? (PetscInt)algebraic->levels().size() : p.levels.back().index + 1;
+}
+
+// The level of a grid on which it is worked: of one that every process gets, the second one.
+static size_t LevelOf(const rrb::Plan &p, PetscInt grid)
+{
+  size_t l = p.levels.size() - 1;
+  while (p.levels[l].index != grid) --l;
+  return l;
+}
+
+static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
+{
+  const PC_RRB    *r = (const PC_RRB *)pc->data;
+  const rrb::Plan &p = r->plan;
+
+  PetscFunctionBegin;
+  PetscCall(CheckSetUp(pc));
+  PetscCheck(grid >= 0 && grid < Grids(p), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb has the grids 0 to %" PetscInt_FMT ": %" PetscInt_FMT " given", Grids(p) - 1, grid);
+  const rrb::Algebraic *const algebraic = rrb::algebraic_levels(p);
+  *info = PCRRBGridInfo();
+  if (algebraic && grid) {
+    const rrb::AlgebraicLevel &a = algebraic->levels()[(size_t)grid];
+    info->nx         = a.n;
+    info->ny         = 1;
+    info->exact      = grid + 1 == Grids(p) ? PETSC_TRUE : PETSC_FALSE;
+    info->smoother   = PC_RRB_SMOOTHER_POINT;
+    info->sweeps     = info->exact ? 0 : 1;
+    info->entries    = (PetscReal)a.j.size() / PetscMax(a.n, 1);
+    info->complexity = (PetscReal)a.j.size() / ((p.nine ? 9. : 5.) * (PetscReal)p.levels[0].grid.size());
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const size_t      l = LevelOf(p, grid);
+  const rrb::Level &g = p.levels[l];
+  info->nx         = g.grid.nx;
+  info->ny         = g.grid.ny;
+  info->everywhere = p.levels[0].grid.processes() > 1 && g.grid.processes() == 1 ? PETSC_TRUE : PETSC_FALSE;
+  info->exact      = g.step == rrb::Step::solve ? PETSC_TRUE : PETSC_FALSE;
+  info->cut        = g.cut_x || g.cut_y ? PETSC_TRUE : PETSC_FALSE;
+  info->complexity = (grid || p.nine ? 9. : 5.) * (PetscReal)g.grid.size() / ((p.nine ? 9. : 5.) * (PetscReal)p.levels[0].grid.size());
+  if (info->exact) PetscFunctionReturn(PETSC_SUCCESS);
+  info->accelerated = g.accelerated && p.cycle != rrb::Cycle::v ? PETSC_TRUE : PETSC_FALSE;
+  if (r->coarsening != PC_RRB_GALERKIN) {
+    info->lumped = g.lumped;
+    if (info->accelerated && p.cycle == rrb::Cycle::amli) std::copy(g.spectrum, g.spectrum + 2, info->spectrum);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const rrb::GridReport report = rrb::report(p, l);
+  info->schur      = report.of_schur ? PETSC_TRUE : PETSC_FALSE;
+  info->smoother   = (PCRRBSmoother)(int)report.smoother; // the same order
+  info->sweeps     = report.sweeps;
+  info->strong_i   = report.shares.weak_y;
+  info->strong_j   = report.shares.weak_x;
+  info->oblique    = report.shares.diagonal;
+  info->parts      = report.lakes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetInfo(PC pc, TesseraGridsInfo *info)
+{
+  const PC_RRB    *r = (const PC_RRB *)pc->data;
+  const rrb::Plan &p = r->plan;
+  PetscReal        nodes = 0, mine;
+  PCRRBGridInfo    grid;
+
+  PetscFunctionBegin;
+  PetscCall(CheckSetUp(pc));
+  *info = TesseraGridsInfo();
+  info->grids = Grids(p);
+  for (PetscInt g = 0; g < info->grids; ++g) {
+    PetscCall(GetGridInfo(pc, g, &grid));
+    nodes += (PetscReal)grid.nx * (PetscReal)grid.ny;
+  }
+  info->unknowns            = (PetscReal)p.levels[0].grid.size();
+  info->exact               = rrb::algebraic_levels(p) ? grid.nx : (PetscInt)p.band_x.size();
+  info->dirichlet           = r->report.dirichlet;
+  info->grid_complexity     = nodes / info->unknowns;
+  info->operator_complexity = p.nonzeros;
+  info->backend             = p.exec.space == tessera::Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
+  info->precision           = p.params.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE;
+  mine                      = (PetscReal)p.bytes();
+  PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
+{
+  const PC_RRB    *r = (const PC_RRB *)pc->data;
+  const rrb::Plan &p = r->plan;
+
+  PetscFunctionBegin;
+  PetscCall(CheckSetUp(pc));
+  const bool galerkin = r->coarsening == PC_RRB_GALERKIN, fitted = p.rough == rrb::Rough::lines || p.rough == rrb::Rough::fitted;
+  *choice               = PCRRBChoice();
+  choice->coarsening    = r->coarsening;
+  choice->interpolation = r->interpolation != PC_RRB_INTERPOLATION_AUTO ? r->interpolation : fitted ? PC_RRB_INTERPOLATION_LEAST_SQUARES : PC_RRB_INTERPOLATION_COLLAPSE;
+  choice->cycle         = (PCRRBCycle)(int)p.cycle; // the same order
+  choice->levels        = p.factor_levels();
+  for (const rrb::Level &l : p.levels)
+    if (!l.layout.natural) choice->quarters = l.index + 1;
+  if (rrb::algebraic_levels(p)) choice->algebraic = Grids(p) - 1;
+  choice->measures = tessera::NameOf(p.rough);
+  if (galerkin) {
+    choice->usual    = p.predicted[(int)rrb::Rough::no];
+    choice->expected = p.predicted[(int)p.rough];
+    const size_t l   = LevelOf(p, 0);
+    if (p.levels[l].step == rrb::Step::coarsen) choice->leaps = rrb::report(p, l).shares.leaps;
+  }
+  choice->moved     = p.bytes_moved(false);
+  choice->asymmetry = r->report.asymmetry;
+  choice->deficit   = r->raised ? r->report.deficit : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetGridSizes(PC pc, PetscInt *grids, const PetscInt *nx[], const PetscInt *ny[])
+{
+  PC_RRB       *r = (PC_RRB *)pc->data;
+  PCRRBGridInfo grid;
+
+  PetscFunctionBegin;
+  PetscCall(CheckSetUp(pc));
+  const size_t n = (size_t)Grids(r->plan);
+  TesseraCallCXX(r->sizes_x.resize(n), r->sizes_y.resize(n));
+  for (size_t g = 0; g < n; ++g) {
+    PetscCall(GetGridInfo(pc, (PetscInt)g, &grid));
+    r->sizes_x[g] = grid.nx;
+    r->sizes_y[g] = grid.ny;
+  }
+  if (grids) *grids = (PetscInt)n;
+  if (nx) *nx = r->sizes_x.data();
+  if (ny) *ny = r->sizes_y.data();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetFailure(PC pc, const char *failure[])
+{
+  const PC_RRB *r = (const PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  *failure = r->failed ? r->failure : nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::ComposeInfo(PC pc, PetscBool compose)
+{
+  PetscObject o = (PetscObject)pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetInfo_C", compose ? &GetInfo : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetChoice_C", compose ? &GetChoice : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGridSizes_C", compose ? &GetGridSizes : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGridInfo_C", compose ? &GetGridInfo : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetFailure_C", compose ? &GetFailure : nullptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetInfo - Gets how many grids `PCRRB` has, their complexity and their memory
+
+   Collective
+
+   Input Parameter:
+.  pc - the preconditioner, after `PCSetUp()`
+
+   Output Parameter:
+.  info - see `TesseraGridsInfo`
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBGetChoice()`, `PCRRBGetGridSizes()`, `PCRRBGetGridInfo()`
+@*/
+PetscErrorCode PCRRBGetInfo(PC pc, TesseraGridsInfo *info)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetInfo_C", (PC, TesseraGridsInfo *), (pc, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetChoice - Gets what the setup of `PCRRB` has chosen, and the iterations that its trial expects
+
+   Collective
+
+   Input Parameter:
+.  pc - the preconditioner, after `PCSetUp()`
+
+   Output Parameter:
+.  choice - see `PCRRBChoice`
+
+   Level: advanced
+
+.seealso: `PCRRB`, `PCRRBGetInfo()`, `PCRRBSetTrial()`
+@*/
+PetscErrorCode PCRRBGetChoice(PC pc, PCRRBChoice *choice)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetChoice_C", (PC, PCRRBChoice *), (pc, choice));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetGridSizes - Gets the sizes of the grids of `PCRRB`
+
+   Collective
+
+   Input Parameter:
+.  pc - the preconditioner, after `PCSetUp()`
+
+   Output Parameters:
++  grids - how many there are
+.  nx - of each, the finest one first, the nodes along the first index; rows of an algebraic level
+-  ny - along the second one; 1 of an algebraic level
+
+   Level: intermediate
+
+   Note:
+   The arrays belong to the preconditioner and stay until its next setup. Any output may be `NULL`.
+
+.seealso: `PCRRB`, `PCRRBGetInfo()`, `PCRRBGetGridInfo()`
+@*/
+PetscErrorCode PCRRBGetGridSizes(PC pc, PetscInt *grids, const PetscInt *nx[], const PetscInt *ny[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetGridSizes_C", (PC, PetscInt *, const PetscInt *[], const PetscInt *[]), (pc, grids, nx, ny));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetGridInfo - Gets what one of the grids of `PCRRB` is and how it is smoothed
+
+   Collective
+
+   Input Parameters:
++  pc - the preconditioner, after `PCSetUp()`
+-  grid - which one, 0 being the finest
+
+   Output Parameter:
+.  info - see `PCRRBGridInfo`
+
+   Level: advanced
+
+.seealso: `PCRRB`, `PCRRBGetInfo()`, `PCRRBGetGridSizes()`
+@*/
+PetscErrorCode PCRRBGetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetGridInfo_C", (PC, PetscInt, PCRRBGridInfo *), (pc, grid, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetFailure - Gets why the last setup of `PCRRB` has failed
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameter:
+.  failure - a text that belongs to the preconditioner and stays until its next setup; `NULL` where nothing has failed
+
+   Level: intermediate
+
+   Note:
+   A solver around it ends with `KSP_DIVERGED_PC_FAILED` then.
+
+.seealso: `PCRRB`, `PCGetFailedReason()`
+@*/
+PetscErrorCode PCRRBGetFailure(PC pc, const char *failure[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCRRBGetFailure_C", (PC, const char *[]), (pc, failure));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
