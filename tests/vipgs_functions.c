@@ -1,6 +1,7 @@
 static char help[] = "SNES and Tao vipgs: functions that are not linear, Tao's gradients and constraints, the user's test of convergence.\n\n";
 
 #include "vipgs_problem.h"
+#include <petsc/private/petscimpl.h>
 
 /* F(x) = A x + x^3 + q is not linear: 0 <= x, F >= 0. */
 static PetscErrorCode Cubic(SNES snes, Vec x, Vec f, void *ctx)
@@ -371,6 +372,50 @@ static PetscErrorCode TestOtherType(void)
   PetscFunctionReturn(0);
 }
 
+/* Processes without rows, too, are told that the solution has changed: PETSc keeps norms with vectors. */
+static PetscErrorCode TestNoRows(void)
+{
+  PetscMPIInt      rank, size;
+  PetscInt         mine;
+  PetscObjectState before, after;
+  PetscBool        told;
+  Mat              A;
+  Vec              x, f, lower, upper;
+  SNES             snes;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  mine = rank == size - 1 ? 20 : 0;
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, mine, mine, 20, 20, NULL, &A));
+  PetscCall(MatShift(A, 1));
+  PetscCall(MatCreateVecs(A, &x, &f));
+  PetscCall(VecDuplicate(x, &lower));
+  PetscCall(VecDuplicate(x, &upper));
+  PetscCall(VecSet(lower, 0));
+  PetscCall(VecSet(upper, PETSC_INFINITY));
+  PetscCall(VecSet(x, -1));
+  PetscCall(SNESCreate(PETSC_COMM_WORLD, &snes));
+  PetscCall(SNESSetType(snes, SNESVIPGS));
+  PetscCall(SNESSetFunction(snes, f, Shifted, NULL));
+  PetscCall(SNESSetJacobian(snes, A, A, Constant, NULL));
+  PetscCall(SNESVISetVariableBounds(snes, lower, upper));
+  PetscCall(SNESSetTolerances(snes, 1e-9, 1e-50, 1e-50, 0, PETSC_DEFAULT));
+  PetscCall(PetscObjectStateGet((PetscObject)x, &before));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(PetscObjectStateGet((PetscObject)x, &after));
+  told = (PetscBool)(after > before);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &told, 1, MPIU_BOOL, MPI_LAND, PETSC_COMM_WORLD));
+  PetscCall(Check("processes without rows", told ? 0 : 1, 0));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&lower));
+  PetscCall(VecDestroy(&upper));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   PetscFunctionBeginUser;
@@ -381,6 +426,7 @@ int main(int argc, char **argv)
   PetscCall(TestTaoNotANumber());
   PetscCall(TestUsersTest());
   PetscCall(TestOtherType());
+  PetscCall(TestNoRows());
   PetscCall(PetscFinalize());
   return 0;
 }

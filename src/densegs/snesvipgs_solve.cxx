@@ -304,7 +304,7 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
     if (now != was) { // the program has moved the point
       double size   = 0;
       bool   domain = false;
-      if (p->block == 1) PetscCall(VecMedian(snes->xl, snes->vec_sol, snes->xu, snes->vec_sol));
+      if (p->block == 1) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, snes->vec_sol));
       PetscCall(steps.Evaluate(&norm, &size, &domain));
       if (!std::isfinite(size)) {
         snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
@@ -367,7 +367,7 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
   p->solved      = false;
   p->failure[0]  = 0;
   PetscCall(BoundsOf(snes, w));
-  if (p->block == 1) PetscCall(VecMedian(snes->xl, X, snes->xu, X));
+  if (p->block == 1) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, X));
   PetscCall(VecSet(snes->vec_sol_update, 0));
   steps.linear = &w;
   steps.whole  = snes->ops->update || HasStepChecks(snes);

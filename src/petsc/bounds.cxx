@@ -43,6 +43,14 @@ PetscErrorCode SetUpBounds(SNES snes, Vec X)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode ProjectToBounds(Vec xl, Vec xu, Vec X)
+{
+  PetscFunctionBegin;
+  PetscCall(VecMedian(xl, X, xu, X));
+  PetscCall(PetscObjectStateIncrease((PetscObject)X));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu)
 {
   PetscFunctionBegin;

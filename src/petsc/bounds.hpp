@@ -14,6 +14,10 @@ PetscErrorCode FitWork(SNES snes);
 // An error where a vector of bounds is distributed otherwise than X. Collective.
 PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu);
 
+// X := the nearest point between the bounds. VecMedian() says that X has changed only on processes that have rows of it, and a norm that PETSc
+// keeps with X would be found anew on these alone, which wait for the others for ever. Collective.
+PetscErrorCode ProjectToBounds(Vec xl, Vec xu, Vec X);
+
 struct BoundsReport {
   PetscInt  lower = 0, upper = 0; // finite ones
   PetscInt  crossed = 0, nan = 0, first = -1; // nothing lies between; no numbers; the first unknown of the latter, or of the former

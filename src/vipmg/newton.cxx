@@ -1,5 +1,6 @@
 #include "vipmg/newton.hpp"
 #include "core/tuning.hpp"
+#include "petsc/bounds.hpp"
 #include <algorithm>
 #include <cmath>
 #ifdef _OPENMP
@@ -289,7 +290,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscFunctionBegin;
   carried_ = true;
   // Only points between the bounds.
-  PetscCall(VecMedian(XL, X, XU, X));
+  PetscCall(ProjectToBounds(XL, XU, X));
   PetscCall(problem.Function(X, F));
   PetscReal norm;
   PetscCall(VecNorm(F, NORM_2, &norm));

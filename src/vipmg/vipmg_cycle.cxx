@@ -94,10 +94,15 @@ void linear(Plan &plan, int k, int top, bool f)
   }
 }
 
-// The correction v of the finest level: A v = r of inactive nodes, by a linear cycle. scratch: a field.
+// The correction v of the finest level: A v = r of inactive nodes, by a linear cycle, or by sweeps where there is no coarser level. scratch: a field.
 void correction(Plan &plan, int top, double *scratch)
 {
-  Level &l = plan.levels[(size_t)top], &c = plan.levels[(size_t)top + 1];
+  Level &l = plan.levels[(size_t)top];
+  if (top + 1 == (int)plan.levels.size()) {
+    l.v.zero();
+    return smooth(plan, l, l.A, l.v.data(), l.r.data(), {false, true}, coarsest_sweeps(l));
+  }
+  Level &c = plan.levels[(size_t)top + 1];
   if (tiled(plan, l) && !by_lines(l)) {
     tile_newton_down(plan, l, c, scratch);
     linear(plan, top + 1, top, chosen(plan).cycle == Cycle::f);
@@ -123,7 +128,6 @@ void newton(Plan &plan, int top, Begun begun)
     correction(plan, top, scratch);
     return correct(plan, l, x);
   }
-  if (last) return smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, first_sweeps(plan));
   if (begun == Begun::no) begun = smooth_and_mark(plan, l, nullptr, first_sweeps(plan)) ? Begun::changed : Begun::same;
   if (begun == Begun::changed || plan.truncated_for != top) truncate(plan, top);
   correction(plan, top, l.w.data());

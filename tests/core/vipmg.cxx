@@ -312,3 +312,24 @@ TEST(Vipmg, EnergyFallsWithLines)
   }
   EXPECT_LT(cycles, 15);
 }
+
+// A grid that is the coarsest itself, without bounds and with next to nothing that ties its constants: sweeps alone would take thousands.
+TEST(Vipmg, NearlySingularWithoutCoarserGrids)
+{
+  Case tiny[] = {{1, {5, 1, 1}, {true, false, false}, false}, {2, {4, 4, 1}, {true, true, false}, true}, {3, {2, 2, 4}, {false, false, true}, false}};
+  for (Case &c : tiny) {
+    c.mass = 1e-5;
+    Plan plan;
+    plan.exec.space = space();
+    pose(c, plan);
+    ASSERT_EQ(plan.levels.size(), 1u);
+    Level       &l = plan.levels[0];
+    const double first = std::sqrt(measure(plan, l).natural);
+    put(std::vector<double>(l.lo.size(), -INFINITY), l.lo);
+    put(std::vector<double>(l.up.size(), INFINITY), l.up);
+    int cycles = 0;
+    do cycle(plan, 0, true, true);
+    while (++cycles < 50 && std::sqrt(measure(plan, l).natural) > 1e-8 * first);
+    EXPECT_LE(cycles, 20) << c.dimension;
+  }
+}
