@@ -29,11 +29,12 @@ struct Problem {
   int           block = 1;
   const double *mu    = nullptr;
   Friction      friction = Friction::cone;
+  double        scale    = 1; // of w beside x: natural residuals are scale |x - P(x - w / scale)|_2
 };
 
 // What holds at the end, of w computed from x.
 struct Certificate {
-  double natural = 0; // |x - P(x - w)|_2, P the projection onto the bounds or cones
+  double natural = 0; // |x - P(x - w)|_2, P the projection onto the bounds or cones, with Problem::scale
   double gap     = 0; // sum of (x - lower) w+ + (upper - x) w-, with w+ and w- the positive and negative parts; cones: sum of |x . (w + mu |w_t| n)|
   double primal  = 0; // largest distance of an x_i from its bounds or its cone
   double dual    = 0; // largest w_i of a sign that no bound of x_i allows
@@ -57,6 +58,7 @@ Report solve(densegs::Plan &plan, const Problem &problem, const Params &params, 
 void        multiply(const Problem &p, const double *x, double *w);                  // w := A x + q
 double      natural(const Problem &p, const double *x, const double *w);             // of bounds or cones
 Certificate certify(const Problem &p, const double *x, const double *w);
+bool        rounded(const Problem &p, const double *x, const double *w);             // is x the answer but for rounding of w? Not of friction.
 void        project(const Problem &p, double *x);                                    // onto the bounds
 Reason      newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      mprgp(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);

@@ -13,6 +13,23 @@ void project(const Problem &p, double *x)
   for (int i = 0; i < p.n; ++i) x[i] = std::min(std::max(x[i], p.lower[i]), p.upper[i]);
 }
 
+// The size of the sums that w_i is made of is bounded by the diagonal, as |a_ij| <= sqrt(a_ii a_jj) in a symmetric positive definite matrix;
+// others may have larger ones.
+bool rounded(const Problem &p, const double *x, const double *w)
+{
+  if (p.block > 1) return false;
+  constexpr double few = 1e-12;
+  const auto      &d   = p.matrix->diagonal;
+  double           sum = 0;
+  for (int i = 0; i < p.n; ++i) sum += std::sqrt(d[(size_t)i]) * std::fabs(x[i]);
+  for (int i = 0; i < p.n; ++i) {
+    const double e = few * (std::fabs(p.q[i]) + std::sqrt(d[(size_t)i]) * sum);
+    if (!(x[i] >= p.lower[i] && x[i] <= p.upper[i]) || !std::isfinite(w[i]) || !std::isfinite(e)) return false;
+    if ((w[i] > e && x[i] > p.lower[i]) || (w[i] < -e && x[i] < p.upper[i])) return false;
+  }
+  return true;
+}
+
 // x_t - (projection of x onto the cone |x_t| <= mu x_n), squared length.
 static double cone_distance2(double mu, double n, const double *t, int d)
 {
@@ -55,6 +72,13 @@ static void pyramid_bounds(const Problem &p, int c, const double *x, int k, doub
 
 double natural(const Problem &p, const double *x, const double *w)
 {
+  if (p.scale != 1) {
+    Problem             plain = p;
+    std::vector<double> v(w, w + p.n);
+    for (double &e : v) e /= p.scale;
+    plain.scale = 1;
+    return p.scale * natural(plain, x, v.data());
+  }
   double s = 0;
   if (p.block == 1) {
     for (int i = 0; i < p.n; ++i) {

@@ -116,9 +116,13 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
    `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`. Another F is linearised again and again.
 
    The norm that monitors and tests see is that of the natural residual x - P(x - F(x)), P being the projection onto the bounds
-   (or the friction cones). Where F is linear an iteration is `-snes_vipgs_check` sweeps, or one factorisation; else it is a linearisation, as
-   it always is for programs with `SNESSetUpdate()` or checks of steps, whose functions are called once for each Jacobian. `-snes_stol` is 0
-   by default. `-snes_view` prints a certificate of the answer, `SNESVIPGSGetCertificate()` returns it.
+   (or the friction cones); where the size d of the Jacobian's diagonal is below 1e-6 or above 1e6, that of d (x - P(x - F(x) / d)).
+   Where F is linear an iteration is `-snes_vipgs_check` sweeps, or one factorisation; else it is a linearisation, as it always is for
+   programs with `SNESSetUpdate()` or checks of steps, whose functions are called once for each Jacobian. `-snes_stol` is 0 by default.
+   `-snes_view` prints a certificate of the answer, `SNESVIPGSGetCertificate()` returns it.
+
+   PETSc's tolerances may ask for more than the rounding of F allows, as where F has entries of 1e20 beside bounds of 1: a linear problem
+   whose conditions hold but for that rounding ends with `SNES_CONVERGED_SNORM_RELATIVE` (Tao: `TAO_CONVERGED_STEPTOL`).
 
    The linear problems are those of the matrix that preconditioners are made of (`Pmat`), so `-snes_mf_operator` and other approximations of
    the Jacobian work, with more linearisations. A step to where F is not finite, or outside of its domain (`SNESSetFunctionDomainError()`), is

@@ -96,6 +96,10 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
   PetscCall(InDeviceMemory(w.n, [&] { c = tessera::lcp::create(w.matrix, p->comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space, (int)p->block); }));
   if (c.bad_row >= 0) PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d, column %d of the Jacobian is not a finite number", c.bad_row, c.bad_column));
   else if (c.diagonal >= 0) PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d of the Jacobian has the diagonal entry %g, and sweeps need a positive one. Leave that unknown out, or add a small positive number to the entry", c.diagonal, w.matrix.diagonal[(size_t)c.diagonal]));
+  else {
+    const double size = tessera::lcp::size_of_diagonal(w.matrix);
+    w.scale           = size > 1e-6 && size < 1e6 ? 1 : size; // else a bound that is missed by far would be nothing beside F, or all
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -180,6 +184,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   c.fell_back = c.fell_back || report.fell_back ? PETSC_TRUE : PETSC_FALSE;
   c.reason    = ReasonOf(report.reason);
   *solved     = report.reason == tessera::lcp::Reason::stopped;
+  steps.rounded = tessera::lcp::rounded(problem, w.x.data(), report.w.data());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -380,6 +385,10 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
     PetscCall(Iterate(snes, steps, norm));
   } else snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
   SNESVIPGSCertificate &c = p->certificate;
+  // Tolerances that ask for more than rounding leaves of F.
+  const bool tolerances = snes->ops->converged == SNESConvergedDefault || p->tolerances;
+  if ((!snes->reason || snes->reason == SNES_DIVERGED_MAX_IT) && steps.rounded && !steps.whole && tolerances)
+    snes->reason = SNES_CONVERGED_SNORM_RELATIVE;
   if (!snes->reason) snes->reason = c.reason == SNES_VIPGS_MAXIMUM ? SNES_DIVERGED_MAX_IT : c.reason == SNES_VIPGS_INFEASIBLE ? SNES_DIVERGED_LOCAL_MIN : SNES_DIVERGED_INNER;
   if (snes->reason > 0) c.reason = SNES_VIPGS_CONVERGED;
   else if (snes->reason == CompatDivergedNaN || snes->reason == SNES_DIVERGED_FUNCTION_DOMAIN || snes->reason == SNES_DIVERGED_JACOBIAN_DOMAIN || snes->reason == SNES_DIVERGED_LINEAR_SOLVE) c = NoCertificate();

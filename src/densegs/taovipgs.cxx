@@ -112,6 +112,7 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   PetscCall(SNESSetConvergenceTest(p->snes, Test, tao, nullptr));
   PetscCall(SNESSetApplicationContext(p->snes, tao));
   PetscCall(SNESSetUpdate(p->snes, tao->ops->update ? Update : nullptr));
+  ((tessera::SNES_VIPGS *)p->snes->data)->tolerances = tao->ops->convergencetest == TaoDefaultConvergenceTest;
   tao->reason = TAO_CONTINUE_ITERATING;
   PetscCall(SNESSolve(p->snes, nullptr, tao->solution));
   PetscCall(SNESGetConvergedReason(p->snes, &reason));
@@ -128,7 +129,8 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   if (!p->complementarity) PetscCall(TaoComputeObjectiveAndGradient(tao, tao->solution, &tao->fc, tao->gradient));
   else tao->fc = norm;
   // The test may have been content with a point whose gradient then failed.
-  if (!tao->reason || (reason < 0 && tao->reason > 0)) tao->reason = reason > 0 ? TAO_CONVERGED_GATOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
+  if (reason == SNES_CONVERGED_SNORM_RELATIVE) tao->reason = TAO_CONVERGED_STEPTOL;
+  else if (!tao->reason || (reason < 0 && tao->reason > 0)) tao->reason = reason > 0 ? TAO_CONVERGED_GATOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -56,6 +56,7 @@ struct SNES_VIPGS {
   SNESVIPGSFriction     friction       = SNES_VIPGS_CONE;
   Vec                   coefficients   = nullptr; // of friction
   Comm                  comm;
+  bool                  tolerances     = false; // a Tao's test looks at PETSc's tolerances, as SNESConvergedDefault() does
   // the last solve
   SNESVIPGSCertificate certificate = NoCertificate();
   bool                 solved      = false;

@@ -14,6 +14,7 @@ struct Linear {
   lcp::Matrix         matrix;
   DenseView           view; // its rows in PETSc's own array
   std::vector<double> q, f0, x, lower, upper, mu;
+  double              scale = 1; // of F beside x, where it is far from 1
 };
 
 // The problem without its matrix: what norms and certificates of a point need.
@@ -26,6 +27,7 @@ inline lcp::Problem ProblemOf(const SNES_VIPGS *p, const Linear &w)
   problem.block    = (int)p->block;
   problem.mu       = w.mu.data();
   problem.friction = (lcp::Friction)(int)p->friction;
+  problem.scale    = w.scale;
   return problem;
 }
 
@@ -41,6 +43,7 @@ struct Steps {
   bool            whole   = false;          // an iteration is a linearisation
   bool            begun   = false;          // F has been compared with its linearisation
   bool            current = false;          // vec_func is F of the present point
+  bool            rounded = false;          // the linear problem has been solved but for rounding
   PetscReal       first   = 0;              // norm
   PetscReal       snorm   = PETSC_INFINITY; // the length of the last step, if there was one
   double          target  = 0;              // of a linear problem that is solved as a whole

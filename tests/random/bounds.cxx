@@ -174,8 +174,8 @@ static PetscErrorCode SolveSNES(Case &c, Bounded &p, const char *type)
       int same[2] = {(int)reason, -(int)reason}, all[2];
       PetscCallMPI(MPI_Allreduce(same, all, 2, MPI_INT, MPI_MAX, c.comm));
       if (all[0] != -all[1]) c.fail("the reason differs between processes");
-      PetscCall(Conditions(c, p, k ? "again" : "solve", (int)reason, reason == SNES_CONVERGED_FNORM_RELATIVE));
-      const bool easy = p.finite && !p.crossing && p.bad_at < 0 && !p.a.scaled && p.a.symmetric && p.a.definite &&
+      PetscCall(Conditions(c, p, k ? "again" : "solve", (int)reason, reason == SNES_CONVERGED_FNORM_RELATIVE || reason == SNES_CONVERGED_SNORM_RELATIVE));
+      const bool easy = p.finite && !p.crossing && p.bad_at < 0 && p.a.symmetric && p.a.definite &&
                         !p.a.singular && p.a.decades <= 2 && c.plain;
       if (easy && reason < 0) c.fail("%s of a problem of the class", SNESConvergedReasons[reason]);
       PetscCall(VecScale(p.b, 0.5)); // another one
@@ -206,8 +206,8 @@ static PetscErrorCode SolveTao(Case &c, Bounded &p, const char *type)
     bool on = c.good("TaoSetFromOptions", TaoSetFromOptions(tao)) && c.good("TaoSolve", TaoSolve(tao));
     if (on) {
       PetscCall(TaoGetConvergedReason(tao, &reason));
-      PetscCall(Conditions(c, p, "Tao", (int)reason, reason == TAO_CONVERGED_GTTOL));
-      const bool easy = p.finite && !p.crossing && p.bad_at < 0 && !p.a.scaled && p.a.symmetric && p.a.definite &&
+      PetscCall(Conditions(c, p, "Tao", (int)reason, reason == TAO_CONVERGED_GTTOL || reason == TAO_CONVERGED_STEPTOL));
+      const bool easy = p.finite && !p.crossing && p.bad_at < 0 && p.a.symmetric && p.a.definite &&
                         !p.a.singular && p.a.decades <= 2 && c.plain;
       if (easy && reason < 0) c.fail("Tao: reason %d of a problem of the class", (int)reason);
     }
