@@ -1,30 +1,10 @@
 #include "auxamg/pcauxamg_levels.hpp"
 #include "auxamg/entries.hpp"
 #include "auxamg/pcauxamg.hpp"
+#include "petsc/entries.hpp"
 
 using tessera::PC_AuxAMG;
-using tessera::auxamg::Entries;
-
-// The list, as a matrix of the kind that pc has; the list is used up.
-static PetscErrorCode MakeMatrix(PC pc, Entries &e, Mat *A)
-{
-  PetscBool             seq, mpi;
-  MatType               type = MATAIJ;
-  std::vector<PetscInt> rows, columns;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)pc->pmat, MATSEQAIJ, &seq));
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)pc->pmat, MATMPIAIJ, &mpi));
-  if (seq || mpi) PetscCall(MatGetType(pc->pmat, &type));
-  TesseraCallCXX(rows.assign(e.row.begin(), e.row.end()), columns.assign(e.column.begin(), e.column.end()));
-  PetscCall(MatCreate(PetscObjectComm((PetscObject)pc), A));
-  PetscCall(MatSetSizes(*A, e.rows, e.columns, PETSC_DETERMINE, PETSC_DETERMINE));
-  PetscCall(MatSetBlockSize(*A, ((PC_AuxAMG *)pc->data)->bs));
-  PetscCall(MatSetType(*A, type));
-  PetscCall(MatSetPreallocationCOO(*A, (PetscCount)rows.size(), rows.data(), columns.data()));
-  PetscCall(MatSetValuesCOO(*A, e.value.data(), ADD_VALUES));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+using tessera::Entries;
 
 // From the last grid on, as PCMG counts.
 static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *matrices[])
@@ -40,7 +20,7 @@ static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *
   for (size_t k = 0; k + 1 < grids; ++k) {
     Entries e;
     TesseraCallCXX(tessera::WithHierarchy(a, [&](auto &h) { e = operators ? grid_operator(h, a->comm, (int)a->bs, grids - 1 - k) : interpolation(h, a->comm, (int)a->bs, grids - 2 - k); }));
-    PetscCall(MakeMatrix(pc, e, &(*matrices)[k]));
+    PetscCall(tessera::MatrixOf(pc, a->bs, e, &(*matrices)[k]));
   }
   *number = (PetscInt)grids;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -177,6 +177,35 @@ PetscErrorCode GridMatrix::LocalMatrix(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode GridMatrix::RowsOfNodes(Mat A, std::vector<double> &rows)
+{
+  const size_t       n = (size_t)grid_.owned().size();
+  Vec                x, y;
+  PetscInt           first, last;
+  PetscScalar       *number;
+  const PetscScalar *values;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(rows.resize(n));
+  PetscCall(MatGetOwnershipRange(A, &first, &last));
+  for (size_t k = 0; k < n; ++k) rows[k] = (double)first + (double)k;
+  if (!moved_) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatCreateVecs(A, &x, nullptr));
+  PetscCall(VecDuplicate(work_, &y));
+  PetscCall(VecSet(y, -1));
+  PetscCall(VecGetArrayWrite(x, &number));
+  for (PetscInt r = first; r < last; ++r) number[r - first] = (PetscScalar)r;
+  PetscCall(VecRestoreArrayWrite(x, &number));
+  PetscCall(VecScatterBegin(scatter_, x, y, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecScatterEnd(scatter_, x, y, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecGetArrayRead(y, &values));
+  rows.assign(values, values + n);
+  PetscCall(VecRestoreArrayRead(y, &values));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode GridMatrix::GetRead(Vec x, Space space, const double **values)
 {
   PetscMemType where;

@@ -57,6 +57,7 @@ public:
   PetscErrorCode RestoreRead(Vec x, const double **values);
   PetscErrorCode GetWrite(Vec y, Space space, double **values, bool read = false); // read: with y's values
   PetscErrorCode RestoreWrite(Vec y, double **values);
+  PetscErrorCode RowsOfNodes(Mat A, std::vector<double> &rows); // of A, of the own nodes, x fastest; -1 of those that are none
   void           ForgetCopies(); // after an error: what they are in may be no memory
 
 private:

@@ -13,6 +13,11 @@ template <class T> auto &hierarchy(Plan &plan)
   else return plan.smoothing32;
 }
 
+inline bool least_squares(const Plan &plan)
+{
+  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && (plan.rough == Rough::lines || plan.rough == Rough::fitted));
+}
+
 // S1 of the finest grid in the precision of the hierarchy: CG's where that has it.
 template <class T> SchurOf<T> &schur_of(Plan &plan, int l)
 {

@@ -607,6 +607,9 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 
    The cycle `k` is not linear: use it under `KSPFCG`, `KSPFGMRES` or `KSPRRB`.
 
+   `PCGetInterpolations()` and `PCGetCoarseOperators()` give the grids of the Galerkin form, each operator being P'AP of the one before; the other
+   forms have no such pair. Nodes of the finest grid without couplings, as Dirichlet rows, take no part in them.
+
    References:
 +  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable
          for GPU-type processors, Electronic Transactions on Numerical Analysis 48, 2018

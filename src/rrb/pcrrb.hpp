@@ -67,5 +67,9 @@ const char    *NameOf(rrb::Rough); // what the measures for rough coefficients a
 // Composes the setters and getters of PC rrb, or takes them away.
 PetscErrorCode ComposeOptions(PC, PetscBool);
 PetscErrorCode ComposeInfo(PC, PetscBool); // pcrrb_info.cxx
+PetscErrorCode CheckSetUpRRB(PC);          // an error where there are no grids
+// pcrrb_grids.cxx
+PetscErrorCode GetInterpolationsRRB(PC, PetscInt *, Mat *[]);
+PetscErrorCode GetCoarseOperatorsRRB(PC, PetscInt *, Mat *[]);
 
 } // namespace tessera

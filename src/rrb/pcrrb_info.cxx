@@ -11,7 +11,7 @@ const char *tessera::NameOf(rrb::Rough rough)
   return Roughs[(int)rough];
 }
 
-static PetscErrorCode CheckSetUp(PC pc)
+PetscErrorCode tessera::CheckSetUpRRB(PC pc)
 {
   const PC_RRB *r = (const PC_RRB *)pc->data;
 
@@ -41,7 +41,7 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
   const rrb::Plan &p = r->plan;
 
   PetscFunctionBegin;
-  PetscCall(CheckSetUp(pc));
+  PetscCall(tessera::CheckSetUpRRB(pc));
   PetscCheck(grid >= 0 && grid < Grids(p), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb has the grids 0 to %" PetscInt_FMT ": %" PetscInt_FMT " given", Grids(p) - 1, grid);
   const rrb::Algebraic *const algebraic = rrb::algebraic_levels(p);
   *info = PCRRBGridInfo();
@@ -90,7 +90,7 @@ static PetscErrorCode GetInfo(PC pc, TesseraGridsInfo *info)
   PCRRBGridInfo    grid;
 
   PetscFunctionBegin;
-  PetscCall(CheckSetUp(pc));
+  PetscCall(tessera::CheckSetUpRRB(pc));
   *info = TesseraGridsInfo();
   info->grids = Grids(p);
   for (PetscInt g = 0; g < info->grids; ++g) {
@@ -115,7 +115,7 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
   const rrb::Plan &p = r->plan;
 
   PetscFunctionBegin;
-  PetscCall(CheckSetUp(pc));
+  PetscCall(tessera::CheckSetUpRRB(pc));
   const bool galerkin = r->coarsening == PC_RRB_GALERKIN, fitted = p.rough == rrb::Rough::lines || p.rough == rrb::Rough::fitted;
   *choice               = PCRRBChoice();
   choice->coarsening    = r->coarsening;
@@ -144,7 +144,7 @@ static PetscErrorCode GetGridSizes(PC pc, PetscInt *grids, const PetscInt *nx[],
   PCRRBGridInfo grid;
 
   PetscFunctionBegin;
-  PetscCall(CheckSetUp(pc));
+  PetscCall(tessera::CheckSetUpRRB(pc));
   const size_t n = (size_t)Grids(r->plan);
   TesseraCallCXX(r->sizes_x.resize(n), r->sizes_y.resize(n));
   for (size_t g = 0; g < n; ++g) {
@@ -177,6 +177,8 @@ PetscErrorCode tessera::ComposeInfo(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGridSizes_C", compose ? &GetGridSizes : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGridInfo_C", compose ? &GetGridInfo : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetFailure_C", compose ? &GetFailure : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetInterpolationsRRB : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCGetCoarseOperators_C", compose ? &GetCoarseOperatorsRRB : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -295,6 +295,7 @@ GridReport report(const Plan &plan, size_t l);
 // What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
 HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
 void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);
+Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a); // the operator of a distributed grid on every process
 void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure);
 // A bad pivot in a row of the remainder.
 void name_row(const Plan &plan, int row, Failure &failure);

@@ -19,11 +19,6 @@ Smoother choose_smoother(const Plan &plan, const Directions &d)
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
 }
 
-bool least_squares(const Plan &plan)
-{
-  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && (plan.rough == Rough::lines || plan.rough == Rough::fitted));
-}
-
 // Sweeps on A v = 0 from random v leave what the interpolation must reproduce. Along lines both ways, whatever the cycle smooths by:
 // three sweeps by points leave too much else, and weights fitted to that take twice the iterations on a checkerboard.
 void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Interpolation &P, const View<float> &correction)

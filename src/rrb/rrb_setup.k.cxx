@@ -359,8 +359,7 @@ Stencil finest_stencil(Plan &plan)
   return s;
 }
 
-// The operator of a distributed grid on every process.
-static Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a)
+Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a)
 {
   Stencil   all(whole.grid, whole.layout.natural, whole.layout.space);
   const Box own = level.grid.owned();

@@ -1,0 +1,73 @@
+// PCGetInterpolations() and PCGetCoarseOperators() of PC rrb.
+#include "petsc/entries.hpp"
+#include "rrb/grid_entries.hpp"
+#include "rrb/pcrrb.hpp"
+
+using tessera::PC_RRB;
+namespace rrb = tessera::rrb;
+
+// What can be given: the Galerkin form, where each operator is P'AP of the one before.
+static PetscErrorCode CheckForm(PC pc)
+{
+  const PC_RRB    *r    = (const PC_RRB *)pc->data;
+  MPI_Comm         comm = PetscObjectComm((PetscObject)pc);
+  PetscObjectId    id;
+  PetscObjectState state;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CheckSetUpRRB(pc));
+  PetscCheck(r->coarsening == PC_RRB_GALERKIN, comm, PETSC_ERR_SUP, "PC rrb: -pc_rrb_coarsening %s makes the operators of its grids by elimination and lumping, so there is no interpolation P with which they are P'AP. Use -pc_rrb_coarsening galerkin", PCRRBCoarsenings[r->coarsening]);
+  for (const rrb::Level &l : r->plan.levels) PetscCheck(!l.cut_x && !l.cut_y, comm, PETSC_ERR_SUP, "PC rrb: grid %d (%d x %d) has an odd number of nodes in a periodic direction, whose seam is lumped there, so its operator is not P'AP. Use sizes that are multiples of a higher power of two, or fewer -pc_rrb_levels", l.index, l.grid.nx, l.grid.ny);
+  PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
+  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
+  PetscCheck(id == r->matrix_id && state == r->matrix_state, comm, PETSC_ERR_ORDER, "PC rrb: the matrix has changed since the grids were made: call PCSetUp() first");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *matrices[])
+{
+  PC_RRB                       *r = (PC_RRB *)pc->data;
+  rrb::Level                   &finest = r->plan.levels[0];
+  std::vector<rrb::GridEntries> grids;
+  std::vector<double>           rows;
+  tessera::Stencil              a;
+  tessera::Buffer<double>       field; // a solve may be under way: the plan's are in use
+  tessera::DirichletCouplings   dirichlet;
+  tessera::OperatorReport       report;
+  PetscInt                      own;
+  bool                          right;
+
+  PetscFunctionBegin;
+  PetscCall(CheckForm(pc));
+  PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
+  TesseraCallCXX(a = tessera::Stencil(finest.layout), field.resize(finest.layout.elements(4)));
+  do {
+    PetscCall(r->matrix.Read(pc->pmat, r->plan.exec, finest.halo, field.data(), r->raised == PETSC_TRUE, a, dirichlet, report));
+    if (r->matrix.ahead()) PetscCall(r->matrix.Confirm(report, &right));
+    else right = true;
+  } while (!right);
+  PetscCall(r->matrix.RowsOfNodes(pc->pmat, rows));
+  PetscCall(MatGetLocalSize(pc->pmat, &own, nullptr));
+  TesseraCallCXX(grids = rrb::grid_entries(r->plan, a, rows, (int)own));
+  PetscCall(PetscMalloc1(grids.size() + 1, matrices)); // one more than there are, as PCMG does
+  for (size_t k = 0; k < grids.size(); ++k) {
+    const rrb::GridEntries &e = grids[grids.size() - 1 - k]; // from the last grid on, as PCMG counts
+    PetscCall(tessera::MatrixOf(pc, 1, operators ? e.next : e.interpolation, &(*matrices)[k]));
+  }
+  *number = (PetscInt)grids.size() + 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::GetInterpolationsRRB(PC pc, PetscInt *number, Mat *matrices[])
+{
+  PetscFunctionBegin;
+  PetscCall(GetMatrices(pc, false, number, matrices));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::GetCoarseOperatorsRRB(PC pc, PetscInt *number, Mat *matrices[])
+{
+  PetscFunctionBegin;
+  PetscCall(GetMatrices(pc, true, number, matrices));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
