@@ -1,7 +1,6 @@
 // The weights and operators are computed once more from the finest operator, which nobody keeps, by the functions of the setup.
 #include "rrb/grid_entries.hpp"
 #include "core/tuning.hpp"
-#include "rrb/galerkin_kernels.hpp"
 #include "rrb/galerkin_levels.hpp"
 #include <algorithm>
 #include <numeric>
@@ -187,9 +186,12 @@ void add_rows(const AlgebraicLevel &l, int row, long long to, double factor, Ent
 std::vector<GridEntries> algebraic_entries(const Algebraic &algebraic, const Grid &g, Stencil &a, const Numbers &n, int own)
 {
   const auto              &levels = algebraic.levels();
-  const BlackNumbers       at(g);
   std::vector<GridEntries> all(levels.size() - 1);
-  auto                     black = [&](int x, int y) { return at((x & 1) + 2 * (y & 1), x / 2, y / 2); };
+  std::vector<int>         number((size_t)g.size()); // of S1's rows: the o nodes of a line, the c nodes of the next one, and so on
+  int                      count = 0;
+  auto                     black = [&](int x, int y) -> int & { return number[(size_t)x + (size_t)g.nx * (size_t)y]; };
+  for (int y = 0; y < g.ny; ++y)
+    for (int x = y % 2; x < g.nx; x += 2) black(x, y) = count++;
   for (int y = 0; y < g.ny; ++y)
     for (int x = 0; x < g.nx; ++x) {
       const auto row = (long long)n.v.at(x, y);
