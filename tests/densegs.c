@@ -372,12 +372,13 @@ static PetscErrorCode TestKept(void)
 static PetscErrorCode TestWrong(void)
 {
   PetscFunctionBegin;
-  for (int c = 0; c < 6; ++c) {
-    const char *const names[] = {"a sparse matrix", "a matrix that is not square", "a zero on the diagonal", "a NaN", "a relaxation factor of 2", "a NaN far from the diagonal"};
+  for (int c = 0; c < 9; ++c) {
+    const char *const names[] = {"a sparse matrix", "a matrix that is not square", "a zero on the diagonal", "a NaN", "a relaxation factor of 2", "a NaN far from the diagonal", "too many sweeps", "a vector of another size", "1e-100 in single precision"};
     const PetscInt     n = 20;
     char               text[400] = "";
     Mat                A;
-    Vec                b, x;
+    Vec                b, x, longer;
+    PetscInt           local;
     KSP                ksp;
     PC                 pc;
     PetscErrorCode     ierr = 0;
@@ -402,18 +403,26 @@ static PetscErrorCode TestWrong(void)
       PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
       PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
     }
+    if (c == 8) PetscCall(MatScale(A, 1e-100));
     PetscCall(MatCreateVecs(A, &x, &b));
     PetscCall(VecSet(b, 1));
+    PetscCall(VecGetLocalSize(b, &local));
+    PetscCall(VecCreateMPI(PETSC_COMM_WORLD, local + 1, PETSC_DETERMINE, &longer));
     PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
     PetscCall(KSPSetOperators(ksp, A, A));
     PetscCall(KSPGetPC(ksp, &pc));
     PetscCall(PCSetType(pc, PCDENSEGS));
     PetscCall(PetscPushErrorHandler(Caught, text));
     if (c == 4) ierr = PCDenseGSSetOmega(pc, 2);
+    else if (c == 8) ierr = PCDenseGSSetPrecision(pc, TESSERA_PRECISION_SINGLE) || KSPSolve(ksp, b, x);
+    else if (c == 6) ierr = PCDenseGSSetSweeps(pc, 1000001);
+    else if (c == 7) ierr = KSPSetType(ksp, KSPRICHARDSON) || KSPSetNormType(ksp, KSP_NORM_NONE) || KSPSolve(ksp, longer, x);
     else if (c == 1) ierr = PCSetUp(pc);
     else ierr = KSPSolve(ksp, b, x);
     PetscCall(PetscPopErrorHandler());
     if (!ierr) PetscCall(KSPGetConvergedReason(ksp, &reason));
+    PetscCall(VecDestroy(&longer));
+    if (!strncmp(text, "PC densegs: the matrix has ", 27)) text[26] = 0; /* so many rows on this process */
     if (!strncmp(text, "PC densegs works on dense matrices, this one is of type mpiaij", 62)) memcpy(text + 56, "seqaij", 6);
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", names[c], ierr ? text : KSPConvergedReasons[reason]));
     PetscCall(KSPDestroy(&ksp));

@@ -107,6 +107,11 @@ static PetscErrorCode SetUp(PC pc)
   int  zero = check.bad_row < 0 && check.zero_diagonal >= 0, who;
   if (check.bad_row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix is not a finite number", (PetscInt)check.bad_row, (PetscInt)check.bad_column));
   else if (zero) PetscCall(PetscSNPrintf(mine, sizeof(mine), "the diagonal entry of row %" PetscInt_FMT " is zero: Gauss-Seidel divides by it. Reorder the unknowns, or use -pc_type lu", (PetscInt)check.zero_diagonal));
+  else if (n && p->plan.params.single && !(p->largest > 1e-30 && p->largest < 1e30))
+    PetscCall(PetscSNPrintf(mine, sizeof(mine),
+                            "the largest entry of the matrix is %g, and single precision has no such numbers, or not their products: use "
+                            "-pc_densegs_precision double",
+                            p->largest));
   PetscCall(tessera::FirstText(comm, mine, p->failure, &who));
   p->asymmetry = size == 1 ? check.asymmetry : -1;
   if (who < size) {
@@ -176,7 +181,7 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
   tessera::densegs::Plan   &plan = p->plan;
   const tessera::Space      space = plan.exec.space;
   const int                 n = plan.panels.n;
-  const int                 most = (int)PetscMin(sweeps, 1000000) * (order == tessera::densegs::Order::symmetric ? 2 : 1);
+  const int                 most = (int)sweeps * (order == tessera::densegs::Order::symmetric ? 2 : 1);
   const PetscScalar        *from;
   PetscScalar              *to;
   PetscMemType              where = PETSC_MEMTYPE_HOST;

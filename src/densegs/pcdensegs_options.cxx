@@ -182,7 +182,7 @@ PetscErrorCode PCDenseGSGetOmega(PC pc, PetscReal *w)
 
    Input Parameters:
 +  pc - the preconditioner
--  n - sweeps of one application, 1 or more; a symmetric sweep goes forward and back; default 1
+-  n - sweeps of one application, 1 to 1000000; a symmetric sweep goes forward and back; default 1
 
    Options Database Key:
 .  -pc_densegs_sweeps <n> - see above
@@ -195,7 +195,8 @@ PetscErrorCode PCDenseGSSetSweeps(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(n >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: an application (-pc_densegs_sweeps) takes 1 sweep or more, it is %" PetscInt_FMT, n);
+  PetscCheck(n >= 1 && n <= 1000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC densegs: an application (-pc_densegs_sweeps) takes 1 to 1000000 sweeps, it is %" PetscInt_FMT, n);
   PetscTryMethod(pc, "PCDenseGSSetSweeps_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -125,7 +125,9 @@ static std::string Value(Case &c, const Option &o, bool hostile)
   if (o.type == "enum") return hostile ? "nonsense" : o.choices[c.draw.below((int)o.choices.size())];
   if (o.type == "bool") return hostile ? "perhaps" : of({"0", "1"});
   if (o.type == "int")
-    return hostile ? of({"-1", "-7", "1000000", "2147483647", "x"}) : of({"default", "0", "1", "2", "3", "5", "10"});
+    return !hostile                                     ? of({"default", "0", "1", "2", "3", "5", "10"})
+         : o.key.find("_sweeps") != std::string::npos ? of({"-1", "-7", "2147483647", "x"}) // a million of them is work
+                                                      : of({"-1", "-7", "1000000", "2147483647", "x"});
   if (o.type == "real")
     return hostile ? of({"-1", "0", "2", "1e300", "nan", "inf", "x"})
                    : of({"default", "0.5", "0.9", "1", "1.2", "1.5"});

@@ -64,6 +64,7 @@ Operator GridOperator(Case &c, const Grid &g)
   const long   seed = c.draw.below(1 << 30);
   a.n               = g.n[0] * g.n[1] * g.n[2];
   a.decades         = decades;
+  a.reaction        = reaction;
   a.row.resize(a.n);
   auto coefficient = [&](const int *i, const int *j) {
     const long p = i[0] + 1000l * i[1] + 1000000l * i[2], q = j[0] + 1000l * j[1] + 1000000l * j[2];
@@ -166,7 +167,8 @@ Operator CloudOperator(Case &c, int nodes, int dim, int bs, std::vector<double> 
       x[(size_t)p * dim + d] = t;
     }
   a.n       = nodes * bs;
-  a.decades = decades;
+  a.decades  = decades;
+  a.reaction = reaction;
   a.row.resize(a.n);
   std::vector<std::vector<double>> w(nodes, std::vector<double>(nodes, 0));
   for (int p = 0; p < nodes; ++p) {

@@ -55,7 +55,7 @@ struct Operator {
   std::vector<std::vector<std::pair<int, double>>> row;
   bool finite = true, symmetric = true, definite = true, singular = false, scaled = false,
        extreme   = false; // scaled by 1e20; extreme: squares overflow
-  double decades = 0;     // of its coefficients
+  double decades = 0, reaction = 0; // of its coefficients; what is added to the diagonal
 
   std::vector<long double> times(const std::vector<double> &x, bool transposed, bool magnitudes) const;
   double                   entry(int i, int j) const;
