@@ -81,12 +81,11 @@ static PetscErrorCode MakeKSP(DM da, Mat A, const char ksp_type[], const char pc
 {
   PetscFunctionBeginUser;
   PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
-  if (da) PetscCall(KSPSetDM(*ksp, da));
-  if (da) PetscCall(KSPSetDMActive(*ksp, PETSC_FALSE));
   PetscCall(KSPSetOperators(*ksp, A, A));
   PetscCall(KSPSetType(*ksp, ksp_type));
   PetscCall(KSPGetPC(*ksp, pc));
   PetscCall(PCSetType(*pc, pc_type));
+  if (da) PetscCall(PCSetDM(*pc, da));
   PetscFunctionReturn(0);
 }
 
