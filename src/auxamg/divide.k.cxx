@@ -3,7 +3,7 @@
 // numbered here are its own vertices, then those of others for which it has something (`rows` in all), then others that its rows have as
 // columns; each in the order of the keys, of others process by process.
 #include "auxamg/auxamg.hpp"
-#include "auxamg/messages.hpp"
+#include "core/messages.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 #include <numeric>

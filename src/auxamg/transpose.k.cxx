@@ -2,7 +2,7 @@
 // process has the rows of its own nodes: entries in own columns and rows of others come from these, entry by entry whenever the values
 // are new.
 #include "auxamg/auxamg.hpp"
-#include "auxamg/messages.hpp"
+#include "core/messages.hpp"
 #include "core/each.hpp"
 #include <algorithm>
 #include <map>

@@ -105,6 +105,7 @@ template <class T> void Exchange::add_back(T *v, int width) { pass(v, width, tru
 template void Exchange::forward(double *, int);
 template void Exchange::forward(float *, int);
 template void Exchange::forward(unsigned char *, int);
+template void Exchange::forward(int *, int);
 template void Exchange::add_back(double *, int);
 template void Exchange::add_back(float *, int);
 

@@ -7,7 +7,7 @@ namespace tessera::rrb {
 
 size_t AlgebraicLevel::bytes() const
 {
-  size_t sum = a.bytes() + inverse.bytes() + strong.bytes() + p.bytes() + x.bytes() + b.bytes();
+  size_t sum = a.bytes() + inverse.bytes() + more.bytes() + strong.bytes() + p.bytes() + x.bytes() + b.bytes() + (share ? share->bytes() : 0);
   for (const Buffer<int> *f : {&i, &j, &diagonal, &coarse, &pi, &pj, &ri, &rj, &rp}) sum += f->bytes();
   return sum;
 }
@@ -19,10 +19,25 @@ size_t Algebraic::bytes() const
   return sum;
 }
 
+int Algebraic::below() const
+{
+  int number = 0;
+  for (size_t k = 1; k < levels_.size(); ++k) number += !levels_[k].gathered();
+  return number;
+}
+
+const AlgebraicLevel &Algebraic::below(int number) const
+{
+  size_t k = 0;
+  while (number > 0) number -= !levels_[++k].gathered();
+  return levels_[k];
+}
+
 double Algebraic::entries() const
 {
   double sum = 0;
-  for (size_t k = 1; k < levels_.size(); ++k) sum += (double)levels_[k].j.size();
+  for (size_t k = 1; k < levels_.size(); ++k)
+    if (!levels_[k].gathered()) sum += levels_[k].entries;
   return sum;
 }
 
@@ -30,8 +45,8 @@ double Algebraic::entries() const
 double Algebraic::bytes_moved() const
 {
   double sum = 2 * (double)last_.bytes();
-  for (const AlgebraicLevel &l : levels_) sum += 24. * (double)l.pj.size() + 60. * l.n;
-  sum += 24 * entries() - 44. * levels_[0].n; // the finest level's rows are not read, but for their weights
+  for (const AlgebraicLevel &l : levels_) sum += 24 * l.weights + (l.gathered() ? 0 : 60 * l.nodes);
+  sum += 24 * entries() - 44 * levels_[0].nodes; // the finest level's rows are not read, but for their weights
   return sum;
 }
 
@@ -71,24 +86,38 @@ void Algebraic::backwards(AlgebraicLevel &l) const
   }
 }
 
+// Right-hand sides of ghosts are parts of their owners'; the solution is right there, too.
 void Algebraic::cycle(size_t k)
 {
   AlgebraicLevel &l = levels_[k];
   double *const   x = l.x.data(), *const b = l.b.data();
+  const auto      share = [&] {
+    if (l.share) l.share->ghosts.forward(x, 1);
+  };
+  if (l.share) l.share->ghosts.add_back(b, 1);
+  if (l.gathered()) {
+    const AlgebraicShare &s = *l.share;
+    MPI_Allgatherv(b, l.n, MPI_DOUBLE, levels_[k + 1].b.data(), s.nodes.data(), s.first_node.data(), MPI_DOUBLE, s.comm);
+    cycle(k + 1);
+    const double *const all = levels_[k + 1].x.data();
+    for (int v = 0; v < l.n + l.ghosts(); ++v) x[v] = all[s.first_node[(size_t)s.process(v)] + s.there(v)];
+    return;
+  }
   if (k + 1 == levels_.size() && !loose_) {
     std::copy(b, b + l.n, x);
     return last_.solve(x);
   }
   forwards(l);
+  share();
   if (k + 1 < levels_.size()) {
     AlgebraicLevel     &next = levels_[k + 1];
     const int *const    i = l.i.data(), *const j = l.j.data(), *const middle = l.diagonal.data();
     const int *const    pi = l.pi.data(), *const pj = l.pj.data();
-    const double *const a = l.a.data(), *const p = l.p.data();
+    const double *const a = l.a.data(), *const p = l.p.data(), *const more = l.share ? l.more.data() : nullptr;
     double *const       to = next.b.data();
     next.b.zero();
     for (int r = 0; r < l.n; ++r) { // the residual, where it is not zero
-      double s = 0;
+      double s = more ? more[r] * x[r] : 0;
       for (int e = middle[r] + 1; e < i[r + 1]; ++e) s -= a[e] * x[j[e]];
       for (int q = pi[r]; q < pi[r + 1]; ++q) to[pj[q]] += p[q] * s;
     }
@@ -99,8 +128,10 @@ void Algebraic::cycle(size_t k)
       for (int q = pi[r]; q < pi[r + 1]; ++q) s += p[q] * from[pj[q]];
       x[r] += s;
     }
+    share();
   }
   backwards(l);
+  share();
 }
 
 } // namespace tessera::rrb

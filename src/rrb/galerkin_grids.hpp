@@ -278,19 +278,18 @@ private:
   }
   void algebraic_restriction(int y0, int y1)
   {
-    const BlackNumbers at(g_.grid);
-    const Box          o = rows(g_.grid.owned(0), y0, y1), c = rows(g_.grid.owned(3), y0, y1);
+    const BlackNumbers at(g_.grid.owned());
+    const Box          o = rows(at.o, y0, y1), c = rows(at.c, y0, y1);
     double *const      to = s_.algebraic.finest().b.data();
-    if (o.empty()) return;
     with_stride(a_.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
       forall_parts(plan_.exec, part(o, SchurResidual<0, S, T>{a_, r_.q[0], z_.q[0], z_.q[3], at, to}), part(c, SchurResidual<3, S, T>{a_, r_.q[3], z_.q[0], z_.q[3], at, to}));
     });
-    s_.algebraic.restrict_rows(at.row(o.y0), at.row(o.y1));
+    s_.algebraic.restrict_rows(at.row(y0), at.row(y1));
   }
   void algebraic_prolong(int y0, int y1)
   {
-    const BlackNumbers    at(g_.grid);
+    const BlackNumbers    at(g_.grid.owned());
     const AlgebraicLevel &l = s_.algebraic.finest();
     const double *const   e = s_.algebraic.levels()[1].x.data();
     for (int q : {0, 3}) forall(plan_.exec, rows(g_.grid.owned(q), y0, y1), AlgebraicProlong<T>{l.pi.data(), l.pj.data(), l.p.data(), e, at, q, z_.q[q], z_.sx, z_.sy});

@@ -111,12 +111,14 @@ template <int S, class T, class V = T> struct SchurRestrict {
   }
 };
 
-// Black nodes by numbers, where one process has all of them: row by row, the o nodes of a row before its c nodes.
+// The black nodes of a box by numbers: row by row, the o nodes of a row before its c nodes.
 struct BlackNumbers {
-  int o, c, rows, last; // nodes of a row; rows of o and of c
-  explicit BlackNumbers(const Grid &g) : o((g.nx + 1) / 2), c(g.nx / 2), rows((g.ny + 1) / 2), last(g.ny / 2) { }
-  HD int row(int Y) const { return Y * o + (Y < last ? Y : last) * c; }
-  HD int operator()(int q, int X, int Y) const { return Y * (o + c) + (q ? o : 0) + X; }
+  Box o, c;
+  explicit BlackNumbers(const Box &nodes) : o(quarter_box(nodes, quarter_o)), c(quarter_box(nodes, quarter_c)) { }
+  HD static int before(const Box &b, int Y) { return (Y <= b.y0 ? 0 : (Y < b.y1 ? Y : b.y1) - b.y0) * (b.x1 - b.x0); } // in rows before Y
+  HD int        row(int Y) const { return before(o, Y) + before(c, Y); }
+  HD int        size() const { return (int)(o.size() + c.size()); }
+  HD int        operator()(int q, int X, int Y) const { return q ? before(o, Y + 1) + before(c, Y) + X - c.x0 : row(Y) + X - o.x0; }
 };
 
 // The residual at one quarter's nodes.

@@ -24,7 +24,7 @@ PetscErrorCode tessera::CheckSetUpRRB(PC pc)
 static PetscInt Grids(const rrb::Plan &p)
 {
   const rrb::Algebraic *const algebraic = rrb::algebraic_levels(p);
-  return algebraic ? (PetscInt)algebraic->levels().size() : p.levels.back().index + 1;
+  return algebraic ? algebraic->below() + 1 : p.levels.back().index + 1;
 }
 
 // The level of a grid on which it is worked: of one that every process gets, the second one.
@@ -46,14 +46,15 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
   const rrb::Algebraic *const algebraic = rrb::algebraic_levels(p);
   *info = PCRRBGridInfo();
   if (algebraic && grid) {
-    const rrb::AlgebraicLevel &a = algebraic->levels()[(size_t)grid];
-    info->nx         = a.n;
+    const rrb::AlgebraicLevel &a = algebraic->below((int)grid);
+    info->nx         = (PetscInt)a.nodes;
     info->ny         = 1;
+    info->everywhere = p.levels[0].grid.processes() > 1 && !a.share ? PETSC_TRUE : PETSC_FALSE;
     info->exact      = grid + 1 == Grids(p) ? PETSC_TRUE : PETSC_FALSE;
     info->smoother   = PC_RRB_SMOOTHER_POINT;
     info->sweeps     = info->exact ? 0 : 1;
-    info->entries    = (PetscReal)a.j.size() / PetscMax(a.n, 1);
-    info->complexity = (PetscReal)a.j.size() / ((p.nine ? 9. : 5.) * (PetscReal)p.levels[0].grid.size());
+    info->entries    = a.entries / PetscMax(a.nodes, 1);
+    info->complexity = a.entries / ((p.nine ? 9. : 5.) * (PetscReal)p.levels[0].grid.size());
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   const size_t      l = LevelOf(p, grid);

@@ -93,7 +93,8 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
   for (PetscInt k = 0; k < info.grids; ++k) {
     PCRRBGridInfo g;
     PetscCall(PCRRBGetGridInfo(pc, k, &g));
-    if (g.everywhere && !everywhere) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", from here on every process\n", k, g.nx, g.ny));
+    if (g.everywhere && !everywhere && g.entries > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "    from here on every process:\n"));
+    else if (g.everywhere && !everywhere) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", from here on every process\n", k, g.nx, g.ny));
     everywhere = g.everywhere;
     PetscCall(ViewGrid(r, k, g, viewer));
   }

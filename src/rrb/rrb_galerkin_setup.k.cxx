@@ -5,6 +5,7 @@
 #include "rrb/galerkin_kernels.hpp"
 #include "rrb/rrb_march.hpp"
 #include "rrb/schur_kernels.hpp"
+#include <algorithm>
 
 namespace tessera::rrb {
 
@@ -341,39 +342,54 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
     if (f->data.empty()) f->resize(g.layout);
 }
 
-// S1's rows for the algebraic levels, whose pattern is that of the grid: zeros count.
-void rows_of_s1(const Grid &grid, const SchurView<double> &a, Algebraic &to)
+// S1's own rows for the algebraic levels, whose pattern is that of the grid: zeros count. Collective at the first time.
+void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Algebraic &to)
 {
-  const BlackNumbers at(grid);
+  const BlackNumbers at(grid.owned()), whole({0, grid.nx, 0, grid.ny});
   const bool         known = to.known();
-  AlgebraicLevel    &f     = known ? to.finest() : to.start(at.row(at.rows), 9 * (size_t)at.row(at.rows));
+  AlgebraicLevel    &f     = known ? to.finest() : to.start(at.size(), 9 * (size_t)at.size());
   const ptrdiff_t    x = a.sx, y = a.sy;
+  AlgebraicNumbers   numbers(grid.rank, at.size());
   int                next = 0;
-  auto               entry = [&](int q, int X, int Y, double v) {
-    if (grid.periodic_x) X = (X + at.o) % at.o;
-    if (grid.periodic_y) Y = (Y + at.rows) % at.rows;
-    if (X < 0 || Y < 0 || X >= (q ? at.c : at.o) || Y >= (q ? at.last : at.rows)) return;
-    if (!known) f.j.data()[next] = at(q, X, Y);
+  const auto         number = [&](int q, int X, int Y) {
+    if ((q ? at.c : at.o).contains(X, Y)) return at(q, X, Y);
+    const auto part  = [](const std::vector<int> &splits, int v) { return (int)(std::upper_bound(splits.begin(), splits.end(), v) - splits.begin()) - 1; };
+    const int  owner = part(grid.xsplit, 2 * X + (q & 1)) + grid.processes_x() * part(grid.ysplit, 2 * Y + (q >> 1));
+    return numbers(owner, BlackNumbers(grid.box(owner))(q, X, Y));
+  };
+  const auto entry = [&](int q, int X, int Y, double v) {
+    const Box &all = q ? whole.c : whole.o;
+    if (grid.periodic_x) X = (X + all.x1) % all.x1;
+    if (grid.periodic_y) Y = (Y + all.y1) % all.y1;
+    if (!all.contains(X, Y)) return;
+    if (!known) f.j.data()[next] = number(q, X, Y);
     f.a.data()[next++] = v;
   };
-  auto node = [&](int q, int X, int Y, ptrdiff_t p) {
+  const auto node = [&](int q, int X, int Y, ptrdiff_t p) {
     const double *const *const f0 = q ? a.fc : a.fo;
     if (q == quarter_o) entry(3, X - 1, Y - 1, a.e[0][p]), entry(3, X, Y - 1, a.e[1][p]), entry(3, X - 1, Y, a.e[2][p]), entry(3, X, Y, a.e[3][p]);
     else entry(0, X, Y, a.e[3][p]), entry(0, X + 1, Y, a.e[2][p + x]), entry(0, X, Y + 1, a.e[1][p + y]), entry(0, X + 1, Y + 1, a.e[0][p + x + y]);
     entry(q, X + 1, Y, f0[0][p]), entry(q, X - 1, Y, f0[0][p - x]), entry(q, X, Y + 1, f0[1][p]), entry(q, X, Y - 1, f0[1][p - y]);
-    if (!known) f.diagonal.data()[at(q, X, Y)] = next, f.i.data()[at(q, X, Y) + 1] = next + 1;
+    if (!known) {
+      const int r = at(q, X, Y);
+      f.diagonal.data()[r] = next, f.i.data()[r + 1] = next + 1;
+      f.number[(size_t)r] = whole(q, X, Y);
+    }
     entry(q, X, Y, q ? a.cc[p] : a.co[p]);
   };
-  for (int Y = 0; Y < at.rows; ++Y) {
-    for (int X = 0; X < at.o; ++X) node(quarter_o, X, Y, X * x + Y * y);
-    for (int X = 0; X < at.c && Y < at.last; ++X) node(quarter_c, X, Y, X * x + Y * y);
-  }
+  const Box cells = grid.cells();
+  for (int Y = cells.y0; Y < cells.y1; ++Y)
+    for (int q : {0, 3}) {
+      const Box &own = q ? at.c : at.o;
+      for (int X = own.x0; X < own.x1 && Y >= own.y0 && Y < own.y1; ++X) node(q, X, Y, X * x + Y * y);
+    }
+  if (!known && grid.processes() > 1) to.share(grid.comm, numbers, redundant ? redundant : tuning::redundant_nodes);
 }
 
 // Can algebraic levels be made below this grid, and are they worth it? Their indices are 32 bits wide, and S1 has up to nine entries a row.
 bool takes_algebraic(const Plan &plan, const Level &g)
 {
-  return plan.exec.space == Space::host && g.grid.processes() == 1 && g.grid.size() > 4 * tuning::algebraic_least && g.grid.size() < INT_MAX / 5 && (!g.grid.periodic_x || g.grid.nx >= 8) && (!g.grid.periodic_y || g.grid.ny >= 8);
+  return plan.exec.space == Space::host && g.grid.size() > 4 * tuning::algebraic_least && g.grid.size() < INT_MAX / 5 && (!g.grid.periodic_x || g.grid.nx >= 8) && (!g.grid.periodic_y || g.grid.ny >= 8);
 }
 
 // Is the choice the setup's?
@@ -391,9 +407,11 @@ template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failur
     plan.band = Band();
   }
   setup_s1<T>(plan, l, a, nullptr, failure);
-  bool done = failure.failed;
+  int  bad = failure.failed, any = bad;
+  if (g.grid.processes() > 1) MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, g.grid.comm);
+  bool done = any;
   for (int tries = s.algebraic.known() ? 2 : 1; tries > 0 && !done; --tries) { // an earlier pattern may not serve any more
-    rows_of_s1(g.grid, schur_view(g.layout, schur_made<T>(plan, l)), s.algebraic);
+    rows_of_s1(g.grid, schur_view(g.layout, schur_made<T>(plan, l)), plan.params.redundant, s.algebraic);
     done = s.algebraic.setup();
   }
   plan.work[l] = Work();
@@ -597,7 +615,7 @@ static std::vector<Rough> choices(const Plan &plan)
   if (takes_algebraic(plan, plan.levels[root])) {
     const Rough first = many ? Rough::sweeps : Rough::fitted;
     if (d.leaps > tuning::more_leaps && d.leaps > tuning::leaping_jumps * d.jumps) return {Rough::no, Rough::algebraic, first};
-    // Where sweeps do fairly well the choice is the same as on several processes.
+    // Where sweeps do fairly well the choice is that of a device.
     const bool fair = plan.predicted[(int)Rough::no] <= tuning::trial_fair || (plan.predicted[(int)first] > 0 && plan.predicted[(int)first] <= tuning::trial_fair);
     if (!many || !fair) return {Rough::no, first, Rough::algebraic};
   }

@@ -149,7 +149,7 @@ double Plan::bytes_moved(bool of_schur) const
 double Plan::multiplications() const
 {
   const Algebraic *const algebraic = algebraic_levels(*this);
-  if (algebraic) return (16 + 12) * (double)levels[0].grid.owned().size() + algebraic->bytes_moved() / 12; // an entry or a weight is 12 B
+  if (algebraic) return (16 + 12) * (double)levels[0].grid.owned().size() + algebraic->bytes_moved() / 12 / levels[0].grid.processes(); // an entry or a weight is 12 B
   double sum = 0, visits = 1;
   for (const Level &l : levels) {
     if (l.accelerated && cycle != Cycle::v) {
@@ -426,7 +426,7 @@ Failure factor(Plan &plan, Stencil &a)
       if (galerkin) galerkin_grid(plan, l, current, &coarse, failure);
       else factor_grid(plan, level, current, &coarse, &plan.levels[l + 1], failure);
       if (galerkin && plan.rough == Rough::algebraic) { // no grid is below it
-        plan.nonzeros += algebraic_levels(plan)->entries();
+        if (const Algebraic *const algebraic = algebraic_levels(plan)) plan.nonzeros += algebraic->entries(); // else it failed
         break;
       }
       current = std::move(coarse);

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-namespace tessera::auxamg {
+namespace tessera {
 
 // Lists for each process, one after the other, to those that these have for this one
 struct Messages {
@@ -38,4 +38,4 @@ private:
   }
 };
 
-} // namespace tessera::auxamg
+} // namespace tessera
