@@ -146,7 +146,9 @@ static const Case cases[] = {
   {"Dirichlet rows without couplings", .m = {.nx = 130, .ny = 96, .dirichlet_rows = 2}, .dropped = PETSC_TRUE, .solve = PETSC_TRUE},
   {"nodes that take no part", .m = {.nx = 130, .ny = 96, .dead = 0.3, .alpha = 0.01}, .dropped = PETSC_TRUE},
   {"large grids on every process", "-pc_rrb_redundant", "100000", .m = {.nx = 130, .ny = 97, .spread = 5}, .solve = PETSC_TRUE},
-  {"leaping coefficients", .m = {.nx = 130, .ny = 97}, .leaps = PETSC_TRUE}};
+  {"leaping coefficients", .m = {.nx = 130, .ny = 97}, .leaps = PETSC_TRUE},
+  {"leaping coefficients, small grids on processes", "-pc_rrb_redundant", "200", .m = {.nx = 97, .ny = 111}, .leaps = PETSC_TRUE},
+  {"leaping coefficients, all on every process", "-pc_rrb_redundant", "100000", .m = {.nx = 65, .ny = 64}, .leaps = PETSC_TRUE}};
 
 static PetscErrorCode Example(const Case *c)
 {
@@ -274,6 +276,8 @@ int main(int argc, char **argv)
 
   test:
     suffix: leaps
+    nsize: {{1 2 4}}
+    output_file: output/rrb_grids_leaps.out
     args: -leaps -pc_rrb_backend host
 
 TEST*/

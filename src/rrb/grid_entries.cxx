@@ -1,7 +1,7 @@
 // The weights and operators are computed once more from the finest operator, which nobody keeps, by the functions of the setup.
 #include "rrb/grid_entries.hpp"
 #include "core/tuning.hpp"
-#include "rrb/galerkin_levels.hpp"
+#include "rrb/galerkin_kernels.hpp"
 #include <algorithm>
 #include <numeric>
 
@@ -177,38 +177,67 @@ template <class T> void weigh(Plan &plan, size_t l, const StencilView<double> &A
   interpolate_centres(plan.exec, A, g.grid, g.halo, P);
 }
 
-void add_rows(const AlgebraicLevel &l, int row, long long to, double factor, Entries &e)
+// The numbers of an algebraic level's nodes over all processes, and which of its rows are this process's: its own ones, of a level that every
+// process has those it had before, and then the first process has all.
+struct AlgebraicPlace {
+  std::vector<long long> first;
+  const AlgebraicShare  *share;
+  int                    begin = 0, end = 0;
+  AlgebraicPlace(const std::vector<AlgebraicLevel> &levels, size_t k, const Place &place) : share(levels[k].share.get())
+  {
+    const AlgebraicLevel &l = levels[k];
+    if (share) {
+      std::vector<long long> count((size_t)place.size);
+      const long long        mine = end = l.n;
+      MPI_Allgather(&mine, 1, MPI_LONG_LONG, count.data(), 1, MPI_LONG_LONG, place.comm);
+      first.resize(count.size());
+      std::partial_sum(count.begin(), count.end() - 1, first.begin() + 1);
+    } else if (k && levels[k - 1].gathered()) {
+      begin = levels[k - 1].share->first_node[(size_t)place.rank];
+      end   = levels[k - 1].share->first_node[(size_t)place.rank + 1];
+    } else if (!place.rank) end = l.n;
+  }
+  long long operator()(int v) const { return share ? first[(size_t)share->process(v)] + share->there(v) : v; }
+};
+
+void add_rows(const AlgebraicLevel &l, int row, const AlgebraicPlace &next, long long to, double factor, Entries &e)
 {
-  for (int q = l.pi.data()[row]; q < l.pi.data()[row + 1]; ++q) e.add(to, l.pj.data()[q], factor * l.p.data()[q]);
+  for (int q = l.pi.data()[row]; q < l.pi.data()[row + 1]; ++q) e.add(to, next(l.pj.data()[q]), factor * l.p.data()[q]);
 }
 
 // Below S1 = A_bb - A_br A_rr^-1 A_rb: with the red nodes at rest, that is with -A_rr^-1 A_rb P there, P'S1 P is the product with all of A.
-std::vector<GridEntries> algebraic_entries(const Algebraic &algebraic, const Grid &g, Stencil &a, const Numbers &n, int own)
+// What a black node has of its red neighbours' rows is added up, wherever these are.
+void black_entries(const AlgebraicLevel &l, const AlgebraicPlace &next, const Place &place, const Grid &g, Stencil &a, const Numbers &n, Entries &e)
+{
+  const BlackNumbers at(g.owned());
+  place.own(g, [&](int x, int y) {
+    if ((x + y) % 2) return;
+    const int r = at(x % 2 ? quarter_c : quarter_o, x / 2, y / 2);
+    if (n.v.at(x, y) >= 0) add_rows(l, r, next, (long long)n.v.at(x, y), 1, e);
+    for (int k = 1; k < 9; k += 2) {
+      const int    i = x + direction_dx(k), j = y + direction_dy(k);
+      const double v = *a.slot(x, y, k);
+      if (v != 0 && n.v.at(i, j) >= 0) add_rows(l, r, next, (long long)n.v.at(i, j), -v / a.C().at(i, j), e);
+    }
+  });
+}
+
+std::vector<GridEntries> algebraic_entries(const Algebraic &algebraic, const Place &place, const Grid &g, Stencil &a, const Numbers &n, int own)
 {
   const auto              &levels = algebraic.levels();
-  std::vector<GridEntries> all(levels.size() - 1);
-  std::vector<int>         number((size_t)g.size()); // of S1's rows: the o nodes of a line, the c nodes of the next one, and so on
-  int                      count = 0;
-  auto                     black = [&](int x, int y) -> int & { return number[(size_t)x + (size_t)g.nx * (size_t)y]; };
-  for (int y = 0; y < g.ny; ++y)
-    for (int x = y % 2; x < g.nx; x += 2) black(x, y) = count++;
-  for (int y = 0; y < g.ny; ++y)
-    for (int x = 0; x < g.nx; ++x) {
-      const auto row = (long long)n.v.at(x, y);
-      if (row < 0) continue;
-      if ((x + y) % 2 == 0) add_rows(levels[0], black(x, y), row, 1, all[0].interpolation);
-      for (int k = 1; (x + y) % 2 && k < 9; k += 2) {
-        const double v = *a.slot(x, y, k);
-        if (v != 0) add_rows(levels[0], black((x + direction_dx(k) + g.nx) % g.nx, (y + direction_dy(k) + g.ny) % g.ny), row, -v / a.C().at(x, y), all[0].interpolation);
-      }
-    }
-  for (size_t k = 0; k < all.size(); ++k) {
-    const AlgebraicLevel &next = levels[k + 1];
-    all[k].interpolation.rows    = k ? levels[k].n : own;
-    all[k].interpolation.columns = all[k].next.rows = all[k].next.columns = next.n;
-    for (int r = 0; k && r < levels[k].n; ++r) add_rows(levels[k], r, r, 1, all[k].interpolation);
-    for (int r = 0; r < next.n; ++r)
-      for (int e = next.i.data()[r]; e < next.i.data()[r + 1]; ++e) all[k].next.add(r, next.j.data()[e], next.a.data()[e]);
+  std::vector<GridEntries> all;
+  for (size_t k = 0; k + 1 < levels.size(); ++k) {
+    const AlgebraicLevel &l = levels[k], &below = levels[k + 1];
+    if (l.gathered()) continue;
+    const AlgebraicPlace here(levels, k, place), next(levels, k + 1, place);
+    GridEntries          e;
+    e.interpolation.rows    = k ? here.end - here.begin : own;
+    e.interpolation.columns = e.next.rows = e.next.columns = next.end - next.begin;
+    if (!k) black_entries(l, next, place, g, a, n, e.interpolation);
+    for (int r = here.begin; k && r < here.end; ++r) add_rows(l, r, next, here(r), 1, e.interpolation);
+    for (int r = next.begin; r < next.end; ++r)
+      for (int q = below.i.data()[r]; q < below.i.data()[r + 1]; ++q) e.next.add(next(r), next(below.j.data()[q]), below.a.data()[q]);
+    all.push_back(std::move(e));
   }
   return all;
 }
@@ -239,7 +268,7 @@ std::vector<GridEntries> grid_entries(Plan &plan, Stencil &a, const std::vector<
       fine = std::move(coarse);
       continue;
     }
-    if (algebraic_levels(plan)) return algebraic_entries(*algebraic_levels(plan), g.grid, here, fine, own);
+    if (algebraic_levels(plan)) return algebraic_entries(*algebraic_levels(plan), place, g.grid, here, fine, own);
     Interpolation P;
     Stencil       product(next.grid, next.layout.natural, next.layout.space);
     plan.params.single ? weigh<float>(plan, l, a.view(), P) : weigh<double>(plan, l, a.view(), P);

@@ -18,7 +18,6 @@ static PetscErrorCode CheckForm(PC pc)
   PetscCall(tessera::CheckSetUpRRB(pc));
   PetscCheck(r->coarsening == PC_RRB_GALERKIN, comm, PETSC_ERR_SUP, "PC rrb: -pc_rrb_coarsening %s makes the operators of its grids by elimination and lumping, so there is no interpolation P with which they are P'AP. Use -pc_rrb_coarsening galerkin", PCRRBCoarsenings[r->coarsening]);
   for (const rrb::Level &l : r->plan.levels) PetscCheck(!l.cut_x && !l.cut_y, comm, PETSC_ERR_SUP, "PC rrb: grid %d (%d x %d) has an odd number of nodes in a periodic direction, whose seam is lumped there, so its operator is not P'AP. Use sizes that are multiples of a higher power of two, or fewer -pc_rrb_levels", l.index, l.grid.nx, l.grid.ny);
-  PetscCheck(!rrb::algebraic_levels(r->plan) || r->plan.levels[0].grid.processes() == 1, comm, PETSC_ERR_SUP, "PC rrb: algebraic levels (-pc_rrb_trial 0 leaves them out) are given as matrices on one process alone: here are %d", r->plan.levels[0].grid.processes());
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
   PetscCheck(id == r->matrix_id && state == r->matrix_state, comm, PETSC_ERR_ORDER, "PC rrb: the matrix has changed since the grids were made: call PCSetUp() first");

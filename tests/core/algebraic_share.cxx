@@ -179,7 +179,7 @@ TEST(AlgebraicShare, LevelsOfOneProcess)
 
 TEST(AlgebraicShare, CycleIsSymmetricAndBelowTheInverse)
 {
-  const Laplacian A{40, 6, 1e-2, 4};
+  const Laplacian A{32, 6, 1e-2, 4};
   for_rows(A.size(), [&](const Rows &rows) {
     Algebraic levels;
     fill(A, rows, 1, levels);
