@@ -41,7 +41,7 @@ template <int d> HD inline bool solve_contact(const double *a, const double *q, 
   // The normal velocity being zero, x_n = -(q_n + w_nt x_t) / w_nn, and x_t sees S = W_tt - W_tn W_nt / w_nn and s. S = V L V'.
   constexpr int m = d - 1;
   double        s[2] = {0, 0}, S[4] = {0, 0, 0, 0};
-  Sliding       slide;
+  Sliding       slide = {};
   slide.mu     = mu;
   slide.normal = -q[0];
   slide.wnn    = wnn;
