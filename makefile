@@ -112,9 +112,9 @@ comma    := ,
 empty    :=
 space    := $(empty) $(empty)
 
-# For make test-long: errors of memory and of the language end a program.
+# For make test-long: errors of memory and of the language end a program. PETSc's PetscEnum, through which any enumeration is read, has one value.
 ifeq ($(SANITIZE),1)
-  HOSTFLAG += -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+  HOSTFLAG += -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=enum -fno-sanitize-recover=undefined
   LDFLAGS  += -fsanitize=address,undefined
 endif
 OPT     := $(if $(filter 1,$(SANITIZE)),-O1,-O3)

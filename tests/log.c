@@ -58,7 +58,7 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscLogDefaultBegin());
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 60, 57, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 90, 87, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
   PetscCall(DMSetUp(da));
   PetscCall(DMDASetUniformCoordinates(da, 0, 1, 0, 1, 0, 0));
   PetscCall(Laplacian(da, &A));
@@ -78,6 +78,7 @@ int main(int argc, char **argv)
   PetscCall(Show("PCSetUp_AuxAMG g", PETSC_TRUE, PETSC_TRUE, PETSC_TRUE));
   PetscCall(Show("PCApply_AuxAMG", PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
   PetscCall(Show("PCSetUp_RRB fact", PETSC_FALSE, PETSC_TRUE, PETSC_TRUE));
+  PetscCall(Show("PCApply_RRB", PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));
   PetscCall(MatDestroy(&A));
