@@ -4,6 +4,7 @@ static char help[] = "Checkerboards of random blocks, offsets, contrasts and siz
   -n <n>, -blocks <b>, -contrast <c> one board instead: b x b blocks, means at edges from the values at nodes\n\
   -drift                             the board's values after those of a contrast of 30: the choice was made for these\n\
   -worst <k>                         cases that are printed (default 10)\n\
+  -settings <k>                      the first k settings alone (1: the automatic choice)\n\
 Options with the prefix of each setting's number, -s0_ the automatic choice's, go to the solvers. Ends with an error where the automatic\n\
 choice takes more than one and a half times the best setting's iterations, and two.\n";
 
@@ -165,7 +166,7 @@ static PetscErrorCode Prepare(const Board *board, DM *da, Mat *A, Vec *b, Vec *x
   PetscFunctionReturn(0);
 }
 
-static PetscErrorCode Try(Result *r)
+static PetscErrorCode Try(Result *r, PetscInt settings)
 {
   DM       da;
   Mat      A;
@@ -174,7 +175,7 @@ static PetscErrorCode Try(Result *r)
 
   PetscFunctionBeginUser;
   PetscCall(Prepare(&r->board, &da, &A, &b, &x));
-  for (PetscInt k = 0; k < SETTINGS; ++k) {
+  for (PetscInt k = 0; k < settings; ++k) {
     KSP ksp;
 
     PetscCall(Solver(da, A, k, &ksp));
@@ -220,13 +221,13 @@ static PetscErrorCode Drift(Board board)
   PetscFunctionReturn(0);
 }
 
-static PetscErrorCode Print(const Result *r)
+static PetscErrorCode Print(const Result *r, PetscInt settings)
 {
   const Board *b = &r->board;
   PetscInt     best = 0;
 
   PetscFunctionBeginUser;
-  for (PetscInt k = 1; k < SETTINGS; ++k)
+  for (PetscInt k = 1; k < settings; ++k)
     if (r->its[k] < r->its[best]) best = k;
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%5" PetscInt_FMT "  %4" PetscInt_FMT " x %-4" PetscInt_FMT " blocks %6.4g x %-6.4g offset %5.3g, %-5.3g contrast %-8.3g %s: %" PetscInt_FMT ", best %" PetscInt_FMT " (%s)\n", r->number, b->nx, b->ny, (double)b->bx, (double)b->by, (double)b->ox, (double)b->oy, (double)b->contrast, b->edges ? "at edges" : "means   ", r->its[0], r->its[best], best ? Settings[best] : "the choice itself"));
   PetscFunctionReturn(0);
@@ -241,7 +242,7 @@ static int Worse(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-  PetscInt  cases = 10, start = 0, seed = 1, worst = 10, n = 0, above = 0;
+  PetscInt  cases = 10, start = 0, seed = 1, worst = 10, settings = SETTINGS, n = 0, above = 0;
   PetscReal n_min = 100, n_max = 400, blocks = 8;
   PetscBool drift = PETSC_FALSE, block;
   Board     one   = {.contrast = 1e4};
@@ -254,12 +255,14 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-n_min", &n_min, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-n_max", &n_max, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-worst", &worst, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-settings", &settings, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-drift", &drift, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-blocks", &blocks, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-contrast", &one.contrast, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-edges", &one.edges, NULL));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-n", &block));
+  settings = PetscMax(1, PetscMin(settings, SETTINGS));
   if (block) cases = 1;
   one.nx = one.ny = n;
   one.bx = one.by = (n + 1) / blocks;
@@ -294,12 +297,12 @@ int main(int argc, char **argv)
       PetscCall(Drift(results[k].board));
       continue;
     }
-    PetscCall(Try(&results[k]));
+    PetscCall(Try(&results[k], settings));
     above += results[k].excess > 0;
   }
   if (!drift) {
     qsort(results, (size_t)cases, sizeof(Result), Worse);
-    for (PetscInt k = 0; k < PetscMin(worst, cases); ++k) PetscCall(Print(&results[k]));
+    for (PetscInt k = 0; k < PetscMin(worst, cases); ++k) PetscCall(Print(&results[k], settings));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "choice: %" PetscInt_FMT " boards, %" PetscInt_FMT " above 1.5 times the best setting's iterations plus 2\n", cases, above));
   }
   PetscCall(PetscFree(results));

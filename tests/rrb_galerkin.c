@@ -120,6 +120,7 @@ static PetscErrorCode NewKSP(Mat A, const char type[], PetscReal rtol, PetscInt 
 }
 
 /* What PCView() says apart from the memory, on the first process; to be freed with free(). */
+/* without the memory, and without the shares of strong directions, whose ties rounding decides */
 static PetscErrorCode View(PC pc, char **text)
 {
   FILE       *stream;
@@ -138,6 +139,7 @@ static PetscErrorCode View(PC pc, char **text)
     char *const line = strstr(*text, "    memory ");
 
     if (line) memset(line, ' ', strcspn(line, ";"));
+    for (char *at = *text; (at = strstr(at, "strong directions:"));) memmove(at, at + strcspn(at, ";"), strlen(at + strcspn(at, ";")) + 1);
   }
   PetscFunctionReturn(0);
 }

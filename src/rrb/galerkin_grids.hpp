@@ -225,12 +225,11 @@ private:
         const Box     box = rows(g_.grid.owned(q), y0, y1);
         const T      *d = h_.d[q];
         const V      *r = r_.q[q], *other = z_.q[3 - q];
-        const T       more = (T)(parity ? schur_relaxation(plan_, q) : 0);
-        if (k < 2) forall_of<V>(plan_.exec, box, SchurColour<0, S, known_all, T, V>{a_, d, r, other, z_.q[0], z_.q[0], parity, more});
-        else if (k < 4) forall_of<V>(plan_.exec, box, SchurColour<3, S, known_all, T, V>{a_, d, r, other, z_.q[3], z_.q[3], parity, more});
-        else if (k == 10) forall_of<V>(plan_.exec, box, SchurColour<0, S, known_other, T, V>{a_, d, r, other, z_.q[0], z_.q[0], parity, more});
-        else if (k == 12) forall_of<V>(plan_.exec, box, SchurColour<3, S, known_none, T, V>{a_, d, r, other, z_.q[3], z_.q[3], parity, more});
-        else forall_of<V>(plan_.exec, box, SchurColour<3, S, known_own, T, V>{a_, d, r, other, z_.q[3], z_.q[3], parity, more});
+        if (k < 2) forall_of<V>(plan_.exec, box, SchurColour<0, S, known_all, T, V>{a_, d, r, other, z_.q[0], z_.q[0], parity});
+        else if (k < 4) forall_of<V>(plan_.exec, box, SchurColour<3, S, known_all, T, V>{a_, d, r, other, z_.q[3], z_.q[3], parity});
+        else if (k == 10) forall_of<V>(plan_.exec, box, SchurColour<0, S, known_other, T, V>{a_, d, r, other, z_.q[0], z_.q[0], parity});
+        else if (k == 12) forall_of<V>(plan_.exec, box, SchurColour<3, S, known_none, T, V>{a_, d, r, other, z_.q[3], z_.q[3], parity});
+        else forall_of<V>(plan_.exec, box, SchurColour<3, S, known_own, T, V>{a_, d, r, other, z_.q[3], z_.q[3], parity});
         g_.halo.exchange(z_, 1 << q);
       });
     });

@@ -40,7 +40,6 @@ template <int Q, int S, int KNOWN, class T, class V = T> struct SchurColour {
   const V     *r, *other, *own;
   V           *out; // the same as own: a node's neighbours in it have the other colour, or lie beyond a periodic seam
   int          parity;
-  T            more; // over-relaxation beyond one
   HD void      operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * a.sy;
@@ -48,8 +47,7 @@ template <int Q, int S, int KNOWN, class T, class V = T> struct SchurColour {
     if constexpr (KNOWN & known_own) v -= Q == quarter_o ? schur_own_o<S>(a, own, p) : schur_own_c<S>(a, own, p);
     if constexpr (KNOWN & known_other) v -= Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p);
     const V old = KNOWN & known_own ? own[p] : V(0);
-    v = inverse[p] * v;
-    out[p] = ((X + Y) & 1) == parity ? v + more * (v - old) : old;
+    out[p]      = ((X + Y) & 1) == parity ? inverse[p] * v : old;
   }
 };
 

@@ -65,8 +65,7 @@ inline int sweeps(const Plan &plan, bool of_schur)
   return plan.exec.space == Space::cuda ? tuning::rough_sweeps_there : tuning::rough_sweeps;
 }
 
-constexpr double relax_nine[4] = {0.65, -0.2, 0, 0.45}; // by points: over-relaxation, beyond one, of o, a, b, c of 9-point grids,
-constexpr double relax_s1      = -0.1;                    // and of the second colour of o of S1; of its c nodes those without couplings must be left without residual
+constexpr double relax_nine[4] = {0.53, -0.2, 0, 0.1}; // by points: over-relaxation, beyond one, of o, a, b, c of 9-point grids
 
 // Over-relaxation of the colours o, a, b, c of a 9-point grid, beyond one. Between -1 and 1 the cycle stays symmetric and positive, with
 // eigenvalues up to 1. Below S1 these values take a fifth off the iterations (I. Yavneh, SIAM J. Sci. Comput. 17, 1996, has the case of
@@ -80,12 +79,6 @@ template <class T> double relaxation(Plan &plan, int q)
   for (const Smoothing<T> &s : hierarchy<T>(plan)) schur = schur || s.of_schur;
   if (!schur || plan.cycle == Cycle::amli) return 0;
   return relax_nine[q];
-}
-
-// The same of S1's colours with odd X + Y, where it is swept once.
-inline double schur_relaxation(const Plan &plan, int q)
-{
-  return plan.cycle == Cycle::amli || plan.rough != Rough::no || sweeps(plan, true) > 1 || q == quarter_c ? 0 : relax_s1;
 }
 
 inline bool uses(Smoother s, Lines direction)

@@ -39,6 +39,7 @@ static PetscErrorCode PCReset_RRB(PC pc)
   r->choose_again = PETSC_FALSE;
   r->needed       = 0;
   r->linear       = PETSC_FALSE;
+  r->unfit        = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -87,7 +88,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   p->every  = (int)PetscMin(r->every, 1000);
   p->inner  = (int)r->inner;
   p->redundant = (long)r->redundant;
-  p->single = r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && !r->linear && r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
+  p->single = r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && !r->linear && !r->unfit && r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
   p->schur  = r->schur;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -344,6 +345,11 @@ static PetscErrorCode SetUp(PC pc)
   TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
   TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
+  if (r->precision == PC_RRB_AUTO && tessera::rrb::galerkin_unfit(r->plan)) {
+    PetscCall(PetscInfo(pc, "The coefficients vary by more than single precision holds: the preconditioner is made again in double precision\n"));
+    r->unfit = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (again) PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n", r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
   PetscCall(TryChoices(pc, again));
   if (r->cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v) PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which moves eigenvalues out of its interval\n"));
@@ -354,9 +360,12 @@ static PetscErrorCode SetUp(PC pc)
 
 static PetscErrorCode PCSetUp_RRB(PC pc)
 {
+  const PC_RRB *r = (PC_RRB *)pc->data;
+
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
   PetscCall(Whole<SetUp>(pc));
+  if (!r->current && r->unfit && !r->failed) PetscCall(Whole<SetUp>(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

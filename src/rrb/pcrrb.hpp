@@ -42,6 +42,7 @@ struct PC_RRB {
   PetscReal          needed       = 0;           // iterations for 1e-6 that a solve has taken, where the trial was wrong: choose again before the next solve
   PetscBool          corrected    = PETSC_FALSE; // in the solve under way
   PetscBool          linear       = PETSC_FALSE; // a solver takes it for a linear map, which single precision is to 1e-7 only
+  PetscBool          unfit        = PETSC_FALSE; // for single precision, as its trial has shown
   PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   PetscBool          warned_asymmetric = PETSC_FALSE; // of one that needs a symmetric matrix
   char               failure[256] = "";

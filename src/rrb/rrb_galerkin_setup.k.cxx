@@ -417,7 +417,7 @@ template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failur
   plan.work[l] = Work();
   if (done) return;
   plan.forget();
-  plan.predicted[(int)Rough::algebraic] = 1e30;
+  plan.predicted[(int)Rough::algebraic] = choice_never;
   failure.again = true;
 }
 
@@ -529,13 +529,22 @@ template <class T> double try_out(Plan &plan, int l)
   space.combine(1, s.ad, 0, s.ar); // its ghost nodes change
   space.precondition(s.ar, s.aw);
   const double rough = space.dot(s.ad, s.ad), smooth = space.dot(s.aw, s.aw);
-  if (!(rough > 0) || !(smooth > 0) || !std::isfinite(smooth)) return rough > 0 ? 1e30 : 1;
-  space.combine(choice_smooth * sqrt(rough / smooth), s.aw, 1, s.ad);
-  space.precondition(s.ad, s.x);
+  if (!(rough > 0) || !(smooth > 0) || !std::isfinite(smooth)) return rough > 0 ? choice_never : 1;
+  auto energy = [&](FieldOf<T> &v) {
+    space.multiply(v, s.x);
+    return space.dot(v, s.x);
+  };
+  // A solution in the null space, but for rounding, would be all that is left of A u.
+  const bool null = std::is_same_v<T, double> && energy(s.aw) / smooth <= choice_null * energy(s.ad) / rough;
+  if (null) space.combine(1, s.ad, 0, s.x);
+  else {
+    space.combine(choice_smooth * sqrt(rough / smooth), s.aw, 1, s.ad);
+    space.precondition(s.ad, s.x);
+  }
   space.multiply(s.x, s.ar);
   const size_t        steps = plan.rough == Rough::algebraic ? 5 : tuning::trial_steps; // the former are seldom bad
   const double        first = sqrt(space.dot(s.ar, s.ar)), goal = 1e-6 * first;
-  double              last = first, predicted = 1e30;
+  double              last = first, predicted = choice_never;
   bool                broke = true; // an indefinite M, unless nothing was left to do
   std::vector<double> norms;
   cg_steps(space, (int)steps, [&](double, double, GalerkinSpace<T> &v) {
@@ -545,7 +554,7 @@ template <class T> double try_out(Plan &plan, int l)
     if (now <= goal) predicted = n + log(last / goal) / log(last / now);
     else if (norms.size() == steps) {
       const double rho = pow(now / norms[2], 1. / (n - 2));
-      predicted        = rho < 1 ? n + 1 + log(goal / now) / log(rho) : 1e30;
+      predicted        = rho < 1 ? n + 1 + log(goal / now) / log(rho) : choice_never;
     } else broke = true;
     last = now;
     return now > goal;
@@ -553,7 +562,7 @@ template <class T> double try_out(Plan &plan, int l)
   for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) *f = FieldOf<T>();
   if (!broke) return predicted;
   const double rounding = (plan.params.single ? 1e-5 : 1e-12) * first;
-  return last <= rounding ? 1 : 1e30;
+  return last <= rounding ? 1 : choice_never;
 }
 
 } // namespace
@@ -643,7 +652,8 @@ static bool choose(Plan &plan)
     return !plan.chosen;
   }
   Rough                    best = Rough::no, next = Rough::no; // next: the first one that has not been tried
-  auto cost = [&](Rough r) { return (r == Rough::no ? 1 : choice_cost) * expected[(int)r]; };
+  const double             lines = plan.exec.space == Space::cuda ? choice_lines : choice_cost;
+  auto cost = [&](Rough r) { return (r == Rough::no ? 1 : r == Rough::lines ? lines : choice_cost) * expected[(int)r]; };
   for (Rough r : all) {
     if (!(expected[(int)r] > 0)) {
       next = r;
@@ -657,6 +667,8 @@ static bool choose(Plan &plan)
   plan.chosen = !another;
   return another;
 }
+
+bool galerkin_unfit(const Plan &plan) { return plan.params.single && plan.predicted[(int)Rough::no] >= choice_never; }
 
 bool galerkin_disproved(Plan &plan, double iterations)
 {

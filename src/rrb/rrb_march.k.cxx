@@ -48,7 +48,6 @@ template <bool MANY, class T> struct S1Fields { // MANY: several processes
   using Nodes = std::conditional_t<MANY, Box, Until>;
   const T  *io, *ic, *e[4], *fo[2], *fc[2], *w[4], *ro, *rc;
   const T  *xo, *xc; // what the sweeps before have left; not the same as z, as strips overlap
-  T         relax; // of the colour of o with odd X + Y, beyond one
   T        *zo, *zc;
   ptrdiff_t sy;
   View<T>   next; // b or x of the next grid
@@ -66,12 +65,6 @@ template <bool MANY, class T> struct S1Fields { // MANY: several processes
     else return c;
   }
   MARCH ptrdiff_t at(int y) const { return clamp(y, whole.y0, whole.y1 - 1) * sy; } // row y
-  MARCH static Cells<2, T> times(T a, const Cells<2, T> &v)
-  {
-    Cells<2, T> r;
-    r.v[0] = Lanes<T>(a) * v.v[0], r.v[1] = Lanes<T>(a) * v.v[1];
-    return r;
-  }
 };
 
 template <int PARITY, int COLOUR, int DELAY> constexpr int active = (PARITY + COLOUR + DELAY) & 1;
@@ -91,7 +84,6 @@ template <bool MANY, class T> struct S1Down {
   struct State {
     C rc[2], ic[2], fcx[3], fcy[4], zc[4], e0[3], e1[3], e2[3], e3[3], so[3], io[3], zo[5], fox[4], foy[5];
     C t_part, u, r_c, part;
-    C over; // what relaxation takes from the residual of the odd ones of o, a row before
   };
   template <class A> MARCH void read(A &get, Row &k, int y) const
   {
@@ -117,14 +109,13 @@ template <bool MANY, class T> struct S1Down {
     // o
     k.so[1]      = in.ro - k.e3[1] * k.zc[1] - k.e2[1] * west(w, k.zc[1]) - k.e1[1] * k.zc[2] - k.e0[1] * west(w, k.zc[2]);
     k.zo[1]      = choose<active<P, 0, 1>>(k.so[1] * k.io[1], C());
-    const C vo   = k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3], over = f.times(f.relax, vo);
-    k.zo[2]      = choose<active<P, 1, 2>>((vo + over) * k.io[2], k.zo[2]);
+    const C o1   = (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) * k.io[2];
+    k.zo[2]      = choose<active<P, 1, 2>>(o1, k.zo[2]);
     // its share in the residual at c, rows y - 3 and y - 2
     const C share = k.t_part + k.e1[2] * k.zo[2] + east(w, k.e0[2] * k.zo[2]);
     k.t_part      = k.e3[2] * k.zo[2] + east(w, k.e2[2] * k.zo[2]);
     // the residual at o, row y - 3, and the next right-hand side, row y - 4
-    const C res   = -choose<active<P, 0, 3>>(k.fox[3] * east(w, k.zo[3]) + west(w, k.fox[3] * k.zo[3]) + k.foy[3] * k.zo[2] + k.foy[4] * k.zo[4], k.over);
-    k.over        = over;
+    const C res   = choose<active<P, 0, 3>>(-(k.fox[3] * east(w, k.zo[3]) + west(w, k.fox[3] * k.zo[3]) + k.foy[3] * k.zo[2] + k.foy[4] * k.zo[4]), C());
     const C next  = k.r_c + k.part + in.w1 * res + east(w, in.w0 * res);
     k.part        = in.w3 * res + east(w, in.w2 * res);
     k.r_c         = -(k.u + share);
@@ -239,7 +230,7 @@ template <bool CORRECT, bool MANY, class T> struct S1Up {
     k.so[0] = k.ro[0] - k.e3[0] * k.zc[0] - k.e2[0] * west(w, k.zc[0]) - k.e1[0] * k.zc[1] - k.e0[0] * west(w, k.zc[1]);
     // o, odd X + Y, then even one row behind
     const C o1 = (k.so[1] - k.fox[1] * east(w, k.zo[1]) - west(w, k.fox[1] * k.zo[1]) - k.foy[1] * k.zo[0] - k.foy[2] * k.zo[2]) * k.io[1];
-    k.zo[1]    = choose<active<P, 1, 1>>(o1 + f.times(f.relax, o1 - k.zo[1]), k.zo[1]);
+    k.zo[1]    = choose<active<P, 1, 1>>(o1, k.zo[1]);
     const C o0 = (k.so[2] - k.fox[2] * east(w, k.zo[2]) - west(w, k.fox[2] * k.zo[2]) - k.foy[2] * k.zo[1] - k.foy[3] * k.zo[3]) * k.io[2];
     k.zo[2]    = choose<active<P, 0, 2>>(o0, k.zo[2]);
     // c
@@ -419,7 +410,6 @@ template <bool MANY, class T> S1Fields<MANY, T> s1_fields(Plan &plan, int l, con
   for (int k = 0; k < 2; ++k) f.fo[k] = a.fo[k], f.fc[k] = a.fc[k];
   f.ro = b.q[0], f.rc = b.q[3];
   f.xo = f.xc = nullptr;
-  f.relax = (T)schur_relaxation(plan, quarter_o);
   f.zo = f.zc = nullptr;
   f.sy     = a.sy;
   const Box o = quarter_box(nodes, quarter_o), c = quarter_box(nodes, quarter_c);
