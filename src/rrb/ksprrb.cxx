@@ -351,7 +351,6 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
   }
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", nullptr));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", nullptr));
-  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetInfo_C", nullptr));
   delete (KSP_RRB *)ksp->data;
   ksp->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -414,7 +413,6 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   ksp->ops->computeextremesingularvalues = NoThrow<KSPComputeExtremeSingularValues_RRB, KSP, PetscReal *, PetscReal *>;
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", KSPSetBackend_RRB));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", KSPGetBackend_RRB));
-  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetInfo_C", KSPGetInfo_RRB));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -487,8 +485,12 @@ PetscErrorCode KSPRRBGetBackend(KSP ksp, TesseraBackend *b)
 @*/
 PetscErrorCode KSPRRBGetInfo(KSP ksp, KSPRRBInfo *info)
 {
+  PetscBool rrb;
+
   PetscFunctionBegin;
   PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
-  PetscUseMethod(ksp, "KSPRRBGetInfo_C", (KSP, KSPRRBInfo *), (ksp, info));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPRRB, &rrb));
+  PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSPRRBGetInfo() is of KSP rrb alone, not of %s", ((PetscObject)ksp)->type_name ? ((PetscObject)ksp)->type_name : "a solver without a type");
+  PetscCall(KSPGetInfo_RRB(ksp, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

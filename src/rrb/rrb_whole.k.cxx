@@ -132,7 +132,7 @@ template <class T> struct CycleColumn {
   Box                 own[4];
   bool                along_x, along_y; // lines; neither: by points
   int                 n, width, nx, ny, next_n, next_width;
-  int                 steps;        // of AMLI, or cycles, or one
+  int                 steps;        // of AMLI, or one
   T                   theta, delta; // centre and half of its interval
   const T            *next_matrix;
   const int          *next_node;
@@ -213,7 +213,7 @@ template <class T> struct CycleColumn {
   // x := one cycle for b
   template <class Block> HD void cycle(Block &block, T *memory) const
   {
-    const bool    along_lines = along_x || along_y, with_a = along_lines || relax[1] != 0;
+    const bool    along_lines = along_x || along_y;
     const View<T> b = layout.view(memory), x = layout.view(memory + field), r = layout.view(memory + 2 * field);
     T *const      after = memory + fields() * field;
     const View<T> bn = next_layout.view(after), xn = next_layout.view(after + next_field);
@@ -223,10 +223,10 @@ template <class T> struct CycleColumn {
     else colour<3, before(3)>(block, b, x), colour<0, before(0)>(block, b, x), colour<2, before(2)>(block, b, x), colour<1, before(1)>(block, b, x);
     block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Residual<0, 1, T>{A, b, x, r});
     block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Residual<2, 1, T>{A, b, x, r});
-    if (with_a) block.each(own[1].x0, own[1].x1, own[1].y0, own[1].y1, Residual<1, 1, T>{A, b, x, r}); // else zero there
+    if (along_lines) block.each(own[1].x0, own[1].x1, own[1].y0, own[1].y1, Residual<1, 1, T>{A, b, x, r}); // else zero there
     block.sync();
     const Restrict<1, T> restriction{A, b, x, r, {edge[0], edge[1]}, {centre[0], centre[1], centre[2], centre[3]}, bn, false};
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { bn.at(X, Y) = restriction.value(X, Y) + (with_a ? restriction.from_a(X, Y) : 0); });
+    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { bn.at(X, Y) = restriction.value(X, Y) + (along_lines ? restriction.from_a(X, Y) : 0); });
     block.sync();
     T *const flat = after + 2 * next_field;
     block.each(0, next_n, 0, 1, [&](int k, int) { flat[k] = bn.at(next_node[2 * k], next_node[2 * k + 1]); });
@@ -250,7 +250,7 @@ template <class T> struct CycleColumn {
     block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, Prolong<3, 1, T>{e, {}, x.q[3], x.sy});
     block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Prolong<0, 1, T>{e, {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]}, x.q[0], x.sy});
     block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Prolong<2, 1, T>{e, {edge[0].q[2], edge[1].q[2]}, x.q[2], x.sy});
-    if (with_a) block.each(own[1].x0, own[1].x1, own[1].y0, own[1].y1, Prolong<1, 1, T>{e, {edge[0].q[1], edge[1].q[1]}, x.q[1], x.sy}); // else a is smoothed first
+    if (along_lines) block.each(own[1].x0, own[1].x1, own[1].y0, own[1].y1, Prolong<1, 1, T>{e, {edge[0].q[1], edge[1].q[1]}, x.q[1], x.sy}); // else a is smoothed first
     block.sync();
     if (along_lines) smooth(block, b, x, memory, true);
     else colour<1, mask_all>(block, b, x), colour<2, mask_all>(block, b, x), colour<0, mask_all>(block, b, x), colour<3, mask_all>(block, b, x);
@@ -310,9 +310,7 @@ template <class T> void galerkin_whole(Plan &plan)
       below = below && !plan.half && g.grid.size() <= tuning::dense_cycle;
       continue;
     }
-    const bool accelerated = g.accelerated && plan.cycle != Cycle::v;
-    const bool twice = !accelerated && plan.levels[(size_t)l + 1].step == Step::solve; // nearly the inverse, and later no dearer
-    const bool simple = marches<T>(plan, l) && !accelerated && !twice;
+    const bool accelerated = g.accelerated && plan.cycle != Cycle::v, simple = marches<T>(plan, l) && !accelerated;
     below = below && g.step == Step::coarsen && !s.of_schur && g.halo.empty() && sweeps(plan, false) == 1 && !g.layout.natural && !(accelerated && plan.cycle == Cycle::k) && g.grid.size() <= tuning::dense_cycle;
     CycleColumns<T> few{};
     CycleColumn<T>  one{};
@@ -340,9 +338,8 @@ template <class T> void galerkin_whole(Plan &plan)
         one.ny = g.grid.ny, one.next_layout = next.layout;
         one.field = g.layout.elements(4), one.next_field = next.layout.elements(4);
         one.along_x = uses(s.smoother, lines_x), one.along_y = uses(s.smoother, lines_y);
-        one.steps = accelerated ? plan.params.inner : twice ? 2 : 1;
+        one.steps = accelerated ? plan.params.inner : 1;
         one.theta = (T)(g.spectrum[1] + g.spectrum[0]) / 2, one.delta = (T)(g.spectrum[1] - g.spectrum[0]) / 2;
-        if (twice) one.theta = 1, one.delta = (T)1e-3; // a cycle for what the one before leaves, but for a millionth
         if constexpr (std::is_same_v<T, double>) one.exact = one.A;
         else one.exact = plan.work[(size_t)l].a.view();
       }

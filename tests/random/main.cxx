@@ -148,7 +148,8 @@ PetscErrorCode Case::options(const std::string &owner, std::initializer_list<con
     if (o.key.find("_backend") != std::string::npos) {
       const bool refused = !settings.have_cuda && draw.chance(0.02); // a message
       if (refused) plain = false;
-      if (settings.device || refused) PetscCall(option(o.key, "cuda"));
+      const bool alone = owner == "PC densegs" || owner == "SNES vipgs" || owner == "Tao vipgs"; // on a device one process
+      if ((settings.device && !(alone && size > 1)) || refused) PetscCall(option(o.key, "cuda"));
       continue;
     }
     if (skip || defaults || o.type == "string" || !draw.chance(0.3)) continue;
