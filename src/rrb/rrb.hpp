@@ -180,6 +180,7 @@ struct Plan {
   std::vector<Smoothing<float>>  smoothing32;
   bool                           chosen = false;
   Rough                          rough  = Rough::no;
+  bool                           usual_lines = false; // the usual choice, when it was tried, had lines on the finest grid
   double                         predicted[roughs] = {}; // iterations by the trial of each choice, 0: there was none
   std::vector<Work>              work;      // by level
   Buffer<Findings>               findings;

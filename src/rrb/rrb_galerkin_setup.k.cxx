@@ -653,7 +653,8 @@ static bool choose(Plan &plan)
   }
   Rough                    best = Rough::no, next = Rough::no; // next: the first one that has not been tried
   const double             lines = plan.exec.space == Space::cuda ? choice_lines : choice_cost;
-  auto cost = [&](Rough r) { return (r == Rough::no ? 1 : r == Rough::lines ? lines : choice_cost) * expected[(int)r]; };
+  const double             usual = plan.usual_lines && plan.exec.space == Space::cuda ? choice_lines : 1;
+  auto cost = [&](Rough r) { return (r == Rough::no ? usual : r == Rough::lines ? lines : choice_cost) * expected[(int)r]; };
   for (Rough r : all) {
     if (!(expected[(int)r] > 0)) {
       next = r;
@@ -691,6 +692,7 @@ bool galerkin_trial(Plan &plan)
     plan.chosen = true;
     return false;
   }
+  if (plan.rough == Rough::no) plan.usual_lines = report(plan, (size_t)root).smoother != Smoother::point;
   expected = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
   MPI_Bcast(&expected, 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm); // gathered grids are tried by every process for itself
   return choose(plan);
