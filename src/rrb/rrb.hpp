@@ -233,8 +233,9 @@ Failure factor(Plan &plan, Stencil &a);
 // Galerkin form, after choose_cycle(): tries the choice where coefficients jump. True: it was bad, another one was made; set up
 // again. Choices stay for new values until `chosen` is cleared. Collective.
 bool galerkin_trial(Plan &plan);
+// After the trial of the usual choice: it broke down, as rounding has made a hierarchy in single precision indefinite.
+bool galerkin_unfit(const Plan &plan);
 // A solve has shown that the choice in use takes so many iterations for 1e-6. True: another choice was made, set up again and try it.
-bool galerkin_unfit(const Plan &plan); // a hierarchy in single precision that rounding has made indefinite: the trial of the usual choice breaks down
 bool galerkin_disproved(Plan &plan, double iterations);
 // Is there a choice that has not been tried, after a trial?
 bool galerkin_untried(const Plan &plan);
