@@ -390,7 +390,7 @@ static PetscErrorCode TestNoRows(void)
   PetscMPIInt      rank, size;
   PetscInt         mine;
   PetscObjectState before, after;
-  PetscBool        told;
+  int              told;
   Mat              A;
   Vec              x, f, lower, upper;
   SNES             snes;
@@ -416,8 +416,8 @@ static PetscErrorCode TestNoRows(void)
   PetscCall(PetscObjectStateGet((PetscObject)x, &before));
   PetscCall(SNESSolve(snes, NULL, x));
   PetscCall(PetscObjectStateGet((PetscObject)x, &after));
-  told = (PetscBool)(after > before);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &told, 1, MPIU_BOOL, MPI_LAND, PETSC_COMM_WORLD));
+  told = after > before;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &told, 1, MPI_INT, MPI_LAND, PETSC_COMM_WORLD));
   PetscCall(Check("processes without rows", told ? 0 : 1, 0));
   PetscCall(SNESDestroy(&snes));
   PetscCall(VecDestroy(&x));
