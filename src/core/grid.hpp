@@ -110,6 +110,13 @@ struct Layout {
   Layout() = default;
   Layout(const Grid &grid, bool natural_order, Space space = Space::host);
   bool operator!=(const Layout &o) const { return x0 != o.x0 || y0 != o.y0 || m != o.m || n != o.n || layers != o.layers || natural != o.natural || space != o.space; }
+  // The same places in memory of the host, which has a layout of its own for small grids.
+  Layout on_host() const
+  {
+    Layout l = *this;
+    l.space  = Space::host;
+    return l;
+  }
   // Elements that a field on the first `quarters` quarters takes; the natural order has room for all four.
   Extent elements(int quarters) const { return {(size_t)plane * (natural ? 4 : quarters), space}; }
   // The indices where o, the first kept and the first eliminated nodes, are computed: owned and one ghost layer.

@@ -180,9 +180,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   PetscCall(PetscInfo(A, "Read on the host: the matrix is not symmetric or wrong, or it has couplings with Dirichlet rows on several processes\n"));
   Stencil        on_host;
   Buffer<double> host_field;
-  Layout layout = s.layout;
-  layout.space  = Space::host;
-  TesseraCallCXX(on_host = Stencil(layout));
+  TesseraCallCXX(on_host = Stencil(s.layout.on_host()));
   TesseraCallCXX(host_field.resize(on_host.layout.elements(4)));
   Halo host_halo = halo.host();
   PetscCall(ReadOnHost(exec.space, host_halo, host_field.data(), raise, on_host, dirichlet, report));

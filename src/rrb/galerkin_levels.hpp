@@ -15,7 +15,7 @@ template <class T> auto &hierarchy(Plan &plan)
 
 inline bool least_squares(const Plan &plan)
 {
-  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && (plan.rough == Rough::lines || plan.rough == Rough::fitted));
+  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && fits_weights(plan.rough));
 }
 
 // S1 of the finest grid in the precision of the hierarchy: CG's where that has it.
@@ -61,7 +61,7 @@ template <class T> StencilView<T> schur_plane(const SchurView<T> &a, int q)
 
 inline int sweeps(const Plan &plan, bool of_schur)
 {
-  if (plan.params.smooth || !of_schur || plan.rough != Rough::sweeps) return std::max(plan.params.smooth, 1);
+  if (plan.params.smooth || !of_schur || !adds_sweeps(plan.rough)) return std::max(plan.params.smooth, 1);
   return plan.exec.space == Space::cuda ? tuning::rough_sweeps_there : tuning::rough_sweeps;
 }
 

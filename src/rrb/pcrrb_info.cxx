@@ -4,7 +4,7 @@
 using tessera::PC_RRB;
 namespace rrb = tessera::rrb;
 
-static const char *const Roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI", "least squares, AMLI", "AMLI", "algebraic levels"};
+static const char *const Roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI", "least squares, AMLI", "more sweeps on the finest grid, least squares, AMLI", "AMLI", "algebraic levels"};
 
 const char *tessera::NameOf(rrb::Rough rough)
 {
@@ -117,7 +117,7 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
-  const bool galerkin = r->coarsening == PC_RRB_GALERKIN, fitted = p.rough == rrb::Rough::lines || p.rough == rrb::Rough::fitted;
+  const bool galerkin = r->coarsening == PC_RRB_GALERKIN, fitted = fits_weights(p.rough);
   *choice               = PCRRBChoice();
   choice->coarsening    = r->coarsening;
   choice->interpolation = r->interpolation != PC_RRB_INTERPOLATION_AUTO ? r->interpolation : fitted ? PC_RRB_INTERPOLATION_LEAST_SQUARES : PC_RRB_INTERPOLATION_COLLAPSE;

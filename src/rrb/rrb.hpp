@@ -23,10 +23,12 @@ namespace tessera::rrb {
 enum class Coarsening { galerkin, lump, rhombus };
 enum class Cycle { v, k, amli, automatic };
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
-// For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual smoothers; AMLI alone; algebraic
-// levels in place of grids below S1.
-enum class Rough { no, sweeps, lines, fitted, amli, algebraic };
-constexpr int roughs = 6;
+// For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual smoothers; these two with
+// more sweeps on S1; AMLI alone; algebraic levels in place of grids below S1.
+enum class Rough { no, sweeps, lines, fitted, fitted_sweeps, amli, algebraic };
+constexpr int  roughs = 7;
+constexpr bool fits_weights(Rough r) { return r == Rough::lines || r == Rough::fitted || r == Rough::fitted_sweeps; }
+constexpr bool adds_sweeps(Rough r) { return r == Rough::sweeps || r == Rough::fitted_sweeps; }
 enum class Weights { automatic, collapse, least_squares };
 
 struct Params {

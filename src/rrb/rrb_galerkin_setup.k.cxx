@@ -14,7 +14,7 @@ namespace {
 Smoother choose_smoother(const Plan &plan, const Directions &d)
 {
   if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
-  if (plan.rough == Rough::sweeps || plan.rough == Rough::algebraic) return Smoother::point;
+  if (adds_sweeps(plan.rough) || plan.rough == Rough::algebraic) return Smoother::point;
   if (plan.rough == Rough::lines) return Smoother::line_alternating;
   const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal, x = d.weak_y > tuning::weak_share || diagonal;
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
@@ -598,7 +598,7 @@ void galerkin_cycle(Plan &plan)
   while (plan.levels[root].step == Step::gather) ++root;
   const bool rotated = plan.params.single ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share :
                                             !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
-  plan.cycle = plan.params.cycle == Cycle::automatic ? (plan.rough == Rough::lines || plan.rough == Rough::fitted || plan.rough == Rough::amli || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
+  plan.cycle = plan.params.cycle == Cycle::automatic ? (fits_weights(plan.rough) || plan.rough == Rough::amli || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
   for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
     if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
   double highest = 1; // of a cycle; an AMLI iteration below it overshoots, of which grids between them smooth half away
@@ -628,6 +628,7 @@ static std::vector<Rough> choices(const Plan &plan)
     const bool fair = plan.predicted[(int)Rough::no] <= tuning::trial_fair || (plan.predicted[(int)first] > 0 && plan.predicted[(int)first] <= tuning::trial_fair);
     if (!many || !fair) return {Rough::no, first, Rough::algebraic};
   }
+  if (many && plan.exec.space == Space::cuda) return {Rough::no, Rough::sweeps, Rough::fitted_sweeps, Rough::lines};
   if (many) return {Rough::no, Rough::sweeps, Rough::lines};
   if (plan.exec.space == Space::cuda) return {Rough::no, Rough::amli, Rough::fitted, Rough::lines};
   return {Rough::no, Rough::fitted, Rough::lines};
@@ -652,9 +653,11 @@ static bool choose(Plan &plan)
     return !plan.chosen;
   }
   Rough                    best = Rough::no, next = Rough::no; // next: the first one that has not been tried
-  const double             lines = plan.exec.space == Space::cuda ? choice_lines : choice_cost;
-  const double             usual = plan.usual_lines && plan.exec.space == Space::cuda ? choice_lines : 1;
-  auto cost = [&](Rough r) { return (r == Rough::no ? usual : r == Rough::lines ? lines : choice_cost) * expected[(int)r]; };
+  const bool               there = plan.exec.space == Space::cuda;
+  auto cost = [&](Rough r) {
+    const bool slow = there && (r == Rough::no ? plan.usual_lines : r == Rough::lines || r == Rough::fitted_sweeps);
+    return (slow ? choice_slow : r == Rough::no ? 1 : choice_cost) * expected[(int)r];
+  };
   for (Rough r : all) {
     if (!(expected[(int)r] > 0)) {
       next = r;

@@ -151,7 +151,7 @@ template <class Index> void compare(const Case &c, bool natural, bool expected, 
   EXPECT_EQ(get(h.start), start);
   EXPECT_EQ(get(h.inverse), get(d.inverse));
   Buffer<double>      field;
-  const Layout        host_layout(c.g, natural);
+  const Layout        host_layout = s.layout.on_host();
   std::vector<double> start_field(host_layout.elements(4).n);
   auto                load = [&]() {
     const View<double> v = host_layout.view(start_field.data());

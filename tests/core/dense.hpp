@@ -263,7 +263,7 @@ struct Library {
     tessera::Stencil s = tessera::rrb::finest_stencil(plan);
     if (unit_cuda()) {
       tessera::rrb::Level &finest = plan.levels[0];
-      tessera::Stencil     host(finest.grid, s.layout.natural);
+      tessera::Stencil     host(s.layout.on_host());
       tessera::Halo        halo = finest.halo.host();
       fill(p, finest.grid, halo, host);
       copy(host, s, exec().space);

@@ -38,7 +38,7 @@ static void compare(const Problem &p, const Params &q)
   rrb::Plan          &plan = lib.plan;
   const rrb::Level   &finest = plan.levels[0];
   const int           n = (int)finest.grid.size();
-  Stencil             host(finest.grid, finest.layout.natural), a, in_use;
+  Stencil             host(finest.layout.on_host()), a, in_use;
   Halo                halo = finest.halo.host();
   std::vector<double> rows;
   for (int k = 0; k < n; ++k) rows.push_back(k);
