@@ -5,6 +5,7 @@
 #include "petsc/aij.hpp"
 #include "petsc/krylov.hpp"
 #include "petsc/options.hpp"
+#include "rrb/choice.hpp"
 #include <algorithm>
 #include <cmath>
 #include <new>
@@ -260,7 +261,7 @@ PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
   *another = false;
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
-  if (id != r->matrix_id || state != r->matrix_state || !rrb::galerkin_untried(r->plan)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (id != r->matrix_id || state != r->matrix_state || rrb::galerkin_rival(r->plan) >= rrb::choice_never) PetscFunctionReturn(PETSC_SUCCESS);
   const rrb::Rough before = r->plan.rough;
   r->needed    = needed;
   r->first_its = 0;

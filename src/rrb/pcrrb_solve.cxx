@@ -7,12 +7,14 @@
 
 using tessera::PC_RRB;
 
-// Beyond half as many iterations again, and two more, the trial was wrong.
+// Beyond half as many iterations again, and two more, the trial was wrong; that matters where another choice may do better.
 PetscReal tessera::DoubtfulIterations(const PC_RRB *r, PetscReal reduction)
 {
   const double expected = r->plan.predicted[(int)r->plan.rough];
-  if (!(expected > 0) || !rrb::galerkin_untried(r->plan)) return 0;
-  return rrb::choice_wrong * expected * (reduction < 1 ? PetscLogReal(PetscMax(reduction, 1e-300)) / PetscLogReal(1e-6) : 0) + 2;
+  if (!(expected > 0)) return 0;
+  const double rival = rrb::galerkin_rival(r->plan);
+  if (rival >= rrb::choice_never) return 0;
+  return rrb::choice_wrong * PetscMax(expected, rival) * (reduction < 1 ? PetscLogReal(PetscMax(reduction, 1e-300)) / PetscLogReal(1e-6) : 0) + 2;
 }
 
 // Methods for symmetric matrices are wrong for others. The K-cycle is another operator in every application: plain CG loses its

@@ -239,8 +239,8 @@ bool galerkin_trial(Plan &plan);
 bool galerkin_unfit(const Plan &plan);
 // A solve has shown that the choice in use takes so many iterations for 1e-6. True: another choice was made, set up again and try it.
 bool galerkin_disproved(Plan &plan, double iterations);
-// Is there a choice that has not been tried, after a trial?
-bool galerkin_untried(const Plan &plan);
+// Iterations of the choice in use above which another one is expected to take less time; 0: one has not been tried; choice_never: there is none.
+double galerkin_rival(const Plan &plan);
 // The intervals of AMLI and the automatic choice of the cycle; after a successful factorisation.
 void choose_cycle(Plan &plan);
 

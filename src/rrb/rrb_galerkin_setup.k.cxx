@@ -634,12 +634,23 @@ static std::vector<Rough> choices(const Plan &plan)
   return {Rough::no, Rough::fitted, Rough::lines};
 }
 
-bool galerkin_untried(const Plan &plan)
+// What an iteration costs, in those of the usual choice.
+static double cost(const Plan &plan, Rough r)
 {
-  if (!(plan.predicted[0] > 0)) return false;
-  for (Rough r : choices(plan))
-    if (!(plan.predicted[(int)r] > 0)) return true;
-  return false;
+  const bool there = plan.exec.space == Space::cuda, sweeps_do = plan.predicted[(int)Rough::sweeps] <= tuning::trial_fair;
+  const bool slow  = there && (r == Rough::no ? plan.usual_lines : r == Rough::lines || (r == Rough::fitted_sweeps && sweeps_do));
+  return slow ? choice_slow : r == Rough::no ? 1 : choice_cost;
+}
+
+double galerkin_rival(const Plan &plan)
+{
+  double least = choice_never;
+  if (!(plan.predicted[(int)Rough::no] > 0)) return least;
+  for (Rough r : choices(plan)) {
+    if (!(plan.predicted[(int)r] > 0)) return 0;
+    if (r != plan.rough) least = std::min(least, cost(plan, r) * plan.predicted[(int)r] / cost(plan, plan.rough));
+  }
+  return least;
 }
 
 // What follows from the iterations that are expected so far: the choice in use stays, or another one is to be set up.
@@ -653,17 +664,12 @@ static bool choose(Plan &plan)
     return !plan.chosen;
   }
   Rough                    best = Rough::no, next = Rough::no; // next: the first one that has not been tried
-  const bool               there = plan.exec.space == Space::cuda;
-  auto cost = [&](Rough r) {
-    const bool slow = there && (r == Rough::no ? plan.usual_lines : r == Rough::lines || r == Rough::fitted_sweeps);
-    return (slow ? choice_slow : r == Rough::no ? 1 : choice_cost) * expected[(int)r];
-  };
   for (Rough r : all) {
     if (!(expected[(int)r] > 0)) {
       next = r;
       break;
     }
-    if (cost(r) < cost(best)) best = r;
+    if (cost(plan, r) * expected[(int)r] < cost(plan, best) * expected[(int)best]) best = r;
   }
   const double good = next == Rough::amli ? choice_cycle : choice_others;
   const bool   go_on = next != Rough::no && expected[(int)best] > good, another = go_on || best != plan.rough;
