@@ -101,7 +101,7 @@ ID      := petsc-$(petscversion)-int$(PETSC_INDEX_SIZE)$(if $(filter 1,$(CUDA)),
 BUILD   := $(TOP)/build/$(ID)
 LIB     := $(BUILD)/lib/libtessera.so
 
-SRC  := $(sort $(patsubst $(TOP)/%,%,$(wildcard $(TOP)/src/*.cxx $(TOP)/src/*/*.cxx)))
+SRC  := $(sort $(patsubst $(TOP)/%,%,$(wildcard $(addprefix $(TOP)/src/,*.cxx */*.cxx */*/*.cxx))))
 OBJ  := $(SRC:%.cxx=$(BUILD)/obj/%.o)
 
 WARN     := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror)
@@ -146,11 +146,11 @@ print-lib:
 # The loops of these over rows become vectors where the compiler may also do what a branch would leave out; values stay
 # the same. No loop of theirs divides by what may be zero: -fp_trap would end there.
 NO_TRAPS := -fno-trapping-math
-$(addprefix $(BUILD)/obj/src/vipmg/vipmg_,measure.k.o move.k.o smooth.k.o transfer.k.o): VECTORS := $(NO_TRAPS)
+$(addprefix $(BUILD)/obj/src/vipmg/,measure.k.o move.k.o smooth.k.o transfer.k.o): VECTORS := $(NO_TRAPS)
 
 # Without CUDA only tests run the device's lines, emulated, and the compiler would take a tenth of the build's time for them.
 ifneq ($(CUDA),1)
-$(BUILD)/obj/src/core/lines_device.k.o: VECTORS := -O1
+$(BUILD)/obj/src/box/lines_device.k.o: VECTORS := -O1
 endif
 
 # Objects depend on the command that makes them, so a change of flags recompiles.

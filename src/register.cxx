@@ -1,7 +1,7 @@
 // The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the program.
 #include "auxamg/pcauxamg.hpp"
-#include "core/device.hpp"
-#include "densegs/types.hpp"
+#include "exec/device.hpp"
+#include "densegs/solvers.hpp"
 #include "rrb/pcrrb.hpp"
 #include "vipmg/snesvipmg.hpp"
 #include <cstdio>

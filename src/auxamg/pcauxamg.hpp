@@ -1,6 +1,6 @@
 // PC auxamg.
 #pragma once
-#include "auxamg/auxamg.hpp"
+#include "tree/hierarchy.hpp"
 #include "petsc/aij.hpp"
 #include "petsc/columns.hpp"
 #include "petsc/geometry.hpp"

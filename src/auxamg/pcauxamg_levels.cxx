@@ -1,5 +1,5 @@
 #include "auxamg/pcauxamg_levels.hpp"
-#include "auxamg/entries.hpp"
+#include "tree/entries.hpp"
 #include "auxamg/pcauxamg.hpp"
 #include "petsc/entries.hpp"
 

@@ -1,5 +1,5 @@
 // What PC auxamg says of itself.
-#include "auxamg/morton.hpp"
+#include "tree/morton.hpp"
 #include "auxamg/pcauxamg.hpp"
 #include <cmath>
 

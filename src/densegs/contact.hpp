@@ -1,7 +1,7 @@
 // One contact with Coulomb friction, on the host and on a device: normal force x_n >= 0, tangential forces |x_t| <= mu x_n, relative velocity
 // w = A x + q with the contact's own d x d block of A, by columns, whose first entry is positive.
 #pragma once
-#include "core/exec.hpp"
+#include "exec/exec.hpp"
 #include <cmath>
 
 namespace tessera::densegs {

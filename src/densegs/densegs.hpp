@@ -3,8 +3,8 @@
 // One sweep takes the rows i in an order and sets x_i := clip(x_i - omega (A x + q)_i / a_ii, lower_i, upper_i) with the newest x. Without
 // bounds it is SOR for A x + q = 0, with bounds the projected method for the linear complementarity problem w = A x + q.
 #pragma once
-#include "core/buffer.hpp"
-#include "core/exec.hpp"
+#include "exec/buffer.hpp"
+#include "exec/exec.hpp"
 #include <vector>
 
 namespace tessera::densegs {
@@ -102,20 +102,20 @@ struct Sequence {
 };
 void sequence(const Panels &panels, Order order, int number, Sequence &s);
 
-// On the host; densegs_host.cxx. stale: relaxed sweeps see the other panels' x of the sweep before, the worst that can happen to them.
+// On the host; host.cxx. stale: relaxed sweeps see the other panels' x of the sweep before, the worst that can happen to them.
 int   sweep_host(Plan &plan, const Request &request, bool stale = false);
 void  residual_host(const Plan &plan, const double *q, const double *x, double *w);
 void  fill_host(Plan &plan, const double *a, ptrdiff_t lda);
 Check check_host(const double *a, int n, ptrdiff_t lda);
-// On the device; densegs_device.k.cxx.
+// On the device; device.k.cxx.
 int   sweep_device(Plan &plan, const Request &request);
 void  residual_device(Plan &plan, const double *q, const double *x, double *w);
 void  fill_device(Plan &plan, const double *a, ptrdiff_t lda);
 Check check_device(const double *a, int n, ptrdiff_t lda);
-// Sweeps with a launch for every row or unknown; densegs_rows.k.cxx.
+// Sweeps with a launch for every row or unknown; rows.k.cxx.
 int   sweep_launches(Plan &plan, const Request &request);
 
-// Contacts with friction on the device, blocks of 2 or 3 unknowns; densegs_contacts.k.cxx. Panels hold whole contacts: unknown i is at
+// Contacts with friction on the device, blocks of 2 or 3 unknowns; contacts.k.cxx. Panels hold whole contacts: unknown i is at
 // i / used * height + i % used, used = height / block * block. A plan of contact_panels() * height unknowns; orders but random.
 int  contact_panels(int n, int block);
 bool contacts_fit(int n, int block); // one panel for each processor of the device

@@ -2,7 +2,7 @@
 // one process. What a process has found goes to all, which multiply with it at the same time. In random order it is panels of 64 rows that
 // take turns, in an order over all processes.
 #pragma once
-#include "core/comm.hpp"
+#include "exec/comm.hpp"
 #include "densegs/densegs.hpp"
 #include <new>
 

@@ -2,8 +2,8 @@
 // every process: they are small beside the rows, so all decisions are made everywhere alike, and only what touches the matrix is
 // distributed.
 #pragma once
-#include "core/comm.hpp"
-#include "core/lapack.hpp"
+#include "exec/comm.hpp"
+#include "exec/lapack.hpp"
 #include "densegs/distributed.hpp"
 
 namespace tessera::lcp {

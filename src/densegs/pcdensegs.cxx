@@ -1,5 +1,5 @@
 // PC densegs: PETSc's face of parallel dense Gauss-Seidel.
-#include "densegs/types.hpp"
+#include "densegs/solvers.hpp"
 #include "petsc/aij.hpp"
 
 using tessera::PC_DenseGS;

@@ -1,5 +1,5 @@
 // What the setup of PC densegs has made, by functions, and its view, which prints what they give.
-#include "densegs/types.hpp"
+#include "densegs/solvers.hpp"
 
 using tessera::PC_DenseGS;
 

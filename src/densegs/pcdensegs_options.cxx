@@ -1,5 +1,5 @@
 // Setters and getters of PC densegs: composed functions, which do nothing on another type. A change takes effect at the next setup.
-#include "densegs/types.hpp"
+#include "densegs/solvers.hpp"
 #include "petsc/field.hpp"
 
 using tessera::PC_DenseGS, tessera::SetField, tessera::GetField;

@@ -1,5 +1,5 @@
 // SNES vipgs: PETSc's face of the solver for dense linear complementarity problems and frictional contact.
-#include "densegs/types.hpp"
+#include "densegs/solvers.hpp"
 #include "petsc/bounds.hpp"
 #include "petsc/compat_snes.h"
 

@@ -1,5 +1,5 @@
 // What -snes_view says of SNES vipgs, and its setters and getters: composed functions, which do nothing on another type.
-#include "densegs/types.hpp"
+#include "densegs/solvers.hpp"
 
 using tessera::SNES_VIPGS;
 

@@ -1,5 +1,5 @@
 // Tao vipgs: the same solver for programs that give an objective's gradient and Hessian with bounds, or a complementarity problem.
-#include "densegs/types.hpp"
+#include "densegs/solvers.hpp"
 #include "petsc/compat_snes.h"
 #include <petsc/private/taoimpl.h>
 

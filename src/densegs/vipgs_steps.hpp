@@ -1,6 +1,6 @@
 // What the iterations of SNES vipgs are to tests and monitors.
 #pragma once
-#include "densegs/types.hpp"
+#include "densegs/solvers.hpp"
 #include "petsc/compat_snes.h"
 #include "petsc/hooks.hpp"
 #include <cmath>

@@ -1,5 +1,5 @@
 #include "petsc/aij.hpp"
-#include "core/expected.hpp"
+#include "exec/expected.hpp"
 #include <cstring>
 
 namespace tessera {

@@ -1,6 +1,6 @@
 // The local rows of an assembled matrix, and vectors, in the memory of a space.
 #pragma once
-#include "core/buffer.hpp"
+#include "exec/buffer.hpp"
 #include "petsc/device.hpp"
 #include <cstdint>
 #include <petscmat.h>

@@ -1,6 +1,6 @@
 // The columns of dense matrices in the memory of a space, a group at a time: their own arrays where they lie there, else copies.
 #pragma once
-#include "core/buffer.hpp"
+#include "exec/buffer.hpp"
 #include "petsc/device.hpp"
 #include <petscmat.h>
 

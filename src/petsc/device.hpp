@@ -1,7 +1,7 @@
 // What PETSc and the device tell each other: errors, the stream, the log.
 #pragma once
-#include "core/comm.hpp"
-#include "core/device.hpp"
+#include "exec/comm.hpp"
+#include "exec/device.hpp"
 #include "petsc/compat.h"
 #include <cmath>
 #include <new>
@@ -80,7 +80,7 @@ inline PetscErrorCode FirstText(MPI_Comm comm, const char *mine, char text[256],
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// While such an object lives an error of one process's device is kept (core/device.hpp), and End() raises it on all processes: one that
+// While such an object lives an error of one process's device is kept (exec/device.hpp), and End() raises it on all processes: one that
 // returned at once would leave the others waiting for its messages.
 class Together {
 public:

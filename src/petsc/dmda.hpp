@@ -1,7 +1,7 @@
 // From PETSc's objects to a grid and an operator on it.
 #pragma once
-#include "core/csr.hpp"
-#include "core/dirichlet.hpp"
+#include "box/csr.hpp"
+#include "box/dirichlet.hpp"
 #include "petsc/device.hpp"
 #include <petscdmda.h>
 #include <petscpc.h>

@@ -1,7 +1,7 @@
 // An assembled matrix as stencil coefficients: on the device by kernels, on the host line by line.
 #include "petsc/dmda.hpp"
-#include "core/csr.hpp"
-#include "core/tuning.hpp"
+#include "box/csr.hpp"
+#include "box/tuning.hpp"
 #include "petsc/aij.hpp"
 #include <algorithm>
 #include <cmath>

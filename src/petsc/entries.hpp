@@ -1,6 +1,6 @@
 // Lists of entries as PETSc's matrices.
 #pragma once
-#include "core/entries.hpp"
+#include "multigrid/entries.hpp"
 #include <petscpc.h>
 
 namespace tessera {

@@ -1,5 +1,5 @@
 #include "petsc/geometry.hpp"
-#include "core/embed.hpp"
+#include "petsc/embed.hpp"
 #include "petsc/pattern.hpp"
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Coordinates of the nodes of a matrix.
 #pragma once
-#include "core/buffer.hpp"
+#include "exec/buffer.hpp"
 #include "petsc/device.hpp"
 #include <petscpc.h>
 #include <string>

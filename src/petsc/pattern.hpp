@@ -1,6 +1,6 @@
 // The couplings of a matrix.
 #pragma once
-#include "core/recognise.hpp"
+#include "petsc/recognise.hpp"
 #include "petsc/compat.h"
 #include <petscmat.h>
 

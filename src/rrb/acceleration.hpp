@@ -4,7 +4,7 @@
 //   multiply(p, q)     q = A p; p's ghost nodes change        precondition(r, w)   w = B r, one cycle from this grid down
 //   dot(x, y)          over all processes                     combine(s, x, t, y)  y = s x + t y; with t = 0 the old y does not matter
 #pragma once
-#include "core/pack.hpp"
+#include "exec/pack.hpp"
 #include "rrb/rrb.hpp"
 #include <algorithm>
 #include <cmath>

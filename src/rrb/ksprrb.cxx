@@ -1,7 +1,7 @@
 // KSP rrb: conjugate gradients on the first Schur complement of a 5-point operator, preconditioned by PC rrb; for 9-point
 // operators the same iteration on the whole system.
 #include "petsc/aij.hpp"
-#include "rrb/ksprrb_cg.hpp"
+#include "rrb/cg/cg.hpp"
 #include <algorithm>
 #include <petscblaslapack.h>
 

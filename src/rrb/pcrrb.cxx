@@ -1,11 +1,11 @@
 // PC rrb: PETSc's face of the repeated red-black factorisation.
 #include "rrb/pcrrb.hpp"
-#include "core/expected.hpp"
-#include "core/tuning.hpp"
+#include "exec/expected.hpp"
+#include "box/tuning.hpp"
 #include "petsc/aij.hpp"
 #include "petsc/krylov.hpp"
 #include "petsc/options.hpp"
-#include "rrb/choice.hpp"
+#include "rrb/multigrid/choice.hpp"
 #include <algorithm>
 #include <cmath>
 #include <new>

@@ -1,6 +1,6 @@
 // PCGetInterpolations() and PCGetCoarseOperators() of PC rrb.
 #include "petsc/entries.hpp"
-#include "rrb/grid_entries.hpp"
+#include "rrb/multigrid/grid_entries.hpp"
 #include "rrb/pcrrb.hpp"
 
 using tessera::PC_RRB;

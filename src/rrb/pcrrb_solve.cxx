@@ -1,8 +1,8 @@
 // What PC rrb looks at before and after a solve.
-#include "core/tuning.hpp"
+#include "box/tuning.hpp"
 #include "petsc/krylov.hpp"
 #include "petsc/options.hpp"
-#include "rrb/choice.hpp"
+#include "rrb/multigrid/choice.hpp"
 #include "rrb/pcrrb.hpp"
 
 using tessera::PC_RRB;

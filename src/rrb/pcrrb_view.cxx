@@ -1,5 +1,5 @@
 // What -ksp_view says of PC rrb.
-#include "core/tuning.hpp"
+#include "box/tuning.hpp"
 #include "rrb/pcrrb.hpp"
 
 using tessera::PC_RRB;

@@ -3,19 +3,19 @@
 //       GPU-type processors, ETNA 48 (2018)      [2] de Jong, Vuik: GPU implementation of the RRB-solver, report 16-06, Delft 2016
 // One grid holds two levels: its red nodes (quarters a, b) are eliminated, then its o nodes; the c nodes are the next grid.
 // The Galerkin form eliminates the red nodes of the finest grid alone and makes every next operator as P'AP, with sweeps of
-// Gauss-Seidel on each grid (rrb_galerkin.k.cxx).
+// Gauss-Seidel on each grid (rrb/multigrid/cycle.k.cxx).
 #pragma once
-#include "core/dense.hpp"
-#include "core/dirichlet.hpp"
-#include "core/galerkin.hpp"
-#include "core/smooth.hpp"
-#include "rrb/algebraic.hpp"
-#include "rrb/components.hpp"
+#include "box/dense.hpp"
+#include "box/dirichlet.hpp"
+#include "box/galerkin.hpp"
+#include "box/smooth.hpp"
+#include "rrb/algebraic/algebraic.hpp"
+#include "rrb/multigrid/components.hpp"
 #include <memory>
 #include <string>
 
 namespace tessera {
-struct Reduction; // core/warp.hpp
+struct Reduction; // box/warp.hpp
 }
 
 namespace tessera::rrb {
@@ -118,7 +118,7 @@ struct Level {
   Step   step  = Step::coarsen;
   Layout layout;
   Halo   halo;
-  Halo   wide; // of all layers that there is room for, where sweeps work on ghost nodes (rrb_march.hpp)
+  Halo   wide; // of all layers that there is room for, where sweeps work on ghost nodes (rrb/multigrid/march.hpp)
   Factor factor;
   Field  b;                   // right-hand side; its c quarter becomes the solution of the next grid
   Buffer<double> t;           // o after the elimination of the red nodes
@@ -306,7 +306,7 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
 void name_row(const Plan &plan, int row, Failure &failure);
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out);
 bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
-// V: double, or several of as many vectors on the host (core/several.hpp).
+// V: double, or several of as many vectors on the host (exec/several.hpp).
 template <class V> void black_rhs(Plan &plan, Level &level, const View<V> &b, const View<V> &out);
 template <class V> void red_solution(Plan &plan, Level &level, const View<V> &b, const View<V> &black, const View<V> &out);
 // On the device, one process: the same from natural order, and the whole solution of the black nodes' x in natural order.

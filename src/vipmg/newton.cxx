@@ -1,5 +1,5 @@
 #include "vipmg/newton.hpp"
-#include "core/tuning.hpp"
+#include "box/tuning.hpp"
 #include "petsc/bounds.hpp"
 #include <algorithm>
 #include <cmath>

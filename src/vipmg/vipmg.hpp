@@ -9,8 +9,8 @@
 //    basis functions are cut off there corrects the others, the result is projected, and a line search keeps energy from growing. Fast
 //    once the active set stands nearly still.
 #pragma once
-#include "core/graph.hpp"
-#include "vipmg/halo3.hpp"
+#include "exec/graph.hpp"
+#include "box/halo3.hpp"
 #include <memory>
 #include <string>
 
@@ -216,7 +216,7 @@ inline bool with_monotone_below(const Plan &plan) { return with_monotone(plan) &
 
 inline int points(int dimension, bool box) { return box ? (dimension == 1 ? 3 : dimension == 2 ? 9 : 27) : 2 * dimension + 1; }
 
-// --- setup (vipmg_plan.cxx, vipmg_galerkin.k.cxx) ---
+// --- setup (plan.cxx, galerkin.k.cxx) ---
 // The finest level: this process's box and everybody's, memory for an operator with or without diagonal couplings.
 void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3], const std::vector<Box3> &boxes, bool box);
 // After the finest operator (levels[0].A.a, free) has been written: coarser levels, at the first time, and their operators.
@@ -231,12 +231,12 @@ void same_but_cut(Plan &plan, Level &l);
 Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
 void     galerkin(Plan &plan, int fine, bool truncated, bool top);
-void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (vipmg_stabilise.k.cxx)
+void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (stabilise.k.cxx)
 
 // Largest |a_ij - a_ji| between nodes that take part, relative to the largest diagonal entry.
 double asymmetry(Plan &plan);
 
-// --- between arrays in natural order, in the space of the plan, and the finest level (vipmg_move.k.cxx) ---
+// --- between arrays in natural order, in the space of the plan, and the finest level (move.k.cxx) ---
 // What is to be known of a point. X0: one before, or nullptr.
 Point look(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU);
 // The problem for a correction: b := -F, lo := XL - X, up := XU - X, x := 0, but the solution in Dirichlet rows. Returns whether these made a
@@ -247,7 +247,7 @@ void forget(Plan &plan);                  // the active set: what a solve does d
 void keep(Plan &plan);                    // the correction x, while other problems are loaded
 // X := P(X0 + t x) with the correction kept; F: at X0, for the slope
 Moved store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, const double *F, double *X);
-// --- the finest operator, on a device from rows of the own nodes that lie there (vipmg_read.k.cxx) ---
+// --- the finest operator, on a device from rows of the own nodes that lie there (read.k.cxx) ---
 template <class Index> struct RowsOf {
   const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr; // beginnings and columns: own nodes, and others, if any
   const double *a = nullptr, *o = nullptr;
@@ -272,7 +272,7 @@ struct Sweep {
   bool projected = true, masked = false;
 };
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
-// Linear sweeps along the lines that the level asks for, backward in the opposite order (vipmg_lines.k.cxx); scratch: another field.
+// Linear sweeps along the lines that the level asks for, backward in the opposite order (lines.k.cxx); scratch: another field.
 void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps, double *scratch);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
 // The problem of the coarse grid: coarse.b from the residual r, and x = 0; lo and up: the largest lower and least upper ones of a support;
@@ -301,7 +301,7 @@ bool marked(Plan &plan, Level &l); // after all parts; plan.marked is zero befor
 void recombine(Plan &plan, Level &l, bool measured);
 Measure measure(Plan &plan, Level &l);  // also l.r := b - A x
 
-// --- several steps in a kernel, for plane grids on a device (vipmg_tile.k.cxx, vipmg_correct.k.cxx) ---
+// --- several steps in a kernel, for plane grids on a device (tile.k.cxx, correct.k.cxx) ---
 bool tiled(const Plan &plan, const Level &l); // is the level one of these?
 void tile_monotone_down(const Plan &plan, Level &l, Level &c); // from x; leaves the swept x in w, for
 bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish); // back in x. Returns whether it did, if asked to, what tile_finish() does
@@ -314,7 +314,7 @@ bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected,
 void correct(Plan &plan, Level &l, const double *x); // recombine() from x, which becomes y; the result is in l.x
 bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, bool truncated, bool top, Operator &out); // false: not here
 
-// --- cycles (vipmg_cycle.cxx) ---
+// --- cycles (cycle.cxx) ---
 void full_multigrid(Plan &plan);             // a start for the finest level from its b and bounds
 void cycle(Plan &plan, int top, bool monotone, bool newton);
 double flops(const Plan &plan, int top, bool monotone, bool newton); // of this process in such a cycle: products with stencils

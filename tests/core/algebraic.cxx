@@ -1,7 +1,7 @@
 // The algebraic levels against dense matrices: P'AP, the symmetry and the reduction of the cycle, new values in an old pattern, and operators
 // that leave nothing to do.
 // ranks: 1
-#include "rrb/algebraic.hpp"
+#include "rrb/algebraic/algebraic.hpp"
 #include "dense.hpp"
 #include "unit.hpp"
 

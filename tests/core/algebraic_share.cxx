@@ -1,7 +1,7 @@
 // The algebraic levels on several processes, some of which may have no rows: coarse nodes, interpolation and products are those of one
 // process, the cycle is symmetric and below the inverse, new values go into the old pattern.
 // ranks: 1 2 3 4
-#include "rrb/algebraic.hpp"
+#include "rrb/algebraic/algebraic.hpp"
 #include "dense.hpp"
 #include "unit.hpp"
 

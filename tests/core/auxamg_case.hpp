@@ -1,6 +1,6 @@
 // Points, matrices and memory for the unit tests of the auxiliary grids.
 #pragma once
-#include "auxamg/auxamg.hpp"
+#include "tree/hierarchy.hpp"
 #include "buffers.hpp"
 #include "unit.hpp"
 #include <cmath>

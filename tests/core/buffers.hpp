@@ -1,6 +1,6 @@
 // What is in memory of the host or of a device, for the unit tests.
 #pragma once
-#include "core/buffer.hpp"
+#include "exec/buffer.hpp"
 #include <vector>
 
 template <class T> std::vector<T> get(const tessera::Buffer<T> &from)

@@ -1,6 +1,6 @@
 // Compressed sparse rows to a stencil against a dense matrix: couplings, Dirichlet rows and what is reported.
 #include "buffers.hpp"
-#include "core/csr.hpp"
+#include "box/csr.hpp"
 #include "dense.hpp"
 #include "unit.hpp"
 

@@ -1,8 +1,8 @@
 // Interpolation, least squares and P'AP against the formulas, written node by node and with dense matrices, on every size, in both
 // storages and on process grids of every shape.
 // ranks: 1 2 3 4
-#include "core/galerkin.hpp"
-#include "core/tuning.hpp"
+#include "box/galerkin.hpp"
+#include "box/tuning.hpp"
 #include "dense.hpp"
 #include "unit.hpp"
 #include <algorithm>

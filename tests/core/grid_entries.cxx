@@ -1,6 +1,6 @@
 // What PCGetInterpolations() and PCGetCoarseOperators() of PC rrb give are the weights and operators that the cycle works with.
 #include "dense.hpp"
-#include "rrb/grid_entries.hpp"
+#include "rrb/multigrid/grid_entries.hpp"
 #include "unit.hpp"
 
 using namespace tessera;

@@ -1,6 +1,6 @@
 // The kernels of 9-point grids in both ways, a warp that marches and a warp a row: the same residuals, corrections and solutions.
 #include "dense.hpp"
-#include "rrb/rrb_march.hpp"
+#include "rrb/multigrid/march.hpp"
 #include "unit.hpp"
 #include <climits>
 

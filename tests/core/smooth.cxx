@@ -1,8 +1,8 @@
 // Sweeps by colours and by lines, the residual and the order of a wavefront against the definitions: equations one by one, lines
 // by dense matrices, in every storage and on process grids of every shape.
 // ranks: 1 2 3 4
-#include "core/smooth.hpp"
-#include "core/tuning.hpp"
+#include "box/smooth.hpp"
+#include "box/tuning.hpp"
 #include "dense.hpp"
 #include "unit.hpp"
 #include <algorithm>

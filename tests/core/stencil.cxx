@@ -1,6 +1,6 @@
 // Operators in quarter storage against dense matrices, and the band solver of the remainder.
 // ranks: 1 2 3 4
-#include "core/tuning.hpp"
+#include "box/tuning.hpp"
 #include "dense.hpp"
 #include "unit.hpp"
 

@@ -36,7 +36,7 @@ TEST(Vipmg, Solution)
   }
 }
 
-// On the device several steps are one kernel (vipmg_tile.k.cxx, vipmg_correct.k.cxx), whose sum must be that of the steps of the host: a
+// On the device several steps are one kernel (vipmg/tile.k.cxx, vipmg/correct.k.cxx), whose sum must be that of the steps of the host: a
 // part of a cycle after the other, from the same start, on grids of all shapes; twice, as the second one has a last step.
 TEST(Vipmg, DeviceAsHost)
 {

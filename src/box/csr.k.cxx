@@ -1,0 +1,527 @@
+#include "box/csr.hpp"
+#include "exec/each.hpp"
+#include "exec/sort.hpp"
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+namespace tessera {
+
+namespace {
+
+// The rows of the matrix by direction.
+template <class Index> struct Rows {
+  Csr<Index> A;
+  int        nx, ny, x0, y0;     // the own box; (x, y) below counts from its first node
+  bool       around_x, around_y; // its ends are neighbours; the nodes of two lines are so once, though the grid be periodic
+  int        all_x, all_y;       // nodes of the grid in a periodic direction, else 0
+
+  // The direction of the node of column c of the list, -1 for none.
+  HD int remote(int x, int y, Index c) const
+  {
+    int dx = A.ox[c] - x0 - x, dy = A.oy[c] - y0 - y;
+    if (all_x && dx > 1) dx -= all_x;
+    if (all_x && dx < -1) dx += all_x;
+    if (all_y && dy > 1) dy -= all_y;
+    if (all_y && dy < -1) dy += all_y;
+    return dx < -1 || dx > 1 || dy < -1 || dy > 1 ? -1 : 4 + 3 * dy + dx;
+  }
+  HD bool rim(int x, int y) const { return x == 0 || y == 0 || x == nx - 1 || y == ny - 1; }
+  HD Index row(int x, int y) const { return x + (Index)nx * y; }
+  // The row of the neighbour in direction k, -1 outside the box.
+  HD Index neighbour(int x, int y, int k) const
+  {
+    x += direction_dx(k);
+    y += direction_dy(k);
+    if (around_x) x = x < 0 ? nx - 1 : x == nx ? 0 : x;
+    if (around_y) y = y < 0 ? ny - 1 : y == ny ? 0 : y;
+    return x < 0 || y < 0 || x >= nx || y >= ny ? -1 : row(x, y);
+  }
+  // The coefficients of row r, whose columns are at[k]. False if it is not the row of an operator.
+  HD bool read(Index r, const Index (&at)[9], double (&v)[9]) const
+  {
+    double check = 0;
+    bool   good  = true;
+    for (int k = 0; k < 9; ++k) v[k] = 0;
+    for (Index e = A.i[r], end = A.i[r + 1]; e < end; ++e) {
+      const Index  c     = A.j[e];
+      const double a     = A.a[e];
+      bool         found = a == 0;
+      for (int k = 0; k < 9; ++k)
+        if (at[k] == c) {
+          v[k] += a;
+          found = true;
+        }
+      good = good && found;
+      check += a * 0;
+    }
+    return good && check == 0 && v[4] > 0;
+  }
+};
+
+// The nodes of a tile. Their rows and those around them are put in order in a block's scratch, by direction; then a coupling is
+// made at the node that stores it, from its row and the neighbour's. The matrix is read once (12 B an entry and 4 B a row; rows
+// beside a tile come from the cache), 24 B a node are written for 5 points and 40 for 9, and a flag.
+template <class Index, bool NINE> struct ReadKernel {
+  static constexpr int columns = 62, lines = NINE ? 6 : 14, width = columns + 2, nodes = width * (lines + 2); // a warp has nodes of one line
+  static constexpr int entries = NINE ? 5 : 1; // read at a time
+  Rows<Index>          A;
+  StencilView<double>  s;
+  unsigned char       *flag;
+  bool                 raise;
+  static size_t bytes() { return nodes * ((NINE ? 9 : 5) * sizeof(double) + 1); }
+  HD static int plane(int k) { return NINE ? k : k == 4 ? 4 : k / 2; }
+  // The direction of column c, -1 for none.
+  HD int direction(Index r, int x, int y, Index c) const
+  {
+    const Index d = c - r;
+    const int   dy = (d > 1) - (d < -1);
+    const Index dx = d - dy * (Index)A.nx;
+    if (dx >= -1 && dx <= 1 && x + dx >= 0 && x + dx < A.nx) return 4 + 3 * dy + (int)dx;
+    for (int k = 0; k < 9; ++k)
+      if (A.neighbour(x, y, k) == c) return k;
+    return -1;
+  }
+  HD bool inside(int &x, int &y) const
+  {
+    if (A.around_x) x = x < 0 ? A.nx - 1 : x == A.nx ? 0 : x;
+    if (A.around_y) y = y < 0 ? A.ny - 1 : y == A.ny ? 0 : y;
+    return x >= 0 && y >= 0 && x < A.nx && y < A.ny;
+  }
+  struct Span { // of the entries of a row; outside of the box it ends before it starts
+    Index start, end;
+  };
+  HD Span span(int x, int y) const
+  {
+    if (!inside(x, y)) return {0, -1};
+    const Index r = A.row(x, y);
+    return {A.A.i[r], A.A.i[r + 1]};
+  }
+  // Five entries, as most rows of 5 points have.
+  struct Entries {
+    Span   row;
+    Index  j[5];
+    double a[5];
+  };
+  HD Entries fetch(const Span &row) const
+  {
+    Entries e{row, {}, {}};
+    if (!NINE && row.end - row.start == 5)
+      for (int i = 0; i < 5; ++i) e.j[i] = A.A.j[row.start + i], e.a[i] = A.A.a[row.start + i];
+    return e;
+  }
+  // Are they the node and its neighbours, in order? Then there is nothing to search or add up.
+  HD bool usual(Index r, const Entries &e, int x, int y) const
+  {
+    const Index offset[5] = {-(Index)A.nx, -1, 0, 1, (Index)A.nx};
+    bool        all = !NINE && e.row.end - e.row.start == 5 && x > 0 && x + 1 < A.nx && y > 0 && y + 1 < A.ny;
+    for (int i = 0; i < 5; ++i) all = (e.j[i] == r + offset[i]) & all;
+    return all;
+  }
+  static constexpr unsigned char outside = 2; // the box
+  // Puts the row of node (x, y) at *row. Says whether it is a Dirichlet row, or outside.
+  HD unsigned char order(int x, int y, const Entries &e, double *row, bool own, CsrReport &report) const
+  {
+    auto clear = [&] {
+      for (int k = 0; k < (NINE ? 9 : 5); ++k) row[k * nodes] = 0;
+    };
+    if (!inside(x, y)) {
+      clear();
+      return outside;
+    }
+    const Index r = A.row(x, y), start = e.row.start, end = e.row.end;
+    double      check = 0, centre = 0;
+    bool        good = true, dirichlet = true, diagonal = false;
+    if (usual(r, e, x, y)) { // not at the rim
+      for (int i = 0; i < 5; ++i) {
+        row[(i == 2 ? 4 : i - (i > 2)) * nodes] = e.a[i];
+        check += e.a[i] * 0;
+      }
+      centre    = e.a[2];
+      dirichlet = e.a[0] == 0 && e.a[1] == 0 && e.a[3] == 0 && e.a[4] == 0;
+    } else {
+      clear();
+      auto add = [&](int k, double v) {
+        check += v * 0;
+        good      = good && k >= 0;
+        dirichlet = dirichlet && k == 4;
+        diagonal  = diagonal || (k >= 0 && k != 4 && k % 2 == 0);
+        if (k == 4) centre += v;
+        if (k >= 0 && (NINE || k % 2 || k == 4)) row[plane(k) * nodes] += v;
+      };
+      for (Index n = start; n < end; n += entries) {
+        Index  c[entries];
+        double a[entries];
+        for (int i = 0; i < entries; ++i) {
+          c[i] = n + i < end ? A.A.j[n + i] : 0;
+          a[i] = n + i < end ? A.A.a[n + i] : 0;
+        }
+        for (int i = 0; i < entries; ++i)
+          if (a[i] != 0) add(direction(r, x, y, c[i]), a[i]);
+      }
+      if (A.A.oi && A.rim(x, y))
+        for (Index n = A.A.oi[r]; n < A.A.oi[r + 1]; ++n)
+          if (A.A.oa[n] != 0) add(A.remote(x, y, A.A.oj[n]), A.A.oa[n]);
+    }
+    if (own) {
+      if (A.A.oi && !A.rim(x, y) && A.A.oi[r] != A.A.oi[r + 1]) good = false; // another process's node is no neighbour
+      flag[r] = dirichlet;
+      if (!good || check != 0 || !(centre > 0)) ++report.wrong;
+      if (dirichlet) ++report.dirichlet;
+      else if (centre > report.largest) report.largest = centre;
+      if (diagonal) report.nine = 1;
+    }
+    return dirichlet;
+  }
+  template <int Q> HD void node(int X, int Y, const double *row, const unsigned char *dirichlet, CsrReport &report) const
+  {
+    const ptrdiff_t p = X * s.C.sx + Y * s.C.sy;
+    auto            at = [](int k) { return direction_dx(k) + direction_dy(k) * width; };
+    auto            value = [&](int k) { return row[plane(k) * nodes]; };
+    auto            coupling = [&](int k) {
+      const double v = value(k), w = row[plane(8 - k) * nodes + at(k)];
+      if (v != w) { // one of the two may be a Dirichlet row, or another process's, which adds its half
+        if (dirichlet[at(k)] == outside) return 0.5 * v;
+        if (*dirichlet || dirichlet[at(k)]) return 0.;
+        const double d = fabs(v - w);
+        if (d > report.asymmetry) report.asymmetry = d;
+      }
+      return 0.5 * v + 0.5 * w;
+    };
+    if constexpr (Q == quarter_a || Q == quarter_b) {
+      s.E[0].q[Q][p] = coupling(3);
+      s.E[1].q[Q][p] = coupling(5);
+      s.E[2].q[Q][p] = coupling(1);
+      s.E[3].q[Q][p] = coupling(7);
+    }
+    if constexpr (NINE && (Q == quarter_o || Q == quarter_a)) {
+      const View<double> *to = Q == quarter_o ? s.E : s.G;
+      to[0].q[Q][p]          = coupling(0);
+      to[1].q[Q][p]          = coupling(2);
+      to[2].q[Q][p]          = coupling(6);
+      to[3].q[Q][p]          = coupling(8);
+    }
+    double d = value(4);
+    if (raise) {
+      double sum = 0;
+      for (int k = 0; k < 9; ++k)
+        if (k == 4 || ((NINE || k % 2) && dirichlet[at(k)] != 1)) sum += value(k);
+      if (sum < 0) {
+        if (-sum / d > report.deficit) report.deficit = -sum / d;
+        d -= sum;
+      }
+    }
+    s.C.q[Q][p] = d;
+  }
+  template <class Block> HD void operator()(Block &block, CsrReport &report) const
+  {
+    const Box            tile = block.tile;
+    double *const        rows = block.shared;
+    unsigned char *const dirichlet = (unsigned char *)(rows + (NINE ? 9 : 5) * nodes);
+    auto                 place = [&](int x, int y) { return x - tile.x0 + 1 + (y - tile.y0 + 1) * width; };
+    auto                 use = [&](int x, int y, const Entries &e) {
+      const int i  = place(x, y);
+      dirichlet[i] = order(x - A.x0, y - A.y0, e, rows + i, tile.contains(x, y), report);
+    };
+    if constexpr (std::is_same_v<Block, HostBlock>) block.each(tile.x0 - 1, tile.x1 + 1, tile.y0 - 1, tile.y1 + 1, [&](int x, int y) { use(x, y, fetch(span(x - A.x0, y - A.y0))); });
+    else { // a thread asks where all of its rows begin, and fetches one while it puts the one before in order
+      constexpr int step = 256 / width, turns = (lines + 2) / step;
+      const int     x = tile.x0 - 1 + block.thread % width, y = tile.y0 - 1 + block.thread / width;
+      Span          row[turns];
+#ifdef __CUDA_ARCH__
+  #pragma unroll
+#endif
+      for (int k = 0; k < turns; ++k) row[k] = span(x - A.x0, y + k * step - A.y0);
+      Entries next = fetch(row[0]);
+#ifdef __CUDA_ARCH__
+  #pragma unroll
+#endif
+      for (int k = 0; k < turns; ++k) {
+        const Entries now = next;
+        if (k + 1 < turns) next = fetch(row[k + 1]);
+        use(x, y + k * step, now);
+      }
+    }
+    block.sync();
+    block.each(0, width / 2, 0, 2 * lines, [&](int X, int i) { // a quarter is done by whole warps
+      const int q = i % 4, x = tile.x0 + 2 * X + (q & 1), y = tile.y0 + 2 * (i / 4) + (q >> 1), c = place(x, y);
+      if (!tile.contains(x, y) || x < A.x0 || y < A.y0) return;
+      if (q == 0) node<0>(x / 2, y / 2, rows + c, dirichlet + c, report);
+      else if (q == 1) node<1>(x / 2, y / 2, rows + c, dirichlet + c, report);
+      else if (q == 2) node<2>(x / 2, y / 2, rows + c, dirichlet + c, report);
+      else node<3>(x / 2, y / 2, rows + c, dirichlet + c, report);
+    });
+  }
+};
+
+constexpr int piece = 32; // nodes of a line that are counted together
+
+struct Count {
+  ptrdiff_t rows, nodes, couplings;
+};
+
+// Dirichlet rows and couplings of a piece: counted, then listed from the numbers that the scan left. The flags are read, and few
+// rows of the matrix.
+template <class Index, bool list> struct PieceKernel {
+  Rows<Index>          A;
+  const unsigned char *flag;
+  Count               *count; // of each piece; list: of all pieces before it
+  ptrdiff_t            pieces;
+  View<double>         C;
+  const double        *diagonal; // the array of C
+  ptrdiff_t           *nodes, *start, *dirichlet, *rows;
+  double              *value, *inverse;
+
+  HD void operator()(int i, int y) const
+  {
+    Count &of = count[i + y * pieces], n{0, 0, 0};
+    if (list) n = of;
+    for (int x = i * piece; x < A.nx && x < (i + 1) * piece; ++x) {
+      const Index r = A.row(x, y);
+      if (flag[r]) {
+        if (list) {
+          rows[n.rows]    = r;
+          inverse[n.rows] = 1 / C.at(A.x0 + x, A.y0 + y);
+        }
+        ++n.rows;
+        continue;
+      }
+      Index  at[9];
+      double v[9];
+      bool   beside = false;
+      for (int k = 0; k < 9; ++k) {
+        at[k]  = A.neighbour(x, y, k);
+        beside = beside || (at[k] >= 0 && flag[at[k]]);
+      }
+      if (!beside) continue;
+      const ptrdiff_t before = n.couplings;
+      A.read(r, at, v);
+      for (int k = 0; k < 9; ++k) {
+        if (at[k] < 0 || !flag[at[k]] || v[k] == 0) continue;
+        if (list) {
+          const double *const d  = &C.at(A.x0 + (int)(at[k] % A.nx), A.y0 + (int)(at[k] / A.nx));
+          dirichlet[n.couplings] = d - diagonal;
+          value[n.couplings]     = v[k] / *d;
+        }
+        ++n.couplings;
+      }
+      if (n.couplings == before) continue;
+      if (list) {
+        nodes[n.nodes] = r;
+        start[n.nodes] = before;
+      }
+      ++n.nodes;
+    }
+    if (!list) of = n;
+  }
+};
+
+// Sums of groups of counts, each of which becomes the sum of those before it in its group.
+struct GroupKernel {
+  Count    *count, *sum;
+  ptrdiff_t n;
+  HD void   operator()(int i, int j) const
+  {
+    const ptrdiff_t g = i + (ptrdiff_t)j * 4096;
+    Count           s{0, 0, 0};
+    if (g * piece >= n) return;
+    for (ptrdiff_t k = g * piece; k < n && k < (g + 1) * piece; ++k) {
+      const Count c = count[k];
+      count[k]      = s;
+      s.rows += c.rows;
+      s.nodes += c.nodes;
+      s.couplings += c.couplings;
+    }
+    sum[g] = s;
+  }
+};
+
+struct AddKernel {
+  Count       *count;
+  const Count *before;
+  ptrdiff_t    n;
+  HD void      operator()(int i, int j) const
+  {
+    const ptrdiff_t k = i + (ptrdiff_t)j * 4096;
+    if (k >= n) return;
+    count[k].rows += before[k / piece].rows;
+    count[k].nodes += before[k / piece].nodes;
+    count[k].couplings += before[k / piece].couplings;
+  }
+};
+
+Box wide(ptrdiff_t n) { return {0, 4096, 0, (int)((n + 4095) / 4096)}; }
+
+// Each count becomes the sum of those before it; returns the sum of all.
+Count scan(const Exec &exec, Count *count, ptrdiff_t n)
+{
+  const ptrdiff_t groups = (n + piece - 1) / piece;
+  Buffer<Count>   sum;
+  Count           total;
+  sum.resize(Extent{(size_t)groups, exec.space});
+  forall(exec, wide(groups), GroupKernel{count, sum.data(), n});
+  if (groups > 1) {
+    total = scan(exec, sum.data(), groups);
+    forall(exec, wide(n), AddKernel{count, sum.data(), n});
+  } else if (exec.space == Space::cuda) device::copy_to_host(&total, sum.data(), sizeof(Count));
+  else total = *sum.data();
+  return total;
+}
+
+template <class Index> Rows<Index> rows_of(const Grid &grid, const Csr<Index> &A)
+{
+  const Box own = grid.owned();
+  const int nx = own.x1 - own.x0, ny = own.y1 - own.y0;
+  return {A, nx, ny, own.x0, own.y0, grid.periodic_x && nx == grid.nx && nx > 2, grid.periodic_y && ny == grid.ny && ny > 2, grid.periodic_x && grid.nx > 2 ? grid.nx : 0, grid.periodic_y && grid.ny > 2 ? grid.ny : 0};
+}
+
+HD inline double &at(const StencilView<double> &s, const CouplingPlace &p) { return (p.g ? s.G : s.E)[p.plane].at(p.x, p.y); }
+
+// Node number i of the rim of a box: its first and last line, then the ends of those between.
+HD inline void rim_node(int nx, int ny, int i, int &x, int &y)
+{
+  const int lines = ny > 1 ? 2 : 1, ends = nx > 1 ? 2 : 1;
+  if (i < lines * nx) x = i % nx, y = i / nx * (ny - 1);
+  else i -= lines * nx, x = i % ends * (nx - 1), y = 1 + i / ends;
+}
+template <class Index> int rim_nodes(const Rows<Index> &A) { return (A.ny > 1 ? 2 : 1) * A.nx + (A.ny > 2 ? (A.nx > 1 ? 2 : 1) * (A.ny - 2) : 0); }
+
+// Halves of couplings that are stored at another process's node.
+template <class Index> struct HalfKernel {
+  Rows<Index>         A;
+  StencilView<double> s;
+  HD void             operator()(int i) const
+  {
+    int x, y;
+    rim_node(A.nx, A.ny, i, x, y);
+    const Index r = A.row(x, y);
+    for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e) {
+      const int k = A.remote(x, y, A.A.oj[e]);
+      if (k < 0 || (!s.nine && k % 2 == 0)) continue;
+      const CouplingPlace p = coupling_place(A.x0 + x, A.y0 + y, k);
+      if (p.x != A.x0 + x || p.y != A.y0 + y) at(s, p) = 0.5 * A.A.oa[e];
+    }
+  }
+};
+
+struct Largest {
+  double  v = 0;
+  HD void join(const Largest &o) { v = o.v > v ? o.v : v; }
+};
+// The mean of a coupling with another process against this one's entry.
+template <class Index> struct DifferenceKernel {
+  Rows<Index>         A;
+  StencilView<double> s;
+  int                 n;
+  HD void             operator()(int i, int j, Largest &largest) const
+  {
+    const int node = i + j * list_row;
+    int       x, y;
+    if (node >= n) return;
+    rim_node(A.nx, A.ny, node, x, y);
+    const Index r = A.row(x, y);
+    for (Index e = A.A.oi[r]; e < A.A.oi[r + 1]; ++e) {
+      const int k = A.remote(x, y, A.A.oj[e]);
+      if (k < 0 || (!s.nine && k % 2 == 0)) continue;
+      Largest d;
+      d.v = 2 * fabs(at(s, coupling_place(A.x0 + x, A.y0 + y, k)) - A.A.oa[e]);
+      largest.join(d);
+    }
+  }
+};
+
+} // namespace
+
+template <class Index> static void read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work, CsrReport *report)
+{
+  const Box own  = grid.owned();
+  auto      with = [&](auto nine) {
+    using Kernel = ReadKernel<Index, decltype(nine)::value>;
+    forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(), Kernel{rows_of(grid, A), s.view(), work.dirichlet.data(), raise}, report);
+  };
+  const Extent flags{(size_t)own.size(), exec.space};
+  if (work.dirichlet.size() != flags.n || work.dirichlet.space() != flags.space) work.dirichlet.resize(flags);
+  if (s.nine) with(std::true_type());
+  else with(std::false_type());
+}
+
+template <class Index> void csr_read_ahead(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
+{
+  work.report.reach(sizeof(CsrReport));
+  read(exec, grid, A, raise, s, work, (CsrReport *)work.report.data());
+}
+
+template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
+{
+  CsrReport report;
+  if (grid.owned().empty()) {
+    s.nine = false;
+    return report;
+  }
+  auto read_once = [&] {
+    if (exec.space == Space::host) return read(exec, grid, A, raise, s, work, &report);
+    csr_read_ahead(exec, grid, A, raise, s, work);
+    device::synchronize();
+    report = device::failed() ? CsrReport() : csr_report(work);
+  };
+  read_once();
+  if (report.nine && !s.nine) {
+    s.make_nine();
+    read_once();
+  }
+  if (!report.nine && s.nine) {
+    s.nine = false;
+    for (auto &g : s.g) g = Buffer<double>();
+  }
+  return report;
+}
+
+template <class Index> double csr_join(const Exec &exec, const Grid &grid, Halo &halo, const Csr<Index> &A, Stencil &s)
+{
+  const Rows<Index> rows = rows_of(grid, A);
+  const int         n    = A.oi && rows.nx > 0 && rows.ny > 0 ? rim_nodes(rows) : 0;
+  for_each(exec, n, HalfKernel<Index>{rows, s.view()});
+  for (int k = 0; k < 4; ++k) halo.fold(s.E(k), mask_o | mask_a | mask_b);
+  if (s.nine)
+    for (int k = 0; k < 4; ++k) halo.fold(s.G(k), mask_a);
+  s.exchange(halo);
+  if (!n) return 0;
+  Buffer<Largest> found(Extent{1, exec.space});
+  forall_join(exec, list_box(n), DifferenceKernel<Index>{rows, s.view(), n}, found.data());
+  return fetch(found, 0).v;
+}
+
+template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A, Stencil &s, const CsrWork &work)
+{
+  DirichletCouplings d;
+  const Box          own = grid.owned();
+  const int          pieces = (own.x1 - own.x0 + piece - 1) / piece;
+  const Box          all{0, pieces, 0, own.y1 - own.y0};
+  Buffer<Count>      count;
+  count.resize(Extent{(size_t)all.size(), exec.space});
+  forall(exec, all, PieceKernel<Index, false>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
+  const Count n = scan(exec, count.data(), all.size());
+  d.any         = n.couplings > 0;
+  d.rows.resize(Extent{(size_t)n.rows, exec.space});
+  d.inverse.resize(Extent{(size_t)n.rows, exec.space});
+  d.nodes.resize(Extent{(size_t)n.nodes, exec.space});
+  d.start.resize(Extent{(size_t)n.nodes + 1, exec.space});
+  d.dirichlet.resize(Extent{(size_t)n.couplings, exec.space});
+  d.value.resize(Extent{(size_t)n.couplings, exec.space});
+  forall(exec, all, PieceKernel<Index, true>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.rows.data(), d.value.data(), d.inverse.data()});
+  if (exec.space == Space::cuda) {
+    device::copy_from_host(d.start.data() + n.nodes, &n.couplings, sizeof(ptrdiff_t));
+    device::synchronize();
+  } else d.start.data()[n.nodes] = n.couplings;
+  return d;
+}
+
+#define INSTANCE(Index) \
+  template CsrReport          csr_read(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
+  template void               csr_read_ahead(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
+  template double             csr_join(const Exec &, const Grid &, Halo &, const Csr<Index> &, Stencil &); \
+  template DirichletCouplings csr_dirichlet(const Exec &, const Grid &, const Csr<Index> &, Stencil &, const CsrWork &);
+INSTANCE(int32_t)
+INSTANCE(int64_t)
+
+} // namespace tessera

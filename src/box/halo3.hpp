@@ -1,0 +1,36 @@
+// Ghost nodes of grids of one to three dimensions: lists of places, packed and unpacked by kernels where the fields are.
+#pragma once
+#include "box/level.hpp"
+
+namespace tessera::vipmg {
+
+class Halo3 {
+public:
+  Halo3() = default;
+  // have[r]: the nodes whose values process r knows; need[r]: those that it wants to know. periods: nodes of the grid in a periodic
+  // direction, else 0. The layout is this process's.
+  void setup(const Comm &comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3], const Layout3 &layout, Space space);
+  void exchange(double *const *fields, int n);
+  void exchange(double *field) { exchange(&field, 1); }
+  void exchange(uint8_t *flags);
+  bool remote() const { return !peers_.empty(); }
+  bool empty() const { return peers_.empty() && !own_from_.size(); }
+
+private:
+  struct Peer {
+    int    rank;
+    size_t send, recv; // values
+  };
+  Comm                     comm_;
+  Exec                     exec_;
+  std::vector<Peer>        peers_;
+  std::vector<MPI_Request> requests_;
+  Buffer<ptrdiff_t>        send_at_, recv_at_, own_from_, own_to_;
+  size_t                   out_ = 0, in_ = 0, room_ = 0;
+  Buffer<double>           send_, recv_; // where the fields are
+  Pinned                   send_host_, recv_host_;
+  template <class T> void move(T *const *fields, int n);
+  void                    reserve(int n);
+};
+
+} // namespace tessera::vipmg

@@ -1,0 +1,196 @@
+// A grid of one to three dimensions, its nodes in memory, and loops over them.
+//
+// Rows run along i. Of each row the even nodes stand first, then the odd ones: a colour of a row, and so every access of a
+// Gauss-Seidel sweep, of a residual and of a coarse node's stencil, is of unit stride on the host and on the device.
+#pragma once
+#include "exec/buffer.hpp"
+#include "exec/exec.hpp"
+#include "box/grid.hpp"
+#include <cstdint>
+#include <mpi.h>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tessera::vipmg {
+
+// Half-open box of nodes; directions that the grid does not have are [0, 1).
+struct Box3 {
+  int       lo[3] = {0, 0, 0}, hi[3] = {1, 1, 1};
+  bool      empty() const { return hi[0] <= lo[0] || hi[1] <= lo[1] || hi[2] <= lo[2]; }
+  ptrdiff_t size() const { return empty() ? 0 : (ptrdiff_t)(hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]); }
+};
+
+constexpr int ghosts = 2; // layers of foreign nodes kept around the own ones
+
+// Places of nodes in memory: the own ones and the ghosts.
+struct Layout3 {
+  int       t0 = 0, j0 = 0, k0 = 0, half = 0, mj = 1, mk = 1; // first stored index/2, row and layer; nodes of a parity in a row, rows, layers
+  ptrdiff_t sj = 0, sk = 0;                                    // from row to row, from layer to layer
+  HD ptrdiff_t row(int j, int k) const { return (j - j0) * sj + (k - k0) * sk - t0; } // + i/2, + half for odd i
+  HD ptrdiff_t at(int i, int j, int k) const { return row(j, k) + (i & 1) * half + floor_half(i); }
+  size_t       size() const { return (size_t)(sk * mk); }
+};
+
+// Every dj-th row of every dk-th layer.
+struct Rows {
+  int     j0 = 0, dj = 1, nj = 1, k0 = 0, dk = 1, nk = 1;
+  int     count() const { return nj > 0 && nk > 0 ? nj * nk : 0; }
+  HD void get(int r, int &j, int &k) const
+  {
+    k = k0 + dk * (r / nj);
+    j = j0 + dj * (r % nj);
+  }
+};
+
+// kernel.at<P>(t, o, j, k) at node (2 t + P, j, k), whose place is o + P * half.
+template <class Kernel, int P> struct OnHalf {
+  Layout3 layout;
+  Rows    rows;
+  Kernel  kernel;
+  HD void operator()(int t, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    kernel.template at<P>(t, layout.row(j, k) + t, j, k);
+  }
+};
+
+inline Rows all_rows(const Box3 &b) { return {b.lo[1], 1, b.hi[1] - b.lo[1], b.lo[2], 1, b.hi[2] - b.lo[2]}; }
+
+// The place, beside o, of the node DX further along the row.
+template <int P, int DX> HD inline ptrdiff_t beside(int half) { return ((P + DX) & 1) * (ptrdiff_t)half + ((P + DX) >> 1); }
+
+#if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
+
+// Has the kernel a form for nodes that have one stencil?
+template <class Kernel, class = void> struct KnowsSame : std::false_type { };
+template <class Kernel> struct KnowsSame<Kernel, std::void_t<decltype(std::declval<const Kernel &>().at_same(ptrdiff_t()))>> : std::true_type { };
+
+#ifdef __GNUC__
+  #define TESSERA_ALONE __attribute__((noinline, flatten)) // a function for each kernel and parity, with all of the kernel in it
+#else
+  #define TESSERA_ALONE
+#endif
+
+// The kernel at the places [t0, t1) of a half row, on the host.
+template <int P, class Kernel> TESSERA_ALONE void at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Kernel &kernel)
+{
+  const Kernel own = kernel; // a private copy: its members stay in registers
+#pragma GCC ivdep
+  for (int t = t0; t < t1; ++t) own.template at<P>(t, o + t, j, k);
+}
+template <int P, class Kernel, class R> TESSERA_ALONE void at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Kernel &kernel, R &result)
+{
+  const Kernel own = kernel;
+  R            sum = result; // the kernel's writes might change one in memory
+#pragma GCC ivdep
+  for (int t = t0; t < t1; ++t) own.template at<P>(t, o + t, j, k, sum);
+  result = sum;
+}
+
+// The same, where nodes have one stencil by the form that the kernel has for these.
+template <int P, class Kernel, class... R> void half_row(const Layout3 &l, int j, int k, int t0, int t1, const Kernel &kernel, R &...result)
+{
+  const ptrdiff_t o = l.row(j, k);
+  if constexpr (KnowsSame<Kernel>::value)
+    if (kernel.s.same) {
+      const int *same = kernel.s.same + 2 * (2 * ((j - l.j0) + (ptrdiff_t)l.mj * (k - l.k0)) + P);
+      const int  from = same[0] > t0 ? same[0] : t0, to = same[1] < t1 ? same[1] : t1;
+      if (from < to) {
+        at_places<P>(o, j, k, t0, from, kernel, result...);
+        at_places<P>(o, j, k, from, to, kernel.at_same(o + P * (ptrdiff_t)l.half + from), result...);
+        return at_places<P>(o, j, k, to, t1, kernel, result...);
+      }
+    }
+  at_places<P>(o, j, k, t0, t1, kernel, result...);
+}
+
+// kernel at every node of the box; nodes are independent. The two halves of a row follow each other while it is in the cache.
+template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+{
+  if (b.empty()) return;
+  const Rows rows = all_rows(b);
+  const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, rows.count()}, odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, rows.count()};
+  const OnHalf<Kernel, 0> first{l, rows, kernel};
+  const OnHalf<Kernel, 1> second{l, rows, kernel};
+  if (exec.space == Space::cuda) return forall_parts(exec, part(even, first), part(odd, second));
+  const device::Open open(exec.space);
+  for_range(exec, 0, rows.count(), [&](int r) {
+    int j, k;
+    rows.get(r, j, k);
+    half_row<0>(l, j, k, even.x0, even.x1, kernel);
+    half_row<1>(l, j, k, odd.x0, odd.x1, kernel);
+  });
+}
+
+// The kernel at the nodes of parity p of a set of rows.
+template <class Kernel> void for_half(const Exec &exec, const Layout3 &l, const Box3 &b, int p, const Rows &rows, const Kernel &kernel)
+{
+  const Box box{half_begin(b.lo[0], p), half_begin(b.hi[0], p), 0, rows.count()};
+  if (exec.space == Space::cuda) {
+    if (p) return forall(exec, box, OnHalf<Kernel, 1>{l, rows, kernel});
+    return forall(exec, box, OnHalf<Kernel, 0>{l, rows, kernel});
+  }
+  const device::Open open(exec.space);
+  for_range(exec, 0, rows.count(), [&](int r) {
+    int j, k;
+    rows.get(r, j, k);
+    if (p) half_row<1>(l, j, k, box.x0, box.x1, kernel);
+    else half_row<0>(l, j, k, box.x0, box.x1, kernel);
+  });
+}
+
+// A tile of rows and of places along them, of both parities: what they share is read once.
+template <class Kernel> struct SumOnTile {
+  Layout3 layout;
+  Rows    rows;
+  int     lo, hi; // of the nodes
+  Kernel  kernel;
+  template <class Block, class R> HD void operator()(Block &block, R &result) const
+  {
+    const Box &b = block.tile;
+    const int  w = b.x1 - b.x0;
+    block.each(0, 2 * w, b.y0, b.y1, [&](int c, int r) {
+      const int odd = c >= w, t = b.x0 + c - odd * w;
+      int       j, k;
+      if (2 * t + odd < lo || 2 * t + odd >= hi) return;
+      rows.get(r, j, k);
+      if (odd) kernel.template at<1>(t, layout.row(j, k) + t, j, k, result);
+      else kernel.template at<0>(t, layout.row(j, k) + t, j, k, result);
+    });
+  }
+};
+
+// result[0] and result[1], which are to be joined: what the kernel gathers at the nodes of the box.
+template <class R, class Kernel> void join_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, R *result)
+{
+  const Rows rows = all_rows(b);
+  const int  n    = b.empty() ? 0 : rows.count();
+  if (exec.space == Space::cuda) {
+    device::zero(result, 2 * sizeof(R)); // which is R{}
+    if (n) forall_tiles(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, n}, 32, 16, 0, SumOnTile<Kernel>{l, rows, b.lo[0], b.hi[0], kernel}, result);
+    return;
+  }
+  const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n}, odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n};
+  // Both halves of a row while it is in the cache; the sums are those of forall_join().
+  std::vector<R> sums(2 * (size_t)n);
+  for_range(exec, 0, n, [&](int r) {
+    R   a, c;
+    int j, k;
+    rows.get(r, j, k);
+    half_row<0>(l, j, k, even.x0, even.x1, kernel, a);
+    half_row<1>(l, j, k, odd.x0, odd.x1, kernel, c);
+    sums[2 * (size_t)r]     = a;
+    sums[2 * (size_t)r + 1] = c;
+  });
+  result[0] = result[1] = R();
+  for (int r = 0; r < n; ++r) {
+    result[0].join(sums[2 * (size_t)r]);
+    result[1].join(sums[2 * (size_t)r + 1]);
+  }
+}
+
+#endif
+
+} // namespace tessera::vipmg

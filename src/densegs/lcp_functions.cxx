@@ -1,0 +1,207 @@
+// Problems in one call: a solver from matrix and vectors, and many small problems at once.
+#include "densegs/solvers.hpp"
+#include <cmath>
+#include <vector>
+
+static PetscErrorCode LinearFunction(SNES, Vec x, Vec f, void *b)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery((PetscObject)b, "TesseraLCP_A", (PetscObject *)&A));
+  PetscCall(MatMultAdd(A, x, (Vec)b, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
+{
+  return PETSC_SUCCESS; // it is A, and stays
+}
+
+/*@
+   SNESVIPGSCreateLCP - Creates a `SNES` of type `SNESVIPGS` for F(x) = A x + b and bounds
+
+   Collective
+
+   Input Parameters:
++  A - the matrix, of type `MATDENSE`
+.  b - the vector
+.  lower - lower bounds; NULL: zero
+-  upper - upper bounds; NULL: none
+
+   Output Parameter:
+.  snes - the solver; `SNESSolve(snes, NULL, x)` starts from x
+
+   Level: intermediate
+
+   Note:
+   The linear complementarity problem x >= 0, A x + b >= 0, x'(A x + b) = 0 has neither lower nor upper given. With friction
+   (`SNESVIPGSSetBlock()`) the law bounds the forces: the lower bound is then a vector of PETSC_NINFINITY.
+
+.seealso: `SNESVIPGS`, `SNESVISetVariableBounds()`, `SNESVIPGSSetFriction()`
+@*/
+PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes)
+{
+  Vec f, own, l = lower, u = upper;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscValidHeaderSpecific(b, VEC_CLASSID, 2);
+  PetscCall(TesseraInitializePackage());
+  PetscCall(tessera::DenseCheckType((PetscObject)A, "SNES vipgs", A));
+  PetscCall(SNESCreate(PetscObjectComm((PetscObject)A), snes));
+  PetscCall(SNESSetType(*snes, SNESVIPGS));
+  PetscCall(VecDuplicate(b, &f));
+  PetscCall(VecDuplicate(b, &own));
+  PetscCall(VecCopy(b, own));
+  PetscCall(PetscObjectCompose((PetscObject)own, "TesseraLCP_A", (PetscObject)A));
+  PetscCall(PetscObjectCompose((PetscObject)*snes, "TesseraLCP_b", (PetscObject)own)); // lives as long as the solver
+  PetscCall(SNESSetFunction(*snes, f, LinearFunction, own));
+  PetscCall(SNESSetJacobian(*snes, A, A, LinearJacobian, nullptr));
+  if (!l) {
+    PetscCall(VecDuplicate(b, &l));
+    PetscCall(VecSet(l, 0));
+  }
+  if (!u) {
+    PetscCall(VecDuplicate(b, &u));
+    PetscCall(VecSet(u, PETSC_INFINITY));
+  }
+  PetscCall(SNESVISetVariableBounds(*snes, l, u));
+  if (!lower) PetscCall(VecDestroy(&l));
+  if (!upper) PetscCall(VecDestroy(&u));
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&own));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The arrays where the sweeps run, copied where they lie elsewhere.
+static PetscErrorCode There(const PetscReal *from, size_t n, tessera::Space space, PetscMemType memory, PetscReal otherwise, tessera::Buffer<double> &own, const double **there)
+{
+  PetscFunctionBegin;
+  if (from && PetscMemTypeDevice(memory) == (space == tessera::Space::cuda)) {
+    *there = from;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  std::vector<double> host;
+  TesseraCallCXX(own.resize(tessera::Extent{n, space}));
+  if (!from) TesseraCallCXX(host.assign(n, otherwise));
+  const double *source = from ? from : host.data();
+  if (space == tessera::Space::cuda) TesseraCallCXX(tessera::device::copy_from_host(own.data(), source, n * sizeof(double)));
+  else if (from) TesseraCallCXX(tessera::device::copy_to_host(own.data(), source, n * sizeof(double)));
+  else std::copy(host.begin(), host.end(), own.data());
+  if (space == tessera::Space::cuda) TesseraCallCXX(tessera::device::synchronize()); // before `host` goes
+  *there = own.data();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+   TesseraLCPSolveBatch - Solves many small linear complementarity problems of the same size at once
+
+   Not Collective
+
+   Input Parameters:
++  count - problems
+.  n - unknowns of each
+.  A - the matrices, each by columns with a positive diagonal, one after the other
+.  q - the vectors q of F(x) = A x + q
+.  lower - lower bounds; NULL: zero
+.  upper - upper bounds; NULL: none
+.  memory - where all these arrays and x lie: `PETSC_MEMTYPE_HOST` or `PETSC_MEMTYPE_CUDA`
+.  backend - where to solve; `TESSERA_BACKEND_AUTO`: where the arrays lie
+.  rtol - a problem is solved when |x - P(x - F(x))|_2 is at most rtol |q|_2
+-  sweeps - of Gauss-Seidel, at most; the active-set method of `SNESVIPGS` solves what is left, on the host
+
+   Input/Output Parameter:
+.  x - first guesses; answers
+
+   Output Parameters:
++  residual - what |x - P(x - F(x))|_2 over |q|_2 is for each problem, on the host; may be NULL
+-  unsolved - the number of problems that did not reach rtol
+
+   Level: intermediate
+
+   Note:
+   On a device a block of threads has a problem, and its matrix in shared memory to 160 unknowns or so.
+
+.seealso: `SNESVIPGS`, `SNESVIPGSCreateLCP()`
+@*/
+PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal A[], const PetscReal q[], const PetscReal lower[], const PetscReal upper[], PetscMemType memory, TesseraBackend backend, PetscReal rtol, PetscInt sweeps, PetscReal x[], PetscReal residual[], PetscInt *unsolved)
+{
+  tessera::Exec           exec;
+  tessera::Buffer<double> own[5], r;
+  const double           *a, *b, *l, *u, *v;
+  std::vector<double>     residuals, some[5];
+
+  PetscFunctionBegin;
+  PetscCheck(count >= 0 && n >= 0 && sweeps >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "TesseraLCPSolveBatch: %" PetscInt_FMT " problems of %" PetscInt_FMT " unknowns, %" PetscInt_FMT " sweeps: none of these is negative", count, n, sweeps);
+  PetscCheck(rtol > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "TesseraLCPSolveBatch: the tolerance is positive, it is %g", (double)rtol);
+  PetscCheck(n <= 20000 && count < (1 << 30), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "TesseraLCPSolveBatch: %" PetscInt_FMT " unknowns are no small problem: use SNES vipgs", n);
+  *unsolved = 0;
+  if (!count || !n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(A && q && x, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "TesseraLCPSolveBatch: A, q and x are needed");
+  const bool device = backend == TESSERA_BACKEND_CUDA || (backend == TESSERA_BACKEND_AUTO && PetscMemTypeDevice(memory));
+  if (device) PetscCall(tessera::ChooseDevice());
+  PetscCheck(!(device || PetscMemTypeDevice(memory)) || !tessera::device::unusable(), PETSC_COMM_SELF, PETSC_ERR_SUP_SYS, "TesseraLCPSolveBatch: %s. Use TESSERA_BACKEND_HOST", tessera::device::unusable());
+  PetscCheck(!device || (size_t)(3 * n + 2) * sizeof(double) <= tessera::device::block_scratch(), PETSC_COMM_SELF, PETSC_ERR_SUP, "TesseraLCPSolveBatch: %" PetscInt_FMT " unknowns are too many for a block of this device. Use SNES vipgs, or TESSERA_BACKEND_HOST", n);
+  exec.space = device ? tessera::Space::cuda : tessera::Space::host;
+  const size_t unknowns = (size_t)count * (size_t)n, entries = unknowns * (size_t)n;
+  PetscCall(tessera::UseCurrentStream(exec.space));
+  PetscCall(There(A, entries, exec.space, memory, 0, own[0], &a));
+  PetscCall(There(q, unknowns, exec.space, memory, 0, own[1], &b));
+  PetscCall(There(lower, unknowns, exec.space, memory, 0, own[2], &l));
+  PetscCall(There(upper, unknowns, exec.space, memory, PETSC_INFINITY, own[3], &u));
+  PetscCall(There(x, unknowns, exec.space, memory, 0, own[4], &v));
+  TesseraCallCXX(r.resize(tessera::Extent{(size_t)count, exec.space}));
+  TesseraCallCXX(tessera::lcp::batch(exec, (int)count, (int)n, a, b, l, u, rtol, (int)PetscMin(sweeps, 1000000000), const_cast<double *>(v), r.data()));
+  TesseraCallCXX(residuals.resize((size_t)count));
+  if (device) TesseraCallCXX(tessera::device::copy_to_host(residuals.data(), r.data(), r.bytes()));
+  else std::copy(r.data(), r.data() + count, residuals.begin());
+  if (v != x) { // back to where the caller has it
+    if (device) TesseraCallCXX(tessera::device::copy_to_host(x, v, unknowns * sizeof(double)));
+    else TesseraCallCXX(tessera::device::copy_from_host(x, v, unknowns * sizeof(double)));
+  }
+  for (size_t c = 0; c < (size_t)count; ++c) {
+    if (residuals[c] <= rtol) continue;
+    // What sweeps have not solved. Its arrays come to the host.
+    tessera::lcp::Problem p;
+    tessera::lcp::Matrix  matrix;
+    tessera::lcp::Params  params;
+    tessera::lcp::Report  report;
+    const double *const   from[5] = {a + c * (size_t)n * (size_t)n, b + c * (size_t)n, l + c * (size_t)n, u + c * (size_t)n, v + c * (size_t)n};
+    bool                  bad = false;
+    double                size = 0;
+    for (int k = 0; k < 5; ++k) {
+      TesseraCallCXX(some[k].resize((size_t)n * (k ? 1 : (size_t)n)));
+      if (device) TesseraCallCXX(tessera::device::copy_to_host(some[k].data(), from[k], some[k].size() * sizeof(double)));
+      else std::copy(from[k], from[k] + some[k].size(), some[k].begin());
+    }
+    tessera::densegs::Check check;
+    TesseraCallCXX(check = tessera::lcp::create(matrix, PETSC_COMM_SELF, (int)n, (int)n, some[0].data(), n, tessera::Space::host, 1));
+    for (double e : some[1]) size += e * e;
+    size = std::sqrt(size);
+    bad  = check.bad_row >= 0 || check.diagonal >= 0 || !std::isfinite(size);
+    for (size_t i = 0; i < (size_t)n; ++i) bad = bad || !(some[2][i] <= some[3][i]) || some[2][i] >= PETSC_INFINITY || some[3][i] <= PETSC_NINFINITY; // crossed bounds, or no numbers
+    if (!bad) {
+      for (double &e : some[2])
+        if (e <= PETSC_NINFINITY) e = -HUGE_VAL;
+      for (double &e : some[3])
+        if (e >= PETSC_INFINITY) e = HUGE_VAL;
+      p.n         = (int)n;
+      p.matrix    = &matrix;
+      p.q         = some[1].data();
+      p.lower     = some[2].data();
+      p.upper     = some[3].data();
+      tessera::lcp::project(p, some[4].data());
+      TesseraCallCXX((void)tessera::lcp::newton(p, params, some[4].data(), report, [&](const tessera::lcp::Report &, double norm, const double *) { return norm <= rtol * size; }));
+      std::vector<double> w((size_t)n);
+      tessera::lcp::multiply(p, some[4].data(), w.data());
+      residuals[c] = tessera::lcp::natural(p, some[4].data(), w.data()) / (size > 0 ? size : 1);
+      if (PetscMemTypeDevice(memory)) TesseraCallCXX(tessera::device::copy_from_host(x + c * (size_t)n, some[4].data(), (size_t)n * sizeof(double)));
+      else std::copy(some[4].begin(), some[4].end(), x + c * (size_t)n);
+    } else residuals[c] = NAN;
+    *unsolved += !(residuals[c] <= rtol);
+  }
+  if (PetscMemTypeDevice(memory)) TesseraCallCXX(tessera::device::synchronize());
+  if (residual) std::copy(residuals.begin(), residuals.end(), residual);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

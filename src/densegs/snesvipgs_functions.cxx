@@ -1,0 +1,470 @@
+// The rest of SNES vipgs's setters and getters: acceleration, finisher, friction, and what is known of an answer.
+#include "densegs/solvers.hpp"
+
+/*@
+   SNESVIPGSSetAcceleration - Sets how the sweeps are accelerated
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the nonlinear solver
+-  a - see `SNESVIPGSAcceleration`; default auto
+
+   Options Database Key:
+.  -snes_vipgs_acceleration <auto,none,nesterov,nncg,mprgp> - see above
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetAcceleration()`
+@*/
+PetscErrorCode SNESVIPGSSetAcceleration(SNES snes, SNESVIPGSAcceleration a)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(a >= SNES_VIPGS_AUTO && a <= SNES_VIPGS_MPRGP, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown acceleration %d", (int)a);
+  PetscTryMethod(snes, "SNESVIPGSSetAcceleration_C", (SNES, SNESVIPGSAcceleration), (snes, a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetAcceleration - Gets what `SNESVIPGSSetAcceleration()` set
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  a - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetAcceleration()`
+@*/
+PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetAcceleration_C", (SNES, SNESVIPGSAcceleration *), (snes, a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSSetNewton - Sets whether active sets and a dense factorisation finish what the sweeps began
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the nonlinear solver
+-  flag - whether an active-set Newton method finishes; default true
+
+   Options Database Key:
+.  -snes_vipgs_newton <bool> - see above
+
+   Level: intermediate
+
+   Note:
+   Where the matrix is singular on the free unknowns the factorisations are those of a proximal loop. With friction (the cone) they are those
+   of Levenberg and Marquardt's steps, made where the sweeps have lost their pace.
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetNewton()`
+@*/
+PetscErrorCode SNESVIPGSSetNewton(SNES snes, PetscBool flag)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscTryMethod(snes, "SNESVIPGSSetNewton_C", (SNES, PetscBool), (snes, flag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetNewton - Gets what `SNESVIPGSSetNewton()` set
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  flag - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetNewton()`
+@*/
+PetscErrorCode SNESVIPGSGetNewton(SNES snes, PetscBool *flag)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetNewton_C", (SNES, PetscBool *), (snes, flag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSSetSweeps - Sets the number of sweeps before the Newton method
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the nonlinear solver
+-  n - sweeps before the Newton method; default 200 (100 symmetric ones)
+
+   Options Database Key:
+.  -snes_vipgs_sweeps <n> - see above
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetSweeps()`
+@*/
+PetscErrorCode SNESVIPGSSetSweeps(SNES snes, PetscInt n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(n >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the number of sweeps before the Newton method (-snes_vipgs_sweeps) is 0 or more, it is %" PetscInt_FMT, n);
+  PetscTryMethod(snes, "SNESVIPGSSetSweeps_C", (SNES, PetscInt), (snes, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetSweeps - Gets what `SNESVIPGSSetSweeps()` set
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  n - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetSweeps()`
+@*/
+PetscErrorCode SNESVIPGSGetSweeps(SNES snes, PetscInt *n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetSweeps_C", (SNES, PetscInt *), (snes, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSSetCheck - Sets after how many sweeps the residual is computed
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the nonlinear solver
+-  n - sweeps between two residuals; default 10
+
+   Options Database Key:
+.  -snes_vipgs_check <n> - see above
+
+   Level: intermediate
+
+   Note:
+   These sweeps are one iteration of the `SNES`; so is a factorisation of the Newton method.
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetCheck()`
+@*/
+PetscErrorCode SNESVIPGSSetCheck(SNES snes, PetscInt n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(n >= 1, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the residual is computed after 1 sweep or more (-snes_vipgs_check), not %" PetscInt_FMT, n);
+  PetscTryMethod(snes, "SNESVIPGSSetCheck_C", (SNES, PetscInt), (snes, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetCheck - Gets what `SNESVIPGSSetCheck()` set
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  n - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetCheck()`
+@*/
+PetscErrorCode SNESVIPGSGetCheck(SNES snes, PetscInt *n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetCheck_C", (SNES, PetscInt *), (snes, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSSetMaxFactorizations - Sets the largest number of factorisations
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the nonlinear solver
+-  n - factorisations of the Newton method at most; default 200
+
+   Options Database Key:
+.  -snes_vipgs_max_factorizations <n> - see above
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetMaxFactorizations()`
+@*/
+PetscErrorCode SNESVIPGSSetMaxFactorizations(SNES snes, PetscInt n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(n >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the number of factorisations (-snes_vipgs_max_factorizations) is 0 or more, it is %" PetscInt_FMT, n);
+  PetscTryMethod(snes, "SNESVIPGSSetMaxFactorizations_C", (SNES, PetscInt), (snes, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetMaxFactorizations - Gets what `SNESVIPGSSetMaxFactorizations()` set
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  n - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetMaxFactorizations()`
+@*/
+PetscErrorCode SNESVIPGSGetMaxFactorizations(SNES snes, PetscInt *n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetMaxFactorizations_C", (SNES, PetscInt *), (snes, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSSetBlock - Sets the number of unknowns of a contact
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the nonlinear solver
+-  n - unknowns of a contact with friction, 2 or 3, the first normal; 1 (default): no friction
+
+   Options Database Key:
+.  -snes_vipgs_block <d> - see above
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetBlock()`
+@*/
+PetscErrorCode SNESVIPGSSetBlock(SNES snes, PetscInt n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(n >= 1 && n <= 3, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: a contact has 1, 2 or 3 unknowns (-snes_vipgs_block), not %" PetscInt_FMT, n);
+  PetscTryMethod(snes, "SNESVIPGSSetBlock_C", (SNES, PetscInt), (snes, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetBlock - Gets what `SNESVIPGSSetBlock()` set
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  n - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetBlock()`
+@*/
+PetscErrorCode SNESVIPGSGetBlock(SNES snes, PetscInt *n)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetBlock_C", (SNES, PetscInt *), (snes, n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSSetFrictionCoefficient - Sets one coefficient of friction for all contacts
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the nonlinear solver
+-  w - Coulomb's coefficient of all contacts, 0 or more; default 0
+
+   Options Database Key:
+.  -snes_vipgs_mu <mu> - see above
+
+   Level: intermediate
+
+   Note:
+   `SNESVIPGSSetFriction()` gives every contact its own.
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetFrictionCoefficient()`
+@*/
+PetscErrorCode SNESVIPGSSetFrictionCoefficient(SNES snes, PetscReal w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(w >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the coefficient of friction (-snes_vipgs_mu) is 0 or more, it is %g", (double)w);
+  PetscTryMethod(snes, "SNESVIPGSSetFrictionCoefficient_C", (SNES, PetscReal), (snes, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetFrictionCoefficient - Gets what `SNESVIPGSSetFrictionCoefficient()` set
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  w - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetFrictionCoefficient()`
+@*/
+PetscErrorCode SNESVIPGSGetFrictionCoefficient(SNES snes, PetscReal *w)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetFrictionCoefficient_C", (SNES, PetscReal *), (snes, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSSetFrictionLaw - Sets the shape of the friction law
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the nonlinear solver
+-  f - see `SNESVIPGSFriction`; default cone
+
+   Options Database Key:
+.  -snes_vipgs_friction <cone,pyramid> - see above
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSGetFrictionLaw()`
+@*/
+PetscErrorCode SNESVIPGSSetFrictionLaw(SNES snes, SNESVIPGSFriction f)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscCheck(f >= SNES_VIPGS_CONE && f <= SNES_VIPGS_PYRAMID, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown friction law %d", (int)f);
+  PetscTryMethod(snes, "SNESVIPGSSetFrictionLaw_C", (SNES, SNESVIPGSFriction), (snes, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetFrictionLaw - Gets what `SNESVIPGSSetFrictionLaw()` set
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  f - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetFrictionLaw()`
+@*/
+PetscErrorCode SNESVIPGSGetFrictionLaw(SNES snes, SNESVIPGSFriction *f)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetFrictionLaw_C", (SNES, SNESVIPGSFriction *), (snes, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSSetFriction - Sets the coefficients of friction of the contacts
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the nonlinear solver
+-  mu - a vector with a coefficient, 0 or more, for every contact; NULL: the same one for all, see `SNESVIPGSSetFrictionCoefficient()`
+
+   Level: intermediate
+
+   Note:
+   The unknowns come in blocks of `SNESVIPGSSetBlock()`, the normal one first. They are forces x and F(x) = A x + q are relative
+   velocities: Coulomb's law |x_t| <= mu x_n with x_n >= 0 takes the place of bounds.
+
+.seealso: `SNESVIPGS`, `SNESVIPGSSetBlock()`, `SNESVIPGSSetFrictionLaw()`
+@*/
+PetscErrorCode SNESVIPGSSetFriction(SNES snes, Vec mu)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  if (mu) PetscValidHeaderSpecific(mu, VEC_CLASSID, 2);
+  PetscTryMethod(snes, "SNESVIPGSSetFriction_C", (SNES, Vec), (snes, mu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetCertificate - Gets what holds of the last answer
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  c - residuals computed from the answer itself, work done, and how it ended
+
+   Level: intermediate
+
+.seealso: `SNESVIPGS`, `SNESVIPGSCertificate`
+@*/
+PetscErrorCode SNESVIPGSGetCertificate(SNES snes, SNESVIPGSCertificate *c)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetCertificate_C", (SNES, SNESVIPGSCertificate *), (snes, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPGSGetFailure - Gets why the last solve of `SNESVIPGS` could not work with the Jacobian
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the nonlinear solver
+
+   Output Parameter:
+.  failure - a text that belongs to the solver and stays until its next solve; `NULL` where it could
+
+   Level: intermediate
+
+   Note:
+   How a solve that could has ended `SNESVIPGSGetCertificate()` says.
+
+.seealso: `SNESVIPGS`, `SNESGetConvergedReason()`, `SNESVIPGSGetCertificate()`
+@*/
+PetscErrorCode SNESVIPGSGetFailure(SNES snes, const char *failure[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscUseMethod(snes, "SNESVIPGSGetFailure_C", (SNES, const char *[]), (snes, failure));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

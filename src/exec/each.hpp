@@ -1,0 +1,101 @@
+// Kernels over a list: `HD void operator()(int p) const` for p in [0, n), in any order; and sums over a list.
+#pragma once
+#include "exec/exec.hpp"
+
+namespace tessera {
+
+// Integers that many items of a list add to or raise: the result does not depend on the order.
+HD inline void add_to(int *sum, int v)
+{
+#ifdef __CUDA_ARCH__
+  atomicAdd(sum, v);
+#else
+  __atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
+#endif
+}
+HD inline void raise_to(int *largest, int v)
+{
+#ifdef __CUDA_ARCH__
+  atomicMax(largest, v);
+#else
+  int now = __atomic_load_n(largest, __ATOMIC_RELAXED);
+  while (now < v && !__atomic_compare_exchange_n(largest, &now, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) { }
+#endif
+}
+// *to |= bits
+HD inline void set_bits(unsigned *to, unsigned bits)
+{
+#ifdef __CUDA_ARCH__
+  if ((*to & bits) != bits) atomicOr(to, bits);
+#else
+  __atomic_fetch_or(to, bits, __ATOMIC_RELAXED);
+#endif
+}
+
+// What depends on the order: the number before v was added; and what was in a place, where v is now if that was zero.
+template <class T> HD inline T take(T *sum, T v)
+{
+#ifdef __CUDA_ARCH__
+  return atomicAdd(sum, v);
+#else
+  return __atomic_fetch_add(sum, v, __ATOMIC_RELAXED);
+#endif
+}
+template <class T> HD inline T claim(T *place, T v)
+{
+#ifdef __CUDA_ARCH__
+  return atomicCAS(place, (T)0, v);
+#else
+  T was = 0;
+  __atomic_compare_exchange_n(place, &was, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return was;
+#endif
+}
+
+#if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
+
+// A list in rows of so many, as forall() works on boxes.
+constexpr int list_row = 256;
+inline Box    list_box(int n) { return {0, list_row, 0, n / list_row + (n % list_row != 0)}; }
+
+template <class Kernel> struct ListKernel {
+  Kernel  kernel;
+  int     n;
+  HD void operator()(int i, int j) const
+  {
+    const int p = j * list_row + i;
+    if (p < n) kernel(p);
+  }
+};
+template <class Kernel> struct ListSum {
+  Kernel    kernel;
+  int       n;
+  HD double operator()(int i, int j) const
+  {
+    const int p = j * list_row + i;
+    return p < n ? kernel(p) : 0;
+  }
+};
+
+template <class Kernel> void for_each(const Exec &exec, int n, const Kernel &kernel)
+{
+  if (n <= 0) return;
+  if (exec.space == Space::cuda) return forall(exec, list_box(n), ListKernel<Kernel>{kernel, n});
+  for_range(exec, 0, n, kernel);
+}
+
+// to = the numbers of the nodes in the list, `width` of each; for width times as many p.
+template <class T> struct GatherNodes {
+  const int *list;
+  const T   *from;
+  T         *to;
+  int        width;
+  HD void    operator()(int p) const { to[p] = from[(ptrdiff_t)list[p / width] * width + p % width]; }
+};
+
+// *sum = the sum of kernel(p), in an order that depends on n alone. The sum lies where the kernel runs.
+template <class Kernel> void sum_each(const Exec &exec, int n, const Kernel &kernel, double *sum) { forall_sum(exec, list_box(n), ListSum<Kernel>{kernel, n}, sum, false); }
+
+#endif
+
+} // namespace tessera

@@ -1,0 +1,112 @@
+#include "exec/exchange.hpp"
+#include "exec/each.hpp"
+#include <algorithm>
+#include <numeric>
+#include <petscsys.h> // its macros count messages and reductions for -log_view
+
+namespace tessera {
+
+namespace {
+
+template <class T> struct Unpack {
+  const int *list;
+  const T   *from;
+  T         *to;
+  int        width;
+  HD void    operator()(int p) const { to[(ptrdiff_t)list[p / width] * width + p % width] = from[p]; }
+};
+template <class T> struct Add {
+  const int *list;
+  const T   *from;
+  T         *to;
+  int        width;
+  HD void    operator()(int p) const { to[(ptrdiff_t)list[p / width] * width + p % width] += from[p]; }
+};
+
+} // namespace
+
+Exchange::Exchange(const Exec &exec, const Comm &comm, int own, const std::vector<int> &owner, const std::vector<int> &index) : exec_(exec), comm_(comm), own_(own), ghosts_((int)owner.size())
+{
+  int size;
+  MPI_Comm_size(comm, &size);
+  if (size == 1) return;
+  order_.resize(owner.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) { return owner[(size_t)a] < owner[(size_t)b]; });
+  std::vector<int> wants((size_t)size), wanted((size_t)size), from((size_t)size + 1), to((size_t)size + 1), asked(owner.size());
+  for (int o : owner) ++wants[(size_t)o];
+  for (size_t g = 0; g < order_.size(); ++g) asked[g] = index[(size_t)order_[g]];
+  MPI_Alltoall(wants.data(), 1, MPI_INT, wanted.data(), 1, MPI_INT, comm);
+  for (int r = 0; r < size; ++r) {
+    from[(size_t)r + 1] = from[(size_t)r] + wants[(size_t)r];
+    to[(size_t)r + 1]   = to[(size_t)r] + wanted[(size_t)r];
+  }
+  nodes_.resize((size_t)to.back());
+  MPI_Alltoallv(asked.data(), wants.data(), from.data(), MPI_INT, nodes_.data(), wanted.data(), to.data(), MPI_INT, comm);
+  for (int r = 0; r < size; ++r)
+    if (wants[(size_t)r] || wanted[(size_t)r]) peers_.push_back({r, to[(size_t)r], wanted[(size_t)r], from[(size_t)r], wants[(size_t)r]});
+  for (int &g : order_) g += own_;
+  upload();
+}
+
+void Exchange::upload()
+{
+  list_   = copy_to(exec_.space, nodes_);
+  places_ = copy_to(exec_.space, order_);
+}
+
+void Exchange::renumber(const std::vector<int> &number)
+{
+  for (int &p : nodes_) p = number[(size_t)p];
+  if (!peers_.empty()) upload();
+}
+
+// back: from ghosts to those that own the nodes
+template <class T> void Exchange::pass(T *v, int width, bool back)
+{
+  if (peers_.empty()) return;
+  const Buffer<int> &from = back ? places_ : list_, &to = back ? list_ : places_;
+  const size_t       out = from.size() * (size_t)width, in = to.size() * (size_t)width;
+  if (send_.size() < out * sizeof(T)) send_.resize(out * sizeof(T));
+  if (receive_.size() < in * sizeof(T)) receive_.resize(in * sizeof(T));
+  T *send = (T *)send_.data(), *receive = (T *)receive_.data();
+  if (exec_.space == Space::cuda) { // messages pass through the host
+    const size_t need = ((out > in ? out : in) * sizeof(T) + sizeof(double) - 1) / sizeof(double);
+    if (device_.size() < need) device_.resize(Extent{need, Space::cuda});
+    for_each(exec_, (int)out, GatherNodes<T>{from.data(), v, (T *)device_.data(), width});
+    if (out) device::copy_to_host(send, device_.data(), out * sizeof(T));
+  } else for_each(exec_, (int)out, GatherNodes<T>{from.data(), v, send, width});
+  const MPI_Datatype type = sizeof(T) == 8 ? MPI_DOUBLE : sizeof(T) == 4 ? MPI_FLOAT : MPI_BYTE; // bytes would be more than an int counts sooner
+  requests_.clear();
+  for (const Peer &p : peers_) {
+    const int   first_in = back ? p.send : p.receive, ins = back ? p.sends : p.receives, first_out = back ? p.receive : p.send, outs = back ? p.receives : p.sends;
+    MPI_Request request;
+    if (ins) {
+      MPI_Irecv(receive + (size_t)first_in * width, ins * width, type, p.rank, comm_.tag, comm_, &request);
+      requests_.push_back(request);
+    }
+    if (outs) {
+      MPI_Isend(send + (size_t)first_out * width, outs * width, type, p.rank, comm_.tag, comm_, &request);
+      requests_.push_back(request);
+    }
+  }
+  MPI_Waitall((int)requests_.size(), requests_.data(), MPI_STATUSES_IGNORE);
+  const T *got = receive;
+  if (exec_.space == Space::cuda) {
+    if (in) device::copy_from_host(device_.data(), receive, in * sizeof(T));
+    got = (const T *)device_.data();
+  }
+  if (!back) return for_each(exec_, (int)in, Unpack<T>{to.data(), got, v, width});
+  for (const Peer &p : peers_) for_each(exec_, p.sends * width, Add<T>{to.data() + p.send, got + (size_t)p.send * width, v, width}); // several may have the same node
+}
+
+template <class T> void Exchange::forward(T *v, int width) { pass(v, width, false); }
+template <class T> void Exchange::add_back(T *v, int width) { pass(v, width, true); }
+template void Exchange::forward(double *, int);
+template void Exchange::forward(float *, int);
+template void Exchange::forward(unsigned char *, int);
+template void Exchange::forward(int *, int);
+template void Exchange::add_back(double *, int);
+template void Exchange::add_back(float *, int);
+
+} // namespace tessera

@@ -1,0 +1,585 @@
+// Where and how a kernel runs. A kernel is a small named struct with `HD void operator()(i, j) const`; a tile kernel has
+// `template <class Block> HD void operator()(Block &) const` and works in phases separated by Block::sync().
+#pragma once
+#include "exec/device.hpp"
+#include <cmath>
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+#ifdef TESSERA_HAVE_CUDA
+  #include <cuda_runtime.h>
+#endif
+
+#ifdef __CUDACC__
+  #define HD __host__ __device__
+#else
+  #define HD
+#endif
+
+namespace tessera {
+
+struct Exec {
+  Space space   = Space::host;
+  int   threads = 1; // OpenMP threads on the host
+};
+
+// Half-open box [x0, x1) x [y0, y1) of indices.
+struct Box {
+  int  x0 = 0, x1 = 0, y0 = 0, y1 = 0;
+  HD bool      empty() const { return x1 <= x0 || y1 <= y0; }
+  HD ptrdiff_t size() const { return empty() ? 0 : (ptrdiff_t)(x1 - x0) * (y1 - y0); }
+  HD bool      contains(int x, int y) const { return x >= x0 && x < x1 && y >= y0 && y < y1; }
+};
+
+HD inline Box intersect(const Box &a, const Box &b)
+{
+  return {a.x0 > b.x0 ? a.x0 : b.x0, a.x1 < b.x1 ? a.x1 : b.x1, a.y0 > b.y0 ? a.y0 : b.y0, a.y1 < b.y1 ? a.y1 : b.y1};
+}
+
+#ifdef TESSERA_HAVE_CUDA
+namespace device {
+void        fail(int error); // throws, where errors are not kept
+inline void check(cudaError_t e)
+{
+  if (e != cudaSuccess) fail((int)e);
+}
+size_t      resident(const void *kernel, int threads); // blocks of a kernel that fit the device at a time
+const void *probe_kernel(); // any kernel of this library: can the device run it?
+
+template <class... P, class... A> void launch_with(cudaLaunchAttribute *attributes, unsigned int count, void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
+{
+  if (failed()) return;
+  cudaLaunchConfig_t c = {};
+  c.gridDim          = blocks;
+  c.blockDim         = threads;
+  c.dynamicSmemBytes = shared;
+  c.stream           = (cudaStream_t)stream();
+  c.attrs            = attributes;
+  c.numAttrs         = count;
+  check(cudaLaunchKernelEx(&c, kernel, P(arguments)...));
+}
+// Programmatic dependent launch of all kernels, which then read nothing ahead, costs 2.5 % from 2047 x 2047 nodes on: dependent.hpp has
+// it for those that gain.
+template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
+{
+  launch_with(nullptr, 0, kernel, blocks, threads, shared, std::forward<A>(arguments)...);
+}
+} // namespace device
+#endif
+
+// What kernels of the device find while the host runs ahead: it looks once, at the end. Zero: nothing.
+HD inline void raise_flag(int *flag)
+{
+#ifdef __CUDA_ARCH__
+  *flag = 1; // all who write write this
+#else
+  __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
+#endif
+}
+HD inline void count_one(int *number)
+{
+#ifdef __CUDA_ARCH__
+  atomicAdd(number, 1);
+#else
+  __atomic_fetch_add(number, 1, __ATOMIC_RELAXED);
+#endif
+}
+HD inline void keep_largest(unsigned long long *largest, unsigned long long v)
+{
+#ifdef __CUDA_ARCH__
+  atomicMax(largest, v);
+#else
+  unsigned long long now = __atomic_load_n(largest, __ATOMIC_RELAXED);
+  while (now < v && !__atomic_compare_exchange_n(largest, &now, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) { }
+#endif
+}
+
+#if defined(TESSERA_HAVE_CUDA) && !defined(__CUDACC__)
+// Only files that nvcc compiles (*.k.cxx) run kernels.
+#else
+
+namespace device {
+
+constexpr int warp = 32, block_rows = 8; // threads of a block along x and y
+constexpr int most_blocks = 2048;        // of a sum
+
+// Blocks of threads of a launch: there may be 2^31 - 1 along x, but 65535 along y. What has no bound is therefore counted along x.
+struct Blocks {
+  long x = 1, y = 1;
+#ifdef __CUDACC__
+  operator dim3() const { return dim3((unsigned)x, (unsigned)y); }
+#endif
+};
+inline Blocks blocks_for(const Box &box, long most = 65535)
+{
+  const long x = (box.x1 - box.x0 + warp - 1) / warp, y = (box.y1 - box.y0 + block_rows - 1) / block_rows;
+  return {x, y < most ? y : most};
+}
+inline long tiles(int lo, int hi, int size) { return ((long)hi - lo + size - 1) / size; }
+
+#ifdef TESSERA_EMULATE_DEVICE
+void launched(const Blocks &blocks); // DeviceError where a device would refuse
+#else
+inline void launched(const Blocks &) { }
+#endif
+
+} // namespace device
+
+#ifdef __CUDACC__
+namespace device {
+
+// Blocks that a multiprocessor shall take at a time, where a kernel says so: Kernel::blocks. Else the compiler decides.
+template <class Kernel, class = void> struct AtATime {
+  static constexpr int blocks = 0;
+};
+template <class Kernel> struct AtATime<Kernel, std::void_t<decltype(Kernel::blocks)>> {
+  static constexpr int blocks = Kernel::blocks;
+};
+
+template <class Kernel> __global__ void __launch_bounds__(warp *block_rows, AtATime<Kernel>::blocks) run_forall(Box box, Kernel kernel)
+{
+  const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
+  if (i < box.x1)
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j);
+}
+
+// Several kernels, each over its box.
+template <class... Kernel> struct Parts {
+  static constexpr unsigned count = 0;
+  static constexpr int      blocks = 0;
+  __device__ inline void run(unsigned, int, int, int) const { }
+};
+template <class Kernel, class... Rest> struct Parts<Kernel, Rest...> {
+  static constexpr unsigned count = 1 + Parts<Rest...>::count;
+  static constexpr int      blocks = AtATime<Kernel>::blocks > Parts<Rest...>::blocks ? AtATime<Kernel>::blocks : Parts<Rest...>::blocks;
+  Box                    where;
+  Kernel                 kernel;
+  Parts<Rest...>         rest;
+  __device__ inline void run(unsigned part, int x, int y, int step) const
+  {
+    if (part) return rest.run(part - 1, x, y, step);
+    if (where.x0 + x < where.x1)
+      for (int j = where.y0 + y; j < where.y1; j += step) kernel(where.x0 + x, j);
+  }
+};
+
+// The parts of one place run side by side: what they share is in the cache.
+template <class P> __global__ void __launch_bounds__(warp *block_rows, P::blocks) run_parts(P parts)
+{
+  parts.run(blockIdx.x % P::count, (int)(blockIdx.x / P::count * warp + threadIdx.x), (int)(blockIdx.y * block_rows + threadIdx.y), (int)gridDim.y * block_rows);
+}
+
+// The sum over a block of 256 threads, in thread 0; the order is fixed.
+__device__ inline double block_sum(double s)
+{
+  __shared__ double part[block_rows];
+  const int         t = (int)(threadIdx.x + threadIdx.y * blockDim.x), lane = t % warp, w = t / warp;
+  for (int d = warp / 2; d; d /= 2) s += __shfl_down_sync(0xffffffffu, s, d);
+  if (!lane) part[w] = s;
+  __syncthreads();
+  s = 0;
+  if (!t)
+    for (int i = 0; i < block_rows; ++i) s += part[i];
+  return s;
+}
+
+template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_sum(Box box, Kernel kernel, double *parts)
+{
+  const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
+  double    s = 0;
+  if (i < box.x1)
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) s += kernel(i, j);
+  s = block_sum(s);
+  if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = s;
+}
+
+// The join of the values of a block of 256 threads, in thread 0; the order is fixed. part: a value for each.
+template <class R> __device__ void block_join(R &r, R *part)
+{
+  const int t = (int)(threadIdx.x + threadIdx.y * blockDim.x);
+  part[t]        = r;
+  __syncthreads();
+  for (int d = warp * block_rows / 2; d; d /= 2) {
+    if (t < d) part[t].join(part[t + d]);
+    __syncthreads();
+  }
+  r = part[0];
+}
+
+template <class R> __device__ void block_join(R &r)
+{
+  __shared__ __align__(alignof(R)) char memory[sizeof(R) * warp * block_rows];
+  block_join(r, (R *)memory);
+}
+
+template <class R, class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_join(Box box, Kernel kernel, R *parts)
+{
+  const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
+  R         r;
+  if (i < box.x1)
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j, r);
+  block_join(r);
+  if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = r;
+}
+
+template <class R> __global__ void __launch_bounds__(warp *block_rows) join_parts(const R *parts, int n, R *result)
+{
+  R r;
+  for (int i = (int)(threadIdx.x + threadIdx.y * blockDim.x); i < n; i += warp * block_rows) r.join(parts[i]);
+  block_join(r);
+  if (!threadIdx.x && !threadIdx.y) *result = r;
+}
+
+// sum = (add ? sum : 0) + the sum of the parts
+__global__ void add_parts(const double *parts, int n, double *sum, bool add);
+
+} // namespace device
+#endif
+
+// body(j) for all j of [lo, hi) on the host. A thread alone makes no parallel region: one of OpenMP's costs half a microsecond, a system call,
+// as long as a row of a thousand nodes takes.
+template <class Body> void for_range(const Exec &exec, int lo, int hi, const Body &body)
+{
+  if (exec.threads > 1) {
+#pragma omp parallel for schedule(static) num_threads(exec.threads)
+    for (int j = lo; j < hi; ++j) body(j);
+  } else
+    for (int j = lo; j < hi; ++j) body(j);
+}
+
+// kernel(i, j) for every (i, j) of the box; rows in parallel, i innermost and independent.
+template <class Kernel> void forall(const Exec &exec, const Box &box, const Kernel &kernel)
+{
+  if (box.empty()) return;
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) return device::launch(device::run_forall<Kernel>, device::blocks_for(box), dim3(device::warp, device::block_rows), 0, box, kernel);
+#endif
+  const device::Open open(exec.space);
+  if (exec.space == Space::cuda) device::launched(device::blocks_for(box));
+  for_range(exec, box.y0, box.y1, [&](int j) {
+    const Kernel k = kernel; // a private copy: its members stay in registers
+#pragma GCC ivdep
+    for (int i = box.x0; i < box.x1; ++i) k(i, j);
+  });
+}
+
+// A kernel and its box.
+template <class Kernel> struct Part {
+  Box    box;
+  Kernel kernel;
+};
+template <class Kernel> Part<Kernel> part(const Box &box, const Kernel &kernel) { return {box, kernel}; }
+
+#ifdef __CUDACC__
+namespace device {
+inline Parts<> join_kernels() { return {}; }
+template <class Kernel, class... Rest> Parts<Kernel, Rest...> join_kernels(const Part<Kernel> &first, const Part<Rest> &...rest) { return {first.box, first.kernel, join_kernels(rest...)}; }
+} // namespace device
+#endif
+
+// Kernels that do not need each other's results, one after the other; on the device they are one launch.
+template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel> &...parts)
+{
+  if (exec.space == Space::cuda) {
+    const Box boxes[] = {parts.box...};
+    Box       most;
+    for (const Box &b : boxes)
+      if (!b.empty()) most = {0, b.x1 - b.x0 > most.x1 ? b.x1 - b.x0 : most.x1, 0, b.y1 - b.y0 > most.y1 ? b.y1 - b.y0 : most.y1};
+    if (most.empty()) return;
+    device::Blocks blocks = device::blocks_for(most);
+    blocks.x *= (long)sizeof...(Kernel);
+#ifdef __CUDACC__
+    return device::launch(device::run_parts<device::Parts<Kernel...>>, blocks, dim3(device::warp, device::block_rows), 0, device::join_kernels(parts...));
+#else
+    device::launched(blocks);
+#endif
+  }
+  (forall(exec, parts.box, parts.kernel), ...);
+}
+
+// *sum = (add ? *sum : 0) + the sum of kernel(i, j) over the box, in an order that depends on neither threads nor tiles: a sum per
+// row, then over the rows. The sum lies where the kernel runs, so nobody waits for it.
+template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const Kernel &kernel, double *sum, bool add)
+{
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    if (box.empty()) {
+      if (!add) device::zero(sum, sizeof(double));
+      return;
+    }
+    device::Blocks blocks = device::blocks_for(box);
+    blocks          = device::blocks_for(box, device::most_blocks / blocks.x + 1);
+    const int n     = (int)(blocks.x * blocks.y);
+    double   *parts = device::scratch((size_t)n);
+    device::launch(device::run_sum<Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
+    return device::launch(device::add_parts, dim3(1), dim3(device::warp, device::block_rows), 0, (const double *)parts, n, sum, add);
+  }
+#endif
+  const device::Open open(exec.space);
+  double             s = 0;
+  if (!box.empty()) {
+    static thread_local std::vector<double> rows;
+    rows.resize((size_t)(box.y1 - box.y0));
+    double *row = rows.data();
+    for_range(exec, box.y0, box.y1, [&](int j) {
+      const Kernel k = kernel;
+      double       r = 0;
+#pragma omp simd reduction(+ : r)
+      for (int i = box.x0; i < box.x1; ++i) r += k(i, j);
+      row[j - box.y0] = r;
+    });
+    for (int j = 0; j < box.y1 - box.y0; ++j) s += row[j];
+  }
+  *sum = (add ? *sum : 0) + s;
+}
+
+// The same for the host, which waits.
+template <class Kernel> double forall_sum(const Exec &exec, const Box &box, const Kernel &kernel)
+{
+  double s = 0;
+  if (exec.space == Space::host) {
+    forall_sum(exec, box, kernel, &s, false);
+    return s;
+  }
+  double *const sum = device::result();
+  forall_sum(exec, box, kernel, sum, false);
+  device::copy_to_host(&s, sum, sizeof(double));
+  return device::failed() ? NAN : s;
+}
+
+// *result = what kernel(i, j, r) gathers in values R over the box: an empty R{} at first, R::join() puts two together. The result
+// lies where the kernel runs.
+template <class R, class Kernel> void forall_join(const Exec &exec, const Box &box, const Kernel &kernel, R *result)
+{
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    device::Blocks blocks = device::blocks_for(box);
+    if (!box.empty()) blocks = device::blocks_for(box, device::most_blocks / blocks.x + 1);
+    const int n     = box.empty() ? 0 : (int)(blocks.x * blocks.y); // 0: the result is empty
+    R        *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
+    if (n) device::launch(device::run_join<R, Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
+    return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts, n, result);
+  }
+#endif
+  const device::Open open(exec.space);
+  std::vector<R>     rows(box.empty() ? 0 : (size_t)(box.y1 - box.y0));
+  for_range(exec, box.y0, box.y1, [&](int j) {
+    const Kernel k = kernel;
+    R            r; // stays in registers
+    for (int i = box.x0; i < box.x1; ++i) k(i, j, r);
+    rows[(size_t)(j - box.y0)] = r;
+  });
+  R r;
+  for (const R &row : rows) r.join(row);
+  *result = r;
+}
+
+// One tile of a tile kernel on the host: the loops run in order, shared memory is a piece of the cache.
+struct HostBlock {
+  Box     tile;
+  double *shared;
+  template <class F> HD void each(int i0, int i1, int j0, int j1, F &&f) const
+  {
+    for (int j = j0; j < j1; ++j)
+#pragma GCC ivdep
+      for (int i = i0; i < i1; ++i) f(i, j);
+  }
+  HD void sync() const { }
+};
+
+#ifdef __CUDACC__
+// The same on the device: one block of threads.
+struct DeviceBlock {
+  Box     tile;
+  double *shared;
+  int     thread, threads;
+  template <class F> HD void each(int i0, int i1, int j0, int j1, F &&f) const
+  {
+    if (j1 == j0 + 1) {
+      for (int i = i0 + thread; i < i1; i += threads) f(i, j0);
+    } else if (i1 > i0) {
+      const int w = i1 - i0, across = threads % w, down = threads / w;
+      int       i = i0 + thread % w, j = j0 + thread / w;
+      for (; j < j1; i += across, j += down) {
+        if (i >= i1) { // the step before has gone past the row's end
+          i -= w;
+          if (++j >= j1) break;
+        }
+        f(i, j);
+      }
+    }
+  }
+  HD void sync() const
+  {
+  #ifdef __CUDA_ARCH__
+    __syncthreads();
+  #endif
+  }
+};
+
+namespace device {
+template <class Kernel> __global__ void __launch_bounds__(256, AtATime<Kernel>::blocks) run_tiles(Box box, int columns, int rows, unsigned across, Kernel kernel)
+{
+  extern __shared__ double shared[];
+  const int   x0 = box.x0 + (int)(blockIdx.x % across) * columns, y0 = box.y0 + (int)(blockIdx.x / across) * rows;
+  DeviceBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, shared, (int)threadIdx.x, (int)blockDim.x};
+  kernel(block);
+}
+} // namespace device
+#endif
+
+// Cuts the box into tiles and runs the tile kernel on each: on the host strips of `rows` full rows, on the device pieces of them.
+// Scratch: `lines` rows of a tile, each two columns longer, in doubles.
+template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int rows, int lines, const Kernel &kernel)
+{
+  if (box.empty()) return;
+  if (exec.space == Space::cuda) {
+    constexpr int        columns = 128;
+    const long           across  = device::tiles(box.x0, box.x1, columns);
+    const device::Blocks blocks{across * device::tiles(box.y0, box.y1, rows), 1};
+#ifdef __CUDACC__
+    return device::launch(device::run_tiles<Kernel>, blocks, dim3(columns), (size_t)lines * (columns + 2) * sizeof(double), box, columns, rows, (unsigned)across, kernel);
+#else
+    device::launched(blocks);
+#endif
+  }
+  const device::Open open(exec.space);
+  const int          strips = (box.y1 - box.y0 + rows - 1) / rows;
+  const size_t       shared = (size_t)lines * (size_t)(box.x1 - box.x0 + 2);
+#pragma omp parallel num_threads(exec.threads) if (exec.threads > 1)
+  {
+    static thread_local std::vector<double> scratch; // grows once, then stays: applying allocates nothing
+    if (scratch.size() < shared) scratch.resize(shared);
+#pragma omp for schedule(static)
+    for (int s = 0; s < strips; ++s) {
+      const int    y0 = box.y0 + s * rows, y1 = y0 + rows < box.y1 ? y0 + rows : box.y1;
+      const Kernel k  = kernel;
+      HostBlock    block{{box.x0, box.x1, y0, y1}, scratch.data()};
+      k(block);
+    }
+  }
+}
+
+// n blocks of the tile kernel, number j with the tile {0, 1, j, j + 1} and `bytes` of scratch.
+template <class Kernel> void forall_blocks(const Exec &exec, int n, int threads, size_t bytes, const Kernel &kernel)
+{
+  if (n <= 0) return;
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    if (bytes > 48 * 1024) device::check(cudaFuncSetAttribute(device::run_tiles<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    return device::launch(device::run_tiles<Kernel>, device::Blocks{n, 1}, dim3((unsigned)threads), bytes, Box{0, 1, 0, n}, 1, 1, 1u, kernel);
+  }
+#endif
+  const device::Open  open(exec.space);
+  (void)threads;
+  std::vector<double> scratch(bytes / sizeof(double) + 1);
+  for (int j = 0; j < n; ++j) {
+    HostBlock block{{0, 1, j, j + 1}, scratch.data()};
+    kernel(block);
+  }
+}
+
+#ifdef __CUDACC__
+namespace device {
+template <class R, class Kernel> __global__ void __launch_bounds__(256) run_join_tiles(Box box, int columns, int rows, Kernel kernel, R *parts)
+{
+  extern __shared__ double shared[];
+  const int across = (box.x1 - box.x0 + columns - 1) / columns, tiles = across * ((box.y1 - box.y0 + rows - 1) / rows);
+  R         r;
+  for (int t = (int)blockIdx.x; t < tiles; t += (int)gridDim.x) {
+    const int   x0 = box.x0 + t % across * columns, y0 = box.y0 + t / across * rows;
+    DeviceBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, shared, (int)threadIdx.x, (int)blockDim.x};
+    kernel(block, r);
+    __syncthreads();
+  }
+  block_join(r, (R *)shared);
+  if (!threadIdx.x) parts[blockIdx.x] = r;
+}
+} // namespace device
+#endif
+
+// Cuts the box into tiles of so many columns and rows and runs the tile kernel on each, with `bytes` of scratch. *result as in
+// forall_join(): kernel(block, r).
+template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_t bytes, const Kernel &kernel, R *result)
+{
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    constexpr int threads = 256;
+    const int     tiles = ((box.x1 - box.x0 + columns - 1) / columns) * ((box.y1 - box.y0 + rows - 1) / rows), n = tiles < device::most_blocks ? tiles : device::most_blocks;
+    R            *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
+    device::launch(device::run_join_tiles<R, Kernel>, dim3((unsigned)n), dim3(threads), bytes > threads * sizeof(R) ? bytes : threads * sizeof(R), box, columns, rows, kernel, parts);
+    return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts, n, result);
+  }
+#endif
+  const device::Open  open(exec.space);
+  std::vector<double> scratch(bytes / sizeof(double) + 1);
+  R                   r;
+  for (int y0 = box.y0; y0 < box.y1; y0 += rows)
+    for (int x0 = box.x0; x0 < box.x1; x0 += columns) {
+      HostBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, scratch.data()};
+      kernel(block, r);
+    }
+  *result = r;
+}
+
+// The same without a result: kernel(block).
+template <class Kernel> void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_t bytes, const Kernel &kernel)
+{
+  if (box.empty()) return;
+  const long           across = device::tiles(box.x0, box.x1, columns);
+  const device::Blocks blocks{across * device::tiles(box.y0, box.y1, rows), 1};
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) return device::launch(device::run_tiles<Kernel>, blocks, dim3(256), bytes, box, columns, rows, (unsigned)across, kernel);
+#endif
+  if (exec.space == Space::cuda) device::launched(blocks);
+  const device::Open  open(exec.space);
+  std::vector<double> scratch(bytes / sizeof(double) + 1);
+  for (int y0 = box.y0; y0 < box.y1; y0 += rows)
+    for (int x0 = box.x0; x0 < box.x1; x0 += columns) {
+      HostBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, scratch.data()};
+      kernel(block);
+    }
+}
+
+// Cuts the columns [x0, x1) into pieces and runs the tile kernel on each.
+template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, const Kernel &kernel)
+{
+  if (x0 >= x1) return;
+#ifdef __CUDACC__
+  if (exec.space == Space::cuda) {
+    const long across = device::tiles(x0, x1, 32);
+    return device::launch(device::run_tiles<Kernel>, device::Blocks{across, 1}, dim3(32), 0, Box{x0, x1, 0, 1}, 32, 1, (unsigned)across, kernel);
+  }
+#endif
+  const device::Open open(exec.space);
+  constexpr int      width = 512;
+  for_range(exec, 0, (x1 - x0 + width - 1) / width, [&](int t) {
+    const Kernel k = kernel;
+    const int    x = x0 + t * width;
+    HostBlock    block{{x, x + width < x1 ? x + width : x1, 0, 1}, nullptr};
+    k(block);
+  });
+}
+
+#endif // files that run kernels
+
+// Sweeps of several colours over one grid in a single pass through memory: phase k works on rows that are lags[k] behind the
+// first one, so that what it reads is still in the cache. run(k, y0, y1) does rows [y0, y1) of phase k. Where ghost nodes must
+// be exchanged between phases, `fused` is false: every phase does all rows.
+template <class Run> void wavefront(const std::vector<int> &lags, int y0, int y1, int rows, bool fused, const Run &run)
+{
+  const int phases = (int)lags.size();
+  if (!fused) {
+    for (int k = 0; k < phases; ++k) run(k, y0, y1);
+    return;
+  }
+  int behind = 0;
+  for (int lag : lags) behind = lag > behind ? lag : behind;
+  for (int y = y0; y < y1 + behind; y += rows)
+    for (int k = 0; k < phases; ++k) {
+      const int from = y - lags[k] > y0 ? y - lags[k] : y0, to = y + rows - lags[k] < y1 ? y + rows - lags[k] : y1;
+      if (from < to) run(k, from, to);
+    }
+}
+
+} // namespace tessera

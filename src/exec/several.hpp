@@ -1,0 +1,72 @@
+// N numbers that lie side by side and are worked on alike: those of a node in N vectors, so that what a kernel reads for the node serves all.
+// Kernels that are templates over their values V take V = T for one vector and V = Several<T, N> for N.
+#pragma once
+#include "exec/exec.hpp"
+#include <cstddef>
+
+namespace tessera {
+
+template <class T, int N> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Several {
+  T v[N];
+  Several() = default;
+  HD Several(T a)
+  {
+    for (int k = 0; k < N; ++k) v[k] = a;
+  }
+  friend HD Several operator+(const Several &a, const Several &b)
+  {
+    Several r;
+    for (int k = 0; k < N; ++k) r.v[k] = a.v[k] + b.v[k];
+    return r;
+  }
+  friend HD Several operator-(const Several &a, const Several &b)
+  {
+    Several r;
+    for (int k = 0; k < N; ++k) r.v[k] = a.v[k] - b.v[k];
+    return r;
+  }
+  friend HD Several operator*(T a, const Several &b)
+  {
+    Several r;
+    for (int k = 0; k < N; ++k) r.v[k] = a * b.v[k];
+    return r;
+  }
+  friend HD Several operator/(const Several &b, T a)
+  {
+    Several r;
+    for (int k = 0; k < N; ++k) r.v[k] = b.v[k] / a;
+    return r;
+  }
+  HD Several &operator+=(const Several &b) { return *this = *this + b; }
+  HD Several &operator-=(const Several &b) { return *this = *this - b; }
+};
+
+// How many numbers a value has, and number k of it.
+template <class V> constexpr int                width_of = 1;
+template <class T, int N> constexpr int         width_of<Several<T, N>> = N;
+template <class T> HD inline T                 &number(T &v, int) { return v; }
+template <class T> HD inline const T           &number(const T &v, int) { return v; }
+template <class T, int N> HD inline T          &number(Several<T, N> &v, int k) { return v.v[k]; }
+template <class T, int N> HD inline const T    &number(const Several<T, N> &v, int k) { return v.v[k]; }
+
+#if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
+
+// forall() and forall_parts() for kernels over V; those of several vectors run on the host and are not compiled for the device.
+template <class V, class Kernel> void forall_of(const Exec &exec, const Box &box, const Kernel &kernel)
+{
+  if constexpr (width_of<V> == 1) forall(exec, box, kernel);
+  else
+    for_range(exec, box.y0, box.y1, [&](int j) {
+      const Kernel k = kernel;
+      for (int i = box.x0; i < box.x1; ++i) k(i, j);
+    });
+}
+template <class V, class... Kernel> void forall_parts_of(const Exec &exec, const Part<Kernel> &...parts)
+{
+  if constexpr (width_of<V> == 1) forall_parts(exec, parts...);
+  else (forall_of<V>(exec, parts.box, parts.kernel), ...);
+}
+
+#endif
+
+} // namespace tessera

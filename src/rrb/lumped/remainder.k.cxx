@@ -1,0 +1,218 @@
+// What is left after the last grid: its exact factorisation, and the solution with it.
+#include "box/tuning.hpp"
+#include "rrb/acceleration.hpp"
+#include <algorithm>
+#include <type_traits>
+
+namespace tessera::rrb {
+
+namespace {
+
+// The lower half of the band matrix of a whole grid; unknowns in the order of `node`, numbers by node.
+struct BandKernel {
+  StencilView<double> A;
+  const int          *node, *number;
+  double             *band;
+  int                 nx, ny, w;
+  bool                periodic_x, periodic_y;
+  HD double           coupling(int x, int y, int k) const // in direction k, as StencilOf::slot() has it
+  {
+    const int  dx = k % 3 - 1, dy = k / 3 - 1, q = (x & 1) + 2 * (y & 1);
+    const bool straight = !dx || !dy, here = straight ? q == quarter_a || q == quarter_b : q == quarter_o || q == quarter_a;
+    if (!here) {
+      x += dx, y += dy, k = 8 - k;
+      const int ex = -dx, ey = -dy, p = (x & 1) + 2 * (y & 1), s = straight ? (ey ? 2 + (ey > 0) : ex > 0) : 2 * (ey > 0) + (ex > 0);
+      const View<double> &v = !straight && p == quarter_a ? A.G[s] : A.E[s];
+      return v.q[p][floor_half(x) * v.sx + floor_half(y) * v.sy];
+    }
+    const int           s = straight ? (dy ? 2 + (dy > 0) : dx > 0) : 2 * (dy > 0) + (dx > 0);
+    const View<double> &v = !straight && q == quarter_a ? A.G[s] : A.E[s];
+    return v.q[q][floor_half(x) * v.sx + floor_half(y) * v.sy];
+  }
+  HD void operator()(int i, int) const
+  {
+    const int x = node[2 * i], y = node[2 * i + 1];
+    double   *row = band + (ptrdiff_t)i * (w + 1);
+    row[0]        = A.C.at(x, y);
+    for (int k = 1; k <= w; ++k) row[k] = 0;
+    for (int k = 0; k < 9; ++k) {
+      if (k == 4 || (k % 2 == 0 && !A.nine)) continue;
+      int xn = x + k % 3 - 1, yn = y + k / 3 - 1;
+      if (periodic_x) xn = (xn + nx) % nx;
+      if (periodic_y) yn = (yn + ny) % ny;
+      if (xn < 0 || yn < 0 || xn >= nx || yn >= ny) continue;
+      const int j = number[yn * nx + xn];
+      if (j <= i) row[i - j] += coupling(x, y, k);
+    }
+  }
+};
+
+} // namespace
+
+void name_row(const Plan &plan, int row, Failure &failure)
+{
+  const int s    = 1 << plan.levels.back().index;
+  failure.failed = true;
+  failure.level  = plan.factor_levels() + 1;
+  failure.x      = s * plan.band_x[(size_t)row] + s - 1;
+  failure.y      = s * plan.band_y[(size_t)row] + s - 1;
+}
+
+// The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones. The host does
+// it, in a copy where the operator lies on the device.
+void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
+{
+  const Grid &g = level.grid;
+  const bool   single   = plan.exec.space == Space::cuda && plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index; // inverse32
+  const double singular = plan.exec.space == Space::cuda && !remainder_on_host(plan) ? std::max(plan.tiny(), tuning::singular_inverse[single]) : plan.tiny();
+  if (plan.half) eliminate_red(plan, level, operand, &failure);
+  // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
+  // ...), so that neighbours across the seam stay two lines apart.
+  const bool across = g.nx > g.ny, fold = across ? g.periodic_x : g.periodic_y;
+  const int  lines = across ? g.nx : g.ny, length = across ? g.ny : g.nx;
+  std::vector<int> number((size_t)g.size(), -1);
+  plan.band_x.clear();
+  plan.band_y.clear();
+  for (int i = 0; i < lines; ++i) {
+    const int line = !fold ? i : i % 2 ? lines - 1 - i / 2 : i / 2;
+    for (int j = 0; j < length; ++j) {
+      const int x = across ? line : j, y = across ? j : line;
+      if (plan.half && (x + y) % 2) continue;
+      number[(size_t)y * g.nx + x] = (int)plan.band_x.size();
+      plan.band_x.push_back(x);
+      plan.band_y.push_back(y);
+    }
+  }
+  // A small grid is factorised where it lies.
+  const bool closed = across ? g.periodic_y : g.periodic_x; // along the lines: their ends are neighbours
+  const int  wide   = (fold ? 2 : 1) * length + (closed ? length - 1 : 1);
+  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_cycle && wide <= inverse_width(wide) && inverse_scratch(inverse_width(wide)) <= device::block_scratch()) {
+    const int   n = (int)g.size(), w = inverse_width(wide);
+    Remainder  &r = plan.remainder;
+    if ((int)r.number.size() != n) {
+      Buffer<int> host((size_t)n), nodes((size_t)2 * n);
+      std::copy(number.begin(), number.end(), host.data());
+      for (int i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[(size_t)i], nodes.data()[2 * i + 1] = plan.band_y[(size_t)i];
+      r.number.resize({(size_t)n, Space::cuda});
+      r.node.resize({(size_t)2 * n, Space::cuda});
+      copy(host, r.number), copy(nodes, r.node);
+      device::synchronize(); // the host's copies go
+    }
+    if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
+    int *const failed = &plan.findings.data()->row;
+    forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
+    if (single) plan.inverse32.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
+    else plan.inverse64.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
+    return;
+  }
+  Stencil  on_host;
+  Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
+  if (&a == &on_host) copy(operand, on_host, Space::host);
+  auto wrapped = [&](int x, int y) -> int { // node number, -1 outside
+    if (g.periodic_x) x = (x + g.nx) % g.nx;
+    if (g.periodic_y) y = (y + g.ny) % g.ny;
+    return x < 0 || y < 0 || x >= g.nx || y >= g.ny ? -1 : number[(size_t)y * g.nx + x];
+  };
+  struct Entry {
+    int    i, j;
+    double v;
+  };
+  std::vector<Entry> entries;
+  int                width = 0;
+  auto               add   = [&](int i, int j, double v) {
+    if (j < 0 || i < j || v == 0) return;
+    entries.push_back({i, j, v});
+    width = std::max(width, i - j);
+  };
+  const View<double> C = a.C();
+  for (int y = 0; y < g.ny; ++y)
+    for (int x = 0; x < g.nx; ++x) {
+      const bool red = plan.half && (x + y) % 2;
+      if (!red) {
+        const int i = number[(size_t)y * g.nx + x];
+        add(i, i, C.at(x, y));
+        for (int k = 0; k < 9; ++k)
+          if (k != 4 && (a.nine || k % 2) && !(plan.half && k % 2)) add(i, wrapped(x + direction_dx(k), y + direction_dy(k)), *a.slot(x, y, k));
+      } else
+        for (int k = 1; k < 9; k += 2)
+          for (int m = 1; m < 9; m += 2)
+            add(wrapped(x + direction_dx(k), y + direction_dy(k)), wrapped(x + direction_dx(m), y + direction_dy(m)), -*a.slot(x, y, k) * *a.slot(x, y, m) * C.at(x, y));
+    }
+  plan.band.reset((int)plan.band_x.size(), width);
+  for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
+  plan.band_v.resize(plan.band_x.size());
+  const int row = plan.band.factor(singular);
+  if (row >= 0 && !failure.failed) name_row(plan, row, failure);
+  if (remainder_on_host(plan)) {
+    Remainder  &r = plan.remainder;
+    const size_t n = plan.band_x.size();
+    Buffer<int>  nodes(2 * n);
+    for (size_t i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[i], nodes.data()[2 * i + 1] = plan.band_y[i];
+    r.node.resize({2 * n, Space::cuda});
+    if (r.v.size() != n) r.v.resize({n, Space::cuda});
+    copy(nodes, r.node);
+    device::synchronize(); // the host's copy goes
+  } else if (plan.exec.space == Space::cuda && row < 0) {
+    if (single) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
+    else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
+  }
+  if (plan.half) keep_factors(plan, level, operand); // those of the red nodes
+}
+
+namespace {
+
+// Values of nodes to a list, and back.
+template <class T> struct TakeNodes {
+  View<T>    b;
+  const int *node;
+  double    *v;
+  HD void    operator()(int i, int) const { v[i] = b.at(node[2 * i], node[2 * i + 1]); }
+};
+template <class T> struct PutNodes {
+  View<T>       x;
+  const int    *node;
+  const double *v;
+  HD void       operator()(int i, int) const { x.at(node[2 * i], node[2 * i + 1]) = (T)v[i]; }
+};
+
+} // namespace
+
+bool remainder_on_host(const Plan &plan) { return plan.exec.space == Space::cuda && plan.levels.back().grid.size() > tuning::dense_maximum; }
+
+template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
+{
+  Level &level = plan.levels.back();
+  auto   solve = [&](const View<T> &rhs) {
+    double   *v = plan.band_v.data();
+    const int n = plan.band.size();
+    if (remainder_on_host(plan)) {
+      Remainder &r = plan.remainder;
+      const Box  all{0, n, 0, 1};
+      forall(plan.exec, all, TakeNodes<T>{rhs, r.node.data(), r.v.data()});
+      device::copy_to_host(v, r.v.data(), r.v.bytes());
+      plan.band.solve(v);
+      device::copy_from_host(r.v.data(), v, r.v.bytes());
+      forall(plan.exec, all, PutNodes<T>{out, r.node.data(), r.v.data()});
+    } else if (plan.exec.space == Space::cuda) {
+      if constexpr (std::is_same_v<T, double>) plan.inverse64.solve(plan.exec, rhs, out);
+      else plan.inverse32.solve(plan.exec, rhs, out);
+    } else {
+      for (int i = 0; i < n; ++i) v[i] = rhs.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]);
+      plan.band.solve(v);
+      for (int i = 0; i < n; ++i) out.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = (T)v[i];
+    }
+  };
+  if constexpr (std::is_same_v<T, double>)
+    if (plan.half) {
+      black_rhs(plan, level, b, level.w.v);
+      solve(level.w.v);
+      copy(plan.exec, level.grid, mask_o | mask_c, out, level.w.v);
+      return red_solution(plan, level, b, level.w.v, out);
+    }
+  solve(b);
+}
+
+template void solve_remainder<double>(Plan &, const View<double> &, const View<double> &);
+template void solve_remainder<float>(Plan &, const View<float> &, const View<float> &);
+
+} // namespace tessera::rrb

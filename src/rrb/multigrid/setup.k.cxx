@@ -1,0 +1,710 @@
+// Setup of the Galerkin form: interpolation and next operator of each grid, the choice of the smoothers, the trial.
+#include "box/tuning.hpp"
+#include "box/weights.hpp"
+#include "rrb/multigrid/choice.hpp"
+#include "rrb/multigrid/kernels.hpp"
+#include "rrb/multigrid/march.hpp"
+#include "rrb/cg/schur_kernels.hpp"
+#include <algorithm>
+
+namespace tessera::rrb {
+
+namespace {
+
+Smoother choose_smoother(const Plan &plan, const Directions &d)
+{
+  if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
+  if (adds_sweeps(plan.rough) || plan.rough == Rough::algebraic) return Smoother::point;
+  if (plan.rough == Rough::lines) return Smoother::line_alternating;
+  const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal, x = d.weak_y > tuning::weak_share || diagonal;
+  return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
+}
+
+// Sweeps on A v = 0 from random v leave what the interpolation must reproduce. Along lines both ways, whatever the cycle smooths by:
+// three sweeps by points leave too much else, and weights fitted to that take twice the iterations on a checkerboard.
+void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Interpolation &P, const View<float> &correction)
+{
+  LeastSquares       sums;
+  Field              v, own_zero;
+  LineSolver<double> lines[2];
+  Field             &zero = g.b.data.empty() ? own_zero : g.b; // the finest grid's right-hand side is free now
+  sums.create(g.layout);
+  v.resize(g.layout);
+  if (zero.data.empty()) zero.resize(g.layout);
+  else zero.data.zero();
+  for (Lines direction : {lines_x, lines_y}) lines[direction == lines_y].setup(plan.exec, A, g.grid, direction, tuning::singular_pivot);
+  for (int i = 0; i < tuning::test_vectors; ++i) {
+    fill_random(plan.exec, g.grid, mask_all, (uint64_t)(i + 1), v.v);
+    g.halo.exchange(v.v, mask_all);
+    for (int k = 0; k < tuning::test_sweeps; ++k)
+      for_lines(Smoother::line_alternating, k & 1, [&](Lines direction, int parity) {
+        lines[direction == lines_y].solve(plan.exec, A, parity, zero.v, v.v);
+        g.halo.exchange(v.v, mask_all);
+      });
+    sums.weigh(plan.exec, g.grid, v.v);
+  }
+  sums.solve(plan.exec, A, g.grid, P, correction);
+}
+
+// What setup has made, in the hierarchy: the same memory, or another precision.
+template <class T> struct Keep {
+  const Exec           &exec;
+  ConvertAll<double, T> list;
+  explicit Keep(const Exec &e) : exec(e) { }
+  void operator()(Buffer<double> &from, Buffer<T> &to, T *inverse = nullptr) // inverse: where it is made on the way, in another precision
+  {
+    if constexpr (std::is_same_v<T, double>) to = std::move(from);
+    else list.add(exec, from, to, inverse);
+  }
+  void run() const { list.run(exec); }
+};
+
+template <class T> LineSolver<T> &lines_of(Smoothing<T> &s, int plane, Lines direction)
+{
+  auto &lines = s.lines[plane][direction == lines_y];
+  if (!lines) lines.reset(new LineSolver<T>);
+  return *lines;
+}
+
+// The grid of the nodes of one quarter.
+Grid quarter_grid(const Grid &g, int q)
+{
+  if (q) return g.coarse();
+  Grid o = g;
+  o.nx   = (g.nx + 1) / 2;
+  o.ny   = (g.ny + 1) / 2;
+  for (int &x : o.xsplit) x = (x + 1) / 2;
+  for (int &y : o.ysplit) y = (y + 1) / 2;
+  return o;
+}
+
+template <class X, class Y> struct InverseKernel {
+  const X  *c;
+  Y        *d;
+  ptrdiff_t sx, sy;
+  HD void   operator()(int i, int j) const
+  {
+    const ptrdiff_t p = i * sx + j * sy;
+    d[p]              = (Y)(c[p] > 0 ? 1 / c[p] : 0);
+  }
+};
+
+// Is any coupling between two nodes of the grid next to nothing? Then parts of it may hang loose.
+template <int Q, int S> struct GapKernel {
+  StencilView<double> A;
+  int                 nx, ny; // INT_MAX: periodic
+  template <int K> HD bool gap(ptrdiff_t p, double w) const
+  {
+    const double c = A.C.q[Q][p], d = neighbour<Q, K, S>(A.C, p, A.C.sy);
+    return !(fabs(w) > tuning::loose_coupling * (c > d ? c : d));
+  }
+  HD double operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    const int       x = 2 * X + (Q & 1), y = 2 * Y + (Q >> 1);
+    const bool      has[4] = {x > 0 || nx == INT_MAX, x + 1 < nx, y > 0 || ny == INT_MAX, y + 1 < ny};
+    return (has[0] && gap<3>(p, A.E[0].q[Q][p])) || (has[1] && gap<5>(p, A.E[1].q[Q][p])) || (has[2] && gap<1>(p, A.E[2].q[Q][p])) || (has[3] && gap<7>(p, A.E[3].q[Q][p]));
+  }
+};
+
+template <int Q, int S> struct GapWatched {
+  GapKernel<Q, S> gap;
+  int            *loose;
+  HD void         operator()(int X, int Y) const
+  {
+    if (gap(X, Y) != 0) count_one(loose);
+  }
+};
+
+// Of the own nodes.
+double gaps(Plan &plan, const Level &g, Stencil &a)
+{
+  const StencilView<double> A = a.view();
+  const int                 nx = g.grid.periodic_x ? INT_MAX : g.grid.nx, ny = g.grid.periodic_y ? INT_MAX : g.grid.ny;
+  auto                      with = [&](auto stride) {
+    constexpr int         S = decltype(stride)::value;
+    const GapKernel<1, S> at_a{A, nx, ny};
+    const GapKernel<2, S> at_b{A, nx, ny};
+    if (plan.exec.space == Space::host) return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
+    int *loose = &plan.findings.data()->loose; // the host looks later
+    forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, loose}), part(g.grid.owned(2), GapWatched<2, S>{at_b, loose}));
+    return 0.;
+  };
+  return A.C.sx == 1 ? with(std::integral_constant<int, 1>()) : with(std::integral_constant<int, 2>());
+}
+
+// S1 in one pass on the device: cell by cell, in double precision and in the hierarchy's, with its inverse diagonal and what the
+// host asks for later. 24 B a node are read, 20 and 12 are written.
+template <int S, class T> struct SchurCell {
+  StencilView<double> A;
+  double              tiny;
+  SchurView<double>   to;
+  SchurView<T>        single; // of a hierarchy in single precision
+  T                  *inverse_o, *inverse_c;
+  int                 nx, ny, *loose; // as GapKernel, GapWatched
+  FirstBad            bad;
+  Box                 own[4];
+  HD void             operator()(int X, int Y) const
+  {
+    const ptrdiff_t p = X * S + Y * A.C.sy;
+    if (own[0].contains(X, Y)) {
+      const SetupO<false> o{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
+      const auto          v = o.make(X, Y);
+      o.store(v, to, p);
+      bad.look(v.c, 0, X, Y);
+      if constexpr (std::is_same_v<T, float>) o.store(v, single, p), inverse_o[p] = (T)(v.c > 0 ? 1 / v.c : 0);
+    }
+    if (own[3].contains(X, Y)) {
+      const SetupC<false> c{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
+      const auto          v = c.make(X, Y);
+      c.store(v, to, p);
+      bad.look(v.c, 3, X, Y);
+      if constexpr (std::is_same_v<T, float>) c.store(v, single, p), inverse_c[p] = (T)(v.c > 0 ? 1 / v.c : 0);
+    }
+    if (own[1].contains(X, Y)) GapWatched<1, S>{{A, nx, ny}, loose}(X, Y);
+    if (own[2].contains(X, Y)) GapWatched<2, S>{{A, nx, ny}, loose}(X, Y);
+  }
+};
+
+// The same with the weights of a and b and which c nodes have couplings, which read the same. Four blocks at a time: each waits for memory.
+template <int S, class T> struct SchurAndEdges {
+  static constexpr int blocks = 4;
+  SchurCell<S, T>      cell;
+  EdgeParts<S>         edges;
+  HD void              operator()(int X, int Y) const
+  {
+    auto run = [&](const auto &part) {
+      if (part.box.contains(X, Y)) part.kernel(X, Y);
+    };
+    cell(X, Y), run(edges.a), run(edges.b), run(edges.c);
+  }
+};
+
+template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, const StencilView<double> &A, Schur &target, Interpolation &P, const SingleWeights &weights)
+{
+  schur_create(plan, g, target);
+  SchurView<T> single{};
+  T           *inverse = nullptr;
+  if constexpr (std::is_same_v<T, float>) {
+    schur_create(plan, g, s.schur);
+    if (s.inverse.empty()) s.inverse.resize(2 * g.layout.elements(1));
+    single  = schur_view(g.layout, s.schur);
+    inverse = place(g.layout, s.inverse.data());
+  }
+  Findings *const found = plan.findings.data();
+  auto            with = [&](auto stride) {
+    constexpr int           S = decltype(stride)::value;
+    const EdgeParts<S>      edges(A, g.grid, P, weights, true);
+    const SchurCell<S, T>   cell{A, plan.tiny(), schur_view(g.layout, target), single, inverse, inverse + g.layout.elements(1), g.grid.nx, g.grid.ny, &found->loose, {&found->bad, 2 * g.index + 1},
+                                 {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}};
+    forall_parts(plan.exec, part(g.grid.cells(), SchurAndEdges<S, T>{cell, edges}));
+  };
+  if (A.C.sx == 1) with(std::integral_constant<int, 1>());
+  else with(std::integral_constant<int, 2>());
+}
+
+// Kernels of the device write what they make in the hierarchy's single precision, too, where nothing has ghost nodes: P, unless it is
+// corrected afterwards, and the operator of the next grid.
+template <class T> bool single_weights(const Plan &plan, const Level &g) { return std::is_same_v<T, float> && plan.exec.space == Space::cuda && g.halo.empty() && !least_squares(plan); }
+template <class T> bool single_operator(const Plan &plan, size_t l)
+{
+  const Level &g = plan.levels[l];
+  return std::is_same_v<T, float> && plan.exec.space == Space::cuda && l && plan.levels[l - 1].step == Step::coarsen && g.step == Step::coarsen && g.halo.empty() && !g.cut_x && !g.cut_y;
+}
+
+SingleWeights room_for_weights(const Layout &layout, Smoothing<float> &s)
+{
+  auto room = [&](Buffer<float> &f, int quarters, int start) {
+    if (f.empty()) f.resize(layout.elements(quarters));
+    return layout.view(f.data(), start);
+  };
+  SingleWeights w;
+  for (int k = 0; k < 4; ++k) w.centre[k] = room(s.centre[k], 1, quarter_o);
+  if (s.of_schur) return w;
+  for (int k = 0; k < 2; ++k) w.edge[k] = room(s.edge[k], 2, quarter_a);
+  if (s.smoother == Smoother::point) w.inject = room(s.inject, 1, quarter_c);
+  return w;
+}
+
+SingleOperator room_for_operator(const Layout &layout, Smoothing<float> &s)
+{
+  if (s.a.c.empty()) s.a = StencilOf<float>(layout);
+  s.a.make_nine();
+  if (s.inverse.empty()) s.inverse.resize(layout.elements(4));
+  return {s.a.view(), layout.view(s.inverse.data())};
+}
+
+// S1 in double precision.
+template <class T> Schur &schur_made(Plan &plan, size_t l)
+{
+  if (!l && plan.have_schur) return plan.schur;
+  if constexpr (std::is_same_v<T, double>) return hierarchy<T>(plan)[l].schur;
+  else return plan.work[l].schur;
+}
+
+View<double> schur_diagonal(const Level &g, Schur &schur)
+{
+  const SchurView<double> v        = schur_view(g.layout, schur);
+  View<double>            diagonal = g.layout.view((double *)nullptr);
+  diagonal.q[0] = v.co;
+  diagonal.q[3] = v.cc;
+  return diagonal;
+}
+
+// gaps: the number of couplings next to nothing on this process
+template <class T> void loose_parts(Plan &plan, size_t l, double gaps)
+{
+  Level     &g    = plan.levels[l];
+  Components &parts = hierarchy<T>(plan)[l].components;
+  double     all = 0;
+  MPI_Allreduce(&gaps, &all, 1, MPI_DOUBLE, MPI_SUM, g.grid.comm);
+  if (!(all > 0) || !plan.chosen) parts.clear();
+  if (!(all > 0)) return;
+  Schur &schur = schur_made<T>(plan, l);
+  g.halo.exchange(schur_diagonal(g, schur), mask_o | mask_c);
+  parts.setup(plan.exec, g, schur, all);
+}
+
+// The finest grid of a 5-point operator: S1, where it is not made with the weights, the red nodes' factors, and what S1's sweeps need
+// beside it. No weights: no grid is below it.
+template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation *P, Failure &failure)
+{
+  Level        &g = plan.levels[l];
+  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  Schur        &target = schur_made<T>(plan, l);
+  Keep<T>       keep(plan.exec);
+  const bool    there = plan.exec.space == Space::cuda, at_once = there && g.halo.empty();
+  if (at_once) eliminate_red(plan, g, a, &failure);
+  else {
+    const double loose = P ? gaps(plan, g, a) : 0;
+    eliminate_red(plan, g, a, &failure);
+    schur_setup(plan, g, a, target);
+    check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
+    if (!there) loose_parts<T>(plan, l, loose);
+  }
+  const SchurView<double> v = schur_view(g.layout, target);
+  for (int q : {0, 3})
+    for (Lines direction : {lines_x, lines_y})
+      if (uses(s.smoother, direction)) lines_of(s, q == 3, direction).setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
+  const View<double> C = a.C();
+  keep_factors(plan, g, a, true, !at_once);
+  if constexpr (std::is_same_v<T, float>) {
+    if (P && !single_weights<T>(plan, g))
+      for (int k = 0; k < 4; ++k) keep(P->centre[k], s.centre[k]);
+    if (!at_once) {
+      keep(target.c, s.schur.c);
+      for (int k = 0; k < 4; ++k) keep(target.e[k], s.schur.e[k]);
+      for (int k = 0; k < 2; ++k) keep(target.fo[k], s.schur.fo[k]), keep(target.fc[k], s.schur.fc[k]);
+      if (s.inverse.empty()) s.inverse.resize(2 * g.layout.elements(1));
+    }
+    keep.run();
+  }
+  const SchurHelp<T> h = schur_help(g, s);
+  auto inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<double, T>{q ? v.cc : v.co, h.d[q], C.sx, C.sy}); };
+  if constexpr (std::is_same_v<T, double>) {
+    auto weights = [&](int k) { return part(P ? g.layout.whole() : Box(), CopyKernel<double, double>{P ? P->Centre(k).q[0] : nullptr, h.w[k], C.sx, C.sy, C.sx, C.sy}); };
+    forall_parts(plan.exec, inverse(0), inverse(3), weights(0), weights(1), weights(2), weights(3));
+  } else if (!at_once) forall_parts(plan.exec, inverse(0), inverse(3));
+  if (s.r.data.empty()) s.r.data.resize(g.layout.elements(1));
+}
+
+template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolation &P, Failure &failure)
+{
+  Level        &g = plan.levels[l];
+  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  Keep<T>       keep(plan.exec);
+  if (plan.exec.space == Space::host || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure); // else galerkin() has looked
+  for (Lines direction : {lines_x, lines_y})
+    if (uses(s.smoother, direction)) lines_of(s, 0, direction).setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
+  s.a.layout = a.layout;
+  s.a.nine   = a.nine;
+  const bool there = plan.exec.space == Space::cuda;
+  if (there && s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
+  if (!single_operator<T>(plan, l)) {
+    keep(a.c, s.a.c, there ? s.inverse.data() : nullptr);
+    for (int k = 0; k < 4; ++k) keep(a.e[k], s.a.e[k]), keep(a.g[k], s.a.g[k]);
+  }
+  if (!single_weights<T>(plan, g)) {
+    for (int k = 0; k < 4; ++k) keep(P.centre[k], s.centre[k]);
+    for (int k = 0; k < 2; ++k) keep(P.edge[k], s.edge[k]);
+    if (s.smoother == Smoother::point) keep(P.inject, s.inject);
+  }
+  keep.run();
+  if (there) {
+    if constexpr (std::is_same_v<T, float>) plan.work[l].a = std::move(a);
+    else {
+      const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
+      auto          inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
+      forall_parts(plan.exec, inverse(0), inverse(1), inverse(2), inverse(3));
+    }
+  }
+  for (FieldOf<T> *f : {&s.b, &s.x, &s.r})
+    if (f->data.empty()) f->resize(g.layout);
+}
+
+// S1's own rows for the algebraic levels, whose pattern is that of the grid: zeros count. Collective at the first time.
+void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Algebraic &to)
+{
+  const BlackNumbers at(grid.owned()), whole({0, grid.nx, 0, grid.ny});
+  const bool         known = to.known();
+  AlgebraicLevel    &f     = known ? to.finest() : to.start(at.size(), 9 * (size_t)at.size());
+  const ptrdiff_t    x = a.sx, y = a.sy;
+  AlgebraicNumbers   numbers(grid.rank, at.size());
+  int                next = 0;
+  const auto         number = [&](int q, int X, int Y) {
+    if ((q ? at.c : at.o).contains(X, Y)) return at(q, X, Y);
+    const auto part  = [](const std::vector<int> &splits, int v) { return (int)(std::upper_bound(splits.begin(), splits.end(), v) - splits.begin()) - 1; };
+    const int  owner = part(grid.xsplit, 2 * X + (q & 1)) + grid.processes_x() * part(grid.ysplit, 2 * Y + (q >> 1));
+    return numbers(owner, BlackNumbers(grid.box(owner))(q, X, Y));
+  };
+  const auto entry = [&](int q, int X, int Y, double v) {
+    const Box &all = q ? whole.c : whole.o;
+    if (grid.periodic_x) X = (X + all.x1) % all.x1;
+    if (grid.periodic_y) Y = (Y + all.y1) % all.y1;
+    if (!all.contains(X, Y)) return;
+    if (!known) f.j.data()[next] = number(q, X, Y);
+    f.a.data()[next++] = v;
+  };
+  const auto node = [&](int q, int X, int Y, ptrdiff_t p) {
+    const double *const *const f0 = q ? a.fc : a.fo;
+    if (q == quarter_o) entry(3, X - 1, Y - 1, a.e[0][p]), entry(3, X, Y - 1, a.e[1][p]), entry(3, X - 1, Y, a.e[2][p]), entry(3, X, Y, a.e[3][p]);
+    else entry(0, X, Y, a.e[3][p]), entry(0, X + 1, Y, a.e[2][p + x]), entry(0, X, Y + 1, a.e[1][p + y]), entry(0, X + 1, Y + 1, a.e[0][p + x + y]);
+    entry(q, X + 1, Y, f0[0][p]), entry(q, X - 1, Y, f0[0][p - x]), entry(q, X, Y + 1, f0[1][p]), entry(q, X, Y - 1, f0[1][p - y]);
+    if (!known) {
+      const int r = at(q, X, Y);
+      f.diagonal.data()[r] = next, f.i.data()[r + 1] = next + 1;
+      f.number[(size_t)r] = whole(q, X, Y);
+    }
+    entry(q, X, Y, q ? a.cc[p] : a.co[p]);
+  };
+  const Box cells = grid.cells();
+  for (int Y = cells.y0; Y < cells.y1; ++Y)
+    for (int q : {0, 3}) {
+      const Box &own = q ? at.c : at.o;
+      for (int X = own.x0; X < own.x1 && Y >= own.y0 && Y < own.y1; ++X) node(q, X, Y, X * x + Y * y);
+    }
+  if (!known && grid.processes() > 1) to.share(grid.comm, numbers, redundant ? redundant : tuning::redundant_nodes);
+}
+
+// Can algebraic levels be made below this grid, and are they worth it? Their indices are 32 bits wide, and S1 has up to nine entries a row.
+bool takes_algebraic(const Plan &plan, const Level &g)
+{
+  return plan.exec.space == Space::host && g.grid.size() > 4 * tuning::algebraic_least && g.grid.size() < INT_MAX / 5 && (!g.grid.periodic_x || g.grid.nx >= 8) && (!g.grid.periodic_y || g.grid.ny >= 8);
+}
+
+// Is the choice the setup's?
+bool chooses(const Params &p) { return p.trial && p.smoother == Smoother::automatic && p.weights == Weights::automatic && p.cycle == Cycle::automatic && !p.smooth; }
+
+// S1 and the algebraic levels below it. If there are none the usual choice is made.
+template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failure &failure)
+{
+  Level        &g = plan.levels[l];
+  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  if (!plan.chosen) {
+    s.components.clear();
+    s.correction = Buffer<float>();
+    for (size_t k = l + 1; k < plan.levels.size(); ++k) hierarchy<T>(plan)[k] = Smoothing<T>(), plan.work[k] = Work();
+    plan.band = Band();
+  }
+  setup_s1<T>(plan, l, a, nullptr, failure);
+  int  bad = failure.failed, any = bad;
+  if (g.grid.processes() > 1) MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, g.grid.comm);
+  bool done = any;
+  for (int tries = s.algebraic.known() ? 2 : 1; tries > 0 && !done; --tries) { // an earlier pattern may not serve any more
+    rows_of_s1(g.grid, schur_view(g.layout, schur_made<T>(plan, l)), plan.params.redundant, s.algebraic);
+    done = s.algebraic.setup();
+  }
+  plan.work[l] = Work();
+  if (done) return;
+  plan.forget();
+  plan.predicted[(int)Rough::algebraic] = choice_never;
+  failure.again = true;
+}
+
+template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &coarse, Failure &failure)
+{
+  Level                    &g = plan.levels[l], &next = plan.levels[l + 1];
+  Smoothing<T>             &s = hierarchy<T>(plan)[l];
+  const StencilView<double> A = a.view();
+  Interpolation            &P = plan.work[l].P;
+  if (s.of_schur == a.nine) { // new, or 5 points became 9
+    s          = Smoothing<T>();
+    s.of_schur = !a.nine;
+    if (!g.index) plan.forget();
+  }
+  if (!plan.chosen) {
+    s.algebraic.clear();
+    s.shares = strong_directions(plan.exec, A, g.grid);
+    if (s.of_schur && chooses(plan.params) && plan.rough == Rough::no && s.shares.leaps > tuning::many_leaps && !(plan.predicted[(int)Rough::algebraic] > 0) && takes_algebraic(plan, g)) plan.rough = Rough::algebraic;
+    s.smoother = choose_smoother(plan, s.shares);
+  }
+  if (s.of_schur && plan.rough == Rough::algebraic) return setup_algebraic<T>(plan, l, a, failure);
+  if constexpr (std::is_same_v<T, double>)
+    if (!s.of_schur) { // the memory of the last setup's weights
+      for (int k = 0; k < 2; ++k) P.edge[k] = std::move(s.edge[k]);
+      for (int k = 0; k < 4; ++k) P.centre[k] = std::move(s.centre[k]);
+      if (!s.inject.empty()) P.inject = std::move(s.inject);
+    }
+  const bool on_the_way = single_weights<T>(plan, g); // weights of o
+  P.create(g.layout, !on_the_way);
+  SingleWeights  weights;
+  SingleOperator single;
+  MadeCentres    centres;
+  if constexpr (std::is_same_v<T, float>) {
+    if (on_the_way) {
+      weights = room_for_weights(g.layout, s);
+      centres = {&g.grid, {weights.centre[0], weights.centre[1], weights.centre[2], weights.centre[3]}};
+    }
+    if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, hierarchy<T>(plan)[l + 1]);
+  }
+  if (s.of_schur && plan.exec.space == Space::cuda && g.halo.empty()) schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
+  else interpolate_edges(plan.exec, A, g.grid, g.halo, P, weights);
+  if (least_squares(plan)) {
+    const bool fit = s.correction.empty() || !plan.chosen;
+    if (s.correction.empty()) s.correction.resize(g.layout.elements(2));
+    const View<float> correction = g.layout.view(s.correction.data(), quarter_a);
+    if (fit) fit_weights(plan, g, A, P, correction);
+    correct_edges(plan.exec, A, g.grid, P, correction);
+  }
+  if (!on_the_way) interpolate_centres(plan.exec, A, g.grid, g.halo, P);
+  Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
+  const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve; // the remainder's factorisation will see
+  Findings *const   found = plan.findings.data();
+  if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l], plan.zeros != Zeros::none};
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single, centres);
+  if (s.of_schur) setup_s1<T>(plan, l, a, &P, failure);
+  else setup_nine<T>(plan, l, a, P, failure);
+  march_setup<T>(plan, (int)l);
+  if (!there) plan.work[l] = Work();
+}
+
+// Fields of a level that is gathered or solved directly.
+template <class T> void setup_fields(Plan &plan, size_t l)
+{
+  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  for (FieldOf<T> *f : {&s.b, &s.x})
+    if (f->data.empty()) f->resize(plan.levels[l].layout);
+}
+
+template <class T> void resize_black(const Layout &layout, FieldOf<T> &f)
+{
+  if (!f.data.empty()) return;
+  f.data.resize(2 * layout.elements(1));
+  f.v      = layout.view(f.data.data());
+  f.v.q[0] = place(layout, f.data.data());
+  f.v.q[3] = f.v.q[0] + layout.elements(1);
+  f.v.q[1] = f.v.q[2] = nullptr;
+}
+
+template <class T> void setup_vectors(Plan &plan)
+{
+  for (size_t l = 0; l < plan.levels.size(); ++l) {
+    Level        &g = plan.levels[l];
+    Smoothing<T> &s = hierarchy<T>(plan)[l];
+    if (s.of_schur && g.step == Step::coarsen) {
+      resize_black(g.layout, s.x);
+      if (marches<T>(plan, (int)l)) resize_black(g.layout, s.swept);
+      if (plan.params.single) resize_black(g.layout, s.b);
+      if (!s.components.empty()) {
+        resize_black(g.layout, s.rest);
+        resize_black(g.layout, s.constants);
+      }
+    }
+    if (g.accelerated && plan.cycle != Cycle::v)
+      for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq})
+        if (f->data.empty()) f->resize(g.layout);
+  }
+}
+
+// Iterations that CG will need for a reduction by 1e-6, by the reduction of a few. The right-hand side is rough with a smooth part, as
+// what a choice does badly may be a few nearly constant parts, of which a rough one alone has next to nothing. Singular operators have
+// it in their range: A u, where u is M's solution for these.
+template <class T> double try_out(Plan &plan, int l)
+{
+  Level           &g = plan.levels[(size_t)l];
+  Smoothing<T>    &s = hierarchy<T>(plan)[(size_t)l];
+  for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) resize_black(g.layout, *f);
+  GalerkinSpace<T> space(plan, l);
+  fill_random(plan.exec, g.grid, mask_o | mask_c, 0, s.ad.v);
+  space.combine(1, s.ad, 0, s.ar); // its ghost nodes change
+  space.precondition(s.ar, s.aw);
+  const double rough = space.dot(s.ad, s.ad), smooth = space.dot(s.aw, s.aw);
+  if (!(rough > 0) || !(smooth > 0) || !std::isfinite(smooth)) return rough > 0 ? choice_never : 1;
+  auto energy = [&](FieldOf<T> &v) {
+    space.multiply(v, s.x);
+    return space.dot(v, s.x);
+  };
+  // A solution in the null space, but for rounding, would be all that is left of A u.
+  const bool null = std::is_same_v<T, double> && energy(s.aw) / smooth <= choice_null * energy(s.ad) / rough;
+  if (null) space.combine(1, s.ad, 0, s.x);
+  else {
+    space.combine(choice_smooth * sqrt(rough / smooth), s.aw, 1, s.ad);
+    space.precondition(s.ad, s.x);
+  }
+  space.multiply(s.x, s.ar);
+  const size_t        steps = plan.rough == Rough::algebraic ? 5 : tuning::trial_steps; // the former are seldom bad
+  const double        first = sqrt(space.dot(s.ar, s.ar)), goal = 1e-6 * first;
+  double              last = first, predicted = choice_never;
+  bool                broke = true; // an indefinite M, unless nothing was left to do
+  std::vector<double> norms;
+  cg_steps(space, (int)steps, [&](double, double, GalerkinSpace<T> &v) {
+    const double now = sqrt(v.dot(v.r, v.r)), n = (double)norms.size();
+    norms.push_back(now);
+    broke = false;
+    if (now <= goal) predicted = n + log(last / goal) / log(last / now);
+    else if (norms.size() == steps) {
+      const double rho = pow(now / norms[2], 1. / (n - 2));
+      predicted        = rho < 1 ? n + 1 + log(goal / now) / log(rho) : choice_never;
+    } else broke = true;
+    last = now;
+    return now > goal;
+  });
+  for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) *f = FieldOf<T>();
+  if (!broke) return predicted;
+  const double rounding = (plan.params.single ? 1e-5 : 1e-12) * first;
+  return last <= rounding ? 1 : choice_never;
+}
+
+} // namespace
+
+void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure)
+{
+  if (plan.params.single) coarse ? setup_grid<float>(plan, l, a, *coarse, failure) : setup_fields<float>(plan, l);
+  else coarse ? setup_grid<double>(plan, l, a, *coarse, failure) : setup_fields<double>(plan, l);
+}
+
+void galerkin_loose_parts(Plan &plan, double loose)
+{
+  for (size_t l = 0; l < plan.levels.size(); ++l) {
+    if (plan.levels[l].step != Step::coarsen) continue;
+    if (plan.params.single ? plan.smoothing32[l].of_schur : plan.smoothing64[l].of_schur) plan.params.single ? loose_parts<float>(plan, l, loose) : loose_parts<double>(plan, l, loose);
+  }
+  plan.params.single ? setup_vectors<float>(plan) : setup_vectors<double>(plan); // theirs
+}
+
+template <class T> static GridReport report_of(const Plan &plan, const Smoothing<T> &s)
+{
+  return {s.smoother, s.shares, s.of_schur, sweeps(plan, s.of_schur), s.components.count()};
+}
+
+GridReport report(const Plan &plan, size_t l)
+{
+  return plan.params.single ? report_of(plan, plan.smoothing32[l]) : report_of(plan, plan.smoothing64[l]);
+}
+
+void galerkin_cycle(Plan &plan)
+{
+  size_t root = 0;
+  while (plan.levels[root].step == Step::gather) ++root;
+  const bool rotated = plan.params.single ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share :
+                                            !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
+  plan.cycle = plan.params.cycle == Cycle::automatic ? (fits_weights(plan.rough) || plan.rough == Rough::amli || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
+  for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
+    if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
+  double highest = 1; // of a cycle; an AMLI iteration below it overshoots, of which grids between them smooth half away
+  for (size_t l = plan.levels.size(); l-- > 0;) {
+    if (!plan.levels[l].accelerated) continue;
+    const double lowest = tuning::amli_lowest;
+    plan.levels[l].spectrum[0] = lowest;
+    plan.levels[l].spectrum[1] = highest;
+    highest = 1 + pow(0.5, plan.params.every - 1) / cosh(plan.params.inner * acosh((highest + lowest) / (highest - lowest)));
+  }
+  if (plan.params.single) setup_vectors<float>(plan), galerkin_whole<float>(plan);
+  else setup_vectors<double>(plan), galerkin_whole<double>(plan);
+}
+
+// The choices in the order in which they are tried. Few jumps, as between the blocks of a checkerboard, are a matter of the interpolation,
+// or on a device, whose last grid is small, of the cycle; jumps everywhere of smoothing.
+static std::vector<Rough> choices(const Plan &plan)
+{
+  size_t root = 0;
+  while (plan.levels[root].step == Step::gather) ++root;
+  const Directions d = plan.params.single ? plan.smoothing32[root].shares : plan.smoothing64[root].shares;
+  const bool       many = d.jumps >= tuning::few_jumps;
+  if (takes_algebraic(plan, plan.levels[root])) {
+    const Rough first = many ? Rough::sweeps : Rough::fitted;
+    if (d.leaps > tuning::more_leaps && d.leaps > tuning::leaping_jumps * d.jumps) return {Rough::no, Rough::algebraic, first};
+    // Where sweeps do fairly well the choice is that of a device.
+    const bool fair = plan.predicted[(int)Rough::no] <= tuning::trial_fair || (plan.predicted[(int)first] > 0 && plan.predicted[(int)first] <= tuning::trial_fair);
+    if (!many || !fair) return {Rough::no, first, Rough::algebraic};
+  }
+  if (many && plan.exec.space == Space::cuda) return {Rough::no, Rough::sweeps, Rough::fitted_sweeps, Rough::lines};
+  if (many) return {Rough::no, Rough::sweeps, Rough::lines};
+  if (plan.exec.space == Space::cuda) return {Rough::no, Rough::amli, Rough::fitted, Rough::lines};
+  return {Rough::no, Rough::fitted, Rough::lines};
+}
+
+// What an iteration costs, in those of the usual choice.
+static double cost(const Plan &plan, Rough r)
+{
+  const bool there = plan.exec.space == Space::cuda, sweeps_do = plan.predicted[(int)Rough::sweeps] <= tuning::trial_fair;
+  const bool slow  = there && (r == Rough::no ? plan.usual_lines : r == Rough::lines || (r == Rough::fitted_sweeps && sweeps_do));
+  return slow ? choice_slow : r == Rough::no ? 1 : choice_cost;
+}
+
+double galerkin_rival(const Plan &plan)
+{
+  double least = choice_never;
+  if (!(plan.predicted[(int)Rough::no] > 0)) return least;
+  for (Rough r : choices(plan)) {
+    if (!(plan.predicted[(int)r] > 0)) return 0;
+    if (r != plan.rough) least = std::min(least, cost(plan, r) * plan.predicted[(int)r] / cost(plan, plan.rough));
+  }
+  return least;
+}
+
+// What follows from the iterations that are expected so far: the choice in use stays, or another one is to be set up.
+static bool choose(Plan &plan)
+{
+  const double *const      expected = plan.predicted;
+  const std::vector<Rough> all      = choices(plan);
+  if (!(expected[(int)Rough::no] > 0)) { // algebraic levels before anything else
+    plan.chosen = expected[(int)plan.rough] <= tuning::trial_fair;
+    if (!plan.chosen) plan.rough = Rough::no;
+    return !plan.chosen;
+  }
+  Rough                    best = Rough::no, next = Rough::no; // next: the first one that has not been tried
+  for (Rough r : all) {
+    if (!(expected[(int)r] > 0)) {
+      next = r;
+      break;
+    }
+    if (cost(plan, r) * expected[(int)r] < cost(plan, best) * expected[(int)best]) best = r;
+  }
+  const double good = next == Rough::amli ? choice_cycle : choice_others;
+  const bool   go_on = next != Rough::no && expected[(int)best] > good, another = go_on || best != plan.rough;
+  if (another) plan.rough = go_on ? next : best;
+  plan.chosen = !another;
+  return another;
+}
+
+bool galerkin_unfit(const Plan &plan) { return plan.params.single && plan.predicted[(int)Rough::no] >= choice_never; }
+
+bool galerkin_disproved(Plan &plan, double iterations)
+{
+  plan.predicted[(int)plan.rough] = iterations;
+  return choose(plan);
+}
+
+bool galerkin_trial(Plan &plan)
+{
+  const Params &p = plan.params;
+  int           root = 0;
+  if (p.coarsening != Coarsening::galerkin) return false;
+  while (plan.levels[(size_t)root].step == Step::gather) ++root;
+  const Directions d = p.single ? plan.smoothing32[(size_t)root].shares : plan.smoothing64[(size_t)root].shares;
+  const bool of_schur = p.single ? plan.smoothing32[(size_t)root].of_schur : plan.smoothing64[(size_t)root].of_schur;
+  const bool wanted = !plan.chosen && chooses(p);
+  const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_share && d.weak_y > tuning::mixed_share);
+  double    &expected = plan.predicted[(int)plan.rough];
+  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen || expected > 0) { // known: back from another one
+    plan.chosen = true;
+    return false;
+  }
+  if (plan.rough == Rough::no) plan.usual_lines = report(plan, (size_t)root).smoother != Smoother::point;
+  expected = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
+  MPI_Bcast(&expected, 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm); // gathered grids are tried by every process for itself
+  return choose(plan);
+}
+
+} // namespace tessera::rrb

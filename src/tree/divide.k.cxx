@@ -1,0 +1,204 @@
+// Coarse grids that the processes divide. The tree, its leaves and their vertices are on all processes. A vertex belongs to the one that has
+// the most nodes in the leaves around it, the first of those with as many; its row is added up from what processes have for it. Those
+// numbered here are its own vertices, then those of others for which it has something (`rows` in all), then others that its rows have as
+// columns; each in the order of the keys, of others process by process.
+#include "tree/hierarchy.hpp"
+#include "exec/messages.hpp"
+#include "exec/each.hpp"
+#include <algorithm>
+#include <numeric>
+
+namespace tessera::auxamg {
+
+// Which vertices are here, and which leaves: those with own nodes, then those of ghosts. leaf: of the nodes, then by these numbers.
+template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf)
+{
+  const int         corners = fine.corners, n = cells.vertices, all = fine.n + fine.ghosts;
+  const Buffer<int> begin = on_host(fine.begin), vertex = on_host(fine.vertex);
+  Buffer<int>       leaves = on_host(leaf);
+  const Buffer<unsigned char> bits = on_host(corner_bits(fine));
+  Division                    d;
+  int               size, rank;
+  MPI_Comm_size(comm_, &size);
+  MPI_Comm_rank(comm_, &rank);
+  // to whom the vertices belong
+  std::vector<long long> most((size_t)n);
+  for (int l = 0; l < cells.n; ++l)
+    for (int c = 0; c < corners; ++c)
+      if (const int v = vertex.data()[l * corners + c]; v >= 0) most[(size_t)v] += begin.data()[l + 1] - begin.data()[l];
+  for (long long &m : most) m = m * size + (size - 1 - rank);
+  MPI_Allreduce(MPI_IN_PLACE, most.data(), n, MPI_LONG_LONG, MPI_MAX, comm_);
+  std::vector<int> numbers((size_t)size);
+  d.owner.resize((size_t)n);
+  d.index.resize((size_t)n);
+  for (size_t v = 0; v < (size_t)n; ++v) {
+    d.owner[v] = size - 1 - (int)(most[v] % size);
+    d.index[v] = numbers[(size_t)d.owner[v]]++;
+    if (d.owner[v] == rank) d.vertex.push_back((int)v);
+  }
+  coarse.n = coarse.points = numbers[(size_t)rank];
+  // leaves
+  std::vector<int> local((size_t)cells.n, -1), list, begins(1);
+  for (int l = 0; l < cells.n; ++l)
+    if (begin.data()[l] < begin.data()[l + 1]) {
+      local[(size_t)l] = (int)list.size();
+      list.push_back(l);
+      begins.push_back(begin.data()[l + 1]);
+    }
+  fine.cells = (int)list.size();
+  for (int p = 0; p < all; ++p) {
+    int &l = leaves.data()[p];
+    if (l < 0) continue;
+    if (local[(size_t)l] < 0) {
+      local[(size_t)l] = (int)list.size();
+      list.push_back(l);
+    }
+    l = local[(size_t)l];
+  }
+  d.leaves = (int)list.size();
+  copy(leaves, leaf);
+  // their vertices
+  enum : int { absent = -1, present = -2, needed = -3 };
+  std::vector<int> number((size_t)n, absent), foreign, others;
+  for (size_t k = 0; k < list.size(); ++k) {
+    unsigned weights = 0;
+    if ((int)k < fine.cells)
+      for (int p = begins[k]; p < begins[k + 1]; ++p) weights |= bits.data()[p];
+    for (int c = 0; c < corners; ++c) {
+      const int v = vertex.data()[list[k] * corners + c];
+      if (v < 0 || d.owner[(size_t)v] == rank) continue;
+      int &is = number[(size_t)v];
+      if (weights >> c & 1) is = needed;
+      else if (is == absent) is = present;
+    }
+  }
+  for (int v = 0; v < n; ++v)
+    if (number[(size_t)v] == needed) foreign.push_back(v);
+    else if (number[(size_t)v] == present) others.push_back(v);
+  std::stable_sort(foreign.begin(), foreign.end(), [&](int a, int b) { return d.owner[(size_t)a] < d.owner[(size_t)b]; });
+  d.vertex.insert(d.vertex.end(), foreign.begin(), foreign.end());
+  coarse.rows = (int)d.vertex.size();
+  d.vertex.insert(d.vertex.end(), others.begin(), others.end());
+  for (size_t k = 0; k < d.vertex.size(); ++k) number[(size_t)d.vertex[k]] = (int)k;
+  std::vector<int> at(list.size() * (size_t)corners);
+  for (size_t k = 0; k < at.size(); ++k) {
+    const int v = vertex.data()[list[k / (size_t)corners] * corners + (int)(k % (size_t)corners)];
+    at[k]       = v < 0 ? -1 : number[(size_t)v];
+  }
+  fine.begin = copy_to(exec_.space, begins);
+  fine.vertex = copy_to(exec_.space, at);
+  return d;
+}
+
+// Rows go to their owners: of the pattern here, and of all numbers later. True: one of the owners' has `longest` columns or more.
+template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coarse, Division &d, int longest)
+{
+  const int         own = coarse.n, rows = coarse.rows;
+  const Buffer<int> i = on_host(coarse.i), j = on_host(coarse.j);
+  bool              too_long = false;
+  int               size;
+  MPI_Comm_size(comm_, &size);
+  std::vector<int> row_counts((size_t)size), entry_counts((size_t)size), heads, lengths, columns, entry_owner;
+  for (int v = own; v < rows; ++v) {
+    const size_t vertex = (size_t)d.vertex[(size_t)v], owner = (size_t)d.owner[vertex];
+    ++row_counts[owner];
+    entry_counts[owner] += i.data()[v + 1] - i.data()[v];
+    heads.push_back(d.index[vertex]);
+    lengths.push_back(i.data()[v + 1] - i.data()[v]);
+    for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) {
+      columns.push_back(d.vertex[(size_t)j.data()[e]]);
+      entry_owner.push_back((int)owner);
+    }
+  }
+  const Messages         of_rows(comm_, row_counts), of_entries(comm_, entry_counts);
+  const std::vector<int> got = of_rows.send(heads), got_length = of_rows.send(lengths), got_column = of_entries.send(columns);
+  std::vector<int>       got_begin(got.size() + 1), first((size_t)own + 1), order(got.size()), place(got_column.size());
+  std::partial_sum(got_length.begin(), got_length.end(), got_begin.begin() + 1);
+  for (int v : got) ++first[(size_t)v + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return got[(size_t)a] < got[(size_t)b]; });
+  // the rows, and where what there is of them goes
+  std::vector<int> begins(1), merged, marker(d.owner.size(), -1);
+  Buffer<int>      map(j.size());
+  for (int v = 0; v < own; ++v) {
+    const int from = begins.back();
+    if (first[(size_t)v] == first[(size_t)v + 1]) { // of most rows nobody else has parts
+      for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) {
+        map.data()[e] = e - i.data()[v];
+        merged.push_back(d.vertex[(size_t)j.data()[e]]);
+      }
+      begins.push_back((int)merged.size());
+      continue;
+    }
+    const auto take = [&](int vertex) {
+      int &at = marker[(size_t)vertex];
+      if (at < from) {
+        at = (int)merged.size();
+        merged.push_back(vertex);
+      }
+      return at;
+    };
+    for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) map.data()[e] = take(d.vertex[(size_t)j.data()[e]]) - from;
+    for (int k = first[(size_t)v]; k < first[(size_t)v + 1]; ++k)
+      for (int r = order[(size_t)k], e = got_begin[(size_t)r]; e < got_begin[(size_t)r + 1]; ++e) place[(size_t)e] = take(got_column[(size_t)e]);
+    begins.push_back((int)merged.size());
+    too_long = too_long || begins.back() - from >= longest;
+  }
+  for (int v = own; v < rows; ++v) begins.push_back(begins.back() + i.data()[v + 1] - i.data()[v]);
+  // numbers of all vertices that are needed
+  std::vector<int> number((size_t)d.owner.size(), -1), others, owner, index;
+  d.vertex.resize((size_t)rows);
+  for (int v = 0; v < rows; ++v) number[(size_t)d.vertex[(size_t)v]] = v;
+  for (int v : merged)
+    if (number[(size_t)v] < 0) {
+      number[(size_t)v] = rows;
+      others.push_back(v);
+    }
+  std::sort(others.begin(), others.end(), [&](int a, int b) { return d.owner[(size_t)a] != d.owner[(size_t)b] ? d.owner[(size_t)a] < d.owner[(size_t)b] : a < b; });
+  for (int v : others) {
+    number[(size_t)v] = (int)d.vertex.size();
+    d.vertex.push_back(v);
+  }
+  coarse.ghosts = (int)d.vertex.size() - own;
+  for (size_t v = (size_t)own; v < d.vertex.size(); ++v) {
+    owner.push_back(d.owner[(size_t)d.vertex[v]]);
+    index.push_back(d.index[(size_t)d.vertex[v]]);
+  }
+  for (int &v : merged) v = number[(size_t)v];
+  coarse.exchange = Exchange(exec_, comm_, own, owner, index);
+  coarse.entries  = Exchange(exec_, comm_, (int)merged.size(), entry_owner, of_entries.answer(place));
+  Buffer<int> map_there = make_unset<int>(map.size());
+  copy(map, map_there);
+  remap(fine, coarse, own, map_there);
+  d.entries = (size_t)begins.back();
+  coarse.i = copy_to(exec_.space, begins);
+  coarse.j = copy_to(exec_.space, merged);
+  // leaves of others are not needed any more, nor corners at which no own node has a weight
+  const Buffer<int> vertex = on_host(fine.vertex);
+  std::vector<int>  corner(vertex.data(), vertex.data() + (ptrdiff_t)fine.cells * fine.corners);
+  for (int &v : corner) v = v < rows ? v : -1;
+  fine.vertex = copy_to(exec_.space, corner);
+  std::vector<Key> start(d.vertex.begin(), d.vertex.begin() + own);
+  coarse.start = copy_to(exec_.space, start);
+  return too_long;
+}
+
+// What there is of all vertices, of those that are here: own ones, then ghosts
+template <class T> template <class V> void Hierarchy<T>::take_vertices(const Division &d, int width, Buffer<V> &of)
+{
+  const Buffer<int> place = copy_to(exec_.space, d.vertex);
+  Buffer<V>         mine  = make_unset<V>(d.vertex.size() * (size_t)width);
+  for_each(exec_, (int)mine.size(), GatherNodes<V>{place.data(), of.data(), mine.data(), width});
+  of = std::move(mine);
+}
+
+#define INSTANTIATE(T) \
+  template Division Hierarchy<T>::divide(Level<T> &, Level<T> &, const Cells &, Buffer<int> &); \
+  template bool     Hierarchy<T>::divide_rows(Level<T> &, Level<T> &, Division &, int); \
+  template void     Hierarchy<T>::take_vertices(const Division &, int, Buffer<Key> &); \
+  template void     Hierarchy<T>::take_vertices(const Division &, int, Buffer<double> &);
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::auxamg

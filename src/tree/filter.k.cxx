@@ -1,0 +1,148 @@
+// Interpolation for coefficients that jump: a few steps of damped Jacobi on the columns of P within its pattern. What the smoother does
+// not reduce follows the coefficients, linear functions do not.
+#include "tree/hierarchy.hpp"
+#include "exec/each.hpp"
+#include <cmath>
+
+namespace tessera::auxamg {
+
+namespace {
+
+constexpr int    filter_steps = 3;
+constexpr double jump         = 10; // ratio of neighbouring diagonal entries
+
+template <class T> struct CopyWeights {
+  const T *from;
+  T       *to;
+  HD void  operator()(int p) const { to[p] = from[p]; }
+};
+
+// P := P - w D^-1 (A P), in the pattern of P and not below zero; then the rows get their old sums. Of blocks the mean of the diagonal counts.
+template <class T, class S> struct SmoothWeights {
+  const int            *begin, *i, *j, *pairs;
+  const S              *pair, *column;
+  const T              *a, *plain, *weight;
+  int                   corners, bs;
+  double                omega;
+  T                    *out;
+  HD void               operator()(int l) const
+  {
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      double    ap[8] = {}, now[8], diagonal = 0, before = 0, sum = 0;
+      const S *own = nullptr;
+      for (int e = i[p]; e < i[p + 1]; ++e)
+        if (j[e] == p) own = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
+      for (int e = i[p]; e < i[p + 1] && own; ++e) {
+        const S *to = column + (ptrdiff_t)corners * (pairs[l] + pair[e]);
+        double                v  = 0;
+        for (int k = 0; k < bs; ++k) v += a[((ptrdiff_t)bs * e + k) * bs + k];
+        if (j[e] == p) diagonal += v;
+        for (int c = 0; c < corners; ++c) {
+          const double w = weight[(ptrdiff_t)corners * j[e] + c];
+          if (w == 0) continue;
+          for (int d = 0; d < corners; ++d)
+            if (plain[(ptrdiff_t)corners * p + d] > 0 && own[d] == to[c]) ap[d] += v * w;
+        }
+      }
+      for (int c = 0; c < corners; ++c) {
+        const double w = weight[(ptrdiff_t)corners * p + c];
+        now[c]         = diagonal > 0 ? w - omega / diagonal * ap[c] : w;
+        now[c]         = now[c] > 0 && plain[(ptrdiff_t)corners * p + c] > 0 ? now[c] : 0;
+        before += plain[(ptrdiff_t)corners * p + c];
+        sum += now[c];
+      }
+      for (int c = 0; c < corners; ++c) out[(ptrdiff_t)corners * p + c] = sum > 0 ? (T)(now[c] * before / sum) : weight[(ptrdiff_t)corners * p + c];
+    }
+  }
+};
+
+template <class T> struct TakeDiagonals {
+  const T *inverse;
+  T       *d;
+  HD void  operator()(int p) const { d[p] = inverse[p] > 0 ? 1 / inverse[p] : 0; }
+};
+// Nodes with a neighbour whose diagonal entry is another by far.
+template <class T> struct CountJumps {
+  const int *i, *j;
+  const T   *d;
+  int        bs;
+  HD double  operator()(int p) const
+  {
+    const double mine = d[(ptrdiff_t)bs * p];
+    bool         found = false;
+    for (int e = i[p]; e < i[p + 1]; ++e) {
+      const double other = d[(ptrdiff_t)bs * j[e]];
+      found = found || (mine > 0 && other > 0 && (other > jump * mine || mine > jump * other));
+    }
+    return found;
+  }
+};
+
+// The largest of the numbers and of the inverses of those that are not zero
+struct Ends {
+  double  largest = 0, over = 0;
+  HD void join(const Ends &o)
+  {
+    largest = o.largest > largest ? o.largest : largest;
+    over    = o.over > over ? o.over : over;
+  }
+};
+template <class T> struct FindEnds {
+  const T *d;
+  int      n;
+  HD void  operator()(int k, int line, Ends &found) const
+  {
+    const int p = line * list_row + k;
+    if (p < n && d[p] > 0) found.join({(double)d[p], 1. / d[p]});
+  }
+};
+
+} // namespace
+
+// Jumps at more nodes than half a line (surface) across the mesh has.
+template <class T> bool Hierarchy<T>::jumps()
+{
+  Level<T>      &level = levels_[0];
+  Buffer<double> sum   = make<double>(1);
+  if (exec_.space == Space::host) { // mostly a look at the diagonal is enough; a device would wait for what it finds
+    Ends ends;
+    forall_join(exec_, list_box(level.n * params_.bs), FindEnds<T>{level.inverse.data(), level.n * params_.bs}, &ends);
+    MPI_Allreduce(MPI_IN_PLACE, &ends, 2, MPI_DOUBLE, MPI_MAX, comm_);
+    if (ends.largest * ends.over <= jump) return false;
+  }
+  for_each(exec_, level.n * params_.bs, TakeDiagonals<T>{level.inverse.data(), level.x.data()});
+  halo(level, level.x);
+  sum_each(exec_, level.points, CountJumps<T>{level.i.data(), level.j.data(), level.x.data(), params_.bs}, sum.data());
+  const double found = total(fetch(sum, 0)), d = params_.dim;
+  return found > 0.5 * std::pow(level.nodes, (d - 1) / d) && found > 2 * d;
+}
+
+template <class T> void Hierarchy<T>::filter(Level<T> &level)
+{
+  const int n = (int)level.weight.size();
+  if (level.plain.empty()) {
+    if (!filtered_) return;
+    level.plain = make<T>((size_t)n);
+    for_each(exec_, n, CopyWeights<T>{level.weight.data(), level.plain.data()});
+  } else for_each(exec_, n, CopyWeights<T>{level.plain.data(), level.weight.data()});
+  if (!filtered_) return;
+  Buffer<T> next = make<T>((size_t)n);
+  for_each(exec_, n, CopyWeights<T>{level.weight.data(), next.data()});
+  for (int step = 0; step < filter_steps; ++step) {
+    if (step && level.distributed) level.exchange.forward(level.weight.data(), level.corners);
+    level.with_lists([&](const auto &lists) {
+      using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
+      for_each(exec_, level.cells, SmoothWeights<T, S>{level.begin.data(), level.i.data(), level.j.data(), level.pairs.data(), lists.pair.data(), lists.column.data(), level.a.data(), level.plain.data(), level.weight.data(), level.corners, params_.bs, 4 / (3 * level.lambda), next.data()});
+    });
+    std::swap(level.weight, next);
+  }
+  if (level.distributed) level.exchange.forward(level.weight.data(), level.corners);
+}
+
+#define INSTANTIATE(T) \
+  template bool Hierarchy<T>::jumps(); \
+  template void Hierarchy<T>::filter(Level<T> &);
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::auxamg

@@ -1,0 +1,328 @@
+// Multigrid for unstructured meshes on auxiliary grids made from the coordinates of the nodes alone, after L. Wang, X. Hu, J. Cohen,
+// J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing units, SIAM J. Sci. Comput. 35(3), 2013. The
+// paper's grids are uniform and its interpolation is piecewise constant, which needs a K-cycle and grows on graded meshes. It is here
+// as a variant; by default the grids are the leaves of an adaptive tree with d-linear interpolation.
+//
+// Every operator is P'AP of the one before, exactly. The unknowns of a grid are sorted by the leaf of the next grid they are in, so
+// restriction, prolongation and the products are loops over leaves without atomics.
+#pragma once
+#include "tree/tree.hpp"
+#include "exec/exchange.hpp"
+#include "exec/graph.hpp"
+#include "exec/several.hpp"
+#include <string>
+#include <vector>
+
+namespace tessera::auxamg {
+
+constexpr int most_exact = 2000; // unknowns of the last grid
+constexpr int divided = 4, divided_least = 16; // processes divide grids of more unknowns than so many times those solved exactly, and so many a process
+constexpr int most_in_block = 64; // of a block that Gauss-Seidel solves exactly
+using Diagonal = unsigned short; // place in a row
+template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
+
+// Jacobi is damped. Gauss-Seidel goes by colours, with `block_gs` by those of the aggregates on the mesh, each of which is solved exactly.
+enum class Smoother { chebyshev, jacobi, gs, block_gs };
+
+struct Params {
+  int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
+  int    most   = 12;     // nodes in a cell of the first grid, at most
+  bool   kuhn   = false;  // linear on simplices instead of d-linear
+  int    degree = 2;      // of the smoother, before and after the next grid
+  Smoother smoother = Smoother::chebyshev;
+  int    cycle  = 0;      // visits of the next grid: V 1, W 2, K 3; 0: V, or W where the interpolation is smoothed
+  int    inner  = 2;      // K: steps of flexible CG on each coarse grid
+  bool   paper  = false;  // uniform cells and piecewise constants; `most`: nodes in a cell at least, in the mean over the bounding box
+  int    grids  = 40;     // at most, beside the mesh
+  int    coarse = 128;    // a grid of so many unknowns is solved exactly
+  int    filter = 2;      // interpolation is smoothed for coefficients that jump: 0 never, 1 always, 2 where they do
+  int    rough  = 2;      // degree of the smoother then
+  bool   falls_back = false; // a matrix that is nearly singular, which rounding would make singular, is refused: Failure::rounded
+};
+
+// What stopped the setup; the nodes are those of PETSc's numbering on this process.
+struct Failure {
+  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, uncoloured, lost, rounded } kind = none; // lost: the device of some process
+  long   row   = -1;
+  double value = 0;
+};
+
+// The local rows of a distributed matrix, scalar by scalar: the block of own columns and that of others.
+template <class Index> struct Rows {
+  int           n = 0, ghosts = 0; // nodes, own and of others
+  const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr;
+  const double *a = nullptr, *o = nullptr;
+  const int    *ghost = nullptr; // the scalar column oj is unknown ghost[oj] % bs of ghost node ghost[oj] / bs
+};
+
+// Gauss-Seidel on a level: its nodes by colours, and on the mesh the blocks that are solved exactly.
+template <class T> struct Sweep {
+  Buffer<int>      order;  // nodes, colour by colour
+  std::vector<int> first;  // of each colour in it, and the end
+  // Blocks: block[p] and place[p] are those of node p, ghosts included, among all blocks; begin[] says where the members of a block
+  // begin. On one process these are the own nodes in their order; on several, begin[] is of those blocks in which it has a node,
+  // local[p] is the one of node p, and member[] are slots: of own nodes and, from n on, of mates, which are nodes of others.
+  bool             exact = false; // goes by blocks
+  int              blocks = 0, mates = 0;
+  Buffer<int>      block, place, begin, member, local;
+  Buffer<int>      row;    // where the rows of node p in the inverse of its block begin
+  Buffer<T>        inverse, r;
+  Exchange         exchange; // of r, from nodes to mates
+  size_t           bytes() const { return order.bytes() + block.bytes() + place.bytes() + begin.bytes() + member.bytes() + local.bytes() + row.bytes() + inverse.bytes() + r.bytes() + exchange.bytes(); }
+};
+
+// Flexible CG on a coarse grid: directions, their products with the matrix, the solution, and inner products.
+template <class T> struct Krylov {
+  Buffer<T>      p, q, x;
+  Buffer<double> s;
+  size_t         bytes() const { return p.bytes() + q.bytes() + x.bytes() + s.bytes(); }
+};
+
+// Entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of the leaf's part of
+// P'AP, and its entries go to the places slot[] in the rows of the next operator. In bytes where they suffice.
+template <class S> struct ProductLists {
+  Buffer<S> pair, column, slot;
+  size_t    bytes() const { return pair.bytes() + column.bytes() + slot.bytes(); }
+};
+
+// The transpose of an operator, made when one is first applied: it stands in the operator's place in the meantime.
+template <class T> struct Transpose {
+  int         ghosts = 0;     // those of the operator come first
+  bool        more = false;   // some process has others
+  Exchange    exchange;       // of nodes, then
+  Exchange    entries;        // of those in own columns and rows of others, which are counted behind the own ones
+  Buffer<int> i, j, from;     // from: of which entry each is the transpose
+  Buffer<T>   a, inverse;     // inverse: of the blocks of Gauss-Seidel
+  size_t      bytes() const { return exchange.bytes() + entries.bytes() + i.bytes() + j.bytes() + from.bytes() + a.bytes() + inverse.bytes(); }
+};
+
+// The vectors of a level, of one right-hand side (V = T) or of several.
+template <class V> struct Vectors {
+  V *b, *x, *r, *z, *w, *sums;
+};
+
+template <class T> struct Level {
+  int       n = 0, points = 0, ghosts = 0; // nodes of this process; those in the tree, which come first; nodes of others that rows need
+  int       rows = 0; // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
+  bool      distributed = false; // else all processes have all nodes
+  Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
+  Buffer<Key> start; // of the nodes: for the start of the eigenvalue estimate; empty: their numbers
+  double    nodes = 0, nonzeros = 0, hanging = 0; // of all processes
+  int       leaves = 0, coarsest = 0, finest = 0; // of the grid: occupied cells and their levels in the tree
+  // the operator in blocks, compressed sparse rows
+  Buffer<int> i, j;
+  Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
+  int         share  = 0; // 2^share threads of a device work on a row
+  float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
+  double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
+  Buffer<T>   b, x, r, z, w;
+  Buffer<T>   several; // the same of several right-hand sides
+  size_t      divided = 0; // how it is: of so many numbers
+  // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid
+  int         cells = 0, corners = 0;
+  Buffer<int> begin, vertex, leaf; // leaf: of each node, on a device
+  Buffer<T>   weight, sums;
+  Buffer<T>   plain; // the weights of the functions, where others are used
+  Buffer<int> first, place; // the corners at which node v of the next grid is: place[first[v]..first[v+1])
+  // the product
+  ProductLists<unsigned short> wide;
+  ProductLists<unsigned char>  narrow; // instead
+  Buffer<int>                  pairs, columns; // where the lists of each leaf begin
+  int                          widest = 0, fullest = 0; // most columns and nodes of a leaf
+  size_t                       parts  = 0;     // columns of all
+  template <class F> void with_lists(const F &f) const
+  {
+    if (narrow.column.empty()) f(wide);
+    else f(narrow);
+  }
+  Sweep<T>                     sweep;
+  Krylov<T>                    krylov;
+  Transpose<T>                 transpose;
+  void                         turn(); // the operator and its transpose change places
+  size_t                 bytes() const;
+  template <class V> Vectors<V> vectors() const
+  {
+    const size_t n = b.size();
+    V *const     v = (V *)several.data();
+    if constexpr (width_of<V> == 1) return {(T *)b.data(), (T *)x.data(), (T *)r.data(), (T *)z.data(), (T *)w.data(), (T *)sums.data()};
+    else return {v, v + n, v + 2 * n, v + 3 * n, v + 4 * n, v + 4 * n + w.size()};
+  }
+};
+
+// The exact solution on the last grid, by the pseudo-inverse.
+template <class T> struct Coarsest {
+  int       n = 0, offset = 0, dropped = 0; // unknowns; the place of this process's; eigenvalues that are zero
+  Buffer<T> inverse, b, several; // b: of all processes; of several right-hand sides
+};
+
+// Of the vertices of a grid, in the order of their keys, to whom they belong; and which are here.
+struct Division {
+  std::vector<int> owner, index; // of each vertex its process and the number there
+  std::vector<int> vertex;       // of each number here
+  int              leaves = 0;   // of own nodes, then of ghosts
+  size_t           entries = 0;  // of its operator here, parts of others' rows among them
+};
+
+template <class T> class Hierarchy {
+public:
+  Hierarchy(const Exec &exec, const Comm &comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
+  // x: coordinates of own nodes, `dim` each, in the memory of `where`; owner and index: of the ghost nodes, the process and the node there.
+  template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch, Space where = Space::host);
+  // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps then.
+  template <class Index> bool refresh(const Rows<Index> &rows, Failure &failure);
+  // z = B r, or B' r. Between the first application of the transpose and the next setup both take memory.
+  void   apply(const double *r, double *z, bool transposed = false) { apply(1, r, 0, z, 0, transposed); }
+  // The same of so many vectors, which begin stride_r and stride_z numbers apart: V- and W-cycles with Chebyshev's or Jacobi's smoother read
+  // the operators once for 8, 4 or 2 of them, for 4 where a node has several unknowns; the transposed ones take one after the other.
+  void   apply(int vectors, const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed = false);
+  bool   linear() const { return params_.cycle != 3 || levels_.size() < 3; } // with two grids the K-cycle is the V-cycle
+  size_t bytes() const;
+  double work() const; // multiplications of an application on this process
+
+  const Exec                 &exec() const { return exec_; }
+  const std::vector<Level<T>> &levels() const { return levels_; }
+  const Coarsest<T>          &coarsest() const { return coarsest_; }
+  double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
+  double                      units() const { return scale_; } // the operators are those of the matrix times this
+  double                      fixed() const { return fixed_total_; }
+  double                      crowded() const { return crowded_; } // nodes in cells that have too many and cannot be split
+  bool                        filtered() const { return filtered_; }
+  int                         visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
+  const Buffer<int>          &order() const { return perm_; } // the rows of the mesh's operator in the numbers of the matrix' nodes
+  int                         degree() const { return filtered_ ? params_.rough : params_.degree; }
+
+private:
+  template <class Index> void    read_pattern(const Rows<Index> &rows);
+  template <class Index> double  fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled);
+  template <class Index> bool    read_again(const Rows<Index> &rows, Failure &failure); // false: other rows are Dirichlet rows
+  template <class Index> void    couplings(const Rows<Index> &rows);
+  template <class Index> Failure find_fixed(const Rows<Index> &rows);
+  template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
+  Failure::Kind next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y);
+  void    incidences(Level<T> &fine, int nodes);
+  Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, Division *division = nullptr);
+  Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
+  void    remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map);
+  Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf);
+  bool    divide_rows(Level<T> &fine, Level<T> &coarse, Division &division, int longest);
+  template <class V> void take_vertices(const Division &division, int width, Buffer<V> &of);
+  Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
+  Failure numbers();
+  bool    jumps();
+  double  count_crowded(const Buffer<Key> &key, int n) const;
+  void    filter(Level<T> &level);
+  void    product(Level<T> &fine, Level<T> &coarse);
+  void    prepare_findings();
+  void    reduce_findings(const std::vector<size_t> &at, MPI_Op how);
+  void    join_changes(Buffer<double> &found) const;
+  void    diagonal(Level<T> &level, int number);
+  void    estimate(const std::vector<int> &numbers);
+  void    roots(Level<T> &level, Buffer<T> &root);
+  double  changed(int number, const double *found) const;
+  void    measure(Level<T> &level, int number);
+  void    judge(int number, const double *found, Failure &failure);
+  bool    sweep_last();
+  Failure invert(double swept);
+  void    vectors(Level<T> &level);
+  void    turn();
+  void    make_transpose();
+  void    transpose_pattern(Level<T> &level);
+  void    transpose_numbers(Level<T> &level);
+  void    transpose_one_sided();
+  void    store_fixed_transposed(const double *r, double scale, double *z);
+  template <class V> void    make_several();
+  template <class V> void    apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
+  template <class V> void    cycle_grids(int l, bool begun = false);
+  template <class V> void    cycle(bool begun);
+  template <class V> void    restriction(const Level<T> &level, const Level<T> &next, bool begin_next);
+  void    krylov_cycle(int l);
+  void    krylov_vectors(Level<T> &level);
+  enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
+  double  first_factor(const Level<T> &level) const;
+  bool    begins(const Level<T> &level) const;
+  template <class V> void smooth(Level<T> &level, bool from_zero, Direction direction, bool begun = false);
+  void    sweep(Level<T> &level, bool from_zero, Direction direction);
+  bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
+  Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
+  Failure::Kind block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key, const Buffer<int> &position, Buffer<unsigned char> &colour);
+  void    block_numbers(Level<T> &level);
+  Failure::Kind colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority, const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour);
+  void    halo(Level<T> &level, Buffer<T> &v) { halo(level, v.data()); }
+  template <class V> void halo(Level<T> &level, V *v)
+  {
+    if (level.distributed) level.exchange.forward((T *)v, params_.bs * width_of<V>);
+  }
+  void    sum_processes(T *v, size_t n);
+  double  total(double v) const;
+  bool    lost() const; // has the device of any process failed? Collective
+  template <class V> Buffer<V> make(size_t n) const
+  {
+    Buffer<V> b;
+    b.resize(Extent{n, exec_.space});
+    return b;
+  }
+  template <class V> Buffer<V> make_unset(size_t n) const // all of it will be written
+  {
+    Buffer<V> b;
+    b.resize_unset(Extent{n, exec_.space});
+    return b;
+  }
+  template <class V> Buffer<V> on_host(const Buffer<V> &from) const
+  {
+    Buffer<V> to(from.size());
+    copy(from, to);
+    return to;
+  }
+
+  Exec                  exec_;
+  Comm                  comm_;
+  Params                params_;
+  Frame                 frame_;
+  std::vector<Level<T>> levels_;
+  Coarsest<T>           coarsest_;
+  struct {
+    Buffer<Key>      key;      // of the nodes of all processes, in order
+    Buffer<int>      order;    // which these are, counted by process
+    std::vector<int> first;    // node of each process, and the end
+    int              rank = 0;
+  }                     everyone_; // during setup
+  Buffer<T>             message_;           // on the host, of a device's sums over processes
+  Buffer<T>             parts_;             // on the device: of all leaves' products
+  Buffer<double>        found_;             // by which the numbers of the grids are judged
+  Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
+  Buffer<unsigned char> fixed_;             // enum Fixed of read.k.cxx: unknowns whose row has no off-diagonal entries that count, ghosts included; in the matrix's numbering
+  Buffer<Diagonal>      diagonal_;          // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
+  Buffer<int>           fixed_list_;        // those of this process
+  Buffer<double>        fixed_inverse_;     // 1 / d of each
+  double                fixed_total_ = 0, crowded_ = 0;
+  Buffer<int>           one_sided_rows_;            // unknowns of the first level that are coupled with such rows
+  Buffer<int>           one_sided_i_, one_sided_j_; // these couplings, without those that are zero
+  Buffer<double>        one_sided_a_;
+  bool                  one_sided_ = false; // on any process
+  bool                  any_fixed_ = false;
+  struct {
+    Buffer<int>    i, row; // of each unknown of the first level, ghosts included, the unknowns that are coupled with it
+    Buffer<double> a, sums;
+  }                     one_sided_transpose_;
+  bool                  turned_ = false;     // the grids' operators and their transposes have changed places
+  uint64_t              transposes_ = 0;     // of which numbers_ these are
+  Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
+  uint64_t              numbers_   = 0;    // how often numbers() has run
+  bool                  filtered_  = false; // the interpolation is smoothed
+  bool                  constants_ = false; // are in the null space of the matrix
+  bool                  rounded_   = false; // the values lose to T what the matrix does with a constant
+  double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
+  Buffer<T>             old_; // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
+};
+
+// coarse.a += what the leaves [l0, l1) have of P'AP
+template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, int l1, Level<T> &coarse);
+
+// Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.
+bool symmetric_eigen(int n, double *a, double *w);
+// a := its inverse, if all eigenvalues are sure to be larger than `least`; else false, and a is lost.
+bool symmetric_inverse(int n, double *a, double least);
+// Is that so by the sum of the squares of the inverse's entries? Its root, the Frobenius norm, is at least 1 / the smallest eigenvalue.
+inline bool is_regular(double squares, double least) { return squares * least * least < 1; }
+
+} // namespace tessera::auxamg

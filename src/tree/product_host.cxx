@@ -1,0 +1,113 @@
+// The numbers of P'AP on the host; pattern.k.cxx says what the lists are.
+#include "tree/hierarchy.hpp"
+#include "tree/dispatch.hpp"
+#include <algorithm>
+
+namespace tessera::auxamg {
+
+namespace {
+
+// Numbers at the corners of a leaf, in vectors that the machine has: g++ does not find them by itself, and makes poor ones of longer types.
+template <class T, int N> struct AtCorners {
+  static constexpr int most = 32 / (int)sizeof(T), lanes = N < most ? N : most, parts = N / lanes;
+  typedef T            Vector __attribute__((vector_size(lanes * sizeof(T)), aligned(sizeof(T)), may_alias));
+  Vector               v[parts];
+  AtCorners() : v{} { }
+  explicit AtCorners(const T *from)
+  {
+    for (int k = 0; k < parts; ++k) v[k] = ((const Vector *)from)[k];
+  }
+  void add(T factor, const AtCorners &o)
+  {
+    for (int k = 0; k < parts; ++k) v[k] += factor * o.v[k];
+  }
+  T at(int c) const { return ((const T *)v)[c]; }
+};
+
+// E of a leaf, column by column in scratch, and added to the rows at once. First a row of A P of a node is added up for each leaf that its
+// entries lead to, then these leaves are taken one after the other: entries of a row lead from leaf to leaf and back.
+template <class T, class S, int BS, int Corners> struct LeafProduct {
+  using Numbers = AtCorners<T, Corners>;
+  static constexpr int B2 = BS * BS, at_once = 64, ahead = 16; // leaves; entries
+  const int *begin, *i, *j, *pairs, *columns, *vertex, *row;
+  const S   *pair, *column, *slot;
+  const T   *a, *weight;
+  T         *out;
+  int        entries; // of the operator
+  Numbers   *E, *ap;  // scratch; ap: of 64 leaves twice, zero before and after
+  void       operator()(int l) const
+  {
+    const int nc = columns[l + 1] - columns[l], around = pairs[l + 1] - pairs[l];
+    std::fill(E, E + (ptrdiff_t)B2 * nc, Numbers());
+    const bool usual = around <= at_once && i[begin[l + 1]] + ahead <= entries;
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      if (usual) add_row<true>(p, pairs[l], 0);
+      else
+        for (int first = 0; first < around; first += at_once) add_row<false>(p, pairs[l], first);
+    }
+    for (int c = 0; c < Corners; ++c) {
+      const int v = vertex[(ptrdiff_t)Corners * l + c];
+      if (v < 0) continue;
+      const S *const       s    = slot + (ptrdiff_t)Corners * columns[l] + c * nc;
+      const Numbers *const from = E;
+      T *const             to   = out + (ptrdiff_t)B2 * row[v];
+#pragma GCC unroll 4
+      for (int k = 0; k < nc; ++k)
+        if (s[k] != no_slot<S>)
+          for (int b = 0; b < B2; ++b) to[B2 * s[k] + b] += from[B2 * k + b].at(c);
+    }
+  }
+  // E += what row p has with the leaves [first, first + at_once) of the list; Usual: there are no others, and so many entries behind the row
+  template <bool Usual> void add_row(int p, int list, int first) const
+  {
+    uint64_t   touched = 0;
+    const auto add = [&](int e, Numbers *to_ap) {
+      const unsigned to = (unsigned)(pair[e] - first);
+      if (!Usual && to >= at_once) return;
+      if (Usual) __builtin_prefetch(weight + (ptrdiff_t)Corners * j[e + ahead]);
+      const Numbers  w(weight + (ptrdiff_t)Corners * j[e]);
+      const T *const v = a + (ptrdiff_t)B2 * e;
+      for (int b = 0; b < B2; ++b) to_ap[B2 * to + b].add(v[b], w);
+      touched |= (uint64_t)1 << to;
+    };
+    Numbers *const other = ap + B2 * at_once;
+    int            e = i[p];
+    for (; e + 1 < i[p + 1]; e += 2) add(e, ap), add(e + 1, other); // neighbours mostly lead to one leaf, and would wait for each other
+    if (e < i[p + 1]) add(e, ap);
+    const Numbers mine(weight + (ptrdiff_t)Corners * p);
+    for (; touched; touched &= touched - 1) {
+      const int      from = __builtin_ctzll(touched);
+      const S *const to   = column + (ptrdiff_t)Corners * (list + first + from);
+      for (int b = 0; b < B2; ++b) {
+        Numbers s = ap[B2 * from + b];
+        s.add(1, other[B2 * from + b]);
+        ap[B2 * from + b] = other[B2 * from + b] = Numbers();
+        for (int c = 0; c < Corners; ++c) E[B2 * to[c] + b].add(s.at(c), mine);
+      }
+    }
+  }
+};
+
+} // namespace
+
+template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, int l1, Level<T> &coarse)
+{
+  fine.with_lists([&](const auto &lists) {
+    using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
+    with_block(bs, [&](auto b) {
+      with_corners(fine.corners, [&](auto c) {
+        using Numbers = AtCorners<T, c.value>;
+        constexpr size_t     b2 = b.value * b.value;
+        std::vector<Numbers> E(b2 * (size_t)fine.widest), ap(b2 * 128);
+        const LeafProduct<T, S, b.value, c.value> kernel{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.weight.data(), coarse.a.data(), (int)fine.j.size(), E.data(), ap.data()};
+        for (int l = l0; l < l1; ++l)
+          if (fine.begin.data()[l] < fine.begin.data()[l + 1]) kernel(l);
+      });
+    });
+  });
+}
+
+template void product_on_host(int, const Level<double> &, int, int, Level<double> &);
+template void product_on_host(int, const Level<float> &, int, int, Level<float> &);
+
+} // namespace tessera::auxamg

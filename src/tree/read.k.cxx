@@ -1,0 +1,477 @@
+// From the rows of a matrix to the operator of the first level: sorted, in blocks, without the unknowns that are fixed.
+#include "tree/hierarchy.hpp"
+#include "tree/read.hpp"
+#include "tree/rows.hpp"
+#include "exec/each.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::auxamg {
+
+namespace {
+
+// Rows of so many nodes are refused at once: lists around a cell are shorter, and searching longer ones takes for ever.
+constexpr int longest_row = 65000;
+
+// An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it: such a penalty would
+// take all digits of the coarse operators. Couplings with the first kind are one-sided, those with the second have their equals in its rows.
+enum Fixed : unsigned char { not_fixed, dirichlet, penalty };
+constexpr double penalty_ratio = 1e12;
+
+// What rows show. Rows are counted from the end, so that the first one is the largest.
+struct Findings {
+  int     bad = 0, worst = 0, dense = 0; // a row with an entry that is not finite; without a positive diagonal; too long
+  int     other   = 0;                   // it is fixed now, no longer, or otherwise
+  double  largest = 0;                   // diagonal entry that is not fixed
+  HD void join(const Findings &o)
+  {
+    bad     = o.bad > bad ? o.bad : bad;
+    worst   = o.worst > worst ? o.worst : worst;
+    dense   = o.dense > dense ? o.dense : dense;
+    other   = o.other > other ? o.other : other;
+    largest = o.largest > largest ? o.largest : largest;
+  }
+};
+
+// The diagonal entry; place: where it stands in its row, on the host
+template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, const Shared &at, unsigned char &fixed, Index &place, Findings &found)
+{
+#ifdef __CUDA_ARCH__
+  const int first = at.thread, step = 1 << at.share;
+#else
+  constexpr int first = 0, step = 1;
+#endif
+  double diagonal = 0, off = 0;
+  place = 0;
+  for (Index e = m.i[row] + first; e < m.i[row + 1]; e += step) { // no branch: where the diagonal stands is not foreseen
+    const bool here = (int)m.j[e] == row;
+    diagonal += here ? m.a[e] : 0;
+    off += here ? 0 : fabs(m.a[e]);
+    place = here ? e - m.i[row] : place;
+  }
+  if (m.oi)
+    for (Index e = m.oi[row] + first; e < m.oi[row + 1]; e += step) off += fabs(m.o[e]);
+  diagonal = sum_shared(diagonal, at.share);
+  off      = sum_shared(off, at.share);
+  Findings mine;
+  if (!(diagonal - diagonal == 0) || !(off - off == 0)) mine.bad = m.n * bs - row;
+  else if (!(diagonal > 0)) mine.worst = m.n * bs - row;
+  fixed = off == 0 ? dirichlet : off * penalty_ratio <= diagonal ? penalty : not_fixed;
+  if (fixed == not_fixed) mine.largest = diagonal;
+  found.join(mine);
+  return diagonal;
+}
+template <class Index> struct FindFixed {
+  Rows<Index>    m;
+  int            bs;
+  unsigned char *fixed;
+  Diagonal      *place; // or nullptr
+  int            share;
+  HD void        operator()(int k, int line, Findings &found) const
+  {
+    const Shared at(line * list_row + k, share);
+    const int    row = at.node;
+    Index        diagonal;
+    if (row >= m.n * bs) return;
+#ifndef __CUDA_ARCH__
+    if (at.thread) return;
+#endif
+    const Index entries = m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0);
+    if (entries > (Index)longest_row * bs) {
+      Findings mine;
+      mine.dense = m.n * bs - row;
+      return found.join(mine);
+    }
+    unsigned char is = not_fixed;
+    look(m, bs, row, at, is, diagonal, found);
+    if (at.thread) return;
+    fixed[row] = is;
+    if (place) place[row] = (Diagonal)diagonal;
+  }
+};
+// Are the fixed ones still fixed? now: the roots of the inverse diagonal, of values times `scale`.
+template <class Index, class T> struct LookAgain {
+  Rows<Index>          m;
+  int                  bs;
+  const unsigned char *fixed;
+  const int           *where;
+  double               scale;
+  T                   *now;
+  const Diagonal      *place; // or nullptr, else bs is 1
+  int                  share;
+  HD void              operator()(int k, int line, Findings &found) const
+  {
+    const Shared at(line * list_row + k, share);
+    const int    row = at.node;
+    if (row >= m.n * bs) return;
+#ifndef __CUDA_ARCH__
+    if (at.thread) return;
+#endif
+    unsigned char is = not_fixed;
+    double        diagonal = place ? m.a[m.i[row] + place[row]] : 0;
+    Index         stands;
+    if (place && counts(row, diagonal)) found.largest = diagonal > found.largest ? diagonal : found.largest;
+    else diagonal = look(m, bs, row, at, is, stands, found);
+    if (at.thread) return;
+    const ptrdiff_t p = place ? where[row] : (ptrdiff_t)bs * where[row / bs] + row % bs;
+    if (is != fixed[row]) found.other = 1;
+    now[p] = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
+  }
+  // For most rows it is enough to see that all entries are finite and that those off the diagonal are far from being none.
+  HD bool counts(int row, double diagonal) const
+  {
+    double size = 0;
+    for (Index e = m.i[row]; e < m.i[row + 1]; ++e) size += fabs(m.a[e]);
+    if (m.oi)
+      for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e) size += fabs(m.o[e]);
+    return diagonal > 0 && size - size == 0 && size - diagonal > 1e-3 * diagonal;
+  }
+};
+template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
+{
+  double d = 0;
+  for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
+    if ((int)m.j[e] == row) d += m.a[e];
+  return d;
+}
+template <class Index> struct FetchDiagonal {
+  Rows<Index> m;
+  double     *out;
+  int         row;
+  HD void     operator()(int) const { *out = diagonal_entry(m, row); }
+};
+template <class Index> struct InverseOfFixed {
+  Rows<Index> m;
+  const int  *list;
+  double     *inverse;
+  HD void     operator()(int p) const { inverse[p] = 1 / diagonal_entry(m, list[p]); }
+};
+
+// The nodes that the rows of a node are coupled with, by their numbers in the sorted order; fixed unknowns are left out.
+template <class Index> struct FillPattern {
+  RowReader<Index> m;
+  const int       *perm, *where;
+  int              points;
+  const int       *bound;
+  int             *list, *count;
+  HD void          operator()(int p) const
+  {
+    m.fetch_ahead(perm, p, points);
+    int *const mine = list + bound[p];
+    int        n    = 0;
+    m.each(perm[p], [&](int, int column, double) {
+      const int q = where[m.node(column)];
+      if (m.bs > 1)
+        for (int k = 0; k < n; ++k)
+          if (mine[k] == q) return;
+      mine[n++] = q;
+    });
+    count[p] = n;
+  }
+};
+// Marked are the unknowns whose rows have entries in fixed columns as well.
+template <class Index> struct BoundPattern {
+  RowReader<Index> m;
+  const int       *perm;
+  int              points;
+  int             *count;
+  unsigned char   *marked;
+  HD void          operator()(int p) const
+  {
+    m.fetch_ahead(perm, p, points);
+    int n = 0;
+    if (!m.fixed) {
+      for (int k = 0; k < m.bs; ++k) n += m.length(perm[p] * m.bs + k);
+    } else
+      for (int k = 0; k < m.bs; ++k) {
+        const int row = perm[p] * m.bs + k;
+        if (m.fixed[row]) continue;
+        int mine = 0;
+        m.each_of(row, [&](int, double) { ++mine; });
+        marked[(ptrdiff_t)m.bs * p + k] = mine != m.length(row);
+        n += mine;
+      }
+    count[p] = n;
+  }
+};
+struct CopyRow {
+  const int *from, *to, *list;
+  int       *out;
+  HD void    operator()(int p) const
+  {
+    for (int e = to[p]; e < to[p + 1]; ++e) out[e] = list[from[p] + e - to[p]];
+  }
+};
+// before and now: the roots of the inverse diagonal as it was and of LookAgain; nullptr where there are no values yet. Entries that no column leads to are zero and stay so.
+template <class Index, class T> struct FillValues {
+  RowReader<Index> m;
+  const int       *perm, *where, *i, *j;
+  const T         *before, *now;
+  int              points;
+  double           scale, rescaled; // of the values; the one before over it
+  T               *a;
+  HD void          operator()(int item, int line, Reading &found) const
+  {
+    const int p = line * list_row + item;
+    if (p >= points) return;
+    m.fetch_ahead(perm, p, points);
+    int at = i[p];
+    if (m.bs == 1 && m.length(perm[p]) == i[p + 1] - at) { // nothing is left out: the pattern knows where the columns are
+      Row row(*this, p, found);
+      m.each_value(perm[p], [&](double v) { row.put(j[at], at, v), ++at; });
+      return found.end_row((double)row.change);
+    }
+    for (int k = 0; k < m.bs; ++k) {
+      if (m.fixed && m.fixed[perm[p] * m.bs + k]) continue;
+      Row row(*this, (ptrdiff_t)m.bs * p + k, found);
+      m.each_of(perm[p] * m.bs + k, [&](int column, double v) {
+        const int q = where[column / m.bs];
+        ptrdiff_t e = at;
+        if (m.bs == 1) ++at; // in the order of the pattern
+        else {
+          for (e = i[p]; j[e] != q;) ++e;
+          e = (ptrdiff_t)m.bs * m.bs * e + m.bs * k + column % m.bs;
+        }
+        row.put((ptrdiff_t)m.bs * q + column % m.bs, e, v);
+      });
+      found.end_row((double)row.change);
+    }
+  }
+  struct Row {
+    const FillValues &to;
+    Reading          &found;
+    T                 root, root_before; // of the row's own inverse diagonal
+    T                 change = 0;
+    HD Row(const FillValues &fill, ptrdiff_t unknown, Reading &reading) : to(fill), found(reading), root(fill.before ? (T)(fill.rescaled * fill.now[unknown]) : 0), root_before(fill.before ? fill.before[unknown] : 0) { }
+    // a[e] := v
+    HD void put(ptrdiff_t other, ptrdiff_t e, double v)
+    {
+      v *= to.scale;
+      const T stored = (T)v;
+      found.take(v, (double)stored);
+      if (to.before) change += fabs(stored * (root * to.now[other]) - to.a[e] * (root_before * to.before[other]));
+      to.a[e] = stored;
+    }
+  };
+};
+
+// The same on a device for scalars(), and the pattern where there are no values yet.
+template <class Index, class T> struct FillScalars {
+  RowReader<Index> m;
+  const int       *perm, *where, *i;
+  int             *j;
+  const T         *before, *now;
+  int              points;
+  double           scale, rescaled;
+  T               *a;
+  HD void          operator()(int item, int line, Reading &found) const
+  {
+    const Shared at(line * list_row + item, scalar_share);
+    const int    p = at.node;
+    double       sum = 0;
+    if (p >= points) return;
+#ifndef __CUDA_ARCH__
+    if (at.thread) return;
+#endif
+    int        to = i[p];
+    const bool known = before && m.length(perm[p]) == i[p + 1] - to; // nothing is left out: the pattern knows where the columns are
+    each_two(m.m, known ? nullptr : m.fixed, !known, perm[p], at.thread, [&](const TwoEntries &two) {
+      int q[2], place[2];
+      for (int k = 0; k < 2 && known; ++k) {
+        place[k] = to + two.at[k];
+        q[k]     = two.there[k] ? j[place[k]] : p;
+      }
+      for (int k = 0; k < 2 && !known; ++k) q[k] = two.there[k] ? where[two.column[k]] : p;
+      for (int k = 0; k < 2 && !known; ++k) {
+        const CountShared count(two.there[k], at.share);
+        place[k] = to + count.before;
+        to += count.all;
+      }
+      for (int k = 0; k < 2 && before; ++k)
+        if (two.there[k]) sum += fabs(rescaled * scale * two.v[k] * now[p] * now[q[k]] - (double)a[place[k]] * before[p] * before[q[k]]);
+      for (int k = 0; k < 2; ++k) {
+        if (!two.there[k]) continue;
+        const double v = scale * two.v[k];
+        if (!before) j[place[k]] = q[k];
+        found.take(v, (double)(T)v);
+        a[place[k]] = (T)v;
+      }
+    });
+    sum       = sum_shared(sum, at.share);
+    found.row = sum_shared(found.row, at.share);
+    if (at.thread) found.row = sum = 0;
+    found.end_row(sum);
+  }
+};
+
+// Couplings of unknowns that are not fixed with Dirichlet rows.
+template <class Index, class F> HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *fixed, int row, const F &f)
+{
+  if (fixed[row]) return;
+  for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
+    if (fixed[m.j[e]] == dirichlet) f((int)m.j[e], m.a[e]);
+  if (m.oi)
+    for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e)
+      if (fixed[m.n * bs + m.ghost[m.oj[e]]] == dirichlet) f(m.n * bs + m.ghost[m.oj[e]], m.o[e]);
+}
+template <class Index> struct OneSided {
+  Rows<Index>          m;
+  int                  bs;
+  const unsigned char *fixed;
+  const int           *perm, *where, *list;
+  const int           *begin; // or nullptr: count only
+  double               scale;
+  int                 *count, *column;
+  double              *value;
+  HD void              operator()(int k) const
+  {
+    const int p = list[k];
+    int       n = 0;
+    each_one_sided(m, bs, fixed, perm[p / bs] * bs + p % bs, [&](int unknown, double v) {
+      if (v == 0) return;
+      if (begin) {
+        column[begin[k] + n] = where[unknown / bs] * bs + unknown % bs;
+        value[begin[k] + n]  = scale * v;
+      }
+      ++n;
+    });
+    if (!begin) count[k] = n;
+  }
+};
+
+} // namespace
+
+// What is wrong with the rows, if anything
+template <class Index> static Failure refuse(const Exec &exec, const Rows<Index> &rows, int bs, const Findings &found)
+{
+  Failure failure;
+  failure.kind = found.dense ? Failure::too_long : found.bad ? Failure::not_finite : found.worst ? Failure::diagonal : Failure::none;
+  if (failure.kind) failure.row = rows.n * bs - (found.dense ? found.dense : found.bad ? found.bad : found.worst);
+  if (failure.kind != Failure::diagonal) return failure;
+  Buffer<double> d;
+  d.resize(Extent{1, exec.space});
+  for_each(exec, 1, FetchDiagonal<Index>{rows, d.data(), (int)failure.row});
+  failure.value = fetch(d, 0);
+  return failure;
+}
+
+// The power of two by which values are multiplied, so that neither they nor their inverses nor products of the two leave the range of T
+static double scale_of(double largest)
+{
+  int exponent = 0;
+  (void)std::frexp(largest, &exponent);
+  return std::ldexp(1, -std::clamp(exponent, -1000, 1000));
+}
+
+template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const Rows<Index> &rows)
+{
+  const int        unknowns = rows.n * params_.bs, share = shared_by(exec_, rows, params_.bs);
+  Buffer<Findings> found = make<Findings>(1);
+  fixed_ = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
+  diagonal_ = Buffer<Diagonal>();
+  if (exec_.space == Space::host && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
+  forall_join(exec_, list_box(unknowns << share), FindFixed<Index>{rows, params_.bs, fixed_.data(), diagonal_.data(), share}, found.data());
+  const Findings all     = fetch(found, 0);
+  double         largest = all.largest;
+  MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
+  scale_ = scale_of(largest);
+  return refuse(exec_, rows, params_.bs, all);
+}
+
+template <class T> template <class Index> void Hierarchy<T>::read_pattern(const Rows<Index> &rows)
+{
+  Level<T>              &level = levels_[0];
+  const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
+  Buffer<int>            bound = make<int>((size_t)level.n + 1);
+  Buffer<unsigned char>  marked;
+  if (any_fixed_) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
+  for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
+  if (any_fixed_) select(exec_, (int)marked.size(), marked, one_sided_rows_);
+  Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count;
+  if (!scalars(exec_, rows, params_.bs)) { // else with the values
+    count = make<int>((size_t)level.n + 1);
+    for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
+  }
+  if (params_.bs == 1) { // a column stands once in a row
+    level.i = std::move(bound);
+    level.j = std::move(list);
+  } else {
+    level.j = make<int>((size_t)scan(exec_, level.n, count));
+    level.i = std::move(count);
+    for_each(exec_, level.points, CopyRow{bound.data(), level.i.data(), list.data(), level.j.data()});
+  }
+  level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
+}
+
+template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled)
+{
+  Level<T>              &level = levels_[0];
+  const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
+  Buffer<Reading>        found = make<Reading>(1);
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points << scalar_share), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
+  else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
+  couplings(rows);
+  if (!before && !params_.falls_back) return 0;
+  const Reading read = fetch(found, 0);
+  if (params_.falls_back) {
+    // The sum is 1'A 1. Where it is zero but for the rounding of double precision, constants are in the null space, which is taken care of.
+    double sums[3] = {read.sum, read.size, read.rounded};
+    MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, comm_);
+    constants_ = std::abs(sums[0]) <= 1e-13 * sums[1];
+    rounded_   = !constants_ && sums[2] > 0.05 * std::abs(sums[0]);
+  }
+  return read.change.v;
+}
+
+// A pass over the rows for their diagonal, and one for all values
+template <class T> template <class Index> bool Hierarchy<T>::read_again(const Rows<Index> &rows, Failure &failure)
+{
+  Level<T>        &level = levels_[0];
+  Buffer<Findings> found = make<Findings>(1);
+  const double     scale = scale_;
+  const int        share = shared_by(exec_, rows, params_.bs);
+  roots(level, level.z);
+  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), scale, level.r.data(), diagonal_.data(), share}, found.data());
+  const Findings mine = fetch(found, 0);
+  failure = refuse(exec_, rows, params_.bs, mine);
+  double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
+  MPI_Allreduce(here, worst, 3, MPI_DOUBLE, MPI_MAX, comm_);
+  if (worst[0] > 0 || worst[1] > 0) return worst[0] > 0;
+  halo(level, level.z);
+  halo(level, level.r);
+  scale_ = scale_of(worst[2]);
+  change = fill(rows, level.z.data(), level.r.data(), scale / scale_);
+  MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, comm_);
+  level.change += (float)change;
+  if (rounded_) failure.kind = Failure::rounded;
+  return true;
+}
+
+template <class T> template <class Index> void Hierarchy<T>::couplings(const Rows<Index> &rows)
+{
+  one_sided_ = false;
+  if (!any_fixed_) return;
+  const int n = (int)one_sided_rows_.size();
+  fixed_inverse_ = make<double>(fixed_list_.size());
+  for_each(exec_, (int)fixed_list_.size(), InverseOfFixed<Index>{rows, fixed_list_.data(), fixed_inverse_.data()});
+  one_sided_i_ = make<int>((size_t)n + 1);
+  for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), nullptr, scale_, one_sided_i_.data(), nullptr, nullptr});
+  const int entries = scan(exec_, n, one_sided_i_);
+  one_sided_        = total(entries) > 0;
+  one_sided_j_      = make<int>((size_t)entries);
+  one_sided_a_      = make<double>((size_t)entries);
+  if (one_sided_) for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), one_sided_i_.data(), scale_, nullptr, one_sided_j_.data(), one_sided_a_.data()});
+}
+
+#define INSTANTIATE(T, Index) \
+  template Failure Hierarchy<T>::find_fixed(const Rows<Index> &); \
+  template void    Hierarchy<T>::read_pattern(const Rows<Index> &); \
+  template bool    Hierarchy<T>::read_again(const Rows<Index> &, Failure &); \
+  template double  Hierarchy<T>::fill(const Rows<Index> &, const T *, const T *, double); \
+  template void    Hierarchy<T>::couplings(const Rows<Index> &);
+INSTANTIATE(double, int)
+INSTANTIATE(double, int64_t)
+INSTANTIATE(float, int)
+INSTANTIATE(float, int64_t)
+
+} // namespace tessera::auxamg

@@ -1,0 +1,224 @@
+// Products of a grid's operator with a vector, row by row or several threads to a row.
+#pragma once
+#include "tree/hierarchy.hpp"
+#include "tree/dispatch.hpp"
+#include "exec/each.hpp"
+#include "exec/several.hpp"
+#include <algorithm>
+#include <type_traits>
+
+namespace tessera::auxamg {
+
+// 2^share neighbouring threads of a device read the entries of a node side by side: item k of a list is thread k % 2^share of node
+// k / 2^share. On the host one does all.
+struct Shared {
+  int     node, thread, share;
+  HD Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), share(s) { }
+};
+
+template <class V> struct Clear {
+  V      *x;
+  HD void operator()(int p) const { x[p] = 0; }
+};
+
+// Nodes of several unknowns have kernels for 1 and 4 vectors alone.
+template <class V, class F> void with_block_of(int bs, const F &f)
+{
+  if constexpr (width_of<V> == 1 || width_of<V> == 4) with_block(bs, f);
+  else f(Number<1>());
+}
+
+#ifndef __CUDA_ARCH__
+// A row times x, on the host. Entry by entry, in two sums: g++ would make vectors of gathered numbers, which take half as long again and
+// in single precision twice as long.
+template <class T, class V> inline V row_times(int e, int end, const int *j, const T *a, const V *x)
+{
+  V s = 0, t = 0;
+  if ((end - e) % 2) s = a[e] * x[j[e]], ++e;
+  for (; e < end; e += 2) {
+    s += a[e] * x[j[e]];
+    asm volatile(""); // no vectors
+    t += a[e + 1] * x[j[e + 1]];
+  }
+  return s + t;
+}
+#endif
+
+#ifdef __CUDA_ARCH__
+HD inline unsigned shared_lanes(int share) { return (share < 5 ? (1u << (1 << share)) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~((1u << share) - 1)); }
+#endif
+// The sum over the threads of a node, in all of them
+template <class V> HD inline V sum_shared(V v, int share)
+{
+#ifdef __CUDA_ARCH__
+  const unsigned mine = shared_lanes(share);
+  for (int d = 1 << share >> 1; d; d /= 2)
+    for (int k = 0; k < width_of<V>; ++k) number(v, k) += __shfl_xor_sync(mine, number(v, k), d);
+#else
+  (void)share;
+#endif
+  return v;
+}
+// In how many threads of a node before this one, and in how many of all, is it `there`?
+struct CountShared {
+  int     before, all;
+  HD CountShared(bool there, int share)
+  {
+#ifdef __CUDA_ARCH__
+    const unsigned mine = shared_lanes(share), found = __ballot_sync(mine, there) & mine;
+    before = __popc(found & ((1u << threadIdx.x % 32) - 1));
+    all    = __popc(found);
+#else
+    (void)share;
+    before = 0, all = there;
+#endif
+  }
+};
+
+// s = b - A x, or A x without b, in the rows of the node; true for the thread that has it.
+template <class T, int BS, class V> HD inline bool residual(const int *i, const int *j, const T *a, const V *x, const V *b, const Shared &at, V *s)
+{
+  const int p = at.node;
+  int       first = i[p], step = 1;
+#ifdef __CUDA_ARCH__
+  first += at.thread;
+  step <<= at.share;
+#else
+  if (at.thread) return false;
+  if constexpr (BS == 1) {
+    s[0] = b ? b[p] - row_times(i[p], i[p + 1], j, a, x) : row_times(i[p], i[p + 1], j, a, x);
+    return true;
+  }
+#endif
+  for (int k = 0; k < BS; ++k) s[k] = b && !at.thread ? b[(ptrdiff_t)BS * p + k] : V(0);
+  for (int e = first; e < i[p + 1]; e += step) {
+    const T *const v = a + (ptrdiff_t)BS * BS * e;
+    const V *const y = x + (ptrdiff_t)BS * j[e];
+    for (int k = 0; k < BS; ++k)
+      for (int m = 0; m < BS; ++m) s[k] = b ? s[k] - v[BS * k + m] * y[m] : s[k] + v[BS * k + m] * y[m];
+  }
+  for (int k = 0; k < BS; ++k) s[k] = sum_shared(s[k], at.share);
+  return !at.thread;
+}
+
+// The same on the device for single unknowns in long rows: a block reads the entries of its rows side by side and keeps what they give
+// in its memory, where a thread adds up a row. Rows of less than six entries are read faster by a thread each.
+constexpr int stream_threads = 256;
+template <class T> struct Stream {
+  static constexpr int at_once = 8;
+  const int *i, *j;
+  const T   *a, *x;
+  int        n, rows, room; // of a block: rows, entries at a time
+  size_t     bytes() const { return (size_t)(room + rows) * sizeof(T); }
+  // f(row, A x in it) for the rows [p0, p1)
+  template <class Block, class F> HD void run(Block &block, int p0, int p1, const F &f) const
+  {
+    T *const  product = (T *)block.shared, *const sum = product + room; // of rows that are cut
+    const int first = i[p0], last = i[p1];
+    for (int e0 = first;;) {
+      const int e1 = last - e0 > room ? e0 + room : last;
+      // a thread fetches what several entries need before it goes on
+      block.each(0, (e1 - e0 + at_once * stream_threads - 1) / (at_once * stream_threads) * stream_threads, 0, 1, [&](int item, int) {
+        const int e = e0 + item / stream_threads * (at_once * stream_threads) + item % stream_threads;
+        int       q[at_once];
+        T         v[at_once];
+        for (int m = 0; m < at_once; ++m) {
+          const bool there = e + m * stream_threads < e1;
+          q[m] = there ? j[e + m * stream_threads] : 0;
+          v[m] = there ? a[e + m * stream_threads] : 0;
+        }
+        for (int m = 0; m < at_once; ++m) v[m] *= x[q[m]];
+        for (int m = 0; m < at_once; ++m)
+          if (e + m * stream_threads < e1) product[e + m * stream_threads - e0] = v[m];
+      });
+      block.sync();
+      block.each(p0, p1, 0, 1, [&](int p, int) {
+        const int from = i[p], until = i[p + 1];
+        if (from >= e1 && until > e1) return;
+        T s = from < e0 ? sum[p - p0] : 0;
+        for (int e = from > e0 ? from : e0; e < (until < e1 ? until : e1); ++e) s += product[e - e0];
+        if (until > e1) sum[p - p0] = s;
+        else if (until > e0 || e0 == first) f(p, s);
+      });
+      if (e1 == last) return;
+      block.sync();
+      e0 = e1;
+    }
+  }
+};
+template <class T, class End> struct StreamRows {
+  Stream<T> stream;
+  End       end;
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int p0 = block.tile.y0 * stream.rows, p1 = p0 + stream.rows < stream.n ? p0 + stream.rows : stream.n;
+    stream.run(block, p0, p1, [&](int p, T s) { end(p, s); });
+  }
+};
+struct Sum {
+  double  v = 0;
+  HD void join(const Sum &o) { v += o.v; }
+};
+template <class T, class End> struct StreamSum {
+  Stream<T> stream;
+  End       end;
+  template <class Block> HD void operator()(Block &block, Sum &sum) const
+  {
+    stream.run(block, block.tile.y0, block.tile.y1, [&](int p, T s) { sum.v += end(p, s); });
+  }
+};
+template <class T, int BS, class V, class End> struct EachRow {
+  const int *i, *j;
+  const T   *a;
+  const V   *x;
+  int        share;
+  End        end;
+  HD double  operator()(int item) const
+  {
+    V            s[BS];
+    double       sum = 0;
+    const Shared at(item, share);
+    if (!residual<T, BS>(i, j, a, x, (const V *)nullptr, at, s)) return 0;
+    for (int k = 0; k < BS; ++k)
+      if constexpr (width_of<V> == 1) sum += end((ptrdiff_t)BS * at.node + k, s[k]);
+      else end((ptrdiff_t)BS * at.node + k, s[k]);
+    return sum;
+  }
+};
+
+#if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
+
+template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs) { return exec.space == Space::cuda && bs == 1 && level.share; }
+template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
+{
+  constexpr int    blocks = 512, least = 1024, most = 32768 / sizeof(T); // small grids have fewer rows in a block, as they have few blocks
+  const int        rows = std::clamp(level.n / blocks, 32, stream_threads);
+  const double     row = level.n ? (double)level.j.size() / level.n : 0;
+  return {level.i.data(), level.j.data(), level.a.data(), x, level.n, rows, std::clamp((int)std::min(1.2 * row * rows, (double)most), least, most)};
+}
+
+// end(unknown, A x there) for all unknowns of a level; returns a number. Several vectors need no blocks that stream: the threads of a row
+// read all of them at each of its entries.
+template <class T, class V, class End> void for_rows(const Exec &exec, const Level<T> &level, int bs, const V *x, const End &end)
+{
+  if constexpr (width_of<V> == 1)
+    if (streams(exec, level, bs)) {
+      const Stream<T> stream = stream_of(level, x);
+      return forall_blocks(exec, (level.n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(), StreamRows<T, End>{stream, end});
+    }
+  with_block_of<V>(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, V, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}); });
+}
+
+// The same; *sum = the sum of what end() returns
+template <class T, class End> void sum_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end, double *sum)
+{
+  if (streams(exec, level, bs)) {
+    const Stream<T> stream = stream_of(level, x);
+    return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end}, (Sum *)sum);
+  }
+  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, T, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum); });
+}
+
+#endif
+
+} // namespace tessera::auxamg
