@@ -163,9 +163,10 @@ $(BUILD)/obj/%.k.o: $(TOP)/%.k.cxx $(BUILD)/command
 $(BUILD)/obj/%.o: $(TOP)/%.cxx $(BUILD)/command
 	@mkdir -p $(@D); echo "  CXX  $*.cxx"
 	@$(COMPILE) $(LESS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
+# nodelete: PETSc closes the library when it ends, and OpenMP's threads, which may have come with it, live on.
 $(LIB): $(OBJ) $(TOP)/src/exports.map
 	@mkdir -p $(@D); echo "  LINK $(patsubst $(TOP)/%,%,$@)"
-	@$(LINK) -shared -Wl,-soname,libtessera.so -Wl,-z,defs -Wl,--version-script=$(TOP)/src/exports.map $(OBJ) $(LIBS) -o $@.new && mv $@.new $@
+	@$(LINK) -shared -Wl,-soname,libtessera.so -Wl,-z,defs,-z,nodelete -Wl,--version-script=$(TOP)/src/exports.map $(OBJ) $(LIBS) -o $@.new && mv $@.new $@
 
 #--- tests -----------------------------------------------------------------------------------------------------------
 # tests/README.md describes the kinds. Unit programs see hidden symbols, so they link the objects, not the library.
