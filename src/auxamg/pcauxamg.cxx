@@ -274,7 +274,7 @@ static PetscErrorCode SetUp(PC pc)
     PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
     for (;;) { // at most twice
       if (failure.kind == Failure::rounded) {
-        PetscCall(PetscInfo(pc, "Rounding to single precision changes sums of rows too much, or makes the last operator singular: the hierarchy is in double precision\n"));
+        PetscCall(PetscInfo(pc, "Rounding to single precision changes sums of rows too much, or makes the last operator singular, or entries are beyond it on a device: the hierarchy is in double precision\n"));
         single = false;
       }
       a->params.falls_back = single && a->precision == PC_AUXAMG_PRECISION_AUTO;

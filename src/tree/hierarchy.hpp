@@ -37,7 +37,7 @@ struct Params {
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   int    filter = 2;      // interpolation is smoothed for coefficients that jump: 0 never, 1 always, 2 where they do
   int    rough  = 2;      // degree of the smoother then
-  bool   falls_back = false; // a matrix that is nearly singular, which rounding would make singular, is refused: Failure::rounded
+  bool   falls_back = false; // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is refused: Failure::rounded
 };
 
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
@@ -310,7 +310,7 @@ private:
   uint64_t              numbers_   = 0;    // how often numbers() has run
   bool                  filtered_  = false; // the interpolation is smoothed
   bool                  constants_ = false; // are in the null space of the matrix
-  bool                  rounded_   = false; // the values lose to T what the matrix does with a constant
+  bool                  rounded_   = false; // the values lose to T what the matrix does with a constant, or do not suit it
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
   Buffer<T>             old_; // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
 };
