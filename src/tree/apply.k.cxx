@@ -148,7 +148,7 @@ template <class T> template <class V> void Hierarchy<T>::apply_group(const doubl
   const Columns<double>       to{z, stride_z};
   PerVector<V>                before, after;
   int64_t                     largest[K] = {};
-  const bool                  normalised = sizeof(T) < sizeof(double) && exec_.space == Space::host, couplings = one_sided_ && !transposed;
+  const bool                  normalised = normalises(), couplings = one_sided_ && !transposed;
   if (normalised) {
     for (int k = 0; k < K; ++k) largest[k] = largest_number(&from(0, k), fixed, n, couplings ? &fixed_list_ : nullptr, fixed_inverse_.data(), 1 / scale_);
     MPI_Allreduce(MPI_IN_PLACE, largest, K, MPI_INT64_T, MPI_MAX, comm_);

@@ -183,6 +183,7 @@ public:
   const std::vector<Level<T>> &levels() const { return levels_; }
   const Coarsest<T>          &coarsest() const { return coarsest_; }
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
+  bool                        normalises() const { return sizeof(T) < sizeof(double) && exec_.space == Space::host; } // right-hand sides, by their largest number
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      fixed() const { return fixed_total_; }
   double                      crowded() const { return crowded_; } // nodes in cells that have too many and cannot be split

@@ -419,9 +419,9 @@ template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<I
     MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, comm_);
     constants_ = std::abs(sums[0]) <= 1e-13 * sums[1];
     rounded_   = !constants_ && sums[2] > 0.05 * std::abs(sums[0]);
-    // A device does not bring right-hand sides to the size 1: where entries of the matrix are far from it, they may be beyond single precision.
+    // On a device applications do not bring right-hand sides to the size 1: where entries of the matrix are far from it, they may be beyond single precision.
     const bool far = std::abs(std::ilogb(scale_)) > 64;
-    rounded_       = rounded_ || (exec_.space == Space::cuda && far);
+    rounded_       = rounded_ || (far && !normalises());
   }
   return read.change.v;
 }
