@@ -75,9 +75,9 @@ int main(int argc, char **argv)
     PetscCall(PCApply(pc, x, y));
     PetscCall(PCDestroy(&pc));
   }
-  PetscCall(Show("PCSetUp_AuxAMG g", PETSC_TRUE, PETSC_TRUE, PETSC_TRUE));
+  PetscCall(Show("AuxAMGGrids", PETSC_TRUE, PETSC_TRUE, PETSC_TRUE));
   PetscCall(Show("PCApply_AuxAMG", PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
-  PetscCall(Show("PCSetUp_RRB fact", PETSC_FALSE, PETSC_TRUE, PETSC_TRUE));
+  PetscCall(Show("RRBFactor", PETSC_FALSE, PETSC_TRUE, PETSC_TRUE));
   PetscCall(Show("PCApply_RRB", PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));
