@@ -117,54 +117,161 @@ struct ContactSweeper {
   }
 };
 
+// Sweeps on the host, of all processes: contacts one after the other, and w of this process's rows follows x.
+struct HostSweeper {
+  const Problem      &p;
+  const Matrix       &m;
+  const Params       &params;
+  const int           d, contacts, first;
+  const size_t        rows;
+  std::vector<double> own, found; // the contacts' blocks of the matrix; the steps of a process's turn
+  Columns             few;
+  densegs::Sequence   order;
+  densegs::Panels     shape; // of the order alone
+
+  HostSweeper(const Problem &problem, const Params &prm) :
+    p(problem), m(*problem.matrix), params(prm), d(problem.block), contacts(problem.n / d), first(m.first()),
+    rows((size_t)m.rows()), few(m, d)
+  {
+    blocks(m, d, own);
+    shape.n = shape.count = contacts;
+    shape.rows   = 1;
+    shape.stride = (contacts + densegs::height - 1) / densegs::height * densegs::height;
+  }
+  // w afresh
+  void multiply_few(const double *x, double *w) const
+  {
+    std::copy(p.q + first, p.q + first + rows, w + first);
+    for (int c = 0; c < contacts; ++c) few.add(d, c, x + (size_t)c * (size_t)d, w + first);
+    share(m, w);
+  }
+  // x of a contact, and w of this process's rows after it
+  void push(int c, const double *step, double *x, double *w) const
+  {
+    if (few.used) {
+      few.add(d, c, step, w + first);
+      for (int a = 0; a < d; ++a) x[c * d + a] += step[a];
+      return;
+    }
+    for (int a = 0; a < d; ++a) {
+      const double *column = m.a + (ptrdiff_t)(c * d + a) * m.lda;
+      const double  s      = step[a];
+      double       *mine   = w + first;
+      x[c * d + a] += s;
+#pragma omp simd
+      for (size_t j = 0; j < rows; ++j) mine[j] += column[j] * s;
+    }
+  }
+  // The step of a contact to its solution with the others as they are; false: there is none.
+  bool solve(int c, const double *x, const double *w, double *step) const
+  {
+    const size_t i = (size_t)c * (size_t)d;
+    Contact      local;
+    double       v[3];
+    local.d  = d;
+    local.mu = p.mu[c];
+    for (int a = 0; a < d; ++a) {
+      local.q[a] = w[i + (size_t)a];
+      for (int b = 0; b < d; ++b) local.a[b * d + a] = own[(i + (size_t)b) * (size_t)d + (size_t)a];
+    }
+    for (int a = 0; a < d; ++a)
+      for (int b = 0; b < d; ++b) local.q[a] -= local.at(a, b) * x[i + (size_t)b];
+    for (int a = 0; a < d; ++a) v[a] = x[i + (size_t)a];
+    if (!(p.friction == Friction::cone ? local.cone(v) : local.pyramid(v))) return false;
+    for (int a = 0; a < d; ++a) step[a] = params.sweeps.omega * (v[a] - x[i + (size_t)a]);
+    return true;
+  }
+  // The contacts at the positions [at, end) of the order are this process's turn.
+  bool turn(size_t at, size_t end, double *x, double *w)
+  {
+    for (size_t o = at; o < end; ++o) {
+      const int c = order.outer[o];
+      double    step[3];
+      bool      moved = false;
+      if (!solve(c, x, w, step)) return false;
+      for (int a = 0; a < d; ++a) {
+        moved = moved || step[a] != 0;
+        if (m.size > 1) found[(o - at) * (size_t)d + (size_t)a] = step[a];
+      }
+      if (moved) push(c, step, x, w);
+    }
+    return true;
+  }
+  // The steps of a process's turn go to the others; false on all: it has failed.
+  bool pass(int from, bool fine, size_t at, size_t end, double *x, double *w)
+  {
+    found.back() = fine;
+    MPI_Bcast(found.data(), (int)found.size(), MPI_DOUBLE, from, m.comm);
+    fine = found.back() != 0;
+    if (from != m.rank && fine)
+      for (size_t o = at; o < end; ++o) push(order.outer[o], found.data() + (o - at) * (size_t)d, x, w);
+    return fine;
+  }
+  // One sweep; false: a contact has no solution.
+  bool operator()(double *x, double *w, int number)
+  {
+    densegs::sequence(shape, params.sweeps.order, number, order);
+    // Contacts that follow each other and belong to one process are its turn; their steps go to the others at its end.
+    for (size_t at = 0, end; at < order.outer.size(); at = end) {
+      const int who  = m.owner(order.outer[at] * d);
+      bool      fine = true;
+      for (end = at + 1; end < order.outer.size() && (m.size == 1 || m.owner(order.outer[end] * d) == who); ++end) { }
+      if (m.size > 1) found.assign((end - at) * (size_t)d + 1, 0);
+      if (who == m.rank) fine = turn(at, end, x, w);
+      if (m.size > 1) fine = pass(who, fine, at, end, x, w);
+      if (!fine) return false;
+    }
+    return true;
+  }
+};
+
+// Sweeps that have lost their pace are a start for Newton's method, with larger normal forces, which lie inside the
+// cones: where contacts are redundant there are solutions with room around them, and least steps find one. On real
+// stacks 32 times the mean force succeeds from all sweeps, none or a little one from few. true: the monitor ends the
+// solve.
+bool ended_by_newton(const Problem &p, const Params &limited, double *answer, double *best, Report &report,
+                     const Monitor &monitor)
+{
+  const int           contacts = p.n / p.block;
+  const size_t        d = (size_t)p.block;
+  std::vector<double> z;
+  double              mean = 0;
+  auto                attempt = [&](double scale) {
+    z.assign(answer, answer + p.n);
+    for (int c = 0; c < contacts; ++c) z[(size_t)c * d] += scale * mean;
+    return friction_newton(p, limited, 40, answer, best, z, report, monitor) == Reason::stopped;
+  };
+  for (int c = 0; c < contacts; ++c) mean += answer[(size_t)c * d] / contacts;
+  for (double scale : {32., 0., 64., 16., 1., 128., 2., 4.}) {
+    if (report.factors >= limited.most_factors) break;
+    const double before = *best;
+    if (attempt(scale) || (*best < 0.5 * before && scale > 0 && attempt(0))) return true;
+  }
+  return false;
+}
+
 } // namespace
 
 Reason friction(const Problem &p, const Params &params, double *answer, Report &report, const Monitor &monitor)
 {
   const Matrix       &m = *p.matrix;
-  const int           d = p.block, contacts = p.n / d, first = m.first();
-  const size_t        n = (size_t)p.n, rows = (size_t)m.rows();
-  std::vector<double> x(answer, answer + n), w(n), z, own, found;
-  double              best = HUGE_VAL, omega = params.sweeps.omega;
+  const size_t        n = (size_t)p.n;
+  std::vector<double> x(answer, answer + n), w(n);
+  double              best = HUGE_VAL;
   int                 slow = 0, wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
   Params              limited = params; // steps take n^3 multiplications: they shall not take much longer than the sweeps that would follow
   const int           steps = 20000 / std::max(p.n, 1); // beyond 1666 unknowns too few to begin with
   limited.most_factors = params.newton && steps >= 12 ? std::min(params.most_factors, steps) : 0;
-  densegs::Sequence   order;
-  densegs::Panels     shape; // of the order alone
-  shape.n = shape.count = contacts;
-  shape.rows   = 1;
-  shape.stride = (contacts + densegs::height - 1) / densegs::height * densegs::height;
   std::unique_ptr<ContactSweeper> there;
+  std::unique_ptr<HostSweeper>    here;
   if (m.exec.space == Space::cuda) there.reset(new ContactSweeper(p, params));
-  else blocks(m, d, own);
-  std::unique_ptr<Columns> few;
-  if (!there) few.reset(new Columns(m, d));
-  // w of this process's rows, after x of a contact has changed
-  auto push = [&](int c, const double *step) {
-    if (few->used) {
-      few->add(d, c, step, w.data() + first);
-      for (int a = 0; a < d; ++a) x[(size_t)(c * d + a)] += step[a];
-      return;
-    }
-    for (int a = 0; a < d; ++a) {
-      const double *column = m.a + (ptrdiff_t)(c * d + a) * m.lda;
-      const double  s      = step[a];
-      double       *mine   = w.data() + first;
-      x[(size_t)(c * d + a)] += s;
-#pragma omp simd
-      for (size_t j = 0; j < rows; ++j) mine[j] += column[j] * s;
-    }
-  };
+  else here.reset(new HostSweeper(p, params));
   while (report.sweeps < params.most_sweeps) {
     // w afresh: the updates below gather rounding
-    if (few && few->used) {
-      std::copy(p.q + first, p.q + first + rows, w.begin() + first);
-      for (int c = 0; c < contacts; ++c) few->add(d, c, x.data() + (size_t)c * (size_t)d, w.data() + first);
-      share(m, w.data());
-    } else multiply(p, x.data(), w.data());
+    if (here && here->few.used) here->multiply_few(x.data(), w.data());
+    else multiply(p, x.data(), w.data());
     const double r = natural(p, x.data(), w.data());
     if (!std::isfinite(r)) return Reason::diverged;
     if (r < best) std::copy(x.begin(), x.end(), answer);
@@ -175,73 +282,19 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
       if (monitor(report, best, answer)) return Reason::stopped;
     }
     if (slow > 500) return Reason::stalled;
-    // Sweeps that have lost their pace are a start for Newton's method, with larger normal forces, which lie inside the cones: where contacts
-    // are redundant there are solutions with room around them, and least steps find one. On real stacks 32 times the mean force
-    // succeeds from all sweeps, none or a little one from few.
     wait = best < 0.5 * mark ? 0 : wait + 1;
     if (!wait) mark = best;
     if (limited.most_factors > 0 && p.friction == Friction::cone && !tried && wait >= 30) {
-      double mean = 0;
-      auto   attempt = [&](double scale) {
-        z.assign(answer, answer + n);
-        for (int c = 0; c < contacts; ++c) z[(size_t)c * (size_t)d] += scale * mean;
-        return friction_newton(p, limited, 40, answer, &best, z, report, monitor) == Reason::stopped;
-      };
-      for (int c = 0; c < contacts; ++c) mean += answer[(size_t)c * (size_t)d] / contacts;
       tried = true;
-      for (double scale : {32., 0., 64., 16., 1., 128., 2., 4.}) {
-        if (report.factors >= limited.most_factors) break;
-        const double before = best;
-        if (attempt(scale) || (best < 0.5 * before && scale > 0 && attempt(0))) return Reason::stopped;
-      }
+      if (ended_by_newton(p, limited, answer, &best, report, monitor)) return Reason::stopped;
     }
     if (there) {
       if (!(*there)(x.data(), report.sweeps, params.check)) return Reason::diverged;
       report.sweeps += params.check;
       continue;
     }
-    for (int k = 0; k < params.check; ++k, ++report.sweeps) {
-      densegs::sequence(shape, params.sweeps.order, report.sweeps, order);
-      // Contacts that follow each other and belong to one process are its turn, and their steps go to the others at its end.
-      for (size_t at = 0, end; at < order.outer.size(); at = end) {
-        const int turn = m.owner(order.outer[at] * d);
-        bool      fine = true;
-        for (end = at + 1; end < order.outer.size() && (m.size == 1 || m.owner(order.outer[end] * d) == turn); ++end) { }
-        if (m.size > 1) found.assign((end - at) * (size_t)d + 1, 0);
-        for (size_t o = at; turn == m.rank && o < end && fine; ++o) {
-          const int    c = order.outer[o];
-          const size_t i = (size_t)c * (size_t)d;
-          Contact      local;
-          double       v[3], step[3];
-          bool         moved = false;
-          local.d  = d;
-          local.mu = p.mu[c];
-          for (int a = 0; a < d; ++a) {
-            local.q[a] = w[i + (size_t)a];
-            for (int b = 0; b < d; ++b) local.a[b * d + a] = own[(i + (size_t)b) * (size_t)d + (size_t)a];
-          }
-          for (int a = 0; a < d; ++a)
-            for (int b = 0; b < d; ++b) local.q[a] -= local.at(a, b) * x[i + (size_t)b];
-          for (int a = 0; a < d; ++a) v[a] = x[i + (size_t)a];
-          fine = p.friction == Friction::cone ? local.cone(v) : local.pyramid(v);
-          if (!fine) break;
-          for (int a = 0; a < d; ++a) {
-            step[a] = omega * (v[a] - x[i + (size_t)a]);
-            moved   = moved || step[a] != 0;
-            if (m.size > 1) found[(o - at) * (size_t)d + (size_t)a] = step[a];
-          }
-          if (moved) push(c, step);
-        }
-        if (m.size > 1) {
-          found.back() = fine;
-          MPI_Bcast(found.data(), (int)found.size(), MPI_DOUBLE, turn, m.comm);
-          fine = found.back() != 0;
-          if (turn != m.rank && fine)
-            for (size_t o = at; o < end; ++o) push(order.outer[o], found.data() + (o - at) * (size_t)d);
-        }
-        if (!fine) return Reason::diverged;
-      }
-    }
+    for (int k = 0; k < params.check; ++k, ++report.sweeps)
+      if (!(*here)(x.data(), w.data(), report.sweeps)) return Reason::diverged;
   }
   return Reason::maximum;
 }
