@@ -77,69 +77,90 @@ struct Map {
   }
 };
 
+// The equations of steps, which the first process has and solves for all.
+struct Equations {
+  const Matrix       &m;
+  const size_t        n;
+  const int           d;
+  std::vector<double> A, J, H, L, G; // H = J'J, L the factor of H + lambda I, G = -J'F
+  double              largest = 0;   // of H's diagonal
+
+  Equations(const Problem &p) : m(*p.matrix), n((size_t)p.n), d(p.block), G(n)
+  {
+    int fits = 1;
+    try {
+      if (here())
+        for (std::vector<double> *v : {&A, &J, &H, &L}) v->resize(n * n);
+    } catch (const std::bad_alloc &) {
+      fits = 0;
+    }
+    if (m.size > 1) MPI_Bcast(&fits, 1, MPI_INT, 0, m.comm);
+    if (!fits) throw std::bad_alloc(); // on all processes
+    std::vector<int> all(n);
+    for (size_t i = 0; i < n; ++i) all[i] = (int)i;
+    gather_rows(m, all, A.data());
+  }
+  bool here() const { return !m.rank; }
+  // Of the map's derivative and value
+  void make(const std::vector<double> &derivative, const std::vector<double> &F)
+  {
+    largest = 0;
+    if (!here()) return;
+    PetscBLASInt one = 1, size = (PetscBLASInt)n;
+    double       unit = 1, zero = 0, minus = -1;
+    for (size_t j = 0; j < n; ++j)
+      for (size_t c = 0; c < n; c += (size_t)d) {
+        const double *block = derivative.data() + 2 * c * (size_t)d, *rows = block + d * d, *a = A.data() + j * n + c;
+        for (int i = 0; i < d; ++i) {
+          double e = j >= c && j < c + (size_t)d ? block[(j - c) * (size_t)d + (size_t)i] : 0;
+          for (int k = 0; k < d; ++k) e += rows[k * d + i] * a[k];
+          J[j * n + c + (size_t)i] = e;
+        }
+      }
+    BLASgemm_("T", "N", &size, &size, &size, &unit, J.data(), &size, J.data(), &size, &zero, H.data(), &size);
+    BLASgemv_("T", &size, &size, &minus, J.data(), &size, F.data(), &one, &zero, G.data(), &one);
+    for (size_t i = 0; i < n; ++i) largest = std::max(largest, H[i * (n + 1)]);
+  }
+  // (H + lambda largest I) step = G, on all processes; false: the matrix is not positive definite.
+  bool solve(double lambda, std::vector<double> &step)
+  {
+    int fine = 1;
+    if (here()) {
+      PetscBLASInt one = 1, size = (PetscBLASInt)n, info = 0;
+      L = H;
+      for (size_t i = 0; i < n; ++i) L[i * (n + 1)] += lambda * largest;
+      step = G;
+      LAPACKpotrf_("L", &size, L.data(), &size, &info);
+      if (!info) LAPACKpotrs_("L", &size, &one, L.data(), &size, step.data(), &size, &info);
+      fine = !info;
+    }
+    if (m.size > 1) {
+      MPI_Bcast(&fine, 1, MPI_INT, 0, m.comm);
+      MPI_Bcast(step.data(), (int)n, MPI_DOUBLE, 0, m.comm);
+    }
+    return fine;
+  }
+};
+
 } // namespace
 
 // The first process has all of A and makes the steps; the rest is as distributed as ever.
 Reason friction_newton(const Problem &p, const Params &params, int most, double *answer, double *least, std::vector<double> &x, Report &report, const Monitor &monitor)
 {
-  const Matrix       &m = *p.matrix;
-  const int           d = p.block;
   const size_t        n = (size_t)p.n;
   const Map           map(p);
-  const bool          here = !m.rank;
-  std::vector<double> w(n), F(n), trial(n), G(n), derivative(2 * n * (size_t)d), A, J, H, L, step(n);
-  std::vector<int>    all(n);
+  Equations           equations(p);
+  std::vector<double> w(n), F(n), trial(n), derivative(2 * n * (size_t)p.block), step(n);
   double              lambda = 1e-6;
 
-  for (size_t i = 0; i < n; ++i) all[i] = (int)i;
-  int fits = 1;
-  try {
-    if (here)
-      for (std::vector<double> *v : {&A, &J, &H, &L}) v->resize(n * n);
-  } catch (const std::bad_alloc &) {
-    fits = 0;
-  }
-  if (m.size > 1) MPI_Bcast(&fits, 1, MPI_INT, 0, m.comm);
-  if (!fits) throw std::bad_alloc(); // on all processes
-  gather_rows(m, all, A.data());
   multiply(p, x.data(), w.data());
   double now = map(x.data(), w.data(), F.data(), derivative.data());
   for (int it = 0; it < most && report.factors < params.most_factors && std::isfinite(now); ++it) {
-    double largest = 0;
-    if (here) {
-      PetscBLASInt one = 1, size = (PetscBLASInt)n;
-      double       unit = 1, zero = 0, minus = -1;
-      for (size_t j = 0; j < n; ++j)
-        for (size_t c = 0; c < n; c += (size_t)d) {
-          const double *block = derivative.data() + 2 * c * (size_t)d, *rows = block + d * d, *a = A.data() + j * n + c;
-          for (int i = 0; i < d; ++i) {
-            double e = j >= c && j < c + (size_t)d ? block[(j - c) * (size_t)d + (size_t)i] : 0;
-            for (int k = 0; k < d; ++k) e += rows[k * d + i] * a[k];
-            J[j * n + c + (size_t)i] = e;
-          }
-        }
-      BLASgemm_("T", "N", &size, &size, &size, &unit, J.data(), &size, J.data(), &size, &zero, H.data(), &size);
-      BLASgemv_("T", &size, &size, &minus, J.data(), &size, F.data(), &one, &zero, G.data(), &one);
-      for (size_t i = 0; i < n; ++i) largest = std::max(largest, H[i * (n + 1)]);
-    }
+    equations.make(derivative, F);
     bool better = false;
     for (; !better && lambda <= 1 && report.factors < params.most_factors; lambda = std::max(10 * lambda, 1e-14)) {
-      int fine = 1;
       ++report.factors;
-      if (here) {
-        PetscBLASInt one = 1, size = (PetscBLASInt)n, info = 0;
-        L = H;
-        for (size_t i = 0; i < n; ++i) L[i * (n + 1)] += lambda * largest;
-        step = G;
-        LAPACKpotrf_("L", &size, L.data(), &size, &info);
-        if (!info) LAPACKpotrs_("L", &size, &one, L.data(), &size, step.data(), &size, &info);
-        fine = !info;
-      }
-      if (m.size > 1) {
-        MPI_Bcast(&fine, 1, MPI_INT, 0, m.comm);
-        MPI_Bcast(step.data(), (int)n, MPI_DOUBLE, 0, m.comm);
-      }
-      if (!fine) continue;
+      if (!equations.solve(lambda, step)) continue;
       for (size_t i = 0; i < n; ++i) trial[i] = x[i] + step[i];
       multiply(p, trial.data(), w.data());
       better = map(trial.data(), w.data(), F.data(), nullptr) < (1 - 1e-4) * now;
