@@ -286,58 +286,114 @@ double difference(const std::vector<double> &a, const std::vector<double> &b)
   return m > 0 ? d / m : d;
 }
 
-Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int most, double *answer, Report &report, const Monitor &monitor)
-{
-  const size_t        n = (size_t)p.n;
-  std::vector<double> x(answer, answer + n), last(x), y(x), w(n), old(x), direction(n), step(n), snapshot(x);
-  Sweeper             sweeper(plan, p, report);
-  const int           unit = plan.params.order == densegs::Order::symmetric ? 2 : 1, group = std::max(params.check / unit, 1);
-  double              t = 1, best, first, asked, previous = 0; // asked: the residual when it was last asked whether there is an answer
-  int                 slow = 0, next_snapshot = 8, checks = 0;
+// x, and what acceleration remembers of the sweeps before. `there`: momentum is made on the device, where x stays.
+struct Iterate {
+  const Problem      &p;
+  Sweeper            &sweeper;
+  const Acceleration  acceleration;
+  const bool          there;
+  const int           unit; // sweeps that momentum is made of: a symmetric one is two
+  const size_t        n;
+  std::vector<double> x, last, y, old, direction, step;
+  double              t = 1, previous = 0;
 
-  multiply(p, x.data(), w.data());
-  first = best = asked = natural(p, x.data(), w.data());
-  sweeper.correct(x.data(), w.data());
-  const bool there = acceleration == Acceleration::nesterov && plan.exec.space == Space::cuda;
-  if (there) sweeper.restart(x.data());
-  while (report.sweeps < most) {
-    const int made_before = report.sweeps;
+  Iterate(const densegs::Plan &plan, const Problem &problem, Sweeper &s, Acceleration a, const double *start) :
+    p(problem), sweeper(s), acceleration(a), there(a == Acceleration::nesterov && plan.exec.space == Space::cuda),
+    unit(plan.params.order == densegs::Order::symmetric ? 2 : 1), n((size_t)problem.n), x(start, start + n), last(x),
+    y(x), old(x), direction(n), step(n)
+  {
+    if (there) sweeper.restart(x.data());
+  }
+  void restart(const double *from)
+  {
+    x.assign(from, from + n);
+    y = last = old = x;
+    t = 1, previous = 0;
+    if (there) sweeper.restart(x.data());
+  }
+  void sweep(int group)
+  {
     if (acceleration == Acceleration::none) sweeper.run(x.data(), unit * group);
     else if (there) sweeper.pairs(x.data(), group);
     else
       for (int k = 0; k < group; ++k) {
-        if (acceleration == Acceleration::nesterov) {
-          // Momentum over whole (symmetric) sweeps, which are gradient steps in a norm of their own; restart where it points uphill
-          // (O'Donoghue and Candes, Found. Comput. Math. 15, 2015).
-          std::copy(y.begin(), y.end(), x.begin());
-          sweeper.run(x.data(), unit);
-          double up = 0;
-          for (size_t i = 0; i < n; ++i) up += (y[i] - x[i]) * (x[i] - last[i]);
-          if (up > 0) t = 1;
-          const double after = (1 + std::sqrt(1 + 4 * t * t)) / 2, beta = (t - 1) / after;
-          for (size_t i = 0; i < n; ++i) y[i] = std::min(std::max(x[i] + beta * (x[i] - last[i]), p.lower[i]), p.upper[i]);
-          last = x;
-          t    = after;
-        } else { // NNCG: Fletcher and Reeves on the steps of sweeps (Silcowitz, Niebe, Erleben 2010)
-          old = x;
-          sweeper.run(x.data(), unit);
-          double now = 0;
-          for (size_t i = 0; i < n; ++i) {
-            step[i] = x[i] - old[i];
-            now += step[i] * step[i];
-          }
-          const double beta = previous > 0 ? now / previous : 0;
-          if (!(previous > 0) || beta > 1) std::fill(direction.begin(), direction.end(), 0);
-          else
-            for (size_t i = 0; i < n; ++i) {
-              x[i] += beta * direction[i];
-              direction[i] *= beta;
-            }
-          project(p, x.data());
-          for (size_t i = 0; i < n; ++i) direction[i] += step[i];
-          previous = now;
-        }
+        if (acceleration == Acceleration::nesterov) nesterov();
+        else nncg();
       }
+  }
+  // Momentum over whole (symmetric) sweeps, which are gradient steps in a norm of their own; restart where it points
+  // uphill (O'Donoghue and Candes, Found. Comput. Math. 15, 2015).
+  void nesterov()
+  {
+    std::copy(y.begin(), y.end(), x.begin());
+    sweeper.run(x.data(), unit);
+    double up = 0;
+    for (size_t i = 0; i < n; ++i) up += (y[i] - x[i]) * (x[i] - last[i]);
+    if (up > 0) t = 1;
+    const double after = (1 + std::sqrt(1 + 4 * t * t)) / 2, beta = (t - 1) / after;
+    for (size_t i = 0; i < n; ++i) y[i] = std::min(std::max(x[i] + beta * (x[i] - last[i]), p.lower[i]), p.upper[i]);
+    last = x;
+    t    = after;
+  }
+  // NNCG: Fletcher and Reeves on the steps of sweeps (Silcowitz, Niebe, Erleben 2010)
+  void nncg()
+  {
+    old = x;
+    sweeper.run(x.data(), unit);
+    double now = 0;
+    for (size_t i = 0; i < n; ++i) {
+      step[i] = x[i] - old[i];
+      now += step[i] * step[i];
+    }
+    const double beta = previous > 0 ? now / previous : 0;
+    if (!(previous > 0) || beta > 1) std::fill(direction.begin(), direction.end(), 0);
+    else
+      for (size_t i = 0; i < n; ++i) {
+        x[i] += beta * direction[i];
+        direction[i] *= beta;
+      }
+    project(p, x.data());
+    for (size_t i = 0; i < n; ++i) direction[i] += step[i];
+    previous = now;
+  }
+};
+
+// The same x again (Brent's search, at powers of two), and directions into which x runs away.
+struct Search {
+  std::vector<double> snapshot;
+  double              asked; // the residual when it was last asked whether there is an answer
+  int                 checks = 0, next = 8;
+
+  bool again(const std::vector<double> &x) const { return difference(x, snapshot) <= 1e-15; }
+  bool leads_nowhere(const Problem &p, const std::vector<double> &x, double best)
+  {
+    if (checks != next) return false;
+    std::vector<double> step(x);
+    for (size_t i = 0; i < x.size(); ++i) step[i] -= snapshot[i];
+    if (best > 0.5 * asked && infeasible(p, step.data())) return true;
+    asked    = best;
+    snapshot = x;
+    next *= 2;
+    return false;
+  }
+};
+
+Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int most, double *answer, Report &report, const Monitor &monitor)
+{
+  std::vector<double> w((size_t)p.n);
+  Sweeper             sweeper(plan, p, report);
+  multiply(p, answer, w.data());
+  const double first = natural(p, answer, w.data());
+  double       best  = first;
+  int          slow  = 0;
+  sweeper.correct(answer, w.data());
+  Iterate iterate(plan, p, sweeper, acceleration, answer);
+  Search  search{iterate.x, best};
+  const std::vector<double> &x = iterate.x;
+  const int group = std::max(params.check / iterate.unit, 1);
+  while (report.sweeps < most) {
+    const int made_before = report.sweeps;
+    iterate.sweep(group);
     multiply(p, x.data(), w.data());
     const double r = natural(p, x.data(), w.data());
     if (!std::isfinite(r) || r > 1e8 * (first + 1e-300)) {
@@ -348,33 +404,22 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
       plan.params.strategy = densegs::Strategy::graph;
       report.fell_back     = true;
       slow                 = 0;
-      x.assign(answer, answer + n);
-      y = last = old = x;
-      t = 1, previous = 0;
-      if (there) sweeper.restart(x.data());
+      iterate.restart(answer);
       continue;
     }
     if (r <= best) std::copy(x.begin(), x.end(), answer);
-    if (acceleration == Acceleration::nesterov && r > 10 * best) { // momentum went astray
-      x.assign(answer, answer + n);
-      y = last = x;
-      t = 1;
-      if (there) sweeper.restart(x.data());
-    }
+    if (acceleration == Acceleration::nesterov && r > 10 * best) iterate.restart(answer); // momentum went astray
     slow = r < 0.99 * best ? 0 : slow + 1;
     best = std::min(best, r);
     ++report.steps;
     if (monitor(report, best, answer)) return Reason::stopped;
-    // The same x again (Brent's search, at powers of two) while the residual is not small: a cycle, or an end.
-    ++checks;
-    if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && difference(x, snapshot) <= 1e-15) return report.sweeps - made_before && acceleration == Acceleration::none && slow > 2 ? Reason::cycling : Reason::stalled;
-    if (checks == next_snapshot) {
-      for (size_t i = 0; i < n; ++i) step[i] = x[i] - snapshot[i];
-      if (best > 0.5 * asked && infeasible(p, step.data())) return Reason::infeasible;
-      asked    = best;
-      snapshot = x;
-      next_snapshot *= 2;
+    ++search.checks;
+    // The same x while the residual is not small: a cycle, or an end.
+    if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && search.again(x)) {
+      const bool cycle = report.sweeps - made_before && acceleration == Acceleration::none && slow > 2;
+      return cycle ? Reason::cycling : Reason::stalled;
     }
+    if (search.leads_nowhere(p, x, best)) return Reason::infeasible;
     if (slow > 1000) return Reason::stalled;
   }
   return Reason::maximum;
