@@ -69,5 +69,9 @@ bool        infeasible(const Problem &p, const double *direction); // does it pr
 // Many problems of n unknowns, one after the other in memory (A by columns), which lie where exec says: sweeps forward and back until the
 // natural residual is below rtol |q|, at most so many. residual: what it is at the end, over |q|.
 void batch(const Exec &exec, int count, int n, const double *a, const double *q, const double *lower, const double *upper, double rtol, int sweeps, double *x, double *residual);
+// One of them, which sweeps have not solved, with active sets on the host. Returns its residual as above; NAN, and x as
+// it was: bounds that cross, a matrix with entries that are no numbers or with a diagonal that is not positive.
+double finish(const std::vector<double> &a, const std::vector<double> &q, const std::vector<double> &lower,
+              const std::vector<double> &upper, double rtol, std::vector<double> &x);
 
 } // namespace tessera::lcp

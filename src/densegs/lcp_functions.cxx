@@ -94,6 +94,41 @@ static PetscErrorCode There(const PetscReal *from, size_t n, tessera::Space spac
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The arrays of a batch: A, q, lower, upper, x.
+struct Arrays {
+  const double *of[5];
+};
+
+// What sweeps have not solved, each on the host with active sets; the arrays are on a device or not, x is where the
+// caller has it.
+static PetscErrorCode Finish(PetscInt n, const Arrays &there, bool device, PetscReal rtol, PetscMemType memory,
+                             PetscReal x[], std::vector<double> &residuals, PetscInt *unsolved)
+{
+  std::vector<double> own[5];
+
+  PetscFunctionBegin;
+  for (size_t c = 0; c < residuals.size(); ++c) {
+    if (residuals[c] <= rtol) continue;
+    for (int k = 0; k < 5; ++k) {
+      const size_t  size = (size_t)n * (k ? 1 : (size_t)n);
+      const double *from = there.of[k] + c * size;
+      TesseraCallCXX(own[k].resize(size));
+      if (device) TesseraCallCXX(tessera::device::copy_to_host(own[k].data(), from, size * sizeof(double)));
+      else std::copy(from, from + size, own[k].begin());
+    }
+    for (std::vector<double> *bounds : {&own[2], &own[3]})
+      for (double &e : *bounds) e = e <= PETSC_NINFINITY ? -HUGE_VAL : e >= PETSC_INFINITY ? HUGE_VAL : e;
+    double *const first = x + c * (size_t)n;
+    const size_t  bytes = (size_t)n * sizeof(double);
+    TesseraCallCXX(residuals[c] = tessera::lcp::finish(own[0], own[1], own[2], own[3], rtol, own[4]));
+    if (PetscMemTypeDevice(memory)) TesseraCallCXX(tessera::device::copy_from_host(first, own[4].data(), bytes));
+    else std::copy(own[4].begin(), own[4].end(), first);
+    *unsolved += !(residuals[c] <= rtol);
+  }
+  if (PetscMemTypeDevice(memory)) TesseraCallCXX(tessera::device::synchronize()); // before `own` goes
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*@C
    TesseraLCPSolveBatch - Solves many small linear complementarity problems of the same size at once
 
@@ -130,7 +165,7 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
   tessera::Exec           exec;
   tessera::Buffer<double> own[5], r;
   const double           *a, *b, *l, *u, *v;
-  std::vector<double>     residuals, some[5];
+  std::vector<double>     residuals;
 
   PetscFunctionBegin;
   PetscCheck(count >= 0 && n >= 0 && sweeps >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "TesseraLCPSolveBatch: %" PetscInt_FMT " problems of %" PetscInt_FMT " unknowns, %" PetscInt_FMT " sweeps: none of these is negative", count, n, sweeps);
@@ -160,48 +195,8 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
     if (device) TesseraCallCXX(tessera::device::copy_to_host(x, v, unknowns * sizeof(double)));
     else TesseraCallCXX(tessera::device::copy_from_host(x, v, unknowns * sizeof(double)));
   }
-  for (size_t c = 0; c < (size_t)count; ++c) {
-    if (residuals[c] <= rtol) continue;
-    // What sweeps have not solved. Its arrays come to the host.
-    tessera::lcp::Problem p;
-    tessera::lcp::Matrix  matrix;
-    tessera::lcp::Params  params;
-    tessera::lcp::Report  report;
-    const double *const   from[5] = {a + c * (size_t)n * (size_t)n, b + c * (size_t)n, l + c * (size_t)n, u + c * (size_t)n, v + c * (size_t)n};
-    bool                  bad = false;
-    double                size = 0;
-    for (int k = 0; k < 5; ++k) {
-      TesseraCallCXX(some[k].resize((size_t)n * (k ? 1 : (size_t)n)));
-      if (device) TesseraCallCXX(tessera::device::copy_to_host(some[k].data(), from[k], some[k].size() * sizeof(double)));
-      else std::copy(from[k], from[k] + some[k].size(), some[k].begin());
-    }
-    tessera::densegs::Check check;
-    TesseraCallCXX(check = tessera::lcp::create(matrix, PETSC_COMM_SELF, (int)n, (int)n, some[0].data(), n, tessera::Space::host, 1));
-    for (double e : some[1]) size += e * e;
-    size = std::sqrt(size);
-    bad  = check.bad_row >= 0 || check.diagonal >= 0 || !std::isfinite(size);
-    for (size_t i = 0; i < (size_t)n; ++i) bad = bad || !(some[2][i] <= some[3][i]) || some[2][i] >= PETSC_INFINITY || some[3][i] <= PETSC_NINFINITY; // crossed bounds, or no numbers
-    if (!bad) {
-      for (double &e : some[2])
-        if (e <= PETSC_NINFINITY) e = -HUGE_VAL;
-      for (double &e : some[3])
-        if (e >= PETSC_INFINITY) e = HUGE_VAL;
-      p.n         = (int)n;
-      p.matrix    = &matrix;
-      p.q         = some[1].data();
-      p.lower     = some[2].data();
-      p.upper     = some[3].data();
-      tessera::lcp::project(p, some[4].data());
-      TesseraCallCXX((void)tessera::lcp::newton(p, params, some[4].data(), report, [&](const tessera::lcp::Report &, double norm, const double *) { return norm <= rtol * size; }));
-      std::vector<double> w((size_t)n);
-      tessera::lcp::multiply(p, some[4].data(), w.data());
-      residuals[c] = tessera::lcp::natural(p, some[4].data(), w.data()) / (size > 0 ? size : 1);
-      if (PetscMemTypeDevice(memory)) TesseraCallCXX(tessera::device::copy_from_host(x + c * (size_t)n, some[4].data(), (size_t)n * sizeof(double)));
-      else std::copy(some[4].begin(), some[4].end(), x + c * (size_t)n);
-    } else residuals[c] = NAN;
-    *unsolved += !(residuals[c] <= rtol);
-  }
-  if (PetscMemTypeDevice(memory)) TesseraCallCXX(tessera::device::synchronize());
+  const Arrays there = {{a, b, l, u, v}};
+  PetscCall(Finish(n, there, device, rtol, memory, x, residuals, unsolved));
   if (residual) std::copy(residuals.begin(), residuals.end(), residual);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

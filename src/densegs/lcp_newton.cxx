@@ -154,4 +154,32 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
   return Reason::maximum;
 }
 
+double finish(const std::vector<double> &a, const std::vector<double> &q, const std::vector<double> &lower,
+              const std::vector<double> &upper, double rtol, std::vector<double> &x)
+{
+  const int            n = (int)q.size();
+  Matrix               matrix;
+  const densegs::Check check = create(matrix, MPI_COMM_SELF, n, n, a.data(), n, Space::host, 1);
+  double               size  = 0;
+  for (double e : q) size += e * e;
+  size = std::sqrt(size);
+  bool bad = check.bad_row >= 0 || check.diagonal >= 0 || !std::isfinite(size);
+  for (size_t i = 0; i < q.size(); ++i)
+    bad = bad || !(lower[i] <= upper[i]) || lower[i] == HUGE_VAL || upper[i] == -HUGE_VAL;
+  if (bad) return NAN;
+  Problem p;
+  p.n      = n;
+  p.matrix = &matrix;
+  p.q      = q.data();
+  p.lower  = lower.data();
+  p.upper  = upper.data();
+  Report report;
+  project(p, x.data());
+  const Monitor solved = [&](const Report &, double norm, const double *) { return norm <= rtol * size; };
+  (void)newton(p, Params(), x.data(), report, solved);
+  std::vector<double> w(q.size());
+  multiply(p, x.data(), w.data());
+  return natural(p, x.data(), w.data()) / (size > 0 ? size : 1);
+}
+
 } // namespace tessera::lcp
