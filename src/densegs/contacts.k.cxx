@@ -24,9 +24,73 @@ struct FillContacts {
 };
 
 #ifdef __CUDACC__
+// One warp solves a panel's contacts one after the other: the sums over all unknowns come in sh.sum, the panel's own x
+// is sh.known, and the new one goes to x.
+template <int d>
+__device__ __forceinline__ void solve_contacts(const Shared &sh, double omega, bool back, double *report, double *x)
+{
+  constexpr int       per = height / d, used = per * d;
+  const int           t = (int)threadIdx.x;
+  const double *const own = sh.known;
+  double              w0 = sh.sum[t], w1 = sh.sum[t + 32];
+  for (int s = 0; s < per; ++s) {
+    const int    c = back ? per - 1 - s : s, i0 = c * d;
+    const double coefficient = sh.scale[c];
+    double       a[d * d], q[d], v[d];
+    if (coefficient < 0) { // there is none
+      if (!t)
+        for (int i = 0; i < d; ++i) x[i0 + i] = 0;
+      continue;
+    }
+#pragma unroll
+    for (int i = 0; i < d; ++i) {
+      q[i] = __shfl_sync(0xffffffffu, i0 + i < 32 ? w0 : w1, (i0 + i) % 32);
+#pragma unroll
+      for (int j = 0; j < d; ++j) {
+        a[j * d + i] = sh.diagonal[(i0 + j) * height + i0 + i];
+        q[i]         = fma(-a[j * d + i], own[i0 + j], q[i]);
+      }
+    }
+    if (!solve_contact<d>(a, q, coefficient, v)) report[1] = 2; // the host hears of it
+#pragma unroll
+    for (int j = 0; j < d; ++j) {
+      const double step = omega * (v[j] - own[i0 + j]);
+      w0 = fma(sh.diagonal[(i0 + j) * height + t], step, w0);
+      w1 = fma(sh.diagonal[(i0 + j) * height + t + 32], step, w1);
+      if (!t) x[i0 + j] = own[i0 + j] + step;
+    }
+  }
+  if (!t)
+    for (int i = used; i < height; ++i) x[i] = 0;
+}
+
+// The panel's own tile, x, q and coefficients; now: what comes after it in the first sweep.
+template <int d>
+__device__ __forceinline__ void start_contacts(const Job<double> &job, Shared &sh, const double *mu,
+                                               double (&tile)[columns], double &now)
+{
+  const int     t = (int)threadIdx.x, me = (int)blockIdx.x;
+  double *const own = sh.known;
+  for (int e = t; e < height * height; e += threads) sh.diagonal[e] = __ldcg(job.tile(me, me) + e);
+  if (t < height) {
+    own[t]     = job.x[me * height + t];
+    sh.base[t] = job.q[me * height + t];
+    if (t < height / d) sh.scale[t] = mu[me * height + t * d];
+  }
+  for (int s = job.position(0, me) + 1; s < job.count; ++s) {
+    const int j = job.outer(0, s);
+    __syncthreads();
+    if (t < height) sh.x[0][t] = job.x[j * height + t];
+    __syncthreads();
+    fetch(job.tile(me, j), tile);
+    now += product(tile, sh.x[0]);
+  }
+  __syncthreads();
+}
+
 template <int d> __global__ void __launch_bounds__(threads, 1) sweeps_of_contacts(Job<double> job, const double *mu)
 {
-  constexpr int depth = 3, per = height / d, used = per * d;
+  constexpr int depth = 3;
   extern __shared__ __align__(16) char memory[];
   Shared      &sh = *(Shared *)memory;
   const int    t = (int)threadIdx.x, me = (int)blockIdx.x, u = my_row(), g = my_group();
@@ -37,21 +101,7 @@ template <int d> __global__ void __launch_bounds__(threads, 1) sweeps_of_contact
   double       now = 0, then = 0, total = 0;
 
   if (!t) sh.dead = 0;
-  for (int e = t; e < height * height; e += threads) sh.diagonal[e] = __ldcg(job.tile(me, me) + e);
-  if (t < height) {
-    own[t]     = job.x[me * height + t];
-    sh.base[t] = job.q[me * height + t];
-    if (t < per) sh.scale[t] = mu[me * height + t * d];
-  }
-  for (int s = job.position(0, me) + 1; s < job.count; ++s) { // what comes after the panel in the first sweep
-    const int j = job.outer(0, s);
-    __syncthreads();
-    if (t < height) sh.x[0][t] = job.x[j * height + t];
-    __syncthreads();
-    fetch(job.tile(me, j), tile[0]);
-    now += product(tile[0], sh.x[0]);
-  }
-  __syncthreads();
+  start_contacts<d>(job, sh, mu, tile[0], now);
   auto send_for = [&](int k, int from, int to) {
     const bool back = job.backward(k);
 #pragma unroll
@@ -88,38 +138,7 @@ template <int d> __global__ void __launch_bounds__(threads, 1) sweeps_of_contact
     if (!g) sh.sum[u] = sh.base[u] + sum;
     __syncthreads();
     double *const x = sh.x[parity];
-    if (t < 32) {
-      double w0 = sh.sum[t], w1 = sh.sum[t + 32];
-      for (int s = 0; s < per; ++s) {
-        const int    c = back ? per - 1 - s : s, i0 = c * d;
-        const double coefficient = sh.scale[c];
-        double       a[d * d], q[d], v[d];
-        if (coefficient < 0) { // there is none
-          if (!t)
-            for (int i = 0; i < d; ++i) x[i0 + i] = 0;
-          continue;
-        }
-#pragma unroll
-        for (int i = 0; i < d; ++i) {
-          q[i] = __shfl_sync(0xffffffffu, i0 + i < 32 ? w0 : w1, (i0 + i) % 32);
-#pragma unroll
-          for (int j = 0; j < d; ++j) {
-            a[j * d + i] = sh.diagonal[(i0 + j) * height + i0 + i];
-            q[i]         = fma(-a[j * d + i], own[i0 + j], q[i]);
-          }
-        }
-        if (!solve_contact<d>(a, q, coefficient, v)) report[1] = 2; // the host hears of it
-#pragma unroll
-        for (int j = 0; j < d; ++j) {
-          const double step = job.omega * (v[j] - own[i0 + j]);
-          w0 = fma(sh.diagonal[(i0 + j) * height + t], step, w0);
-          w1 = fma(sh.diagonal[(i0 + j) * height + t + 32], step, w1);
-          if (!t) x[i0 + j] = own[i0 + j] + step;
-        }
-      }
-      if (!t)
-        for (int i = used; i < height; ++i) x[i] = 0;
-    }
+    if (t < 32) solve_contacts<d>(sh, job.omega, back, report, x);
     __syncthreads();
     if (t < height) {
       write_slot(job.slots + (size_t)me * meeting + t, x[t], job.base + (Count)k);
@@ -186,7 +205,7 @@ bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, do
   job.omega   = plan.params.omega;
   job.base    = 2 * plan.epoch + 2;
   job.patience = plan.patience;
-  job.wait = job.ahead = true;
+  job.flags.wait = job.flags.ahead = true;
   device::zero(job.history + most, 2 * sizeof(double));
   device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(Shared)));
   cudaLaunchConfig_t  c = {};

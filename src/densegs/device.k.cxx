@@ -32,7 +32,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   Panel    *panel = (Panel *)(memory + sizeof(Shared));
   const int t = (int)threadIdx.x, me = (int)blockIdx.x, blocks = (int)gridDim.x, own = (job.count - me + blocks - 1) / blocks;
   double   *report = job.history + job.most;
-  const bool collect = job.wait && (job.tolerance >= 0 || (!me && job.wants_history)); // of every panel its change
+  const bool collect = job.flags.wait && (job.tolerance >= 0 || (!me && job.flags.wants_history)); // of every panel its change
   const bool inverse = job.kind != Order::random;
   T         tile[columns];
   int       ready_sweep = -1, ready_panel = -1, parity = 0;
@@ -64,7 +64,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   int  nk = 0, ns = 0, ni = 0;
   bool more = seek(nk, ns, ni);
   auto look_ahead = [&] {
-    if (!job.ahead || !more || have) return;
+    if (!job.flags.ahead || !more || have) return;
     fetch(job.tile(me + ni * blocks, job.outer(nk, ns)), tile);
     have = true;
   };
@@ -236,10 +236,10 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
   job.omega   = plan.params.omega;
   job.tolerance = r.tolerance;
   job.base    = 2 * plan.epoch + 2;
-  job.zero    = r.zero;
-  job.wants_history = r.change != nullptr;
-  job.wait    = plan.params.strategy != Strategy::relaxed;
-  job.ahead   = plan.params.strategy != Strategy::graph;
+  job.flags.zero    = r.zero;
+  job.flags.wants_history = r.change != nullptr;
+  job.flags.wait    = plan.params.strategy != Strategy::relaxed;
+  job.flags.ahead   = plan.params.strategy != Strategy::graph;
   return job;
 }
 
@@ -266,7 +266,7 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
     fit = 0;
   }
   if (!fit) throw DeviceError("dense Gauss-Seidel: " + std::to_string(plan.panels.n) + " unknowns are too many for the shared memory of this device");
-  if (!job.wait) publish<<<(unsigned)((job.count * height + 255) / 256), 256, 0, (cudaStream_t)device::stream()>>>(job.x, job.slots, job.count);
+  if (!job.flags.wait) publish<<<(unsigned)((job.count * height + 255) / 256), 256, 0, (cudaStream_t)device::stream()>>>(job.x, job.slots, job.count);
   device::zero(job.history + r.most, (r.again ? 1 : 2) * sizeof(double));
   cudaLaunchConfig_t   c = {};
   cudaLaunchAttribute  cooperative = {};

@@ -74,6 +74,24 @@ struct Batch {
 };
 
 #ifdef __CUDACC__
+// w := q + A v, R rows a lane; the matrix m is in shared memory.
+template <int R>
+__device__ __forceinline__ void residual_of_warp(const double *m, int n, const double (&q)[R], const double (&v)[R],
+                                                 double (&w)[R])
+{
+  const int lane = (int)threadIdx.x;
+#pragma unroll
+  for (int r = 0; r < R; ++r) w[r] = q[r];
+#pragma unroll
+  for (int b = 0; b < R; ++b)
+    for (int l = 0; l < 32 && 32 * b + l < n; ++l) {
+      const double x = __shfl_sync(0xffffffffu, v[b], l);
+#pragma unroll
+      for (int r = 0; r < R; ++r)
+        if (lane + 32 * r < n) w[r] = fma(m[(32 * b + l) * n + lane + 32 * r], x, w[r]);
+    }
+}
+
 // A warp a problem, R rows a lane: vectors stay in registers, and what a row found goes to the others by a shuffle, so nothing waits at a
 // barrier. A row takes one product, two comparisons, a shuffle and the product with its column, 8 n bytes of shared memory.
 template <int R> __global__ void __launch_bounds__(32) batch_of_warps(Batch p)
@@ -105,16 +123,7 @@ template <int R> __global__ void __launch_bounds__(32) batch_of_warps(Batch p)
   auto clip = [&](int r, double e) { return e < low[r] ? low[r] : e > high[r] ? high[r] : e; };
   for (int k = 0;; ++k) {
     if (k % 8 == 0 || k >= p.sweeps) {
-#pragma unroll
-      for (int r = 0; r < R; ++r) w[r] = q[r];
-#pragma unroll
-      for (int b = 0; b < R; ++b)
-        for (int l = 0; l < 32 && 32 * b + l < n; ++l) {
-          const double x = __shfl_sync(all, v[b], l);
-#pragma unroll
-          for (int r = 0; r < R; ++r)
-            if (lane + 32 * r < n) w[r] = fma(m[(32 * b + l) * n + lane + 32 * r], x, w[r]);
-        }
+      residual_of_warp(m, n, q, v, w);
       double s = 0;
 #pragma unroll
       for (int r = 0; r < R; ++r) {

@@ -27,7 +27,7 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
   Panel       &own = *(Panel *)(memory + sizeof(Shared));
   const int    t = (int)threadIdx.x, me = (int)blockIdx.x, u = my_row(), g = my_group();
   double      *report = job.history + job.most;
-  const bool   collect = job.wait && (job.tolerance >= 0 || (!me && job.wants_history)); // of every panel its change
+  const bool   collect = job.flags.wait && (job.tolerance >= 0 || (!me && job.flags.wants_history)); // of every panel its change
   const bool   alternate = job.kind == Order::symmetric;
   T            tile[depth][columns];
   int          parity = 0;
@@ -40,14 +40,14 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
   // The tile of the panel that comes just before this one in sweep k
   auto tile_before = [&](int k) -> const T * {
     const bool back = job.backward(k);
-    if (!joins || !job.ahead || me == (back ? job.count - 1 : 0)) return nullptr;
+    if (!joins || !job.flags.ahead || me == (back ? job.count - 1 : 0)) return nullptr;
     return job.tile(me, back ? me + 1 : me - 1);
   };
   prepare(job, sh, own, me, 0, true, tile_before(0));
   // The first tiles of the positions [from, to) of sweep k are sent for;
   auto send_for = [&](int k, int from, int to) {
     const bool back = job.backward(k);
-    if (!job.ahead) return;
+    if (!job.flags.ahead) return;
 #pragma unroll
     for (int d = 0; d < depth; ++d)
       if (from + d < to) fetch<PASSING>(job.tile(me, back ? job.count - 1 - from - d : from + d), tile[d]);
@@ -57,7 +57,7 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
   auto prefetch = [&](int k, int at) {
     int  s = at + ahead;
     bool back = job.backward(k);
-    if (!ahead || !job.ahead) return;
+    if (!ahead || !job.flags.ahead) return;
     const int own = back ? job.count - 1 - me : me;
     if (alternate) {
       if (s >= own) s -= own, back = !back;
@@ -76,14 +76,14 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
       for (int d = 0; d < depth; ++d) {
         const int at = s + d, j = back ? job.count - 1 - at : at, next = back ? j - depth : j + depth;
         if (at >= to) break;
-        if (!job.ahead) fetch<PASSING>(job.tile(me, j), tile[d]);
+        if (!job.flags.ahead) fetch<PASSING>(job.tile(me, j), tile[d]);
         prefetch(k, at + depth);
         if (!await(job, sh, report, j, sweep, true, collect, sh.x[parity], total)) return false;
         const double y = product(tile[d], sh.x[parity]);
         now += y;
         if (twice) then += y;
         parity ^= 1;
-        if (job.ahead && at + depth < to) fetch<PASSING>(job.tile(me, next), tile[d]);
+        if (job.flags.ahead && at + depth < to) fetch<PASSING>(job.tile(me, next), tile[d]);
       }
     return true;
   };

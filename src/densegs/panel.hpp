@@ -38,6 +38,11 @@ struct Key { // of the inverse of a panel: for these bounds, of this matrix; not
   Count  stamp = 0, usable = 0, joined = 0; // joined: also times the tile before the panel
 };
 
+// Is x zero, does the caller ask for changes, does a block wait for others, are tiles fetched before they are needed?
+struct Flags {
+  bool zero, wants_history, wait, ahead;
+};
+
 template <class T> struct Job {
   const T      *a;
   const double *inverse, *q, *lower, *upper;
@@ -51,7 +56,7 @@ template <class T> struct Job {
   double        omega, tolerance;
   Count         base, stamp;
   unsigned      patience;
-  bool          zero, wants_history, wait, ahead;
+  Flags         flags;
 
   __device__ bool backward(int k) const { return kind == Order::backward || (kind == Order::symmetric && (first + k) % 2); }
   __device__ const int *table(int k) const { return order + (size_t)k * (2 * count + height); }
@@ -113,7 +118,7 @@ template <class T> __device__ inline bool await(const Job<T> &job, Shared &sh, d
   if (t < height ? wanted : t == height && collect) {
     const Slot *const at = job.slots + (size_t)j * meeting + (t < height ? t : height + (int)(sweep & 1));
     Slot              v = read_slot(at);
-    for (unsigned polls = 0; job.wait && v.sweep < sweep; v = read_slot(at))
+    for (unsigned polls = 0; job.flags.wait && v.sweep < sweep; v = read_slot(at))
       if (++polls >= job.patience || (polls % 1024 == 0 && *(volatile double *)(report + 1) != 0)) {
         if (polls >= job.patience) report[1] = 1;
         sh.dead = 1;
@@ -190,12 +195,11 @@ template <class T> __device__ void join(Shared &sh, const T *tile, double *to)
     for (int r = 0; r < 4; ++r) to[(j + few * c) * height + i + few * r] = e[r][c];
 }
 
-// All that a panel's solve in sweep k needs and that is known since its last one. All threads. before: the tile of the panel before it,
-// which the inverse is multiplied with. again: the last call was for the same panel and order, so that what depends on these alone is there.
-template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse, const T *before = nullptr, bool again = false)
+// The rows of panel p in the order of sweep k: their places, factors, bounds, and what their own x and q add.
+template <class T>
+__device__ __forceinline__ void prepare_rows(const Job<T> &job, Shared &sh, const Panel &own, int p, int k)
 {
-  const int t = (int)threadIdx.x, u = my_row(), g = my_group();
-  __syncthreads();
+  const int t = (int)threadIdx.x;
   if (t < height) {
     const int    r = job.inner(k, t), i = p * height + r;
     const double w = job.omega * job.inverse[i];
@@ -206,55 +210,71 @@ template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const 
     sh.upper[t] = job.lower ? job.upper[i] : 0;
     sh.base[t]  = (1 - (job.inverse[i] != 0 ? job.omega : 0)) * own.x[r] - w * job.q[i];
   }
-  const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
-  Key         *key   = job.keys + place;
-  const bool   kept  = again && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
-  const bool   there = kept || (inverse && key->stamp == job.stamp && key->status.low == own.status.low && key->status.high == own.status.high && (!before || key->joined));
-  const bool   fine  = !there || key->usable;
-  __syncthreads(); // all have looked before the key changes
-  if (!again) {
-    const T *d = job.tile(p, p);
-    T        v16[columns];
+}
+
+// The panel's own tile d, rows and columns in the order of the sweep.
+template <class T> __device__ __forceinline__ void prepare_diagonal(Shared &sh, const T *d)
+{
+  const int t = (int)threadIdx.x;
+  T         v16[columns];
 #pragma unroll
-    for (int c = 0; c < columns; ++c) v16[c] = __ldcg(d + sh.row[t / height + c * groups] * height + sh.row[t % height]);
+  for (int c = 0; c < columns; ++c) v16[c] = __ldcg(d + sh.row[t / height + c * groups] * height + sh.row[t % height]);
 #pragma unroll
-    for (int c = 0; c < columns; ++c) sh.diagonal[(t / height + c * groups) * height + t % height] = sh.scale[t % height] * value(v16[c]);
+  for (int c = 0; c < columns; ++c)
+    sh.diagonal[(t / height + c * groups) * height + t % height] = sh.scale[t % height] * value(v16[c]);
+}
+
+// I + the lower triangle in the columns of rows between bounds: of what this thread has just written, if any.
+__device__ __forceinline__ void prepare_triangle(Shared &sh, const Status &status)
+{
+  const int t = (int)threadIdx.x;
+#pragma unroll
+  for (int c = 0; c < columns; ++c) {
+    const int   v = t / height + c * groups, w = t % height;
+    const bool  fixed = (status.low | status.high) & (1ull << sh.row[v]);
+    sh.inverse[v * pitch + w] = w == v ? 1 : w < v || fixed ? 0 : sh.diagonal[v * height + w];
   }
-  if (inverse && !there)
+}
+
+// The inverse that was made before
+__device__ __forceinline__ void load_inverse(Shared &sh, const double *saved)
+{
+  const int t = (int)threadIdx.x;
+  double    i16[columns];
 #pragma unroll
-    for (int c = 0; c < columns; ++c) { // of what this thread has just written, if any
-      const int   v = t / height + c * groups, w = t % height;
-      const Count bit = 1ull << sh.row[v];
-      sh.inverse[v * pitch + w] = w == v ? 1 : w < v || ((own.status.low | own.status.high) & bit) ? 0 : sh.diagonal[v * height + w];
-    }
-  double *const saved = job.saved(k, p);
-  if (there && !kept) {
-    double i16[columns];
+  for (int c = 0; c < columns; ++c) i16[c] = __ldcg(saved + t + c * threads);
 #pragma unroll
-    for (int c = 0; c < columns; ++c) i16[c] = __ldcg(saved + t + c * threads);
-#pragma unroll
-    for (int c = 0; c < columns; ++c) sh.inverse[(t / height + c * groups) * pitch + t % height] = i16[c];
+  for (int c = 0; c < columns; ++c) sh.inverse[(t / height + c * groups) * pitch + t % height] = i16[c];
+}
+
+// The inverse of the triangle that is there, also for later; false: it has large entries.
+template <class T>
+__device__ __forceinline__ bool make_inverse(Shared &sh, const Status &status, Count stamp, Key *key, double *saved,
+                                             const T *before)
+{
+  const int t = (int)threadIdx.x;
+  invert(sh);
+  bool small = true;
+  for (int c = 0; c < columns; ++c) {
+    const double e = sh.inverse[(t / height + c * groups) * pitch + t % height];
+    saved[t + c * threads] = e;
+    small                  = small && fabs(e) <= largest_inverse;
   }
-  __syncthreads();
-  bool usable = inverse && fine;
-  if (inverse && !there) {
-    invert(sh);
-    bool small = true;
-    for (int c = 0; c < columns; ++c) {
-      const double e = sh.inverse[(t / height + c * groups) * pitch + t % height];
-      saved[t + c * threads] = e;
-      small                  = small && fabs(e) <= largest_inverse;
-    }
-    usable = __syncthreads_and(small);
-    if (usable && before) join(sh, before, saved + height * height);
-    if (!t) {
-      key->status = own.status;
-      key->stamp  = job.stamp;
-      key->usable = usable;
-      key->joined = before != nullptr;
-    }
+  const bool usable = __syncthreads_and(small);
+  if (usable && before) join(sh, before, saved + height * height);
+  if (!t) {
+    key->status = status;
+    key->stamp  = stamp;
+    key->usable = usable;
+    key->joined = before != nullptr;
   }
-  // What x of the panel's own rows adds: of those behind a row, and of those at bounds.
+  return usable;
+}
+
+// What x of the panel's own rows adds: of those behind a row, and of those at bounds.
+__device__ __forceinline__ void add_own(Shared &sh, const Panel &own)
+{
+  const int u = my_row(), g = my_group();
   double    behind = 0, fixed = 0;
   for (int c = 0; c < columns; ++c) {
     const int    v = c * groups + g, r = sh.row[v];
@@ -268,6 +288,29 @@ template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const 
     sh.base[u] -= behind;
     sh.sum[u] = sh.base[u] - fixed;
   }
+}
+
+// All that a panel's solve in sweep k needs and that is known since its last one. All threads. before: the tile of the panel before it,
+// which the inverse is multiplied with. again: the last call was for the same panel and order, so that what depends on these alone is there.
+template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse, const T *before = nullptr, bool again = false)
+{
+  const int t = (int)threadIdx.x, u = my_row(), g = my_group();
+  __syncthreads();
+  prepare_rows(job, sh, own, p, k);
+  const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
+  Key         *key   = job.keys + place;
+  const bool   kept  = again && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
+  const bool   there = kept || (inverse && key->stamp == job.stamp && key->status.low == own.status.low && key->status.high == own.status.high && (!before || key->joined));
+  const bool   fine  = !there || key->usable;
+  __syncthreads(); // all have looked before the key changes
+  if (!again) prepare_diagonal(sh, job.tile(p, p));
+  if (inverse && !there) prepare_triangle(sh, own.status);
+  double *const saved = job.saved(k, p);
+  if (there && !kept) load_inverse(sh, saved);
+  __syncthreads();
+  bool usable = inverse && fine;
+  if (inverse && !there) usable = make_inverse(sh, own.status, job.stamp, key, saved, before);
+  add_own(sh, own);
   __syncthreads();
   double known = 0;
   if (usable)
@@ -423,7 +466,7 @@ template <class T, bool BOUNDS> __device__ void start(const Job<T> &job, Shared 
     status.high &= ~status.low;
     if (!t) own.status = status;
   }
-  if (!job.zero) // what comes after the panel in the first sweep
+  if (!job.flags.zero) // what comes after the panel in the first sweep
     for (int s = job.position(0, p) + 1; s < job.count; ++s) {
       const int j = job.outer(0, s);
       __syncthreads();
