@@ -24,6 +24,78 @@ namespace {
 
 const char in_vain[] = "dense Gauss-Seidel: blocks of threads waited in vain for each other. Is another program holding the device?";
 
+// The tiles that a block's own panels need, one after the other: of own panel i in the columns of position s, for
+// sweep k.
+template <class T> struct Ahead {
+  const int me, blocks, own;
+  int       k = 0, s = 0, i = 0;
+  bool      more, have = false; // the next tile is in `tile`, or on its way there
+  bool      late = false;       // where that is has not been looked for yet
+  T         tile[columns];
+
+  __device__ __forceinline__ Ahead(const Job<T> &job, int first, int step, int count) :
+    me(first), blocks(step), own(count)
+  {
+    more = seek(job);
+  }
+  // Is that tile needed, for this sweep's solve or the next one's?
+  __device__ __forceinline__ bool needed(const Job<T> &job) const
+  {
+    const int p = me + i * blocks, j = job.outer(k, s);
+    if (j == p) return false;
+    return s < job.position(k, p) || (k + 1 < job.most && job.position(k + 1, j) > job.position(k + 1, p));
+  }
+  // The place of the next tile at or after (k, s, i).
+  __device__ __forceinline__ bool seek(const Job<T> &job)
+  {
+    for (; k < job.most; ++k, s = 0)
+      for (; s < job.count; ++s, i = 0) {
+        const int last = job.backward(k) ? me : me + (own - 1) * blocks;
+        if (job.kind == Order::symmetric && s >= job.position(k, last)) { // nothing more in this sweep
+          i = 0;
+          break;
+        }
+        for (; i < own; ++i)
+          if (needed(job)) return true;
+      }
+    return false;
+  }
+  __device__ __forceinline__ bool at(int sweep, int position) const { return more && k == sweep && s == position; }
+  __device__ __forceinline__ void look(const Job<T> &job)
+  {
+    if (!job.flags.ahead || !more || have) return;
+    fetch(job.tile(me + i * blocks, job.outer(k, s)), tile);
+    have = true;
+  }
+  // Just before an own solve this waits: it would stand in its way.
+  __device__ __forceinline__ void find(const Job<T> &job)
+  {
+    more = seek(job);
+    look(job);
+    late = false;
+  }
+  // The tile of own panel p in the columns of panel j times x
+  __device__ __forceinline__ double times(const Job<T> &job, int p, int j, const double *x)
+  {
+    if (!have) fetch(job.tile(p, j), tile);
+    have = false;
+    return product(tile, x);
+  }
+  // After a tile: is the next one in the same columns?
+  __device__ __forceinline__ bool next_of_column(const Job<T> &job, int sweep, int position)
+  {
+    if (++i < own) {
+      more = seek(job);
+      if (at(sweep, position)) {
+        look(job);
+        return true;
+      }
+    }
+    late = true;
+    return false;
+  }
+};
+
 // Several panels a block, or a random order.
 template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sweeps(Job<T> job)
 {
@@ -34,47 +106,13 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   double   *report = job.history + job.most;
   const bool collect = job.flags.wait && (job.tolerance >= 0 || (!me && job.flags.wants_history)); // of every panel its change
   const bool inverse = job.kind != Order::random;
-  T         tile[columns];
   int       ready_sweep = -1, ready_panel = -1, parity = 0;
-  bool      have = false; // the next tile is in `tile`, or on its way there
-  bool      late = false; // where that is has not been looked for yet
 
   if (!t) sh.dead = 0;
   for (int i = 0; i < own; ++i) start<T, BOUNDS>(job, sh, panel[i], me + i * blocks);
   auto is_mine = [&](int p) { return p % blocks == me; };
-  // Is the tile of own panel i in the columns of position s needed, for this sweep's solve or the next one's?
-  auto needed = [&](int k, int s, int i) {
-    const int p = me + i * blocks, j = job.outer(k, s);
-    if (j == p) return false;
-    return s < job.position(k, p) || (k + 1 < job.most && job.position(k + 1, j) > job.position(k + 1, p));
-  };
-  // The place of the next tile at or after (k, s, i).
-  auto seek = [&](int &k, int &s, int &i) {
-    for (; k < job.most; ++k, s = 0)
-      for (; s < job.count; ++s, i = 0) {
-        if (job.kind == Order::symmetric && s >= job.position(k, job.backward(k) ? me : me + (own - 1) * blocks)) { // nothing more in this sweep
-          i = 0;
-          break;
-        }
-        for (; i < own; ++i)
-          if (needed(k, s, i)) return true;
-      }
-    return false;
-  };
-  int  nk = 0, ns = 0, ni = 0;
-  bool more = seek(nk, ns, ni);
-  auto look_ahead = [&] {
-    if (!job.flags.ahead || !more || have) return;
-    fetch(job.tile(me + ni * blocks, job.outer(nk, ns)), tile);
-    have = true;
-  };
-  // Just before an own solve this waits: it would stand in its way.
-  auto find = [&] {
-    more = seek(nk, ns, ni);
-    look_ahead();
-    late = false;
-  };
-  look_ahead();
+  Ahead<T> ahead(job, me, blocks, own);
+  ahead.look(job);
 
   for (int k = 0; k < job.most; ++k) {
     double total = 0; // in one thread
@@ -102,7 +140,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
         panel[j / blocks].now[t]  = panel[j / blocks].then[t];
         panel[j / blocks].then[t] = 0;
       } else {
-        const bool wanted = more && nk == k && ns == s;
+        const bool wanted = ahead.at(k, s);
         if (!wanted && !collect) continue;
         if (!await(job, sh, report, j, job.base + (Count)k, wanted, collect, x, total)) {
           for (int i = 0; i < own; ++i) give_up(job, me + i * blocks);
@@ -110,27 +148,17 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
         }
         if (!wanted) continue;
       }
-      if (mine && late) find();
-      while (more && nk == k && ns == s) {
-        Panel    &to = panel[ni];
-        const int p  = me + ni * blocks;
-        if (!have) fetch(job.tile(p, j), tile);
-        have = false;
-        const double y = product(tile, x);
+      if (mine && ahead.late) ahead.find(job);
+      while (ahead.at(k, s)) {
+        Panel    &to = panel[ahead.i];
+        const int p  = me + ahead.i * blocks;
+        const double y = ahead.times(job, p, j, x);
         const bool   solved = job.position(k, p) < s;
         to.now[t] += y;
         if (!solved && k + 1 < job.most && job.position(k + 1, j) > job.position(k + 1, p)) to.then[t] += y;
-        if (++ni < own) {
-          more = seek(nk, ns, ni);
-          if (more && nk == k && ns == s) {
-            look_ahead();
-            continue;
-          }
-        }
-        late = true;
-        break;
+        if (!ahead.next_of_column(job, k, s)) break;
       }
-      if (late && !urgent) find();
+      if (ahead.late && !urgent) ahead.find(job);
       parity ^= 1;
     }
     if (ended(job, sh, report, k, collect, total)) break;
