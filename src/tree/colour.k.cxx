@@ -220,6 +220,70 @@ template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, co
   return Failure::none;
 }
 
+// The graph of the blocks is that of the next grid, unless aggregates are cut.
+template <class T>
+Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &level, const Level<T> &next, int blocks, bool cut,
+                                          const Buffer<unsigned char> &wanted, Buffer<unsigned char> &colour)
+{
+  Buffer<double> priority = make<double>((size_t)blocks);
+  for_each(exec_, blocks, Priority{nullptr, priority.data()});
+  if (!cut) return this->colour(blocks, next.i, next.j, priority, wanted, false, colour);
+  Level<T> fine, graph;
+  fine.n           = level.n;
+  fine.points      = level.points;
+  fine.ghosts      = level.ghosts;
+  fine.distributed = level.distributed;
+  fine.cells       = blocks;
+  fine.corners     = 1;
+  fine.begin       = make<int>((size_t)blocks + 1);
+  fine.vertex      = make<int>((size_t)blocks);
+  for_each(exec_, blocks + 1, FirstOfBlock{level.sweep.block.data(), level.points, fine.begin.data()});
+  for_each(exec_, blocks, Itself{fine.vertex.data()});
+  graph.n = graph.rows = blocks;
+  std::swap(fine.i, level.i);
+  std::swap(fine.j, level.j);
+  std::swap(fine.weight, level.weight);
+  const Failure::Kind kind = product_pattern(fine, level.sweep.block, graph);
+  std::swap(fine.i, level.i);
+  std::swap(fine.j, level.j);
+  std::swap(fine.weight, level.weight);
+  if (kind) return kind;
+  return this->colour(blocks, graph.i, graph.j, priority, wanted, false, colour);
+}
+
+// On several processes: the blocks in which this one has nodes, and of these the nodes of others.
+template <class T> void Hierarchy<T>::own_blocks(Level<T> &level)
+{
+  Sweep<T> &sweep = level.sweep;
+  const Buffer<int> block = on_host(sweep.block), from = on_host(sweep.begin), order = on_host(everyone_.order);
+  const int        *b = block.data(), mine = everyone_.first[(size_t)everyone_.rank];
+  std::vector<int>  local, starts(1, 0), member, owner, index;
+  for (int p = 0; p < level.points; ++p) {
+    if (!p || b[p] != b[p - 1]) {
+      for (int q = from.data()[b[p]]; q < from.data()[b[p] + 1]; ++q) {
+        const int e = order.data()[q];
+        if (e >= mine && e < mine + level.points) {
+          member.push_back(e - mine);
+          continue;
+        }
+        const int rank = (int)(std::upper_bound(everyone_.first.begin(), everyone_.first.end(), e) - everyone_.first.begin()) - 1;
+        member.push_back(level.n + (int)owner.size());
+        owner.push_back(rank);
+        index.push_back(e - everyone_.first[(size_t)rank]);
+      }
+      starts.push_back((int)member.size());
+    }
+    local.push_back((int)starts.size() - 2);
+  }
+  sweep.blocks   = (int)starts.size() - 1;
+  sweep.mates    = (int)owner.size();
+  sweep.exchange = Exchange(exec_, comm_, level.n, owner, index);
+  sweep.begin    = copy_to(exec_.space, starts);
+  sweep.member   = copy_to(exec_.space, member);
+  sweep.local    = copy_to(exec_.space, local);
+  sweep.r        = make<T>((size_t)(level.n + sweep.mates) * (size_t)params_.bs);
+}
+
 // The aggregates as blocks. position: of own nodes among those of all processes, where there are several.
 template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key, const Buffer<int> &position, Buffer<unsigned char> &colour)
 {
@@ -246,72 +310,19 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
   for_each(exec_, all, SplitFound{found.data(), sweep.block.data(), sweep.place.data()});
   found = Buffer<double>();
   if (several && lost()) return Failure::lost;
-  // their graph is that of the next grid, unless aggregates are cut
-  Buffer<double> priority = make<double>((size_t)blocks);
-  for_each(exec_, blocks, Priority{nullptr, priority.data()});
-  if (blocks == cells.n) {
-    if (const Failure::Kind kind = this->colour(blocks, next.i, next.j, priority, wanted, false, colour)) return kind;
-  } else {
-    Level<T> fine, graph;
-    fine.n           = level.n;
-    fine.points      = points;
-    fine.ghosts      = level.ghosts;
-    fine.distributed = several;
-    fine.cells       = blocks;
-    fine.corners     = 1;
-    fine.begin       = make<int>((size_t)blocks + 1);
-    fine.vertex      = make<int>((size_t)blocks);
-    for_each(exec_, blocks + 1, FirstOfBlock{sweep.block.data(), points, fine.begin.data()});
-    for_each(exec_, blocks, Itself{fine.vertex.data()});
-    graph.n = graph.rows = blocks;
-    std::swap(fine.i, level.i);
-    std::swap(fine.j, level.j);
-    std::swap(fine.weight, level.weight);
-    Failure::Kind kind = product_pattern(fine, sweep.block, graph);
-    std::swap(fine.i, level.i);
-    std::swap(fine.j, level.j);
-    std::swap(fine.weight, level.weight);
-    if (!kind) kind = this->colour(blocks, graph.i, graph.j, priority, wanted, false, colour);
-    if (kind) return kind;
-  }
-  // the blocks of this process
+  if (const Failure::Kind kind = colour_blocks(level, next, blocks, blocks != cells.n, wanted, colour)) return kind;
   sweep.blocks = blocks;
   sweep.begin  = std::move(begin);
-  if (several) {
-    const Buffer<int> block = on_host(sweep.block), from = on_host(sweep.begin), order = on_host(everyone_.order);
-    const int        *b = block.data(), mine = everyone_.first[(size_t)everyone_.rank];
-    std::vector<int>  local, starts(1, 0), member, owner, index;
-    for (int p = 0; p < points; ++p) {
-      if (!p || b[p] != b[p - 1]) {
-        for (int q = from.data()[b[p]]; q < from.data()[b[p] + 1]; ++q) {
-          const int e = order.data()[q];
-          if (e >= mine && e < mine + points) {
-            member.push_back(e - mine);
-            continue;
-          }
-          const int rank = (int)(std::upper_bound(everyone_.first.begin(), everyone_.first.end(), e) - everyone_.first.begin()) - 1;
-          member.push_back(level.n + (int)owner.size());
-          owner.push_back(rank);
-          index.push_back(e - everyone_.first[(size_t)rank]);
-        }
-        starts.push_back((int)member.size());
-      }
-      local.push_back((int)starts.size() - 2);
-    }
-    sweep.blocks   = (int)starts.size() - 1;
-    sweep.mates    = (int)owner.size();
-    sweep.exchange = Exchange(exec_, comm_, level.n, owner, index);
-    sweep.begin    = copy_to(exec_.space, starts);
-    sweep.member   = copy_to(exec_.space, member);
-    sweep.local    = copy_to(exec_.space, local);
-    sweep.r        = make<T>((size_t)(level.n + sweep.mates) * (size_t)bs);
-  }
+  if (several) own_blocks(level);
   return Failure::none;
 }
 
 #define INSTANTIATE(T) \
   template Failure::Kind Hierarchy<T>::colour(int, const Buffer<int> &, const Buffer<int> &, const Buffer<double> &, const Buffer<unsigned char> &, bool, Buffer<unsigned char> &); \
   template Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &, const Level<T> &, const Cells &, const Buffer<Key> &); \
+  template Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &, const Level<T> &, int, bool, \
+                                                     const Buffer<unsigned char> &, Buffer<unsigned char> &); \
+  template void Hierarchy<T>::own_blocks(Level<T> &); \
   template Failure::Kind Hierarchy<T>::block_pattern(Level<T> &, const Level<T> &, const Cells &, const Buffer<Key> &, const Buffer<int> &, Buffer<unsigned char> &);
 INSTANTIATE(double)
 INSTANTIATE(float)

@@ -10,6 +10,119 @@
 
 namespace tessera::auxamg {
 
+namespace {
+
+// Rows of others, for which this process has parts, on the way to their owners: each with its number there and its
+// columns, which are vertices. The counts are of each process; entry_owner is of each column.
+struct RowsToSend {
+  std::vector<int> row_counts, entry_counts, heads, lengths, columns, entry_owner;
+};
+RowsToSend rows_of_others(int processes, int own, int rows, const int *i, const int *j, const Division &d)
+{
+  RowsToSend to;
+  to.row_counts.resize((size_t)processes);
+  to.entry_counts.resize((size_t)processes);
+  for (int v = own; v < rows; ++v) {
+    const size_t vertex = (size_t)d.vertex[(size_t)v], owner = (size_t)d.owner[vertex];
+    ++to.row_counts[owner];
+    to.entry_counts[owner] += i[v + 1] - i[v];
+    to.heads.push_back(d.index[vertex]);
+    to.lengths.push_back(i[v + 1] - i[v]);
+    for (int e = i[v]; e < i[v + 1]; ++e) {
+      to.columns.push_back(d.vertex[(size_t)j[e]]);
+      to.entry_owner.push_back((int)owner);
+    }
+  }
+  return to;
+}
+
+// What others have of own rows: row v has the parts order[first[v]..first[v+1]), and part p the columns
+// begin[p]..begin[p+1].
+struct RowsReceived {
+  std::vector<int> first, order, begin, column;
+};
+RowsReceived receive_rows(const Messages &of_rows, const Messages &of_entries, const RowsToSend &sent, int own)
+{
+  RowsReceived           got;
+  const std::vector<int> row = of_rows.send(sent.heads), length = of_rows.send(sent.lengths);
+  got.column = of_entries.send(sent.columns);
+  got.begin.resize(row.size() + 1);
+  got.first.resize((size_t)own + 1);
+  got.order.resize(row.size());
+  std::partial_sum(length.begin(), length.end(), got.begin.begin() + 1);
+  for (int v : row) ++got.first[(size_t)v + 1];
+  std::partial_sum(got.first.begin(), got.first.end(), got.first.begin());
+  std::iota(got.order.begin(), got.order.end(), 0);
+  std::stable_sort(got.order.begin(), got.order.end(), [&](int a, int b) { return row[(size_t)a] < row[(size_t)b]; });
+  return got;
+}
+
+// The own rows, whose columns are vertices, and where what there is of them goes: the entries here to the places map[] in
+// their rows, those received to the places place[] among all.
+struct RowsMerged {
+  std::vector<int> begin, column, place;
+  Buffer<int>      map;
+  bool             too_long = false; // one has `longest` columns or more
+};
+RowsMerged merge_rows(int own, const int *i, const int *j, const Division &d, const RowsReceived &got, int longest)
+{
+  RowsMerged       to;
+  std::vector<int> marker(d.owner.size(), -1);
+  to.begin.resize(1);
+  to.map.resize((size_t)i[own]);
+  to.place.resize(got.column.size());
+  for (int v = 0; v < own; ++v) {
+    const int from = to.begin.back();
+    if (got.first[(size_t)v] == got.first[(size_t)v + 1]) { // of most rows nobody else has parts
+      for (int e = i[v]; e < i[v + 1]; ++e) {
+        to.map.data()[e] = e - i[v];
+        to.column.push_back(d.vertex[(size_t)j[e]]);
+      }
+      to.begin.push_back((int)to.column.size());
+      continue;
+    }
+    const auto take = [&](int vertex) {
+      int &at = marker[(size_t)vertex];
+      if (at < from) {
+        at = (int)to.column.size();
+        to.column.push_back(vertex);
+      }
+      return at;
+    };
+    for (int e = i[v]; e < i[v + 1]; ++e) to.map.data()[e] = take(d.vertex[(size_t)j[e]]) - from;
+    for (int k = got.first[(size_t)v]; k < got.first[(size_t)v + 1]; ++k)
+      for (int r = got.order[(size_t)k], e = got.begin[(size_t)r]; e < got.begin[(size_t)r + 1]; ++e)
+        to.place[(size_t)e] = take(got.column[(size_t)e]);
+    to.begin.push_back((int)to.column.size());
+    to.too_long = to.too_long || to.begin.back() - from >= longest;
+  }
+  return to;
+}
+
+// The numbers here of all vertices that are needed: of those that have rows here, then of other columns, which come
+// into d.vertex.
+std::vector<int> number_columns(int rows, const std::vector<int> &columns, Division &d)
+{
+  std::vector<int> number(d.owner.size(), -1), others;
+  d.vertex.resize((size_t)rows);
+  for (int v = 0; v < rows; ++v) number[(size_t)d.vertex[(size_t)v]] = v;
+  for (int v : columns)
+    if (number[(size_t)v] < 0) {
+      number[(size_t)v] = rows;
+      others.push_back(v);
+    }
+  std::sort(others.begin(), others.end(), [&](int a, int b) {
+    return d.owner[(size_t)a] != d.owner[(size_t)b] ? d.owner[(size_t)a] < d.owner[(size_t)b] : a < b;
+  });
+  for (int v : others) {
+    number[(size_t)v] = (int)d.vertex.size();
+    d.vertex.push_back(v);
+  }
+  return number;
+}
+
+} // namespace
+
 // Which vertices are here, and which leaves: those with own nodes, then those of ghosts. leaf: of the nodes, then by these numbers.
 template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf)
 {
@@ -95,85 +208,30 @@ template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coar
 {
   const int         own = coarse.n, rows = coarse.rows;
   const Buffer<int> i = on_host(coarse.i), j = on_host(coarse.j);
-  bool              too_long = false;
   int               size;
   MPI_Comm_size(comm_, &size);
-  std::vector<int> row_counts((size_t)size), entry_counts((size_t)size), heads, lengths, columns, entry_owner;
-  for (int v = own; v < rows; ++v) {
-    const size_t vertex = (size_t)d.vertex[(size_t)v], owner = (size_t)d.owner[vertex];
-    ++row_counts[owner];
-    entry_counts[owner] += i.data()[v + 1] - i.data()[v];
-    heads.push_back(d.index[vertex]);
-    lengths.push_back(i.data()[v + 1] - i.data()[v]);
-    for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) {
-      columns.push_back(d.vertex[(size_t)j.data()[e]]);
-      entry_owner.push_back((int)owner);
-    }
-  }
-  const Messages         of_rows(comm_, row_counts), of_entries(comm_, entry_counts);
-  const std::vector<int> got = of_rows.send(heads), got_length = of_rows.send(lengths), got_column = of_entries.send(columns);
-  std::vector<int>       got_begin(got.size() + 1), first((size_t)own + 1), order(got.size()), place(got_column.size());
-  std::partial_sum(got_length.begin(), got_length.end(), got_begin.begin() + 1);
-  for (int v : got) ++first[(size_t)v + 1];
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return got[(size_t)a] < got[(size_t)b]; });
-  // the rows, and where what there is of them goes
-  std::vector<int> begins(1), merged, marker(d.owner.size(), -1);
-  Buffer<int>      map(j.size());
-  for (int v = 0; v < own; ++v) {
-    const int from = begins.back();
-    if (first[(size_t)v] == first[(size_t)v + 1]) { // of most rows nobody else has parts
-      for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) {
-        map.data()[e] = e - i.data()[v];
-        merged.push_back(d.vertex[(size_t)j.data()[e]]);
-      }
-      begins.push_back((int)merged.size());
-      continue;
-    }
-    const auto take = [&](int vertex) {
-      int &at = marker[(size_t)vertex];
-      if (at < from) {
-        at = (int)merged.size();
-        merged.push_back(vertex);
-      }
-      return at;
-    };
-    for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) map.data()[e] = take(d.vertex[(size_t)j.data()[e]]) - from;
-    for (int k = first[(size_t)v]; k < first[(size_t)v + 1]; ++k)
-      for (int r = order[(size_t)k], e = got_begin[(size_t)r]; e < got_begin[(size_t)r + 1]; ++e) place[(size_t)e] = take(got_column[(size_t)e]);
-    begins.push_back((int)merged.size());
-    too_long = too_long || begins.back() - from >= longest;
-  }
-  for (int v = own; v < rows; ++v) begins.push_back(begins.back() + i.data()[v + 1] - i.data()[v]);
-  // numbers of all vertices that are needed
-  std::vector<int> number((size_t)d.owner.size(), -1), others, owner, index;
-  d.vertex.resize((size_t)rows);
-  for (int v = 0; v < rows; ++v) number[(size_t)d.vertex[(size_t)v]] = v;
-  for (int v : merged)
-    if (number[(size_t)v] < 0) {
-      number[(size_t)v] = rows;
-      others.push_back(v);
-    }
-  std::sort(others.begin(), others.end(), [&](int a, int b) { return d.owner[(size_t)a] != d.owner[(size_t)b] ? d.owner[(size_t)a] < d.owner[(size_t)b] : a < b; });
-  for (int v : others) {
-    number[(size_t)v] = (int)d.vertex.size();
-    d.vertex.push_back(v);
-  }
+  const RowsToSend   parts = rows_of_others(size, own, rows, i.data(), j.data(), d);
+  const Messages     of_rows(comm_, parts.row_counts), of_entries(comm_, parts.entry_counts);
+  const RowsReceived got    = receive_rows(of_rows, of_entries, parts, own);
+  RowsMerged         merged = merge_rows(own, i.data(), j.data(), d, got, longest);
+  for (int v = own; v < rows; ++v) merged.begin.push_back(merged.begin.back() + i.data()[v + 1] - i.data()[v]);
+  const std::vector<int> number = number_columns(rows, merged.column, d);
+  for (int &v : merged.column) v = number[(size_t)v];
+  std::vector<int> owner, index;
   coarse.ghosts = (int)d.vertex.size() - own;
   for (size_t v = (size_t)own; v < d.vertex.size(); ++v) {
     owner.push_back(d.owner[(size_t)d.vertex[v]]);
     index.push_back(d.index[(size_t)d.vertex[v]]);
   }
-  for (int &v : merged) v = number[(size_t)v];
   coarse.exchange = Exchange(exec_, comm_, own, owner, index);
-  coarse.entries  = Exchange(exec_, comm_, (int)merged.size(), entry_owner, of_entries.answer(place));
-  Buffer<int> map_there = make_unset<int>(map.size());
-  copy(map, map_there);
-  remap(fine, coarse, own, map_there);
-  d.entries = (size_t)begins.back();
-  coarse.i = copy_to(exec_.space, begins);
-  coarse.j = copy_to(exec_.space, merged);
+  const std::vector<int> at = of_entries.answer(merged.place);
+  coarse.entries            = Exchange(exec_, comm_, (int)merged.column.size(), parts.entry_owner, at);
+  Buffer<int> map = make_unset<int>(merged.map.size());
+  copy(merged.map, map);
+  remap(fine, coarse, own, map);
+  d.entries = (size_t)merged.begin.back();
+  coarse.i = copy_to(exec_.space, merged.begin);
+  coarse.j = copy_to(exec_.space, merged.column);
   // leaves of others are not needed any more, nor corners at which no own node has a weight
   const Buffer<int> vertex = on_host(fine.vertex);
   std::vector<int>  corner(vertex.data(), vertex.data() + (ptrdiff_t)fine.cells * fine.corners);
@@ -181,7 +239,7 @@ template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coar
   fine.vertex = copy_to(exec_.space, corner);
   std::vector<Key> start(d.vertex.begin(), d.vertex.begin() + own);
   coarse.start = copy_to(exec_.space, start);
-  return too_long;
+  return merged.too_long;
 }
 
 // What there is of all vertices, of those that are here: own ones, then ghosts

@@ -163,6 +163,8 @@ struct Division {
   size_t           entries = 0;  // of its operator here, parts of others' rows among them
 };
 
+struct Points; // of the setup: setup.hpp
+
 template <class T> class Hierarchy {
 public:
   Hierarchy(const Exec &exec, const Comm &comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
@@ -199,8 +201,25 @@ private:
   template <class Index> void    couplings(const Rows<Index> &rows);
   template <class Index> Failure find_fixed(const Rows<Index> &rows);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
+  void    begin_levels(int n, int ghosts, const std::vector<int> &owner, const std::vector<int> &index);
+  void    list_fixed(Points &points);
+  void    take_coordinates(Points &points, const double *x, Space where);
+  void    find_extent(Points &points);
+  void    locate(Points &points, double length);
+  template <class K> void gather_keys(Points &points, Buffer<K> &keys, int count);
+  int     find_scale(Points &points);
+  void    sort_points(Points &points, int sorted_level);
+  Tree    sort_into_tree(Points &points, int sorted_level);
+  void    keep_order(Points &points);
+  void    sort_coordinates(Points &points);
+  Failure::Kind make_grids(const Tree &tree, Buffer<Key> &keys, Buffer<double> &sorted);
   Failure::Kind next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y);
   void    incidences(Level<T> &fine, int nodes);
+  Failure::Kind pattern_on_host(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around, int range,
+                                bool &long_rows);
+  Failure::Kind pattern_on_device(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around, int range,
+                                  bool &long_rows);
+  void    shorten_lists(Level<T> &fine, const Level<T> &coarse);
   Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, Division *division = nullptr);
   Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
   void    remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map);
@@ -246,6 +265,9 @@ private:
   bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
   Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
   Failure::Kind block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key, const Buffer<int> &position, Buffer<unsigned char> &colour);
+  Failure::Kind colour_blocks(Level<T> &level, const Level<T> &next, int blocks, bool cut,
+                              const Buffer<unsigned char> &wanted, Buffer<unsigned char> &colour);
+  void    own_blocks(Level<T> &level);
   void    block_numbers(Level<T> &level);
   Failure::Kind colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority, const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour);
   void    halo(Level<T> &level, Buffer<T> &v) { halo(level, v.data()); }

@@ -168,7 +168,8 @@ template <class Block, class Most, class F> HD void with_table(Block &block, int
   }
 }
 
-// What pattern.k.cxx does on the host node by node. The lists of a block lie together, and those of blocks in the order of time, until they are gathered.
+// What pattern_host.k.cxx does node by node. The lists of a block lie together, and those of blocks in the order of
+// time, until they are gathered.
 // A block makes the lists of `group` leaves: of leaves around and, of those, the corners that are coupled.
 struct LeafLists {
   const int           *begin, *i, *j, *leaf, *vertex;

@@ -1,0 +1,342 @@
+// Setup of PC auxamg: from the matrix, the coordinates and the options to the hierarchy.
+#include "auxamg/pcauxamg.hpp"
+#include "petsc/krylov.hpp"
+#include <algorithm>
+#include <cstdlib>
+#ifdef _OPENMP
+  #include <omp.h>
+#endif
+
+using tessera::PC_AuxAMG;
+using tessera::WithHierarchy;
+using tessera::auxamg::Failure;
+
+// Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
+static int HostThreads()
+{
+#ifdef _OPENMP
+  if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
+#endif
+  return 1;
+}
+
+// Where the values of the matrix are, unless the user says otherwise.
+static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
+{
+  PC_AuxAMG *a      = (PC_AuxAMG *)pc->data;
+  bool       device = a->backend == TESSERA_BACKEND_CUDA;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_auxamg_backend", a->backend));
+  if (a->backend == TESSERA_BACKEND_AUTO) {
+    PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
+    int here = device && !tessera::device::unusable(), all; // asked last: it wakes the device
+    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+    device = all;
+  }
+  *space = device ? tessera::Space::cuda : tessera::Space::host;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The unknowns of a node: the block size of the matrix, or what PCSetCoordinates() says by its number of points.
+static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
+{
+  PC_AuxAMG *a    = (PC_AuxAMG *)pc->data;
+  MPI_Comm   comm = PetscObjectComm((PetscObject)pc);
+  PetscInt   m, M, N;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(pc->pmat, &M, &N));
+  PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ, "PC auxamg needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M, N);
+  PetscCall(MatGetBlockSize(pc->pmat, bs));
+  if (a->given.dim && a->file.empty()) {
+    PetscCall(MatGetLocalSize(pc->pmat, &m, nullptr));
+    const PetscInt points = (PetscInt)a->given.x.size() / a->given.dim;
+    PetscInt       mine[2] = {m, points}, all[2];
+    PetscCallMPI(MPI_Allreduce(mine, all, 2, MPIU_INT, MPI_SUM, comm));
+    const PetscInt k = all[1] ? all[0] / all[1] : 0;
+    PetscInt       wrong = k < 1 || points * k != m, any;
+    PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
+    PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: PCSetCoordinates() gave %" PetscInt_FMT " points, the matrix has %" PetscInt_FMT " rows with block size %" PetscInt_FMT ": each process must give a point for each of its nodes, which have the same number of rows", all[1], all[0], *bs);
+    *bs = k;
+  }
+  PetscCheck(*bs >= 1 && *bs <= 6, comm, PETSC_ERR_SUP, "PC auxamg works with 1 to 6 unknowns a node: here are %" PetscInt_FMT " (the matrix' block size, or rows by points of PCSetCoordinates()). Use it on the fields through -pc_type fieldsplit", *bs);
+  PetscCheck(M / *bs < 2000000000, comm, PETSC_ERR_SUP, "PC auxamg works with less than 2e9 nodes: here are %" PetscInt_FMT, M / *bs);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The setup stopped, here or on another process: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where the user asked for one.
+static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+  char       mine[256] = "";
+  PetscInt   first;
+  int        who;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOwnershipRange(pc->pmat, &first, nullptr));
+  const PetscInt row = failure.row >= 0 ? first + (PetscInt)failure.row : -1;
+  switch (failure.kind) {
+  case Failure::not_finite:
+    if (row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT " of the matrix has an entry that is not a finite number", row));
+    else PetscCall(PetscSNPrintf(mine, sizeof(mine), "the operator of a coarse grid has an entry that is not a finite number: the matrix spans more than %s precision holds", a->in_single ? "single" : "double"));
+    break;
+  case Failure::diagonal:
+    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite: diagonal entry %.4g in row %" PetscInt_FMT "%s", failure.value, row, failure.value == 0 ? "; unknowns that take no part need a 1 there" : ""));
+    break;
+  case Failure::indefinite:
+    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite, or not symmetric: a coarse grid's operator has the negative pivot %g", failure.value));
+    break;
+  default:
+    break;
+  }
+  PetscCall(tessera::FirstText(PetscObjectComm((PetscObject)pc), mine, a->failure, &who));
+  a->failed = PETSC_TRUE;
+  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC auxamg: %s", a->failure);
+  PetscCall(PetscInfo(pc, "%s\n", a->failure));
+  pc->failedreason = any == Failure::not_finite ? PC_FACTOR_OTHER : PC_FACTOR_NUMERIC_ZEROPIVOT;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RefuseDense(PC pc, const Failure &failure)
+{
+  char     mine[256] = "", text[256] = "the rows of one cell of nodes are";
+  PetscInt first;
+  int      who;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOwnershipRange(pc->pmat, &first, nullptr));
+  if (failure.kind == Failure::too_long && failure.row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT " of the matrix is", first + (PetscInt)failure.row));
+  PetscCall(tessera::FirstText(PetscObjectComm((PetscObject)pc), mine, text, &who));
+  SETERRQ(PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC auxamg: %s coupled with more than 65000 others. Dense rows (multipliers, averages) must be separated: use -pc_type fieldsplit", text);
+}
+
+// The nodes of other processes that this one's rows need.
+struct Ghosts {
+  std::vector<int>     owner, index; // of each
+  tessera::Buffer<int> column;       // unknown of a ghost node of each column of the other block; where the matrix is
+};
+
+static PetscErrorCode FindGhosts(PC pc, Ghosts *ghosts)
+{
+  PC_AuxAMG          *a = (PC_AuxAMG *)pc->data;
+  const PetscInt     *ranges, bs = a->bs;
+  std::vector<int>    column((size_t)a->rows.others);
+  PetscInt            last = -1;
+  PetscMPIInt         rank = 0;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOwnershipRanges(pc->pmat, &ranges));
+  for (PetscInt c = 0; c < a->rows.others; ++c) {
+    const PetscInt k = a->rows.columns[c];
+    while (k >= ranges[rank + 1]) ++rank; // columns ascend
+    if (k / bs != last) {
+      last = k / bs;
+      ghosts->owner.push_back(rank);
+      ghosts->index.push_back((int)(last - ranges[rank] / bs));
+    }
+    column[(size_t)c] = (int)((PetscInt)(ghosts->owner.size() - 1) * bs + k % bs);
+  }
+  tessera::Buffer<int> here;
+  TesseraCallCXX(here.resize(column.size()));
+  std::copy(column.begin(), column.end(), here.data());
+  TesseraCallCXX(ghosts->column.resize(tessera::Extent{column.size(), a->exec.space}), copy(here, ghosts->column));
+  if (a->exec.space == tessera::Space::cuda) TesseraCallCXX(tessera::device::synchronize());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Parameters(PC pc, PetscInt dim)
+{
+  PC_AuxAMG              *a = (PC_AuxAMG *)pc->data;
+  MPI_Comm                comm = PetscObjectComm((PetscObject)pc);
+  tessera::auxamg::Params p;
+
+  PetscFunctionBegin;
+  p.paper = a->variant == PC_AUXAMG_PAPER;
+  PetscCheck(!p.paper || a->interpolation == PC_AUXAMG_AUTO, comm, PETSC_ERR_SUP, "PC auxamg: -pc_auxamg_interpolation %s is for the adaptive tree: -pc_auxamg_variant paper has piecewise constants. Leave one of the two out", PCAuxAMGInterpolations[a->interpolation]);
+  PetscCheck(!p.paper || a->filter != PC_AUXAMG_FILTER_ON, comm, PETSC_ERR_SUP, "PC auxamg: -pc_auxamg_filter on is for the adaptive tree: piecewise constants (-pc_auxamg_variant paper) cannot be smoothed in their pattern. Leave one of the two out");
+  PetscCheck(p.paper || a->smoother != PC_AUXAMG_BLOCK_GS, comm, PETSC_ERR_SUP, "PC auxamg: -pc_auxamg_smoother block_gs solves aggregates, which only -pc_auxamg_variant paper has. Use -pc_auxamg_smoother gs on the adaptive tree");
+  p.dim    = (int)dim;
+  p.bs     = (int)a->bs;
+  p.most   = a->cell_size ? (int)a->cell_size : p.paper ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  p.kuhn   = dim > 1 && (a->interpolation == PC_AUXAMG_AUTO ? dim == 3 : a->interpolation == PC_AUXAMG_KUHN);
+  // the same order, after auto
+  p.smoother = a->smoother == PC_AUXAMG_SMOOTHER_AUTO ? (p.paper ? tessera::auxamg::Smoother::block_gs : tessera::auxamg::Smoother::chebyshev) : (tessera::auxamg::Smoother)(a->smoother - 1);
+  const bool sweeps = p.smoother == tessera::auxamg::Smoother::gs || p.smoother == tessera::auxamg::Smoother::block_gs;
+  p.degree = a->smooth ? (int)PetscMin(a->smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
+  p.rough  = a->smooth ? p.degree : 3;
+  p.filter = p.paper ? 0 : (int)a->filter; // the same order
+  p.cycle  = p.paper && a->cycle == PC_AUXAMG_CYCLE_AUTO ? (int)PC_AUXAMG_CYCLE_K : (int)a->cycle; // the same order
+  p.inner  = (int)a->cycle_inner;
+  p.grids  = a->levels ? (int)PetscMin(a->levels, 100) - 1 : 40;
+  p.coarse = (int)a->coarse_size;
+  a->params = p;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The products P'AP: entries with the weights of their columns' nodes, what that gives with the weights of the rows' nodes.
+static PetscErrorCode LogProducts(PC_AuxAMG *a)
+{
+  double multiplications = 0;
+
+  PetscFunctionBegin;
+  WithHierarchy(a, [&](auto &h) {
+    for (const auto &l : h.levels())
+      if (l.cells) multiplications += (double)l.corners * (double)(a->bs * a->bs) * ((double)l.j.size() + (double)l.points * (double)l.parts / l.cells);
+  });
+  PetscCall(tessera::LogFlops(a->exec.space, 2 * multiplications));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+using MatrixRows = tessera::auxamg::Rows<tessera::LocalRows::Index>;
+
+// The rows of the matrix on this process, which a->rows keeps.
+static PetscErrorCode ReadRows(PC pc, Ghosts *ghosts, MatrixRows *rows)
+{
+  PC_AuxAMG *a    = (PC_AuxAMG *)pc->data;
+  MPI_Comm   comm = PetscObjectComm((PetscObject)pc);
+  MatInfo    info;
+  PetscBool  counts; // a matrix that is made of others may not
+
+  PetscFunctionBegin;
+  PetscCall(tessera::SameError(a->comm, a->rows.Get(pc->pmat, a->exec.space, "PC auxamg")));
+  PetscCall(MatHasOperation(pc->pmat, MATOP_GETINFO, &counts));
+  if (counts) PetscCall(MatGetInfo(pc->pmat, MAT_GLOBAL_MAX, &info));
+  PetscCheck(!counts || info.nz_used < 2147483647., comm, PETSC_ERR_SUP, "PC auxamg works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes", info.nz_used);
+  PetscCall(FindGhosts(pc, ghosts));
+  rows->n      = (int)(a->rows.n / a->bs);
+  rows->ghosts = (int)ghosts->owner.size();
+  rows->i      = a->rows.i;
+  rows->j      = a->rows.j;
+  rows->a      = a->rows.a;
+  rows->oi     = a->rows.oi;
+  rows->oj     = a->rows.oj;
+  rows->o      = a->rows.o;
+  rows->ghost  = ghosts->column.data();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Other values in the same pattern. unchanged: the Dirichlet rows are the same, without which it does not work.
+static PetscErrorCode Refresh(PC pc, const MatrixRows &rows, Failure *failure, bool *unchanged)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(tessera::event_auxamg_numbers, pc, 0, 0, 0));
+  TesseraCallCXX(WithHierarchy(a, [&](auto &h) { *unchanged = h.refresh(rows, *failure); }));
+  if (*unchanged) PetscCall(LogProducts(a));
+  PetscCall(PetscLogEventEnd(tessera::event_auxamg_numbers, pc, 0, 0, 0));
+  if (!*unchanged) PetscCall(PetscInfo(pc, "Other rows are Dirichlet rows than before: the grids are made anew\n"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The grids and all else from coordinates. failure: also how an attempt before this one has ended.
+static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts &ghosts, Failure *failure)
+{
+  PC_AuxAMG                  *a = (PC_AuxAMG *)pc->data;
+  const char                 *prefix;
+  tessera::Coordinates        found;
+  const tessera::Coordinates *use;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOptionsPrefix(pc, &prefix));
+  const std::string option = std::string(prefix ? prefix : "") + "pc_auxamg_coordinates";
+  PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->file.c_str(), option.c_str(), &found, &use));
+  PetscCall(Parameters(pc, use->dim));
+  a->from           = use->from;
+  if (!a->asked) PetscCall(tessera::LookAtKSPType(pc, &a->linear));
+  // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
+  const bool chebyshev = a->params.smoother == tessera::auxamg::Smoother::chebyshev || a->params.smoother == tessera::auxamg::Smoother::jacobi;
+  bool       single    = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && !a->linear && (a->exec.space == tessera::Space::cuda || chebyshev));
+  PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
+  for (;;) { // at most twice
+    if (failure->kind == Failure::rounded) {
+      PetscCall(PetscInfo(pc, "Rounding to single precision changes sums of rows too much, or makes the last operator singular, or entries are beyond it on a device: the hierarchy is in double precision\n"));
+      single = false;
+    }
+    a->params.falls_back = single && a->precision == PC_AUXAMG_PRECISION_AUTO;
+    a->in_double.reset();
+    a->in_single.reset();
+    if (single) TesseraCallCXX(a->in_single.reset(new tessera::auxamg::Hierarchy<float>(a->exec, a->comm, a->params)));
+    else TesseraCallCXX(a->in_double.reset(new tessera::auxamg::Hierarchy<double>(a->exec, a->comm, a->params)));
+    TesseraCallCXX(WithHierarchy(a, [&](auto &h) {
+      *failure = h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE, use->x.space());
+    }));
+    if (failure->kind != Failure::rounded) break;
+  }
+  PetscCall(LogProducts(a));
+  PetscCall(PetscLogEventEnd(tessera::event_auxamg_grids, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Errors of all processes, and failures of the method.
+static PetscErrorCode Judge(PC pc, const Failure &failure)
+{
+  PC_AuxAMG *a    = (PC_AuxAMG *)pc->data;
+  MPI_Comm   comm = PetscObjectComm((PetscObject)pc);
+  int        kind = (int)failure.kind, any;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
+  PetscCheck(any != Failure::uncoloured, comm, PETSC_ERR_SUP, "PC auxamg: Gauss-Seidel (-pc_auxamg_smoother %s) finds no colours: the nonzero pattern of the matrix is not symmetric, or has dense blocks of more than 128 nodes. Use -pc_auxamg_smoother chebyshev", a->params.smoother == tessera::auxamg::Smoother::gs ? "gs" : "block_gs");
+  if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
+  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels, a->levels == 1 ? "" : "s");
+  if (any == Failure::lost) PetscFunctionReturn(PETSC_SUCCESS); // the end that all processes have in common raises the error
+  if (any) PetscCall(Fail(pc, failure, (Failure::Kind)any));
+  a->ready = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SetUp(PC pc)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+  Failure    failure;
+  Ghosts     ghosts;
+  MatrixRows rows;
+  bool       again_all = !a->current || pc->flag != SAME_NONZERO_PATTERN, unchanged = true;
+
+  PetscFunctionBegin;
+  pc->setupcalled  = PETSC_FALSE; // PETSc sets it again on success: after an error the next solve starts from here
+  a->current = a->ready = a->failed = PETSC_FALSE;
+  pc->failedreason = PC_NOERROR;
+  PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC auxamg", pc->pmat));
+  PetscCall(tessera::CommOf((PetscObject)pc, &a->comm));
+  if (again_all) {
+    PetscCall(ChooseSpace(pc, &a->exec.space));
+    PetscCall(ChooseBlock(pc, &a->bs));
+    a->exec.threads = HostThreads();
+  }
+  PetscCall(tessera::UseCurrentStream(a->exec.space));
+  PetscCall(ReadRows(pc, &ghosts, &rows));
+  if (!again_all) PetscCall(Refresh(pc, rows, &failure, &unchanged));
+  if (again_all || !unchanged || failure.kind == Failure::rounded) PetscCall(MakeHierarchy(pc, rows, ghosts, &failure));
+  PetscCall(a->rows.Restore());
+  PetscCall(Judge(pc, failure));
+  if (!a->ready || a->failed) PetscFunctionReturn(PETSC_SUCCESS);
+  a->current = PETSC_TRUE;
+  WithHierarchy(a, [&](auto &h) {
+    (void)PetscInfo(pc, "%d grid%s, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(), h.levels().size() > 1 ? "s" : "", h.levels()[0].nodes, a->from.c_str());
+    for (const std::string &doubt : tessera::Doubts(a, h)) (void)PetscInfo(pc, "%s\n", doubt.c_str());
+  });
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// After an error nothing is kept.
+PetscErrorCode tessera::SetUpAuxAMG(PC pc)
+{
+  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::CiteAuxAMG());
+  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  PetscErrorCode    ierr = tessera::NoThrow<SetUp, PC>(pc);
+  ierr = together.End(ierr, a->exec.space);
+  if (ierr) {
+    (void)a->rows.Restore();
+    a->in_double.reset();
+    a->in_single.reset();
+    a->current = a->ready = PETSC_FALSE;
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,60 @@
+// Of sorted keys: the levels of the cells that points have in common.
+#pragma once
+#include "tree/tree.hpp"
+#include "exec/each.hpp"
+#include <algorithm>
+
+namespace tessera::auxamg {
+
+// Levels that keys of a type have; those of 32 bits are for the scale.
+template <int D, class K> constexpr int levels_of = sizeof(K) == 8 ? depth(D) : D == 1 ? 30 : D == 2 ? 16 : 10;
+
+// The finest level of which two points have a cell in common, -1 before the first.
+template <int D, class K> HD inline int common_level(const K *key, int a, int b)
+{
+  if (a < 0) return -1;
+  const K different = key[a] ^ key[b];
+  if (!different) return levels_of<D, K>;
+#ifdef __CUDA_ARCH__
+  const int leading = sizeof(K) == 8 ? __clzll((long long)different) : __clz((int)different);
+#else
+  const int leading = sizeof(K) == 8 ? __builtin_clzll(different) : __builtin_clz((unsigned)different);
+#endif
+  return (leading - ((int)(8 * sizeof(K)) - D * levels_of<D, K>)) / D;
+}
+
+// Of `most` + 1 consecutive points of n: the finest level of which they have a cell in common. Those of k begin at from + k - most.
+template <int D, class K> struct SharedLevel {
+  const K *key;
+  int      n, most, from;
+  short   *level;
+  HD void  operator()(int k) const
+  {
+    const int a = from + k - most;
+    level[k]    = (short)(a + most < n ? common_level<D>(key, a, a + most) : -1);
+  }
+};
+struct LargerLevel {
+  const short *of;
+  int          step;
+  short       *to;
+  HD void      operator()(int p) const { to[p] = of[p] > of[p + step] ? of[p] : of[p + step]; }
+};
+// The finest level of a cell with more than `most` points in which point first + p is, for p in [0, last - first).
+template <int D, class K> Buffer<short> crowded(const Exec &exec, int n, int most, const Buffer<K> &key, int first, int last)
+{
+  const int     all = last - first + most; // of the point and those before and behind it
+  Buffer<short> level, larger;
+  level.resize_unset(Extent{(size_t)all, exec.space});
+  larger.resize_unset(Extent{(size_t)all, exec.space});
+  for_each(exec, all, SharedLevel<D, K>{key.data(), n, most, first, level.data()});
+  for (int width = 1; width <= most;) { // level[p] is the largest of so many
+    const int step = std::min(width, most + 1 - width);
+    width += step;
+    for_each(exec, all + 1 - width, LargerLevel{level.data(), step, larger.data()});
+    std::swap(level, larger);
+  }
+  return level;
+}
+
+} // namespace tessera::auxamg

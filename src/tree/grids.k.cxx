@@ -1,0 +1,143 @@
+// The grids from the trees: which leaf a node is in, the interpolation from its corners, and the pattern of the next
+// operator.
+#include "tree/hierarchy.hpp"
+#include "tree/dispatch.hpp"
+#include "exec/each.hpp"
+#include <algorithm>
+
+namespace tessera::auxamg {
+
+namespace {
+
+struct LeafOfPoint {
+  const int *begin;
+  int       *leaf;
+  HD void    operator()(int l) const
+  {
+    for (int p = begin[l]; p < begin[l + 1]; ++p) leaf[p] = l;
+  }
+};
+struct LeafOfRest {
+  const Key           *key; // of ghosts
+  const Key           *start;
+  const signed char   *level;
+  int                  dim, leaves, points, n;
+  Key                  none;
+  int                 *leaf;
+  HD void              operator()(int k) const
+  {
+    const int p = points + k; // fixed nodes, then ghosts
+    if (p < n || key[p - n] == none) {
+      leaf[p] = -1;
+      return;
+    }
+    const Key here = key[p - n];
+    leaf[p]        = dim == 1 ? containing<1>(start, level, leaves, here) : dim == 2 ? containing<2>(start, level, leaves, here) : containing<3>(start, level, leaves, here);
+  }
+};
+
+// Piecewise constants.
+template <class T> struct Aggregate {
+  const int *leaf;
+  T         *weight;
+  HD void    operator()(int p) const { weight[p] = leaf[p] < 0 ? 0 : 1; }
+};
+
+} // namespace
+
+// One grid after the other, until what is left can be solved exactly. keys, sorted: of the nodes, ghosts included.
+template <class T> Failure::Kind Hierarchy<T>::make_grids(const Tree &tree, Buffer<Key> &keys, Buffer<double> &sorted)
+{
+  double             nodes = levels_[0].nodes;
+  std::vector<Cells> cells; // on a device of all trees that the limits let become grids, as far as there is no other reason to stop
+  const auto         trees = [&] {
+    int number = 1;
+    if (exec_.space != Space::cuda) return number;
+    for (double leaves = nodes / params_.most; leaves * params_.bs > params_.coarse && number < params_.grids;
+         leaves /= 1 << params_.dim)
+      ++number;
+    return number;
+  };
+  for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
+    const size_t before = levels_.size();
+    if (!params_.paper && k == (int)cells.size())
+      for (Cells &c : make_cells(exec_, tree, k, k ? 1 : trees())) cells.push_back(std::move(c));
+    Cells these = params_.paper ? uniform_cells(exec_, tree, k) : std::move(cells[(size_t)k]);
+    if (const Failure::Kind kind = next_grid(std::move(these), keys, sorted)) return kind;
+    if (levels_.size() > before) nodes = levels_.back().nodes;
+    else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break; // the balance holds it up
+  }
+  return levels_.back().nodes * params_.bs > most_exact ? Failure::too_coarse : Failure::none;
+}
+
+// The grid of some leaves, if it is so much smaller that it pays.
+template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y)
+{
+  if (lost()) return Failure::lost;
+  Level<T>             &fine = levels_.back();
+  const int             all = fine.n + fine.ghosts;
+  Buffer<int>           leaf = make_unset<int>((size_t)all);
+  Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
+  fine.cells   = cells.n;
+  fine.corners = params_.paper ? 1 : 1 << params_.dim;
+  bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.begin);
+  for_each(exec_, cells.n, LeafOfPoint{fine.begin.data(), leaf.data()});
+  for_each(exec_, all - fine.points, LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points, fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
+  fine.weight = make_unset<T>((size_t)all * (size_t)fine.corners);
+  if (params_.paper) for_each(exec_, all, Aggregate<T>{leaf.data(), fine.weight.data()});
+  else make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.weight.data(), used.data());
+  if (fine.distributed && !params_.paper) {
+    if (lost()) return Failure::lost;
+    Buffer<unsigned char> here = on_host(used);
+    MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
+    copy(here, used);
+    if (exec_.space == Space::cuda) device::synchronize();
+  }
+  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = params_.paper ? cells.n : number_vertices(exec_, cells, used);
+  if (lost()) return Failure::lost;
+  if (n >= 0.8 * fine.nodes) {
+    fine.cells = fine.corners = 0;
+    fine.weight = Buffer<T>();
+    fine.begin  = Buffer<int>();
+    return Failure::none;
+  }
+  fine.vertex = std::move(cells.vertex);
+  if (!sweeps()) key = Buffer<Key>(); // colours go by keys
+  y = Buffer<double>();
+  levels_.emplace_back();
+  Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
+  coarse.n = coarse.points = coarse.rows = n;
+  coarse.nodes             = n;
+  coarse.leaves            = cells.n;
+  coarse.hanging           = hanging;
+  coarse.coarsest          = coarsest;
+  coarse.finest            = finest;
+  // all processes have all of a grid that is small, and of one where Gauss-Seidel's colours and the K-cycle need it
+  int size;
+  MPI_Comm_size(comm_, &size);
+  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != 3 && (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
+  Division division;
+  if (coarse.distributed) division = divide(from, coarse, cells, leaf);
+  if (const Failure::Kind kind = product_pattern(from, leaf, coarse, coarse.distributed ? &division : nullptr)) return kind;
+  coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
+  if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
+  if (sweeps()) {
+    if (const Failure::Kind kind = sweep_pattern(from, coarse, cells, key)) return kind;
+  }
+  if (exec_.space == Space::cuda) from.leaf = std::move(leaf);
+  key = std::move(cells.key);
+  y   = std::move(cells.y);
+  if (coarse.distributed) {
+    take_vertices(division, 1, key);
+    take_vertices(division, params_.dim, y);
+  }
+  return Failure::none;
+}
+
+#define INSTANTIATE(T) \
+  template Failure::Kind Hierarchy<T>::make_grids(const Tree &, Buffer<Key> &, Buffer<double> &); \
+  template Failure::Kind Hierarchy<T>::next_grid(Cells, Buffer<Key> &, Buffer<double> &);
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::auxamg

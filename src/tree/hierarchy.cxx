@@ -1,0 +1,41 @@
+// What the parts of the hierarchy have in common: questions to all processes, and how much memory it takes.
+#include "tree/hierarchy.hpp"
+
+namespace tessera::auxamg {
+
+template <class T> double Hierarchy<T>::total(double v) const
+{
+  double sum;
+  MPI_Allreduce(&v, &sum, 1, MPI_DOUBLE, MPI_SUM, comm_);
+  return sum;
+}
+
+// What a device that has failed counts is zero, so sizes of messages would differ: the setup ends, and all processes raise the error.
+template <class T> bool Hierarchy<T>::lost() const
+{
+  int size = 1;
+  MPI_Comm_size(comm_, &size);
+  return size > 1 && exec_.space == Space::cuda && total(device::failed()) > 0;
+}
+
+template <class T> size_t Level<T>::bytes() const
+{
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + several.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes() + transpose.bytes();
+}
+
+template <class T> size_t Hierarchy<T>::bytes() const
+{
+  size_t sum = parts_.bytes() + old_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + diagonal_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes() + one_sided_transpose_.i.bytes() + one_sided_transpose_.row.bytes() + one_sided_transpose_.a.bytes() + one_sided_transpose_.sums.bytes();
+  for (const Level<T> &l : levels_) sum += l.bytes();
+  return sum;
+}
+
+#define INSTANTIATE(T) \
+  template struct Level<T>; \
+  template size_t Hierarchy<T>::bytes() const; \
+  template double Hierarchy<T>::total(double) const; \
+  template bool   Hierarchy<T>::lost() const;
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::auxamg

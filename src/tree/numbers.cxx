@@ -1,0 +1,93 @@
+// The numbers of the grids: operators, eigenvalues, interpolation and the exact solution, for new values in the same
+// pattern.
+#include "tree/hierarchy.hpp"
+#include <algorithm>
+
+namespace tessera::auxamg {
+
+template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
+{
+  if (!read_again(rows, failure)) return false;
+  if (!total(failure.kind)) failure = numbers();
+  return true;
+}
+
+// The largest eigenvalue of D^-1 A, which is at least 1, is kept while it has moved by less: what there is of the tenth by which estimates
+// are raised covers this much. Each grid is judged by its own operator, as a small shift may outweigh the rest on a coarse one.
+constexpr double slight = 0.05;
+
+template <class T> Failure Hierarchy<T>::numbers()
+{
+  Failure   failure;
+  const int last = (int)levels_.size() - 1;
+  bool      known = levels_[0].lambda > 0;
+  ++numbers_;
+  prepare_findings();
+  if (exec_.space == Space::cuda && !sweeps()) {
+    size_t largest = 0;
+    for (int l = 1; l < last; ++l) largest = std::max(largest, levels_[(size_t)l].a.size());
+    if (old_.size() < largest) old_ = make_unset<T>(largest);
+  }
+  for (int l = 0; l <= last; ++l) {
+    Level<T> &level = levels_[(size_t)l];
+    diagonal(level, l);
+    if (l == last) break;
+    if (!l) {
+      const bool before = filtered_;
+      filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
+      known     = known && !filtered_ && !before && !sweeps();
+    } else if (known) measure(level, l);
+    if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
+    if (level.sweep.exact) block_numbers(level);
+    if (filtered_) { // the eigenvalue is needed at once
+      estimate({l});
+      judge(l, on_host(found_).data(), failure);
+      if (total(failure.kind)) return failure;
+    }
+    filter(level);
+    Level<T> &next = levels_[(size_t)l + 1];
+    if (known && l + 1 < last) {
+      roots(next, next.z);
+      if (exec_.space == Space::cuda) device::copy(old_.data(), next.a.data(), next.a.bytes());
+      else {
+        old_   = std::move(next.a);
+        next.a = make_unset<T>(old_.size());
+      }
+    }
+    product(level, next);
+  }
+  if (exec_.space == Space::host) old_ = Buffer<T>();
+  const bool     swept = sweep_last();
+  Buffer<double> found;
+  if (known) found = on_host(found_);
+  if (known && levels_[0].distributed) join_changes(found);
+  bool             kept  = known;
+  std::vector<int> divided_grids;
+  for (int l = 0; l < last && !sweeps() && !filtered_; ++l) {
+    Level<T> &level = levels_[(size_t)l];
+    if (known && l) level.change += (float)changed(l, found.data());
+    if (known && level.lambda > 0 && level.change < slight) continue;
+    kept = false;
+    if (level.distributed) divided_grids.push_back(l);
+    else estimate({l});
+  }
+  estimate(divided_grids);
+  if (!kept) found = on_host(found_);
+  for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
+  if (total(failure.kind)) return failure;
+  failure = invert(swept ? found.data()[found.size() - 1] : -1);
+  if (params_.falls_back && !constants_) { // all processes go on in the same way
+    if (total(failure.kind)) return failure;
+    if (total(coarsest_.dropped)) failure.kind = Failure::rounded;
+  }
+  return failure;
+}
+
+#define INSTANTIATE(T) \
+  template Failure Hierarchy<T>::numbers(); \
+  template bool    Hierarchy<T>::refresh(const Rows<int> &, Failure &); \
+  template bool    Hierarchy<T>::refresh(const Rows<int64_t> &, Failure &);
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::auxamg

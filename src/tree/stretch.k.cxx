@@ -1,0 +1,103 @@
+// Stretched coordinates: along the axes by the strength of the couplings.
+#include "tree/hierarchy.hpp"
+#include "tree/read.hpp"
+#include "exec/each.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::auxamg {
+
+namespace {
+
+// Strength of the couplings along the axes, sum -a_ij (x_i - x_j)^2: for the Laplacian the same along all.
+struct Moments {
+  double  m[3] = {};
+  HD void join(const Moments &o)
+  {
+    for (int q = 0; q < 3; ++q) m[q] += o.m[q];
+  }
+};
+template <class Index> struct FindMoments {
+  RowReader<Index> reader;
+  const double    *x;
+  int              dim, n;
+  HD void          operator()(int i, int j, Moments &sum) const
+  {
+    const int p = j * list_row + i;
+    double    m[3] = {}, all = 0; // a node's own, of which the shares count: no long coupling outweighs the others
+    if (p >= n) return;
+    reader.each(p, [&](int k, int column, double v) {
+      const int other = reader.node(column);
+      if (column - other * reader.bs != k) return;
+      for (int q = 0; q < dim; ++q) {
+        const double d = x[(ptrdiff_t)dim * p + q] - x[(ptrdiff_t)dim * other + q];
+        m[q] -= v * d * d;
+      }
+    });
+    for (int q = 0; q < dim; ++q) all += m[q];
+    for (int q = 0; q < dim && all > 0; ++q) sum.m[q] += m[q] / all;
+  }
+};
+
+// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as nothing else hides its
+// latency.
+template <class Index> struct FindScalarMoments {
+  RowReader<Index> reader;
+  const double    *x;
+  int              dim, n;
+  HD void          operator()(int i, int j, Moments &sum) const
+  {
+    constexpr int at_once = 8;
+    const int     p = j * list_row + i;
+    double        m[3] = {}, mine[3] = {}, all = 0;
+    if (p >= n || (reader.fixed && reader.fixed[p])) return;
+    for (int q = 0; q < dim; ++q) mine[q] = x[(ptrdiff_t)dim * p + q];
+    const Index end = reader.m.i[p + 1];
+    for (Index e = reader.m.i[p]; e < end; e += at_once) {
+      int    column[at_once];
+      double v[at_once], y[at_once];
+      for (int k = 0; k < at_once; ++k) {
+        const Index from = e + k < end ? e + k : end - 1;
+        column[k] = (int)reader.m.j[from];
+        v[k]      = e + k < end ? reader.m.a[from] : 0;
+      }
+      for (int k = 0; k < at_once; ++k)
+        if (reader.fixed && reader.fixed[column[k]]) v[k] = 0;
+      for (int q = 0; q < dim; ++q) {
+        for (int k = 0; k < at_once; ++k) y[k] = x[(ptrdiff_t)dim * column[k] + q];
+        for (int k = 0; k < at_once; ++k) m[q] -= v[k] * (mine[q] - y[k]) * (mine[q] - y[k]);
+      }
+    }
+    for (int q = 0; q < dim; ++q) all += m[q];
+    for (int q = 0; q < dim && all > 0; ++q) sum.m[q] += m[q] / all;
+  }
+};
+
+} // namespace
+
+// Along an axis with couplings q times as strong distances count 1 / sqrt(q): anisotropy along the axes disappears. Factors are rounded
+// to powers of 2^(1/4), as sums over processes differ in their last bits, and small ones are no anisotropy.
+template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
+{
+  Buffer<Moments> found = make<Moments>(1);
+  const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
+  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
+  else forall_join(exec_, list_box(rows.n), FindMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
+  Moments mine = fetch(found, 0), sum;
+  MPI_Allreduce(mine.m, sum.m, 3, MPI_DOUBLE, MPI_SUM, comm_);
+  double largest = 0;
+  for (double m : sum.m) largest = std::max(largest, m);
+  for (int q = 0; q < params_.dim; ++q) {
+    if (!(sum.m[q] > 0) || !std::isfinite(largest / sum.m[q])) continue; // points on a line or in a plane
+    const double steps = std::round(2 * std::log2(largest / sum.m[q])); // 4 log2 of the factor
+    if (steps >= 2) frame_.factor[q] *= std::exp2(steps / 4);
+  }
+}
+
+#define INSTANTIATE(T) \
+  template void Hierarchy<T>::stretch_frame(const Rows<int> &, const Buffer<double> &); \
+  template void Hierarchy<T>::stretch_frame(const Rows<int64_t> &, const Buffer<double> &);
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::auxamg
