@@ -267,45 +267,18 @@ template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView
 {
   const bool there = exec.space == Space::cuda;
   place(grid, direction, exec.space);
-  const bool x = direction == lines_x;
   if (there && (ring_ || !separators_)) return factor_parts(A, tiny, nullptr);
-  const Extent n = layout_.elements(4);
-  if (!there) {
-    if (inverse_.size() != n) inverse_.resize(n);
-    for (int parity = 0; parity < 2; ++parity)
-      for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {
-        constexpr int P = decltype(p)::value, S = decltype(stride)::value;
-        const Box     b = quarter_box(interior_, x ? 2 * P : P);
-        if (x) forall(exec, {0, 1, b.y0, b.y1}, FactorX<P, S, T>{A, view(inverse_), interior_.x0, interior_.x1, tiny});
-        else {
-          std::vector<double> previous((size_t)std::max(1, b.x1 - b.x0), 0);
-          HostBlock           block{{b.x0, b.x1, 0, 1}, nullptr};
-          FactorY<P, S, T>{A, view(inverse_), previous.data() - b.x0, interior_.y0, interior_.y1, tiny}(block);
-        }
-      });
-  }
+  if (!there) factor_on_host(exec, A, tiny);
   if (!separators_) return;
-  // Solutions for the couplings of the first and the last interior node with the separators beside them.
-  if (left_.size() != n || couplings_.size() != (size_t)2 * count_ + 1) {
-    left_.resize(n);
-    right_.resize(n);
-    reduced_.resize((size_t)3 * separators_ * count_ + 1);
-    couplings_.resize(Extent{(size_t)2 * count_ + 1, exec.space});
-    ends_.resize((size_t)4 * count_ + 1);
-    all_.resize((size_t)2 * count_ * ranks_ + 1);
-    if (there) there_.resize(Extent{(size_t)4 * count_ + 1, exec.space});
-  }
-  left_.zero();
-  right_.zero();
-  reduced_.zero();
-  const View<T> L = view(left_), R = view(right_);
-  const OnLine  on{x};
-  const int     first = x ? interior_.x0 : interior_.y0, last = (x ? interior_.x1 : interior_.y1) - 1, line0 = x ? own_.y0 : own_.x0;
+  make_separators(exec.space);
+  const bool  x = direction == lines_x;
+  const int   first = x ? interior_.x0 : interior_.y0, last = (x ? interior_.x1 : interior_.y1) - 1, line0 = x ? own_.y0 : own_.x0;
   // what this process's part adds to the separator on the left, to the own one, to the coupling of both; the own one's diagonal
   Buffer<double>     &mine = ends_;
-  std::vector<double> all((size_t)4 * count_ * ranks_ + 1), diagonal((size_t)separators_ * count_);
-  forall(exec, {0, count_, 0, 1}, Couplings{A, on, left_neighbour_, separator_, first, last, line0, couplings_.data(), there ? there_.data() : mine.data()});
+  std::vector<double> all((size_t)4 * count_ * ranks_ + 1);
+  forall(exec, {0, count_, 0, 1}, Couplings{A, OnLine{x}, left_neighbour_, separator_, first, last, line0, couplings_.data(), there ? there_.data() : mine.data()});
   if (there) {
+    const View<T> L = view(left_), R = view(right_);
     factor_parts(A, tiny, there_.data());
     if (!interior_.empty()) {
       for (int parity : {0, 1}) {
@@ -314,40 +287,92 @@ template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView
       }
     }
     copy(there_, mine);
-  } else {
-    std::vector<double> d((size_t)std::max(1, last - first + 1)), v(d.size()); // in double precision: of a singular line nothing remains
-    for (int j = 0; j < count_ && last >= first; ++j) {
-      const int    line = line0 + j;
-      const double l = couplings_.data()[2 * j], u = couplings_.data()[2 * j + 1];
-      double      *to = mine.data() + 4 * j;
-      for (int i = first; i <= last; ++i) {
-        const double c = on.at(A.C, i, line), w = i > first ? on.coupling(A, i - 1, line) : 0;
-        d[i - first]   = inverse_pivot(c, c - (i > first ? w * w * d[i - first - 1] : 0), tiny);
-      }
-      auto solve = [&](const View<T> &field, int where, double value) {
-        for (int i = first; i <= last; ++i) v[i - first] = i == where ? value : i < where ? 0 : -on.coupling(A, i - 1, line) * d[i - first - 1] * v[i - first - 1];
-        for (int i = last; i >= first; --i) {
-          v[i - first] = d[i - first] * (v[i - first] - (i < last ? on.coupling(A, i, line) * v[i - first + 1] : 0));
-          on.at(field, i, line) = (T)v[i - first];
-        }
-      };
-      if (separator_) {
-        solve(R, last, u);
-        to[1] = -u * v[last - first];
-      }
-      if (left_neighbour_) {
-        solve(L, first, l);
-        to[0] = -l * v[0];
-        to[2] = -u * v[last - first];
-      }
-    }
-  }
+  } else if (last >= first) solve_couplings(A, tiny);
   if (ranks_ > 1) MPI_Allgather(mine.data(), 4 * count_, MPI_DOUBLE, all.data(), 4 * count_, MPI_DOUBLE, comm_);
   else std::copy(mine.data(), mine.data() + 4 * count_, all.begin());
-  // diagonal 0, coupling with the next separator 1, with the last one 2
-  int next = 0; // separator at or after a process
+  factor_separators(all.data(), tiny);
+}
+
+// L D L' of this process's part of the lines, without the separators.
+template <class T> void LineSolver<T>::factor_on_host(const Exec &exec, const StencilView<double> &A, double tiny)
+{
+  const Extent n = layout_.elements(4);
+  if (inverse_.size() != n) inverse_.resize(n);
+  for (int parity = 0; parity < 2; ++parity)
+    for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {
+      constexpr int P = decltype(p)::value, S = decltype(stride)::value;
+      const Box     b = quarter_box(interior_, direction_ == lines_x ? 2 * P : P);
+      if (direction_ == lines_x) forall(exec, {0, 1, b.y0, b.y1}, FactorX<P, S, T>{A, view(inverse_), interior_.x0, interior_.x1, tiny});
+      else {
+        std::vector<double> previous((size_t)std::max(1, b.x1 - b.x0), 0);
+        HostBlock           block{{b.x0, b.x1, 0, 1}, nullptr};
+        FactorY<P, S, T>{A, view(inverse_), previous.data() - b.x0, interior_.y0, interior_.y1, tiny}(block);
+      }
+    });
+}
+
+// Zeroed memory of what belongs to the separators.
+template <class T> void LineSolver<T>::make_separators(Space space)
+{
+  const Extent n = layout_.elements(4);
+  if (left_.size() != n || couplings_.size() != (size_t)2 * count_ + 1) {
+    left_.resize(n);
+    right_.resize(n);
+    reduced_.resize((size_t)3 * separators_ * count_ + 1);
+    couplings_.resize(Extent{(size_t)2 * count_ + 1, space});
+    ends_.resize((size_t)4 * count_ + 1);
+    all_.resize((size_t)2 * count_ * ranks_ + 1);
+    if (space == Space::cuda) there_.resize(Extent{(size_t)4 * count_ + 1, space});
+  }
+  left_.zero();
+  right_.zero();
+  reduced_.zero();
+}
+
+// Solutions for the couplings of the first and the last interior node with the separators beside them, on the host: in double
+// precision, as of a singular line nothing remains.
+template <class T> void LineSolver<T>::solve_couplings(const StencilView<double> &A, double tiny)
+{
+  const bool    x = direction_ == lines_x;
+  const View<T> L = view(left_), R = view(right_);
+  const OnLine  on{x};
+  const int     first = x ? interior_.x0 : interior_.y0, last = (x ? interior_.x1 : interior_.y1) - 1, line0 = x ? own_.y0 : own_.x0;
+  std::vector<double> d((size_t)(last - first + 1)), v(d.size());
+  for (int j = 0; j < count_; ++j) {
+    const int    line = line0 + j;
+    const double l = couplings_.data()[2 * j], u = couplings_.data()[2 * j + 1];
+    double      *to = ends_.data() + 4 * j;
+    for (int i = first; i <= last; ++i) {
+      const double c = on.at(A.C, i, line), w = i > first ? on.coupling(A, i - 1, line) : 0;
+      d[i - first]   = inverse_pivot(c, c - (i > first ? w * w * d[i - first - 1] : 0), tiny);
+    }
+    auto solve = [&](const View<T> &field, int where, double value) {
+      for (int i = first; i <= last; ++i) v[i - first] = i == where ? value : i < where ? 0 : -on.coupling(A, i - 1, line) * d[i - first - 1] * v[i - first - 1];
+      for (int i = last; i >= first; --i) {
+        v[i - first] = d[i - first] * (v[i - first] - (i < last ? on.coupling(A, i, line) * v[i - first + 1] : 0));
+        on.at(field, i, line) = (T)v[i - first];
+      }
+    };
+    if (separator_) {
+      solve(R, last, u);
+      to[1] = -u * v[last - first];
+    }
+    if (left_neighbour_) {
+      solve(L, first, l);
+      to[0] = -l * v[0];
+      to[2] = -u * v[last - first];
+    }
+  }
+}
+
+// The separators' systems of what all processes of the line add, `all` as setup() has it: diagonal 0, coupling with the next separator
+// 1, with the last one 2.
+template <class T> void LineSolver<T>::factor_separators(const double *all, double tiny)
+{
+  std::vector<double> diagonal((size_t)separators_ * count_);
+  int                 next = 0; // separator at or after a process
   for (int r = 0; r < ranks_; ++r) {
-    const double *w = all.data() + (size_t)4 * count_ * r;
+    const double *w = all + (size_t)4 * count_ * r;
     const int     s = number_[(size_t)r], left = next > 0 ? next - 1 : cyclic_ ? separators_ - 1 : -1;
     for (int j = 0; j < count_; ++j) {
       if (left >= 0) reduced(0, left)[j] += w[4 * j];
@@ -361,11 +386,11 @@ template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView
     }
     if (s >= 0) ++next;
   }
-  factor_separators(diagonal.data(), tiny);
+  factor_reduced(diagonal.data(), tiny);
 }
 
 // L D L' of the separators' systems: tridiagonal with a last row (lines that close).
-template <class T> void LineSolver<T>::factor_separators(const double *diagonal, double tiny)
+template <class T> void LineSolver<T>::factor_reduced(const double *diagonal, double tiny)
 {
   const int last = separators_ - 1;
   for (int s = 0; s <= last; ++s) {

@@ -75,7 +75,11 @@ public:
 private:
   void          place(const Grid &grid, Lines direction, Space space);
   double       *reduced(int kind, int separator) { return reduced_.data() + ((size_t)kind * separators_ + separator) * count_; }
-  void          factor_separators(const double *diagonal, double tiny);
+  void          factor_on_host(const Exec &exec, const StencilView<double> &A, double tiny);
+  void          make_separators(Space space);
+  void          solve_couplings(const StencilView<double> &A, double tiny);
+  void          factor_separators(const double *all, double tiny);
+  void          factor_reduced(const double *diagonal, double tiny);
   void          join(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x);
   void          factor_parts(const StencilView<double> &A, double tiny, double *ends);
   // border: 1, 2 the solution for minus one at the separator on the left, or the own one, from coefficients of any precision

@@ -1,5 +1,5 @@
 #include "exec/lapack.hpp"
-#include "petsc/compat.h"
+#include <petscsys.h>
 #include <petscblaslapack.h> // the names of LAPACK, and which one PETSc has
 #include <cstddef>
 #include <string>

@@ -54,6 +54,7 @@ extern PetscLogEvent event_rrb_read, event_rrb_factor, event_rrb_sweep, event_rr
 PetscErrorCode       PCCreate_RRB(PC);
 PetscErrorCode       KSPCreate_RRB(KSP);
 PetscErrorCode       CiteRRB();
+PetscErrorCode       SetUpRRB(PC); // pcrrb_setup.cxx
 // b_I - A_ID z_D in the plan's right-hand side, at the rows beside Dirichlet rows.
 PetscErrorCode SubtractDirichlet(PC_RRB *);
 PetscErrorCode ViewRRB(PC, PetscViewer);

@@ -129,7 +129,52 @@ struct Reader {
   PetscInt          first;
   std::vector<std::array<int, 3>> remote; // node of each off-diagonal column
   MatrixReport     *report;
+  Mat               diagonal = nullptr, off = nullptr;
+  PetscInt          rows = 0, orows = 0;
 
+  PetscErrorCode Get(Mat A)
+  {
+    PetscBool mpi, done;
+
+    PetscFunctionBegin;
+    PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+    diagonal = A;
+    if (mpi) {
+      PetscCall(MatMPIAIJGetSeqAIJ(A, &diagonal, &off, &garray));
+      PetscCall(MatGetRowIJ(off, 0, PETSC_FALSE, PETSC_FALSE, &orows, &oia, &oja, &done));
+      PetscCall(MatSeqAIJGetArrayRead(off, &oa));
+    }
+    PetscCall(MatGetRowIJ(diagonal, 0, PETSC_FALSE, PETSC_FALSE, &rows, &ia, &ja, &done));
+    PetscCall(MatSeqAIJGetArrayRead(diagonal, &a));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscErrorCode Restore()
+  {
+    PetscBool done;
+
+    PetscFunctionBegin;
+    PetscCall(MatSeqAIJRestoreArrayRead(diagonal, &a));
+    PetscCall(MatRestoreRowIJ(diagonal, 0, PETSC_FALSE, PETSC_FALSE, &rows, &ia, &ja, &done));
+    if (off) {
+      PetscCall(MatSeqAIJRestoreArrayRead(off, &oa));
+      PetscCall(MatRestoreRowIJ(off, 0, PETSC_FALSE, PETSC_FALSE, &orows, &oia, &oja, &done));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  // Is there a coupling along a diagonal? Only a row with more than 2 d + 1 entries may have one, and its entries there may be zeros.
+  bool box()
+  {
+    const int ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1];
+    double    v[27];
+    for (PetscInt r = 0; r < rows; ++r)
+      if (ia[r + 1] - ia[r] + (oia ? oia[r + 1] - oia[r] : 0) > 2 * dimension + 1) {
+        const int node[3] = {own.lo[0] + (int)(r % ni), own.lo[1] + (int)(r / ni % nj), own.lo[2] + (int)(r / ni / nj)};
+        read(r, node, v);
+        for (int k = 0; k < 27; ++k)
+          if (v[k] != 0 && (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1) > 1) return true;
+      }
+    return false;
+  }
   void complain(MatrixReport::Kind kind, PetscInt row, PetscInt column, const int node[3], PetscReal value)
   {
     if (report->kind != MatrixReport::fine) return;
@@ -314,67 +359,23 @@ PetscErrorCode BoxMatrix::ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
+PetscErrorCode BoxMatrix::ReadOnHost(Mat A, Plan &plan, MatrixReport &report)
 {
-  PetscBool          mpi, done;
-  PetscInt           rows;
-  Mat                diagonal, off = nullptr;
-  const PetscInt    *ia, *ja;
-  const PetscScalar *a;
-  const Box3        &own = boxes_[(size_t)rank_];
-  MPI_Comm           comm = PetscObjectComm((PetscObject)A);
+  PetscInt columns;
+  Reader   reader{boxes_[(size_t)rank_], grid_.dimension, grid_.n, grid_.periodic, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, grid_.first[(size_t)rank_], {}, &report};
 
   PetscFunctionBegin;
-  report = MatrixReport();
-  PetscCall(AsAIJ(A, "vipmg", &converted_, &A));
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
-  PetscInt m, M, wrong[1], any[1];
-  PetscCall(MatGetLocalSize(A, &m, nullptr));
-  PetscCall(MatGetSize(A, &M, nullptr));
-  wrong[0] = m != (PetscInt)own.size();
-  PetscCallMPI(MPI_Allreduce(wrong, any, 1, MPIU_INT, MPI_MAX, comm_));
-  PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ, "vipmg: the Jacobian (%" PetscInt_FMT " rows) is not on the nodes of the DMDA (%d x %d x %d), or distributed otherwise", M, grid_.n[0], grid_.n[1], grid_.n[2]);
-  if (plan.exec.space == Space::cuda) {
-    bool done;
-    PetscCall(ReadOnDevice(A, plan, report, &done));
-    if (done) PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  Reader reader{own, grid_.dimension, grid_.n, grid_.periodic, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, grid_.first[(size_t)rank_], {}, &report};
-  const PetscInt    *oia = nullptr, *oja = nullptr;
-  const PetscScalar *oa = nullptr;
-  PetscInt           orows;
-  diagonal = A;
-  if (mpi) {
-    const PetscInt *garray;
-    PetscInt        columns;
-    PetscCall(MatMPIAIJGetSeqAIJ(A, &diagonal, &off, &garray));
-    PetscCall(MatGetLocalSize(off, nullptr, &columns));
-    reader.garray = garray;
+  PetscCall(reader.Get(A));
+  if (reader.off) {
+    PetscCall(MatGetLocalSize(reader.off, nullptr, &columns));
     reader.remote.resize((size_t)columns);
     for (PetscInt c = 0; c < columns; ++c) {
       PetscInt node[3];
-      Node(garray[c], node);
+      Node(reader.garray[c], node);
       for (int d = 0; d < 3; ++d) reader.remote[(size_t)c][(size_t)d] = (int)node[d];
     }
-    PetscCall(MatGetRowIJ(off, 0, PETSC_FALSE, PETSC_FALSE, &orows, &oia, &oja, &done));
-    PetscCall(MatSeqAIJGetArrayRead(off, &oa));
-    reader.oia = oia, reader.oja = oja, reader.oa = oa;
   }
-  PetscCall(MatGetRowIJ(diagonal, 0, PETSC_FALSE, PETSC_FALSE, &rows, &ia, &ja, &done));
-  PetscCall(MatSeqAIJGetArrayRead(diagonal, &a));
-  reader.ia = ia, reader.ja = ja, reader.a = a;
-  const int ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1];
-  double    v[27];
-  int       node[3];
-  // Which kind of stencil? A row with more than 2 d + 1 entries may have couplings along diagonals, zeros or not.
-  int box = 0;
-  for (PetscInt r = 0; r < rows && !box; ++r)
-    if (ia[r + 1] - ia[r] + (oia ? oia[r + 1] - oia[r] : 0) > 2 * grid_.dimension + 1) {
-      node[0] = own.lo[0] + (int)(r % ni), node[1] = own.lo[1] + (int)(r / ni % nj), node[2] = own.lo[2] + (int)(r / ni / nj);
-      reader.read(r, node, v);
-      for (int k = 0; k < 27; ++k)
-        if (v[k] != 0 && (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1) > 1) box = 1;
-    }
+  int box = reader.box();
   for (int any_box = 0;;) {
     PetscCallMPI(MPI_Allreduce(&box, &any_box, 1, MPI_INT, MPI_MAX, comm_));
     if (plan.levels.empty() || (any_box && !plan.levels[0].A.box)) TesseraCallCXX(create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, any_box));
@@ -398,87 +399,31 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
     PetscCallMPI(MPI_Allreduce(&box, &found, 1, MPI_INT, MPI_MAX, comm_));
     if (!found || plan.levels[0].A.box) break;
   }
-  PetscCall(MatSeqAIJRestoreArrayRead(diagonal, &a));
-  PetscCall(MatRestoreRowIJ(diagonal, 0, PETSC_FALSE, PETSC_FALSE, &rows, &ia, &ja, &done));
-  if (mpi) {
-    PetscCall(MatSeqAIJRestoreArrayRead(off, &oa));
-    PetscCall(MatRestoreRowIJ(off, 0, PETSC_FALSE, PETSC_FALSE, &orows, &oia, &oja, &done));
-  }
+  PetscCall(reader.Restore());
   PetscCall(Agree(comm_, report));
   if (plan.exec.space == Space::cuda) TesseraCallCXX(set_operator(plan, coefficients_.data(), free_.data()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Array::Read(Vec v, Space space)
+PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
 {
-  const PetscScalar *values;
-  PetscMemType       where;
-  PetscInt           n;
+  MPI_Comm comm = PetscObjectComm((PetscObject)A);
+  PetscInt m, M, wrong[1], any[1];
 
   PetscFunctionBegin;
-  v_     = v;
-  write_ = false;
-  host_  = nullptr;
-  typed_ = space == Space::cuda;
-  if (!typed_) {
-    PetscCall(VecGetArrayRead(v, &values));
-    data_ = (double *)values;
-    PetscFunctionReturn(PETSC_SUCCESS);
+  report = MatrixReport();
+  PetscCall(AsAIJ(A, "vipmg", &converted_, &A));
+  PetscCall(MatGetLocalSize(A, &m, nullptr));
+  PetscCall(MatGetSize(A, &M, nullptr));
+  wrong[0] = m != (PetscInt)boxes_[(size_t)rank_].size();
+  PetscCallMPI(MPI_Allreduce(wrong, any, 1, MPIU_INT, MPI_MAX, comm_));
+  PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ, "vipmg: the Jacobian (%" PetscInt_FMT " rows) is not on the nodes of the DMDA (%d x %d x %d), or distributed otherwise", M, grid_.n[0], grid_.n[1], grid_.n[2]);
+  if (plan.exec.space == Space::cuda) {
+    bool done;
+    PetscCall(ReadOnDevice(A, plan, report, &done));
+    if (done) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(VecGetLocalSize(v, &n));
-  PetscCall(VecGetArrayReadAndMemType(v, &values, &where));
-  data_ = (double *)values;
-  if (PetscMemTypeHost(where)) {
-    host_ = data_;
-    if (copy_.size() != (size_t)n) TesseraCallCXX(copy_.resize({(size_t)n, Space::cuda}));
-    TesseraCallCXX(device::copy_from_host(copy_.data(), host_, (size_t)n * sizeof(double)));
-    TesseraCallCXX(device::synchronize()); // the caller may change it
-    PetscCall(PetscLogCpuToGpu((PetscLogDouble)n * sizeof(double)));
-    data_ = copy_.data();
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode Array::Write(Vec v, Space space)
-{
-  PetscMemType where;
-  PetscInt     n;
-
-  PetscFunctionBegin;
-  v_     = v;
-  write_ = true;
-  host_  = nullptr;
-  typed_ = space == Space::cuda;
-  if (!typed_) {
-    PetscCall(VecGetArrayWrite(v, &data_));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(VecGetLocalSize(v, &n));
-  PetscCall(VecGetArrayWriteAndMemType(v, &data_, &where));
-  if (PetscMemTypeHost(where)) {
-    host_ = data_;
-    if (copy_.size() != (size_t)n) TesseraCallCXX(copy_.resize({(size_t)n, Space::cuda}));
-    data_ = copy_.data();
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode Array::Restore()
-{
-  PetscFunctionBegin;
-  if (!v_) PetscFunctionReturn(PETSC_SUCCESS);
-  if (write_ && host_ && copy_.size()) {
-    TesseraCallCXX(device::copy_to_host(host_, copy_.data(), copy_.bytes()));
-    PetscCall(PetscLogGpuToCpu((PetscLogDouble)copy_.bytes()));
-  }
-  if (host_) data_ = host_;
-  const PetscScalar *values = data_;
-  if (write_ && typed_) PetscCall(VecRestoreArrayWriteAndMemType(v_, &data_));
-  else if (write_) PetscCall(VecRestoreArrayWrite(v_, &data_));
-  else if (typed_) PetscCall(VecRestoreArrayReadAndMemType(v_, &values));
-  else PetscCall(VecRestoreArrayRead(v_, &values));
-  v_    = nullptr;
-  data_ = host_ = nullptr;
+  PetscCall(ReadOnHost(A, plan, report));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

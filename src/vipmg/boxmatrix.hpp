@@ -1,4 +1,4 @@
-// From PETSc's DMDA, matrices and vectors to a plan of multigrid.
+// From PETSc's DMDA and matrices to a plan of multigrid.
 #pragma once
 #include "petsc/aij.hpp"
 #include "petsc/device.hpp"
@@ -43,6 +43,7 @@ public:
   void           Node(PetscInt row, PetscInt node[3]) const; // of PETSc's number
 
 private:
+  PetscErrorCode        ReadOnHost(Mat A, Plan &plan, MatrixReport &report);
   PetscErrorCode        ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, bool *done);
   template <int N>
   PetscErrorCode        ReadRows(Reader &reader, Plan &plan, MatrixReport &report, int *box);
@@ -53,21 +54,6 @@ private:
   Mat                   converted_ = nullptr;
   Buffer<double>        coefficients_; // on the host, in the layout of the finest level; empty where it is that level's own
   Buffer<uint8_t>       free_;
-};
-
-// An array of a vector in the space of a plan: the vector's own, or a copy.
-class Array {
-public:
-  PetscErrorCode Read(Vec v, Space space);
-  PetscErrorCode Write(Vec v, Space space);
-  PetscErrorCode Restore();
-  double        *data() const { return data_; }
-
-private:
-  Vec            v_ = nullptr;
-  Buffer<double> copy_;
-  double        *data_ = nullptr, *host_ = nullptr;
-  bool           write_ = false, typed_ = false;
 };
 
 } // namespace tessera::vipmg

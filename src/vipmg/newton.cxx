@@ -279,34 +279,50 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The Jacobian at X, where the problem has a new one: *read. *failed: there is none that cycles work on, and the problem has been told.
+PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed)
+{
+  Mat J = nullptr;
+
+  PetscFunctionBegin;
+  *read = false;
+  PetscCall(problem.Jacobian(X, &J, failed));
+  if (!*failed && J) {
+    PetscCall(ReadJacobian(solver, J, failed));
+    if (*failed) PetscCall(PetscInfo(solver, "%s\n", failure));
+    *read = !*failed;
+  }
+  if (*failed) PetscCall(problem.Stopped(End::jacobian));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// A point between the bounds, its function and its Jacobian.
+PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, bool *failed)
+{
+  PetscReal norm;
+  bool      read = false;
+
+  PetscFunctionBegin;
+  carried_ = true;
+  PetscCall(ProjectToBounds(XL, XU, X));
+  PetscCall(problem.Function(X, F));
+  PetscCall(VecNorm(F, NORM_2, &norm));
+  *failed = PetscIsInfOrNanReal(norm);
+  if (*failed) PetscCall(problem.Stopped(End::function));
+  else PetscCall(Linearise(solver, problem, X, &read, failed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU)
 {
   Measure here, model;
   Norms   n;
-  Mat     J = nullptr;
-  bool    stop = false, failed = false, current = false, fmg = plan.params.fmg;
+  bool    stop = false, failed = false, current = false, read = false, fmg = plan.params.fmg;
   Point   point;
 
   PetscFunctionBegin;
-  carried_ = true;
-  // Only points between the bounds.
-  PetscCall(ProjectToBounds(XL, XU, X));
-  PetscCall(problem.Function(X, F));
-  PetscReal norm;
-  PetscCall(VecNorm(F, NORM_2, &norm));
-  if (PetscIsInfOrNanReal(norm)) {
-    PetscCall(problem.Stopped(End::function));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(problem.Jacobian(X, &J, &failed));
-  if (!failed) {
-    PetscCall(ReadJacobian(solver, J, &failed));
-    if (failed) PetscCall(PetscInfo(solver, "%s\n", failure));
-  }
-  if (failed) {
-    PetscCall(problem.Stopped(End::jacobian));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  PetscCall(Start(solver, problem, X, F, XL, XU, &failed));
+  if (failed) PetscFunctionReturn(PETSC_SUCCESS);
   current = true;
   TesseraCallCXX(forget(plan));
   PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
@@ -319,18 +335,11 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   if (std::exchange(problem.updated, false)) current = false;
   for (PetscInt iteration = 1; !stop && iteration <= options.iterations; ++iteration) {
     if (!current) {
-      PetscCall(problem.Jacobian(X, &J, &failed));
-      if (!failed && J) {
-        PetscCall(ReadJacobian(solver, J, &failed));
-        if (failed) PetscCall(PetscInfo(solver, "%s\n", failure));
-        if (!failed) { // a new diagonal, or even a new level
-          PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
-          here = point.measure;
-        }
-      }
-      if (failed) {
-        PetscCall(problem.Stopped(End::jacobian));
-        break;
+      PetscCall(Linearise(solver, problem, X, &read, &failed));
+      if (failed) break;
+      if (read) { // a new diagonal, or even a new level
+        PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
+        here = point.measure;
       }
     }
     const double norm_here = std::sqrt(here.inactive), natural = std::sqrt(here.natural);

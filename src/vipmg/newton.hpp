@@ -3,6 +3,7 @@
 #pragma once
 #include "petsc/hooks.hpp"
 #include "tessera.h"
+#include "vipmg/array.hpp"
 #include "vipmg/boxmatrix.hpp"
 
 namespace tessera {
@@ -63,6 +64,8 @@ public:
   PetscErrorCode Reset();
 
 private:
+  PetscErrorCode Start(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, bool *failed);
+  PetscErrorCode Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed);
   PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, End *end);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
   PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);

@@ -2,7 +2,7 @@
 #include "vipmg/snesvipmg.hpp"
 #include "petsc/bounds.hpp"
 #include "petsc/options.hpp"
-#include <cmath>
+#include "vipmg/complementarity.hpp"
 
 const char *const SNESVIPMGVariants[] = {"hybrid", "tnnmg", "monotone", "paper", "SNESVIPMGVariant", "SNES_VIPMG_", nullptr};
 const char *const SNESVIPMGCycles[]   = {"v", "w", "f", "auto", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
@@ -87,86 +87,27 @@ PetscErrorCode SetMonitor(SNES snes, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// a + b - sqrt(a^2 + b^2), without cancellation where one is large and positive: bounds of 1e30 are no bounds either.
-static PetscReal FischerBurmeister(PetscReal a, PetscReal b)
-{
-  if (a >= PETSC_INFINITY) return b;
-  const PetscReal root = std::hypot(a, b);
-  if (a > 0 && b > 0) return 2 * a * (b / (a + b + root));
-  if (a > 0) return b - b * (b / (a + root));
-  return b > 0 ? a - a * (a / (b + root)) : a + b - root;
-}
-
 PetscErrorCode GetNorms(SNES snes, PetscReal norms[5])
 {
-  const PetscScalar *x, *f, *l, *u;
-  PetscInt           n;
-  PetscReal          most[2] = {0, 0}, sums[2] = {0, 0}, all;
+  vipmg::ComplementarityNorms c;
 
   PetscFunctionBegin;
   PetscCheck(snes->vec_sol && snes->vec_func && snes->xl && snes->xu, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_WRONGSTATE, "SNESVIPMGGetNorms() describes the solution: call SNESSolve() first");
-  PetscCall(VecGetLocalSize(snes->vec_sol, &n));
-  PetscCall(VecGetArrayRead(snes->vec_sol, &x));
-  PetscCall(VecGetArrayRead(snes->vec_func, &f));
-  PetscCall(VecGetArrayRead(snes->xl, &l));
-  PetscCall(VecGetArrayRead(snes->xu, &u));
-  for (PetscInt i = 0; i < n; ++i) {
-    // Fischer-Burmeister, first with the upper bound, then with the lower one
-    PetscReal a = u[i] - x[i], b = -f[i], phi = FischerBurmeister(a, b);
-    a = x[i] - l[i], b = -phi;
-    phi = FischerBurmeister(a, b);
-    sums[0] += phi * phi;
-    most[0] = PetscMax(most[0], PetscMax(l[i] - x[i], x[i] - u[i]));
-    if (f[i] > 0 && l[i] > PETSC_NINFINITY) sums[1] += f[i] * (x[i] - l[i]);
-    if (f[i] < 0 && u[i] < PETSC_INFINITY) sums[1] += f[i] * (x[i] - u[i]);
-  }
-  PetscCall(VecRestoreArrayRead(snes->vec_sol, &x));
-  PetscCall(VecRestoreArrayRead(snes->vec_func, &f));
-  PetscCall(VecRestoreArrayRead(snes->xl, &l));
-  PetscCall(VecRestoreArrayRead(snes->xu, &u));
+  PetscCall(vipmg::Complementarity(snes->vec_sol, snes->vec_func, snes->xl, snes->xu, &c));
   const vipmg::Norms &last = ((SNES_VIPMG *)snes->data)->last;
   norms[0]          = last.inactive;
   norms[1]          = last.natural;
-  PetscCallMPI(MPI_Allreduce(&sums[0], &all, 1, MPIU_REAL, MPI_SUM, PetscObjectComm((PetscObject)snes)));
-  norms[2] = PetscSqrtReal(all);
-  PetscCallMPI(MPI_Allreduce(&most[0], &norms[3], 1, MPIU_REAL, MPI_MAX, PetscObjectComm((PetscObject)snes)));
-  PetscCallMPI(MPI_Allreduce(&sums[1], &norms[4], 1, MPIU_REAL, MPI_SUM, PetscObjectComm((PetscObject)snes)));
+  norms[2]          = c.fischer_burmeister;
+  norms[3]          = c.violation;
+  norms[4]          = c.gap;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Of the present point: active nodes that F presses against a bound, and all at a bound; lower, upper.
+// Active nodes of the solver's present point.
 PetscErrorCode CountActive(SNES snes, Vec residual, Vec active, PetscInt pressed[2], PetscInt at[2])
 {
-  const PetscScalar *x, *f, *l, *u;
-  PetscScalar       *r = nullptr, *c = nullptr;
-  PetscInt           n, mine[4] = {0, 0, 0, 0}, all[4];
-  const PetscReal    zero = snes->vizerotolerance;
-
   PetscFunctionBegin;
-  PetscCall(VecGetLocalSize(snes->vec_sol, &n));
-  PetscCall(VecGetArrayRead(snes->vec_sol, &x));
-  PetscCall(VecGetArrayRead(snes->vec_func, &f));
-  PetscCall(VecGetArrayRead(snes->xl, &l));
-  PetscCall(VecGetArrayRead(snes->xu, &u));
-  if (residual) PetscCall(VecGetArrayWrite(residual, &r));
-  if (active) PetscCall(VecGetArrayWrite(active, &c));
-  for (PetscInt i = 0; i < n; ++i) {
-    const bool low = x[i] <= l[i] + zero, up = x[i] >= u[i] - zero, down = low && f[i] > 0, lift = up && f[i] < 0;
-    mine[0] += down;
-    mine[1] += !down && lift;
-    mine[2] += low;
-    mine[3] += !low && up;
-    if (r) r[i] = down || lift ? 0 : f[i];
-    if (c) c[i] = down || lift;
-  }
-  if (residual) PetscCall(VecRestoreArrayWrite(residual, &r));
-  if (active) PetscCall(VecRestoreArrayWrite(active, &c));
-  PetscCall(VecRestoreArrayRead(snes->vec_sol, &x));
-  PetscCall(VecRestoreArrayRead(snes->vec_func, &f));
-  PetscCall(VecRestoreArrayRead(snes->xl, &l));
-  PetscCall(VecRestoreArrayRead(snes->xu, &u));
-  PetscCallMPI(MPI_Allreduce(mine, all, 4, MPIU_INT, MPI_SUM, PetscObjectComm((PetscObject)snes)));
-  for (int k = 0; k < 2; ++k) pressed[k] = all[k], at[k] = all[2 + k];
+  PetscCall(vipmg::CountActive(snes->vec_sol, snes->vec_func, snes->xl, snes->xu, snes->vizerotolerance, residual, active, pressed, at));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -99,6 +99,11 @@ struct SchurSolver::Parts {
   void launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   template <class Check> void launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check);
+#ifdef __CUDACC__
+  uint64_t addresses(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) const;
+  template <class Check, class Record> void record_graph(const Check &check, const Record &record);
+  template <class Check, class Record> void record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop, cudaGraph_t *same, const Check &check, const Record &record);
+#endif
   // Several processes whose devices do not reach each other, or whose cycle needs the host
   bool   driven(Plan &plan) const;
   double total(const Grid &grid);
@@ -259,84 +264,101 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
   }
 }
 
+// All addresses that the graph has in it.
+uint64_t SchurSolver::Parts::addresses(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) const
+{
+  uint64_t now = rrb::fingerprint(plan);
+  auto     add = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
+  for (const BlackField *f : {(const BlackField *)&r, (const BlackField *)&x, &p[0], &p[1], &q}) add(f->data);
+  for (const BlackField &v : null) add(v.data);
+  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(reduction.total), add(device::scratch(1));
+  return now + (uint64_t)ahead;
+}
+
+// Some iterations, then the loop as a conditional node of the graph. *same: what the stream's capture gives back.
+template <class Check, class Record> void SchurSolver::Parts::record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop, cudaGraph_t *same, const Check &check, const Record &record)
+{
+  cudaGraphNode_t              node; // the first pass does nothing where the loop shall not run at all
+  std::vector<cudaGraphNode_t> before;
+  cudaGraphNodeParams          params = {};
+  if (ahead) {
+    const cudaGraphNode_t  *last = nullptr;
+    size_t                  count = 0;
+    cudaStreamCaptureStatus status;
+    check(cudaStreamBeginCaptureToGraph(capture, g, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < ahead; ++i) record();
+  #if CUDART_VERSION < 13000
+    check(cudaStreamGetCaptureInfo_v2(capture, &status, nullptr, nullptr, &last, &count));
+  #else
+    check(cudaStreamGetCaptureInfo(capture, &status, nullptr, nullptr, &last, nullptr, &count));
+  #endif
+    before.assign(last, last + count);
+    check(cudaStreamEndCapture(capture, same));
+  }
+  params.type                = cudaGraphNodeTypeConditional;
+  params.conditional.handle  = loop;
+  params.conditional.type    = cudaGraphCondTypeWhile;
+  params.conditional.size    = 1;
+  #if CUDART_VERSION < 13000
+  check(cudaGraphAddNode(&node, g, before.data(), before.size(), &params));
+  #else
+  check(cudaGraphAddNode(&node, g, before.data(), nullptr, before.size(), &params));
+  #endif
+  check(cudaStreamBeginCaptureToGraph(capture, params.conditional.phGraph_out[0], nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
+  record();
+  check(cudaStreamEndCapture(capture, same));
+}
+
+// Makes `graph` of what record() launches: the whole loop, or one iteration.
+template <class Check, class Record> void SchurSolver::Parts::record_graph(const Check &check, const Record &record)
+{
+  void *const stream = device::stream();
+  if (graph) check(cudaGraphExecDestroy(graph));
+  graph = nullptr;
+  if (!capture) check(cudaStreamCreateWithFlags(&capture, cudaStreamNonBlocking));
+  cudaGraph_t g = nullptr, same = nullptr;
+  device::set_stream(capture);
+  try {
+    check(cudaGraphCreate(&g, 0));
+    cudaGraphConditionalHandle loop = 0;
+    whole = cudaGraphConditionalHandleCreate(&loop, g, 1, cudaGraphCondAssignDefault) == cudaSuccess;
+    (void)cudaGetLastError();
+    const unsigned long long handle = whole ? (unsigned long long)loop : 0;
+    check(cudaMemcpy((char *)state() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
+    if (whole) record_loop(g, loop, &same, check, record);
+    else {
+      check(cudaGraphDestroy(std::exchange(g, nullptr)));
+      check(cudaStreamBeginCapture(capture, cudaStreamCaptureModeThreadLocal));
+      record();
+      check(cudaStreamEndCapture(capture, &g));
+    }
+    check(cudaGraphInstantiate(&graph, g, 0));
+  } catch (...) {
+    (void)cudaStreamEndCapture(capture, &same);
+    if (g) (void)cudaGraphDestroy(g);
+    (void)cudaGetLastError();
+    device::go_back_to(stream); // an error is on its way already: no other one
+    throw;
+  }
+  (void)cudaGraphDestroy(g);
+  device::go_back_to(stream);
+}
+
 template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check)
 {
   check(cudaSuccess);
-  void *const    stream = device::stream();
-  uint64_t       now    = rrb::fingerprint(plan); // the graph has all addresses in it
-  auto           add    = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
-  for (const BlackField *f : {&r, &x, &p[0], &p[1], &q}) add(f->data);
-  for (const BlackField &v : null) add(v.data);
-  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(reduction.total), add(device::scratch(1));
-  now += (uint64_t)ahead;
+  const uint64_t now = addresses(plan, null, r, x);
   if (!graph || now != fingerprint) {
-    if (graph) check(cudaGraphExecDestroy(graph));
-    graph = nullptr;
-    if (!capture) check(cudaStreamCreateWithFlags(&capture, cudaStreamNonBlocking));
-    cudaGraph_t g = nullptr, same = nullptr;
-    auto        record = [&] {
+    record_graph(check, [&] {
       iterate(plan, null, r, x);
       check(cudaSuccess);
-    };
-    device::set_stream(capture);
-    try {
-      check(cudaGraphCreate(&g, 0));
-      cudaGraphConditionalHandle loop = 0;
-      whole = cudaGraphConditionalHandleCreate(&loop, g, 1, cudaGraphCondAssignDefault) == cudaSuccess;
-      (void)cudaGetLastError();
-      const unsigned long long handle = whole ? (unsigned long long)loop : 0;
-      check(cudaMemcpy((char *)state() + offsetof(State, loop), &handle, sizeof handle, cudaMemcpyHostToDevice));
-      if (whole) {
-        cudaGraphNode_t              node; // the first pass does nothing where the loop shall not run at all
-        std::vector<cudaGraphNode_t> before;
-        cudaGraphNodeParams          params = {};
-        if (ahead) {
-          const cudaGraphNode_t  *last = nullptr;
-          size_t                  count = 0;
-          cudaStreamCaptureStatus status;
-          check(cudaStreamBeginCaptureToGraph(capture, g, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
-          for (int i = 0; i < ahead; ++i) record();
-  #if CUDART_VERSION < 13000
-          check(cudaStreamGetCaptureInfo_v2(capture, &status, nullptr, nullptr, &last, &count));
-  #else
-          check(cudaStreamGetCaptureInfo(capture, &status, nullptr, nullptr, &last, nullptr, &count));
-  #endif
-          before.assign(last, last + count);
-          check(cudaStreamEndCapture(capture, &same));
-        }
-        params.type                = cudaGraphNodeTypeConditional;
-        params.conditional.handle  = loop;
-        params.conditional.type    = cudaGraphCondTypeWhile;
-        params.conditional.size    = 1;
-  #if CUDART_VERSION < 13000
-        check(cudaGraphAddNode(&node, g, before.data(), before.size(), &params));
-  #else
-        check(cudaGraphAddNode(&node, g, before.data(), nullptr, before.size(), &params));
-  #endif
-        check(cudaStreamBeginCaptureToGraph(capture, params.conditional.phGraph_out[0], nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
-        record();
-        check(cudaStreamEndCapture(capture, &same));
-      } else {
-        check(cudaGraphDestroy(std::exchange(g, nullptr)));
-        check(cudaStreamBeginCapture(capture, cudaStreamCaptureModeThreadLocal));
-        record();
-        check(cudaStreamEndCapture(capture, &g));
-      }
-      check(cudaGraphInstantiate(&graph, g, 0));
-    } catch (...) {
-      (void)cudaStreamEndCapture(capture, &same);
-      if (g) (void)cudaGraphDestroy(g);
-      (void)cudaGetLastError();
-      device::go_back_to(stream); // an error is on its way already: no other one
-      throw;
-    }
-    (void)cudaGraphDestroy(g);
-    device::go_back_to(stream);
+    });
     fingerprint = now;
   }
-  if (whole) return check(cudaGraphLaunch(graph, (cudaStream_t)stream));
+  cudaStream_t stream = (cudaStream_t)device::stream();
+  if (whole) return check(cudaGraphLaunch(graph, stream));
   do {
-    for (int i = 0; i < 4; ++i) check(cudaGraphLaunch(graph, (cudaStream_t)stream));
+    for (int i = 0; i < 4; ++i) check(cudaGraphLaunch(graph, stream));
   } while (look().outcome == (int)Outcome::running);
 }
 

@@ -58,19 +58,22 @@ void name_row(const Plan &plan, int row, Failure &failure)
   failure.y      = s * plan.band_y[(size_t)row] + s - 1;
 }
 
-// The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones. The host does
-// it, in a copy where the operator lies on the device.
-void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
+namespace {
+
+// The nodes in the order of the band matrix.
+struct Numbering {
+  std::vector<int> number; // by node, -1: none
+  int              wide;   // the most that numbers of coupled nodes can differ
+};
+
+// Numbers the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
+// ...), so that neighbours across the seam stay two lines apart.
+Numbering number_nodes(Plan &plan, const Grid &g)
 {
-  const Grid &g = level.grid;
-  const bool   single   = plan.exec.space == Space::cuda && plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index; // inverse32
-  const double singular = plan.exec.space == Space::cuda && !remainder_on_host(plan) ? std::max(plan.tiny(), tuning::singular_inverse[single]) : plan.tiny();
-  if (plan.half) eliminate_red(plan, level, operand, &failure);
-  // Number the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
-  // ...), so that neighbours across the seam stay two lines apart.
   const bool across = g.nx > g.ny, fold = across ? g.periodic_x : g.periodic_y;
   const int  lines = across ? g.nx : g.ny, length = across ? g.ny : g.nx;
-  std::vector<int> number((size_t)g.size(), -1);
+  const bool closed = across ? g.periodic_y : g.periodic_x; // along the lines: their ends are neighbours
+  Numbering  n{std::vector<int>((size_t)g.size(), -1), (fold ? 2 : 1) * length + (closed ? length - 1 : 1)};
   plan.band_x.clear();
   plan.band_y.clear();
   for (int i = 0; i < lines; ++i) {
@@ -78,36 +81,52 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
     for (int j = 0; j < length; ++j) {
       const int x = across ? line : j, y = across ? j : line;
       if (plan.half && (x + y) % 2) continue;
-      number[(size_t)y * g.nx + x] = (int)plan.band_x.size();
+      n.number[(size_t)y * g.nx + x] = (int)plan.band_x.size();
       plan.band_x.push_back(x);
       plan.band_y.push_back(y);
     }
   }
-  // A small grid is factorised where it lies.
-  const bool closed = across ? g.periodic_y : g.periodic_x; // along the lines: their ends are neighbours
-  const int  wide   = (fold ? 2 : 1) * length + (closed ? length - 1 : 1);
-  if (plan.exec.space == Space::cuda && !plan.half && g.size() <= tuning::dense_cycle && wide <= inverse_width(wide) && inverse_scratch(inverse_width(wide)) <= device::block_scratch()) {
-    const int   n = (int)g.size(), w = inverse_width(wide);
-    Remainder  &r = plan.remainder;
-    if ((int)r.number.size() != n) {
-      Buffer<int> host((size_t)n), nodes((size_t)2 * n);
-      std::copy(number.begin(), number.end(), host.data());
-      for (int i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[(size_t)i], nodes.data()[2 * i + 1] = plan.band_y[(size_t)i];
-      r.number.resize({(size_t)n, Space::cuda});
-      r.node.resize({(size_t)2 * n, Space::cuda});
-      copy(host, r.number), copy(nodes, r.node);
-      device::synchronize(); // the host's copies go
-    }
-    if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
-    int *const failed = &plan.findings.data()->row;
-    forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
-    if (single) plan.inverse32.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
-    else plan.inverse64.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
-    return;
+  return n;
+}
+
+// The nodes of the band matrix, x and y in turn.
+Buffer<int> band_nodes(const Plan &plan)
+{
+  const size_t n = plan.band_x.size();
+  Buffer<int>  nodes(2 * n);
+  for (size_t i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[i], nodes.data()[2 * i + 1] = plan.band_y[i];
+  return nodes;
+}
+
+// Is the grid small enough to be factorised where it lies, on the device?
+bool fits_there(const Plan &plan, const Grid &g, int wide)
+{
+  if (plan.exec.space != Space::cuda || plan.half || g.size() > tuning::dense_cycle) return false;
+  return wide <= inverse_width(wide) && inverse_scratch(inverse_width(wide)) <= device::block_scratch();
+}
+
+void factor_there(Plan &plan, const Grid &g, Stencil &operand, const Numbering &numbering, bool single, double singular)
+{
+  const int  n = (int)g.size(), w = inverse_width(numbering.wide);
+  Remainder &r = plan.remainder;
+  if ((int)r.number.size() != n) {
+    Buffer<int> host((size_t)n), nodes = band_nodes(plan);
+    std::copy(numbering.number.begin(), numbering.number.end(), host.data());
+    r.number.resize({(size_t)n, Space::cuda});
+    r.node.resize({(size_t)2 * n, Space::cuda});
+    copy(host, r.number), copy(nodes, r.node);
+    device::synchronize(); // the host's copies go
   }
-  Stencil  on_host;
-  Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
-  if (&a == &on_host) copy(operand, on_host, Space::host);
+  if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
+  int *const failed = &plan.findings.data()->row;
+  forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
+  if (single) plan.inverse32.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
+  else plan.inverse64.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
+}
+
+// The lower half of the matrix; where half the nodes are left, after the elimination of the red ones.
+void assemble_band(Plan &plan, const Grid &g, Stencil &a, const std::vector<int> &number)
+{
   auto wrapped = [&](int x, int y) -> int { // node number, -1 outside
     if (g.periodic_x) x = (x + g.nx) % g.nx;
     if (g.periodic_y) y = (y + g.ny) % g.ny;
@@ -141,18 +160,40 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
   plan.band.reset((int)plan.band_x.size(), width);
   for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
   plan.band_v.resize(plan.band_x.size());
+}
+
+// Values of nodes go to the host and back.
+void keep_nodes_there(Plan &plan)
+{
+  Remainder   &r = plan.remainder;
+  const size_t n = plan.band_x.size();
+  Buffer<int>  nodes = band_nodes(plan);
+  r.node.resize({2 * n, Space::cuda});
+  if (r.v.size() != n) r.v.resize({n, Space::cuda});
+  copy(nodes, r.node);
+  device::synchronize(); // the host's copy goes
+}
+
+} // namespace
+
+// The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones. The host does
+// it, in a copy where the operator lies on the device; a small grid is factorised where it lies.
+void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
+{
+  const Grid &g = level.grid;
+  const bool   single   = plan.exec.space == Space::cuda && plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index; // inverse32
+  const double singular = plan.exec.space == Space::cuda && !remainder_on_host(plan) ? std::max(plan.tiny(), tuning::singular_inverse[single]) : plan.tiny();
+  if (plan.half) eliminate_red(plan, level, operand, &failure);
+  const Numbering numbering = number_nodes(plan, g);
+  if (fits_there(plan, g, numbering.wide)) return factor_there(plan, g, operand, numbering, single, singular);
+  Stencil  on_host;
+  Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
+  if (&a == &on_host) copy(operand, on_host, Space::host);
+  assemble_band(plan, g, a, numbering.number);
   const int row = plan.band.factor(singular);
   if (row >= 0 && !failure.failed) name_row(plan, row, failure);
-  if (remainder_on_host(plan)) {
-    Remainder  &r = plan.remainder;
-    const size_t n = plan.band_x.size();
-    Buffer<int>  nodes(2 * n);
-    for (size_t i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[i], nodes.data()[2 * i + 1] = plan.band_y[i];
-    r.node.resize({2 * n, Space::cuda});
-    if (r.v.size() != n) r.v.resize({n, Space::cuda});
-    copy(nodes, r.node);
-    device::synchronize(); // the host's copy goes
-  } else if (plan.exec.space == Space::cuda && row < 0) {
+  if (remainder_on_host(plan)) keep_nodes_there(plan);
+  else if (plan.exec.space == Space::cuda && row < 0) {
     if (single) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
     else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
   }
