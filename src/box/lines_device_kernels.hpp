@@ -348,8 +348,8 @@ template <int P, int S, class T, class C> struct SolvePartsX {
     });
   }
 
-  // What a block works with. Row k of a line's values has node k of each part, and room for one more: neighbouring threads use
-  // neighbouring places.
+  // What a block works with. Row k of a line's values has node k of each part, and room for one more: neighbouring
+  // threads use neighbouring places.
   struct Scratch {
     int       n, count, lanes, Y0, pitch, size, length;
     ptrdiff_t whole;
@@ -358,8 +358,10 @@ template <int P, int S, class T, class C> struct SolvePartsX {
   };
   template <class Block> HD Scratch scratch(Block &block) const
   {
-    const int n = parts.separators, count = n + 1, lanes = block.tile.x1 - block.tile.x0, Y0 = block.tile.x0, pitch = (count + 1) | 1, size = pitch << parts.shift;
-    T        *v = (T *)block.shared, *add = v + (n + 2) * lanes, *border = add + (n + 2) * lanes, *f = work ? work + (ptrdiff_t)(Y0 - line0) * size : border + 2 * lanes;
+    const int n = parts.separators, count = n + 1, lanes = block.tile.x1 - block.tile.x0, Y0 = block.tile.x0;
+    const int pitch = (count + 1) | 1, size = pitch << parts.shift;
+    T        *v = (T *)block.shared, *add = v + (n + 2) * lanes, *border = add + (n + 2) * lanes;
+    T        *f = work ? work + (ptrdiff_t)(Y0 - line0) * size : border + 2 * lanes;
     return {n, count, lanes, Y0, pitch, size, 1 << parts.shift, (ptrdiff_t)count << parts.shift, v, add, border, f};
   }
   // The right-hand sides of the separators after the elimination of the nodes between them.
@@ -391,8 +393,9 @@ template <int P, int S, class T, class C> struct SolvePartsX {
           }
       }
       s.add[s.at(c, lane)] = left;
+      const T *beyond = chain.beyond + (s.Y0 + lane - line0);
       if (c < s.n) s.v[s.at(c, lane)] = u[(s.length - 1) * s.pitch] - m[(s.length - 1) * s.count] * d * w;
-      else if (parts.ring) s.border[2 * lane + 1] = (to < s.length ? u[to * s.pitch] : u[1]) - chain.beyond[s.Y0 + lane - line0] * d * w;
+      else if (parts.ring) s.border[2 * lane + 1] = (to < s.length ? u[to * s.pitch] : u[1]) - *beyond * d * w;
     });
     block.sync();
     each<lines_x>(block, s.lanes, s.count, [&](int lane, int c) {
@@ -415,7 +418,8 @@ template <int P, int S, class T, class C> struct SolvePartsX {
         for (int i = 0; i < batch; ++i)
           if (k + i >= from && k + i < to) u[(k + i) * s.pitch] += g *= -mk[i];
       }
-      T next = c < s.n ? s.v[s.at(c, lane)] : s.border[2 * lane + 1], above = c < s.n ? m[(s.length - 1) * s.count] : chain.beyond[s.Y0 + lane - line0];
+      T next = c < s.n ? s.v[s.at(c, lane)] : s.border[2 * lane + 1];
+      T above = c < s.n ? m[(s.length - 1) * s.count] : chain.beyond[s.Y0 + lane - line0];
       if (c < s.n) u[(s.length - 1) * s.pitch] = next;
       else if (parts.ring) (to < s.length ? u[to * s.pitch] : u[1]) = next;
       for (int k = (to - 1) / batch * batch; k >= 0; k -= batch) {

@@ -76,7 +76,8 @@ private:
   void          place(const Grid &grid, Lines direction, Space space);
   double       *reduced(int kind, int separator) { return reduced_.data() + ((size_t)kind * separators_ + separator) * count_; }
   void          factor_on_host(const Exec &exec, const StencilView<double> &A, double tiny);
-  void          make_separators(Space space);
+  void          setup_separators(const Exec &exec, bool there, const StencilView<double> &A, double tiny);
+  void          make_separators(bool there);
   void          solve_couplings(const StencilView<double> &A, double tiny);
   void          factor_separators(const double *all, double tiny);
   void          factor_reduced(const double *diagonal, double tiny);

@@ -1,195 +1,20 @@
 // An assembled matrix as stencil coefficients, read by the host line by line.
 #include "petsc/dmda.hpp"
 #include "box/tuning.hpp"
+#include "petsc/dmda_rows.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <petscmat.h>
 #include <utility>
 
 namespace tessera {
 
 namespace {
 
-// The rows of an AIJ matrix by direction.
-struct Rows {
-  const Grid           &grid;
-  Box                   own;
-  const PetscInt       *ia = nullptr, *ja = nullptr, *oia = nullptr, *oja = nullptr; // diagonal and off-diagonal block
-  const PetscScalar    *a = nullptr, *oa = nullptr;
-  std::vector<int>      ox, oy; // node of each off-diagonal column
-  const PetscInt       *garray = nullptr;
-  PetscInt              first = 0; // first row in PETSc's numbering
-  OperatorReport       *report = nullptr;
-  double                largest = 0; // diagonal entry
-  Mat                   Ad = nullptr, Ao = nullptr;
-  PetscInt              n = 0, on = 0; // rows of the two blocks
+using dmda::Rows;
 
-  explicit Rows(const Grid &g) : grid(g), own(g.owned()) { }
-
-  PetscErrorCode Get(Mat A)
-  {
-    PetscBool seq, done = PETSC_FALSE;
-
-    PetscFunctionBegin;
-    PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
-    if (seq) Ad = A;
-    else PetscCall(MatMPIAIJGetSeqAIJ(A, &Ad, &Ao, &garray));
-    PetscCall(MatGetRowIJ(Ad, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
-    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The rows of the matrix cannot be read");
-    PetscCall(MatSeqAIJGetArrayRead(Ad, &a));
-    if (Ao) {
-      PetscCall(MatGetRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &oia, &oja, &done));
-      PetscCall(MatSeqAIJGetArrayRead(Ao, &oa));
-    }
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscErrorCode Restore()
-  {
-    PetscBool done;
-
-    PetscFunctionBegin;
-    PetscCall(MatSeqAIJRestoreArrayRead(Ad, &a));
-    PetscCall(MatRestoreRowIJ(Ad, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
-    if (Ao) {
-      PetscCall(MatSeqAIJRestoreArrayRead(Ao, &oa));
-      PetscCall(MatRestoreRowIJ(Ao, 0, PETSC_FALSE, PETSC_FALSE, &on, &oia, &oja, &done));
-    }
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-
-  static int wrap(int d, int n, bool periodic)
-  {
-    if (periodic && d > 1 && d >= n - 1) d -= n;
-    if (periodic && d < -1 && -d >= n - 1) d += n;
-    return d;
-  }
-  int direction(int x, int y, int xc, int yc) const
-  {
-    const int dx = wrap(xc - x, grid.nx, grid.periodic_x), dy = wrap(yc - y, grid.ny, grid.periodic_y);
-    return dx < -1 || dx > 1 || dy < -1 || dy > 1 ? -1 : 3 * (dy + 1) + dx + 1;
-  }
-  PetscInt row(int x, int y) const { return x - own.x0 + (PetscInt)(own.x1 - own.x0) * (y - own.y0); }
-  void complain(OperatorReport::Kind kind, PetscInt row, PetscInt column, int x, int y, double v)
-  {
-    if (report->kind != OperatorReport::fine) return;
-    report->kind   = kind;
-    report->row    = first + row;
-    report->column = column;
-    report->x      = x;
-    report->y      = y;
-    report->value  = v;
-  }
-  // v[k * stride] is the coefficient of node (x, y) in direction k; complains of what does not belong there. Returns whether
-  // there is an off-diagonal coefficient.
-  bool read(int x, int y, double *v, ptrdiff_t stride)
-  {
-    const int      nx = own.x1 - own.x0;
-    const PetscInt r  = row(x, y);
-    double         check = 0, off = 0;
-    for (int k = 0; k < 9; ++k) v[k * stride] = 0;
-    for (PetscInt e = ia[r]; e < ia[r + 1]; ++e) {
-      const int k = direction(x, y, own.x0 + (int)(ja[e] % nx), own.y0 + (int)(ja[e] / nx));
-      check += a[e] * 0;
-      if (k >= 0) v[k * stride] += a[e];
-      else if (a[e] != 0) complain(OperatorReport::outside, r, first + ja[e], x, y, a[e]);
-    }
-    check += read_remote(x, y, v, stride);
-    if (check != 0) complain(OperatorReport::not_finite, r, bad_column(r), x, y, check);
-    if (!(v[4 * stride] > 0) && check == 0) complain(OperatorReport::diagonal, r, first + r, x, y, v[4 * stride]);
-    for (int k = 0; k < 9; ++k)
-      if (k != 4) off += fabs(v[k * stride]);
-    return off != 0;
-  }
-  // Adds the couplings with other processes' nodes. Returns 0, or not a number if one is not finite.
-  double read_remote(int x, int y, double *v, ptrdiff_t stride)
-  {
-    double check = 0;
-    if (!oia) return 0;
-    const PetscInt r = row(x, y);
-    for (PetscInt e = oia[r]; e < oia[r + 1]; ++e) {
-      const int k = direction(x, y, ox[(size_t)oja[e]], oy[(size_t)oja[e]]);
-      check += oa[e] * 0;
-      if (k >= 0) v[k * stride] += oa[e];
-      else if (oa[e] != 0) complain(OperatorReport::outside, r, garray[oja[e]], x, y, oa[e]);
-    }
-    return check;
-  }
-  // The pattern of a row; false if it must be read by itself.
-  bool pattern(int x, int y, RowRun &run) const
-  {
-    const int      nx = own.x1 - own.x0;
-    const PetscInt r  = row(x, y);
-    run               = {x - own.x0, 1, ia[r], -1, {}};
-    if (ia[r + 1] - ia[r] > 9 || (oia && oia[r + 1] > oia[r])) return false;
-    int seen = 0;
-    for (PetscInt e = ia[r]; e < ia[r + 1]; ++e) {
-      const int k = direction(x, y, own.x0 + (int)(ja[e] % nx), own.y0 + (int)(ja[e] / nx));
-      if (k < 0 || seen & (1 << k)) return false;
-      seen |= 1 << k;
-      run.k[e - ia[r]] = (char)k;
-    }
-    run.entries = (int)(ia[r + 1] - ia[r]);
-    return true;
-  }
-  // The runs of a line. A row continues a run where its columns lie as the columns of the row before, and neither of the two
-  // is at an end of the line (where the same offset can be the next line).
-  void line_runs(int y, std::vector<RowRun> &runs) const
-  {
-    for (int x = own.x0; x < own.x1; ++x) {
-      RowRun run;
-      bool   regular = pattern(x, y, run);
-      if (regular && x > own.x0 && x < own.x1 - 1) { // may begin a run: how far does it go?
-        PetscInt r = row(x, y), n = run.entries;
-        for (; x + 1 < own.x1 - 1; ++x, ++r) {
-          if (ia[r + 2] - ia[r + 1] != n || (oia && oia[r + 2] > oia[r + 1])) break;
-          const PetscInt *here = ja + ia[r], *next = ja + ia[r + 1];
-          bool            same = true;
-          for (PetscInt e = 0; e < n; ++e) same = same && next[e] == here[e] + 1;
-          if (!same) break;
-          ++run.count;
-        }
-      }
-      runs.push_back(run);
-    }
-  }
-  // All coefficients of a line: v[k * nx + i], and which directions are in use.
-  int read_line(int y, const RowRun *run, const RowRun *end, double *v)
-  {
-    const ptrdiff_t nx   = own.x1 - own.x0;
-    int             used = 1 << 4;
-    memset(v, 0, (size_t)(9 * nx) * sizeof(double));
-    for (; run < end; ++run) {
-      if (run->entries < 0) {
-        read(own.x0 + run->first, y, v + run->first, nx);
-        used = 0777;
-        continue;
-      }
-      for (int e = 0; e < run->entries; ++e) {
-        double            *to   = v + run->k[e] * nx + run->first;
-        const PetscScalar *from = a + run->start + e;
-        const int          n = run->count, s = run->entries;
-        used |= 1 << run->k[e];
-        if (s == 5) // the common case, with a stride that the compiler knows
-          for (int i = 0; i < n; ++i) to[i] = from[5 * i];
-        else
-          for (int i = 0; i < n; ++i) to[i] = from[s * i];
-      }
-    }
-    return used;
-  }
-  PetscInt bad_column(PetscInt row) const
-  {
-    for (PetscInt e = ia[row]; e < ia[row + 1]; ++e)
-      if (!std::isfinite(a[e])) return first + ja[e];
-    if (oia)
-      for (PetscInt e = oia[row]; e < oia[row + 1]; ++e)
-        if (!std::isfinite(oa[e])) return garray[oja[e]];
-    return -1;
-  }
-};
-
-// Adds the operator to a stencil, line by line: a line's coefficients are kept until the Dirichlet rows of the next line are known.
+// Adds the operator to a stencil, line by line: a line's coefficients are kept until the Dirichlet rows of the next line
+// are known.
 class LineReading {
 public:
   LineReading(Rows &rows, Stencil &s, Halo &halo, double *field);
@@ -210,7 +35,8 @@ private:
   };
   bool inside(int xn, int yn) const
   {
-    return (rows_.grid.periodic_x || (xn >= 0 && xn < rows_.grid.nx)) && (rows_.grid.periodic_y || (yn >= 0 && yn < rows_.grid.ny));
+    const Grid &g = rows_.grid;
+    return (g.periodic_x || (xn >= 0 && xn < g.nx)) && (g.periodic_y || (yn >= 0 && yn < g.ny));
   }
   template <class Visit> void perimeter(const Visit &visit) const
   {
@@ -240,7 +66,8 @@ private:
 };
 
 LineReading::LineReading(Rows &rows, Stencil &s, Halo &halo, double *field) :
-  rows_(rows), s_(s), halo_(halo), field_(field), f_(s.layout.view(field)), own_(rows.own), nx_(own_.x1 - own_.x0), remote_(!halo.empty())
+  rows_(rows), s_(s), halo_(halo), field_(field), f_(s.layout.view(field)), own_(rows.own), nx_(own_.x1 - own_.x0),
+  remote_(!halo.empty())
 {
   for (auto &l : flags_) l.assign((size_t)(nx_ + 2), 0);
   for (auto &l : lines_) l.resize((size_t)9 * nx_ + 1);
@@ -423,16 +250,19 @@ DirichletCouplings LineReading::dirichlet(Space space)
   std::vector<DirichletEntry> entries;
   for (const Found &e : found_) {
     const int xd = e.x + direction_dx(e.k), yd = e.y + direction_dy(e.k);
-    entries.push_back({e.x - own_.x0 + (ptrdiff_t)nx_ * (e.y - own_.y0), &f_.at(xd, yd) - field_, e.value / s_.C().at(xd, yd)});
+    const ptrdiff_t row = e.x - own_.x0 + (ptrdiff_t)nx_ * (e.y - own_.y0);
+    entries.push_back({row, &f_.at(xd, yd) - field_, e.value / s_.C().at(xd, yd)});
     elsewhere = elsewhere || !own_.contains(xd, yd);
   }
   return dirichlet_couplings(space, std::move(entries), dirichlet_rows, inverse_);
 }
 
 // One report for all processes, of the first of them that has found something wrong.
-PetscErrorCode ShareReport(MPI_Comm comm, const Grid &grid, const LineReading &reading, DirichletCouplings &dirichlet, OperatorReport &report)
+PetscErrorCode ShareReport(MPI_Comm comm, const Grid &grid, const LineReading &reading, DirichletCouplings &dirichlet,
+                           OperatorReport &report)
 {
-  int mine[3] = {reading.elsewhere, reading.any, report.kind != OperatorReport::fine ? grid.processes() - grid.rank : 0}, all[3];
+  const int me = report.kind != OperatorReport::fine ? grid.processes() - grid.rank : 0;
+  int       mine[3] = {reading.elsewhere, reading.any, me}, all[3];
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, comm));

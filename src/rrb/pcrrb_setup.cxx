@@ -1,4 +1,5 @@
-// The setup of PC rrb: the options become a plan, the matrix is read and factorised, and the Galerkin form chooses its measures.
+// The setup of PC rrb: the options become a plan, the matrix is read and factorised, and the Galerkin form chooses its
+// measures.
 #include "rrb/pcrrb.hpp"
 #include "exec/expected.hpp"
 #include "box/tuning.hpp"
@@ -295,11 +296,20 @@ static PetscErrorCode FactorOrRaise(PC pc, tessera::rrb::Failure *failure)
       *failure  = second;
     }
   }
-  if (!r->failed && failure->failed) {
-    if (r->coarsening == PC_RRB_GALERKIN) PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d of the finest grid", (failure->level - 1) / 2, failure->x, failure->y));
-    else PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d", r->coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" : "lumped form", failure->level, failure->x, failure->y));
-    PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+  if (r->failed || !failure->failed) PetscFunctionReturn(PETSC_SUCCESS);
+  const char *const form = r->coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" :
+                                                             "lumped form";
+  if (r->coarsening == PC_RRB_GALERKIN) {
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
+                            "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d of the "
+                            "finest grid",
+                            (failure->level - 1) / 2, failure->x, failure->y));
+  } else {
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
+                            "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d", form,
+                            failure->level, failure->x, failure->y));
   }
+  PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -124,11 +124,11 @@ struct Reader {
   int               dimension;
   const int        *n;
   const bool       *periodic;
-  const PetscInt   *ia, *ja, *oia = nullptr, *oja = nullptr, *garray = nullptr;
-  const PetscScalar *a, *oa = nullptr;
   PetscInt          first;
-  std::vector<std::array<int, 3>> remote; // node of each off-diagonal column
   MatrixReport     *report;
+  std::vector<std::array<int, 3>> remote = {}; // node of each off-diagonal column
+  const PetscInt   *ia = nullptr, *ja = nullptr, *oia = nullptr, *oja = nullptr, *garray = nullptr;
+  const PetscScalar *a = nullptr, *oa = nullptr;
   Mat               diagonal = nullptr, off = nullptr;
   PetscInt          rows = 0, orows = 0;
 
@@ -161,7 +161,8 @@ struct Reader {
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  // Is there a coupling along a diagonal? Only a row with more than 2 d + 1 entries may have one, and its entries there may be zeros.
+  // Is there a coupling along a diagonal? Only a row with more than 2 d + 1 entries may have one, and its entries there
+  // may be zeros.
   bool box()
   {
     const int ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1];
@@ -362,7 +363,7 @@ PetscErrorCode BoxMatrix::ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, 
 PetscErrorCode BoxMatrix::ReadOnHost(Mat A, Plan &plan, MatrixReport &report)
 {
   PetscInt columns;
-  Reader   reader{boxes_[(size_t)rank_], grid_.dimension, grid_.n, grid_.periodic, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, grid_.first[(size_t)rank_], {}, &report};
+  Reader   reader{boxes_[(size_t)rank_], grid_.dimension, grid_.n, grid_.periodic, grid_.first[(size_t)rank_], &report};
 
   PetscFunctionBegin;
   PetscCall(reader.Get(A));

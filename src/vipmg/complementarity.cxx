@@ -46,7 +46,8 @@ PetscErrorCode Complementarity(Vec X, Vec F, Vec XL, Vec XU, ComplementarityNorm
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode CountActive(Vec X, Vec F, Vec XL, Vec XU, PetscReal zero, Vec residual, Vec active, PetscInt pressed[2], PetscInt at[2])
+PetscErrorCode CountActive(Vec X, Vec F, Vec XL, Vec XU, PetscReal zero, Vec residual, Vec active, PetscInt pressed[2],
+                           PetscInt at[2])
 {
   const PetscScalar *x, *f, *l, *u;
   PetscScalar       *r = nullptr, *c = nullptr;

@@ -279,7 +279,8 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The Jacobian at X, where the problem has a new one: *read. *failed: there is none that cycles work on, and the problem has been told.
+// The Jacobian at X, where the problem has a new one: *read. *failed: there is none that cycles work on, and the problem
+// has been told.
 PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed)
 {
   Mat J = nullptr;

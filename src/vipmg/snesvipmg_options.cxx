@@ -106,8 +106,10 @@ PetscErrorCode GetNorms(SNES snes, PetscReal norms[5])
 // Active nodes of the solver's present point.
 PetscErrorCode CountActive(SNES snes, Vec residual, Vec active, PetscInt pressed[2], PetscInt at[2])
 {
+  const Vec X = snes->vec_sol, F = snes->vec_func;
+
   PetscFunctionBegin;
-  PetscCall(vipmg::CountActive(snes->vec_sol, snes->vec_func, snes->xl, snes->xu, snes->vizerotolerance, residual, active, pressed, at));
+  PetscCall(vipmg::CountActive(X, F, snes->xl, snes->xu, snes->vizerotolerance, residual, active, pressed, at));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -102,7 +102,8 @@ struct SchurSolver::Parts {
 #ifdef __CUDACC__
   uint64_t addresses(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) const;
   template <class Check, class Record> void record_graph(const Check &check, const Record &record);
-  template <class Check, class Record> void record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop, cudaGraph_t *same, const Check &check, const Record &record);
+  template <class Check, class Record>
+  void record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop, cudaGraph_t *same, const Check &check, const Record &record);
 #endif
   // Several processes whose devices do not reach each other, or whose cycle needs the host
   bool   driven(Plan &plan) const;
@@ -276,7 +277,9 @@ uint64_t SchurSolver::Parts::addresses(Plan &plan, std::vector<BlackField> &null
 }
 
 // Some iterations, then the loop as a conditional node of the graph. *same: what the stream's capture gives back.
-template <class Check, class Record> void SchurSolver::Parts::record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop, cudaGraph_t *same, const Check &check, const Record &record)
+template <class Check, class Record>
+void SchurSolver::Parts::record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop, cudaGraph_t *same, const Check &check,
+                                     const Record &record)
 {
   cudaGraphNode_t              node; // the first pass does nothing where the loop shall not run at all
   std::vector<cudaGraphNode_t> before;

@@ -66,8 +66,8 @@ struct Numbering {
   int              wide;   // the most that numbers of coupled nodes can differ
 };
 
-// Numbers the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1, n-2,
-// ...), so that neighbours across the seam stay two lines apart.
+// Numbers the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1,
+// n-2, ...), so that neighbours across the seam stay two lines apart.
 Numbering number_nodes(Plan &plan, const Grid &g)
 {
   const bool across = g.nx > g.ny, fold = across ? g.periodic_x : g.periodic_y;

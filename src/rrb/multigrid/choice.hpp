@@ -1,5 +1,6 @@
-// Thresholds of the trial of the Galerkin form, by measurement.
+// The choice of the Galerkin form's measures for rough coefficients, by a trial; its thresholds, by measurement.
 #pragma once
+#include "rrb/rrb.hpp"
 
 namespace tessera::rrb {
 
@@ -11,5 +12,12 @@ constexpr double choice_cost   = 1.1; // one of their iterations counts as so ma
 constexpr double choice_slow   = 1.5; // and so many, on a device, those along lines, which a thread or a warp follows, and those of AMLI with more sweeps
 constexpr double choice_never  = 1e30; // expected iterations where CG breaks down or does not converge
 constexpr double choice_wrong  = 1.5; // a solve that takes so many times what was expected, and two more, shows that the trial was wrong
+
+// Is the choice the setup's?
+bool chooses(const Params &p);
+Smoother choose_smoother(const Plan &plan, const Directions &d);
+// Can algebraic levels be made below this grid, and are they worth it? Their indices are 32 bits wide, and S1 has up to nine
+// entries a row.
+bool takes_algebraic(const Plan &plan, const Level &g);
 
 } // namespace tessera::rrb

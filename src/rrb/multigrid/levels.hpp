@@ -26,6 +26,17 @@ template <class T> SchurOf<T> &schur_of(Plan &plan, int l)
   return hierarchy<T>(plan)[(size_t)l].schur;
 }
 
+// Room for values at the black nodes.
+template <class T> void resize_black(const Layout &layout, FieldOf<T> &f)
+{
+  if (!f.data.empty()) return;
+  f.data.resize(2 * layout.elements(1));
+  f.v      = layout.view(f.data.data());
+  f.v.q[0] = place(layout, f.data.data());
+  f.v.q[3] = f.v.q[0] + layout.elements(1);
+  f.v.q[1] = f.v.q[2] = nullptr;
+}
+
 // What S1's sweeps need beside it: the weights of o and the inverse diagonal. In double precision they take the places that the
 // red nodes' factors leave free.
 template <class T> struct SchurHelp {

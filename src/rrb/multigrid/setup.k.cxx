@@ -1,24 +1,15 @@
-// Setup of the Galerkin form: interpolation and next operator of each grid, the choice of the smoothers, the trial.
+// Setup of the Galerkin form: interpolation and next operator of each grid.
 #include "box/tuning.hpp"
 #include "box/weights.hpp"
 #include "rrb/multigrid/choice.hpp"
 #include "rrb/multigrid/kernels.hpp"
 #include "rrb/multigrid/march.hpp"
-#include "rrb/cg/schur_kernels.hpp"
+#include "rrb/multigrid/setup_kernels.hpp"
 #include <algorithm>
 
 namespace tessera::rrb {
 
 namespace {
-
-Smoother choose_smoother(const Plan &plan, const Directions &d)
-{
-  if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
-  if (adds_sweeps(plan.rough) || plan.rough == Rough::algebraic) return Smoother::point;
-  if (plan.rough == Rough::lines) return Smoother::line_alternating;
-  const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal, x = d.weak_y > tuning::weak_share || diagonal;
-  return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
-}
 
 // Sweeps on A v = 0 from random v leave what the interpolation must reproduce. Along lines both ways, whatever the cycle smooths by:
 // three sweeps by points leave too much else, and weights fitted to that take twice the iterations on a checkerboard.
@@ -78,44 +69,6 @@ Grid quarter_grid(const Grid &g, int q)
   return o;
 }
 
-template <class X, class Y> struct InverseKernel {
-  const X  *c;
-  Y        *d;
-  ptrdiff_t sx, sy;
-  HD void   operator()(int i, int j) const
-  {
-    const ptrdiff_t p = i * sx + j * sy;
-    d[p]              = (Y)(c[p] > 0 ? 1 / c[p] : 0);
-  }
-};
-
-// Is any coupling between two nodes of the grid next to nothing? Then parts of it may hang loose.
-template <int Q, int S> struct GapKernel {
-  StencilView<double> A;
-  int                 nx, ny; // INT_MAX: periodic
-  template <int K> HD bool gap(ptrdiff_t p, double w) const
-  {
-    const double c = A.C.q[Q][p], d = neighbour<Q, K, S>(A.C, p, A.C.sy);
-    return !(fabs(w) > tuning::loose_coupling * (c > d ? c : d));
-  }
-  HD double operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * A.C.sy;
-    const int       x = 2 * X + (Q & 1), y = 2 * Y + (Q >> 1);
-    const bool      has[4] = {x > 0 || nx == INT_MAX, x + 1 < nx, y > 0 || ny == INT_MAX, y + 1 < ny};
-    return (has[0] && gap<3>(p, A.E[0].q[Q][p])) || (has[1] && gap<5>(p, A.E[1].q[Q][p])) || (has[2] && gap<1>(p, A.E[2].q[Q][p])) || (has[3] && gap<7>(p, A.E[3].q[Q][p]));
-  }
-};
-
-template <int Q, int S> struct GapWatched {
-  GapKernel<Q, S> gap;
-  int            *loose;
-  HD void         operator()(int X, int Y) const
-  {
-    if (gap(X, Y) != 0) count_one(loose);
-  }
-};
-
 // Of the own nodes.
 double gaps(Plan &plan, const Level &g, Stencil &a)
 {
@@ -132,53 +85,6 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
   };
   return A.C.sx == 1 ? with(std::integral_constant<int, 1>()) : with(std::integral_constant<int, 2>());
 }
-
-// S1 in one pass on the device: cell by cell, in double precision and in the hierarchy's, with its inverse diagonal and what the
-// host asks for later. 24 B a node are read, 20 and 12 are written.
-template <int S, class T> struct SchurCell {
-  StencilView<double> A;
-  double              tiny;
-  SchurView<double>   to;
-  SchurView<T>        single; // of a hierarchy in single precision
-  T                  *inverse_o, *inverse_c;
-  int                 nx, ny, *loose; // as GapKernel, GapWatched
-  FirstBad            bad;
-  Box                 own[4];
-  HD void             operator()(int X, int Y) const
-  {
-    const ptrdiff_t p = X * S + Y * A.C.sy;
-    if (own[0].contains(X, Y)) {
-      const SetupO<false> o{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
-      const auto          v = o.make(X, Y);
-      o.store(v, to, p);
-      bad.look(v.c, 0, X, Y);
-      if constexpr (std::is_same_v<T, float>) o.store(v, single, p), inverse_o[p] = (T)(v.c > 0 ? 1 / v.c : 0);
-    }
-    if (own[3].contains(X, Y)) {
-      const SetupC<false> c{tiny, A.C, {A.E[0], A.E[1], A.E[2], A.E[3]}, to};
-      const auto          v = c.make(X, Y);
-      c.store(v, to, p);
-      bad.look(v.c, 3, X, Y);
-      if constexpr (std::is_same_v<T, float>) c.store(v, single, p), inverse_c[p] = (T)(v.c > 0 ? 1 / v.c : 0);
-    }
-    if (own[1].contains(X, Y)) GapWatched<1, S>{{A, nx, ny}, loose}(X, Y);
-    if (own[2].contains(X, Y)) GapWatched<2, S>{{A, nx, ny}, loose}(X, Y);
-  }
-};
-
-// The same with the weights of a and b and which c nodes have couplings, which read the same. Four blocks at a time: each waits for memory.
-template <int S, class T> struct SchurAndEdges {
-  static constexpr int blocks = 4;
-  SchurCell<S, T>      cell;
-  EdgeParts<S>         edges;
-  HD void              operator()(int X, int Y) const
-  {
-    auto run = [&](const auto &part) {
-      if (part.box.contains(X, Y)) part.kernel(X, Y);
-    };
-    cell(X, Y), run(edges.a), run(edges.b), run(edges.c);
-  }
-};
 
 template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, const StencilView<double> &A, Schur &target, Interpolation &P, const SingleWeights &weights)
 {
@@ -386,15 +292,6 @@ void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Al
   if (!known && grid.processes() > 1) to.share(grid.comm, numbers, redundant ? redundant : tuning::redundant_nodes);
 }
 
-// Can algebraic levels be made below this grid, and are they worth it? Their indices are 32 bits wide, and S1 has up to nine entries a row.
-bool takes_algebraic(const Plan &plan, const Level &g)
-{
-  return plan.exec.space == Space::host && g.grid.size() > 4 * tuning::algebraic_least && g.grid.size() < INT_MAX / 5 && (!g.grid.periodic_x || g.grid.nx >= 8) && (!g.grid.periodic_y || g.grid.ny >= 8);
-}
-
-// Is the choice the setup's?
-bool chooses(const Params &p) { return p.trial && p.smoother == Smoother::automatic && p.weights == Weights::automatic && p.cycle == Cycle::automatic && !p.smooth; }
-
 // S1 and the algebraic levels below it. If there are none the usual choice is made.
 template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failure &failure)
 {
@@ -486,16 +383,6 @@ template <class T> void setup_fields(Plan &plan, size_t l)
     if (f->data.empty()) f->resize(plan.levels[l].layout);
 }
 
-template <class T> void resize_black(const Layout &layout, FieldOf<T> &f)
-{
-  if (!f.data.empty()) return;
-  f.data.resize(2 * layout.elements(1));
-  f.v      = layout.view(f.data.data());
-  f.v.q[0] = place(layout, f.data.data());
-  f.v.q[3] = f.v.q[0] + layout.elements(1);
-  f.v.q[1] = f.v.q[2] = nullptr;
-}
-
 template <class T> void setup_vectors(Plan &plan)
 {
   for (size_t l = 0; l < plan.levels.size(); ++l) {
@@ -514,55 +401,6 @@ template <class T> void setup_vectors(Plan &plan)
       for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq})
         if (f->data.empty()) f->resize(g.layout);
   }
-}
-
-// Iterations that CG will need for a reduction by 1e-6, by the reduction of a few. The right-hand side is rough with a smooth part, as
-// what a choice does badly may be a few nearly constant parts, of which a rough one alone has next to nothing. Singular operators have
-// it in their range: A u, where u is M's solution for these.
-template <class T> double try_out(Plan &plan, int l)
-{
-  Level           &g = plan.levels[(size_t)l];
-  Smoothing<T>    &s = hierarchy<T>(plan)[(size_t)l];
-  for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) resize_black(g.layout, *f);
-  GalerkinSpace<T> space(plan, l);
-  fill_random(plan.exec, g.grid, mask_o | mask_c, 0, s.ad.v);
-  space.combine(1, s.ad, 0, s.ar); // its ghost nodes change
-  space.precondition(s.ar, s.aw);
-  const double rough = space.dot(s.ad, s.ad), smooth = space.dot(s.aw, s.aw);
-  if (!(rough > 0) || !(smooth > 0) || !std::isfinite(smooth)) return rough > 0 ? choice_never : 1;
-  auto energy = [&](FieldOf<T> &v) {
-    space.multiply(v, s.x);
-    return space.dot(v, s.x);
-  };
-  // A solution in the null space, but for rounding, would be all that is left of A u.
-  const bool null = std::is_same_v<T, double> && energy(s.aw) / smooth <= choice_null * energy(s.ad) / rough;
-  if (null) space.combine(1, s.ad, 0, s.x);
-  else {
-    space.combine(choice_smooth * sqrt(rough / smooth), s.aw, 1, s.ad);
-    space.precondition(s.ad, s.x);
-  }
-  space.multiply(s.x, s.ar);
-  const size_t        steps = plan.rough == Rough::algebraic ? 5 : tuning::trial_steps; // the former are seldom bad
-  const double        first = sqrt(space.dot(s.ar, s.ar)), goal = 1e-6 * first;
-  double              last = first, predicted = choice_never;
-  bool                broke = true; // an indefinite M, unless nothing was left to do
-  std::vector<double> norms;
-  cg_steps(space, (int)steps, [&](double, double, GalerkinSpace<T> &v) {
-    const double now = sqrt(v.dot(v.r, v.r)), n = (double)norms.size();
-    norms.push_back(now);
-    broke = false;
-    if (now <= goal) predicted = n + log(last / goal) / log(last / now);
-    else if (norms.size() == steps) {
-      const double rho = pow(now / norms[2], 1. / (n - 2));
-      predicted        = rho < 1 ? n + 1 + log(goal / now) / log(rho) : choice_never;
-    } else broke = true;
-    last = now;
-    return now > goal;
-  });
-  for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq}) *f = FieldOf<T>();
-  if (!broke) return predicted;
-  const double rounding = (plan.params.single ? 1e-5 : 1e-12) * first;
-  return last <= rounding ? 1 : choice_never;
 }
 
 } // namespace
@@ -611,100 +449,6 @@ void galerkin_cycle(Plan &plan)
   }
   if (plan.params.single) setup_vectors<float>(plan), galerkin_whole<float>(plan);
   else setup_vectors<double>(plan), galerkin_whole<double>(plan);
-}
-
-// The choices in the order in which they are tried. Few jumps, as between the blocks of a checkerboard, are a matter of the interpolation,
-// or on a device, whose last grid is small, of the cycle; jumps everywhere of smoothing.
-static std::vector<Rough> choices(const Plan &plan)
-{
-  size_t root = 0;
-  while (plan.levels[root].step == Step::gather) ++root;
-  const Directions d = plan.params.single ? plan.smoothing32[root].shares : plan.smoothing64[root].shares;
-  const bool       many = d.jumps >= tuning::few_jumps;
-  if (takes_algebraic(plan, plan.levels[root])) {
-    const Rough first = many ? Rough::sweeps : Rough::fitted;
-    if (d.leaps > tuning::more_leaps && d.leaps > tuning::leaping_jumps * d.jumps) return {Rough::no, Rough::algebraic, first};
-    // Where sweeps do fairly well the choice is that of a device.
-    const bool fair = plan.predicted[(int)Rough::no] <= tuning::trial_fair || (plan.predicted[(int)first] > 0 && plan.predicted[(int)first] <= tuning::trial_fair);
-    if (!many || !fair) return {Rough::no, first, Rough::algebraic};
-  }
-  if (many && plan.exec.space == Space::cuda) return {Rough::no, Rough::sweeps, Rough::fitted_sweeps, Rough::lines};
-  if (many) return {Rough::no, Rough::sweeps, Rough::lines};
-  if (plan.exec.space == Space::cuda) return {Rough::no, Rough::amli, Rough::fitted, Rough::lines};
-  return {Rough::no, Rough::fitted, Rough::lines};
-}
-
-// What an iteration costs, in those of the usual choice.
-static double cost(const Plan &plan, Rough r)
-{
-  const bool there = plan.exec.space == Space::cuda, sweeps_do = plan.predicted[(int)Rough::sweeps] <= tuning::trial_fair;
-  const bool slow  = there && (r == Rough::no ? plan.usual_lines : r == Rough::lines || (r == Rough::fitted_sweeps && sweeps_do));
-  return slow ? choice_slow : r == Rough::no ? 1 : choice_cost;
-}
-
-double galerkin_rival(const Plan &plan)
-{
-  double least = choice_never;
-  if (!(plan.predicted[(int)Rough::no] > 0)) return least;
-  for (Rough r : choices(plan)) {
-    if (!(plan.predicted[(int)r] > 0)) return 0;
-    if (r != plan.rough) least = std::min(least, cost(plan, r) * plan.predicted[(int)r] / cost(plan, plan.rough));
-  }
-  return least;
-}
-
-// What follows from the iterations that are expected so far: the choice in use stays, or another one is to be set up.
-static bool choose(Plan &plan)
-{
-  const double *const      expected = plan.predicted;
-  const std::vector<Rough> all      = choices(plan);
-  if (!(expected[(int)Rough::no] > 0)) { // algebraic levels before anything else
-    plan.chosen = expected[(int)plan.rough] <= tuning::trial_fair;
-    if (!plan.chosen) plan.rough = Rough::no;
-    return !plan.chosen;
-  }
-  Rough                    best = Rough::no, next = Rough::no; // next: the first one that has not been tried
-  for (Rough r : all) {
-    if (!(expected[(int)r] > 0)) {
-      next = r;
-      break;
-    }
-    if (cost(plan, r) * expected[(int)r] < cost(plan, best) * expected[(int)best]) best = r;
-  }
-  const double good = next == Rough::amli ? choice_cycle : choice_others;
-  const bool   go_on = next != Rough::no && expected[(int)best] > good, another = go_on || best != plan.rough;
-  if (another) plan.rough = go_on ? next : best;
-  plan.chosen = !another;
-  return another;
-}
-
-bool galerkin_unfit(const Plan &plan) { return plan.params.single && plan.predicted[(int)Rough::no] >= choice_never; }
-
-bool galerkin_disproved(Plan &plan, double iterations)
-{
-  plan.predicted[(int)plan.rough] = iterations;
-  return choose(plan);
-}
-
-bool galerkin_trial(Plan &plan)
-{
-  const Params &p = plan.params;
-  int           root = 0;
-  if (p.coarsening != Coarsening::galerkin) return false;
-  while (plan.levels[(size_t)root].step == Step::gather) ++root;
-  const Directions d = p.single ? plan.smoothing32[(size_t)root].shares : plan.smoothing64[(size_t)root].shares;
-  const bool of_schur = p.single ? plan.smoothing32[(size_t)root].of_schur : plan.smoothing64[(size_t)root].of_schur;
-  const bool wanted = !plan.chosen && chooses(p);
-  const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_share && d.weak_y > tuning::mixed_share);
-  double    &expected = plan.predicted[(int)plan.rough];
-  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen || expected > 0) { // known: back from another one
-    plan.chosen = true;
-    return false;
-  }
-  if (plan.rough == Rough::no) plan.usual_lines = report(plan, (size_t)root).smoother != Smoother::point;
-  expected = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
-  MPI_Bcast(&expected, 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm); // gathered grids are tried by every process for itself
-  return choose(plan);
 }
 
 } // namespace tessera::rrb
