@@ -1,4 +1,5 @@
-#include "box/csr.hpp"
+// A matrix in CSR as a stencil: a kernel that reads all rows, and the halves of couplings between processes.
+#include "box/csr_rows.hpp"
 #include "exec/each.hpp"
 #include "exec/sort.hpp"
 #include <cmath>
@@ -9,55 +10,8 @@ namespace tessera {
 
 namespace {
 
-// The rows of the matrix by direction.
-template <class Index> struct Rows {
-  Csr<Index> A;
-  int        nx, ny, x0, y0;     // the own box; (x, y) below counts from its first node
-  bool       around_x, around_y; // its ends are neighbours; the nodes of two lines are so once, though the grid be periodic
-  int        all_x, all_y;       // nodes of the grid in a periodic direction, else 0
-
-  // The direction of the node of column c of the list, -1 for none.
-  HD int remote(int x, int y, Index c) const
-  {
-    int dx = A.ox[c] - x0 - x, dy = A.oy[c] - y0 - y;
-    if (all_x && dx > 1) dx -= all_x;
-    if (all_x && dx < -1) dx += all_x;
-    if (all_y && dy > 1) dy -= all_y;
-    if (all_y && dy < -1) dy += all_y;
-    return dx < -1 || dx > 1 || dy < -1 || dy > 1 ? -1 : 4 + 3 * dy + dx;
-  }
-  HD bool rim(int x, int y) const { return x == 0 || y == 0 || x == nx - 1 || y == ny - 1; }
-  HD Index row(int x, int y) const { return x + (Index)nx * y; }
-  // The row of the neighbour in direction k, -1 outside the box.
-  HD Index neighbour(int x, int y, int k) const
-  {
-    x += direction_dx(k);
-    y += direction_dy(k);
-    if (around_x) x = x < 0 ? nx - 1 : x == nx ? 0 : x;
-    if (around_y) y = y < 0 ? ny - 1 : y == ny ? 0 : y;
-    return x < 0 || y < 0 || x >= nx || y >= ny ? -1 : row(x, y);
-  }
-  // The coefficients of row r, whose columns are at[k]. False if it is not the row of an operator.
-  HD bool read(Index r, const Index (&at)[9], double (&v)[9]) const
-  {
-    double check = 0;
-    bool   good  = true;
-    for (int k = 0; k < 9; ++k) v[k] = 0;
-    for (Index e = A.i[r], end = A.i[r + 1]; e < end; ++e) {
-      const Index  c     = A.j[e];
-      const double a     = A.a[e];
-      bool         found = a == 0;
-      for (int k = 0; k < 9; ++k)
-        if (at[k] == c) {
-          v[k] += a;
-          found = true;
-        }
-      good = good && found;
-      check += a * 0;
-    }
-    return good && check == 0 && v[4] > 0;
-  }
-};
+using csr::Rows;
+using csr::rows_of;
 
 // The nodes of a tile. Their rows and those around them are put in order in a block's scratch, by direction; then a coupling is
 // made at the node that stores it, from its row and the neighbour's. The matrix is read once (12 B an entry and 4 B a row; rows
@@ -254,127 +208,6 @@ template <class Index, bool NINE> struct ReadKernel {
   }
 };
 
-constexpr int piece = 32; // nodes of a line that are counted together
-
-struct Count {
-  ptrdiff_t rows, nodes, couplings;
-};
-
-// Dirichlet rows and couplings of a piece: counted, then listed from the numbers that the scan left. The flags are read, and few
-// rows of the matrix.
-template <class Index, bool list> struct PieceKernel {
-  Rows<Index>          A;
-  const unsigned char *flag;
-  Count               *count; // of each piece; list: of all pieces before it
-  ptrdiff_t            pieces;
-  View<double>         C;
-  const double        *diagonal; // the array of C
-  ptrdiff_t           *nodes, *start, *dirichlet, *rows;
-  double              *value, *inverse;
-
-  HD void operator()(int i, int y) const
-  {
-    Count &of = count[i + y * pieces], n{0, 0, 0};
-    if (list) n = of;
-    for (int x = i * piece; x < A.nx && x < (i + 1) * piece; ++x) {
-      const Index r = A.row(x, y);
-      if (flag[r]) {
-        if (list) {
-          rows[n.rows]    = r;
-          inverse[n.rows] = 1 / C.at(A.x0 + x, A.y0 + y);
-        }
-        ++n.rows;
-        continue;
-      }
-      Index  at[9];
-      double v[9];
-      bool   beside = false;
-      for (int k = 0; k < 9; ++k) {
-        at[k]  = A.neighbour(x, y, k);
-        beside = beside || (at[k] >= 0 && flag[at[k]]);
-      }
-      if (!beside) continue;
-      const ptrdiff_t before = n.couplings;
-      A.read(r, at, v);
-      for (int k = 0; k < 9; ++k) {
-        if (at[k] < 0 || !flag[at[k]] || v[k] == 0) continue;
-        if (list) {
-          const double *const d  = &C.at(A.x0 + (int)(at[k] % A.nx), A.y0 + (int)(at[k] / A.nx));
-          dirichlet[n.couplings] = d - diagonal;
-          value[n.couplings]     = v[k] / *d;
-        }
-        ++n.couplings;
-      }
-      if (n.couplings == before) continue;
-      if (list) {
-        nodes[n.nodes] = r;
-        start[n.nodes] = before;
-      }
-      ++n.nodes;
-    }
-    if (!list) of = n;
-  }
-};
-
-// Sums of groups of counts, each of which becomes the sum of those before it in its group.
-struct GroupKernel {
-  Count    *count, *sum;
-  ptrdiff_t n;
-  HD void   operator()(int i, int j) const
-  {
-    const ptrdiff_t g = i + (ptrdiff_t)j * 4096;
-    Count           s{0, 0, 0};
-    if (g * piece >= n) return;
-    for (ptrdiff_t k = g * piece; k < n && k < (g + 1) * piece; ++k) {
-      const Count c = count[k];
-      count[k]      = s;
-      s.rows += c.rows;
-      s.nodes += c.nodes;
-      s.couplings += c.couplings;
-    }
-    sum[g] = s;
-  }
-};
-
-struct AddKernel {
-  Count       *count;
-  const Count *before;
-  ptrdiff_t    n;
-  HD void      operator()(int i, int j) const
-  {
-    const ptrdiff_t k = i + (ptrdiff_t)j * 4096;
-    if (k >= n) return;
-    count[k].rows += before[k / piece].rows;
-    count[k].nodes += before[k / piece].nodes;
-    count[k].couplings += before[k / piece].couplings;
-  }
-};
-
-Box wide(ptrdiff_t n) { return {0, 4096, 0, (int)((n + 4095) / 4096)}; }
-
-// Each count becomes the sum of those before it; returns the sum of all.
-Count scan(const Exec &exec, Count *count, ptrdiff_t n)
-{
-  const ptrdiff_t groups = (n + piece - 1) / piece;
-  Buffer<Count>   sum;
-  Count           total;
-  sum.resize(Extent{(size_t)groups, exec.space});
-  forall(exec, wide(groups), GroupKernel{count, sum.data(), n});
-  if (groups > 1) {
-    total = scan(exec, sum.data(), groups);
-    forall(exec, wide(n), AddKernel{count, sum.data(), n});
-  } else if (exec.space == Space::cuda) device::copy_to_host(&total, sum.data(), sizeof(Count));
-  else total = *sum.data();
-  return total;
-}
-
-template <class Index> Rows<Index> rows_of(const Grid &grid, const Csr<Index> &A)
-{
-  const Box own = grid.owned();
-  const int nx = own.x1 - own.x0, ny = own.y1 - own.y0;
-  return {A, nx, ny, own.x0, own.y0, grid.periodic_x && nx == grid.nx && nx > 2, grid.periodic_y && ny == grid.ny && ny > 2, grid.periodic_x && grid.nx > 2 ? grid.nx : 0, grid.periodic_y && grid.ny > 2 ? grid.ny : 0};
-}
-
 HD inline double &at(const StencilView<double> &s, const CouplingPlace &p) { return (p.g ? s.G : s.E)[p.plane].at(p.x, p.y); }
 
 // Node number i of the rim of a box: its first and last line, then the ends of those between.
@@ -491,36 +324,10 @@ template <class Index> double csr_join(const Exec &exec, const Grid &grid, Halo 
   return fetch(found, 0).v;
 }
 
-template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A, Stencil &s, const CsrWork &work)
-{
-  DirichletCouplings d;
-  const Box          own = grid.owned();
-  const int          pieces = (own.x1 - own.x0 + piece - 1) / piece;
-  const Box          all{0, pieces, 0, own.y1 - own.y0};
-  Buffer<Count>      count;
-  count.resize(Extent{(size_t)all.size(), exec.space});
-  forall(exec, all, PieceKernel<Index, false>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
-  const Count n = scan(exec, count.data(), all.size());
-  d.any         = n.couplings > 0;
-  d.rows.resize(Extent{(size_t)n.rows, exec.space});
-  d.inverse.resize(Extent{(size_t)n.rows, exec.space});
-  d.nodes.resize(Extent{(size_t)n.nodes, exec.space});
-  d.start.resize(Extent{(size_t)n.nodes + 1, exec.space});
-  d.dirichlet.resize(Extent{(size_t)n.couplings, exec.space});
-  d.value.resize(Extent{(size_t)n.couplings, exec.space});
-  forall(exec, all, PieceKernel<Index, true>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.rows.data(), d.value.data(), d.inverse.data()});
-  if (exec.space == Space::cuda) {
-    device::copy_from_host(d.start.data() + n.nodes, &n.couplings, sizeof(ptrdiff_t));
-    device::synchronize();
-  } else d.start.data()[n.nodes] = n.couplings;
-  return d;
-}
-
 #define INSTANCE(Index) \
   template CsrReport          csr_read(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
   template void               csr_read_ahead(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
-  template double             csr_join(const Exec &, const Grid &, Halo &, const Csr<Index> &, Stencil &); \
-  template DirichletCouplings csr_dirichlet(const Exec &, const Grid &, const Csr<Index> &, Stencil &, const CsrWork &);
+  template double             csr_join(const Exec &, const Grid &, Halo &, const Csr<Index> &, Stencil &);
 INSTANCE(int32_t)
 INSTANCE(int64_t)
 

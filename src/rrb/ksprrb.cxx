@@ -1,7 +1,9 @@
 // KSP rrb: conjugate gradients on the first Schur complement of a 5-point operator, preconditioned by PC rrb; for 9-point
 // operators the same iteration on the whole system.
 #include "petsc/aij.hpp"
-#include "rrb/cg/cg.hpp"
+#include "box/tuning.hpp"
+#include "rrb/cg/schur_space.hpp"
+#include "rrb/cg/whole_space.hpp"
 #include <algorithm>
 #include <petscblaslapack.h>
 
