@@ -81,13 +81,13 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCAuxAMGGridInfo *info)
     info->nodes   = (PetscInt)l.nodes;
     info->row     = l.nonzeros / PetscMax(l.nodes, 1) / entries;
     if (grid) {
-      info->cells    = l.leaves;
-      info->coarsest = l.coarsest;
-      info->finest   = l.finest;
-      info->hanging  = (PetscInt)l.hanging;
+      info->cells    = l.grid.leaves;
+      info->coarsest = l.grid.coarsest;
+      info->finest   = l.grid.finest;
+      info->hanging  = (PetscInt)l.grid.hanging;
     }
     if (!l.sweep.first.empty()) info->colours = (PetscInt)l.sweep.first.size() - 1;
-    else if (l.corners) info->eigenvalue = l.lambda;
+    else if (l.transfer.corners) info->eigenvalue = l.lambda;
   });
   PetscFunctionReturn(PETSC_SUCCESS);
 }

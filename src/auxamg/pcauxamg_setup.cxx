@@ -182,7 +182,7 @@ static PetscErrorCode LogProducts(PC_AuxAMG *a)
   PetscFunctionBegin;
   WithHierarchy(a, [&](auto &h) {
     for (const auto &l : h.levels())
-      if (l.cells) multiplications += (double)l.corners * (double)(a->bs * a->bs) * ((double)l.j.size() + (double)l.points * (double)l.parts / l.cells);
+      if (l.transfer.cells) multiplications += (double)l.transfer.corners * (double)(a->bs * a->bs) * ((double)l.j.size() + (double)l.points * (double)l.product.parts / l.transfer.cells);
   });
   PetscCall(tessera::LogFlops(a->exec.space, 2 * multiplications));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -121,10 +121,10 @@ template <class T> template <class V> void Hierarchy<T>::make_several()
 {
   if constexpr (width_of<V> > 1) {
     for (Level<T> &level : levels_) {
-      const size_t need = (4 * level.b.size() + level.w.size() + level.sums.size()) * width_of<V>;
-      if (level.several.size() < need) level.several = make<T>(need);
-      else if (level.divided != need) level.several.zero();
-      level.divided = need;
+      const size_t need = (4 * level.work.b.size() + level.work.w.size() + level.work.sums.size()) * width_of<V>;
+      if (level.work.several.size() < need) level.work.several = make<T>(need);
+      else if (level.work.divided != need) level.work.several.zero();
+      level.work.divided = need;
     }
     const size_t need = coarsest_.b.size() * width_of<V>;
     if (coarsest_.several.size() < need) coarsest_.several = make<T>(need);
@@ -143,14 +143,14 @@ template <class T> template <class V> void Hierarchy<T>::apply_group(const doubl
   Level<T>                   &level = levels_[0];
   const Vectors<V>            of = level.template vectors<V>();
   const int                   bs = params_.bs, n = level.n * bs;
-  const unsigned char *const  fixed = any_fixed_ ? fixed_.data() : nullptr;
+  const unsigned char *const  fixed = fixed_.any ? fixed_.kind.data() : nullptr;
   const Columns<const double> from{r, stride_r};
   const Columns<double>       to{z, stride_z};
   PerVector<V>                before, after;
   int64_t                     largest[K] = {};
-  const bool                  normalised = normalises(), couplings = one_sided_ && !transposed;
+  const bool                  normalised = normalises(), couplings = one_sided_.any && !transposed;
   if (normalised) {
-    for (int k = 0; k < K; ++k) largest[k] = largest_number(&from(0, k), fixed, n, couplings ? &fixed_list_ : nullptr, fixed_inverse_.data(), 1 / scale_);
+    for (int k = 0; k < K; ++k) largest[k] = largest_number(&from(0, k), fixed, n, couplings ? &fixed_.list : nullptr, fixed_.inverse.data(), 1 / scale_);
     MPI_Allreduce(MPI_IN_PLACE, largest, K, MPI_INT64_T, MPI_MAX, comm_);
   }
   for (int k = 0; k < K; ++k) {
@@ -160,15 +160,15 @@ template <class T> template <class V> void Hierarchy<T>::apply_group(const doubl
   const bool begun = begins(level) && !couplings; // as long as the numbers are the same
   for_each(exec_, n, Load<T, V>{perm_.data(), fixed, from, bs, before, level.inverse.data(), of.b, begun ? of.z : nullptr, (T)(begun ? first_factor(level) : 0)});
   if (couplings) {
-    for_each(exec_, (int)level.x.size(), Clear<V>{of.x});
-    for_each(exec_, (int)fixed_list_.size(), LoadFixed<T, V>{fixed_list_.data(), where_.data(), fixed_inverse_.data(), from, bs, after, of.x});
+    for_each(exec_, (int)level.work.x.size(), Clear<V>{of.x});
+    for_each(exec_, (int)fixed_.list.size(), LoadFixed<T, V>{fixed_.list.data(), where_.data(), fixed_.inverse.data(), from, bs, after, of.x});
     halo(level, of.x);
-    for_each(exec_, (int)one_sided_rows_.size(), SubtractFixed<T, V>{one_sided_rows_.data(), one_sided_i_.data(), one_sided_j_.data(), one_sided_a_.data(), of.x, of.b});
+    for_each(exec_, (int)one_sided_.rows.size(), SubtractFixed<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(), one_sided_.a.data(), of.x, of.b});
   }
   cycle<V>(begun);
   for_each(exec_, n, Store<V>{perm_.data(), bs, of.x, after, to});
-  if (one_sided_ && transposed) store_fixed_transposed(r, 1 / before.v[0], z);
-  else for_each(exec_, (int)fixed_list_.size(), StoreFixed<V>{fixed_list_.data(), fixed_inverse_.data(), from, to});
+  if (one_sided_.any && transposed) store_fixed_transposed(r, 1 / before.v[0], z);
+  else for_each(exec_, (int)fixed_.list.size(), StoreFixed<V>{fixed_.list.data(), fixed_.inverse.data(), from, to});
 }
 
 template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed)

@@ -203,7 +203,7 @@ template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, co
     if (level.distributed) levels_[0].exchange.forward(priority.data(), 1);
     if (params_.paper && &level != &levels_[0]) {
       wanted = make<unsigned char>((size_t)points);
-      for_each(exec_, points, Parity{key.data(), dim * (depth(dim) - level.finest), parity, wanted.data()});
+      for_each(exec_, points, Parity{key.data(), dim * (depth(dim) - level.grid.finest), parity, wanted.data()});
     }
     if (const Failure::Kind kind = this->colour(points, level.i, level.j, priority, wanted, level.distributed, colour)) return kind;
   }
@@ -233,20 +233,20 @@ Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &level, const Level<T> &next,
   fine.points      = level.points;
   fine.ghosts      = level.ghosts;
   fine.distributed = level.distributed;
-  fine.cells       = blocks;
-  fine.corners     = 1;
-  fine.begin       = make<int>((size_t)blocks + 1);
-  fine.vertex      = make<int>((size_t)blocks);
-  for_each(exec_, blocks + 1, FirstOfBlock{level.sweep.block.data(), level.points, fine.begin.data()});
-  for_each(exec_, blocks, Itself{fine.vertex.data()});
+  fine.transfer.cells       = blocks;
+  fine.transfer.corners     = 1;
+  fine.transfer.begin       = make<int>((size_t)blocks + 1);
+  fine.transfer.vertex      = make<int>((size_t)blocks);
+  for_each(exec_, blocks + 1, FirstOfBlock{level.sweep.block.data(), level.points, fine.transfer.begin.data()});
+  for_each(exec_, blocks, Itself{fine.transfer.vertex.data()});
   graph.n = graph.rows = blocks;
   std::swap(fine.i, level.i);
   std::swap(fine.j, level.j);
-  std::swap(fine.weight, level.weight);
+  std::swap(fine.transfer.weight, level.transfer.weight);
   const Failure::Kind kind = product_pattern(fine, level.sweep.block, graph);
   std::swap(fine.i, level.i);
   std::swap(fine.j, level.j);
-  std::swap(fine.weight, level.weight);
+  std::swap(fine.transfer.weight, level.transfer.weight);
   if (kind) return kind;
   return this->colour(blocks, graph.i, graph.j, priority, wanted, false, colour);
 }

@@ -272,26 +272,26 @@ template <class T> template <class V> void Hierarchy<T>::smooth(Level<T> &level,
 template <class T> template <class V> void Hierarchy<T>::restriction(const Level<T> &level, const Level<T> &next, bool begin_next)
 {
   const Vectors<V> of = level.template vectors<V>(), there = next.template vectors<V>();
-  const int       *begin = level.begin.data(), corners = level.corners, bs = params_.bs;
-  const T         *weight = level.weight.data();
+  const int       *begin = level.transfer.begin.data(), corners = level.transfer.corners, bs = params_.bs;
+  const T         *weight = level.transfer.weight.data();
   with_block_of<V>(bs, [&](auto b) {
     bool done = false;
     if constexpr (width_of<V> == 1) {
-      done = streams(exec_, level, bs) && level.fullest <= RestrictStream<T>::most;
+      done = streams(exec_, level, bs) && level.product.fullest <= RestrictStream<T>::most;
       if (done) {
         // as many leaves as have the nodes of a block of for_rows() in the mean
         Stream<T> stream = stream_of(level, of.x);
-        const int group = std::clamp((int)((double)stream.rows * level.cells / level.n), 1, RestrictStream<T>::most / level.fullest);
-        stream.rows     = group * level.fullest;
-        const RestrictStream<T> restrict_leaves{stream, begin, of.b, weight, level.cells, group, corners, of.sums};
-        forall_blocks(exec_, (level.cells + group - 1) / group, stream_threads, restrict_leaves.bytes(), restrict_leaves);
+        const int group = std::clamp((int)((double)stream.rows * level.transfer.cells / level.n), 1, RestrictStream<T>::most / level.product.fullest);
+        stream.rows     = group * level.product.fullest;
+        const RestrictStream<T> restrict_leaves{stream, begin, of.b, weight, level.transfer.cells, group, corners, of.sums};
+        forall_blocks(exec_, (level.transfer.cells + group - 1) / group, stream_threads, restrict_leaves.bytes(), restrict_leaves);
       }
     }
     if (!done && exec_.space == Space::cuda) { // rows of neighbouring threads must lie together
       for_rows(exec_, level, bs, of.x, Residual<V>{of.b, of.r});
-      for_each(exec_, level.cells * corners, RestrictCorner<T, b.value, V>{begin, weight, of.r, corners, of.sums});
-    } else if (!done) for_each(exec_, level.cells, RestrictLeaf<T, b.value, V>{begin, level.i.data(), level.j.data(), level.a.data(), weight, of.b, of.x, corners, of.sums});
-    for_each(exec_, next.rows, SumCorners<T, b.value, V>{level.first.data(), level.place.data(), next.inverse.data(), of.sums, there.b, begin_next ? there.z : nullptr, (T)(begin_next ? first_factor(next) : 0)});
+      for_each(exec_, level.transfer.cells * corners, RestrictCorner<T, b.value, V>{begin, weight, of.r, corners, of.sums});
+    } else if (!done) for_each(exec_, level.transfer.cells, RestrictLeaf<T, b.value, V>{begin, level.i.data(), level.j.data(), level.a.data(), weight, of.b, of.x, corners, of.sums});
+    for_each(exec_, next.rows, SumCorners<T, b.value, V>{level.transfer.first.data(), level.transfer.place.data(), next.inverse.data(), of.sums, there.b, begin_next ? there.z : nullptr, (T)(begin_next ? first_factor(next) : 0)});
   });
 }
 
@@ -323,13 +323,13 @@ template <class T> template <class V> void Hierarchy<T>::cycle_grids(int l, bool
     halo(level, of.x);
     restriction<V>(level, next, begin_next);
     if (next.distributed) next.exchange.add_back((T *)there.b, bs * width_of<V>);
-    else if (level.distributed) sum_processes((T *)there.b, next.b.size() * width_of<V>);
+    else if (level.distributed) sum_processes((T *)there.b, next.work.b.size() * width_of<V>);
     if (krylov) krylov_cycle(l + 1); // one vector
     else cycle_grids<V>(l + 1, begin_next);
     halo(next, there.x);
     with_block_of<V>(bs, [&](auto b) {
-      if (exec_.space == Space::cuda) with_corners(level.corners, [&](auto corners) { for_each(exec_, level.n, ProlongNode<T, b.value, V, corners.value>{level.leaf.data(), level.vertex.data(), level.weight.data(), there.x, of.x}); });
-      else for_each(exec_, level.cells, Prolong<T, b.value, V>{level.begin.data(), level.vertex.data(), level.weight.data(), there.x, level.corners, of.x});
+      if (exec_.space == Space::cuda) with_corners(level.transfer.corners, [&](auto corners) { for_each(exec_, level.n, ProlongNode<T, b.value, V, corners.value>{level.transfer.leaf.data(), level.transfer.vertex.data(), level.transfer.weight.data(), there.x, of.x}); });
+      else for_each(exec_, level.transfer.cells, Prolong<T, b.value, V>{level.transfer.begin.data(), level.transfer.vertex.data(), level.transfer.weight.data(), there.x, level.transfer.corners, of.x});
     });
     if (visit + 1 < times) smooth<V>(level, false, both); // W: a sweep between the visits keeps the cycle symmetric
   }
@@ -356,12 +356,12 @@ template <class T> void Hierarchy<T>::vectors(Level<T> &level)
   // a thread reads rows that lie together at the speed of memory while they are very short
   const double row = level.n ? (double)level.j.size() / level.n : 0;
   level.share      = exec_.space == Space::host || row < 6 ? 0 : row < 48 ? 2 : 3;
-  level.b    = make<T>(n);
-  level.x    = make<T>(n);
-  level.r    = make<T>(n);
-  level.z    = make<T>(n);
-  level.sums = make<T>((size_t)level.cells * (size_t)(level.corners * params_.bs));
-  if (params_.cycle == 3 && &level != &levels_[0] && level.cells) krylov_vectors(level);
+  level.work.b    = make<T>(n);
+  level.work.x    = make<T>(n);
+  level.work.r    = make<T>(n);
+  level.work.z    = make<T>(n);
+  level.work.sums = make<T>((size_t)level.transfer.cells * (size_t)(level.transfer.corners * params_.bs));
+  if (params_.cycle == 3 && &level != &levels_[0] && level.transfer.cells) krylov_vectors(level);
 }
 
 // With degree k a visit takes 2 k products with the matrix: k - 1 before, one for the residual, k after. Gauss-Seidel takes one more.
@@ -370,9 +370,10 @@ template <class T> double Hierarchy<T>::work() const
 {
   double sum = 0, times = 1;
   for (const Level<T> &l : levels_) {
-    const double entries = (double)l.j.size() * params_.bs * params_.bs, weights = (double)l.weight.size() * params_.bs;
+    const double entries = (double)l.j.size() * params_.bs * params_.bs;
+    const double weights = (double)l.transfer.weight.size() * params_.bs;
     const double products = 2 * degree() + (sweeps() ? 1 : 0) + (l.krylov.x.empty() ? 0 : 1);
-    sum += times * (l.corners ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size() : (double)coarsest_.inverse.size());
+    sum += times * (l.transfer.corners ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size() : (double)coarsest_.inverse.size());
     times *= visits();
   }
   return sum;

@@ -126,8 +126,8 @@ std::vector<int> number_columns(int rows, const std::vector<int> &columns, Divis
 // Which vertices are here, and which leaves: those with own nodes, then those of ghosts. leaf: of the nodes, then by these numbers.
 template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf)
 {
-  const int         corners = fine.corners, n = cells.vertices, all = fine.n + fine.ghosts;
-  const Buffer<int> begin = on_host(fine.begin), vertex = on_host(fine.vertex);
+  const int         corners = fine.transfer.corners, n = cells.vertices, all = fine.n + fine.ghosts;
+  const Buffer<int> begin = on_host(fine.transfer.begin), vertex = on_host(fine.transfer.vertex);
   Buffer<int>       leaves = on_host(leaf);
   const Buffer<unsigned char> bits = on_host(corner_bits(fine));
   Division                    d;
@@ -158,7 +158,7 @@ template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coars
       list.push_back(l);
       begins.push_back(begin.data()[l + 1]);
     }
-  fine.cells = (int)list.size();
+  fine.transfer.cells = (int)list.size();
   for (int p = 0; p < all; ++p) {
     int &l = leaves.data()[p];
     if (l < 0) continue;
@@ -175,7 +175,7 @@ template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coars
   std::vector<int> number((size_t)n, absent), foreign, others;
   for (size_t k = 0; k < list.size(); ++k) {
     unsigned weights = 0;
-    if ((int)k < fine.cells)
+    if ((int)k < fine.transfer.cells)
       for (int p = begins[k]; p < begins[k + 1]; ++p) weights |= bits.data()[p];
     for (int c = 0; c < corners; ++c) {
       const int v = vertex.data()[list[k] * corners + c];
@@ -198,8 +198,8 @@ template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coars
     const int v = vertex.data()[list[k / (size_t)corners] * corners + (int)(k % (size_t)corners)];
     at[k]       = v < 0 ? -1 : number[(size_t)v];
   }
-  fine.begin = copy_to(exec_.space, begins);
-  fine.vertex = copy_to(exec_.space, at);
+  fine.transfer.begin = copy_to(exec_.space, begins);
+  fine.transfer.vertex = copy_to(exec_.space, at);
   return d;
 }
 
@@ -233,10 +233,10 @@ template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coar
   coarse.i = copy_to(exec_.space, merged.begin);
   coarse.j = copy_to(exec_.space, merged.column);
   // leaves of others are not needed any more, nor corners at which no own node has a weight
-  const Buffer<int> vertex = on_host(fine.vertex);
-  std::vector<int>  corner(vertex.data(), vertex.data() + (ptrdiff_t)fine.cells * fine.corners);
+  const Buffer<int> vertex = on_host(fine.transfer.vertex);
+  std::vector<int>  corner(vertex.data(), vertex.data() + (ptrdiff_t)fine.transfer.cells * fine.transfer.corners);
   for (int &v : corner) v = v < rows ? v : -1;
-  fine.vertex = copy_to(exec_.space, corner);
+  fine.transfer.vertex = copy_to(exec_.space, corner);
   std::vector<Key> start(d.vertex.begin(), d.vertex.begin() + own);
   coarse.start = copy_to(exec_.space, start);
   return merged.too_long;

@@ -51,13 +51,14 @@ template <class T> Entries interpolation(Hierarchy<T> &h, MPI_Comm comm, int bs,
 {
   const Numbering   rows = number_nodes(h, comm, l), columns = number_nodes(h, comm, l + 1);
   const Level<T>   &level = h.levels()[l];
-  const Buffer<int> begin = on_host(level.begin), vertex = on_host(level.vertex), i = on_host(level.i);
-  const Buffer<T>   weight = on_host(level.weight), a = on_host(level.a);
-  const int         corners = level.corners;
+  const Buffer<int> begin = on_host(level.transfer.begin), vertex = on_host(level.transfer.vertex);
+  const Buffer<int> i     = on_host(level.i);
+  const Buffer<T>   weight = on_host(level.transfer.weight), a = on_host(level.a);
+  const int         corners = level.transfer.corners;
   Entries           e;
   e.rows    = (rows.end - rows.begin) * bs;
   e.columns = (columns.end - columns.begin) * bs;
-  for (int leaf = 0; leaf < level.cells; ++leaf)
+  for (int leaf = 0; leaf < level.transfer.cells; ++leaf)
     for (int p = begin.data()[leaf]; p < begin.data()[leaf + 1]; ++p) {
       if (p < rows.begin || p >= rows.end) continue;
       for (int k = 0; k < bs; ++k) {

@@ -205,10 +205,10 @@ template <class T> void Hierarchy<T>::roots(Level<T> &level, Buffer<T> &root) { 
 template <class T> void Hierarchy<T>::measure(Level<T> &level, int number)
 {
   const size_t at = (size_t)(number + 1) * (size_t)findings - 1;
-  roots(level, level.r);
-  halo(level, level.r);
-  halo(level, level.z);
-  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), old_.data(), level.r.data(), level.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + at));
+  roots(level, level.work.r);
+  halo(level, level.work.r);
+  halo(level, level.work.z);
+  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), old_.data(), level.work.r.data(), level.work.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + at));
 }
 
 // found: the findings of all grids, on the host; their changes become the largest over the processes.
@@ -226,8 +226,8 @@ template <class T> double Hierarchy<T>::changed(int number, const double *found)
 template <class T> void Hierarchy<T>::estimate(const std::vector<int> &numbers)
 {
   constexpr int steps = lanczos_steps;
-  using Vector = Buffer<T> Level<T>::*;
-  Vector     v = &Level<T>::x, before = &Level<T>::r, w = &Level<T>::z;
+  using Vector = Buffer<T> WorkVectors<T>::*;
+  Vector     v = &WorkVectors<T>::x, before = &WorkVectors<T>::r, w = &WorkVectors<T>::z;
   const auto place = [](int number, int at) { return (size_t)number * (size_t)findings + 2 + (size_t)at; };
   const auto each  = [&](int at, const auto &f) { // the step of a grid, whose sum is that finding
     std::vector<size_t> places;
@@ -239,17 +239,17 @@ template <class T> void Hierarchy<T>::estimate(const std::vector<int> &numbers)
   };
   each(0, [&](Level<T> &level, double *s) {
     const int n = level.n * params_.bs;
-    for_each(exec_, n, Start<T>{level.start.data(), level.inverse.data(), params_.bs, (level.*v).data()});
-    sum_each(exec_, n, Norm2<T>{(level.*v).data(), level.inverse.data()}, s);
+    for_each(exec_, n, Start<T>{level.start.data(), level.inverse.data(), params_.bs, (level.work.*v).data()});
+    sum_each(exec_, n, Norm2<T>{(level.work.*v).data(), level.inverse.data()}, s);
   });
   for (int k = 0; k < steps; ++k) {
     const auto factors = [&](const double *s) { return Factors(exec_, s + 2 * k, k ? s + 2 * k - 2 : nullptr); };
     each(2 * k + 1, [&](Level<T> &level, double *s) {
-      halo(level, level.*v);
-      sum_rows(exec_, level, params_.bs, (level.*v).data(), LanczosProduct<T>{(level.*v).data(), level.inverse.data(), (level.*before).data(), factors(s), (level.*w).data()}, s + 2 * k + 1);
+      halo(level, level.work.*v);
+      sum_rows(exec_, level, params_.bs, (level.work.*v).data(), LanczosProduct<T>{(level.work.*v).data(), level.inverse.data(), (level.work.*before).data(), factors(s), (level.work.*w).data()}, s + 2 * k + 1);
     });
     if (k + 1 == steps) break; // the last vector is not needed
-    each(2 * k + 2, [&](Level<T> &level, double *s) { sum_each(exec_, level.n * params_.bs, LanczosSubtract<T>{(level.*v).data(), level.inverse.data(), factors(s), s + 2 * k + 1, (level.*w).data()}, s + 2 * k + 2); });
+    each(2 * k + 2, [&](Level<T> &level, double *s) { sum_each(exec_, level.n * params_.bs, LanczosSubtract<T>{(level.work.*v).data(), level.inverse.data(), factors(s), s + 2 * k + 1, (level.work.*w).data()}, s + 2 * k + 2); });
     std::swap(before, v);
     std::swap(v, w);
   }

@@ -110,33 +110,34 @@ template <class T> bool Hierarchy<T>::jumps()
     MPI_Allreduce(MPI_IN_PLACE, &ends, 2, MPI_DOUBLE, MPI_MAX, comm_);
     if (ends.largest * ends.over <= jump) return false;
   }
-  for_each(exec_, level.n * params_.bs, TakeDiagonals<T>{level.inverse.data(), level.x.data()});
-  halo(level, level.x);
-  sum_each(exec_, level.points, CountJumps<T>{level.i.data(), level.j.data(), level.x.data(), params_.bs}, sum.data());
+  for_each(exec_, level.n * params_.bs, TakeDiagonals<T>{level.inverse.data(), level.work.x.data()});
+  halo(level, level.work.x);
+  const CountJumps<T> count{level.i.data(), level.j.data(), level.work.x.data(), params_.bs};
+  sum_each(exec_, level.points, count, sum.data());
   const double found = total(fetch(sum, 0)), d = params_.dim;
   return found > 0.5 * std::pow(level.nodes, (d - 1) / d) && found > 2 * d;
 }
 
 template <class T> void Hierarchy<T>::filter(Level<T> &level)
 {
-  const int n = (int)level.weight.size();
-  if (level.plain.empty()) {
+  const int n = (int)level.transfer.weight.size();
+  if (level.transfer.plain.empty()) {
     if (!filtered_) return;
-    level.plain = make<T>((size_t)n);
-    for_each(exec_, n, CopyWeights<T>{level.weight.data(), level.plain.data()});
-  } else for_each(exec_, n, CopyWeights<T>{level.plain.data(), level.weight.data()});
+    level.transfer.plain = make<T>((size_t)n);
+    for_each(exec_, n, CopyWeights<T>{level.transfer.weight.data(), level.transfer.plain.data()});
+  } else for_each(exec_, n, CopyWeights<T>{level.transfer.plain.data(), level.transfer.weight.data()});
   if (!filtered_) return;
   Buffer<T> next = make<T>((size_t)n);
-  for_each(exec_, n, CopyWeights<T>{level.weight.data(), next.data()});
+  for_each(exec_, n, CopyWeights<T>{level.transfer.weight.data(), next.data()});
   for (int step = 0; step < filter_steps; ++step) {
-    if (step && level.distributed) level.exchange.forward(level.weight.data(), level.corners);
-    level.with_lists([&](const auto &lists) {
+    if (step && level.distributed) level.exchange.forward(level.transfer.weight.data(), level.transfer.corners);
+    level.product.with_lists([&](const auto &lists) {
       using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
-      for_each(exec_, level.cells, SmoothWeights<T, S>{level.begin.data(), level.i.data(), level.j.data(), level.pairs.data(), lists.pair.data(), lists.column.data(), level.a.data(), level.plain.data(), level.weight.data(), level.corners, params_.bs, 4 / (3 * level.lambda), next.data()});
+      for_each(exec_, level.transfer.cells, SmoothWeights<T, S>{level.transfer.begin.data(), level.i.data(), level.j.data(), level.product.pairs.data(), lists.pair.data(), lists.column.data(), level.a.data(), level.transfer.plain.data(), level.transfer.weight.data(), level.transfer.corners, params_.bs, 4 / (3 * level.lambda), next.data()});
     });
-    std::swap(level.weight, next);
+    std::swap(level.transfer.weight, next);
   }
-  if (level.distributed) level.exchange.forward(level.weight.data(), level.corners);
+  if (level.distributed) level.exchange.forward(level.transfer.weight.data(), level.transfer.corners);
 }
 
 #define INSTANTIATE(T) \

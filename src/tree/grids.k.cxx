@@ -78,14 +78,14 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   const int             all = fine.n + fine.ghosts;
   Buffer<int>           leaf = make_unset<int>((size_t)all);
   Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
-  fine.cells   = cells.n;
-  fine.corners = params_.paper ? 1 : 1 << params_.dim;
-  bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.begin);
-  for_each(exec_, cells.n, LeafOfPoint{fine.begin.data(), leaf.data()});
+  fine.transfer.cells   = cells.n;
+  fine.transfer.corners = params_.paper ? 1 : 1 << params_.dim;
+  bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.transfer.begin);
+  for_each(exec_, cells.n, LeafOfPoint{fine.transfer.begin.data(), leaf.data()});
   for_each(exec_, all - fine.points, LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points, fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
-  fine.weight = make_unset<T>((size_t)all * (size_t)fine.corners);
-  if (params_.paper) for_each(exec_, all, Aggregate<T>{leaf.data(), fine.weight.data()});
-  else make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.weight.data(), used.data());
+  fine.transfer.weight = make_unset<T>((size_t)all * (size_t)fine.transfer.corners);
+  if (params_.paper) for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
+  else make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
   if (fine.distributed && !params_.paper) {
     if (lost()) return Failure::lost;
     Buffer<unsigned char> here = on_host(used);
@@ -96,22 +96,22 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = params_.paper ? cells.n : number_vertices(exec_, cells, used);
   if (lost()) return Failure::lost;
   if (n >= 0.8 * fine.nodes) {
-    fine.cells = fine.corners = 0;
-    fine.weight = Buffer<T>();
-    fine.begin  = Buffer<int>();
+    fine.transfer.cells = fine.transfer.corners = 0;
+    fine.transfer.weight = Buffer<T>();
+    fine.transfer.begin  = Buffer<int>();
     return Failure::none;
   }
-  fine.vertex = std::move(cells.vertex);
+  fine.transfer.vertex = std::move(cells.vertex);
   if (!sweeps()) key = Buffer<Key>(); // colours go by keys
   y = Buffer<double>();
   levels_.emplace_back();
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
   coarse.n = coarse.points = coarse.rows = n;
   coarse.nodes             = n;
-  coarse.leaves            = cells.n;
-  coarse.hanging           = hanging;
-  coarse.coarsest          = coarsest;
-  coarse.finest            = finest;
+  coarse.grid.leaves            = cells.n;
+  coarse.grid.hanging           = hanging;
+  coarse.grid.coarsest          = coarsest;
+  coarse.grid.finest            = finest;
   // all processes have all of a grid that is small, and of one where Gauss-Seidel's colours and the K-cycle need it
   int size;
   MPI_Comm_size(comm_, &size);
@@ -124,7 +124,7 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   if (sweeps()) {
     if (const Failure::Kind kind = sweep_pattern(from, coarse, cells, key)) return kind;
   }
-  if (exec_.space == Space::cuda) from.leaf = std::move(leaf);
+  if (exec_.space == Space::cuda) from.transfer.leaf = std::move(leaf);
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {

@@ -20,12 +20,14 @@ template <class T> bool Hierarchy<T>::lost() const
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + several.bytes() + begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + sums.bytes() + first.bytes() + place.bytes() + wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes() + exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes() + transpose.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + work.bytes() + transfer.bytes() + product.bytes() +
+         exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes() + transpose.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + old_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() + fixed_.bytes() + diagonal_.bytes() + fixed_list_.bytes() + fixed_inverse_.bytes() + one_sided_rows_.bytes() + one_sided_i_.bytes() + one_sided_j_.bytes() + one_sided_a_.bytes() + one_sided_transpose_.i.bytes() + one_sided_transpose_.row.bytes() + one_sided_transpose_.a.bytes() + one_sided_transpose_.sums.bytes();
+  size_t sum = parts_.bytes() + old_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() +
+               diagonal_.bytes() + fixed_.bytes() + one_sided_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
 }

@@ -101,30 +101,23 @@ template <class V> struct Vectors {
   V *b, *x, *r, *z, *w, *sums;
 };
 
-template <class T> struct Level {
-  int       n = 0, points = 0, ghosts = 0; // nodes of this process; those in the tree, which come first; nodes of others that rows need
-  int       rows = 0; // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
-  bool      distributed = false; // else all processes have all nodes
-  Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
-  Buffer<Key> start; // of the nodes: for the start of the eigenvalue estimate; empty: their numbers
-  double    nodes = 0, nonzeros = 0, hanging = 0; // of all processes
-  int       leaves = 0, coarsest = 0, finest = 0; // of the grid: occupied cells and their levels in the tree
-  // the operator in blocks, compressed sparse rows
-  Buffer<int> i, j;
-  Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
-  int         share  = 0; // 2^share threads of a device work on a row
-  float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
-  double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
-  Buffer<T>   b, x, r, z, w;
-  Buffer<T>   several; // the same of several right-hand sides
-  size_t      divided = 0; // how it is: of so many numbers
-  // interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of the next grid
+// Interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of
+// the next grid.
+template <class T> struct Transfer {
   int         cells = 0, corners = 0;
   Buffer<int> begin, vertex, leaf; // leaf: of each node, on a device
-  Buffer<T>   weight, sums;
-  Buffer<T>   plain; // the weights of the functions, where others are used
+  Buffer<T>   weight;
+  Buffer<T>   plain;        // the weights of the functions, where others are used
   Buffer<int> first, place; // the corners at which node v of the next grid is: place[first[v]..first[v+1])
-  // the product
+  size_t      bytes() const
+  {
+    return begin.bytes() + vertex.bytes() + leaf.bytes() + weight.bytes() + plain.bytes() + first.bytes() +
+           place.bytes();
+  }
+};
+
+// The lists of the product P'AP.
+struct ProductPattern {
   ProductLists<unsigned short> wide;
   ProductLists<unsigned char>  narrow; // instead
   Buffer<int>                  pairs, columns; // where the lists of each leaf begin
@@ -135,6 +128,44 @@ template <class T> struct Level {
     if (narrow.column.empty()) f(wide);
     else f(narrow);
   }
+  size_t bytes() const { return wide.bytes() + narrow.bytes() + pairs.bytes() + columns.bytes(); }
+};
+
+// The right-hand side of a level, its solution, and what the smoother works with; sums: of residuals at the corners of
+// leaves.
+template <class T> struct WorkVectors {
+  Buffer<T> b, x, r, z, w, sums;
+  Buffer<T> several;     // the same of several right-hand sides
+  size_t    divided = 0; // how it is: of so many numbers
+  size_t    bytes() const
+  {
+    return b.bytes() + x.bytes() + r.bytes() + z.bytes() + w.bytes() + sums.bytes() + several.bytes();
+  }
+};
+
+// Cells of a grid that hold points: their number, and their levels in the tree.
+struct Grid {
+  double hanging = 0; // vertices
+  int    leaves = 0, coarsest = 0, finest = 0;
+};
+
+template <class T> struct Level {
+  int       n = 0, points = 0, ghosts = 0; // nodes of this process; those in the tree, which come first; nodes of others that rows need
+  int       rows = 0; // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
+  bool      distributed = false; // else all processes have all nodes
+  Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
+  Buffer<Key> start; // of the nodes: for the start of the eigenvalue estimate; empty: their numbers
+  double    nodes = 0, nonzeros = 0; // of all processes
+  Grid      grid;
+  // the operator in blocks, compressed sparse rows
+  Buffer<int> i, j;
+  Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
+  int         share  = 0; // 2^share threads of a device work on a row
+  float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
+  double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
+  WorkVectors<T> work;
+  Transfer<T>                  transfer; // from the next grid
+  ProductPattern               product;  // that gives the next operator
   Sweep<T>                     sweep;
   Krylov<T>                    krylov;
   Transpose<T>                 transpose;
@@ -142,10 +173,12 @@ template <class T> struct Level {
   size_t                 bytes() const;
   template <class V> Vectors<V> vectors() const
   {
-    const size_t n = b.size();
-    V *const     v = (V *)several.data();
-    if constexpr (width_of<V> == 1) return {(T *)b.data(), (T *)x.data(), (T *)r.data(), (T *)z.data(), (T *)w.data(), (T *)sums.data()};
-    else return {v, v + n, v + 2 * n, v + 3 * n, v + 4 * n, v + 4 * n + w.size()};
+    const size_t n = work.b.size(), with_w = work.w.size();
+    V *const     v = (V *)work.several.data();
+    if constexpr (width_of<V> == 1)
+      return {(T *)work.b.data(), (T *)work.x.data(), (T *)work.r.data(),
+              (T *)work.z.data(), (T *)work.w.data(), (T *)work.sums.data()};
+    else return {v, v + n, v + 2 * n, v + 3 * n, v + 4 * n, v + 4 * n + with_w};
   }
 };
 
@@ -161,6 +194,33 @@ struct Division {
   std::vector<int> vertex;       // of each number here
   int              leaves = 0;   // of own nodes, then of ghosts
   size_t           entries = 0;  // of its operator here, parts of others' rows among them
+};
+
+// Unknowns whose row has no off-diagonal entries that count, in the matrix's numbering: they take no part.
+struct DirichletRows {
+  Buffer<unsigned char> kind;    // enum Fixed of read.k.cxx, of each unknown, ghosts included
+  Buffer<int>           list;    // those of this process
+  Buffer<double>        inverse; // 1 / d of each
+  double                total = 0; // of all processes
+  bool                  any   = false;
+  size_t                bytes() const { return kind.bytes() + list.bytes() + inverse.bytes(); }
+};
+
+// Couplings of unknowns of the first level with Dirichlet rows, in which they have no equals.
+struct OneSidedCouplings {
+  Buffer<int>    rows; // unknowns of the first level that have some
+  Buffer<int>    i, j; // these couplings, without those that are zero
+  Buffer<double> a;
+  bool           any = false; // on any process
+  struct {
+    Buffer<int>    i, row; // of each unknown of the first level, ghosts included, the unknowns that are coupled with it
+    Buffer<double> a, sums;
+  }              transpose;
+  size_t         bytes() const
+  {
+    return rows.bytes() + i.bytes() + j.bytes() + a.bytes() + transpose.i.bytes() + transpose.row.bytes() +
+           transpose.a.bytes() + transpose.sums.bytes();
+  }
 };
 
 struct Points; // of the setup: setup.hpp
@@ -187,7 +247,7 @@ public:
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
   bool                        normalises() const { return sizeof(T) < sizeof(double) && exec_.space == Space::host; } // right-hand sides, by their largest number
   double                      units() const { return scale_; } // the operators are those of the matrix times this
-  double                      fixed() const { return fixed_total_; }
+  double                      fixed() const { return fixed_.total; }
   double                      crowded() const { return crowded_; } // nodes in cells that have too many and cannot be split
   bool                        filtered() const { return filtered_; }
   int                         visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
@@ -313,20 +373,10 @@ private:
   Buffer<T>             parts_;             // on the device: of all leaves' products
   Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
-  Buffer<unsigned char> fixed_;             // enum Fixed of read.k.cxx: unknowns whose row has no off-diagonal entries that count, ghosts included; in the matrix's numbering
+  DirichletRows         fixed_;
+  OneSidedCouplings     one_sided_;
   Buffer<Diagonal>      diagonal_;          // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
-  Buffer<int>           fixed_list_;        // those of this process
-  Buffer<double>        fixed_inverse_;     // 1 / d of each
-  double                fixed_total_ = 0, crowded_ = 0;
-  Buffer<int>           one_sided_rows_;            // unknowns of the first level that are coupled with such rows
-  Buffer<int>           one_sided_i_, one_sided_j_; // these couplings, without those that are zero
-  Buffer<double>        one_sided_a_;
-  bool                  one_sided_ = false; // on any process
-  bool                  any_fixed_ = false;
-  struct {
-    Buffer<int>    i, row; // of each unknown of the first level, ghosts included, the unknowns that are coupled with it
-    Buffer<double> a, sums;
-  }                     one_sided_transpose_;
+  double                crowded_ = 0;
   bool                  turned_ = false;     // the grids' operators and their transposes have changed places
   uint64_t              transposes_ = 0;     // of which numbers_ these are
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors

@@ -86,13 +86,14 @@ template <class T> void Hierarchy<T>::krylov_cycle(int l)
   for (int step = 0; step < steps; ++step) {
     T *const p = k.p.data() + (ptrdiff_t)step * n, *const q = k.q.data() + (ptrdiff_t)step * n;
     cycle_grids<T>(l);
-    for (int j = 0; j < step; ++j) sum_each(exec_, n, Product<T>{level.x.data(), k.q.data() + (ptrdiff_t)j * n}, products + j);
-    for_each(exec_, n, Orthogonalize<T>{level.x.data(), k.p.data(), products, energy, step, n, p});
-    sum_each(exec_, n, Product<T>{level.b.data(), p}, rp);
+    for (int j = 0; j < step; ++j)
+      sum_each(exec_, n, Product<T>{level.work.x.data(), k.q.data() + (ptrdiff_t)j * n}, products + j);
+    for_each(exec_, n, Orthogonalize<T>{level.work.x.data(), k.p.data(), products, energy, step, n, p});
+    sum_each(exec_, n, Product<T>{level.work.b.data(), p}, rp);
     with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n, Multiply<T, b.value>{level.i.data(), level.j.data(), level.a.data(), p, q}, energy + step); });
-    for_each(exec_, n, Step<T>{p, q, rp, energy + step, !step, step == steps - 1, k.x.data(), level.b.data()});
+    for_each(exec_, n, Step<T>{p, q, rp, energy + step, !step, step == steps - 1, k.x.data(), level.work.b.data()});
   }
-  for_each(exec_, n, Copy<T>{k.x.data(), level.x.data()});
+  for_each(exec_, n, Copy<T>{k.x.data(), level.work.x.data()});
 }
 
 #define INSTANTIATE(T) \

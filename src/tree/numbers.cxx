@@ -37,7 +37,7 @@ template <class T> Failure Hierarchy<T>::numbers()
       filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
       known     = known && !filtered_ && !before && !sweeps();
     } else if (known) measure(level, l);
-    if (degree() > 2 && level.w.empty() && !sweeps()) level.w = make<T>(level.z.size()); // the polynomials of lower degree end before they need it
+    if (degree() > 2 && level.work.w.empty() && !sweeps()) level.work.w = make<T>(level.work.z.size()); // the polynomials of lower degree end before they need it
     if (level.sweep.exact) block_numbers(level);
     if (filtered_) { // the eigenvalue is needed at once
       estimate({l});
@@ -47,7 +47,7 @@ template <class T> Failure Hierarchy<T>::numbers()
     filter(level);
     Level<T> &next = levels_[(size_t)l + 1];
     if (known && l + 1 < last) {
-      roots(next, next.z);
+      roots(next, next.work.z);
       if (exec_.space == Space::cuda) device::copy(old_.data(), next.a.data(), next.a.bytes());
       else {
         old_   = std::move(next.a);

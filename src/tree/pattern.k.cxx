@@ -118,40 +118,40 @@ struct Remap {
 template <class T> Buffer<unsigned char> Hierarchy<T>::corner_bits(const Level<T> &fine) const
 {
   Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(fine.n + fine.ghosts));
-  for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.weight.data(), fine.corners, bits.data()});
+  for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.transfer.weight.data(), fine.transfer.corners, bits.data()});
   return bits;
 }
 
 template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
 {
-  const int   n = fine.cells * fine.corners;
+  const int   n = fine.transfer.cells * fine.transfer.corners;
   Buffer<int> taken = make<int>((size_t)nodes);
-  fine.first = make<int>((size_t)nodes + 1);
-  fine.place = make_unset<int>((size_t)n);
-  for_each(exec_, n, CountCorner{fine.vertex.data(), nodes, fine.first.data()});
-  sum_up(exec_, nodes, fine.first);
-  for_each(exec_, n, PutCorner{fine.vertex.data(), fine.first.data(), nodes, taken.data(), fine.place.data()});
-  for_each(exec_, nodes, SortCorners{fine.first.data(), fine.place.data()});
+  fine.transfer.first = make<int>((size_t)nodes + 1);
+  fine.transfer.place = make_unset<int>((size_t)n);
+  for_each(exec_, n, CountCorner{fine.transfer.vertex.data(), nodes, fine.transfer.first.data()});
+  sum_up(exec_, nodes, fine.transfer.first);
+  for_each(exec_, n, PutCorner{fine.transfer.vertex.data(), fine.transfer.first.data(), nodes, taken.data(), fine.transfer.place.data()});
+  for_each(exec_, nodes, SortCorners{fine.transfer.first.data(), fine.transfer.place.data()});
 }
 
 // Lists in bytes where they suffice, and the longest ones.
 template <class T> void Hierarchy<T>::shorten_lists(Level<T> &fine, const Level<T> &coarse)
 {
-  const int cells = fine.cells, nodes = coarse.rows;
+  const int cells = fine.transfer.cells, nodes = coarse.rows;
   Buffer<Longest> longest = make<Longest>(1);
-  forall_join(exec_, list_box(std::max(cells, nodes)), FindLongest{fine.columns.data(), fine.pairs.data(), coarse.i.data(), fine.begin.data(), cells, nodes}, longest.data());
+  forall_join(exec_, list_box(std::max(cells, nodes)), FindLongest{fine.product.columns.data(), fine.product.pairs.data(), coarse.i.data(), fine.transfer.begin.data(), cells, nodes}, longest.data());
   const Longest found = fetch(longest, 0);
-  fine.widest         = found.columns;
-  fine.fullest        = found.nodes;
+  fine.product.widest         = found.columns;
+  fine.product.fullest        = found.nodes;
   if (std::max({found.columns, found.pairs, found.row}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
       to = make_unset<unsigned char>(from.size());
       for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once), ToBytes{from.data(), to.data(), (ptrdiff_t)from.size()});
       from = Buffer<unsigned short>();
     };
-    shorten(fine.wide.pair, fine.narrow.pair);
-    shorten(fine.wide.column, fine.narrow.column);
-    shorten(fine.wide.slot, fine.narrow.slot);
+    shorten(fine.product.wide.pair, fine.product.narrow.pair);
+    shorten(fine.product.wide.column, fine.product.narrow.column);
+    shorten(fine.product.wide.slot, fine.product.narrow.slot);
   }
 }
 
@@ -159,13 +159,13 @@ template <class T> void Hierarchy<T>::shorten_lists(Level<T> &fine, const Level<
 // has more neighbours than 16 bits count.
 template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, Division *division)
 {
-  const int cells = fine.cells, entries = (int)fine.j.size(), nodes = coarse.rows;
+  const int cells = fine.transfer.cells, entries = (int)fine.j.size(), nodes = coarse.rows;
   // numbers of leaves and of vertices that the lists may have
   const int around = division ? division->leaves : cells, range = division ? (int)division->vertex.size() : nodes;
   bool      long_rows = false;
-  fine.wide.pair = make_unset<unsigned short>((size_t)entries);
-  fine.pairs     = make<int>((size_t)cells + 1);
-  fine.columns   = make<int>((size_t)cells + 1);
+  fine.product.wide.pair = make_unset<unsigned short>((size_t)entries);
+  fine.product.pairs     = make<int>((size_t)cells + 1);
+  fine.product.columns   = make<int>((size_t)cells + 1);
   coarse.i       = make<int>((size_t)nodes + 1);
   const bool          device = exec_.space == Space::cuda;
   const Failure::Kind listed = device ? pattern_on_device(fine, leaf, coarse, around, range, long_rows)
@@ -184,7 +184,7 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
 // Entries of the first rows go to the places map[] in them.
 template <class T> void Hierarchy<T>::remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map)
 {
-  for_each(exec_, rows, Remap{fine.first.data(), fine.place.data(), fine.columns.data(), coarse.i.data(), map.data(), fine.corners, fine.wide.slot.data()});
+  for_each(exec_, rows, Remap{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), coarse.i.data(), map.data(), fine.transfer.corners, fine.product.wide.slot.data()});
 }
 
 // Every process has the coarse operator: the rows are the union of those that the processes contribute to.

@@ -12,7 +12,7 @@ template <class T>
 Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around,
                                               int range, bool &long_rows)
 {
-  const int cells = fine.cells, corners = fine.corners, nodes = coarse.rows;
+  const int cells = fine.transfer.cells, corners = fine.transfer.corners, nodes = coarse.rows;
   const Buffer<unsigned char> bits = corner_bits(fine);
   Buffer<int> vertices; // of the columns
   if (total(std::max(around, range) > 1 << Table::bits)) throw std::length_error("PC auxamg: more than 2^29 cells or vertices of a grid on a device. Use larger cells (-pc_auxamg_cell_size) or -pc_auxamg_backend host"); // on all processes alike
@@ -23,7 +23,7 @@ Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &fine, const Buffer<int> 
   Buffer<unsigned short> column;
   Buffer<unsigned char>  rows, list_rows;
   while (1 << shift < corners) ++shift;
-  LeafLists  leaves{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.vertex.data(), bits.data(), shift, cells, around, range, group, size, fine.pairs.data(), fine.columns.data(), fine.wide.pair.data(), nullptr, nullptr, nullptr, place.data(), nullptr, {}};
+  LeafLists  leaves{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.transfer.vertex.data(), bits.data(), shift, cells, around, range, group, size, fine.product.pairs.data(), fine.product.columns.data(), fine.product.wide.pair.data(), nullptr, nullptr, nullptr, place.data(), nullptr, {}};
   const auto grow_leaves = [&](int k, size_t n) {
     if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
     else if (k == 1) column = make_unset<unsigned short>(n << shift);
@@ -43,16 +43,16 @@ Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &fine, const Buffer<int> 
   if (total(found.data()[3] != 0)) return Failure::too_long;
   if (lost()) return Failure::lost;
   const size_t pairs = (size_t)found.data()[1], columns = (size_t)found.data()[2];
-  sum_up(exec_, cells, fine.pairs);
-  sum_up(exec_, cells, fine.columns);
+  sum_up(exec_, cells, fine.product.pairs);
+  sum_up(exec_, cells, fine.product.columns);
   rows             = make_unset<unsigned char>(columns);
   vertices         = make_unset<int>(columns);
-  fine.parts       = columns;
-  fine.wide.column = make_unset<unsigned short>(pairs << shift);
-  fine.wide.slot   = make<unsigned short>(columns << shift);
-  forall_warps(exec_, blocks_of(cells, group), 0, GatherLeaves{fine.pairs.data(), fine.columns.data(), place.data(), shift, cells, group, column.data(), list.data(), list_rows.data(), fine.wide.column.data(), vertices.data(), rows.data()});
+  fine.product.parts       = columns;
+  fine.product.wide.column = make_unset<unsigned short>(pairs << shift);
+  fine.product.wide.slot   = make<unsigned short>(columns << shift);
+  forall_warps(exec_, blocks_of(cells, group), 0, GatherLeaves{fine.product.pairs.data(), fine.product.columns.data(), place.data(), shift, cells, group, column.data(), list.data(), list_rows.data(), fine.product.wide.column.data(), vertices.data(), rows.data()});
   incidences(fine, nodes);
-  RowLists   all{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), rows.data(), shift, nodes, range, group, size, coarse.i.data(), nullptr, fine.wide.slot.data(), place.data(), nullptr, {}};
+  RowLists   all{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), vertices.data(), rows.data(), shift, nodes, range, group, size, coarse.i.data(), nullptr, fine.product.wide.slot.data(), place.data(), nullptr, {}};
   const auto grow_rows = [&](int k, size_t n) {
     if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
     else list = make_unset<int>(n);

@@ -175,35 +175,35 @@ template <class T>
 Failure::Kind Hierarchy<T>::pattern_on_host(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around,
                                             int range, bool &long_rows)
 {
-  const int cells = fine.cells, corners = fine.corners, nodes = coarse.rows;
+  const int cells = fine.transfer.cells, corners = fine.transfer.corners, nodes = coarse.rows;
   const Buffer<unsigned char> bits = corner_bits(fine);
   Buffer<int> vertices; // of the columns
   Buffer<int> too_long(1);
   // leaves around each leaf
-  for_each_marked(exec_, cells, around, LeavesAround{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), too_long.data()});
+  for_each_marked(exec_, cells, around, LeavesAround{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.product.pairs.data(), fine.product.wide.pair.data(), too_long.data()});
   if (total(too_long.data()[0])) return Failure::too_long;
-  const int pairs = scan(exec_, cells, fine.pairs);
+  const int pairs = scan(exec_, cells, fine.product.pairs);
   // which of their corners are coupled
   Buffer<Mask> coupled = make<Mask>((size_t)pairs);
   Buffer<int>  pair_leaf = make<int>((size_t)pairs), count = make<int>((size_t)nodes + 1);
-  for_each(exec_, cells, CoupledCorners{fine.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.pairs.data(), fine.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data()});
+  for_each(exec_, cells, CoupledCorners{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.product.pairs.data(), fine.product.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data()});
   // columns
-  fine.wide.column = make<unsigned short>((size_t)pairs * corners);
-  for_each_marked(exec_, cells, range, ColumnsAround{fine.pairs.data(), pair_leaf.data(), fine.vertex.data(), coupled.data(), corners, fine.columns.data(), fine.wide.column.data(), too_long.data()});
-  const int columns = scan(exec_, cells, fine.columns);
-  fine.parts        = (size_t)columns;
+  fine.product.wide.column = make<unsigned short>((size_t)pairs * corners);
+  for_each_marked(exec_, cells, range, ColumnsAround{fine.product.pairs.data(), pair_leaf.data(), fine.transfer.vertex.data(), coupled.data(), corners, fine.product.columns.data(), fine.product.wide.column.data(), too_long.data()});
+  const int columns = scan(exec_, cells, fine.product.columns);
+  fine.product.parts        = (size_t)columns;
   vertices          = make<int>((size_t)columns);
-  fine.wide.slot    = make<unsigned short>((size_t)columns * corners);
-  const MarkEntries mark{fine.pairs.data(), pair_leaf.data(), fine.columns.data(), fine.vertex.data(), coupled.data(), fine.wide.column.data(), corners, fine.wide.slot.data(), vertices.data()};
+  fine.product.wide.slot    = make<unsigned short>((size_t)columns * corners);
+  const MarkEntries mark{fine.product.pairs.data(), pair_leaf.data(), fine.product.columns.data(), fine.transfer.vertex.data(), coupled.data(), fine.product.wide.column.data(), corners, fine.product.wide.slot.data(), vertices.data()};
 #pragma omp parallel for schedule(static) num_threads(exec_.threads) if (exec_.threads > 1)
   for (int l = 0; l < cells; ++l) mark(l);
   coupled = Buffer<Mask>();
   // rows
   incidences(fine, nodes);
-  for_each(exec_, nodes, BoundRow{fine.first.data(), fine.place.data(), fine.columns.data(), fine.wide.slot.data(), corners, count.data()});
+  for_each(exec_, nodes, BoundRow{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), fine.product.wide.slot.data(), corners, count.data()});
   const int   bound = scan(exec_, nodes, count);
   Buffer<int> rows = make<int>((size_t)bound);
-  for_each_marked(exec_, nodes, range, FillRow{fine.first.data(), fine.place.data(), fine.columns.data(), vertices.data(), fine.wide.slot.data(), corners, count.data(), rows.data(), coarse.i.data(), too_long.data()});
+  for_each_marked(exec_, nodes, range, FillRow{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), vertices.data(), fine.product.wide.slot.data(), corners, count.data(), rows.data(), coarse.i.data(), too_long.data()});
   coarse.j = make<int>((size_t)scan(exec_, nodes, coarse.i));
   for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), rows.data(), coarse.j.data()});
   long_rows = too_long.data()[0];

@@ -118,7 +118,7 @@ template <class T, class S, int BS> struct SumParts {
 template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
 {
   coarse.a.zero();
-  const int    cells = fine.cells, corners = fine.corners, b2 = params_.bs * params_.bs;
+  const int    cells = fine.transfer.cells, corners = fine.transfer.corners, b2 = params_.bs * params_.bs;
   // What all processes have they share on the host, where it takes most of the time; a device would have to fetch and put back the sums.
   int processes = 1, rank = 0;
   if (exec_.space == Space::host) {
@@ -129,22 +129,22 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
   const int  l0 = shared ? (int)((long)cells * rank / processes) : 0, l1 = shared ? (int)((long)cells * (rank + 1) / processes) : cells;
   const auto multiply = [&](const auto &lists, auto bs) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
-    const size_t entries = fine.parts * (size_t)(corners * b2);
+    const size_t entries = fine.product.parts * (size_t)(corners * b2);
     if (parts_.size() < entries) parts_ = make_unset<T>(entries);
     // A thread a node in the mean, and the room that its leaves need in the mean and a half more; a wide leaf is alone in its block.
     constexpr int b2 = bs.value * bs.value, threads = 64, most = 16, largest = 6144;
-    const double  nodes = (double)fine.points / cells, wide = (double)fine.parts / cells;
+    const double  nodes = (double)fine.points / cells, wide = (double)fine.product.parts / cells;
     int           group = 1;
-    while (b2 * fine.widest <= largest && group < most && group * nodes * b2 <= 0.75 * threads) group *= 2;
-    const int room = (int)std::min<double>(largest, std::max<double>(b2 * fine.widest, 1.5 * group * nodes * wide * b2));
+    while (b2 * fine.product.widest <= largest && group < most && group * nodes * b2 <= 0.75 * threads) group *= 2;
+    const int room = (int)std::min<double>(largest, std::max<double>(b2 * fine.product.widest, 1.5 * group * nodes * wide * b2));
     with_corners(corners, [&](auto c) {
-      forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(T), LeafProductBlock<T, S, bs.value, c.value>{fine.begin.data(), fine.i.data(), fine.j.data(), fine.leaf.data(), fine.pairs.data(), fine.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.weight.data(), cells, group, room, parts_.data()});
+      forall_blocks(exec_, (cells + group - 1) / group, threads, (size_t)room * sizeof(T), LeafProductBlock<T, S, bs.value, c.value>{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), fine.transfer.leaf.data(), fine.product.pairs.data(), fine.product.columns.data(), lists.pair.data(), lists.column.data(), fine.a.data(), fine.transfer.weight.data(), cells, group, room, parts_.data()});
     });
     const int rows = 128 / SumParts<T, S, bs.value>::lanes;
-    forall_blocks(exec_, (coarse.rows + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.first.data(), fine.place.data(), fine.begin.data(), fine.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.rows, rows, coarse.a.data()});
+    forall_blocks(exec_, (coarse.rows + rows - 1) / rows, 128, 0, SumParts<T, S, bs.value>{fine.transfer.first.data(), fine.transfer.place.data(), fine.transfer.begin.data(), fine.product.columns.data(), coarse.i.data(), lists.slot.data(), parts_.data(), corners, coarse.rows, rows, coarse.a.data()});
   };
   if (exec_.space == Space::host) product_on_host(params_.bs, fine, l0, l1, coarse);
-  else with_block(params_.bs, [&](auto bs) { fine.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
+  else with_block(params_.bs, [&](auto bs) { fine.product.with_lists([&](const auto &lists) { multiply(lists, bs); }); });
   if (coarse.distributed) {
     coarse.entries.add_back(coarse.a.data(), b2);
     coarse.entries.release(); // as large as the rows of others, and used once a setup

@@ -92,16 +92,16 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
 
 template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, int l1, Level<T> &coarse)
 {
-  fine.with_lists([&](const auto &lists) {
+  fine.product.with_lists([&](const auto &lists) {
     using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
     with_block(bs, [&](auto b) {
-      with_corners(fine.corners, [&](auto c) {
+      with_corners(fine.transfer.corners, [&](auto c) {
         using Numbers = AtCorners<T, c.value>;
         constexpr size_t     b2 = b.value * b.value;
-        std::vector<Numbers> E(b2 * (size_t)fine.widest), ap(b2 * 128);
-        const LeafProduct<T, S, b.value, c.value> kernel{fine.begin.data(), fine.i.data(), fine.j.data(), fine.pairs.data(), fine.columns.data(), fine.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.weight.data(), coarse.a.data(), (int)fine.j.size(), E.data(), ap.data()};
+        std::vector<Numbers> E(b2 * (size_t)fine.product.widest), ap(b2 * 128);
+        const LeafProduct<T, S, b.value, c.value> kernel{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), fine.product.pairs.data(), fine.product.columns.data(), fine.transfer.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.transfer.weight.data(), coarse.a.data(), (int)fine.j.size(), E.data(), ap.data()};
         for (int l = l0; l < l1; ++l)
-          if (fine.begin.data()[l] < fine.begin.data()[l + 1]) kernel(l);
+          if (fine.transfer.begin.data()[l] < fine.transfer.begin.data()[l + 1]) kernel(l);
       });
     });
   });

@@ -367,10 +367,10 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const
 {
   const int        unknowns = rows.n * params_.bs, share = shared_by(exec_, rows, params_.bs);
   Buffer<Findings> found = make<Findings>(1);
-  fixed_ = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
+  fixed_.kind = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
   diagonal_ = Buffer<Diagonal>();
   if (exec_.space == Space::host && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
-  forall_join(exec_, list_box(unknowns << share), FindFixed<Index>{rows, params_.bs, fixed_.data(), diagonal_.data(), share}, found.data());
+  forall_join(exec_, list_box(unknowns << share), FindFixed<Index>{rows, params_.bs, fixed_.kind.data(), diagonal_.data(), share}, found.data());
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
   MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
@@ -381,12 +381,12 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const
 template <class T> template <class Index> void Hierarchy<T>::read_pattern(const Rows<Index> &rows)
 {
   Level<T>              &level = levels_[0];
-  const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
+  const RowReader<Index> reader{rows, params_.bs, fixed_.any ? fixed_.kind.data() : nullptr};
   Buffer<int>            bound = make<int>((size_t)level.n + 1);
   Buffer<unsigned char>  marked;
-  if (any_fixed_) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
+  if (fixed_.any) marked = make<unsigned char>((size_t)level.n * (size_t)params_.bs);
   for_each(exec_, level.points, BoundPattern<Index>{reader, perm_.data(), level.points, bound.data(), marked.data()});
-  if (any_fixed_) select(exec_, (int)marked.size(), marked, one_sided_rows_);
+  if (fixed_.any) select(exec_, (int)marked.size(), marked, one_sided_.rows);
   Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count;
   if (!scalars(exec_, rows, params_.bs)) { // else with the values
     count = make<int>((size_t)level.n + 1);
@@ -406,7 +406,7 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
 template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled)
 {
   Level<T>              &level = levels_[0];
-  const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
+  const RowReader<Index> reader{rows, params_.bs, fixed_.any ? fixed_.kind.data() : nullptr};
   Buffer<Reading>        found = make<Reading>(1);
   if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points << scalar_share), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
   else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
@@ -433,17 +433,17 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
   const int        share = shared_by(exec_, rows, params_.bs);
-  roots(level, level.z);
-  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.data(), where_.data(), scale, level.r.data(), diagonal_.data(), share}, found.data());
+  roots(level, level.work.z);
+  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.kind.data(), where_.data(), scale, level.work.r.data(), diagonal_.data(), share}, found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
   MPI_Allreduce(here, worst, 3, MPI_DOUBLE, MPI_MAX, comm_);
   if (worst[0] > 0 || worst[1] > 0) return worst[0] > 0;
-  halo(level, level.z);
-  halo(level, level.r);
+  halo(level, level.work.z);
+  halo(level, level.work.r);
   scale_ = scale_of(worst[2]);
-  change = fill(rows, level.z.data(), level.r.data(), scale / scale_);
+  change = fill(rows, level.work.z.data(), level.work.r.data(), scale / scale_);
   MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, comm_);
   level.change += (float)change;
   if (rounded_) failure.kind = Failure::rounded;
@@ -452,18 +452,18 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
 
 template <class T> template <class Index> void Hierarchy<T>::couplings(const Rows<Index> &rows)
 {
-  one_sided_ = false;
-  if (!any_fixed_) return;
-  const int n = (int)one_sided_rows_.size();
-  fixed_inverse_ = make<double>(fixed_list_.size());
-  for_each(exec_, (int)fixed_list_.size(), InverseOfFixed<Index>{rows, fixed_list_.data(), fixed_inverse_.data()});
-  one_sided_i_ = make<int>((size_t)n + 1);
-  for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), nullptr, scale_, one_sided_i_.data(), nullptr, nullptr});
-  const int entries = scan(exec_, n, one_sided_i_);
-  one_sided_        = total(entries) > 0;
-  one_sided_j_      = make<int>((size_t)entries);
-  one_sided_a_      = make<double>((size_t)entries);
-  if (one_sided_) for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.data(), perm_.data(), where_.data(), one_sided_rows_.data(), one_sided_i_.data(), scale_, nullptr, one_sided_j_.data(), one_sided_a_.data()});
+  one_sided_.any = false;
+  if (!fixed_.any) return;
+  const int n = (int)one_sided_.rows.size();
+  fixed_.inverse = make<double>(fixed_.list.size());
+  for_each(exec_, (int)fixed_.list.size(), InverseOfFixed<Index>{rows, fixed_.list.data(), fixed_.inverse.data()});
+  one_sided_.i = make<int>((size_t)n + 1);
+  for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(), nullptr, scale_, one_sided_.i.data(), nullptr, nullptr});
+  const int entries = scan(exec_, n, one_sided_.i);
+  one_sided_.any        = total(entries) > 0;
+  one_sided_.j      = make<int>((size_t)entries);
+  one_sided_.a      = make<double>((size_t)entries);
+  if (one_sided_.any) for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(), one_sided_.i.data(), scale_, nullptr, one_sided_.j.data(), one_sided_.a.data()});
 }
 
 #define INSTANTIATE(T, Index) \

@@ -91,15 +91,15 @@ void Hierarchy<T>::begin_levels(int n, int ghosts, const std::vector<int> &owner
 template <class T> void Hierarchy<T>::list_fixed(Points &points)
 {
   const int unknowns = points.n * params_.bs;
-  levels_[0].exchange.forward(fixed_.data(), params_.bs);
+  levels_[0].exchange.forward(fixed_.kind.data(), params_.bs);
   points.fixed = make_unset<unsigned char>((size_t)points.all);
-  for_each(exec_, points.all, AllFixed{fixed_.data(), params_.bs, points.fixed.data()});
+  for_each(exec_, points.all, AllFixed{fixed_.kind.data(), params_.bs, points.fixed.data()});
   Buffer<double> sum = make<double>(1);
-  sum_each(exec_, unknowns, CountFlags{fixed_.data()}, sum.data());
-  fixed_total_ = total(fetch(sum, 0));
-  any_fixed_   = fixed_total_ > 0;
-  fixed_list_  = Buffer<int>();
-  if (any_fixed_) select(exec_, unknowns, fixed_, fixed_list_);
+  sum_each(exec_, unknowns, CountFlags{fixed_.kind.data()}, sum.data());
+  fixed_.total = total(fetch(sum, 0));
+  fixed_.any   = fixed_.total > 0;
+  fixed_.list  = Buffer<int>();
+  if (fixed_.any) select(exec_, unknowns, fixed_.kind, fixed_.list);
 }
 
 template <class T> void Hierarchy<T>::take_coordinates(Points &points, const double *x, Space where)

@@ -80,7 +80,7 @@ template <class Index> struct FindScalarMoments {
 template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
 {
   Buffer<Moments> found = make<Moments>(1);
-  const RowReader<Index> reader{rows, params_.bs, any_fixed_ ? fixed_.data() : nullptr};
+  const RowReader<Index> reader{rows, params_.bs, fixed_.any ? fixed_.kind.data() : nullptr};
   if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   else forall_join(exec_, list_box(rows.n), FindMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   Moments mine = fetch(found, 0), sum;

@@ -219,9 +219,9 @@ template <class T> void Hierarchy<T>::sweep(Level<T> &level, bool from_zero, Dir
   const int  bs = params_.bs, colours = (int)s.first.size() - 1;
   const bool blocks = s.exact;
   const int *local = s.local.empty() ? s.block.data() : s.local.data(), *member = s.member.empty() ? nullptr : s.member.data();
-  T         *r = level.distributed && blocks ? s.r.data() : level.r.data();
-  if (from_zero) for_each(exec_, (level.n + level.ghosts) * bs, Clear<T>{level.x.data()});
-  else halo(level, level.x);
+  T         *r = level.distributed && blocks ? s.r.data() : level.work.r.data();
+  if (from_zero) for_each(exec_, (level.n + level.ghosts) * bs, Clear<T>{level.work.x.data()});
+  else halo(level, level.work.x);
   for (int step = 0; step < degree(); ++step)
     for (const Direction way : {forward, backward}) {
       if (!(direction & way)) continue;
@@ -229,12 +229,12 @@ template <class T> void Hierarchy<T>::sweep(Level<T> &level, bool from_zero, Dir
         const int  c = way == forward ? k : colours - 1 - k, first = s.first[(size_t)c], n = s.first[(size_t)c + 1] - first;
         const int *order = s.order.data() + first;
         with_block(bs, [&](auto b) {
-          if (!blocks) return for_each(exec_, n, SweepNodes<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.b.data(), level.x.data(), way == backward});
-          for_each(exec_, n, ResidualOf<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(), level.b.data(), level.x.data(), r});
+          if (!blocks) return for_each(exec_, n, SweepNodes<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.work.b.data(), level.work.x.data(), way == backward});
+          for_each(exec_, n, ResidualOf<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(), level.work.b.data(), level.work.x.data(), r});
           if (level.distributed) s.exchange.forward(r, bs);
-          for_each(exec_, n, SolveBlocks<T, b.value>{order, s.begin.data(), local, member, s.row.data(), s.inverse.data(), r, level.x.data()});
+          for_each(exec_, n, SolveBlocks<T, b.value>{order, s.begin.data(), local, member, s.row.data(), s.inverse.data(), r, level.work.x.data()});
         });
-        halo(level, level.x);
+        halo(level, level.work.x);
       }
     }
 }

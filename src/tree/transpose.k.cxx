@@ -222,7 +222,7 @@ template <class T> void Hierarchy<T>::transpose_pattern(Level<T> &level)
     if (t.more) {
       t.exchange = Exchange(exec_, comm_, n, remote.ghost_owner, remote.ghost_index);
       const size_t values = (size_t)(n + t.ghosts) * (size_t)bs;
-      for (Buffer<T> *v : {&level.b, &level.x, &level.r, &level.z, &level.w})
+      for (Buffer<T> *v : {&level.work.b, &level.work.x, &level.work.r, &level.work.z, &level.work.w})
         if (!v->empty()) *v = make<T>(values);
     }
   }
@@ -261,27 +261,28 @@ template <class T> void Hierarchy<T>::transpose_numbers(Level<T> &level)
 template <class T> void Hierarchy<T>::transpose_one_sided()
 {
   const Level<T> &level = levels_[0];
-  auto           &t = one_sided_transpose_;
-  const size_t    entries = one_sided_j_.size();
+  auto           &t = one_sided_.transpose;
+  const size_t    entries = one_sided_.j.size();
   Buffer<Key>     column = make_unset<Key>(entries);
   Buffer<int>     order;
   const int       columns = (level.n + level.ghosts) * params_.bs;
   t.row = make_unset<int>(entries);
-  for_each(exec_, (int)one_sided_rows_.size(), ListEntries{one_sided_i_.data(), one_sided_j_.data(), one_sided_rows_.data(), columns, column.data(), t.row.data()});
+  for_each(exec_, (int)one_sided_.rows.size(), ListEntries{one_sided_.i.data(), one_sided_.j.data(), one_sided_.rows.data(), columns, column.data(), t.row.data()});
   sort_by_columns(exec_, columns, column, t.row, t.i, order);
   t.a = make_unset<double>(entries);
-  for_each(exec_, (int)entries, Take<double>{order.data(), one_sided_a_.data(), t.a.data()});
+  for_each(exec_, (int)entries, Take<double>{order.data(), one_sided_.a.data(), t.a.data()});
 }
 
 // z_F = D^-1 (r_F - A_IF' z_I), where z_I is what the cycle has left, times scale
 template <class T> void Hierarchy<T>::store_fixed_transposed(const double *r, double scale, double *z)
 {
   Level<T> &level = levels_[0];
-  auto     &t = one_sided_transpose_;
-  if (t.sums.size() != level.x.size()) t.sums = make<double>(level.x.size());
-  for_each(exec_, (int)t.i.size() - 1, SumColumns<T>{t.i.data(), t.row.data(), t.a.data(), level.x.data(), t.sums.data()});
+  auto     &t = one_sided_.transpose;
+  if (t.sums.size() != level.work.x.size()) t.sums = make<double>(level.work.x.size());
+  const SumColumns<T> columns{t.i.data(), t.row.data(), t.a.data(), level.work.x.data(), t.sums.data()};
+  for_each(exec_, (int)t.i.size() - 1, columns);
   if (level.distributed) level.exchange.add_back(t.sums.data(), params_.bs);
-  for_each(exec_, (int)fixed_list_.size(), StoreFixedTransposed{fixed_list_.data(), where_.data(), fixed_inverse_.data(), r, t.sums.data(), params_.bs, scale, z});
+  for_each(exec_, (int)fixed_.list.size(), StoreFixedTransposed{fixed_.list.data(), where_.data(), fixed_.inverse.data(), r, t.sums.data(), params_.bs, scale, z});
 }
 
 template <class T> void Hierarchy<T>::make_transpose()
@@ -296,7 +297,7 @@ template <class T> void Hierarchy<T>::make_transpose()
     block_numbers(level);
     level.turn();
   }
-  if (one_sided_) transpose_one_sided();
+  if (one_sided_.any) transpose_one_sided();
   transposes_ = numbers_;
 }
 

@@ -173,13 +173,13 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
   for (int time = 0; time < 2; ++time) {
     for (size_t l = 0; l + 1 < h.levels().size(); ++l) {
       const Level<T>        &fine = h.levels()[l];
-      const std::vector<int> begin = get(fine.begin), vertex = get(fine.vertex);
-      const std::vector<T>   w = get(fine.weight);
+      const std::vector<int> begin = get(fine.transfer.begin), vertex = get(fine.transfer.vertex);
+      const std::vector<T>   w = get(fine.transfer.weight);
       std::vector<std::map<int, double>> P((size_t)fine.n);
-      for (int c = 0; c < fine.cells; ++c)
+      for (int c = 0; c < fine.transfer.cells; ++c)
         for (int p = begin[(size_t)c]; p < begin[(size_t)c + 1]; ++p)
-          for (int k = 0; k < fine.corners; ++k)
-            if (const double v = w[(size_t)(p * fine.corners + k)]) P[(size_t)p][vertex[(size_t)(c * fine.corners + k)]] += v;
+          for (int k = 0; k < fine.transfer.corners; ++k)
+            if (const double v = w[(size_t)(p * fine.transfer.corners + k)]) P[(size_t)p][vertex[(size_t)(c * fine.transfer.corners + k)]] += v;
       Blocks expected;
       double largest = 0;
       for (const auto &e : blocks(fine, bs))

@@ -95,19 +95,19 @@ std::vector<int> numbers_of(const Level<double> &level)
 Mat interpolation(Mat A, const Level<double> &level, const Level<double> &coarse, int bs, const std::vector<int> &order)
 {
   const std::vector<int>    number = numbers_of(coarse);
-  const std::vector<int>    begin = get(level.begin), vertex = get(level.vertex);
-  const std::vector<double> w = get(level.weight);
+  const std::vector<int>    begin = get(level.transfer.begin), vertex = get(level.transfer.vertex);
+  const std::vector<double> w = get(level.transfer.weight);
   PetscInt                  rows, first;
   Mat                       P;
   OK(MatGetLocalSize(A, &rows, nullptr));
   OK(MatGetOwnershipRange(A, &first, nullptr));
   OK(MatCreateAIJ(PetscObjectComm((PetscObject)A), rows, coarse.distributed ? coarse.n * bs : PETSC_DECIDE, PETSC_DETERMINE, coarse.distributed ? PETSC_DETERMINE : coarse.n * bs, 8, nullptr, 8, nullptr, &P));
-  for (int l = 0; l < level.cells; ++l)
+  for (int l = 0; l < level.transfer.cells; ++l)
     for (int p = begin[(size_t)l]; p < begin[(size_t)l + 1]; ++p)
-      for (int c = 0; c < level.corners; ++c)
+      for (int c = 0; c < level.transfer.corners; ++c)
         for (int k = 0; k < bs; ++k)
-          if (const double v = w[(size_t)(p * level.corners + c)])
-            OK(MatSetValue(P, first + (order.empty() ? p : order[(size_t)p]) * bs + k, number[(size_t)vertex[(size_t)(l * level.corners + c)]] * bs + k, v, ADD_VALUES));
+          if (const double v = w[(size_t)(p * level.transfer.corners + c)])
+            OK(MatSetValue(P, first + (order.empty() ? p : order[(size_t)p]) * bs + k, number[(size_t)vertex[(size_t)(l * level.transfer.corners + c)]] * bs + k, v, ADD_VALUES));
   OK(MatAssemblyBegin(P, MAT_FINAL_ASSEMBLY));
   OK(MatAssemblyEnd(P, MAT_FINAL_ASSEMBLY));
   return P;
@@ -179,8 +179,8 @@ void check_products(const Case &c)
     OK(MatPtAP(A, P, MAT_INITIAL_MATRIX, 4, &C));
     compare(C, levels[l + 1], bs, text.c_str());
     if (c.variant == PC_AUXAMG_PAPER) { // a node is in one aggregate
-      ASSERT_EQ(levels[l].corners, 1);
-      for (int p = 0; p < levels[l].points; ++p) ASSERT_EQ(get(levels[l].weight)[(size_t)p], 1);
+      ASSERT_EQ(levels[l].transfer.corners, 1);
+      for (int p = 0; p < levels[l].points; ++p) ASSERT_EQ(get(levels[l].transfer.weight)[(size_t)p], 1);
     }
     OK(MatDestroy(&C));
     OK(MatDestroy(&P));
@@ -195,7 +195,7 @@ void check_colours(const Case &c)
   const int     bs = (int)c.bs;
   for (const Level<double> &level : problem.hierarchy().levels()) {
     const Sweep<double> &s = level.sweep;
-    if (!level.cells) break;
+    if (!level.transfer.cells) break;
     const std::vector<int> i = get(level.i), j = get(level.j), order = get(s.order), block = get(s.block), place = get(s.place), begin = get(s.begin), local = get(s.local), row = get(s.row);
     std::vector<int>       colour((size_t)level.n, -1);
     int                    seen = 0;
@@ -240,7 +240,7 @@ void check_colours(const Case &c)
     }
     ASSERT_LE(largest, most_in_block);
     if (c.mesh == MESH_GRADED) {
-      ASSERT_LT(level.leaves + (int)problem.hierarchy().levels()[1].leaves, s.blocks) << "aggregates were to be cut";
+      ASSERT_LT(level.grid.leaves + (int)problem.hierarchy().levels()[1].grid.leaves, s.blocks) << "aggregates were to be cut";
     }
   }
 }
@@ -344,7 +344,7 @@ static std::vector<double> apply_with_heaps(MPI_Comm comm, bool device, bool rev
   OK(PCSetOperators(pc, A, A));
   OK(PCSetCoordinates(pc, 2, last - first, here.data()));
   OK(PCSetUp(pc));
-  EXPECT_GE(((PC_AuxAMG *)pc->data)->in_double->levels()[1].finest, 10);
+  EXPECT_GE(((PC_AuxAMG *)pc->data)->in_double->levels()[1].grid.finest, 10);
   OK(PCApply(pc, r, y));
   const PetscScalar *v;
   OK(VecGetArrayRead(y, &v));
