@@ -25,9 +25,12 @@
   PCRRBCoarsening - how the operator of the next grid is made
 
   Values:
-+ `PC_RRB_GALERKIN` - as P'AP with operator-dependent interpolation, and sweeps of Gauss-Seidel on each grid: few iterations on any grid
-. `PC_RRB_LUMP`     - the papers' factorisation: couplings that the ordering does not keep are added to the diagonal of both ends (de Jong et al., ETNA 48, 2018, section 2.2)
-- `PC_RRB_RHOMBUS`  - the same, but they are moved to the four couplings around them, which is exact for linear functions
++ `PC_RRB_GALERKIN` - as P'AP with operator-dependent interpolation, and sweeps of Gauss-Seidel on each grid: few
+   iterations on any grid
+. `PC_RRB_LUMP`     - the papers' factorisation: couplings that the ordering does not keep are added to the diagonal
+   of both ends (de Jong et al., ETNA 48, 2018, section 2.2)
+- `PC_RRB_RHOMBUS`  - the same, but they are moved to the four couplings around them, which is exact for linear
+   functions
 
   Level: intermediate
 
@@ -106,7 +109,8 @@ PETSC_EXTERN const char *const PCRRBLumps[];
 + `PC_RRB_CYCLE_V`    - each grid once, the papers' method
 . `PC_RRB_CYCLE_K`    - some steps of flexible CG on every m-th grid; not linear: use it under `KSPFCG` or `KSPRRB`
 . `PC_RRB_CYCLE_AMLI` - a Chebyshev polynomial on every m-th grid: linear and symmetric
-- `PC_RRB_CYCLE_AUTO` - Galerkin form: V, or AMLI where coefficients jump or the strong direction is oblique; else AMLI where the measured spectrum promises a gain, else V
+- `PC_RRB_CYCLE_AUTO` - Galerkin form: V, or AMLI where coefficients jump or the strong direction is oblique; else
+   AMLI where the measured spectrum promises a gain, else V
 
   Level: intermediate
 
@@ -121,7 +125,8 @@ typedef enum {
 PETSC_EXTERN const char *const PCRRBCycles[];
 
 /*E
-  PCRRBPrecision - storage of the factors, in the Galerkin form also of the coarse grids' vectors; the iteration stays in double precision
+  PCRRBPrecision - storage of the factors, in the Galerkin form also of the coarse grids' vectors; the iteration stays
+  in double precision
 
   Values:
 + `PC_RRB_AUTO`   - single for the Galerkin form on a device, else double
@@ -186,7 +191,8 @@ PETSC_EXTERN const char *const SNESVIPMGCycles[];
 
   Values:
 + `PC_AUXAMG_TREE`  - the leaves of an adaptive tree, with d-linear functions
-- `PC_AUXAMG_PAPER` - those of Wang, Hu, Cohen and Xu (2013): uniform grids over the bounding box, with piecewise constants
+- `PC_AUXAMG_PAPER` - those of Wang, Hu, Cohen and Xu (2013): uniform grids over the bounding box, with piecewise
+   constants
 
   Level: intermediate
 
@@ -221,10 +227,12 @@ PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
   PCAuxAMGCycle - how the coarse grids are visited
 
   Values:
-+ `PC_AUXAMG_CYCLE_AUTO` - V, or W where the interpolation is smoothed because coefficients jump; K for `PC_AUXAMG_PAPER`
++ `PC_AUXAMG_CYCLE_AUTO` - V, or W where the interpolation is smoothed because coefficients jump; K for
+   `PC_AUXAMG_PAPER`
 . `PC_AUXAMG_CYCLE_V`    - each grid once
 . `PC_AUXAMG_CYCLE_W`    - each grid twice in a visit of the one before
-- `PC_AUXAMG_CYCLE_K`    - flexible conjugate gradients on each coarse grid, with the grids below as preconditioner (nonlinear AMLI)
+- `PC_AUXAMG_CYCLE_K`    - flexible conjugate gradients on each coarse grid, with the grids below as preconditioner
+   (nonlinear AMLI)
 
   Level: intermediate
 
@@ -246,7 +254,8 @@ PETSC_EXTERN const char *const PCAuxAMGCycles[];
 . `PC_AUXAMG_CHEBYSHEV`     - Chebyshev polynomial of the fourth kind with optimal weights
 . `PC_AUXAMG_JACOBI`        - damped Jacobi
 . `PC_AUXAMG_GS`            - Gauss-Seidel by colours, forward before and backward after the next grid
-- `PC_AUXAMG_BLOCK_GS`      - the same on coarse grids; on the mesh the aggregates are solved exactly, by colours (for `PC_AUXAMG_PAPER`)
+- `PC_AUXAMG_BLOCK_GS`      - the same on coarse grids; on the mesh the aggregates are solved exactly, by colours (for
+   `PC_AUXAMG_PAPER`)
 
   Level: intermediate
 
@@ -267,7 +276,8 @@ PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
   Values:
 + `PC_AUXAMG_FILTER_OFF`  - never
 . `PC_AUXAMG_FILTER_ON`   - always
-- `PC_AUXAMG_FILTER_AUTO` - where the diagonal entries of neighbours differ by more than ten at a line of nodes across the mesh
+- `PC_AUXAMG_FILTER_AUTO` - where the diagonal entries of neighbours differ by more than ten at a line of nodes across
+   the mesh
 
   Level: intermediate
 
@@ -368,14 +378,16 @@ PETSC_EXTERN PetscErrorCode SNESVIPMGSetMonitor(SNES, PetscBool);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetNorms(SNES, PetscReal[5]);
 
 /*E
-  TesseraGSStrategy - what the sweeps of dense Gauss-Seidel do side by side (Courtecuisse and Allard, HPCC 2009, sections III and IV)
+  TesseraGSStrategy - what the sweeps of dense Gauss-Seidel do side by side (Courtecuisse and Allard, HPCC 2009,
+  sections III and IV)
 
   Values:
 + `TESSERA_GS_SEQUENTIAL` - nothing
 . `TESSERA_GS_ROW`        - the products of one row; a barrier for every row
 . `TESSERA_GS_COLUMN`     - the products with one unknown; a barrier for every unknown
 . `TESSERA_GS_BLOCK`      - the products with a panel of 64 unknowns; a barrier for every panel
-. `TESSERA_GS_GRAPH`      - panels of rows, each as far as the unknowns it needs are there: an atomic counter, no barriers
+. `TESSERA_GS_GRAPH`      - panels of rows, each as far as the unknowns it needs are there: an atomic counter, no
+   barriers
 . `TESSERA_GS_GRAPH2`     - the same; waiting is used for the next panel (on a device: for fetching the next tile)
 - `TESSERA_GS_RELAXED`    - nobody waits: other iterates in every run, and no promise of convergence
 
@@ -401,7 +413,8 @@ PETSC_EXTERN const char *const TesseraGSStrategies[];
 + `TESSERA_GS_FORWARD`   - ascending
 . `TESSERA_GS_BACKWARD`  - descending
 . `TESSERA_GS_SYMMETRIC` - ascending, then descending; together they read the matrix once
-- `TESSERA_GS_RANDOM`    - panels of 64, and the unknowns of a panel, in another order in every sweep; the same orders in every run
+- `TESSERA_GS_RANDOM`    - panels of 64, and the unknowns of a panel, in another order in every sweep; the same orders
+   in every run
 
   Level: intermediate
 
@@ -507,7 +520,7 @@ S*/
 typedef struct {
   PetscReal       natural;        /* |x - P(x - F(x))|_2, P the projection onto the bounds or cones */
   PetscReal       relative;       /* the same over |F(0)|_2 */
-  PetscReal       gap;            /* complementarity: sum of distances from the bounds times |F_i| of the sign that belongs to them */
+  PetscReal gap; /* complementarity: sum of distances from the bounds times |F_i| of the sign that belongs to them */
   PetscReal       primal;         /* the largest distance of an x_i from its bounds or its cone */
   PetscReal       dual;           /* the largest |F_i| of a sign that no bound of x_i allows */
   PetscInt        sweeps;         /* sweeps, or products of mprgp */
@@ -587,5 +600,7 @@ PETSC_EXTERN PetscErrorCode PCAuxAMGSetBackend(PC, TesseraBackend);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetBackend(PC, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoordinatesFile(PC, const char[]);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoordinatesFile(PC, const char *[]);
-PETSC_EXTERN PetscErrorCode TesseraLCPSolveBatch(PetscInt, PetscInt, const PetscReal[], const PetscReal[], const PetscReal[], const PetscReal[], PetscMemType, TesseraBackend, PetscReal, PetscInt, PetscReal[], PetscReal[], PetscInt *);
+PETSC_EXTERN PetscErrorCode TesseraLCPSolveBatch(PetscInt, PetscInt, const PetscReal[], const PetscReal[],
+                                                 const PetscReal[], const PetscReal[], PetscMemType, TesseraBackend,
+                                                 PetscReal, PetscInt, PetscReal[], PetscReal[], PetscInt *);
 #include "tessera_info.h"

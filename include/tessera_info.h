@@ -38,12 +38,12 @@ typedef struct {
   PetscInt           quarters;      /* grids that are stored by quarters */
   PetscInt           algebraic;     /* algebraic levels in place of grids below the finest one */
   const char        *measures;      /* for rough coefficients: "none", or what they are */
-  PetscReal          usual;         /* iterations for 1e-6 that the trial expects of the usual choice; 0: there was none */
+  PetscReal          usual; /* iterations for 1e-6 that the trial expects of the usual choice; 0: there was none */
   PetscReal          expected;      /* of the choice in use; 0: there was no trial */
   PetscReal          leaps;         /* share of the nodes where coefficients leap by orders of magnitude */
   PetscReal          moved;         /* bytes an unknown that an application moves, by a model */
   PetscReal          asymmetry;     /* largest |a_ij - a_ji| over the largest diagonal entry */
-  PetscReal          deficit;       /* negative row sums that are left out of the factors: the largest over the diagonal entry */
+  PetscReal deficit; /* negative row sums that are left out of the factors: the largest over the diagonal entry */
 } PCRRBChoice;
 
 /*S
@@ -64,7 +64,8 @@ typedef struct {
   PetscBool     schur;       /* from here on Galerkin form: smoothed on the Schur complement of its red nodes */
   PCRRBSmoother smoother;    /* in use: not auto */
   PetscInt      sweeps;      /* before and after the next grid */
-  PetscReal     strong_i, strong_j, oblique; /* shares of nodes with strong couplings in one direction alone, or in an oblique one */
+  PetscReal     strong_i, strong_j,
+    oblique;                 /* shares of nodes with strong couplings in one direction alone, or in an oblique one */
   PetscInt      parts;       /* loose ones, which are corrected by constants */
   PetscReal     complexity;  /* its coefficients over those of the finest grid */
   PetscReal     entries;     /* of an algebraic level, in a row; else 0 */

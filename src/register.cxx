@@ -1,4 +1,5 @@
-// The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the program.
+// The package: registration of types and events, called by PETSc when it loads the library (-dll_append) or by the
+// program.
 #include "auxamg/pcauxamg.hpp"
 #include "exec/device.hpp"
 #include "densegs/solvers.hpp"
@@ -14,10 +15,12 @@ PetscLogEvent tessera::event_densegs_setup, tessera::event_densegs_apply, tesser
 PetscLogEvent tessera::event_auxamg_grids, tessera::event_auxamg_numbers, tessera::event_auxamg_apply;
 
 static PetscBool initialized = PETSC_FALSE;
-static PetscBool cited       = PETSC_FALSE, cited_auxamg = PETSC_FALSE, cited_densegs = PETSC_FALSE, cited_vipmg = PETSC_FALSE;
+static PetscBool cited = PETSC_FALSE, cited_auxamg = PETSC_FALSE, cited_densegs = PETSC_FALSE,
+                 cited_vipmg = PETSC_FALSE;
 
 /*@C
-   TesseraFinalizePackage - Forgets the package, so that a program may initialize PETSc again; called by `PetscFinalize()`
+   TesseraFinalizePackage - Forgets the package, so that a program may initialize PETSc again; called by
+   `PetscFinalize()`
 
    Level: developer
 
@@ -31,8 +34,9 @@ PetscErrorCode TesseraFinalizePackage(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A PETSc of another minor version, or with other integers or scalars, has other structures: nothing would work. Its functions
-// stand in for those that the library was linked with, so only those are called here that take no PetscInt or PetscScalar.
+// A PETSc of another minor version, or with other integers or scalars, has other structures: nothing would work. Its
+// functions stand in for those that the library was linked with, so only those are called here that take no PetscInt
+// or PetscScalar.
 static PetscErrorCode CheckPETSc()
 {
   char         version[256] = "", built[64];
@@ -44,18 +48,27 @@ static PetscErrorCode CheckPETSc()
   const int    ours = TESSERA_TEST_PETSC_MINOR; // pretends, for the test of the message
 #endif
 
-  if (PetscGetVersion(version, sizeof(version)) || PetscDataTypeGetSize(PETSC_INT, &integer) || PetscDataTypeGetSize(PETSC_SCALAR, &scalar)) return PETSC_ERR_LIB;
+  if (PetscGetVersion(version, sizeof(version)) || PetscDataTypeGetSize(PETSC_INT, &integer) ||
+      PetscDataTypeGetSize(PETSC_SCALAR, &scalar))
+    return PETSC_ERR_LIB;
   const char *number = strstr(version, "Version ");
   if (number) sscanf(number, "Version %d.%d", &major, &minor);
   else sscanf(version, "Petsc Development GIT revision: v%d.%d", &major, &minor);
   const bool known = major > 0; // a development version that does not say which is taken as it is
-  if ((!known || (major == PETSC_VERSION_MAJOR && minor == ours)) && integer == sizeof(PetscInt) && scalar == sizeof(PetscScalar)) return PETSC_SUCCESS;
-  snprintf(built, sizeof(built), "PETSc %d.%d with %d-bit integers", PETSC_VERSION_MAJOR, ours, 8 * (int)sizeof(PetscInt));
-  return PetscError(PETSC_COMM_SELF, __LINE__, PETSC_FUNCTION_NAME, __FILE__, PETSC_ERR_LIB, PETSC_ERROR_INITIAL, "libtessera.so was built for %s, the program runs PETSc %d.%d with %d-bit integers and %d-byte scalars. Build Tessera again with PETSC_DIR and PETSC_ARCH of the program's PETSc", built, major, minor, 8 * (int)integer, (int)scalar);
+  if ((!known || (major == PETSC_VERSION_MAJOR && minor == ours)) && integer == sizeof(PetscInt) &&
+      scalar == sizeof(PetscScalar))
+    return PETSC_SUCCESS;
+  snprintf(built, sizeof(built), "PETSc %d.%d with %d-bit integers", PETSC_VERSION_MAJOR, ours,
+           8 * (int)sizeof(PetscInt));
+  return PetscError(PETSC_COMM_SELF, __LINE__, PETSC_FUNCTION_NAME, __FILE__, PETSC_ERR_LIB, PETSC_ERROR_INITIAL,
+                    "libtessera.so was built for %s, the program runs PETSc %d.%d with %d-bit integers and %d-byte "
+                    "scalars. Build Tessera again with PETSC_DIR and PETSC_ARCH of the program's PETSc",
+                    built, major, minor, 8 * (int)integer, (int)scalar);
 }
 
 /*@C
-   TesseraInitializePackage - Registers Tessera's types and log events. Needed only by programs that link the library; with
+   TesseraInitializePackage - Registers Tessera's types and log events. Needed only by programs that link the library;
+   with
    `-dll_append` PETSc calls it.
 
    Level: developer
@@ -101,27 +114,45 @@ PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_tessera(void)
 PetscErrorCode tessera::CiteRRB()
 {
   PetscFunctionBegin;
-  PetscCall(PetscCitationsRegister("@article{dejong2018rrb,\n  title   = {Fine-grain parallel {RRB}-solver for 5-/9-point stencil problems suitable for {GPU}-type processors},\n  author  = {de Jong, Martijn and van der Ploeg, Auke and Ditzel, Auke and Vuik, Kees},\n  journal = {Electronic Transactions on Numerical Analysis},\n  volume  = {48},\n  pages   = {375--393},\n  year    = {2018}\n}\n", &cited));
+  PetscCall(PetscCitationsRegister(
+    "@article{dejong2018rrb,\n  title   = {Fine-grain parallel {RRB}-solver for 5-/9-point stencil problems suitable "
+    "for {GPU}-type processors},\n  author  = {de Jong, Martijn and van der Ploeg, Auke and Ditzel, Auke and Vuik, "
+    "Kees},\n  journal = {Electronic Transactions on Numerical Analysis},\n  volume  = {48},\n  pages   = "
+    "{375--393},\n  year    = {2018}\n}\n",
+    &cited));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode tessera::CiteVIPMG()
 {
   PetscFunctionBegin;
-  PetscCall(PetscCitationsRegister("@article{graeser2009multigrid,\n  title   = {Multigrid methods for obstacle problems},\n  author  = {Gr{\\\"a}ser, Carsten and Kornhuber, Ralf},\n  journal = {Journal of Computational Mathematics},\n  volume  = {27},\n  pages   = {1--44},\n  year    = {2009}\n}\n", &cited_vipmg));
+  PetscCall(PetscCitationsRegister(
+    "@article{graeser2009multigrid,\n  title   = {Multigrid methods for obstacle problems},\n  author  = "
+    "{Gr{\\\"a}ser, Carsten and Kornhuber, Ralf},\n  journal = {Journal of Computational Mathematics},\n  volume  = "
+    "{27},\n  pages   = {1--44},\n  year    = {2009}\n}\n",
+    &cited_vipmg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode tessera::CiteDenseGS()
 {
   PetscFunctionBegin;
-  PetscCall(PetscCitationsRegister("@inproceedings{courtecuisse2009dense,\n  title     = {Parallel dense {G}auss-{S}eidel algorithm on many-core processors},\n  author    = {Courtecuisse, Hadrien and Allard, J{\\'e}r{\\'e}mie},\n  booktitle = {11th IEEE International Conference on High Performance Computing and Communications},\n  year      = {2009}\n}\n", &cited_densegs));
+  PetscCall(PetscCitationsRegister(
+    "@inproceedings{courtecuisse2009dense,\n  title     = {Parallel dense {G}auss-{S}eidel algorithm on many-core "
+    "processors},\n  author    = {Courtecuisse, Hadrien and Allard, J{\\'e}r{\\'e}mie},\n  booktitle = {11th IEEE "
+    "International Conference on High Performance Computing and Communications},\n  year      = {2009}\n}\n",
+    &cited_densegs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode tessera::CiteAuxAMG()
 {
   PetscFunctionBegin;
-  PetscCall(PetscCitationsRegister("@article{wang2013auxamg,\n  title   = {A Parallel Auxiliary Grid Algebraic Multigrid Method for Graphic Processing Units},\n  author  = {Wang, Lu and Hu, Xiaozhe and Cohen, Jonathan and Xu, Jinchao},\n  journal = {SIAM Journal on Scientific Computing},\n  volume  = {35},\n  number  = {3},\n  pages   = {C263--C283},\n  year    = {2013}\n}\n", &cited_auxamg));
+  PetscCall(
+    PetscCitationsRegister("@article{wang2013auxamg,\n  title   = {A Parallel Auxiliary Grid Algebraic Multigrid "
+                           "Method for Graphic Processing Units},\n  author  = {Wang, Lu and Hu, Xiaozhe and Cohen, "
+                           "Jonathan and Xu, Jinchao},\n  journal = {SIAM Journal on Scientific Computing},\n  volume  "
+                           "= {35},\n  number  = {3},\n  pages   = {C263--C283},\n  year    = {2013}\n}\n",
+                           &cited_auxamg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -13,11 +13,13 @@ namespace {
 using csr::Rows;
 using csr::rows_of;
 
-// The nodes of a tile. Their rows and those around them are put in order in a block's scratch, by direction; then a coupling is
-// made at the node that stores it, from its row and the neighbour's. The matrix is read once (12 B an entry and 4 B a row; rows
-// beside a tile come from the cache), 24 B a node are written for 5 points and 40 for 9, and a flag.
+// The nodes of a tile. Their rows and those around them are put in order in a block's scratch, by direction; then a
+// coupling is made at the node that stores it, from its row and the neighbour's. The matrix is read once (12 B an
+// entry and 4 B a row; rows beside a tile come from the cache), 24 B a node are written for 5 points and 40 for 9,
+// and a flag.
 template <class Index, bool NINE> struct ReadKernel {
-  static constexpr int columns = 62, lines = NINE ? 6 : 14, width = columns + 2, nodes = width * (lines + 2); // a warp has nodes of one line
+  // a warp has nodes of one line
+  static constexpr int columns = 62, lines = NINE ? 6 : 14, width = columns + 2, nodes = width * (lines + 2);
   static constexpr int entries = NINE ? 5 : 1; // read at a time
   Rows<Index>          A;
   StencilView<double>  s;
@@ -127,7 +129,8 @@ template <class Index, bool NINE> struct ReadKernel {
     }
     return dirichlet;
   }
-  template <int Q> HD void node(int X, int Y, const double *row, const unsigned char *dirichlet, CsrReport &report) const
+  template <int Q>
+  HD void node(int X, int Y, const double *row, const unsigned char *dirichlet, CsrReport &report) const
   {
     const ptrdiff_t p = X * s.C.sx + Y * s.C.sy;
     auto            at = [](int k) { return direction_dx(k) + direction_dy(k) * width; };
@@ -177,7 +180,9 @@ template <class Index, bool NINE> struct ReadKernel {
       const int i  = place(x, y);
       dirichlet[i] = order(x - A.x0, y - A.y0, e, rows + i, tile.contains(x, y), report);
     };
-    if constexpr (std::is_same_v<Block, HostBlock>) block.each(tile.x0 - 1, tile.x1 + 1, tile.y0 - 1, tile.y1 + 1, [&](int x, int y) { use(x, y, fetch(span(x - A.x0, y - A.y0))); });
+    if constexpr (std::is_same_v<Block, HostBlock>)
+      block.each(tile.x0 - 1, tile.x1 + 1, tile.y0 - 1, tile.y1 + 1,
+                 [&](int x, int y) { use(x, y, fetch(span(x - A.x0, y - A.y0))); });
     else { // a thread asks where all of its rows begin, and fetches one while it puts the one before in order
       constexpr int step = 256 / width, turns = (lines + 2) / step;
       const int     x = tile.x0 - 1 + block.thread % width, y = tile.y0 - 1 + block.thread / width;
@@ -208,7 +213,10 @@ template <class Index, bool NINE> struct ReadKernel {
   }
 };
 
-HD inline double &at(const StencilView<double> &s, const CouplingPlace &p) { return (p.g ? s.G : s.E)[p.plane].at(p.x, p.y); }
+HD inline double &at(const StencilView<double> &s, const CouplingPlace &p)
+{
+  return (p.g ? s.G : s.E)[p.plane].at(p.x, p.y);
+}
 
 // Node number i of the rim of a box: its first and last line, then the ends of those between.
 HD inline void rim_node(int nx, int ny, int i, int &x, int &y)
@@ -217,7 +225,10 @@ HD inline void rim_node(int nx, int ny, int i, int &x, int &y)
   if (i < lines * nx) x = i % nx, y = i / nx * (ny - 1);
   else i -= lines * nx, x = i % ends * (nx - 1), y = 1 + i / ends;
 }
-template <class Index> int rim_nodes(const Rows<Index> &A) { return (A.ny > 1 ? 2 : 1) * A.nx + (A.ny > 2 ? (A.nx > 1 ? 2 : 1) * (A.ny - 2) : 0); }
+template <class Index> int rim_nodes(const Rows<Index> &A)
+{
+  return (A.ny > 1 ? 2 : 1) * A.nx + (A.ny > 2 ? (A.nx > 1 ? 2 : 1) * (A.ny - 2) : 0);
+}
 
 // Halves of couplings that are stored at another process's node.
 template <class Index> struct HalfKernel {
@@ -265,12 +276,14 @@ template <class Index> struct DifferenceKernel {
 
 } // namespace
 
-template <class Index> static void read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work, CsrReport *report)
+template <class Index> static void read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s,
+                                        CsrWork &work, CsrReport *report)
 {
   const Box own  = grid.owned();
   auto      with = [&](auto nine) {
     using Kernel = ReadKernel<Index, decltype(nine)::value>;
-    forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(), Kernel{rows_of(grid, A), s.view(), work.dirichlet.data(), raise}, report);
+    forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(),
+                 Kernel{rows_of(grid, A), s.view(), work.dirichlet.data(), raise}, report);
   };
   const Extent flags{(size_t)own.size(), exec.space};
   if (work.dirichlet.size() != flags.n || work.dirichlet.space() != flags.space) work.dirichlet.resize(flags);
@@ -278,13 +291,15 @@ template <class Index> static void read(const Exec &exec, const Grid &grid, cons
   else with(std::false_type());
 }
 
-template <class Index> void csr_read_ahead(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
+template <class Index>
+void csr_read_ahead(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
 {
   work.report.reach(sizeof(CsrReport));
   read(exec, grid, A, raise, s, work, (CsrReport *)work.report.data());
 }
 
-template <class Index> CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
+template <class Index>
+CsrReport csr_read(const Exec &exec, const Grid &grid, const Csr<Index> &A, bool raise, Stencil &s, CsrWork &work)
 {
   CsrReport report;
   if (grid.owned().empty()) {
@@ -325,9 +340,9 @@ template <class Index> double csr_join(const Exec &exec, const Grid &grid, Halo 
 }
 
 #define INSTANCE(Index) \
-  template CsrReport          csr_read(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
-  template void               csr_read_ahead(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
-  template double             csr_join(const Exec &, const Grid &, Halo &, const Csr<Index> &, Stencil &);
+  template CsrReport csr_read(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
+  template void      csr_read_ahead(const Exec &, const Grid &, const Csr<Index> &, bool, Stencil &, CsrWork &); \
+  template double    csr_join(const Exec &, const Grid &, Halo &, const Csr<Index> &, Stencil &);
 INSTANCE(int32_t)
 INSTANCE(int64_t)
 

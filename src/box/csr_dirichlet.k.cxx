@@ -16,8 +16,8 @@ struct Count {
   ptrdiff_t rows, nodes, couplings;
 };
 
-// Dirichlet rows and couplings of a piece: counted, then listed from the numbers that the scan left. The flags are read, and few
-// rows of the matrix.
+// Dirichlet rows and couplings of a piece: counted, then listed from the numbers that the scan left. The flags are
+// read, and few rows of the matrix.
 template <class Index, bool list> struct PieceKernel {
   Rows<Index>          A;
   const unsigned char *flag;
@@ -126,7 +126,8 @@ Count scan(const Exec &exec, Count *count, ptrdiff_t n)
 
 } // namespace
 
-template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A, Stencil &s, const CsrWork &work)
+template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const Grid &grid, const Csr<Index> &A,
+                                                        Stencil &s, const CsrWork &work)
 {
   DirichletCouplings d;
   const Box          own = grid.owned();
@@ -134,7 +135,9 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
   const Box          all{0, pieces, 0, own.y1 - own.y0};
   Buffer<Count>      count;
   count.resize(Extent{(size_t)all.size(), exec.space});
-  forall(exec, all, PieceKernel<Index, false>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
+  forall(exec, all,
+         PieceKernel<Index, false>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(),
+                                   nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
   const Count n = scan(exec, count.data(), all.size());
   d.any         = n.couplings > 0;
   d.rows.resize(Extent{(size_t)n.rows, exec.space});
@@ -143,7 +146,10 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
   d.start.resize(Extent{(size_t)n.nodes + 1, exec.space});
   d.dirichlet.resize(Extent{(size_t)n.couplings, exec.space});
   d.value.resize(Extent{(size_t)n.couplings, exec.space});
-  forall(exec, all, PieceKernel<Index, true>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.rows.data(), d.value.data(), d.inverse.data()});
+  forall(exec, all,
+         PieceKernel<Index, true>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(),
+                                  d.nodes.data(), d.start.data(), d.dirichlet.data(), d.rows.data(), d.value.data(),
+                                  d.inverse.data()});
   if (exec.space == Space::cuda) {
     device::copy_from_host(d.start.data() + n.nodes, &n.couplings, sizeof(ptrdiff_t));
     device::synchronize();

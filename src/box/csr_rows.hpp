@@ -7,7 +7,8 @@ namespace tessera::csr {
 template <class Index> struct Rows {
   Csr<Index> A;
   int        nx, ny, x0, y0;     // the own box; (x, y) below counts from its first node
-  bool       around_x, around_y; // its ends are neighbours; the nodes of two lines are so once, though the grid be periodic
+  // its ends are neighbours; the nodes of two lines are so once, though the grid be periodic
+  bool       around_x, around_y;
   int        all_x, all_y;       // nodes of the grid in a periodic direction, else 0
 
   // The direction of the node of column c of the list, -1 for none.
@@ -57,7 +58,15 @@ template <class Index> Rows<Index> rows_of(const Grid &grid, const Csr<Index> &A
 {
   const Box own = grid.owned();
   const int nx = own.x1 - own.x0, ny = own.y1 - own.y0;
-  return {A, nx, ny, own.x0, own.y0, grid.periodic_x && nx == grid.nx && nx > 2, grid.periodic_y && ny == grid.ny && ny > 2, grid.periodic_x && grid.nx > 2 ? grid.nx : 0, grid.periodic_y && grid.ny > 2 ? grid.ny : 0};
+  return {A,
+          nx,
+          ny,
+          own.x0,
+          own.y0,
+          grid.periodic_x && nx == grid.nx && nx > 2,
+          grid.periodic_y && ny == grid.ny && ny > 2,
+          grid.periodic_x && grid.nx > 2 ? grid.nx : 0,
+          grid.periodic_y && grid.ny > 2 ? grid.ny : 0};
 }
 
 } // namespace tessera::csr

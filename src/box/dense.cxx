@@ -21,7 +21,8 @@ void Band::add(int i, int j, double v) { row(i)[j] += v; }
 int Band::factor(double singular)
 {
   double             *inv = inverse_.data();
-  std::vector<double> error((size_t)n_); // of the pivots: the rounding of a singular part's strong nodes reaches its weak ones
+  // of the pivots: the rounding of a singular part's strong nodes reaches its weak ones
+  std::vector<double> error((size_t)n_);
   for (int i = 0; i < n_; ++i) {
     double      *li    = row(i);
     const int    first = std::max(0, i - w_);

@@ -7,8 +7,9 @@
 
 namespace tessera {
 
-// A symmetric positive semidefinite band matrix and its factors L D L'. LAPACK's band Cholesky stops at a zero pivot; here the
-// rows of singular components (pure Neumann problems, closed parts of a mask) are left out instead: their solution is zero.
+// A symmetric positive semidefinite band matrix and its factors L D L'. LAPACK's band Cholesky stops at a zero pivot;
+// here the rows of singular components (pure Neumann problems, closed parts of a mask) are left out instead: their
+// solution is zero.
 class Band {
 public:
   void    reset(int n, int bandwidth); // zero matrix
@@ -33,15 +34,19 @@ private:
 constexpr int inverse_width(int w) { return w <= 18 ? 18 : 36; }
 size_t        inverse_scratch(int width); // bytes of scratch of a block that the device takes then
 
-// The inverse of such a matrix on the device, where a product with a full matrix takes less time than two sweeps over a band.
+// The inverse of such a matrix on the device, where a product with a full matrix takes less time than two sweeps over
+// a band.
 template <class T> class Inverse {
 public:
   // x, y: the node of each unknown.
   void   setup(const Band &band, const std::vector<int> &x, const std::vector<int> &y);
-  // The same by the device, from the band's lower half: entry (i, i - k) at i * (bandwidth + 1) + k, bandwidth as inverse_width()
-  // has it. *failed, zero before, becomes the number + 1 of the row whose pivot is not positive. Waits for nothing.
-  void   setup(const double *band, int bandwidth, double singular, const std::vector<int> &x, const std::vector<int> &y, int *failed);
-  // A matrix that the caller fills, of n unknowns in natural order on a grid with rows of nx; width() values from row to row, zero beyond n.
+  // The same by the device, from the band's lower half: entry (i, i - k) at i * (bandwidth + 1) + k, bandwidth as
+  // inverse_width() has it. *failed, zero before, becomes the number + 1 of the row whose pivot is not positive.
+  // Waits for nothing.
+  void setup(const double *band, int bandwidth, double singular, const std::vector<int> &x, const std::vector<int> &y,
+             int *failed);
+  // A matrix that the caller fills, of n unknowns in natural order on a grid with rows of nx; width() values from row
+  // to row, zero beyond n.
   T     *matrix(int n, int nx);
   // out := A^-1 b at the nodes. n^2 values are read.
   void   solve(const Exec &exec, const View<T> &b, const View<T> &out);
@@ -51,7 +56,8 @@ public:
   int    width() const { return width_; }
   const T   *data() const { return a_.data(); }
   const int *nodes() const { return node_.data(); }
-  const int *numbers() const { return number_.data(); } // the unknown of node x + nx y, where they are all the nodes of a grid
+  // the unknown of node x + nx y, where they are all the nodes of a grid
+  const int *numbers() const { return number_.data(); }
   size_t bytes() const { return a_.bytes() + node_.bytes() + number_.bytes() + v_.bytes() + work_.bytes(); }
 
 private:

@@ -16,9 +16,9 @@ template <class T> struct Take {
   HD void    operator()(int i, int) const { v[i] = b.at(node[2 * i], node[2 * i + 1]); }
 };
 
-// Some rows of the product: a thread takes every 128th four terms of all of them, its part of the right-hand side and of the matrix
-// read at once (one after the other, and through shared memory, took 15 us where n = 961; n^2 values are the least). The threads'
-// sums are added in a fixed order.
+// Some rows of the product: a thread takes every 128th four terms of all of them, its part of the right-hand side and
+// of the matrix read at once (one after the other, and through shared memory, took 15 us where n = 961; n^2 values
+// are the least). The threads' sums are added in a fixed order.
 template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is in v, else in b
   static constexpr int    rows = 4, threads = 128, lanes = 32, few = 4;
   static constexpr int    terms = (int)((tuning::dense_maximum + few * threads - 1) / (few * threads));
@@ -28,7 +28,8 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
   const T                *a, *v;
   const int              *node;
   View<T>                 b, out;
-  HD static T &at(const View<T> &f, int x, int y) // View::at() without an index, for which the pointers would go to memory
+  // View::at() without an index, for which the pointers would go to memory
+  HD static T &at(const View<T> &f, int x, int y)
   {
     T *const even = x & 1 ? f.q[1] : f.q[0], *const odd = x & 1 ? f.q[3] : f.q[2];
     return (y & 1 ? odd : even)[floor_half(x) * f.sx + floor_half(y) * f.sy];
@@ -52,7 +53,10 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
       device::after_previous(); // matrix and nodes are older
       for (int k = 0; k < terms; ++k) {
         const int column = few * (i + k * threads), first = column < width ? column : 0;
-        for (int j = 0; j < few; ++j) x[k][j] = column >= width ? (T)0 : TAKEN ? v[first + j] : at(b, at_node[k][j / 2].v[2 * (j % 2)], at_node[k][j / 2].v[2 * (j % 2) + 1]);
+        for (int j = 0; j < few; ++j)
+          x[k][j] = column >= width ? (T)0
+                  : TAKEN           ? v[first + j]
+                                    : at(b, at_node[k][j / 2].v[2 * (j % 2)], at_node[k][j / 2].v[2 * (j % 2) + 1]);
       }
       for (int r = 0; r < rows; ++r) {
         T sum = 0;
@@ -76,20 +80,27 @@ template <class T, bool TAKEN> struct Product { // TAKEN: the right-hand side is
   }
 };
 
-// L D L' of a band matrix by one block: the columns and rows of L, and the inverse pivots. The rows in reach lie in a ring in the
-// block's scratch, with L D in the band's place. Several pivots are eliminated between two barriers: every thread does the few rows
-// of these pivots for itself, as their chain of divisions is what takes time. Singular pivots as in Band::factor().
+// L D L' of a band matrix by one block: the columns and rows of L, and the inverse pivots. The rows in reach lie in a
+// ring in the block's scratch, with L D in the band's place. Several pivots are eliminated between two barriers:
+// every thread does the few rows of these pivots for itself, as their chain of divisions is what takes time. Singular
+// pivots as in Band::factor().
 constexpr int piece = 32; // rows that are read together
 
 template <int W> struct BandFactors {
   double *column, *row, *inverse, *pivot, *error; // L(i + 1 + k, i), L(i, i - 1 - k) at i * W + k
   static size_t size(int n) { return (size_t)n * (2 * W + 3); }
-  BandFactors(double *memory, int n) : column(memory), row(column + (ptrdiff_t)n * W), inverse(row + (ptrdiff_t)n * W), pivot(inverse + n), error(pivot + n) { }
+  BandFactors(double *memory, int n) :
+    column(memory), row(column + (ptrdiff_t)n * W), inverse(row + (ptrdiff_t)n * W), pivot(inverse + n),
+    error(pivot + n)
+  {
+  }
 };
 
 template <int W> struct FactorBand {
-  static constexpr int pivots = 4, ring = 256, read = 192; // pivots of a step, rows in scratch, rows that are read together
-  static constexpr int triangle = W / 2 * (W + 1), reach = W + pivots; // entries that a step changes; rows with its pivots
+  // pivots of a step, rows in scratch, rows that are read together
+  static constexpr int pivots = 4, ring = 256, read = 192;
+  // entries that a step changes; rows with its pivots
+  static constexpr int triangle = W / 2 * (W + 1), reach = W + pivots;
   const double  *a;
   BandFactors<W> l;
   int            n, *failed;
@@ -98,14 +109,16 @@ template <int W> struct FactorBand {
   HD bool        good(double pivot, double before) const { return pivot > singular * before; }
   template <class Block> HD void operator()(Block &block) const
   {
-    double *const s = block.shared, *const d = s + ring * (W + 1), *const perhaps = d + ring; // d: diagonals before elimination
+    // d: diagonals before elimination
+    double *const s = block.shared, *const d = s + ring * (W + 1), *const perhaps = d + ring;
     auto          at = [&](int i) { return s + i % ring * (W + 1); };
     int           there = 0;
     block.each(0, 1, 0, 1, [&](int, int) { *perhaps = 0; });
     for (int i = 0; i < n; i += pivots) {
       if (i % read == 0) { // zero beyond the last row
         const int to = i + read + reach;
-        block.each(there * (W + 1), to * (W + 1), 0, 1, [&](int k, int) { s[k % (ring * (W + 1))] = k < n * (W + 1) ? a[k] : 0; });
+        block.each(there * (W + 1), to * (W + 1), 0, 1,
+                   [&](int k, int) { s[k % (ring * (W + 1))] = k < n * (W + 1) ? a[k] : 0; });
         block.each(there, to, 0, 1, [&](int k, int) { d[k % ring] = k < n ? a[(ptrdiff_t)k * (W + 1)] : 0; });
         there = to;
         block.sync();
@@ -128,7 +141,8 @@ template <int W> struct FactorBand {
       block.each(0, triangle + reach, 0, 1, [&](int t, int) {
         double v[pivots], w[pivots];
         if (t < triangle) { // rows u and W - 1 - u of the triangle are one row of the threads
-          const int y = t % (W + 1), u = t / (W + 1), r = pivots + (y <= u ? u : W - 1 - u), c = pivots + (y <= u ? y : y - u - 1);
+          const int y = t % (W + 1), u = t / (W + 1), r = pivots + (y <= u ? u : W - 1 - u),
+                    c = pivots + (y <= u ? y : y - u - 1);
           row(r, v), row(c, w);
           double sum = at(i + r)[r - c];
           for (int k = 0; k < pivots; ++k) sum -= v[k] * w[k] * inverse[k];
@@ -158,7 +172,8 @@ template <int W> struct FactorBand {
       for (int i = 0; i < n; ++i) {
         const double before = a[(ptrdiff_t)i * (W + 1)], pivot = l.pivot[i];
         double       e = 10 * singular * before;
-        for (int k = 0; k < W && k < i; ++k) e += l.row[(ptrdiff_t)i * W + k] * l.row[(ptrdiff_t)i * W + k] * l.error[i - 1 - k];
+        for (int k = 0; k < W && k < i; ++k)
+          e += l.row[(ptrdiff_t)i * W + k] * l.row[(ptrdiff_t)i * W + k] * l.error[i - 1 - k];
         l.error[i]        = e;
         const double most = e < 1e-6 * before ? e : 1e-6 * before;
         if (!first && !good(pivot, before) && !(before >= 0 && pivot >= -most)) first = i + 1;
@@ -168,8 +183,8 @@ template <int W> struct FactorBand {
   }
 };
 
-// Columns of L^-1, one a lane of a block's first warp. A row that is done goes to the sums of the next W rows at once, which
-// are in registers: only the first of these waits for it. The other warps read the next rows meanwhile.
+// Columns of L^-1, one a lane of a block's first warp. A row that is done goes to the sums of the next W rows at
+// once, which are in registers: only the first of these waits for it. The other warps read the next rows meanwhile.
 template <int W> struct InverseColumns {
   static constexpr int columns = 32, threads = 256, part = piece * W;
   const double *l; // columns
@@ -289,7 +304,8 @@ template <class T> void Inverse<T>::setup(const Band &band, const std::vector<in
   device::synchronize(); // the host's copy goes
 }
 
-template <class T> void Inverse<T>::setup(const double *band, int w, double singular, const std::vector<int> &x, const std::vector<int> &y, int *failed)
+template <class T> void Inverse<T>::setup(const double *band, int w, double singular, const std::vector<int> &x,
+                                          const std::vector<int> &y, int *failed)
 {
   const Exec exec{Space::cuda};
   const int  n = (int)x.size();
@@ -301,7 +317,8 @@ template <class T> void Inverse<T>::setup(const double *band, int w, double sing
     const BandFactors<W> l(work_.data() + field, n);
     forall_blocks(exec, 1, 256, FactorBand<W>::bytes(), FactorBand<W>{band, l, n, failed, singular});
     using Columns = InverseColumns<W>;
-    forall_blocks(exec, (n + Columns::columns - 1) / Columns::columns, Columns::threads, Columns::bytes(), Columns{l.column, work_.data(), n});
+    forall_blocks(exec, (n + Columns::columns - 1) / Columns::columns, Columns::threads, Columns::bytes(),
+                  Columns{l.column, work_.data(), n});
     forall(exec, {0, n, 0, n}, SquareColumns<T>{work_.data(), l.inverse, a_.data(), n, width_});
   };
   constexpr int narrow = inverse_width(0), wide = inverse_width(narrow + 1);
@@ -323,7 +340,8 @@ template <class T> void Inverse<T>::solve(const Exec &exec, const View<T> &b, co
     using Kernel = std::decay_t<decltype(kernel)>;
     const int blocks = (n_ + Kernel::rows - 1) / Kernel::rows;
 #ifdef __CUDACC__
-    device::launch_dependent(device::run_tiles<Kernel>, device::Blocks{blocks, 1}, dim3(Kernel::threads), Kernel::bytes, Box{0, 1, 0, blocks}, 1, 1, 1u, kernel);
+    device::launch_dependent(device::run_tiles<Kernel>, device::Blocks{blocks, 1}, dim3(Kernel::threads), Kernel::bytes,
+                             Box{0, 1, 0, blocks}, 1, 1, 1u, kernel);
 #else
     forall_blocks(exec, blocks, Kernel::threads, Kernel::bytes, kernel);
 #endif

@@ -32,7 +32,10 @@ struct Numbers { // of the own nodes
 Numbers numbers(const Box &own) { return {own.x0, own.y0, own.x1 - own.x0}; }
 
 // The lists of this file are short beside the grid (the rim of a domain): one element a thread.
-template <class Kernel> void each(const Exec &exec, size_t n, const Kernel &kernel) { forall(exec, {0, (int)n, 0, 1}, kernel); }
+template <class Kernel> void each(const Exec &exec, size_t n, const Kernel &kernel)
+{
+  forall(exec, {0, (int)n, 0, 1}, kernel);
+}
 
 // 32 B a coupling, 32 B a node
 template <class V> struct SubtractKernel {
@@ -119,10 +122,12 @@ struct Lists {
 
 } // namespace
 
-DirichletCouplings dirichlet_couplings(Space space, std::vector<DirichletEntry> entries, const std::vector<ptrdiff_t> &rows, const std::vector<double> &inverse)
+DirichletCouplings dirichlet_couplings(Space space, std::vector<DirichletEntry> entries,
+                                       const std::vector<ptrdiff_t> &rows, const std::vector<double> &inverse)
 {
   DirichletCouplings d;
-  std::stable_sort(entries.begin(), entries.end(), [](const DirichletEntry &a, const DirichletEntry &b) { return a.node < b.node; });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const DirichletEntry &a, const DirichletEntry &b) { return a.node < b.node; });
   const Lists lists(entries, &DirichletEntry::node, &DirichletEntry::dirichlet);
   put(space, lists.keys, d.nodes);
   put(space, lists.start, d.start);
@@ -135,14 +140,18 @@ DirichletCouplings dirichlet_couplings(Space space, std::vector<DirichletEntry> 
   return d;
 }
 
-template <class V> void dirichlet_subtract(const Exec &exec, const Box &own, const DirichletCouplings &d, V *field, const View<V> &b)
+template <class V>
+void dirichlet_subtract(const Exec &exec, const Box &own, const DirichletCouplings &d, V *field, const View<V> &b)
 {
-  each(exec, d.nodes.size(), SubtractKernel<V>{numbers(own), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.value.data(), field, b});
+  each(exec, d.nodes.size(),
+       SubtractKernel<V>{numbers(own), d.nodes.data(), d.start.data(), d.dirichlet.data(), d.value.data(), field, b});
 }
 
 template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, double *, const View<double> &);
-template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, Several<double, 4> *, const View<Several<double, 4>> &);
-template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, Several<double, 8> *, const View<Several<double, 8>> &);
+template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, Several<double, 4> *,
+                                 const View<Several<double, 4>> &);
+template void dirichlet_subtract(const Exec &, const Box &, const DirichletCouplings &, Several<double, 8> *,
+                                 const View<Several<double, 8>> &);
 
 // The couplings again, by Dirichlet node; those of a node line by line from its S to its N, from E to W.
 static void by_columns(Space space, const Box &own, DirichletCouplings &d)
@@ -155,8 +164,13 @@ static void by_columns(Space space, const Box &own, DirichletCouplings &d)
   const std::vector<double>    value = get(d.value);
   std::vector<Entry>           entries;
   for (size_t i = 0; i < nodes.size(); ++i)
-    for (ptrdiff_t e = start[i]; e < start[i + 1]; ++e) entries.push_back({dirichlet[(size_t)e], nodes[i] / (own.x1 - own.x0), nodes[i], value[(size_t)e]});
-  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.dirichlet != b.dirichlet ? a.dirichlet < b.dirichlet : a.line != b.line ? a.line < b.line : a.node > b.node; });
+    for (ptrdiff_t e = start[i]; e < start[i + 1]; ++e)
+      entries.push_back({dirichlet[(size_t)e], nodes[i] / (own.x1 - own.x0), nodes[i], value[(size_t)e]});
+  std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) {
+    return a.dirichlet != b.dirichlet ? a.dirichlet < b.dirichlet
+         : a.line != b.line           ? a.line < b.line
+                                      : a.node > b.node;
+  });
   const Lists lists(entries, &Entry::dirichlet, &Entry::node);
   put(space, lists.keys, d.columns);
   put(space, lists.start, d.column_start);
@@ -166,17 +180,24 @@ static void by_columns(Space space, const Box &own, DirichletCouplings &d)
   if (space == Space::cuda) device::synchronize();
 }
 
-void dirichlet_transpose(const Exec &exec, const Box &own, DirichletCouplings &d, Buffer<double> &field, const View<double> &b)
+void dirichlet_transpose(const Exec &exec, const Box &own, DirichletCouplings &d, Buffer<double> &field,
+                         const View<double> &b)
 {
   if (d.column_value.size() != d.value.size()) by_columns(exec.space, own, d);
-  each(exec, d.columns.size(), ColumnKernel{numbers(own), d.column_start.data(), d.column_node.data(), d.column_value.data(), b, d.column_sum.data()});
+  each(exec, d.columns.size(),
+       ColumnKernel{numbers(own), d.column_start.data(), d.column_node.data(), d.column_value.data(), b,
+                    d.column_sum.data()});
   field.zero();
   each(exec, d.columns.size(), PutKernel{d.columns.data(), d.column_sum.data(), field.data()});
 }
 
-void dirichlet_solve(const Exec &exec, const DirichletCouplings &d, const double *r, double *x) { each(exec, d.rows.size(), SolveKernel{d.rows.data(), d.inverse.data(), r, x}); }
+void dirichlet_solve(const Exec &exec, const DirichletCouplings &d, const double *r, double *x)
+{
+  each(exec, d.rows.size(), SolveKernel{d.rows.data(), d.inverse.data(), r, x});
+}
 
-void dirichlet_solve_black(const Exec &exec, const Box &own, const DirichletCouplings &d, const View<double> &r, const View<double> &x)
+void dirichlet_solve_black(const Exec &exec, const Box &own, const DirichletCouplings &d, const View<double> &r,
+                           const View<double> &x)
 {
   each(exec, d.rows.size(), BlackKernel{numbers(own), d.rows.data(), d.inverse.data(), r, x});
 }

@@ -12,9 +12,9 @@ struct CentreTile {
   static constexpr size_t bytes = 4 * plane * sizeof(double);
 };
 
-// Around the c node (X, Y) with place p: the fine node at distance (DX, DY) and its weight from the coarse node at (CX, CY),
-// counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1. MADE: the weights of the o nodes are in
-// `made`, a CentreTile, that of the o node SW of the c node at `made`.
+// Around the c node (X, Y) with place p: the fine node at distance (DX, DY) and its weight from the coarse node at
+// (CX, CY), counted in coarse nodes. NINE: 1 or 0 where it is known whether A has 9 points, else -1. MADE: the
+// weights of the o nodes are in `made`, a CentreTile, that of the o node SW of the c node at `made`.
 template <int S, int NINE = -1, bool MADE = false> struct Around {
   StencilView<double> A;
   View<double>        edge[2], centre[4], inject;
@@ -31,13 +31,15 @@ template <int S, int NINE = -1, bool MADE = false> struct Around {
     constexpr bool ox = DX & 1, oy = DY & 1;
     if constexpr (ex > 1 || ex < -1 || ey > 1 || ey < -1) return 0;
     else if constexpr (!ox && !oy) return inject.q[3][place<DX, DY>(p, r)];
-    else if constexpr (ox && oy && MADE) return made[(2 * (ey > 0) + (ex > 0)) * CentreTile::plane + (DY > 0) * CentreTile::width + (DX > 0)];
+    else if constexpr (ox && oy && MADE)
+      return made[(2 * (ey > 0) + (ex > 0)) * CentreTile::plane + (DY > 0) * CentreTile::width + (DX > 0)];
     else if constexpr (ox && oy) return centre[2 * (ey > 0) + (ex > 0)].q[0][place<DX, DY>(p, r)];
     else if constexpr (ox) return edge[ex > 0].q[2][place<DX, DY>(p, r)];
     else return edge[ey > 0].q[1][place<DX, DY>(p, r)];
   }
   // (A P) of that node: its row times the weights from one coarse node
-  template <int DX, int DY, int CX, int CY, size_t... K> HD double product(ptrdiff_t p, ptrdiff_t r, std::index_sequence<K...>) const
+  template <int DX, int DY, int CX, int CY, size_t... K>
+  HD double product(ptrdiff_t p, ptrdiff_t r, std::index_sequence<K...>) const
   {
     constexpr int Q = 3 ^ (DX & 1 ? 1 : 0) ^ (DY & 1 ? 2 : 0);
     double        v = 0;
@@ -61,7 +63,8 @@ template <int S, int NINE = -1, bool MADE = false> struct Around {
   }
   template <int DX, int DY, int CX, int CY> HD double share(ptrdiff_t p, ptrdiff_t r) const
   {
-    if constexpr (2 * CX - DX > 2 || 2 * CX - DX < -2 || 2 * CY - DY > 2 || 2 * CY - DY < -2) return 0; // out of the row's reach
+    // out of the row's reach
+    if constexpr (2 * CX - DX > 2 || 2 * CX - DX < -2 || 2 * CY - DY > 2 || 2 * CY - DY < -2) return 0;
     else return weight<DX, DY, 0, 0>(p, r) * product<DX, DY, CX, CY>(p, r, std::make_index_sequence<9>());
   }
   // the sum of the absolute values of the terms of a diagonal entry, apart from the weights that are shared by a row
@@ -81,8 +84,9 @@ template <int S, int NINE = -1, bool MADE = false> struct Around {
   {
     const ptrdiff_t p = X * S + Y * A.C.sy, r = A.C.sy;
     constexpr auto  K = std::make_index_sequence<9>();
-    return magnitudes<0, 0>(p, r, K) + magnitudes<1, 0>(p, r, K) + magnitudes<-1, 0>(p, r, K) + magnitudes<0, 1>(p, r, K) + magnitudes<0, -1>(p, r, K)
-         + magnitudes<1, 1>(p, r, K) + magnitudes<-1, 1>(p, r, K) + magnitudes<1, -1>(p, r, K) + magnitudes<-1, -1>(p, r, K);
+    return magnitudes<0, 0>(p, r, K) + magnitudes<1, 0>(p, r, K) + magnitudes<-1, 0>(p, r, K) +
+           magnitudes<0, 1>(p, r, K) + magnitudes<0, -1>(p, r, K) + magnitudes<1, 1>(p, r, K) +
+           magnitudes<-1, 1>(p, r, K) + magnitudes<1, -1>(p, r, K) + magnitudes<-1, -1>(p, r, K);
   }
   // the coupling of the coarse nodes (X, Y) and (X + CX, Y + CY)
   template <int CX, int CY> HD double entry(int X, int Y) const
@@ -97,7 +101,8 @@ template <int Q, int S> struct StoreGalerkin {
   StencilView<double> coarse;
   int                 nx, ny; // the coarse grid's size where a periodic seam is cut, else 0
   double              singular;
-  bool                lump;   // its couplings go to the diagonal as they are, which keeps row sums; else with their absolute values
+  // its couplings go to the diagonal as they are, which keeps row sums; else with their absolute values
+  bool                lump;
   HD bool             beyond(int x, int n) const { return n && (x < 0 || x >= n); }
   template <int CX, int CY> HD double coupling(int X, int Y, double &c) const
   {
@@ -128,8 +133,10 @@ template <int Q, int S> struct StoreGalerkin {
       D[3].q[Q][p] = coupling<1, 1>(X, Y, c);
     }
     if (nx || ny) { // couplings over the seam that other nodes store
-      if (Q == quarter_o || Q == quarter_c) coupling<-1, 0>(X, Y, c), coupling<1, 0>(X, Y, c), coupling<0, -1>(X, Y, c), coupling<0, 1>(X, Y, c);
-      if (Q == quarter_b || Q == quarter_c) coupling<-1, -1>(X, Y, c), coupling<1, -1>(X, Y, c), coupling<-1, 1>(X, Y, c), coupling<1, 1>(X, Y, c);
+      if (Q == quarter_o || Q == quarter_c)
+        coupling<-1, 0>(X, Y, c), coupling<1, 0>(X, Y, c), coupling<0, -1>(X, Y, c), coupling<0, 1>(X, Y, c);
+      if (Q == quarter_b || Q == quarter_c)
+        coupling<-1, -1>(X, Y, c), coupling<1, -1>(X, Y, c), coupling<-1, 1>(X, Y, c), coupling<1, 1>(X, Y, c);
     }
     coarse.C.q[Q][p] = fabs(c) <= singular * fine.magnitude(X, Y) ? 0 : c; // rounding: a singular part
   }
@@ -148,8 +155,8 @@ template <int Q, int S> struct StoreWatched {
   }
 };
 
-// The same on the device for all quarters where no coupling leaves the grid: each node (X, Y) makes its couplings to E, N, NE and
-// NW, so that all threads do the same and read side by side. They are stored where they belong.
+// The same on the device for all quarters where no coupling leaves the grid: each node (X, Y) makes its couplings to
+// E, N, NE and NW, so that all threads do the same and read side by side. They are stored where they belong.
 template <int S, int NINE, bool MADE> struct StoreNode {
   static constexpr int    blocks = 2; // of 128 registers
   Around<S, NINE, MADE>   fine;
@@ -157,7 +164,8 @@ template <int S, int NINE, bool MADE> struct StoreNode {
   SingleOperator      single;
   double              singular;
   Watch               watch;
-  template <class T> HD void store(const StencilView<T> &to, int X, int Y, double c, double e, double n, double ne, double nw) const
+  template <class T>
+  HD void store(const StencilView<T> &to, int X, int Y, double c, double e, double n, double ne, double nw) const
   {
     const int       q = (X & 1) + 2 * (Y & 1), I = floor_half(X), J = floor_half(Y);
     const ptrdiff_t p = I * to.C.sx + J * to.C.sy;
@@ -183,7 +191,8 @@ template <int S, int NINE, bool MADE> struct StoreNode {
   HD void operator()(int X, int Y) const { node(fine, X, Y); }
   HD void node(const Around<S, NINE, MADE> &at, int X, int Y) const
   {
-    const double sum = at.template entry<0, 0>(X, Y), e = at.template entry<1, 0>(X, Y), n = at.template entry<0, 1>(X, Y);
+    const double sum = at.template entry<0, 0>(X, Y), e = at.template entry<1, 0>(X, Y),
+                 n  = at.template entry<0, 1>(X, Y);
     const double ne = at.template entry<1, 1>(X, Y), nw = at.template entry<-1, 1>(X, Y);
     const double c = fabs(sum) <= singular * at.magnitude(X, Y) ? 0 : sum;
     store(coarse, X, Y, c, e, n, ne, nw);
@@ -197,8 +206,8 @@ template <int S, int NINE, bool MADE> struct StoreNode {
   }
 };
 
-// The same with the weights of o, over the o nodes: they are kept in single precision alone, and in double precision handed on by
-// the block's memory, as writing and reading them would take 34 or 42 B a node of A, by its points.
+// The same with the weights of o, over the o nodes: they are kept in single precision alone, and in double precision
+// handed on by the block's memory, as writing and reading them would take 34 or 42 B a node of A, by its points.
 template <int S, int NINE> struct StoreTile {
   static constexpr int     blocks = StoreNode<S, NINE, true>::blocks;
   StoreNode<S, NINE, true> nodes;
@@ -228,15 +237,18 @@ template <int S, int NINE> struct StoreTile {
   }
 };
 
-// Is lumping the couplings over a seam unsafe? It is where the next operator has positive couplings or negative row sums.
+// Is lumping the couplings over a seam unsafe? It is where the next operator has positive couplings or negative row
+// sums.
 template <int S> struct SeamKernel {
   Around<S> fine;
   double    singular;
   HD double operator()(int X, int Y) const
   {
     const double c = fine.template entry<0, 0>(X, Y), least = singular * fine.magnitude(X, Y); // less is rounding
-    const double k[8] = {fine.template entry<-1, 0>(X, Y), fine.template entry<1, 0>(X, Y), fine.template entry<0, -1>(X, Y), fine.template entry<0, 1>(X, Y),
-                         fine.template entry<-1, -1>(X, Y), fine.template entry<1, -1>(X, Y), fine.template entry<-1, 1>(X, Y), fine.template entry<1, 1>(X, Y)};
+    const double k[8]   = {fine.template entry<-1, 0>(X, Y),  fine.template entry<1, 0>(X, Y),
+                           fine.template entry<0, -1>(X, Y),  fine.template entry<0, 1>(X, Y),
+                           fine.template entry<-1, -1>(X, Y), fine.template entry<1, -1>(X, Y),
+                           fine.template entry<-1, 1>(X, Y),  fine.template entry<1, 1>(X, Y)};
     double       sum = c;
     bool         unsafe = false;
     for (int i = 0; i < 8; ++i) {
@@ -261,7 +273,9 @@ template <int Q, int S> struct Clear {
   {
     const ptrdiff_t           p = X * S + Y * A.C.sy;
     const StencilView<float> &B = single;
-    if constexpr (Q == quarter_a || Q == quarter_b) coupling<3>(p, A.E[0], B.E[0]), coupling<5>(p, A.E[1], B.E[1]), coupling<1>(p, A.E[2], B.E[2]), coupling<7>(p, A.E[3], B.E[3]);
+    if constexpr (Q == quarter_a || Q == quarter_b)
+      coupling<3>(p, A.E[0], B.E[0]), coupling<5>(p, A.E[1], B.E[1]), coupling<1>(p, A.E[2], B.E[2]),
+        coupling<7>(p, A.E[3], B.E[3]);
     if constexpr (Q == quarter_o || Q == quarter_a) {
       const View<double> *D = Q == quarter_o ? A.E : A.G;
       const View<float>  *F = Q == quarter_o ? B.E : B.G;
@@ -287,7 +301,8 @@ struct IsZero {
   HD double     operator()(int X, int Y) const { return c[X * sx + Y * sy] == 0; }
 };
 
-template <int S, int NINE = -1, bool MADE = false> Around<S, NINE, MADE> around(const StencilView<double> &A, Interpolation &P)
+template <int S, int NINE = -1, bool MADE = false>
+Around<S, NINE, MADE> around(const StencilView<double> &A, Interpolation &P)
 {
   return {A, {P.Edge(0), P.Edge(1)}, {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}, P.Inject()};
 }
@@ -338,7 +353,9 @@ template <int S> struct Classify {
 };
 } // namespace
 
-void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo, bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch, const SingleOperator &single, const MadeCentres &made)
+void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo,
+              bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch,
+              const SingleOperator &single, const MadeCentres &made)
 {
   auto sum = [&](double mine) {
     double all = mine;
@@ -358,7 +375,7 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   auto                      all = [&](auto stride) {
     constexpr int   S = decltype(stride)::value;
     const Around<S> fine = around<S>(A, P);
-    const bool      lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine, singular})) > 0);
+    const bool lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine, singular})) > 0);
     auto            store = [&](auto quarter) {
       constexpr int             Q = decltype(quarter)::value;
       const StoreGalerkin<Q, S> kernel{fine, to, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0, singular, lump};
@@ -378,11 +395,22 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
       const StoreNode<S, N, MADE> kernel{around<S, N, MADE>(A, P), to, single, singular, found};
       if constexpr (MADE) {
         const Box o = made.grid->owned(quarter_o);
-        forall_tiles(exec, o, CentreTile::columns, CentreTile::lines, CentreTile::bytes, StoreTile<S, N>{kernel, centre_weights<S>(A, *made.grid, P), {made.weights[0], made.weights[1], made.weights[2], made.weights[3]}, o, grid.owned()});
+        forall_tiles(exec, o, CentreTile::columns, CentreTile::lines, CentreTile::bytes,
+                     StoreTile<S, N>{
+                       kernel,
+                       centre_weights<S>(A, *made.grid, P),
+                       {made.weights[0], made.weights[1], made.weights[2], made.weights[3]},
+                       o,
+                       grid.owned()
+        });
       } else forall(exec, grid.owned(), kernel);
     };
-    if (A.nine) made.grid ? store(std::integral_constant<int, 1>(), std::true_type()) : store(std::integral_constant<int, 1>(), std::false_type());
-    else made.grid ? store(std::integral_constant<int, 0>(), std::true_type()) : store(std::integral_constant<int, 0>(), std::false_type());
+    if (A.nine)
+      made.grid ? store(std::integral_constant<int, 1>(), std::true_type())
+                : store(std::integral_constant<int, 1>(), std::false_type());
+    else
+      made.grid ? store(std::integral_constant<int, 0>(), std::true_type())
+                : store(std::integral_constant<int, 0>(), std::false_type());
   };
   auto make = [&](auto stride) { there && halo.empty() && !cut_x && !cut_y ? nodes(stride) : all(stride); };
   if (A.C.sx == 1) make(std::integral_constant<int, 1>());
@@ -402,7 +430,9 @@ void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, 
   auto clear = [&](auto stride) {
     constexpr int S = decltype(stride)::value;
     if (found.zero)
-      return forall_parts(exec, part(grid.owned(0), if_raised(found.zero, Clear<0, S>{to, single.a})), part(grid.owned(1), if_raised(found.zero, Clear<1, S>{to, single.a})), part(grid.owned(2), if_raised(found.zero, Clear<2, S>{to, single.a})));
+      return forall_parts(exec, part(grid.owned(0), if_raised(found.zero, Clear<0, S>{to, single.a})),
+                          part(grid.owned(1), if_raised(found.zero, Clear<1, S>{to, single.a})),
+                          part(grid.owned(2), if_raised(found.zero, Clear<2, S>{to, single.a})));
     forall(exec, grid.owned(0), Clear<0, S>{to, single.a});
     forall(exec, grid.owned(1), Clear<1, S>{to, single.a});
     forall(exec, grid.owned(2), Clear<2, S>{to, single.a});
@@ -419,7 +449,8 @@ Directions strong_directions(const Exec &exec, const StencilView<double> &A, con
     own[q] = grid.owned(q);
     if (own[q].empty()) continue;
     if (all.empty()) all = own[q];
-    all = {std::min(all.x0, own[q].x0), std::max(all.x1, own[q].x1), std::min(all.y0, own[q].y0), std::max(all.y1, own[q].y1)};
+    all = {std::min(all.x0, own[q].x0), std::max(all.x1, own[q].x1), std::min(all.y0, own[q].y0),
+           std::max(all.y1, own[q].y1)};
   }
   if (!all.empty()) {
     Counts         n;

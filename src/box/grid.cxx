@@ -31,8 +31,8 @@ Layout::Layout(const Grid &grid, bool natural_order, Space memory) : natural(nat
   y0            = floor_half(own.y0) - layers;
   m             = floor_half(own.x1) + layers - 1 - x0;
   n             = floor_half(own.y1) + layers - 1 - y0;
-  // Element (x0 + 1) of every row starts a cache line, or, for kernels that take pairs, even elements a pair; planes are staggered so
-  // that they do not meet in the same cache sets. Small grids are in the cache as they are.
+  // Element (x0 + 1) of every row starts a cache line, or, for kernels that take pairs, even elements a pair; planes
+  // are staggered so that they do not meet in the same cache sets. Small grids are in the cache as they are.
   const bool small = memory == Space::host && layers == 1 && (m + 2) * (n + 2) <= 64;
   first = layers > 1 ? 8 - (x0 & 1) : small ? 1 : 7;
   ld    = small ? m + 2 : (m + 2 + first + 7) / 8 * 8;

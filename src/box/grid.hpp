@@ -1,12 +1,14 @@
 // Two-dimensional grids, their distribution over processes, and the storage of values on them.
 //
-// Nodes are (x, y), counted from 0. The parities of x and y split a grid into four quarters (the papers' b1, r1, r2, b2):
+// Nodes are (x, y), counted from 0. The parities of x and y split a grid into four quarters (the papers' b1, r1, r2,
+// b2):
 //
 //   o = 0: x even, y even (b1)   a = 1: x odd,  y even (r1)      b a b a     neighbours, at the same quarter index (X, Y):
 //   b = 2: x even, y odd  (r2)   c = 3: x odd,  y odd  (b2)      ...         a: W o(X,Y)   E o(X+1,Y)  S c(X,Y-1) N c(X,Y)
 //                                                                b c b c     b: W c(X-1,Y) E c(X,Y)    S o(X,Y)   N o(X,Y+1)
-// Node (x, y) is element (X, Y) = (x/2, y/2) of its quarter.     o a o a     o: c at SW (X-1,Y-1), SE (X,Y-1), NW (X-1,Y), NE (X,Y)
-// The c nodes are the next grid: c(X, Y) is its node (X, Y). Quarter indices are global; views shift their pointers.
+// Node (x, y) is element (X, Y) = (x/2, y/2) of its quarter.     o a o a     o: c at SW (X-1,Y-1), SE (X,Y-1), NW
+// (X-1,Y), NE (X,Y) The c nodes are the next grid: c(X, Y) is its node (X, Y). Quarter indices are global; views
+// shift their pointers.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/comm.hpp"
@@ -30,8 +32,8 @@ HD inline Box quarter_box(const Box &nodes, int q)
   return {half_begin(nodes.x0, px), half_begin(nodes.x1, px), half_begin(nodes.y0, py), half_begin(nodes.y1, py)};
 }
 
-// A grid and its distribution: process (rx, ry) of splits.size()-1 in each direction owns [xsplit[rx], xsplit[rx+1]) x ...;
-// rank = rx + ry * (processes in x), as in a DMDA.
+// A grid and its distribution: process (rx, ry) of splits.size()-1 in each direction owns [xsplit[rx], xsplit[rx+1])
+// x ...; rank = rx + ry * (processes in x), as in a DMDA.
 struct Grid {
   Comm             comm;
   int              nx = 0, ny = 0;
@@ -60,10 +62,11 @@ struct Grid {
   static Box ghosted(const Box &own, int layers = 1)
   {
     const int n = 2 * layers;
-    return {2 * floor_half(own.x0) - n, 2 * floor_half(own.x1) + n + 1, 2 * floor_half(own.y0) - n, 2 * floor_half(own.y1) + n + 1};
+    return {2 * floor_half(own.x0) - n, 2 * floor_half(own.x1) + n + 1, 2 * floor_half(own.y0) - n,
+            2 * floor_half(own.y1) + n + 1};
   }
-  // The nodes of this grid among the own ones and so many layers of ghost ones; 0: the own ones. A process without nodes may have some on
-  // the finer grid, which need those around.
+  // The nodes of this grid among the own ones and so many layers of ghost ones; 0: the own ones. A process without
+  // nodes may have some on the finer grid, which need those around.
   Box around(int count) const { return count ? intersect(ghosted(owned(), count), {0, nx, 0, ny}) : owned(); }
 
   Grid coarse() const; // the grid of the c nodes
@@ -98,8 +101,8 @@ template <class T> HD View<T> plane_view(T *plane, ptrdiff_t sx, ptrdiff_t sy)
 }
 
 // Places of the values of one grid in memory: r1/r2/b1/b2 planes, one after the other, every access of unit stride
-// (ETNA section 3.1), or the grid's natural order. Padded by a layer (or several, Grid::layers) on each side so that no kernel tests
-// for the boundary.
+// (ETNA section 3.1), or the grid's natural order. Padded by a layer (or several, Grid::layers) on each side so that
+// no kernel tests for the boundary.
 struct Layout {
   int       x0 = 0, y0 = 0, m = 0, n = 0; // quarter indices x0 .. x0+m+1, y0 .. y0+n+1 are stored
   int       layers = 1, first = 7;        // of padding; place of the first element of a quarter
@@ -109,7 +112,11 @@ struct Layout {
 
   Layout() = default;
   Layout(const Grid &grid, bool natural_order, Space space = Space::host);
-  bool operator!=(const Layout &o) const { return x0 != o.x0 || y0 != o.y0 || m != o.m || n != o.n || layers != o.layers || natural != o.natural || space != o.space; }
+  bool operator!=(const Layout &o) const
+  {
+    return x0 != o.x0 || y0 != o.y0 || m != o.m || n != o.n || layers != o.layers || natural != o.natural ||
+           space != o.space;
+  }
   // The same places in memory of the host, which has a layout of its own for small grids.
   Layout on_host() const
   {

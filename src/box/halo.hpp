@@ -5,8 +5,8 @@
 
 namespace tessera {
 
-// The nodes of a quarter in a box of the halo: places of their values in a message by mask; or, of images of the own process, the
-// ghosts' distance.
+// The nodes of a quarter in a box of the halo: places of their values in a message by mask; or, of images of the own
+// process, the ghosts' distance.
 struct HaloSegment {
   int  X0, Y0, width, count, dx, dy;
   bool self;
@@ -14,8 +14,8 @@ struct HaloSegment {
   int  peer;
 };
 
-// Messages that a process and one of its neighbours write into each other's memory, two slots each; out_start and in_start: where the
-// message begins in HaloSegment::at, by mask.
+// Messages that a process and one of its neighbours write into each other's memory, two slots each; out_start and
+// in_start: where the message begins in HaloSegment::at, by mask.
 struct HaloPlace {
   char     *out, *in;
   ptrdiff_t out_slot, in_slot;
@@ -65,7 +65,8 @@ private:
   std::vector<Copy>        self_; // periodic images
   std::vector<double>      send_, recv_;
   std::vector<MPI_Request> requests_;
-  Buffer<HaloSegment>         own_there_, ghost_there_; // on the device: four of each own box, periodic images first; of each ghost box
+  // on the device: four of each own box, periodic images first; of each ghost box
+  Buffer<HaloSegment>         own_there_, ghost_there_;
   std::vector<int>         own_longest_;             // of each own box
   int                      longest_ = 0;
   Buffer<double>           send_there_, recv_there_; // room for the messages of a field, or of several
@@ -85,7 +86,8 @@ public:
   double *global();                           // communicates; out: the boxes of all processes, one after the other
   ptrdiff_t position(int rank) const { return displacements_[rank]; }
   size_t    peer_bytes() const;
-  void      join(const std::shared_ptr<Peers> &peers); // from here on processes write into each other's memory. Collective.
+  // from here on processes write into each other's memory. Collective.
+  void      join(const std::shared_ptr<Peers> &peers);
 
 private:
   double             *exchange_directly();

@@ -17,7 +17,9 @@ Halo::Halo(const Grid &grid, Space space, int layers) : comm_(grid.comm), space_
 {
   const Box own = grid.owned(), ghosts = Grid::ghosted(own, layers);
   if (own.empty() && layers == 1) return;
-  auto shifted = [&](const Box &b, int kx, int ky) { return Box{b.x0 + kx * grid.nx, b.x1 + kx * grid.nx, b.y0 + ky * grid.ny, b.y1 + ky * grid.ny}; };
+  auto shifted = [&](const Box &b, int kx, int ky) {
+    return Box{b.x0 + kx * grid.nx, b.x1 + kx * grid.nx, b.y0 + ky * grid.ny, b.y1 + ky * grid.ny};
+  };
   for (int r = 0; r < grid.processes(); ++r) {
     const Box other = grid.box(r), other_ghosts = Grid::ghosted(other, layers);
     if (other.empty() && layers == 1) continue;
@@ -161,7 +163,8 @@ double *Gather::global()
 {
   if (peers_there_) return exchange_directly();
   const bool there = local_.space() == Space::cuda;
-  double    *local = there ? (double *)local_pinned_.data() : local_.data(), *global = there ? (double *)global_pinned_.data() : global_.data();
+  double    *local = there ? (double *)local_pinned_.data() : local_.data(),
+         *global   = there ? (double *)global_pinned_.data() : global_.data();
   if (there) device::copy_to_host(local, local_.data(), local_.bytes());
   MPI_Allgatherv(local, counts_[rank_], MPI_DOUBLE, global, counts_.data(), displacements_.data(), MPI_DOUBLE, comm_);
   if (there) device::copy_from_host(global_.data(), global, global_.bytes());

@@ -1,4 +1,5 @@
-// Ghost nodes of grids of one to three dimensions: lists of places, packed and unpacked by kernels where the fields are.
+// Ghost nodes of grids of one to three dimensions: lists of places, packed and unpacked by kernels where the fields
+// are.
 #pragma once
 #include "box/level.hpp"
 
@@ -7,9 +8,10 @@ namespace tessera::vipmg {
 class Halo3 {
 public:
   Halo3() = default;
-  // have[r]: the nodes whose values process r knows; need[r]: those that it wants to know. periods: nodes of the grid in a periodic
-  // direction, else 0. The layout is this process's.
-  void setup(const Comm &comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3], const Layout3 &layout, Space space);
+  // have[r]: the nodes whose values process r knows; need[r]: those that it wants to know. periods: nodes of the grid
+  // in a periodic direction, else 0. The layout is this process's.
+  void setup(const Comm &comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3],
+             const Layout3 &layout, Space space);
   void exchange(double *const *fields, int n);
   void exchange(double *field) { exchange(&field, 1); }
   void exchange(uint8_t *flags);

@@ -61,7 +61,8 @@ void store(const std::vector<ptrdiff_t> &list, Space space, Buffer<ptrdiff_t> &b
 
 } // namespace
 
-void Halo3::setup(const Comm &comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3], const Layout3 &layout, Space space)
+void Halo3::setup(const Comm &comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3],
+                  const Layout3 &layout, Space space)
 {
   int                    me = 0;
   std::vector<ptrdiff_t> send, recv, from, to;
@@ -84,8 +85,10 @@ void Halo3::setup(const Comm &comm, const std::vector<Box3> &have, const std::ve
       continue;
     }
     const size_t s0 = send.size(), r0 = recv.size();
-    regions(have[(size_t)me], need[(size_t)r], periods, false, [&](const Box3 &b, const int *shift) { list(b, shift, send); });
-    regions(have[(size_t)r], need[(size_t)me], periods, false, [&](const Box3 &b, const int *) { list(b, none, recv); });
+    regions(have[(size_t)me], need[(size_t)r], periods, false,
+            [&](const Box3 &b, const int *shift) { list(b, shift, send); });
+    regions(have[(size_t)r], need[(size_t)me], periods, false,
+            [&](const Box3 &b, const int *) { list(b, none, recv); });
     if (send.size() > s0 || recv.size() > r0) peers_.push_back({r, send.size() - s0, recv.size() - r0});
   }
   out_  = send.size();
@@ -112,13 +115,16 @@ void Halo3::reserve(int n)
 
 template <class T> void Halo3::move(T *const *fields, int n)
 {
-  for (int f = 0; f < n; ++f) forall(exec_, {0, (int)own_from_.size(), 0, 1}, Own<T>{fields[f], own_from_.data(), own_to_.data()});
+  for (int f = 0; f < n; ++f)
+    forall(exec_, {0, (int)own_from_.size(), 0, 1}, Own<T>{fields[f], own_from_.data(), own_to_.data()});
   if (peers_.empty()) return;
   reserve(n);
   // All fields of a peer go in one message: its values of field 0, of field 1, ...
   size_t at = 0;
   for (const Peer &p : peers_) {
-    for (int f = 0; f < n; ++f) forall(exec_, {0, (int)p.send, 0, 1}, Pack<T>{fields[f], send_at_.data() + at, send_.data() + at * (size_t)n + (size_t)f * p.send});
+    for (int f = 0; f < n; ++f)
+      forall(exec_, {0, (int)p.send, 0, 1},
+             Pack<T>{fields[f], send_at_.data() + at, send_.data() + at * (size_t)n + (size_t)f * p.send});
     at += p.send;
   }
   double *out = send_.data(), *in = recv_.data();
@@ -142,7 +148,9 @@ template <class T> void Halo3::move(T *const *fields, int n)
   if (exec_.space == Space::cuda) device::copy_from_host(recv_.data(), in, in_ * (size_t)n * sizeof(double));
   at = 0;
   for (const Peer &p : peers_) {
-    for (int f = 0; f < n; ++f) forall(exec_, {0, (int)p.recv, 0, 1}, Unpack<T>{fields[f], recv_at_.data() + at, recv_.data() + at * (size_t)n + (size_t)f * p.recv});
+    for (int f = 0; f < n; ++f)
+      forall(exec_, {0, (int)p.recv, 0, 1},
+             Unpack<T>{fields[f], recv_at_.data() + at, recv_.data() + at * (size_t)n + (size_t)f * p.recv});
     at += p.recv;
   }
 }

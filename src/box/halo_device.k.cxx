@@ -1,5 +1,5 @@
-// The exchange of ghost values where the fields lie on the device: directly into the neighbours' memory (peers.hpp) where that is
-// possible, else by MPI, with device memory or through the host.
+// The exchange of ghost values where the fields lie on the device: directly into the neighbours' memory (peers.hpp)
+// where that is possible, else by MPI, with device memory or through the host.
 #include "box/halo.hpp"
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,8 @@ void Halo::list()
     int longest = 0;
     for (int q = 0; q < 4; ++q) {
       const Box b = quarter_box(nodes, q);
-      HaloSegment   s{b.x0, b.y0, std::max(1, b.x1 - b.x0), (int)b.size(), dx / 2, dy / 2, !at, {}, (int)starts_.size() - 1};
+      HaloSegment s{b.x0, b.y0, std::max(1, b.x1 - b.x0), (int)b.size(), dx / 2, dy / 2,
+                    !at,  {},   (int)starts_.size() - 1};
       for (int mask = 0; at && mask < 16; ++mask)
         if (mask & (1 << q)) s.at[mask] = at[mask], at[mask] += s.count;
       longest = std::max(longest, s.count);
@@ -26,7 +27,8 @@ void Halo::list()
     }
     return longest;
   };
-  for (const Copy &c : self_) own_longest_.push_back(add(own, c.own, nullptr, c.ghost.x0 - c.own.x0, c.ghost.y0 - c.own.y0));
+  for (const Copy &c : self_)
+    own_longest_.push_back(add(own, c.own, nullptr, c.ghost.x0 - c.own.x0, c.ghost.y0 - c.own.y0));
   for (const Peer &p : peers_) {
     HaloPlace start{};
     std::copy(out, out + 16, start.out_start);
@@ -156,13 +158,15 @@ template <class T> struct Transfer {
 template <class T> void Halo::exchange_directly(const View<T> &v, int mask)
 {
   const Exec exec{Space::cuda};
-  forall(exec, {0, longest_, 0, 4 * (int)own_longest_.size()}, Direct<T, true>{v, own_there_.data(), places_.data(), meeting_.count, mask});
+  forall(exec, {0, longest_, 0, 4 * (int)own_longest_.size()},
+         Direct<T, true>{v, own_there_.data(), places_.data(), meeting_.count, mask});
   forall(exec, {0, 1, 0, 1}, Meet{meeting_});
-  forall(exec, {0, longest_, 0, (int)ghost_there_.size()}, Direct<T, false>{v, ghost_there_.data(), places_.data(), meeting_.count, mask});
+  forall(exec, {0, longest_, 0, (int)ghost_there_.size()},
+         Direct<T, false>{v, ghost_there_.data(), places_.data(), meeting_.count, mask});
 }
 
-// The same on the device: a kernel packs each field, another one unpacks it. Several ghost nodes may be images of one own node, so sums
-// go box by box. Messages lie field after field, in each peer after peer.
+// The same on the device: a kernel packs each field, another one unpacks it. Several ghost nodes may be images of one
+// own node, so sums go box by box. Messages lie field after field, in each peer after peer.
 template <class T> void Halo::move_there(const Ghosts<T> *fields, int count, bool reverse)
 {
   if (peers_there_ && count == 1 && !reverse) return exchange_directly(fields->v, fields->mask);
@@ -180,14 +184,17 @@ template <class T> void Halo::move_there(const Ghosts<T> *fields, int count, boo
   for (int f = 0; f < count; ++f) {
     const auto [v, mask] = fields[f];
     if (reverse) {
-      for (int i = 0; i < selves; ++i) forall(exec, {0, own_longest_[(size_t)i], 4 * i, 4 * i + 4}, Kernel{v, own_there_.data(), recv, mask, Way::add});
+      for (int i = 0; i < selves; ++i)
+        forall(exec, {0, own_longest_[(size_t)i], 4 * i, 4 * i + 4},
+               Kernel{v, own_there_.data(), recv, mask, Way::add});
       forall(exec, {0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_there_.data(), send, mask, Way::pack});
     } else forall(exec, {0, longest_, 0, 4 * own}, Kernel{v, own_there_.data(), send, mask, Way::pack});
     for (Peer &p : peers_) send += count_values(mask, reverse ? p.recv : p.send);
   }
   if (peers_.empty()) return;
   const bool there = gpu_aware && !device::failed(); // the memory of a device that has failed is no place for messages
-  char *from = (char *)(there ? (void *)send_there_.data() : send_pinned_.data()), *to = (char *)(there ? (void *)recv : recv_pinned_.data());
+  char      *from  = (char *)(there ? (void *)send_there_.data() : send_pinned_.data()),
+       *to         = (char *)(there ? (void *)recv : recv_pinned_.data());
   if (there || !out) device::synchronize(); // also: what came before is taken
   else device::copy_to_host(from, send_there_.data(), out * sizeof(T));
   requests_.resize(2 * peers_.size() * (size_t)count);
@@ -210,7 +217,9 @@ template <class T> void Halo::move_there(const Ghosts<T> *fields, int count, boo
     const auto [v, mask] = fields[f];
     if (!reverse) forall(exec, {0, longest_, 0, 4 * ghosts}, Kernel{v, ghost_there_.data(), recv, mask, Way::put});
     else
-      for (int i = selves; i < own; ++i) forall(exec, {0, own_longest_[(size_t)i], 4 * i, 4 * i + 4}, Kernel{v, own_there_.data(), recv, mask, Way::add});
+      for (int i = selves; i < own; ++i)
+        forall(exec, {0, own_longest_[(size_t)i], 4 * i, 4 * i + 4},
+               Kernel{v, own_there_.data(), recv, mask, Way::add});
     for (Peer &p : peers_) recv += count_values(mask, reverse ? p.send : p.recv);
   }
 }
@@ -269,7 +278,8 @@ double *Gather::exchange_directly()
 {
   const Exec      exec{Space::cuda};
   const ptrdiff_t slot = (ptrdiff_t)(slot_bytes(global_.size()) / sizeof(double));
-  forall(exec, {0, counts_[(size_t)rank_], 0, (int)counts_.size()}, Spread{local_.data(), there_.data(), meeting_.count, slot});
+  forall(exec, {0, counts_[(size_t)rank_], 0, (int)counts_.size()},
+         Spread{local_.data(), there_.data(), meeting_.count, slot});
   forall(exec, {0, 1, 0, 1}, Meet{meeting_});
   forall(exec, {0, (int)global_.size() - 1, 0, 1}, Collect{here_, meeting_.count, slot, global_.data()});
   return global_.data();

@@ -1,4 +1,5 @@
-// The values that the lanes of a warp hold, and what neighbouring lanes have; on an emulated device all lanes of a warp at once.
+// The values that the lanes of a warp hold, and what neighbouring lanes have; on an emulated device all lanes of a
+// warp at once.
 #pragma once
 #include "exec/exec.hpp"
 
@@ -43,22 +44,40 @@ template <class T, class F> Lanes<T> lanewise(const F &f)
   for (int i = 0; i < lanes; ++i) r.v[i] = f(i);
   return r;
 }
-template <class T> Lanes<T> operator+(const Lanes<T> &a, const Lanes<T> &b) { return lanewise<T>([&](int i) { return a.v[i] + b.v[i]; }); }
-template <class T> Lanes<T> operator-(const Lanes<T> &a, const Lanes<T> &b) { return lanewise<T>([&](int i) { return a.v[i] - b.v[i]; }); }
-template <class T> Lanes<T> operator*(const Lanes<T> &a, const Lanes<T> &b) { return lanewise<T>([&](int i) { return a.v[i] * b.v[i]; }); }
+template <class T> Lanes<T> operator+(const Lanes<T> &a, const Lanes<T> &b)
+{
+  return lanewise<T>([&](int i) { return a.v[i] + b.v[i]; });
+}
+template <class T> Lanes<T> operator-(const Lanes<T> &a, const Lanes<T> &b)
+{
+  return lanewise<T>([&](int i) { return a.v[i] - b.v[i]; });
+}
+template <class T> Lanes<T> operator*(const Lanes<T> &a, const Lanes<T> &b)
+{
+  return lanewise<T>([&](int i) { return a.v[i] * b.v[i]; });
+}
 template <class T> Lanes<T> operator-(const Lanes<T> &a) { return lanewise<T>([&](int i) { return -a.v[i]; }); }
 struct Warp { };
-template <class T> Lanes<T> left(Warp, const Lanes<T> &v) { return lanewise<T>([&](int i) { return v.v[i ? i - 1 : 0]; }); }
-template <class T> Lanes<T> right(Warp, const Lanes<T> &v) { return lanewise<T>([&](int i) { return v.v[i + 1 < lanes ? i + 1 : i]; }); }
+template <class T> Lanes<T> left(Warp, const Lanes<T> &v)
+{
+  return lanewise<T>([&](int i) { return v.v[i ? i - 1 : 0]; });
+}
+template <class T> Lanes<T> right(Warp, const Lanes<T> &v)
+{
+  return lanewise<T>([&](int i) { return v.v[i + 1 < lanes ? i + 1 : i]; });
+}
 template <class T, class F> Lanes<T> each(Warp, F &&f) { return lanewise<T>(f); }
 template <class F> void for_lanes(Warp, F &&f)
 {
   for (int i = 0; i < lanes; ++i) f(i);
 }
 template <class T> T of(const Lanes<T> &v, int i) { return v.v[i]; }
-template <class U, class T> Lanes<U> convert_lanes(const Lanes<T> &a) { return lanewise<U>([&](int i) { return (U)a.v[i]; }); }
+template <class U, class T> Lanes<U> convert_lanes(const Lanes<T> &a)
+{
+  return lanewise<U>([&](int i) { return (U)a.v[i]; });
+}
 
-#endif
+  #endif
 
 // N neighbouring columns of a row in every lane.
 template <int N, class T> struct Cells {

@@ -1,7 +1,8 @@
 // A grid of one to three dimensions, its nodes in memory, and loops over them.
 //
-// Rows run along i. Of each row the even nodes stand first, then the odd ones: a colour of a row, and so every access of a
-// Gauss-Seidel sweep, of a residual and of a coarse node's stencil, is of unit stride on the host and on the device.
+// Rows run along i. Of each row the even nodes stand first, then the odd ones: a colour of a row, and so every access
+// of a Gauss-Seidel sweep, of a residual and of a coarse node's stencil, is of unit stride on the host and on the
+// device.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/exec.hpp"
@@ -25,7 +26,8 @@ constexpr int ghosts = 2; // layers of foreign nodes kept around the own ones
 
 // Places of nodes in memory: the own ones and the ghosts.
 struct Layout3 {
-  int       t0 = 0, j0 = 0, k0 = 0, half = 0, mj = 1, mk = 1; // first stored index/2, row and layer; nodes of a parity in a row, rows, layers
+  // first stored index/2, row and layer; nodes of a parity in a row, rows, layers
+  int       t0 = 0, j0 = 0, k0 = 0, half = 0, mj = 1, mk = 1;
   ptrdiff_t sj = 0, sk = 0;                                    // from row to row, from layer to layer
   HD ptrdiff_t row(int j, int k) const { return (j - j0) * sj + (k - k0) * sk - t0; } // + i/2, + half for odd i
   HD ptrdiff_t at(int i, int j, int k) const { return row(j, k) + (i & 1) * half + floor_half(i); }
@@ -59,28 +61,36 @@ template <class Kernel, int P> struct OnHalf {
 inline Rows all_rows(const Box3 &b) { return {b.lo[1], 1, b.hi[1] - b.lo[1], b.lo[2], 1, b.hi[2] - b.lo[2]}; }
 
 // The place, beside o, of the node DX further along the row.
-template <int P, int DX> HD inline ptrdiff_t beside(int half) { return ((P + DX) & 1) * (ptrdiff_t)half + ((P + DX) >> 1); }
+template <int P, int DX> HD inline ptrdiff_t beside(int half)
+{
+  return ((P + DX) & 1) * (ptrdiff_t)half + ((P + DX) >> 1);
+}
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
 // Has the kernel a form for nodes that have one stencil?
 template <class Kernel, class = void> struct KnowsSame : std::false_type { };
-template <class Kernel> struct KnowsSame<Kernel, std::void_t<decltype(std::declval<const Kernel &>().at_same(ptrdiff_t()))>> : std::true_type { };
+template <class Kernel>
+struct KnowsSame<Kernel, std::void_t<decltype(std::declval<const Kernel &>().at_same(ptrdiff_t()))>> :
+  std::true_type { };
 
-#ifdef __GNUC__
-  #define TESSERA_ALONE __attribute__((noinline, flatten)) // a function for each kernel and parity, with all of the kernel in it
-#else
-  #define TESSERA_ALONE
-#endif
+  #ifdef __GNUC__
+    #define TESSERA_ALONE \
+      __attribute__((noinline, flatten)) // a function for each kernel and parity, with all of the kernel in it
+  #else
+    #define TESSERA_ALONE
+  #endif
 
 // The kernel at the places [t0, t1) of a half row, on the host.
-template <int P, class Kernel> TESSERA_ALONE void at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Kernel &kernel)
+template <int P, class Kernel>
+TESSERA_ALONE void at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Kernel &kernel)
 {
   const Kernel own = kernel; // a private copy: its members stay in registers
 #pragma GCC ivdep
   for (int t = t0; t < t1; ++t) own.template at<P>(t, o + t, j, k);
 }
-template <int P, class Kernel, class R> TESSERA_ALONE void at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Kernel &kernel, R &result)
+template <int P, class Kernel, class R>
+TESSERA_ALONE void at_places(ptrdiff_t o, int j, int k, int t0, int t1, const Kernel &kernel, R &result)
 {
   const Kernel own = kernel;
   R            sum = result; // the kernel's writes might change one in memory
@@ -90,7 +100,8 @@ template <int P, class Kernel, class R> TESSERA_ALONE void at_places(ptrdiff_t o
 }
 
 // The same, where nodes have one stencil by the form that the kernel has for these.
-template <int P, class Kernel, class... R> void half_row(const Layout3 &l, int j, int k, int t0, int t1, const Kernel &kernel, R &...result)
+template <int P, class Kernel, class... R>
+void half_row(const Layout3 &l, int j, int k, int t0, int t1, const Kernel &kernel, R &...result)
 {
   const ptrdiff_t o = l.row(j, k);
   if constexpr (KnowsSame<Kernel>::value)
@@ -106,12 +117,14 @@ template <int P, class Kernel, class... R> void half_row(const Layout3 &l, int j
   at_places<P>(o, j, k, t0, t1, kernel, result...);
 }
 
-// kernel at every node of the box; nodes are independent. The two halves of a row follow each other while it is in the cache.
+// kernel at every node of the box; nodes are independent. The two halves of a row follow each other while it is in
+// the cache.
 template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
 {
   if (b.empty()) return;
   const Rows rows = all_rows(b);
-  const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, rows.count()}, odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, rows.count()};
+  const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, rows.count()},
+    odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, rows.count()};
   const OnHalf<Kernel, 0> first{l, rows, kernel};
   const OnHalf<Kernel, 1> second{l, rows, kernel};
   if (exec.space == Space::cuda) return forall_parts(exec, part(even, first), part(odd, second));
@@ -125,7 +138,8 @@ template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const
 }
 
 // The kernel at the nodes of parity p of a set of rows.
-template <class Kernel> void for_half(const Exec &exec, const Layout3 &l, const Box3 &b, int p, const Rows &rows, const Kernel &kernel)
+template <class Kernel>
+void for_half(const Exec &exec, const Layout3 &l, const Box3 &b, int p, const Rows &rows, const Kernel &kernel)
 {
   const Box box{half_begin(b.lo[0], p), half_begin(b.hi[0], p), 0, rows.count()};
   if (exec.space == Space::cuda) {
@@ -163,16 +177,20 @@ template <class Kernel> struct SumOnTile {
 };
 
 // result[0] and result[1], which are to be joined: what the kernel gathers at the nodes of the box.
-template <class R, class Kernel> void join_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, R *result)
+template <class R, class Kernel>
+void join_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, R *result)
 {
   const Rows rows = all_rows(b);
   const int  n    = b.empty() ? 0 : rows.count();
   if (exec.space == Space::cuda) {
     device::zero(result, 2 * sizeof(R)); // which is R{}
-    if (n) forall_tiles(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, n}, 32, 16, 0, SumOnTile<Kernel>{l, rows, b.lo[0], b.hi[0], kernel}, result);
+    if (n)
+      forall_tiles(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, n}, 32, 16, 0,
+                   SumOnTile<Kernel>{l, rows, b.lo[0], b.hi[0], kernel}, result);
     return;
   }
-  const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n}, odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n};
+  const Box even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n},
+    odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n};
   // Both halves of a row while it is in the cache; the sums are those of forall_join().
   std::vector<R> sums(2 * (size_t)n);
   for_range(exec, 0, n, [&](int r) {

@@ -1,5 +1,5 @@
-// Zebra lines: L D L' along every grid line, L = couplings times inverse pivots. Along y all columns of a parity go together,
-// one row after the other; along x four rows go together, so that their recurrences overlap.
+// Zebra lines: L D L' along every grid line, L = couplings times inverse pivots. Along y all columns of a parity go
+// together, one row after the other; along x four rows go together, so that their recurrences overlap.
 #include "box/smooth.hpp"
 #include <algorithm>
 #include <cmath>
@@ -46,7 +46,8 @@ template <int P, int S, class T> struct SolveY {
     const ptrdiff_t r = A.C.sy, p = X * S + (y >> 1) * r;
     T               v = b.q[Q][p];
     v -= couplings<Q, S, mask_all, lines_y>(A, x, p);
-    if (y > y0) v -= coefficient<Q, 1, S>(A, p, r) * D.q[Q ^ 2][X + ((y - 1) >> 1) * D.sy] * neighbour<Q, 1, S>(x, p, r);
+    if (y > y0)
+      v -= coefficient<Q, 1, S>(A, p, r) * D.q[Q ^ 2][X + ((y - 1) >> 1) * D.sy] * neighbour<Q, 1, S>(x, p, r);
     x.q[Q][p] = v;
   }
   template <int Q> HD void backward(int X, int y) const
@@ -83,7 +84,7 @@ template <int P, int S, class T> struct FactorX {
       const int       X = x >> 1;
       const ptrdiff_t r = A.C.sy, p = X * S + Y * r;
       const double    c = x & 1 ? A.C.q[2 * P + 1][p] : A.C.q[2 * P][p];
-      const double    u = x == x0 ? 0 : x & 1 ? coefficient<2 * P + 1, 3, S>(A, p, r) : coefficient<2 * P, 3, S>(A, p, r);
+      const double u = x == x0 ? 0 : x & 1 ? coefficient<2 * P + 1, 3, S>(A, p, r) : coefficient<2 * P, 3, S>(A, p, r);
       previous          = inverse_pivot(c, c - u * u * previous, tiny);
       D.q[2 * P + (x & 1)][X + Y * D.sy] = (T)previous;
     }
@@ -139,7 +140,8 @@ template <int P, int S, class T> struct SolveX {
         for (int odd = 0; odd < 2; ++odd) {
           T       *to = x.q[2 * P + odd] + (Y0 + k) * A.C.sy;
           const T *from = f + (2 * k + odd) * width;
-          block.each(half_begin(x0, odd), half_begin(x1, odd), Y0 + k, Y0 + k + 1, [&](int X, int) { to[X * S] = from[X]; });
+          block.each(half_begin(x0, odd), half_begin(x1, odd), Y0 + k, Y0 + k + 1,
+                     [&](int X, int) { to[X * S] = from[X]; });
         }
       block.sync();
     }
@@ -148,7 +150,8 @@ template <int P, int S, class T> struct SolveX {
 
 } // namespace
 
-template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView<double> &A, const Grid &grid, Lines direction, double tiny)
+template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView<double> &A, const Grid &grid,
+                                             Lines direction, double tiny)
 {
   const bool there = exec.space == Space::cuda;
   place(grid, direction, exec.space);
@@ -176,7 +179,8 @@ template <class T> void LineSolver<T>::factor_on_host(const Exec &exec, const St
     });
 }
 
-template <class T> void LineSolver<T>::solve(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x)
+template <class T>
+void LineSolver<T>::solve(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x)
 {
   if (exec.space == Space::cuda) {
     if (!interior_.empty()) solve_parts(A, parity, b, x);
@@ -188,10 +192,12 @@ template <class T> void LineSolver<T>::solve(const Exec &exec, const StencilView
     if (direction_ == lines_x) {
       const Box    rows = quarter_box(interior_, 2 * P);
       const size_t width = (size_t)(half_begin(interior_.x1, 1) - half_begin(interior_.x0, 0) + 4);
-      forall_strip(exec, {0, 1, rows.y0, rows.y1}, 2 * group, (int)(2 * group * width + 8), SolveX<P, S, T>{A, view(inverse_), b, x, interior_.x0, interior_.x1});
+      forall_strip(exec, {0, 1, rows.y0, rows.y1}, 2 * group, (int)(2 * group * width + 8),
+                   SolveX<P, S, T>{A, view(inverse_), b, x, interior_.x0, interior_.x1});
     } else {
       const Box columns = quarter_box(interior_, P);
-      forall_columns(exec, columns.x0, columns.x1, SolveY<P, S, T>{A, view(inverse_), b, x, interior_.y0, interior_.y1});
+      forall_columns(exec, columns.x0, columns.x1,
+                     SolveY<P, S, T>{A, view(inverse_), b, x, interior_.y0, interior_.y1});
     }
   });
   if (separators_) join(exec, A, parity, b, x);

@@ -9,16 +9,21 @@ using namespace line_parts;
 namespace {
 
 #ifdef __CUDACC__
-template <int MOST, class Kernel> __global__ void __launch_bounds__(MOST) run_lines(int line0, int line1, int lanes, Kernel kernel)
+template <int MOST, class Kernel> __global__ void __launch_bounds__(MOST)
+  run_lines(int line0, int line1, int lanes, Kernel kernel)
 {
   extern __shared__ double shared[];
   const int   first = line0 + (int)blockIdx.x * lanes;
-  DeviceBlock block{{first, first + lanes < line1 ? first + lanes : line1, 0, 1}, shared, (int)threadIdx.x, (int)blockDim.x};
+  DeviceBlock              block{
+                 {first, first + lanes < line1 ? first + lanes : line1, 0, 1},
+                 shared, (int)threadIdx.x, (int)blockDim.x
+  };
   kernel(block);
 }
 #endif
 
-// The most shared memory of a block, for a line along x. On the emulated device little, so that tests see what happens beyond it.
+// The most shared memory of a block, for a line along x. On the emulated device little, so that tests see what
+// happens beyond it.
 size_t shared_limit()
 {
 #ifdef TESSERA_HAVE_CUDA
@@ -29,12 +34,16 @@ size_t shared_limit()
 }
 
 // Blocks of at most MOST threads, each with some of the lines [line0, line1).
-template <int MOST, class Kernel> void launch_lines(int line0, int line1, int lanes, int threads, size_t shared, const Kernel &kernel)
+template <int MOST, class Kernel>
+void launch_lines(int line0, int line1, int lanes, int threads, size_t shared, const Kernel &kernel)
 {
   if (line0 >= line1) return;
 #ifdef __CUDACC__
-  if (shared > 48 << 10) device::check(cudaFuncSetAttribute((const void *)run_lines<MOST, Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-  device::launch(run_lines<MOST, Kernel>, dim3((unsigned)((line1 - line0 + lanes - 1) / lanes)), dim3((unsigned)threads), shared, line0, line1, lanes, kernel);
+  if (shared > 48 << 10)
+    device::check(cudaFuncSetAttribute((const void *)run_lines<MOST, Kernel>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
+  device::launch(run_lines<MOST, Kernel>, dim3((unsigned)((line1 - line0 + lanes - 1) / lanes)),
+                 dim3((unsigned)threads), shared, line0, line1, lanes, kernel);
 #else
   (void)threads;
   const device::Open  open(Space::cuda);
@@ -62,7 +71,10 @@ Shape shape(const Parts &p, Lines direction, ptrdiff_t sx)
 // Scratch of a line along x: the separators' values twice, both borders; and its own values.
 template <class T> size_t chain_bytes(const Parts &p) { return (size_t)(2 * p.separators + 6) * sizeof(T); }
 size_t line_values(const Parts &p) { return (size_t)((p.separators + 2) | 1) << p.shift; }
-template <class T> bool fits(const Parts &p) { return chain_bytes<T>(p) + line_values(p) * sizeof(T) <= shared_limit(); }
+template <class T> bool   fits(const Parts &p)
+{
+  return chain_bytes<T>(p) + line_values(p) * sizeof(T) <= shared_limit();
+}
 
 template <class T> Chain<T> chain_of(T *at, const Parts &p, Lines direction, int lines)
 {
@@ -105,12 +117,20 @@ template <class T> void LineSolver<T>::factor_parts(const StencilView<double> &A
       const Shape    block = shape(parts, direction_, S);
       const size_t   shared = (size_t)4 * (parts.separators + 2) * block.lanes * sizeof(double);
       const Chain<T> c = chain_of(chain_.data() + before * chain, parts, direction_, lines.size());
-      if (x) launch_lines<threads_x>(lines.first, lines.end, block.lanes, block.threads, shared, FactorParts<lines_x, P, S, T>{A, parts, c, {}, {}, inverse_.data() + before * 2 * whole, lines.first, own_.y0, ends, tiny});
-      else launch_lines<threads_y>(lines.first, lines.end, block.lanes, block.threads, shared, FactorParts<lines_y, P, S, T>{A, parts, c, view(inverse_), view(fill_), nullptr, lines.first, own_.x0, ends, tiny});
+      if (x)
+        launch_lines<threads_x>(
+          lines.first, lines.end, block.lanes, block.threads, shared,
+          FactorParts<lines_x, P, S, T>{
+            A, parts, c, {}, {}, inverse_.data() + before * 2 * whole, lines.first, own_.y0, ends, tiny});
+      else
+        launch_lines<threads_y>(lines.first, lines.end, block.lanes, block.threads, shared,
+                                FactorParts<lines_y, P, S, T>{A, parts, c, view(inverse_), view(fill_), nullptr,
+                                                              lines.first, own_.x0, ends, tiny});
     });
 }
 
-template <class T> template <class C> void LineSolver<T>::solve_parts(const StencilView<C> &A, int parity, const View<T> &b, const View<T> &x, int border)
+template <class T> template <class C>
+void LineSolver<T>::solve_parts(const StencilView<C> &A, int parity, const View<T> &b, const View<T> &x, int border)
 {
   const Parts  parts = cut(interior_, direction_, left_neighbour_, separator_, ring_);
   const size_t whole = (size_t)(parts.separators + 1) << parts.shift, chain = (size_t)3 * parts.separators + 2;
@@ -124,16 +144,23 @@ template <class T> template <class C> void LineSolver<T>::solve_parts(const Sten
       const bool   inside = fits<T>(parts);
       const size_t each = chain_bytes<T>(parts) + (inside ? line_values(parts) * sizeof(T) : 0);
       while (block.lanes > 1 && block.lanes * each > 48 << 10) block.lanes /= 2;
-      launch_lines<threads_x>(lines.first, lines.end, block.lanes, block.threads, block.lanes * each, SolvePartsX<P, S, T, C>{A, b, x, parts, c, inverse_.data() + before * 2 * whole, inside ? nullptr : work_.data(), lines.first, (Side)border});
+      launch_lines<threads_x>(lines.first, lines.end, block.lanes, block.threads, block.lanes * each,
+                              SolvePartsX<P, S, T, C>{A, b, x, parts, c, inverse_.data() + before * 2 * whole,
+                                                      inside ? nullptr : work_.data(), lines.first, (Side)border});
     } else
-      launch_lines<threads_y>(lines.first, lines.end, block.lanes, block.threads, block.lanes * chain_bytes<T>(parts), SolvePartsY<P, S, T, C>{A, b, x, parts, c, view(inverse_), view(fill_), lines.first, (Side)border});
+      launch_lines<threads_y>(
+        lines.first, lines.end, block.lanes, block.threads, block.lanes * chain_bytes<T>(parts),
+        SolvePartsY<P, S, T, C>{A, b, x, parts, c, view(inverse_), view(fill_), lines.first, (Side)border});
   });
 }
 
 template void LineSolver<double>::factor_parts(const StencilView<double> &, double, double *);
 template void LineSolver<float>::factor_parts(const StencilView<double> &, double, double *);
-template void LineSolver<double>::solve_parts(const StencilView<double> &, int, const View<double> &, const View<double> &, int);
-template void LineSolver<float>::solve_parts(const StencilView<double> &, int, const View<float> &, const View<float> &, int);
-template void LineSolver<float>::solve_parts(const StencilView<float> &, int, const View<float> &, const View<float> &, int);
+template void LineSolver<double>::solve_parts(const StencilView<double> &, int, const View<double> &,
+                                              const View<double> &, int);
+template void LineSolver<float>::solve_parts(const StencilView<double> &, int, const View<float> &, const View<float> &,
+                                             int);
+template void LineSolver<float>::solve_parts(const StencilView<float> &, int, const View<float> &, const View<float> &,
+                                             int);
 
 } // namespace tessera

@@ -1,16 +1,18 @@
-// Zebra lines on the device: L D L' in another order. A line is cut into parts of 8, 16, ... nodes; the last node of a part is a
-// separator. One thread eliminates the inner nodes of a part one after the other (the separator to their left stays as a border,
-// as in Wang's partition method); what remains is a tridiagonal system of at most 127 separators, eliminated every second one at
-// a time (cyclic reduction) in shared memory; then each thread goes back through its part. One launch solves the lines of one
-// parity. Singular lines are found as on the host: each pivot is compared with the node's own diagonal, in double precision.
+// Zebra lines on the device: L D L' in another order. A line is cut into parts of 8, 16, ... nodes; the last node of
+// a part is a separator. One thread eliminates the inner nodes of a part one after the other (the separator to their
+// left stays as a border, as in Wang's partition method); what remains is a tridiagonal system of at most 127
+// separators, eliminated every second one at a time (cyclic reduction) in shared memory; then each thread goes back
+// through its part. One launch solves the lines of one parity. Singular lines are found as on the host: each pivot is
+// compared with the node's own diagonal, in double precision.
 //
-// A line that closes on one process has one node more, the root, that is eliminated last: all of it is a border. Where a line goes
-// on on other processes, both borders are zero here, and the solutions for them (left_ and right_) are added by join().
+// A line that closes on one process has one node more, the root, that is eliminated last: all of it is a border.
+// Where a line goes on on other processes, both borders are zero here, and the solutions for them (left_ and right_)
+// are added by join().
 //
-// Memory traffic of a node with a 5-point operator in single precision. Along y, forth: right-hand side, two couplings and values
-// of other lines, coupling along the line, inverse pivot, one value written, 32 B; back: that value, coupling, inverse pivot, fill,
-// one written, 20 B, of which the second-level cache still has much. Along x the lines pass through shared memory: 28 B forth, 16 B
-// back. Kept: 2 values for each node, 3 for each separator.
+// Memory traffic of a node with a 5-point operator in single precision. Along y, forth: right-hand side, two
+// couplings and values of other lines, coupling along the line, inverse pivot, one value written, 32 B; back: that
+// value, coupling, inverse pivot, fill, one written, 20 B, of which the second-level cache still has much. Along x
+// the lines pass through shared memory: 28 B forth, 16 B back. Kept: 2 values for each node, 3 for each separator.
 #pragma once
 #include "box/smooth.hpp"
 #include "box/tuning.hpp"
@@ -24,7 +26,8 @@ struct Parts {
   int  shift = 0, separators = 0;    // nodes of a part: 2^shift
   bool left = false, right = false, ring = false; // does the line go on; and close
   HD int from(int c) const { return base + (c << shift) > first ? base + (c << shift) : first; }
-  HD int to(int c) const { return c < separators ? base + ((c + 1) << shift) - 1 : end; } // the separator behind part c, or the end
+  // the separator behind part c, or the end
+  HD int to(int c) const { return c < separators ? base + ((c + 1) << shift) - 1 : end; }
 };
 
 inline Parts cut(const Box &nodes, Lines direction, bool left, bool right, bool ring)
@@ -41,8 +44,9 @@ inline Parts cut(const Box &nodes, Lines direction, bool left, bool right, bool 
   return p;
 }
 
-// The factors of the separators: inverse pivots, couplings with both neighbours that are left when a separator is eliminated,
-// times the inverse pivot; of each line the root's inverse pivot and its coupling with the node before it.
+// The factors of the separators: inverse pivots, couplings with both neighbours that are left when a separator is
+// eliminated, times the inverse pivot; of each line the root's inverse pivot and its coupling with the node before
+// it.
 template <class T> struct Chain {
   T        *inverse, *left, *right, *root, *beyond;
   ptrdiff_t ss, sl; // from one separator to the next, from one line to the next
@@ -50,7 +54,10 @@ template <class T> struct Chain {
 };
 
 template <int DIR, int P> HD constexpr int quarter(int odd) { return DIR == lines_y ? P + 2 * odd : 2 * P + odd; }
-template <int DIR> HD inline ptrdiff_t place(int line, int i, ptrdiff_t sx, ptrdiff_t sy) { return DIR == lines_y ? line * sx + (i >> 1) * sy : (i >> 1) * sx + line * sy; }
+template <int DIR> HD inline ptrdiff_t     place(int line, int i, ptrdiff_t sx, ptrdiff_t sy)
+{
+  return DIR == lines_y ? line * sx + (i >> 1) * sy : (i >> 1) * sx + line * sy;
+}
 
 // f(lane, t) for the lanes of a block and t < n: neighbouring threads have neighbouring places in memory.
 template <int DIR, class Block, class F> HD void each(Block &block, int lanes, int n, const F &f)
@@ -59,7 +66,10 @@ template <int DIR, class Block, class F> HD void each(Block &block, int lanes, i
   else block.each(0, n, 0, lanes, [&](int t, int lane) { f(lane, t); });
 }
 // Place of the value of separator s in shared memory; two more places a line.
-template <int DIR> HD inline int spot(int s, int lane, int lanes, int n) { return DIR == lines_y ? s * lanes + lane : lane * (n + 2) + s; }
+template <int DIR> HD inline int spot(int s, int lane, int lanes, int n)
+{
+  return DIR == lines_y ? s * lanes + lane : lane * (n + 2) + s;
+}
 
 //--- setup ------------------------------------------------------------------------------------------------------------
 
@@ -68,27 +78,37 @@ template <int DIR, int P, int S, class T> struct FactorParts {
   Parts               parts;
   Chain<T>            chain;
   View<T>             inverse, fill; // along y
-  T                  *along;         // along x: for each line its multipliers and its inverse pivots, by place in the part
+  // along x: for each line its multipliers and its inverse pivots, by place in the part
+  T                  *along;
   int                 line0, own0;   // first line (of this parity), first own line
-  double             *ends;          // of each own line what it adds to the separators on both sides and to their coupling, or nullptr
+  // of each own line what it adds to the separators on both sides and to their coupling, or nullptr
+  double             *ends;
   double              tiny;
 
   struct Pivot {
     double d = 0, f = 0, left = 0; // inverse pivot; coupling with the border; what the border's diagonal gets
   };
   static constexpr int before = DIR == lines_y ? 1 : 3;
-  template <int ODD> HD double diagonal(int line, int i) const { return A.C.q[quarter<DIR, P>(ODD)][place<DIR>(line, i, S, A.C.sy)]; }
-  template <int ODD> HD double coupling(int line, int i) const { return coefficient<quarter<DIR, P>(ODD), before, S>(A, place<DIR>(line, i, S, A.C.sy), A.C.sy); }
+  template <int ODD> HD double diagonal(int line, int i) const
+  {
+    return A.C.q[quarter<DIR, P>(ODD)][place<DIR>(line, i, S, A.C.sy)];
+  }
+  template <int ODD> HD double coupling(int line, int i) const
+  {
+    return coefficient<quarter<DIR, P>(ODD), before, S>(A, place<DIR>(line, i, S, A.C.sy), A.C.sy);
+  }
   HD T *slot(int line, int c, int i) const
   {
     const int n = parts.separators + 1;
-    return along + ((ptrdiff_t)(line - line0) * n << parts.shift) * 2 + ((i - parts.base) & ((1 << parts.shift) - 1)) * n + c;
+    return along + ((ptrdiff_t)(line - line0) * n << parts.shift) * 2 +
+           ((i - parts.base) & ((1 << parts.shift) - 1)) * n + c;
   }
   template <int ODD> HD void node(int line, int c, int i, Pivot &v) const
   {
     constexpr int Q    = quarter<DIR, P>(ODD);
     const bool    head = i == parts.from(c);
-    const double  e = i > parts.first || parts.left ? coupling<ODD>(line, i) : 0, m = head ? 0 : e * v.d, a = diagonal<ODD>(line, i);
+    const double  e = i > parts.first || parts.left ? coupling<ODD>(line, i) : 0, m = head ? 0 : e * v.d,
+                 a = diagonal<ODD>(line, i);
     v.d = inverse_pivot(a, a - m * e, tiny);
     v.f = head ? e : -m * v.f;
     v.left -= v.f * v.f * v.d;
@@ -104,7 +124,8 @@ template <int DIR, int P, int S, class T> struct FactorParts {
   template <class Block> HD void operator()(Block &block) const
   {
     const int n = parts.separators, lanes = block.tile.x1 - block.tile.x0, X0 = block.tile.x0, L = n, R = n + 1;
-    // of the separators and both borders: diagonal, then inverse pivot; coupling with the next one; own diagonal; part to their right
+    // of the separators and both borders: diagonal, then inverse pivot; coupling with the next one; own diagonal;
+    // part to their right
     double *D = block.shared, *U = D + (n + 2) * lanes, *own = U + (n + 2) * lanes, *add = own + (n + 2) * lanes;
     auto    at = [&](int s, int lane) { return spot<DIR>(s, lane, lanes, n); };
     each<DIR>(block, lanes, n + 1, [&](int lane, int c) {
@@ -144,7 +165,12 @@ template <int DIR, int P, int S, class T> struct FactorParts {
       block.sync();
       each<DIR>(block, lanes, stay + 2, [&](int lane, int t) { // what stays, and the borders
         const int s = t < stay ? 2 * h - 1 + 2 * h * t : t == stay ? L : R;
-        const int l = t < stay ? s - h : t == stay ? -1 : h - 1 + 2 * h * (gone - 1), r = t < stay ? s + h : t == stay ? h - 1 : n;
+        const int l = t < stay  ? s - h
+                    : t == stay ? -1
+                                : h - 1 + 2 * h * (gone - 1),
+                  r = t < stay  ? s + h
+                    : t == stay ? h - 1
+                                : n;
         double    d = D[at(s, lane)];
         if (l >= 0 && (t < stay || l + h >= n)) d -= U[at(l, lane)] * U[at(l, lane)] * D[at(l, lane)];
         if (r < n) {
@@ -172,9 +198,10 @@ template <int DIR, int P, int S, class T> struct FactorParts {
 
 //--- solution ---------------------------------------------------------------------------------------------------------
 
-// The separators' values in v, where their right-hand sides were; `border` has both borders of each lane, and what a ring's root
-// gets from both sides before.
-template <int DIR, class T, class Block> HD void solve_chain(Block &block, const Parts &parts, const Chain<T> &chain, int line, T *v, T *border)
+// The separators' values in v, where their right-hand sides were; `border` has both borders of each lane, and what a
+// ring's root gets from both sides before.
+template <int DIR, class T, class Block>
+HD void solve_chain(Block &block, const Parts &parts, const Chain<T> &chain, int line, T *v, T *border)
 {
   const int n = parts.separators, lanes = block.tile.x1 - block.tile.x0;
   auto      at = [&](int s, int lane) { return spot<DIR>(s, lane, lanes, n); };
@@ -196,14 +223,17 @@ template <int DIR, class T, class Block> HD void solve_chain(Block &block, const
     block.sync();
   }
   if (parts.ring) {
-    each<DIR>(block, lanes, 1, [&](int lane, int) { border[2 * lane] = border[2 * lane + 1] = chain.root[line + lane] * (border[2 * lane] + border[2 * lane + 1]); });
+    each<DIR>(block, lanes, 1, [&](int lane, int) {
+      border[2 * lane] = border[2 * lane + 1] = chain.root[line + lane] * (border[2 * lane] + border[2 * lane + 1]);
+    });
     block.sync();
   }
   for (int h = n ? top : 0; h; h /= 2) {
     each<DIR>(block, lanes, (n + h) / (2 * h), [&](int lane, int t) {
       const int       s = h - 1 + 2 * h * t;
       const ptrdiff_t k = chain.at(s, line + lane);
-      const T         l = s >= h ? v[at(s - h, lane)] : border[2 * lane], r = s + h < n ? v[at(s + h, lane)] : border[2 * lane + 1];
+      const T         l = s >= h ? v[at(s - h, lane)] : border[2 * lane],
+              r         = s + h < n ? v[at(s + h, lane)] : border[2 * lane + 1];
       v[at(s, lane)]    = chain.inverse[k] * v[at(s, lane)] - chain.left[k] * l - chain.right[k] * r;
     });
     block.sync();
@@ -336,7 +366,9 @@ template <int P, int S, class T, class C> struct SolvePartsX {
     block.each(half_begin(parts.first, ODD), half_begin(stop, ODD), block.tile.x0, block.tile.x1, [&](int X, int Y) {
       const ptrdiff_t p = X * S + Y * A.C.sy;
       const int       i = 2 * X + ODD - parts.base;
-      if constexpr (std::is_same_v<T, C>) f[(Y - block.tile.x0) * size + (i & ((1 << parts.shift) - 1)) * pitch + (i >> parts.shift)] = b.q[Q][p] - couplings<Q, S, mask_all, lines_x>(A, x, p);
+      if constexpr (std::is_same_v<T, C>)
+        f[(Y - block.tile.x0) * size + (i & ((1 << parts.shift) - 1)) * pitch + (i >> parts.shift)] =
+          b.q[Q][p] - couplings<Q, S, mask_all, lines_x>(A, x, p);
     });
   }
   template <int ODD, class Block> HD void store(Block &block, const T *f, int pitch) const
@@ -344,7 +376,8 @@ template <int P, int S, class T, class C> struct SolvePartsX {
     const int stop = parts.ring ? parts.end + 1 : parts.end, size = pitch << parts.shift;
     block.each(half_begin(parts.first, ODD), half_begin(stop, ODD), block.tile.x0, block.tile.x1, [&](int X, int Y) {
       const int i = 2 * X + ODD - parts.base;
-      x.q[2 * P + ODD][X * x.sx + Y * x.sy] = f[(Y - block.tile.x0) * size + (i & ((1 << parts.shift) - 1)) * pitch + (i >> parts.shift)];
+      x.q[2 * P + ODD][X * x.sx + Y * x.sy] =
+        f[(Y - block.tile.x0) * size + (i & ((1 << parts.shift) - 1)) * pitch + (i >> parts.shift)];
     });
   }
 

@@ -41,8 +41,8 @@ struct OnLine {
   }
 };
 
-// The couplings of each line's part with the separators on both sides; of the own separator the diagonal, and its coupling with the
-// one on the left where it is the only node.
+// The couplings of each line's part with the separators on both sides; of the own separator the diagonal, and its
+// coupling with the one on the left where it is the only node.
 struct Couplings {
   StencilView<double> A;
   OnLine              on;
@@ -74,7 +74,7 @@ template <class T> struct Ends {
     const int     line = line0 + 2 * k;
     const double *c = couplings + 4 * k;
     to_left[k]      = left && last >= first ? -c[0] * on.at(x, first, line) : 0;
-    to_own[k]       = separator ? (double)on.at(x, last + 1, line) - (last >= first ? c[1] * on.at(x, last, line) : 0) : 0;
+    to_own[k] = separator ? (double)on.at(x, last + 1, line) - (last >= first ? c[1] * on.at(x, last, line) : 0) : 0;
   }
 };
 
@@ -97,8 +97,8 @@ template <class T> struct Join {
 
 } // namespace
 
-// Where this process's part of the lines lies, and who has separators: every process with nodes on the line but, on a line that
-// does not close, the last one.
+// Where this process's part of the lines lies, and who has separators: every process with nodes on the line but, on a
+// line that does not close, the last one.
 template <class T> void LineSolver<T>::place(const Grid &grid, Lines direction, Space space)
 {
   const bool              x = direction == lines_x;
@@ -114,7 +114,8 @@ template <class T> void LineSolver<T>::place(const Grid &grid, Lines direction, 
   number_.assign((size_t)ranks_, -1);
   separators_ = 0;
   for (int r = 0; r < ranks_; ++r)
-    if (split[(size_t)r + 1] > split[(size_t)r] && (cyclic_ || split[(size_t)r + 1] < split.back())) number_[(size_t)r] = separators_++;
+    if (split[(size_t)r + 1] > split[(size_t)r] && (cyclic_ || split[(size_t)r + 1] < split.back()))
+      number_[(size_t)r] = separators_++;
   const int me = x ? px : py, n = split[(size_t)me + 1] - split[(size_t)me];
   separator_      = number_[(size_t)me] >= 0;
   left_neighbour_ = n > 0 && separators_ > 0 && (cyclic_ || split[(size_t)me] > 0);
@@ -125,13 +126,15 @@ template <class T> void LineSolver<T>::place(const Grid &grid, Lines direction, 
   ring_ = space == Space::cuda && separators_ && ranks_ == 1 && !interior_.empty();
 }
 
-template <class T> void LineSolver<T>::setup_separators(const Exec &exec, bool there, const StencilView<double> &A, double tiny)
+template <class T>
+void LineSolver<T>::setup_separators(const Exec &exec, bool there, const StencilView<double> &A, double tiny)
 {
   make_separators(there);
   const bool x = direction_ == lines_x;
   const int  first = x ? interior_.x0 : interior_.y0, last = (x ? interior_.x1 : interior_.y1) - 1;
   const int  line0 = x ? own_.y0 : own_.x0;
-  // what this process's part adds to the separator on the left, to the own one, to the coupling of both; the own one's diagonal
+  // what this process's part adds to the separator on the left, to the own one, to the coupling of both; the own
+  // one's diagonal
   Buffer<double>     &mine = ends_;
   std::vector<double> all((size_t)4 * count_ * ranks_ + 1);
   double *const       ends = there ? there_.data() : mine.data();
@@ -190,7 +193,10 @@ template <class T> void LineSolver<T>::solve_couplings(const StencilView<double>
       d[i - first]   = inverse_pivot(c, c - (i > first ? w * w * d[i - first - 1] : 0), tiny);
     }
     auto solve = [&](const View<T> &field, int where, double value) {
-      for (int i = first; i <= last; ++i) v[i - first] = i == where ? value : i < where ? 0 : -on.coupling(A, i - 1, line) * d[i - first - 1] * v[i - first - 1];
+      for (int i = first; i <= last; ++i)
+        v[i - first] = i == where ? value
+                     : i < where  ? 0
+                                  : -on.coupling(A, i - 1, line) * d[i - first - 1] * v[i - first - 1];
       for (int i = last; i >= first; --i) {
         v[i - first] = d[i - first] * (v[i - first] - (i < last ? on.coupling(A, i, line) * v[i - first + 1] : 0));
         on.at(field, i, line) = (T)v[i - first];
@@ -255,11 +261,13 @@ template <class T> void LineSolver<T>::factor_reduced(const double *diagonal, do
 }
 
 // The separators' values, and with them the interior nodes'. x holds the interior solution for zero separators.
-template <class T> void LineSolver<T>::join(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x)
+template <class T>
+void LineSolver<T>::join(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x)
 {
   const bool   along_x = direction_ == lines_x, there = exec.space == Space::cuda;
   const int    first = along_x ? interior_.x0 : interior_.y0, last = (along_x ? interior_.x1 : interior_.y1) - 1;
-  const int    line0 = along_x ? own_.y0 : own_.x0, start = (line0 ^ parity) & 1, lines = count_ > start ? (count_ - start + 1) / 2 : 0;
+  const int    line0 = along_x ? own_.y0 : own_.x0, start = (line0 ^ parity) & 1,
+            lines = count_ > start ? (count_ - start + 1) / 2 : 0;
   const OnLine on{along_x};
   if (separator_) { // its right-hand side
     Box nodes = own_;
@@ -272,7 +280,9 @@ template <class T> void LineSolver<T>::join(const Exec &exec, const StencilView<
     });
   }
   double *const left = ends_.data(), *const ends = there ? there_.data() : left;
-  forall(exec, {0, lines, 0, 1}, Ends<T>{x, on, left_neighbour_, separator_, first, last, line0 + start, couplings_.data() + 2 * start, ends, ends + lines});
+  forall(exec, {0, lines, 0, 1},
+         Ends<T>{x, on, left_neighbour_, separator_, first, last, line0 + start, couplings_.data() + 2 * start, ends,
+                 ends + lines});
   if (there && lines) device::copy_to_host(left, ends, (size_t)2 * lines * sizeof(double));
   double *all = all_.data();
   if (ranks_ > 1) MPI_Allgather(left, 2 * lines, MPI_DOUBLE, all, 2 * lines, MPI_DOUBLE, comm_);
@@ -299,7 +309,8 @@ template <class T> void LineSolver<T>::join(const Exec &exec, const StencilView<
     for (int k = 0; k < lines; ++k) {
       const int j = start + 2 * k;
       double   &w = v[(size_t)s * lines + k];
-      if (s < end) w -= reduced(1, s)[j] * v[(size_t)(s + 1) * lines + k] + reduced(2, s)[j] * v[(size_t)end * lines + k];
+      if (s < end)
+        w -= reduced(1, s)[j] * v[(size_t)(s + 1) * lines + k] + reduced(2, s)[j] * v[(size_t)end * lines + k];
       w *= reduced(0, s)[j];
     }
   const int on_left = mine_ > 0 ? mine_ - 1 : end;
@@ -309,14 +320,17 @@ template <class T> void LineSolver<T>::join(const Exec &exec, const StencilView<
   }
   if (there && lines) device::copy_from_host(ends, left, (size_t)2 * lines * sizeof(double));
   const int own_last = last + (separator_ ? 1 : 0);
-  forall(exec, along_x ? Box{first, own_last + 1, 0, lines} : Box{0, lines, first, own_last + 1}, Join<T>{view(left_), view(right_), x, on, separator_, last, line0 + start, ends, ends + lines});
+  forall(exec, along_x ? Box{first, own_last + 1, 0, lines} : Box{0, lines, first, own_last + 1},
+         Join<T>{view(left_), view(right_), x, on, separator_, last, line0 + start, ends, ends + lines});
 }
 
 template void LineSolver<double>::place(const Grid &, Lines, Space);
 template void LineSolver<float>::place(const Grid &, Lines, Space);
 template void LineSolver<double>::setup_separators(const Exec &, bool, const StencilView<double> &, double);
 template void LineSolver<float>::setup_separators(const Exec &, bool, const StencilView<double> &, double);
-template void LineSolver<double>::join(const Exec &, const StencilView<double> &, int, const View<double> &, const View<double> &);
-template void LineSolver<float>::join(const Exec &, const StencilView<float> &, int, const View<float> &, const View<float> &);
+template void LineSolver<double>::join(const Exec &, const StencilView<double> &, int, const View<double> &,
+                                       const View<double> &);
+template void LineSolver<float>::join(const Exec &, const StencilView<float> &, int, const View<float> &,
+                                      const View<float> &);
 
 } // namespace tessera

@@ -1,7 +1,7 @@
 // Gauss-Seidel on the operators of stencil.hpp, by colours (the four quarters) and by zebra lines.
 //
-// Fields have ghost nodes; the caller exchanges them after a colour or the lines of one parity. Two nodes of one colour that
-// are neighbours over a periodic seam see each other's old value, so that every step is symmetric.
+// Fields have ghost nodes; the caller exchanges them after a colour or the lines of one parity. Two nodes of one
+// colour that are neighbours over a periodic seam see each other's old value, so that every step is symmetric.
 #pragma once
 #include "exec/several.hpp"
 #include "box/stencil.hpp"
@@ -9,8 +9,8 @@
 
 namespace tessera {
 
-// The kernels, by quarter Q and stride S, of one vector (V = T) or several (several.hpp); MASK: quarters that are not zero. Over-relaxation by `more`, at the nodes where `at` is 1, which
-// is 1 or 0; null: everywhere.
+// The kernels, by quarter Q and stride S, of one vector (V = T) or several (several.hpp); MASK: quarters that are not
+// zero. Over-relaxation by `more`, at the nodes where `at` is 1, which is 1 or 0; null: everywhere.
 template <int Q, int S, int MASK, class T, class V = T> struct Colour {
   StencilView<T> A;
   View<V>        b, x;
@@ -20,7 +20,7 @@ template <int Q, int S, int MASK, class T, class V = T> struct Colour {
   {
     const ptrdiff_t p = X * S + Y * A.C.sy;
     const T         c = A.C.q[Q][p];
-    const V         v = b.q[Q][p] - couplings<Q, S, MASK, lines_none>(A, x, p), old = MASK & (1 << Q) ? x.q[Q][p] : V(0);
+    const V v = b.q[Q][p] - couplings<Q, S, MASK, lines_none>(A, x, p), old = MASK & (1 << Q) ? x.q[Q][p] : V(0);
     x.q[Q][p] = c > 0 ? v / c + (at ? more * at[p] : more) * (v / c - old) : V(0);
   }
 };
@@ -36,14 +36,20 @@ template <int Q, int S, class T, class V = T> struct Residual {
 };
 
 // The quarters that come before q in the order c, o, b, a.
-HD constexpr int before(int q) { return q == quarter_c ? 0 : q == quarter_o ? mask_c : q == quarter_b ? mask_c | mask_o : mask_c | mask_o | mask_b; }
+HD constexpr int before(int q)
+{
+  return q == quarter_c ? 0 : q == quarter_o ? mask_c : q == quarter_b ? mask_c | mask_o : mask_c | mask_o | mask_b;
+}
 
-// x := (b - couplings) / c on the nodes of quarter q in the box (of quarter indices), and over-relaxation. first: x is zero on q and on the
-// quarters that come after it in the order c, o, b, a, which are not read.
-template <class T, class V> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<V> &b, const View<V> &x, bool first = false, double more = 0, const T *at = nullptr);
+// x := (b - couplings) / c on the nodes of quarter q in the box (of quarter indices), and over-relaxation. first: x
+// is zero on q and on the quarters that come after it in the order c, o, b, a, which are not read.
+template <class T, class V> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box,
+                                               const View<V> &b, const View<V> &x, bool first = false, double more = 0,
+                                               const T *at = nullptr);
 
 // r := b - A x on the nodes of quarter q in the box.
-template <class T, class V> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<V> &b, const View<V> &x, const View<V> &r);
+template <class T, class V> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box,
+                                          const View<V> &b, const View<V> &x, const View<V> &r);
 
 HD inline double inverse_pivot(double c, double d, double tiny) { return c > 0 && d > tiny * c ? 1 / d : 0; }
 
@@ -60,21 +66,30 @@ template <class F> void for_parity_and_stride(int parity, ptrdiff_t sx, const F 
   else with(integral_constant<int, 0>());
 }
 
-// Exact solution along grid lines. A process keeps the factors of the tridiagonal matrices of its part of every line without its
-// last node, the separator, where the line goes on; the separators of a line form a small system that every process solves. On the
-// device each part is cut further (lines_device.k.cxx), and a line that closes on one process is solved there alone.
+// Exact solution along grid lines. A process keeps the factors of the tridiagonal matrices of its part of every line
+// without its last node, the separator, where the line goes on; the separators of a line form a small system that
+// every process solves. On the device each part is cut further (lines_device.k.cxx), and a line that closes on one
+// process is solved there alone.
 template <class T> class LineSolver {
 public:
   // tiny: a pivot below this share of its diagonal belongs to a singular line; that node is left as zero. Collective.
   void setup(const Exec &exec, const StencilView<double> &A, const Grid &grid, Lines direction, double tiny);
-  // x := the solution on the lines of one parity, where b is the right-hand side and x holds the other lines. Collective.
+  // x := the solution on the lines of one parity, where b is the right-hand side and x holds the other lines.
+  // Collective.
   void   solve(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x);
   bool   empty() const { return inverse_.empty(); }
-  size_t bytes() const { return inverse_.bytes() + fill_.bytes() + chain_.bytes() + work_.bytes() + left_.bytes() + right_.bytes() + reduced_.bytes(); }
+  size_t bytes() const
+  {
+    return inverse_.bytes() + fill_.bytes() + chain_.bytes() + work_.bytes() + left_.bytes() + right_.bytes() +
+           reduced_.bytes();
+  }
 
 private:
   void          place(const Grid &grid, Lines direction, Space space);
-  double       *reduced(int kind, int separator) { return reduced_.data() + ((size_t)kind * separators_ + separator) * count_; }
+  double       *reduced(int kind, int separator)
+  {
+    return reduced_.data() + ((size_t)kind * separators_ + separator) * count_;
+  }
   void          factor_on_host(const Exec &exec, const StencilView<double> &A, double tiny);
   void          setup_separators(const Exec &exec, bool there, const StencilView<double> &A, double tiny);
   void          make_separators(bool there);
@@ -83,8 +98,10 @@ private:
   void          factor_reduced(const double *diagonal, double tiny);
   void          join(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x);
   void          factor_parts(const StencilView<double> &A, double tiny, double *ends);
-  // border: 1, 2 the solution for minus one at the separator on the left, or the own one, from coefficients of any precision
-  template <class C> void solve_parts(const StencilView<C> &A, int parity, const View<T> &b, const View<T> &x, int border = 0);
+  // border: 1, 2 the solution for minus one at the separator on the left, or the own one, from coefficients of any
+  // precision
+  template <class C>
+  void             solve_parts(const StencilView<C> &A, int parity, const View<T> &b, const View<T> &x, int border = 0);
   View<T>       view(Buffer<T> &f) { return layout_.view(f.data()); }
   Lines         direction_ = lines_none;
   Layout        layout_;
@@ -101,7 +118,8 @@ private:
   Buffer<double> couplings_;              // of each line with the separators to the left and to the right
   Buffer<double> ends_, all_;             // what separators get from both sides
   bool           ring_ = false;           // on the device: lines that close on this process,
-  Buffer<T>      fill_, chain_, work_;    // couplings with the separator on the left, the separators' factors, and lines under way
+  Buffer<T>        fill_, chain_,
+    work_; // couplings with the separator on the left, the separators' factors, and lines under way
   Buffer<double> there_;                  // ends or values of the separators, of a parity, on the device
 };
 

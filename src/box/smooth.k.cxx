@@ -23,7 +23,8 @@ template <class V, class F> void dispatch(int q, ptrdiff_t sx, const F &f)
 
 } // namespace
 
-template <class T, class V> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<V> &b, const View<V> &x, bool first, double more, const T *at)
+template <class T, class V> void smooth_colour(const Exec &exec, const StencilView<T> &A, int q, const Box &box,
+                                               const View<V> &b, const View<V> &x, bool first, double more, const T *at)
 {
   dispatch<V>(q, A.C.sx, [&](auto quarter, auto stride) {
     constexpr int Q = decltype(quarter)::value, S = decltype(stride)::value;
@@ -32,14 +33,19 @@ template <class T, class V> void smooth_colour(const Exec &exec, const StencilVi
   });
 }
 
-template <class T, class V> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box, const View<V> &b, const View<V> &x, const View<V> &r)
+template <class T, class V> void residual(const Exec &exec, const StencilView<T> &A, int q, const Box &box,
+                                          const View<V> &b, const View<V> &x, const View<V> &r)
 {
-  dispatch<V>(q, A.C.sx, [&](auto quarter, auto stride) { forall_of<V>(exec, box, Residual<decltype(quarter)::value, decltype(stride)::value, T, V>{A, b, x, r}); });
+  dispatch<V>(q, A.C.sx, [&](auto quarter, auto stride) {
+    forall_of<V>(exec, box, Residual<decltype(quarter)::value, decltype(stride)::value, T, V>{A, b, x, r});
+  });
 }
 
 #define INSTANTIATE(T, ...) \
-  template void smooth_colour(const Exec &, const StencilView<T> &, int, const Box &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &, bool, double, const T *); \
-  template void residual(const Exec &, const StencilView<T> &, int, const Box &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &);
+  template void smooth_colour(const Exec &, const StencilView<T> &, int, const Box &, const View<__VA_ARGS__> &, \
+                              const View<__VA_ARGS__> &, bool, double, const T *); \
+  template void residual(const Exec &, const StencilView<T> &, int, const Box &, const View<__VA_ARGS__> &, \
+                         const View<__VA_ARGS__> &, const View<__VA_ARGS__> &);
 INSTANTIATE(double, double)
 INSTANTIATE(double, Several<double, 4>)
 INSTANTIATE(double, Several<double, 8>)

@@ -41,7 +41,10 @@ template <class T> struct StencilOf {
   Buffer<T> c, e[4], g[4];
 
   StencilOf() = default;
-  StencilOf(const Grid &grid, bool natural_order, Space space = Space::host) : StencilOf(Layout(grid, natural_order, space)) { }
+  StencilOf(const Grid &grid, bool natural_order, Space space = Space::host) :
+    StencilOf(Layout(grid, natural_order, space))
+  {
+  }
   explicit StencilOf(const Layout &layout);
   void           make_nine(); // room for the a-b couplings
   View<T>        C() { return layout.view(c.data()); }
@@ -80,31 +83,42 @@ template <int Q, int K, int S, class T> HD inline T coefficient(const StencilVie
 template <int Q, int K, int S, class V> HD inline V neighbour(const View<V> &x, ptrdiff_t p, ptrdiff_t r)
 {
   constexpr int dx = K % 3 - 1, dy = K / 3 - 1;
-  return x.q[Q ^ (dx ? 1 : 0) ^ (dy ? 2 : 0)][p + ((Q & 1) ? (dx > 0 ? S : 0) : (dx < 0 ? -S : 0)) + ((Q >> 1) ? (dy > 0 ? r : 0) : (dy < 0 ? -r : 0))];
+  return x.q[Q ^ (dx ? 1 : 0) ^ (dy ? 2 : 0)]
+            [p + ((Q & 1) ? (dx > 0 ? S : 0) : (dx < 0 ? -S : 0)) + ((Q >> 1) ? (dy > 0 ? r : 0) : (dy < 0 ? -r : 0))];
 }
 
 enum Lines { lines_none = 0, lines_x = 1, lines_y = 2 };
 
-// The sum of the couplings of a node with its neighbours: those whose quarter is in MASK and that do not lie on its line.
-template <int Q, int S, int MASK, int LINE, class T, class V> HD inline V couplings(const StencilView<T> &A, const View<V> &x, ptrdiff_t p)
+// The sum of the couplings of a node with its neighbours: those whose quarter is in MASK and that do not lie on its
+// line.
+template <int Q, int S, int MASK, int LINE, class T, class V>
+HD inline V couplings(const StencilView<T> &A, const View<V> &x, ptrdiff_t p)
 {
   const ptrdiff_t r = A.C.sy;
   V               v = 0;
-  if constexpr ((MASK & (1 << (Q ^ 1))) && LINE != lines_x) v += coefficient<Q, 3, S>(A, p, r) * neighbour<Q, 3, S>(x, p, r) + coefficient<Q, 5, S>(A, p, r) * neighbour<Q, 5, S>(x, p, r);
-  if constexpr ((MASK & (1 << (Q ^ 2))) && LINE != lines_y) v += coefficient<Q, 1, S>(A, p, r) * neighbour<Q, 1, S>(x, p, r) + coefficient<Q, 7, S>(A, p, r) * neighbour<Q, 7, S>(x, p, r);
+  if constexpr ((MASK & (1 << (Q ^ 1))) && LINE != lines_x)
+    v += coefficient<Q, 3, S>(A, p, r) * neighbour<Q, 3, S>(x, p, r) +
+         coefficient<Q, 5, S>(A, p, r) * neighbour<Q, 5, S>(x, p, r);
+  if constexpr ((MASK & (1 << (Q ^ 2))) && LINE != lines_y)
+    v += coefficient<Q, 1, S>(A, p, r) * neighbour<Q, 1, S>(x, p, r) +
+         coefficient<Q, 7, S>(A, p, r) * neighbour<Q, 7, S>(x, p, r);
   if constexpr (MASK & (1 << (Q ^ 3)))
     if (A.nine)
-      v += coefficient<Q, 0, S>(A, p, r) * neighbour<Q, 0, S>(x, p, r) + coefficient<Q, 2, S>(A, p, r) * neighbour<Q, 2, S>(x, p, r)
-         + coefficient<Q, 6, S>(A, p, r) * neighbour<Q, 6, S>(x, p, r) + coefficient<Q, 8, S>(A, p, r) * neighbour<Q, 8, S>(x, p, r);
+      v += coefficient<Q, 0, S>(A, p, r) * neighbour<Q, 0, S>(x, p, r) +
+           coefficient<Q, 2, S>(A, p, r) * neighbour<Q, 2, S>(x, p, r) +
+           coefficient<Q, 6, S>(A, p, r) * neighbour<Q, 6, S>(x, p, r) +
+           coefficient<Q, 8, S>(A, p, r) * neighbour<Q, 8, S>(x, p, r);
   return v;
 }
 
-// Adds the rows of the nodes (box.x0 .. box.x1-1, y): w[k][x - box.x0] is the coefficient in direction k. Every row adds half
-// of each of its couplings, so that the operator is the mean of the matrix and its transpose. `present` has bit k set where
-// w[k] is not all zero. Returns the largest |a_ij - a_ji| among rows of this box; lines must come in ascending order.
+// Adds the rows of the nodes (box.x0 .. box.x1-1, y): w[k][x - box.x0] is the coefficient in direction k. Every row
+// adds half of each of its couplings, so that the operator is the mean of the matrix and its transpose. `present` has
+// bit k set where w[k] is not all zero. Returns the largest |a_ij - a_ji| among rows of this box; lines must come in
+// ascending order.
 double stencil_add_line(Stencil &s, const Box &box, int y, const double *const w[9], int present);
 
 // y = A x on the owned nodes, all four quarters; x has its ghost nodes. 9-point: 5 coefficients, x and y, 56 B a node.
-template <class T> void stencil_apply(const Exec &exec, const StencilView<T> &A, const Grid &grid, const View<T> &x, const View<T> &y);
+template <class T>
+void stencil_apply(const Exec &exec, const StencilView<T> &A, const Grid &grid, const View<T> &x, const View<T> &y);
 
 } // namespace tessera

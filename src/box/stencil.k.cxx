@@ -87,7 +87,8 @@ double stencil_add_line(Stencil &s, const Box &box, int y, const double *const w
       if (k == 4 || (dx && dy && !s.nine)) continue;
       double       *e = s.slot(x0, y, k);
       const double *v = w[k] + (x0 - box.x0);
-      // Has the row at the other end been added already? Lines come in ascending order, in a line the even nodes come first.
+      // Has the row at the other end been added already? Lines come in ascending order, in a line the even nodes come
+      // first.
       if (dy < 0 ? y + dy >= box.y0 : !dy && parity == 1) {
         const int first = x0 + dx < box.x0 ? 1 : 0, last = x0 + 2 * (n - 1) + dx >= box.x1 ? n - 1 : n;
 #pragma omp simd reduction(max : asymmetry)
@@ -116,7 +117,8 @@ template <int Q, int S, class T> struct Apply {
   }
 };
 
-template <int S, class T> void apply(const Exec &exec, const StencilView<T> &A, const Grid &grid, const View<T> &x, const View<T> &y)
+template <int S, class T>
+void apply(const Exec &exec, const StencilView<T> &A, const Grid &grid, const View<T> &x, const View<T> &y)
 {
   forall(exec, grid.owned(0), Apply<0, S, T>{A, x, y});
   forall(exec, grid.owned(1), Apply<1, S, T>{A, x, y});
@@ -126,13 +128,16 @@ template <int S, class T> void apply(const Exec &exec, const StencilView<T> &A, 
 
 } // namespace
 
-template <class T> void stencil_apply(const Exec &exec, const StencilView<T> &A, const Grid &grid, const View<T> &x, const View<T> &y)
+template <class T>
+void stencil_apply(const Exec &exec, const StencilView<T> &A, const Grid &grid, const View<T> &x, const View<T> &y)
 {
   if (A.C.sx == 1) apply<1>(exec, A, grid, x, y);
   else apply<2>(exec, A, grid, x, y);
 }
 
-template void stencil_apply<double>(const Exec &, const StencilView<double> &, const Grid &, const View<double> &, const View<double> &);
-template void stencil_apply<float>(const Exec &, const StencilView<float> &, const Grid &, const View<float> &, const View<float> &);
+template void stencil_apply<double>(const Exec &, const StencilView<double> &, const Grid &, const View<double> &,
+                                    const View<double> &);
+template void stencil_apply<float>(const Exec &, const StencilView<float> &, const Grid &, const View<float> &,
+                                   const View<float> &);
 
 } // namespace tessera

@@ -1,6 +1,7 @@
-// Kernels that march: a warp takes a strip of columns and goes through it row by row. What several sweeps need of the last rows
-// stays in registers and neighbours in a row come by shuffles, so nothing waits at a barrier and every value is read once. A strip
-// overlaps the next ones by as many columns as the sweeps reach, a chunk of rows likewise.
+// Kernels that march: a warp takes a strip of columns and goes through it row by row. What several sweeps need of the
+// last rows stays in registers and neighbours in a row come by shuffles, so nothing waits at a barrier and every
+// value is read once. A strip overlaps the next ones by as many columns as the sweeps reach, a chunk of rows
+// likewise.
 //
 // Such a kernel is a struct with
 //   blocks                                             blocks of four warps that shall fit a multiprocessor: bounds the registers,
@@ -9,8 +10,9 @@
 //                                                      of what no kernel of a cycle writes,
 //   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const   the work, by for_rows; returns a lane's part of a sum,
 //   MARCH void finish(double sum) const                called by one thread at the end, where the sum is asked for.
-// Where a grid has too few rows for that to pay, a warp can take one row instead, and a block as many neighbouring rows as it has
-// warps: all is read at once, what is kept while the kernel before still runs, and what comes from the row before goes through shared memory. For both ways the kernel has instead
+// Where a grid has too few rows for that to pay, a warp can take one row instead, and a block as many neighbouring
+// rows as it has warps: all is read at once, what is kept while the kernel before still runs, and what comes from the
+// row before goes through shared memory. For both ways the kernel has instead
 //   value, reach, exchanged, whole()   type of its values, rows and columns that it reaches, values of a lane that rows hand on, what can be read
 //   template <class B> MARCH void row(strip, B &before, const Row &, int y, int y0, int y1) const   the work for a row, results in [y0, y1);
 //                                      before.take<I>(a, b, ...): each becomes what it was one row before; I, I + 1, ...: their places.
@@ -30,7 +32,8 @@ namespace tessera {
 
 MARCH int clamp(int x, int lo, int hi) { return x < lo ? lo : x > hi ? hi : x; }
 
-// The nodes of one process alone: none of a cell's comes before the first one. Comparisons that are not made save registers.
+// The nodes of one process alone: none of a cell's comes before the first one. Comparisons that are not made save
+// registers.
 struct Until {
   int x1, y1;
 };
@@ -39,14 +42,17 @@ MARCH bool has_column(const Until &b, int x) { return x < b.x1; }
 MARCH bool has_row(const Box &b, int y) { return y >= b.y0 && y < b.y1; }
 MARCH bool has_row(const Until &b, int y) { return y < b.y1; }
 
-// The columns of a strip, N a lane from x on. Loads outside of what is stored give the outermost column, or row, which is a ghost
-// one and zero, or finite where no coupling leads to it.
+// The columns of a strip, N a lane from x on. Loads outside of what is stored give the outermost column, or row,
+// which is a ghost one and zero, or finite where no coupling leads to it.
 template <int N> struct Strip {
   Warp w;
   int  x;        // of lane 0
   int  lo, hi;   // columns that can be read, [lo, hi)
   int  from, to; // where results are stored
-  MARCH int column(int lane) const { return clamp(x + N * lane, N == 2 ? lo & ~1 : lo, N == 2 ? (hi - 1) & ~1 : hi - 1); }
+  MARCH int column(int lane) const
+  {
+    return clamp(x + N * lane, N == 2 ? lo & ~1 : lo, N == 2 ? (hi - 1) & ~1 : hi - 1);
+  }
   template <class T> MARCH Cells<N, T> load(const T *row) const // row: at column 0
   {
     Cells<N, T> r;
@@ -64,7 +70,8 @@ template <int N> struct Strip {
 #endif
     return r;
   }
-  template <class T, class B> MARCH void store(T *row, const Cells<N, T> &a, const B &box) const // the columns of the box alone
+  // the columns of the box alone
+  template <class T, class B> MARCH void store(T *row, const Cells<N, T> &a, const B &box) const
   {
 #ifdef __CUDACC__
     if constexpr (N == 2) {
@@ -97,8 +104,8 @@ template <int N> struct Strip {
     });
     return s;
   }
-  // Between the cells of a grid and the quarters of a coarser one, whose node (X, Y) is element (X/2, Y/2) of quarter X%2 + 2 (Y%2);
-  // stored: the nodes that can be read.
+  // Between the cells of a grid and the quarters of a coarser one, whose node (X, Y) is element (X/2, Y/2) of quarter
+  // X%2 + 2 (Y%2); stored: the nodes that can be read.
   template <class T> MARCH Cells<N, T> load_nodes(const View<T> &v, int Y, const Box &stored) const
   {
     Cells<N, T> r;
@@ -115,7 +122,8 @@ template <int N> struct Strip {
     for_lanes(w, [&](int l) {
       for (int i = 0; i < N; ++i) {
         const int X = x + N * l + i;
-        if (X >= from && X < to && has_column(box, X)) v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy] = of(a.v[i], l);
+        if (X >= from && X < to && has_column(box, X))
+          v.q[(X & 1) + 2 * (Y & 1)][(X >> 1) * v.sx + (Y >> 1) * v.sy] = of(a.v[i], l);
       }
     });
   }
@@ -144,7 +152,10 @@ template <int N> struct Take {
   const Strip<N> &s;
   template <class T> MARCH void operator()(Cells<N, T> &a, const T *row) { a = s.load(row); }
   template <class T> MARCH void kept(Cells<N, T> &a, const T *row) { a = s.load(row); }
-  template <class T> MARCH void nodes(Cells<N, T> &a, const View<T> &v, int Y, const Box &stored) { a = s.load_nodes(v, Y, stored); }
+  template <class T> MARCH void nodes(Cells<N, T> &a, const View<T> &v, int Y, const Box &stored)
+  {
+    a = s.load_nodes(v, Y, stored);
+  }
 };
 // The same in two parts: what is kept, and what kernels write.
 template <int N> struct TakeKept {
@@ -157,7 +168,10 @@ template <int N> struct TakeWritten {
   const Strip<N> &s;
   template <class T> MARCH void operator()(Cells<N, T> &a, const T *row) { a = s.load(row); }
   template <class T> MARCH void kept(Cells<N, T> &, const T *) { }
-  template <class T> MARCH void nodes(Cells<N, T> &a, const View<T> &v, int Y, const Box &stored) { a = s.load_nodes(v, Y, stored); }
+  template <class T> MARCH void nodes(Cells<N, T> &a, const View<T> &v, int Y, const Box &stored)
+  {
+    a = s.load_nodes(v, Y, stored);
+  }
 };
 
 template <class Kernel, int N> MARCH typename Kernel::Row take(const Kernel &k, const Strip<N> &s, int y)
@@ -169,7 +183,8 @@ template <class Kernel, int N> MARCH typename Kernel::Row take(const Kernel &k, 
 }
 
 // work(row, y) for the rows [first, end). The next row is on its way meanwhile.
-template <class Kernel, int N, class F> MARCH void for_rows(const Kernel &k, const Strip<N> &s, int first, int end, F &&work)
+template <class Kernel, int N, class F>
+MARCH void for_rows(const Kernel &k, const Strip<N> &s, int first, int end, F &&work)
 {
   typename Kernel::Row a = take(k, s, first), b;
   for (int y = first; y < end; ++y) {
@@ -180,7 +195,8 @@ template <class Kernel, int N, class F> MARCH void for_rows(const Kernel &k, con
 }
 
 // The same in pairs: even(row, y), odd(row, y + 1), to `end` or one more.
-template <class Kernel, int N, class Even, class Odd> MARCH void for_row_pairs(const Kernel &k, const Strip<N> &s, int first, int end, Even &&even, Odd &&odd)
+template <class Kernel, int N, class Even, class Odd>
+MARCH void for_row_pairs(const Kernel &k, const Strip<N> &s, int first, int end, Even &&even, Odd &&odd)
 {
   typename Kernel::Row a = take(k, s, first), b;
   for (int y = first; y < end; y += 2) {
@@ -212,7 +228,8 @@ template <class Kernel> MARCH double march(const Kernel &k, Warp w, const March 
   const Strip<1> s  = m.template strip<1>(w, strip, k.reach, k.whole());
   const int      y0 = m.first(chunk), y1 = m.end(chunk);
   Carried<Kernel::exchanged, Cells<1, typename Kernel::value>> before;
-  for_rows(k, s, y0 - k.reach, y1 + k.reach, [&](const typename Kernel::Row &in, int y) { k.row(s, before, in, y, y0, y1); });
+  for_rows(k, s, y0 - k.reach, y1 + k.reach,
+           [&](const typename Kernel::Row &in, int y) { k.row(s, before, in, y, y0, y1); });
   return 0;
 }
 
@@ -256,15 +273,18 @@ __device__ inline bool grid_sum(double *s, double *parts, unsigned *ticket)
 
 __device__ __noinline__ static double total_sum(const Total *total, double s) { return total ? (*total)(s) : s; }
 
-template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps, Kernel::blocks) run_warps(Kernel kernel, March m, double *parts, unsigned *ticket, const Total *total)
+template <bool SUM, class Kernel> __global__ void __launch_bounds__(lanes *block_warps, Kernel::blocks)
+  run_warps(Kernel kernel, March m, double *parts, unsigned *ticket, const Total *total)
 {
-  const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes; // those beyond the last one have nothing to store
+  // those beyond the last one have nothing to store
+  const int strip = (int)blockIdx.x * block_warps + (int)threadIdx.x / lanes;
   double    s = kernel(Warp{(int)threadIdx.x % lanes}, m, strip, (int)blockIdx.y);
   if constexpr (SUM)
     if (grid_sum(&s, parts, ticket)) kernel.finish(total_sum(total, s));
 }
 
-// What the warp before has, if all warps of a block take neighbouring rows. The first one gets its own: it is there for the next ones.
+// What the warp before has, if all warps of a block take neighbouring rows. The first one gets its own: it is there
+// for the next ones.
 template <class T, int ROWS> struct Before {
   T  *place; // of this lane
   int south; // from there to the warp before
@@ -282,7 +302,8 @@ template <int ROWS, class Kernel> __global__ void __launch_bounds__(lanes *ROWS)
 {
   using T = typename Kernel::value;
   __shared__ T    memory[Kernel::exchanged * ROWS * lanes];
-  const int       row = (int)threadIdx.x / lanes, y0 = m.first((int)blockIdx.y), y1 = m.end((int)blockIdx.y), y = y0 - k.reach + row;
+  const int       row = (int)threadIdx.x / lanes, y0 = m.first((int)blockIdx.y), y1 = m.end((int)blockIdx.y),
+            y            = y0 - k.reach + row;
   const Strip<1>  s = m.template strip<1>(Warp{(int)threadIdx.x % lanes}, (int)blockIdx.x, k.reach, k.whole());
   Before<T, ROWS> before{memory + threadIdx.x, row ? lanes : 0};
   typename Kernel::Row in;
@@ -295,25 +316,31 @@ template <int ROWS, class Kernel> __global__ void __launch_bounds__(lanes *ROWS)
   k.row(s, before, in, y, y0, y1);
 }
 
-template <class Kernel> __global__ void __launch_bounds__(256, 4) run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
+template <class Kernel> __global__ void __launch_bounds__(256, 4)
+  run_cells(Box box, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
 {
   double    s = 0;
   const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x % warp);
   if (i < box.x1)
-    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.x / warp); j < box.y1; j += (int)gridDim.y * block_rows) s += kernel(i, j);
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.x / warp); j < box.y1;
+         j += (int)gridDim.y * block_rows)
+      s += kernel(i, j);
   if (grid_sum(&s, parts, ticket)) kernel.finish(total_sum(total, s));
 }
 
-template <class Kernel> __global__ void __launch_bounds__(256) run_flat(size_t n, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
+template <class Kernel> __global__ void __launch_bounds__(256)
+  run_flat(size_t n, Kernel kernel, double *parts, unsigned *ticket, const Total *total)
 {
   double s = 0;
-  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x) s += kernel(i);
+  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)
+    s += kernel(i);
   if (grid_sum(&s, parts, ticket)) kernel.finish(total_sum(total, s));
 }
 } // namespace device
 #endif
 
-// Memory of the sums: parts and a ticket, one at a time in the order of the stream. With `total` the sums are those of all processes.
+// Memory of the sums: parts and a ticket, one at a time in the order of the stream. With `total` the sums are those
+// of all processes.
 struct Reduction {
   Buffer<double>   parts;
   Buffer<unsigned> ticket;
@@ -346,13 +373,14 @@ template <class Kernel> void forall_warps(const Box &box, int columns, const Ker
   if (box.empty()) return;
   const March m = cut<false, Kernel>(box, columns);
 #ifdef __CUDACC__
-  device::launch(device::run_warps<false, Kernel>, device::blocks_for(m), dim3(lanes * block_warps), 0, kernel, m, (double *)nullptr, (unsigned *)nullptr, (const Total *)nullptr);
-#else
+  device::launch(device::run_warps<false, Kernel>, device::blocks_for(m), dim3(lanes * block_warps), 0, kernel, m,
+                 (double *)nullptr, (unsigned *)nullptr, (const Total *)nullptr);
+  #else
   const device::Open open(Space::cuda);
   device::launched(device::blocks_for(m));
   for (int c = 0; c < m.chunks(); ++c)
     for (int i = 0; i < m.strips(); ++i) (void)kernel(Warp(), m, i, c);
-#endif
+  #endif
 }
 
 // The same with its sum.
@@ -361,14 +389,15 @@ template <class Kernel> void forall_warps(const Box &box, int columns, const Ker
   if (box.empty()) return;
   const March m = cut<true, Kernel>(box, columns);
 #ifdef __CUDACC__
-  device::launch(device::run_warps<true, Kernel>, device::blocks_for(m), dim3(lanes * block_warps), 0, kernel, m, reduction.parts.data(), reduction.ticket.data(), reduction.total);
-#else
+  device::launch(device::run_warps<true, Kernel>, device::blocks_for(m), dim3(lanes * block_warps), 0, kernel, m,
+                 reduction.parts.data(), reduction.ticket.data(), reduction.total);
+  #else
   const device::Open open(Space::cuda);
   double             s = 0;
   for (int c = 0; c < m.chunks(); ++c)
     for (int i = 0; i < m.strips(); ++i) s += kernel(Warp(), m, i, c);
   kernel.finish(reduction.total ? (*reduction.total)(s) : s);
-#endif
+  #endif
 }
 
 // A warp a row.
@@ -401,29 +430,33 @@ template <class Kernel> void forall_cells(const Box &box, const Kernel &kernel, 
   device::Blocks      blocks = device::blocks_for(box);
   const long          rows = (long)(fit < most_flat_blocks ? fit : most_flat_blocks) / blocks.x;
   blocks = device::blocks_for(box, rows ? rows : 1); // all at a time
-  device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(), reduction.ticket.data(), reduction.total);
-#else
+  device::launch(device::run_cells<Kernel>, blocks, dim3(256), 0, box, kernel, reduction.parts.data(),
+                 reduction.ticket.data(), reduction.total);
+  #else
   const device::Open open(Space::cuda);
   double             s = 0;
   for (int j = box.y0; j < box.y1; ++j)
     for (int i = box.x0; i < box.x1; ++i) s += kernel(i, j);
   kernel.finish(reduction.total ? (*reduction.total)(s) : s);
-#endif
+  #endif
 }
 
 // s += kernel(i) for i in [0, n), then kernel.finish(s).
 template <class Kernel> void forall_flat(size_t n, const Kernel &kernel, Reduction &reduction)
 {
 #ifdef __CUDACC__
-  static const size_t fit = device::resident((const void *)device::run_flat<Kernel>, 256); // no block waits for another one's end
-  const size_t        most = fit < most_flat_blocks ? fit : most_flat_blocks, blocks = (n + 255) / 256 < most ? (n + 255) / 256 : most;
-  device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel, reduction.parts.data(), reduction.ticket.data(), reduction.total);
-#else
+  // no block waits for another one's end
+  static const size_t fit = device::resident((const void *)device::run_flat<Kernel>, 256);
+  const size_t        most = fit < most_flat_blocks ? fit : most_flat_blocks,
+               blocks      = (n + 255) / 256 < most ? (n + 255) / 256 : most;
+  device::launch(device::run_flat<Kernel>, dim3((unsigned)(blocks ? blocks : 1)), dim3(256), 0, n, kernel,
+                 reduction.parts.data(), reduction.ticket.data(), reduction.total);
+  #else
   const device::Open open(Space::cuda);
   double             s = 0;
   for (size_t i = 0; i < n; ++i) s += kernel(i);
   kernel.finish(reduction.total ? (*reduction.total)(s) : s);
-#endif
+  #endif
 }
 
 } // namespace tessera

@@ -7,8 +7,9 @@
 
 namespace tessera {
 
-// The row sum of a node without what a Dirichlet side has left there beside the line on which it interpolates, where functions fall
-// off across that line and not along it: low and high, its couplings to both sides across the line; one is missing there.
+// The row sum of a node without what a Dirichlet side has left there beside the line on which it interpolates, where
+// functions fall off across that line and not along it: low and high, its couplings to both sides across the line;
+// one is missing there.
 HD inline double along_line(double sum, double low, double high)
 {
   const double across = low == 0 ? -high : high == 0 ? -low : 0;
@@ -20,19 +21,25 @@ template <int Q, int S> struct Row {
   double k[9];
   HD Row(const StencilView<double> &A, ptrdiff_t p, ptrdiff_t r)
   {
-    k[1] = coefficient<Q, 1, S>(A, p, r), k[3] = coefficient<Q, 3, S>(A, p, r), k[4] = A.C.q[Q][p], k[5] = coefficient<Q, 5, S>(A, p, r), k[7] = coefficient<Q, 7, S>(A, p, r);
+    k[1] = coefficient<Q, 1, S>(A, p, r), k[3] = coefficient<Q, 3, S>(A, p, r), k[4] = A.C.q[Q][p],
+    k[5] = coefficient<Q, 5, S>(A, p, r), k[7] = coefficient<Q, 7, S>(A, p, r);
     k[0] = k[2] = k[6] = k[8] = 0;
-    if (A.nine) k[0] = coefficient<Q, 0, S>(A, p, r), k[2] = coefficient<Q, 2, S>(A, p, r), k[6] = coefficient<Q, 6, S>(A, p, r), k[8] = coefficient<Q, 8, S>(A, p, r);
+    if (A.nine)
+      k[0] = coefficient<Q, 0, S>(A, p, r), k[2] = coefficient<Q, 2, S>(A, p, r), k[6] = coefficient<Q, 6, S>(A, p, r),
+      k[8] = coefficient<Q, 8, S>(A, p, r);
   }
   HD double sum() const { return k[0] + k[1] + k[2] + k[3] + k[4] + k[5] + k[6] + k[7] + k[8]; }
   // E: a or b, whose weights it makes
   template <int E> HD double along() const
   {
-    return E == quarter_a ? along_line(sum(), k[0] + k[3] + k[6], k[2] + k[5] + k[8]) : along_line(sum(), k[0] + k[1] + k[2], k[6] + k[7] + k[8]);
+    return E == quarter_a ? along_line(sum(), k[0] + k[3] + k[6], k[2] + k[5] + k[8])
+                          : along_line(sum(), k[0] + k[1] + k[2], k[6] + k[7] + k[8]);
   }
   HD bool alive() const
   {
-    return k[4] > 0 && fabs(k[0]) + fabs(k[1]) + fabs(k[2]) + fabs(k[3]) + fabs(k[5]) + fabs(k[6]) + fabs(k[7]) + fabs(k[8]) > tuning::dead_coupling * k[4];
+    return k[4] > 0 &&
+           fabs(k[0]) + fabs(k[1]) + fabs(k[2]) + fabs(k[3]) + fabs(k[5]) + fabs(k[6]) + fabs(k[7]) + fabs(k[8]) >
+             tuning::dead_coupling * k[4];
   }
 };
 
@@ -58,23 +65,31 @@ template <int Q, int S> struct Edges {
   View<double>        w[2], inject; // inject: nullptr where A has no ghost nodes, and c nodes may be looked at
   View<float>         single[2];
   int                 n; // coarse nodes in the direction of the edge, or INT_MAX where the grid closes
-  HD bool alive(ptrdiff_t c) const { return inject.q[3] ? inject.q[3][c] > 0 : Row<3, S>(A, c, A.C.sy).alive(); } // seldom asked for
-  // Adds what the elimination of the o node beside p leaves: its couplings towards both coarse nodes, unless nothing ties that
-  // side of it to the coarse node, and its row sum.
-  template <int BACK> HD void across(ptrdiff_t o, double coupling, ptrdiff_t p, bool low, bool high, double &m, double &q, double &sum) const
+  // seldom asked for
+  HD bool alive(ptrdiff_t c) const { return inject.q[3] ? inject.q[3][c] > 0 : Row<3, S>(A, c, A.C.sy).alive(); }
+  // Adds what the elimination of the o node beside p leaves: its couplings towards both coarse nodes, unless nothing
+  // ties that side of it to the coarse node, and its row sum.
+  template <int BACK> HD void across(ptrdiff_t o, double coupling, ptrdiff_t p, bool low, bool high, double &m,
+                                     double &q, double &sum) const
   {
     const ptrdiff_t   r = A.C.sy;
     const Row<0, S>   at(A, o, r);
     if (!(at.k[4] > 0) || coupling == 0) return;
-    constexpr int     LOW = Q == quarter_a ? (BACK > 0 ? 2 : 0) : (BACK > 0 ? 6 : 0), HIGH = Q == quarter_a ? (BACK > 0 ? 8 : 6) : (BACK > 0 ? 8 : 2);
-    constexpr int     K = Q == quarter_a ? (BACK > 0 ? 5 : 3) : (BACK > 0 ? 7 : 1); // from the nodes beside o to the coarse nodes
+    constexpr int LOW  = Q == quarter_a ? (BACK > 0 ? 2 : 0) : (BACK > 0 ? 6 : 0),
+                  HIGH = Q == quarter_a ? (BACK > 0 ? 8 : 6) : (BACK > 0 ? 8 : 2);
+    // from the nodes beside o to the coarse nodes
+    constexpr int     K = Q == quarter_a ? (BACK > 0 ? 5 : 3) : (BACK > 0 ? 7 : 1);
     constexpr int     H = Q ^ 3;                                                    // their quarter
     double            to_low = Q == quarter_a ? at.k[0] + at.k[1] + at.k[2] : at.k[0] + at.k[3] + at.k[6];
     double            to_high = Q == quarter_a ? at.k[6] + at.k[7] + at.k[8] : at.k[2] + at.k[5] + at.k[8];
     const ptrdiff_t   hl = Q == quarter_a ? o - r : o - S, hh = o;
     const double      tied = tuning::tied;
-    if (low && fabs(coefficient<H, K, S>(A, hl, r)) < tied * A.C.q[H][hl] && fabs(at.k[LOW]) < tied * at.k[4] && alive(p - (Q == quarter_a ? r : S))) to_low = 0;
-    if (high && fabs(coefficient<H, K, S>(A, hh, r)) < tied * A.C.q[H][hh] && fabs(at.k[HIGH]) < tied * at.k[4] && alive(p)) to_high = 0;
+    if (low && fabs(coefficient<H, K, S>(A, hl, r)) < tied * A.C.q[H][hl] && fabs(at.k[LOW]) < tied * at.k[4] &&
+        alive(p - (Q == quarter_a ? r : S)))
+      to_low = 0;
+    if (high && fabs(coefficient<H, K, S>(A, hh, r)) < tied * A.C.q[H][hh] && fabs(at.k[HIGH]) < tied * at.k[4] &&
+        alive(p))
+      to_high = 0;
     const double      f = -coupling / at.k[4];
     m += f * to_low;
     q += f * to_high;
@@ -117,15 +132,29 @@ template <int Q, int S> struct Edges {
   }
 };
 
-// Weights of a and b, and which c nodes have couplings. at_once: A has no ghost nodes, and the three need not wait for each other.
+// Weights of a and b, and which c nodes have couplings. at_once: A has no ghost nodes, and the three need not wait
+// for each other.
 template <int S> struct EdgeParts {
   Part<Edges<1, S>> a;
   Part<Edges<2, S>> b;
   Part<Alive<S>>    c;
-  EdgeParts(const StencilView<double> &A, const Grid &grid, Interpolation &P, const SingleWeights &single, bool at_once)
-    : a{grid.owned(quarter_a), {A, {P.Edge(0), P.Edge(1)}, at_once ? View<double>() : P.Inject(), {single.edge[0], single.edge[1]}, grid.periodic_y ? INT_MAX : grid.ny / 2}}
-    , b{grid.owned(quarter_b), {A, {P.Edge(0), P.Edge(1)}, at_once ? View<double>() : P.Inject(), {single.edge[0], single.edge[1]}, grid.periodic_x ? INT_MAX : grid.nx / 2}}
-    , c{grid.owned(quarter_c), {A, P.Inject(), single.inject}}
+  EdgeParts(const StencilView<double> &A, const Grid &grid, Interpolation &P, const SingleWeights &single,
+            bool at_once) :
+    a{
+      grid.owned(quarter_a),
+      {A,
+                         {P.Edge(0), P.Edge(1)},
+                         at_once ? View<double>() : P.Inject(),
+                         {single.edge[0], single.edge[1]},
+                         grid.periodic_y ? INT_MAX : grid.ny / 2}
+  },
+    b{grid.owned(quarter_b),
+      {A,
+       {P.Edge(0), P.Edge(1)},
+       at_once ? View<double>() : P.Inject(),
+       {single.edge[0], single.edge[1]},
+       grid.periodic_x ? INT_MAX : grid.nx / 2}},
+    c{grid.owned(quarter_c), {A, P.Inject(), single.inject}}
   {
   }
 };
@@ -163,6 +192,12 @@ template <int S> struct CentreWeights {
 };
 template <int S> CentreWeights<S> centre_weights(const StencilView<double> &A, const Grid &grid, Interpolation &P)
 {
-  return {A, {P.Edge(0), P.Edge(1)}, P.Inject(), grid.periodic_x ? INT_MAX : grid.nx / 2, grid.periodic_y ? INT_MAX : grid.ny / 2};
+  return {
+    A,
+    {P.Edge(0), P.Edge(1)},
+    P.Inject(),
+    grid.periodic_x ? INT_MAX : grid.nx / 2,
+    grid.periodic_y ? INT_MAX : grid.ny / 2
+  };
 }
 } // namespace tessera

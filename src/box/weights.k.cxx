@@ -27,7 +27,8 @@ template <int Q> struct Weigh {
 };
 
 // A node between two coarse nodes with couplings, tied sideways or to them alone: its weights may be corrected.
-template <int Q, int S> HD inline bool between(const StencilView<double> &A, const View<double> &inject, int n, int X, int Y)
+template <int Q, int S>
+HD inline bool between(const StencilView<double> &A, const View<double> &inject, int n, int X, int Y)
 {
   const ptrdiff_t r = A.C.sy, p = X * S + Y * r, step = Q == quarter_a ? r : S;
   const int       i = Q == quarter_a ? Y : X;
@@ -68,7 +69,8 @@ template <int Q, int S> struct Correct {
   }
 };
 
-template <int S> void edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single)
+template <int S> void edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo,
+                            Interpolation &P, const SingleWeights &single)
 {
   const EdgeParts<S> parts(A, grid, P, single, halo.empty());
   if (halo.empty()) return forall_parts(exec, parts.a, parts.b, parts.c);
@@ -77,16 +79,28 @@ template <int S> void edges(const Exec &exec, const StencilView<double> &A, cons
   forall_parts(exec, parts.a, parts.b);
 }
 
-template <int S> void fit(const Exec &exec, const StencilView<double> &A, const Grid &grid, const View<double> &product, const View<double> &square, Interpolation &P, const View<float> &correction)
+template <int S> void fit(const Exec &exec, const StencilView<double> &A, const Grid &grid, const View<double> &product,
+                          const View<double> &square, Interpolation &P, const View<float> &correction)
 {
-  forall(exec, grid.owned(quarter_a), Fit<1, S>{A, product, square, P.Edge(0), P.Inject(), correction, grid.periodic_y ? INT_MAX : grid.ny / 2});
-  forall(exec, grid.owned(quarter_b), Fit<2, S>{A, product, square, P.Edge(0), P.Inject(), correction, grid.periodic_x ? INT_MAX : grid.nx / 2});
+  forall(exec, grid.owned(quarter_a),
+         Fit<1, S>{A, product, square, P.Edge(0), P.Inject(), correction, grid.periodic_y ? INT_MAX : grid.ny / 2});
+  forall(exec, grid.owned(quarter_b),
+         Fit<2, S>{A, product, square, P.Edge(0), P.Inject(), correction, grid.periodic_x ? INT_MAX : grid.nx / 2});
 }
 
-template <int S> void correct(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P, const View<float> &correction)
+template <int S> void correct(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P,
+                              const View<float> &correction)
 {
-  forall(exec, grid.owned(quarter_a), Correct<1, S>{A, {P.Edge(0), P.Edge(1)}, P.Inject(), correction, grid.periodic_y ? INT_MAX : grid.ny / 2});
-  forall(exec, grid.owned(quarter_b), Correct<2, S>{A, {P.Edge(0), P.Edge(1)}, P.Inject(), correction, grid.periodic_x ? INT_MAX : grid.nx / 2});
+  forall(exec, grid.owned(quarter_a),
+         Correct<1, S>{
+           A, {P.Edge(0), P.Edge(1)},
+            P.Inject(), correction, grid.periodic_y ? INT_MAX : grid.ny / 2
+  });
+  forall(exec, grid.owned(quarter_b),
+         Correct<2, S>{
+           A, {P.Edge(0), P.Edge(1)},
+            P.Inject(), correction, grid.periodic_x ? INT_MAX : grid.nx / 2
+  });
 }
 
 template <int S> struct Centres {
@@ -103,7 +117,8 @@ template <int S> struct Centres {
 
 } // namespace
 
-void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P, const SingleWeights &single)
+void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P,
+                       const SingleWeights &single)
 {
   if (A.C.sx == 1) edges<1>(exec, A, grid, halo, P, single);
   else edges<2>(exec, A, grid, halo, P, single);
@@ -114,7 +129,10 @@ void interpolate_centres(const Exec &exec, const StencilView<double> &A, const G
   for (int k = 0; k < 2; ++k) halo.exchange(P.Edge(k), mask_a | mask_b);
   auto with = [&](auto stride) {
     constexpr int S = decltype(stride)::value;
-    forall(exec, grid.owned(quarter_o), Centres<S>{centre_weights<S>(A, grid, P), {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}});
+    forall(exec, grid.owned(quarter_o),
+           Centres<S>{
+             centre_weights<S>(A, grid, P), {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}
+    });
   };
   if (A.C.sx == 1) with(std::integral_constant<int, 1>());
   else with(std::integral_constant<int, 2>());
@@ -135,14 +153,16 @@ void LeastSquares::weigh(const Exec &exec, const Grid &grid, const View<double> 
   forall(exec, grid.owned(quarter_b), Weigh<2>{v, p, s});
 }
 
-void LeastSquares::solve(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P, const View<float> &correction)
+void LeastSquares::solve(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P,
+                         const View<float> &correction)
 {
   const View<double> p = layout.view(product.data(), quarter_a), s = layout.view(square.data(), quarter_a);
   if (A.C.sx == 1) fit<1>(exec, A, grid, p, s, P, correction);
   else fit<2>(exec, A, grid, p, s, P, correction);
 }
 
-void correct_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P, const View<float> &correction)
+void correct_edges(const Exec &exec, const StencilView<double> &A, const Grid &grid, Interpolation &P,
+                   const View<float> &correction)
 {
   if (A.C.sx == 1) correct<1>(exec, A, grid, P, correction);
   else correct<2>(exec, A, grid, P, correction);

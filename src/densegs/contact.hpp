@@ -1,5 +1,6 @@
-// One contact with Coulomb friction, on the host and on a device: normal force x_n >= 0, tangential forces |x_t| <= mu x_n, relative velocity
-// w = A x + q with the contact's own d x d block of A, by columns, whose first entry is positive.
+// One contact with Coulomb friction, on the host and on a device: normal force x_n >= 0, tangential forces |x_t| <=
+// mu x_n, relative velocity w = A x + q with the contact's own d x d block of A, by columns, whose first entry is
+// positive.
 #pragma once
 #include "exec/exec.hpp"
 #include <cmath>
@@ -38,7 +39,8 @@ template <int d> HD inline bool solve_contact(const double *a, const double *q, 
     x[0] = -q[0] / wnn;
     return true;
   }
-  // The normal velocity being zero, x_n = -(q_n + w_nt x_t) / w_nn, and x_t sees S = W_tt - W_tn W_nt / w_nn and s. S = V L V'.
+  // The normal velocity being zero, x_n = -(q_n + w_nt x_t) / w_nn, and x_t sees S = W_tt - W_tn W_nt / w_nn and s. S
+  // = V L V'.
   constexpr int m = d - 1;
   double        s[2] = {0, 0}, S[4] = {0, 0, 0, 0};
   Sliding       slide = {};
@@ -55,9 +57,11 @@ template <int d> HD inline bool solve_contact(const double *a, const double *q, 
   slide.value[0] = S[0];
   slide.c[0]     = s[0];
   if (m == 2) {
-    const double off = 0.5 * (S[1] + S[2]), half = 0.5 * (S[0] - S[3]), root = sqrt(half * half + off * off), mean = 0.5 * (S[0] + S[3]);
+    const double off = 0.5 * (S[1] + S[2]), half = 0.5 * (S[0] - S[3]), root = sqrt(half * half + off * off),
+                 mean = 0.5 * (S[0] + S[3]);
     // The eigenvectors without an angle: (cos, sin) of half of that of (half, off), from its cosine.
-    const double cosine = root > 0 ? half / root : 1, c = sqrt(0.5 * (1 + fabs(cosine))), other = root > 0 ? 0.5 * off / (root * c) : 0;
+    const double cosine = root > 0 ? half / root : 1, c = sqrt(0.5 * (1 + fabs(cosine))),
+                 other = root > 0 ? 0.5 * off / (root * c) : 0;
     slide.value[0] = mean + root;
     slide.value[1] = mean - root;
     slide.V[0] = cosine >= 0 ? c : fabs(other);

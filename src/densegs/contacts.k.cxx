@@ -1,6 +1,6 @@
-// Sweeps over contacts with friction on the device: the persistent kernel of device.k.cxx, whose panels hold whole contacts (21 of
-// three rows and one that is empty, or 32 of two) and are solved contact after contact by one warp. Every lane solves the same contact,
-// with values that came by shuffles, and adds the step to its two rows.
+// Sweeps over contacts with friction on the device: the persistent kernel of device.k.cxx, whose panels hold whole
+// contacts (21 of three rows and one that is empty, or 32 of two) and are solved contact after contact by one warp.
+// Every lane solves the same contact, with values that came by shuffles, and adds the step to its two rows.
 #include "densegs/contact.hpp"
 #include "densegs/panel.hpp"
 #include <string>
@@ -155,7 +155,8 @@ template <int d> __global__ void __launch_bounds__(threads, 1) sweeps_of_contact
     if (there && !last) send_for(k + 1, 0, job.position(k + 1, me));
   }
   __syncthreads();
-  if (t < height) job.x[me * height + t] = sh.dead ? NAN : own[t]; // nobody takes what is left of a wait in vain for an answer
+  // nobody takes what is left of a wait in vain for an answer
+  if (t < height) job.x[me * height + t] = sh.dead ? NAN : own[t];
 }
 #endif
 
@@ -179,7 +180,8 @@ bool contacts_fit(int n, int block)
 void fill_contacts(Plan &plan, const double *a, ptrdiff_t lda, int n, int block)
 {
   const Panels &m = plan.panels;
-  forall(plan.exec, Box{0, height, 0, m.count * m.stride}, FillContacts{a, lda, plan.panels.a.data(), n, m.stride, height / block * block});
+  forall(plan.exec, Box{0, height, 0, m.count * m.stride},
+         FillContacts{a, lda, plan.panels.a.data(), n, m.stride, height / block * block});
 }
 
 // mu, q and x by panels, on the device. false: a contact had no solution.
@@ -222,7 +224,9 @@ bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, do
   plan.epoch += (unsigned long long)most + 1;
   double end[2];
   device::copy_to_host(end, job.history + most, sizeof(end));
-  if (end[1] == 1) throw DeviceError("dense Gauss-Seidel: blocks of threads waited in vain for each other. Is another program holding the device?");
+  if (end[1] == 1)
+    throw DeviceError(
+      "dense Gauss-Seidel: blocks of threads waited in vain for each other. Is another program holding the device?");
   return end[1] == 0;
 #else
   // The emulated device: the same, contact after contact.
@@ -230,7 +234,8 @@ bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, do
   device::launched(device::Blocks{m.count, 1});
   const int per = height / block;
   for (int k = 0; k < most; ++k) {
-    const bool back = plan.params.order == Order::backward || (plan.params.order == Order::symmetric && (first + k) % 2);
+    const bool back =
+      plan.params.order == Order::backward || (plan.params.order == Order::symmetric && (first + k) % 2);
     for (int s = 0; s < m.count * per; ++s) {
       const int c = back ? m.count * per - 1 - s : s, p = c / per, i0 = c % per * block;
       double    a[9] = {}, w[3] = {}, v[3] = {};
@@ -242,7 +247,9 @@ bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, do
           if (j / height != p || j % height < i0 || j % height >= i0 + block) w[i] += row[(size_t)j * height] * x[j];
         for (int j = 0; j < block; ++j) a[j * block + i] = row[(size_t)(p * height + i0 + j) * height];
       }
-      if (!(block == 2 ? solve_contact<2>(a, w, mu[p * height + i0], v) : solve_contact<3>(a, w, mu[p * height + i0], v))) return false;
+      if (!(block == 2 ? solve_contact<2>(a, w, mu[p * height + i0], v)
+                       : solve_contact<3>(a, w, mu[p * height + i0], v)))
+        return false;
       for (int i = 0; i < block; ++i) x[p * height + i0 + i] += plan.params.omega * (v[i] - x[p * height + i0 + i]);
     }
   }

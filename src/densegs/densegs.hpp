@@ -1,7 +1,9 @@
-// Gauss-Seidel sweeps with a dense matrix, exact in their order whatever runs side by side (Courtecuisse and Allard, HPCC 2009).
+// Gauss-Seidel sweeps with a dense matrix, exact in their order whatever runs side by side (Courtecuisse and Allard,
+// HPCC 2009).
 //
-// One sweep takes the rows i in an order and sets x_i := clip(x_i - omega (A x + q)_i / a_ii, lower_i, upper_i) with the newest x. Without
-// bounds it is SOR for A x + q = 0, with bounds the projected method for the linear complementarity problem w = A x + q.
+// One sweep takes the rows i in an order and sets x_i := clip(x_i - omega (A x + q)_i / a_ii, lower_i, upper_i) with
+// the newest x. Without bounds it is SOR for A x + q = 0, with bounds the projected method for the linear
+// complementarity problem w = A x + q.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/exec.hpp"
@@ -30,7 +32,8 @@ struct Params {
   bool     single   = false; // the matrix is kept in single precision; vectors and sums are in double
 };
 
-// Row-panels of `rows` rows, each by columns: entry (i, j) is at (i / rows * stride + j) * rows + i % rows. Padding is zero.
+// Row-panels of `rows` rows, each by columns: entry (i, j) is at (i / rows * stride + j) * rows + i % rows. Padding
+// is zero.
 struct Panels {
   int            n = 0, rows = height, count = 0, stride = 0; // unknowns, rows of a panel, panels, columns of a panel
   Buffer<double> a;
@@ -48,13 +51,19 @@ struct Plan {
   // work: sums over the unknowns before and after each row in the order, vectors of the padded length
   Buffer<double> before, after, x, q, lower, upper;
   // device: places where panels meet, the order of sweeps, what they report
-  Buffer<double>     slots, report, triangles, keys; // and inverses of the panels' triangles, alone and times the tile before each
+  // and inverses of the panels' triangles, alone and times the tile before each
+  Buffer<double>     slots, report, triangles, keys;
   Buffer<int>        order, position;
   unsigned long long epoch = 0, stamp = 1; // the sweeps of all calls, and the matrices, are numbered
   int                kept_order = -1;      // the inverses belong to
   double             kept_omega = 0;
-  unsigned           patience   = 1u << 22; // looks at what another block of threads has not done yet, before a wait is in vain: some seconds
-  size_t bytes() const { return panels.bytes() + before.bytes() + after.bytes() + x.bytes() + q.bytes() + lower.bytes() + upper.bytes() + slots.bytes() + report.bytes() + triangles.bytes() + keys.bytes() + order.bytes() + position.bytes(); }
+  // looks at what another block of threads has not done yet, before a wait is in vain: some seconds
+  unsigned           patience   = 1u << 22;
+  size_t             bytes() const
+  {
+    return panels.bytes() + before.bytes() + after.bytes() + x.bytes() + q.bytes() + lower.bytes() + upper.bytes() +
+           slots.bytes() + report.bytes() + triangles.bytes() + keys.bytes() + order.bytes() + position.bytes();
+  }
 };
 
 // What a matrix was found to be.
@@ -81,16 +90,21 @@ struct Request {
   const double *q = nullptr, *lower = nullptr, *upper = nullptr; // padded; no bounds: plain Gauss-Seidel
   double       *x         = nullptr;
   int           most      = 1;     // sweeps, a symmetric one being two
-  int           first     = 0;     // the number of the first one: it decides where in a symmetric or random order to begin
+  // the number of the first one: it decides where in a symmetric or random order to begin
+  int           first     = 0;
   bool          zero      = false; // x is zero
   double        tolerance = -1;    // ends when a sweep's sum of |change of x_i| is not larger
   double       *change    = nullptr; // that sum for every sweep, on the host; device: filled at the end
-  bool          again     = false;   // after a request of as many sweeps at whose end nobody has looked: what that one met is kept for await_end()
-  double       *residual  = nullptr; // |x - clip(x - w)|_2 before every sweep but the first, free of cost; order forward or backward, strategy sequential or graph, on the host
+  // after a request of as many sweeps at whose end nobody has looked: what that one met is kept for await_end()
+  bool          again     = false;
+  // |x - clip(x - w)|_2 before every sweep but the first, free of cost; order forward or backward, strategy
+  // sequential or graph, on the host
+  double       *residual  = nullptr;
 };
 // Returns the number of sweeps made. On the device it waits only where something is asked back.
 int  sweep(Plan &plan, const Request &request);
-// After requests of `most` sweeps that asked for nothing: throws where blocks of a device waited in vain for each other. Waits.
+// After requests of `most` sweeps that asked for nothing: throws where blocks of a device waited in vain for each
+// other. Waits.
 void await_end(const Plan &plan, int most);
 // w := A x + q
 void residual(Plan &plan, const double *q, const double *x, double *w);
@@ -102,7 +116,8 @@ struct Sequence {
 };
 void sequence(const Panels &panels, Order order, int number, Sequence &s);
 
-// On the host; host.cxx. stale: relaxed sweeps see the other panels' x of the sweep before, the worst that can happen to them.
+// On the host; host.cxx. stale: relaxed sweeps see the other panels' x of the sweep before, the worst that can happen
+// to them.
 int   sweep_host(Plan &plan, const Request &request, bool stale = false);
 void  residual_host(const Plan &plan, const double *q, const double *x, double *w);
 void  fill_host(Plan &plan, const double *a, ptrdiff_t lda);
@@ -115,12 +130,14 @@ Check check_device(const double *a, int n, ptrdiff_t lda);
 // Sweeps with a launch for every row or unknown; rows.k.cxx.
 int   sweep_launches(Plan &plan, const Request &request);
 
-// Contacts with friction on the device, blocks of 2 or 3 unknowns; contacts.k.cxx. Panels hold whole contacts: unknown i is at
-// i / used * height + i % used, used = height / block * block. A plan of contact_panels() * height unknowns; orders but random.
+// Contacts with friction on the device, blocks of 2 or 3 unknowns; contacts.k.cxx. Panels hold whole contacts:
+// unknown i is at i / used * height + i % used, used = height / block * block. A plan of contact_panels() * height
+// unknowns; orders but random.
 int  contact_panels(int n, int block);
 bool contacts_fit(int n, int block); // one panel for each processor of the device
 void fill_contacts(Plan &plan, const double *a, ptrdiff_t lda, int n, int block);
-// x, q and mu by panels, on the device; mu at the first row of each contact, -1 where there is none. false: a contact has no solution.
+// x, q and mu by panels, on the device; mu at the first row of each contact, -1 where there is none. false: a contact
+// has no solution.
 bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, double *x, int first, int most);
 
 } // namespace tessera::densegs

@@ -1,15 +1,16 @@
-// The device's sweeps: one persistent kernel for all of them (sections III.D and IV.A of the paper), and the strategy block, which
-// launches two kernels a panel.
+// The device's sweeps: one persistent kernel for all of them (sections III.D and IV.A of the paper), and the strategy
+// block, which launches two kernels a panel.
 //
-// Every block of threads owns panels. When a panel's x is published all owners multiply their tiles in its columns with it, and the owner
-// of the next panel in the order then solves that one. What a sweep takes is therefore the larger of two times: reading the matrix, and
-// the chain of panels one after the other. A link of the chain: x comes through the second-level cache (value and number of the sweep in
-// 16 bytes, so that no flag has to be waited for first), is multiplied with the tile before the diagonal, which was fetched long
-// before, and the panel is solved. Row after row that takes some 80 cycles each. But most rows of a problem with bounds end where they
-// ended in the sweep before, at a bound or between: then a panel is a triangular system whose inverse can be made while there is
-// time, and its solution is a product, which is multiplied with that tile beforehand. If all signs are as they were it is what the rows
-// one after the other give, up to rounding; if not, these are done after all, and another inverse is made for the next sweep. Without
-// bounds the inverse stays.
+// Every block of threads owns panels. When a panel's x is published all owners multiply their tiles in its columns
+// with it, and the owner of the next panel in the order then solves that one. What a sweep takes is therefore the
+// larger of two times: reading the matrix, and the chain of panels one after the other. A link of the chain: x comes
+// through the second-level cache (value and number of the sweep in
+// 16 bytes, so that no flag has to be waited for first), is multiplied with the tile before the diagonal, which was
+// fetched long before, and the panel is solved. Row after row that takes some 80 cycles each. But most rows of a
+// problem with bounds end where they ended in the sweep before, at a bound or between: then a panel is a triangular
+// system whose inverse can be made while there is time, and its solution is a product, which is multiplied with that
+// tile beforehand. If all signs are as they were it is what the rows one after the other give, up to rounding; if
+// not, these are done after all, and another inverse is made for the next sweep. Without bounds the inverse stays.
 //
 // Nobody waits for ever: all blocks run at once (cooperative launch), and a wait ends after some seconds with an error.
 #include "densegs/one.hpp"
@@ -22,7 +23,8 @@ namespace tessera::densegs {
 #ifdef __CUDACC__
 namespace {
 
-const char in_vain[] = "dense Gauss-Seidel: blocks of threads waited in vain for each other. Is another program holding the device?";
+const char in_vain[] =
+  "dense Gauss-Seidel: blocks of threads waited in vain for each other. Is another program holding the device?";
 
 // The tiles that a block's own panels need, one after the other: of own panel i in the columns of position s, for
 // sweep k.
@@ -102,9 +104,11 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   extern __shared__ __align__(16) char memory[];
   Shared   &sh    = *(Shared *)memory;
   Panel    *panel = (Panel *)(memory + sizeof(Shared));
-  const int t = (int)threadIdx.x, me = (int)blockIdx.x, blocks = (int)gridDim.x, own = (job.count - me + blocks - 1) / blocks;
+  const int                            t = (int)threadIdx.x, me = (int)blockIdx.x, blocks = (int)gridDim.x,
+            own    = (job.count - me + blocks - 1) / blocks;
   double   *report = job.history + job.most;
-  const bool collect = job.flags.wait && (job.tolerance >= 0 || (!me && job.flags.wants_history)); // of every panel its change
+  // of every panel its change
+  const bool collect = job.flags.wait && (job.tolerance >= 0 || (!me && job.flags.wants_history));
   const bool inverse = job.kind != Order::random;
   int       ready_sweep = -1, ready_panel = -1, parity = 0;
 
@@ -132,7 +136,8 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
         ready_panel = p;
         break;
       }
-      const bool urgent = s + 1 < job.count ? is_mine(job.outer(k, s + 1)) : k + 1 < job.most && is_mine(job.outer(k + 1, 0));
+      const bool urgent =
+        s + 1 < job.count ? is_mine(job.outer(k, s + 1)) : k + 1 < job.most && is_mine(job.outer(k + 1, 0));
       double *const x = sh.x[parity];
       if (mine) {
         solve<BOUNDS>(sh, panel[j / blocks], x, job.slots + (size_t)j * meeting, job.base + (Count)k);
@@ -189,7 +194,8 @@ template <class T> __global__ void __launch_bounds__(threads) sum_after(Job<T> j
   sum[(size_t)p * threads + t] = s;
 }
 // then for each panel a launch that solves it, one of whose blocks has the work,
-template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads) solve_block(Job<T> job, int p, const double *sum)
+template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads)
+  solve_block(Job<T> job, int p, const double *sum)
 {
   extern __shared__ __align__(16) char memory[];
   Shared   &sh  = *(Shared *)memory;
@@ -225,18 +231,21 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
     plan.triangles.resize(Extent{(size_t)m.count * turns * 2 * height * height, Space::cuda});
     plan.keys.resize(Extent{(size_t)m.count * turns * sizeof(Key) / sizeof(double), Space::cuda});
   }
-  if (plan.kept_order != (int)plan.params.order || plan.kept_omega != plan.params.omega) { // the inverses are those of one order
+  // the inverses are those of one order
+  if (plan.kept_order != (int)plan.params.order || plan.kept_omega != plan.params.omega) {
     plan.kept_order = (int)plan.params.order;
     plan.kept_omega = plan.params.omega;
     ++plan.stamp;
   }
-  if (plan.report.size() < (size_t)r.most + 2) plan.report.resize(Extent{(size_t)std::max(r.most, 64) + 2, Space::cuda});
+  if (plan.report.size() < (size_t)r.most + 2)
+    plan.report.resize(Extent{(size_t)std::max(r.most, 64) + 2, Space::cuda});
   if (plan.params.order == Order::random) {
     std::vector<int> table;
     Sequence         s;
     for (int k = 0; k < r.most; ++k) {
       sequence(m, Order::random, r.first + k, s);
-      for (const std::vector<int> *v : {&s.outer, &s.position, &s.inner}) table.insert(table.end(), v->begin(), v->end());
+      for (const std::vector<int> *v : {&s.outer, &s.position, &s.inner})
+        table.insert(table.end(), v->begin(), v->end());
     }
     if (plan.order.size() < table.size()) plan.order.resize(Extent{table.size(), Space::cuda});
     device::copy_from_host(plan.order.data(), table.data(), table.size() * sizeof(int));
@@ -285,7 +294,10 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
   // Two blocks on a processor where there are panels for them: more of the matrix is on its way then.
   for (int each = 2; each; --each) {
     blocks = std::min(job.count, each * processors);
-    kernel = blocks < job.count || job.kind == Order::random ? sweeps<T, BOUNDS> : blocks > processors ? sweeps_one<T, BOUNDS, 2, true> : plan.panels.bytes() > (size_t)cache ? sweeps_one<T, BOUNDS, 1, true> : sweeps_one<T, BOUNDS, 1, false>;
+    kernel = blocks < job.count || job.kind == Order::random ? sweeps<T, BOUNDS>
+           : blocks > processors                             ? sweeps_one<T, BOUNDS, 2, true>
+           : plan.panels.bytes() > (size_t)cache             ? sweeps_one<T, BOUNDS, 1, true>
+                                                             : sweeps_one<T, BOUNDS, 1, false>;
     bytes  = sizeof(Shared) + (size_t)((job.count + blocks - 1) / blocks) * sizeof(Panel);
     if (bytes > (size_t)most) continue;
     device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
@@ -293,8 +305,12 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
     if ((long)fit * processors >= blocks) break;
     fit = 0;
   }
-  if (!fit) throw DeviceError("dense Gauss-Seidel: " + std::to_string(plan.panels.n) + " unknowns are too many for the shared memory of this device");
-  if (!job.flags.wait) publish<<<(unsigned)((job.count * height + 255) / 256), 256, 0, (cudaStream_t)device::stream()>>>(job.x, job.slots, job.count);
+  if (!fit)
+    throw DeviceError("dense Gauss-Seidel: " + std::to_string(plan.panels.n) +
+                      " unknowns are too many for the shared memory of this device");
+  if (!job.flags.wait)
+    publish<<<(unsigned)((job.count * height + 255) / 256), 256, 0, (cudaStream_t)device::stream()>>>(job.x, job.slots,
+                                                                                                      job.count);
   device::zero(job.history + r.most, (r.again ? 1 : 2) * sizeof(double));
   cudaLaunchConfig_t   c = {};
   cudaLaunchAttribute  cooperative = {};
@@ -320,7 +336,8 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
 template <class T, bool BOUNDS> int run_blocks(Plan &plan, Job<T> job, const Request &r)
 {
   const size_t bytes = sizeof(Shared) + sizeof(Panel);
-  if (plan.after.size() < (size_t)job.count * threads) plan.after.resize(Extent{(size_t)job.count * threads, Space::cuda});
+  if (plan.after.size() < (size_t)job.count * threads)
+    plan.after.resize(Extent{(size_t)job.count * threads, Space::cuda});
   double *const sum = plan.after.data();
   device::check(cudaFuncSetAttribute(solve_block<T, BOUNDS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
   for (int k = 0; k < r.most; ++k, ++job.first, job.order += 2 * job.count + height, ++job.history) {
@@ -329,8 +346,11 @@ template <class T, bool BOUNDS> int run_blocks(Plan &plan, Job<T> job, const Req
     Sequence s;
     sequence(plan.panels, plan.params.order, r.first + k, s);
     for (int at = 0; at < job.count; ++at) {
-      device::launch(solve_block<T, BOUNDS>, dim3(1), dim3(threads), bytes, job, s.outer[(size_t)at], (const double *)sum);
-      if (at + 1 < job.count) device::launch(push_block<T>, dim3((unsigned)(job.count - at - 1)), dim3(threads), 0, job, s.outer[(size_t)at], sum);
+      device::launch(solve_block<T, BOUNDS>, dim3(1), dim3(threads), bytes, job, s.outer[(size_t)at],
+                     (const double *)sum);
+      if (at + 1 < job.count)
+        device::launch(push_block<T>, dim3((unsigned)(job.count - at - 1)), dim3(threads), 0, job, s.outer[(size_t)at],
+                       sum);
     }
     if (r.tolerance < 0) continue;
     double c;
@@ -338,7 +358,8 @@ template <class T, bool BOUNDS> int run_blocks(Plan &plan, Job<T> job, const Req
     if (r.change) r.change[k] = c;
     if (c <= r.tolerance || !std::isfinite(c)) return k + 1;
   }
-  if (r.change && r.tolerance < 0) device::copy_to_host(r.change, job.history - r.most, (size_t)r.most * sizeof(double));
+  if (r.change && r.tolerance < 0)
+    device::copy_to_host(r.change, job.history - r.most, (size_t)r.most * sizeof(double));
   return r.most;
 }
 
@@ -357,7 +378,10 @@ void await_end(const Plan &plan, int most)
 {
 #ifdef __CUDACC__
   const Strategy s = plan.params.strategy;
-  if (plan.exec.space != Space::cuda || (s != Strategy::graph && s != Strategy::graph2) || plan.report.size() < (size_t)most + 2) return; // no block waits for another
+  // no block waits for another
+  if (plan.exec.space != Space::cuda || (s != Strategy::graph && s != Strategy::graph2) ||
+      plan.report.size() < (size_t)most + 2)
+    return;
   double error = 0;
   device::copy_to_host(&error, plan.report.data() + most + 1, sizeof(error));
   if (error != 0) throw DeviceError(in_vain);

@@ -58,7 +58,8 @@ double difference_across(const Distributed &m)
     for (int r = 0; r < m.size; ++r)
       for (int s = r + 1; s < m.size; ++s)
         if (m.rank == r || m.rank == s) {
-          const size_t nr = (size_t)(m.first[(size_t)r + 1] - m.first[(size_t)r]), ns = (size_t)(m.first[(size_t)s + 1] - m.first[(size_t)s]);
+          const size_t nr = (size_t)(m.first[(size_t)r + 1] - m.first[(size_t)r]),
+                       ns = (size_t)(m.first[(size_t)s + 1] - m.first[(size_t)s]);
           most = std::max(most, nr * std::min(ns, std::max((size_t)1, ((size_t)1 << 22) / std::max(nr, (size_t)1))));
         }
     piece.reserve(most);
@@ -67,17 +68,20 @@ double difference_across(const Distributed &m)
   for (int r = 0; r < m.size; ++r)
     for (int s = r + 1; s < m.size; ++s) {
       if (m.rank != r && m.rank != s) continue;
-      const int fr = m.first[(size_t)r], nr = m.first[(size_t)r + 1] - fr, fs = m.first[(size_t)s], ns = m.first[(size_t)s + 1] - fs, step = std::max(1, (1 << 22) / std::max(nr, 1));
+      const int fr = m.first[(size_t)r], nr = m.first[(size_t)r + 1] - fr, fs = m.first[(size_t)s],
+                ns = m.first[(size_t)s + 1] - fs, step = std::max(1, (1 << 22) / std::max(nr, 1));
       for (int j0 = 0; j0 < ns; j0 += step) {
         const int columns = std::min(step, ns - j0);
         piece.resize((size_t)nr * (size_t)columns);
         if (m.rank == r) {
-          for (int j = 0; j < columns; ++j) std::copy(m.column(fs + j0 + j), m.column(fs + j0 + j) + nr, piece.begin() + (ptrdiff_t)j * nr);
+          for (int j = 0; j < columns; ++j)
+            std::copy(m.column(fs + j0 + j), m.column(fs + j0 + j) + nr, piece.begin() + (ptrdiff_t)j * nr);
           MPI_Send(piece.data(), nr * columns, MPI_DOUBLE, s, m.comm.tag, m.comm);
         } else {
           MPI_Recv(piece.data(), nr * columns, MPI_DOUBLE, r, m.comm.tag, m.comm, MPI_STATUS_IGNORE);
           for (int j = 0; j < columns; ++j)
-            for (int i = 0; i < nr; ++i) d = std::max(d, std::fabs(piece[(size_t)j * (size_t)nr + (size_t)i] - m.column(fr + i)[j0 + j]));
+            for (int i = 0; i < nr; ++i)
+              d = std::max(d, std::fabs(piece[(size_t)j * (size_t)nr + (size_t)i] - m.column(fr + i)[j0 + j]));
         }
       }
     }
@@ -125,7 +129,8 @@ static void sweep_random(Distributed &d, const Plan &plan, const Request &r)
   for (int k = 0; k < r.most; ++k) {
     sequence(all, Order::random, r.first + k, s);
     for (int p : s.outer) {
-      const int at = start[(size_t)p], turn = owner[(size_t)p], count = std::min(height, d.first[(size_t)turn + 1] - at);
+      const int at = start[(size_t)p], turn = owner[(size_t)p],
+                count = std::min(height, d.first[(size_t)turn + 1] - at);
       double   *x  = d.x.data() + at;
       std::copy(x, x + count, panel.begin());
       if (turn == d.rank) {
@@ -174,11 +179,14 @@ void sweep(Distributed &d, Plan &plan, const Request &request)
     if (k && order == Order::symmetric) d.after = d.before;
     else {
       std::fill(d.after.begin(), d.after.end(), 0);
-      if (k || !request.zero) product(d, backward ? 0 : d.first[(size_t)d.rank + 1], backward ? d.first[(size_t)d.rank] : d.first.back(), d.after.data());
+      if (k || !request.zero)
+        product(d, backward ? 0 : d.first[(size_t)d.rank + 1], backward ? d.first[(size_t)d.rank] : d.first.back(),
+                d.after.data());
     }
     std::fill(d.before.begin(), d.before.end(), 0);
     for (int s = 0; s < d.size; ++s) {
-      const int turn = backward ? d.size - 1 - s : s, at = d.first[(size_t)turn], count = d.first[(size_t)turn + 1] - at;
+      const int turn = backward ? d.size - 1 - s : s, at = d.first[(size_t)turn],
+                count = d.first[(size_t)turn + 1] - at;
       if (turn == d.rank && rows) {
         Request r;
         // The padding too: NaN of another right-hand side would stay there.

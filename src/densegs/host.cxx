@@ -1,6 +1,7 @@
-// The strategies on the host. Threads own panels (the first touch of their memory is their own); what one needs of another it waits for
-// with an atomic counter of the panels that are done, as in the paper's section III.D. The sums of a row are taken in the order of the
-// columns whatever the threads do, so all strategies but row and relaxed give the same bits.
+// The strategies on the host. Threads own panels (the first touch of their memory is their own); what one needs of
+// another it waits for with an atomic counter of the panels that are done, as in the paper's section III.D. The sums
+// of a row are taken in the order of the columns whatever the threads do, so all strategies but row and relaxed give
+// the same bits.
 #include "densegs/host_panel.hpp"
 #include <algorithm>
 #include <atomic>
@@ -12,7 +13,8 @@ namespace tessera::densegs {
 
 namespace {
 
-// One panel on its way through a sweep: its sums over the panels after it, whose x is of the last sweep, and over those before it.
+// One panel on its way through a sweep: its sums over the panels after it, whose x is of the last sweep, and over
+// those before it.
 struct Task {
   int  sweep = 0, position = 0, panel = 0, after = 0, before = 0; // positions whose columns are in the sums
   bool saved = false; // the sums over those after are those over those before of the last sweep
@@ -29,7 +31,11 @@ template <class T> struct Graph {
   std::atomic<int>  stop{0};    // sweeps made, once that is known
   int               panels() const { return plan.panels.count; }
   const Sequence   &order(int sweep) const { return orders[(size_t)sweep % orders.size()]; }
-  const T          *panel(int p) const { return (plan.panels.single() ? (const T *)plan.panels.s.data() : (const T *)plan.panels.a.data()) + (size_t)p * plan.panels.stride * height; }
+  const T              *panel(int p) const
+  {
+    return (plan.panels.single() ? (const T *)plan.panels.s.data() : (const T *)plan.panels.a.data()) +
+           (size_t)p * plan.panels.stride * height;
+  }
 
   Graph(Plan &of, const Request &request, int t) : plan(of), r(request), threads(t)
   {
@@ -119,7 +125,8 @@ template <class T> struct Graph {
     double      *last = plan.before.data() + (size_t)t.panel * height, natural = 0;
     const bool   wanted = r.residual && t.sweep; // the sums of the sweep before are needed
     if (t.saved) memcpy(t.sum_after, last, sizeof(t.sum_after));
-    errors[(size_t)(t.sweep % 2 * panels() + t.panel)] = solve_panel<T>(plan, r, order(t.sweep), t.panel, t.sum_before, t.sum_after, last, wanted ? &natural : nullptr);
+    errors[(size_t)(t.sweep % 2 * panels() + t.panel)] =
+      solve_panel<T>(plan, r, order(t.sweep), t.panel, t.sum_before, t.sum_after, last, wanted ? &natural : nullptr);
     naturals[(size_t)(t.sweep % 2 * panels() + t.panel)] = natural;
     memcpy(last, t.sum_before, sizeof(t.sum_before));
     if (r.residual && t.sweep && t.position == panels() - 1) sum_naturals(t.sweep);
@@ -131,7 +138,8 @@ template <class T> struct Graph {
     bool more = next(thread, 0, -1, now);
     while (more) {
       const bool ahead = overlap && next(thread, now.sweep, now.position, then);
-      for (Pause pause; now.after < panels() || now.before < now.position || done.load(std::memory_order_acquire) < (long)now.sweep * panels() + now.position;) {
+      for (Pause pause; now.after < panels() || now.before < now.position ||
+                        done.load(std::memory_order_acquire) < (long)now.sweep * panels() + now.position;) {
         if (stop.load(std::memory_order_acquire)) return;
         if (advance(now, overlap ? 1 : panels()) || (ahead && advance(then, 1))) continue;
         pause();
@@ -186,11 +194,14 @@ template <class T> int run_relaxed(Plan &plan, const Request &r, int threads, bo
     }
   }
   if (r.change)
-    for (int k = 0; k < r.most; ++k) r.change[k] = std::accumulate(changes.begin() + (ptrdiff_t)k * m.count, changes.begin() + (ptrdiff_t)(k + 1) * m.count, 0.);
+    for (int k = 0; k < r.most; ++k)
+      r.change[k] =
+        std::accumulate(changes.begin() + (ptrdiff_t)k * m.count, changes.begin() + (ptrdiff_t)(k + 1) * m.count, 0.);
   return r.most;
 }
 
-// The sums over what comes after each row in the order; then every unknown (or panel of them) goes to the rows behind it.
+// The sums over what comes after each row in the order; then every unknown (or panel of them) goes to the rows behind
+// it.
 template <class T> int run_columns(Plan &plan, const Request &r, int threads, bool by_panels)
 {
   const Panels  &m = plan.panels;
@@ -227,11 +238,14 @@ template <class T> int run_columns(Plan &plan, const Request &r, int threads, bo
       for (int s = 0; s < m.count; ++s) {
         const int p = order.outer[(size_t)s];
         if (by_panels) {
-          if (p % all == me) change += solve_panel<T>(plan, r, order, p, t + (size_t)p * height, none, nullptr, nullptr);
+          if (p % all == me)
+            change += solve_panel<T>(plan, r, order, p, t + (size_t)p * height, none, nullptr, nullptr);
           barrier.wait();
           for (int s2 = s + 1; s2 < m.count; ++s2) {
             const int p2 = order.outer[(size_t)s2];
-            if (p2 % all == me) product(a + ((size_t)p2 * m.stride + (size_t)p * height) * height, r.x + (size_t)p * height, height, t + (size_t)p2 * height);
+            if (p2 % all == me)
+              product(a + ((size_t)p2 * m.stride + (size_t)p * height) * height, r.x + (size_t)p * height, height,
+                      t + (size_t)p2 * height);
           }
           continue;
         }
@@ -242,7 +256,8 @@ template <class T> int run_columns(Plan &plan, const Request &r, int threads, bo
         for (int c = 0; c < height; ++c) {
           const int at = order.inner[(size_t)c], i = p * height + at;
           if (p % all == me) {
-            const double x = clip(r, i, r.x[i] - plan.params.omega * (r.q[i] + (t[i] + own[at])) * m.inverse.data()[i]), step = x - r.x[i];
+            const double x = clip(r, i, r.x[i] - plan.params.omega * (r.q[i] + (t[i] + own[at])) * m.inverse.data()[i]),
+                         step = x - r.x[i];
             for (int l = 0; l < height; ++l) own[l] += d[(size_t)at * height + l] * step;
             r.x[i] = x;
             change += std::fabs(step);

@@ -1,5 +1,5 @@
-// What the host's strategies share: threads that wait for each other, the product with a panel of the matrix, and a panel's
-// rows one after the other. host.cxx tells why.
+// What the host's strategies share: threads that wait for each other, the product with a panel of the matrix, and a
+// panel's rows one after the other. host.cxx tells why.
 #pragma once
 #include "densegs/densegs.hpp"
 #include <atomic>
@@ -60,7 +60,8 @@ struct Barrier {
   }
 };
 
-// A vector of the machine, and rows whose sums are in registers: all of a panel with 32 of them, else half or a quarter.
+// A vector of the machine, and rows whose sums are in registers: all of a panel with 32 of them, else half or a
+// quarter.
 #if defined(__AVX512F__)
 constexpr int lanes = 8, group = height;
 #elif defined(__AVX__)
@@ -73,9 +74,10 @@ typedef float  Floats __attribute__((vector_size(lanes * 4), aligned(4), may_ali
 inline Doubles take(const double *p) { return *(const Doubles *)p; }
 inline Doubles take(const float *p) { return __builtin_convertvector(*(const Floats *)p, Doubles); }
 
-// sum[0..height) += the panel's columns [0, columns) times x, whole tiles of them. 8 (single: 4) bytes of memory for a multiplication; none
-// for unknowns that are zero, as those of open contacts are: the sums are the same, and memory sets the pace. Four columns of a tile, some
-// pages apart, are read side by side: with one stream a core gets little more than half of what its memory gives.
+// sum[0..height) += the panel's columns [0, columns) times x, whole tiles of them. 8 (single: 4) bytes of memory for
+// a multiplication; none for unknowns that are zero, as those of open contacts are: the sums are the same, and memory
+// sets the pace. Four columns of a tile, some pages apart, are read side by side: with one stream a core gets little
+// more than half of what its memory gives.
 template <class T> void product(const T *a, const double *x, int columns, double *sum)
 {
   constexpr int lines = group / lanes, apart = height / 4;
@@ -98,12 +100,15 @@ template <class T> void product(const T *a, const double *x, int columns, double
 inline double clip(double v, double lower, double upper) { return v < lower ? lower : v > upper ? upper : v; }
 inline double clip(const Request &r, int i, double v) { return r.lower ? clip(v, r.lower[i], r.upper[i]) : v; }
 
-// The rows of a panel, one after the other. before, after: the sums over the other panels' unknowns, of this and of the last sweep.
-// Returns the sum of |change|. natural: adds the square of x - clip(x - w) of the unknowns before, where all sums are of the last sweep.
-template <class T> double solve_panel(const Plan &plan, const Request &r, const Sequence &order, int p, const double *before, const double *after, const double *last, double *natural)
+// The rows of a panel, one after the other. before, after: the sums over the other panels' unknowns, of this and of
+// the last sweep. Returns the sum of |change|. natural: adds the square of x - clip(x - w) of the unknowns before,
+// where all sums are of the last sweep.
+template <class T> double solve_panel(const Plan &plan, const Request &r, const Sequence &order, int p,
+                                      const double *before, const double *after, const double *last, double *natural)
 {
   const Panels &m = plan.panels;
-  const T      *d = (m.single() ? (const T *)m.s.data() : (const T *)m.a.data()) + ((size_t)p * m.stride + (size_t)p * height) * height;
+  const T      *d =
+    (m.single() ? (const T *)m.s.data() : (const T *)m.a.data()) + ((size_t)p * m.stride + (size_t)p * height) * height;
   const int     i0 = p * height;
   alignas(64) double own[height] = {}, w[height];
   double        change = 0;

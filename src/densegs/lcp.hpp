@@ -1,6 +1,7 @@
-// Linear complementarity problems with a dense matrix: lower <= x <= upper, w = A x + q, w_i >= 0 where x_i is at its lower bound,
-// w_i <= 0 at its upper one, w_i = 0 between; and Coulomb friction over blocks of unknowns. Sweeps of Gauss-Seidel find which
-// unknowns are at their bounds, an active-set Newton method with a dense factorisation finds the rest.
+// Linear complementarity problems with a dense matrix: lower <= x <= upper, w = A x + q, w_i >= 0 where x_i is at its
+// lower bound, w_i <= 0 at its upper one, w_i = 0 between; and Coulomb friction over blocks of unknowns. Sweeps of
+// Gauss-Seidel find which unknowns are at their bounds, an active-set Newton method with a dense factorisation finds
+// the rest.
 #pragma once
 #include "densegs/lcp_matrix.hpp"
 #include <functional>
@@ -25,7 +26,8 @@ struct Problem {
   int           n = 0;
   const Matrix *matrix = nullptr;
   const double *q = nullptr, *lower = nullptr, *upper = nullptr; // whole, on the host of every process
-  // friction: blocks of `block` unknowns, the first normal and the others tangential, with coefficients mu; block 1: none
+  // friction: blocks of `block` unknowns, the first normal and the others tangential, with coefficients mu; block 1:
+  // none
   int           block = 1;
   const double *mu    = nullptr;
   Friction      friction = Friction::cone;
@@ -35,7 +37,9 @@ struct Problem {
 // What holds at the end, of w computed from x.
 struct Certificate {
   double natural = 0; // |x - P(x - w)|_2, P the projection onto the bounds or cones, with Problem::scale
-  double gap     = 0; // sum of (x - lower) w+ + (upper - x) w-, with w+ and w- the positive and negative parts; cones: sum of |x . (w + mu |w_t| n)|
+  // sum of (x - lower) w+ + (upper - x) w-, with w+ and w- the positive and negative parts; cones: sum of |x . (w +
+  // mu |w_t| n)|
+  double gap     = 0;
   double primal  = 0; // largest distance of an x_i from its bounds or its cone
   double dual    = 0; // largest w_i of a sign that no bound of x_i allows
 };
@@ -48,27 +52,33 @@ struct Report {
   std::vector<double> w; // A x + q of the answer
 };
 
-// Called after every step (some sweeps, or a factorisation) with the natural residual |x - P(x - w)|_2; true ends the solve.
+// Called after every step (some sweeps, or a factorisation) with the natural residual |x - P(x - w)|_2; true ends the
+// solve.
 using Monitor = std::function<bool(const Report &, double natural, const double *x)>;
 
-// x: the first guess, and the answer. The plan has been filled with A (several processes: with each one's square block). Collective.
+// x: the first guess, and the answer. The plan has been filled with A (several processes: with each one's square
+// block). Collective.
 Report solve(densegs::Plan &plan, const Problem &problem, const Params &params, double *x, const Monitor &monitor);
 
 // The pieces, for each other.
 void        multiply(const Problem &p, const double *x, double *w);                  // w := A x + q
 double      natural(const Problem &p, const double *x, const double *w);             // of bounds or cones
 Certificate certify(const Problem &p, const double *x, const double *w);
-bool        rounded(const Problem &p, const double *x, const double *w);             // is x the answer but for rounding of w? Not of friction.
+// is x the answer but for rounding of w? Not of friction.
+bool        rounded(const Problem &p, const double *x, const double *w);
 void        project(const Problem &p, double *x);                                    // onto the bounds
 Reason      newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      mprgp(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      friction(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
-Reason      friction_newton(const Problem &p, const Params &params, int most, double *answer, double *least, std::vector<double> &x, Report &report, const Monitor &monitor);
+Reason      friction_newton(const Problem &p, const Params &params, int most, double *answer, double *least,
+                            std::vector<double> &x, Report &report, const Monitor &monitor);
 bool        infeasible(const Problem &p, const double *direction); // does it prove that no x has w >= 0?
 
-// Many problems of n unknowns, one after the other in memory (A by columns), which lie where exec says: sweeps forward and back until the
-// natural residual is below rtol |q|, at most so many. residual: what it is at the end, over |q|.
-void batch(const Exec &exec, int count, int n, const double *a, const double *q, const double *lower, const double *upper, double rtol, int sweeps, double *x, double *residual);
+// Many problems of n unknowns, one after the other in memory (A by columns), which lie where exec says: sweeps
+// forward and back until the natural residual is below rtol |q|, at most so many. residual: what it is at the end,
+// over |q|.
+void batch(const Exec &exec, int count, int n, const double *a, const double *q, const double *lower,
+           const double *upper, double rtol, int sweeps, double *x, double *residual);
 // One of them, which sweeps have not solved, with active sets on the host. Returns its residual as above; NAN, and x as
 // it was: bounds that cross, a matrix with entries that are no numbers or with a diagonal that is not positive.
 double finish(const std::vector<double> &a, const std::vector<double> &q, const std::vector<double> &lower,

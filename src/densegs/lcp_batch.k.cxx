@@ -1,5 +1,5 @@
-// Many small problems: a warp for each of up to 128 unknowns on a device, else a block of threads; the matrix stays in shared memory where
-// there is room.
+// Many small problems: a warp for each of up to 128 unknowns on a device, else a block of threads; the matrix stays
+// in shared memory where there is room.
 #include "densegs/lcp.hpp"
 #include <cmath>
 #include <type_traits>
@@ -92,8 +92,9 @@ __device__ __forceinline__ void residual_of_warp(const double *m, int n, const d
     }
 }
 
-// A warp a problem, R rows a lane: vectors stay in registers, and what a row found goes to the others by a shuffle, so nothing waits at a
-// barrier. A row takes one product, two comparisons, a shuffle and the product with its column, 8 n bytes of shared memory.
+// A warp a problem, R rows a lane: vectors stay in registers, and what a row found goes to the others by a shuffle,
+// so nothing waits at a barrier. A row takes one product, two comparisons, a shuffle and the product with its column,
+// 8 n bytes of shared memory.
 template <int R> __global__ void __launch_bounds__(32) batch_of_warps(Batch p)
 {
   extern __shared__ double m[];
@@ -171,23 +172,30 @@ template <int R> __global__ void __launch_bounds__(32) batch_of_warps(Batch p)
 template <int R> void launch_warps(int count, const Batch &p)
 {
   const size_t bytes = (size_t)p.n * (size_t)p.n * sizeof(double);
-  if (bytes > 48 * 1024) device::check(cudaFuncSetAttribute(batch_of_warps<R>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+  if (bytes > 48 * 1024)
+    device::check(cudaFuncSetAttribute(batch_of_warps<R>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
   device::launch(batch_of_warps<R>, dim3((unsigned)count), dim3(32), bytes, p);
 }
 #endif
 
 } // namespace
 
-void batch(const Exec &exec, int count, int n, const double *a, const double *q, const double *lower, const double *upper, double rtol, int sweeps, double *x, double *residual)
+void batch(const Exec &exec, int count, int n, const double *a, const double *q, const double *lower,
+           const double *upper, double rtol, int sweeps, double *x, double *residual)
 {
   const size_t vectors = (size_t)(3 * n + 2) * sizeof(double), all = vectors + (size_t)n * (size_t)n * sizeof(double);
   const bool   inside  = exec.space == Space::cuda && all <= device::block_scratch();
   const int    threads = n < 256 ? (n + 31) / 32 * 32 : 256;
 #ifdef __CUDACC__
   const Batch p{a, q, lower, upper, x, residual, rtol, n, sweeps, inside};
-  if (inside && n <= 128 && count > 0 && n > 0) return n <= 32 ? launch_warps<1>(count, p) : n <= 64 ? launch_warps<2>(count, p) : n <= 96 ? launch_warps<3>(count, p) : launch_warps<4>(count, p);
+  if (inside && n <= 128 && count > 0 && n > 0)
+    return n <= 32 ? launch_warps<1>(count, p)
+         : n <= 64 ? launch_warps<2>(count, p)
+         : n <= 96 ? launch_warps<3>(count, p)
+                   : launch_warps<4>(count, p);
 #endif
-  forall_blocks(exec, count, threads, inside ? all : vectors, Batch{a, q, lower, upper, x, residual, rtol, n, sweeps, inside});
+  forall_blocks(exec, count, threads, inside ? all : vectors,
+                Batch{a, q, lower, upper, x, residual, rtol, n, sweeps, inside});
 }
 
 } // namespace tessera::lcp

@@ -13,7 +13,10 @@ struct Gather {
   const int    *index;
   double       *to, shift;
   int           n;
-  HD void       operator()(int i, int j) const { to[(size_t)j * (size_t)n + (size_t)i] = a[(ptrdiff_t)index[j] * lda + index[i]] + (i == j ? shift : 0); }
+  HD void       operator()(int i, int j) const
+  {
+    to[(size_t)j * (size_t)n + (size_t)i] = a[(ptrdiff_t)index[j] * lda + index[i]] + (i == j ? shift : 0);
+  }
 };
 struct Diagonal {
   const double *a;
@@ -22,10 +25,12 @@ struct Diagonal {
   HD void       operator()(int i, int) const { to[i] = a[(ptrdiff_t)i * (lda + 1)]; }
 };
 
-// One step of momentum by one block of threads: sums in an order of their own, the same in every run. 80 bytes an unknown.
+// One step of momentum by one block of threads: sums in an order of their own, the same in every run. 80 bytes an
+// unknown.
 struct Momentum {
   const double *lower, *upper;
-  double       *x, *y, *last, *t; // x: after the sweeps from y; then x and y are where the next ones begin, and last is what x was
+  // x: after the sweeps from y; then x and y are where the next ones begin, and last is what x was
+  double       *x, *y, *last, *t;
   int           n;
   static constexpr int parts = 256, few = 16;
   template <class Block> HD void operator()(Block &b) const
@@ -59,10 +64,21 @@ struct Momentum {
 
 } // namespace
 
-void momentum_device(const Exec &exec, int n, const double *lower, const double *upper, double *x, double *y, double *last, double *t) { forall_blocks(exec, 1, Momentum::parts, (Momentum::parts + 1) * sizeof(double), Momentum{lower, upper, x, y, last, t, n}); }
+void momentum_device(const Exec &exec, int n, const double *lower, const double *upper, double *x, double *y,
+                     double *last, double *t)
+{
+  forall_blocks(exec, 1, Momentum::parts, (Momentum::parts + 1) * sizeof(double),
+                Momentum{lower, upper, x, y, last, t, n});
+}
 
-void gather_device(const Exec &exec, const double *a, ptrdiff_t lda, const int *index, int n, double shift, double *to) { forall(exec, Box{0, n, 0, n}, Gather{a, lda, index, to, shift, n}); }
+void gather_device(const Exec &exec, const double *a, ptrdiff_t lda, const int *index, int n, double shift, double *to)
+{
+  forall(exec, Box{0, n, 0, n}, Gather{a, lda, index, to, shift, n});
+}
 
-void diagonal_device(const Exec &exec, const double *a, ptrdiff_t lda, int n, double *scratch) { forall(exec, Box{0, n, 0, 1}, Diagonal{a, lda, scratch}); }
+void diagonal_device(const Exec &exec, const double *a, ptrdiff_t lda, int n, double *scratch)
+{
+  forall(exec, Box{0, n, 0, 1}, Diagonal{a, lda, scratch});
+}
 
 } // namespace tessera::lcp

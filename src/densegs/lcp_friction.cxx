@@ -1,5 +1,6 @@
-// Coulomb friction: contacts are solved one after the other, each exactly with the others as they are (nonsmooth Gauss-Seidel; Jourdan,
-// Alart, Jean, CMAME 155, 1998). A contact has a normal force x_n >= 0 and tangential ones |x_t| <= mu x_n; w is the relative velocity.
+// Coulomb friction: contacts are solved one after the other, each exactly with the others as they are (nonsmooth
+// Gauss-Seidel; Jourdan, Alart, Jean, CMAME 155, 1998). A contact has a normal force x_n >= 0 and tangential ones
+// |x_t| <= mu x_n; w is the relative velocity.
 #include "densegs/contact.hpp"
 #include "densegs/lcp.hpp"
 #include <algorithm>
@@ -17,7 +18,10 @@ struct Contact {
 
   double at(int i, int j) const { return a[j * d + i]; }
 
-  bool cone(double *x) const { return d == 2 ? densegs::solve_contact<2>(a, q, mu, x) : densegs::solve_contact<3>(a, q, mu, x); }
+  bool cone(double *x) const
+  {
+    return d == 2 ? densegs::solve_contact<2>(a, q, mu, x) : densegs::solve_contact<3>(a, q, mu, x);
+  }
   // Sweeps over bounds that move with x_n.
   bool pyramid(double *x) const
   {
@@ -37,7 +41,8 @@ struct Contact {
   }
 };
 
-// The columns of each contact without their zeros, where most entries are zero: those of stacks and chains, in which few contacts meet.
+// The columns of each contact without their zeros, where most entries are zero: those of stacks and chains, in which
+// few contacts meet.
 struct Columns {
   std::vector<size_t> start;
   std::vector<int>    row;   // of those of this process
@@ -85,7 +90,8 @@ struct ContactSweeper {
   std::vector<double> host; // a vector by panels
   int                 used;
 
-  ContactSweeper(const Problem &problem, const Params &params) : p(problem), used(densegs::height / problem.block * problem.block)
+  ContactSweeper(const Problem &problem, const Params &params) :
+    p(problem), used(densegs::height / problem.block * problem.block)
   {
     densegs::Params sweeps = params.sweeps;
     sweeps.single = false; // what contacts need of the matrix is read once a sweep
@@ -261,7 +267,8 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   int                 slow = 0, wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
-  Params              limited = params; // steps take n^3 multiplications: they shall not take much longer than the sweeps that would follow
+  // steps take n^3 multiplications: they shall not take much longer than the sweeps that would follow
+  Params              limited = params;
   const int           steps = 20000 / std::max(p.n, 1); // beyond 1666 unknowns too few to begin with
   limited.most_factors = params.newton && steps >= 12 ? std::min(params.most_factors, steps) : 0;
   std::unique_ptr<ContactSweeper> there;

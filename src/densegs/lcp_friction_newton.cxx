@@ -1,6 +1,7 @@
-// Newton's method for Coulomb friction: the natural map of the cones with De Saxce's change of the normal velocity is semismooth, and its zeros
-// need not be isolated (redundant contacts, singular A), so a step is that of Levenberg and Marquardt, (J'J + lambda I) s = -J'F, which
-// converges fast to a set of solutions as well. It needs a good start: the sweeps make it, again and again where one leads nowhere.
+// Newton's method for Coulomb friction: the natural map of the cones with De Saxce's change of the normal velocity is
+// semismooth, and its zeros need not be isolated (redundant contacts, singular A), so a step is that of Levenberg and
+// Marquardt, (J'J + lambda I) s = -J'F, which converges fast to a set of solutions as well. It needs a good start:
+// the sweeps make it, again and again where one leads nowhere.
 #include "densegs/lcp.hpp"
 #include "petsc/compat.h"
 #include <algorithm>
@@ -11,8 +12,8 @@ namespace tessera::lcp {
 
 namespace {
 
-// F_c(x) = x_c - P(x_c - rho_c (w_c + mu |w_t| n)), P being the projection onto the cone of contact c, and its derivative
-// J_c = (I - dP) + dP rho_c (A_c + mu n (w_t / |w_t|)' A_t). rho_c makes both of one size.
+// F_c(x) = x_c - P(x_c - rho_c (w_c + mu |w_t| n)), P being the projection onto the cone of contact c, and its
+// derivative J_c = (I - dP) + dP rho_c (A_c + mu n (w_t / |w_t|)' A_t). rho_c makes both of one size.
 struct Map {
   const Problem      &p;
   std::vector<double> rho; // of each contact
@@ -53,7 +54,8 @@ struct Map {
         P[0] = share;
         for (int i = 1; i < d; ++i) {
           P[i] = P[i * d] = mu * share * t[i];
-          for (int j = 1; j < d; ++j) P[j * d + i] = mu * normal / length * ((i == j) - t[i] * t[j]) + mu * mu * share * t[i] * t[j];
+          for (int j = 1; j < d; ++j)
+            P[j * d + i] = mu * normal / length * ((i == j) - t[i] * t[j]) + mu * mu * share * t[i] * t[j];
         }
       }
       for (int k = 0; k < d; ++k) {
@@ -145,7 +147,8 @@ struct Equations {
 } // namespace
 
 // The first process has all of A and makes the steps; the rest is as distributed as ever.
-Reason friction_newton(const Problem &p, const Params &params, int most, double *answer, double *least, std::vector<double> &x, Report &report, const Monitor &monitor)
+Reason friction_newton(const Problem &p, const Params &params, int most, double *answer, double *least,
+                       std::vector<double> &x, Report &report, const Monitor &monitor)
 {
   const size_t        n = (size_t)p.n;
   const Map           map(p);

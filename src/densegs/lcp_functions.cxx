@@ -35,7 +35,8 @@ static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
    Level: intermediate
 
    Note:
-   The linear complementarity problem x >= 0, A x + b >= 0, x'(A x + b) = 0 has neither lower nor upper given. With friction
+   The linear complementarity problem x >= 0, A x + b >= 0, x'(A x + b) = 0 has neither lower nor upper given. With
+   friction
    (`SNESVIPGSSetBlock()`) the law bounds the forces: the lower bound is then a vector of PETSC_NINFINITY.
 
 .seealso: `SNESVIPGS`, `SNESVISetVariableBounds()`, `SNESVIPGSSetFriction()`
@@ -75,7 +76,8 @@ PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes
 }
 
 // The arrays where the sweeps run, copied where they lie elsewhere.
-static PetscErrorCode There(const PetscReal *from, size_t n, tessera::Space space, PetscMemType memory, PetscReal otherwise, tessera::Buffer<double> &own, const double **there)
+static PetscErrorCode There(const PetscReal *from, size_t n, tessera::Space space, PetscMemType memory,
+                            PetscReal otherwise, tessera::Buffer<double> &own, const double **there)
 {
   PetscFunctionBegin;
   if (from && PetscMemTypeDevice(memory) == (space == tessera::Space::cuda)) {
@@ -86,7 +88,8 @@ static PetscErrorCode There(const PetscReal *from, size_t n, tessera::Space spac
   TesseraCallCXX(own.resize(tessera::Extent{n, space}));
   if (!from) TesseraCallCXX(host.assign(n, otherwise));
   const double *source = from ? from : host.data();
-  if (space == tessera::Space::cuda) TesseraCallCXX(tessera::device::copy_from_host(own.data(), source, n * sizeof(double)));
+  if (space == tessera::Space::cuda)
+    TesseraCallCXX(tessera::device::copy_from_host(own.data(), source, n * sizeof(double)));
   else if (from) TesseraCallCXX(tessera::device::copy_to_host(own.data(), source, n * sizeof(double)));
   else std::copy(host.begin(), host.end(), own.data());
   if (space == tessera::Space::cuda) TesseraCallCXX(tessera::device::synchronize()); // before `host` goes
@@ -160,7 +163,10 @@ static PetscErrorCode Finish(PetscInt n, const Arrays &there, bool device, Petsc
 
 .seealso: `SNESVIPGS`, `SNESVIPGSCreateLCP()`
 @*/
-PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal A[], const PetscReal q[], const PetscReal lower[], const PetscReal upper[], PetscMemType memory, TesseraBackend backend, PetscReal rtol, PetscInt sweeps, PetscReal x[], PetscReal residual[], PetscInt *unsolved)
+PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal A[], const PetscReal q[],
+                                    const PetscReal lower[], const PetscReal upper[], PetscMemType memory,
+                                    TesseraBackend backend, PetscReal rtol, PetscInt sweeps, PetscReal x[],
+                                    PetscReal residual[], PetscInt *unsolved)
 {
   tessera::Exec           exec;
   tessera::Buffer<double> own[5], r;
@@ -168,16 +174,27 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
   std::vector<double>     residuals;
 
   PetscFunctionBegin;
-  PetscCheck(count >= 0 && n >= 0 && sweeps >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "TesseraLCPSolveBatch: %" PetscInt_FMT " problems of %" PetscInt_FMT " unknowns, %" PetscInt_FMT " sweeps: none of these is negative", count, n, sweeps);
-  PetscCheck(rtol > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "TesseraLCPSolveBatch: the tolerance is positive, it is %g", (double)rtol);
-  PetscCheck(n <= 20000 && count < (1 << 30), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "TesseraLCPSolveBatch: %" PetscInt_FMT " unknowns are no small problem: use SNES vipgs", n);
+  PetscCheck(count >= 0 && n >= 0 && sweeps >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "TesseraLCPSolveBatch: %" PetscInt_FMT " problems of %" PetscInt_FMT " unknowns, %" PetscInt_FMT
+             " sweeps: none of these is negative",
+             count, n, sweeps);
+  PetscCheck(rtol > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "TesseraLCPSolveBatch: the tolerance is positive, it is %g", (double)rtol);
+  PetscCheck(n <= 20000 && count < (1 << 30), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "TesseraLCPSolveBatch: %" PetscInt_FMT " unknowns are no small problem: use SNES vipgs", n);
   *unsolved = 0;
   if (!count || !n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(A && q && x, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "TesseraLCPSolveBatch: A, q and x are needed");
-  const bool device = backend == TESSERA_BACKEND_CUDA || (backend == TESSERA_BACKEND_AUTO && PetscMemTypeDevice(memory));
+  const bool device =
+    backend == TESSERA_BACKEND_CUDA || (backend == TESSERA_BACKEND_AUTO && PetscMemTypeDevice(memory));
   if (device) PetscCall(tessera::ChooseDevice());
-  PetscCheck(!(device || PetscMemTypeDevice(memory)) || !tessera::device::unusable(), PETSC_COMM_SELF, PETSC_ERR_SUP_SYS, "TesseraLCPSolveBatch: %s. Use TESSERA_BACKEND_HOST", tessera::device::unusable());
-  PetscCheck(!device || (size_t)(3 * n + 2) * sizeof(double) <= tessera::device::block_scratch(), PETSC_COMM_SELF, PETSC_ERR_SUP, "TesseraLCPSolveBatch: %" PetscInt_FMT " unknowns are too many for a block of this device. Use SNES vipgs, or TESSERA_BACKEND_HOST", n);
+  PetscCheck(!(device || PetscMemTypeDevice(memory)) || !tessera::device::unusable(), PETSC_COMM_SELF,
+             PETSC_ERR_SUP_SYS, "TesseraLCPSolveBatch: %s. Use TESSERA_BACKEND_HOST", tessera::device::unusable());
+  PetscCheck(!device || (size_t)(3 * n + 2) * sizeof(double) <= tessera::device::block_scratch(), PETSC_COMM_SELF,
+             PETSC_ERR_SUP,
+             "TesseraLCPSolveBatch: %" PetscInt_FMT
+             " unknowns are too many for a block of this device. Use SNES vipgs, or TESSERA_BACKEND_HOST",
+             n);
   exec.space = device ? tessera::Space::cuda : tessera::Space::host;
   const size_t unknowns = (size_t)count * (size_t)n, entries = unknowns * (size_t)n;
   PetscCall(tessera::UseCurrentStream(exec.space));
@@ -187,7 +204,8 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
   PetscCall(There(upper, unknowns, exec.space, memory, PETSC_INFINITY, own[3], &u));
   PetscCall(There(x, unknowns, exec.space, memory, 0, own[4], &v));
   TesseraCallCXX(r.resize(tessera::Extent{(size_t)count, exec.space}));
-  TesseraCallCXX(tessera::lcp::batch(exec, (int)count, (int)n, a, b, l, u, rtol, (int)PetscMin(sweeps, 1000000000), const_cast<double *>(v), r.data()));
+  TesseraCallCXX(tessera::lcp::batch(exec, (int)count, (int)n, a, b, l, u, rtol, (int)PetscMin(sweeps, 1000000000),
+                                     const_cast<double *>(v), r.data()));
   TesseraCallCXX(residuals.resize((size_t)count));
   if (device) TesseraCallCXX(tessera::device::copy_to_host(residuals.data(), r.data(), r.bytes()));
   else std::copy(r.data(), r.data() + count, residuals.begin());

@@ -6,7 +6,10 @@ namespace tessera::lcp {
 
 using densegs::Check;
 
-int Matrix::owner(int row) const { return (int)(std::upper_bound(starts.begin(), starts.end(), row) - starts.begin()) - 1; }
+int Matrix::owner(int row) const
+{
+  return (int)(std::upper_bound(starts.begin(), starts.end(), row) - starts.begin()) - 1;
+}
 
 void share(const Matrix &m, double *v)
 {
@@ -22,7 +25,7 @@ static void align(Matrix &m, int block)
   std::vector<int> to(m.starts);
   for (int r = 1; r < m.size; ++r) to[(size_t)r] = std::min(m.n, (m.starts[(size_t)r] + block - 1) / block * block);
   if (to == m.starts) return;
-  const int      before = m.first(), rows = m.rows(), first = to[(size_t)m.rank], count = to[(size_t)m.rank + 1] - first;
+  const int before = m.first(), rows = m.rows(), first = to[(size_t)m.rank], count = to[(size_t)m.rank + 1] - first;
   const ptrdiff_t ld = std::max(count, 1);
   Buffer<double>      own;
   std::vector<double> row;
@@ -31,7 +34,8 @@ static void align(Matrix &m, int block)
     row.resize((size_t)m.n);
   });
   for (int j = 0; j < m.n; ++j)
-    for (int i = std::max(before, first); i < std::min(before + rows, first + count); ++i) own.data()[j * ld + i - first] = m.a[j * m.lda + i - before];
+    for (int i = std::max(before, first); i < std::min(before + rows, first + count); ++i)
+      own.data()[j * ld + i - first] = m.a[j * m.lda + i - before];
   Matrix moved;
   moved.starts = to;
   for (int r = 1; r < m.size; ++r)
@@ -51,7 +55,8 @@ static void align(Matrix &m, int block)
   m.starts = to;
 }
 
-// Of this process's rows: what is not finite, the diagonal, and the largest entry and difference inside its square block.
+// Of this process's rows: what is not finite, the diagonal, and the largest entry and difference inside its square
+// block.
 static Check check_rows(const Matrix &m, double *difference)
 {
   Check     c;
@@ -69,7 +74,8 @@ static Check check_rows(const Matrix &m, double *difference)
   for (int i = 0; i < rows && c.bad_row < 0; ++i) {
     const double d = m.a[(first + i) * m.lda + i];
     if (c.diagonal < 0 && !(d > 0)) c.diagonal = first + i;
-    for (int j = 0; j < i; ++j) *difference = std::max(*difference, std::fabs(m.a[(first + j) * m.lda + i] - m.a[(first + i) * m.lda + j]));
+    for (int j = 0; j < i; ++j)
+      *difference = std::max(*difference, std::fabs(m.a[(first + j) * m.lda + i] - m.a[(first + i) * m.lda + j]));
   }
   return c;
 }
@@ -87,7 +93,8 @@ Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrd
   m.diagonal.resize((size_t)n);
   if (m.exec.space == Space::cuda) {
     if (where == Space::host) {
-      m.own.resize(Extent{n ? (size_t)(n - 1) * (size_t)lda + (size_t)n : 0, Space::cuda}); // the last column ends with its last row
+      // the last column ends with its last row
+      m.own.resize(Extent{n ? (size_t)(n - 1) * (size_t)lda + (size_t)n : 0, Space::cuda});
       device::copy_from_host(m.own.data(), a, m.own.bytes());
       m.a = m.own.data();
     }
@@ -140,7 +147,8 @@ static void multiply_rows(const Matrix &m, const double *x, double *w)
     for (; j < m.n && count < 4; ++j)
       if (x[j] != 0) at[count++] = j;
     if (count == 4) {
-      const double *a = m.a + at[0] * m.lda, *b = m.a + at[1] * m.lda, *c = m.a + at[2] * m.lda, *d = m.a + at[3] * m.lda;
+      const double *a = m.a + at[0] * m.lda, *b = m.a + at[1] * m.lda, *c = m.a + at[2] * m.lda,
+                   *d  = m.a + at[3] * m.lda;
       const double  xa = x[at[0]], xb = x[at[1]], xc = x[at[2]], xd = x[at[3]];
 #pragma omp simd
       for (int i = 0; i < rows; ++i) w[i] += (a[i] * xa + b[i] * xb) + (c[i] * xc + d[i] * xd);
@@ -207,11 +215,13 @@ void blocks(const Matrix &m, int block, std::vector<double> &out)
   for (int i = 0; i < m.rows(); ++i)
     for (int b = 0; b < d; ++b) {
       const int row = m.first() + i, c = row / d;
-      out[((size_t)c * (size_t)d + (size_t)b) * (size_t)d + (size_t)(row - c * d)] = m.a[(ptrdiff_t)(c * d + b) * m.lda + i];
+      out[((size_t)c * (size_t)d + (size_t)b) * (size_t)d + (size_t)(row - c * d)] =
+        m.a[(ptrdiff_t)(c * d + b) * m.lda + i];
     }
   if (m.size == 1) return;
   std::vector<int> counts((size_t)m.size), places((size_t)m.size); // whole blocks: create() has seen to it
-  for (size_t r = 0; r < counts.size(); ++r) counts[r] = (m.starts[r + 1] - m.starts[r]) * d, places[r] = m.starts[r] * d;
+  for (size_t r = 0; r < counts.size(); ++r)
+    counts[r] = (m.starts[r + 1] - m.starts[r]) * d, places[r] = m.starts[r] * d;
   MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, out.data(), counts.data(), places.data(), MPI_DOUBLE, m.comm);
 }
 
@@ -237,8 +247,10 @@ void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
   }
   // Each process has some of the rows; columns go at a time, as many as an int counts.
   std::vector<int> at((size_t)m.size + 1), counts((size_t)m.size), places((size_t)m.size);
-  for (size_t r = 0; r < at.size(); ++r) at[r] = (int)(std::lower_bound(index.begin(), index.end(), m.starts[r]) - index.begin());
-  const int first = at[(size_t)m.rank], rows = at[(size_t)m.rank + 1] - first, step = std::max(1, std::min(n, (1 << 24) / std::max(n, 1)));
+  for (size_t r = 0; r < at.size(); ++r)
+    at[r] = (int)(std::lower_bound(index.begin(), index.end(), m.starts[r]) - index.begin());
+  const int first = at[(size_t)m.rank], rows = at[(size_t)m.rank + 1] - first,
+            step = std::max(1, std::min(n, (1 << 24) / std::max(n, 1)));
   std::vector<double> mine, all;
   densegs::allocate(m.comm, [&] {
     mine.resize((size_t)rows * (size_t)step);
@@ -247,13 +259,18 @@ void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
   for (int j0 = 0; j0 < n; j0 += step) {
     const int columns = std::min(step, n - j0);
     for (int j = 0; j < columns; ++j)
-      for (int i = 0; i < rows; ++i) mine[(size_t)j * (size_t)rows + (size_t)i] = m.a[index[(size_t)(j0 + j)] * m.lda + index[(size_t)(first + i)] - m.first()];
+      for (int i = 0; i < rows; ++i)
+        mine[(size_t)j * (size_t)rows + (size_t)i] =
+          m.a[index[(size_t)(j0 + j)] * m.lda + index[(size_t)(first + i)] - m.first()];
     for (size_t r = 0; r < counts.size(); ++r) counts[r] = (at[r + 1] - at[r]) * columns, places[r] = at[r] * columns;
-    MPI_Gatherv(mine.data(), rows * columns, MPI_DOUBLE, all.data(), counts.data(), places.data(), MPI_DOUBLE, 0, m.comm);
+    MPI_Gatherv(mine.data(), rows * columns, MPI_DOUBLE, all.data(), counts.data(), places.data(), MPI_DOUBLE, 0,
+                m.comm);
     if (m.rank) continue;
     for (size_t r = 0; r < counts.size(); ++r) {
       const int height = at[r + 1] - at[r];
-      for (int j = 0; j < columns; ++j) std::copy(all.begin() + places[r] + (ptrdiff_t)j * height, all.begin() + places[r] + (ptrdiff_t)(j + 1) * height, to + (size_t)(j0 + j) * (size_t)n + at[r]);
+      for (int j = 0; j < columns; ++j)
+        std::copy(all.begin() + places[r] + (ptrdiff_t)j * height,
+                  all.begin() + places[r] + (ptrdiff_t)(j + 1) * height, to + (size_t)(j0 + j) * (size_t)n + at[r]);
     }
   }
 }

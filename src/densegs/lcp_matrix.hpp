@@ -1,6 +1,6 @@
-// The dense matrix of a problem, by rows on some processes, on the host or on a device. The vectors of a solve are whole on the host of
-// every process: they are small beside the rows, so all decisions are made everywhere alike, and only what touches the matrix is
-// distributed.
+// The dense matrix of a problem, by rows on some processes, on the host or on a device. The vectors of a solve are
+// whole on the host of every process: they are small beside the rows, so all decisions are made everywhere alike, and
+// only what touches the matrix is distributed.
 #pragma once
 #include "exec/comm.hpp"
 #include "exec/lapack.hpp"
@@ -28,21 +28,26 @@ struct Matrix {
   mutable Buffer<double> there, result;
 };
 
-// From the rows that this process has, in `where`, which have to stay there. block: unknowns that shall not be on two processes; where
-// they are, their rows move. Says what it found: rows and columns of the whole matrix, on all processes alike. Collective.
-densegs::Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrdiff_t lda, Space where, int block);
+// From the rows that this process has, in `where`, which have to stay there. block: unknowns that shall not be on two
+// processes; where they are, their rows move. Says what it found: rows and columns of the whole matrix, on all
+// processes alike. Collective.
+densegs::Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrdiff_t lda, Space where,
+                      int block);
 
 void multiply(const Matrix &m, const double *q, const double *x, double *w);  // w := A x + q
 void transposed(const Matrix &m, const double *y, double *w);                 // w := A'y
-double size_of_diagonal(const Matrix &m);                                      // its largest entry, but for a few that stand out, such as penalties
-void share(const Matrix &m, double *v);                                       // every process has its rows of v: they go to all
+// its largest entry, but for a few that stand out, such as penalties
+double size_of_diagonal(const Matrix &m);
+// every process has its rows of v: they go to all
+void share(const Matrix &m, double *v);
 // The square blocks of `block` unknowns on the diagonal, one after the other, each by columns.
 void blocks(const Matrix &m, int block, std::vector<double> &out);
 
 // The rows and columns `index` (ascending) to the first process's host, by columns.
 void gather_rows(const Matrix &m, const std::vector<int> &index, double *to);
 
-// A + shift I at the rows and columns `index`, factorised where the matrix is; several processes: by the first one, for all.
+// A + shift I at the rows and columns `index`, factorised where the matrix is; several processes: by the first one,
+// for all.
 class Factor {
 public:
   bool   make(const Matrix &m, double shift, const std::vector<int> &index, bool symmetric); // false: singular
@@ -64,7 +69,9 @@ void gather_device(const Exec &exec, const double *a, ptrdiff_t lda, const int *
 // The diagonal of a matrix on the device, to the host.
 void diagonal_device(const Exec &exec, const double *a, ptrdiff_t lda, int n, double *scratch);
 
-// Momentum after sweeps from y to x, with t = 1 and last = y to begin with; x and y become where the next ones start, last what x was.
-void momentum_device(const Exec &exec, int n, const double *lower, const double *upper, double *x, double *y, double *last, double *t);
+// Momentum after sweeps from y to x, with t = 1 and last = y to begin with; x and y become where the next ones start,
+// last what x was.
+void momentum_device(const Exec &exec, int n, const double *lower, const double *upper, double *x, double *y,
+                     double *last, double *t);
 
 } // namespace tessera::lcp

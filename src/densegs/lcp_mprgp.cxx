@@ -1,6 +1,6 @@
-// Modified proportioning with reduced gradient projections (Dostal, Optimal Quadratic Programming Algorithms, Springer 2009, chapter 5)
-// for symmetric positive semidefinite A: conjugate gradients on the free unknowns, and steps of the projected gradient where these
-// change. A product with A takes the place of a sweep.
+// Modified proportioning with reduced gradient projections (Dostal, Optimal Quadratic Programming Algorithms,
+// Springer 2009, chapter 5) for symmetric positive semidefinite A: conjugate gradients on the free unknowns, and
+// steps of the projected gradient where these change. A product with A takes the place of a sweep.
 #include "densegs/lcp.hpp"
 #include <algorithm>
 #include <cmath>

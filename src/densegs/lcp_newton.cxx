@@ -1,6 +1,7 @@
-// The finisher: a primal-dual active set method (Hintermueller, Ito, Kunisch, SIAM J. Optim. 13, 2003), that is Newton's method for the
-// natural map, with one dense factorisation a step; where A is singular on the free unknowns, inside a proximal loop: A + rho I and
-// q - rho x^k in place of A and q, whose solutions tend to one of the problem's.
+// The finisher: a primal-dual active set method (Hintermueller, Ito, Kunisch, SIAM J. Optim. 13, 2003), that is
+// Newton's method for the natural map, with one dense factorisation a step; where A is singular on the free unknowns,
+// inside a proximal loop: A + rho I and q - rho x^k in place of A and q, whose solutions tend to one of the
+// problem's.
 #include "densegs/lcp.hpp"
 #include <algorithm>
 #include <cmath>
@@ -27,7 +28,10 @@ struct ActiveSet {
   Factor         factor;
   std::vector<double> w, b, r;
 
-  ActiveSet(const Problem &problem, const Params &prm, Report &rep, const Monitor &m) : p(problem), params(prm), report(rep), monitor(m), w((size_t)problem.n) { }
+  ActiveSet(const Problem &problem, const Params &prm, Report &rep, const Monitor &m) :
+    p(problem), params(prm), report(rep), monitor(m), w((size_t)problem.n)
+  {
+  }
 
   // -1, 0, 1: at the lower bound, free, at the upper one
   std::string sets(const double *x, double shift) const
@@ -40,7 +44,8 @@ struct ActiveSet {
     }
     return s;
   }
-  // x := the solution with these sets of the problem with A + shift I and w = .. - shift centre; regularise: added to the factor alone
+  // x := the solution with these sets of the problem with A + shift I and w = .. - shift centre; regularise: added to
+  // the factor alone
   bool step(const std::string &set, double shift, const double *centre, double regularise, double *x)
   {
     std::vector<int> free;

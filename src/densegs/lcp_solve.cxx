@@ -13,8 +13,8 @@ void project(const Problem &p, double *x)
   for (int i = 0; i < p.n; ++i) x[i] = std::min(std::max(x[i], p.lower[i]), p.upper[i]);
 }
 
-// The size of the sums that w_i is made of is bounded by the diagonal, as |a_ij| <= sqrt(a_ii a_jj) in a symmetric positive definite matrix;
-// others may have larger ones.
+// The size of the sums that w_i is made of is bounded by the diagonal, as |a_ij| <= sqrt(a_ii a_jj) in a symmetric
+// positive definite matrix; others may have larger ones.
 bool rounded(const Problem &p, const double *x, const double *w)
 {
   if (p.block > 1) return false;
@@ -126,15 +126,16 @@ Certificate certify(const Problem &p, const double *x, const double *w)
     c.primal = std::max(c.primal, std::max(lower - x[i], x[i] - upper));
     // At a bound w may have one sign; between them none. A bound at infinity gives no product.
     const double positive = std::max(w[i], 0.), negative = std::max(-w[i], 0.);
-    c.gap += (std::isfinite(lower) ? (x[i] - lower) * positive : positive) + (std::isfinite(upper) ? (upper - x[i]) * negative : 0);
+    c.gap += (std::isfinite(lower) ? (x[i] - lower) * positive : positive) +
+             (std::isfinite(upper) ? (upper - x[i]) * negative : 0);
     if (!std::isfinite(upper)) c.dual = std::max(c.dual, negative);
     if (!std::isfinite(lower)) c.dual = std::max(c.dual, positive);
   }
   return c;
 }
 
-// Farkas: y >= 0 (for unknowns with a lower bound alone) with A'y <= 0 and (q + A lower)'y < 0 excludes every feasible x. Asked of
-// directions into which the iterates run away.
+// Farkas: y >= 0 (for unknowns with a lower bound alone) with A'y <= 0 and (q + A lower)'y < 0 excludes every
+// feasible x. Asked of directions into which the iterates run away.
 bool infeasible(const Problem &p, const double *direction)
 {
   if (p.block > 1) return false;
@@ -164,7 +165,8 @@ bool infeasible(const Problem &p, const double *direction)
 
 namespace {
 
-// Sweeps on x, which the plan may have on the device. Several processes: each has its rows in the plan and makes its turns.
+// Sweeps on x, which the plan may have on the device. Several processes: each has its rows in the plan and makes its
+// turns.
 struct Sweeper {
   densegs::Plan        &plan;
   const Problem        &p;
@@ -175,7 +177,8 @@ struct Sweeper {
   Buffer<double>        y, last, t; // momentum on a device
   int                   number = 0;
 
-  Sweeper(densegs::Plan &of, const Problem &problem, Report &r) : plan(of), p(problem), m(*problem.matrix), report(r), q(problem.q, problem.q + problem.n)
+  Sweeper(densegs::Plan &of, const Problem &problem, Report &r) :
+    plan(of), p(problem), m(*problem.matrix), report(r), q(problem.q, problem.q + problem.n)
   {
     if (m.size > 1) {
       densegs::create(all, m.comm, m.rows());
@@ -247,7 +250,8 @@ struct Sweeper {
       r.again = k > 0;
       number += r.most;
       report.sweeps += densegs::sweep(plan, r);
-      momentum_device(plan.exec, p.n, plan.lower.data(), plan.upper.data(), plan.x.data(), y.data(), last.data(), t.data());
+      momentum_device(plan.exec, p.n, plan.lower.data(), plan.upper.data(), plan.x.data(), y.data(), last.data(),
+                      t.data());
     }
     fetch(last, x);
     // Not a number: have the sweeps diverged, or did they not come to their end?
@@ -257,7 +261,8 @@ struct Sweeper {
   void correct(const double *x, const double *w)
   {
     if (!plan.panels.single()) return;
-    if (m.size > 1 && plan.params.order == densegs::Order::random) return; // these multiply with the double matrix, not with the panels
+    // these multiply with the double matrix, not with the panels
+    if (m.size > 1 && plan.params.order == densegs::Order::random) return;
     std::vector<double> own((size_t)p.n);
     send(x, plan.x);
     if (m.size > 1) { // only the square block is in single precision
@@ -266,7 +271,8 @@ struct Sweeper {
       densegs::residual(plan, plan.q.data(), plan.x.data(), plan.before.data());
       for (int j = m.first(); j < m.first() + m.rows(); ++j)
         for (int i = 0; i < m.rows(); ++i) exact[(size_t)i] += m.a[j * m.lda + i] * x[j];
-      for (int i = 0; i < m.rows(); ++i) q[(size_t)(m.first() + i)] = p.q[m.first() + i] + (exact[(size_t)i] - plan.before.data()[i]);
+      for (int i = 0; i < m.rows(); ++i)
+        q[(size_t)(m.first() + i)] = p.q[m.first() + i] + (exact[(size_t)i] - plan.before.data()[i]);
       return;
     }
     densegs::residual(plan, plan.q.data(), plan.x.data(), plan.before.data());
@@ -378,7 +384,8 @@ struct Search {
   }
 };
 
-Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int most, double *answer, Report &report, const Monitor &monitor)
+Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int most,
+              double *answer, Report &report, const Monitor &monitor)
 {
   std::vector<double> w((size_t)p.n);
   Sweeper             sweeper(plan, p, report);
@@ -442,9 +449,14 @@ Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double
   else if (p.block > 1) report.reason = friction(p, params, x, report, monitor);
   else if (a == Acceleration::mprgp) report.reason = mprgp(p, params, x, report, monitor);
   else {
-    if (a == Acceleration::automatic) a = p.matrix->asymmetry < 1e-6 && plan.params.order == densegs::Order::symmetric ? Acceleration::nesterov : Acceleration::none;
-    if (!params.newton || params.before > 0) report.reason = sweeps(plan, p, params, a, params.newton ? params.before : params.most_sweeps, x, report, monitor);
-    if (params.newton && report.reason != Reason::stopped) { // a nearly singular matrix may look infeasible to the sweeps
+    if (a == Acceleration::automatic)
+      a = p.matrix->asymmetry < 1e-6 && plan.params.order == densegs::Order::symmetric ? Acceleration::nesterov
+                                                                                       : Acceleration::none;
+    if (!params.newton || params.before > 0)
+      report.reason =
+        sweeps(plan, p, params, a, params.newton ? params.before : params.most_sweeps, x, report, monitor);
+    // a nearly singular matrix may look infeasible to the sweeps
+    if (params.newton && report.reason != Reason::stopped) {
       const Reason before = report.reason;
       report.reason = newton(p, params, x, report, monitor);
       if (report.reason != Reason::stopped && before == Reason::infeasible) report.reason = before;

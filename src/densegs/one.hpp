@@ -1,5 +1,5 @@
-// The persistent kernel in which each block of threads has one panel: up to 16896 unknowns on a device with 132 processors.
-// device.k.cxx tells what it is a part of.
+// The persistent kernel in which each block of threads has one panel: up to 16896 unknowns on a device with 132
+// processors. device.k.cxx tells what it is a part of.
 #pragma once
 #include "densegs/panel.hpp"
 
@@ -59,8 +59,11 @@ template <class T, int EACH, bool PASSING> struct Tiles {
     } else if (s >= job.count) s -= job.count;
     if (s >= job.count) return;
     const bool  inverse = joined && !alternate && s == own - 1;
-    const char *line = (inverse ? (const char *)(job.saved(k, me) + height * height) : (const char *)job.tile(me, back ? job.count - 1 - s : s)) + t * 128;
-    if (t * 128 < (int)(height * height * (inverse ? sizeof(double) : sizeof(T)))) asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
+    const char *line    = (inverse ? (const char *)(job.saved(k, me) + height * height)
+                                   : (const char *)job.tile(me, back ? job.count - 1 - s : s)) +
+                       t * 128;
+    if (t * 128 < (int)(height * height * (inverse ? sizeof(double) : sizeof(T))))
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(line));
   }
   // All of them are multiplied, each with its x, while others follow them. false: waited in vain.
   __device__ __forceinline__ bool multiply(const Job<T> &job, Shared &sh, int k, int from, int to, bool twice)
@@ -143,14 +146,18 @@ template <bool BOUNDS> __device__ __forceinline__ void publish_rows(Shared &sh, 
   if (t < height) write_slot(slots + t, x[t], sweep);
 }
 
-// One panel a block, ascending or descending orders: all that lies between the arrival of the x before it and its own is in registers
-// or shared memory, and nothing is looked up. EACH: blocks on a processor. Where there is room, three tiles are on their way, as one of
-// 32 KB takes longer than a link of the chain; two blocks have registers for one tile each (with two they spill), and the one after it
-// comes to the second-level cache meanwhile. Further ahead they are gone again before they are needed.
+// One panel a block, ascending or descending orders: all that lies between the arrival of the x before it and its own
+// is in registers or shared memory, and nothing is looked up. EACH: blocks on a processor. Where there is room, three
+// tiles are on their way, as one of
+// 32 KB takes longer than a link of the chain; two blocks have registers for one tile each (with two they spill), and
+// the one after it comes to the second-level cache meanwhile. Further ahead they are gone again before they are
+// needed.
 //
-// With the inverse L of the panel's triangle x is k - L S A x_1 - L S (sum of A x_j), x_1 being the x that comes last. L S A was made when L
-// was (prepare()), so that x_1 is followed by one product, and the rest is there before it comes.
-template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch_bounds__(threads, EACH) sweeps_one(Job<T> job)
+// With the inverse L of the panel's triangle x is k - L S A x_1 - L S (sum of A x_j), x_1 being the x that comes
+// last. L S A was made when L was (prepare()), so that x_1 is followed by one product, and the rest is there before
+// it comes.
+template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch_bounds__(threads, EACH)
+  sweeps_one(Job<T> job)
 {
   extern __shared__ __align__(16) char memory[];
   Shared      &sh  = *(Shared *)memory;
@@ -159,7 +166,8 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
   Tiles<T, EACH, PASSING> tiles(job);
   const bool   collect = tiles.collect, alternate = tiles.alternate;
   bool        &joined = tiles.joined;
-  double       own_joint[EACH == 1 || sizeof(T) < sizeof(double) ? columns : 1], (&joint)[columns] = joint_of(tiles.tile[0], own_joint);
+  double                               own_joint[EACH == 1 || sizeof(T) < sizeof(double) ? columns : 1],
+    (&joint)[columns] = joint_of(tiles.tile[0], own_joint);
 
   if (!t) sh.dead = 0;
   start<T, BOUNDS>(job, sh, own, me);
@@ -186,7 +194,8 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
     if (usable) v = row.known - sum_of_row(times_inverse(sh, u, g));
     if (joined) {
       double *const x = sh.x[tiles.parity];
-      if (!await(job, sh, tiles.report, job.outer(k, position - 1), sweep, true, collect, x, tiles.total)) return give_up(job, me);
+      if (!await(job, sh, tiles.report, job.outer(k, position - 1), sweep, true, collect, x, tiles.total))
+        return give_up(job, me);
       v -= sum_of_row(product(joint, x));
       tiles.parity ^= 1;
     }
@@ -214,7 +223,8 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
     if (behind) {
       if (!tiles.multiply(job, sh, k, position + 1, job.count, false)) return give_up(job, me);
     } else if (collect)
-      for (int s = position + 1; s < job.count; ++s) (void)await(job, sh, tiles.report, job.outer(k, s), sweep, false, true, sh.x[tiles.parity], tiles.total);
+      for (int s = position + 1; s < job.count; ++s)
+        (void)await(job, sh, tiles.report, job.outer(k, s), sweep, false, true, sh.x[tiles.parity], tiles.total);
     if (!last) tiles.send_for(job, k + 1, 0, job.position(k + 1, me) - joined);
     if (ended(job, sh, tiles.report, k, collect, tiles.total)) break;
   }

@@ -7,7 +7,8 @@ namespace tessera::densegs {
 namespace {
 
 using Count = unsigned long long;
-constexpr int threads = 256, groups = threads / height, columns = height / groups; // a thread: a row of a tile, every fourth of its columns
+// a thread: a row of a tile, every fourth of its columns
+constexpr int threads = 256, groups = threads / height, columns = height / groups;
 constexpr int pitch   = height + 8; // between columns of the inverse: no two of eight rows of four columns in one bank
 constexpr int meeting = height + 2; // values of a panel that others wait for: x, and the change of even and odd sweeps
 constexpr double largest_inverse = 1e4; // with larger entries the product would lose digits that the rows keep
@@ -21,12 +22,17 @@ struct __align__(16) Slot {
 __device__ inline Slot read_slot(const Slot *p)
 {
   Count a, b;
-  asm volatile("{ .reg .b128 v; ld.relaxed.gpu.global.b128 v, [%2]; mov.b128 {%0, %1}, v; }" : "=l"(a), "=l"(b) : "l"(p) : "memory");
+  asm volatile("{ .reg .b128 v; ld.relaxed.gpu.global.b128 v, [%2]; mov.b128 {%0, %1}, v; }"
+               : "=l"(a), "=l"(b)
+               : "l"(p)
+               : "memory");
   return {__longlong_as_double((long long)a), b};
 }
 __device__ inline void write_slot(Slot *p, double value, Count sweep)
 {
-  asm volatile("{ .reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.gpu.global.b128 [%0], v; }" ::"l"(p), "l"((Count)__double_as_longlong(value)), "l"(sweep) : "memory");
+  asm volatile("{ .reg .b128 v; mov.b128 v, {%1, %2}; st.relaxed.gpu.global.b128 [%0], v; }" ::"l"(p),
+               "l"((Count)__double_as_longlong(value)), "l"(sweep)
+               : "memory");
 }
 
 // Where the rows of a panel are: at their lower bounds, at their upper ones (bits), else between.
@@ -46,7 +52,8 @@ struct Flags {
 template <class T> struct Job {
   const T      *a;
   const double *inverse, *q, *lower, *upper;
-  double       *x, *triangles; // for each panel, or twice where the order alternates: its inverse, and that times the tile before it
+  // for each panel, or twice where the order alternates: its inverse, and that times the tile before it
+  double       *x, *triangles;
   Key          *keys;
   Slot         *slots;
   const int    *order;   // random: for each sweep count panels, their positions, 64 rows
@@ -58,12 +65,27 @@ template <class T> struct Job {
   unsigned      patience;
   Flags         flags;
 
-  __device__ bool backward(int k) const { return kind == Order::backward || (kind == Order::symmetric && (first + k) % 2); }
+  __device__ bool backward(int k) const
+  {
+    return kind == Order::backward || (kind == Order::symmetric && (first + k) % 2);
+  }
   __device__ const int *table(int k) const { return order + (size_t)k * (2 * count + height); }
-  __device__ int  outer(int k, int s) const { return kind == Order::random ? table(k)[s] : backward(k) ? count - 1 - s : s; }
-  __device__ int  position(int k, int p) const { return kind == Order::random ? table(k)[count + p] : backward(k) ? count - 1 - p : p; }
-  __device__ int  inner(int k, int u) const { return kind == Order::random ? table(k)[2 * count + u] : backward(k) ? height - 1 - u : u; }
-  __device__ double *saved(int k, int p) const { return triangles + ((size_t)p * turns + (turns > 1 && backward(k))) * (2 * height * height); }
+  __device__ int        outer(int k, int s) const
+  {
+    return kind == Order::random ? table(k)[s] : backward(k) ? count - 1 - s : s;
+  }
+  __device__ int position(int k, int p) const
+  {
+    return kind == Order::random ? table(k)[count + p] : backward(k) ? count - 1 - p : p;
+  }
+  __device__ int inner(int k, int u) const
+  {
+    return kind == Order::random ? table(k)[2 * count + u] : backward(k) ? height - 1 - u : u;
+  }
+  __device__ double *saved(int k, int p) const
+  {
+    return triangles + ((size_t)p * turns + (turns > 1 && backward(k))) * (2 * height * height);
+  }
   __device__ const T *tile(int p, int j) const { return a + ((size_t)p * stride + (size_t)j * height) * height; }
 };
 
@@ -79,7 +101,8 @@ struct Shared {
   int    dead, usable;
 };
 struct Panel {
-  double now[threads], then[threads]; // sums over other panels for the next solve and the one after it, a quarter of the columns each
+  // sums over other panels for the next solve and the one after it, a quarter of the columns each
+  double now[threads], then[threads];
   double x[height];
   Status status; // at the last solve
 };
@@ -95,7 +118,8 @@ __device__ inline double sum_of_row(double v) // the same in its four threads
   return v + __shfl_xor_sync(0xffffffffu, v, 2);
 }
 
-// PASSING: where the second-level cache is smaller than the matrix, a tile makes room for those that are there until the next sweep.
+// PASSING: where the second-level cache is smaller than the matrix, a tile makes room for those that are there until
+// the next sweep.
 template <bool PASSING = false, class T> __device__ inline void fetch(const T *tile, T (&v)[columns])
 {
   const T *p = tile + my_group() * height + my_row();
@@ -111,8 +135,10 @@ template <class T> __device__ inline double product(const T (&v)[columns], const
   return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-// Waits until panel j of sweep k is there: its x goes to `x`, its change (collect) to `total` of one thread. false: in vain.
-template <class T> __device__ inline bool await(const Job<T> &job, Shared &sh, double *report, int j, Count sweep, bool wanted, bool collect, double *x, double &total)
+// Waits until panel j of sweep k is there: its x goes to `x`, its change (collect) to `total` of one thread. false:
+// in vain.
+template <class T> __device__ inline bool await(const Job<T> &job, Shared &sh, double *report, int j, Count sweep,
+                                                bool wanted, bool collect, double *x, double &total)
 {
   const int t = (int)threadIdx.x;
   if (t < height ? wanted : t == height && collect) {
@@ -132,8 +158,8 @@ template <class T> __device__ inline bool await(const Job<T> &job, Shared &sh, d
   return !sh.dead;
 }
 
-// The inverse of the unit triangle that sh.inverse holds, in place: triangles of 8 by columns, then twice as large ones from these,
-// inv([A 0; B C]) = [A^-1 0; -C^-1 B A^-1 C^-1].
+// The inverse of the unit triangle that sh.inverse holds, in place: triangles of 8 by columns, then twice as large
+// ones from these, inv([A 0; B C]) = [A^-1 0; -C^-1 B A^-1 C^-1].
 __device__ inline void invert(Shared &sh)
 {
   const int t = (int)threadIdx.x;
@@ -156,7 +182,8 @@ __device__ inline void invert(Shared &sh)
       for (int e = t; e < s * s; e += threads) {
         const int i = e % s, j = e / s;
         double    p = 0;
-        for (int w = j; w < s; ++w) p = fma(sh.inverse[(o + w) * pitch + o + s + i], sh.inverse[(o + j) * pitch + o + w], p);
+        for (int w = j; w < s; ++w)
+          p = fma(sh.inverse[(o + w) * pitch + o + s + i], sh.inverse[(o + j) * pitch + o + w], p);
         sh.product[j * 33 + i] = p;
       }
       __syncthreads();
@@ -170,7 +197,8 @@ __device__ inline void invert(Shared &sh)
     }
 }
 
-// to := sh.inverse times the tile, whose rows are taken in the order of the sweep and scaled as the panel's own. All threads, 4 x 4 entries each.
+// to := sh.inverse times the tile, whose rows are taken in the order of the sweep and scaled as the panel's own. All
+// threads, 4 x 4 entries each.
 template <class T> __device__ void join(Shared &sh, const T *tile, double *to)
 {
   constexpr int few = 16, apart = height + 2;
@@ -179,7 +207,9 @@ template <class T> __device__ void join(Shared &sh, const T *tile, double *to)
   double    e[4][4] = {};
   for (int w0 = 0; w0 < height; w0 += few) {
     __syncthreads();
-    for (int c = 0; c < 4; ++c) sh.product[i * apart + j + few * c] = sh.scale[w0 + i] * value(__ldcg(tile + (j + few * c) * height + sh.row[w0 + i]));
+    for (int c = 0; c < 4; ++c)
+      sh.product[i * apart + j + few * c] =
+        sh.scale[w0 + i] * value(__ldcg(tile + (j + few * c) * height + sh.row[w0 + i]));
     __syncthreads();
     for (int w = 0; w < few; ++w)
 #pragma unroll
@@ -280,7 +310,8 @@ __device__ __forceinline__ void add_own(Shared &sh, const Panel &own)
     const int    v = c * groups + g, r = sh.row[v];
     const double e = sh.diagonal[v * height + u];
     if (v > u) behind = fma(e, own.x[r], behind);
-    else if (v < u && ((own.status.low | own.status.high) >> r & 1)) fixed = fma(e, own.status.low >> r & 1 ? sh.lower[v] : sh.upper[v], fixed);
+    else if (v < u && ((own.status.low | own.status.high) >> r & 1))
+      fixed = fma(e, own.status.low >> r & 1 ? sh.lower[v] : sh.upper[v], fixed);
   }
   behind = sum_of_row(behind);
   fixed  = sum_of_row(fixed);
@@ -290,9 +321,11 @@ __device__ __forceinline__ void add_own(Shared &sh, const Panel &own)
   }
 }
 
-// All that a panel's solve in sweep k needs and that is known since its last one. All threads. before: the tile of the panel before it,
-// which the inverse is multiplied with. again: the last call was for the same panel and order, so that what depends on these alone is there.
-template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse, const T *before = nullptr, bool again = false)
+// All that a panel's solve in sweep k needs and that is known since its last one. All threads. before: the tile of
+// the panel before it, which the inverse is multiplied with. again: the last call was for the same panel and order,
+// so that what depends on these alone is there.
+template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const Panel &own, int p, int k, bool inverse,
+                                           const T *before = nullptr, bool again = false)
 {
   const int t = (int)threadIdx.x, u = my_row(), g = my_group();
   __syncthreads();
@@ -300,7 +333,8 @@ template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const 
   const size_t place = (size_t)p * job.turns + (job.turns > 1 && job.backward(k));
   Key         *key   = job.keys + place;
   const bool   kept  = again && sh.status.low == own.status.low && sh.status.high == own.status.high; // the inverse too
-  const bool   there = kept || (inverse && key->stamp == job.stamp && key->status.low == own.status.low && key->status.high == own.status.high && (!before || key->joined));
+  const bool   there = kept || (inverse && key->stamp == job.stamp && key->status.low == own.status.low &&
+                              key->status.high == own.status.high && (!before || key->joined));
   const bool   fine  = !there || key->usable;
   __syncthreads(); // all have looked before the key changes
   if (!again) prepare_diagonal(sh, job.tile(p, p));
@@ -314,7 +348,8 @@ template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const 
   __syncthreads();
   double known = 0;
   if (usable)
-    for (int c = 0; c < columns; ++c) known = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], known);
+    for (int c = 0; c < columns; ++c)
+      known = fma(sh.inverse[(c * groups + g) * pitch + u], sh.sum[c * groups + g], known);
   known = sum_of_row(known);
   if (!g) sh.known[u] = known;
   if (!t) {
@@ -324,7 +359,8 @@ template <class T> __device__ void prepare(const Job<T> &job, Shared &sh, const 
   __syncthreads();
 }
 
-// One warp solves the panel row after row, eight at a time: every lane has their sums and goes through the triangle of 8 x 8 by itself.
+// One warp solves the panel row after row, eight at a time: every lane has their sums and goes through the triangle
+// of 8 x 8 by itself.
 template <bool BOUNDS> __device__ void solve_rows(Shared &sh, double *x)
 {
   const int lane = (int)threadIdx.x;
@@ -366,8 +402,10 @@ template <bool BOUNDS> __device__ inline void keep(Shared &sh, Panel &own, const
     for (int o = 16; o; o /= 2) d += __shfl_xor_sync(0xffffffffu, d, o);
     Status status;
     if (BOUNDS) {
-      status.low  = __ballot_sync(0xffffffffu, x[t] <= sh.lower[at]) | (Count)__ballot_sync(0xffffffffu, x[t + 32] <= sh.lower[next]) << 32;
-      status.high = __ballot_sync(0xffffffffu, x[t] >= sh.upper[at]) | (Count)__ballot_sync(0xffffffffu, x[t + 32] >= sh.upper[next]) << 32;
+      status.low = __ballot_sync(0xffffffffu, x[t] <= sh.lower[at]) |
+                   (Count)__ballot_sync(0xffffffffu, x[t + 32] <= sh.lower[next]) << 32;
+      status.high = __ballot_sync(0xffffffffu, x[t] >= sh.upper[at]) |
+                    (Count)__ballot_sync(0xffffffffu, x[t + 32] >= sh.upper[next]) << 32;
       status.high &= ~status.low;
     }
     if (!t) {
@@ -391,7 +429,8 @@ __device__ __forceinline__ double times_inverse(const Shared &sh, int u, int g)
   return c0 + c1;
 }
 
-// A panel's solve: all threads, sums in own.now. x of its rows goes to `x`, to the panel's own copy and (slots) to whoever waits.
+// A panel's solve: all threads, sums in own.now. x of its rows goes to `x`, to the panel's own copy and (slots) to
+// whoever waits.
 template <bool BOUNDS> __device__ void solve(Shared &sh, Panel &own, double *x, Slot *slots, Count sweep)
 {
   const int    t = (int)threadIdx.x, u = my_row(), g = my_group();
@@ -428,7 +467,8 @@ template <class T> __device__ inline void give_up(const Job<T> &job, int p)
 }
 
 // The end of a sweep: is it the last?
-template <class T> __device__ inline bool ended(const Job<T> &job, Shared &sh, double *report, int k, bool collect, double total)
+template <class T>
+__device__ inline bool ended(const Job<T> &job, Shared &sh, double *report, int k, bool collect, double total)
 {
   const int t = (int)threadIdx.x, me = (int)blockIdx.x;
   if (!collect) {
@@ -461,8 +501,10 @@ template <class T, bool BOUNDS> __device__ void start(const Job<T> &job, Shared 
   if (BOUNDS && t < 32) {
     const int o = p * height;
     Status    status;
-    status.low  = __ballot_sync(0xffffffffu, own.x[t] <= job.lower[o + t]) | (Count)__ballot_sync(0xffffffffu, own.x[t + 32] <= job.lower[o + t + 32]) << 32;
-    status.high = __ballot_sync(0xffffffffu, own.x[t] >= job.upper[o + t]) | (Count)__ballot_sync(0xffffffffu, own.x[t + 32] >= job.upper[o + t + 32]) << 32;
+    status.low = __ballot_sync(0xffffffffu, own.x[t] <= job.lower[o + t]) |
+                 (Count)__ballot_sync(0xffffffffu, own.x[t + 32] <= job.lower[o + t + 32]) << 32;
+    status.high = __ballot_sync(0xffffffffu, own.x[t] >= job.upper[o + t]) |
+                  (Count)__ballot_sync(0xffffffffu, own.x[t + 32] >= job.upper[o + t + 32]) << 32;
     status.high &= ~status.low;
     if (!t) own.status = status;
   }

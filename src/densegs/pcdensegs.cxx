@@ -4,8 +4,10 @@
 
 using tessera::PC_DenseGS;
 
-const char *const TesseraGSStrategies[] = {"sequential", "row", "column", "block", "graph", "graph2", "relaxed", "TesseraGSStrategy", "TESSERA_GS_", nullptr};
-const char *const TesseraGSOrders[]     = {"forward", "backward", "symmetric", "random", "TesseraGSOrder", "TESSERA_GS_", nullptr};
+const char *const TesseraGSStrategies[] = {
+  "sequential", "row", "column", "block", "graph", "graph2", "relaxed", "TesseraGSStrategy", "TESSERA_GS_", nullptr};
+const char *const TesseraGSOrders[]     = {"forward",        "backward",    "symmetric", "random",
+                                           "TesseraGSOrder", "TESSERA_GS_", nullptr};
 const char *const TesseraPrecisions[]   = {"double", "single", "TesseraPrecision", "TESSERA_PRECISION_", nullptr};
 
 static PetscErrorCode PCReset_DenseGS(PC pc)
@@ -29,7 +31,8 @@ static PetscErrorCode Fail(PC pc, PCFailedReason reason)
 
   PetscFunctionBegin;
   p->failed = true;
-  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC densegs: %s", p->failure);
+  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC densegs: %s",
+             p->failure);
   PetscCall(PetscInfo(pc, "%s\n", p->failure));
   pc->failedreason = reason;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -45,7 +48,10 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_densegs_backend", p->backend));
-  PetscCheck(!device || size == 1, comm, PETSC_ERR_SUP, "PC densegs: on a device the sweeps run on one process, there are %d. Use -pc_densegs_backend host or one process", size);
+  PetscCheck(
+    !device || size == 1, comm, PETSC_ERR_SUP,
+    "PC densegs: on a device the sweeps run on one process, there are %d. Use -pc_densegs_backend host or one process",
+    size);
   if (p->backend == TESSERA_BACKEND_AUTO && size == 1) {
     PetscCall(tessera::DenseOnDevice(pc->pmat, &device));
     device = device && !tessera::device::unusable();
@@ -82,7 +88,8 @@ static PetscErrorCode SetUp(PC pc)
     params.omega    = p->omega;
     params.single   = p->precision == TESSERA_PRECISION_SINGLE;
     p->plan.exec.threads = tessera::DenseThreads();
-    PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n, [&] { tessera::densegs::create(p->plan, (int)n, params); }));
+    PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n,
+                                      [&] { tessera::densegs::create(p->plan, (int)n, params); }));
     if (size > 1) PetscCall(tessera::CommOf((PetscObject)pc, &p->comm));
     if (size > 1) TesseraCallCXX(tessera::densegs::create(p->distributed, p->comm, (int)n));
   }
@@ -96,22 +103,32 @@ static PetscErrorCode SetUp(PC pc)
     p->difference = check.asymmetry * check.largest;
     if (size > 1) {
       tessera::densegs::Check others;
-      TesseraCallCXX(others = tessera::densegs::keep(p->distributed, view.values, view.lda, p->order == TESSERA_GS_RANDOM));
+      TesseraCallCXX(others =
+                       tessera::densegs::keep(p->distributed, view.values, view.lda, p->order == TESSERA_GS_RANDOM));
       if (check.bad_row < 0) check.bad_row = others.bad_row, check.bad_column = others.bad_column;
       p->largest = PetscMax(p->largest, others.largest);
     }
-    PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n, [&] { tessera::densegs::fill(p->plan, block, view.lda, view.space); }));
+    PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n,
+                                      [&] { tessera::densegs::fill(p->plan, block, view.lda, view.space); }));
   }
   PetscCall(tessera::DenseRestore(&view));
   char mine[256] = "";
   int  zero = check.bad_row < 0 && check.zero_diagonal >= 0, who;
-  if (check.bad_row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix is not a finite number", (PetscInt)check.bad_row, (PetscInt)check.bad_column));
-  else if (zero) PetscCall(PetscSNPrintf(mine, sizeof(mine), "the diagonal entry of row %" PetscInt_FMT " is zero: Gauss-Seidel divides by it. Reorder the unknowns, or use -pc_type lu", (PetscInt)check.zero_diagonal));
-  else if (n && p->plan.params.single && !(p->largest > 1e-30 && p->largest < 1e30))
+  if (check.bad_row >= 0)
     PetscCall(PetscSNPrintf(mine, sizeof(mine),
-                            "the largest entry of the matrix is %g, and single precision has no such numbers, or not their products: use "
-                            "-pc_densegs_precision double",
-                            p->largest));
+                            "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix is not a finite number",
+                            (PetscInt)check.bad_row, (PetscInt)check.bad_column));
+  else if (zero)
+    PetscCall(PetscSNPrintf(mine, sizeof(mine),
+                            "the diagonal entry of row %" PetscInt_FMT
+                            " is zero: Gauss-Seidel divides by it. Reorder the unknowns, or use -pc_type lu",
+                            (PetscInt)check.zero_diagonal));
+  else if (n && p->plan.params.single && !(p->largest > 1e-30 && p->largest < 1e30))
+    PetscCall(PetscSNPrintf(
+      mine, sizeof(mine),
+      "the largest entry of the matrix is %g, and single precision has no such numbers, or not their products: use "
+      "-pc_densegs_precision double",
+      p->largest));
   PetscCall(tessera::FirstText(comm, mine, p->failure, &who));
   p->asymmetry = size == 1 ? check.asymmetry : -1;
   if (who < size) {
@@ -120,7 +137,9 @@ static PetscErrorCode SetUp(PC pc)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   p->current = PETSC_TRUE;
-  PetscCall(PetscInfo(pc, "PC densegs: %" PetscInt_FMT " unknowns of this process in panels of %d rows, strategy %s, order %s\n", n, p->plan.panels.rows, TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order]));
+  PetscCall(PetscInfo(
+    pc, "PC densegs: %" PetscInt_FMT " unknowns of this process in panels of %d rows, strategy %s, order %s\n", n,
+    p->plan.panels.rows, TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -169,7 +188,8 @@ static PetscErrorCode SweepArray(PC pc, PetscScalar *to, tessera::Space there, i
     r.zero = zero;
     TesseraCallCXX((void)tessera::densegs::sweep(plan, r));
     TesseraCallCXX(tessera::densegs::store(plan, to, there));
-    TesseraCallCXX(tessera::densegs::await_end(plan, r.most)); // not every KSP looks at what it gets: preonly and -ksp_norm_type none do not
+    // not every KSP looks at what it gets: preonly and -ksp_norm_type none do not
+    TesseraCallCXX(tessera::densegs::await_end(plan, r.most));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -193,14 +213,16 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
     PetscCall(VecSet(y, PETSC_INFINITY));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCheck(p->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC densegs: the last setup ended with an error");
+  PetscCheck(p->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PC densegs: the last setup ended with an error");
   PetscCall(VecGetSize(b, &unknowns));
   PetscCall(PetscLogEventBegin(tessera::event_densegs_apply, pc, b, y, 0));
   PetscCall(tessera::UseCurrentStream(space));
   const bool alone = p->distributed.size == 1; // several processes work on the host
   if (alone) PetscCall(VecGetArrayReadAndMemType(b, &from, &where));
   else PetscCall(VecGetArrayRead(b, &from));
-  TesseraCallCXX(rhs = tessera::densegs::stage(plan, p->staged, from, PetscMemTypeDevice(where) ? tessera::Space::cuda : tessera::Space::host));
+  TesseraCallCXX(rhs = tessera::densegs::stage(
+                   plan, p->staged, from, PetscMemTypeDevice(where) ? tessera::Space::cuda : tessera::Space::host));
   TesseraCallCXX(tessera::densegs::load(plan, rhs, -1, plan.q));
   if (alone) PetscCall(VecRestoreArrayReadAndMemType(b, &from));
   else PetscCall(VecRestoreArrayRead(b, &from));
@@ -214,7 +236,8 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
   else if (zero) PetscCall(VecRestoreArrayWriteAndMemType(y, &to));
   else PetscCall(VecRestoreArrayAndMemType(y, &to));
   // A symmetric sweep costs what one way costs, but for its first half from zero.
-  PetscCall(tessera::LogFlops(space, 2. * n * (double)unknowns * (order == tessera::densegs::Order::symmetric ? most / 2 : most)));
+  PetscCall(tessera::LogFlops(space, 2. * n * (double)unknowns *
+                                       (order == tessera::densegs::Order::symmetric ? most / 2 : most)));
   PetscCall(PetscLogEventEnd(tessera::event_densegs_apply, pc, b, y, 0));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -243,24 +266,38 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec b, Vec y)
     PetscCallMPI(MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, PetscObjectComm((PetscObject)pc)));
     p->asymmetry = most[0] > 0 ? most[1] / most[0] : 0;
   }
-  PetscCheck(p->failed || p->asymmetry < 1e-12, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC densegs: the transpose is there for symmetric matrices; the largest |a_ij - a_ji| is %g of the largest entry", p->asymmetry);
-  PetscCheck(p->order != TESSERA_GS_RANDOM && p->strategy != TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC densegs: sweeps in random order and relaxed ones have no transpose");
-  PetscCall(Sweep(pc, b, y, p->sweeps, true, p->order == TESSERA_GS_FORWARD ? tessera::densegs::Order::backward : p->order == TESSERA_GS_BACKWARD ? tessera::densegs::Order::forward : tessera::densegs::Order::symmetric));
+  PetscCheck(
+    p->failed || p->asymmetry < 1e-12, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+    "PC densegs: the transpose is there for symmetric matrices; the largest |a_ij - a_ji| is %g of the largest entry",
+    p->asymmetry);
+  PetscCheck(p->order != TESSERA_GS_RANDOM && p->strategy != TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_SUP, "PC densegs: sweeps in random order and relaxed ones have no transpose");
+  PetscCall(Sweep(pc, b, y, p->sweeps, true,
+                  p->order == TESSERA_GS_FORWARD    ? tessera::densegs::Order::backward
+                  : p->order == TESSERA_GS_BACKWARD ? tessera::densegs::Order::forward
+                                                    : tessera::densegs::Order::symmetric));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, PetscReal, PetscReal, PetscInt its, PetscBool zero, PetscInt *outits, PCRichardsonConvergedReason *reason)
+static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, PetscReal, PetscReal, PetscInt its,
+                                      PetscBool zero, PetscInt *outits, PCRichardsonConvergedReason *reason)
 {
   PC_DenseGS *p = (PC_DenseGS *)pc->data;
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC densegs", pc->pmat)); // there is no product with it that would
-  PetscCheck((PetscInt64)its * p->sweeps <= 1000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: %" PetscInt_FMT " iterations of %" PetscInt_FMT " sweeps (-pc_densegs_sweeps) are more than 1000000", its, p->sweeps);
+  PetscCheck((PetscInt64)its * p->sweeps <= 1000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC densegs: %" PetscInt_FMT " iterations of %" PetscInt_FMT
+             " sweeps (-pc_densegs_sweeps) are more than 1000000",
+             its, p->sweeps);
   PetscInt rows, ours, theirs; // which PCApplyRichardson() does not compare, as PCApply() does
   PetscCall(MatGetLocalSize(pc->pmat, &rows, NULL));
   PetscCall(VecGetLocalSize(b, &ours));
   PetscCall(VecGetLocalSize(y, &theirs));
-  PetscCheck(rows == ours && rows == theirs, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "PC densegs: the matrix has %" PetscInt_FMT " rows on this process, the right-hand side %" PetscInt_FMT " and the solution %" PetscInt_FMT, rows, ours, theirs);
+  PetscCheck(rows == ours && rows == theirs, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
+             "PC densegs: the matrix has %" PetscInt_FMT " rows on this process, the right-hand side %" PetscInt_FMT
+             " and the solution %" PetscInt_FMT,
+             rows, ours, theirs);
   PetscCall(Sweep(pc, b, y, its * p->sweeps, zero, (tessera::densegs::Order)(int)p->order));
   *outits = its;
   *reason = PCRICHARDSON_CONVERGED_ITS;
@@ -280,17 +317,22 @@ static PetscErrorCode PCSetFromOptions_DenseGS(PC pc, CompatOptionItems PetscOpt
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Dense Gauss-Seidel options");
-  PetscCall(PetscOptionsEnum("-pc_densegs_strategy", "What is done side by side", "PCDenseGSSetStrategy", TesseraGSStrategies, (PetscEnum)strategy, (PetscEnum *)&strategy, &set));
+  PetscCall(PetscOptionsEnum("-pc_densegs_strategy", "What is done side by side", "PCDenseGSSetStrategy",
+                             TesseraGSStrategies, (PetscEnum)strategy, (PetscEnum *)&strategy, &set));
   if (set) PetscCall(PCDenseGSSetStrategy(pc, strategy));
-  PetscCall(PetscOptionsEnum("-pc_densegs_order", "Order of a sweep", "PCDenseGSSetOrder", TesseraGSOrders, (PetscEnum)order, (PetscEnum *)&order, &set));
+  PetscCall(PetscOptionsEnum("-pc_densegs_order", "Order of a sweep", "PCDenseGSSetOrder", TesseraGSOrders,
+                             (PetscEnum)order, (PetscEnum *)&order, &set));
   if (set) PetscCall(PCDenseGSSetOrder(pc, order));
   PetscCall(PetscOptionsReal("-pc_densegs_omega", "Relaxation factor", "PCDenseGSSetOmega", omega, &omega, &set));
   if (set) PetscCall(PCDenseGSSetOmega(pc, omega));
-  PetscCall(PetscOptionsInt("-pc_densegs_sweeps", "Sweeps of an application", "PCDenseGSSetSweeps", sweeps, &sweeps, &set));
+  PetscCall(
+    PetscOptionsInt("-pc_densegs_sweeps", "Sweeps of an application", "PCDenseGSSetSweeps", sweeps, &sweeps, &set));
   if (set) PetscCall(PCDenseGSSetSweeps(pc, sweeps));
-  PetscCall(PetscOptionsEnum("-pc_densegs_precision", "Precision of the matrix", "PCDenseGSSetPrecision", TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
+  PetscCall(PetscOptionsEnum("-pc_densegs_precision", "Precision of the matrix", "PCDenseGSSetPrecision",
+                             TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
   if (set) PetscCall(PCDenseGSSetPrecision(pc, precision));
-  PetscCall(PetscOptionsEnum("-pc_densegs_backend", "Where the sweeps run", "PCDenseGSSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  PetscCall(PetscOptionsEnum("-pc_densegs_backend", "Where the sweeps run", "PCDenseGSSetBackend", TesseraBackends,
+                             (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set) PetscCall(PCDenseGSSetBackend(pc, backend));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -310,7 +352,8 @@ static PetscErrorCode PCDestroy_DenseGS(PC pc)
    PCDENSEGS - Gauss-Seidel, SOR and SSOR with a dense matrix, in parallel and exact in their order.
 
    Options Database Keys:
-+  -pc_densegs_strategy <sequential,row,column,block,graph,graph2,relaxed> - what is done side by side, see `PCDenseGSSetStrategy()`
++  -pc_densegs_strategy <sequential,row,column,block,graph,graph2,relaxed> - what is done side by side, see
+   `PCDenseGSSetStrategy()`
 .  -pc_densegs_order <forward,backward,symmetric,random> - order of a sweep, see `PCDenseGSSetOrder()`
 .  -pc_densegs_omega <w>                - relaxation factor, see `PCDenseGSSetOmega()`
 .  -pc_densegs_sweeps <n>               - sweeps of an application, see `PCDenseGSSetSweeps()`
@@ -320,14 +363,19 @@ static PetscErrorCode PCDestroy_DenseGS(PC pc)
    Level: intermediate
 
    Notes:
-   For `MATSEQDENSE`, `MATMPIDENSE` and `MATSEQDENSECUDA`; others are refused (`MatConvert()` to `MATDENSE`). The iterates do not depend
-   on threads, processes or the device, but for rounding, the strategy relaxed and the order random on several processes.
+   For `MATSEQDENSE`, `MATMPIDENSE` and `MATSEQDENSECUDA`; others are refused (`MatConvert()` to `MATDENSE`). The
+   iterates do not depend
+   on threads, processes or the device, but for rounding, the strategy relaxed and the order random on several
+   processes.
 
-   The matrix is copied into panels of rows at setup, so a preconditioner that is kept (`PCSetReusePreconditioner()`) is that of the matrix
-   of its setup. On the host OpenMP threads are used where OMP_NUM_THREADS is set. Processes take their turns in a sweep: what they share is
+   The matrix is copied into panels of rows at setup, so a preconditioner that is kept (`PCSetReusePreconditioner()`)
+   is that of the matrix
+   of its setup. On the host OpenMP threads are used where OMP_NUM_THREADS is set. Processes take their turns in a
+   sweep: what they share is
    the multiplication.
 
-   `PCApplyTranspose()` makes the sweeps in the opposite order, which is the transpose where the matrix is symmetric; another matrix, the
+   `PCApplyTranspose()` makes the sweeps in the opposite order, which is the transpose where the matrix is symmetric;
+   another matrix, the
    order random and the strategy relaxed are refused.
 
    With `KSPRICHARDSON` and `-ksp_norm_type none` all sweeps are one call, on a device one kernel.
@@ -351,7 +399,8 @@ PetscErrorCode tessera::PCCreate_DenseGS(PC pc)
   pc->ops->view            = ViewDenseGS;
   pc->ops->apply           = NoThrow<Apply, PC, Vec, Vec>;
   pc->ops->applytranspose  = NoThrow<ApplyTranspose, PC, Vec, Vec>;
-  pc->ops->applyrichardson = NoThrow<ApplyRichardson, PC, Vec, Vec, Vec, PetscReal, PetscReal, PetscReal, PetscInt, PetscBool, PetscInt *, PCRichardsonConvergedReason *>;
+  pc->ops->applyrichardson = NoThrow<ApplyRichardson, PC, Vec, Vec, Vec, PetscReal, PetscReal, PetscReal, PetscInt,
+                                     PetscBool, PetscInt *, PCRichardsonConvergedReason *>;
   PetscCall(ComposeDenseGS(pc, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

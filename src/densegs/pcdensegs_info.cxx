@@ -8,8 +8,10 @@ static PetscErrorCode GetInfo(PC pc, PCDenseGSInfo *info)
   const PC_DenseGS *p = (const PC_DenseGS *)pc->data;
 
   PetscFunctionBegin;
-  PetscCheck(!p->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC densegs has no panels, as its setup has failed: %s", p->failure);
-  PetscCheck(p->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC densegs has no panels yet, or its options have changed since they were made: call PCSetUp() first");
+  PetscCheck(!p->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PC densegs has no panels, as its setup has failed: %s", p->failure);
+  PetscCheck(p->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PC densegs has no panels yet, or its options have changed since they were made: call PCSetUp() first");
   const PetscReal mine = (PetscReal)(p->plan.bytes() + p->distributed.bytes() + p->staged.bytes());
   *info           = PCDenseGSInfo();
   info->panel     = p->plan.panels.rows;
@@ -51,10 +53,16 @@ PetscErrorCode tessera::ViewDenseGS(PC pc, PetscViewer viewer)
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCDenseGSGetFailure(pc, &failure));
   if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  strategy %s, order %s, omega %g, %" PetscInt_FMT " sweep%s an application\n", TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega, p->sweeps, p->sweeps == 1 ? "" : "s"));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "  strategy %s, order %s, omega %g, %" PetscInt_FMT " sweep%s an application\n",
+                                   TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega,
+                                   p->sweeps, p->sweeps == 1 ? "" : "s"));
   if (!p->current || failure) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCDenseGSGetInfo(pc, &info));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  panels of %" PetscInt_FMT " rows in %s precision%s, %" PetscInt_FMT " thread%s\n", info.panel, TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : "", info.threads, info.threads == 1 ? "" : "s"));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer, "  panels of %" PetscInt_FMT " rows in %s precision%s, %" PetscInt_FMT " thread%s\n", info.panel,
+    TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : "", info.threads,
+    info.threads == 1 ? "" : "s"));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB\n", (double)info.bytes * 1e-6));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,4 +1,5 @@
-// Setters and getters of PC densegs: composed functions, which do nothing on another type. A change takes effect at the next setup.
+// Setters and getters of PC densegs: composed functions, which do nothing on another type. A change takes effect at
+// the next setup.
 #include "densegs/solvers.hpp"
 #include "petsc/field.hpp"
 
@@ -10,18 +11,26 @@ PetscErrorCode tessera::ComposeDenseGS(PC pc, PetscBool compose)
 
   PetscFunctionBegin;
   PetscCall(ComposeDenseGSInfo(pc, compose));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetStrategy_C", (compose ? &SetField<&PC_DenseGS::strategy> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetStrategy_C", (compose ? &GetField<&PC_DenseGS::strategy> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCDenseGSSetStrategy_C", (compose ? &SetField<&PC_DenseGS::strategy> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCDenseGSGetStrategy_C", (compose ? &GetField<&PC_DenseGS::strategy> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetOrder_C", (compose ? &SetField<&PC_DenseGS::order> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetOrder_C", (compose ? &GetField<&PC_DenseGS::order> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetOmega_C", (compose ? &SetField<&PC_DenseGS::omega> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetOmega_C", (compose ? &GetField<&PC_DenseGS::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetSweeps_C", (compose ? &SetField<&PC_DenseGS::sweeps> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetSweeps_C", (compose ? &GetField<&PC_DenseGS::sweeps> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetPrecision_C", (compose ? &SetField<&PC_DenseGS::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetPrecision_C", (compose ? &GetField<&PC_DenseGS::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetBackend_C", (compose ? &SetField<&PC_DenseGS::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetBackend_C", (compose ? &GetField<&PC_DenseGS::backend> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCDenseGSSetSweeps_C", (compose ? &SetField<&PC_DenseGS::sweeps> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCDenseGSGetSweeps_C", (compose ? &GetField<&PC_DenseGS::sweeps> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCDenseGSSetPrecision_C", (compose ? &SetField<&PC_DenseGS::precision> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCDenseGSGetPrecision_C", (compose ? &GetField<&PC_DenseGS::precision> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCDenseGSSetBackend_C", (compose ? &SetField<&PC_DenseGS::backend> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCDenseGSGetBackend_C", (compose ? &GetField<&PC_DenseGS::backend> : nullptr)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -40,7 +49,8 @@ PetscErrorCode tessera::ComposeDenseGS(PC pc, PetscBool compose)
    Level: intermediate
 
    Note:
-   All but relaxed give the iterates of the sequential method up to rounding. Relaxed lets every thread go on with what is there.
+   All but relaxed give the iterates of the sequential method up to rounding. Relaxed lets every thread go on with
+   what is there.
 
 .seealso: `PCDENSEGS`, `PCDenseGSGetStrategy()`
 @*/
@@ -48,7 +58,8 @@ PetscErrorCode PCDenseGSSetStrategy(PC pc, TesseraGSStrategy s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(s >= TESSERA_GS_SEQUENTIAL && s <= TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown strategy %d", (int)s);
+  PetscCheck(s >= TESSERA_GS_SEQUENTIAL && s <= TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown strategy %d", (int)s);
   PetscTryMethod(pc, "PCDenseGSSetStrategy_C", (PC, TesseraGSStrategy), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -91,7 +102,8 @@ PetscErrorCode PCDenseGSGetStrategy(PC pc, TesseraGSStrategy *s)
    Level: intermediate
 
    Note:
-   Symmetric makes a symmetric preconditioner of a symmetric matrix, for `KSPCG`, and reads the matrix once for both ways.
+   Symmetric makes a symmetric preconditioner of a symmetric matrix, for `KSPCG`, and reads the matrix once for both
+   ways.
 
 .seealso: `PCDENSEGS`, `PCDenseGSGetOrder()`
 @*/
@@ -99,7 +111,8 @@ PetscErrorCode PCDenseGSSetOrder(PC pc, TesseraGSOrder o)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(o >= TESSERA_GS_FORWARD && o <= TESSERA_GS_RANDOM, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown order %d", (int)o);
+  PetscCheck(o >= TESSERA_GS_FORWARD && o <= TESSERA_GS_RANDOM, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown order %d", (int)o);
   PetscTryMethod(pc, "PCDenseGSSetOrder_C", (PC, TesseraGSOrder), (pc, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -147,7 +160,9 @@ PetscErrorCode PCDenseGSSetOmega(PC pc, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: the relaxation factor (-pc_densegs_omega) lies between 0 and 2, both excluded: it is %g", (double)w);
+  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC densegs: the relaxation factor (-pc_densegs_omega) lies between 0 and 2, both excluded: it is %g",
+             (double)w);
   PetscTryMethod(pc, "PCDenseGSSetOmega_C", (PC, PetscReal), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -239,7 +254,8 @@ PetscErrorCode PCDenseGSGetSweeps(PC pc, PetscInt *n)
    Level: intermediate
 
    Note:
-   Vectors and sums are in double precision either way; the preconditioner is that of the rounded matrix, in half the memory traffic.
+   Vectors and sums are in double precision either way; the preconditioner is that of the rounded matrix, in half the
+   memory traffic.
 
 .seealso: `PCDENSEGS`, `PCDenseGSGetPrecision()`
 @*/
@@ -247,7 +263,8 @@ PetscErrorCode PCDenseGSSetPrecision(PC pc, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(p == TESSERA_PRECISION_DOUBLE || p == TESSERA_PRECISION_SINGLE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown precision %d", (int)p);
+  PetscCheck(p == TESSERA_PRECISION_DOUBLE || p == TESSERA_PRECISION_SINGLE, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown precision %d", (int)p);
   PetscTryMethod(pc, "PCDenseGSSetPrecision_C", (PC, TesseraPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -298,7 +315,8 @@ PetscErrorCode PCDenseGSSetBackend(PC pc, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown backend %d", (int)b);
+  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown backend %d", (int)b);
   PetscTryMethod(pc, "PCDenseGSSetBackend_C", (PC, TesseraBackend), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -11,11 +11,17 @@ PetscErrorCode tessera::DenseCheckType(PetscObject solver, const char *name, Mat
   PetscFunctionBegin;
   PetscCall(CheckMatrix(solver, name, A));
   PetscCall(MatGetSize(A, &m, &n));
-  PetscCheck(m == n, PetscObjectComm(solver), PETSC_ERR_ARG_SIZ, "%s needs a square matrix, this one is %" PetscInt_FMT " x %" PetscInt_FMT, name, m, n);
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &dense, MATSEQDENSE, MATMPIDENSE, "seqdensecuda", "mpidensecuda", ""));
+  PetscCheck(m == n, PetscObjectComm(solver), PETSC_ERR_ARG_SIZ,
+             "%s needs a square matrix, this one is %" PetscInt_FMT " x %" PetscInt_FMT, name, m, n);
+  PetscCall(
+    PetscObjectTypeCompareAny((PetscObject)A, &dense, MATSEQDENSE, MATMPIDENSE, "seqdensecuda", "mpidensecuda", ""));
   PetscCall(MatGetType(A, &type));
-  PetscCheck(dense, PetscObjectComm(solver), PETSC_ERR_SUP, "%s works on dense matrices, this one is of type %s. Convert it with MatConvert(A, MATDENSE, ...), ask the DM for one with -dm_mat_type dense, or use a method for sparse matrices", name, type);
-  PetscCheck(m < (1 << 30), PetscObjectComm(solver), PETSC_ERR_SUP, "%s: %" PetscInt_FMT " unknowns are too many for a dense matrix", name, m);
+  PetscCheck(dense, PetscObjectComm(solver), PETSC_ERR_SUP,
+             "%s works on dense matrices, this one is of type %s. Convert it with MatConvert(A, MATDENSE, ...), ask "
+             "the DM for one with -dm_mat_type dense, or use a method for sparse matrices",
+             name, type);
+  PetscCheck(m < (1 << 30), PetscObjectComm(solver), PETSC_ERR_SUP,
+             "%s: %" PetscInt_FMT " unknowns are too many for a dense matrix", name, m);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,5 +1,5 @@
-// Vectors and the matrix where they lie; and on the device the strategies that launch a kernel for every row or unknown, which the paper
-// shows to lose (sections III.A and III.B): they are here to be compared with.
+// Vectors and the matrix where they lie; and on the device the strategies that launch a kernel for every row or
+// unknown, which the paper shows to lose (sections III.A and III.B): they are here to be compared with.
 #include "densegs/densegs.hpp"
 #include <climits>
 #include <cmath>
@@ -77,7 +77,10 @@ struct Look {
 template <class T> struct Entries {
   const T *a;
   int      stride;
-  HD double operator()(int i, int j) const { return (double)a[((size_t)(i / height) * stride + j) * height + i % height]; }
+  HD double operator()(int i, int j) const
+  {
+    return (double)a[((size_t)(i / height) * stride + j) * height + i % height];
+  }
 };
 
 struct Unknown {
@@ -157,7 +160,10 @@ template <class T> struct Residual {
       b.shared[g * height + i] = s;
     });
     b.sync();
-    b.each(0, height, 0, 1, [&](int i, int) { w[p * height + i] = q[p * height + i] + ((b.shared[i] + b.shared[height + i]) + (b.shared[2 * height + i] + b.shared[3 * height + i])); });
+    b.each(0, height, 0, 1, [&](int i, int) {
+      w[p * height + i] = q[p * height + i] + ((b.shared[i] + b.shared[height + i]) +
+                                               (b.shared[2 * height + i] + b.shared[3 * height + i]));
+    });
   }
 };
 
@@ -206,7 +212,10 @@ template <class T> int launches(Plan &plan, const T *values, const Request &r)
 
 } // namespace
 
-void load(Plan &plan, const double *from, double factor, Buffer<double> &to) { forall(plan.exec, Box{0, plan.panels.padded(), 0, 1}, Load{from, to.data(), factor, plan.panels.n}); }
+void load(Plan &plan, const double *from, double factor, Buffer<double> &to)
+{
+  forall(plan.exec, Box{0, plan.panels.padded(), 0, 1}, Load{from, to.data(), factor, plan.panels.n});
+}
 
 template <class T> static void fill_panels(Plan &plan, const double *a, ptrdiff_t lda, T *to)
 {
@@ -250,6 +259,9 @@ void residual_device(Plan &plan, const double *q, const double *x, double *w)
   else forall_blocks(plan.exec, m.count, 256, bytes, Residual<double>{m.a.data(), q, x, w, m.stride});
 }
 
-int sweep_launches(Plan &plan, const Request &r) { return plan.panels.single() ? launches(plan, plan.panels.s.data(), r) : launches(plan, plan.panels.a.data(), r); }
+int sweep_launches(Plan &plan, const Request &r)
+{
+  return plan.panels.single() ? launches(plan, plan.panels.s.data(), r) : launches(plan, plan.panels.a.data(), r);
+}
 
 } // namespace tessera::densegs

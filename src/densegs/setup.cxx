@@ -65,7 +65,8 @@ Check check_host(const double *a, int n, ptrdiff_t lda)
       if (i0 > j0) look(i0, i1, j0, j1);
       for (int k = j0; k < j1; k += 8) // a line of column i and eight columns: no more than the ways of a cache
         for (int i = std::max(i0, k + 1); i < i1; ++i)
-          for (int j = k; j < std::min({k + 8, j1, i}); ++j) difference = std::max(difference, std::fabs(a[(ptrdiff_t)j * lda + i] - a[(ptrdiff_t)i * lda + j]));
+          for (int j = k; j < std::min({k + 8, j1, i}); ++j)
+            difference = std::max(difference, std::fabs(a[(ptrdiff_t)j * lda + i] - a[(ptrdiff_t)i * lda + j]));
     }
   if (none != 0) find_bad(a, n, lda, c);
   if (c.bad_row >= 0) return c;
@@ -105,7 +106,10 @@ void fill(Plan &plan, const double *a, ptrdiff_t lda, Space where)
   device::synchronize(); // before the copy goes
 }
 
-Check check(Plan &plan, const double *a, ptrdiff_t lda, Space where) { return where == Space::host ? check_host(a, plan.panels.n, lda) : check_device(a, plan.panels.n, lda); }
+Check check(Plan &plan, const double *a, ptrdiff_t lda, Space where)
+{
+  return where == Space::host ? check_host(a, plan.panels.n, lda) : check_device(a, plan.panels.n, lda);
+}
 
 int sweep(Plan &plan, const Request &r)
 {
@@ -113,13 +117,17 @@ int sweep(Plan &plan, const Request &r)
   return plan.exec.space == Space::host ? sweep_host(plan, r) : sweep_device(plan, r);
 }
 
-void residual(Plan &plan, const double *q, const double *x, double *w) { plan.exec.space == Space::host ? residual_host(plan, q, x, w) : residual_device(plan, q, x, w); }
+void residual(Plan &plan, const double *q, const double *x, double *w)
+{
+  plan.exec.space == Space::host ? residual_host(plan, q, x, w) : residual_device(plan, q, x, w);
+}
 
 const double *stage(Plan &plan, Buffer<double> &staged, const double *from, Space where)
 {
   const size_t bytes = (size_t)plan.panels.n * sizeof(double);
   if (plan.exec.space == where || !bytes) return from;
-  if (staged.size() != (size_t)plan.panels.padded() || staged.space() != plan.exec.space) staged.resize(Extent{(size_t)plan.panels.padded(), plan.exec.space});
+  if (staged.size() != (size_t)plan.panels.padded() || staged.space() != plan.exec.space)
+    staged.resize(Extent{(size_t)plan.panels.padded(), plan.exec.space});
   if (where == Space::host) device::copy_from_host(staged.data(), from, bytes);
   else device::copy_to_host(staged.data(), from, bytes);
   return staged.data();

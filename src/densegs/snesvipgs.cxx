@@ -5,9 +5,11 @@
 
 using tessera::SNES_VIPGS;
 
-const char *const SNESVIPGSAccelerations[] = {"auto", "none", "nesterov", "nncg", "mprgp", "SNESVIPGSAcceleration", "SNES_VIPGS_", nullptr};
+const char *const SNESVIPGSAccelerations[] = {
+  "auto", "none", "nesterov", "nncg", "mprgp", "SNESVIPGSAcceleration", "SNES_VIPGS_", nullptr};
 const char *const SNESVIPGSFrictions[]     = {"cone", "pyramid", "SNESVIPGSFriction", "SNES_VIPGS_", nullptr};
-const char *const SNESVIPGSReasons[]       = {"converged", "maximum", "stalled", "cycling", "infeasible", "diverged", "SNESVIPGSReason", "SNES_VIPGS_", nullptr};
+const char *const SNESVIPGSReasons[]       = {"converged", "maximum",         "stalled",     "cycling", "infeasible",
+                                              "diverged",  "SNESVIPGSReason", "SNES_VIPGS_", nullptr};
 
 static PetscErrorCode SNESSolve_VIPGS(SNES snes)
 {
@@ -60,44 +62,57 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Dense projected Gauss-Seidel options");
-  PetscCall(PetscOptionsEnum("-snes_vipgs_strategy", "What sweeps do side by side", "SNESVIPGSSetStrategy", TesseraGSStrategies, (PetscEnum)strategy, (PetscEnum *)&strategy, &set));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_strategy", "What sweeps do side by side", "SNESVIPGSSetStrategy",
+                             TesseraGSStrategies, (PetscEnum)strategy, (PetscEnum *)&strategy, &set));
   if (set) PetscCall(SNESVIPGSSetStrategy(snes, strategy));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_order", "Order of a sweep", "SNESVIPGSSetOrder", TesseraGSOrders, (PetscEnum)order, (PetscEnum *)&order, &set));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_order", "Order of a sweep", "SNESVIPGSSetOrder", TesseraGSOrders,
+                             (PetscEnum)order, (PetscEnum *)&order, &set));
   if (set) PetscCall(SNESVIPGSSetOrder(snes, order));
   PetscCall(PetscOptionsReal("-snes_vipgs_omega", "Relaxation factor", "SNESVIPGSSetOmega", omega, &omega, &set));
   if (set) PetscCall(SNESVIPGSSetOmega(snes, omega));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_precision", "Precision of the sweeps' matrix", "SNESVIPGSSetPrecision", TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_precision", "Precision of the sweeps' matrix", "SNESVIPGSSetPrecision",
+                             TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
   if (set) PetscCall(SNESVIPGSSetPrecision(snes, precision));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_backend", "Where the matrix is worked with", "SNESVIPGSSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_backend", "Where the matrix is worked with", "SNESVIPGSSetBackend",
+                             TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set) PetscCall(SNESVIPGSSetBackend(snes, backend));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_acceleration", "Acceleration of the sweeps", "SNESVIPGSSetAcceleration", SNESVIPGSAccelerations, (PetscEnum)acceleration, (PetscEnum *)&acceleration, &set));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_acceleration", "Acceleration of the sweeps", "SNESVIPGSSetAcceleration",
+                             SNESVIPGSAccelerations, (PetscEnum)acceleration, (PetscEnum *)&acceleration, &set));
   if (set) PetscCall(SNESVIPGSSetAcceleration(snes, acceleration));
-  PetscCall(PetscOptionsBool("-snes_vipgs_newton", "Finish with active sets and factorisations", "SNESVIPGSSetNewton", newton, &newton, &set));
+  PetscCall(PetscOptionsBool("-snes_vipgs_newton", "Finish with active sets and factorisations", "SNESVIPGSSetNewton",
+                             newton, &newton, &set));
   if (set) PetscCall(SNESVIPGSSetNewton(snes, newton));
   PetscCall(PetscOptionsInt("-snes_vipgs_sweeps", "Sweeps before that", "SNESVIPGSSetSweeps", sweeps, &sweeps, &set));
   if (set) PetscCall(SNESVIPGSSetSweeps(snes, sweeps));
-  PetscCall(PetscOptionsInt("-snes_vipgs_check", "Sweeps between two residuals", "SNESVIPGSSetCheck", check, &check, &set));
+  PetscCall(
+    PetscOptionsInt("-snes_vipgs_check", "Sweeps between two residuals", "SNESVIPGSSetCheck", check, &check, &set));
   if (set) PetscCall(SNESVIPGSSetCheck(snes, check));
-  PetscCall(PetscOptionsInt("-snes_vipgs_max_factorizations", "Factorisations at most", "SNESVIPGSSetMaxFactorizations", factorizations, &factorizations, &set));
+  PetscCall(PetscOptionsInt("-snes_vipgs_max_factorizations", "Factorisations at most", "SNESVIPGSSetMaxFactorizations",
+                            factorizations, &factorizations, &set));
   if (set) PetscCall(SNESVIPGSSetMaxFactorizations(snes, factorizations));
-  PetscCall(PetscOptionsInt("-snes_vipgs_block", "Unknowns of a contact with friction (1 for none)", "SNESVIPGSSetBlock", block, &block, &set));
+  PetscCall(PetscOptionsInt("-snes_vipgs_block", "Unknowns of a contact with friction (1 for none)",
+                            "SNESVIPGSSetBlock", block, &block, &set));
   if (set) PetscCall(SNESVIPGSSetBlock(snes, block));
-  PetscCall(PetscOptionsReal("-snes_vipgs_mu", "Coefficient of friction of all contacts", "SNESVIPGSSetFrictionCoefficient", mu, &mu, &set));
+  PetscCall(PetscOptionsReal("-snes_vipgs_mu", "Coefficient of friction of all contacts",
+                             "SNESVIPGSSetFrictionCoefficient", mu, &mu, &set));
   if (set) PetscCall(SNESVIPGSSetFrictionCoefficient(snes, mu));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_friction", "Law of friction", "SNESVIPGSSetFrictionLaw", SNESVIPGSFrictions, (PetscEnum)friction, (PetscEnum *)&friction, &set));
+  PetscCall(PetscOptionsEnum("-snes_vipgs_friction", "Law of friction", "SNESVIPGSSetFrictionLaw", SNESVIPGSFrictions,
+                             (PetscEnum)friction, (PetscEnum *)&friction, &set));
   if (set) PetscCall(SNESVIPGSSetFrictionLaw(snes, friction));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*MC
-   SNESVIPGS - linear complementarity problems, and others with bounds, whose Jacobian is dense; and contact with Coulomb friction
+   SNESVIPGS - linear complementarity problems, and others with bounds, whose Jacobian is dense; and contact with
+   Coulomb friction
 
    Options Database Keys:
 +  -snes_vipgs_newton <bool>             - finish with active sets and dense factorisations, see `SNESVIPGSSetNewton()`
 .  -snes_vipgs_sweeps <n>                - sweeps before that, see `SNESVIPGSSetSweeps()`
 .  -snes_vipgs_acceleration <auto,none,nesterov,nncg,mprgp> - of the sweeps, see `SNESVIPGSSetAcceleration()`
-.  -snes_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - what is done side by side, see `SNESVIPGSSetStrategy()`
+.  -snes_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - what is done side by side, see
+   `SNESVIPGSSetStrategy()`
 .  -snes_vipgs_order <forward,backward,symmetric,random> - order of a sweep, see `SNESVIPGSSetOrder()`
 .  -snes_vipgs_omega <w>                 - relaxation factor, see `SNESVIPGSSetOmega()`
 .  -snes_vipgs_precision <double,single> - storage of the sweeps' matrix, see `SNESVIPGSSetPrecision()`
@@ -105,43 +120,62 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
 .  -snes_vipgs_check <n>                 - sweeps between two residuals, see `SNESVIPGSSetCheck()`
 .  -snes_vipgs_max_factorizations <n>    - see `SNESVIPGSSetMaxFactorizations()`
 .  -snes_vipgs_block <d>                 - unknowns of a contact with friction, see `SNESVIPGSSetBlock()`
-.  -snes_vipgs_mu <mu>                   - coefficient of friction, see `SNESVIPGSSetFrictionCoefficient()`, `SNESVIPGSSetFriction()`
+.  -snes_vipgs_mu <mu>                   - coefficient of friction, see `SNESVIPGSSetFrictionCoefficient()`,
+   `SNESVIPGSSetFriction()`
 -  -snes_vipgs_friction <cone,pyramid>   - see `SNESVIPGSSetFrictionLaw()`
 
    Level: intermediate
 
    Notes:
-   Finds lower <= x <= upper with F_i(x) >= 0 where x_i is at its lower bound, F_i(x) <= 0 at its upper one and F_i(x) = 0 between, for
-   F(x) = A x + q with the dense Jacobian A (`MATDENSE`), whose diagonal is positive. Bounds come as for PETSc's VI solvers:
-   `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`. Another F is linearised again and again.
+   Finds lower <= x <= upper with F_i(x) >= 0 where x_i is at its lower bound, F_i(x) <= 0 at its upper one and F_i(x)
+   = 0 between, for
+   F(x) = A x + q with the dense Jacobian A (`MATDENSE`), whose diagonal is positive. Bounds come as for PETSc's VI
+   solvers:
+   `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`. Another F is linearised
+   again and again.
 
-   The norm that monitors and tests see is that of the natural residual x - P(x - F(x)), P being the projection onto the bounds
-   (or the friction cones); where the size d of the Jacobian's diagonal is below 1e-6 or above 1e6, that of d (x - P(x - F(x) / d)).
-   Where F is linear an iteration is `-snes_vipgs_check` sweeps, or one factorisation; else it is a linearisation, as it always is for
-   programs with `SNESSetUpdate()` or checks of steps, whose functions are called once for each Jacobian. `-snes_stol` is 0 by default.
+   The norm that monitors and tests see is that of the natural residual x - P(x - F(x)), P being the projection onto
+   the bounds
+   (or the friction cones); where the size d of the Jacobian's diagonal is below 1e-6 or above 1e6, that of d (x - P(x
+   - F(x) / d)).
+   Where F is linear an iteration is `-snes_vipgs_check` sweeps, or one factorisation; else it is a linearisation, as
+   it always is for
+   programs with `SNESSetUpdate()` or checks of steps, whose functions are called once for each Jacobian. `-snes_stol`
+   is 0 by default.
    `-snes_view` prints a certificate of the answer, `SNESVIPGSGetCertificate()` returns it.
 
-   PETSc's tolerances may ask for more than the rounding of F allows, as where F has entries of 1e20 beside bounds of 1: a linear problem
+   PETSc's tolerances may ask for more than the rounding of F allows, as where F has entries of 1e20 beside bounds of
+   1: a linear problem
    whose conditions hold but for that rounding ends with `SNES_CONVERGED_SNORM_RELATIVE` (Tao: `TAO_CONVERGED_STEPTOL`).
 
-   The linear problems are those of the matrix that preconditioners are made of (`Pmat`), so `-snes_mf_operator` and other approximations of
-   the Jacobian work, with more linearisations. A step to where F is not finite, or outside of its domain (`SNESSetFunctionDomainError()`), is
-   halved until it is not. Of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and `SNESLineSearchSetPostCheck()` are
-   called; what they change is brought back between the bounds. `SNESGetSolutionUpdate()` gives the point before minus the present one.
+   The linear problems are those of the matrix that preconditioners are made of (`Pmat`), so `-snes_mf_operator` and
+   other approximations of
+   the Jacobian work, with more linearisations. A step to where F is not finite, or outside of its domain
+   (`SNESSetFunctionDomainError()`), is
+   halved until it is not. Of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
+   `SNESLineSearchSetPostCheck()` are
+   called; what they change is brought back between the bounds. `SNESGetSolutionUpdate()` gives the point before minus
+   the present one.
 
-   On several processes each keeps its rows of the Jacobian: sweeps take their turns in the order of the rows, products are made side by
-   side, and convergence tests and monitors are asked by all. For a factorisation the first process gathers the rows and columns of the free
+   On several processes each keeps its rows of the Jacobian: sweeps take their turns in the order of the rows,
+   products are made side by
+   side, and convergence tests and monitors are asked by all. For a factorisation the first process gathers the rows
+   and columns of the free
    unknowns.
 
-   With friction contacts are swept over one after the other in double precision: strategy, precision, acceleration and the number of sweeps
+   With friction contacts are swept over one after the other in double precision: strategy, precision, acceleration
+   and the number of sweeps
    before factorisations have no effect.
 
    References:
 +  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009
-.  * - M. Hintermueller, K. Ito, K. Kunisch, The primal-dual active set strategy as a semismooth Newton method, SIAM J. Optim. 13, 2003
--  * - F. Jourdan, P. Alart, M. Jean, A Gauss-Seidel like algorithm to solve frictional contact problems, CMAME 155, 1998
+.  * - M. Hintermueller, K. Ito, K. Kunisch, The primal-dual active set strategy as a semismooth Newton method, SIAM
+   J. Optim. 13, 2003
+-  * - F. Jourdan, P. Alart, M. Jean, A Gauss-Seidel like algorithm to solve frictional contact problems, CMAME 155,
+   1998
 
-.seealso: `SNESCreate()`, `SNESSetType()`, `SNESVINEWTONRSLS`, `PCDENSEGS`, `SNESVIPGSCreateLCP()`, `SNESVISetVariableBounds()`
+.seealso: `SNESCreate()`, `SNESSetType()`, `SNESVINEWTONRSLS`, `PCDENSEGS`, `SNESVIPGSCreateLCP()`,
+   `SNESVISetVariableBounds()`
 M*/
 PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
 {
@@ -160,7 +194,8 @@ PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
   snes->usesnpc             = PETSC_FALSE;
   CompatSNESDefaultFrom(snes, max_its, 50, 100000);
   CompatSNESDefaultFrom(snes, stol, 1e-8, 0); // sweeps that are slow make small steps
-  CompatSNESDefaultFrom(snes, divtol, 1e4, CompatUnlimited); // the natural residual of a good method may rise before it falls
+  // the natural residual of a good method may rise before it falls
+  CompatSNESDefaultFrom(snes, divtol, 1e4, CompatUnlimited);
   PetscCall(ComposeVIPGS(snes, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -21,7 +21,8 @@ PetscErrorCode SNESVIPGSSetAcceleration(SNES snes, SNESVIPGSAcceleration a)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(a >= SNES_VIPGS_AUTO && a <= SNES_VIPGS_MPRGP, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown acceleration %d", (int)a);
+  PetscCheck(a >= SNES_VIPGS_AUTO && a <= SNES_VIPGS_MPRGP, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown acceleration %d", (int)a);
   PetscTryMethod(snes, "SNESVIPGSSetAcceleration_C", (SNES, SNESVIPGSAcceleration), (snes, a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -64,7 +65,8 @@ PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
    Level: intermediate
 
    Note:
-   Where the matrix is singular on the free unknowns the factorisations are those of a proximal loop. With friction (the cone) they are those
+   Where the matrix is singular on the free unknowns the factorisations are those of a proximal loop. With friction
+   (the cone) they are those
    of Levenberg and Marquardt's steps, made where the sweeps have lost their pace.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetNewton()`
@@ -120,7 +122,10 @@ PetscErrorCode SNESVIPGSSetSweeps(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(n >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the number of sweeps before the Newton method (-snes_vipgs_sweeps) is 0 or more, it is %" PetscInt_FMT, n);
+  PetscCheck(
+    n >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
+    "SNES vipgs: the number of sweeps before the Newton method (-snes_vipgs_sweeps) is 0 or more, it is %" PetscInt_FMT,
+    n);
   PetscTryMethod(snes, "SNESVIPGSSetSweeps_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -171,7 +176,8 @@ PetscErrorCode SNESVIPGSSetCheck(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(n >= 1, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the residual is computed after 1 sweep or more (-snes_vipgs_check), not %" PetscInt_FMT, n);
+  PetscCheck(n >= 1, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
+             "SNES vipgs: the residual is computed after 1 sweep or more (-snes_vipgs_check), not %" PetscInt_FMT, n);
   PetscTryMethod(snes, "SNESVIPGSSetCheck_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -219,7 +225,9 @@ PetscErrorCode SNESVIPGSSetMaxFactorizations(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(n >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the number of factorisations (-snes_vipgs_max_factorizations) is 0 or more, it is %" PetscInt_FMT, n);
+  PetscCheck(
+    n >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
+    "SNES vipgs: the number of factorisations (-snes_vipgs_max_factorizations) is 0 or more, it is %" PetscInt_FMT, n);
   PetscTryMethod(snes, "SNESVIPGSSetMaxFactorizations_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -267,7 +275,8 @@ PetscErrorCode SNESVIPGSSetBlock(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(n >= 1 && n <= 3, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: a contact has 1, 2 or 3 unknowns (-snes_vipgs_block), not %" PetscInt_FMT, n);
+  PetscCheck(n >= 1 && n <= 3, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
+             "SNES vipgs: a contact has 1, 2 or 3 unknowns (-snes_vipgs_block), not %" PetscInt_FMT, n);
   PetscTryMethod(snes, "SNESVIPGSSetBlock_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -318,7 +327,8 @@ PetscErrorCode SNESVIPGSSetFrictionCoefficient(SNES snes, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(w >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the coefficient of friction (-snes_vipgs_mu) is 0 or more, it is %g", (double)w);
+  PetscCheck(w >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
+             "SNES vipgs: the coefficient of friction (-snes_vipgs_mu) is 0 or more, it is %g", (double)w);
   PetscTryMethod(snes, "SNESVIPGSSetFrictionCoefficient_C", (SNES, PetscReal), (snes, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -366,7 +376,8 @@ PetscErrorCode SNESVIPGSSetFrictionLaw(SNES snes, SNESVIPGSFriction f)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(f >= SNES_VIPGS_CONE && f <= SNES_VIPGS_PYRAMID, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown friction law %d", (int)f);
+  PetscCheck(f >= SNES_VIPGS_CONE && f <= SNES_VIPGS_PYRAMID, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown friction law %d", (int)f);
   PetscTryMethod(snes, "SNESVIPGSSetFrictionLaw_C", (SNES, SNESVIPGSFriction), (snes, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -401,12 +412,14 @@ PetscErrorCode SNESVIPGSGetFrictionLaw(SNES snes, SNESVIPGSFriction *f)
 
    Input Parameters:
 +  snes - the nonlinear solver
--  mu - a vector with a coefficient, 0 or more, for every contact; NULL: the same one for all, see `SNESVIPGSSetFrictionCoefficient()`
+-  mu - a vector with a coefficient, 0 or more, for every contact; NULL: the same one for all, see
+   `SNESVIPGSSetFrictionCoefficient()`
 
    Level: intermediate
 
    Note:
-   The unknowns come in blocks of `SNESVIPGSSetBlock()`, the normal one first. They are forces x and F(x) = A x + q are relative
+   The unknowns come in blocks of `SNESVIPGSSetBlock()`, the normal one first. They are forces x and F(x) = A x + q
+   are relative
    velocities: Coulomb's law |x_t| <= mu x_n with x_n >= 0 takes the place of bounds.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSSetBlock()`, `SNESVIPGSSetFrictionLaw()`

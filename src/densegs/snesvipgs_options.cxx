@@ -1,4 +1,5 @@
-// What -snes_view says of SNES vipgs, and its setters and getters: composed functions, which do nothing on another type.
+// What -snes_view says of SNES vipgs, and its setters and getters: composed functions, which do nothing on another
+// type.
 #include "densegs/solvers.hpp"
 
 using tessera::SNES_VIPGS;
@@ -11,17 +12,33 @@ PetscErrorCode tessera::ViewVIPGS(SNES snes, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n", TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega, SNESVIPGSAccelerations[p->acceleration], TesseraPrecisions[p->precision]));
-  if (p->newton && p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP) PetscCall(PetscViewerASCIIPrintf(viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n", p->sweeps, p->factorizations));
-  if (p->block > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  contacts of %" PetscInt_FMT " unknowns with friction: %s\n", p->block, SNESVIPGSFrictions[p->friction]));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n",
+                                   TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega,
+                                   SNESVIPGSAccelerations[p->acceleration], TesseraPrecisions[p->precision]));
+  if (p->newton && p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n",
+      p->sweeps, p->factorizations));
+  if (p->block > 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  contacts of %" PetscInt_FMT " unknowns with friction: %s\n", p->block,
+                                     SNESVIPGSFrictions[p->friction]));
   const char          *failure;
   SNESVIPGSCertificate c;
   PetscCall(SNESVIPGSGetFailure(snes, &failure));
   if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
   if (!p->solved) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(SNESVIPGSGetCertificate(snes, &c));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  last solve: %s after %" PetscInt_FMT " sweeps and %" PetscInt_FMT " factorisations (%" PetscInt_FMT " proximal subproblems)%s\n", SNESVIPGSReasons[c.reason], c.sweeps, c.factorizations, c.proximal, c.fell_back ? "; relaxed sweeps did not converge, graph took their place" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  certificate: natural residual %.3g (%.3g of |F(0)|), complementarity %.3g, bounds missed by %.3g, F of a wrong sign %.3g\n", (double)c.natural, (double)c.relative, (double)c.gap, (double)c.primal, (double)c.dual));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "  last solve: %s after %" PetscInt_FMT " sweeps and %" PetscInt_FMT
+                                   " factorisations (%" PetscInt_FMT " proximal subproblems)%s\n",
+                                   SNESVIPGSReasons[c.reason], c.sweeps, c.factorizations, c.proximal,
+                                   c.fell_back ? "; relaxed sweeps did not converge, graph took their place" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "  certificate: natural residual %.3g (%.3g of |F(0)|), complementarity %.3g, "
+                                   "bounds missed by %.3g, F of a wrong sign %.3g\n",
+                                   (double)c.natural, (double)c.relative, (double)c.gap, (double)c.primal,
+                                   (double)c.dual));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -71,32 +88,60 @@ PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
   PetscObject o = (PetscObject)snes;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetStrategy_C", (compose ? &SetField<TesseraGSStrategy, &SNES_VIPGS::strategy> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetStrategy_C", (compose ? &GetField<TesseraGSStrategy, &SNES_VIPGS::strategy> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetOrder_C", (compose ? &SetField<TesseraGSOrder, &SNES_VIPGS::order> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetOrder_C", (compose ? &GetField<TesseraGSOrder, &SNES_VIPGS::order> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetOmega_C", (compose ? &SetField<PetscReal, &SNES_VIPGS::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetOmega_C", (compose ? &GetField<PetscReal, &SNES_VIPGS::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetPrecision_C", (compose ? &SetField<TesseraPrecision, &SNES_VIPGS::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetPrecision_C", (compose ? &GetField<TesseraPrecision, &SNES_VIPGS::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetBackend_C", (compose ? &SetField<TesseraBackend, &SNES_VIPGS::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetBackend_C", (compose ? &GetField<TesseraBackend, &SNES_VIPGS::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetAcceleration_C", (compose ? &SetField<SNESVIPGSAcceleration, &SNES_VIPGS::acceleration> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetAcceleration_C", (compose ? &GetField<SNESVIPGSAcceleration, &SNES_VIPGS::acceleration> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetNewton_C", (compose ? &SetField<PetscBool, &SNES_VIPGS::newton> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetNewton_C", (compose ? &GetField<PetscBool, &SNES_VIPGS::newton> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetSweeps_C", (compose ? &SetField<PetscInt, &SNES_VIPGS::sweeps> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetSweeps_C", (compose ? &GetField<PetscInt, &SNES_VIPGS::sweeps> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetCheck_C", (compose ? &SetField<PetscInt, &SNES_VIPGS::check> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetCheck_C", (compose ? &GetField<PetscInt, &SNES_VIPGS::check> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetMaxFactorizations_C", (compose ? &SetField<PetscInt, &SNES_VIPGS::factorizations> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetMaxFactorizations_C", (compose ? &GetField<PetscInt, &SNES_VIPGS::factorizations> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetBlock_C", (compose ? &SetField<PetscInt, &SNES_VIPGS::block> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetBlock_C", (compose ? &GetField<PetscInt, &SNES_VIPGS::block> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFrictionCoefficient_C", (compose ? &SetField<PetscReal, &SNES_VIPGS::mu> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFrictionCoefficient_C", (compose ? &GetField<PetscReal, &SNES_VIPGS::mu> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFrictionLaw_C", (compose ? &SetField<SNESVIPGSFriction, &SNES_VIPGS::friction> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFrictionLaw_C", (compose ? &GetField<SNESVIPGSFriction, &SNES_VIPGS::friction> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetStrategy_C",
+                                       (compose ? &SetField<TesseraGSStrategy, &SNES_VIPGS::strategy> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetStrategy_C",
+                                       (compose ? &GetField<TesseraGSStrategy, &SNES_VIPGS::strategy> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetOrder_C",
+                                       (compose ? &SetField<TesseraGSOrder, &SNES_VIPGS::order> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetOrder_C",
+                                       (compose ? &GetField<TesseraGSOrder, &SNES_VIPGS::order> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetOmega_C",
+                                       (compose ? &SetField<PetscReal, &SNES_VIPGS::omega> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetOmega_C",
+                                       (compose ? &GetField<PetscReal, &SNES_VIPGS::omega> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetPrecision_C",
+                                       (compose ? &SetField<TesseraPrecision, &SNES_VIPGS::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetPrecision_C",
+                                       (compose ? &GetField<TesseraPrecision, &SNES_VIPGS::precision> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetBackend_C",
+                                       (compose ? &SetField<TesseraBackend, &SNES_VIPGS::backend> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetBackend_C",
+                                       (compose ? &GetField<TesseraBackend, &SNES_VIPGS::backend> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "SNESVIPGSSetAcceleration_C",
+                               (compose ? &SetField<SNESVIPGSAcceleration, &SNES_VIPGS::acceleration> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "SNESVIPGSGetAcceleration_C",
+                               (compose ? &GetField<SNESVIPGSAcceleration, &SNES_VIPGS::acceleration> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetNewton_C",
+                                       (compose ? &SetField<PetscBool, &SNES_VIPGS::newton> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetNewton_C",
+                                       (compose ? &GetField<PetscBool, &SNES_VIPGS::newton> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetSweeps_C",
+                                       (compose ? &SetField<PetscInt, &SNES_VIPGS::sweeps> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetSweeps_C",
+                                       (compose ? &GetField<PetscInt, &SNES_VIPGS::sweeps> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetCheck_C",
+                                       (compose ? &SetField<PetscInt, &SNES_VIPGS::check> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetCheck_C",
+                                       (compose ? &GetField<PetscInt, &SNES_VIPGS::check> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetMaxFactorizations_C",
+                                       (compose ? &SetField<PetscInt, &SNES_VIPGS::factorizations> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetMaxFactorizations_C",
+                                       (compose ? &GetField<PetscInt, &SNES_VIPGS::factorizations> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetBlock_C",
+                                       (compose ? &SetField<PetscInt, &SNES_VIPGS::block> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetBlock_C",
+                                       (compose ? &GetField<PetscInt, &SNES_VIPGS::block> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFrictionCoefficient_C",
+                                       (compose ? &SetField<PetscReal, &SNES_VIPGS::mu> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFrictionCoefficient_C",
+                                       (compose ? &GetField<PetscReal, &SNES_VIPGS::mu> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFrictionLaw_C",
+                                       (compose ? &SetField<SNESVIPGSFriction, &SNES_VIPGS::friction> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFrictionLaw_C",
+                                       (compose ? &GetField<SNESVIPGSFriction, &SNES_VIPGS::friction> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFriction_C", compose ? &SetFriction : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetCertificate_C", compose ? &GetCertificate : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFailure_C", compose ? &GetFailure : nullptr));
@@ -118,7 +163,8 @@ PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
    Level: intermediate
 
    Note:
-   All but relaxed give the iterates of the sequential method up to rounding. Relaxed lets every thread go on with what is there.
+   All but relaxed give the iterates of the sequential method up to rounding. Relaxed lets every thread go on with
+   what is there.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetStrategy()`
 @*/
@@ -126,7 +172,8 @@ PetscErrorCode SNESVIPGSSetStrategy(SNES snes, TesseraGSStrategy s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(s >= TESSERA_GS_SEQUENTIAL && s <= TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown strategy %d", (int)s);
+  PetscCheck(s >= TESSERA_GS_SEQUENTIAL && s <= TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown strategy %d", (int)s);
   PetscTryMethod(snes, "SNESVIPGSSetStrategy_C", (SNES, TesseraGSStrategy), (snes, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -177,7 +224,8 @@ PetscErrorCode SNESVIPGSSetOrder(SNES snes, TesseraGSOrder o)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(o >= TESSERA_GS_FORWARD && o <= TESSERA_GS_RANDOM, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown order %d", (int)o);
+  PetscCheck(o >= TESSERA_GS_FORWARD && o <= TESSERA_GS_RANDOM, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown order %d", (int)o);
   PetscTryMethod(snes, "SNESVIPGSSetOrder_C", (SNES, TesseraGSOrder), (snes, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -225,7 +273,9 @@ PetscErrorCode SNESVIPGSSetOmega(SNES snes, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the relaxation factor (-snes_vipgs_omega) lies between 0 and 2, both excluded: it is %g", (double)w);
+  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
+             "SNES vipgs: the relaxation factor (-snes_vipgs_omega) lies between 0 and 2, both excluded: it is %g",
+             (double)w);
   PetscTryMethod(snes, "SNESVIPGSSetOmega_C", (SNES, PetscReal), (snes, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -268,7 +318,8 @@ PetscErrorCode SNESVIPGSGetOmega(SNES snes, PetscReal *w)
    Level: intermediate
 
    Note:
-   Answers are those of the matrix in double precision either way: residuals are computed with it, and correct what the sweeps work on.
+   Answers are those of the matrix in double precision either way: residuals are computed with it, and correct what
+   the sweeps work on.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetPrecision()`
 @*/
@@ -276,7 +327,8 @@ PetscErrorCode SNESVIPGSSetPrecision(SNES snes, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(p == TESSERA_PRECISION_DOUBLE || p == TESSERA_PRECISION_SINGLE, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown precision %d", (int)p);
+  PetscCheck(p == TESSERA_PRECISION_DOUBLE || p == TESSERA_PRECISION_SINGLE, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown precision %d", (int)p);
   PetscTryMethod(snes, "SNESVIPGSSetPrecision_C", (SNES, TesseraPrecision), (snes, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -319,9 +371,12 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
    Level: intermediate
 
    Note:
-   The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. On a device it stays there for
-   sweeps, products and factorisations (cuBLAS and cuSOLVER of the CUDA toolkit). Several processes, friction unless the backend is
-   `TESSERA_BACKEND_CUDA`, the pyramid law, friction in random order and more contacts than a device has room for work on the host; `-info :snes` says so.
+   The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. On a
+   device it stays there for
+   sweeps, products and factorisations (cuBLAS and cuSOLVER of the CUDA toolkit). Several processes, friction unless
+   the backend is
+   `TESSERA_BACKEND_CUDA`, the pyramid law, friction in random order and more contacts than a device has room for work
+   on the host; `-info :snes` says so.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetBackend()`
 @*/
@@ -329,7 +384,8 @@ PetscErrorCode SNESVIPGSSetBackend(SNES snes, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown backend %d", (int)b);
+  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown backend %d", (int)b);
   PetscTryMethod(snes, "SNESVIPGSSetBackend_C", (SNES, TesseraBackend), (snes, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,4 +1,5 @@
-// The iterations of SNES vipgs: F linearised, the linear complementarity problem solved, steps that stay in the function's domain.
+// The iterations of SNES vipgs: F linearised, the linear complementarity problem solved, steps that stay in the
+// function's domain.
 #include "densegs/vipgs_steps.hpp"
 #include "petsc/bounds.hpp"
 #include <functional>
@@ -16,10 +17,20 @@ static PetscErrorCode CheckBounds(SNES snes)
   PetscFunctionBegin;
   PetscCall(tessera::LookAtBounds(snes->xl, snes->xu, &b));
   PetscCall(VecGetSize(snes->xl, &N));
-  PetscCheck(!b.nan, comm, PETSC_ERR_FP, "SNES vipgs: the bounds of unknown %" PetscInt_FMT " are %g and %g. Unknowns without a bound have PETSC_NINFINITY and PETSC_INFINITY", b.first, (double)b.xl, (double)b.xu);
-  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the lower bound of unknown %" PetscInt_FMT " is %g, its upper bound %g: nothing lies between (at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns)", b.first, (double)b.xl, (double)b.xu, b.crossed, N);
+  PetscCheck(!b.nan, comm, PETSC_ERR_FP,
+             "SNES vipgs: the bounds of unknown %" PetscInt_FMT
+             " are %g and %g. Unknowns without a bound have PETSC_NINFINITY and PETSC_INFINITY",
+             b.first, (double)b.xl, (double)b.xu);
+  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "SNES vipgs: the lower bound of unknown %" PetscInt_FMT
+             " is %g, its upper bound %g: nothing lies between (at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns)",
+             b.first, (double)b.xl, (double)b.xu, b.crossed, N);
   const SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
-  PetscCheck(p->block == 1 || (!b.lower && !b.upper), comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: with friction (-snes_vipgs_block %" PetscInt_FMT ") the law bounds the forces, and there are %" PetscInt_FMT " other bounds. Leave SNESVISetVariableBounds() out", p->block, b.lower + b.upper);
+  PetscCheck(p->block == 1 || (!b.lower && !b.upper), comm, PETSC_ERR_ARG_INCOMP,
+             "SNES vipgs: with friction (-snes_vipgs_block %" PetscInt_FMT
+             ") the law bounds the forces, and there are %" PetscInt_FMT
+             " other bounds. Leave SNESVISetVariableBounds() out",
+             p->block, b.lower + b.upper);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -32,21 +43,29 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
 
   PetscFunctionBegin;
   if (p->block == 1) {
-    PetscCheck(!p->coefficients && p->mu == 0, comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: friction needs the number of unknowns of a contact, -snes_vipgs_block 2 or 3");
+    PetscCheck(!p->coefficients && p->mu == 0, comm, PETSC_ERR_ARG_INCOMP,
+               "SNES vipgs: friction needs the number of unknowns of a contact, -snes_vipgs_block 2 or 3");
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCheck(N % p->block == 0, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: contacts have %" PetscInt_FMT " unknowns (-snes_vipgs_block), which does not divide the %" PetscInt_FMT " unknowns", p->block, N);
+  PetscCheck(N % p->block == 0, comm, PETSC_ERR_ARG_SIZ,
+             "SNES vipgs: contacts have %" PetscInt_FMT
+             " unknowns (-snes_vipgs_block), which does not divide the %" PetscInt_FMT " unknowns",
+             p->block, N);
   if (p->coefficients) {
     int same;
     PetscCallMPI(MPI_Comm_compare(comm, PetscObjectComm((PetscObject)p->coefficients), &same));
-    PetscCheck(same == MPI_IDENT || same == MPI_CONGRUENT, comm, PETSC_ERR_ARG_NOTSAMECOMM, "SNES vipgs: the coefficients of friction are not on the processes of the solver");
+    PetscCheck(same == MPI_IDENT || same == MPI_CONGRUENT, comm, PETSC_ERR_ARG_NOTSAMECOMM,
+               "SNES vipgs: the coefficients of friction are not on the processes of the solver");
     PetscCall(VecGetSize(p->coefficients, &m));
-    PetscCheck(m == N / p->block, comm, PETSC_ERR_ARG_SIZ, "SNES vipgs: %" PetscInt_FMT " coefficients of friction for %" PetscInt_FMT " contacts", m, N / p->block);
+    PetscCheck(m == N / p->block, comm, PETSC_ERR_ARG_SIZ,
+               "SNES vipgs: %" PetscInt_FMT " coefficients of friction for %" PetscInt_FMT " contacts", m,
+               N / p->block);
     PetscCall(tessera::GatherVector(p->coefficients, w.mu));
   } else w.mu.assign((size_t)(N / p->block), p->mu);
   for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
     if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
-  PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %g; it is 0 or more", bad, value);
+  PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "SNES vipgs: the coefficient of friction of contact %" PetscInt_FMT " is %g; it is 0 or more", bad, value);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -64,13 +83,17 @@ static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
   int size;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)snes), &size));
   const char *host = size > 1 ? "several processes work" : nullptr; // why not
-  if (device && !host && p->block > 1 && p->backend == TESSERA_BACKEND_AUTO) host = "friction works, without -snes_vipgs_backend cuda,";
+  if (device && !host && p->block > 1 && p->backend == TESSERA_BACKEND_AUTO)
+    host = "friction works, without -snes_vipgs_backend cuda,";
   else if (device && !host && p->block > 1) {
     bool     fits = false;
     PetscInt n;
     PetscCall(MatGetSize(A, &n, nullptr));
     TesseraCallCXX(fits = tessera::densegs::contacts_fit((int)n, (int)p->block));
-    host = p->friction != SNES_VIPGS_CONE ? "the pyramid law works" : p->order == TESSERA_GS_RANDOM ? "friction in random order works" : fits ? nullptr : "friction of so many contacts works";
+    host = p->friction != SNES_VIPGS_CONE ? "the pyramid law works"
+         : p->order == TESSERA_GS_RANDOM  ? "friction in random order works"
+         : fits                           ? nullptr
+                                          : "friction of so many contacts works";
   }
   if (device && host) {
     PetscCall(PetscInfo(snes, "%s on the host\n", host));
@@ -80,9 +103,13 @@ static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <class F> static PetscErrorCode InDeviceMemory(PetscInt n, F &&work) { return tessera::InDeviceMemory("SNES vipgs", "snes_vipgs_backend", n, std::forward<F>(work)); }
+template <class F> static PetscErrorCode InDeviceMemory(PetscInt n, F &&work)
+{
+  return tessera::InDeviceMemory("SNES vipgs", "snes_vipgs_backend", n, std::forward<F>(work));
+}
 
-// The Jacobian's rows, and what it must be: finite, with a positive diagonal; if it is not, the solver's failure says so. Collective.
+// The Jacobian's rows, and what it must be: finite, with a positive diagonal; if it is not, the solver's failure says
+// so. Collective.
 static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
 {
   SNES_VIPGS             *p    = (SNES_VIPGS *)snes->data;
@@ -93,12 +120,22 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
   PetscCall(ChooseSpace(snes, A, &w.matrix.exec.space));
   PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
   PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
-  PetscCall(InDeviceMemory(w.n, [&] { c = tessera::lcp::create(w.matrix, p->comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space, (int)p->block); }));
-  if (c.bad_row >= 0) PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d, column %d of the Jacobian is not a finite number", c.bad_row, c.bad_column));
-  else if (c.diagonal >= 0) PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d of the Jacobian has the diagonal entry %g, and sweeps need a positive one. Leave that unknown out, or add a small positive number to the entry", c.diagonal, w.matrix.diagonal[(size_t)c.diagonal]));
+  PetscCall(InDeviceMemory(w.n, [&] {
+    c = tessera::lcp::create(w.matrix, p->comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space,
+                             (int)p->block);
+  }));
+  if (c.bad_row >= 0)
+    PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d, column %d of the Jacobian is not a finite number",
+                            c.bad_row, c.bad_column));
+  else if (c.diagonal >= 0)
+    PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure),
+                            "row %d of the Jacobian has the diagonal entry %g, and sweeps need a positive one. Leave "
+                            "that unknown out, or add a small positive number to the entry",
+                            c.diagonal, w.matrix.diagonal[(size_t)c.diagonal]));
   else {
     const double size = tessera::lcp::size_of_diagonal(w.matrix);
-    w.scale           = size > 1e-6 && size < 1e6 ? 1 : size; // else a bound that is missed by far would be nothing beside F, or all
+    // else a bound that is missed by far would be nothing beside F, or all
+    w.scale           = size > 1e-6 && size < 1e6 ? 1 : size;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -163,12 +200,18 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
       tessera::densegs::fill(plan, m.a + m.first() * m.lda, m.lda, m.exec.space);
     });
     int failed = ierr != PETSC_SUCCESS;
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, m.comm)); // nobody waits for a process that has failed
+    // nobody waits for a process that has failed
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, m.comm));
     PetscCall(ierr);
-    PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_MEM, "SNES vipgs: another process has not the memory for its panels");
+    PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_MEM,
+               "SNES vipgs: another process has not the memory for its panels");
   }
-  if (m.size > 1 && p->block == 1 && p->newton) PetscCall(PetscInfo(snes, "the first process gathers the rows of free unknowns for factorisations: %g MB where all %d are free\n", 8e-6 * w.n * (double)w.n, w.n));
-  PetscCall(InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
+  if (m.size > 1 && p->block == 1 && p->newton)
+    PetscCall(PetscInfo(
+      snes, "the first process gathers the rows of free unknowns for factorisations: %g MB where all %d are free\n",
+      8e-6 * w.n * (double)w.n, w.n));
+  PetscCall(
+    InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
   PetscCall(steps.ierr);
   for (double v : w.q) size += v * v;
   size = std::sqrt(size);
@@ -204,7 +247,8 @@ static PetscErrorCode BoundsOf(SNES snes, Linear &w)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// F is linearised at the present point, which is w.x. *usable: there is a linear problem; else the SNES has a reason. Collective.
+// F is linearised at the present point, which is w.x. *usable: there is a linear problem; else the SNES has a reason.
+// Collective.
 static PetscErrorCode Linearise(SNES snes, Linear &w, bool *usable)
 {
   SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
@@ -223,7 +267,8 @@ static PetscErrorCode Linearise(SNES snes, Linear &w, bool *usable)
   if (p->failure[0]) { // as where a KSP of PETSc's own methods fails
     PetscCall(PetscInfo(snes, "%s\n", p->failure));
     PetscCall(tessera::DenseRestore(&w.view));
-    PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED, "SNES vipgs has not converged: %s", p->failure);
+    PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED,
+               "SNES vipgs has not converged: %s", p->failure);
     snes->reason = SNES_DIVERGED_LINEAR_SOLVE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -233,7 +278,8 @@ static PetscErrorCode Linearise(SNES snes, Linear &w, bool *usable)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// From X0 to w.x, or as far as F has finite values; *norm: its natural residual there. Without any the SNES has a reason. Collective.
+// From X0 to w.x, or as far as F has finite values; *norm: its natural residual there. Without any the SNES has a
+// reason. Collective.
 static PetscErrorCode MakeStep(SNES snes, const Linear &w, Steps &steps, double *norm)
 {
   Vec    X0 = snes->work[0], X = snes->vec_sol, step = snes->vec_sol_update;
@@ -289,7 +335,8 @@ static PetscErrorCode Certify(SNES snes, const Linear &w)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Newton's method for variational inequalities (Josephy), each step of which is a linear problem; that of a linear F is one step.
+// Newton's method for variational inequalities (Josephy), each step of which is a linear problem; that of a linear F
+// is one step.
 static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
 {
   SNES_VIPGS *p     = (SNES_VIPGS *)snes->data;
@@ -362,7 +409,11 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
 
   PetscFunctionBegin;
   PetscCall(CiteDenseGS());
-  PetscCheck(p->order == TESSERA_GS_SYMMETRIC || p->acceleration == SNES_VIPGS_AUTO || p->acceleration == SNES_VIPGS_NONE || p->acceleration == SNES_VIPGS_MPRGP, comm, PETSC_ERR_ARG_INCOMP, "SNES vipgs: -snes_vipgs_acceleration %s works on symmetric sweeps, the order is %s", SNESVIPGSAccelerations[p->acceleration], TesseraGSOrders[p->order]);
+  PetscCheck(p->order == TESSERA_GS_SYMMETRIC || p->acceleration == SNES_VIPGS_AUTO ||
+               p->acceleration == SNES_VIPGS_NONE || p->acceleration == SNES_VIPGS_MPRGP,
+             comm, PETSC_ERR_ARG_INCOMP,
+             "SNES vipgs: -snes_vipgs_acceleration %s works on symmetric sweeps, the order is %s",
+             SNESVIPGSAccelerations[p->acceleration], TesseraGSOrders[p->order]);
   PetscCall(SetUpBounds(snes, X));
   PetscCall(CheckBounds(snes));
   PetscCall(FitWork(snes));
@@ -389,11 +440,20 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
   const bool tolerances = snes->ops->converged == SNESConvergedDefault || p->tolerances;
   if ((!snes->reason || snes->reason == SNES_DIVERGED_MAX_IT) && steps.rounded && !steps.whole && tolerances)
     snes->reason = SNES_CONVERGED_SNORM_RELATIVE;
-  if (!snes->reason) snes->reason = c.reason == SNES_VIPGS_MAXIMUM ? SNES_DIVERGED_MAX_IT : c.reason == SNES_VIPGS_INFEASIBLE ? SNES_DIVERGED_LOCAL_MIN : SNES_DIVERGED_INNER;
+  if (!snes->reason)
+    snes->reason = c.reason == SNES_VIPGS_MAXIMUM    ? SNES_DIVERGED_MAX_IT
+                 : c.reason == SNES_VIPGS_INFEASIBLE ? SNES_DIVERGED_LOCAL_MIN
+                                                     : SNES_DIVERGED_INNER;
   if (snes->reason > 0) c.reason = SNES_VIPGS_CONVERGED;
-  else if (snes->reason == CompatDivergedNaN || snes->reason == SNES_DIVERGED_FUNCTION_DOMAIN || snes->reason == SNES_DIVERGED_JACOBIAN_DOMAIN || snes->reason == SNES_DIVERGED_LINEAR_SOLVE) c = NoCertificate();
+  else if (snes->reason == CompatDivergedNaN || snes->reason == SNES_DIVERGED_FUNCTION_DOMAIN ||
+           snes->reason == SNES_DIVERGED_JACOBIAN_DOMAIN || snes->reason == SNES_DIVERGED_LINEAR_SOLVE)
+    c = NoCertificate();
   p->solved = true;
-  PetscCall(PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorisations\n", SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
-  PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED, "SNES vipgs has not converged: %s, natural residual %g", SNESConvergedReasons[snes->reason], (double)c.natural);
+  PetscCall(
+    PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorisations\n",
+              SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
+  PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED,
+             "SNES vipgs has not converged: %s, natural residual %g", SNESConvergedReasons[snes->reason],
+             (double)c.natural);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -29,7 +29,8 @@ struct PC_DenseGS {
   densegs::Distributed distributed; // several processes: this one's rows
   Buffer<double>       staged;      // of a vector that lies elsewhere
   bool                 failed = false;
-  double               asymmetry = 0;               // largest |a_ij - a_ji| over the largest entry; negative: not known yet
+  // largest |a_ij - a_ji| over the largest entry; negative: not known yet
+  double               asymmetry = 0;
   double               largest = 0, difference = 0; // of this process's rows, of its square block
   char                 failure[256] = "";
 };
@@ -56,7 +57,8 @@ struct SNES_VIPGS {
   SNESVIPGSFriction     friction       = SNES_VIPGS_CONE;
   Vec                   coefficients   = nullptr; // of friction
   Comm                  comm;
-  bool                  tolerances     = false; // a Tao's test looks at PETSc's tolerances, as SNESConvergedDefault() does
+  // a Tao's test looks at PETSc's tolerances, as SNESConvergedDefault() does
+  bool                  tolerances     = false;
   // the last solve
   SNESVIPGSCertificate certificate = NoCertificate();
   bool                 solved      = false;
@@ -64,14 +66,18 @@ struct SNES_VIPGS {
   char                 failure[256] = ""; // why there was no solving with the Jacobian
 };
 
-// What works in the device's memory; where that is too small the message says how much the matrix takes, and what to do.
+// What works in the device's memory; where that is too small the message says how much the matrix takes, and what to
+// do.
 template <class F> PetscErrorCode InDeviceMemory(const char *solver, const char *option, PetscInt n, F &&work)
 {
   PetscFunctionBegin;
   try {
     work();
   } catch (const DeviceMemoryError &e) {
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "%s: %s. A matrix of %" PetscInt_FMT " unknowns takes %.3g MB, and its copy for sweeps as much (half with single precision): use -%s host", solver, e.what(), n, 8e-6 * (double)n * (double)n, option);
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM,
+            "%s: %s. A matrix of %" PetscInt_FMT
+            " unknowns takes %.3g MB, and its copy for sweeps as much (half with single precision): use -%s host",
+            solver, e.what(), n, 8e-6 * (double)n * (double)n, option);
   } catch (...) {
     PetscCall(Caught());
   }
@@ -107,7 +113,8 @@ struct DenseView {
   PetscInt      rows = 0, columns = 0, lda = 0;
   Space         space = Space::host;
 };
-// Refuses matrices that are not dense or not square, with a message that names the solver. wanted: where the values are asked for.
+// Refuses matrices that are not dense or not square, with a message that names the solver. wanted: where the values
+// are asked for.
 PetscErrorCode DenseCheckType(PetscObject solver, const char *name, Mat A);
 PetscErrorCode DenseOnDevice(Mat A, bool *device);
 PetscErrorCode DenseGet(Mat A, Space wanted, DenseView *view);

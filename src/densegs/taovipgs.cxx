@@ -1,4 +1,5 @@
-// Tao vipgs: the same solver for programs that give an objective's gradient and Hessian with bounds, or a complementarity problem.
+// Tao vipgs: the same solver for programs that give an objective's gradient and Hessian with bounds, or a
+// complementarity problem.
 #include "densegs/solvers.hpp"
 #include "petsc/compat_snes.h"
 #include <petsc/private/taoimpl.h>
@@ -45,8 +46,10 @@ static PetscErrorCode Update(SNES snes, PetscInt it)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Steps of the SNES are iterations of the Tao: its history, its monitors, and its convergence test, which may be the user's.
-static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal snorm, PetscReal norm, SNESConvergedReason *reason, void *ctx)
+// Steps of the SNES are iterations of the Tao: its history, its monitors, and its convergence test, which may be the
+// user's.
+static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal snorm, PetscReal norm,
+                           SNESConvergedReason *reason, void *ctx)
 {
   Tao        tao = (Tao)ctx;
   Tao_VIPGS *p   = (Tao_VIPGS *)tao->data;
@@ -65,8 +68,13 @@ static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal snorm, P
   PetscCall(TaoLogConvergenceHistory(tao, f, norm, 0.0, 0));
   PetscCall(TaoMonitor(tao, it, f, norm, 0.0, it ? snorm : 1.0));
   PetscUseTypeMethod(tao, convergencetest, tao->cnvP);
-  const bool residual = tao->reason == TAO_CONVERGED_GATOL || tao->reason == TAO_CONVERGED_GRTOL || tao->reason == TAO_CONVERGED_GTTOL;
-  *reason = residual ? SNES_CONVERGED_FNORM_ABS : tao->reason > 0 ? SNES_CONVERGED_ITS : tao->reason == TAO_DIVERGED_MAXITS ? SNES_DIVERGED_MAX_IT : tao->reason < 0 ? SNES_DIVERGED_INNER : SNES_CONVERGED_ITERATING;
+  const bool residual =
+    tao->reason == TAO_CONVERGED_GATOL || tao->reason == TAO_CONVERGED_GRTOL || tao->reason == TAO_CONVERGED_GTTOL;
+  *reason = residual                           ? SNES_CONVERGED_FNORM_ABS
+          : tao->reason > 0                    ? SNES_CONVERGED_ITS
+          : tao->reason == TAO_DIVERGED_MAXITS ? SNES_DIVERGED_MAX_IT
+          : tao->reason < 0                    ? SNES_DIVERGED_INNER
+                                               : SNES_CONVERGED_ITERATING;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -79,11 +87,14 @@ static PetscErrorCode TaoSetUp_VIPGS(Tao tao)
   PetscCall(TaoGetHessian(tao, &H, &B, nullptr, nullptr));
   p->complementarity = !H && tao->jacobian ? PETSC_TRUE : PETSC_FALSE;
   Mat A = p->complementarity ? tao->jacobian : H;
-  PetscCheck(A, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE, "Tao vipgs needs gradient and Hessian (TaoSetHessian()), or constraints and their Jacobian (TaoSetJacobianRoutine())");
+  PetscCheck(A, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE,
+             "Tao vipgs needs gradient and Hessian (TaoSetHessian()), or constraints and their Jacobian "
+             "(TaoSetJacobianRoutine())");
   if (!tao->gradient) PetscCall(VecDuplicate(tao->solution, &tao->gradient));
   if (!tao->stepdirection) PetscCall(VecDuplicate(tao->solution, &tao->stepdirection));
   PetscCall(SNESSetFunction(p->snes, tao->stepdirection, Function, tao));
-  PetscCall(SNESSetJacobian(p->snes, A, p->complementarity ? (tao->jacobian_pre ? tao->jacobian_pre : A) : (B ? B : A), Jacobian, tao));
+  PetscCall(SNESSetJacobian(p->snes, A, p->complementarity ? (tao->jacobian_pre ? tao->jacobian_pre : A) : (B ? B : A),
+                            Jacobian, tao));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -130,7 +141,11 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   else tao->fc = norm;
   // The test may have been content with a point whose gradient then failed.
   if (reason == SNES_CONVERGED_SNORM_RELATIVE) tao->reason = TAO_CONVERGED_STEPTOL;
-  else if (!tao->reason || (reason < 0 && tao->reason > 0)) tao->reason = reason > 0 ? TAO_CONVERGED_GATOL : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS : reason == CompatDivergedNaN ? TAO_DIVERGED_NAN : TAO_DIVERGED_LS_FAILURE;
+  else if (!tao->reason || (reason < 0 && tao->reason > 0))
+    tao->reason = reason > 0                     ? TAO_CONVERGED_GATOL
+                : reason == SNES_DIVERGED_MAX_IT ? TAO_DIVERGED_MAXITS
+                : reason == CompatDivergedNaN    ? TAO_DIVERGED_NAN
+                                                 : TAO_DIVERGED_LS_FAILURE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -172,7 +187,8 @@ static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
 }
 
 /*MC
-   TAOVIPGS - bound-constrained minimisation with a dense Hessian, and complementarity problems with a dense Jacobian, by `SNESVIPGS`
+   TAOVIPGS - bound-constrained minimisation with a dense Hessian, and complementarity problems with a dense Jacobian,
+   by `SNESVIPGS`
 
    Options Database Keys:
 .  -snes_vipgs_newton, -snes_vipgs_acceleration, ... - those of `SNESVIPGS`, with the prefix of the `Tao`
@@ -180,11 +196,14 @@ static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
    Level: intermediate
 
    Notes:
-   Takes gradient, Hessian and variable bounds; or, where there is no Hessian, constraints and their Jacobian, as `TAOSSILS` does. A
-   quadratic objective is one solve; another one is approximated by quadratic ones again and again. `TaoSetUpdate()`'s function is called
+   Takes gradient, Hessian and variable bounds; or, where there is no Hessian, constraints and their Jacobian, as
+   `TAOSSILS` does. A
+   quadratic objective is one solve; another one is approximated by quadratic ones again and again. `TaoSetUpdate()`'s
+   function is called
    before each Hessian; an iteration is one of these then, else it may be some sweeps (see `SNESVIPGS`).
 
-   The norm that Tao's convergence test sees (or the one of `TaoSetConvergenceTest()`) is that of x - P(x - gradient), P being the projection
+   The norm that Tao's convergence test sees (or the one of `TaoSetConvergenceTest()`) is that of x - P(x - gradient),
+   P being the projection
    onto the bounds; of a complementarity problem that of its natural residual, which is the objective as well.
 
 .seealso: `TaoCreate()`, `TaoSetType()`, `SNESVIPGS`, `TAOBQPIP`, `TAOGPCG`, `TAOSSILS`

@@ -35,7 +35,8 @@ constexpr double rounding = 1e-10; // F differs from its linearisation by less, 
 
 // Iterations as tests and monitors see them, on all processes: all of them make the same steps. Those of a linear F
 // are the steps of the solver of the linear problem; if F is not, or if the program has a say in every linearisation,
-// an iteration is a linearisation. Norms are those of F: of a linear problem by F itself before a verdict can depend on it.
+// an iteration is a linearisation. Norms are those of F: of a linear problem by F itself before a verdict can depend
+// on it.
 struct Steps {
   SNES            snes    = nullptr;
   const Linear   *linear  = nullptr;
@@ -89,7 +90,8 @@ struct Steps {
     *size   = 0;
     for (double v : f) *size += v * v;
     *size = std::sqrt(*size);
-    *norm = std::isfinite(*size) ? lcp::natural(ProblemOf((SNES_VIPGS *)snes->data, *linear), x.data(), f.data()) : HUGE_VAL;
+    *norm =
+      std::isfinite(*size) ? lcp::natural(ProblemOf((SNES_VIPGS *)snes->data, *linear), x.data(), f.data()) : HUGE_VAL;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   static PetscErrorCode Step(Steps *s, const lcp::Report &report, double model, const double *x, bool *stop)

@@ -79,7 +79,8 @@ private:
         throw std::bad_alloc();
       }
       base_ = reinterpret_cast<T *>((reinterpret_cast<size_t>(data_) + huge - 1) / huge * huge);
-      (void)madvise(base_, n * sizeof(T) / huge * huge, MADV_HUGEPAGE); // whole ones: the rest would be memory nobody uses
+      // whole ones: the rest would be memory nobody uses
+      (void)madvise(base_, n * sizeof(T) / huge * huge, MADV_HUGEPAGE);
       n_ = n;
       return;
     }
@@ -141,7 +142,8 @@ private:
 template <class T> void copy(const Buffer<T> &from, Buffer<T> &to)
 {
   if (!from.size()) return;
-  if (from.space() == Space::host && to.space() == Space::host) memcpy((void *)to.data(), (const void *)from.data(), from.bytes());
+  if (from.space() == Space::host && to.space() == Space::host)
+    memcpy((void *)to.data(), (const void *)from.data(), from.bytes());
   else if (from.space() == Space::host) device::copy_from_host(to.data(), from.data(), from.bytes());
   else if (to.space() == Space::host) device::copy_to_host(to.data(), from.data(), from.bytes());
   else device::copy(to.data(), from.data(), from.bytes());

@@ -1,13 +1,14 @@
-// Kernels that begin before the one ahead of them in the stream has ended (programmatic dependent launch, compute capability 9.0 and
-// newer): they read what was there before, and wait with after_previous() for what that kernel writes. What they write comes after it, too.
-// Nothing that they read ahead may be written by the kernel directly ahead of them: a setup ends with a wait of the host, or with kernels
-// that are none of these.
+// Kernels that begin before the one ahead of them in the stream has ended (programmatic dependent launch, compute
+// capability 9.0 and newer): they read what was there before, and wait with after_previous() for what that kernel
+// writes. What they write comes after it, too. Nothing that they read ahead may be written by the kernel directly
+// ahead of them: a setup ends with a wait of the host, or with kernels that are none of these.
 #pragma once
 #include "exec/exec.hpp"
 
 namespace tessera::device {
 
-// On the device: all that earlier kernels wrote is there, from here on; the kernel after this one, if it is such a one, may begin.
+// On the device: all that earlier kernels wrote is there, from here on; the kernel after this one, if it is such a
+// one, may begin.
 HD inline void after_previous()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -26,7 +27,8 @@ constexpr bool dependent_launches()
 }
 
 // As launch(), of a kernel all of whose threads call after_previous().
-template <class... P, class... A> void launch_dependent(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
+template <class... P, class... A>
+void launch_dependent(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
 {
   cudaLaunchAttribute early = {};
   early.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;

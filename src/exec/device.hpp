@@ -1,7 +1,8 @@
 // The device: its memory, its stream, and what may be wrong with it. All calls work in the order of one stream.
 //
-// Built in three ways: without a device; with CUDA; or with an emulated device (TESSERA_EMULATE_DEVICE), whose memory is closed to
-// everything but kernels and copies, so that the device path of all code is tested where there is no GPU.
+// Built in three ways: without a device; with CUDA; or with an emulated device (TESSERA_EMULATE_DEVICE), whose memory
+// is closed to everything but kernels and copies, so that the device path of all code is tested where there is no
+// GPU.
 #pragma once
 #include <cstddef>
 #include <stdexcept>
@@ -31,10 +32,12 @@ const char *unusable();                 // nullptr, or why there is no device to
 void       *allocate(size_t bytes);     // zeroed; DeviceMemoryError names the bytes wanted and free
 void       *allocate_unset(size_t bytes); // not zeroed: the emulated device fills it with what is no sensible number
 void        release(void *p);
-unsigned long long allocated();         // another number after any allocation or release of device memory that was not undone
+// another number after any allocation or release of device memory that was not undone
+unsigned long long allocated();
 void       *allocate_pinned(size_t bytes); // host memory that copies quickly; ordinary memory where there is no more
 void       *allocate_reached(size_t bytes); // host memory that kernels write to; DeviceMemoryError where there is none
-bool        reached(const void *p);     // do they? Not where allocate_pinned() had no more, or an error is kept of allocate_reached()
+// do they? Not where allocate_pinned() had no more, or an error is kept of allocate_reached()
+bool        reached(const void *p);
 void        release_pinned(void *p);
 void        zero(void *p, size_t bytes);
 void        copy(void *to, const void *from, size_t bytes);          // device to device
@@ -49,10 +52,11 @@ size_t      block_scratch();            // bytes of scratch that a block of thre
 double     *scratch(size_t n);          // n doubles of device memory that lie there until the next call with a larger n
 double     *result();                   // one more: the place of a sum for the host
 
-// On several processes an error of one must not leave the others waiting for its messages. While errors are kept the first one is
-// not thrown. From then on the device of this process does nothing: launches and copies are left out, memory is a place that nobody
-// looks at, what comes to the host is zero, and sums for the host are no numbers, so that iterations end everywhere. Messages go on
-// as ever, by way of the host, until the processes agree on the error (Together in petsc/device.hpp).
+// On several processes an error of one must not leave the others waiting for its messages. While errors are kept the
+// first one is not thrown. From then on the device of this process does nothing: launches and copies are left out,
+// memory is a place that nobody looks at, what comes to the host is zero, and sums for the host are no numbers, so
+// that iterations end everywhere. Messages go on as ever, by way of the host, until the processes agree on the error
+// (Together in petsc/device.hpp).
 bool keep_errors(bool keep);            // nests; returns whether they still are, or have been, kept by somebody else
 bool failed();                          // is an error kept?
 void when_failed(void (*f)());          // is called as soon as one is
@@ -69,7 +73,8 @@ struct Open {
   ~Open();
   bool opened;
 };
-// What goes into a graph makes no memory and waits for nothing: while such an object lives the emulated device refuses to.
+// What goes into a graph makes no memory and waits for nothing: while such an object lives the emulated device
+// refuses to.
 struct Recording {
   Recording();
   ~Recording();

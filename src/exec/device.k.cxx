@@ -29,15 +29,22 @@ Keeping &keeping()
 std::string too_old(int major, int minor)
 {
   char text[200];
-  if (10 * major + minor < oldest) snprintf(text, sizeof text, "the CUDA device has compute capability %d.%d, this library needs %d.%d", major, minor, oldest / 10, oldest % 10);
-  else snprintf(text, sizeof text, "the CUDA device has compute capability %d.%d, for which this library was not built (build it with CUDA_ARCH=%d%d)", major, minor, major, minor);
+  if (10 * major + minor < oldest)
+    snprintf(text, sizeof text, "the CUDA device has compute capability %d.%d, this library needs %d.%d", major, minor,
+             oldest / 10, oldest % 10);
+  else
+    snprintf(text, sizeof text,
+             "the CUDA device has compute capability %d.%d, for which this library was not built (build it with "
+             "CUDA_ARCH=%d%d)",
+             major, minor, major, minor);
   return text;
 }
 
 void out_of_memory(size_t wanted, size_t free, size_t total)
 {
   char text[200];
-  snprintf(text, sizeof text, "out of device memory: %.4g MB wanted, %.4g MB of %.4g MB free", (double)wanted * 1e-6, (double)free * 1e-6, (double)total * 1e-6);
+  snprintf(text, sizeof text, "out of device memory: %.4g MB wanted, %.4g MB of %.4g MB free", (double)wanted * 1e-6,
+           (double)free * 1e-6, (double)total * 1e-6);
   raise(DeviceMemoryError(text));
 }
 
@@ -106,10 +113,10 @@ const void *probe_kernel() { return (const void *)add_parts; }
 
 namespace {
 
-// Small allocations are cut from large ones that are zeroed at once: a first setup makes hundreds, 7 us each. What is released comes back when
-// nothing of its piece is in use any more. Memory of the pool takes the driver a microsecond a megabyte when it is first used, other
-// memory a twentieth: what is expected (Expected) is a piece of its own, from which large ones are cut, too. It goes back to the
-// device with its last part.
+// Small allocations are cut from large ones that are zeroed at once: a first setup makes hundreds, 7 us each. What is
+// released comes back when nothing of its piece is in use any more. Memory of the pool takes the driver a microsecond
+// a megabyte when it is first used, other memory a twentieth: what is expected (Expected) is a piece of its own, from
+// which large ones are cut, too. It goes back to the device with its last part.
 constexpr size_t small_block = (size_t)1 << 19, piece_size = (size_t)1 << 23;
 struct Piece {
   size_t size = piece_size, used = 0, zeroed = 0;
@@ -136,13 +143,15 @@ State &state()
   return s;
 }
 
-// PETSc, or the program, has chosen the device of this process; ours is that one. The first one is what there is before any choice.
+// PETSc, or the program, has chosen the device of this process; ours is that one. The first one is what there is
+// before any choice.
 void initialize(State &s)
 {
   int         n = 0, current = 0, major = 0, minor = 0, pools = 0;
   cudaError_t e = cudaGetDeviceCount(&n);
   if (e != cudaSuccess || !n) {
-    s.why = e == cudaSuccess ? "there is no CUDA device" : std::string("there is no usable CUDA device (") + cudaGetErrorString(e) + ")";
+    s.why = e == cudaSuccess ? "there is no CUDA device"
+                             : std::string("there is no usable CUDA device (") + cudaGetErrorString(e) + ")";
     (void)cudaGetLastError();
     return;
   }
@@ -155,8 +164,9 @@ void initialize(State &s)
   e = 10 * major + minor < oldest ? cudaErrorNoKernelImageForDevice : cudaFuncGetAttributes(&f, probe_kernel());
   if (e != cudaSuccess || !pools) {
     (void)cudaGetLastError();
-    s.why = e == cudaErrorNoKernelImageForDevice || e == cudaErrorInvalidDeviceFunction ? too_old(major, minor) :
-            e != cudaSuccess ? std::string("the CUDA device cannot be used (") + cudaGetErrorString(e) + ")" : "the CUDA device has no memory pools";
+    s.why = e == cudaErrorNoKernelImageForDevice || e == cudaErrorInvalidDeviceFunction ? too_old(major, minor)
+          : e != cudaSuccess ? std::string("the CUDA device cannot be used (") + cudaGetErrorString(e) + ")"
+                             : "the CUDA device has no memory pools";
     return;
   }
   cudaMemPoolProps props = {};
@@ -185,7 +195,11 @@ State &ready()
 
 void *const nowhere = (void *)256; // memory of a device that has failed
 
-void fail(int error) { raise(DeviceError(std::string("CUDA error: ") + cudaGetErrorString((cudaError_t)error) + " (" + cudaGetErrorName((cudaError_t)error) + ")")); }
+void fail(int error)
+{
+  raise(DeviceError(std::string("CUDA error: ") + cudaGetErrorString((cudaError_t)error) + " (" +
+                    cudaGetErrorName((cudaError_t)error) + ")"));
+}
 
 void prefer(int number) { state().preferred = number; }
 
@@ -370,11 +384,13 @@ void synchronize()
   if (failed()) return;
   cudaError_t e;
   const auto  start = std::chrono::steady_clock::now();
-  while ((e = cudaStreamQuery(state().stream)) == cudaErrorNotReady && std::chrono::steady_clock::now() - start < patience) { }
+  while ((e = cudaStreamQuery(state().stream)) == cudaErrorNotReady &&
+         std::chrono::steady_clock::now() - start < patience) { }
   if (e == cudaErrorNotReady) e = cudaStreamSynchronize(state().stream);
   check(e);
 }
-// The driver takes ordinary memory through small buffers, at a tenth of the speed of locked pages; locking them takes less than that.
+// The driver takes ordinary memory through small buffers, at a tenth of the speed of locked pages; locking them takes
+// less than that.
 void copy_once_from_host(void *to, const void *from, size_t bytes)
 {
   constexpr size_t much = (size_t)1 << 23;
@@ -385,7 +401,8 @@ void copy_once_from_host(void *to, const void *from, size_t bytes)
       if (p) (void)cudaHostUnregister(p);
     }
   };
-  const bool   can = !failed() && bytes >= much && cudaHostRegister(const_cast<void *>(from), bytes, cudaHostRegisterDefault) == cudaSuccess;
+  const bool can = !failed() && bytes >= much &&
+                   cudaHostRegister(const_cast<void *>(from), bytes, cudaHostRegisterDefault) == cudaSuccess;
   const Locked locked{can ? const_cast<void *>(from) : nullptr};
   if (!can) (void)cudaGetLastError();
   copy_from_host(to, from, bytes);
@@ -403,7 +420,8 @@ void copy_to_host(void *to, const void *from, size_t bytes)
   if (bytes <= little && !s.little && !failed()) s.little = allocate_pinned(little);
   void *const place = bytes <= little && s.little ? s.little : to;
   if (place == to || s.ordinary.count(place)) move(place, from, bytes, cudaMemcpyDeviceToHost);
-  else if (bytes % 4 || (size_t)from % 4) launch(write_out<char>, dim3(1), dim3(256), 0, (char *)place, (const char *)from, (int)bytes);
+  else if (bytes % 4 || (size_t)from % 4)
+    launch(write_out<char>, dim3(1), dim3(256), 0, (char *)place, (const char *)from, (int)bytes);
   else launch(write_out<int>, dim3(1), dim3(256), 0, (int *)place, (const int *)from, (int)(bytes / 4));
   synchronize();
   if (failed()) memset(to, 0, bytes);
@@ -415,7 +433,8 @@ void set_stream(void *stream)
 {
   State &s = state();
   if (s.stream == stream) return;
-  if (s.number >= 0) check(cudaDeviceSynchronize()); // what is under way comes first; the program may have destroyed the stream before
+  // what is under way comes first; the program may have destroyed the stream before
+  if (s.number >= 0) check(cudaDeviceSynchronize());
   s.stream = (cudaStream_t)stream;
 }
 void go_back_to(void *stream) { state().stream = (cudaStream_t)stream; }

@@ -38,9 +38,9 @@ Arena &arena()
 }
 void  *emulated_stream = nullptr;
 
-// What the tests make go wrong: TESSERA_EMULATED_MEMORY, bytes of the device; TESSERA_EMULATED_CAPABILITY, 61 for 6.1;
-// TESSERA_EMULATED_UNLOCKED=1, no host memory that kernels could write to; TESSERA_EMULATED_ERROR, that kernel or copy, counted from when
-// the variable is there, fails, as the host learns when it next waits.
+// What the tests make go wrong: TESSERA_EMULATED_MEMORY, bytes of the device; TESSERA_EMULATED_CAPABILITY, 61 for
+// 6.1; TESSERA_EMULATED_UNLOCKED=1, no host memory that kernels could write to; TESSERA_EMULATED_ERROR, that kernel
+// or copy, counted from when the variable is there, fails, as the host learns when it next waits.
 bool broken = false, recording = false;
 long long number(const char *name)
 {
@@ -75,7 +75,8 @@ Open::~Open()
 
 void launched(const Blocks &blocks)
 {
-  if (blocks.x < 1 || blocks.y < 1 || blocks.x > 2147483647 || blocks.y > 65535) throw DeviceError("a launch of " + std::to_string(blocks.x) + " x " + std::to_string(blocks.y) + " blocks");
+  if (blocks.x < 1 || blocks.y < 1 || blocks.x > 2147483647 || blocks.y > 65535)
+    throw DeviceError("a launch of " + std::to_string(blocks.x) + " x " + std::to_string(blocks.y) + " blocks");
 }
 
 Recording::Recording() { recording = true; }
@@ -93,7 +94,8 @@ const char *unusable()
 void *allocate(size_t bytes) // a device that has failed gives memory, too: kernels run here whatever happens
 {
   Arena       &a = arena();
-  const size_t n = (bytes + 4095) / 4096 * 4096 + 4096; // a closed page would not show an overrun while kernels run; zeros do
+  // a closed page would not show an overrun while kernels run; zeros do
+  const size_t n = (bytes + 4095) / 4096 * 4096 + 4096;
   if (!failed()) {
     const size_t limit = (size_t)number("TESSERA_EMULATED_MEMORY");
     check();
@@ -143,7 +145,8 @@ void *allocate_pinned(size_t bytes)
 }
 static std::set<const void *> &out_of_reach()
 {
-  static std::set<const void *> &s = *new std::set<const void *>; // never destroyed: memory may be released until the very end
+  // never destroyed: memory may be released until the very end
+  static std::set<const void *> &s = *new std::set<const void *>;
   return s;
 }
 void *allocate_reached(size_t bytes)

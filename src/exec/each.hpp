@@ -94,7 +94,10 @@ template <class T> struct GatherNodes {
 };
 
 // *sum = the sum of kernel(p), in an order that depends on n alone. The sum lies where the kernel runs.
-template <class Kernel> void sum_each(const Exec &exec, int n, const Kernel &kernel, double *sum) { forall_sum(exec, list_box(n), ListSum<Kernel>{kernel, n}, sum, false); }
+template <class Kernel> void sum_each(const Exec &exec, int n, const Kernel &kernel, double *sum)
+{
+  forall_sum(exec, list_box(n), ListSum<Kernel>{kernel, n}, sum, false);
+}
 
 #endif
 

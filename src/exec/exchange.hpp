@@ -1,4 +1,5 @@
-// Values of nodes that other processes own: a vector is its own nodes' values and, behind them, those of the ghost nodes.
+// Values of nodes that other processes own: a vector is its own nodes' values and, behind them, those of the ghost
+// nodes.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/comm.hpp"
@@ -26,7 +27,11 @@ public:
   }
   bool   empty() const { return peers_.empty(); }
   int    ghosts() const { return ghosts_; }
-  size_t bytes() const { return list_.bytes() + places_.bytes() + device_.bytes() + send_.capacity() + receive_.capacity() + (nodes_.capacity() + order_.capacity()) * sizeof(int); }
+  size_t bytes() const
+  {
+    return list_.bytes() + places_.bytes() + device_.bytes() + send_.capacity() + receive_.capacity() +
+           (nodes_.capacity() + order_.capacity()) * sizeof(int);
+  }
 
 private:
   struct Peer {

@@ -25,7 +25,8 @@ template <class T> struct Add {
 
 } // namespace
 
-Exchange::Exchange(const Exec &exec, const Comm &comm, int own, const std::vector<int> &owner, const std::vector<int> &index) : exec_(exec), comm_(comm), own_(own), ghosts_((int)owner.size())
+Exchange::Exchange(const Exec &exec, const Comm &comm, int own, const std::vector<int> &owner,
+                   const std::vector<int> &index) : exec_(exec), comm_(comm), own_(own), ghosts_((int)owner.size())
 {
   int size;
   MPI_Comm_size(comm, &size);
@@ -33,7 +34,8 @@ Exchange::Exchange(const Exec &exec, const Comm &comm, int own, const std::vecto
   order_.resize(owner.size());
   std::iota(order_.begin(), order_.end(), 0);
   std::stable_sort(order_.begin(), order_.end(), [&](int a, int b) { return owner[(size_t)a] < owner[(size_t)b]; });
-  std::vector<int> wants((size_t)size), wanted((size_t)size), from((size_t)size + 1), to((size_t)size + 1), asked(owner.size());
+  std::vector<int> wants((size_t)size), wanted((size_t)size), from((size_t)size + 1), to((size_t)size + 1),
+    asked(owner.size());
   for (int o : owner) ++wants[(size_t)o];
   for (size_t g = 0; g < order_.size(); ++g) asked[g] = index[(size_t)order_[g]];
   MPI_Alltoall(wants.data(), 1, MPI_INT, wanted.data(), 1, MPI_INT, comm);
@@ -42,9 +44,11 @@ Exchange::Exchange(const Exec &exec, const Comm &comm, int own, const std::vecto
     to[(size_t)r + 1]   = to[(size_t)r] + wanted[(size_t)r];
   }
   nodes_.resize((size_t)to.back());
-  MPI_Alltoallv(asked.data(), wants.data(), from.data(), MPI_INT, nodes_.data(), wanted.data(), to.data(), MPI_INT, comm);
+  MPI_Alltoallv(asked.data(), wants.data(), from.data(), MPI_INT, nodes_.data(), wanted.data(), to.data(), MPI_INT,
+                comm);
   for (int r = 0; r < size; ++r)
-    if (wants[(size_t)r] || wanted[(size_t)r]) peers_.push_back({r, to[(size_t)r], wanted[(size_t)r], from[(size_t)r], wants[(size_t)r]});
+    if (wants[(size_t)r] || wanted[(size_t)r])
+      peers_.push_back({r, to[(size_t)r], wanted[(size_t)r], from[(size_t)r], wants[(size_t)r]});
   for (int &g : order_) g += own_;
   upload();
 }
@@ -76,10 +80,12 @@ template <class T> void Exchange::pass(T *v, int width, bool back)
     for_each(exec_, (int)out, GatherNodes<T>{from.data(), v, (T *)device_.data(), width});
     if (out) device::copy_to_host(send, device_.data(), out * sizeof(T));
   } else for_each(exec_, (int)out, GatherNodes<T>{from.data(), v, send, width});
-  const MPI_Datatype type = sizeof(T) == 8 ? MPI_DOUBLE : sizeof(T) == 4 ? MPI_FLOAT : MPI_BYTE; // bytes would be more than an int counts sooner
+  // bytes would be more than an int counts sooner
+  const MPI_Datatype type = sizeof(T) == 8 ? MPI_DOUBLE : sizeof(T) == 4 ? MPI_FLOAT : MPI_BYTE;
   requests_.clear();
   for (const Peer &p : peers_) {
-    const int   first_in = back ? p.send : p.receive, ins = back ? p.sends : p.receives, first_out = back ? p.receive : p.send, outs = back ? p.receives : p.sends;
+    const int first_in = back ? p.send : p.receive, ins = back ? p.sends : p.receives,
+              first_out = back ? p.receive : p.send, outs = back ? p.receives : p.sends;
     MPI_Request request;
     if (ins) {
       MPI_Irecv(receive + (size_t)first_in * width, ins * width, type, p.rank, comm_.tag, comm_, &request);
@@ -97,7 +103,9 @@ template <class T> void Exchange::pass(T *v, int width, bool back)
     got = (const T *)device_.data();
   }
   if (!back) return for_each(exec_, (int)in, Unpack<T>{to.data(), got, v, width});
-  for (const Peer &p : peers_) for_each(exec_, p.sends * width, Add<T>{to.data() + p.send, got + (size_t)p.send * width, v, width}); // several may have the same node
+  // several may have the same node
+  for (const Peer &p : peers_)
+    for_each(exec_, p.sends * width, Add<T>{to.data() + p.send, got + (size_t)p.send * width, v, width});
 }
 
 template <class T> void Exchange::forward(T *v, int width) { pass(v, width, false); }

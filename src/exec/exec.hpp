@@ -1,5 +1,5 @@
-// Where and how a kernel runs. A kernel is a small named struct with `HD void operator()(i, j) const`; a tile kernel has
-// `template <class Block> HD void operator()(Block &) const` and works in phases separated by Block::sync().
+// Where and how a kernel runs. A kernel is a small named struct with `HD void operator()(i, j) const`; a tile kernel
+// has `template <class Block> HD void operator()(Block &) const` and works in phases separated by Block::sync().
 #pragma once
 #include "exec/device.hpp"
 #include <cmath>
@@ -46,7 +46,9 @@ inline void check(cudaError_t e)
 size_t      resident(const void *kernel, int threads); // blocks of a kernel that fit the device at a time
 const void *probe_kernel(); // any kernel of this library: can the device run it?
 
-template <class... P, class... A> void launch_with(cudaLaunchAttribute *attributes, unsigned int count, void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
+template <class... P, class... A> void launch_with(cudaLaunchAttribute *attributes, unsigned int count,
+                                                   void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared,
+                                                   A &&...arguments)
 {
   if (failed()) return;
   cudaLaunchConfig_t c = {};
@@ -58,9 +60,10 @@ template <class... P, class... A> void launch_with(cudaLaunchAttribute *attribut
   c.numAttrs         = count;
   check(cudaLaunchKernelEx(&c, kernel, P(arguments)...));
 }
-// Programmatic dependent launch of all kernels, which then read nothing ahead, costs 2.5 % from 2047 x 2047 nodes on: dependent.hpp has
-// it for those that gain.
-template <class... P, class... A> void launch(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
+// Programmatic dependent launch of all kernels, which then read nothing ahead, costs 2.5 % from 2047 x 2047 nodes on:
+// dependent.hpp has it for those that gain.
+template <class... P, class... A>
+void launch(void (*kernel)(P...), dim3 blocks, dim3 threads, size_t shared, A &&...arguments)
 {
   launch_with(nullptr, 0, kernel, blocks, threads, shared, std::forward<A>(arguments)...);
 }
@@ -103,7 +106,8 @@ namespace device {
 constexpr int warp = 32, block_rows = 8; // threads of a block along x and y
 constexpr int most_blocks = 2048;        // of a sum
 
-// Blocks of threads of a launch: there may be 2^31 - 1 along x, but 65535 along y. What has no bound is therefore counted along x.
+// Blocks of threads of a launch: there may be 2^31 - 1 along x, but 65535 along y. What has no bound is therefore
+// counted along x.
 struct Blocks {
   long x = 1, y = 1;
 #ifdef __CUDACC__
@@ -136,11 +140,13 @@ template <class Kernel> struct AtATime<Kernel, std::void_t<decltype(Kernel::bloc
   static constexpr int blocks = Kernel::blocks;
 };
 
-template <class Kernel> __global__ void __launch_bounds__(warp *block_rows, AtATime<Kernel>::blocks) run_forall(Box box, Kernel kernel)
+template <class Kernel> __global__ void __launch_bounds__(warp *block_rows, AtATime<Kernel>::blocks)
+  run_forall(Box box, Kernel kernel)
 {
   const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
   if (i < box.x1)
-    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j);
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows)
+      kernel(i, j);
 }
 
 // Several kernels, each over its box.
@@ -151,7 +157,8 @@ template <class... Kernel> struct Parts {
 };
 template <class Kernel, class... Rest> struct Parts<Kernel, Rest...> {
   static constexpr unsigned count = 1 + Parts<Rest...>::count;
-  static constexpr int      blocks = AtATime<Kernel>::blocks > Parts<Rest...>::blocks ? AtATime<Kernel>::blocks : Parts<Rest...>::blocks;
+  static constexpr int      blocks =
+    AtATime<Kernel>::blocks > Parts<Rest...>::blocks ? AtATime<Kernel>::blocks : Parts<Rest...>::blocks;
   Box                    where;
   Kernel                 kernel;
   Parts<Rest...>         rest;
@@ -166,7 +173,8 @@ template <class Kernel, class... Rest> struct Parts<Kernel, Rest...> {
 // The parts of one place run side by side: what they share is in the cache.
 template <class P> __global__ void __launch_bounds__(warp *block_rows, P::blocks) run_parts(P parts)
 {
-  parts.run(blockIdx.x % P::count, (int)(blockIdx.x / P::count * warp + threadIdx.x), (int)(blockIdx.y * block_rows + threadIdx.y), (int)gridDim.y * block_rows);
+  parts.run(blockIdx.x % P::count, (int)(blockIdx.x / P::count * warp + threadIdx.x),
+            (int)(blockIdx.y * block_rows + threadIdx.y), (int)gridDim.y * block_rows);
 }
 
 // The sum over a block of 256 threads, in thread 0; the order is fixed.
@@ -183,12 +191,14 @@ __device__ inline double block_sum(double s)
   return s;
 }
 
-template <class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_sum(Box box, Kernel kernel, double *parts)
+template <class Kernel> __global__ void __launch_bounds__(warp *block_rows)
+  run_sum(Box box, Kernel kernel, double *parts)
 {
   const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
   double    s = 0;
   if (i < box.x1)
-    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) s += kernel(i, j);
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows)
+      s += kernel(i, j);
   s = block_sum(s);
   if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = s;
 }
@@ -212,12 +222,14 @@ template <class R> __device__ void block_join(R &r)
   block_join(r, (R *)memory);
 }
 
-template <class R, class Kernel> __global__ void __launch_bounds__(warp *block_rows) run_join(Box box, Kernel kernel, R *parts)
+template <class R, class Kernel> __global__ void __launch_bounds__(warp *block_rows)
+  run_join(Box box, Kernel kernel, R *parts)
 {
   const int i = box.x0 + (int)(blockIdx.x * warp + threadIdx.x);
   R         r;
   if (i < box.x1)
-    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows) kernel(i, j, r);
+    for (int j = box.y0 + (int)(blockIdx.y * block_rows + threadIdx.y); j < box.y1; j += (int)gridDim.y * block_rows)
+      kernel(i, j, r);
   block_join(r);
   if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = r;
 }
@@ -236,8 +248,8 @@ __global__ void add_parts(const double *parts, int n, double *sum, bool add);
 } // namespace device
 #endif
 
-// body(j) for all j of [lo, hi) on the host. A thread alone makes no parallel region: one of OpenMP's costs half a microsecond, a system call,
-// as long as a row of a thousand nodes takes.
+// body(j) for all j of [lo, hi) on the host. A thread alone makes no parallel region: one of OpenMP's costs half a
+// microsecond, a system call, as long as a row of a thousand nodes takes.
 template <class Body> void for_range(const Exec &exec, int lo, int hi, const Body &body)
 {
   if (exec.threads > 1) {
@@ -252,8 +264,10 @@ template <class Kernel> void forall(const Exec &exec, const Box &box, const Kern
 {
   if (box.empty()) return;
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) return device::launch(device::run_forall<Kernel>, device::blocks_for(box), dim3(device::warp, device::block_rows), 0, box, kernel);
-#endif
+  if (exec.space == Space::cuda)
+    return device::launch(device::run_forall<Kernel>, device::blocks_for(box), dim3(device::warp, device::block_rows),
+                          0, box, kernel);
+  #endif
   const device::Open open(exec.space);
   if (exec.space == Space::cuda) device::launched(device::blocks_for(box));
   for_range(exec, box.y0, box.y1, [&](int j) {
@@ -273,7 +287,11 @@ template <class Kernel> Part<Kernel> part(const Box &box, const Kernel &kernel) 
 #ifdef __CUDACC__
 namespace device {
 inline Parts<> join_kernels() { return {}; }
-template <class Kernel, class... Rest> Parts<Kernel, Rest...> join_kernels(const Part<Kernel> &first, const Part<Rest> &...rest) { return {first.box, first.kernel, join_kernels(rest...)}; }
+template <class Kernel, class... Rest>
+Parts<Kernel, Rest...> join_kernels(const Part<Kernel> &first, const Part<Rest> &...rest)
+{
+  return {first.box, first.kernel, join_kernels(rest...)};
+}
 } // namespace device
 #endif
 
@@ -284,12 +302,14 @@ template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel
     const Box boxes[] = {parts.box...};
     Box       most;
     for (const Box &b : boxes)
-      if (!b.empty()) most = {0, b.x1 - b.x0 > most.x1 ? b.x1 - b.x0 : most.x1, 0, b.y1 - b.y0 > most.y1 ? b.y1 - b.y0 : most.y1};
+      if (!b.empty())
+        most = {0, b.x1 - b.x0 > most.x1 ? b.x1 - b.x0 : most.x1, 0, b.y1 - b.y0 > most.y1 ? b.y1 - b.y0 : most.y1};
     if (most.empty()) return;
     device::Blocks blocks = device::blocks_for(most);
     blocks.x *= (long)sizeof...(Kernel);
 #ifdef __CUDACC__
-    return device::launch(device::run_parts<device::Parts<Kernel...>>, blocks, dim3(device::warp, device::block_rows), 0, device::join_kernels(parts...));
+    return device::launch(device::run_parts<device::Parts<Kernel...>>, blocks, dim3(device::warp, device::block_rows),
+                          0, device::join_kernels(parts...));
 #else
     device::launched(blocks);
 #endif
@@ -297,8 +317,8 @@ template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel
   (forall(exec, parts.box, parts.kernel), ...);
 }
 
-// *sum = (add ? *sum : 0) + the sum of kernel(i, j) over the box, in an order that depends on neither threads nor tiles: a sum per
-// row, then over the rows. The sum lies where the kernel runs, so nobody waits for it.
+// *sum = (add ? *sum : 0) + the sum of kernel(i, j) over the box, in an order that depends on neither threads nor
+// tiles: a sum per row, then over the rows. The sum lies where the kernel runs, so nobody waits for it.
 template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const Kernel &kernel, double *sum, bool add)
 {
 #ifdef __CUDACC__
@@ -312,7 +332,8 @@ template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const 
     const int n     = (int)(blocks.x * blocks.y);
     double   *parts = device::scratch((size_t)n);
     device::launch(device::run_sum<Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
-    return device::launch(device::add_parts, dim3(1), dim3(device::warp, device::block_rows), 0, (const double *)parts, n, sum, add);
+    return device::launch(device::add_parts, dim3(1), dim3(device::warp, device::block_rows), 0, (const double *)parts,
+                          n, sum, add);
   }
 #endif
   const device::Open open(exec.space);
@@ -347,8 +368,8 @@ template <class Kernel> double forall_sum(const Exec &exec, const Box &box, cons
   return device::failed() ? NAN : s;
 }
 
-// *result = what kernel(i, j, r) gathers in values R over the box: an empty R{} at first, R::join() puts two together. The result
-// lies where the kernel runs.
+// *result = what kernel(i, j, r) gathers in values R over the box: an empty R{} at first, R::join() puts two
+// together. The result lies where the kernel runs.
 template <class R, class Kernel> void forall_join(const Exec &exec, const Box &box, const Kernel &kernel, R *result)
 {
 #ifdef __CUDACC__
@@ -357,8 +378,11 @@ template <class R, class Kernel> void forall_join(const Exec &exec, const Box &b
     if (!box.empty()) blocks = device::blocks_for(box, device::most_blocks / blocks.x + 1);
     const int n     = box.empty() ? 0 : (int)(blocks.x * blocks.y); // 0: the result is empty
     R        *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
-    if (n) device::launch(device::run_join<R, Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel, parts);
-    return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts, n, result);
+    if (n)
+      device::launch(device::run_join<R, Kernel>, blocks, dim3(device::warp, device::block_rows), 0, box, kernel,
+                     parts);
+    return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts,
+                          n, result);
   }
 #endif
   const device::Open open(exec.space);
@@ -418,18 +442,24 @@ struct DeviceBlock {
 };
 
 namespace device {
-template <class Kernel> __global__ void __launch_bounds__(256, AtATime<Kernel>::blocks) run_tiles(Box box, int columns, int rows, unsigned across, Kernel kernel)
+template <class Kernel> __global__ void __launch_bounds__(256, AtATime<Kernel>::blocks)
+  run_tiles(Box box, int columns, int rows, unsigned across, Kernel kernel)
 {
   extern __shared__ double shared[];
   const int   x0 = box.x0 + (int)(blockIdx.x % across) * columns, y0 = box.y0 + (int)(blockIdx.x / across) * rows;
-  DeviceBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, shared, (int)threadIdx.x, (int)blockDim.x};
+  DeviceBlock              block{
+                 {x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1},
+    shared,
+    (int)threadIdx.x,
+    (int)blockDim.x
+  };
   kernel(block);
 }
 } // namespace device
 #endif
 
-// Cuts the box into tiles and runs the tile kernel on each: on the host strips of `rows` full rows, on the device pieces of them.
-// Scratch: `lines` rows of a tile, each two columns longer, in doubles.
+// Cuts the box into tiles and runs the tile kernel on each: on the host strips of `rows` full rows, on the device
+// pieces of them. Scratch: `lines` rows of a tile, each two columns longer, in doubles.
 template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int rows, int lines, const Kernel &kernel)
 {
   if (box.empty()) return;
@@ -438,7 +468,8 @@ template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int 
     const long           across  = device::tiles(box.x0, box.x1, columns);
     const device::Blocks blocks{across * device::tiles(box.y0, box.y1, rows), 1};
 #ifdef __CUDACC__
-    return device::launch(device::run_tiles<Kernel>, blocks, dim3(columns), (size_t)lines * (columns + 2) * sizeof(double), box, columns, rows, (unsigned)across, kernel);
+    return device::launch(device::run_tiles<Kernel>, blocks, dim3(columns),
+                          (size_t)lines * (columns + 2) * sizeof(double), box, columns, rows, (unsigned)across, kernel);
 #else
     device::launched(blocks);
 #endif
@@ -466,8 +497,11 @@ template <class Kernel> void forall_blocks(const Exec &exec, int n, int threads,
   if (n <= 0) return;
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
-    if (bytes > 48 * 1024) device::check(cudaFuncSetAttribute(device::run_tiles<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    return device::launch(device::run_tiles<Kernel>, device::Blocks{n, 1}, dim3((unsigned)threads), bytes, Box{0, 1, 0, n}, 1, 1, 1u, kernel);
+    if (bytes > 48 * 1024)
+      device::check(
+        cudaFuncSetAttribute(device::run_tiles<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    return device::launch(device::run_tiles<Kernel>, device::Blocks{n, 1}, dim3((unsigned)threads), bytes,
+                          Box{0, 1, 0, n}, 1, 1, 1u, kernel);
   }
 #endif
   const device::Open  open(exec.space);
@@ -481,14 +515,20 @@ template <class Kernel> void forall_blocks(const Exec &exec, int n, int threads,
 
 #ifdef __CUDACC__
 namespace device {
-template <class R, class Kernel> __global__ void __launch_bounds__(256) run_join_tiles(Box box, int columns, int rows, Kernel kernel, R *parts)
+template <class R, class Kernel> __global__ void __launch_bounds__(256)
+  run_join_tiles(Box box, int columns, int rows, Kernel kernel, R *parts)
 {
   extern __shared__ double shared[];
   const int across = (box.x1 - box.x0 + columns - 1) / columns, tiles = across * ((box.y1 - box.y0 + rows - 1) / rows);
   R         r;
   for (int t = (int)blockIdx.x; t < tiles; t += (int)gridDim.x) {
     const int   x0 = box.x0 + t % across * columns, y0 = box.y0 + t / across * rows;
-    DeviceBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, shared, (int)threadIdx.x, (int)blockDim.x};
+    DeviceBlock block{
+      {x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1},
+      shared,
+      (int)threadIdx.x,
+      (int)blockDim.x
+    };
     kernel(block, r);
     __syncthreads();
   }
@@ -498,17 +538,21 @@ template <class R, class Kernel> __global__ void __launch_bounds__(256) run_join
 } // namespace device
 #endif
 
-// Cuts the box into tiles of so many columns and rows and runs the tile kernel on each, with `bytes` of scratch. *result as in
-// forall_join(): kernel(block, r).
-template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_t bytes, const Kernel &kernel, R *result)
+// Cuts the box into tiles of so many columns and rows and runs the tile kernel on each, with `bytes` of scratch.
+// *result as in forall_join(): kernel(block, r).
+template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &box, int columns, int rows,
+                                                   size_t bytes, const Kernel &kernel, R *result)
 {
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
     constexpr int threads = 256;
-    const int     tiles = ((box.x1 - box.x0 + columns - 1) / columns) * ((box.y1 - box.y0 + rows - 1) / rows), n = tiles < device::most_blocks ? tiles : device::most_blocks;
+    const int     tiles   = ((box.x1 - box.x0 + columns - 1) / columns) * ((box.y1 - box.y0 + rows - 1) / rows),
+              n           = tiles < device::most_blocks ? tiles : device::most_blocks;
     R            *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
-    device::launch(device::run_join_tiles<R, Kernel>, dim3((unsigned)n), dim3(threads), bytes > threads * sizeof(R) ? bytes : threads * sizeof(R), box, columns, rows, kernel, parts);
-    return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts, n, result);
+    device::launch(device::run_join_tiles<R, Kernel>, dim3((unsigned)n), dim3(threads),
+                   bytes > threads * sizeof(R) ? bytes : threads * sizeof(R), box, columns, rows, kernel, parts);
+    return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts,
+                          n, result);
   }
 #endif
   const device::Open  open(exec.space);
@@ -516,27 +560,36 @@ template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &
   R                   r;
   for (int y0 = box.y0; y0 < box.y1; y0 += rows)
     for (int x0 = box.x0; x0 < box.x1; x0 += columns) {
-      HostBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, scratch.data()};
+      HostBlock block{
+        {x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1},
+        scratch.data()
+      };
       kernel(block, r);
     }
   *result = r;
 }
 
 // The same without a result: kernel(block).
-template <class Kernel> void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_t bytes, const Kernel &kernel)
+template <class Kernel>
+void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_t bytes, const Kernel &kernel)
 {
   if (box.empty()) return;
   const long           across = device::tiles(box.x0, box.x1, columns);
   const device::Blocks blocks{across * device::tiles(box.y0, box.y1, rows), 1};
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) return device::launch(device::run_tiles<Kernel>, blocks, dim3(256), bytes, box, columns, rows, (unsigned)across, kernel);
-#endif
+  if (exec.space == Space::cuda)
+    return device::launch(device::run_tiles<Kernel>, blocks, dim3(256), bytes, box, columns, rows, (unsigned)across,
+                          kernel);
+  #endif
   if (exec.space == Space::cuda) device::launched(blocks);
   const device::Open  open(exec.space);
   std::vector<double> scratch(bytes / sizeof(double) + 1);
   for (int y0 = box.y0; y0 < box.y1; y0 += rows)
     for (int x0 = box.x0; x0 < box.x1; x0 += columns) {
-      HostBlock block{{x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1}, scratch.data()};
+      HostBlock block{
+        {x0, x0 + columns < box.x1 ? x0 + columns : box.x1, y0, y0 + rows < box.y1 ? y0 + rows : box.y1},
+        scratch.data()
+      };
       kernel(block);
     }
 }
@@ -548,7 +601,8 @@ template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, co
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
     const long across = device::tiles(x0, x1, 32);
-    return device::launch(device::run_tiles<Kernel>, device::Blocks{across, 1}, dim3(32), 0, Box{x0, x1, 0, 1}, 32, 1, (unsigned)across, kernel);
+    return device::launch(device::run_tiles<Kernel>, device::Blocks{across, 1}, dim3(32), 0, Box{x0, x1, 0, 1}, 32, 1,
+                          (unsigned)across, kernel);
   }
 #endif
   const device::Open open(exec.space);
@@ -563,9 +617,9 @@ template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, co
 
 #endif // files that run kernels
 
-// Sweeps of several colours over one grid in a single pass through memory: phase k works on rows that are lags[k] behind the
-// first one, so that what it reads is still in the cache. run(k, y0, y1) does rows [y0, y1) of phase k. Where ghost nodes must
-// be exchanged between phases, `fused` is false: every phase does all rows.
+// Sweeps of several colours over one grid in a single pass through memory: phase k works on rows that are lags[k]
+// behind the first one, so that what it reads is still in the cache. run(k, y0, y1) does rows [y0, y1) of phase k.
+// Where ghost nodes must be exchanged between phases, `fused` is false: every phase does all rows.
 template <class Run> void wavefront(const std::vector<int> &lags, int y0, int y1, int rows, bool fused, const Run &run)
 {
   const int phases = (int)lags.size();

@@ -5,7 +5,8 @@
 namespace tessera::device {
 
 #ifdef TESSERA_HAVE_CUDA
-// While such an object lives, so many bytes will be wanted: they are one allocation, which is cut. What is wanted beyond is as ever.
+// While such an object lives, so many bytes will be wanted: they are one allocation, which is cut. What is wanted
+// beyond is as ever.
 class Expected {
 public:
   Expected();

@@ -1,4 +1,5 @@
-// A sequence of kernels and copies on the device, recorded once and launched as one: a launch costs more than the work on a small grid.
+// A sequence of kernels and copies on the device, recorded once and launched as one: a launch costs more than the
+// work on a small grid.
 #pragma once
 #include "exec/device.hpp"
 #include <cstdint>
@@ -13,9 +14,10 @@ public:
   Graph(Graph &&) noexcept;
   Graph &operator=(Graph &&) noexcept;
 
-  // What `launches` puts into the stream. `key` stands for everything in it that may change but addresses of device memory, which are
-  // looked at here: as long as it is the same the recorded sequence goes into the stream again. What is recorded makes no memory and
-  // waits for nothing; on the emulated device it is an error if it does. scratch: doubles of device::scratch() that it needs.
+  // What `launches` puts into the stream. `key` stands for everything in it that may change but addresses of device
+  // memory, which are looked at here: as long as it is the same the recorded sequence goes into the stream again.
+  // What is recorded makes no memory and waits for nothing; on the emulated device it is an error if it does.
+  // scratch: doubles of device::scratch() that it needs.
   template <class F> void run(uint64_t key, size_t scratch, const F &launches)
   {
     if (begin(key, scratch)) {

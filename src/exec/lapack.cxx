@@ -16,11 +16,13 @@ namespace {
 
 void check(cusolverStatus_t status, const char *what)
 {
-  if (status != CUSOLVER_STATUS_SUCCESS) throw DeviceError(std::string("cuSOLVER: ") + what + " failed with status " + std::to_string((int)status));
+  if (status != CUSOLVER_STATUS_SUCCESS)
+    throw DeviceError(std::string("cuSOLVER: ") + what + " failed with status " + std::to_string((int)status));
 }
 void check(cublasStatus_t status, const char *what)
 {
-  if (status != CUBLAS_STATUS_SUCCESS) throw DeviceError(std::string("cuBLAS: ") + what + " failed with status " + std::to_string((int)status));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw DeviceError(std::string("cuBLAS: ") + what + " failed with status " + std::to_string((int)status));
 }
 
 // The libraries take milliseconds to start, so they stay to the end of the program, for each device that is used.
@@ -71,13 +73,25 @@ bool Factorisation::factor(bool lu)
     Handles &h = handles();
     size_t   there = 0, here = 0;
     int      info = 0;
-    if (lu) check(cusolverDnXgetrf_bufferSize(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &there, &here), "cusolverDnXgetrf_bufferSize");
-    else check(cusolverDnXpotrf_bufferSize(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &there, &here), "cusolverDnXpotrf_bufferSize");
+    if (lu)
+      check(cusolverDnXgetrf_bufferSize(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, &there,
+                                        &here),
+            "cusolverDnXgetrf_bufferSize");
+    else
+      check(cusolverDnXpotrf_bufferSize(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_,
+                                        CUDA_R_64F, &there, &here),
+            "cusolverDnXpotrf_bufferSize");
     std::vector<char> host(here + 1);
     if (work_.bytes() < there || work_.empty()) work_.resize(Extent{there / sizeof(double) + 1, Space::cuda});
     if (info_.empty()) info_.resize(Extent{1, Space::cuda});
-    if (lu) check(cusolverDnXgetrf(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, (int64_t *)pivots_.data(), CUDA_R_64F, work_.data(), work_.bytes(), host.data(), here, info_.data()), "cusolverDnXgetrf");
-    else check(cusolverDnXpotrf(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, work_.data(), work_.bytes(), host.data(), here, info_.data()), "cusolverDnXpotrf");
+    if (lu)
+      check(cusolverDnXgetrf(h.solver, h.parameters, n_, n_, CUDA_R_64F, a_.data(), n_, (int64_t *)pivots_.data(),
+                             CUDA_R_64F, work_.data(), work_.bytes(), host.data(), here, info_.data()),
+            "cusolverDnXgetrf");
+    else
+      check(cusolverDnXpotrf(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, CUDA_R_64F, a_.data(), n_, CUDA_R_64F,
+                             work_.data(), work_.bytes(), host.data(), here, info_.data()),
+            "cusolverDnXpotrf");
     device::copy_to_host(&info, info_.data(), sizeof(info));
     return !info;
   }
@@ -96,8 +110,14 @@ void Factorisation::solve(double *b)
   if (space() == Space::cuda) {
     Handles &h = handles();
     if (info_.empty()) info_.resize(Extent{1, Space::cuda});
-    if (lu_) check(cusolverDnXgetrs(h.solver, h.parameters, CUBLAS_OP_N, n_, 1, CUDA_R_64F, a_.data(), n_, (const int64_t *)pivots_.data(), CUDA_R_64F, b, n_, info_.data()), "cusolverDnXgetrs");
-    else check(cusolverDnXpotrs(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, 1, CUDA_R_64F, a_.data(), n_, CUDA_R_64F, b, n_, info_.data()), "cusolverDnXpotrs");
+    if (lu_)
+      check(cusolverDnXgetrs(h.solver, h.parameters, CUBLAS_OP_N, n_, 1, CUDA_R_64F, a_.data(), n_,
+                             (const int64_t *)pivots_.data(), CUDA_R_64F, b, n_, info_.data()),
+            "cusolverDnXgetrs");
+    else
+      check(cusolverDnXpotrs(h.solver, h.parameters, CUBLAS_FILL_MODE_LOWER, n_, 1, CUDA_R_64F, a_.data(), n_,
+                             CUDA_R_64F, b, n_, info_.data()),
+            "cusolverDnXpotrs");
     return;
   }
 #endif
@@ -112,7 +132,9 @@ void Factorisation::diagonal(std::vector<double> &d) const
   d.resize((size_t)n_);
 #ifdef TESSERA_HAVE_CUDA
   if (space() == Space::cuda && n_) {
-    if (cudaMemcpy2DAsync(d.data(), sizeof(double), a_.data(), ((size_t)n_ + 1) * sizeof(double), sizeof(double), (size_t)n_, cudaMemcpyDeviceToHost, (cudaStream_t)device::stream()) != cudaSuccess) throw DeviceError("CUDA: the diagonal of a factor could not be copied");
+    if (cudaMemcpy2DAsync(d.data(), sizeof(double), a_.data(), ((size_t)n_ + 1) * sizeof(double), sizeof(double),
+                          (size_t)n_, cudaMemcpyDeviceToHost, (cudaStream_t)device::stream()) != cudaSuccess)
+      throw DeviceError("CUDA: the diagonal of a factor could not be copied");
     device::synchronize();
     return;
   }
@@ -127,7 +149,9 @@ void product(Space space, bool transposed, int m, int n, const double *a, ptrdif
   if (!m || !n) return;
 #ifdef TESSERA_HAVE_CUDA
   if (space == Space::cuda) {
-    check(cublasDgemv(handles().blas, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, &one, a, (int)lda, x, 1, &zero, y, 1), "cublasDgemv");
+    check(
+      cublasDgemv(handles().blas, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, m, n, &one, a, (int)lda, x, 1, &zero, y, 1),
+      "cublasDgemv");
     return;
   }
 #endif

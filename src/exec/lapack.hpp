@@ -1,5 +1,5 @@
-// Dense factorisations and products where the matrix is: LAPACK and BLAS on the host, cuSOLVER and cuBLAS on a device, in the order of its
-// stream. The emulated device takes LAPACK, with its memory open.
+// Dense factorisations and products where the matrix is: LAPACK and BLAS on the host, cuSOLVER and cuBLAS on a
+// device, in the order of its stream. The emulated device takes LAPACK, with its memory open.
 #pragma once
 #include "exec/buffer.hpp"
 #include <vector>

@@ -19,13 +19,15 @@ struct Messages {
   std::vector<int> send(const std::vector<int> &list) const
   {
     std::vector<int> got((size_t)from_begins.back());
-    MPI_Alltoallv(list.data(), counts.data(), begins.data(), MPI_INT, got.data(), from_counts.data(), from_begins.data(), MPI_INT, comm);
+    MPI_Alltoallv(list.data(), counts.data(), begins.data(), MPI_INT, got.data(), from_counts.data(),
+                  from_begins.data(), MPI_INT, comm);
     return got;
   }
   std::vector<int> answer(const std::vector<int> &list) const // in the place of what came
   {
     std::vector<int> got((size_t)begins.back());
-    MPI_Alltoallv(list.data(), from_counts.data(), from_begins.data(), MPI_INT, got.data(), counts.data(), begins.data(), MPI_INT, comm);
+    MPI_Alltoallv(list.data(), from_counts.data(), from_begins.data(), MPI_INT, got.data(), counts.data(),
+                  begins.data(), MPI_INT, comm);
     return got;
   }
 

@@ -8,6 +8,9 @@ namespace tessera {
 template <class V, int N> struct alignas(N * sizeof(V) < 16 ? N * sizeof(V) : 16) Pack {
   V v[N];
 };
-template <int N, class V> HD inline Pack<V, N> pack(const V *from, ptrdiff_t k) { return ((const Pack<V, N> *)from)[k]; }
+template <int N, class V> HD inline Pack<V, N> pack(const V *from, ptrdiff_t k)
+{
+  return ((const Pack<V, N> *)from)[k];
+}
 
 } // namespace tessera

@@ -1,5 +1,6 @@
-// Processes of one host that write into each other's device memory (CUDA IPC): their messages need neither the host nor MPI, so that
-// kernels of several processes wait for each other and a whole solve stays on the devices. The emulated device shares memory likewise.
+// Processes of one host that write into each other's device memory (CUDA IPC): their messages need neither the host
+// nor MPI, so that kernels of several processes wait for each other and a whole solve stays on the devices. The
+// emulated device shares memory likewise.
 #pragma once
 #include "exec/exec.hpp"
 #include <cmath>
@@ -14,15 +15,16 @@ namespace tessera {
 class Peers {
 public:
   static inline bool wanted = true;
-  // Where every process has a device of its own, on one host, and all can write to all: so many zero bytes of each. Else nothing, on
-  // all of them. Collective.
+  // Where every process has a device of its own, on one host, and all can write to all: so many zero bytes of each.
+  // Else nothing, on all of them. Collective.
   static std::shared_ptr<Peers> open(MPI_Comm comm, size_t bytes);
   ~Peers();
   char    *take(size_t bytes); // the next piece of this process's memory
   uint64_t place(const char *p) const;            // of a piece, for the others
   char    *find(int rank, uint64_t place) const { return bases_[(size_t)rank] + place; }
-  // Has this process kept an error, or another one of this host that it knows? Then nobody waits for messages any more, which may not
-  // come: what was exchanged is no longer right, and sums are no numbers. Until all processes that share this object restore() it.
+  // Has this process kept an error, or another one of this host that it knows? Then nobody waits for messages any
+  // more, which may not come: what was exchanged is no longer right, and sums are no numbers. Until all processes
+  // that share this object restore() it.
   static bool lost();
   static const unsigned *lost_there(); // the same for kernels
   void restore(MPI_Comm comm);         // where that is needed. Collective.
@@ -69,9 +71,9 @@ HD inline bool wait_for(const unsigned *flag, unsigned v, const unsigned *lost)
   #endif
 }
 
-// What processes meet with: the number of meetings so far, a flag of each of the others here, and one of this process there. Messages of
-// a meeting lie in slot number() & 1: who comes to the meeting after the next one has seen that everybody had come to the next one, so
-// had read this one's.
+// What processes meet with: the number of meetings so far, a flag of each of the others here, and one of this process
+// there. Messages of a meeting lie in slot number() & 1: who comes to the meeting after the next one has seen that
+// everybody had come to the next one, so had read this one's.
 struct Meeting {
   static constexpr int most = 16; // others
   int       others = 0;
@@ -112,7 +114,8 @@ struct Total {
 };
 
 // The sums of the processes of a communicator; nullptr without peers.
-const Total *make_total(Peers &peers, MPI_Comm comm, std::shared_ptr<void> &memory); // the sums live as long as the memory
+// the sums live as long as the memory
+const Total *make_total(Peers &peers, MPI_Comm comm, std::shared_ptr<void> &memory);
 size_t       total_bytes(int processes);
 
 } // namespace tessera

@@ -56,7 +56,9 @@ Arena &arena()
 void *share(size_t bytes, int *file)
 {
   *file         = memfd_create("tessera", 0);
-  void *const p = *file < 0 || ftruncate(*file, (off_t)bytes) ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
+  void *const p = *file < 0 || ftruncate(*file, (off_t)bytes)
+                  ? MAP_FAILED
+                  : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *file, 0);
   return p == MAP_FAILED ? nullptr : p;
 }
 void *map_other(long process, int number, size_t bytes)
@@ -83,9 +85,13 @@ bool make(Arena &a)
 {
   int        device = 0;
   void      *word = nullptr;
-  const bool ok = !device::unusable() && cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetPCIBusId(a.card.device, sizeof a.card.device, device) == cudaSuccess
-               && cudaMalloc((void **)&a.base, arena_size) == cudaSuccess && cudaIpcGetMemHandle(&a.card.handle, a.base) == cudaSuccess // memory of pools has no handle
-               && cudaHostRegister(a.word, page, cudaHostRegisterMapped) == cudaSuccess && cudaHostGetDevicePointer(&word, a.word, 0) == cudaSuccess;
+  const bool ok     = !device::unusable() && cudaGetDevice(&device) == cudaSuccess &&
+                  cudaDeviceGetPCIBusId(a.card.device, sizeof a.card.device, device) == cudaSuccess
+               // memory of pools has no handle
+               && cudaMalloc((void **)&a.base, arena_size) == cudaSuccess &&
+                  cudaIpcGetMemHandle(&a.card.handle, a.base) == cudaSuccess &&
+                  cudaHostRegister(a.word, page, cudaHostRegisterMapped) == cudaSuccess &&
+                  cudaHostGetDevicePointer(&word, a.word, 0) == cudaSuccess;
   if (!ok) (void)cudaGetLastError();
   a.word_there = (const unsigned *)word;
   return ok;
@@ -152,7 +158,8 @@ bool device::wait_on_host(const unsigned *flag, unsigned v)
     if (polls < 1000) continue;
     if (Peers::lost()) return false;
     usleep(20); // others need the core
-    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(120)) throw DeviceError("another process has not come to a meeting");
+    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(120))
+      throw DeviceError("another process has not come to a meeting");
   }
   return true;
 }
@@ -179,7 +186,10 @@ std::shared_ptr<Peers> Peers::open(MPI_Comm comm, size_t bytes)
   MPI_Allgather(&a.card, sizeof(Card), MPI_BYTE, cards.data(), sizeof(Card), MPI_BYTE, comm);
   bool ok = a.card.ready && !device::failed() && a.used + bytes <= arena_size;
   for (int i = 0; i < n; ++i)
-    for (int j = 0; j < i; ++j) ok = ok && !strcmp(cards[(size_t)i].host, cards[(size_t)j].host) && strcmp(cards[(size_t)i].device, cards[(size_t)j].device); // who shares a device waits for the other one's turn
+    // who shares a device waits for the other one's turn
+    for (int j = 0; j < i; ++j)
+      ok = ok && !strcmp(cards[(size_t)i].host, cards[(size_t)j].host) &&
+           strcmp(cards[(size_t)i].device, cards[(size_t)j].device);
   if (!all(ok, comm)) return nullptr;
   std::shared_ptr<Peers> p(new Peers);
   for (int i = 0; i < n; ++i) {
@@ -259,7 +269,8 @@ const Total *make_total(Peers &peers, MPI_Comm comm, std::shared_ptr<void> &memo
   t.meeting.count  = (unsigned *)peers.take(64);
   std::vector<char *>   mine((size_t)n);
   std::vector<uint64_t> places((size_t)n), theirs((size_t)n);
-  for (int i = 0; i < n; ++i) places[(size_t)i] = peers.place(mine[(size_t)i] = peers.take(64)); // a flag, and 16 bytes on two numbers
+  // a flag, and 16 bytes on two numbers
+  for (int i = 0; i < n; ++i) places[(size_t)i] = peers.place(mine[(size_t)i] = peers.take(64));
   MPI_Alltoall(places.data(), 1, MPI_UINT64_T, theirs.data(), 1, MPI_UINT64_T, comm);
   for (int i = 0; i < n; ++i) {
     if (i == rank) continue;

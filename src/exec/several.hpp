@@ -1,5 +1,6 @@
-// N numbers that lie side by side and are worked on alike: those of a node in N vectors, so that what a kernel reads for the node serves all.
-// Kernels that are templates over their values V take V = T for one vector and V = Several<T, N> for N.
+// N numbers that lie side by side and are worked on alike: those of a node in N vectors, so that what a kernel reads
+// for the node serves all. Kernels that are templates over their values V take V = T for one vector and V =
+// Several<T, N> for N.
 #pragma once
 #include "exec/exec.hpp"
 #include <cstddef>
@@ -51,7 +52,8 @@ template <class T, int N> HD inline const T    &number(const Several<T, N> &v, i
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
-// forall() and forall_parts() for kernels over V; those of several vectors run on the host and are not compiled for the device.
+// forall() and forall_parts() for kernels over V; those of several vectors run on the host and are not compiled for
+// the device.
 template <class V, class Kernel> void forall_of(const Exec &exec, const Box &box, const Kernel &kernel)
 {
   if constexpr (width_of<V> == 1) forall(exec, box, kernel);

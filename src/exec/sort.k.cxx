@@ -14,12 +14,14 @@ namespace {
 constexpr int digit_bits = 8, digits = 1 << digit_bits;
 
 // Radix sort by bytes, lowest first; bytes that all keys share are left out.
-template <class K, bool with_values> void radix_sort(int n, int same, int bits, K *keys, int *values, K *other_keys, int *other_values)
+template <class K, bool with_values>
+void radix_sort(int n, int same, int bits, K *keys, int *values, K *other_keys, int *other_values)
 {
   const int        passes = (bits - same + digit_bits - 1) / digit_bits;
   std::vector<int> counts((size_t)passes * digits);
   for (int p = 0; p < n; ++p)
-    for (int k = 0; k < passes; ++k) ++counts[(size_t)(k * digits + (int)(keys[p] >> (same + digit_bits * k) & (digits - 1)))];
+    for (int k = 0; k < passes; ++k)
+      ++counts[(size_t)(k * digits + (int)(keys[p] >> (same + digit_bits * k) & (digits - 1)))];
   K   *from = keys, *to = other_keys;
   int *from_values = values, *to_values = other_values;
   for (int k = 0; k < passes; ++k) {
@@ -54,7 +56,8 @@ template <class K> void merge(std::vector<int> begins, int same, Buffer<K> &keys
     const K *const   from = keys.data();
     for (size_t r = 0; r + 1 < begins.size(); r += 2) {
       const int first = begins[r], middle = begins[r + 1], end = begins[std::min(r + 2, begins.size() - 1)];
-      std::merge(from + first, from + middle, from + middle, from + end, other.data() + first, [same](K a, K b) { return a >> same < b >> same; });
+      std::merge(from + first, from + middle, from + middle, from + end, other.data() + first,
+                 [same](K a, K b) { return a >> same < b >> same; });
       merged.push_back(end);
     }
     std::swap(keys, other);
@@ -79,7 +82,10 @@ struct Start {
   const Key *least; // or nullptr
   Key        from;
   int       *first;
-  HD void    operator()(int b) const { first[b] = least && b == buckets ? n : lower_bound(keys, 0, n, least ? least[b] : from + (Key)b); }
+  HD void    operator()(int b) const
+  {
+    first[b] = least && b == buckets ? n : lower_bound(keys, 0, n, least ? least[b] : from + (Key)b);
+  }
 };
 
 struct Place {
@@ -113,7 +119,10 @@ template <class Call> void with_scratch(const Call &call)
 
 } // namespace
 
-void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values) { sort_keys(exec, n, bits, 0, keys, values); }
+void sort_keys(const Exec &exec, int n, int bits, Buffer<Key> &keys, Buffer<int> &values)
+{
+  sort_keys(exec, n, bits, 0, keys, values);
+}
 void sort_keys(const Exec &exec, int n, int bits, int same, Buffer<Key> &keys, Buffer<int> &values)
 {
   if (values.empty()) {
@@ -126,7 +135,11 @@ void sort_keys(const Exec &exec, int n, int bits, int same, Buffer<Key> &keys, B
   other_values.resize_unset(Extent{(size_t)n, exec.space});
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
-    if (n) with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), other_keys.data(), values.data(), other_values.data(), n, same, bits, (cudaStream_t)device::stream()); });
+    if (n)
+      with_scratch([&](void *scratch, size_t &bytes) {
+        return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), other_keys.data(), values.data(),
+                                               other_values.data(), n, same, bits, (cudaStream_t)device::stream());
+      });
     keys   = std::move(other_keys);
     values = std::move(other_values);
     return;
@@ -142,7 +155,11 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
   other.resize_unset(Extent{(size_t)n, exec.space});
 #ifdef __CUDACC__
   if (exec.space == Space::cuda) {
-    if (n) with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys.data(), other.data(), n, 0, bits, (cudaStream_t)device::stream()); });
+    if (n)
+      with_scratch([&](void *scratch, size_t &bytes) {
+        return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys.data(), other.data(), n, 0, bits,
+                                              (cudaStream_t)device::stream());
+      });
     keys = std::move(other);
     return;
   }
@@ -169,7 +186,10 @@ void sum_up(const Exec &exec, int n, Buffer<int> &counts)
   if (exec.space == Space::cuda) {
     Buffer<int> sums;
     sums.resize_unset(Extent{(size_t)n + 1, Space::cuda});
-    with_scratch([&](void *scratch, size_t &bytes) { return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts.data(), sums.data(), n + 1, (cudaStream_t)device::stream()); });
+    with_scratch([&](void *scratch, size_t &bytes) {
+      return cub::DeviceScan::ExclusiveSum(scratch, bytes, counts.data(), sums.data(), n + 1,
+                                           (cudaStream_t)device::stream());
+    });
     counts = std::move(sums);
     return;
   }
@@ -207,10 +227,12 @@ void count_flags(const Exec &exec, int n, const Buffer<unsigned char> &flags, Bu
   for_each(exec, n, Mark{flags.data(), counts.data()});
   sum_up(exec, n, counts);
 }
-void take_places(const Exec &exec, int n, const Buffer<unsigned char> &flags, const Buffer<int> &counts, int found, Buffer<int> &places)
+void take_places(const Exec &exec, int n, const Buffer<unsigned char> &flags, const Buffer<int> &counts, int found,
+                 Buffer<int> &places)
 {
   places.resize_unset(Extent{(size_t)found, exec.space});
-  for_each(exec, found ? n : 0, Place{flags.data(), counts.data(), places.data()}); // of a device that has failed the host learns zero
+  // of a device that has failed the host learns zero
+  for_each(exec, found ? n : 0, Place{flags.data(), counts.data(), places.data()});
 }
 void select(const Exec &exec, int n, const Buffer<unsigned char> &flags, Buffer<int> &places)
 {
@@ -222,7 +244,8 @@ std::vector<int> last_of(const Exec &exec, const std::vector<const Buffer<int> *
 {
   Buffer<int> last, here(counts.size());
   last.resize_unset(Extent{counts.size(), exec.space});
-  for (size_t k = 0; k < counts.size(); ++k) for_each(exec, 1, TakeLast{counts[k]->data() + counts[k]->size() - 1, last.data() + k});
+  for (size_t k = 0; k < counts.size(); ++k)
+    for_each(exec, 1, TakeLast{counts[k]->data() + counts[k]->size() - 1, last.data() + k});
   copy(last, here);
   return std::vector<int>(here.data(), here.data() + here.size());
 }

@@ -4,7 +4,8 @@
 
 namespace tessera {
 
-// By the numbers of all processes' unknowns, of which this one has so many rows and columns. Entries given twice add up.
+// By the numbers of all processes' unknowns, of which this one has so many rows and columns. Entries given twice add
+// up.
 struct Entries {
   int                    rows = 0, columns = 0;
   std::vector<long long> row, column;

@@ -14,12 +14,18 @@ PetscErrorCode CheckMatrix(PetscObject solver, const char *who, Mat A)
 
   PetscFunctionBegin;
   if (A) PetscCall(MatGetType(A, &type));
-  PetscCheck(type, comm, PETSC_ERR_ARG_WRONGSTATE, "%s has no matrix: none was set (KSPSetOperators(), SNESSetJacobian(), TaoSetHessian()), or one that has no type yet", who);
+  PetscCheck(type, comm, PETSC_ERR_ARG_WRONGSTATE,
+             "%s has no matrix: none was set (KSPSetOperators(), SNESSetJacobian(), TaoSetHessian()), or one that has "
+             "no type yet",
+             who);
   PetscCall(MatAssembled(A, &assembled));
   PetscCallMPI(MPI_Comm_size(comm, &size));
   int mine = assembled, all = mine; // MatSetValues() is a process's own call
   if (size > 1) PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm));
-  PetscCheck(all, comm, PETSC_ERR_ARG_WRONGSTATE, "%s: the matrix is not assembled. Call MatAssemblyBegin() and MatAssemblyEnd() on all processes after the last MatSetValues()", who);
+  PetscCheck(all, comm, PETSC_ERR_ARG_WRONGSTATE,
+             "%s: the matrix is not assembled. Call MatAssemblyBegin() and MatAssemblyEnd() on all processes after the "
+             "last MatSetValues()",
+             who);
   PetscCall(MatGetLayouts(A, &rows, &columns)); // MatConvert() to MATMPISELL leaves them unfinished
   PetscCall(PetscLayoutSetUp(rows));
   PetscCall(PetscLayoutSetUp(columns));
@@ -55,8 +61,8 @@ static PetscErrorCode Inner(Mat A, Mat *inner)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// *without: nullptr, or the type of what there is in A that has neither its own conversion to AIJ nor rows to be read: MatConvert() would
-// multiply with every unit vector.
+// *without: nullptr, or the type of what there is in A that has neither its own conversion to AIJ nor rows to be
+// read: MatConvert() would multiply with every unit vector.
 static PetscErrorCode FindWithoutEntries(Mat A, MatType *without)
 {
   MatType   type;
@@ -103,7 +109,8 @@ static PetscErrorCode ConvertNest(Mat A, const char *who, Mat *converted)
 
   PetscFunctionBegin;
   PetscCall(MatNestGetSubMats(A, &m, &n, &blocks));
-  TesseraCallCXX(rows.resize((size_t)m), columns.resize((size_t)n), made.resize((size_t)(m * n)), parts.resize((size_t)(m * n)));
+  TesseraCallCXX(rows.resize((size_t)m), columns.resize((size_t)n), made.resize((size_t)(m * n)),
+                 parts.resize((size_t)(m * n)));
   PetscCall(MatNestGetISs(A, rows.data(), columns.data()));
   for (PetscInt k = 0; k < m * n; ++k)
     if (blocks[k / n][k % n]) PetscCall(AsAIJ(blocks[k / n][k % n], who, &made[(size_t)k], &parts[(size_t)k]));
@@ -126,7 +133,11 @@ PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij)
   PetscCall(FindWithoutEntries(A, &without));
   PetscCall(MatGetType(A, &type));
   const bool part = without && std::strcmp(type, without);
-  PetscCheck(!without, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "%s needs the entries of the matrix, and one of type %s has none to read%s%s. Give an assembled matrix as Pmat: by KSPSetOperators(), by SNESSetJacobian() (-snes_mf_operator uses it), or by differences with -snes_fd_color", who, type, part ? " where it has a part of type " : "", part ? without : "");
+  PetscCheck(
+    !without, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP,
+    "%s needs the entries of the matrix, and one of type %s has none to read%s%s. Give an assembled matrix as Pmat: by "
+    "KSPSetOperators(), by SNESSetJacobian() (-snes_mf_operator uses it), or by differences with -snes_fd_color",
+    who, type, part ? " where it has a part of type " : "", part ? without : "");
   PetscCall(MatDestroy(converted));
   PetscCall(PetscObjectTypeCompare((PetscObject)A, MATNEST, &nest));
   if (nest) PetscCall(ConvertNest(A, who, converted));
@@ -174,7 +185,8 @@ PetscErrorCode LocalRows::OnDevice(Mat A, bool *device)
 }
 
 #if !COMPAT_CUSPARSE_ROWS
-// Are there empty rows? On the device an older MATAIJCUSPARSE may leave them out. The host has the beginnings of rows in any case.
+// Are there empty rows? On the device an older MATAIJCUSPARSE may leave them out. The host has the beginnings of rows
+// in any case.
 static PetscErrorCode HasGaps(Mat A, bool *gaps)
 {
   const PetscInt *i, *j;
@@ -264,10 +276,15 @@ PetscErrorCode LocalRows::Get(Mat A, Space space, const char *who)
     if (space == Space::cuda && block->host) {
       const PetscInt      entries = block->i[n];
       const device::Apart apart; // until Restore()
-      TesseraCallCXX(block->rows.resize_unset(Extent{(size_t)n + 1, space}), block->columns.resize_unset(Extent{(size_t)entries, space}), block->values.resize_unset(Extent{(size_t)entries, space}));
-      PetscCall(PetscLogCpuToGpu((PetscLogDouble)(block->rows.bytes() + block->columns.bytes() + block->values.bytes())));
+      TesseraCallCXX(block->rows.resize_unset(Extent{(size_t)n + 1, space}),
+                     block->columns.resize_unset(Extent{(size_t)entries, space}),
+                     block->values.resize_unset(Extent{(size_t)entries, space}));
+      PetscCall(
+        PetscLogCpuToGpu((PetscLogDouble)(block->rows.bytes() + block->columns.bytes() + block->values.bytes())));
       TesseraCallCXX(device::copy_from_host(block->rows.data(), block->i, block->rows.bytes()));
-      if (entries) TesseraCallCXX(device::copy_from_host(block->columns.data(), block->j, block->columns.bytes()), device::copy_from_host(block->values.data(), block->a, block->values.bytes()));
+      if (entries)
+        TesseraCallCXX(device::copy_from_host(block->columns.data(), block->j, block->columns.bytes()),
+                       device::copy_from_host(block->values.data(), block->a, block->values.bytes()));
       TesseraCallCXX(device::synchronize());
     }
   }

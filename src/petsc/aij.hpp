@@ -11,7 +11,8 @@ namespace tessera {
 
 // Refuses a matrix that cannot be read: none given, or not assembled. `who` begins the message. Collective.
 PetscErrorCode CheckMatrix(PetscObject solver, const char *who, Mat A);
-// *aij: A if it is a MATAIJ, else *converted, which is made anew. Refuses a matrix whose entries could only be had by products. Collective.
+// *aij: A if it is a MATAIJ, else *converted, which is made anew. Refuses a matrix whose entries could only be had by
+// products. Collective.
 PetscErrorCode AsAIJ(Mat A, const char *who, Mat *converted, Mat *aij);
 
 // Own rows of a MATAIJ: the block of own columns and that of others.

@@ -63,7 +63,10 @@ PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu)
     PetscInt N, M;
     PetscCall(VecGetSize(v, &N));
     PetscCall(VecGetSize(X, &M));
-    PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "The vector of %s bounds (%" PetscInt_FMT " entries) is not distributed as the solution (%" PetscInt_FMT "). Make it with VecDuplicate()", v == xl ? "lower" : "upper", N, M);
+    PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
+               "The vector of %s bounds (%" PetscInt_FMT " entries) is not distributed as the solution (%" PetscInt_FMT
+               "). Make it with VecDuplicate()",
+               v == xl ? "lower" : "upper", N, M);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -92,13 +95,15 @@ void ForgetBounds(SNES snes)
   (void)VecDestroy(&snes->xl);
   (void)VecDestroy(&snes->xu);
   snes->usersetbounds = PETSC_FALSE;
-  if (snes->ops->computevariablebounds == BoundsOfDM) snes->ops->computevariablebounds = nullptr; // another DM may have none
+  // another DM may have none
+  if (snes->ops->computevariablebounds == BoundsOfDM) snes->ops->computevariablebounds = nullptr;
 }
 
 PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
 {
   const PetscScalar *l, *u;
-  PetscInt           n, start, N, mine[4] = {0, 0, 0, 0}, all[4], firsts[2]; // the first that is crossed, that is no number
+  // the first that is crossed, that is no number
+  PetscInt           n, start, N, mine[4] = {0, 0, 0, 0}, all[4], firsts[2];
   PetscReal          values[2][2] = {{0, 0}, {0, 0}};
   MPI_Comm           comm = PetscObjectComm((PetscObject)xl);
 
@@ -110,7 +115,8 @@ PetscErrorCode LookAtBounds(Vec xl, Vec xu, BoundsReport *report)
   PetscCall(VecGetArrayRead(xu, &u));
   firsts[0] = firsts[1] = N;
   for (PetscInt i = 0; i < n; ++i) {
-    const bool nan = l[i] != l[i] || u[i] != u[i], crossed = l[i] > u[i] || l[i] >= PETSC_INFINITY || u[i] <= PETSC_NINFINITY;
+    const bool nan     = l[i] != l[i] || u[i] != u[i],
+               crossed = l[i] > u[i] || l[i] >= PETSC_INFINITY || u[i] <= PETSC_NINFINITY;
     mine[0] += l[i] > PETSC_NINFINITY;
     mine[1] += u[i] < PETSC_INFINITY;
     mine[2] += crossed;

@@ -5,22 +5,25 @@
 
 namespace tessera {
 
-// As PETSc's VI solvers do at setup: SNESVISetVariableBounds(), SNESVISetComputeVariableBounds(), the DM's bounds, or none. snes->xl
-// and snes->xu exist afterwards. X: a vector of the problem.
+// As PETSc's VI solvers do at setup: SNESVISetVariableBounds(), SNESVISetComputeVariableBounds(), the DM's bounds, or
+// none. snes->xl and snes->xu exist afterwards. X: a vector of the problem.
 PetscErrorCode SetUpBounds(SNES snes, Vec X);
 void           ForgetBounds(SNES snes);
-// The one work vector and the solution's update fit the solution, which may be of another size than that of the setup. Collective.
+// The one work vector and the solution's update fit the solution, which may be of another size than that of the
+// setup. Collective.
 PetscErrorCode FitWork(SNES snes);
 // An error where a vector of bounds is distributed otherwise than X. Collective.
 PetscErrorCode CheckDistribution(MPI_Comm comm, Vec X, Vec xl, Vec xu);
 
-// X := the nearest point between the bounds. VecMedian() says that X has changed only on processes that have rows of it, and a norm that PETSc
-// keeps with X would be found anew on these alone, which wait for the others for ever. Collective.
+// X := the nearest point between the bounds. VecMedian() says that X has changed only on processes that have rows of
+// it, and a norm that PETSc keeps with X would be found anew on these alone, which wait for the others for ever.
+// Collective.
 PetscErrorCode ProjectToBounds(Vec xl, Vec xu, Vec X);
 
 struct BoundsReport {
   PetscInt  lower = 0, upper = 0; // finite ones
-  PetscInt  crossed = 0, nan = 0, first = -1; // nothing lies between; no numbers; the first unknown of the latter, or of the former
+  // nothing lies between; no numbers; the first unknown of the latter, or of the former
+  PetscInt  crossed = 0, nan = 0, first = -1;
   PetscReal xl = 0, xu = 0;       // there
 };
 // Collective; equal on all processes.

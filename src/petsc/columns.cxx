@@ -37,7 +37,9 @@ PetscErrorCode Columns::Get(PetscInt first, PetscInt number, const double **from
   *to   = to_ + first * lda_to_;
   if (copies_from_) {
     if (copy_from_.size() < n) TesseraCallCXX(copy_from_.resize(extent));
-    for (PetscInt k = 0; k < number; ++k) TesseraCallCXX(device::copy_from_host(copy_from_.data() + k * rows_, next + k * lda_from_, (size_t)rows_ * sizeof(double)));
+    for (PetscInt k = 0; k < number; ++k)
+      TesseraCallCXX(
+        device::copy_from_host(copy_from_.data() + k * rows_, next + k * lda_from_, (size_t)rows_ * sizeof(double)));
     PetscCall(PetscLogCpuToGpu((PetscLogDouble)(n * sizeof(double))));
     TesseraCallCXX(device::synchronize()); // the caller may change X
     *from = copy_from_.data();
@@ -53,7 +55,9 @@ PetscErrorCode Columns::Put(PetscInt first, PetscInt number)
 {
   PetscFunctionBegin;
   if (!copies_to_) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt k = 0; k < number; ++k) TesseraCallCXX(device::copy_to_host(to_ + (first + k) * lda_to_, copy_to_.data() + k * rows_, (size_t)rows_ * sizeof(double)));
+  for (PetscInt k = 0; k < number; ++k)
+    TesseraCallCXX(
+      device::copy_to_host(to_ + (first + k) * lda_to_, copy_to_.data() + k * rows_, (size_t)rows_ * sizeof(double)));
   PetscCall(PetscLogGpuToCpu((PetscLogDouble)((size_t)(rows_ * number) * sizeof(double))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

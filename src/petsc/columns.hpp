@@ -1,4 +1,5 @@
-// The columns of dense matrices in the memory of a space, a group at a time: their own arrays where they lie there, else copies.
+// The columns of dense matrices in the memory of a space, a group at a time: their own arrays where they lie there,
+// else copies.
 #pragma once
 #include "exec/buffer.hpp"
 #include "petsc/device.hpp"
@@ -9,7 +10,8 @@ namespace tessera {
 class Columns {
 public:
   static constexpr PetscInt most = 8; // of a group
-  // f(number, from, stride_from, to, stride_to) makes the columns of Y from those of X, group after group; both have the same rows.
+  // f(number, from, stride_from, to, stride_to) makes the columns of Y from those of X, group after group; both have
+  // the same rows.
   template <class F> PetscErrorCode Each(Mat X, Mat Y, Space space, const F &f)
   {
     PetscInt      N;

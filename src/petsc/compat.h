@@ -25,7 +25,8 @@ using CompatOptionItems = PetscOptionItems;
 // Are the rows of a MATAIJCUSPARSE without gaps, in PetscInt, to be had?
 #define COMPAT_CUSPARSE_ROWS (PetscDefined(HAVE_CUDA) && PETSC_VERSION_GE(3, 24, 0))
 // Does it refuse to give them at all?
-#define COMPAT_CUSPARSE_HIDES_ROWS (PetscDefined(HAVE_CUDA) && PetscDefined(USE_64BIT_INDICES) && PETSC_VERSION_LT(3, 24, 0))
+#define COMPAT_CUSPARSE_HIDES_ROWS \
+  (PetscDefined(HAVE_CUDA) && PetscDefined(USE_64BIT_INDICES) && PETSC_VERSION_LT(3, 24, 0))
 
 // The CUDA stream of PETSc's current device context; the default stream where there is none.
 static inline PetscErrorCode CompatCurrentStream(void **stream)
@@ -46,8 +47,8 @@ static inline PetscErrorCode CompatCurrentStream(void **stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The rows of a DM that SNES vinewtonrsls works on, which are those of its matrix then; nullptr: all. PETSc's DMSetVI() composes a container with
-// them, whose structure has begun like this in all versions.
+// The rows of a DM that SNES vinewtonrsls works on, which are those of its matrix then; nullptr: all. PETSc's
+// DMSetVI() composes a container with them, whose structure has begun like this in all versions.
 static inline PetscErrorCode CompatInactive(DM dm, IS *rows)
 {
   struct Reduced {
@@ -72,22 +73,57 @@ template <class K> int  CompatMinIt(K, long) { return 0; }
 template <class K> auto CompatKSPMinIt(K ksp) { return CompatMinIt(ksp, 0); }
 
 // The program's PCSetPreSolve(), where PETSc has it: PETSc itself leaves it out for types with a presolve of their own.
-template <class P, class K> auto CompatPreSolve(P pc, K ksp, int) -> decltype(pc->presolve(pc, ksp)) { return pc->presolve ? pc->presolve(pc, ksp) : PETSC_SUCCESS; }
+template <class P, class K> auto CompatPreSolve(P pc, K ksp, int) -> decltype(pc->presolve(pc, ksp))
+{
+  return pc->presolve ? pc->presolve(pc, ksp) : PETSC_SUCCESS;
+}
 template <class P, class K> PetscErrorCode CompatPreSolve(P, K, long) { return PETSC_SUCCESS; }
 template <class P, class K> PetscErrorCode CompatUserPreSolve(P pc, K ksp) { return CompatPreSolve(pc, ksp, 0); }
 
 // The array of a dense matrix where it lies; PETSc 3.18 gives that on the host only.
-template <class M> auto CompatDenseRead(M X, const PetscScalar **a, PetscMemType *where, int) -> decltype(MatDenseGetArrayReadAndMemType(X, a, where)) { return MatDenseGetArrayReadAndMemType(X, a, where); }
-template <class M> auto CompatDenseRead(M X, const PetscScalar **a, PetscMemType *, long) -> decltype(MatDenseGetArrayRead(X, a)) { return MatDenseGetArrayRead(X, a); }
-template <class M> auto CompatDenseReadDone(M X, const PetscScalar **a, int) -> decltype(MatDenseRestoreArrayReadAndMemType(X, a)) { return MatDenseRestoreArrayReadAndMemType(X, a); }
-template <class M> auto CompatDenseReadDone(M X, const PetscScalar **a, long) -> decltype(MatDenseRestoreArrayRead(X, a)) { return MatDenseRestoreArrayRead(X, a); }
-template <class M> auto CompatDenseWrite(M Y, PetscScalar **a, PetscMemType *where, int) -> decltype(MatDenseGetArrayWriteAndMemType(Y, a, where)) { return MatDenseGetArrayWriteAndMemType(Y, a, where); }
-template <class M> auto CompatDenseWrite(M Y, PetscScalar **a, PetscMemType *, long) -> decltype(MatDenseGetArrayWrite(Y, a)) { return MatDenseGetArrayWrite(Y, a); }
-template <class M> auto CompatDenseWriteDone(M Y, PetscScalar **a, int) -> decltype(MatDenseRestoreArrayWriteAndMemType(Y, a)) { return MatDenseRestoreArrayWriteAndMemType(Y, a); }
-template <class M> auto CompatDenseWriteDone(M Y, PetscScalar **a, long) -> decltype(MatDenseRestoreArrayWrite(Y, a)) { return MatDenseRestoreArrayWrite(Y, a); }
+template <class M> auto CompatDenseRead(M X, const PetscScalar **a, PetscMemType *where, int)
+  -> decltype(MatDenseGetArrayReadAndMemType(X, a, where))
+{
+  return MatDenseGetArrayReadAndMemType(X, a, where);
+}
+template <class M> auto CompatDenseRead(M X, const PetscScalar **a, PetscMemType *, long)
+  -> decltype(MatDenseGetArrayRead(X, a))
+{
+  return MatDenseGetArrayRead(X, a);
+}
+template <class M> auto CompatDenseReadDone(M X, const PetscScalar **a, int)
+  -> decltype(MatDenseRestoreArrayReadAndMemType(X, a))
+{
+  return MatDenseRestoreArrayReadAndMemType(X, a);
+}
+template <class M> auto CompatDenseReadDone(M X, const PetscScalar **a, long)
+  -> decltype(MatDenseRestoreArrayRead(X, a))
+{
+  return MatDenseRestoreArrayRead(X, a);
+}
+template <class M> auto CompatDenseWrite(M Y, PetscScalar **a, PetscMemType *where, int)
+  -> decltype(MatDenseGetArrayWriteAndMemType(Y, a, where))
+{
+  return MatDenseGetArrayWriteAndMemType(Y, a, where);
+}
+template <class M> auto CompatDenseWrite(M Y, PetscScalar **a, PetscMemType *, long)
+  -> decltype(MatDenseGetArrayWrite(Y, a))
+{
+  return MatDenseGetArrayWrite(Y, a);
+}
+template <class M> auto CompatDenseWriteDone(M Y, PetscScalar **a, int)
+  -> decltype(MatDenseRestoreArrayWriteAndMemType(Y, a))
+{
+  return MatDenseRestoreArrayWriteAndMemType(Y, a);
+}
+template <class M> auto CompatDenseWriteDone(M Y, PetscScalar **a, long) -> decltype(MatDenseRestoreArrayWrite(Y, a))
+{
+  return MatDenseRestoreArrayWrite(Y, a);
+}
 
 // For compat_snes.h
 #define COMPAT_SNES_CONVERGED      PETSC_VERSION_GE(3, 20, 0) // SNESConverged() instead of the test alone
-#define COMPAT_SNES_TOLERANCES     PETSC_VERSION_GE(3, 22, 0) // a default of SNES has a mark of its own where the user has set it
+#define COMPAT_SNES_TOLERANCES \
+  PETSC_VERSION_GE(3, 22, 0) // a default of SNES has a mark of its own where the user has set it
 #define COMPAT_PARAMETERS          PETSC_VERSION_GE(3, 23, 0) // SNESParametersInitialize() and Tao's
 #define COMPAT_FUNCTION_DOMAIN     PETSC_VERSION_GE(3, 25, 0) // other names for what is wrong with a function

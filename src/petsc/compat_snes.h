@@ -4,7 +4,8 @@
 #include <petsc/private/snesimpl.h>
 #include <petsc/private/taoimpl.h>
 
-static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscReal xnorm, PetscReal ynorm, PetscReal fnorm)
+static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscReal xnorm, PetscReal ynorm,
+                                                 PetscReal fnorm)
 {
   PetscFunctionBegin;
 #if COMPAT_SNES_CONVERGED

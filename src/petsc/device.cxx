@@ -28,6 +28,7 @@ PetscErrorCode tessera::CheckBackend(PetscObject object, const char *option, Tes
   PetscCall(ChooseDevice());
   PetscCall(FirstText(PetscObjectComm(object), device::unusable(), why, &who));
   PetscCallMPI(MPI_Comm_size(PetscObjectComm(object), &size));
-  PetscCheck(who == size, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s%s. Use -%s%s host or auto", prefix ? prefix : "", option, why, size > 1 ? " (on a process)" : "", prefix ? prefix : "", option);
+  PetscCheck(who == size, PetscObjectComm(object), PETSC_ERR_SUP_SYS, "-%s%s cuda: %s%s. Use -%s%s host or auto",
+             prefix ? prefix : "", option, why, size > 1 ? " (on a process)" : "", prefix ? prefix : "", option);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -10,8 +10,8 @@
 
 namespace tessera {
 
-// The device of this process, before its first use: PETSc with CUDA takes the one that its options say, without CUDA the number of the
-// process says which. Memory and kernels of Tessera and of PETSc have to be on the same one.
+// The device of this process, before its first use: PETSc with CUDA takes the one that its options say, without CUDA
+// the number of the process says which. Memory and kernels of Tessera and of PETSc have to be on the same one.
 PetscErrorCode ChooseDevice();
 
 // The error of a backend that the user wants and that cannot be had here. Collective.
@@ -67,7 +67,8 @@ inline PetscErrorCode FirstProcess(MPI_Comm comm, bool mine, int *who, int *rank
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What the first process that has a text to say says; *who is its number, or that of the processes where none has. Collective.
+// What the first process that has a text to say says; *who is its number, or that of the processes where none has.
+// Collective.
 inline PetscErrorCode FirstText(MPI_Comm comm, const char *mine, char text[256], int *who)
 {
   int size, rank;
@@ -80,8 +81,8 @@ inline PetscErrorCode FirstText(MPI_Comm comm, const char *mine, char text[256],
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// While such an object lives an error of one process's device is kept (exec/device.hpp), and End() raises it on all processes: one that
-// returned at once would leave the others waiting for its messages.
+// While such an object lives an error of one process's device is kept (exec/device.hpp), and End() raises it on all
+// processes: one that returned at once would leave the others waiting for its messages.
 class Together {
 public:
   explicit Together(MPI_Comm comm) : comm_(comm)
@@ -126,7 +127,8 @@ private:
   bool     within_ = false, closed_ = false;
 };
 
-// ierr of what each process does for itself: an error of one is told to the others, which would wait for it. Collective.
+// ierr of what each process does for itself: an error of one is told to the others, which would wait for it.
+// Collective.
 inline PetscErrorCode SameError(MPI_Comm comm, PetscErrorCode ierr)
 {
   int who, rank, size, code = (int)ierr;
@@ -135,15 +137,17 @@ inline PetscErrorCode SameError(MPI_Comm comm, PetscErrorCode ierr)
   PetscCall(FirstProcess(comm, code != 0, &who, &rank, &size));
   if (who < size) {
     PetscCallMPI(MPI_Bcast(&code, 1, MPI_INT, who, comm));
-    PetscCheck(ierr, PETSC_COMM_SELF, (PetscErrorCode)code, "process %d cannot read its rows of the matrix: see its message", who);
+    PetscCheck(ierr, PETSC_COMM_SELF, (PetscErrorCode)code,
+               "process %d cannot read its rows of the matrix: see its message", who);
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The end of an application whose device, or another process', has failed. Processes do not agree on errors of an application, which
-// would cost a reduction. The part of one that has failed is no number: this ends the iteration of every KSP, which then asks all
-// processes for the reason. within: another Together raises the error. Without y the caller sets its numbers.
+// The end of an application whose device, or another process', has failed. Processes do not agree on errors of an
+// application, which would cost a reduction. The part of one that has failed is no number: this ends the iteration of
+// every KSP, which then asks all processes for the reason. within: another Together raises the error. Without y the
+// caller sets its numbers.
 inline PetscErrorCode FailApplication(MPI_Comm comm, bool within, const char *who, PCFailedReason *reason)
 {
   PetscMPIInt rank;
@@ -184,8 +188,9 @@ inline PetscErrorCode CommOf(PetscObject solver, Comm *comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What follows on the device comes after what PETSc has under way, in the stream of its current context. On the host, too, where a
-// stream has been in use: memory that a solver had on the device before is given back in the order of one that there still is.
+// What follows on the device comes after what PETSc has under way, in the stream of its current context. On the host,
+// too, where a stream has been in use: memory that a solver had on the device before is given back in the order of
+// one that there still is.
 inline PetscErrorCode UseCurrentStream(Space space)
 {
   void *stream = nullptr;
@@ -205,7 +210,8 @@ inline PetscErrorCode LogFlops(Space space, PetscLogDouble flops)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Device work of its scope is GPU time (-log_view_gpu_time). PETSc's own calls take their time themselves: none of them may stand there.
+// Device work of its scope is GPU time (-log_view_gpu_time). PETSc's own calls take their time themselves: none of
+// them may stand there.
 class GpuTime {
 public:
   explicit GpuTime(Space space) : on_(space == Space::cuda)

@@ -41,7 +41,8 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
   PetscCall(PCGetOperators(pc, nullptr, &A));
   PetscCall(MatGetSize(A, &M, &N));
   PetscCall(MatGetLocalSize(A, &m, &n));
-  PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ, "PC rrb needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M, N);
+  PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ,
+             "PC rrb needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M, N);
   PetscCall(CommOf((PetscObject)pc, &comm_));
   int size;
   PetscCallMPI(MPI_Comm_size(comm_, &size));
@@ -64,7 +65,11 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
     PetscCall(PCGetOptionsPrefix(pc, &prefix));
     if (isda) PetscCall(GridFromDMDA(pc, dm));
     else PetscCall(GridFromRows(pc, &found));
-    PetscCheck(found || isda, comm, PETSC_ERR_ARG_WRONGSTATE, "PC rrb needs the grid of the matrix: there is %s, and the couplings of its rows are not those of a 5- or 9-point grid. Give the solver a DMDA (KSPSetDM()), or say -%spc_rrb_grid nx,ny where unknown (i,j) is row i + nx*j", dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "");
+    PetscCheck(found || isda, comm, PETSC_ERR_ARG_WRONGSTATE,
+               "PC rrb needs the grid of the matrix: there is %s, and the couplings of its rows are not those of a 5- "
+               "or 9-point grid. Give the solver a DMDA (KSPSetDM()), or say -%spc_rrb_grid nx,ny where unknown (i,j) "
+               "is row i + nx*j",
+               dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "");
   }
   PetscCallMPI(MPI_Comm_rank(comm_, &grid_.rank));
   grid_.comm = comm_;
@@ -82,9 +87,16 @@ PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
 
   PetscFunctionBegin;
   PetscCall(DMDAGetInfo(dm, &dim, &nx, &ny, nullptr, &px, &py, nullptr, &dof, nullptr, &bx, &by, nullptr, nullptr));
-  PetscCheck(dim == 1 || dim == 2, comm, PETSC_ERR_SUP, "PC rrb works on 2D grids: this DMDA has %" PetscInt_FMT " dimensions. For 3D and unstructured problems use -pc_type auxamg, or gamg", dim);
-  PetscCheck(dof == 1, comm, PETSC_ERR_SUP, "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT " degrees of freedom a node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit", dof);
-  PetscCheck(nx < 1000000000 && ny < 1000000000, comm, PETSC_ERR_SUP, "PC rrb works on grids of less than 1e9 nodes in a direction");
+  PetscCheck(dim == 1 || dim == 2, comm, PETSC_ERR_SUP,
+             "PC rrb works on 2D grids: this DMDA has %" PetscInt_FMT
+             " dimensions. For 3D and unstructured problems use -pc_type auxamg, or gamg",
+             dim);
+  PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
+             "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT
+             " degrees of freedom a node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit",
+             dof);
+  PetscCheck(nx < 1000000000 && ny < 1000000000, comm, PETSC_ERR_SUP,
+             "PC rrb works on grids of less than 1e9 nodes in a direction");
   PetscCall(DMDAGetOwnershipRanges(dm, &lx, dim == 2 ? &ly : nullptr, nullptr));
   grid_.nx     = (int)nx;
   grid_.ny     = dim == 2 ? (int)ny : 1;
@@ -96,11 +108,15 @@ PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
   else grid_.ysplit.push_back(1);
   grid_.periodic_x = bx == DM_BOUNDARY_PERIODIC && nx > 1;
   grid_.periodic_y = dim == 2 && by == DM_BOUNDARY_PERIODIC && ny > 1;
-  PetscCheck(bx != DM_BOUNDARY_TWIST && (dim == 1 || by != DM_BOUNDARY_TWIST), comm, PETSC_ERR_SUP, "PC rrb does not work on a DMDA with a twisted boundary");
+  PetscCheck(bx != DM_BOUNDARY_TWIST && (dim == 1 || by != DM_BOUNDARY_TWIST), comm, PETSC_ERR_SUP,
+             "PC rrb does not work on a DMDA with a twisted boundary");
   for (int d = 0; d < 2; ++d) {
     const int  n        = d ? grid_.ny : grid_.nx;
     const bool periodic = d ? grid_.periodic_y : grid_.periodic_x;
-    PetscCheck(!periodic || n % 2 == 0, comm, PETSC_ERR_SUP, "PC rrb needs an even number of nodes in a periodic direction for its red-black ordering: this DMDA has %d in %s; %d or %d work, best is a multiple of a high power of two", n, d ? "y" : "x", n - 1, n + 1);
+    PetscCheck(!periodic || n % 2 == 0, comm, PETSC_ERR_SUP,
+               "PC rrb needs an even number of nodes in a periodic direction for its red-black ordering: this DMDA has "
+               "%d in %s; %d or %d work, best is a multiple of a high power of two",
+               n, d ? "y" : "x", n - 1, n + 1);
   }
   PetscCall(DMDAGetCorners(dm, nullptr, nullptr, nullptr, &nxl, &nyl, nullptr));
   PetscCall(PCGetOperators(pc, nullptr, &A));
@@ -115,7 +131,11 @@ PetscErrorCode GridMatrix::GridFromDMDA(PC pc, DM dm)
   }
   PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, comm));
   PetscCall(MatGetSize(A, &m, nullptr));
-  PetscCheck(!any[0] || !any[1], comm, PETSC_ERR_ARG_SIZ, "PC rrb: the matrix (%" PetscInt_FMT " rows) is not on the nodes of the solver's DMDA (%d x %d = %" PetscInt_FMT " nodes, or another distribution). Give the solver the DMDA of this matrix, or use another preconditioner", m, grid_.nx, grid_.ny, (PetscInt)grid_.size());
+  PetscCheck(!any[0] || !any[1], comm, PETSC_ERR_ARG_SIZ,
+             "PC rrb: the matrix (%" PetscInt_FMT
+             " rows) is not on the nodes of the solver's DMDA (%d x %d = %" PetscInt_FMT
+             " nodes, or another distribution). Give the solver the DMDA of this matrix, or use another preconditioner",
+             m, grid_.nx, grid_.ny, (PetscInt)grid_.size());
   if (any[0]) {
     from_ = "inactive rows of the DMDA";
     PetscCall(Distribute(A, rows, own));
@@ -137,8 +157,12 @@ PetscErrorCode GridMatrix::GridFromSizes(PC pc, PetscInt nx, PetscInt ny)
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(MatGetSize(A, &M, nullptr));
   PetscCall(MatGetLocalSize(A, &m, nullptr));
-  PetscCheck((PetscReal)nx * (PetscReal)ny == (PetscReal)M, comm, PETSC_ERR_ARG_SIZ, "PC rrb: -%spc_rrb_grid %" PetscInt_FMT ",%" PetscInt_FMT " does not match the matrix, which has %" PetscInt_FMT " rows", prefix ? prefix : "", nx, ny, M);
-  PetscCheck(nx < 1000000000 && ny < 1000000000, comm, PETSC_ERR_SUP, "PC rrb works on grids of less than 1e9 nodes in a direction");
+  PetscCheck((PetscReal)nx * (PetscReal)ny == (PetscReal)M, comm, PETSC_ERR_ARG_SIZ,
+             "PC rrb: -%spc_rrb_grid %" PetscInt_FMT ",%" PetscInt_FMT
+             " does not match the matrix, which has %" PetscInt_FMT " rows",
+             prefix ? prefix : "", nx, ny, M);
+  PetscCheck(nx < 1000000000 && ny < 1000000000, comm, PETSC_ERR_SUP,
+             "PC rrb works on grids of less than 1e9 nodes in a direction");
   grid_.nx     = (int)nx;
   grid_.ny     = (int)ny;
   grid_.xsplit = {0, (int)nx};
@@ -150,7 +174,8 @@ PetscErrorCode GridMatrix::GridFromSizes(PC pc, PetscInt nx, PetscInt ny)
   }
   if (moved_) { // slabs of whole lines
     PetscCallMPI(MPI_Comm_rank(comm_, &rank));
-    const PetscInt start = grid_.ysplit[(size_t)rank] * nx, rows = (grid_.ysplit[(size_t)rank + 1] - grid_.ysplit[(size_t)rank]) * nx;
+    const PetscInt start = grid_.ysplit[(size_t)rank] * nx,
+                   rows  = (grid_.ysplit[(size_t)rank + 1] - grid_.ysplit[(size_t)rank]) * nx;
     Vec            x;
     PetscCall(ISCreateStride(comm, rows, start, 1, &rows_));
     PetscCall(MatCreateVecs(A, &x, nullptr));
@@ -171,7 +196,8 @@ PetscErrorCode GridMatrix::LocalMatrix(Mat A)
   PetscCall(AsAIJ(A, "PC rrb", &converted_, &A_));
   if (placed_) PetscCall(Expand());
   else if (moved_) {
-    PetscCall(MatCreateSubMatrix(A_, rows_, rows_, redistributed_ ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &redistributed_));
+    PetscCall(
+      MatCreateSubMatrix(A_, rows_, rows_, redistributed_ ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &redistributed_));
     A_ = redistributed_;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

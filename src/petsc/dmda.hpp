@@ -11,7 +11,8 @@ namespace tessera {
 
 // What reading a matrix found. Equal on all processes.
 struct OperatorReport {
-  PetscReal asymmetry = 0; // largest |a_ij - a_ji| between rows that are not Dirichlet, relative to the largest diagonal entry
+  // largest |a_ij - a_ji| between rows that are not Dirichlet, relative to the largest diagonal entry
+  PetscReal asymmetry = 0;
   PetscReal largest   = 0; // diagonal entry, Dirichlet rows aside
   PetscInt  dirichlet = 0; // Dirichlet rows
   PetscReal deficit   = 0; // largest negative row sum, relative to the row's diagonal entry
@@ -29,35 +30,40 @@ struct RowRun {
   char     k[9];
 };
 
-// The rows of a matrix on the nodes of a grid: this process's rows are its box, x fastest. Where the matrix is distributed
-// otherwise (-pc_rrb_grid with process boundaries inside a grid line) its rows move to boxes of whole lines. A matrix on some nodes of the grid
-// (the reduced one of SNES vinewtonrsls, the block of a domain decomposition) is expanded by rows of the identity.
+// The rows of a matrix on the nodes of a grid: this process's rows are its box, x fastest. Where the matrix is
+// distributed otherwise (-pc_rrb_grid with process boundaries inside a grid line) its rows move to boxes of whole
+// lines. A matrix on some nodes of the grid (the reduced one of SNES vinewtonrsls, the block of a domain
+// decomposition) is expanded by rows of the identity.
 class GridMatrix {
 public:
   ~GridMatrix() { (void)Reset(); }
   PetscErrorCode Reset();
-  // The grid of pc's DMDA, or nx x ny nodes in natural numbering where nx > 0, or what the couplings of the rows tell. Refuses what is not a
-  // 2D grid with one unknown a node that fits the matrix, naming what was found and what to do.
+  // The grid of pc's DMDA, or nx x ny nodes in natural numbering where nx > 0, or what the couplings of the rows
+  // tell. Refuses what is not a 2D grid with one unknown a node that fits the matrix, naming what was found and what
+  // to do.
   PetscErrorCode SetGrid(PC pc, PetscInt nx, PetscInt ny);
   const Grid    &grid() const { return grid_; }
   bool           moved() const { return moved_; } // vectors go through one work vector
   const char    *from() const { return from_; }   // where the grid comes from, nullptr: the DMDA or -pc_rrb_grid
-  // Adds the operator to the (zeroed) stencil; a field in its layout lends its memory. raise: a negative row sum comes off the
-  // row's diagonal entry, which makes a matrix with couplings <= 0 an M-matrix. On the device kernels read the matrix, PETSc's own
-  // arrays where they lie there; rare cases are read on the host and copied: an asymmetric or a wrong matrix, and couplings with Dirichlet
-  // rows on several processes.
-  PetscErrorCode Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
-  // One process on the device, whose matrix was as usual at the last reading: the host does not wait then, and the report is that of the last
-  // time, ahead(). After its next wait, Confirm() gives the right one; or it says that the matrix is another case, and to be read once more.
+  // Adds the operator to the (zeroed) stencil; a field in its layout lends its memory. raise: a negative row sum
+  // comes off the row's diagonal entry, which makes a matrix with couplings <= 0 an M-matrix. On the device kernels
+  // read the matrix, PETSc's own arrays where they lie there; rare cases are read on the host and copied: an
+  // asymmetric or a wrong matrix, and couplings with Dirichlet rows on several processes.
+  PetscErrorCode Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d,
+                      OperatorReport &report);
+  // One process on the device, whose matrix was as usual at the last reading: the host does not wait then, and the
+  // report is that of the last time, ahead(). After its next wait, Confirm() gives the right one; or it says that the
+  // matrix is another case, and to be read once more.
   bool           ahead() const { return ahead_; }
   PetscErrorCode Confirm(OperatorReport &report, bool *right);
-  // x in the grid's distribution and in the memory of `space`: x itself where it lies there, else a copy. One vector at a time to
-  // read and one to write.
+  // x in the grid's distribution and in the memory of `space`: x itself where it lies there, else a copy. One vector
+  // at a time to read and one to write.
   PetscErrorCode GetRead(Vec x, Space space, const double **values);
   PetscErrorCode RestoreRead(Vec x, const double **values);
   PetscErrorCode GetWrite(Vec y, Space space, double **values, bool read = false); // read: with y's values
   PetscErrorCode RestoreWrite(Vec y, double **values);
-  PetscErrorCode RowsOfNodes(Mat A, std::vector<double> &rows); // of A, of the own nodes, x fastest; -1 of those that are none
+  // of A, of the own nodes, x fastest; -1 of those that are none
+  PetscErrorCode RowsOfNodes(Mat A, std::vector<double> &rows);
   void           ForgetCopies(); // after an error: what they are in may be no memory
 
 private:
@@ -68,9 +74,11 @@ private:
   PetscErrorCode NameRows(OperatorReport &report);
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);
-  PetscErrorCode ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d, OperatorReport &report);
+  PetscErrorCode ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d,
+                            OperatorReport &report);
   void           remote_nodes(PetscInt columns, const PetscInt *colmap, std::vector<int> &x, std::vector<int> &y) const;
-  PetscErrorCode ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &d, OperatorReport &report, bool *done);
+  PetscErrorCode ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old,
+                              DirichletCouplings &d, OperatorReport &report, bool *done);
   Grid                  grid_;
   Comm                  comm_;
   std::vector<PetscInt> first_; // first row of each process in PETSc's numbering
@@ -85,7 +93,8 @@ private:
   std::vector<RowRun>   runs_;        // of all lines, made at the first reading of a pattern
   std::vector<size_t>   line_runs_;   // where each line's runs begin
   bool                  read_before_ = false, nine_ = false; // on the device: diagonal couplings at the last reading
-  bool                  usual_ = false, ahead_ = false; // the last reading: nothing was wrong, and no row Dirichlet; nobody has waited for it
+  // the last reading: nothing was wrong, and no row Dirichlet; nobody has waited for it
+  bool                  usual_ = false, ahead_ = false;
   CsrWork               reading_;
   const char           *from_ = nullptr;
   Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned

@@ -9,7 +9,8 @@
 
 namespace tessera {
 
-PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report)
+PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s,
+                                DirichletCouplings &dirichlet, OperatorReport &report)
 {
   bool done = false;
 
@@ -26,7 +27,8 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   }
   PetscCall(ReadOnDevice(exec, halo, raise, s, old, dirichlet, report, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(A, "Read on the host: the matrix is not symmetric or wrong, or it has couplings with Dirichlet rows on several processes\n"));
+  PetscCall(PetscInfo(A, "Read on the host: the matrix is not symmetric or wrong, or it has couplings with Dirichlet "
+                         "rows on several processes\n"));
   Stencil        on_host;
   Buffer<double> host_field;
   TesseraCallCXX(on_host = Stencil(s.layout.on_host()));
@@ -52,7 +54,8 @@ void GridMatrix::remote_nodes(PetscInt columns, const PetscInt *colmap, std::vec
   }
 }
 
-PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old, DirichletCouplings &dirichlet, OperatorReport &report, bool *done)
+PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise, Stencil &s, DirichletCouplings &old,
+                                        DirichletCouplings &dirichlet, OperatorReport &report, bool *done)
 {
   using Index = LocalRows::Index;
   const double          n = (double)grid_.owned().size();
@@ -107,11 +110,13 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
     found.dirichlet = fixed;
   }
   if (found.dirichlet) {
-    auto keep = [](auto &from, auto &to) { // memory that fits stays where it is: a graph that moved memory is made again
+    // memory that fits stays where it is: a graph that moved memory is made again
+    auto keep = [](auto &from, auto &to) {
       if (from.size() == to.size() && from.space() == to.space()) copy(from, to);
       else to = std::move(from);
     };
-    TesseraCallCXX(keep(now.rows, old.rows), keep(now.inverse, old.inverse), keep(now.nodes, old.nodes), keep(now.start, old.start), keep(now.dirichlet, old.dirichlet), keep(now.value, old.value));
+    TesseraCallCXX(keep(now.rows, old.rows), keep(now.inverse, old.inverse), keep(now.nodes, old.nodes),
+                   keep(now.start, old.start), keep(now.dirichlet, old.dirichlet), keep(now.value, old.value));
     dirichlet              = std::move(old);
     dirichlet.any          = now.any;
     dirichlet.remote       = false;
@@ -137,7 +142,8 @@ PetscErrorCode GridMatrix::Confirm(OperatorReport &report, bool *right)
   report.largest   = found.largest;
   report.asymmetry = found.largest > 0 ? found.asymmetry / found.largest : 0;
   report.deficit   = found.deficit;
-  usual_ = *right = !found.wrong && !found.dirichlet && (bool)found.nine == nine_ && report.asymmetry <= tuning::symmetric;
+  usual_           = *right =
+    !found.wrong && !found.dirichlet && (bool)found.nine == nine_ && report.asymmetry <= tuning::symmetric;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 using dmda::Rows;
 
-// Adds the operator to a stencil, line by line: a line's coefficients are kept until the Dirichlet rows of the next line
-// are known.
+// Adds the operator to a stencil, line by line: a line's coefficients are kept until the Dirichlet rows of the next
+// line are known.
 class LineReading {
 public:
   LineReading(Rows &rows, Stencil &s, Halo &halo, double *field);
@@ -224,8 +224,8 @@ void LineReading::join()
   });
 }
 
-// The mean of the matrix and its transpose with the row sums of the matrix: what averaging adds to a row's couplings comes
-// off its diagonal entry, else strong couplings of a neighbour's row would make the operator indefinite.
+// The mean of the matrix and its transpose with the row sums of the matrix: what averaging adds to a row's couplings
+// comes off its diagonal entry, else strong couplings of a neighbour's row would make the operator indefinite.
 void LineReading::keep_row_sums()
 {
   double row[9];
@@ -286,7 +286,8 @@ PetscErrorCode ShareReport(MPI_Comm comm, const Grid &grid, const LineReading &r
 
 } // namespace
 
-PetscErrorCode GridMatrix::ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &dirichlet, OperatorReport &report)
+PetscErrorCode GridMatrix::ReadOnHost(Space space, Halo &halo, double *field, bool raise, Stencil &s,
+                                      DirichletCouplings &dirichlet, OperatorReport &report)
 {
   Rows rows(grid_);
 

@@ -75,8 +75,8 @@ struct Rows {
     report->y      = y;
     report->value  = v;
   }
-  // v[k * stride] is the coefficient of node (x, y) in direction k; complains of what does not belong there. Returns whether
-  // there is an off-diagonal coefficient.
+  // v[k * stride] is the coefficient of node (x, y) in direction k; complains of what does not belong there. Returns
+  // whether there is an off-diagonal coefficient.
   bool read(int x, int y, double *v, ptrdiff_t stride)
   {
     const int      nx = own.x1 - own.x0;
@@ -127,8 +127,8 @@ struct Rows {
     run.entries = (int)(ia[r + 1] - ia[r]);
     return true;
   }
-  // The runs of a line. A row continues a run where its columns lie as the columns of the row before, and neither of the two
-  // is at an end of the line (where the same offset can be the next line).
+  // The runs of a line. A row continues a run where its columns lie as the columns of the row before, and neither of
+  // the two is at an end of the line (where the same offset can be the next line).
   void line_runs(int y, std::vector<RowRun> &runs) const
   {
     for (int x = own.x0; x < own.x1; ++x) {

@@ -9,8 +9,10 @@ namespace tessera {
 namespace {
 
 constexpr int    most_landmarks = 24, most_dim = 3, sweeps = 3;
-constexpr double thin           = 0.003; // a second direction with less than this share of the first one's variance is none;
-constexpr double flat = 0.5, low = 0.05; // nor is a third one with less than these of the second and first one's: distances along couplings bend a plane
+// a second direction with less than this share of the first one's variance is none;
+constexpr double thin           = 0.003;
+// nor is a third one with less than these of the second and first one's: distances along couplings bend a plane
+constexpr double flat = 0.5, low = 0.05;
 
 struct Links {
   std::vector<int> start, to; // both ways, without the diagonal
@@ -39,7 +41,8 @@ void reach(const Links &g, int from, std::vector<int> &distance, std::vector<int
   for (size_t k = 0; k < order.size(); ++k) {
     const int i = order[k];
     for (int e = g.start[(size_t)i]; e < g.start[(size_t)i + 1]; ++e)
-      if (distance[(size_t)g.to[(size_t)e]] < 0) distance[(size_t)g.to[(size_t)e]] = distance[(size_t)i] + 1, order.push_back(g.to[(size_t)e]);
+      if (distance[(size_t)g.to[(size_t)e]] < 0)
+        distance[(size_t)g.to[(size_t)e]] = distance[(size_t)i] + 1, order.push_back(g.to[(size_t)e]);
   }
 }
 
@@ -48,13 +51,18 @@ void eigenvectors(int n, std::vector<double> &a, std::vector<double> &v)
 {
   v.assign((size_t)(n * n), 0);
   for (int i = 0; i < n; ++i) v[(size_t)(i * n + i)] = 1;
-  const auto rotate = [&](double &p, double &q, double c, double s) { const double t = c * p - s * q; q = s * p + c * q, p = t; };
+  const auto rotate = [&](double &p, double &q, double c, double s) {
+    const double t = c * p - s * q;
+    q = s * p + c * q, p = t;
+  };
   for (int sweep = 0; sweep < 12; ++sweep)
     for (int p = 0; p < n; ++p)
       for (int q = p + 1; q < n; ++q) {
         const double off = a[(size_t)(p * n + q)];
         if (off == 0) continue;
-        const double theta = (a[(size_t)(q * n + q)] - a[(size_t)(p * n + p)]) / (2 * off), t = (theta < 0 ? -1 : 1) / (std::fabs(theta) + std::sqrt(theta * theta + 1)), c = 1 / std::sqrt(t * t + 1), s = t * c;
+        const double theta = (a[(size_t)(q * n + q)] - a[(size_t)(p * n + p)]) / (2 * off),
+                     t     = (theta < 0 ? -1 : 1) / (std::fabs(theta) + std::sqrt(theta * theta + 1)),
+                     c = 1 / std::sqrt(t * t + 1), s = t * c;
         for (int k = 0; k < n; ++k) rotate(a[(size_t)(k * n + p)], a[(size_t)(k * n + q)], c, s);
         for (int k = 0; k < n; ++k) rotate(a[(size_t)(p * n + k)], a[(size_t)(q * n + k)], c, s);
         for (int k = 0; k < n; ++k) rotate(v[(size_t)(k * n + p)], v[(size_t)(k * n + q)], c, s);
@@ -62,7 +70,8 @@ void eigenvectors(int n, std::vector<double> &a, std::vector<double> &v)
 }
 
 // The points of one part; returns how many dimensions it has.
-int lay_out(const Links &g, const std::vector<int> &part, std::vector<int> &distance, std::vector<std::array<double, most_dim>> &x)
+int lay_out(const Links &g, const std::vector<int> &part, std::vector<int> &distance,
+            std::vector<std::array<double, most_dim>> &x)
 {
   const int                     m = std::min(most_landmarks, (int)part.size());
   std::vector<std::vector<int>> from;
@@ -93,14 +102,16 @@ int lay_out(const Links &g, const std::vector<int> &part, std::vector<int> &dist
     }
   for (double d : mean) all += d / m;
   for (int k = 0; k < m; ++k)
-    for (int l = 0; l < m; ++l) b[(size_t)(k * m + l)] = -0.5 * (b[(size_t)(k * m + l)] - mean[(size_t)k] - mean[(size_t)l] + all);
+    for (int l = 0; l < m; ++l)
+      b[(size_t)(k * m + l)] = -0.5 * (b[(size_t)(k * m + l)] - mean[(size_t)k] - mean[(size_t)l] + all);
   eigenvectors(m, b, v);
   std::vector<int> largest((size_t)m);
   std::iota(largest.begin(), largest.end(), 0);
   const auto value = [&](int k) { return b[(size_t)(k * m + k)]; };
   std::sort(largest.begin(), largest.end(), [&](int k, int l) { return value(k) > value(l); });
   int dim = 0;
-  for (double least = 0; dim < std::min(most_dim, m) && value(largest[(size_t)dim]) > least; ++dim) least = dim ? std::max(flat * value(largest[1]), low * value(largest[0])) : thin * value(largest[0]);
+  for (double least = 0; dim < std::min(most_dim, m) && value(largest[(size_t)dim]) > least; ++dim)
+    least = dim ? std::max(flat * value(largest[1]), low * value(largest[0])) : thin * value(largest[0]);
   for (size_t p = 0; p < part.size(); ++p)
     for (int q = 0; q < most_dim; ++q) {
       double       sum = 0;
@@ -118,7 +129,8 @@ int lay_out(const Links &g, const std::vector<int> &part, std::vector<int> &dist
       const int                    first = g.start[(size_t)i], last = g.start[(size_t)i + 1];
       for (int e = first; e < last; ++e)
         for (size_t q = 0; q < most_dim; ++q) sum[q] += x[(size_t)g.to[(size_t)e]][q];
-      for (size_t q = 0; q < most_dim && last > first; ++q) x[(size_t)i][q] = 0.5 * (x[(size_t)i][q] + sum[q] / (last - first));
+      for (size_t q = 0; q < most_dim && last > first; ++q)
+        x[(size_t)i][q] = 0.5 * (x[(size_t)i][q] + sum[q] / (last - first));
     }
   return std::max(dim, 1);
 }

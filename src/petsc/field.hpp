@@ -1,5 +1,5 @@
-// Setters and getters of a preconditioner's options, as its composed functions have them: PetscObjectComposeFunction(pc,
-// "PCXSetY_C", &SetField<&PC_X::y>).
+// Setters and getters of a preconditioner's options, as its composed functions have them:
+// PetscObjectComposeFunction(pc, "PCXSetY_C", &SetField<&PC_X::y>).
 #pragma once
 #include "petsc/compat.h"
 #include <petsc/private/pcimpl.h>

@@ -44,7 +44,9 @@ struct Reading {
 PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found)
 {
   MPI_Comm          comm  = PetscObjectComm((PetscObject)pc);
-  const char *const colon = strstr(file, ".h5:") ? strstr(file, ".h5:") + 3 : strstr(file, ".hdf5:") ? strstr(file, ".hdf5:") + 5 : nullptr;
+  const char *const  colon = strstr(file, ".h5:")   ? strstr(file, ".h5:") + 3
+                           : strstr(file, ".hdf5:") ? strstr(file, ".hdf5:") + 5
+                                                    : nullptr;
   const std::string name(file, colon ? (size_t)(colon - file) : strlen(file));
   PetscInt          first, n, entries, all;
   PetscBool         exists;
@@ -74,7 +76,10 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
     PetscCall(PetscViewerHDF5HasDataset(viewer, set.c_str(), &exists));
     PetscCheck(exists, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s has no data set %s", name.c_str(), path);
     PetscCall(PetscViewerHDF5ReadSizes(viewer, set.c_str(), &dim, &entries));
-    PetscCheck(entries == all * dim, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: data set %s of %s has %" PetscInt_FMT " points of %" PetscInt_FMT " coordinates, the matrix has %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", path, name.c_str(), dim ? entries / dim : 0, dim, all, bs);
+    PetscCheck(entries == all * dim, comm, PETSC_ERR_FILE_UNEXPECTED,
+               "PC auxamg: data set %s of %s has %" PetscInt_FMT " points of %" PetscInt_FMT
+               " coordinates, the matrix has %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")",
+               path, name.c_str(), dim ? entries / dim : 0, dim, all, bs);
     found->dim = dim;
     PetscCall(PetscObjectSetName((PetscObject)x, set.c_str()));
     PetscCall(VecSetBlockSize(x, dim));
@@ -84,7 +89,9 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
     if (!group.empty()) PetscCall(PetscViewerHDF5PopGroup(viewer));
     PetscCall(PetscViewerDestroy(&viewer));
 #else
-    SETERRQ(comm, PETSC_ERR_SUP, "PC auxamg: this PETSc has no HDF5. Write the coordinates as a Vec in PETSc's binary format and give its file's name");
+    SETERRQ(comm, PETSC_ERR_SUP,
+            "PC auxamg: this PETSc has no HDF5. Write the coordinates as a Vec in PETSc's binary format and give its "
+            "file's name");
 #endif
   } else {
     PetscInt header[2] = {}, got; // an empty file has none
@@ -94,8 +101,13 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
     PetscCall(PetscViewerBinaryRead(viewer, header, 2, &got, PETSC_INT));
     PetscCall(PetscViewerDestroy(&viewer));
     entries = header[1];
-    PetscCheck(got == 2 && header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", name.c_str());
-    PetscCheck(all && entries % all == 0 && entries / all >= 1 && entries / all <= 3, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s holds %" PetscInt_FMT " numbers, which are not 1, 2 or 3 for each of the matrix' %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", name.c_str(), entries, all, bs);
+    PetscCheck(got == 2 && header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED,
+               "PC auxamg: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", name.c_str());
+    PetscCheck(all && entries % all == 0 && entries / all >= 1 && entries / all <= 3, comm, PETSC_ERR_FILE_UNEXPECTED,
+               "PC auxamg: %s holds %" PetscInt_FMT
+               " numbers, which are not 1, 2 or 3 for each of the matrix' %" PetscInt_FMT
+               " nodes (block size %" PetscInt_FMT ")",
+               name.c_str(), entries, all, bs);
     found->dim = entries / all;
     PetscCall(PetscViewerBinaryOpen(comm, name.c_str(), FILE_MODE_READ, &viewer));
     PetscCall(VecSetSizes(x, n * found->dim, PETSC_DECIDE));
@@ -111,7 +123,8 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Is the matrix, with n rows here, that of the rows of a DM that SNES vinewtonrsls works on, of which there are `all` here? Collective.
+// Is the matrix, with n rows here, that of the rows of a DM that SNES vinewtonrsls works on, of which there are `all`
+// here? Collective.
 PetscErrorCode Reduced(PC pc, DM dm, PetscInt bs, PetscInt n, PetscInt all, IS *rows)
 {
   PetscInt some = -1, mine[2], any[2];
@@ -137,7 +150,8 @@ PetscErrorCode Keep(IS rows, PetscInt first, Coordinates *found)
   PetscCall(ISGetLocalSize(rows, &n));
   PetscCall(ISGetIndices(rows, &row));
   Buffer<double> some((size_t)n * dim);
-  for (size_t p = 0; p < (size_t)n; ++p) std::copy_n(found->x.data() + (size_t)(row[p] - first) * dim, dim, some.data() + p * dim);
+  for (size_t p = 0; p < (size_t)n; ++p)
+    std::copy_n(found->x.data() + (size_t)(row[p] - first) * dim, dim, some.data() + p * dim);
   PetscCall(ISRestoreIndices(rows, &row));
   found->x = std::move(some);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -164,7 +178,8 @@ PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
 
   PetscFunctionBegin;
   PetscCall(LocalNodes(pc, bs, &first, &n));
-  PetscCall(DMDAGetInfo(dm, &dim, &size[0], &size[1], &size[2], nullptr, nullptr, nullptr, &dof, nullptr, nullptr, nullptr, nullptr, nullptr));
+  PetscCall(DMDAGetInfo(dm, &dim, &size[0], &size[1], &size[2], nullptr, nullptr, nullptr, &dof, nullptr, nullptr,
+                        nullptr, nullptr, nullptr));
   PetscCall(DMDAGetCorners(dm, &start[0], &start[1], &start[2], &width[0], &width[1], &width[2]));
   local               = width[0] * width[1] * width[2] * dof;
   IS rows;
@@ -172,7 +187,12 @@ PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
   if (rows) n = local;
   PetscInt wrong = local != n * bs || dof % bs, any;
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
-  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: the matrix is not on the nodes of the solver's DMDA (%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt_FMT " degrees of freedom a node). Give the coordinates with PCSetCoordinates(), or block size %" PetscInt_FMT " to the matrix", size[0], size[1], size[2], dof, dof);
+  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
+             "PC auxamg: the matrix is not on the nodes of the solver's DMDA (%" PetscInt_FMT " x %" PetscInt_FMT
+             " x %" PetscInt_FMT ", %" PetscInt_FMT
+             " degrees of freedom a node). Give the coordinates with PCSetCoordinates(), or block size %" PetscInt_FMT
+             " to the matrix",
+             size[0], size[1], size[2], dof, dof);
   PetscCall(DMGetCoordinates(dm, &x));
   if (x) PetscCall(DMGetCoordinateDim(dm, &dim)); // a surface in space has one more than the DMDA
   found->dim = dim;
@@ -212,7 +232,9 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
   PetscCall(DMGetGlobalSection(dm, &global));
   PetscCall(DMGetCoordinateSection(dm, &place));
   PetscCall(DMGetCoordinatesLocal(dm, &x));
-  PetscCheck(section && x, comm, PETSC_ERR_ARG_WRONGSTATE, "PC auxamg: the DMPlex has no %s. Give the coordinates with PCSetCoordinates()", section ? "coordinates" : "section");
+  PetscCheck(section && x, comm, PETSC_ERR_ARG_WRONGSTATE,
+             "PC auxamg: the DMPlex has no %s. Give the coordinates with PCSetCoordinates()",
+             section ? "coordinates" : "section");
   PetscInt all; // rows of the DM
   IS       rows;
   PetscCall(PetscSectionGetConstrainedStorageSize(global, &all));
@@ -255,14 +277,16 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
   PetscCall(VecRestoreArrayRead(x, &values));
   PetscInt wrong = mine != n * bs, any;
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
-  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: the matrix is not on the unknowns of the solver's DMPlex. Give the coordinates with PCSetCoordinates()");
+  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
+             "PC auxamg: the matrix is not on the unknowns of the solver's DMPlex. Give the coordinates with "
+             "PCSetCoordinates()");
   found->from = "the DMPlex";
   if (rows) PetscCall(Keep(rows, first, found));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The block of a matrix has no coordinates, and PETSc no way from its solver to the one around it: the couplings of the rows tell who is
-// near whom.
+// The block of a matrix has no coordinates, and PETSc no way from its solver to the one around it: the couplings of
+// the rows tell who is near whom.
 PetscErrorCode FromCouplings(PC pc, PetscInt bs, Coordinates *found)
 {
   Mat                 A, aij = nullptr;
@@ -305,7 +329,8 @@ void Coordinates::Inspect(const double *x, size_t n)
   finite = check == 0;
 }
 
-PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option, Coordinates *found, const Coordinates **use)
+PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option,
+                               Coordinates *found, const Coordinates **use)
 {
   MPI_Comm  comm = PetscObjectComm((PetscObject)pc);
   DM        dms[2] = {nullptr, nullptr};
@@ -320,7 +345,11 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
   else if (given.dim) {
     PetscInt mine[2] = {(PetscInt)given.x.size() != n * given.dim, 0}, any[2];
     PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, comm));
-    if (any[0]) SETERRQ(comm, PETSC_ERR_ARG_SIZ, "PC auxamg: PCSetCoordinates() gave a process another number of points than it has nodes (the first process: %" PetscInt_FMT " points, %" PetscInt_FMT " nodes, block size %" PetscInt_FMT ")", (PetscInt)given.x.size() / given.dim, n, bs);
+    if (any[0])
+      SETERRQ(comm, PETSC_ERR_ARG_SIZ,
+              "PC auxamg: PCSetCoordinates() gave a process another number of points than it has nodes (the first "
+              "process: %" PetscInt_FMT " points, %" PetscInt_FMT " nodes, block size %" PetscInt_FMT ")",
+              (PetscInt)given.x.size() / given.dim, n, bs);
     *use = &given;
   } else {
     PetscCall(PCGetDM(pc, &dms[0]));
@@ -335,10 +364,15 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
     }
   }
   if (!(*use)->dim) PetscCall(FromCouplings(pc, bs, found));
-  PetscCheck((*use)->dim, comm, PETSC_ERR_ARG_WRONGSTATE, "PC auxamg needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or DMPlex (KSPSetDM()), or from a file: -%s file.h5:/path", option);
+  PetscCheck((*use)->dim, comm, PETSC_ERR_ARG_WRONGSTATE,
+             "PC auxamg needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a "
+             "DMDA or DMPlex (KSPSetDM()), or from a file: -%s file.h5:/path",
+             option);
   const PetscInt dim = (*use)->dim;
   const double  *x   = (*use)->x.data();
-  PetscCheck(dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, (*use)->from.c_str(), dim);
+  PetscCheck(dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, (*use)->from.c_str(),
+             dim);
   PetscReal ends[6] = {}, all_ends[6], extent = 0;
   PetscInt  nodes;
   if (*use == found) found->Inspect(x, found->x.size());
@@ -355,11 +389,17 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
   int      who, size;
   for (PetscInt p = 0; p < n * dim && at < 0 && !(*use)->finite; ++p)
     if (PetscIsInfOrNanReal(x[p])) at = p / dim;
-  if (at >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "PC auxamg: a coordinate of node %" PetscInt_FMT " (row %" PetscInt_FMT " of the matrix) is not a finite number", first + at, (first + at) * bs));
+  if (at >= 0)
+    PetscCall(PetscSNPrintf(mine, sizeof(mine),
+                            "PC auxamg: a coordinate of node %" PetscInt_FMT " (row %" PetscInt_FMT
+                            " of the matrix) is not a finite number",
+                            first + at, (first + at) * bs));
   PetscCall(FirstText(comm, mine, text, &who));
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCheck(who == size, comm, PETSC_ERR_FP, "%s", text);
-  PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes, (*use)->from.c_str());
+  PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG,
+             "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes,
+             (*use)->from.c_str());
   // An axis along which nothing varies is left out, as the third one of a plane mesh.
   PetscInt axis[3], axes = 0;
   for (PetscInt q = 0; q < dim; ++q)

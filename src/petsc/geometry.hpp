@@ -16,9 +16,11 @@ struct Coordinates {
   void                Inspect(const double *v, size_t n); // looks at all of them, once
 };
 
-// From the list that PCSetCoordinates() left in `given` (dim > 0), else the file (`file.h5:/path` or PETSc's binary format), else the
-// solver's or the matrix's DM. `use` becomes `given`, or `found`, which holds what was found elsewhere, and anything without the axes along
-// which all points are equal. The error where there is none of them names the three ways.
-PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option, Coordinates *found, const Coordinates **use);
+// From the list that PCSetCoordinates() left in `given` (dim > 0), else the file (`file.h5:/path` or PETSc's binary
+// format), else the solver's or the matrix's DM. `use` becomes `given`, or `found`, which holds what was found
+// elsewhere, and anything without the axes along which all points are equal. The error where there is none of them
+// names the three ways.
+PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option,
+                               Coordinates *found, const Coordinates **use);
 
 } // namespace tessera

@@ -7,7 +7,8 @@ namespace tessera {
 
 // After SNESComputeFunction(): has the function left its domain on some process? Then f is infinite on all. Collective.
 PetscErrorCode FunctionDomainError(SNES snes, Vec f, bool *error);
-// After SNESComputeJacobian(): the same of the Jacobian, where SNESSetCheckJacobianDomainError() asks for it. Collective.
+// After SNESComputeJacobian(): the same of the Jacobian, where SNESSetCheckJacobianDomainError() asks for it.
+// Collective.
 PetscErrorCode JacobianDomainError(SNES snes, bool *error);
 
 // The functions of SNESLineSearchSetPreCheck() and SNESLineSearchSetPostCheck(), whichever way a type finds its steps.

@@ -3,7 +3,8 @@
 
 namespace tessera {
 
-constexpr PetscInt most_gathered = 4000000; // rows of a matrix on several processes whose couplings each of them looks at
+// rows of a matrix on several processes whose couplings each of them looks at
+constexpr PetscInt most_gathered = 4000000;
 
 PetscErrorCode GatherPattern(Mat A, PetscInt bs, bool zeros, Pattern &pattern)
 {
@@ -21,7 +22,9 @@ PetscErrorCode GatherPattern(Mat A, PetscInt bs, bool zeros, Pattern &pattern)
   if (info.nz_used > 2e9 || (size > 1 && M > most_gathered)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetOwnershipRange(A, &first, &last));
   lengths.assign((size_t)((last - first) / bs), 0);
-  PetscCall(ForEntries(A, zeros, [&](PetscInt i, PetscInt j) { ++lengths[(size_t)((i - first) / bs)], columns.push_back((int)(j / bs)); }));
+  PetscCall(ForEntries(A, zeros, [&](PetscInt i, PetscInt j) {
+    ++lengths[(size_t)((i - first) / bs)], columns.push_back((int)(j / bs));
+  }));
   const auto gather = [&](const std::vector<int> &mine, std::vector<int> &all) -> PetscErrorCode {
     PetscFunctionBegin;
     n = (int)mine.size();

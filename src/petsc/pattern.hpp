@@ -24,7 +24,8 @@ template <class F> PetscErrorCode ForEntries(Mat A, bool zeros, const F &f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Those of all nodes (bs rows each) of an AIJ matrix, on every process; nothing where that would be too much. Collective.
+// Those of all nodes (bs rows each) of an AIJ matrix, on every process; nothing where that would be too much.
+// Collective.
 PetscErrorCode GatherPattern(Mat A, PetscInt bs, bool zeros, Pattern &pattern);
 
 } // namespace tessera

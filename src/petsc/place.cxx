@@ -9,7 +9,8 @@ namespace tessera {
 
 namespace {
 
-// *nx > 0: row i + nx * j is node (i, j), as couplings are with the nine neighbours alone. The farthest of them tells nx.
+// *nx > 0: row i + nx * j is node (i, j), as couplings are with the nine neighbours alone. The farthest of them tells
+// nx.
 PetscErrorCode NaturalOrder(Mat A, bool zeros, PetscInt *nx)
 {
   PetscInt far = 0, M;
@@ -22,7 +23,9 @@ PetscErrorCode NaturalOrder(Mat A, bool zeros, PetscInt *nx)
   for (PetscInt width : {far > 1 ? far : M, far - 1}) {
     int wrong = 0;
     if (width < 2 || M % width) continue;
-    PetscCall(ForEntries(A, zeros, [&](PetscInt i, PetscInt j) { wrong |= PetscAbs(i % width - j % width) > 1 || PetscAbs(i / width - j / width) > 1; }));
+    PetscCall(ForEntries(A, zeros, [&](PetscInt i, PetscInt j) {
+      wrong |= PetscAbs(i % width - j % width) > 1 || PetscAbs(i / width - j / width) > 1;
+    }));
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
     if (wrong) continue;
     *nx = width;
@@ -33,8 +36,9 @@ PetscErrorCode NaturalOrder(Mat A, bool zeros, PetscInt *nx)
 
 } // namespace
 
-// A block of a matrix comes without the DM of the whole one, and PETSc has no way from the solver of the block to the solver around it: the
-// couplings of the rows tell the grid. Whatever nodes they get, a coupling that is none with a neighbour is refused at the reading.
+// A block of a matrix comes without the DM of the whole one, and PETSc has no way from the solver of the block to the
+// solver around it: the couplings of the rows tell the grid. Whatever nodes they get, a coupling that is none with a
+// neighbour is refused at the reading.
 PetscErrorCode GridMatrix::GridFromRows(PC pc, bool *found)
 {
   Mat       A;
@@ -160,7 +164,10 @@ PetscErrorCode GridMatrix::Expand()
   for (PetscInt row = first; row < last; ++row) {
     PetscCall(MatGetRow(A_, row, &count, &js, &values));
     to.resize((size_t)count);
-    for (PetscInt e = 0; e < count; ++e) to[(size_t)e] = js[e] >= first && js[e] < last ? place_[(size_t)(js[e] - first)] : nodes[(size_t)(std::lower_bound(columns, columns + nodes.size(), js[e]) - columns)];
+    for (PetscInt e = 0; e < count; ++e)
+      to[(size_t)e] = js[e] >= first && js[e] < last
+                      ? place_[(size_t)(js[e] - first)]
+                      : nodes[(size_t)(std::lower_bound(columns, columns + nodes.size(), js[e]) - columns)];
     PetscCall(MatSetValues(redistributed_, 1, &place_[(size_t)(row - first)], count, to.data(), values, INSERT_VALUES));
     PetscCall(MatRestoreRow(A_, row, &count, &js, &values));
   }

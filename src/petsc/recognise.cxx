@@ -9,8 +9,9 @@ namespace tessera {
 
 namespace {
 
-// Neighbours of the rows. In a grid of 5 points all couplings are straight, and four nodes in a ring are a square of it. In one of 9 points a
-// square is four nodes that are all coupled, and those across it have no more than the other two in common.
+// Neighbours of the rows. In a grid of 5 points all couplings are straight, and four nodes in a ring are a square of
+// it. In one of 9 points a square is four nodes that are all coupled, and those across it have no more than the other
+// two in common.
 class Graph {
 public:
   bool        make(const Pattern &p); // false: a row has more than eight neighbours
@@ -30,7 +31,10 @@ private:
     int node[4];
   };
   void              find_straight();
-  char             &entry(std::vector<char> &of, int i, int j) { return of[(size_t)(std::lower_bound(begin(i), end(i), j) - column_.data())]; }
+  char             &entry(std::vector<char> &of, int i, int j)
+  {
+    return of[(size_t)(std::lower_bound(begin(i), end(i), j) - column_.data())];
+  }
   std::vector<int>  start_, column_;
   std::vector<char> straight_;
 };
@@ -93,7 +97,10 @@ struct Point {
 // Places one part after the other: a first square, then squares beside those that are placed, on the side that is free.
 class Placing {
 public:
-  explicit Placing(const Graph &graph) : g_(graph), at_((size_t)graph.rows(), Point{none, none}), listed_((size_t)graph.rows(), 0) { }
+  explicit Placing(const Graph &graph) :
+    g_(graph), at_((size_t)graph.rows(), Point{none, none}), listed_((size_t)graph.rows(), 0)
+  {
+  }
   bool part(int seed);              // all that hangs together with it
   bool finish(Placement &placement); // parts on one grid, below each other
   bool placed(int i) const { return at_[(size_t)i].x != none; }
@@ -146,7 +153,9 @@ bool Placing::first_square(int seed)
     const int u = list[k];
     for (const int *e = g_.end(u); e-- > g_.begin(u);) // rows mostly count along x: the next one first
       for (const int *v = g_.begin(u); v < g_.end(u); ++v) {
-        if (e == v || !g_.straight(e) || !g_.straight(v) || g_.straight_between(*e, *v) || (*e != u + 1 && g_.coupled(u, u + 1))) continue;
+        if (e == v || !g_.straight(e) || !g_.straight(v) || g_.straight_between(*e, *v) ||
+            (*e != u + 1 && g_.coupled(u, u + 1)))
+          continue;
         const int t = opposite(u, *e, *v);
         if (t >= 0) return put(u, {0, 0}) && put(*e, {1, 0}) && put(*v, {0, 1}) && put(t, {1, 1});
       }
@@ -187,7 +196,8 @@ bool Placing::onward(int u)
     auto fits = [&](const Point &at) {
       if (taken(at)) return false;
       for (const int *j = g_.begin(*v); j < g_.end(*v); ++j)
-        if (placed(*j) && (std::abs(at_[(size_t)*j].x - at.x) > 1 || std::abs(at_[(size_t)*j].y - at.y) > 1)) return false;
+        if (placed(*j) && (std::abs(at_[(size_t)*j].x - at.x) > 1 || std::abs(at_[(size_t)*j].y - at.y) > 1))
+          return false;
       return true;
     };
     for (const int *e = g_.begin(u); e < g_.end(u); ++e) // a line goes on

@@ -44,7 +44,8 @@ template <class X, class Y> void convert(const Exec &exec, const Buffer<X> &x, B
 {
   const size_t n = x.size(), piece = 4096, rows = n / piece;
   forall(exec, {0, (int)piece, 0, (int)rows}, ConvertKernel<X, Y>{x.data(), y.data(), (ptrdiff_t)piece});
-  forall(exec, {0, (int)(n - rows * piece), 0, 1}, ConvertKernel<X, Y>{x.data() + rows * piece, y.data() + rows * piece, 0});
+  forall(exec, {0, (int)(n - rows * piece), 0, 1},
+         ConvertKernel<X, Y>{x.data() + rows * piece, y.data() + rows * piece, 0});
 }
 
 // The same for many arrays; on the device in one launch, several numbers a thread. Each is cut into rows.
@@ -104,7 +105,8 @@ template <class T> double dot(const Exec &exec, const Grid &grid, int mask, cons
   double s = 0;
   for (int q = 0; q < 4; ++q)
     if (mask & (1 << q))
-      s += x.sx == 1 ? forall_sum(exec, grid.owned(q), ProductKernel<1, T>{x.q[q], y.q[q], x.sy}) : forall_sum(exec, grid.owned(q), ProductKernel<0, T>{x.q[q], y.q[q], x.sy, x.sx});
+      s += x.sx == 1 ? forall_sum(exec, grid.owned(q), ProductKernel<1, T>{x.q[q], y.q[q], x.sy})
+                     : forall_sum(exec, grid.owned(q), ProductKernel<0, T>{x.q[q], y.q[q], x.sy, x.sx});
   return s;
 }
 
@@ -118,7 +120,9 @@ template <class X, class Y> struct CopyKernel {
 // y = x on the owned nodes of the quarters in the mask.
 template <class X, class Y> void copy(const Exec &exec, const Grid &grid, int mask, const View<X> &x, const View<Y> &y)
 {
-  auto of = [&](int q) { return part(mask & (1 << q) ? grid.owned(q) : Box(), CopyKernel<X, Y>{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy}); };
+  auto of = [&](int q) {
+    return part(mask & (1 << q) ? grid.owned(q) : Box(), CopyKernel<X, Y>{x.q[q], y.q[q], x.sx, x.sy, y.sx, y.sy});
+  };
   forall_parts(exec, of(0), of(1), of(2), of(3));
 }
 
@@ -130,7 +134,8 @@ template <class T> struct RandomKernel {
   uint64_t  stream;
   HD void   operator()(int X, int Y) const
   {
-    uint64_t h = (uint64_t)(2 * X + (q & 1)) * 0x9e3779b97f4a7c15u + (uint64_t)(2 * Y + (q >> 1)) * 0xc2b2ae3d27d4eb4fu + stream * 0x165667b19e3779f9u;
+    uint64_t h = (uint64_t)(2 * X + (q & 1)) * 0x9e3779b97f4a7c15u +
+                 (uint64_t)(2 * Y + (q >> 1)) * 0xc2b2ae3d27d4eb4fu + stream * 0x165667b19e3779f9u;
     h          = (h ^ (h >> 31)) * 0xbf58476d1ce4e5b9u;
     h          = (h ^ (h >> 29)) * 0x94d049bb133111ebu;
     v[X * sx + Y * sy] = (T)((double)((h ^ (h >> 32)) >> 11) * 0x1p-53 - 0.5);
@@ -172,7 +177,8 @@ template <class T> struct KStart { // r = b, x = 0
     if (p < n) r[p] = b[p], x[p] = 0;
   }
 };
-template <class T> struct KDirection { // d = w - (w'q / d'q) d; zero after the step that ends the iteration, which makes its d'q zero
+// d = w - (w'q / d'q) d; zero after the step that ends the iteration, which makes its d'q zero
+template <class T> struct KDirection {
   const T       *w;
   T             *d;
   ptrdiff_t      n;
@@ -205,8 +211,13 @@ template <class Space> void k_cycle_there(Space &s, int steps)
   const ptrdiff_t n       = (ptrdiff_t)s.x.data.size();
   const Box       all{0, k_row, 0, (int)((n + k_row - 1) / k_row)};
   TwoSums *const  dq      = (TwoSums *)s.g.sums.data(), *const wq = dq + 1;
-  auto            product = [&](const auto &x, const auto &y, const auto &z, TwoSums *to) {
-    forall_join(s.plan.exec, s.g.grid.cells(), TwoProducts<T>{x.v, y.v, z.v, {s.g.grid.owned(0), s.g.grid.owned(1), s.g.grid.owned(2), s.g.grid.owned(3)}, s.mask}, to);
+  auto product = [&](const auto &x, const auto &y, const auto &z, TwoSums *to) {
+    forall_join(s.plan.exec, s.g.grid.cells(),
+                TwoProducts<T>{
+                  x.v, y.v, z.v, {s.g.grid.owned(0), s.g.grid.owned(1), s.g.grid.owned(2), s.g.grid.owned(3)},
+                     s.mask
+    },
+                to);
   };
   forall(s.plan.exec, all, KStart<T>{s.b.data.data(), s.r.data.data(), s.x.data.data(), n});
   for (int i = 0; i < steps; ++i) {
@@ -215,7 +226,9 @@ template <class Space> void k_cycle_there(Space &s, int steps)
     forall(s.plan.exec, all, KDirection<T>{s.w.data.data(), s.d.data.data(), n, i ? dq : nullptr, wq});
     s.multiply(s.d, s.q);
     product(s.d, s.q, s.r, dq);
-    forall(s.plan.exec, all, KStep<T>{s.d.data.data(), s.q.data.data(), s.x.data.data(), i + 1 < steps ? s.r.data.data() : nullptr, n, dq});
+    forall(
+      s.plan.exec, all,
+      KStep<T>{s.d.data.data(), s.q.data.data(), s.x.data.data(), i + 1 < steps ? s.r.data.data() : nullptr, n, dq});
   }
 }
 
@@ -238,8 +251,8 @@ template <class Space> void k_cycle(Space &s, int steps)
   }
 }
 
-// nu steps of the Chebyshev iteration for eigenvalues in [lowest, highest]: a fixed polynomial, so linear and symmetric, and no
-// inner products.
+// nu steps of the Chebyshev iteration for eigenvalues in [lowest, highest]: a fixed polynomial, so linear and
+// symmetric, and no inner products.
 template <class Space> void amli_cycle(Space &s, int steps, double lowest, double highest)
 {
   const double theta = (highest + lowest) / 2, delta = (highest - lowest) / 2, sigma = theta / delta;
@@ -263,8 +276,9 @@ template <class Space> void amli_cycle(Space &s, int steps, double lowest, doubl
   }
 }
 
-// Steps of preconditioned CG on the right-hand side A x, which is in the range of singular operators too. each(alpha, beta, rr)
-// sees the coefficients and |r|^2 after each step and says whether to go on. False if nothing could be done.
+// Steps of preconditioned CG on the right-hand side A x, which is in the range of singular operators too. each(alpha,
+// beta, rr) sees the coefficients and |r|^2 after each step and says whether to go on. False if nothing could be
+// done.
 template <class Space, class Each> bool cg_steps(Space &s, int steps, const Each &each)
 {
   double rz = 0;

@@ -1,5 +1,5 @@
-// KSP rrb: conjugate gradients on the first Schur complement of a 5-point operator, preconditioned by PC rrb; for 9-point
-// operators the same iteration on the whole system.
+// KSP rrb: conjugate gradients on the first Schur complement of a 5-point operator, preconditioned by PC rrb; for
+// 9-point operators the same iteration on the whole system.
 #include "petsc/aij.hpp"
 #include "box/tuning.hpp"
 #include "rrb/cg/schur_space.hpp"
@@ -11,8 +11,8 @@ using namespace tessera;
 
 namespace {
 
-// Has nobody but PETSc chosen this preconditioner? Its choice is not marked as one: a type set before any options were read and any setup
-// made is the program's for certain, and so is one that PETSc does not choose.
+// Has nobody but PETSc chosen this preconditioner? Its choice is not marked as one: a type set before any options
+// were read and any setup made is the program's for certain, and so is one that PETSc does not choose.
 PetscErrorCode IsDefault(PC pc, bool *is)
 {
   PetscBool   given, any, none, ilu = PETSC_TRUE, icc = PETSC_FALSE, block = PETSC_FALSE;
@@ -22,7 +22,8 @@ PetscErrorCode IsDefault(PC pc, bool *is)
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(PetscOptionsHasName(((PetscObject)pc)->options, prefix, "-pc_type", &given));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)pc, &any, PCILU, PCICC, PCBJACOBI, ""));
-  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCNONE, &none)); // for matrices that have neither factors nor blocks
+  // for matrices that have neither factors nor blocks
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCNONE, &none));
   if (none && pc->pmat && ((PetscObject)pc->pmat)->type_name) {
     PetscCall(MatGetFactorAvailable(pc->pmat, MATSOLVERPETSC, MAT_FACTOR_ILU, &ilu));
     PetscCall(MatGetFactorAvailable(pc->pmat, MATSOLVERPETSC, MAT_FACTOR_ICC, &icc));
@@ -32,7 +33,8 @@ PetscErrorCode IsDefault(PC pc, bool *is)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// A preconditioner without a type, or with PETSc's default, becomes rrb; what the program or -pc_type has chosen stays, and is refused below.
+// A preconditioner without a type, or with PETSc's default, becomes rrb; what the program or -pc_type has chosen
+// stays, and is refused below.
 PetscErrorCode DefaultPC(KSP ksp, bool options)
 {
   PC   pc;
@@ -64,10 +66,15 @@ PetscErrorCode Check(KSP ksp)
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
   PetscCall(PCGetType(pc, &type));
-  PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb works with PC rrb alone, which factorises the system that it iterates on: the preconditioner is %s. Use -%spc_type rrb (PCSetType(pc, PCRRB)), or -%sksp_type cg with this preconditioner", type, prefix ? prefix : "", prefix ? prefix : "");
+  PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP,
+             "KSP rrb works with PC rrb alone, which factorises the system that it iterates on: the preconditioner is "
+             "%s. Use -%spc_type rrb (PCSetType(pc, PCRRB)), or -%sksp_type cg with this preconditioner",
+             type, prefix ? prefix : "", prefix ? prefix : "");
   PetscCall(PCGetOperators(pc, &A, &P));
   PetscCall(CheckMatrix((PetscObject)ksp, "KSP rrb", P));
-  PetscCheck(A == P, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb solves with the matrix that the preconditioner is made of: Amat and Pmat differ. Use -ksp_type cg -pc_type rrb");
+  PetscCheck(A == P, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP,
+             "KSP rrb solves with the matrix that the preconditioner is made of: Amat and Pmat differ. Use -ksp_type "
+             "cg -pc_type rrb");
   PC_RRB *r = (PC_RRB *)pc->data;
   KSP_RRB *k = (KSP_RRB *)ksp->data;
   if (!r->schur || r->solver != k->backend) {
@@ -88,13 +95,18 @@ PetscErrorCode KSPSetUp_RRB(KSP ksp)
   PetscCall(PCSetErrorIfFailure(ksp->pc, ksp->errorifnotconverged));
   PetscCall(PCSetUp(ksp->pc));
   const PC_RRB *r = (PC_RRB *)ksp->pc->data;
-  if (r->report.kind == OperatorReport::not_finite) PetscFunctionReturn(PETSC_SUCCESS); // PC rrb names the entry; differences of such are not finite either
-  PetscCheck(r->report.asymmetry <= tuning::asymmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry, and %g would do). Use -ksp_type gmres -pc_type rrb; or -ksp_type cg -pc_type rrb, where this is an error of the matrix that may be ignored", (double)r->report.asymmetry, tuning::asymmetric);
+  // PC rrb names the entry; differences of such are not finite either
+  if (r->report.kind == OperatorReport::not_finite) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(r->report.asymmetry <= tuning::asymmetric, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP,
+             "KSP rrb is a method of conjugate gradients and the matrix is not symmetric (largest |a_ij - a_ji| is %g "
+             "of the largest diagonal entry, and %g would do). Use -ksp_type gmres -pc_type rrb; or -ksp_type cg "
+             "-pc_type rrb, where this is an error of the matrix that may be ignored",
+             (double)r->report.asymmetry, tuning::asymmetric);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// At the end of an iteration, by whatever way: its solution stands in vec_sol again, and nothing that is not a number in the
-// preconditioner's memory.
+// At the end of an iteration, by whatever way: its solution stands in vec_sol again, and nothing that is not a number
+// in the preconditioner's memory.
 struct Iterating {
   KSP_RRB   *k;
   rrb::Plan &plan;
@@ -129,18 +141,22 @@ PetscErrorCode Solve(KSP ksp)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (r->report.asymmetry > tuning::asymmetric) { // since the setup, which raises an error
-    PetscCall(PetscInfo(ksp, "The matrix is not symmetric any more (%g). Use -ksp_type gmres -pc_type rrb\n", (double)r->report.asymmetry));
+    PetscCall(PetscInfo(ksp, "The matrix is not symmetric any more (%g). Use -ksp_type gmres -pc_type rrb\n",
+                        (double)r->report.asymmetry));
     ksp->reason = KSP_DIVERGED_NONSYMMETRIC;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCheck(!ksp->transpose_solve || !r->dirichlet.any, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSP rrb solves with the transpose of symmetric matrices: this one has Dirichlet rows whose columns are not empty (MatZeroRowsColumns() empties them). Use -ksp_type gmres -pc_type rrb");
+  PetscCheck(!ksp->transpose_solve || !r->dirichlet.any, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP,
+             "KSP rrb solves with the transpose of symmetric matrices: this one has Dirichlet rows whose columns are "
+             "not empty (MatZeroRowsColumns() empties them). Use -ksp_type gmres -pc_type rrb");
   // A preconditioner that is kept while the matrix changes (KSPSetReusePreconditioner()) has the old matrix's S1.
   PetscCall(PetscObjectGetId((PetscObject)ksp->pc->pmat, &id));
   PetscCall(PetscObjectStateGet((PetscObject)ksp->pc->pmat, &state));
   const bool schur = OnSchur(*r) && id == r->matrix_id && state == r->matrix_state;
   k->diagonal.clear();
   k->off.clear();
-  const bool     flexible = r->plan.cycle == rrb::Cycle::k, with_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
+  const bool flexible     = r->plan.cycle == rrb::Cycle::k,
+             with_z       = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
   const bool     exact    = !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen;
   const PetscInt vectors  = !schur ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
   if (vectors && (!ksp->work || ksp->nwork < vectors)) PetscCall(KSPSetWorkVecs(ksp, vectors));
@@ -161,7 +177,11 @@ PetscErrorCode Solve(KSP ksp)
     PetscCall(s.Finish());
     guard.finished = ksp->reason >= 0;
   } else {
-    PetscCall(PetscInfo(ksp, "CG on the whole system: %s\n", r->raised ? "the factors leave out negative row sums" : OnSchur(*r) ? "the preconditioner is of an older matrix" : r->plan.have_schur ? "the matrix is not symmetric to rounding" : "the operator is a 9-point one"));
+    PetscCall(PetscInfo(ksp, "CG on the whole system: %s\n",
+                        r->raised            ? "the factors leave out negative row sums"
+                        : OnSchur(*r)        ? "the preconditioner is of an older matrix"
+                        : r->plan.have_schur ? "the matrix is not symmetric to rounding"
+                                             : "the operator is a 9-point one"));
     WholeSpace s(ksp);
     PetscCall(s.Start(&first));
     PetscCall(Iterate(ksp, s, flexible, first));
@@ -169,8 +189,8 @@ PetscErrorCode Solve(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// After an error the program may go on, with less memory or on the host: no memory of the solve is kept, and the preconditioner is not
-// left in the belief that a solve is under way.
+// After an error the program may go on, with less memory or on the host: no memory of the solve is kept, and the
+// preconditioner is not left in the belief that a solve is under way.
 PetscErrorCode KSPSolve_RRB(KSP ksp)
 {
   KSP_RRB *k = (KSP_RRB *)ksp->data;
@@ -202,7 +222,8 @@ PetscErrorCode Eigenvalues(const KSP_RRB *k, std::vector<double> &values)
   PetscFunctionBegin;
   values = k->diagonal;
   if (n) LAPACKREALsteqr_("N", &n, values.data(), off.data(), nullptr, &one, nullptr, &info);
-  PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "KSP rrb: LAPACK finds no eigenvalues of the Lanczos matrix (info %d)", (int)info);
+  PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "KSP rrb: LAPACK finds no eigenvalues of the Lanczos matrix (info %d)", (int)info);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -212,7 +233,8 @@ PetscErrorCode KSPComputeEigenvalues_RRB(KSP ksp, PetscInt room, PetscReal *re, 
 
   PetscFunctionBegin;
   PetscCall(Eigenvalues((KSP_RRB *)ksp->data, values));
-  PetscCheck(room >= (PetscInt)values.size(), PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_SIZ, "KSP rrb: there are %d eigenvalues, and room for %" PetscInt_FMT, (int)values.size(), room);
+  PetscCheck(room >= (PetscInt)values.size(), PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_SIZ,
+             "KSP rrb: there are %d eigenvalues, and room for %" PetscInt_FMT, (int)values.size(), room);
   std::copy(values.begin(), values.end(), re);
   std::fill(im, im + room, 0);
   *n = (PetscInt)values.size();
@@ -252,7 +274,8 @@ PetscErrorCode KSPSetFromOptions_RRB(KSP ksp, CompatOptionItems PetscOptionsObje
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "KSP RRB options");
-  PetscCall(PetscOptionsEnum("-ksp_rrb_backend", "Where the solver runs", "KSPRRBSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  PetscCall(PetscOptionsEnum("-ksp_rrb_backend", "Where the solver runs", "KSPRRBSetBackend", TesseraBackends,
+                             (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set) PetscCall(KSPRRBSetBackend(ksp, backend));
   PetscOptionsHeadEnd();
   PC        pc;
@@ -276,12 +299,15 @@ PetscErrorCode KSPGetInfo_RRB(KSP ksp, KSPRRBInfo *info)
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
   const PC_RRB *r = rrb ? (PC_RRB *)ksp->pc->data : nullptr;
-  PetscCheck(ksp->setupstage && r && r->current && !r->failed, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ORDER, "KSP rrb is not set up, or its preconditioner's setup has failed: call KSPSetUp() first; PCRRBGetFailure() tells why one has failed");
+  PetscCheck(ksp->setupstage && r && r->current && !r->failed, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ORDER,
+             "KSP rrb is not set up, or its preconditioner's setup has failed: call KSPSetUp() first; "
+             "PCRRBGetFailure() tells why one has failed");
   const bool schur = OnSchur(*r);
   *info          = KSPRRBInfo();
   info->schur    = schur ? PETSC_TRUE : PETSC_FALSE;
   info->flexible = r->plan.cycle == rrb::Cycle::k ? PETSC_TRUE : PETSC_FALSE;
-  // S1 and its product 28 B, x and r 24, p 12, r'z 8; on a device p is made with the product, and x in every other step: 36 and 20
+  // S1 and its product 28 B, x and r 24, p 12, r'z 8; on a device p is made with the product, and x in every other
+  // step: 36 and 20
   if (schur) info->moved = (r->plan.exec.space == Space::cuda ? 56 : 72) + r->plan.bytes_moved(true);
   const KSP_RRB *k = (const KSP_RRB *)ksp->data;
   if (k->solver) { // on the device alone the vectors stay from solve to solve
@@ -304,10 +330,17 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
   if (!r->current || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPRRBGetInfo(ksp, &info));
-  const char *const whole = r->raised ? "the whole system (the factors leave out negative row sums)" : r->plan.have_schur ? "the whole system (the matrix is not symmetric to rounding)" : "the whole system (9-point operator)";
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", info.flexible ? "flexible" : "plain", info.schur ? "the Schur complement of the red nodes (half of the unknowns)" : whole));
-  if (info.moved > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", (double)info.moved));
-  if (info.vectors > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors of CG %.3g bytes an unknown, and 8 while it solves\n", (double)info.vectors));
+  const char *const whole = r->raised          ? "the whole system (the factors leave out negative row sums)"
+                          : r->plan.have_schur ? "the whole system (the matrix is not symmetric to rounding)"
+                                               : "the whole system (9-point operator)";
+  PetscCall(
+    PetscViewerASCIIPrintf(viewer, "  %s CG on %s\n", info.flexible ? "flexible" : "plain",
+                           info.schur ? "the Schur complement of the red nodes (half of the unknowns)" : whole));
+  if (info.moved > 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  an iteration moves %.4g bytes an unknown\n", (double)info.moved));
+  if (info.vectors > 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors of CG %.3g bytes an unknown, and 8 while it solves\n",
+                                     (double)info.vectors));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -369,22 +402,28 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
    Level: intermediate
 
    Notes:
-   The red nodes of a 5-point operator are eliminated exactly, which halves the vectors of CG; Dirichlet rows are solved before
+   The red nodes of a 5-point operator are eliminated exactly, which halves the vectors of CG; Dirichlet rows are
+   solved before
    the iteration. Tolerances, monitors and the residual history refer to the whole system; the default norm is the
    unpreconditioned one. With the cycle `k` CG is flexible. On a 9-point operator it is plain CG with `PCRRB`.
 
-   Its preconditioner is `PCRRB`, which `KSPSetType()` sets where there is none yet or PETSc's default. Another one that the program or `-pc_type`
+   Its preconditioner is `PCRRB`, which `KSPSetType()` sets where there is none yet or PETSc's default. Another one
+   that the program or `-pc_type`
    has chosen is never replaced: the solve ends with an error.
 
-   The matrix must be symmetric apart from couplings with Dirichlet rows. Differences of a_ij and a_ji up to 1e-6 of the largest diagonal
-   entry, as Jacobians by differences have them, are accepted; CG then runs on the whole system. `KSPSolveTranspose()` needs Dirichlet rows
+   The matrix must be symmetric apart from couplings with Dirichlet rows. Differences of a_ij and a_ji up to 1e-6 of
+   the largest diagonal
+   entry, as Jacobians by differences have them, are accepted; CG then runs on the whole system. `KSPSolveTranspose()`
+   needs Dirichlet rows
    that nothing is coupled to.
 
-   `KSPComputeEigenvalues()` and `KSPComputeExtremeSingularValues()` give those of the Lanczos matrix of CG: of the preconditioned first
+   `KSPComputeEigenvalues()` and `KSPComputeExtremeSingularValues()` give those of the Lanczos matrix of CG: of the
+   preconditioned first
    Schur complement, or of the preconditioned operator where CG runs on the whole system.
 
    References:
-.  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable
+.  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil
+   problems suitable
          for GPU-type processors, Electronic Transactions on Numerical Analysis 48, 2018
 
 .seealso: `PCRRB`, `KSPCG`, `KSPFCG`, `KSPRRBSetBackend()`
@@ -411,7 +450,8 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   ksp->ops->setfromoptions               = KSPSetFromOptions_RRB;
   ksp->ops->buildsolution                = KSPBuildSolution_RRB;
   ksp->ops->buildresidual                = KSPBuildResidualDefault;
-  ksp->ops->computeeigenvalues           = NoThrow<KSPComputeEigenvalues_RRB, KSP, PetscInt, PetscReal *, PetscReal *, PetscInt *>;
+  ksp->ops->computeeigenvalues =
+    NoThrow<KSPComputeEigenvalues_RRB, KSP, PetscInt, PetscReal *, PetscReal *, PetscInt *>;
   ksp->ops->computeextremesingularvalues = NoThrow<KSPComputeExtremeSingularValues_RRB, KSP, PetscReal *, PetscReal *>;
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", KSPSetBackend_RRB));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", KSPGetBackend_RRB));
@@ -433,7 +473,8 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
    Level: intermediate
 
    Note:
-   The solver runs where its preconditioner is, so this is the backend of `PCRRB` unless `PCRRBSetBackend()` has named one; two
+   The solver runs where its preconditioner is, so this is the backend of `PCRRB` unless `PCRRBSetBackend()` has named
+   one; two
    that contradict each other are refused. The automatic choice is described there.
 
 .seealso: `KSPRRB`, `KSPRRBGetBackend()`
@@ -442,7 +483,8 @@ PetscErrorCode KSPRRBSetBackend(KSP ksp, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_OUTOFRANGE, "KSP rrb: unknown backend %d", (int)b);
+  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)ksp),
+             PETSC_ERR_ARG_OUTOFRANGE, "KSP rrb: unknown backend %d", (int)b);
   PetscTryMethod(ksp, "KSPRRBSetBackend_C", (KSP, TesseraBackend), (ksp, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -492,7 +534,8 @@ PetscErrorCode KSPRRBGetInfo(KSP ksp, KSPRRBInfo *info)
   PetscFunctionBegin;
   PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPRRB, &rrb));
-  PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSPRRBGetInfo() is of KSP rrb alone, not of %s", ((PetscObject)ksp)->type_name ? ((PetscObject)ksp)->type_name : "a solver without a type");
+  PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSPRRBGetInfo() is of KSP rrb alone, not of %s",
+             ((PetscObject)ksp)->type_name ? ((PetscObject)ksp)->type_name : "a solver without a type");
   PetscCall(KSPGetInfo_RRB(ksp, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

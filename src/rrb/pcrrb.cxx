@@ -7,8 +7,10 @@ using tessera::PC_RRB;
 using tessera::OperatorReport;
 
 const char *const PCRRBCoarsenings[] = {"galerkin", "lump", "rhombus", "PCRRBCoarsening", "PC_RRB_", nullptr};
-const char *const PCRRBSmoothers[]   = {"auto", "point", "line_i", "line_j", "line_alt", "PCRRBSmoother", "PC_RRB_SMOOTHER_", nullptr};
-const char *const PCRRBInterpolations[] = {"auto", "collapse", "least_squares", "PCRRBInterpolation", "PC_RRB_INTERPOLATION_", nullptr};
+const char *const PCRRBSmoothers[]      = {"auto",     "point",         "line_i",           "line_j",
+                                           "line_alt", "PCRRBSmoother", "PC_RRB_SMOOTHER_", nullptr};
+const char *const PCRRBInterpolations[] = {
+  "auto", "collapse", "least_squares", "PCRRBInterpolation", "PC_RRB_INTERPOLATION_", nullptr};
 const char *const PCRRBLumps[]       = {"red", "all", "PCRRBLump", "PC_RRB_LUMP_", nullptr};
 const char *const PCRRBCycles[]      = {"v", "k", "amli", "auto", "PCRRBCycle", "PC_RRB_CYCLE_", nullptr};
 const char *const PCRRBPrecisions[]  = {"auto", "double", "single", "PCRRBPrecision", "PC_RRB_", nullptr};
@@ -105,7 +107,8 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(Refuse(pc, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(r->plan.cycle != tessera::rrb::Cycle::k, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC rrb: the K-cycle is not linear, so it has no transpose. Use -pc_rrb_cycle v or amli");
+  PetscCheck(r->plan.cycle != tessera::rrb::Cycle::k, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "PC rrb: the K-cycle is not linear, so it has no transpose. Use -pc_rrb_cycle v or amli");
   PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, x, y, 0));
   const tessera::Box own = r->matrix.grid().owned();
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
@@ -143,9 +146,11 @@ static PetscErrorCode MatApply(PC pc, Mat X, Mat Y)
   PetscCall(MatGetSize(X, nullptr, &N));
   if (!r->failed && !r->matrix.moved() && tessera::rrb::takes_several(r->plan)) {
     PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, X, Y, 0));
-    PetscCall(r->columns.Each(X, Y, r->plan.exec.space, [&](int number, const double *from, ptrdiff_t stride_from, double *to, ptrdiff_t stride_to) {
-      done += tessera::rrb::apply_several(r->plan, r->dirichlet, number, from, stride_from, to, stride_to);
-    }));
+    PetscCall(r->columns.Each(
+      X, Y, r->plan.exec.space,
+      [&](int number, const double *from, ptrdiff_t stride_from, double *to, ptrdiff_t stride_to) {
+        done += tessera::rrb::apply_several(r->plan, r->dirichlet, number, from, stride_from, to, stride_to);
+      }));
     PetscCall(PetscLogFlops(2. * r->plan.multiplications() * (double)done));
     PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, X, Y, 0));
   }
@@ -165,9 +170,12 @@ template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
   PetscFunctionBegin;
   tessera::Together together(PetscObjectComm((PetscObject)pc));
   PetscCall((tessera::NoThrow<F, PC, V, V>(pc, x, y)));
-  const bool failed = tessera::device::failed(), lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost(); // another process has failed
+  // another process has failed
+  const bool failed = tessera::device::failed(), lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost();
   if (!failed && !lost) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC rrb", &pc->failedreason)); // within KSP rrb
+  // within KSP rrb
+  PetscCall(
+    tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC rrb", &pc->failedreason));
   if (failed && !together.Within()) ((PC_RRB *)pc->data)->matrix.ForgetCopies();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -175,7 +183,8 @@ template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
 static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptionsObject)
 {
   PC_RRB         *r = (PC_RRB *)pc->data;
-  PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, redundant = r->redundant, grid[2] = {r->nx, r->ny}, two = 2;
+  PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, redundant = r->redundant,
+           grid[2] = {r->nx, r->ny}, two = 2;
   PetscInt        smooth = r->smooth;
   PetscReal       omega = r->omega;
   PetscBool       trial = r->trial, peers = r->peers;
@@ -190,43 +199,62 @@ static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptions
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "RRB options");
-  PetscCall(PetscOptionsInt("-pc_rrb_levels", "Levels of the factorisation, two to a grid (0 for automatic)", "PCRRBSetLevels", levels, &levels, &set));
+  PetscCall(PetscOptionsInt("-pc_rrb_levels", "Levels of the factorisation, two to a grid (0 for automatic)",
+                            "PCRRBSetLevels", levels, &levels, &set));
   if (set) PetscCall(PCRRBSetLevels(pc, levels));
-  PetscCall(PetscOptionsInt("-pc_rrb_grids", "Grids stored by quarters, the others in natural order (-1 for all)", "PCRRBSetGrids", grids, &grids, &set));
+  PetscCall(PetscOptionsInt("-pc_rrb_grids", "Grids stored by quarters, the others in natural order (-1 for all)",
+                            "PCRRBSetGrids", grids, &grids, &set));
   if (set) PetscCall(PCRRBSetGrids(pc, grids));
-  PetscCall(PetscOptionsEnum("-pc_rrb_coarsening", "How the next operator is made", "PCRRBSetCoarsening", PCRRBCoarsenings, (PetscEnum)coarsening, (PetscEnum *)&coarsening, &set));
+  PetscCall(PetscOptionsEnum("-pc_rrb_coarsening", "How the next operator is made", "PCRRBSetCoarsening",
+                             PCRRBCoarsenings, (PetscEnum)coarsening, (PetscEnum *)&coarsening, &set));
   if (set) PetscCall(PCRRBSetCoarsening(pc, coarsening));
-  PetscCall(PetscOptionsEnum("-pc_rrb_smoother", "What the sweeps solve for together (Galerkin)", "PCRRBSetSmoother", PCRRBSmoothers, (PetscEnum)smoother, (PetscEnum *)&smoother, &set));
+  PetscCall(PetscOptionsEnum("-pc_rrb_smoother", "What the sweeps solve for together (Galerkin)", "PCRRBSetSmoother",
+                             PCRRBSmoothers, (PetscEnum)smoother, (PetscEnum *)&smoother, &set));
   if (set) PetscCall(PCRRBSetSmoother(pc, smoother));
-  PetscCall(PetscOptionsInt("-pc_rrb_smooth", "Sweeps before and after the next grid (Galerkin; 0 for automatic)", "PCRRBSetSmooth", smooth, &smooth, &set));
+  PetscCall(PetscOptionsInt("-pc_rrb_smooth", "Sweeps before and after the next grid (Galerkin; 0 for automatic)",
+                            "PCRRBSetSmooth", smooth, &smooth, &set));
   if (set) PetscCall(PCRRBSetSmooth(pc, smooth));
-  PetscCall(PetscOptionsEnum("-pc_rrb_interpolation", "Weights of the interpolation (Galerkin)", "PCRRBSetInterpolation", PCRRBInterpolations, (PetscEnum)interpolation, (PetscEnum *)&interpolation, &set));
+  PetscCall(PetscOptionsEnum("-pc_rrb_interpolation", "Weights of the interpolation (Galerkin)",
+                             "PCRRBSetInterpolation", PCRRBInterpolations, (PetscEnum)interpolation,
+                             (PetscEnum *)&interpolation, &set));
   if (set) PetscCall(PCRRBSetInterpolation(pc, interpolation));
-  PetscCall(PetscOptionsBool("-pc_rrb_trial", "Try the choice where coefficients jump (Galerkin)", "PCRRBSetTrial", trial, &trial, &set));
+  PetscCall(PetscOptionsBool("-pc_rrb_trial", "Try the choice where coefficients jump (Galerkin)", "PCRRBSetTrial",
+                             trial, &trial, &set));
   if (set) PetscCall(PCRRBSetTrial(pc, trial));
-  PetscCall(PetscOptionsReal("-pc_rrb_omega", "Share of a dropped coupling that is lumped", "PCRRBSetOmega", omega, &omega, &set));
+  PetscCall(PetscOptionsReal("-pc_rrb_omega", "Share of a dropped coupling that is lumped", "PCRRBSetOmega", omega,
+                             &omega, &set));
   if (set) PetscCall(PCRRBSetOmega(pc, omega));
-  PetscCall(PetscOptionsEnum("-pc_rrb_lump", "Nodes at which couplings are lumped", "PCRRBSetLump", PCRRBLumps, (PetscEnum)lump, (PetscEnum *)&lump, &set));
+  PetscCall(PetscOptionsEnum("-pc_rrb_lump", "Nodes at which couplings are lumped", "PCRRBSetLump", PCRRBLumps,
+                             (PetscEnum)lump, (PetscEnum *)&lump, &set));
   if (set) PetscCall(PCRRBSetLump(pc, lump));
-  PetscCall(PetscOptionsEnum("-pc_rrb_cycle", "How coarse grids are visited", "PCRRBSetCycle", PCRRBCycles, (PetscEnum)cycle, (PetscEnum *)&cycle, &set));
+  PetscCall(PetscOptionsEnum("-pc_rrb_cycle", "How coarse grids are visited", "PCRRBSetCycle", PCRRBCycles,
+                             (PetscEnum)cycle, (PetscEnum *)&cycle, &set));
   if (set) PetscCall(PCRRBSetCycle(pc, cycle));
-  PetscCall(PetscOptionsInt("-pc_rrb_cycle_every", "The cycle accelerates on every m-th grid", "PCRRBSetCycleEvery", every, &every, &set));
+  PetscCall(PetscOptionsInt("-pc_rrb_cycle_every", "The cycle accelerates on every m-th grid", "PCRRBSetCycleEvery",
+                            every, &every, &set));
   if (set) PetscCall(PCRRBSetCycleEvery(pc, every));
-  PetscCall(PetscOptionsInt("-pc_rrb_cycle_inner", "Steps of the acceleration", "PCRRBSetCycleInner", inner, &inner, &set));
+  PetscCall(
+    PetscOptionsInt("-pc_rrb_cycle_inner", "Steps of the acceleration", "PCRRBSetCycleInner", inner, &inner, &set));
   if (set) PetscCall(PCRRBSetCycleInner(pc, inner));
-  PetscCall(PetscOptionsInt("-pc_rrb_redundant", "Nodes of the grids that every process keeps whole (0 for automatic)", "PCRRBSetRedundant", redundant, &redundant, &set));
+  PetscCall(PetscOptionsInt("-pc_rrb_redundant", "Nodes of the grids that every process keeps whole (0 for automatic)",
+                            "PCRRBSetRedundant", redundant, &redundant, &set));
   if (set) PetscCall(PCRRBSetRedundant(pc, redundant));
-  PetscCall(PetscOptionsBool("-pc_rrb_peers", "Processes of one host write into each other's device memory", "PCRRBSetPeers", peers, &peers, &set));
+  PetscCall(PetscOptionsBool("-pc_rrb_peers", "Processes of one host write into each other's device memory",
+                             "PCRRBSetPeers", peers, &peers, &set));
   if (set) PetscCall(PCRRBSetPeers(pc, peers));
-  PetscCall(PetscOptionsEnum("-pc_rrb_precision", "Precision of the factors", "PCRRBSetPrecision", PCRRBPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
+  PetscCall(PetscOptionsEnum("-pc_rrb_precision", "Precision of the factors", "PCRRBSetPrecision", PCRRBPrecisions,
+                             (PetscEnum)precision, (PetscEnum *)&precision, &set));
   if (set) PetscCall(PCRRBSetPrecision(pc, precision));
-  PetscCall(PetscOptionsIntArray("-pc_rrb_grid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j", "PCRRBSetGrid", grid, &two, &set));
+  PetscCall(PetscOptionsIntArray("-pc_rrb_grid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j",
+                                 "PCRRBSetGrid", grid, &two, &set));
   if (set) {
     PetscCall(tessera::CountNumbers(PetscOptionsObject, "-pc_rrb_grid", &two));
-    PetscCheck(two == 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_rrb_grid takes two numbers, nx,ny: %" PetscInt_FMT " given", two);
+    PetscCheck(two == 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+               "-pc_rrb_grid takes two numbers, nx,ny: %" PetscInt_FMT " given", two);
     PetscCall(PCRRBSetGrid(pc, grid[0], grid[1]));
   }
-  PetscCall(PetscOptionsEnum("-pc_rrb_backend", "Where the factorisation lives and runs", "PCRRBSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  PetscCall(PetscOptionsEnum("-pc_rrb_backend", "Where the factorisation lives and runs", "PCRRBSetBackend",
+                             TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set) PetscCall(PCRRBSetBackend(pc, backend));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -247,8 +275,10 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
    convergence for 5- and 9-point operators on two-dimensional grids.
 
    Options Database Keys:
-+  -pc_rrb_levels <l>                   - levels of the factorisation, two to a grid; 0 for automatic, see `PCRRBSetLevels()`
-.  -pc_rrb_grids <g>                    - grids stored by quarters (r1/r2/b1/b2), the others in natural order; -1 for all, see `PCRRBSetGrids()`
++  -pc_rrb_levels <l>                   - levels of the factorisation, two to a grid; 0 for automatic, see
+   `PCRRBSetLevels()`
+.  -pc_rrb_grids <g>                    - grids stored by quarters (r1/r2/b1/b2), the others in natural order; -1 for
+   all, see `PCRRBSetGrids()`
 .  -pc_rrb_coarsening <galerkin,lump,rhombus> - how the next operator is made, see `PCRRBSetCoarsening()`
 .  -pc_rrb_smoother <auto,point,line_i,line_j,line_alt> - Galerkin: points or lines, see `PCRRBSetSmoother()`
 .  -pc_rrb_smooth <nu>                  - Galerkin: sweeps before and after the next grid, see `PCRRBSetSmooth()`
@@ -259,8 +289,10 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 .  -pc_rrb_cycle <v,k,amli,auto>        - how coarse grids are visited, see `PCRRBSetCycle()`
 .  -pc_rrb_cycle_every <m>              - K and AMLI accelerate on every m-th grid, see `PCRRBSetCycleEvery()`
 .  -pc_rrb_cycle_inner <nu>             - with so many steps, see `PCRRBSetCycleInner()`
-.  -pc_rrb_redundant <nodes>            - the first grid of at most so many nodes goes to every process, see `PCRRBSetRedundant()`
-.  -pc_rrb_peers <bool>                 - processes of one host write into each other's device memory, see `PCRRBSetPeers()`
+.  -pc_rrb_redundant <nodes>            - the first grid of at most so many nodes goes to every process, see
+   `PCRRBSetRedundant()`
+.  -pc_rrb_peers <bool>                 - processes of one host write into each other's device memory, see
+   `PCRRBSetPeers()`
 .  -pc_rrb_precision <auto,double,single> - storage of the factors, see `PCRRBSetPrecision()`
 .  -pc_rrb_grid <nx,ny>                 - grid of a matrix without a `DMDA`, see `PCRRBSetGrid()`
 -  -pc_rrb_backend <auto,host,cuda>     - where it runs, see `PCRRBSetBackend()`
@@ -268,24 +300,32 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
    Level: intermediate
 
    Notes:
-   The grid is the solver's or the matrix's `DMDA`, with one unknown a node, of any size; periodic directions need an even
-   size. Without one it is found by the couplings of the rows, as for the blocks of `PCBJACOBI` and `PCASM`; on the matrices of
-   `SNESVINEWTONRSLS` it is the `DMDA` with its inactive nodes. Couplings are read from the matrix, not from the `DMDA`'s stencil. The matrix should be symmetric positive definite, or
-   semidefinite with the constant null space; of another matrix the mean with its transpose is factorised, for `KSPGMRES`.
+   The grid is the solver's or the matrix's `DMDA`, with one unknown a node, of any size; periodic directions need an
+   even
+   size. Without one it is found by the couplings of the rows, as for the blocks of `PCBJACOBI` and `PCASM`; on the
+   matrices of
+   `SNESVINEWTONRSLS` it is the `DMDA` with its inactive nodes. Couplings are read from the matrix, not from the
+   `DMDA`'s stencil. The matrix should be symmetric positive definite, or
+   semidefinite with the constant null space; of another matrix the mean with its transpose is factorised, for
+   `KSPGMRES`.
 
-   A row without off-diagonal entries is a Dirichlet row. It is eliminated although its neighbours may be coupled to it, so
+   A row without off-diagonal entries is a Dirichlet row. It is eliminated although its neighbours may be coupled to
+   it, so
    matrices with one-sided boundary couplings work under `KSPCG`.
 
-   `PCMatApply()` of the Galerkin form on the host reads the coefficients once for 8 vectors, in double precision also for 4;
+   `PCMatApply()` of the Galerkin form on the host reads the coefficients once for 8 vectors, in double precision also
+   for 4;
    the other forms, lines, and a device take one vector after the other.
 
    The cycle `k` is not linear: use it under `KSPFCG`, `KSPFGMRES` or `KSPRRB`.
 
-   `PCGetInterpolations()` and `PCGetCoarseOperators()` give the grids of the Galerkin form, each operator being P'AP of the one before; the other
+   `PCGetInterpolations()` and `PCGetCoarseOperators()` give the grids of the Galerkin form, each operator being P'AP
+   of the one before; the other
    forms have no such pair. Nodes of the finest grid without couplings, as Dirichlet rows, take no part in them.
 
    References:
-+  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable
++  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil
+   problems suitable
          for GPU-type processors, Electronic Transactions on Numerical Analysis 48, 2018
 -  * - M. de Jong, C. Vuik, GPU implementation of the RRB-solver, Report 16-06, Delft University of Technology, 2016
 

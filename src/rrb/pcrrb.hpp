@@ -36,12 +36,15 @@ struct PC_RRB {
   PetscBool          failed       = PETSC_FALSE;
   PetscObjectId      matrix_id    = 0;           // which matrix was factorised,
   PetscObjectState   matrix_state = 0;           // with which values
-  PetscInt           first_its    = 0;           // iterations of the first solve after the choices of the Galerkin form,
+  // iterations of the first solve after the choices of the Galerkin form,
+  PetscInt           first_its    = 0;
   PetscReal          first_rtol   = 0;           // and its tolerance
   PetscBool          choose_again = PETSC_FALSE; // at the next setup
-  PetscReal          needed       = 0;           // iterations for 1e-6 that a solve has taken, where the trial was wrong: choose again before the next solve
+  // iterations for 1e-6 that a solve has taken, where the trial was wrong: choose again before the next solve
+  PetscReal          needed       = 0;
   PetscBool          corrected    = PETSC_FALSE; // in the solve under way
-  PetscBool          linear       = PETSC_FALSE; // a solver takes it for a linear map, which single precision is to 1e-7 only
+  // a solver takes it for a linear map, which single precision is to 1e-7 only
+  PetscBool          linear       = PETSC_FALSE;
   PetscBool          unfit        = PETSC_FALSE; // for single precision, as its trial has shown
   PetscBool          warned       = PETSC_FALSE; // of a solver that needs a linear preconditioner
   PetscBool          warned_asymmetric = PETSC_FALSE; // of one that needs a symmetric matrix
@@ -60,8 +63,8 @@ PetscErrorCode SubtractDirichlet(PC_RRB *);
 PetscErrorCode ViewRRB(PC, PetscViewer);
 PetscErrorCode BeforeSolveRRB(PC, KSP, Vec, Vec);
 PetscErrorCode AfterSolveRRB(PC, KSP, Vec, Vec);
-// The choice in use needs so many iterations for 1e-6, not those that the trial has foretold: tries the others. `another`: M is another one
-// now, of the same matrix. Collective.
+// The choice in use needs so many iterations for 1e-6, not those that the trial has foretold: tries the others.
+// `another`: M is another one now, of the same matrix. Collective.
 PetscErrorCode CorrectChoiceRRB(PC, PetscReal needed, bool *another);
 // Iterations at which the trial is proved wrong where the residual has come down by `reduction`; 0: there was none.
 PetscReal      DoubtfulIterations(const PC_RRB *, PetscReal reduction);

@@ -8,7 +8,8 @@
 
    Input Parameters:
 +  pc - the preconditioner
--  l - levels; 0 (default) goes on until an exact factorisation of what is left costs next to nothing. More than the grid allows means all levels
+-  l - levels; 0 (default) goes on until an exact factorisation of what is left costs next to nothing. More than the
+   grid allows means all levels
 
    Options Database Key:
 .  -pc_rrb_levels <l> - see above
@@ -24,7 +25,8 @@ PetscErrorCode PCRRBSetLevels(PC pc, PetscInt l)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(l >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the number of levels must be 0 (automatic) or more, it is %" PetscInt_FMT, l);
+  PetscCheck(l >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: the number of levels must be 0 (automatic) or more, it is %" PetscInt_FMT, l);
   PetscTryMethod(pc, "PCRRBSetLevels_C", (PC, PetscInt), (pc, l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -75,7 +77,8 @@ PetscErrorCode PCRRBSetGrids(PC pc, PetscInt g)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(g >= -1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the number of grids stored by quarters must be -1 (all) or more, it is %" PetscInt_FMT, g);
+  PetscCheck(g >= -1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: the number of grids stored by quarters must be -1 (all) or more, it is %" PetscInt_FMT, g);
   PetscTryMethod(pc, "PCRRBSetGrids_C", (PC, PetscInt), (pc, g));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -118,9 +121,12 @@ PetscErrorCode PCRRBGetGrids(PC pc, PetscInt *g)
    Level: intermediate
 
    Note:
-   Galerkin is black-box multigrid on the grids of the ordering: every next operator is P'AP, the red nodes of the finest grid of a
-   5-point operator are eliminated exactly and the sweeps there work on their Schur complement. Lump is the papers' factorisation
-   (ETNA 48, 2018; report 16-06). Rhombus lumping is for smooth coefficients: it needs fewer iterations there and may break down elsewhere.
+   Galerkin is black-box multigrid on the grids of the ordering: every next operator is P'AP, the red nodes of the
+   finest grid of a
+   5-point operator are eliminated exactly and the sweeps there work on their Schur complement. Lump is the papers'
+   factorisation
+   (ETNA 48, 2018; report 16-06). Rhombus lumping is for smooth coefficients: it needs fewer iterations there and may
+   break down elsewhere.
 
 .seealso: `PCRRB`, `PCRRBGetCoarsening()`
 @*/
@@ -128,7 +134,8 @@ PetscErrorCode PCRRBSetCoarsening(PC pc, PCRRBCoarsening c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(c >= PC_RRB_GALERKIN && c <= PC_RRB_RHOMBUS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown coarsening %d", (int)c);
+  PetscCheck(c >= PC_RRB_GALERKIN && c <= PC_RRB_RHOMBUS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: unknown coarsening %d", (int)c);
   PetscTryMethod(pc, "PCRRBSetCoarsening_C", (PC, PCRRBCoarsening), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -163,7 +170,8 @@ PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
 
    Input Parameters:
 +  pc - the preconditioner
--  s - `PC_RRB_SMOOTHER_AUTO` (default), `PC_RRB_SMOOTHER_POINT`, `PC_RRB_SMOOTHER_LINE_I`, `PC_RRB_SMOOTHER_LINE_J` or `PC_RRB_SMOOTHER_LINE_ALT`
+-  s - `PC_RRB_SMOOTHER_AUTO` (default), `PC_RRB_SMOOTHER_POINT`, `PC_RRB_SMOOTHER_LINE_I`, `PC_RRB_SMOOTHER_LINE_J`
+   or `PC_RRB_SMOOTHER_LINE_ALT`
 
    Options Database Key:
 .  -pc_rrb_smoother <auto,point,line_i,line_j,line_alt> - see above
@@ -171,7 +179,8 @@ PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
    Level: intermediate
 
    Note:
-   The automatic choice looks at each grid by itself: lines along the strong direction where more than 2 per cent of the nodes have one,
+   The automatic choice looks at each grid by itself: lines along the strong direction where more than 2 per cent of
+   the nodes have one,
    both directions where there are both or where diagonal couplings differ (rotated anisotropy), else points.
 
 .seealso: `PCRRB`, `PCRRBGetSmoother()`, `PCRRBSetCoarsening()`
@@ -180,7 +189,8 @@ PetscErrorCode PCRRBSetSmoother(PC pc, PCRRBSmoother s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(s >= PC_RRB_SMOOTHER_AUTO && s <= PC_RRB_SMOOTHER_LINE_ALT, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown smoother %d", (int)s);
+  PetscCheck(s >= PC_RRB_SMOOTHER_AUTO && s <= PC_RRB_SMOOTHER_LINE_ALT, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown smoother %d", (int)s);
   PetscTryMethod(pc, "PCRRBSetSmoother_C", (PC, PCRRBSmoother), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -215,7 +225,8 @@ PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
 
    Input Parameters:
 +  pc - the preconditioner
--  nu - sweeps; 0 (default): one, and five (on a device three) on the finest grid where the setup trial finds rough coefficients
+-  nu - sweeps; 0 (default): one, and five (on a device three) on the finest grid where the setup trial finds rough
+   coefficients
 
    Options Database Key:
 .  -pc_rrb_smooth <nu> - see above
@@ -231,7 +242,8 @@ PetscErrorCode PCRRBSetSmooth(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(nu >= 0 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the number of sweeps (-pc_rrb_smooth) must be 0 (automatic) to 100, it is %" PetscInt_FMT "", nu);
+  PetscCheck(nu >= 0 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: the number of sweeps (-pc_rrb_smooth) must be 0 (automatic) to 100, it is %" PetscInt_FMT "", nu);
   PetscTryMethod(pc, "PCRRBSetSmooth_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -274,7 +286,8 @@ PetscErrorCode PCRRBGetSmooth(PC pc, PetscInt *nu)
    Level: intermediate
 
    Note:
-   Least squares help where jumps of the coefficients meet in points (a checkerboard); they cost twelve sweeps on each grid at setup.
+   Least squares help where jumps of the coefficients meet in points (a checkerboard); they cost twelve sweeps on each
+   grid at setup.
 
 .seealso: `PCRRB`, `PCRRBGetInterpolation()`, `PCRRBSetCoarsening()`
 @*/
@@ -282,7 +295,8 @@ PetscErrorCode PCRRBSetInterpolation(PC pc, PCRRBInterpolation w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(w >= PC_RRB_INTERPOLATION_AUTO && w <= PC_RRB_INTERPOLATION_LEAST_SQUARES, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown interpolation %d", (int)w);
+  PetscCheck(w >= PC_RRB_INTERPOLATION_AUTO && w <= PC_RRB_INTERPOLATION_LEAST_SQUARES,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown interpolation %d", (int)w);
   PetscTryMethod(pc, "PCRRBSetInterpolation_C", (PC, PCRRBInterpolation), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -325,13 +339,18 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
    Level: intermediate
 
    Note:
-   At most eight steps of CG on a right-hand side that is rough with a smooth part. Where they predict more than 12 iterations the finest grid gets
-   five sweeps (on a device three), or, where few couplings jump, the grids get interpolation least_squares and cycle amli (on a device
-   cycle amli alone before, from 9 iterations on). Where that does not help, they get these two and lines both ways. The choice that promises
+   At most eight steps of CG on a right-hand side that is rough with a smooth part. Where they predict more than 12
+   iterations the finest grid gets
+   five sweeps (on a device three), or, where few couplings jump, the grids get interpolation least_squares and cycle
+   amli (on a device
+   cycle amli alone before, from 9 iterations on). Where that does not help, they get these two and lines both ways.
+   The choice that promises
    least is taken; another one's iteration counts as 1.1 of the usual choice's.
-   A solve by `KSPRRB` that takes half as many iterations again as predicted stops, makes another choice of those that have not been
+   A solve by `KSPRRB` that takes half as many iterations again as predicted stops, makes another choice of those that
+   have not been
    tried, and goes on; after such a solve by another method the next one begins with that.
-   The choice stays while values change, until a solver needs half as many iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
+   The choice stays while values change, until a solver needs half as many iterations again. No trial is made where
+   smoother, sweeps, interpolation or cycle are given, or nothing jumps.
 
 .seealso: `PCRRB`, `PCRRBGetTrial()`, `PCRRBSetCoarsening()`
 @*/
@@ -389,7 +408,8 @@ PetscErrorCode PCRRBSetOmega(PC pc, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(w >= 0 && w <= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: omega must lie between 0 and 1, it is %g", (double)w);
+  PetscCheck(w >= 0 && w <= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: omega must lie between 0 and 1, it is %g", (double)w);
   PetscTryMethod(pc, "PCRRBSetOmega_C", (PC, PetscReal), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -440,7 +460,8 @@ PetscErrorCode PCRRBSetLump(PC pc, PCRRBLump n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(n == PC_RRB_LUMP_RED || n == PC_RRB_LUMP_ALL, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown choice of nodes to lump at %d", (int)n);
+  PetscCheck(n == PC_RRB_LUMP_RED || n == PC_RRB_LUMP_ALL, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: unknown choice of nodes to lump at %d", (int)n);
   PetscTryMethod(pc, "PCRRBSetLump_C", (PC, PCRRBLump), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

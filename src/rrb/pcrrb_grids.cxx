@@ -16,11 +16,20 @@ static PetscErrorCode CheckForm(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
-  PetscCheck(r->coarsening == PC_RRB_GALERKIN, comm, PETSC_ERR_SUP, "PC rrb: -pc_rrb_coarsening %s makes the operators of its grids by elimination and lumping, so there is no interpolation P with which they are P'AP. Use -pc_rrb_coarsening galerkin", PCRRBCoarsenings[r->coarsening]);
-  for (const rrb::Level &l : r->plan.levels) PetscCheck(!l.cut_x && !l.cut_y, comm, PETSC_ERR_SUP, "PC rrb: grid %d (%d x %d) has an odd number of nodes in a periodic direction, whose seam is lumped there, so its operator is not P'AP. Use sizes that are multiples of a higher power of two, or fewer -pc_rrb_levels", l.index, l.grid.nx, l.grid.ny);
+  PetscCheck(r->coarsening == PC_RRB_GALERKIN, comm, PETSC_ERR_SUP,
+             "PC rrb: -pc_rrb_coarsening %s makes the operators of its grids by elimination and lumping, so there is "
+             "no interpolation P with which they are P'AP. Use -pc_rrb_coarsening galerkin",
+             PCRRBCoarsenings[r->coarsening]);
+  for (const rrb::Level &l : r->plan.levels)
+    PetscCheck(
+      !l.cut_x && !l.cut_y, comm, PETSC_ERR_SUP,
+      "PC rrb: grid %d (%d x %d) has an odd number of nodes in a periodic direction, whose seam is lumped there, so "
+      "its operator is not P'AP. Use sizes that are multiples of a higher power of two, or fewer -pc_rrb_levels",
+      l.index, l.grid.nx, l.grid.ny);
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
-  PetscCheck(id == r->matrix_id && state == r->matrix_state, comm, PETSC_ERR_ORDER, "PC rrb: the matrix has changed since the grids were made: call PCSetUp() first");
+  PetscCheck(id == r->matrix_id && state == r->matrix_state, comm, PETSC_ERR_ORDER,
+             "PC rrb: the matrix has changed since the grids were made: call PCSetUp() first");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -42,7 +51,8 @@ static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   TesseraCallCXX(a = tessera::Stencil(finest.layout), field.resize(finest.layout.elements(4)));
   do {
-    PetscCall(r->matrix.Read(pc->pmat, r->plan.exec, finest.halo, field.data(), r->raised == PETSC_TRUE, a, dirichlet, report));
+    PetscCall(
+      r->matrix.Read(pc->pmat, r->plan.exec, finest.halo, field.data(), r->raised == PETSC_TRUE, a, dirichlet, report));
     if (r->matrix.ahead()) PetscCall(r->matrix.Confirm(report, &right));
     else right = true;
   } while (!right);

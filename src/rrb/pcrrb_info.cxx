@@ -4,7 +4,13 @@
 using tessera::PC_RRB;
 namespace rrb = tessera::rrb;
 
-static const char *const Roughs[] = {"none", "more sweeps on the finest grid", "lines both ways, least squares, AMLI", "least squares, AMLI", "more sweeps on the finest grid, least squares, AMLI", "AMLI", "algebraic levels"};
+static const char *const Roughs[] = {"none",
+                                     "more sweeps on the finest grid",
+                                     "lines both ways, least squares, AMLI",
+                                     "least squares, AMLI",
+                                     "more sweeps on the finest grid, least squares, AMLI",
+                                     "AMLI",
+                                     "algebraic levels"};
 
 const char *tessera::NameOf(rrb::Rough rough)
 {
@@ -16,8 +22,10 @@ PetscErrorCode tessera::CheckSetUpRRB(PC pc)
   const PC_RRB *r = (const PC_RRB *)pc->data;
 
   PetscFunctionBegin;
-  PetscCheck(!r->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC rrb has no grids, as its setup has failed: %s", r->failure);
-  PetscCheck(r->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC rrb has no grids yet, or its options have changed since they were made: call PCSetUp() first");
+  PetscCheck(!r->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PC rrb has no grids, as its setup has failed: %s", r->failure);
+  PetscCheck(r->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PC rrb has no grids yet, or its options have changed since they were made: call PCSetUp() first");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -42,7 +50,8 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
-  PetscCheck(grid >= 0 && grid < Grids(p), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb has the grids 0 to %" PetscInt_FMT ": %" PetscInt_FMT " given", Grids(p) - 1, grid);
+  PetscCheck(grid >= 0 && grid < Grids(p), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb has the grids 0 to %" PetscInt_FMT ": %" PetscInt_FMT " given", Grids(p) - 1, grid);
   const rrb::Algebraic *const algebraic = rrb::algebraic_levels(p);
   *info = PCRRBGridInfo();
   if (algebraic && grid) {
@@ -64,7 +73,8 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
   info->everywhere = p.levels[0].grid.processes() > 1 && g.grid.processes() == 1 ? PETSC_TRUE : PETSC_FALSE;
   info->exact      = g.step == rrb::Step::solve ? PETSC_TRUE : PETSC_FALSE;
   info->cut        = g.cut_x || g.cut_y ? PETSC_TRUE : PETSC_FALSE;
-  info->complexity = (grid || p.nine ? 9. : 5.) * (PetscReal)g.grid.size() / ((p.nine ? 9. : 5.) * (PetscReal)p.levels[0].grid.size());
+  info->complexity =
+    (grid || p.nine ? 9. : 5.) * (PetscReal)g.grid.size() / ((p.nine ? 9. : 5.) * (PetscReal)p.levels[0].grid.size());
   if (info->exact) PetscFunctionReturn(PETSC_SUCCESS);
   info->accelerated = g.accelerated && p.cycle != rrb::Cycle::v ? PETSC_TRUE : PETSC_FALSE;
   if (r->coarsening != PC_RRB_GALERKIN) {
@@ -120,7 +130,9 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
   const bool galerkin = r->coarsening == PC_RRB_GALERKIN, fitted = fits_weights(p.rough);
   *choice               = PCRRBChoice();
   choice->coarsening    = r->coarsening;
-  choice->interpolation = r->interpolation != PC_RRB_INTERPOLATION_AUTO ? r->interpolation : fitted ? PC_RRB_INTERPOLATION_LEAST_SQUARES : PC_RRB_INTERPOLATION_COLLAPSE;
+  choice->interpolation = r->interpolation != PC_RRB_INTERPOLATION_AUTO ? r->interpolation
+                        : fitted                                        ? PC_RRB_INTERPOLATION_LEAST_SQUARES
+                                                                        : PC_RRB_INTERPOLATION_COLLAPSE;
   choice->cycle         = (PCRRBCycle)(int)p.cycle; // the same order
   choice->levels        = p.factor_levels();
   for (const rrb::Level &l : p.levels)
@@ -253,7 +265,8 @@ PetscErrorCode PCRRBGetGridSizes(PC pc, PetscInt *grids, const PetscInt *nx[], c
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCRRBGetGridSizes_C", (PC, PetscInt *, const PetscInt *[], const PetscInt *[]), (pc, grids, nx, ny));
+  PetscUseMethod(pc, "PCRRBGetGridSizes_C", (PC, PetscInt *, const PetscInt *[], const PetscInt *[]),
+                 (pc, grids, nx, ny));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,5 +1,6 @@
-// Setters and getters of PC rrb. Each is a composed function, so that calling it on another type does nothing; a change takes
-// effect at the next setup. Here: how they are composed, the cycle, storage and place; the form is in pcrrb_options_form.cxx.
+// Setters and getters of PC rrb. Each is a composed function, so that calling it on another type does nothing; a
+// change takes effect at the next setup. Here: how they are composed, the cycle, storage and place; the form is in
+// pcrrb_options_form.cxx.
 #include "rrb/pcrrb.hpp"
 #include "petsc/field.hpp"
 
@@ -30,14 +31,18 @@ PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetLevels_C", (compose ? &GetField<&PC_RRB::levels> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetGrids_C", (compose ? &SetField<&PC_RRB::grids> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrids_C", (compose ? &GetField<&PC_RRB::grids> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCoarsening_C", (compose ? &SetField<&PC_RRB::coarsening> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCoarsening_C", (compose ? &GetField<&PC_RRB::coarsening> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCRRBSetCoarsening_C", (compose ? &SetField<&PC_RRB::coarsening> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCRRBGetCoarsening_C", (compose ? &GetField<&PC_RRB::coarsening> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmoother_C", (compose ? &SetField<&PC_RRB::smoother> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmoother_C", (compose ? &GetField<&PC_RRB::smoother> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmooth_C", (compose ? &SetField<&PC_RRB::smooth> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmooth_C", (compose ? &GetField<&PC_RRB::smooth> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetInterpolation_C", (compose ? &SetField<&PC_RRB::interpolation> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetInterpolation_C", (compose ? &GetField<&PC_RRB::interpolation> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCRRBSetInterpolation_C", (compose ? &SetField<&PC_RRB::interpolation> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCRRBGetInterpolation_C", (compose ? &GetField<&PC_RRB::interpolation> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetTrial_C", (compose ? &SetField<&PC_RRB::trial> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetTrial_C", (compose ? &GetField<&PC_RRB::trial> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBSetOmega_C", (compose ? &SetField<&PC_RRB::omega> : nullptr)));
@@ -79,7 +84,8 @@ PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
    Level: intermediate
 
    Note:
-   V visits each grid once, as the papers' method does. K is not linear and needs a flexible method (`KSPFCG`, `KSPFGMRES`, `KSPRRB`); AMLI is linear.
+   V visits each grid once, as the papers' method does. K is not linear and needs a flexible method (`KSPFCG`,
+   `KSPFGMRES`, `KSPRRB`); AMLI is linear.
 
 .seealso: `PCRRB`, `PCRRBGetCycle()`
 @*/
@@ -87,7 +93,8 @@ PetscErrorCode PCRRBSetCycle(PC pc, PCRRBCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(c >= PC_RRB_CYCLE_V && c <= PC_RRB_CYCLE_AUTO, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown cycle %d", (int)c);
+  PetscCheck(c >= PC_RRB_CYCLE_V && c <= PC_RRB_CYCLE_AUTO, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: unknown cycle %d", (int)c);
   PetscTryMethod(pc, "PCRRBSetCycle_C", (PC, PCRRBCycle), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -130,8 +137,10 @@ PetscErrorCode PCRRBGetCycle(PC pc, PCRRBCycle *c)
    Level: intermediate
 
    Note:
-   With two steps the sweeps of all grids together cost half as much again with m = 1, and 7 per cent more with m = 2 on the lumped
-   forms' grids 2, 4 and so on. The Galerkin form begins with grid 1. On a device with cycle auto it leaves small grids out, where
+   With two steps the sweeps of all grids together cost half as much again with m = 1, and 7 per cent more with m = 2
+   on the lumped
+   forms' grids 2, 4 and so on. The Galerkin form begins with grid 1. On a device with cycle auto it leaves small
+   grids out, where
    another visit takes as long as on a large one; `-ksp_view` lists the grids.
 
 .seealso: `PCRRB`, `PCRRBGetCycleEvery()`
@@ -140,7 +149,10 @@ PetscErrorCode PCRRBSetCycleEvery(PC pc, PetscInt m)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(m >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the cycle accelerates on every m-th grid (-pc_rrb_cycle_every) and m must be 1 or more, it is %" PetscInt_FMT, m);
+  PetscCheck(m >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: the cycle accelerates on every m-th grid (-pc_rrb_cycle_every) and m must be 1 or more, it is "
+             "%" PetscInt_FMT,
+             m);
   PetscTryMethod(pc, "PCRRBSetCycleEvery_C", (PC, PetscInt), (pc, m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -191,7 +203,9 @@ PetscErrorCode PCRRBSetCycleInner(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(nu >= 1 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the cycle (-pc_rrb_cycle_inner) takes 1 step or more on a grid (to 100), it is %" PetscInt_FMT, nu);
+  PetscCheck(nu >= 1 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: the cycle (-pc_rrb_cycle_inner) takes 1 step or more on a grid (to 100), it is %" PetscInt_FMT,
+             nu);
   PetscTryMethod(pc, "PCRRBSetCycleInner_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -226,7 +240,8 @@ PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
 
    Input Parameters:
 +  pc - the preconditioner
--  nodes - the first grid of at most so many nodes goes to every process, and so do those after it; default 0 (automatic)
+-  nodes - the first grid of at most so many nodes goes to every process, and so do those after it; default 0
+   (automatic)
 
    Options Database Key:
 .  -pc_rrb_redundant <nodes> - see above
@@ -234,7 +249,8 @@ PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
    Level: advanced
 
    Note:
-   On a distributed grid processes wait for each other; on a small one they wait longer than it takes to do all of it. Automatic are 4096 nodes, and
+   On a distributed grid processes wait for each other; on a small one they wait longer than it takes to do all of it.
+   Automatic are 4096 nodes, and
    200000 on devices from the second grid on. Results are the same to rounding.
 
 .seealso: `PCRRB`, `PCRRBGetRedundant()`
@@ -243,7 +259,9 @@ PetscErrorCode PCRRBSetRedundant(PC pc, PetscInt nodes)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(nodes >= 0 && nodes < 1000000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: every process keeps grids of 0 (automatic) to 1e9 nodes (-pc_rrb_redundant), it is %" PetscInt_FMT, nodes);
+  PetscCheck(
+    nodes >= 0 && nodes < 1000000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+    "PC rrb: every process keeps grids of 0 (automatic) to 1e9 nodes (-pc_rrb_redundant), it is %" PetscInt_FMT, nodes);
   PetscTryMethod(pc, "PCRRBSetRedundant_C", (PC, PetscInt), (pc, nodes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -278,7 +296,8 @@ PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
 
    Input Parameters:
 +  pc - the preconditioner
--  peers - yes (default): where every process has a device of its own and all reach each other; no: messages go through MPI
+-  peers - yes (default): where every process has a device of its own and all reach each other; no: messages go
+   through MPI
 
    Options Database Key:
 .  -pc_rrb_peers <bool> - see above
@@ -286,7 +305,8 @@ PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
    Level: advanced
 
    Note:
-   A solve by KSP `rrb` then stays on the devices until it ends, as on one process. Where devices do not reach each other messages go through
+   A solve by KSP `rrb` then stays on the devices until it ends, as on one process. Where devices do not reach each
+   other messages go through
    MPI, with device memory where PETSc says that MPI takes it (`-use_gpu_aware_mpi`), else through the host.
 
 .seealso: `PCRRB`, `PCRRBGetPeers()`
@@ -337,9 +357,12 @@ PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
    Level: intermediate
 
    Note:
-   The preconditioner stays symmetric, so `KSPCG`, `KSPRRB` and other methods whose residual follows the solution reach the same
-   tolerance. Methods that take the preconditioner for a linear map (`KSPGMRES`, `KSPBCGS`, ...) leave a larger true residual than
-   they say in single precision. The automatic choice is single precision for the Galerkin form on a device under methods of the
+   The preconditioner stays symmetric, so `KSPCG`, `KSPRRB` and other methods whose residual follows the solution
+   reach the same
+   tolerance. Methods that take the preconditioner for a linear map (`KSPGMRES`, `KSPBCGS`, ...) leave a larger true
+   residual than
+   they say in single precision. The automatic choice is single precision for the Galerkin form on a device under
+   methods of the
    first kind, else double; a method of the second kind is seen at its first solve, and the factors are made again then.
 
 .seealso: `PCRRB`, `PCRRBGetPrecision()`
@@ -348,7 +371,8 @@ PetscErrorCode PCRRBSetPrecision(PC pc, PCRRBPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(p >= PC_RRB_AUTO && p <= PC_RRB_SINGLE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown precision %d", (int)p);
+  PetscCheck(p >= PC_RRB_AUTO && p <= PC_RRB_SINGLE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: unknown precision %d", (int)p);
   PetscTryMethod(pc, "PCRRBSetPrecision_C", (PC, PCRRBPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -391,8 +415,10 @@ PetscErrorCode PCRRBGetPrecision(PC pc, PCRRBPrecision *p)
    Level: intermediate
 
    Note:
-   The automatic choice is the device where the matrix has its values there (`MATAIJCUSPARSE`, `MATAIJKOKKOS`), else the host:
-   nothing is copied. `TESSERA_BACKEND_CUDA` with a matrix or vectors on the host copies them to and fro; a device that cannot be
+   The automatic choice is the device where the matrix has its values there (`MATAIJCUSPARSE`, `MATAIJKOKKOS`), else
+   the host:
+   nothing is copied. `TESSERA_BACKEND_CUDA` with a matrix or vectors on the host copies them to and fro; a device
+   that cannot be
    used is refused at setup.
 
 .seealso: `PCRRB`, `PCRRBGetBackend()`
@@ -401,7 +427,8 @@ PetscErrorCode PCRRBSetBackend(PC pc, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown backend %d", (int)b);
+  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown backend %d", (int)b);
   PetscTryMethod(pc, "PCRRBSetBackend_C", (PC, TesseraBackend), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -437,7 +464,8 @@ PetscErrorCode PCRRBGetBackend(PC pc, TesseraBackend *b)
    Input Parameters:
 +  pc - the preconditioner
 .  nx - nodes in x
--  ny - nodes in y; unknown (i, j) is row i + nx*j. 0, 0 means the `DMDA` of the solver or the matrix, or what the couplings tell (default)
+-  ny - nodes in y; unknown (i, j) is row i + nx*j. 0, 0 means the `DMDA` of the solver or the matrix, or what the
+   couplings tell (default)
 
    Options Database Key:
 .  -pc_rrb_grid <nx,ny> - the sizes
@@ -445,7 +473,8 @@ PetscErrorCode PCRRBGetBackend(PC pc, TesseraBackend *b)
    Level: intermediate
 
    Note:
-   The rows may be distributed in any way; where a process boundary lies inside a grid line the rows are moved at setup, and
+   The rows may be distributed in any way; where a process boundary lies inside a grid line the rows are moved at
+   setup, and
    vectors in every application.
 
 .seealso: `PCRRB`, `PCRRBGetGrid()`
@@ -454,7 +483,8 @@ PetscErrorCode PCRRBSetGrid(PC pc, PetscInt nx, PetscInt ny)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck((nx > 0 && ny > 0) || (!nx && !ny), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: a grid has one node or more in each direction, not %" PetscInt_FMT " x %" PetscInt_FMT, nx, ny);
+  PetscCheck((nx > 0 && ny > 0) || (!nx && !ny), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: a grid has one node or more in each direction, not %" PetscInt_FMT " x %" PetscInt_FMT, nx, ny);
   PetscTryMethod(pc, "PCRRBSetGrid_C", (PC, PetscInt, PetscInt), (pc, nx, ny));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

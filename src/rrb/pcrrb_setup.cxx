@@ -31,9 +31,15 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
 
   PetscFunctionBegin;
   if (r->coarsening == PC_RRB_GALERKIN) {
-    PetscCheck(r->omega == 1 && r->lump == PC_RRB_LUMP_RED, comm, PETSC_ERR_ARG_INCOMP, "PC rrb: -pc_rrb_omega and -pc_rrb_lump belong to the lumped forms, the coarsening is galerkin. Give -pc_rrb_coarsening lump as well");
+    PetscCheck(r->omega == 1 && r->lump == PC_RRB_LUMP_RED, comm, PETSC_ERR_ARG_INCOMP,
+               "PC rrb: -pc_rrb_omega and -pc_rrb_lump belong to the lumped forms, the coarsening is galerkin. Give "
+               "-pc_rrb_coarsening lump as well");
   } else {
-    PetscCheck(r->smoother == PC_RRB_SMOOTHER_AUTO && !r->smooth && r->interpolation == PC_RRB_INTERPOLATION_AUTO, comm, PETSC_ERR_ARG_INCOMP, "PC rrb: -pc_rrb_smoother, -pc_rrb_smooth and -pc_rrb_interpolation belong to -pc_rrb_coarsening galerkin, the coarsening is %s, which has no sweeps. Leave one of them out", PCRRBCoarsenings[r->coarsening]);
+    PetscCheck(r->smoother == PC_RRB_SMOOTHER_AUTO && !r->smooth && r->interpolation == PC_RRB_INTERPOLATION_AUTO, comm,
+               PETSC_ERR_ARG_INCOMP,
+               "PC rrb: -pc_rrb_smoother, -pc_rrb_smooth and -pc_rrb_interpolation belong to -pc_rrb_coarsening "
+               "galerkin, the coarsening is %s, which has no sweeps. Leave one of them out",
+               PCRRBCoarsenings[r->coarsening]);
   }
   p->levels     = (int)PetscMin(r->levels, 1000);
   p->grids      = (int)PetscMin(r->grids, 1000);
@@ -60,12 +66,15 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   p->every  = (int)PetscMin(r->every, 1000);
   p->inner  = (int)r->inner;
   p->redundant = (long)r->redundant;
-  p->single = r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && !r->linear && !r->unfit && r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
+  p->single =
+    r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && !r->linear && !r->unfit &&
+                                      r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
   p->schur  = r->schur;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The factorisation stopped: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where the user asked for one.
+// The factorisation stopped: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where the user asked for
+// one.
 static PetscErrorCode Fail(PC pc, PCFailedReason reason)
 {
   PC_RRB *r = (PC_RRB *)pc->data;
@@ -88,7 +97,11 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
 
   PetscFunctionBegin;
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
-  PetscCheck(r->backend == TESSERA_BACKEND_AUTO || r->solver == TESSERA_BACKEND_AUTO || r->backend == r->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "KSP rrb runs where its preconditioner is: -%sksp_rrb_backend %s and -%spc_rrb_backend %s contradict each other. Leave one of them out", prefix ? prefix : "", TesseraBackends[r->solver], prefix ? prefix : "", TesseraBackends[r->backend]);
+  PetscCheck(r->backend == TESSERA_BACKEND_AUTO || r->solver == TESSERA_BACKEND_AUTO || r->backend == r->solver,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "KSP rrb runs where its preconditioner is: -%sksp_rrb_backend %s and -%spc_rrb_backend %s contradict each "
+             "other. Leave one of them out",
+             prefix ? prefix : "", TesseraBackends[r->solver], prefix ? prefix : "", TesseraBackends[r->backend]);
   PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
   if (wanted == TESSERA_BACKEND_AUTO) {
     PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
@@ -109,8 +122,17 @@ static PetscErrorCode CheckReport(PC pc)
   const OperatorReport &report = ((PC_RRB *)pc->data)->report;
 
   PetscFunctionBegin;
-  PetscCheck(report.largest == 0 || (report.largest > 1e-140 && report.largest < 1e140), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: the largest diagonal entry is %g; squares of such numbers leave the range of double precision. Scale the matrix: MatScale()", (double)report.largest);
-  if (report.asymmetry > tessera::tuning::symmetric) PetscCall(PetscInfo(pc, "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n", (double)report.asymmetry));
+  PetscCheck(report.largest == 0 || (report.largest > 1e-140 && report.largest < 1e140),
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: the largest diagonal entry is %g; squares of such numbers leave the range of double precision. "
+             "Scale the matrix: MatScale()",
+             (double)report.largest);
+  if (report.asymmetry > tessera::tuning::symmetric)
+    PetscCall(
+      PetscInfo(pc,
+                "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the "
+                "preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n",
+                (double)report.asymmetry));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -126,16 +148,30 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   PetscCall(PetscLogEventBegin(tessera::event_rrb_read, pc, 0, 0, 0));
   const PetscInt dirichlet = r->report.dirichlet;
   TesseraCallCXX(s = tessera::rrb::finest_stencil(r->plan));
-  PetscCall(r->matrix.Read(pc->pmat, r->plan.exec, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
+  PetscCall(
+    r->matrix.Read(pc->pmat, r->plan.exec, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_read, pc, 0, 0, 0));
   const OperatorReport &report = r->report;
   if (report.dirichlet != dirichlet) r->plan.forget(); // another problem
-  PetscCheck(report.kind != OperatorReport::outside, comm, PETSC_ERR_SUP, "PC rrb works on 5- and 9-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT " of %d x %d) is coupled with column %" PetscInt_FMT ", which is none of its nine neighbours. If the unknowns are numbered otherwise give the right -pc_rrb_grid; else use gamg", report.row, report.x, report.y, finest.grid.nx, finest.grid.ny, report.column);
+  PetscCheck(report.kind != OperatorReport::outside, comm, PETSC_ERR_SUP,
+             "PC rrb works on 5- and 9-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT
+             " of %d x %d) is coupled with column %" PetscInt_FMT
+             ", which is none of its nine neighbours. If the unknowns are numbered otherwise give the right "
+             "-pc_rrb_grid; else use gamg",
+             report.row, report.x, report.y, finest.grid.nx, finest.grid.ny, report.column);
   if (report.kind == OperatorReport::not_finite) {
-    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number", report.row, report.column, report.x, report.y));
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
+                            "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT
+                            ",%" PetscInt_FMT ") is not a finite number",
+                            report.row, report.column, report.x, report.y));
     PetscCall(Fail(pc, PC_FACTOR_OTHER));
   } else if (report.kind == OperatorReport::diagonal) {
-    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure), "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s", (double)report.value, report.x, report.y, report.row, report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
+    PetscCall(
+      PetscSNPrintf(r->failure, sizeof(r->failure),
+                    "the matrix is not positive definite: zero or negative pivot %g at level 1, node %" PetscInt_FMT
+                    ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s",
+                    (double)report.value, report.x, report.y, report.row,
+                    report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -158,7 +194,8 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     PetscCall(CheckReport(pc));
   }
   if (failure->again) { // once: the plan knows now
-    PetscCall(PetscInfo(pc, "A coarse grid has zeros on its diagonal, where there were none before, or algebraic levels cannot be made: read and factorised once more\n"));
+    PetscCall(PetscInfo(pc, "A coarse grid has zeros on its diagonal, where there were none before, or algebraic "
+                            "levels cannot be made: read and factorised once more\n"));
     PetscCall(ReadAndFactor(pc, raise, failure));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -183,7 +220,9 @@ static PetscErrorCode TryChoices(PC pc, bool again)
     TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
     const int tried = (int)r->plan.rough;
     TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
-    if (r->plan.predicted[tried] > 0) PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n", r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
+    if (r->plan.predicted[tried] > 0)
+      PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
+                          r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -195,7 +234,8 @@ static PetscErrorCode ChooseAnother(PC pc)
 
   PetscFunctionBegin;
   const int tried = (int)r->plan.rough;
-  PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n", r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried), (double)r->needed));
+  PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n",
+                      r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried), (double)r->needed));
   again     = tessera::rrb::galerkin_disproved(r->plan, r->needed);
   r->needed = 0;
   PetscCall(TryChoices(pc, again));
@@ -232,7 +272,8 @@ PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
   *another = false;
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
-  if (id != r->matrix_id || state != r->matrix_state || rrb::galerkin_rival(r->plan) >= rrb::choice_never) PetscFunctionReturn(PETSC_SUCCESS);
+  if (id != r->matrix_id || state != r->matrix_state || rrb::galerkin_rival(r->plan) >= rrb::choice_never)
+    PetscFunctionReturn(PETSC_SUCCESS);
   const rrb::Rough before = r->plan.rough;
   r->needed    = needed;
   r->first_its = 0;
@@ -270,7 +311,10 @@ static PetscErrorCode MakePlan(PC pc, tessera::device::Expected *expected)
   TesseraCallCXX(tessera::rrb::create(r->plan, g, params));
   const tessera::Grid &last    = r->plan.levels.back().grid;
   const double         entries = (double)last.size() * (PetscMin(last.nx, last.ny) + 2);
-  PetscCheck(entries <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: after %d levels %d x %d nodes remain, whose exact factorisation would take %g GB on every process. Use more -pc_rrb_levels, or 0 for the automatic choice", r->plan.factor_levels(), last.nx, last.ny, entries * 8e-9);
+  PetscCheck(entries <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb: after %d levels %d x %d nodes remain, whose exact factorisation would take %g GB on every "
+             "process. Use more -pc_rrb_levels, or 0 for the automatic choice",
+             r->plan.factor_levels(), last.nx, last.ny, entries * 8e-9);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -282,16 +326,21 @@ static PetscErrorCode FactorOrRaise(PC pc, tessera::rrb::Failure *failure)
 
   PetscFunctionBegin;
   PetscCall(ReadAndFactor(pc, r->raised, failure));
-  if (r->raised && !r->failed && (!(r->report.deficit > 0) || r->report.deficit > tessera::tuning::deficit)) { // other values, another case
+  // other values, another case
+  if (r->raised && !r->failed && (!(r->report.deficit > 0) || r->report.deficit > tessera::tuning::deficit)) {
     r->raised = PETSC_FALSE;
     PetscCall(ReadAndFactor(pc, false, failure));
   }
   if (!r->failed && failure->failed && !r->raised) {
-    // Lumping keeps row sums, and where they are negative (a reaction term of the wrong sign) a positive definite matrix loses
-    // its definiteness on coarse grids. The factors of the matrix without the negative part precondition it still.
+    // Lumping keeps row sums, and where they are negative (a reaction term of the wrong sign) a positive definite
+    // matrix loses its definiteness on coarse grids. The factors of the matrix without the negative part precondition
+    // it still.
     PetscCall(ReadAndFactor(pc, true, &second));
     if (!second.failed && r->report.deficit > 0 && r->report.deficit <= tessera::tuning::deficit) {
-      PetscCall(PetscInfo(pc, "Row sums are negative (down to %g of the diagonal): the factors are those of the matrix with these added to its diagonal\n", -(double)r->report.deficit));
+      PetscCall(PetscInfo(pc,
+                          "Row sums are negative (down to %g of the diagonal): the factors are those of the matrix "
+                          "with these added to its diagonal\n",
+                          -(double)r->report.deficit));
       r->raised = PETSC_TRUE;
       *failure  = second;
     }
@@ -300,14 +349,16 @@ static PetscErrorCode FactorOrRaise(PC pc, tessera::rrb::Failure *failure)
   const char *const form = r->coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" :
                                                              "lumped form";
   if (r->coarsening == PC_RRB_GALERKIN) {
-    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
-                            "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d of the "
-                            "finest grid",
-                            (failure->level - 1) / 2, failure->x, failure->y));
+    PetscCall(
+      PetscSNPrintf(r->failure, sizeof(r->failure),
+                    "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d of the "
+                    "finest grid",
+                    (failure->level - 1) / 2, failure->x, failure->y));
   } else {
-    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
-                            "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d", form,
-                            failure->level, failure->x, failure->y));
+    PetscCall(
+      PetscSNPrintf(r->failure, sizeof(r->failure),
+                    "the matrix or its %s is not positive definite: zero or negative pivot at level %d, node %d,%d",
+                    form, failure->level, failure->x, failure->y));
   }
   PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -329,10 +380,13 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
   *unfit = r->precision == PC_RRB_AUTO && tessera::rrb::galerkin_unfit(r->plan);
   if (*unfit) {
-    PetscCall(PetscInfo(pc, "The coefficients vary by more than single precision holds: the preconditioner is made again in double precision\n"));
+    PetscCall(PetscInfo(pc, "The coefficients vary by more than single precision holds: the preconditioner is made "
+                            "again in double precision\n"));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (again) PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n", r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
+  if (again)
+    PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
+                        r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
   PetscCall(TryChoices(pc, again));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -367,8 +421,12 @@ static PetscErrorCode SetUp(PC pc)
     r->unfit = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (r->cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v) PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which moves eigenvalues out of its interval\n"));
-  PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n", r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(), r->plan.levels.back().index + 1, (int)r->plan.band_x.size(), PCRRBCycles[(int)r->plan.cycle]));
+  if (r->cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v)
+    PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which "
+                            "moves eigenvalues out of its interval\n"));
+  PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n",
+                      r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(),
+                      r->plan.levels.back().index + 1, (int)r->plan.band_x.size(), PCRRBCycles[(int)r->plan.cycle]));
   r->current = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -7,18 +7,21 @@
 
 using tessera::PC_RRB;
 
-// Beyond half as many iterations again, and two more, the trial was wrong; that matters where another choice may do better.
+// Beyond half as many iterations again, and two more, the trial was wrong; that matters where another choice may do
+// better.
 PetscReal tessera::DoubtfulIterations(const PC_RRB *r, PetscReal reduction)
 {
   const double expected = r->plan.predicted[(int)r->plan.rough];
   if (!(expected > 0)) return 0;
   const double rival = rrb::galerkin_rival(r->plan);
   if (rival >= rrb::choice_never) return 0;
-  return rrb::choice_wrong * PetscMax(expected, rival) * (reduction < 1 ? PetscLogReal(PetscMax(reduction, 1e-300)) / PetscLogReal(1e-6) : 0) + 2;
+  return rrb::choice_wrong * PetscMax(expected, rival) *
+           (reduction < 1 ? PetscLogReal(PetscMax(reduction, 1e-300)) / PetscLogReal(1e-6) : 0) +
+         2;
 }
 
-// Methods for symmetric matrices are wrong for others. The K-cycle is another operator in every application: plain CG loses its
-// orthogonality.
+// Methods for symmetric matrices are wrong for others. The K-cycle is another operator in every application: plain CG
+// loses its orthogonality.
 PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
 {
   PC_RRB          *r = (PC_RRB *)pc->data;
@@ -37,7 +40,10 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
   if (!r->linear && !StandsRounding(type)) {
     r->linear = PETSC_TRUE;
     if (r->current && r->precision == PC_RRB_AUTO && r->plan.params.single) {
-      PetscCall(PetscInfo(pc, "KSP %s may rely on a preconditioner that is linear to the last digits: it is made again in double precision (-pc_rrb_precision double does so at once)\n", type));
+      PetscCall(PetscInfo(pc,
+                          "KSP %s may rely on a preconditioner that is linear to the last digits: it is made again in "
+                          "double precision (-pc_rrb_precision double does so at once)\n",
+                          type));
       r->current      = PETSC_FALSE;
       pc->setupcalled = PETSC_FALSE;
     }
@@ -54,23 +60,33 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
   PetscCall(ierr);
   if (!r->current) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
-  if (!r->warned_asymmetric && r->report.asymmetry > tessera::tuning::asymmetric && pc->mat == pc->pmat && r->matrix_state == state) {
-    PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &symmetric, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG, KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR, KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
+  if (!r->warned_asymmetric && r->report.asymmetry > tessera::tuning::asymmetric && pc->mat == pc->pmat &&
+      r->matrix_state == state) {
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &symmetric, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG,
+                                        KSPPIPECGRR, KSPPIPELCG, KSPPIPEPRCG, KSPPIPECG2, KSPNASH, KSPSTCG, KSPGLTR,
+                                        KSPQCG, KSPMINRES, KSPSYMMLQ, KSPCR, KSPPIPECR, ""));
     if (symmetric) {
       r->warned_asymmetric = PETSC_TRUE;
-      PetscCall(PetscInfo(pc, "Warning: the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry) and KSP %s needs a symmetric one. Use -ksp_type gmres or bcgs\n", (double)r->report.asymmetry, type));
+      PetscCall(PetscInfo(pc,
+                          "Warning: the matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal "
+                          "entry) and KSP %s needs a symmetric one. Use -ksp_type gmres or bcgs\n",
+                          (double)r->report.asymmetry, type));
     }
   }
   if (r->warned || r->plan.cycle != tessera::rrb::Cycle::k) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &fixed, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR, KSPPIPEGCR, KSPRRB, KSPRICHARDSON, KSPPREONLY, ""));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &fixed, KSPFCG, KSPPIPEFCG, KSPFGMRES, KSPPIPEFGMRES, KSPGCR,
+                                      KSPPIPEGCR, KSPRRB, KSPRICHARDSON, KSPPREONLY, ""));
   if (fixed) PetscFunctionReturn(PETSC_SUCCESS);
   r->warned = PETSC_TRUE;
-  PetscCall(PetscInfo(pc, "Warning: -pc_rrb_cycle k is not linear and KSP %s needs a linear preconditioner. Use -ksp_type fcg or rrb, or -pc_rrb_cycle amli\n", type));
+  PetscCall(PetscInfo(pc,
+                      "Warning: -pc_rrb_cycle k is not linear and KSP %s needs a linear preconditioner. Use -ksp_type "
+                      "fcg or rrb, or -pc_rrb_cycle amli\n",
+                      type));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Values drift away from those that the choices of the Galerkin form were made for: half as many iterations again, and the next
-// setup chooses anew.
+// Values drift away from those that the choices of the Galerkin form were made for: half as many iterations again,
+// and the next setup chooses anew.
 PetscErrorCode tessera::AfterSolveRRB(PC pc, KSP ksp, Vec, Vec)
 {
   PC_RRB            *r = (PC_RRB *)pc->data;
@@ -88,7 +104,8 @@ PetscErrorCode tessera::AfterSolveRRB(PC pc, KSP ksp, Vec, Vec)
   PetscCall(KSPGetTolerances(ksp, &rtol, nullptr, nullptr, nullptr));
   if (reason <= 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscBool alike; // methods that take as many iterations as CG
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &alike, KSPRRB, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG, KSPGROPPCG, KSPMINRES, KSPCR, KSPGCR, KSPGMRES, KSPFGMRES, ""));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &alike, KSPRRB, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG,
+                                      KSPGROPPCG, KSPMINRES, KSPCR, KSPGCR, KSPGMRES, KSPFGMRES, ""));
   const PetscReal doubtful = alike && reason == KSP_CONVERGED_RTOL && rtol < 0.1 ? DoubtfulIterations(r, rtol) : 0;
   if (doubtful > 0 && its > doubtful) r->needed = its * PetscLogReal(1e-6) / PetscLogReal(rtol);
   if (!r->first_its || r->first_rtol != rtol) { // not a solve that had nothing to do
@@ -97,7 +114,10 @@ PetscErrorCode tessera::AfterSolveRRB(PC pc, KSP ksp, Vec, Vec)
     r->first_its  = PetscMax(its, 4);
     r->first_rtol = rtol;
   } else if (!r->choose_again && 2 * its > 3 * r->first_its + 4) { // M stays as it is until then
-    PetscCall(PetscInfo(pc, "%" PetscInt_FMT " iterations, %" PetscInt_FMT " at first: the next setup chooses smoothers and interpolation again\n", its, r->first_its));
+    PetscCall(PetscInfo(pc,
+                        "%" PetscInt_FMT " iterations, %" PetscInt_FMT
+                        " at first: the next setup chooses smoothers and interpolation again\n",
+                        its, r->first_its));
     r->choose_again = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

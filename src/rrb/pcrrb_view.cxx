@@ -8,16 +8,26 @@ using tessera::PC_RRB;
 static PetscErrorCode ViewGalerkin(const PC_RRB *r, const PCRRBChoice &c, PetscViewer viewer)
 {
   PetscFunctionBegin;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n", PCRRBInterpolations[c.interpolation], r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
-  if (c.algebraic && !(c.usual > 0)) PetscCall(PetscViewerASCIIPrintf(viewer, "  coefficients leap at %.3g %% of the nodes: %s, %.3g iterations expected\n", 100 * (double)c.leaps, c.measures, (double)c.expected));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n",
+                                   PCRRBInterpolations[c.interpolation],
+                                   r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
+  if (c.algebraic && !(c.usual > 0))
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "  coefficients leap at %.3g %% of the nodes: %s, %.3g iterations expected\n",
+                                     100 * (double)c.leaps, c.measures, (double)c.expected));
   if (c.usual > 0) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s", (double)c.usual, c.measures));
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s",
+      (double)c.usual, c.measures));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    if (r->plan.rough != tessera::rrb::Rough::no && c.expected > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", %.3g expected", (double)c.expected));
+    if (r->plan.rough != tessera::rrb::Rough::no && c.expected > 0)
+      PetscCall(PetscViewerASCIIPrintf(viewer, ", %.3g expected", (double)c.expected));
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
-  if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO || r->cycle != PC_RRB_CYCLE_AUTO)) PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
+  if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO ||
+                   r->cycle != PC_RRB_CYCLE_AUTO))
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -27,9 +37,11 @@ static PetscErrorCode ViewCycle(PC pc, const PCRRBChoice &c, PetscInt grids, Pet
   PCRRBGridInfo g;
 
   PetscFunctionBegin;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s", PCRRBCycles[c.cycle], r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s", PCRRBCycles[c.cycle],
+                                   r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-  if (c.cycle != PC_RRB_CYCLE_V) PetscCall(PetscViewerASCIIPrintf(viewer, ", %" PetscInt_FMT " steps on grids", r->inner));
+  if (c.cycle != PC_RRB_CYCLE_V)
+    PetscCall(PetscViewerASCIIPrintf(viewer, ", %" PetscInt_FMT " steps on grids", r->inner));
   for (PetscInt k = 0; k < grids; ++k) {
     PetscCall(PCRRBGetGridInfo(pc, k, &g));
     if (g.accelerated) PetscCall(PetscViewerASCIIPrintf(viewer, " %" PetscInt_FMT, k));
@@ -42,15 +54,33 @@ static PetscErrorCode ViewCycle(PC pc, const PCRRBChoice &c, PetscInt grids, Pet
 static PetscErrorCode ViewGrid(const PC_RRB *r, PetscInt k, const PCRRBGridInfo &g, PetscViewer viewer)
 {
   PetscFunctionBegin;
-  if (g.entries > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "    algebraic level %" PetscInt_FMT ": %" PetscInt_FMT " rows, %.3g entries in each\n", k, g.nx, (double)g.entries));
-  else if (g.exact) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", exact%s\n", k, g.nx, g.ny, r->plan.half ? " after one level" : ""));
+  if (g.entries > 0)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "    algebraic level %" PetscInt_FMT ": %" PetscInt_FMT " rows, %.3g entries in each\n", k, g.nx,
+      (double)g.entries));
+  else if (g.exact)
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", exact%s\n", k,
+                                     g.nx, g.ny, r->plan.half ? " after one level" : ""));
   else if (r->coarsening == PC_RRB_GALERKIN) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", %s, %" PetscInt_FMT " sweep%s by %s; strong directions: i %.3g %%, j %.3g %%, oblique %.3g %%; complexity %.3g%s\n", k, g.nx, g.ny, g.schur ? "Schur complement" : "9 points", g.sweeps, g.sweeps > 1 ? "s" : "", PCRRBSmoothers[g.smoother], 100 * (double)g.strong_i, 100 * (double)g.strong_j, 100 * (double)g.oblique, (double)g.complexity, g.cut ? "; periodic seam lumped" : ""));
-    if (g.parts) PetscCall(PetscViewerASCIIPrintf(viewer, "      %" PetscInt_FMT " loose parts, corrected by constants\n", g.parts));
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer,
+      "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", %s, %" PetscInt_FMT
+      " sweep%s by %s; strong directions: i %.3g %%, j %.3g %%, oblique %.3g %%; complexity %.3g%s\n",
+      k, g.nx, g.ny, g.schur ? "Schur complement" : "9 points", g.sweeps, g.sweeps > 1 ? "s" : "",
+      PCRRBSmoothers[g.smoother], 100 * (double)g.strong_i, 100 * (double)g.strong_j, 100 * (double)g.oblique,
+      (double)g.complexity, g.cut ? "; periodic seam lumped" : ""));
+    if (g.parts)
+      PetscCall(
+        PetscViewerASCIIPrintf(viewer, "      %" PetscInt_FMT " loose parts, corrected by constants\n", g.parts));
   } else {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", lumped %.3g of the diagonal%s", k, g.nx, g.ny, (double)g.lumped, g.cut ? ", periodic seam lumped" : ""));
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", lumped %.3g of the diagonal%s", k,
+      g.nx, g.ny, (double)g.lumped, g.cut ? ", periodic seam lumped" : ""));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    if (g.spectrum[1] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", spectrum [%.3g, %.3g]", (double)g.spectrum[0], (double)g.spectrum[1]));
+    if (g.spectrum[1] > 0)
+      PetscCall(
+        PetscViewerASCIIPrintf(viewer, ", spectrum [%.3g, %.3g]", (double)g.spectrum[0], (double)g.spectrum[1]));
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
@@ -71,35 +101,67 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
   PetscCall(PCRRBGetFailure(pc, &failure));
   if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
   if (!r->current || failure) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, cycle %s, factors in %s precision\n", PCRRBCoarsenings[r->coarsening], PCRRBCycles[r->cycle], PCRRBPrecisions[r->precision]));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, cycle %s, factors in %s precision\n",
+                                     PCRRBCoarsenings[r->coarsening], PCRRBCycles[r->cycle],
+                                     PCRRBPrecisions[r->precision]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PCRRBGetInfo(pc, &info));
   PetscCall(PCRRBGetChoice(pc, &c));
   const tessera::Grid &f = r->plan.levels[0].grid;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, ", f.nx, f.ny, f.periodic_x ? ", periodic in x" : "", f.periodic_y ? ", periodic in y" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d nodes%s%s, ", f.nx, f.ny, f.periodic_x ? ", periodic in x" : "",
+                                   f.periodic_y ? ", periodic in y" : ""));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-  if (c.algebraic) PetscCall(PetscViewerASCIIPrintf(viewer, "%" PetscInt_FMT " algebraic levels below the finest grid's Schur complement\n", c.algebraic));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "%" PetscInt_FMT " levels on %" PetscInt_FMT " grids, then %" PetscInt_FMT " nodes exactly\n", c.levels, info.grids, info.exact));
+  if (c.algebraic)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "%" PetscInt_FMT " algebraic levels below the finest grid's Schur complement\n", c.algebraic));
+  else
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "%" PetscInt_FMT " levels on %" PetscInt_FMT " grids, then %" PetscInt_FMT " nodes exactly\n", c.levels,
+      info.grids, info.exact));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   if (r->matrix.from()) PetscCall(PetscViewerASCIIPrintf(viewer, "  grid by the %s\n", r->matrix.from()));
   if (c.coarsening == PC_RRB_GALERKIN) PetscCall(ViewGalerkin(r, c, viewer));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n", PCRRBCoarsenings[c.coarsening], (double)r->omega, PCRRBLumps[r->lump]));
+  else
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n",
+                                     PCRRBCoarsenings[c.coarsening], (double)r->omega, PCRRBLumps[r->lump]));
   PetscCall(ViewCycle(pc, c, info.grids, viewer));
   const bool there = info.backend == TESSERA_BACKEND_CUDA;
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %" PetscInt_FMT " grids stored by quarters\n", TesseraPrecisions[info.precision], there ? " on the CUDA device" : "", c.quarters));
-  if (there && f.processes() > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  messages between devices go %s\n", r->plan.total ? "directly into each other's memory" : tessera::Halo::gpu_aware ? "through MPI" : "through the host"));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g, grid complexity %.4g; an application moves %.4g bytes an unknown\n", (double)info.bytes * 1e-6, (double)(info.bytes / info.unknowns), (double)info.operator_complexity, (double)info.grid_complexity, (double)c.moved));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %" PetscInt_FMT " grids stored by quarters\n",
+                                   TesseraPrecisions[info.precision], there ? " on the CUDA device" : "", c.quarters));
+  if (there && f.processes() > 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  messages between devices go %s\n",
+                                     r->plan.total              ? "directly into each other's memory"
+                                     : tessera::Halo::gpu_aware ? "through MPI"
+                                                                : "through the host"));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "  memory %.4g MB, %.4g bytes an unknown; operator complexity %.4g, grid complexity "
+                                   "%.4g; an application moves %.4g bytes an unknown\n",
+                                   (double)info.bytes * 1e-6, (double)(info.bytes / info.unknowns),
+                                   (double)info.operator_complexity, (double)info.grid_complexity, (double)c.moved));
   for (PetscInt k = 0; k < info.grids; ++k) {
     PCRRBGridInfo g;
     PetscCall(PCRRBGetGridInfo(pc, k, &g));
-    if (g.everywhere && !everywhere && g.entries > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "    from here on every process:\n"));
-    else if (g.everywhere && !everywhere) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", from here on every process\n", k, g.nx, g.ny));
+    if (g.everywhere && !everywhere && g.entries > 0)
+      PetscCall(PetscViewerASCIIPrintf(viewer, "    from here on every process:\n"));
+    else if (g.everywhere && !everywhere)
+      PetscCall(PetscViewerASCIIPrintf(
+        viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", from here on every process\n", k,
+        g.nx, g.ny));
     everywhere = g.everywhere;
     PetscCall(ViewGrid(r, k, g, viewer));
   }
-  if (info.dirichlet) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (no off-diagonal entries)%s\n", info.dirichlet, r->dirichlet.any ? ", eliminated: neighbours are coupled to them" : ""));
-  if (r->raised) PetscCall(PetscViewerASCIIPrintf(viewer, "  negative row sums (down to %.3g of the diagonal) are left out of the factors\n", -(double)c.deficit));
-  if (c.asymmetry > tessera::tuning::symmetric) PetscCall(PetscViewerASCIIPrintf(viewer, "  the matrix is not symmetric (%.3g): the factors are those of the mean of the matrix and its transpose\n", (double)c.asymmetry));
+  if (info.dirichlet)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (no off-diagonal entries)%s\n",
+                                     info.dirichlet,
+                                     r->dirichlet.any ? ", eliminated: neighbours are coupled to them" : ""));
+  if (r->raised)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  negative row sums (down to %.3g of the diagonal) are left out of the factors\n", -(double)c.deficit));
+  if (c.asymmetry > tessera::tuning::symmetric)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer,
+      "  the matrix is not symmetric (%.3g): the factors are those of the mean of the matrix and its transpose\n",
+      (double)c.asymmetry));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

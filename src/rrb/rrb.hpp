@@ -1,9 +1,9 @@
 // Repeated red-black factorisation (RRB): A = L D L' + R on a hierarchy of grids.
 //   [1] de Jong, van der Ploeg, Ditzel, Vuik: Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable for
 //       GPU-type processors, ETNA 48 (2018)      [2] de Jong, Vuik: GPU implementation of the RRB-solver, report 16-06, Delft 2016
-// One grid holds two levels: its red nodes (quarters a, b) are eliminated, then its o nodes; the c nodes are the next grid.
-// The Galerkin form eliminates the red nodes of the finest grid alone and makes every next operator as P'AP, with sweeps of
-// Gauss-Seidel on each grid (rrb/multigrid/cycle.k.cxx).
+// One grid holds two levels: its red nodes (quarters a, b) are eliminated, then its o nodes; the c nodes are the next
+// grid. The Galerkin form eliminates the red nodes of the finest grid alone and makes every next operator as P'AP,
+// with sweeps of Gauss-Seidel on each grid (rrb/multigrid/cycle.k.cxx).
 #pragma once
 #include "box/dense.hpp"
 #include "box/dirichlet.hpp"
@@ -23,8 +23,8 @@ namespace tessera::rrb {
 enum class Coarsening { galerkin, lump, rhombus };
 enum class Cycle { v, k, amli, automatic };
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
-// For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual smoothers; these two with
-// more sweeps on S1; AMLI alone; algebraic levels in place of grids below S1.
+// For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual
+// smoothers; these two with more sweeps on S1; AMLI alone; algebraic levels in place of grids below S1.
 enum class Rough { no, sweeps, lines, fitted, fitted_sweeps, amli, algebraic };
 constexpr int  roughs = 7;
 constexpr bool fits_weights(Rough r) { return r == Rough::lines || r == Rough::fitted || r == Rough::fitted_sweeps; }
@@ -32,7 +32,8 @@ constexpr bool adds_sweeps(Rough r) { return r == Rough::sweeps || r == Rough::f
 enum class Weights { automatic, collapse, least_squares };
 
 struct Params {
-  int        levels     = 0;  // levels of the factorisation, two to a grid; 0: until an exact factorisation costs next to nothing
+  // levels of the factorisation, two to a grid; 0: until an exact factorisation costs next to nothing
+  int        levels     = 0;
   int        grids      = -1; // grids stored by quarters, the others in natural order; -1: all
   Coarsening coarsening = Coarsening::galerkin;
   double     omega      = 1;     // share of a dropped coupling that goes to the diagonal
@@ -54,15 +55,17 @@ struct Params {
 struct Factor {
   Buffer<double> l64[4], d64;
   Buffer<float>  l32[4], d32;
-  bool           scaled = true; // false: L's place has a_ij as it was; it is scaled where it is used, which saves 40 B a node at setup
+  // false: L's place has a_ij as it was; it is scaled where it is used, which saves 40 B a node at setup
+  bool           scaled = true;
   size_t         bytes() const;
 };
 
-// S1 of a 5-point operator on the black nodes o and c, 5 coefficients a node ([1] section 2.3): the diagonal, o-c couplings
-// SW SE NW NE at o, and the couplings over two meshes to E and N.
+// S1 of a 5-point operator on the black nodes o and c, 5 coefficients a node ([1] section 2.3): the diagonal, o-c
+// couplings SW SE NW NE at o, and the couplings over two meshes to E and N.
 template <class T> struct SchurOf {
   Buffer<T>      c, e[4], fo[2], fc[2];
-  Buffer<double> red; // D_r^-1, quarters a and b, where the factors of the finest grid do not have it in double precision
+  // D_r^-1, quarters a and b, where the factors of the finest grid do not have it in double precision
+  Buffer<double> red;
   size_t         bytes() const;
 };
 using Schur = SchurOf<double>;
@@ -74,7 +77,8 @@ template <class T> struct SchurView {
 };
 template <class T> SchurView<T> schur_view(const Layout &layout, SchurOf<T> &s);
 
-template <class T> T *place(const Layout &layout, T *plane) { return layout.view(plane, quarter_c).q[quarter_c]; } // a field of one quarter
+// a field of one quarter
+template <class T> T *place(const Layout &layout, T *plane) { return layout.view(plane, quarter_c).q[quarter_c]; }
 
 // Values on the four quarters of a grid.
 template <class T> struct FieldOf {
@@ -88,17 +92,20 @@ template <class T> struct FieldOf {
 };
 using Field = FieldOf<double>;
 
-enum class Step { coarsen, gather, solve }; // how a level goes on: to its c nodes, to the same grid on every process, directly
+// how a level goes on: to its c nodes, to the same grid on every process, directly
+enum class Step { coarsen, gather, solve };
 
 // A grid of the Galerkin form. T: precision of the hierarchy.
 template <class T> struct Smoothing {
   Smoother       smoother = Smoother::automatic; // in use: not automatic
   Directions     shares;
-  bool           of_schur = false; // the finest grid of a 5-point operator, smoothed on S1; in double precision its weights of o are factor.l at o
+  // the finest grid of a 5-point operator, smoothed on S1; in double precision its weights of o are factor.l at o
+  bool           of_schur = false;
   SchurOf<T>     schur;            // where the plan's own does not serve
   StencilOf<T>   a;                // other grids: their operator,
   Buffer<T>      edge[2], centre[4], inject; // and the interpolation; inject: by points
-  Buffer<T>      inverse;          // S1 in single precision: inverse diagonal at o and c, one plane after the other; on the device that of next grids
+  // S1 in single precision: inverse diagonal at o and c, one plane after the other; on the device that of next grids
+  Buffer<T>      inverse;
   Buffer<float>  correction;       // least squares, kept while values change
   std::unique_ptr<LineSolver<T>> lines[2][2]; // where they are swept: along x and y; S1: of quarters o and c, else [0]
   Inverse<T>     whole;            // on the device: the cycle from this grid down as a matrix
@@ -138,7 +145,8 @@ struct Level {
 struct Failure {
   bool   failed = false;
   int    level = 0, x = 0, y = 0; // level of the factorisation; the node in the coordinates of the finest grid
-  bool   again = false;           // read the matrix and factorise once more: Zeros, or algebraic levels that cannot be made
+  // read the matrix and factorise once more: Zeros, or algebraic levels that cannot be made
+  bool   again = false;
 };
 
 // The exact remainder's matrix on the device; where the host solves, its values on the way.
@@ -147,8 +155,8 @@ struct Remainder {
   Buffer<int>    node, number;
 };
 
-// What a setup of the Galerkin form works in beside what it keeps, for a level. On the device it stays for the next setup: memory is
-// as it was, nothing is made or zeroed, and the pool would hold it anyway.
+// What a setup of the Galerkin form works in beside what it keeps, for a level. On the device it stays for the next
+// setup: memory is as it was, nothing is made or zeroed, and the pool would hold it anyway.
 struct Work {
   Interpolation P;
   Stencil       a;     // the operator
@@ -164,8 +172,8 @@ struct Findings {
   int                zero[64] = {}; // Watch, by level
 };
 
-// Had a next grid zeros on its diagonal at an earlier setup on the device? Where it had none their couplings are not cleared, a launch a
-// grid; a setup that finds one is made again.
+// Had a next grid zeros on its diagonal at an earlier setup on the device? Where it had none their couplings are not
+// cleared, a launch a grid; a setup that finds one is made again.
 enum class Zeros { unknown, none, some };
 
 struct Plan {
@@ -182,7 +190,8 @@ struct Plan {
   std::vector<Smoothing<float>>  smoothing32;
   bool                           chosen = false;
   Rough                          rough  = Rough::no;
-  bool                           usual_lines = false; // the usual choice, when it was tried, had lines on the finest grid
+  // the usual choice, when it was tried, had lines on the finest grid
+  bool                           usual_lines = false;
   double                         predicted[roughs] = {}; // iterations by the trial of each choice, 0: there was none
   std::vector<Work>              work;      // by level
   Buffer<Findings>               findings;
@@ -200,7 +209,8 @@ struct Plan {
   bool                   nine     = false; // a 9-point operator
   double                 nonzeros = 0; // stored coefficients of all grids / of the finest
 
-  // Several devices of one host: sums over all processes on the device; a number of its own for each time that they were set up
+  // Several devices of one host: sums over all processes on the device; a number of its own for each time that they
+  // were set up
   const Total          *total = nullptr;
   std::shared_ptr<void>  total_memory;
   std::shared_ptr<Peers> peers;
@@ -232,14 +242,16 @@ int  maximum_levels(const Grid &grid);
 // ---- numeric: factors of the operator; `a` is assembled and is used up. Collective.
 Stencil finest_stencil(Plan &plan); // zero, in the memory of an earlier factorisation where there is one
 Failure factor(Plan &plan, Stencil &a);
-// Galerkin form, after choose_cycle(): tries the choice where coefficients jump. True: it was bad, another one was made; set up
-// again. Choices stay for new values until `chosen` is cleared. Collective.
+// Galerkin form, after choose_cycle(): tries the choice where coefficients jump. True: it was bad, another one was
+// made; set up again. Choices stay for new values until `chosen` is cleared. Collective.
 bool galerkin_trial(Plan &plan);
 // After the trial of the usual choice: it broke down, as rounding has made a hierarchy in single precision indefinite.
 bool galerkin_unfit(const Plan &plan);
-// A solve has shown that the choice in use takes so many iterations for 1e-6. True: another choice was made, set up again and try it.
+// A solve has shown that the choice in use takes so many iterations for 1e-6. True: another choice was made, set up
+// again and try it.
 bool galerkin_disproved(Plan &plan, double iterations);
-// Iterations of the choice in use above which another one is expected to take less time; 0: one has not been tried; choice_never: there is none.
+// Iterations of the choice in use above which another one is expected to take less time; 0: one has not been tried;
+// choice_never: there is none.
 double galerkin_rival(const Plan &plan);
 // The intervals of AMLI and the automatic choice of the cycle; after a successful factorisation.
 void choose_cycle(Plan &plan);
@@ -251,17 +263,26 @@ void apply(Plan &plan, const View<double> &out);
 // The same without load(), from natural order to natural order: where this plan can.
 bool takes_natural(const Plan &plan);
 void apply_natural(Plan &plan, const double *b, double *out);
-// The same from natural order to natural order of so many vectors, which begin stride_b and stride_out numbers apart: 8 or 4 at a time (in
-// single precision 8), for which the coefficients of the grids are read once. Returns how many have been done. Where this plan can: the Galerkin form on the host, its finest grid smoothed by points and without loose parts; grids below that are not so take one after the other.
+// The same from natural order to natural order of so many vectors, which begin stride_b and stride_out numbers apart:
+// 8 or 4 at a time (in single precision 8), for which the coefficients of the grids are read once. Returns how many
+// have been done. Where this plan can: the Galerkin form on the host, its finest grid smoothed by points and without
+// loose parts; grids below that are not so take one after the other.
 bool takes_several(Plan &plan);
-int  apply_several(Plan &plan, const DirichletCouplings &dirichlet, int vectors, const double *b, ptrdiff_t stride_b, double *out, ptrdiff_t stride_out);
-// The same for S1: r and z are fields of the finest grid of which only the quarters o and c are used. Ghosts of r change.
+int  apply_several(Plan &plan, const DirichletCouplings &dirichlet, int vectors, const double *b, ptrdiff_t stride_b,
+                   double *out, ptrdiff_t stride_out);
+// The same for S1: r and z are fields of the finest grid of which only the quarters o and c are used. Ghosts of r
+// change.
 void schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 // q = S1 p; returns this process's part of p'q. p has its ghost nodes.
-template <class T> double schur_multiply(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q);
+template <class T>
+double schur_multiply(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q);
 // The same without the sum.
-template <class T> void schur_product(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q);
-inline double schur_multiply(Plan &plan, const View<double> &p, const View<double> &q) { return schur_multiply(plan.exec, plan.levels[0], plan.schur, p, q); }
+template <class T>
+void          schur_product(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q);
+inline double schur_multiply(Plan &plan, const View<double> &p, const View<double> &q)
+{
+  return schur_multiply(plan.exec, plan.levels[0], plan.schur, p, q);
+}
 
 // ---- CG's vectors on the black nodes of the finest grid: quarters o and c, one plane after the other
 struct BlackField {
@@ -275,13 +296,17 @@ struct BlackField {
 };
 void   copy_values(const Exec &exec, const double *x, Buffer<double> &y); // y = x where the plan's memory is
 void   black_load(Plan &plan, const double *x, BlackField &r);                            // from natural order
-void   black_store(Plan &plan, const BlackField &x, double *y);                           // y = x at the black nodes, y in natural order
+// y = x at the black nodes, y in natural order
+void   black_store(Plan &plan, const BlackField &x, double *y);
 void   black_set(Plan &plan, double s, BlackField &x);                                    // x = s on the own nodes
-void   black_add(Plan &plan, const BlackField &x, double *y);                             // y += x at the black nodes, y in natural order
+// y += x at the black nodes, y in natural order
+void   black_add(Plan &plan, const BlackField &x, double *y);
 double black_dot(Plan &plan, const BlackField &x, const BlackField &y);                   // this process's part
 void   black_combine(Plan &plan, double s, const BlackField &x, double t, BlackField &y); // y = s x + t y
-double black_step(Plan &plan, double alpha, const BlackField &p, const BlackField &q, BlackField &x, BlackField &r); // x += alpha p, r -= alpha q; own part of r'r
-double schur_norm2(Plan &plan, BlackField &z);                // own part of |z|^2 with the red nodes that belong to z = M^-1 r
+// x += alpha p, r -= alpha q; own part of r'r
+double black_step(Plan &plan, double alpha, const BlackField &p, const BlackField &q, BlackField &x, BlackField &r);
+// own part of |z|^2 with the red nodes that belong to z = M^-1 r
+double schur_norm2(Plan &plan, BlackField &z);
 void   red_solve(Plan &plan, const double *r, double *x);     // x += D_r^-1 r at the red nodes; natural order
 
 // Eigenvalues at both ends of a symmetric tridiagonal matrix.
@@ -298,9 +323,14 @@ GridReport report(const Plan &plan, size_t l);
 
 // Building blocks that the files of this folder share.
 // What elimination leaves of a diagonal; rounding is cut to zero, which marks the last node of a singular component.
-HD inline double remains(double tiny, double before, double after) { return after <= tiny * before && after >= -tiny * before ? 0 : after; }
-void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out, bool red = true);
-Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a); // the operator of a distributed grid on every process
+HD inline double remains(double tiny, double before, double after)
+{
+  return after <= tiny * before && after >= -tiny * before ? 0 : after;
+}
+void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse, const View<double> &out,
+           bool red = true);
+// the operator of a distributed grid on every process
+Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a);
 void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure);
 // A bad pivot in a row of the remainder.
 void name_row(const Plan &plan, int row, Failure &failure);
@@ -308,28 +338,35 @@ template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View
 bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
 // V: double, or several of as many vectors on the host (exec/several.hpp).
 template <class V> void black_rhs(Plan &plan, Level &level, const View<V> &b, const View<V> &out);
-template <class V> void red_solution(Plan &plan, Level &level, const View<V> &b, const View<V> &black, const View<V> &out);
-// On the device, one process: the same from natural order, and the whole solution of the black nodes' x in natural order.
+template <class V>
+void red_solution(Plan &plan, Level &level, const View<V> &b, const View<V> &black, const View<V> &out);
+// On the device, one process: the same from natural order, and the whole solution of the black nodes' x in natural
+// order.
 template <class T> void black_of(Plan &plan, const double *b, const View<T> &to);
 template <class T> void whole_of(Plan &plan, const double *b, const View<T> &x, double *out);
 void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);
-// Is the diagonal, or the inverse pivots, of the quarters in the mask not negative and not NaN? Names the first node that is; on the
-// device in the plan's findings.
-void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level, Failure &failure);
-void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure); // nullptr: another elimination looks for bad pivots
+// Is the diagonal, or the inverse pivots, of the quarters in the mask not negative and not NaN? Names the first node
+// that is; on the device in the plan's findings.
+void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level,
+                    Failure &failure);
+// nullptr: another elimination looks for bad pivots
+void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure);
 void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only = false, bool scaled = true);
 void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s);
 template <class T> void schur_create(const Plan &plan, const Level &level, SchurOf<T> &s); // its memory
 // Galerkin form: sets one grid up and makes the next operator; `a` is used up.
 void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure);
-void galerkin_loose_parts(Plan &plan, double loose); // on the device, after all grids: the number of couplings next to nothing. Collective.
+// on the device, after all grids: the number of couplings next to nothing. Collective.
+void galerkin_loose_parts(Plan &plan, double loose);
 void galerkin_cycle(Plan &plan); // the cycle and its vectors
 template <class T> void galerkin_whole(Plan &plan); // the cycles on small grids as matrices, on the device
 template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, const View<T> &whole);
 void galerkin_apply(Plan &plan, const View<double> &out);
-template <class T> void galerkin_visit(Plan &plan, int l); // x = the approximate solution on level l for the right-hand side b, both in its own fields
+// x = the approximate solution on level l for the right-hand side b, both in its own fields
+template <class T> void galerkin_visit(Plan &plan, int l);
 // z = B r on S1 in the precision of the hierarchy, with *rz = r'z; false: this cycle does not give that.
-template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz);
+template <class T>
+bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz);
 // Changes when memory that the cycle works on has moved, or a number that is an argument of its kernels has changed.
 unsigned long long fingerprint(const Plan &plan);
 void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z);

@@ -29,7 +29,8 @@ template struct SchurOf<float>;
 
 template <class T> size_t Smoothing<T>::bytes() const
 {
-  size_t n = schur.bytes() + a.bytes() + components.bytes() + algebraic.bytes() + several.bytes() + inverse.bytes() + inject.bytes() + correction.bytes() + whole.bytes();
+  size_t n = schur.bytes() + a.bytes() + components.bytes() + algebraic.bytes() + several.bytes() + inverse.bytes() +
+             inject.bytes() + correction.bytes() + whole.bytes();
   for (const auto &f : edge) n += f.bytes();
   for (const auto &f : centre) n += f.bytes();
   for (const auto &plane : lines)
@@ -43,7 +44,8 @@ template struct Smoothing<float>;
 
 size_t Level::bytes() const
 {
-  return factor.bytes() + op.bytes() + b.data.bytes() + t.bytes() + x.data.bytes() + r.data.bytes() + w.data.bytes() + d.data.bytes() + q.data.bytes() + solution.bytes();
+  return factor.bytes() + op.bytes() + b.data.bytes() + t.bytes() + x.data.bytes() + r.data.bytes() + w.data.bytes() +
+         d.data.bytes() + q.data.bytes() + solution.bytes();
 }
 
 size_t Work::bytes() const
@@ -66,7 +68,8 @@ size_t Plan::bytes() const
 
 unsigned long long fingerprint(const Plan &plan)
 {
-  // All memory of the device: what was made and freed since does not count. Of the same memory parts may have changed places.
+  // All memory of the device: what was made and freed since does not count. Of the same memory parts may have changed
+  // places.
   unsigned long long h   = plan.number ^ device::allocated();
   auto               mix = [&](unsigned long long v) { h = (h ^ v) * 1099511628211ull; };
   auto               add = [&](const auto &buffer) { mix((unsigned long long)(size_t)buffer.data()); };
@@ -77,7 +80,8 @@ unsigned long long fingerprint(const Plan &plan)
   };
   auto hierarchy = [&](const auto &grids) {
     for (const auto &s : grids) {
-      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data), add(s.ar.data), add(s.rest.data), add(s.constants.data), add(s.swept.data), add(s.whole);
+      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data),
+        add(s.ar.data), add(s.rest.data), add(s.constants.data), add(s.swept.data), add(s.whole);
       for (int k = 0; k < 4; ++k) add(s.a.e[k]), add(s.a.g[k]), add(s.centre[k]);
       for (int k = 0; k < 2; ++k) add(s.edge[k]);
       add(s.inject);
@@ -100,7 +104,10 @@ unsigned long long fingerprint(const Plan &plan)
 }
 
 // Row sums of a singular operator are zero to rounding, and elimination adds up those of all nodes.
-double Plan::tiny() const { return std::max(tuning::singular_pivot, tuning::singular_growth * (double)levels[0].grid.size()); }
+double Plan::tiny() const
+{
+  return std::max(tuning::singular_pivot, tuning::singular_growth * (double)levels[0].grid.size());
+}
 
 const Algebraic *algebraic_levels(const Plan &plan)
 {
@@ -125,14 +132,18 @@ double Plan::bytes_moved(bool of_schur) const
       // down: b, 3 L, half a value written; up: t, c, red b, 3.75 of L and D, one value written. S1 has a third of L.
       double cycle;
       if (params.coarsening == Coarsening::galerkin) {
-        // One pass down and one up by points; along lines one for each parity of lines, and one for the residual. S1, per node of
-        // its grid: 2.5 coefficients (2 where a device's sweeps need no diagonal), half an inverse, a weight, a vector and a half;
-        // else 5, 2.5 vectors, and 1.25 weights or, by points, 1.5 and what is injected (a quarter).
+        // One pass down and one up by points; along lines one for each parity of lines, and one for the residual. S1,
+        // per node of its grid: 2.5 coefficients (2 where a device's sweeps need no diagonal), half an inverse, a
+        // weight, a vector and a half; else 5, 2.5 vectors, and 1.25 weights or, by points, 1.5 and what is injected
+        // (a quarter).
         const GridReport r = report(*this, (size_t)(&l - levels.data()));
         const bool       points = r.smoother == Smoother::point;
-        const double     passes = points ? 2 : 2 * (r.sweeps * (r.smoother == Smoother::line_alternating ? 4 : 2) * (r.of_schur ? 1.2 : 0.8) + 1);
+        const double     passes =
+          points ? 2
+                     : 2 * (r.sweeps * (r.smoother == Smoother::line_alternating ? 4 : 2) * (r.of_schur ? 1.2 : 0.8) + 1);
         cycle = passes * s * (r.of_schur ? (points && exec.space == Space::cuda ? 5 : 5.5) : points ? 9.25 : 8.75);
-        if (!l.index && !of_schur) cycle += r.of_schur ? 8 + 16 + 16 + 16 + 16 : 0; // elimination of the red nodes and back
+        // elimination of the red nodes and back
+        if (!l.index && !of_schur) cycle += r.of_schur ? 8 + 16 + 16 + 16 + 16 : 0;
       } else cycle = of_schur && !l.index ? 4 + s + 2 + 4 + 1.25 * s + 4 : 8 + 3 * s + 4 + 8 + 3.75 * s + 8;
       if (l.accelerated && this->cycle != Cycle::v) {
         sum += visits * share * ((params.inner - 1) * (56 + 24) + params.inner * 48 + 16 + 16);
@@ -149,14 +160,22 @@ double Plan::bytes_moved(bool of_schur) const
 double Plan::multiplications() const
 {
   const Algebraic *const algebraic = algebraic_levels(*this);
-  if (algebraic) return (16 + 12) * (double)levels[0].grid.owned().size() + algebraic->bytes_moved() / 12 / levels[0].grid.processes(); // an entry or a weight is 12 B
+  // an entry or a weight is 12 B
+  if (algebraic)
+    return (16 + 12) * (double)levels[0].grid.owned().size() +
+           algebraic->bytes_moved() / 12 / levels[0].grid.processes();
   double sum = 0, visits = 1;
   for (const Level &l : levels) {
     if (l.accelerated && cycle != Cycle::v) {
       sum += visits * (params.inner * 11. * (double)l.grid.owned().size());
       visits *= params.inner;
     }
-    if (l.step == Step::coarsen) sum += visits * (params.coarsening == Coarsening::galerkin ? (l.index || nine ? 21. : 16.) * report(*this, (size_t)(&l - levels.data())).sweeps + 12 : 6.75) * (double)l.grid.owned().size();
+    if (l.step == Step::coarsen)
+      sum += visits *
+             (params.coarsening == Coarsening::galerkin
+                ? (l.index || nine ? 21. : 16.) * report(*this, (size_t)(&l - levels.data())).sweeps + 12
+                : 6.75) *
+             (double)l.grid.owned().size();
   }
   return sum + visits * 2 * (double)band.bytes() / sizeof(double);
 }
@@ -184,7 +203,9 @@ int maximum_levels(const Grid &grid)
 {
   int  l = 0;
   bool cut_x, cut_y;
-  for (Grid g = grid; g.nx > 1 && g.ny > 1 && !(g.periodic_x && g.nx == 2) && !(g.periodic_y && g.ny == 2); g = next_grid(g, &cut_x, &cut_y)) l += 2;
+  for (Grid g = grid; g.nx > 1 && g.ny > 1 && !(g.periodic_x && g.nx == 2) && !(g.periodic_y && g.ny == 2);
+       g      = next_grid(g, &cut_x, &cut_y))
+    l += 2;
   return l;
 }
 
@@ -224,14 +245,23 @@ void create(Plan &plan, const Grid &grid, const Params &params)
     steps     = std::min(params.levels, maximum) / 2;
     plan.half = params.coarsening != Coarsening::galerkin && params.levels < maximum && params.levels % 2;
   } else
-    for (Grid g = grid; 2 * steps < maximum && (exec.space == Space::cuda ? g.size() > tuning::dense_nodes : band_entries(g) > tuning::remainder_share * (double)grid.size() && band_entries(grid) > tuning::remainder_least); ++steps) g = next_grid(g, &cut_x, &cut_y);
+    for (Grid g = grid; 2 * steps < maximum &&
+                        (exec.space == Space::cuda ? g.size() > tuning::dense_nodes
+                                                   : band_entries(g) > tuning::remainder_share * (double)grid.size() &&
+                                                       band_entries(grid) > tuning::remainder_least);
+         ++steps)
+      g = next_grid(g, &cut_x, &cut_y);
   Grid       g        = grid;
   bool       many     = grid.processes() > 1;
   const bool galerkin = params.coarsening == Coarsening::galerkin;
   const bool there    = exec.space == Space::cuda;
   const bool wide     = there && galerkin && many && !grid.periodic_x && !grid.periodic_y;
   plan.levels.reserve((size_t)steps + 2);
-  auto       redundant = [&](int i) { return params.redundant ? params.redundant : there && galerkin && i ? tuning::redundant_there : tuning::redundant_nodes; };
+  auto redundant = [&](int i) {
+    return params.redundant       ? params.redundant
+         : there && galerkin && i ? tuning::redundant_there
+                                  : tuning::redundant_nodes;
+  };
   for (int i = 0; i <= steps; ++i) {
     Level level;
     level.index = i;
@@ -259,19 +289,25 @@ void create(Plan &plan, const Grid &grid, const Params &params)
         for (auto &l : level.factor.l32) l.resize(level.layout.elements(3));
         level.factor.d32.resize(level.layout.elements(3));
       }
-      // The Galerkin form accelerates from the first coarse grid on. In single precision a given AMLI-cycle does so from the second
-      // one, as the rounding of singular operators grows with each (asymmetry of 1e-3 with the first).
+      // The Galerkin form accelerates from the first coarse grid on. In single precision a given AMLI-cycle does so
+      // from the second one, as the rounding of singular operators grows with each (asymmetry of 1e-3 with the
+      // first).
       const int first = galerkin && !(params.single && params.cycle == Cycle::amli);
-      level.accelerated = i && level.step == Step::coarsen && params.cycle != Cycle::v && (i - first) % params.every == 0;
-      // Every visit of a small grid takes the device the same time: the first such grid alone, unless the cycle is given. On the first
-      // grid whose cycle is a matrix it costs nothing.
-      if (galerkin && exec.space == Space::cuda && params.cycle == Cycle::automatic && i > 1 && level.step == Step::coarsen) {
+      level.accelerated =
+        i && level.step == Step::coarsen && params.cycle != Cycle::v && (i - first) % params.every == 0;
+      // Every visit of a small grid takes the device the same time: the first such grid alone, unless the cycle is
+      // given. On the first grid whose cycle is a matrix it costs nothing.
+      if (galerkin && exec.space == Space::cuda && params.cycle == Cycle::automatic && i > 1 &&
+          level.step == Step::coarsen) {
         const Level &finer = plan.levels.back();
-        level.accelerated  = g.size() > tuning::amli_nodes ? level.accelerated : !finer.accelerated && g.size() <= tuning::dense_cycle && finer.grid.size() > tuning::dense_cycle;
+        level.accelerated  = g.size() > tuning::amli_nodes ? level.accelerated
+                                                           : !finer.accelerated && g.size() <= tuning::dense_cycle &&
+                                                              finer.grid.size() > tuning::dense_cycle;
       }
       if (level.accelerated && !galerkin)
         for (Field *f : {&level.x, &level.r, &level.w, &level.d, &level.q}) f->resize(level.layout);
-      if (level.accelerated && exec.space == Space::cuda) level.sums.resize(Extent{2 * sizeof(TwoSums) / sizeof(double), Space::cuda});
+      if (level.accelerated && exec.space == Space::cuda)
+        level.sums.resize(Extent{2 * sizeof(TwoSums) / sizeof(double), Space::cuda});
       if (level.step == Step::solve && plan.half) level.w.resize(level.layout);
       plan.levels.push_back(std::move(level));
       level       = Level();
@@ -318,7 +354,12 @@ void check_positive(Plan &plan, const Level &level, const View<double> &C, int m
 {
   if (failure.failed) return;
   if (plan.exec.space == Space::cuda) {
-    auto of = [&](int q) { return part(mask & (1 << q) ? level.grid.owned(q) : Box(), LookKernel{C.q[q], C.sx, C.sy, q, {&plan.findings.data()->bad, factor_level}}); };
+    auto of = [&](int q) {
+      return part(mask & (1 << q) ? level.grid.owned(q) : Box(),
+                  LookKernel{
+                    C.q[q], C.sx, C.sy, q, {&plan.findings.data()->bad, factor_level}
+      });
+    };
     return forall_parts(plan.exec, of(0), of(1), of(2), of(3));
   }
   for (int q = 0; q < 4; ++q) {
@@ -346,10 +387,13 @@ static Stencil recycle(Plan &plan, size_t l)
 
 Stencil finest_stencil(Plan &plan)
 {
-  const bool fresh = plan.levels[0].factor.d64.empty() && (plan.smoothing64.empty() || plan.smoothing64[0].a.c.empty()) && plan.work[0].a.c.empty();
+  const bool fresh = plan.levels[0].factor.d64.empty() &&
+                     (plan.smoothing64.empty() || plan.smoothing64[0].a.c.empty()) && plan.work[0].a.c.empty();
   Stencil    s     = recycle(plan, 0);
   if (fresh) return s;
-  if (plan.exec.space == Space::cuda && plan.params.coarsening == Coarsening::galerkin && plan.levels[0].grid.processes() == 1) { // who reads a matrix there writes all that is looked at
+  // who reads a matrix there writes all that is looked at
+  if (plan.exec.space == Space::cuda && plan.params.coarsening == Coarsening::galerkin &&
+      plan.levels[0].grid.processes() == 1) {
     s.nine = false;
     return s;
   }
@@ -368,7 +412,8 @@ Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a)
     const View<double> local = natural_view(level.gather->local(), own.x0, own.y0, own.x1 - own.x0);
     auto               each  = [&](const Box &nodes, const View<double> &u, const View<double> &v) {
       for (int q = 0; q < 4; ++q)
-        if (mask & (1 << q)) forall(exec, quarter_box(nodes, q), CopyKernel<double, double>{u.q[q], v.q[q], u.sx, u.sy, v.sx, v.sy});
+        if (mask & (1 << q))
+          forall(exec, quarter_box(nodes, q), CopyKernel<double, double>{u.q[q], v.q[q], u.sx, u.sy, v.sx, v.sy});
     };
     each(own, from, local);
     double *values = level.gather->global();
@@ -426,7 +471,8 @@ Failure factor(Plan &plan, Stencil &a)
       if (galerkin) galerkin_grid(plan, l, current, &coarse, failure);
       else factor_grid(plan, level, current, &coarse, &plan.levels[l + 1], failure);
       if (galerkin && plan.rough == Rough::algebraic) { // no grid is below it
-        if (const Algebraic *const algebraic = algebraic_levels(plan)) plan.nonzeros += algebraic->entries(); // else it failed
+        // else it failed
+        if (const Algebraic *const algebraic = algebraic_levels(plan)) plan.nonzeros += algebraic->entries();
         break;
       }
       current = std::move(coarse);
@@ -434,7 +480,8 @@ Failure factor(Plan &plan, Stencil &a)
   }
   if (there) {
     Findings found;
-    if (galerkin && plan.chosen && !failure.failed) galerkin_cycle(plan); // now, as the host will wait: choose_cycle() finds it done
+    // now, as the host will wait: choose_cycle() finds it done
+    if (galerkin && plan.chosen && !failure.failed) galerkin_cycle(plan);
     device::copy_to_host(&found, plan.findings.data(), sizeof found);
     const bool zeros = std::any_of(std::begin(found.zero), std::end(found.zero), [](int z) { return z != 0; });
     plan.found       = found.bad || found.row || found.loose || zeros;

@@ -48,16 +48,25 @@ PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, V
     DMType type = nullptr;
     for (DM d : {dm, of_vector, of_matrix})
       if (d && !type) PetscCall(DMGetType(d, &type));
-    SETERRQ(comm, PETSC_ERR_ARG_WRONGSTATE, "%s needs the grid of the problem, and neither the solver, the solution vector nor the matrix has a DMDA (%s%s). Give the solver a DMDA, or use another type", who, type ? "there is a DM of type " : "there is no DM", type ? type : "");
+    SETERRQ(comm, PETSC_ERR_ARG_WRONGSTATE,
+            "%s needs the grid of the problem, and neither the solver, the solution vector nor the matrix has a DMDA "
+            "(%s%s). Give the solver a DMDA, or use another type",
+            who, type ? "there is a DM of type " : "there is no DM", type ? type : "");
   }
-  PetscCall(DMDAGetInfo(da, &dim, &n[0], &n[1], &n[2], &p[0], &p[1], &p[2], &dof, nullptr, &b[0], &b[1], &b[2], nullptr));
-  PetscCheck(dof == 1, comm, PETSC_ERR_SUP, "%s works with one unknown a node: this DMDA has %" PetscInt_FMT " degrees of freedom a node. Use -snes_type vinewtonrsls", who, dof);
+  PetscCall(
+    DMDAGetInfo(da, &dim, &n[0], &n[1], &n[2], &p[0], &p[1], &p[2], &dof, nullptr, &b[0], &b[1], &b[2], nullptr));
+  PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
+             "%s works with one unknown a node: this DMDA has %" PetscInt_FMT
+             " degrees of freedom a node. Use -snes_type vinewtonrsls",
+             who, dof);
   PetscCall(DMDAGetOwnershipRanges(da, &l[0], dim > 1 ? &l[1] : nullptr, dim > 2 ? &l[2] : nullptr));
   grid.dimension = (int)dim;
   for (int d = 0; d < 3; ++d) {
     const bool used = d < dim;
-    PetscCheck(!used || n[d] < 1000000000, comm, PETSC_ERR_SUP, "%s works on grids of less than 1e9 nodes in a direction", who);
-    PetscCheck(!used || b[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "%s does not work on a DMDA with a twisted boundary", who);
+    PetscCheck(!used || n[d] < 1000000000, comm, PETSC_ERR_SUP,
+               "%s works on grids of less than 1e9 nodes in a direction", who);
+    PetscCheck(!used || b[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP,
+               "%s does not work on a DMDA with a twisted boundary", who);
     grid.n[d]        = used ? (int)n[d] : 1;
     grid.periodic[d] = used && b[d] == DM_BOUNDARY_PERIODIC && n[d] > 1;
     grid.split[d]    = {0};
@@ -77,9 +86,12 @@ PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, V
   wrong = at > 0 || m != local;
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
   PetscCall(VecGetSize(X, &m));
-  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "%s: the solution has %" PetscInt_FMT " unknowns, the DMDA %g nodes, or both are distributed otherwise", who, m, (double)nodes);
+  PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
+             "%s: the solution has %" PetscInt_FMT " unknowns, the DMDA %g nodes, or both are distributed otherwise",
+             who, m, (double)nodes);
   PetscCall(VecGetOwnershipRanges(X, &ranges));
-  grid.first.assign(ranges, ranges + (grid.split[0].size() - 1) * (grid.split[1].size() - 1) * (grid.split[2].size() - 1) + 1);
+  grid.first.assign(ranges,
+                    ranges + (grid.split[0].size() - 1) * (grid.split[1].size() - 1) * (grid.split[2].size() - 1) + 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -110,7 +122,7 @@ bool GridDescription::operator==(const GridDescription &o) const
 
 void BoxMatrix::Node(PetscInt row, PetscInt node[3]) const
 {
-  const size_t   r   = (size_t)(std::upper_bound(grid_.first.begin(), grid_.first.end(), row) - grid_.first.begin()) - 1;
+  const size_t   r = (size_t)(std::upper_bound(grid_.first.begin(), grid_.first.end(), row) - grid_.first.begin()) - 1;
   const Box3    &b   = boxes_[r];
   const PetscInt q   = row - grid_.first[r], ni = b.hi[0] - b.lo[0], nj = b.hi[1] - b.lo[1];
   node[0] = b.lo[0] + q % ni;
@@ -193,7 +205,9 @@ struct Reader {
     PetscInt  bad   = -1;
     std::fill(v, v + 27, 0.);
     // away from the sides of the box the distance of the column says where it is
-    const bool inside = ni > 2 && node[0] > own.lo[0] && node[0] < own.hi[0] - 1 && (dimension < 2 || (nj > 2 && node[1] > own.lo[1] && node[1] < own.hi[1] - 1)) && (dimension < 3 || (nk > 2 && node[2] > own.lo[2] && node[2] < own.hi[2] - 1));
+    const bool inside = ni > 2 && node[0] > own.lo[0] && node[0] < own.hi[0] - 1 &&
+                        (dimension < 2 || (nj > 2 && node[1] > own.lo[1] && node[1] < own.hi[1] - 1)) &&
+                        (dimension < 3 || (nk > 2 && node[2] > own.lo[2] && node[2] < own.hi[2] - 1));
     for (PetscInt e = ia[r]; e < ia[r + 1]; ++e) {
       int k = -1;
       if (inside) {
@@ -210,7 +224,8 @@ struct Reader {
         } else dy = dz = 1;
         if (s >= 0 && s <= 2 && dy >= 0 && dy <= 2 && dz >= 0 && dz <= 2) k = (int)(s + 3 * dy + 9 * dz);
       } else {
-        const int to[3] = {own.lo[0] + (int)(ja[e] % ni), own.lo[1] + (int)(ja[e] / ni % nj), own.lo[2] + (int)(ja[e] / ni / nj)};
+        const int to[3] = {own.lo[0] + (int)(ja[e] % ni), own.lo[1] + (int)(ja[e] / ni % nj),
+                           own.lo[2] + (int)(ja[e] / ni / nj)};
         k               = cube_of<3>(node, to, n, periodic);
       }
       check += a[e] * 0;
@@ -294,7 +309,9 @@ template <int N> PetscErrorCode BoxMatrix::ReadRows(Reader &reader, Plan &plan, 
   }
   for (int k = 0; k < 27; ++k) {
     const int d[3] = {k % 3 - 1, k / 3 % 3 - 1, k / 9 - 1};
-    if ((grid_.dimension < 2 && d[1]) || (grid_.dimension < 3 && d[2]) || (!l.A.box && plane_of<3, false>(d[0], d[1], d[2]) < 0) || count == N) continue;
+    if ((grid_.dimension < 2 && d[1]) || (grid_.dimension < 3 && d[2]) ||
+        (!l.A.box && plane_of<3, false>(d[0], d[1], d[2]) < 0) || count == N)
+      continue;
     cube[count]         = k;
     usual.offset[count] = d[0] + ni * (d[1] + (PetscInt)nj * d[2]);
     usual.plane[count]  = plane * (size_t)(l.A.box ? count : plane_of<3, false>(d[0], d[1], d[2]));
@@ -307,7 +324,9 @@ template <int N> PetscErrorCode BoxMatrix::ReadRows(Reader &reader, Plan &plan, 
       for (node[0] = own.lo[0]; node[0] < own.hi[0]; ++node[0], ++r) {
         const ptrdiff_t e = l.layout.at(node[0], node[1], node[2]);
         const PetscInt  b = reader.ia[r];
-        if (inside && node[0] > own.lo[0] && node[0] < own.hi[0] - 1 && reader.ia[r + 1] == b + N && (!reader.oia || reader.oia[r + 1] == reader.oia[r]) && usual.read(r, reader.ja + b, reader.a + b, c + e, free + e)) {
+        if (inside && node[0] > own.lo[0] && node[0] < own.hi[0] - 1 && reader.ia[r + 1] == b + N &&
+            (!reader.oia || reader.oia[r + 1] == reader.oia[r]) &&
+            usual.read(r, reader.ja + b, reader.a + b, c + e, free + e)) {
           report.dirichlet += !free[e];
           continue;
         }
@@ -346,7 +365,8 @@ PetscErrorCode BoxMatrix::ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, 
   const RowsOf<Index> A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
   for (;;) {
     ReadSums sums;
-    if (plan.levels.empty()) TesseraCallCXX(create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, false));
+    if (plan.levels.empty())
+      TesseraCallCXX(create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, false));
     TesseraCallCXX(sums = read_rows(plan, A_));
     int mine[2] = {sums.box, sums.wrong > 0}, any[2];
     PetscCallMPI(MPI_Allreduce(mine, any, 2, MPI_INT, MPI_MAX, comm_));
@@ -379,7 +399,8 @@ PetscErrorCode BoxMatrix::ReadOnHost(Mat A, Plan &plan, MatrixReport &report)
   int box = reader.box();
   for (int any_box = 0;;) {
     PetscCallMPI(MPI_Allreduce(&box, &any_box, 1, MPI_INT, MPI_MAX, comm_));
-    if (plan.levels.empty() || (any_box && !plan.levels[0].A.box)) TesseraCallCXX(create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, any_box));
+    if (plan.levels.empty() || (any_box && !plan.levels[0].A.box))
+      TesseraCallCXX(create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, any_box));
     switch (points(grid_.dimension, plan.levels[0].A.box)) {
     case 3:
       PetscCall(ReadRows<3>(reader, plan, report, &box));
@@ -418,7 +439,10 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
   PetscCall(MatGetSize(A, &M, nullptr));
   wrong[0] = m != (PetscInt)boxes_[(size_t)rank_].size();
   PetscCallMPI(MPI_Allreduce(wrong, any, 1, MPIU_INT, MPI_MAX, comm_));
-  PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ, "vipmg: the Jacobian (%" PetscInt_FMT " rows) is not on the nodes of the DMDA (%d x %d x %d), or distributed otherwise", M, grid_.n[0], grid_.n[1], grid_.n[2]);
+  PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ,
+             "vipmg: the Jacobian (%" PetscInt_FMT
+             " rows) is not on the nodes of the DMDA (%d x %d x %d), or distributed otherwise",
+             M, grid_.n[0], grid_.n[1], grid_.n[2]);
   if (plan.exec.space == Space::cuda) {
     bool done;
     PetscCall(ReadOnDevice(A, plan, report, &done));

@@ -31,13 +31,14 @@ class BoxMatrix {
 public:
   ~BoxMatrix() { (void)Reset(); }
   PetscErrorCode Reset();
-  // The grid of the first of these that has a DMDA: the solver's DM, the vector, the matrix. Refuses what is no grid of one unknown a
-  // node. `who`: the solver's name in messages.
+  // The grid of the first of these that has a DMDA: the solver's DM, the vector, the matrix. Refuses what is no grid
+  // of one unknown a node. `who`: the solver's name in messages.
   static PetscErrorCode Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid);
   PetscErrorCode        SetGrid(PetscObject solver, const GridDescription &grid);
   bool                  is(const GridDescription &grid) const { return !boxes_.empty() && grid_ == grid; }
-  // Makes the finest level at the first time, or when diagonal couplings appear, and writes the operator to it. On a device by kernels, from PETSc's
-  // own arrays where they lie there; the host reads, and the coefficients are copied, only where a row must be complained of.
+  // Makes the finest level at the first time, or when diagonal couplings appear, and writes the operator to it. On a
+  // device by kernels, from PETSc's own arrays where they lie there; the host reads, and the coefficients are copied,
+  // only where a row must be complained of.
   PetscErrorCode Read(Mat A, Plan &plan, MatrixReport &report);
   const int     *size() const { return grid_.n; }
   void           Node(PetscInt row, PetscInt node[3]) const; // of PETSc's number
@@ -52,7 +53,8 @@ private:
   GridDescription       grid_;
   std::vector<Box3>     boxes_;
   Mat                   converted_ = nullptr;
-  Buffer<double>        coefficients_; // on the host, in the layout of the finest level; empty where it is that level's own
+  // on the host, in the layout of the finest level; empty where it is that level's own
+  Buffer<double>        coefficients_;
   Buffer<uint8_t>       free_;
 };
 

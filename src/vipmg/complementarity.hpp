@@ -1,5 +1,5 @@
-// How well a point solves a variational inequality F(x) between the bounds XL and XU. Collective; vectors on the host or
-// on a device.
+// How well a point solves a variational inequality F(x) between the bounds XL and XU. Collective; vectors on the host
+// or on a device.
 #pragma once
 #include "petsc/compat.h"
 #include <petscvec.h>

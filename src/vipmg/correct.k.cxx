@@ -1,6 +1,6 @@
-// Recombination and line search on the device, with the last step and the projected correction computed where they are needed: three
-// kernels. Bytes a node, 5-point star: sums for the recombination 73 (5 coefficients, v, r, x, y, a flag), for the line search 89 (two
-// bounds more), the step 65; arrays for what they compute would make it 273.
+// Recombination and line search on the device, with the last step and the projected correction computed where they
+// are needed: three kernels. Bytes a node, 5-point star: sums for the recombination 73 (5 coefficients, v, r, x, y, a
+// flag), for the line search 89 (two bounds more), the step 65; arrays for what they compute would make it 273.
 #include "vipmg/tile.hpp"
 
 namespace tessera::vipmg {
@@ -110,7 +110,8 @@ template <class Kernel> void gather(const Plan &plan, const Level &l, const Kern
 {
   const Shape shape = shape_for(l);
   device::zero(sums + 1, sizeof(Search));
-  forall_tiles(plan.exec, {0, l.n[0], 0, l.n[1]}, shape.columns, shape.rows, kernel.bytes({0, shape.columns, 0, shape.rows}), kernel, sums);
+  forall_tiles(plan.exec, {0, l.n[0], 0, l.n[1]}, shape.columns, shape.rows,
+               kernel.bytes({0, shape.columns, 0, shape.rows}), kernel, sums);
 }
 
 template <bool Nine, bool Symmetric> void correct_with(Plan &plan, Level &l, const Correction &d)

@@ -23,13 +23,15 @@ int visits(const Plan &plan, int k, int top, bool f) { return k > top && (plan.p
 void bottom(Plan &plan, Level &l, const Operator &op, bool projected)
 {
   const int sweeps = coarsest_sweeps(l);
-  if (!tiled(plan, l) || !tile_bottom(plan, l, op, projected, sweeps)) smooth(plan, l, op, l.x.data(), l.b.data(), {projected, false}, sweeps);
+  if (!tiled(plan, l) || !tile_bottom(plan, l, op, projected, sweeps))
+    smooth(plan, l, op, l.x.data(), l.b.data(), {projected, false}, sweeps);
 }
 
 // Projected sweeps with which the truncated Newton part begins.
 int first_sweeps(const Plan &plan) { return std::max(1, chosen(plan).pre); }
 
-// What the truncated Newton part begins with, a sweep, the active set and the residual: it is there, and the set is the last one, or may be another.
+// What the truncated Newton part begins with, a sweep, the active set and the residual: it is there, and the set is
+// the last one, or may be another.
 enum class Begun { no, same, changed };
 
 // Monotone multigrid for the problem of level k. finish: what the truncated Newton part begins with comes along.
@@ -47,9 +49,11 @@ Begun monotone(Plan &plan, int k, int top, bool f, bool finish)
       begun = tile_monotone_up(plan, l, c, finish && visit + 1 == n) ? Begun::changed : Begun::no;
       continue;
     }
-    smooth_down(plan, l, &c, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).pre, l.r.data(), plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
+    smooth_down(plan, l, &c, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).pre, l.r.data(),
+                plan.params.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
     monotone(plan, k + 1, top, f && visit == 0, false);
-    if (finish && visit + 1 == n) return smooth_and_mark(plan, l, &c, chosen(plan).post + first_sweeps(plan)) ? Begun::changed : Begun::same;
+    if (finish && visit + 1 == n)
+      return smooth_and_mark(plan, l, &c, chosen(plan).post + first_sweeps(plan)) ? Begun::changed : Begun::same;
     smooth_up(plan, l, c, l.A, l.x.data(), l.b.data(), {true, false}, chosen(plan).post);
   }
   return begun;
@@ -58,7 +62,8 @@ Begun monotone(Plan &plan, int k, int top, bool f, bool finish)
 bool by_lines(const Level &l) { return l.lines[0] || l.lines[1]; }
 
 // The coarse correction and linear sweeps, of all nodes or of the inactive ones. scratch: a field.
-void linear_up(Plan &plan, Level &l, const Level &c, const Operator &op, double *x, const double *b, bool masked, double *scratch)
+void linear_up(Plan &plan, Level &l, const Level &c, const Operator &op, double *x, const double *b, bool masked,
+               double *scratch)
 {
   if (!by_lines(l)) return smooth_up(plan, l, c, op, x, b, {false, masked}, chosen(plan).post);
   prolong_add(plan, l, c, x, op, false, masked);
@@ -66,7 +71,8 @@ void linear_up(Plan &plan, Level &l, const Level &c, const Operator &op, double 
 }
 
 // Linear sweeps, the residual r after them and the coarse right-hand side. zero: as smooth_down() has it.
-void linear_down(Plan &plan, Level &l, Level &c, const Operator &op, double *x, const double *b, bool masked, double *r, bool zero = false)
+void linear_down(Plan &plan, Level &l, Level &c, const Operator &op, double *x, const double *b, bool masked, double *r,
+                 bool zero = false)
 {
   if (!by_lines(l)) return smooth_down(plan, l, &c, op, x, b, {false, masked}, chosen(plan).pre, r, Bounds::none, zero);
   smooth_lines(plan, l, op, x, b, masked, false, chosen(plan).pre, r);
@@ -94,7 +100,8 @@ void linear(Plan &plan, int k, int top, bool f)
   }
 }
 
-// The correction v of the finest level: A v = r of inactive nodes, by a linear cycle, or by sweeps where there is no coarser level. scratch: a field.
+// The correction v of the finest level: A v = r of inactive nodes, by a linear cycle, or by sweeps where there is no
+// coarser level. scratch: a field.
 void correction(Plan &plan, int top, double *scratch)
 {
   Level &l = plan.levels[(size_t)top];
@@ -149,7 +156,9 @@ void launch_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 uint64_t key(const Plan &plan)
 {
   const Params   p    = chosen(plan);
-  const uint64_t ints = (uint64_t)p.variant + 8 * ((uint64_t)p.cycle + 8 * ((uint64_t)p.pre + 1024 * ((uint64_t)p.post + 1024 * (uint64_t)plan.symmetric)));
+  const uint64_t ints =
+    (uint64_t)p.variant +
+    8 * ((uint64_t)p.cycle + 8 * ((uint64_t)p.pre + 1024 * ((uint64_t)p.post + 1024 * (uint64_t)plan.symmetric)));
   uint64_t       omega;
   std::memcpy(&omega, &p.omega, sizeof omega);
   return ((plan.made * 1099511628211ull) ^ ints) * 1099511628211ull ^ omega;
@@ -168,7 +177,9 @@ void cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
   const Level &l = plan.levels[(size_t)top];
   plan.measured  = false;
-  if (top == 0 && plan.exec.space == Space::cuda && l.shared) plan.cycles[2 * with_monotone + with_newton].run(key(plan), scratch_of(l), [&] { launch_cycle(plan, top, with_monotone, with_newton); });
+  if (top == 0 && plan.exec.space == Space::cuda && l.shared)
+    plan.cycles[2 * with_monotone + with_newton].run(key(plan), scratch_of(l),
+                                                     [&] { launch_cycle(plan, top, with_monotone, with_newton); });
   else launch_cycle(plan, top, with_monotone, with_newton);
 }
 
@@ -179,10 +190,14 @@ double flops(const Plan &plan, int top, bool with_monotone, bool with_newton)
   double       sum   = 0;
   for (int k = top; k < (int)plan.levels.size(); ++k) {
     const Level &l       = plan.levels[(size_t)k];
-    const double product = 2. * points(plan.dimension, l.A.box) * (double)l.own.size(), visited = p.cycle == Cycle::w ? std::ldexp(1., k - top) : p.cycle == Cycle::f ? k - top + 1 : 1;
+    const double product = 2. * points(plan.dimension, l.A.box) * (double)l.own.size(),
+                 visited = p.cycle == Cycle::w ? std::ldexp(1., k - top)
+                         : p.cycle == Cycle::f ? k - top + 1
+                                               : 1;
     const int    sweeps  = k + 1 == (int)plan.levels.size() ? coarsest_sweeps(l) : p.pre + p.post;
     sum += parts * visited * (sweeps + 1) * product;                      // sweeps, residual
-    if (k == top && with_newton) sum += (std::max(1, p.pre) + 4) * product; // the projected sweeps, their residual, three products of the line searches
+    // the projected sweeps, their residual, three products of the line searches
+    if (k == top && with_newton) sum += (std::max(1, p.pre) + 4) * product;
   }
   return sum;
 }
@@ -195,7 +210,8 @@ void launch_full_multigrid(Plan &plan)
   // The residual of every level is its right-hand side where x is zero.
   for (int k = 0; k < last; ++k) {
     Level &l = plan.levels[(size_t)k];
-    smooth_down(plan, l, &plan.levels[(size_t)k + 1], l.A, l.x.data(), l.b.data(), {true, false}, 0, l.r.data(), Bounds::inject);
+    smooth_down(plan, l, &plan.levels[(size_t)k + 1], l.A, l.x.data(), l.b.data(), {true, false}, 0, l.r.data(),
+                Bounds::inject);
   }
   for (int k = last; k >= 0; --k) {
     Level &l = plan.levels[(size_t)k];
@@ -214,7 +230,8 @@ void full_multigrid(Plan &plan)
   const Level   &l   = plan.levels[0];
   const uint64_t now = key(plan);
   plan.measured      = false;
-  if (plan.exec.space == Space::cuda && l.shared && std::exchange(plan.started, now) == now) plan.start.run(now, scratch_of(l), [&] { launch_full_multigrid(plan); });
+  if (plan.exec.space == Space::cuda && l.shared && std::exchange(plan.started, now) == now)
+    plan.start.run(now, scratch_of(l), [&] { launch_full_multigrid(plan); });
   else launch_full_multigrid(plan);
 }
 

@@ -1,5 +1,6 @@
-// Coarse operators P' A P, one direction after the other: linear interpolation is a product of one for each direction, so the stencil
-// of a grid coarsened in one of them has 3^d points again. Per node and direction 9 products for each of the 3^(d-1) other offsets.
+// Coarse operators P' A P, one direction after the other: linear interpolation is a product of one for each
+// direction, so the stencil of a grid coarsened in one of them has 3^d points again. Per node and direction 9
+// products for each of the 3^(d-1) other offsets.
 #include "exec/each.hpp"
 #include "vipmg/shares.hpp"
 #include <algorithm>
@@ -22,13 +23,16 @@ template <int D, bool Box, int Direction, bool Masked> struct Coarsen {
   // The plane of the offset that is `along` in this direction; p and q in the others: y and z, or x and the third.
   template <bool B> HD static constexpr int plane_at(int along, int p, int q)
   {
-    return Direction == 0 ? plane_of<D, B>(along, p, q) : Direction == 1 ? plane_of<D, B>(p, along, q) : plane_of<D, B>(p, q, along);
+    return Direction == 0 ? plane_of<D, B>(along, p, q)
+         : Direction == 1 ? plane_of<D, B>(p, along, q)
+                          : plane_of<D, B>(p, q, along);
   }
   // The place of the node at these offsets from the coarse node's.
   template <int P, int M, int Q1, int Q2> HD ptrdiff_t place(ptrdiff_t base, int I, int t) const
   {
     if (Direction == 0) return base + Q1 * from.sj + Q2 * from.sk + (M & 1) * (ptrdiff_t)from.half + I + (M >> 1);
-    return base + M * (Direction == 1 ? from.sj : from.sk) + Q2 * (Direction == 1 ? from.sk : from.sj) + beside<P, Q1>(from.half) + t;
+    return base + M * (Direction == 1 ? from.sj : from.sk) + Q2 * (Direction == 1 ? from.sk : from.sj) +
+           beside<P, Q1>(from.half) + t;
   }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
@@ -36,7 +40,7 @@ template <int D, bool Box, int Direction, bool Masked> struct Coarsen {
     const ptrdiff_t e = o + P * (ptrdiff_t)out_half;
     const Shares    shares{right[I - 1], left[I], right[I], left[I + 1]};
     const double    weight[3] = {left[I], 1, right[I]};
-    const ptrdiff_t base      = Direction == 1 ? from.row(2 * j, k) : Direction == 2 ? from.row(j, 2 * k) : from.row(j, k);
+    const ptrdiff_t base = Direction == 1 ? from.row(2 * j, k) : Direction == 2 ? from.row(j, 2 * k) : from.row(j, k);
     constexpr int   np = Direction > 0 || D > 1 ? 1 : 0, nq = D > 2 ? 1 : 0;
     unroll<-nq, nq + 1>([&](auto q) {
       unroll<-np, np + 1>([&](auto p) {
@@ -110,7 +114,10 @@ struct CoarseFree {
   Layout3        from;
   uint8_t       *coarse;
   int            half, step[3];
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const { coarse[o + P * (ptrdiff_t)half] = fine[from.at(step[0] * (2 * t + P), step[1] * j, step[2] * k)]; }
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    coarse[o + P * (ptrdiff_t)half] = fine[from.at(step[0] * (2 * t + P), step[1] * j, step[2] * k)];
+  }
 };
 
 // All rows may be others than those of A; what lies outside the grid is none.
@@ -127,9 +134,12 @@ template <int D, bool Box> struct FindStrength {
   const uint8_t   *free;
   bool             symmetric;
   int              last[3]; // node n - 1 where the grid ends there
-  // Do sweeps by points leave errors that are smooth along d? Not where the other couplings, or the row sum, hold the node. A row sum beside an inflow
-  // is large too, but there errors come with the flow.
-  HD bool strong(double along, double across, double sum) const { return along > several * (fabs(across) + (symmetric && sum > 0 ? sum : 0)); }
+  // Do sweeps by points leave errors that are smooth along d? Not where the other couplings, or the row sum, hold the
+  // node. A row sum beside an inflow is large too, but there errors come with the flow.
+  HD bool strong(double along, double across, double sum) const
+  {
+    return along > several * (fabs(across) + (symmetric && sum > 0 ? sum : 0));
+  }
   // The node that is (dx, dy) away; -1 where the line has ended.
   template <int P> HD int strong_beside(ptrdiff_t o, int d, int dx, int dy) const
   {
@@ -183,15 +193,23 @@ template <int D, bool Box> struct FindStrength {
   }
 };
 
-template <int D, bool Box, bool Masked> void coarsen_direction(const Plan &plan, int direction, const double *a, const Layout3 &from, const uint8_t *free, const Level &fine, double *out, const Layout3 &to, const Box3 &box)
+template <int D, bool Box, bool Masked>
+void coarsen_direction(const Plan &plan, int direction, const double *a, const Layout3 &from, const uint8_t *free,
+                       const Level &fine, double *out, const Layout3 &to, const Box3 &box)
 {
   const ptrdiff_t plane = (ptrdiff_t)from.size(), out_plane = (ptrdiff_t)to.size();
   const double   *left = fine.left[direction].data() + 1, *right = fine.right[direction].data() + 1;
-  if (direction == 0) for_nodes(plan.exec, to, box, Coarsen<D, Box, 0, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
+  if (direction == 0)
+    for_nodes(plan.exec, to, box,
+              Coarsen<D, Box, 0, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
   if constexpr (D > 1)
-    if (direction == 1) for_nodes(plan.exec, to, box, Coarsen<D, Box, 1, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
+    if (direction == 1)
+      for_nodes(plan.exec, to, box,
+                Coarsen<D, Box, 1, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
   if constexpr (D > 2)
-    if (direction == 2) for_nodes(plan.exec, to, box, Coarsen<D, Box, 2, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
+    if (direction == 2)
+      for_nodes(plan.exec, to, box,
+                Coarsen<D, Box, 2, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
 }
 
 // Nodes [lo, hi) of a row.
@@ -199,28 +217,35 @@ struct Run {
   int lo, hi;
 };
 
-// The nodes that take part and have one stencil in each of the rows [j0, j1) x [k0, k1), on the host: none but by Operator::same.
+// The nodes that take part and have one stencil in each of the rows [j0, j1) x [k0, k1), on the host: none but by
+// Operator::same.
 Run repeating(const Level &l, const Operator &op, int j0, int j1, int k0, int k1)
 {
   Run run{l.own.lo[0], l.own.hi[0]};
   if (j0 < l.own.lo[1] || j1 > l.own.hi[1] || k0 < l.own.lo[2] || k1 > l.own.hi[2]) return {run.lo, run.lo};
   for (int k = k0; k < k1; ++k)
     for (int j = j0; j < j1; ++j) {
-      const int *same = op.same.data() + 4 * ((j - l.layout.j0) + (ptrdiff_t)l.layout.mj * (k - l.layout.k0)); // of even nodes, of odd ones
+      // of even nodes, of odd ones
+      const int *same = op.same.data() + 4 * ((j - l.layout.j0) + (ptrdiff_t)l.layout.mj * (k - l.layout.k0));
       run.lo = std::max({run.lo, 2 * same[0] - 1, 2 * same[2]});
       run.hi = std::min({run.hi, 2 * same[1], 2 * same[3] + 1});
-      if (run.lo + 1 >= run.hi || op.inverse.data()[l.layout.at(run.lo, j, k)] == 0 || op.inverse.data()[l.layout.at(run.lo + 1, j, k)] == 0) return {l.own.lo[0], l.own.lo[0]};
+      if (run.lo + 1 >= run.hi || op.inverse.data()[l.layout.at(run.lo, j, k)] == 0 ||
+          op.inverse.data()[l.layout.at(run.lo + 1, j, k)] == 0)
+        return {l.own.lo[0], l.own.lo[0]};
     }
   return run;
 }
 
-// join_nodes() of a kernel that reads stencils of a node and its neighbours, and in the plane whether these have neighbours that are `free`: on
-// the host once for all even nodes of a row, and once for all odd ones, that see the same. result[1] is empty there.
-template <class R, class Kernel> void join_stencils(const Plan &plan, const Level &l, const Operator &op, const Kernel &kernel, R *result)
+// join_nodes() of a kernel that reads stencils of a node and its neighbours, and in the plane whether these have
+// neighbours that are `free`: on the host once for all even nodes of a row, and once for all odd ones, that see the
+// same. result[1] is empty there.
+template <class R, class Kernel>
+void join_stencils(const Plan &plan, const Level &l, const Operator &op, const Kernel &kernel, R *result)
 {
   if (plan.exec.space == Space::cuda) return join_nodes(plan.exec, l.layout, l.own, kernel, result);
   const Rows     rows = all_rows(l.own);
-  const int      n = l.own.empty() ? 0 : rows.count(), reach = plan.dimension == 2 ? 2 : 1, y = plan.dimension > 1 ? reach : 0, z = plan.dimension > 2;
+  const int      n = l.own.empty() ? 0 : rows.count(), reach = plan.dimension == 2 ? 2 : 1,
+            y = plan.dimension > 1 ? reach : 0, z = plan.dimension > 2;
   std::vector<R> sums((size_t)n);
   for_range(plan.exec, 0, n, [&](int r) {
     R   sum;
@@ -255,7 +280,8 @@ void invert(Plan &plan, Level &l, Operator &op)
 {
   with_kind(plan.dimension, op.box, [&](auto kind) {
     using K = decltype(kind);
-    for_nodes(plan.exec, l.layout, l.own, Inverse<K::dimension, K::box>{stencil<K::dimension, K::box>(l, op), l.free.data(), op.inverse.data()});
+    for_nodes(plan.exec, l.layout, l.own,
+              Inverse<K::dimension, K::box>{stencil<K::dimension, K::box>(l, op), l.free.data(), op.inverse.data()});
   });
 }
 
@@ -272,7 +298,9 @@ Strength strength(Plan &plan, Level &l)
   Strength  both[2], s;
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    FindStrength<K::dimension, K::box> find{stencil<K::dimension, K::box>(l, l.A), l.free.data(), plan.symmetric, {-1, -1, -1}};
+    FindStrength<K::dimension, K::box> find{
+      stencil<K::dimension, K::box>(l, l.A), l.free.data(), plan.symmetric, {-1, -1, -1}
+    };
     for (int d = 0; d < 3; ++d)
       if (!l.periodic[d]) find.last[d] = l.n[d] - 1;
     join_stencils(plan, l, l.A, find, plan.strength.data());
@@ -300,7 +328,9 @@ double asymmetry(Plan &plan)
   there.resize(Extent{2, plan.exec.space});
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_stencils(plan, l, l.A, FindAsymmetry<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.free.data()}, there.data());
+    join_stencils(plan, l, l.A,
+                  FindAsymmetry<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.free.data()},
+                  there.data());
   });
   if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), sizeof(both));
   else both[0] = there.data()[0], both[1] = there.data()[1];
@@ -313,7 +343,14 @@ double asymmetry(Plan &plan)
 void coarse_free(Plan &plan, int k)
 {
   Level &fine = plan.levels[(size_t)k], &coarse = plan.levels[(size_t)k + 1];
-  for_nodes(plan.exec, coarse.layout, coarse.part, CoarseFree{fine.free.data(), fine.layout, coarse.free.data(), coarse.layout.half, {fine.step[0], fine.step[1], fine.step[2]}});
+  for_nodes(plan.exec, coarse.layout, coarse.part,
+            CoarseFree{
+              fine.free.data(),
+              fine.layout,
+              coarse.free.data(),
+              coarse.layout.half,
+              {fine.step[0], fine.step[1], fine.step[2]}
+  });
   coarse.incoming.exchange(coarse.free.data());
 }
 
@@ -327,7 +364,8 @@ static void exchange_operator(const Plan &plan, Level &l, Operator &op)
 }
 
 // The coarse operator of the nodes of `part`.
-static void coarsen_part(Plan &plan, const Level &fine, const Level &coarse, const Operator &op, const uint8_t *free, const Box3 &part, Operator &out)
+static void coarsen_part(Plan &plan, const Level &fine, const Level &coarse, const Operator &op, const uint8_t *free,
+                         const Box3 &part, Operator &out)
 {
   const double *a    = op.a.data();
   Layout3       from = fine.layout;
@@ -367,8 +405,9 @@ static void coarsen_part(Plan &plan, const Level &fine, const Level &coarse, con
 
 namespace {
 
-// The coarse nodes of row J that truncation may make others than those of the untruncated operator: cut[I] != 0 where a fine row in the
-// support is another one. On the finest grid of these products that is so for a node that is at a bound, and its neighbours.
+// The coarse nodes of row J that truncation may make others than those of the untruncated operator: cut[I] != 0 where
+// a fine row in the support is another one. On the finest grid of these products that is so for a node that is at a
+// bound, and its neighbours.
 void find_cut(const Level &fine, bool top, int J, Run run, uint8_t *cut)
 {
   const int reach = top ? 2 : 1, n = run.hi - run.lo;
@@ -377,7 +416,9 @@ void find_cut(const Level &fine, bool top, int J, Run run, uint8_t *cut)
     const ptrdiff_t o = fine.layout.row(j, 0) + run.lo, odd = o + fine.layout.half;
     if (top) {
       const uint8_t *a = fine.inactive.data(), *b = fine.free.data();
-      for (int t = 0; t < n; ++t) cut[t] |= (a[o + t - 1] ^ b[o + t - 1]) | (a[o + t] ^ b[o + t]) | (a[o + t + 1] ^ b[o + t + 1]) | (a[odd + t - 1] ^ b[odd + t - 1]) | (a[odd + t] ^ b[odd + t]);
+      for (int t = 0; t < n; ++t)
+        cut[t] |= (a[o + t - 1] ^ b[o + t - 1]) | (a[o + t] ^ b[o + t]) | (a[o + t + 1] ^ b[o + t + 1]) |
+                  (a[odd + t - 1] ^ b[odd + t - 1]) | (a[odd + t] ^ b[odd + t]);
     } else {
       const uint8_t *a = fine.cut.data();
       for (int t = 0; t < n; ++t) cut[t] |= a[o + t] | a[odd + t - 1] | a[odd + t];
@@ -394,9 +435,10 @@ template <class F> void halves(const Layout3 &l, int j, Run run, const F &f)
   }
 }
 
-// The product row by row, on the host in the plane: where fine nodes have one stencil a coarse one is found once, and what truncation does
-// not change is copied.
-void coarsen_rows(Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, bool truncated, bool top, Operator &out)
+// The product row by row, on the host in the plane: where fine nodes have one stencil a coarse one is found once, and
+// what truncation does not change is copied.
+void coarsen_rows(Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, bool truncated,
+                  bool top, Operator &out)
 {
   const Run            part{coarse.part.lo[0], coarse.part.hi[0]};
   const Layout3       &l = coarse.layout;
@@ -413,7 +455,8 @@ void coarsen_rows(Plan &plan, const Level &fine, Level &coarse, const Operator &
     };
     if (!truncated) {
       const Run equal = repeating(fine, op, 2 * J - 2, 2 * J + 3, 0, 1);
-      const Run run{std::max(part.lo, floor_half(equal.lo + 1) + 1), std::min(part.hi, floor_half(equal.hi - 1))}; // 2 I - 2 and 2 I + 2 are among them
+      // 2 I - 2 and 2 I + 2 are among them
+      const Run run{std::max(part.lo, floor_half(equal.lo + 1) + 1), std::min(part.hi, floor_half(equal.hi - 1))};
       if (run.hi - run.lo < 4) {
         find(part);
         continue;
@@ -434,9 +477,11 @@ void coarsen_rows(Plan &plan, const Level &fine, Level &coarse, const Operator &
       halves(l, J, {lo, hi}, [&](int, ptrdiff_t e, size_t n) {
         uint8_t *const was = coarse.cut.data() + e, *const end = was + n;
         if (now) return std::fill(was, end, (uint8_t)1);
-        for (uint8_t *from = std::find(was, end, 1), *to; from < end; from = std::find(to, end, 1)) { // the others are those of A
+        // the others are those of A
+        for (uint8_t *from = std::find(was, end, 1), *to; from < end; from = std::find(to, end, 1)) {
           to = std::find(from, end, 0);
-          for (int p = 0; p < planes; ++p) std::copy_n(coarse.A.a.data() + p * plane + e + (from - was), to - from, a + p * plane + e + (from - was));
+          for (int p = 0; p < planes; ++p)
+            std::copy_n(coarse.A.a.data() + p * plane + e + (from - was), to - from, a + p * plane + e + (from - was));
           std::fill(from, to, (uint8_t)0);
         }
       });
@@ -462,20 +507,25 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   }
   // On the host a few rows, or layers, of coarse nodes at a time: what lies between the steps stays in the cache.
   // What is stabilised afterwards may not be copied from an operator that has been.
-  const bool rows = plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && fine.step[0] == 2 && fine.step[1] == 2 && (!truncated || plan.symmetric);
+  const bool rows = plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 &&
+                    fine.step[0] == 2 && fine.step[1] == 2 && (!truncated || plan.symmetric);
   const int outer = fine.step[2] == 2 ? 2 : fine.step[1] == 2 ? 1 : 0;
   double    slice = points(plan.dimension, true);
   for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;
-  const int most = plan.exec.space == Space::host && plan.exec.threads == 1 ? 1 + (int)(65536 / slice) : coarse.part.hi[outer] - coarse.part.lo[outer];
+  const int most = plan.exec.space == Space::host && plan.exec.threads == 1
+                   ? 1 + (int)(65536 / slice)
+                   : coarse.part.hi[outer] - coarse.part.lo[outer];
   if (rows) coarsen_rows(plan, fine, coarse, op, free, truncated, top, out);
-  if (coarse.cut.size() && !(rows && truncated)) for_nodes(plan.exec, coarse.layout, coarse.own, MarkCut{coarse.cut.data(), coarse.layout.half});
+  if (coarse.cut.size() && !(rows && truncated))
+    for_nodes(plan.exec, coarse.layout, coarse.own, MarkCut{coarse.cut.data(), coarse.layout.half});
   for (int at = coarse.part.lo[outer]; !rows && !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
     Box3 part      = coarse.part;
     part.lo[outer] = at;
     part.hi[outer] = std::min(at + most, part.hi[outer]);
     coarsen_part(plan, fine, coarse, op, free, part, out);
   }
-  if (truncated && coarse.cut.size()) coarse.incoming.exchange(coarse.cut.data()); // by all processes: their numbers of threads may differ
+  // by all processes: their numbers of threads may differ
+  if (truncated && coarse.cut.size()) coarse.incoming.exchange(coarse.cut.data());
   exchange_operator(plan, coarse, out);
   if (!plan.symmetric) stabilise(plan, coarse, out);
   else {

@@ -1,6 +1,7 @@
-// The Galerkin product of a plane grid coarsened in both directions, in one kernel: on the device the two steps of galerkin.k.cxx
-// write and read again what lies between them. Bytes a fine node, from a star: 5 coefficients, a flag, 10 / 4 coarse values: 61, for 135. Where no
-// node at a bound is within reach truncation reads two flags a fine node, and writes nothing.
+// The Galerkin product of a plane grid coarsened in both directions, in one kernel: on the device the two steps of
+// galerkin.k.cxx write and read again what lies between them. Bytes a fine node, from a star: 5 coefficients, a flag,
+// 10 / 4 coarse values: 61, for 135. Where no node at a bound is within reach truncation reads two flags a fine node,
+// and writes nothing.
 #include "vipmg/shares.hpp"
 
 namespace tessera::vipmg {
@@ -10,7 +11,8 @@ namespace {
 // The coarse operator of all nodes, for a truncated one; a: nullptr where rows that are to be kept are not known.
 struct Whole {
   const double  *a, *inverse;
-  const uint8_t *cut, *free; // of the fine grid: truncated rows that may be others; nodes that are not truncated, where it is the finest
+  // of the fine grid: truncated rows that may be others; nodes that are not truncated, where it is the finest
+  const uint8_t *cut, *free;
 };
 
 // Masked: couplings between nodes that are `free` alone.
@@ -26,15 +28,20 @@ template <bool Box, bool Masked> struct CoarsenBoth {
   Whole          whole;
   uint8_t       *cut;
 
-  // May the coarse row be another one than that of the whole operator? Of the finest grid nodes at bounds and their neighbours tell, else fine rows.
+  // May the coarse row be another one than that of the whole operator? Of the finest grid nodes at bounds and their
+  // neighbours tell, else fine rows.
   template <class Place> HD bool touched(const Place &place) const
   {
     bool none = true, differ = false;
     if (whole.cut) {
-      unroll<-1, 2>([&](auto n) { unroll<-1, 2>([&](auto m) { none = none & !whole.cut[place(decltype(m)::value, decltype(n)::value)]; }); });
+      unroll<-1, 2>([&](auto n) {
+        unroll<-1, 2>([&](auto m) { none = none & !whole.cut[place(decltype(m)::value, decltype(n)::value)]; });
+      });
       return !none;
     }
-    unroll<-2, 3>([&](auto n) { unroll<-2, 3>([&](auto m) { none = none & free[place(decltype(m)::value, decltype(n)::value)]; }); });
+    unroll<-2, 3>([&](auto n) {
+      unroll<-2, 3>([&](auto m) { none = none & free[place(decltype(m)::value, decltype(n)::value)]; });
+    });
     if (none) return false;
     unroll<-2, 3>([&](auto n) {
       unroll<-2, 3>([&](auto m) {
@@ -49,9 +56,10 @@ template <bool Box, bool Masked> struct CoarsenBoth {
     const int       I      = 2 * t + P;
     const ptrdiff_t e      = o + P * (ptrdiff_t)out_half, row = from.row(2 * J, 0) + I;
     const double    wx[3]  = {left[0][I], 1, right[0][I]}, wy[3] = {left[1][J], 1, right[1][J]};
-    const Shares    sx{right[0][I - 1], left[0][I], right[0][I], left[0][I + 1]}, sy{right[1][J - 1], left[1][J], right[1][J], left[1][J + 1]};
+    const Shares    sx{right[0][I - 1], left[0][I], right[0][I], left[0][I + 1]},
+      sy{right[1][J - 1], left[1][J], right[1][J], left[1][J + 1]};
     double          sum[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}; // by J, then I
-    const auto      place     = [&](int m, int n) { return row + n * from.sj + (m & 1) * (ptrdiff_t)from.half + (m >> 1); };
+    const auto      place = [&](int m, int n) { return row + n * from.sj + (m & 1) * (ptrdiff_t)from.half + (m >> 1); };
     if (whole.a && !touched(place)) {
       if (!cut[e]) return; // it is there
       for (int k = 0; k < 9; ++k) out[k * out_plane + e] = whole.a[k * out_plane + e];
@@ -97,17 +105,33 @@ template <bool Box, bool Masked> struct CoarsenBoth {
 
 } // namespace
 
-bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, bool truncated, bool top, Operator &out)
+bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free,
+                       bool truncated, bool top, Operator &out)
 {
   if (plan.exec.space != Space::cuda || plan.dimension != 2 || fine.step[0] != 2 || fine.step[1] != 2) return false;
   Whole whole{};
   // What is stabilised afterwards may not be kept.
-  if (truncated && plan.symmetric) whole = {coarse.A.a.data(), coarse.A.inverse.data(), top ? nullptr : fine.cut.data(), fine.free.data()};
+  if (truncated && plan.symmetric)
+    whole = {coarse.A.a.data(), coarse.A.inverse.data(), top ? nullptr : fine.cut.data(), fine.free.data()};
   with_kind(2, op.box, [&](auto kind) {
     constexpr bool box = decltype(kind)::box;
     const auto     run = [&](auto masked) {
       for_nodes(plan.exec, coarse.layout, coarse.part,
-                CoarsenBoth<box, decltype(masked)::value>{op.a.data(), (ptrdiff_t)fine.layout.size(), fine.layout, free, coarse.free.data(), out.a.data(), out.inverse.data(), (ptrdiff_t)coarse.layout.size(), coarse.layout.half, {fine.left[0].data() + 1, fine.left[1].data() + 1}, {fine.right[0].data() + 1, fine.right[1].data() + 1}, whole, coarse.cut.data()});
+                    CoarsenBoth<box, decltype(masked)::value>{
+                  op.a.data(),
+                  (ptrdiff_t)fine.layout.size(),
+                  fine.layout,
+                  free,
+                  coarse.free.data(),
+                  out.a.data(),
+                  out.inverse.data(),
+                  (ptrdiff_t)coarse.layout.size(),
+                  coarse.layout.half,
+                  {fine.left[0].data() + 1,  fine.left[1].data() + 1 },
+                  {fine.right[0].data() + 1, fine.right[1].data() + 1},
+                  whole,
+                  coarse.cut.data()
+      });
     };
     if (free) run(std::true_type());
     else run(std::false_type());

@@ -1,12 +1,13 @@
-// Line relaxation of plane grids: the tridiagonal systems of every second grid line at once, then of the others. For nodes that are strongly
-// coupled along a line, which points alone cannot smooth and coarse grids not resolve.
+// Line relaxation of plane grids: the tridiagonal systems of every second grid line at once, then of the others. For
+// nodes that are strongly coupled along a line, which points alone cannot smooth and coarse grids not resolve.
 //
-// Only linear sweeps go by lines, those of the truncated part, whose nodes are not at bounds: the tridiagonal systems leave out the others. So
-// no line has a problem with bounds of its own, and as recombination and line search end that part, energy falls whatever smooths.
+// Only linear sweeps go by lines, those of the truncated part, whose nodes are not at bounds: the tridiagonal systems
+// leave out the others. So no line has a problem with bounds of its own, and as recombination and line search end
+// that part, energy falls whatever smooths.
 //
-// Bytes a node, 5-point star: 4 couplings, inverse, right-hand side, the x beside the line and x written: 80. On the host a line's factor is written
-// too, and both are read on the way back: 24. A line of several processes is worked on by one after the other, there and back, so that it
-// is solved as on one.
+// Bytes a node, 5-point star: 4 couplings, inverse, right-hand side, the x beside the line and x written: 80. On the
+// host a line's factor is written too, and both are read on the way back: 24. A line of several processes is worked
+// on by one after the other, there and back, so that it is solved as on one.
 #include "vipmg/tile.hpp"
 #include <algorithm>
 
@@ -26,7 +27,10 @@ template <bool Box, bool Masked> struct Line {
   int              from, to; // along the line
   bool             begins;   // nothing is eliminated before
 
-  template <int Along> HD double coefficient(ptrdiff_t e, int side) const { return s.a[(Along == 0 ? plane_of<2, Box>(side, 0, 0) : plane_of<2, Box>(0, side, 0)) * s.plane + e]; }
+  template <int Along> HD double coefficient(ptrdiff_t e, int side) const
+  {
+    return s.a[(Along == 0 ? plane_of<2, Box>(side, 0, 0) : plane_of<2, Box>(0, side, 0)) * s.plane + e];
+  }
   HD double off_the_line(int along, int p, ptrdiff_t e, ptrdiff_t o) const
   {
     double sum = 0;
@@ -38,7 +42,8 @@ template <bool Box, bool Masked> struct Line {
       }
     return sum;
   }
-  // The equation of node (i, j), over its diagonal: before x_- + x + behind x_+ = right. Nodes that are left out keep their x.
+  // The equation of node (i, j), over its diagonal: before x_- + x + behind x_+ = right. Nodes that are left out keep
+  // their x.
   struct Row {
     double before, behind, right;
   };
@@ -68,8 +73,8 @@ template <bool Box, bool Masked> struct Line {
   }
 };
 
-// Rows 2 r + parity: there, and back. On a device a thread has a row, for want of a better way where it goes on on other processes or is too long
-// for a block.
+// Rows 2 r + parity: there, and back. On a device a thread has a row, for want of a better way where it goes on on
+// other processes or is too long for a block.
 template <bool Box, bool Masked> struct AlongX {
   Line<Box, Masked> line;
   int               parity;
@@ -112,28 +117,38 @@ template <bool Box, bool Masked> struct AlongY {
   }
 };
 
-// On the device a block of threads has a line, or a few columns side by side, in its shared memory, and a thread a part of it (Wang, ACM TOMS 7,
-// 1981): in each part all nodes but the last are expressed by the last ones of this and of the part before, what is left of those is a
-// tridiagonal system of them, which cyclic reduction of all rows at once solves, and the others follow. For 1024 nodes a
-// thread makes 10 steps in a row's part, or 34 in a column's, and 8 or 6 of the reduction, where elimination from end to end takes 2048.
+// On the device a block of threads has a line, or a few columns side by side, in its shared memory, and a thread a
+// part of it (Wang, ACM TOMS 7, 1981): in each part all nodes but the last are expressed by the last ones of this and
+// of the part before, what is left of those is a tridiagonal system of them, which cyclic reduction of all rows at
+// once solves, and the others follow. For 1024 nodes a thread makes 10 steps in a row's part, or 34 in a column's,
+// and 8 or 6 of the reduction, where elimination from end to end takes 2048.
 template <int Along, bool Box, bool Masked> struct OfBlock {
   Line<Box, Masked> line;
-  int               parity, begin, end, lanes, part; // lines 2 t + parity with begin <= t < end, so many at a time; nodes of a part
+  // lines 2 t + parity with begin <= t < end, so many at a time; nodes of a part
+  int               parity, begin, end, lanes, part;
 
   HD static int parts(int n, int part) { return (n + part - 1) / part; }
-  static size_t bytes(int n, int lanes, int part) { return (size_t)(3 * n + 6 * parts(n, part)) * (size_t)lanes * sizeof(double); }
+  static size_t bytes(int n, int lanes, int part)
+  {
+    return (size_t)(3 * n + 6 * parts(n, part)) * (size_t)lanes * sizeof(double);
+  }
 
   // f(lane, k, i, j): node (i, j) is the k-th of the line
   template <class Block, class F> HD void each(Block &block, int first, int count, const F &f) const
   {
     const int from = line.from;
-    if (Along == 0) each_node(block, {from, line.to, 2 * first + parity, 2 * first + parity + 1}, [&](int i, int j) { f(0, i - from, i, j); });
-    else block.each(first, first + count, from, line.to, [&](int t, int j) { f(t - first, j - from, 2 * t + parity, j); });
+    if (Along == 0)
+      each_node(block, {from, line.to, 2 * first + parity, 2 * first + parity + 1},
+                [&](int i, int j) { f(0, i - from, i, j); });
+    else
+      block.each(first, first + count, from, line.to, [&](int t, int j) { f(t - first, j - from, 2 * t + parity, j); });
   }
   template <class Block> HD void operator()(Block &block) const
   {
-    const int n = line.to - line.from, first = begin + lanes * block.tile.y0, count = end - first < lanes ? end - first : lanes, all = parts(n, part), size = all * lanes;
-    // Of node k of a lane, at k lanes + lane: x = r - l (the node before) - u (the one behind). Of the last nodes of parts, likewise: v, a, b, twice.
+    const int n = line.to - line.from, first = begin + lanes * block.tile.y0,
+              count = end - first < lanes ? end - first : lanes, all = parts(n, part), size = all * lanes;
+    // Of node k of a lane, at k lanes + lane: x = r - l (the node before) - u (the one behind). Of the last nodes of
+    // parts, likewise: v, a, b, twice.
     double *const l = block.shared, *const u = l + n * lanes, *const r = u + n * lanes;
     double       *a = r + n * lanes, *b = a + size, *v = b + size, *a2 = v + size, *b2 = a2 + size, *v2 = b2 + size;
     each(block, first, count, [&](int lane, int k, int i, int j) {
@@ -196,27 +211,31 @@ template <int Along, bool Box, bool Masked> struct OfBlock {
     block.sync();
     each(block, first, count, [&](int lane, int k, int i, int j) {
       const int c = k / part, q = c * lanes + lane, at = k * lanes + lane;
-      line.x[line.layout.at(i, j, 0)] = k + 1 == n || k + 1 == (c + 1) * part ? v[q] : r[at] - (c ? l[at] * v[q - lanes] : 0) - u[at] * v[q];
+      line.x[line.layout.at(i, j, 0)] =
+        k + 1 == n || k + 1 == (c + 1) * part ? v[q] : r[at] - (c ? l[at] * v[q - lanes] : 0) - u[at] * v[q];
     });
   }
 };
 
 // False where a line is too long for a block.
-template <int Along, bool Box, bool Masked> bool relax_by_blocks(const Exec &exec, const Line<Box, Masked> &line, int parity, int begin, int end)
+template <int Along, bool Box, bool Masked>
+bool relax_by_blocks(const Exec &exec, const Line<Box, Masked> &line, int parity, int begin, int end)
 {
   using Kernel = OfBlock<Along, Box, Masked>;
   constexpr int threads = 256, columns = 4; // 32 bytes
   const int     n = line.to - line.from;
   Kernel        k{line, parity, begin, end, Along == 0 ? 1 : columns, 0};
   const auto    bytes = [&] {
-    k.part = std::max(3, (n * k.lanes + threads - 1) / threads) | 1; // odd, so that threads use different banks of shared memory
+    // odd, so that threads use different banks of shared memory
+    k.part = std::max(3, (n * k.lanes + threads - 1) / threads) | 1;
     return Kernel::bytes(n, k.lanes, k.part);
   };
   while (bytes() > device::block_scratch()) {
     if (k.lanes == 1) return false;
     k.lanes /= 2;
   }
-  forall_blocks(exec, (end - begin + k.lanes - 1) / k.lanes, std::min(threads, (n * k.lanes + 31) / 32 * 32), bytes(), k);
+  forall_blocks(exec, (end - begin + k.lanes - 1) / k.lanes, std::min(threads, (n * k.lanes + 31) / 32 * 32), bytes(),
+                k);
   return true;
 }
 
@@ -236,7 +255,8 @@ struct Ends {
 };
 
 // Sends a node's values of `fields` of each line, or receives them.
-void pass(Plan &plan, const Level &l, int along, int at, int parity, int begin, int n, double *const *fields, int count, int to, int from)
+void pass(Plan &plan, const Level &l, int along, int at, int parity, int begin, int n, double *const *fields, int count,
+          int to, int from)
 {
   const bool   there = plan.exec.space == Space::cuda;
   const size_t bytes = (size_t)(n * count) * sizeof(double);
@@ -246,25 +266,31 @@ void pass(Plan &plan, const Level &l, int along, int at, int parity, int begin, 
     MPI_Recv(here, n * count, MPI_DOUBLE, from, plan.comm.tag, plan.comm, MPI_STATUS_IGNORE);
     if (there) device::copy_from_host(plan.ends.data(), here, bytes), device::synchronize();
   }
-  for (int f = 0; f < count; ++f) forall(plan.exec, {0, n, 0, 1}, Ends{l.layout, along, at, parity, begin, fields[f], plan.ends.data() + f * n, to >= 0});
+  for (int f = 0; f < count; ++f)
+    forall(plan.exec, {0, n, 0, 1},
+           Ends{l.layout, along, at, parity, begin, fields[f], plan.ends.data() + f * n, to >= 0});
   if (to < 0) return;
   if (there) device::copy_to_host(here, plan.ends.data(), bytes);
   MPI_Send(here, n * count, MPI_DOUBLE, to, plan.comm.tag, plan.comm);
 }
 
-template <bool Box, bool Masked> void relax_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, int along, double *factor)
+template <bool Box, bool Masked>
+void relax_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, int along, double *factor)
 {
-  const int         before = l.before[along], behind = l.behind[along], from = l.own.lo[along], to = l.own.hi[along], across = 1 - along;
-  Line<Box, Masked> line{stencil<2, Box>(l, op), l.layout, op.inverse.data(), b, l.inactive.data(), x, factor, from, to, before < 0};
+  const int before = l.before[along], behind = l.behind[along], from = l.own.lo[along], to = l.own.hi[along],
+            across = 1 - along;
+  Line<Box, Masked> line{
+    stencil<2, Box>(l, op), l.layout, op.inverse.data(), b, l.inactive.data(), x, factor, from, to, before < 0};
   double           *fields[] = {x, factor};
   const bool        whole = plan.exec.space == Space::cuda && before < 0 && behind < 0;
   for (int colour = 0; colour < 2; ++colour) {
-    const int  begin = half_begin(l.own.lo[across], colour), end = half_begin(l.own.hi[across], colour), n = end - begin;
+    const int begin = half_begin(l.own.lo[across], colour), end = half_begin(l.own.hi[across], colour), n = end - begin;
     const auto run   = [&](bool there, bool back) {
       if (along == 0) forall_columns(plan.exec, begin, end, AlongX<Box, Masked>{line, colour, there, back});
       else forall_columns(plan.exec, begin, end, AlongY<Box, Masked>{line, colour, there, back});
     };
-    if (whole && (along == 0 ? relax_by_blocks<0>(plan.exec, line, colour, begin, end) : relax_by_blocks<1>(plan.exec, line, colour, begin, end))) {
+    if (whole && (along == 0 ? relax_by_blocks<0>(plan.exec, line, colour, begin, end)
+                             : relax_by_blocks<1>(plan.exec, line, colour, begin, end))) {
       l.halo.exchange(x);
       continue;
     }
@@ -282,14 +308,19 @@ template <bool Box, bool Masked> void relax_lines(Plan &plan, Level &l, const Op
 
 } // namespace
 
-void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps, double *scratch)
+void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward,
+                  int sweeps, double *scratch)
 {
   for (int k = 0; k < sweeps; ++k)
     for (int step = 0; step < 2; ++step) {
       const int along = backward ? 1 - step : step;
       if (!l.lines[along]) continue;
-      if (op.box) masked ? relax_lines<true, true>(plan, l, op, x, b, along, scratch) : relax_lines<true, false>(plan, l, op, x, b, along, scratch);
-      else masked ? relax_lines<false, true>(plan, l, op, x, b, along, scratch) : relax_lines<false, false>(plan, l, op, x, b, along, scratch);
+      if (op.box)
+        masked ? relax_lines<true, true>(plan, l, op, x, b, along, scratch)
+               : relax_lines<true, false>(plan, l, op, x, b, along, scratch);
+      else
+        masked ? relax_lines<false, true>(plan, l, op, x, b, along, scratch)
+               : relax_lines<false, false>(plan, l, op, x, b, along, scratch);
     }
 }
 

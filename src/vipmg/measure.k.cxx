@@ -49,8 +49,8 @@ struct LastStep {
   }
 };
 
-// Sums for the step of least energy along v, and along p where Both. Without symmetry for that of least residual over the nodes that
-// move: the sums are of A v, A p in place of v, p on the left.
+// Sums for the step of least energy along v, and along p where Both. Without symmetry for that of least residual over
+// the nodes that move: the sums are of A v, A p in place of v, p on the left.
 template <class S, bool Symmetric, bool Both> struct FindStep {
   S             s;
   const double *v, *p, *r;
@@ -129,7 +129,8 @@ template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2
 }
 
 // result: on a device of the part, which is all nodes then; on the host what was there joined with it.
-template <class R, class Kernel> void join_part(const Plan &plan, const Level &l, const Box3 &part, const Kernel &kernel, Buffer<R> &result)
+template <class R, class Kernel>
+void join_part(const Plan &plan, const Level &l, const Box3 &part, const Kernel &kernel, Buffer<R> &result)
 {
   if (plan.exec.space == Space::cuda) return join_nodes(plan.exec, l.layout, part, kernel, result.data());
   R both[2];
@@ -137,9 +138,10 @@ template <class R, class Kernel> void join_part(const Plan &plan, const Level &l
   for (int p = 0; p < 2; ++p) result.data()[p].join(both[p]);
 }
 
-// first() and second() of all rows, each of a box; second() reads what first() leaves in the rows beside it. On the host a row of the one follows a row of
-// the other, so that it is in the cache.
-template <class First, class Between, class Second> void follow(const Plan &plan, const Level &l, const First &first, const Between &between, const Second &second)
+// first() and second() of all rows, each of a box; second() reads what first() leaves in the rows beside it. On the
+// host a row of the one follows a row of the other, so that it is in the cache.
+template <class First, class Between, class Second>
+void follow(const Plan &plan, const Level &l, const First &first, const Between &between, const Second &second)
 {
   if (!by_rows(plan, l)) {
     first(l.own);
@@ -164,7 +166,10 @@ void mark_inactive(Plan &plan, Level &l, const Box3 &part)
 {
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_part(plan, l, part, Mark<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.lo.data(), l.up.data(), l.inactive.data()}, plan.marked);
+    join_part(plan, l, part,
+              Mark<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.lo.data(),
+                                                   l.up.data(), l.inactive.data()},
+              plan.marked);
   });
 }
 
@@ -200,20 +205,33 @@ void measure_part(Plan &plan, Level &l, const Box3 &part)
 {
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_part(plan, l, part, FindMeasure<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(), l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance}, plan.measure);
+    join_part(plan, l, part,
+              FindMeasure<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(),
+                                                          l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance},
+              plan.measure);
   });
 }
 
-template <class S, bool Symmetric, bool Both> FindStep<S, Symmetric, Both> step_sums(const Level &l, const S &s) { return {s, l.v.data(), l.w.data(), l.r.data()}; }
+template <class S, bool Symmetric, bool Both> FindStep<S, Symmetric, Both> step_sums(const Level &l, const S &s)
+{
+  return {s, l.v.data(), l.w.data(), l.r.data()};
+}
 
 // v := the correction, projected; its length; x. s: the stencil.
-template <bool Symmetric, class S, class Found, class Length> void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &combination, const Length &length)
+template <bool Symmetric, class S, class Found, class Length>
+void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &combination, const Length &length)
 {
   const Exec &exec = plan.exec;
   const bool  host = exec.space == Space::host;
   if (host) plan.search.zero();
-  follow(plan, l, [&](const Box3 &part) { for_nodes(exec, l.layout, part, Project<S, Found>{s, l.w.data(), l.x.data(), l.lo.data(), l.up.data(), combination, l.v.data()}); },
-         [&] { l.halo.exchange(l.v.data()); }, [&](const Box3 &part) { join_part(plan, l, part, step_sums<S, Symmetric, false>(l, s), plan.search); });
+  follow(
+    plan, l,
+    [&](const Box3 &part) {
+      for_nodes(exec, l.layout, part,
+                Project<S, Found>{s, l.w.data(), l.x.data(), l.lo.data(), l.up.data(), combination, l.v.data()});
+    },
+    [&] { l.halo.exchange(l.v.data()); },
+    [&](const Box3 &part) { join_part(plan, l, part, step_sums<S, Symmetric, false>(l, s), plan.search); });
   add_up(plan, l);
   const Step<Found> step{l.v.data(), l.lo.data(), l.up.data(), length(), l.x.data(), l.layout.half};
   plan.measured = measured && by_rows(plan, l);
@@ -222,7 +240,9 @@ template <bool Symmetric, class S, class Found, class Length> void correct_with(
     return l.halo.exchange(l.x.data());
   }
   plan.measure.zero();
-  follow(plan, l, [&](const Box3 &part) { for_nodes(exec, l.layout, part, step); }, [] { }, [&](const Box3 &part) { measure_part(plan, l, part); });
+  follow(
+    plan, l, [&](const Box3 &part) { for_nodes(exec, l.layout, part, step); }, [] {},
+    [&](const Box3 &part) { measure_part(plan, l, part); });
 }
 
 } // namespace
@@ -237,12 +257,17 @@ void recombine(Plan &plan, Level &l, bool measured)
     const auto go = [&](auto symmetric) {
       constexpr bool energy = decltype(symmetric)::value;
       if (host) plan.search.zero();
-      follow(plan, l, [&](const Box3 &part) { for_nodes(plan.exec, l.layout, part, LastStep{l.x.data(), l.inactive.data(), l.y.data(), l.w.data(), l.layout.half}); },
-             [&] {
-               double *both[] = {l.v.data(), l.w.data()};
-               l.halo.exchange(both, 2);
-             },
-             [&](const Box3 &part) { join_part(plan, l, part, step_sums<S, energy, true>(l, s), plan.search); });
+      follow(
+        plan, l,
+        [&](const Box3 &part) {
+          for_nodes(plan.exec, l.layout, part,
+                    LastStep{l.x.data(), l.inactive.data(), l.y.data(), l.w.data(), l.layout.half});
+        },
+        [&] {
+          double *both[] = {l.v.data(), l.w.data()};
+          l.halo.exchange(both, 2);
+        },
+        [&](const Box3 &part) { join_part(plan, l, part, step_sums<S, energy, true>(l, s), plan.search); });
       add_up(plan, l);
       const auto here  = [&] { return Factors::of(plan.search.data()); };
       const auto there = [&] { return FactorsThere{plan.search.data()}; };
@@ -270,7 +295,8 @@ Measure measure(Plan &plan, Level &l)
   if (!l.shared) {
     double sums[6] = {m.inactive, m.natural, m.lower, m.upper, m.changed, m.moved};
     MPI_Allreduce(MPI_IN_PLACE, sums, 6, MPI_DOUBLE, MPI_SUM, plan.comm);
-    m.inactive = sums[0], m.natural = sums[1], m.lower = sums[2], m.upper = sums[3], m.changed = sums[4], m.moved = sums[5];
+    m.inactive = sums[0], m.natural = sums[1], m.lower = sums[2], m.upper = sums[3], m.changed = sums[4],
+    m.moved = sums[5];
   }
   return m;
 }

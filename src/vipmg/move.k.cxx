@@ -9,16 +9,26 @@ namespace {
 // The place of a node in an array of the own nodes.
 struct Natural {
   int          lo[3], ni, nj;
-  HD ptrdiff_t at(int i, int j, int k) const { return i - lo[0] + (ptrdiff_t)ni * (j - lo[1] + (ptrdiff_t)nj * (k - lo[2])); }
+  HD ptrdiff_t at(int i, int j, int k) const
+  {
+    return i - lo[0] + (ptrdiff_t)ni * (j - lo[1] + (ptrdiff_t)nj * (k - lo[2]));
+  }
 };
 
-Natural natural(const Level &l) { return {{l.own.lo[0], l.own.lo[1], l.own.lo[2]}, l.own.hi[0] - l.own.lo[0], l.own.hi[1] - l.own.lo[1]}; }
+Natural natural(const Level &l)
+{
+  return {
+    {l.own.lo[0], l.own.lo[1], l.own.lo[2]},
+    l.own.hi[0] - l.own.lo[0], l.own.hi[1] - l.own.lo[1]
+  };
+}
 
 // Diagonal entries of the finest operator.
 const double *diagonal(const Plan &plan, const Level &l)
 {
   ptrdiff_t plane = 0;
-  with_kind(plan.dimension, l.A.box, [&](auto kind) { plane = centre<decltype(kind)::dimension, decltype(kind)::box>(); });
+  with_kind(plan.dimension, l.A.box,
+            [&](auto kind) { plane = centre<decltype(kind)::dimension, decltype(kind)::box>(); });
   return l.A.a.data() + plane * (ptrdiff_t)l.layout.size();
 }
 
@@ -74,7 +84,8 @@ struct Load {
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Changed &c) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)start.half, q = n.at(2 * t + P, j, k);
-    const double    right = -F[q], here = X[q], below = XL[q] - here, above = XU[q] - here, v = start.value(e, right, below, above);
+    const double    right = -F[q], here = X[q], below = XL[q] - here, above = XU[q] - here,
+                 v = start.value(e, right, below, above);
     b[e]       = right;
     lo[e]      = below;
     up[e]      = above;
@@ -84,7 +95,11 @@ struct Load {
   }
 };
 
-Start start_of(const Plan &plan, Level &l) { return {l.b.data(), l.lo.data(), l.up.data(), diagonal(plan, l), l.free.data(), l.x.data(), l.y.data(), l.layout.half}; }
+Start start_of(const Plan &plan, Level &l)
+{
+  return {l.b.data(),    l.lo.data(), l.up.data(), diagonal(plan, l),
+          l.free.data(), l.x.data(),  l.y.data(),  l.layout.half};
+}
 
 struct Store {
   Natural       n;
@@ -120,12 +135,17 @@ Point look(Plan &plan, const double *F, const double *X, const double *X0, const
 {
   Level        &l = plan.levels[0];
   Buffer<Point> there(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own, Look{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), plan.zero_tolerance, l.layout.half}, there.data());
+  join_nodes(
+    plan.exec, l.layout, l.own,
+    Look{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), plan.zero_tolerance, l.layout.half},
+    there.data());
   Point p = joined(plan, there);
   if (!l.shared) {
-    double sums[8] = {p.measure.inactive, p.measure.natural, p.measure.lower, p.measure.upper, p.difference, p.F, p.X, p.slope};
+    double sums[8] = {
+      p.measure.inactive, p.measure.natural, p.measure.lower, p.measure.upper, p.difference, p.F, p.X, p.slope};
     MPI_Allreduce(MPI_IN_PLACE, sums, 8, MPI_DOUBLE, MPI_SUM, plan.comm);
-    p.measure.inactive = sums[0], p.measure.natural = sums[1], p.measure.lower = sums[2], p.measure.upper = sums[3], p.difference = sums[4], p.F = sums[5], p.X = sums[6], p.slope = sums[7];
+    p.measure.inactive = sums[0], p.measure.natural = sums[1], p.measure.lower = sums[2], p.measure.upper = sums[3],
+    p.difference = sums[4], p.F = sums[5], p.X = sums[6], p.slope = sums[7];
   }
   return p;
 }
@@ -147,7 +167,10 @@ bool load(Plan &plan, const double *F, const double *X, const double *XL, const 
   plan.measured = false;
   Level          &l = plan.levels[0];
   Buffer<Changed> there(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own, Load{natural(l), F, X, XL, XU, follow ? l.v.data() : nullptr, start_of(plan, l), l.b.data(), l.lo.data(), l.up.data()}, there.data());
+  join_nodes(plan.exec, l.layout, l.own,
+             Load{natural(l), F, X, XL, XU, follow ? l.v.data() : nullptr, start_of(plan, l), l.b.data(), l.lo.data(),
+                  l.up.data()},
+             there.data());
   double *fields[] = {l.lo.data(), l.up.data(), l.x.data()};
   l.halo.exchange(fields, 3);
   return any_changed(plan, l, there);
@@ -180,7 +203,8 @@ Moved store(Plan &plan, double t, const double *X0, const double *XL, const doub
 {
   Level        &l = plan.levels[0];
   Buffer<Moved> there(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own, Store{natural(l), X0, XL, XU, F, l.v.data(), X, t, l.layout.half}, there.data());
+  join_nodes(plan.exec, l.layout, l.own, Store{natural(l), X0, XL, XU, F, l.v.data(), X, t, l.layout.half},
+             there.data());
   Moved  m       = joined(plan, there);
   double sums[2] = {m.slope, m.step};
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, plan.comm);

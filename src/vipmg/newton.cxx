@@ -16,9 +16,11 @@ constexpr int    most_cycles   = 60;   // of one linear problem
 constexpr double first_forcing = 1e-2; // a linearised problem is solved to this share of the norm, at first
 constexpr double forcing       = 1e-3; // and later
 constexpr double still_good    = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
-constexpr double settled       = 1e-5; // share of nodes that change status in a cycle: below, the monotone part is left out
+// share of nodes that change status in a cycle: below, the monotone part is left out
+constexpr double settled       = 1e-5;
 constexpr double slow          = 0.5;  // a factor above brings it back
-constexpr int    quick         = 4;    // after more cycles recombination begins anew: where they are slow the step before does it harm
+// after more cycles recombination begins anew: where they are slow the step before does it harm
+constexpr int    quick         = 4;
 
 } // namespace
 
@@ -38,7 +40,8 @@ PetscErrorCode Newton::Reset()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Vec base, Mat J)
+PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Vec base,
+                             Mat J)
 {
   bool there = options.backend == TESSERA_BACKEND_CUDA;
 
@@ -80,15 +83,38 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
   PetscCall(PetscLogEventBegin(event_vipmg_setup, solver, 0, 0, 0));
   PetscCall(matrix.Read(J, plan, report));
   const PetscInt *p = report.node;
-  PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm(solver), PETSC_ERR_SUP, "vipmg works on stencils of the nearest neighbours: row %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT " of %d x %d x %d) is coupled with column %" PetscInt_FMT ", which is none of them. Use -snes_type vinewtonrsls", report.row, p[0], p[1], p[2], matrix.size()[0], matrix.size()[1], matrix.size()[2], report.column);
+  PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm(solver), PETSC_ERR_SUP,
+             "vipmg works on stencils of the nearest neighbours: row %" PetscInt_FMT
+             " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
+             " of %d x %d x %d) is coupled with column %" PetscInt_FMT
+             ", which is none of them. Use -snes_type vinewtonrsls",
+             report.row, p[0], p[1], p[2], matrix.size()[0], matrix.size()[1], matrix.size()[2], report.column);
   if (report.kind != MatrixReport::fine) {
     *failed = true;
-    if (report.kind == MatrixReport::not_finite) PetscCall(PetscSNPrintf(failure, sizeof(failure), "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number", report.row, report.column, p[0], p[1], p[2]));
-    else PetscCall(PetscSNPrintf(failure, sizeof(failure), "row %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT ") has the diagonal entry %g, and sweeps need a positive one. Is the sign of the function right?", report.row, p[0], p[1], p[2], (double)report.value));
+    if (report.kind == MatrixReport::not_finite)
+      PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                              "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT
+                              ",%" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number",
+                              report.row, report.column, p[0], p[1], p[2]));
+    else
+      PetscCall(
+        PetscSNPrintf(failure, sizeof(failure),
+                      "row %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
+                      ") has the diagonal entry %g, and sweeps need a positive one. Is the sign of the function right?",
+                      report.row, p[0], p[1], p[2], (double)report.value));
   } else {
     TesseraCallCXX(build(plan));
-    if (!built_) PetscCall(PetscInfo(solver, "%zu grids, the coarsest of %d x %d x %d nodes; %s stencil; %" PetscInt_FMT " Dirichlet rows; %.3g MB\n", plan.levels.size(), plan.levels.back().n[0], plan.levels.back().n[1], plan.levels.back().n[2], plan.levels[0].A.box ? "box" : "star", report.dirichlet, plan.bytes() * 1e-6));
-    if (!plan.symmetric) PetscCall(PetscInfo(solver, "The Jacobian is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the line searches reduce residuals, as there is no energy\n", plan.asymmetry));
+    if (!built_)
+      PetscCall(PetscInfo(solver,
+                          "%zu grids, the coarsest of %d x %d x %d nodes; %s stencil; %" PetscInt_FMT
+                          " Dirichlet rows; %.3g MB\n",
+                          plan.levels.size(), plan.levels.back().n[0], plan.levels.back().n[1], plan.levels.back().n[2],
+                          plan.levels[0].A.box ? "box" : "star", report.dirichlet, plan.bytes() * 1e-6));
+    if (!plan.symmetric)
+      PetscCall(PetscInfo(solver,
+                          "The Jacobian is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): "
+                          "the line searches reduce residuals, as there is no energy\n",
+                          plan.asymmetry));
     built_ = true;
   }
   PetscCall(PetscLogEventEnd(event_vipmg_setup, solver, 0, 0, 0));
@@ -126,9 +152,10 @@ PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Move
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is
-// that of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
-PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
+// Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is that
+// of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
+PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
+                             double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
 {
   const Variant v       = plan.params.variant;
   const double  nodes   = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
@@ -154,7 +181,8 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
   if (fmg && plan.levels.size() > 1) {
     // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
     TesseraCallCXX(full_multigrid(plan));
-    for (int k = 1; k + 1 < (int)plan.levels.size(); ++k) PetscCall(LogFlops(plan.exec.space, flops(plan, k, with_monotone_below(plan), with_newton(plan))));
+    for (int k = 1; k + 1 < (int)plan.levels.size(); ++k)
+      PetscCall(LogFlops(plan.exec.space, flops(plan, k, with_monotone_below(plan), with_newton(plan))));
   }
   for (; n->cycles < most_cycles; ) {
     TesseraCallCXX(cycle(plan, 0, climb, with_newton(plan)));
@@ -164,7 +192,10 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
     if (fmg && n->cycles == 1 && now > first) { // worse than the start
       fmg = false;
-      PetscCall(PetscInfo(solver, "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the present point (%g), which is kept\n", now, first));
+      PetscCall(PetscInfo(solver,
+                          "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "
+                          "present point (%g), which is kept\n",
+                          now, first));
       TesseraCallCXX(start(plan));
       last = first;
       continue;
@@ -177,7 +208,10 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
     PetscCall(problem.Cycle(n->cycles, c));
     if (climb && v == Variant::hybrid && !plan.symmetric && !(now <= 4 * first)) {
       // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
-      PetscCall(PetscInfo(solver, "The monotone cycle diverges (natural residual %g, from %g) and is left out from here on: convection dominates on coarse grids\n", now, first));
+      PetscCall(PetscInfo(solver,
+                          "The monotone cycle diverges (natural residual %g, from %g) and is left out from here on: "
+                          "convection dominates on coarse grids\n",
+                          now, first));
       TesseraCallCXX(start(plan));
       climb = false;
       carried_ = false;
@@ -201,10 +235,12 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric Jacobian F is a
-// gradient and its slope F . d along the way tells where energy is least; an energy that grows nowhere on the way, and a slope that is
-// a fraction of the first one, is a good step. Otherwise the natural residual must become smaller. *end: why there is none.
-PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, End *end)
+// X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric
+// Jacobian F is a gradient and its slope F . d along the way tells where energy is least; an energy that grows
+// nowhere on the way, and a slope that is a fraction of the first one, is a good step. Otherwise the natural residual
+// must become smaller. *end: why there is none.
+PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here,
+                              Norms *n, bool *current, End *end)
 {
   const double natural = std::sqrt(here->natural);
   double       t = 1, low = 0, high = -1, slope, first, slope_low;
@@ -279,8 +315,8 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The Jacobian at X, where the problem has a new one: *read. *failed: there is none that cycles work on, and the problem
-// has been told.
+// The Jacobian at X, where the problem has a new one: *read. *failed: there is none that cycles work on, and the
+// problem has been told.
 PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed)
 {
   Mat J = nullptr;
@@ -347,11 +383,16 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     // The problem may be linear, which the first step shows; then the model is solved to the end.
     const double share  = iteration == 1 ? first_forcing : current ? 0 : forcing;
     // Of a linear problem the model's norm is that of F, to rounding.
-    const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(), share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
-    PetscCall(Inner(solver, problem, X, F, XL, XU, here, target, fmg, current && iteration > 1 && n.cycles <= quick, &n, &model, &failed));
+    const double target = std::max((current && iteration > 1 ? 0.99 : 0.5) * (double)problem.Target(),
+                                   share * std::max(norm_here, share > 0 ? natural * 0.1 : 0.));
+    PetscCall(Inner(solver, problem, X, F, XL, XU, here, target, fmg, current && iteration > 1 && n.cycles <= quick, &n,
+                    &model, &failed));
     fmg = false;
     if (failed) {
-      PetscCall(PetscSNPrintf(failure, sizeof(failure), "cycles diverge on the linearised problem (natural residual %g, from %g): the Jacobian is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
+      PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                              "cycles diverge on the linearised problem (natural residual %g, from %g): the Jacobian "
+                              "is indefinite, or far from an M-matrix",
+                              std::sqrt(model.natural), natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
       PetscCall(problem.Stopped(End::linear));
       break;
@@ -359,7 +400,13 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     End end;
     PetscCall(Search(problem, X, F, XL, XU, model, &here, &n, &current, &end));
     if (end != End::no) {
-      PetscCall(PetscSNPrintf(failure, sizeof(failure), end == End::function ? "the function has no finite value anywhere along the correction of %" PetscInt_FMT " cycles (natural residual before it %g)" : "no step along the correction of %" PetscInt_FMT " cycles brings the solution nearer (natural residual %g)", n.cycles, natural));
+      PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                              end == End::function
+                                ? "the function has no finite value anywhere along the correction of %" PetscInt_FMT
+                                  " cycles (natural residual before it %g)"
+                                : "no step along the correction of %" PetscInt_FMT
+                                  " cycles brings the solution nearer (natural residual %g)",
+                              n.cycles, natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
       PetscCall(problem.Stopped(end));
       break;
@@ -367,7 +414,11 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     n.inactive = std::sqrt(here.inactive);
     n.natural  = std::sqrt(here.natural);
     n.lower = here.lower, n.upper = here.upper;
-    PetscCall(PetscInfo(solver, "Iteration %" PetscInt_FMT ": %" PetscInt_FMT " cycles, step of norm %g; inactive norm %g, natural residual %g, active lower %g upper %g%s\n", iteration, n.cycles, (double)n.step, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper, current ? "; the Jacobian is kept" : ""));
+    PetscCall(PetscInfo(solver,
+                        "Iteration %" PetscInt_FMT ": %" PetscInt_FMT
+                        " cycles, step of norm %g; inactive norm %g, natural residual %g, active lower %g upper %g%s\n",
+                        iteration, n.cycles, (double)n.step, (double)n.inactive, (double)n.natural, (double)n.lower,
+                        (double)n.upper, current ? "; the Jacobian is kept" : ""));
     PetscCall(problem.Test(iteration, n, &stop));
     if (std::exchange(problem.updated, false)) current = false;
   }

@@ -1,5 +1,6 @@
-// Newton's method for variational inequalities on a grid: F(x) linearised with its Jacobian, the linear complementarity problem solved
-// by multigrid cycles, and a line search that keeps iterates between their bounds. SNES and Tao types are its users.
+// Newton's method for variational inequalities on a grid: F(x) linearised with its Jacobian, the linear
+// complementarity problem solved by multigrid cycles, and a line search that keeps iterates between their bounds.
+// SNES and Tao types are its users.
 #pragma once
 #include "petsc/hooks.hpp"
 #include "tessera.h"
@@ -29,8 +30,10 @@ enum class End { no, function, jacobian, line_search, linear }; // why an iterat
 struct Problem {
   virtual ~Problem() = default;
   virtual PetscErrorCode Function(Vec x, Vec f)                                                 = 0;
-  virtual PetscErrorCode Jacobian(Vec x, Mat *J, bool *failed)                                  = 0; // nullptr: that of before
-  virtual PetscErrorCode Test(PetscInt iteration, const Norms &n, bool *stop)                   = 0; // monitors, convergence
+  // nullptr: that of before
+  virtual PetscErrorCode Jacobian(Vec x, Mat *J, bool *failed)                                  = 0;
+  // monitors, convergence
+  virtual PetscErrorCode Test(PetscInt iteration, const Norms &n, bool *stop)                   = 0;
   virtual PetscErrorCode Stopped(End why)                                                       = 0;
   virtual PetscReal      Target() const = 0; // a norm below which Test() will say that it has converged
   virtual PetscErrorCode Cycle(PetscInt cycle, const Norms &n) = 0; // monitor of cycles
@@ -66,11 +69,13 @@ public:
 private:
   PetscErrorCode Start(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, bool *failed);
   PetscErrorCode Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed);
-  PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n, bool *current, End *end);
+  PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n,
+                        bool *current, End *end);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
   PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
-  PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here, double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+  PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
+                       double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   Array          a_, b_, c_, d_, e_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from

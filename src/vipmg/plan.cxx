@@ -9,10 +9,12 @@ namespace tessera::vipmg {
 
 namespace {
 
-constexpr double weak_direction = 0.35; // a direction with less than this share of the strongest one's couplings is not coarsened
+// a direction with less than this share of the strongest one's couplings is not coarsened
+constexpr double weak_direction = 0.35;
 constexpr double indifferent    = 1.5;  // grids that are there stay as long as no share is beyond it by this factor
 
-constexpr int    long_row       = 512;  // on a device coefficients of shorter rows are in the cache: their stretches are not worth a kernel
+// on a device coefficients of shorter rows are in the cache: their stretches are not worth a kernel
+constexpr int    long_row       = 512;
 
 Box3 widened(const Box3 &own, int dimension, int by)
 {
@@ -87,13 +89,15 @@ size_t Plan::bytes() const
 {
   size_t b = work[0].bytes() + work[1].bytes() + unstable.bytes();
   for (const Level &l : levels) {
-    b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() + l.inactive.bytes() + l.cut.bytes() + l.A.same.bytes() + l.truncated.same.bytes();
+    b += l.A.a.bytes() + l.A.inverse.bytes() + l.truncated.a.bytes() + l.truncated.inverse.bytes() + l.free.bytes() +
+         l.inactive.bytes() + l.cut.bytes() + l.A.same.bytes() + l.truncated.same.bytes();
     for (const Buffer<double> *f : {&l.x, &l.b, &l.lo, &l.up, &l.v, &l.r, &l.w, &l.y}) b += f->bytes();
   }
   return b;
 }
 
-void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3], const std::vector<Box3> &boxes, bool box)
+void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3],
+            const std::vector<Box3> &boxes, bool box)
 {
   int rank = 0, periods[3];
   MPI_Comm_rank(comm, &rank);
@@ -127,8 +131,9 @@ void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const b
 
 namespace {
 
-// Weights of linear interpolation along a direction; coarse node I lies on fine node 2 I. Where the last fine node of an even number
-// has no coarse node behind it, its weight is `end`. kept: host memory of copies to a device, which are not waited for here.
+// Weights of linear interpolation along a direction; coarse node I lies on fine node 2 I. Where the last fine node of
+// an even number has no coarse node behind it, its weight is `end`. kept: host memory of copies to a device, which
+// are not waited for here.
 void weights(const Plan &plan, Level &fine, int coarse_n, int d, double end, std::vector<std::vector<double>> &kept)
 {
   const int           n = fine.n[d], M = coarse_n;
@@ -181,16 +186,18 @@ bool still_good(const Plan &plan, const Level &l, const Strength &s)
   return step[0] == l.step[0] && step[1] == l.step[1] && step[2] == l.step[2];
 }
 
-// Points smooth along a strong direction only, and the coarse grid needs what it coarsens to be smooth: nodes that are strongly coupled along
-// d, beside a direction that is coarsened or where d is not, ask for lines along d. A quarter of a line of them is enough to spoil a cycle. A
-// node or two that are strongly coupled alone, as in a noisy coefficient, are no line: sweeps by points reach their ends.
+// Points smooth along a strong direction only, and the coarse grid needs what it coarsens to be smooth: nodes that
+// are strongly coupled along d, beside a direction that is coarsened or where d is not, ask for lines along d. A
+// quarter of a line of them is enough to spoil a cycle. A node or two that are strongly coupled alone, as in a noisy
+// coefficient, are no line: sweeps by points reach their ends.
 void choose_lines(Plan &plan, Level &l, const Strength &s)
 {
   for (int d = 0; d < 2; ++d) {
     const bool now = plan.dimension == 2 && s.strong[d] > 0.25 * l.n[d] && (l.step[1 - d] == 2 || l.step[d] == 1);
     if (std::exchange(l.lines[d], now) != now) ++plan.made; // cycles have other kernels now
   }
-  const size_t room = l.shared || !(l.lines[0] || l.lines[1]) ? 0 : (size_t)(l.own.hi[0] - l.own.lo[0] + l.own.hi[1] - l.own.lo[1] + 2);
+  const size_t room =
+    l.shared || !(l.lines[0] || l.lines[1]) ? 0 : (size_t)(l.own.hi[0] - l.own.lo[0] + l.own.hi[1] - l.own.lo[1] + 2);
   if (plan.ends.size() >= room) return;
   plan.ends.resize(Extent{room, plan.exec.space});
   if (plan.exec.space == Space::cuda) plan.ends_host.resize(plan.ends.bytes());
@@ -231,7 +238,8 @@ bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
     if (!fine.shared) {
       need.assign(have.size(), wanted(c, whole, plan.dimension));
       c.incoming.setup(plan.comm, have, need, periods, c.layout, plan.exec.space);
-    } else c.incoming.setup(MPI_COMM_SELF, {whole}, {wanted(c, whole, plan.dimension)}, periods, c.layout, plan.exec.space);
+    } else
+      c.incoming.setup(MPI_COMM_SELF, {whole}, {wanted(c, whole, plan.dimension)}, periods, c.layout, plan.exec.space);
     boxes = {whole};
   } else {
     for (const Box3 &b : have) need.push_back(wanted(c, b, plan.dimension));
@@ -266,21 +274,24 @@ std::vector<Box3> boxes_of(const Plan &plan)
   return boxes;
 }
 
-// Do less than a quarter of the nodes have the stencil of the one before them in their half of a row? Not the stretches tell: how long
-// these can be depends on the processes and on the grid's size.
+// Do less than a quarter of the nodes have the stencil of the one before them in their half of a row? Not the
+// stretches tell: how long these can be depends on the processes and on the grid's size.
 void look_at_variation(Plan &plan)
 {
   const Level &l = plan.levels[0];
-  const int    lo = l.own.lo[0], hi = l.own.hi[0], even = half_begin(hi, 0) - half_begin(lo, 0), odd = half_begin(hi, 1) - half_begin(lo, 1);
+  const int    lo = l.own.lo[0], hi = l.own.hi[0], even = half_begin(hi, 0) - half_begin(lo, 0),
+            odd      = half_begin(hi, 1) - half_begin(lo, 1);
   int          alike = 0;
   device::copy_to_host(&alike, plan.alike.data(), sizeof(alike));
-  double sums[2] = {(double)alike, l.own.empty() ? 0 : (double)(std::max(0, even - 1) + std::max(0, odd - 1)) * (double)(l.own.size() / (hi - lo))};
+  double sums[2] = {(double)alike, l.own.empty() ? 0
+                                                 : (double)(std::max(0, even - 1) + std::max(0, odd - 1)) *
+                                                     (double)(l.own.size() / (hi - lo))};
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, plan.comm);
   plan.varied = sums[0] < 0.25 * sums[1];
 }
 
-// Coarse levels and their operators. False where there are levels whose directions do not fit the operator any more: of levels that are not
-// shared all processes say the same, of shared ones each for itself.
+// Coarse levels and their operators. False where there are levels whose directions do not fit the operator any more:
+// of levels that are not shared all processes say the same, of shared ones each for itself.
 bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
 {
   std::vector<Box3> boxes;
@@ -296,7 +307,8 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
       Level &l = plan.levels[k];
       find_same(plan, l, l.A);
       // Not while a cycle is recorded.
-      if (l.cut.size() && l.n[0] >= long_row && !l.incoming.remote() && l.truncated.same.size() != l.A.same.size()) l.truncated.same.resize(l.A.same.extent());
+      if (l.cut.size() && l.n[0] >= long_row && !l.incoming.remote() && l.truncated.same.size() != l.A.same.size())
+        l.truncated.same.resize(l.A.same.extent());
     }
     if (plan.exec.space == Space::cuda && !k) look_at_variation(plan);
     const Strength s = strength(plan, plan.levels[k]);
@@ -329,7 +341,8 @@ void build(Plan &plan)
   plan.symmetric = plan.asymmetry <= tuning::symmetric;
   std::vector<std::vector<double>> kept;
   int                              again = !coarsen(plan, kept);
-  // To make the grids again takes messages, so all must do it. Rounding, or a device that has failed, may be of one process alone.
+  // To make the grids again takes messages, so all must do it. Rounding, or a device that has failed, may be of one
+  // process alone.
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &again, 1, MPI_INT, MPI_MAX, plan.comm);
   if (again) {
     plan.built = false;

@@ -14,7 +14,10 @@ constexpr int least_same = 16; // a shorter stretch is not worth its loop
 HD inline int third(int k, int n) { return (int)((ptrdiff_t)(2 * k + 1) * n / 6); }
 
 // The place of a half row's stretch.
-HD inline ptrdiff_t stretch_of(const Layout3 &l, int p, int j, int k) { return 2 * (2 * ((j - l.j0) + (ptrdiff_t)l.mj * (k - l.k0)) + p); }
+HD inline ptrdiff_t stretch_of(const Layout3 &l, int p, int j, int k)
+{
+  return 2 * (2 * ((j - l.j0) + (ptrdiff_t)l.mj * (k - l.k0)) + p);
+}
 
 // Nodes that have the stencil of the one before them.
 struct EqualStencils {
@@ -38,8 +41,8 @@ struct Uncut {
   HD bool alike(ptrdiff_t e) const { return !(cut[e] | cut[e - 1]); }
 };
 
-// A half row on a device: the stretches about the three places of its range end where a node is not like the one before. alike_before: how many are,
-// if that is asked for.
+// A half row on a device: the stretches about the three places of its range end where a node is not like the one
+// before. alike_before: how many are, if that is asked for.
 template <class Nodes> struct FindSame {
   Nodes   nodes;
   Layout3 layout;
@@ -48,7 +51,8 @@ template <class Nodes> struct FindSame {
   template <class Block> HD void operator()(Block &block) const
   {
     const int p = block.tile.y0 & 1;
-    int      *ends = (int *)block.shared, *equal = ends + 6, found[6], mine = 0, j, k, t0, t1; // greatest beginning, negative least end
+    // greatest beginning, negative least end
+    int      *ends = (int *)block.shared, *equal = ends + 6, found[6], mine = 0, j, k, t0, t1;
     rows.get(block.tile.y0 / 2, j, k);
     const ptrdiff_t stretch = stretch_of(layout, p, j, k);
     nodes.range(p, stretch, t0, t1);
@@ -72,7 +76,8 @@ template <class Nodes> struct FindSame {
     block.each(0, 1, 0, 1, [&](int, int) {
       int best[2] = {0, 0};
       for (int q = 0; q < 3; ++q)
-        if (-ends[3 + q] - ends[q] >= least_same && -ends[3 + q] - ends[q] > best[1] - best[0]) best[0] = ends[q], best[1] = -ends[3 + q];
+        if (-ends[3 + q] - ends[q] >= least_same && -ends[3 + q] - ends[q] > best[1] - best[0])
+          best[0] = ends[q], best[1] = -ends[3 + q];
       same[stretch]     = t0 + best[0];
       same[stretch + 1] = t0 + best[1];
       if (alike_before) add_to(alike_before, *equal);
@@ -80,15 +85,19 @@ template <class Nodes> struct FindSame {
   }
 };
 
-template <class Nodes> void find_stretches(const Plan &plan, const Level &l, const Nodes &nodes, int *same, int *alike_before)
+template <class Nodes>
+void find_stretches(const Plan &plan, const Level &l, const Nodes &nodes, int *same, int *alike_before)
 {
   const Rows rows = all_rows(l.own);
-  if (!l.own.empty()) forall_blocks(plan.exec, 2 * rows.count(), 256, 7 * sizeof(int), FindSame<Nodes>{nodes, l.layout, rows, same, alike_before});
+  if (!l.own.empty())
+    forall_blocks(plan.exec, 2 * rows.count(), 256, 7 * sizeof(int),
+                  FindSame<Nodes>{nodes, l.layout, rows, same, alike_before});
 }
 
 } // namespace
 
-// Fills op.same: the longest of the stretches about three places of a half row. Where coefficients vary it ends at once.
+// Fills op.same: the longest of the stretches about three places of a half row. Where coefficients vary it ends at
+// once.
 void find_same(Plan &plan, const Level &l, Operator &op)
 {
   constexpr int   stride = 64; // what is compared at once, with that beside it
@@ -99,7 +108,9 @@ void find_same(Plan &plan, const Level &l, Operator &op)
   if (op.same.size() != room.n) op.same.resize(room); // where it was: graphs that are recorded hold addresses
   if (plan.exec.space == Space::cuda) {
     plan.alike.zero();
-    return find_stretches(plan, l, EqualStencils{op.a.data(), op.inverse.data(), plane, count, l.own.lo[0], l.own.hi[0]}, op.same.data(), plan.alike.data());
+    return find_stretches(plan, l,
+                          EqualStencils{op.a.data(), op.inverse.data(), plane, count, l.own.lo[0], l.own.hi[0]},
+                          op.same.data(), plan.alike.data());
   }
   for (int r = 0; r < (l.own.empty() ? 0 : rows.count()); ++r)
     for (int p = 0; p < 2; ++p) {
@@ -115,7 +126,8 @@ void find_same(Plan &plan, const Level &l, Operator &op)
           const double *a = (c < count ? op.a.data() + c * plane : op.inverse.data()) + e;
           const double  value = a[at];
           int           low = at, high = at + 1;
-          while (low - stride >= from && !memcmp(a + low - stride, a + low - stride + 1, stride * sizeof(double))) low -= stride;
+          while (low - stride >= from && !memcmp(a + low - stride, a + low - stride + 1, stride * sizeof(double)))
+            low -= stride;
           while (low > from && a[low - 1] == value) --low;
           while (high + stride <= to && !memcmp(a + high, a + high - 1, stride * sizeof(double))) high += stride;
           while (high < to && a[high] == value) ++high;
@@ -144,12 +156,14 @@ void same_but_cut(Plan &plan, Level &l)
       rows.get(r, j, k);
       const ptrdiff_t      q    = stretch_of(l.layout, p, j, k);
       const int           *all  = l.A.same.data() + q;
-      const uint8_t *const cut  = l.cut.data() + l.layout.row(j, k) + p * (ptrdiff_t)l.layout.half, *const end = cut + all[1];
+      const uint8_t *const cut  = l.cut.data() + l.layout.row(j, k) + p * (ptrdiff_t)l.layout.half, *const end =
+                                                                                                     cut + all[1];
       int                 *best = out.data() + q;
       best[0] = best[1] = all[0];
       for (const uint8_t *from = std::find(cut + all[0], end, 0), *to; from < end; from = std::find(to, end, 0)) {
         to = std::find(from, end, 1);
-        if (to - from >= least_same && to - from > best[1] - best[0]) best[0] = (int)(from - cut), best[1] = (int)(to - cut);
+        if (to - from >= least_same && to - from > best[1] - best[0])
+          best[0] = (int)(from - cut), best[1] = (int)(to - cut);
       }
     }
 }

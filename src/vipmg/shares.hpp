@@ -14,7 +14,8 @@ template <int I, int End, class F> HD inline void unroll(const F &f)
   }
 }
 
-// The share of a coupling with node m, counted from the fine node of coarse node I, in the couplings of I with I - 1, I, I + 1.
+// The share of a coupling with node m, counted from the fine node of coarse node I, in the couplings of I with I - 1,
+// I, I + 1.
 struct Shares {
   double before, here_left, here_right, behind; // weights: of node -1 from I - 1 and I, of node 1 from I and I + 1
   template <int M> HD void add(double c, double *out) const

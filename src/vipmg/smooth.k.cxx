@@ -1,7 +1,7 @@
 // Multicolour Gauss-Seidel, projected onto the bounds or on some nodes alone, and residuals.
 //
-// Bytes a node and sweep, 5-point star: 4 off-diagonal coefficients, inverse diagonal, right-hand side, x read and written, two bounds: 80;
-// 9-point box: 112. Two colours of a star, 2^d of a box.
+// Bytes a node and sweep, 5-point star: 4 off-diagonal coefficients, inverse diagonal, right-hand side, x read and
+// written, two bounds: 80; 9-point box: 112. Two colours of a star, 2^d of a box.
 #include "vipmg/stencil3.hpp"
 #include <algorithm>
 #include <functional>
@@ -15,7 +15,10 @@ template <class S, bool Projected, bool Masked> struct GaussSeidel {
   const double  *b, *lo, *up;
   const uint8_t *mask;
   double        *x, omega;
-  auto at_same(ptrdiff_t e) const { return GaussSeidel<decltype(s.at(e)), Projected, Masked>{s.at(e), b, lo, up, mask, x, omega}; }
+  auto           at_same(ptrdiff_t e) const
+  {
+    return GaussSeidel<decltype(s.at(e)), Projected, Masked>{s.at(e), b, lo, up, mask, x, omega};
+  }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half, c = s.source(P, t, j, k, e);
@@ -90,13 +93,16 @@ Rows phase_rows(int dimension, const Box3 &own, const Phase &p)
   return r;
 }
 
-// On the host colours and sweeps follow each other row by row, and so does what reads the result, so that all of it goes through memory
-// once. A pair of rows of a phase waits until the phases before have done the rows beside it: with five points the second colour's
-// odd rows need the first colour of the next pair, with nine both colours of odd rows do, and the next sweep, or the reader, comes
-// a pair of rows after the last. The first sweep comes a pair after what goes before.
-template <class Kernel, class After> void sweep_rows(const Plan &plan, const Level &l, const Phase *p, int n, bool box, int sweeps, const Kernel &kernel, const After *after, const Around &around)
+// On the host colours and sweeps follow each other row by row, and so does what reads the result, so that all of it
+// goes through memory once. A pair of rows of a phase waits until the phases before have done the rows beside it:
+// with five points the second colour's odd rows need the first colour of the next pair, with nine both colours of odd
+// rows do, and the next sweep, or the reader, comes a pair of rows after the last. The first sweep comes a pair after
+// what goes before.
+template <class Kernel, class After> void sweep_rows(const Plan &plan, const Level &l, const Phase *p, int n, bool box,
+                                                     int sweeps, const Kernel &kernel, const After *after,
+                                                     const Around &around)
 {
-  const int        from = floor_half(l.own.lo[1]), to = floor_half(l.own.hi[1] - 1) + 1, first = around.before != nullptr;
+  const int from = floor_half(l.own.lo[1]), to = floor_half(l.own.hi[1] - 1) + 1, first = around.before != nullptr;
   std::vector<int> lags(first, 0);
   for (int s = 0; s < sweeps; ++s)
     for (int k = 0; k < n; ++k) lags.push_back(first + s + (box ? k >= n / 2 : k == n - 1));
@@ -136,11 +142,18 @@ template <class Kernel> void sweep(const Plan &plan, Level &l, const Kernel &ker
   }
   for (int k = 0; k < n; ++k) {
     const Rows rows = phase_rows(plan.dimension, l.own, p[k]);
-    if (plan.exec.space == Space::cuda && !p[k].last && !box && plan.dimension == 2) { // the two halves of a colour in one launch
+    // the two halves of a colour in one launch
+    if (plan.exec.space == Space::cuda && !p[k].last && !box && plan.dimension == 2) {
       const Rows next = phase_rows(plan.dimension, l.own, p[k + 1]);
-      const auto half = [&](int parity, const Rows &r) { return Box{half_begin(l.own.lo[0], parity), half_begin(l.own.hi[0], parity), 0, r.count()}; };
-      if (p[k].parity) forall_parts(plan.exec, part(half(1, rows), OnHalf<Kernel, 1>{l.layout, rows, kernel}), part(half(0, next), OnHalf<Kernel, 0>{l.layout, next, kernel}));
-      else forall_parts(plan.exec, part(half(0, rows), OnHalf<Kernel, 0>{l.layout, rows, kernel}), part(half(1, next), OnHalf<Kernel, 1>{l.layout, next, kernel}));
+      const auto half = [&](int parity, const Rows &r) {
+        return Box{half_begin(l.own.lo[0], parity), half_begin(l.own.hi[0], parity), 0, r.count()};
+      };
+      if (p[k].parity)
+        forall_parts(plan.exec, part(half(1, rows), OnHalf<Kernel, 1>{l.layout, rows, kernel}),
+                     part(half(0, next), OnHalf<Kernel, 0>{l.layout, next, kernel}));
+      else
+        forall_parts(plan.exec, part(half(0, rows), OnHalf<Kernel, 0>{l.layout, rows, kernel}),
+                     part(half(1, next), OnHalf<Kernel, 1>{l.layout, next, kernel}));
       ++k;
     } else for_half(plan.exec, l.layout, l.own, p[k].parity, rows, kernel);
     if (p[k].last) l.halo.exchange(x);
@@ -155,11 +168,16 @@ struct Zero {
 
 } // namespace
 
-bool by_rows(const Plan &plan, const Level &l) { return plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && l.halo.empty() && !l.own.empty(); }
+bool by_rows(const Plan &plan, const Level &l)
+{
+  return plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && l.halo.empty() &&
+         !l.own.empty();
+}
 
 namespace {
 
-template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l, const Kernel &kernel, bool box, int sweeps, double *x, const After *after, const Around &around)
+template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l, const Kernel &kernel, bool box,
+                                                      int sweeps, double *x, const After *after, const Around &around)
 {
   if (by_rows(plan, l)) {
     Phase     p[8];
@@ -178,7 +196,8 @@ template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l
 }
 
 // Sweeps and the residual after them, where r is wanted.
-void smooth_and(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, const Around &around)
+void smooth_and(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how,
+                int sweeps, double *r, const Around &around)
 {
   with_kind(plan.dimension, op.box, [&](auto kind) {
     using K                = decltype(kind);
@@ -191,9 +210,15 @@ void smooth_and(const Plan &plan, Level &l, const Operator &op, double *x, const
     using S                = Stencil3<D, B>;
     const FindResidual<S, false> all{s, x, b, nullptr, r};
     const FindResidual<S, true>  free{s, x, b, mask, r};
-    if (how.projected) sweeps_then(plan, l, GaussSeidel<S, true, false>{s, b, lo, up, nullptr, x, omega}, B, sweeps, x, r ? &all : nullptr, around);
-    else if (how.masked) sweeps_then(plan, l, GaussSeidel<S, false, true>{s, b, lo, up, mask, x, omega}, B, sweeps, x, r ? &free : nullptr, around);
-    else sweeps_then(plan, l, GaussSeidel<S, false, false>{s, b, lo, up, nullptr, x, omega}, B, sweeps, x, r ? &all : nullptr, around);
+    if (how.projected)
+      sweeps_then(plan, l, GaussSeidel<S, true, false>{s, b, lo, up, nullptr, x, omega}, B, sweeps, x,
+                  r ? &all : nullptr, around);
+    else if (how.masked)
+      sweeps_then(plan, l, GaussSeidel<S, false, true>{s, b, lo, up, mask, x, omega}, B, sweeps, x, r ? &free : nullptr,
+                  around);
+    else
+      sweeps_then(plan, l, GaussSeidel<S, false, false>{s, b, lo, up, nullptr, x, omega}, B, sweeps, x,
+                  r ? &all : nullptr, around);
   });
 }
 
@@ -204,7 +229,8 @@ void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const dou
   smooth_and(plan, l, op, x, b, how, sweeps, nullptr, {});
 }
 
-void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, Bounds bounds, bool zero)
+void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b,
+                 const Sweep &how, int sweeps, double *r, Bounds bounds, bool zero)
 {
   Around around;
   if (zero) around.before = [&](const Box3 &part) { for_nodes(plan.exec, l.layout, part, Zero{x, l.layout.half}); };
@@ -219,7 +245,8 @@ void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, 
   if (coarse) exchange_problem(*coarse, bounds);
 }
 
-void smooth_up(const Plan &plan, Level &l, const Level &coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps)
+void smooth_up(const Plan &plan, Level &l, const Level &coarse, const Operator &op, double *x, const double *b,
+               const Sweep &how, int sweeps)
 {
   Around around;
   around.before = [&](const Box3 &part) { prolong_part(plan, l, coarse, x, op, how.projected, how.masked, part); };
@@ -242,8 +269,11 @@ void residual(const Plan &plan, Level &l, const Operator &op, const double *x, c
   with_kind(plan.dimension, op.box, [&](auto kind) {
     using K = decltype(kind);
     const auto s = stencil<K::dimension, K::box>(l, op);
-    if (masked) for_nodes(plan.exec, l.layout, l.own, FindResidual<Stencil3<K::dimension, K::box>, true>{s, x, b, l.inactive.data(), r});
-    else for_nodes(plan.exec, l.layout, l.own, FindResidual<Stencil3<K::dimension, K::box>, false>{s, x, b, nullptr, r});
+    if (masked)
+      for_nodes(plan.exec, l.layout, l.own,
+                FindResidual<Stencil3<K::dimension, K::box>, true>{s, x, b, l.inactive.data(), r});
+    else
+      for_nodes(plan.exec, l.layout, l.own, FindResidual<Stencil3<K::dimension, K::box>, false>{s, x, b, nullptr, r});
   });
   l.halo.exchange(r);
 }

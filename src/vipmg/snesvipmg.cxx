@@ -76,7 +76,9 @@ struct SNESProblem : vipmg::Problem {
       snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
       break;
     case End::jacobian:
-      snes->reason = snes->checkjacdomainerror && !((SNES_VIPMG *)snes->data)->newton.failure[0] ? SNES_DIVERGED_JACOBIAN_DOMAIN : SNES_DIVERGED_LINEAR_SOLVE;
+      snes->reason = snes->checkjacdomainerror && !((SNES_VIPMG *)snes->data)->newton.failure[0]
+                     ? SNES_DIVERGED_JACOBIAN_DOMAIN
+                     : SNES_DIVERGED_LINEAR_SOLVE;
       break;
     case End::line_search:
       snes->reason = SNES_DIVERGED_LINE_SEARCH;
@@ -85,7 +87,8 @@ struct SNESProblem : vipmg::Problem {
       snes->reason = SNES_DIVERGED_LINEAR_SOLVE;
     }
     const char *failure = ((SNES_VIPMG *)snes->data)->newton.failure;
-    PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED, "SNES vipmg has not converged: %s", failure[0] ? failure : SNESConvergedReasons[snes->reason]);
+    PetscCheck(!snes->errorifnotconverged, PetscObjectComm((PetscObject)snes), PETSC_ERR_NOT_CONVERGED,
+               "SNES vipmg has not converged: %s", failure[0] ? failure : SNESConvergedReasons[snes->reason]);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscErrorCode Check(StepCheck when, Vec X0, Vec X, Vec *step) override
@@ -102,7 +105,10 @@ struct SNESProblem : vipmg::Problem {
   {
     PetscFunctionBegin;
     if (((SNES_VIPMG *)snes->data)->monitor)
-      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)snes), "    %3" PetscInt_FMT " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n", cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
+      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)snes),
+                            "    %3" PetscInt_FMT
+                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n",
+                            cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -135,7 +141,8 @@ PetscErrorCode Solve(SNES snes)
   v->newton.options.iterations     = snes->max_its;
   v->last                          = Norms();
   v->last.inactive = v->last.natural = PETSC_INFINITY; // until there is a point
-  PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_backend", snes->dm, snes->vec_sol, snes->work[0], snes->jacobian_pre));
+  PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_backend", snes->dm, snes->vec_sol,
+                            snes->work[0], snes->jacobian_pre));
   PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu));
   SNESProblem problem(snes);
   PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));
@@ -184,7 +191,8 @@ PetscErrorCode SNESSetFromOptions_VIPMG(SNES snes, CompatOptionItems PetscOption
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "SNES VIPMG options");
   PetscCall(vipmg::OptionsOfNewton(PetscOptionsObject, (PetscObject)snes, "snes", v->newton.options, &v->monitor));
-  PetscCall(PetscOptionsReal("-snes_vi_zero_tolerance", "Tolerance for considering x[] value to be on a bound", "None", snes->vizerotolerance, &snes->vizerotolerance, nullptr));
+  PetscCall(PetscOptionsReal("-snes_vi_zero_tolerance", "Tolerance for considering x[] value to be on a bound", "None",
+                             snes->vizerotolerance, &snes->vizerotolerance, nullptr));
   PetscOptionsHeadEnd();
   PetscCall(vipmg::SetMonitors(snes));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -199,7 +207,10 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(vipmg::ViewNewton(v->newton, (PetscObject)snes, viewer));
-  if (v->last.x > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "  last point: inactive norm %g, natural residual %g, active at lower bounds %g, at upper %g\n", (double)v->last.inactive, (double)v->last.natural, (double)v->last.lower, (double)v->last.upper));
+  if (v->last.x > 0)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  last point: inactive norm %g, natural residual %g, active at lower bounds %g, at upper %g\n",
+      (double)v->last.inactive, (double)v->last.natural, (double)v->last.lower, (double)v->last.upper));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -221,24 +232,34 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    Level: intermediate
 
    Notes:
-   Solves F(x) = 0 where lower < x < upper, F(x) >= 0 where x is at its lower bound and F(x) <= 0 at its upper one. Bounds come from
+   Solves F(x) = 0 where lower < x < upper, F(x) >= 0 where x is at its lower bound and F(x) <= 0 at its upper one.
+   Bounds come from
    `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()` or `DMSetVariableBounds()`; they may be infinite.
 
-   The grid is that of a `DMDA` of one, two or three dimensions with one unknown a node and any number of nodes, found through the
-   `SNES`, the solution or the matrix. The Jacobian has a stencil of 3, 5, 9, 7 or 27 points; only that of the finest grid is asked for.
+   The grid is that of a `DMDA` of one, two or three dimensions with one unknown a node and any number of nodes, found
+   through the
+   `SNES`, the solution or the matrix. The Jacobian has a stencil of 3, 5, 9, 7 or 27 points; only that of the finest
+   grid is asked for.
    A row without off-diagonal entries is a Dirichlet row.
 
-   An iteration linearises F (Newton) and solves the linear complementarity problem by cycles, whose number `SNESGetLinearSolveIterations()`
-   returns; a linear problem is recognised at its first step and solved in two. Every iterate is between its bounds. The norm that is
-   monitored and tested is that of F without the nodes that are pressed against a bound, as for `SNESVINEWTONRSLS`, whose monitors
-   `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active` work here. `SNESVIPMGGetNorms()` returns other measures.
+   An iteration linearises F (Newton) and solves the linear complementarity problem by cycles, whose number
+   `SNESGetLinearSolveIterations()`
+   returns; a linear problem is recognised at its first step and solved in two. Every iterate is between its bounds.
+   The norm that is
+   monitored and tested is that of F without the nodes that are pressed against a bound, as for `SNESVINEWTONRSLS`,
+   whose monitors
+   `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active` work here. `SNESVIPMGGetNorms()`
+   returns other measures.
 
-   The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and `SNESLineSearchSetPostCheck()`
-   are called; what they change is brought back between the bounds. `SNESGetSolutionUpdate()` gives the point before minus the present one.
+   The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
+   `SNESLineSearchSetPostCheck()`
+   are called; what they change is brought back between the bounds. `SNESGetSolutionUpdate()` gives the point before
+   minus the present one.
 
    References:
 +  * - C. Graeser and R. Kornhuber, Multigrid methods for obstacle problems, J. Comput. Math. 27, 2009
--  * - V. Klement and T. Oberhuber, Multigrid method for linear complementarity problem and its implementation on GPU, 2015
+-  * - V. Klement and T. Oberhuber, Multigrid method for linear complementarity problem and its implementation on GPU,
+   2015
 
 .seealso: `SNESVINEWTONRSLS`, `SNESVIPMGSetVariant()`, `SNESVIPMGGetNorms()`
 M*/

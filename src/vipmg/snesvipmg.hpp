@@ -22,7 +22,9 @@ PetscErrorCode InfoOf(const Newton &newton, PetscObject solver, TesseraGridsInfo
 PetscErrorCode ChoiceOf(const Newton &newton, PetscObject solver, SNESVIPMGChoice *choice);
 PetscErrorCode GridSizesOf(Newton &newton, PetscObject solver, PetscInt *grids, const PetscInt *sizes[]);
 PetscErrorCode ComposeInfo(SNES snes, bool on); // snesvipmg_info.cxx
-PetscErrorCode OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind, Options &o, PetscBool *monitor); // -KIND_vipmg_...
+// -KIND_vipmg_...
+PetscErrorCode OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind, Options &o,
+                               PetscBool *monitor);
 PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu);
 PetscErrorCode ComposeSetters(SNES snes, bool on);
 } // namespace vipmg

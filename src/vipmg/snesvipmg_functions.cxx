@@ -16,9 +16,12 @@
    Level: intermediate
 
    Note:
-   hybrid: a monotone cycle, then a truncated Newton cycle; the first is left out while the active set stands nearly still. tnnmg: the
-   second alone, for a good start. monotone: the first alone; robust and slow (Graeser and Kornhuber 2009). paper: Algorithm 1 of Klement and
-   Oberhuber 2015, whose coarse bounds are weighted means. The solution of an obstacle problem is not its fixed point: it stagnates
+   hybrid: a monotone cycle, then a truncated Newton cycle; the first is left out while the active set stands nearly
+   still. tnnmg: the
+   second alone, for a good start. monotone: the first alone; robust and slow (Graeser and Kornhuber 2009). paper:
+   Algorithm 1 of Klement and
+   Oberhuber 2015, whose coarse bounds are weighted means. The solution of an obstacle problem is not its fixed point:
+   it stagnates
    unless the diagonal dominates, as in their time steps, and is there for comparison.
 
 .seealso: `SNESVIPMG`
@@ -27,7 +30,8 @@ PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(v >= SNES_VIPMG_HYBRID && v <= SNES_VIPMG_PAPER, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown variant %d", (int)v);
+  PetscCheck(v >= SNES_VIPMG_HYBRID && v <= SNES_VIPMG_PAPER, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown variant %d", (int)v);
   PetscTryMethod(snes, "SNESVIPMGSetVariant_C", (SNES, SNESVIPMGVariant), (snes, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -56,7 +60,8 @@ PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(c >= SNES_VIPMG_CYCLE_V && c <= SNES_VIPMG_CYCLE_AUTO, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown cycle %d", (int)c);
+  PetscCheck(c >= SNES_VIPMG_CYCLE_V && c <= SNES_VIPMG_CYCLE_AUTO, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown cycle %d", (int)c);
   PetscTryMethod(snes, "SNESVIPMGSetCycle_C", (SNES, SNESVIPMGCycle), (snes, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -76,7 +81,8 @@ PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
    Level: intermediate
 
    Note:
-   The first linear problem is solved from the coarsest grid upwards, a cycle a grid. A start that is better than what comes out of this is
+   The first linear problem is solved from the coarsest grid upwards, a cycle a grid. A start that is better than what
+   comes out of this is
    kept.
 
 .seealso: `SNESVIPMG`
@@ -105,7 +111,8 @@ PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
    Level: intermediate
 
    Note:
-   0 and 0 (default): 2 and 2 in V-cycles on the host, else 1 and 1. More sweeps make fewer cycles, not always less time. The truncated Newton cycle has one projected sweep more on the finest grid.
+   0 and 0 (default): 2 and 2 in V-cycles on the host, else 1 and 1. More sweeps make fewer cycles, not always less
+   time. The truncated Newton cycle has one projected sweep more on the finest grid.
 
 .seealso: `SNESVIPMG`
 @*/
@@ -186,7 +193,8 @@ PetscErrorCode SNESVIPMGSetLevels(SNES snes, PetscInt levels)
    Level: intermediate
 
    Note:
-   The automatic choice is where the solution vector is. `TESSERA_BACKEND_CUDA` with vectors on the host copies the function and the
+   The automatic choice is where the solution vector is. `TESSERA_BACKEND_CUDA` with vectors on the host copies the
+   function and the
    step once an iteration, and the Jacobian when it changes.
 
 .seealso: `SNESVIPMG`
@@ -195,7 +203,8 @@ PetscErrorCode SNESVIPMGSetBackend(SNES snes, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown backend %d", (int)b);
+  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown backend %d", (int)b);
   PetscTryMethod(snes, "SNESVIPMGSetBackend_C", (SNES, TesseraBackend), (snes, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -207,7 +216,8 @@ PetscErrorCode SNESVIPMGSetBackend(SNES snes, TesseraBackend b)
 
    Input Parameters:
 +  snes - the solver
--  on   - the norm of the inactive nodes, the natural residual and the active nodes of the linearised problem are printed
+-  on   - the norm of the inactive nodes, the natural residual and the active nodes of the linearised problem are
+   printed
 
    Options Database Key:
 .  -snes_vipmg_monitor - a line for each cycle
@@ -233,8 +243,10 @@ PetscErrorCode SNESVIPMGSetMonitor(SNES snes, PetscBool on)
 .  snes - the solver, after `SNESSolve()`
 
    Output Parameter:
-.  norms - five numbers: norm of F without active nodes; natural residual diag(J) (x - P(x - F/diag(J))), P the projection onto the
-           bounds; Fischer-Burmeister residual; largest violation of a bound; complementarity, the sum of |F| times the distance from
+.  norms - five numbers: norm of F without active nodes; natural residual diag(J) (x - P(x - F/diag(J))), P the
+   projection onto the
+           bounds; Fischer-Burmeister residual; largest violation of a bound; complementarity, the sum of |F| times
+           the distance from
            the bound that F points to
 
    Level: intermediate

@@ -7,7 +7,9 @@ using vipmg::Newton;
 static PetscErrorCode CheckSetUp(const Newton &newton, PetscObject solver)
 {
   PetscFunctionBegin;
-  PetscCheck(newton.plan.built, PetscObjectComm(solver), PETSC_ERR_ORDER, "vipmg has no grids yet: the first solve makes them, after the Jacobian of its starting point%s%s", newton.failure[0] ? ", which was of no use: " : "", newton.failure);
+  PetscCheck(newton.plan.built, PetscObjectComm(solver), PETSC_ERR_ORDER,
+             "vipmg has no grids yet: the first solve makes them, after the Jacobian of its starting point%s%s",
+             newton.failure[0] ? ", which was of no use: " : "", newton.failure);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -84,7 +86,11 @@ PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscObject solver, PetscViewer
 
   PetscFunctionBegin;
   if (newton.failure[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", newton.failure));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %s-cycles with %" PetscInt_FMT " sweeps before and %" PetscInt_FMT " after the coarse correction, omega %g; full multigrid start: %s\n", SNESVIPMGVariants[c.variant], SNESVIPMGCycles[c.cycle], c.pre, c.post, (double)c.omega, c.fmg ? "yes" : "no"));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "  %s %s-cycles with %" PetscInt_FMT " sweeps before and %" PetscInt_FMT
+                                   " after the coarse correction, omega %g; full multigrid start: %s\n",
+                                   SNESVIPMGVariants[c.variant], SNESVIPMGCycles[c.cycle], c.pre, c.post,
+                                   (double)c.omega, c.fmg ? "yes" : "no"));
   if (!newton.plan.built) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(InfoOf(newton, solver, &info));
   PetscCall(GridSizesOf(newton, solver, nullptr, &n));
@@ -94,8 +100,17 @@ PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscObject solver, PetscViewer
     for (PetscInt d = 1; d < c.dimension; ++d) grids += "x" + std::to_string(n[3 * g + d]);
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "  grids:%s\n", grids.c_str()));
-  if (c.lines_x || c.lines_y) PetscCall(PetscViewerASCIIPrintf(viewer, "  linear sweeps by lines: along x on %" PetscInt_FMT " grids, along y on %" PetscInt_FMT "\n", c.lines_x, c.lines_y));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s stencil, %s, %" PetscInt_FMT " Dirichlet rows; operator complexity %.4g, grid complexity %.4g; %.3g MB on the %s\n", c.box ? "box" : "star", c.symmetric ? "symmetric" : "not symmetric", info.dirichlet, (double)info.operator_complexity, (double)info.grid_complexity, (double)info.bytes * 1e-6, info.backend == TESSERA_BACKEND_CUDA ? "device" : "host"));
+  if (c.lines_x || c.lines_y)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  linear sweeps by lines: along x on %" PetscInt_FMT " grids, along y on %" PetscInt_FMT "\n", c.lines_x,
+      c.lines_y));
+  PetscCall(
+    PetscViewerASCIIPrintf(viewer,
+                           "  %s stencil, %s, %" PetscInt_FMT
+                           " Dirichlet rows; operator complexity %.4g, grid complexity %.4g; %.3g MB on the %s\n",
+                           c.box ? "box" : "star", c.symmetric ? "symmetric" : "not symmetric", info.dirichlet,
+                           (double)info.operator_complexity, (double)info.grid_complexity, (double)info.bytes * 1e-6,
+                           info.backend == TESSERA_BACKEND_CUDA ? "device" : "host"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -224,7 +239,8 @@ PetscErrorCode SNESVIPMGGetGridSizes(SNES snes, PetscInt *grids, const PetscInt 
 .  snes - the solver
 
    Output Parameter:
-.  failure - a text that belongs to the solver and stays until its next solve; `NULL` where nothing has failed but, it may be, a convergence test
+.  failure - a text that belongs to the solver and stays until its next solve; `NULL` where nothing has failed but, it
+   may be, a convergence test
 
    Level: intermediate
 

@@ -4,7 +4,8 @@
 #include "petsc/options.hpp"
 #include "vipmg/complementarity.hpp"
 
-const char *const SNESVIPMGVariants[] = {"hybrid", "tnnmg", "monotone", "paper", "SNESVIPMGVariant", "SNES_VIPMG_", nullptr};
+const char *const SNESVIPMGVariants[] = {"hybrid",           "tnnmg",       "monotone", "paper",
+                                         "SNESVIPMGVariant", "SNES_VIPMG_", nullptr};
 const char *const SNESVIPMGCycles[]   = {"v", "w", "f", "auto", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
 
 using namespace tessera;
@@ -15,19 +16,24 @@ namespace {
 PetscErrorCode CheckSmooth(PetscObject o, PetscInt pre, PetscInt post)
 {
   PetscFunctionBegin;
-  PetscCheck(pre >= 0 && post >= 0 && pre <= 1000 && post <= 1000, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg_smooth: %" PetscInt_FMT " and %" PetscInt_FMT " sweeps given, and none of the numbers is to be negative or above 1000", pre, post);
+  PetscCheck(pre >= 0 && post >= 0 && pre <= 1000 && post <= 1000, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE,
+             "vipmg_smooth: %" PetscInt_FMT " and %" PetscInt_FMT
+             " sweeps given, and none of the numbers is to be negative or above 1000",
+             pre, post);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 PetscErrorCode CheckOmega(PetscObject o, PetscReal omega)
 {
   PetscFunctionBegin;
-  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg_omega is to be between 0 and 2, both excluded: %g given", (double)omega);
+  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE,
+             "vipmg_omega is to be between 0 and 2, both excluded: %g given", (double)omega);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 PetscErrorCode CheckLevels(PetscObject o, PetscInt levels)
 {
   PetscFunctionBegin;
-  PetscCheck(levels >= 0, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE, "vipmg_levels, the number of grids, is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
+  PetscCheck(levels >= 0, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE,
+             "vipmg_levels, the number of grids, is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -92,7 +98,8 @@ PetscErrorCode GetNorms(SNES snes, PetscReal norms[5])
   vipmg::ComplementarityNorms c;
 
   PetscFunctionBegin;
-  PetscCheck(snes->vec_sol && snes->vec_func && snes->xl && snes->xu, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_WRONGSTATE, "SNESVIPMGGetNorms() describes the solution: call SNESSolve() first");
+  PetscCheck(snes->vec_sol && snes->vec_func && snes->xl && snes->xu, PetscObjectComm((PetscObject)snes),
+             PETSC_ERR_ARG_WRONGSTATE, "SNESVIPMGGetNorms() describes the solution: call SNESSolve() first");
   PetscCall(vipmg::Complementarity(snes->vec_sol, snes->vec_func, snes->xl, snes->xu, &c));
   const vipmg::Norms &last = ((SNES_VIPMG *)snes->data)->last;
   norms[0]          = last.inactive;
@@ -123,7 +130,12 @@ PetscErrorCode MonitorVI(SNES snes, PetscInt its, PetscReal fnorm, PetscViewerAn
   PetscCall(VecGetSize(snes->vec_sol, &N));
   const double sum = (double)(pressed[0] + pressed[1]);
   PetscCall(PetscViewerASCIIAddTab(vf->viewer, ((PetscObject)snes)->tablevel));
-  PetscCall(PetscViewerASCIIPrintf(vf->viewer, "%3" PetscInt_FMT " SNES VI Function norm %g Active lower constraints %" PetscInt_FMT "/%" PetscInt_FMT " upper constraints %" PetscInt_FMT "/%" PetscInt_FMT " Percent of total %g Percent of bounded %g\n", its, (double)fnorm, pressed[0], at[0], pressed[1], at[1], sum / (double)N, snes->ntruebounds ? sum / (double)snes->ntruebounds : 0.));
+  PetscCall(PetscViewerASCIIPrintf(vf->viewer,
+                                   "%3" PetscInt_FMT " SNES VI Function norm %g Active lower constraints %" PetscInt_FMT
+                                   "/%" PetscInt_FMT " upper constraints %" PetscInt_FMT "/%" PetscInt_FMT
+                                   " Percent of total %g Percent of bounded %g\n",
+                                   its, (double)fnorm, pressed[0], at[0], pressed[1], at[1], sum / (double)N,
+                                   snes->ntruebounds ? sum / (double)snes->ntruebounds : 0.));
   PetscCall(PetscViewerASCIISubtractTab(vf->viewer, ((PetscObject)snes)->tablevel));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -160,9 +172,14 @@ PetscErrorCode MonitorActive(SNES snes, PetscInt, PetscReal, PetscViewerAndForma
 PetscErrorCode vipmg::SetMonitors(SNES snes)
 {
   PetscFunctionBegin;
-  PetscCall(SNESMonitorSetFromOptions(snes, "-snes_vi_monitor", "Monitor all non-active variables", "SNESMonitorVI", MonitorVI, nullptr));
-  PetscCall(SNESMonitorSetFromOptions(snes, "-snes_vi_monitor_residual", "View residual at each iteration, using zero for active constraints", "SNESVIMonitorResidual", MonitorResidual, nullptr));
-  PetscCall(SNESMonitorSetFromOptions(snes, "-snes_vi_monitor_active", "View active set at each iteration, using zero for inactive dofs", "SNESVIMonitorActive", MonitorActive, nullptr));
+  PetscCall(SNESMonitorSetFromOptions(snes, "-snes_vi_monitor", "Monitor all non-active variables", "SNESMonitorVI",
+                                      MonitorVI, nullptr));
+  PetscCall(SNESMonitorSetFromOptions(snes, "-snes_vi_monitor_residual",
+                                      "View residual at each iteration, using zero for active constraints",
+                                      "SNESVIMonitorResidual", MonitorResidual, nullptr));
+  PetscCall(SNESMonitorSetFromOptions(snes, "-snes_vi_monitor_active",
+                                      "View active set at each iteration, using zero for inactive dofs",
+                                      "SNESVIMonitorActive", MonitorActive, nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -174,18 +191,30 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
 
   PetscFunctionBegin;
   PetscCall(VecGetSize(X, &N));
-  PetscCall(CheckDistribution(comm, X, xl, xu)); // setup has seen those of then, and the program may have given others since
+  // setup has seen those of then, and the program may have given others since
+  PetscCall(CheckDistribution(comm, X, xl, xu));
   PetscCall(LookAtBounds(xl, xu, &b));
   if (b.first >= 0) newton.matrix.Node(b.first, p);
-  PetscCheck(!b.nan, comm, PETSC_ERR_FP, "%s: the bounds of %" PetscInt_FMT " of %" PetscInt_FMT " unknowns are not numbers, the first at unknown %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY", who, b.nan, N, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
-  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE, "%s: at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g", who, b.crossed, N, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
-  if (!b.lower && !b.upper) PetscCall(PetscInfo(solver, "No unknown has a bound: this is Newton's method with plain multigrid\n"));
+  PetscCheck(!b.nan, comm, PETSC_ERR_FP,
+             "%s: the bounds of %" PetscInt_FMT " of %" PetscInt_FMT
+             " unknowns are not numbers, the first at unknown %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT
+             ",%" PetscInt_FMT "): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY",
+             who, b.nan, N, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+  PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "%s: at %" PetscInt_FMT " of %" PetscInt_FMT
+             " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (node %" PetscInt_FMT
+             ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g",
+             who, b.crossed, N, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+  if (!b.lower && !b.upper)
+    PetscCall(PetscInfo(solver, "No unknown has a bound: this is Newton's method with plain multigrid\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode vipmg::OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind, Options &o, PetscBool *monitor)
+PetscErrorCode vipmg::OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind,
+                                      Options &o, PetscBool *monitor)
 {
-  PetscEnum variant = (PetscEnum)(int)o.params.variant, cycle = (PetscEnum)(int)o.params.cycle, backend = (PetscEnum)(int)o.backend;
+  PetscEnum variant = (PetscEnum)(int)o.params.variant, cycle = (PetscEnum)(int)o.params.cycle,
+            backend    = (PetscEnum)(int)o.backend;
   PetscBool fmg = o.params.fmg ? PETSC_TRUE : PETSC_FALSE, set;
   PetscInt  smooth[2] = {o.params.pre, o.params.post}, n = 2, levels = o.params.levels;
   PetscReal omega     = o.params.omega;
@@ -196,16 +225,24 @@ PetscErrorCode vipmg::OptionsOfNewton(CompatOptionItems PetscOptionsObject, Pets
   };
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsEnum(option("variant"), "The cycle", "SNESVIPMGSetVariant", SNESVIPMGVariants, variant, &variant, nullptr));
-  PetscCall(PetscOptionsEnum(option("cycle"), "How often coarse grids are visited", "SNESVIPMGSetCycle", SNESVIPMGCycles, cycle, &cycle, nullptr));
+  PetscCall(PetscOptionsEnum(option("variant"), "The cycle", "SNESVIPMGSetVariant", SNESVIPMGVariants, variant,
+                             &variant, nullptr));
+  PetscCall(PetscOptionsEnum(option("cycle"), "How often coarse grids are visited", "SNESVIPMGSetCycle",
+                             SNESVIPMGCycles, cycle, &cycle, nullptr));
   PetscCall(PetscOptionsBool(option("fmg"), "Start on the coarsest grid", "SNESVIPMGSetFMG", fmg, &fmg, nullptr));
-  PetscCall(PetscOptionsIntArray(option("smooth"), "Sweeps before and after the coarse correction", "SNESVIPMGSetSmooth", smooth, &n, &set));
+  PetscCall(PetscOptionsIntArray(option("smooth"), "Sweeps before and after the coarse correction",
+                                 "SNESVIPMGSetSmooth", smooth, &n, &set));
   if (set) PetscCall(CountNumbers(PetscOptionsObject, option("smooth"), &n));
-  PetscCheck(!set || n == 2, PetscObjectComm(object), PETSC_ERR_ARG_SIZ, "%s takes two numbers of sweeps, pre,post: %" PetscInt_FMT " given", option("smooth"), n);
-  PetscCall(PetscOptionsReal(option("omega"), "Relaxation of the projected sweeps", "SNESVIPMGSetOmega", omega, &omega, nullptr));
-  PetscCall(PetscOptionsInt(option("levels"), "At most so many grids, 0: all", "SNESVIPMGSetLevels", levels, &levels, nullptr));
-  PetscCall(PetscOptionsEnum(option("backend"), "Where the solver runs", "SNESVIPMGSetBackend", TesseraBackends, backend, &backend, nullptr));
-  PetscCall(PetscOptionsBool(option("monitor"), "A line for each cycle", "SNESVIPMGSetMonitor", *monitor, monitor, nullptr));
+  PetscCheck(!set || n == 2, PetscObjectComm(object), PETSC_ERR_ARG_SIZ,
+             "%s takes two numbers of sweeps, pre,post: %" PetscInt_FMT " given", option("smooth"), n);
+  PetscCall(PetscOptionsReal(option("omega"), "Relaxation of the projected sweeps", "SNESVIPMGSetOmega", omega, &omega,
+                             nullptr));
+  PetscCall(
+    PetscOptionsInt(option("levels"), "At most so many grids, 0: all", "SNESVIPMGSetLevels", levels, &levels, nullptr));
+  PetscCall(PetscOptionsEnum(option("backend"), "Where the solver runs", "SNESVIPMGSetBackend", TesseraBackends,
+                             backend, &backend, nullptr));
+  PetscCall(
+    PetscOptionsBool(option("monitor"), "A line for each cycle", "SNESVIPMGSetMonitor", *monitor, monitor, nullptr));
   PetscCall(CheckSmooth(object, smooth[0], smooth[1]));
   PetscCall(CheckOmega(object, omega));
   PetscCall(CheckLevels(object, levels));

@@ -1,11 +1,12 @@
-// Galerkin products of convection are central differences, whatever the fine grid has: their cell Peclet numbers double from grid to
-// grid, couplings become positive, and neither sweeps nor corrections can be relied on. What makes a coupling positive by asymmetry
-// alone is taken back by diffusion between the two nodes (Kuzmin and Turek, J. Comput. Phys. 175 (2002), section 4):
+// Galerkin products of convection are central differences, whatever the fine grid has: their cell Peclet numbers
+// double from grid to grid, couplings become positive, and neither sweeps nor corrections can be relied on. What
+// makes a coupling positive by asymmetry alone is taken back by diffusion between the two nodes (Kuzmin and Turek, J.
+// Comput. Phys. 175 (2002), section 4):
 //
 //   d_ij = max(0, a_ij, a_ji) - max(0, (a_ij + a_ji) / 2),   a_ij, a_ji -= d_ij,   a_ii, a_jj += d_ij
 //
-// which keeps row and column sums, leaves symmetric operators as they are, mixed derivatives too, and makes an M-matrix of what
-// was one but for convection. Bytes a node: 3^d coefficients read twice and written.
+// which keeps row and column sums, leaves symmetric operators as they are, mixed derivatives too, and makes an
+// M-matrix of what was one but for convection. Bytes a node: 3^d coefficients read twice and written.
 #include "vipmg/stencil3.hpp"
 
 namespace tessera::vipmg {
@@ -26,7 +27,8 @@ template <int D> struct Stabilise {
           const int there = plane_of<D, true>(dx, dy, dz), back = plane_of<D, true>(-dx, -dy, -dz);
           if (there == back) continue;
           const ptrdiff_t q = o + dy * from.sj + dz * from.sk + ((P + dx) & 1) * (ptrdiff_t)from.half + ((P + dx) >> 1);
-          const double    a = from.a[there * from.plane + e], b = free[q] ? from.a[back * from.plane + q] : a, mean = 0.5 * (a + b);
+          const double    a = from.a[there * from.plane + e], b = free[q] ? from.a[back * from.plane + q] : a,
+                       mean = 0.5 * (a + b);
           double          d = a > b ? a : b;
           d                 = (d > 0 ? d : 0) - (mean > 0 ? mean : 0);
           added += d;

@@ -11,7 +11,8 @@ template <int D, bool Box> HD constexpr int plane_of(int dx, int dy, int dz)
   if ((dx != 0) + (dy != 0) + (dz != 0) > 1) return -1;
   return dx < 0 ? 1 : dx > 0 ? 2 : dy < 0 ? 3 : dy > 0 ? 4 : dz < 0 ? 5 : dz > 0 ? 6 : 0;
 }
-// The place, in the cube of 3^D, of a node beside another; -1 for nodes that are no neighbours. n: nodes in each direction.
+// The place, in the cube of 3^D, of a node beside another; -1 for nodes that are no neighbours. n: nodes in each
+// direction.
 template <int D> HD int cube_of(const int *node, const int *beside, const int *n, const bool *periodic)
 {
   int k = 0, weight = 1;
@@ -26,8 +27,8 @@ template <int D> HD int cube_of(const int *node, const int *beside, const int *n
 }
 template <int D, bool Box> HD constexpr int centre() { return plane_of<D, Box>(0, 0, 0); }
 
-// Where many nodes of a row have one stencil (Operator::same) it is read once: the host's kernels have a form for these nodes, Uniform, the
-// device's read it at source().
+// Where many nodes of a row have one stencil (Operator::same) it is read once: the host's kernels have a form for
+// these nodes, Uniform, the device's read it at source().
 template <int D, bool Box, bool Uniform = false> struct Stencil3 {
   static constexpr int count = Box ? (D == 1 ? 3 : D == 2 ? 9 : 27) : 2 * D + 1;
   const double *a, *inverse;
@@ -37,7 +38,10 @@ template <int D, bool Box, bool Uniform = false> struct Stencil3 {
   int           t0, j0, k0, mj; // of the layout
   double        one[Uniform ? count + 1 : 1]; // coefficients and inverse diagonal
 
-  template <int K> HD double coefficient(ptrdiff_t e) const { return Uniform ? one[Uniform ? K : 0] : a[K * plane + e]; }
+  template <int K> HD double coefficient(ptrdiff_t e) const
+  {
+    return Uniform ? one[Uniform ? K : 0] : a[K * plane + e];
+  }
   HD double                  inverted(ptrdiff_t e) const { return Uniform ? one[Uniform ? count : 0] : inverse[e]; }
   Stencil3<D, Box, true>     at(ptrdiff_t e) const
   {
@@ -66,7 +70,8 @@ template <int D, bool Box, bool Uniform = false> struct Stencil3 {
     if constexpr (D > 1) s += row<P, -1, 0>(x, e, o) + row<P, 1, 0>(x, e, o);
     if constexpr (D > 2) {
       s += row<P, 0, -1>(x, e, o) + row<P, 0, 1>(x, e, o);
-      if constexpr (Box) s += row<P, -1, -1>(x, e, o) + row<P, 1, -1>(x, e, o) + row<P, -1, 1>(x, e, o) + row<P, 1, 1>(x, e, o);
+      if constexpr (Box)
+        s += row<P, -1, -1>(x, e, o) + row<P, 1, -1>(x, e, o) + row<P, -1, 1>(x, e, o) + row<P, 1, 1>(x, e, o);
     }
     return s;
   }
@@ -86,7 +91,10 @@ template <int D, bool Box, bool Uniform = false> struct Stencil3 {
 
 template <int D, bool Box> Stencil3<D, Box> stencil(const Level &l, const Operator &op)
 {
-  return {op.a.data(), op.inverse.data(), (ptrdiff_t)l.layout.size(), l.layout.sj, l.layout.sk, l.layout.half, op.same.data(), l.layout.t0, l.layout.j0, l.layout.k0, l.layout.mj, {}};
+  return {op.a.data(),    op.inverse.data(), (ptrdiff_t)l.layout.size(),
+          l.layout.sj,    l.layout.sk,       l.layout.half,
+          op.same.data(), l.layout.t0,       l.layout.j0,
+          l.layout.k0,    l.layout.mj,       {}};
 }
 
 // f(std::integral_constant dimension, box), as compile-time constants.

@@ -70,17 +70,25 @@ struct TaoProblem : vipmg::Problem {
   {
     PetscFunctionBegin;
     const char *failure = ((TAO_VIPMG *)tao->data)->newton.failure;
-    PetscCheck(why != End::function, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "The gradient is infinite or not a number");
-    PetscCheck(why != End::jacobian, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipmg: %s", failure[0] ? failure : "the Hessian could not be computed");
+    PetscCheck(why != End::function, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER,
+               "The gradient is infinite or not a number");
+    PetscCheck(why != End::jacobian, PetscObjectComm((PetscObject)tao), PETSC_ERR_USER, "Tao vipmg: %s",
+               failure[0] ? failure : "the Hessian could not be computed");
     tao->reason = why == End::line_search ? TAO_DIVERGED_LS_FAILURE : TAO_DIVERGED_NAN;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscReal      Target() const override { return PetscMax(PetscMax(tao->gatol, tao->grtol * PetscAbsReal(f)), tao->gttol * first); }
+  PetscReal Target() const override
+  {
+    return PetscMax(PetscMax(tao->gatol, tao->grtol * PetscAbsReal(f)), tao->gttol * first);
+  }
   PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
   {
     PetscFunctionBegin;
     if (((TAO_VIPMG *)tao->data)->monitor)
-      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)tao), "    %3" PetscInt_FMT " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n", cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
+      PetscCall(PetscPrintf(PetscObjectComm((PetscObject)tao),
+                            "    %3" PetscInt_FMT
+                            " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n",
+                            cycle, (double)n.inactive, (double)n.natural, (double)n.lower, (double)n.upper));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -114,10 +122,12 @@ PetscErrorCode Solve(Tao tao)
       PetscCall(VecSet(*b, b == &tao->XL ? PETSC_NINFINITY : PETSC_INFINITY));
     }
   PetscCall(TaoGetHessian(tao, nullptr, &P, nullptr, nullptr));
-  PetscCheck(P, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE, "Tao vipmg needs the Hessian: call TaoSetHessian(), or use -tao_type blmvm");
+  PetscCheck(P, PetscObjectComm((PetscObject)tao), PETSC_ERR_ARG_WRONGSTATE,
+             "Tao vipmg needs the Hessian: call TaoSetHessian(), or use -tao_type blmvm");
   PetscCall(CompatTaoDM(tao, &dm));
   v->newton.options.iterations = tao->max_it;
-  PetscCall(v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_backend", dm, tao->solution, tao->stepdirection, P));
+  PetscCall(
+    v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_backend", dm, tao->solution, tao->stepdirection, P));
   PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->solution, tao->XL, tao->XU));
   tao->reason = TAO_CONTINUE_ITERATING;
   TaoProblem problem(tao);
@@ -220,9 +230,12 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
    Level: intermediate
 
    Notes:
-   Newton's method for the variational inequality of the gradient, as in `SNESVIPMG`: the Hessian is an assembled matrix with a stencil of
-   nearest neighbours, and its grid is that of the `DMDA` that the solution vector or the Hessian came from. A quadratic problem takes two
-   iterations, whose cycles are the linear iterations. Steps reduce the natural residual, so it is a method for convex problems, or for
+   Newton's method for the variational inequality of the gradient, as in `SNESVIPMG`: the Hessian is an assembled
+   matrix with a stencil of
+   nearest neighbours, and its grid is that of the `DMDA` that the solution vector or the Hessian came from. A
+   quadratic problem takes two
+   iterations, whose cycles are the linear iterations. Steps reduce the natural residual, so it is a method for convex
+   problems, or for
    a start near a minimum. The convergence tests are Tao's, of the projected gradient.
 
 .seealso: `SNESVIPMG`, `TAOTRON`, `TAOGPCG`, `TAOBNLS`

@@ -1,6 +1,7 @@
-// Several steps of a cycle on one tile of a plane grid, between which the unknowns stay in shared memory. A tile computes what its
-// neighbours compute too as far as its own nodes need it: a layer for each colour of each sweep, one for a residual. So nothing is read
-// that another tile has written, if a kernel does not write where it reads: x goes from one array to another.
+// Several steps of a cycle on one tile of a plane grid, between which the unknowns stay in shared memory. A tile
+// computes what its neighbours compute too as far as its own nodes need it: a layer for each colour of each sweep,
+// one for a residual. So nothing is read that another tile has written, if a kernel does not write where it reads: x
+// goes from one array to another.
 #pragma once
 #include "vipmg/transfer.hpp"
 
@@ -16,7 +17,10 @@ struct Tile {
 
 HD inline Box grown(const Box &b, int by) { return {b.x0 - by, b.x1 + by, b.y0 - by, b.y1 + by}; }
 HD inline int even_floor(int i) { return i - (i & 1); }
-HD inline Tile tile_of(double *memory, const Box &b) { return {memory, even_floor(b.x0), b.y0, (b.x1 - even_floor(b.x0) + 1) / 2}; }
+HD inline Tile tile_of(double *memory, const Box &b)
+{
+  return {memory, even_floor(b.x0), b.y0, (b.x1 - even_floor(b.x0) + 1) / 2};
+}
 HD inline size_t places(const Box &b) { return (size_t)(2 * ((b.x1 - even_floor(b.x0) + 1) / 2) * (b.y1 - b.y0)); }
 
 // A grid without ghosts: one process has all of it and no direction is periodic.
@@ -25,12 +29,13 @@ template <bool Nine> struct Plane {
   Layout3              layout;
   Box                  nodes;
   static constexpr int colours = Nine ? 4 : 2;
-  HD ptrdiff_t         place(int i, int j) const { return layout.row(j, 0) + (i & 1) * (ptrdiff_t)layout.half + floor_half(i); }
+  HD ptrdiff_t place(int i, int j) const { return layout.row(j, 0) + (i & 1) * (ptrdiff_t)layout.half + floor_half(i); }
 
   // Where its stencil is read; e: its place.
   HD ptrdiff_t source(int i, int j, ptrdiff_t e) const { return s.source(i & 1, floor_half(i), j, 0, e); }
 
-  // The sum of a_k x_k over the neighbours of a node, in the order of Stencil3::neighbours(). e: where its stencil is read.
+  // The sum of a_k x_k over the neighbours of a node, in the order of Stencil3::neighbours(). e: where its stencil is
+  // read.
   HD double neighbours(const Tile &x, int i, int j, ptrdiff_t e) const
   {
     const double   *o = x.p + x.at(i, j);
@@ -39,7 +44,8 @@ template <bool Nine> struct Plane {
     const auto      c = [&](int dx, int dy) { return a[plane_of<2, Nine>(dx, dy, 0) * s.plane]; };
     double          sum = c(-1, 0) * o[left] + c(1, 0) * o[left + 1];
     if (Nine)
-      sum += c(-1, -1) * o[left - up] + c(1, -1) * o[left + 1 - up] + c(0, -1) * o[-up] + (c(-1, 1) * o[left + up] + c(1, 1) * o[left + 1 + up] + c(0, 1) * o[up]);
+      sum += c(-1, -1) * o[left - up] + c(1, -1) * o[left + 1 - up] + c(0, -1) * o[-up] +
+             (c(-1, 1) * o[left + up] + c(1, 1) * o[left + 1 + up] + c(0, 1) * o[up]);
     else sum += c(0, -1) * o[-up] + c(0, 1) * o[up];
     return sum;
   }
@@ -55,25 +61,34 @@ inline Shape shape_for(const Level &l)
 {
   constexpr long enough = 264; // two for each processor of a large device
   Shape          s;
-  while (s.columns > 16 && device::tiles(0, l.n[0], s.columns) * device::tiles(0, l.n[1], s.rows) < enough) s.columns /= 2, s.rows /= 2;
+  while (s.columns > 16 && device::tiles(0, l.n[0], s.columns) * device::tiles(0, l.n[1], s.rows) < enough)
+    s.columns /= 2, s.rows /= 2;
   return s;
 }
 
-template <bool Nine> Plane<Nine> plane(const Level &l, const Operator &op) { return {stencil<2, Nine>(l, op), l.layout, {0, l.n[0], 0, l.n[1]}}; }
+template <bool Nine> Plane<Nine> plane(const Level &l, const Operator &op)
+{
+  return {
+    stencil<2, Nine>(l, op), l.layout, {0, l.n[0], 0, l.n[1]}
+  };
+}
 
 // f(i, j) at the nodes of a box, along i the even ones first.
 template <class Block, class F> HD inline void each_node(Block &block, const Box &b, const F &f)
 {
-  const int even = floor_half(b.x0 + 1), odd = floor_half(b.x0), evens = floor_half(b.x1 + 1) - even, odds = floor_half(b.x1) - odd;
+  const int even = floor_half(b.x0 + 1), odd = floor_half(b.x0), evens = floor_half(b.x1 + 1) - even,
+            odds = floor_half(b.x1) - odd;
   if (b.x1 <= b.x0 || b.y1 <= b.y0) return;
-  block.each(0, evens + odds, b.y0, b.y1, [&](int c, int j) { f(c < evens ? 2 * (even + c) : 2 * (odd + c - evens) + 1, j); });
+  block.each(0, evens + odds, b.y0, b.y1,
+             [&](int c, int j) { f(c < evens ? 2 * (even + c) : 2 * (odd + c - evens) + 1, j); });
 }
 
 // Gauss-Seidel of a tile.
 //
-// What the last sweep knows of residuals is kept in a second tile, `known`, so that they need not all be read for again: at a node whose
-// equation has just been solved b - d x is the sum over the neighbours of then, and the residual is what that has changed by since; nodes of
-// the last colour have it at once. Where a node takes no part `known` is infinite.
+// What the last sweep knows of residuals is kept in a second tile, `known`, so that they need not all be read for
+// again: at a node whose equation has just been solved b - d x is the sum over the neighbours of then, and the
+// residual is what that has changed by since; nodes of the last colour have it at once. Where a node takes no part
+// `known` is infinite.
 template <bool Nine, bool Projected, bool Masked> struct Relax {
   Plane<Nine>    plane;
   const double  *inverse, *b, *lo, *up;
@@ -105,11 +120,14 @@ template <bool Nine, bool Projected, bool Masked> struct Relax {
     constexpr int final = Plane<Nine>::colours - 1;
     const double  k     = known(i, j);
     if (k == INFINITY) return 0;
-    return (Nine ? (i & 1) + 2 * (j & 1) : (i + j) & 1) == final ? k : k - plane.neighbours(x, i, j, plane.source(i, j, plane.place(i, j)));
+    return (Nine ? (i & 1) + 2 * (j & 1) : (i + j) & 1) == final
+           ? k
+           : k - plane.neighbours(x, i, j, plane.source(i, j, plane.place(i, j)));
   }
-  // `sweeps` sweeps, after which x is right in `wanted`; it was there in as many layers around as there were colours. zero: it was 0.
-  // Known: `known` is left for the nodes of `residuals`, which are within `wanted`.
-  template <bool Known, class Block> HD void run(Block &block, const Tile &x, const Box &wanted, int sweeps, bool zero, const Tile &known, const Box &residuals) const
+  // `sweeps` sweeps, after which x is right in `wanted`; it was there in as many layers around as there were colours.
+  // zero: it was 0. Known: `known` is left for the nodes of `residuals`, which are within `wanted`.
+  template <bool Known, class Block> HD void run(Block &block, const Tile &x, const Box &wanted, int sweeps, bool zero,
+                                                 const Tile &known, const Box &residuals) const
   {
     const int phases = Plane<Nine>::colours * sweeps;
     for (int p = 0; p < phases; ++p) {
@@ -118,8 +136,12 @@ template <bool Nine, bool Projected, bool Masked> struct Relax {
       block.sync();
       if (a.empty()) continue;
       const bool first = zero && !p, keep = Known && p >= phases - Plane<Nine>::colours;
-      const auto at    = [&](int i, int j) { node(x, i, j, first, known, keep && residuals.contains(i, j), c + 1 == Plane<Nine>::colours); };
-      if (Nine) block.each(half_begin(a.x0, c & 1), half_begin(a.x1, c & 1), half_begin(a.y0, c >> 1), half_begin(a.y1, c >> 1), [&](int t, int q) { at(2 * t + (c & 1), 2 * q + (c >> 1)); });
+      const auto at = [&](int i, int j) {
+        node(x, i, j, first, known, keep && residuals.contains(i, j), c + 1 == Plane<Nine>::colours);
+      };
+      if (Nine)
+        block.each(half_begin(a.x0, c & 1), half_begin(a.x1, c & 1), half_begin(a.y0, c >> 1), half_begin(a.y1, c >> 1),
+                   [&](int t, int q) { at(2 * t + (c & 1), 2 * q + (c >> 1)); });
       else
         block.each(floor_half(a.x0), floor_half(a.x1 - 1) + 1, a.y0, a.y1, [&](int t, int j) {
           const int i = 2 * t + ((j + c) & 1);

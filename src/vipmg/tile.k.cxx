@@ -1,9 +1,12 @@
-// The steps of a cycle on a grid that is whole and in one space, on the device: a kernel on the way down, one on the way up.
+// The steps of a cycle on a grid that is whole and in one space, on the device: a kernel on the way down, one on the
+// way up.
 //
-// Bytes a node, 5-point star, coarse values a quarter each. Down (sweep, residual, problem for the coarse grid): 4 couplings, diagonal, its
-// inverse, right-hand side, two bounds, x read and written, 4 coarse values: 96, where single steps take 200. The linear one starts
-// from zero and has no bounds: 5 coefficients, inverse, right-hand side, flag, x written, 2 coarse values: 69, for 167. Up (correction, sweep):
-// 8 of these, x read and written: 82, for 130; with a second sweep, active set and residual: 107, for 324. 9-point boxes: 32 more.
+// Bytes a node, 5-point star, coarse values a quarter each. Down (sweep, residual, problem for the coarse grid): 4
+// couplings, diagonal, its inverse, right-hand side, two bounds, x read and written, 4 coarse values: 96, where
+// single steps take 200. The linear one starts from zero and has no bounds: 5 coefficients, inverse, right-hand side,
+// flag, x written, 2 coarse values: 69, for 167. Up (correction, sweep):
+// 8 of these, x read and written: 82, for 130; with a second sweep, active set and residual: 107, for 324. 9-point
+// boxes: 32 more.
 #include "vipmg/tile.hpp"
 
 namespace tessera::vipmg {
@@ -20,7 +23,10 @@ template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
   double                        *out, *b, *lo, *up, *x;
   int                            sweeps;
 
-  HD static Box reach(int step, int lo, int hi) { return step == 2 ? Box{2 * lo - 1, 2 * hi, 0, 1} : Box{lo, hi, 0, 1}; }
+  HD static Box reach(int step, int lo, int hi)
+  {
+    return step == 2 ? Box{2 * lo - 1, 2 * hi, 0, 1} : Box{lo, hi, 0, 1};
+  }
   HD Box        residuals(const Box &coarse) const
   {
     const Box x = reach(w.step[0], coarse.x0, coarse.x1), y = reach(w.step[1], coarse.y0, coarse.y1);
@@ -36,7 +42,8 @@ template <bool Nine, bool Projected, bool Masked, bool Zero> struct Down {
   {
     const Box  coarse = block.tile, all = read(coarse), wanted = residuals(coarse), nodes = relax.plane.nodes;
     const Tile tile = tile_of(block.shared, all), r = tile_of(block.shared + places(all), wanted);
-    each_node(block, all, [&](int i, int j) { tile(i, j) = !Zero && nodes.contains(i, j) ? in[relax.plane.place(i, j)] : 0; });
+    each_node(block, all,
+              [&](int i, int j) { tile(i, j) = !Zero && nodes.contains(i, j) ? in[relax.plane.place(i, j)] : 0; });
     relax.template run<true>(block, tile, grown(wanted, 1), sweeps, Zero, r, wanted);
     const Box own{w.step[0] * coarse.x0, w.step[0] * coarse.x1, w.step[1] * coarse.y0, w.step[1] * coarse.y1};
     each_node(block, wanted, [&](int i, int j) {
@@ -87,7 +94,8 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> str
     const ptrdiff_t e = relax.plane.place(i, j);
     double          y = in[e];
     if (!Prolong) return y;
-    if (relax.inverse[relax.plane.source(i, j, e)] != 0 && (!Masked || relax.mask[e])) y += i & 1 ? from.template value<1>(floor_half(i), j, 0) : from.template value<0>(floor_half(i), j, 0);
+    if (relax.inverse[relax.plane.source(i, j, e)] != 0 && (!Masked || relax.mask[e]))
+      y += i & 1 ? from.template value<1>(floor_half(i), j, 0) : from.template value<0>(floor_half(i), j, 0);
     if (Projected) {
       y = y < relax.lo[e] ? relax.lo[e] : y;
       y = y > relax.up[e] ? relax.up[e] : y;
@@ -135,24 +143,45 @@ template <bool Nine, bool Projected> struct Bottom {
   }
 };
 
-template <bool Nine, bool Projected, bool Masked> Relax<Nine, Projected, Masked> relaxation(const Plan &plan, const Level &l, const Operator &op, const double *b)
+template <bool Nine, bool Projected, bool Masked>
+Relax<Nine, Projected, Masked> relaxation(const Plan &plan, const Level &l, const Operator &op, const double *b)
 {
-  return {plane<Nine>(l, op), op.inverse.data(), b, l.lo.data(), l.up.data(), l.inactive.data(), Projected ? plan.params.omega : 1};
+  return {plane<Nine>(l, op),
+          op.inverse.data(),
+          b,
+          l.lo.data(),
+          l.up.data(),
+          l.inactive.data(),
+          Projected ? plan.params.omega : 1};
 }
 
-template <bool Nine, bool Projected, bool Masked, bool Zero> void go_down(const Plan &plan, const Level &l, Level &c, const Operator &op, const double *b, const double *in, double *out)
+template <bool Nine, bool Projected, bool Masked, bool Zero> void
+go_down(const Plan &plan, const Level &l, Level &c, const Operator &op, const double *b, const double *in, double *out)
 {
-  const Down<Nine, Projected, Masked, Zero> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), weights(l), l.free.data(), c.layout, in, out, c.b.data(), c.lo.data(), c.up.data(), c.x.data(), chosen(plan).pre};
+  const Down<Nine, Projected, Masked, Zero> k{relaxation<Nine, Projected, Masked>(plan, l, op, b),
+                                              weights(l),
+                                              l.free.data(),
+                                              c.layout,
+                                              in,
+                                              out,
+                                              c.b.data(),
+                                              c.lo.data(),
+                                              c.up.data(),
+                                              c.x.data(),
+                                              chosen(plan).pre};
   const Shape shape   = shape_for(l);
   const int   columns = shape.columns / l.step[0], rows = shape.rows / l.step[1];
   forall_tiles(plan.exec, {0, c.n[0], 0, c.n[1]}, columns, rows, k.bytes(columns, rows), k);
 }
 
-template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> void go_up(Plan &plan, Level &l, const Level *c, const Operator &op, const double *b, const double *in, double *out, int sweeps)
+template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish>
+void go_up(Plan &plan, Level &l, const Level *c, const Operator &op, const double *b, const double *in, double *out,
+           int sweeps)
 {
   Interpolate from{};
   if (Prolong) from = {c->layout, weights(l), c->x.data()};
-  const Up<Nine, Projected, Masked, Prolong, Finish> k{relaxation<Nine, Projected, Masked>(plan, l, op, b), from, in, out, l.r.data(), l.inactive.data(), sweeps};
+  const Up<Nine, Projected, Masked, Prolong, Finish> k{
+    relaxation<Nine, Projected, Masked>(plan, l, op, b), from, in, out, l.r.data(), l.inactive.data(), sweeps};
   const Shape  shape = shape_for(l);
   const Box    nodes{0, l.n[0], 0, l.n[1]};
   const size_t bytes = k.bytes({0, shape.columns, 0, shape.rows});
@@ -166,7 +195,8 @@ template <bool Nine, bool Projected, bool Masked, bool Prolong, bool Finish> voi
 
 bool tiled(const Plan &plan, const Level &l)
 {
-  return plan.exec.space == Space::cuda && plan.dimension == 2 && l.shared && l.halo.empty() && chosen(plan).pre == 1 && chosen(plan).post >= 1 && chosen(plan).post <= 2 && plan.params.variant != Variant::paper;
+  return plan.exec.space == Space::cuda && plan.dimension == 2 && l.shared && l.halo.empty() && chosen(plan).pre == 1 &&
+         chosen(plan).post >= 1 && chosen(plan).post <= 2 && plan.params.variant != Variant::paper;
 }
 
 void tile_monotone_down(const Plan &plan, Level &l, Level &c)
@@ -179,7 +209,8 @@ bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish)
 {
   const int post = chosen(plan).post;
   if (l.A.box) go_up<true, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post);
-  else if (finish) go_up<false, true, false, true, true>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post + 1);
+  else if (finish)
+    go_up<false, true, false, true, true>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post + 1);
   else go_up<false, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post);
   return finish && !l.A.box; // eight colours would be as many layers
 }
@@ -190,8 +221,15 @@ void tile_finish(Plan &plan, Level &l)
   else go_up<false, true, false, false, true>(plan, l, nullptr, l.A, l.b.data(), l.x.data(), l.w.data(), 1);
 }
 
-void tile_linear_down(const Plan &plan, Level &l, Level &c) { go_down<true, false, false, true>(plan, l, c, l.truncated, l.b.data(), nullptr, l.w.data()); }
-void tile_linear_up(Plan &plan, Level &l, const Level &c) { go_up<true, false, false, true, false>(plan, l, &c, l.truncated, l.b.data(), l.w.data(), l.x.data(), chosen(plan).post); }
+void tile_linear_down(const Plan &plan, Level &l, Level &c)
+{
+  go_down<true, false, false, true>(plan, l, c, l.truncated, l.b.data(), nullptr, l.w.data());
+}
+void tile_linear_up(Plan &plan, Level &l, const Level &c)
+{
+  go_up<true, false, false, true, false>(plan, l, &c, l.truncated, l.b.data(), l.w.data(), l.x.data(),
+                                         chosen(plan).post);
+}
 
 void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch)
 {
@@ -201,7 +239,8 @@ void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch)
 
 void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch)
 {
-  if (l.A.box) go_up<true, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), chosen(plan).post);
+  if (l.A.box)
+    go_up<true, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), chosen(plan).post);
   else go_up<false, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), chosen(plan).post);
 }
 
@@ -212,8 +251,12 @@ bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected,
   if (bytes > 32 * 1024) return false;
   with_kind(2, op.box, [&](auto kind) {
     constexpr bool nine = decltype(kind)::box;
-    if (projected) forall_blocks(plan.exec, 1, threads, bytes, Bottom<nine, true>{relaxation<nine, true, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
-    else forall_blocks(plan.exec, 1, threads, bytes, Bottom<nine, false>{relaxation<nine, false, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
+    if (projected)
+      forall_blocks(plan.exec, 1, threads, bytes,
+                    Bottom<nine, true>{relaxation<nine, true, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
+    else
+      forall_blocks(plan.exec, 1, threads, bytes,
+                    Bottom<nine, false>{relaxation<nine, false, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
   });
   return true;
 }

@@ -8,8 +8,8 @@ namespace {
 
 enum class With { nothing, extremes, means };
 
-// r, summed with the weights of coarse node (2 t + P, j, k), and bounds. Coarse functions are cut off at Dirichlet rows, whose bounds,
-// where x often is, would hold up all coarse nodes beside a boundary.
+// r, summed with the weights of coarse node (2 t + P, j, k), and bounds. Coarse functions are cut off at Dirichlet
+// rows, whose bounds, where x often is, would hold up all coarse nodes beside a boundary.
 template <bool X, With Bounds> struct Restrict {
   Layout3       fine;
   Weights       w;
@@ -37,7 +37,8 @@ template <bool X, With Bounds> struct Restrict {
     const int nj = w.step[1] == 2, nk = w.step[2] == 2;
     for (int dk = -nk; dk <= nk; ++dk) {
       const double wk = dk < 0 ? w.left[2][k] : dk > 0 ? w.right[2][k] : 1;
-      for (int dj = -nj; dj <= nj; ++dj) f(fine.row(w.step[1] * j + dj, w.step[2] * k + dk), wk * (dj < 0 ? w.left[1][j] : dj > 0 ? w.right[1][j] : 1));
+      for (int dj = -nj; dj <= nj; ++dj)
+        f(fine.row(w.step[1] * j + dj, w.step[2] * k + dk), wk * (dj < 0 ? w.left[1][j] : dj > 0 ? w.right[1][j] : 1));
     }
   }
   // What fine row f adds at coarse node I of the row.
@@ -90,7 +91,10 @@ struct Inject {
 // The coarse function along a fine row of the host: there coarse nodes lie side by side, not in halves.
 struct AlongRow {
   const double *c, *left, *right;
-  template <int P> HD double value(int t, int, int) const { return P == 0 ? c[t] : right[t] * c[t] + left[t + 1] * c[t + 1]; }
+  template <int P> HD double value(int t, int, int) const
+  {
+    return P == 0 ? c[t] : right[t] * c[t] + left[t + 1] * c[t + 1];
+  }
 };
 
 template <bool Add, bool Clip, class From> struct Prolong {
@@ -136,7 +140,8 @@ template <class Kernel> struct AddRow {
 };
 
 // A row of coarse nodes, one beside the other as their fine nodes lie: every access is of unit stride then.
-template <With Bounds> TESSERA_ALONE void restrict_row(const Restrict<true, Bounds> &kernel, const Layout3 &coarse, int lo, int hi, int j, int k)
+template <With Bounds> TESSERA_ALONE void restrict_row(const Restrict<true, Bounds> &kernel, const Layout3 &coarse,
+                                                       int lo, int hi, int j, int k)
 {
   const Restrict<true, Bounds> own = kernel;
   const int                    n = hi - lo;
@@ -158,12 +163,14 @@ template <With Bounds> TESSERA_ALONE void restrict_row(const Restrict<true, Boun
 TESSERA_ALONE void interpolate_row(const Interpolate &from, int j, int k, int lo, int hi, double *out)
 {
   const Weights  &w  = from.w;
-  const int       nj = w.step[1] == 2 && j & 1, nk = w.step[2] == 2 && k & 1, J = w.step[1] == 2 ? floor_half(j) : j, K = w.step[2] == 2 ? floor_half(k) : k;
+  const int       nj = w.step[1] == 2 && j & 1, nk = w.step[2] == 2 && k & 1, J = w.step[1] == 2 ? floor_half(j) : j,
+            K        = w.step[2] == 2 ? floor_half(k) : k;
   const Layout3  &l  = from.coarse;
   std::fill_n(out, hi - lo, 0.);
   for (int dk = 0; dk <= nk; ++dk)
     for (int dj = 0; dj <= nj; ++dj) {
-      const double weight = (nk ? dk ? w.left[2][K + 1] : w.right[2][K] : 1) * (nj ? dj ? w.left[1][J + 1] : w.right[1][J] : 1);
+      const double weight =
+        (nk ? dk ? w.left[2][K + 1] : w.right[2][K] : 1) * (nj ? dj ? w.left[1][J + 1] : w.right[1][J] : 1);
       for (int p = 0; p < 2; ++p) {
         const double *c = from.c + l.row(J + dj, K + dk) + p * (ptrdiff_t)l.half;
         for (int t = half_begin(lo, p); t < half_begin(hi, p); ++t) out[2 * t + p - lo] += weight * c[t];
@@ -171,30 +178,56 @@ TESSERA_ALONE void interpolate_row(const Interpolate &from, int j, int k, int lo
     }
 }
 
-template <bool Add, bool Clip> void prolong_box(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, const uint8_t *mask, const Box3 &part)
+template <bool Add, bool Clip> void prolong_box(const Plan &plan, Level &fine, const Level &coarse, double *x,
+                                                const Operator &op, const uint8_t *mask, const Box3 &part)
 {
   const Interpolate from{coarse.layout, weights(fine), coarse.x.data()};
-  if (plan.exec.space == Space::cuda || fine.step[0] == 1) return for_nodes(plan.exec, fine.layout, part, Prolong<Add, Clip, Interpolate>{from, op.inverse.data(), fine.lo.data(), fine.up.data(), mask, x, fine.layout.half});
+  if (plan.exec.space == Space::cuda || fine.step[0] == 1)
+    return for_nodes(plan.exec, fine.layout, part,
+                     Prolong<Add, Clip, Interpolate>{from, op.inverse.data(), fine.lo.data(), fine.up.data(), mask, x,
+                                                     fine.layout.half});
   const int lo = floor_half(part.lo[0]), hi = floor_half(part.hi[0]) + 1;
   each_row(plan, part, [&](int j, int k) {
     std::vector<double> row((size_t)(hi - lo));
     interpolate_row(from, j, k, lo, hi, row.data());
-    const Prolong<Add, Clip, AlongRow> kernel{{row.data() - lo, from.w.left[0], from.w.right[0]}, op.inverse.data(), fine.lo.data(), fine.up.data(), mask, x, fine.layout.half};
+    const Prolong<Add, Clip, AlongRow> kernel{
+      {row.data() - lo, from.w.left[0], from.w.right[0]},
+      op.inverse.data(),
+      fine.lo.data(),
+      fine.up.data(),
+      mask,
+      x,
+      fine.layout.half
+    };
     half_row<0>(fine.layout, j, k, half_begin(part.lo[0], 0), half_begin(part.hi[0], 0), kernel);
     half_row<1>(fine.layout, j, k, half_begin(part.lo[0], 1), half_begin(part.hi[0], 1), kernel);
   });
 }
 
-template <With Bounds> void restrict_box(const Plan &plan, Level &fine, Level &coarse, const double *r, const Box3 &part)
+template <With Bounds>
+void restrict_box(const Plan &plan, Level &fine, Level &coarse, const double *r, const Box3 &part)
 {
   const Weights w = weights(fine);
   if (w.step[0] == 2) {
-    const Restrict<true, Bounds> kernel{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), fine.free.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half};
+    const Restrict<true, Bounds> kernel{fine.layout,
+                                        w,
+                                        r,
+                                        fine.x.data(),
+                                        fine.lo.data(),
+                                        fine.up.data(),
+                                        fine.free.data(),
+                                        coarse.b.data(),
+                                        coarse.lo.data(),
+                                        coarse.up.data(),
+                                        coarse.x.data(),
+                                        coarse.layout.half};
     if (plan.exec.space == Space::cuda) return for_nodes(plan.exec, coarse.layout, part, kernel);
     each_row(plan, part, [&](int j, int k) { restrict_row(kernel, coarse.layout, part.lo[0], part.hi[0], j, k); });
   } else
     for_nodes(plan.exec, coarse.layout, part,
-              Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(), fine.free.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(), coarse.x.data(), coarse.layout.half});
+              Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(),
+                                      fine.free.data(), coarse.b.data(), coarse.lo.data(), coarse.up.data(),
+                                      coarse.x.data(), coarse.layout.half});
 }
 
 } // namespace
@@ -210,7 +243,16 @@ void restrict_part(const Plan &plan, Level &fine, Level &coarse, const double *r
     return restrict_box<With::nothing>(plan, fine, coarse, r, part);
   case Bounds::inject:
     restrict_box<With::nothing>(plan, fine, coarse, r, part);
-    for_nodes(plan.exec, coarse.layout, part, Inject{fine.layout, fine.lo.data(), fine.up.data(), coarse.lo.data(), coarse.up.data(), coarse.layout.half, {fine.step[0], fine.step[1], fine.step[2]}});
+    for_nodes(plan.exec, coarse.layout, part,
+              Inject{
+                fine.layout,
+                fine.lo.data(),
+                fine.up.data(),
+                coarse.lo.data(),
+                coarse.up.data(),
+                coarse.layout.half,
+                {fine.step[0], fine.step[1], fine.step[2]}
+    });
   }
 }
 
@@ -227,14 +269,16 @@ void restrict_problem(const Plan &plan, Level &fine, Level &coarse, const double
   exchange_problem(coarse, bounds);
 }
 
-void prolong_part(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked, const Box3 &part)
+void prolong_part(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip,
+                  bool masked, const Box3 &part)
 {
   const uint8_t *mask = masked ? fine.inactive.data() : nullptr;
   if (clip) prolong_box<true, true>(plan, fine, coarse, x, op, mask, part);
   else prolong_box<true, false>(plan, fine, coarse, x, op, mask, part);
 }
 
-void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked)
+void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip,
+                 bool masked)
 {
   prolong_part(plan, fine, coarse, x, op, clip, masked, fine.own);
   fine.halo.exchange(x);

@@ -1,11 +1,12 @@
 // Multigrid for the linear complementarity problem   lo <= x <= up,  (b - A x) . (y - x) <= 0 for all lo <= y <= up
 // with a stencil matrix A on a grid of one to three dimensions. No PETSc objects.
 //
-// A cycle has up to two parts, each after Graeser and Kornhuber, J. Comput. Math. 27 (2009):
-//  - monotone multigrid (their section 4.2): projected Gauss-Seidel on every grid. What the fine iterate may still move, the defect of
+// A cycle has up to two parts, each after Graeser and Kornhuber, J. Comput. Math. 27 (2009): - monotone multigrid
+// (their section 4.2): projected Gauss-Seidel on every grid. What the fine iterate may still move, the defect of
 //    the constraint, goes to the coarse grid as the maximum (lower bound) or minimum (upper bound) over a coarse basis function's
 //    support, so that every coarse correction is feasible and energy never grows. Robust from any start, slow in the end.
-//  - truncated Newton multigrid (section 5): a projected sweep finds the active nodes, a linear cycle with Galerkin operators whose
+// - truncated Newton multigrid (section 5): a projected sweep finds the active nodes, a linear cycle with Galerkin
+// operators whose
 //    basis functions are cut off there corrects the others, the result is projected, and a line search keeps energy from growing. Fast
 //    once the active set stands nearly still.
 #pragma once
@@ -28,28 +29,35 @@ struct Params {
   int     levels  = 0;       // at most; 0: until the grid has two or three nodes a direction
 };
 
-// A stencil: planes of coefficients. star: centre, then the two neighbours along each direction. box: all 3^d, i fastest.
+// A stencil: planes of coefficients. star: centre, then the two neighbours along each direction. box: all 3^d, i
+// fastest.
 struct Operator {
   Buffer<double> a, inverse; // inverse: of the diagonal; zero where the node takes no part
   bool           box = false;
-  // Of each half of a row: a long stretch [t0, t1) of places whose stencils are equal; with constant coefficients nearly all of them. There
-  // coefficients, which are half of what sweeps and residuals move, are read at the first place alone.
+  // Of each half of a row: a long stretch [t0, t1) of places whose stencils are equal; with constant coefficients
+  // nearly all of them. There coefficients, which are half of what sweeps and residuals move, are read at the first
+  // place alone.
   Buffer<int> same;
 };
 
 struct Level {
   int            n[3] = {1, 1, 1};
   bool           periodic[3] = {false, false, false};
-  Box3           own;               // the nodes computed here: this process's, or all of them on a grid that every process has
+  // the nodes computed here: this process's, or all of them on a grid that every process has
+  Box3           own;
   Box3           part;              // those whose values this process finds from the finer grid
   Layout3        layout;
   int            step[3] = {1, 1, 1}; // to the next level: 2 where the direction is coarsened
   bool           shared  = false;     // every process has the whole grid
   bool           lines[2] = {false, false}; // linear sweeps go by lines along x, along y
-  int            before[2] = {-1, -1}, behind[2] = {-1, -1}; // processes that have the line's nodes before and behind the own ones
-  Halo3          halo, incoming;      // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
-  Operator       A, truncated;        // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
-  Buffer<double> left[3], right[3];   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
+  // processes that have the line's nodes before and behind the own ones
+  int            before[2] = {-1, -1}, behind[2] = {-1, -1};
+  // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
+  Halo3          halo, incoming;
+  // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
+  Operator       A, truncated;
+  // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
+  Buffer<double> left[3], right[3];
   Buffer<uint8_t> free, inactive;     // not a Dirichlet row; nor at a bound
   Buffer<uint8_t> cut;                // in the plane: rows of `truncated` that may be others than those of A
   Buffer<double> x, b, lo, up;        // the problem of this level
@@ -59,7 +67,8 @@ struct Level {
 
 // What a pass over the finest grid finds.
 struct Measure {
-  double inactive = 0;  // sum of squares of F = A x - b, but for nodes at a bound that F presses against (PETSc's SNES VI norm)
+  // sum of squares of F = A x - b, but for nodes at a bound that F presses against (PETSc's SNES VI norm)
+  double inactive = 0;
   double natural  = 0;  // of diag (x - P(x - F / diag)), P the projection onto the bounds
   double lower = 0, upper = 0; // active nodes: at the bound, and pressed
   double changed  = 0;  // nodes whose status differs from the last pass's
@@ -73,7 +82,7 @@ struct Measure {
     lower += at_lower;
     upper += at_upper;
     constexpr double far = 1e100; // PETSC_INFINITY is a number, whose products overflow
-    const double     to_lo = diagonal * (x - lo < far ? x - lo : far), to_up = diagonal * (x - up > -far ? x - up : -far);
+    const double to_lo = diagonal * (x - lo < far ? x - lo : far), to_up = diagonal * (x - up > -far ? x - up : -far);
     double       n = f;
     n              = n > to_lo ? to_lo : n;
     n              = n < to_up ? to_up : n;
@@ -93,7 +102,8 @@ struct Measure {
 // What look() finds.
 struct Point {
   Measure measure;             // of the correction zero
-  double  difference = 0;      // sum of squares of F + r, r the residual before: how far F is from what the model foretold
+  // sum of squares of F + r, r the residual before: how far F is from what the model foretold
+  double  difference = 0;
   double  F = 0, X = 0, slope = 0; // sums of squares; F . (X - X0)
   HD void join(const Point &o)
   {
@@ -149,7 +159,8 @@ struct Search {
 struct Strength {
   double along[3] = {0, 0, 0};               // couplings
   double face[3] = {0, 0, 0}, row[3] = {0, 0, 0}; // last nodes of a direction: coupling with the nodes before, row sum
-  double strong[2] = {0, 0};                 // nodes that lie, with both neighbours, among strong couplings along x, along y
+  // nodes that lie, with both neighbours, among strong couplings along x, along y
+  double strong[2] = {0, 0};
   HD void join(const Strength &o)
   {
     for (int d = 0; d < 3; ++d) {
@@ -172,7 +183,8 @@ struct Plan {
   Comm               comm;
   int                dimension = 0;
   bool               symmetric = true;
-  double             asymmetry = 0;     // of the finest operator: largest |a_ij - a_ji|, relative to the largest diagonal entry
+  // of the finest operator: largest |a_ij - a_ji|, relative to the largest diagonal entry
+  double             asymmetry = 0;
   Buffer<double>     unstable;          // coefficients of a coarse operator before diffusion is added
   double             zero_tolerance = 1e-8;
   std::vector<Level> levels;
@@ -182,20 +194,23 @@ struct Plan {
   bool               measured = false;   // `measure` is that of the finest level's x
   Buffer<Strength>   strength;
   bool               built = false;
-  bool               varied = false;     // on a device: few nodes of the finest grid have the stencil of the one before them
+  // on a device: few nodes of the finest grid have the stencil of the one before them
+  bool               varied = false;
   Buffer<int>        alike;              // how many have
   int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
-  uint64_t           made = 0;           // counts hierarchies and choices of lines of this plan: what is recorded of another one is of no use
+  // counts hierarchies and choices of lines of this plan: what is recorded of another one is of no use
+  uint64_t           made = 0;
   Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
   Pinned             ends_host;
   uint64_t           started = 0;        // what full multigrid last began with
   Graph              start;              // full multigrid, like the next
-  Graph              cycles[4];          // on a device, where nothing has to be asked of other processes: cycles by their parts
+  // on a device, where nothing has to be asked of other processes: cycles by their parts
+  Graph              cycles[4];
   size_t             bytes() const;
 };
 
-// What the automatic choices are. On a device small grids cost as much as large ones, and kernels there take one sweep along. Convection
-// needs good coarse solutions. varied: Plan::varied; one sweep is little there.
+// What the automatic choices are. On a device small grids cost as much as large ones, and kernels there take one
+// sweep along. Convection needs good coarse solutions. varied: Plan::varied; one sweep is little there.
 inline Params chosen(Params p, Space space, bool symmetric, bool varied)
 {
   const bool host = space == Space::host;
@@ -208,25 +223,37 @@ inline Params chosen(Params p, Space space, bool symmetric, bool varied)
 }
 inline Params chosen(const Plan &plan) { return chosen(plan.params, plan.exec.space, plan.symmetric, plan.varied); }
 
-// The parts of a cycle. Full multigrid on a grid below the finest starts from the solution on a coarser one, which has its active set: where there is
-// an energy, a cycle of the second part does as much there as one of both.
+// The parts of a cycle. Full multigrid on a grid below the finest starts from the solution on a coarser one, which
+// has its active set: where there is an energy, a cycle of the second part does as much there as one of both.
 inline bool with_monotone(const Plan &plan) { return plan.params.variant != Variant::tnnmg; }
-inline bool with_newton(const Plan &plan) { return plan.params.variant == Variant::hybrid || plan.params.variant == Variant::tnnmg; }
-inline bool with_monotone_below(const Plan &plan) { return with_monotone(plan) && !(with_newton(plan) && plan.symmetric); }
+inline bool with_newton(const Plan &plan)
+{
+  return plan.params.variant == Variant::hybrid || plan.params.variant == Variant::tnnmg;
+}
+inline bool with_monotone_below(const Plan &plan)
+{
+  return with_monotone(plan) && !(with_newton(plan) && plan.symmetric);
+}
 
-inline int points(int dimension, bool box) { return box ? (dimension == 1 ? 3 : dimension == 2 ? 9 : 27) : 2 * dimension + 1; }
+inline int points(int dimension, bool box)
+{
+  return box ? (dimension == 1 ? 3 : dimension == 2 ? 9 : 27) : 2 * dimension + 1;
+}
 
 // --- setup (plan.cxx, galerkin.k.cxx) ---
 // The finest level: this process's box and everybody's, memory for an operator with or without diagonal couplings.
-void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3], const std::vector<Box3> &boxes, bool box);
-// After the finest operator (levels[0].A.a, free) has been written: coarser levels, at the first time, and their operators.
+void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3],
+            const std::vector<Box3> &boxes, bool box);
+// After the finest operator (levels[0].A.a, free) has been written: coarser levels, at the first time, and their
+// operators.
 void build(Plan &plan);
 // Operators of the inactive nodes of level `top` on all coarser levels.
 void truncate(Plan &plan, int top);
 Layout3 layout_for(const Box3 &own, int dimension);
 void make_inverse(Plan &plan, Level &l, Operator &op);
 void find_same(Plan &plan, const Level &l, Operator &op); // on the host make_inverse() does it
-// The stretches of l.truncated from those of l.A: the longest parts of them whose rows have not been cut, on a device of those about three places.
+// The stretches of l.truncated from those of l.A: the longest parts of them whose rows have not been cut, on a device
+// of those about three places.
 void same_but_cut(Plan &plan, Level &l);
 Strength strength(Plan &plan, Level &l);
 void     coarse_free(Plan &plan, int fine);
@@ -239,8 +266,8 @@ double asymmetry(Plan &plan);
 // --- between arrays in natural order, in the space of the plan, and the finest level (move.k.cxx) ---
 // What is to be known of a point. X0: one before, or nullptr.
 Point look(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU);
-// The problem for a correction: b := -F, lo := XL - X, up := XU - X, x := 0, but the solution in Dirichlet rows. Returns whether these made a
-// difference. follow: the last step of the correction kept goes on being recombined.
+// The problem for a correction: b := -F, lo := XL - X, up := XU - X, x := 0, but the solution in Dirichlet rows.
+// Returns whether these made a difference. follow: the last step of the correction kept goes on being recombined.
 bool load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, bool follow = false);
 bool start(Plan &plan); // again from there
 void forget(Plan &plan);                  // the active set: what a solve does does not depend on the one before
@@ -249,13 +276,15 @@ void keep(Plan &plan);                    // the correction x, while other probl
 Moved store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, const double *F, double *X);
 // --- the finest operator, on a device from rows of the own nodes that lie there (read.k.cxx) ---
 template <class Index> struct RowsOf {
-  const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr; // beginnings and columns: own nodes, and others, if any
+  // beginnings and columns: own nodes, and others, if any
+  const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr;
   const double *a = nullptr, *o = nullptr;
   const int    *remote = nullptr; // three indices of the node of each of the other columns
 };
 struct ReadSums {
   ptrdiff_t dirichlet = 0; // rows
-  ptrdiff_t wrong     = 0; // rows with couplings beyond the neighbours, without a positive diagonal or with what is no number
+  // rows with couplings beyond the neighbours, without a positive diagonal or with what is no number
+  ptrdiff_t wrong     = 0;
   int       box       = 0; // there are couplings along diagonals
   HD void   join(const ReadSums &o)
   {
@@ -272,51 +301,64 @@ struct Sweep {
   bool projected = true, masked = false;
 };
 void smooth(const Plan &plan, Level &l, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
-// Linear sweeps along the lines that the level asks for, backward in the opposite order (lines.k.cxx); scratch: another field.
-void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward, int sweeps, double *scratch);
+// Linear sweeps along the lines that the level asks for, backward in the opposite order (lines.k.cxx); scratch:
+// another field.
+void smooth_lines(Plan &plan, Level &l, const Operator &op, double *x, const double *b, bool masked, bool backward,
+                  int sweeps, double *scratch);
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked);
-// The problem of the coarse grid: coarse.b from the residual r, and x = 0; lo and up: the largest lower and least upper ones of a support;
-// their weighted mean (the paper's Algorithm 1); for a start, those of the fine nodes that coarse nodes lie on; or none.
+// The problem of the coarse grid: coarse.b from the residual r, and x = 0; lo and up: the largest lower and least
+// upper ones of a support; their weighted mean (the paper's Algorithm 1); for a start, those of the fine nodes that
+// coarse nodes lie on; or none.
 enum class Bounds { monotone, mean, inject, none };
 void restrict_problem(const Plan &plan, Level &fine, Level &coarse, const double *r, Bounds bounds);
 // Of the coarse nodes of a box; afterwards values of other processes.
 void restrict_part(const Plan &plan, Level &fine, Level &coarse, const double *r, Bounds bounds, const Box3 &part);
 void exchange_problem(Level &coarse, Bounds bounds);
-void prolong_part(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked, const Box3 &part);
-// Sweeps, the residual r after them and, where there is a coarse grid, its problem; the correction from there and sweeps after it. The host finds
-// all of a function in one pass through memory.
-// zero: x is to begin with zero, where by_rows().
+void prolong_part(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip,
+                  bool masked, const Box3 &part);
+// Sweeps, the residual r after them and, where there is a coarse grid, its problem; the correction from there and
+// sweeps after it. The host finds all of a function in one pass through memory. zero: x is to begin with zero, where
+// by_rows().
 bool by_rows(const Plan &plan, const Level &l);
-void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps, double *r, Bounds bounds, bool zero = false);
-void smooth_up(const Plan &plan, Level &l, const Level &coarse, const Operator &op, double *x, const double *b, const Sweep &how, int sweeps);
-void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip, bool masked);
+void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b,
+                 const Sweep &how, int sweeps, double *r, Bounds bounds, bool zero = false);
+void smooth_up(const Plan &plan, Level &l, const Level &coarse, const Operator &op, double *x, const double *b,
+               const Sweep &how, int sweeps);
+void prolong_add(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip,
+                 bool masked);
 void prolong_start(const Plan &plan, Level &fine, const Level &coarse); // fine.x := the coarse solution, within bounds
-// The coarse correction, if there is a grid that it comes from, projected sweeps, the residual l.r and the inactive nodes; returns whether these
-// are, or may be, others than at the last time (a device is not waited for).
+// The coarse correction, if there is a grid that it comes from, projected sweeps, the residual l.r and the inactive
+// nodes; returns whether these are, or may be, others than at the last time (a device is not waited for).
 bool smooth_and_mark(Plan &plan, Level &l, const Level *coarse, int sweeps);
 void mark_inactive(Plan &plan, Level &l, const Box3 &part);
 bool marked(Plan &plan, Level &l); // after all parts; plan.marked is zero before them
-// v becomes the best of the span of v and the last step x - y, y := x, x := x + a (P(x + v) - x) with the best a of [0, 1]; l.r: residual. measured:
-// measure() follows, whose sums a host that works by_rows() finds along the way.
+// v becomes the best of the span of v and the last step x - y, y := x, x := x + a (P(x + v) - x) with the best a of
+// [0, 1]; l.r: residual. measured: measure() follows, whose sums a host that works by_rows() finds along the way.
 void recombine(Plan &plan, Level &l, bool measured);
 Measure measure(Plan &plan, Level &l);  // also l.r := b - A x
 
 // --- several steps in a kernel, for plane grids on a device (tile.k.cxx, correct.k.cxx) ---
 bool tiled(const Plan &plan, const Level &l); // is the level one of these?
 void tile_monotone_down(const Plan &plan, Level &l, Level &c); // from x; leaves the swept x in w, for
-bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish); // back in x. Returns whether it did, if asked to, what tile_finish() does
+// back in x. Returns whether it did, if asked to, what tile_finish() does
+bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish);
 void tile_finish(Plan &plan, Level &l); // w := x after a projected sweep, the inactive nodes, and r
 void tile_linear_down(const Plan &plan, Level &l, Level &c); // from zero, with the truncated operator; in w, for
 void tile_linear_up(Plan &plan, Level &l, const Level &c);   // in x
-void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch); // A v = r of inactive nodes, in scratch, for
+// A v = r of inactive nodes, in scratch, for
+void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch);
 void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch); // in v
-bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps); // false: the grid is too large for one block
+// false: the grid is too large for one block
+bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps);
 void correct(Plan &plan, Level &l, const double *x); // recombine() from x, which becomes y; the result is in l.x
-bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free, bool truncated, bool top, Operator &out); // false: not here
+// false: not here
+bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free,
+                       bool truncated, bool top, Operator &out);
 
 // --- cycles (cycle.cxx) ---
 void full_multigrid(Plan &plan);             // a start for the finest level from its b and bounds
 void cycle(Plan &plan, int top, bool monotone, bool newton);
-double flops(const Plan &plan, int top, bool monotone, bool newton); // of this process in such a cycle: products with stencils
+// of this process in such a cycle: products with stencils
+double flops(const Plan &plan, int top, bool monotone, bool newton);
 
 } // namespace tessera::vipmg

@@ -1,5 +1,6 @@
-// The cycle on the algebraic levels: a sweep of Gauss-Seidel forwards before the next level and one backwards after it. From zero
-// the former needs the entries before the diagonal alone, the residual after it those behind it: a matrix is read twice.
+// The cycle on the algebraic levels: a sweep of Gauss-Seidel forwards before the next level and one backwards after
+// it. From zero the former needs the entries before the diagonal alone, the residual after it those behind it: a
+// matrix is read twice.
 #include "rrb/algebraic/algebraic.hpp"
 #include <algorithm>
 
@@ -7,7 +8,8 @@ namespace tessera::rrb {
 
 size_t AlgebraicLevel::bytes() const
 {
-  size_t sum = a.bytes() + inverse.bytes() + more.bytes() + strong.bytes() + p.bytes() + x.bytes() + b.bytes() + (share ? share->bytes() : 0);
+  size_t sum = a.bytes() + inverse.bytes() + more.bytes() + strong.bytes() + p.bytes() + x.bytes() + b.bytes() +
+               (share ? share->bytes() : 0);
   for (const Buffer<int> *f : {&i, &j, &diagonal, &coarse, &pi, &pj, &ri, &rj, &rp}) sum += f->bytes();
   return sum;
 }
@@ -97,7 +99,8 @@ void Algebraic::cycle(size_t k)
   if (l.share) l.share->ghosts.add_back(b, 1);
   if (l.gathered()) {
     const AlgebraicShare &s = *l.share;
-    MPI_Allgatherv(b, l.n, MPI_DOUBLE, levels_[k + 1].b.data(), s.nodes.data(), s.first_node.data(), MPI_DOUBLE, s.comm);
+    MPI_Allgatherv(b, l.n, MPI_DOUBLE, levels_[k + 1].b.data(), s.nodes.data(), s.first_node.data(), MPI_DOUBLE,
+                   s.comm);
     cycle(k + 1);
     const double *const all = levels_[k + 1].x.data();
     for (int v = 0; v < l.n + l.ghosts(); ++v) x[v] = all[s.first_node[(size_t)s.process(v)] + s.there(v)];

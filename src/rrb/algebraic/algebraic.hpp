@@ -1,20 +1,23 @@
-// Algebraic multigrid below S1, for coefficients that jump without order over more than four decades: no grid of every second node has a
-// node in each cluster that strong couplings tie together. Coarse nodes are a maximal independent set of the strong couplings (PMIS: H. De
-// Sterck, U. M. Yang, J. J. Heys, SIAM J. Matrix Anal. Appl. 27, 2006), the interpolation reaches coarse nodes over one more strong
-// coupling (extended+i: H. De Sterck, R. D. Falgout, J. W. Nolting, U. M. Yang, Numer. Linear Algebra Appl. 15, 2008). On the host.
+// Algebraic multigrid below S1, for coefficients that jump without order over more than four decades: no grid of
+// every second node has a node in each cluster that strong couplings tie together. Coarse nodes are a maximal
+// independent set of the strong couplings (PMIS: H. De Sterck, U. M. Yang, J. J. Heys, SIAM J. Matrix Anal. Appl. 27,
+// 2006), the interpolation reaches coarse nodes over one more strong coupling (extended+i: H. De Sterck, R. D.
+// Falgout, J. W. Nolting, U. M. Yang, Numer. Linear Algebra Appl. 15, 2008). On the host.
 //
-// On several processes each has its rows. Coarse nodes, interpolation and products are the same on any number of them; sweeps are not: a
-// process takes its neighbours' values as they were before, and half of the absolute values of couplings between processes is added to the diagonal, so that
-// the cycle stays symmetric and positive definite (A. H. Baker, R. D. Falgout, T. V. Kolev, U. M. Yang, SIAM J. Sci. Comput. 33, 2011). A
-// small level goes to every process.
+// On several processes each has its rows. Coarse nodes, interpolation and products are the same on any number of
+// them; sweeps are not: a process takes its neighbours' values as they were before, and half of the absolute values
+// of couplings between processes is added to the diagonal, so that the cycle stays symmetric and positive definite
+// (A. H. Baker, R. D. Falgout, T. V. Kolev, U. M. Yang, SIAM J. Sci. Comput. 33, 2011). A small level goes to every
+// process.
 #pragma once
 #include "box/dense.hpp"
 #include "rrb/algebraic/share.hpp"
 
 namespace tessera::rrb {
 
-// A symmetric matrix by rows, and the interpolation from the next level. Entries before the diagonal one have smaller columns, those behind it
-// larger ones, but for the finest level. Nodes of other processes have numbers behind the own ones', their rows follow the own rows.
+// A symmetric matrix by rows, and the interpolation from the next level. Entries before the diagonal one have smaller
+// columns, those behind it larger ones, but for the finest level. Nodes of other processes have numbers behind the
+// own ones', their rows follow the own rows.
 struct AlgebraicLevel {
   int                   n = 0;            // own nodes
   int                   columns = 0;      // nodes of the next level that occur in P and A P
@@ -27,27 +30,32 @@ struct AlgebraicLevel {
   Buffer<int>           pi, pj, ri, rj, rp; // P by rows; P' by rows: columns, and places in P
   Buffer<double>        p;
   Buffer<double>        x, b;             // solution, not on the finest level; right-hand side, there the residual
-  std::vector<int>      number;           // of nodes on the finest level, counted over all processes: they stand for chance
+  // of nodes on the finest level, counted over all processes: they stand for chance
+  std::vector<int>      number;
   std::unique_ptr<AlgebraicShare> share;  // on several processes
   size_t                bytes() const;
   int                   ghosts() const { return share ? share->ghosts.ghosts() : 0; }
-  bool                  gathered() const { return share && !share->nodes.empty(); } // the next level is the same on every process
+  // the next level is the same on every process
+  bool                  gathered() const { return share && !share->nodes.empty(); }
 };
 
 class Algebraic {
 public:
-  // Memory for the finest level's matrix of n rows, which the caller fills: i, j, diagonal, a. With known() only `a` changes.
+  // Memory for the finest level's matrix of n rows, which the caller fills: i, j, diagonal, a. With known() only `a`
+  // changes.
   AlgebraicLevel &start(int n, size_t entries);
-  // Once these are there: columns from n on are these nodes of other processes. The caller has filled `number` too. The first level of at
-  // most so many nodes goes to every process. Collective.
+  // Once these are there: columns from n on are these nodes of other processes. The caller has filled `number` too.
+  // The first level of at most so many nodes goes to every process. Collective.
   void            share(const Comm &comm, const AlgebraicNumbers &numbers, long redundant);
   bool            known() const { return known_; }
   AlgebraicLevel &finest() { return levels_[0]; }
-  // The levels of this matrix; of an earlier one they stay, with other values. False: nothing can be done, and nothing is left. Collective.
+  // The levels of this matrix; of an earlier one they stay, with other values. False: nothing can be done, and
+  // nothing is left. Collective.
   bool   setup();
   void   clear() { *this = Algebraic(); }
   bool   empty() const { return levels_.empty(); }
-  void   restrict_rows(int begin, int end); // P'b of these rows of the finest level is added to the next one's, which the first ones zero
+  // P'b of these rows of the finest level is added to the next one's, which the first ones zero
+  void   restrict_rows(int begin, int end);
   void   cycle() { cycle(1); }              // from the right-hand side of the next level to its solution. Collective
   const std::vector<AlgebraicLevel> &levels() const { return levels_; }
   int    below() const;       // number of levels but the finest, however many processes there are
@@ -62,12 +70,14 @@ private:
   int                 split(AlgebraicLevel &l, int number) const;
   void                interpolation_pattern(AlgebraicLevel &l, AlgebraicNumbers &numbers) const;
   void                interpolate(AlgebraicLevel &l) const;
-  void                product_pattern(AlgebraicLevel &l, const int *begin, int *column, AlgebraicNumbers &numbers, AlgebraicLevel &next) const;
+  void                product_pattern(AlgebraicLevel &l, const int *begin, int *column, AlgebraicNumbers &numbers,
+                                      AlgebraicLevel &next) const;
   void                product(AlgebraicLevel &l, AlgebraicNumbers *numbers, AlgebraicLevel &next) const;
   // on several processes (algebraic_share.cxx)
   void                rows_of_ghosts(AlgebraicLevel &l) const;
   void                weights_of_ghosts(AlgebraicLevel &l, AlgebraicNumbers &numbers) const;
-  void                share_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *column, size_t products, AlgebraicNumbers &numbers, AlgebraicLevel &next) const;
+  void                        share_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *column, size_t products,
+                                         AlgebraicNumbers &numbers, AlgebraicLevel &next) const;
   void                gather_pattern(AlgebraicLevel &l, AlgebraicLevel &next) const;
   void                gather_values(const AlgebraicLevel &l, AlgebraicLevel &next) const;
   void                invert_diagonal(AlgebraicLevel &l) const;

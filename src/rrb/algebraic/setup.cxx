@@ -1,4 +1,5 @@
-// Setup of the algebraic levels: strong couplings, coarse nodes, interpolation, P'AP. The first one finds patterns, which later ones keep.
+// Setup of the algebraic levels: strong couplings, coarse nodes, interpolation, P'AP. The first one finds patterns,
+// which later ones keep.
 #include "box/tuning.hpp"
 #include "rrb/algebraic/algebraic.hpp"
 #include <algorithm>
@@ -54,7 +55,8 @@ void Algebraic::share(const Comm &comm, const AlgebraicNumbers &numbers, long re
   levels_[0].share = std::make_unique<AlgebraicShare>(comm, levels_[0].n, numbers.owner, numbers.index);
 }
 
-// The strongest coupling of each row, of ghosts' too, 0 where it has none that counts; and which couplings of own rows are strong.
+// The strongest coupling of each row, of ghosts' too, 0 where it has none that counts; and which couplings of own
+// rows are strong.
 std::vector<double> Algebraic::strengths(AlgebraicLevel &l) const
 {
   std::vector<double> most((size_t)(l.n + l.ghosts()));
@@ -64,14 +66,16 @@ std::vector<double> Algebraic::strengths(AlgebraicLevel &l) const
     for (int e = l.i.data()[r]; e < l.i.data()[r + 1]; ++e) m = std::max(m, -l.a.data()[e]);
     if (!(m > tuning::dead_coupling * l.a.data()[l.diagonal.data()[r]])) continue;
     most[(size_t)r] = m;
-    for (int e = l.i.data()[r]; e < l.i.data()[r + 1]; ++e) l.strong.data()[e] = -l.a.data()[e] >= tuning::strong_coupling * m;
+    for (int e = l.i.data()[r]; e < l.i.data()[r + 1]; ++e)
+      l.strong.data()[e] = -l.a.data()[e] >= tuning::strong_coupling * m;
   }
   if (l.share) l.share->ghosts.forward(most.data(), 1);
   return most;
 }
 
-// Coarse nodes: those that more nodes depend on than on any of their undecided neighbours, round after round; who depends on one is fine.
-// What a process hears of its neighbours' decisions a round late makes more rounds, but no other choice. Returns the number of own ones.
+// Coarse nodes: those that more nodes depend on than on any of their undecided neighbours, round after round; who
+// depends on one is fine. What a process hears of its neighbours' decisions a round late makes more rounds, but no
+// other choice. Returns the number of own ones.
 int Algebraic::split(AlgebraicLevel &l, int number) const
 {
   const std::vector<double>  most = strengths(l);
@@ -98,7 +102,8 @@ int Algebraic::split(AlgebraicLevel &l, int number) const
     found.clear();
     for (int r : open) {
       const auto before = [&](int e) { // is the column's turn before the row's?
-        return state[(size_t)j[e]] == undecided && weight[(size_t)j[e]] > weight[(size_t)r] && (strong[e] || depends(e));
+        return state[(size_t)j[e]] == undecided && weight[(size_t)j[e]] > weight[(size_t)r] &&
+               (strong[e] || depends(e));
       };
       bool first = true;
       for (int e = i[r]; first && e < i[r + 1]; ++e) first = !before(e);
@@ -115,7 +120,8 @@ int Algebraic::split(AlgebraicLevel &l, int number) const
   }
   int count = 0;
   l.coarse.resize(state.size());
-  for (int r = 0; r < l.n; ++r) l.coarse.data()[r] = state[(size_t)r] == chosen ? count++ : state[(size_t)r] == loose ? alone : fine;
+  for (int r = 0; r < l.n; ++r)
+    l.coarse.data()[r] = state[(size_t)r] == chosen ? count++ : state[(size_t)r] == loose ? alone : fine;
   return count;
 }
 
@@ -162,12 +168,12 @@ void Algebraic::interpolation_pattern(AlgebraicLevel &l, AlgebraicNumbers &numbe
     }
 }
 
-// Weights of P. A strong coupling with a fine node k goes to k's neighbours as k's own row has it, and part of it back to the node; weak
-// ones go to the diagonal.
+// Weights of P. A strong coupling with a fine node k goes to k's neighbours as k's own row has it, and part of it
+// back to the node; weak ones go to the diagonal.
 void Algebraic::interpolate(AlgebraicLevel &l) const
 {
   if (l.share) l.share->rows.forward(l.a.data(), 1);
-  const int *const           i = l.i.data(), *const j = l.j.data(), *const pi = l.pi.data(), *const state = l.coarse.data();
+  const int *const i = l.i.data(), *const j = l.j.data(), *const pi = l.pi.data(), *const state = l.coarse.data();
   const unsigned char *const strong = l.strong.data();
   const double *const        a = l.a.data();
   double *const              p = l.p.data();
@@ -208,9 +214,10 @@ void Algebraic::interpolate(AlgebraicLevel &l) const
   if (l.share) l.share->weights.forward(p, 1);
 }
 
-// The couplings of next = P'AP, those before the diagonal first, then the diagonal, by the columns of A P. Rows of other processes, of which
-// this one has a part, follow the own ones in P'.
-void Algebraic::product_pattern(AlgebraicLevel &l, const int *begin, int *column, AlgebraicNumbers &numbers, AlgebraicLevel &next) const
+// The couplings of next = P'AP, those before the diagonal first, then the diagonal, by the columns of A P. Rows of
+// other processes, of which this one has a part, follow the own ones in P'.
+void Algebraic::product_pattern(AlgebraicLevel &l, const int *begin, int *column, AlgebraicNumbers &numbers,
+                                AlgebraicLevel &next) const
 {
   const int        m = next.n, rows = (int)l.ri.size() - 1;
   std::vector<int> seen((size_t)l.columns, -1), columns;
@@ -279,7 +286,8 @@ void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbers *numbers, AlgebraicL
     place.resize((size_t)l.columns);
   }
   const int           own = next.i.data()[m];
-  std::vector<double> sums(l.share ? (size_t)own + l.share->sj.size() : 0), squares((size_t)rows); // those of this process's part will do
+  // those of this process's part will do
+  std::vector<double> sums(l.share ? (size_t)own + l.share->sj.size() : 0), squares((size_t)rows);
   double *const       to = l.share ? sums.data() : next.a.data();
   for (int c = 0; c < rows; ++c) {
     const int *const columns = c < m ? next.j.data() : l.share->sj.data() - own;
@@ -289,7 +297,8 @@ void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbers *numbers, AlgebraicL
     for (int q = l.ri.data()[c]; q < l.ri.data()[c + 1]; ++q) {
       const int    r = l.rj.data()[q];
       const double w = p[l.rp.data()[q]];
-      for (int t = begin[(size_t)r]; t < begin[(size_t)r + 1]; ++t) to[place[(size_t)column[(size_t)t]]] += w * value[(size_t)t];
+      for (int t = begin[(size_t)r]; t < begin[(size_t)r + 1]; ++t)
+        to[place[(size_t)column[(size_t)t]]] += w * value[(size_t)t];
       squares[(size_t)c] += w * w * a[l.diagonal.data()[r]];
     }
   }
@@ -299,7 +308,8 @@ void Algebraic::product(AlgebraicLevel &l, AlgebraicNumbers *numbers, AlgebraicL
   }
   for (int c = 0; c < m; ++c) {
     double &d = next.a.data()[next.diagonal.data()[c]];
-    if (!(d > tuning::singular_product * squares[(size_t)c])) d = 0; // rounding: a component without Dirichlet nodes has shrunk to one node
+    // rounding: a component without Dirichlet nodes has shrunk to one node
+    if (!(d > tuning::singular_product * squares[(size_t)c])) d = 0;
   }
 }
 
@@ -335,7 +345,9 @@ bool Algebraic::setup()
   for (size_t k = 0;; ++k) {
     AlgebraicLevel &l = levels_[k];
     if (k) invert_diagonal(l);
-    if (known_ ? k + 1 == levels_.size() : (l.nodes <= tuning::algebraic_least && !l.share) || levels_.size() == tuning::algebraic_levels) break;
+    if (known_ ? k + 1 == levels_.size()
+               : (l.nodes <= tuning::algebraic_least && !l.share) || levels_.size() == tuning::algebraic_levels)
+      break;
     if (k && l.share && l.nodes <= std::max((double)redundant_, (double)tuning::algebraic_least)) {
       if (!known_) levels_.emplace_back(), gather_pattern(l, levels_[k + 1]);
       gather_values(l, levels_[k + 1]);
@@ -360,7 +372,8 @@ bool Algebraic::setup()
     product(l, numbers.get(), levels_[k + 1]);
   }
   if (!known_)
-    for (AlgebraicLevel &l : levels_) l.entries = of_all(l, l.i.data()[l.n]), l.weights = of_all(l, l.pi.empty() ? 0 : l.pi.data()[l.n]);
+    for (AlgebraicLevel &l : levels_)
+      l.entries = of_all(l, l.i.data()[l.n]), l.weights = of_all(l, l.pi.empty() ? 0 : l.pi.data()[l.n]);
   known_ = levels_.size() > 1 && factor();
   if (!known_) clear();
   return known_;

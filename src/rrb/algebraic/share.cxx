@@ -1,4 +1,5 @@
-// Setup of the algebraic levels on several processes: rows of ghosts, parts of products for their owners, the level that every process has.
+// Setup of the algebraic levels on several processes: rows of ghosts, parts of products for their owners, the level
+// that every process has.
 #include "rrb/algebraic/algebraic.hpp"
 #include <algorithm>
 #include <numeric>
@@ -21,7 +22,8 @@ std::vector<int> sums(const std::vector<int> &of)
   return to;
 }
 
-// The ghosts' rows behind the own ones: where they begin, in i. Returns what brings the values of their entries. Collective.
+// The ghosts' rows behind the own ones: where they begin, in i. Returns what brings the values of their entries.
+// Collective.
 Exchange behind(AlgebraicShare &s, Buffer<int> &i)
 {
   const int        n = s.own, ghosts = s.ghosts.ghosts(), entries = i.data()[n];
@@ -30,7 +32,8 @@ Exchange behind(AlgebraicShare &s, Buffer<int> &i)
   s.ghosts.forward(ends.data(), 2);
   grow(i, n + 1, (size_t)(n + ghosts) + 1);
   for (int g = 0; g < ghosts; ++g) {
-    for (int e = ends[2 * (size_t)(n + g)]; e < ends[2 * (size_t)(n + g) + 1]; ++e) owner.push_back(s.owner[(size_t)g]), index.push_back(e);
+    for (int e = ends[2 * (size_t)(n + g)]; e < ends[2 * (size_t)(n + g) + 1]; ++e)
+      owner.push_back(s.owner[(size_t)g]), index.push_back(e);
     i.data()[n + g + 1] = entries + (int)owner.size();
   }
   return Exchange(Exec(), s.comm, entries, owner, index);
@@ -38,7 +41,8 @@ Exchange behind(AlgebraicShare &s, Buffer<int> &i)
 
 } // namespace
 
-AlgebraicShare::AlgebraicShare(const Comm &c, int n, std::vector<int> owners, std::vector<int> indices) : comm(c), own(n), owner(std::move(owners)), index(std::move(indices)), ghosts(Exec(), c, n, owner, index)
+AlgebraicShare::AlgebraicShare(const Comm &c, int n, std::vector<int> owners, std::vector<int> indices) :
+  comm(c), own(n), owner(std::move(owners)), index(std::move(indices)), ghosts(Exec(), c, n, owner, index)
 {
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &processes);
@@ -47,7 +51,8 @@ AlgebraicShare::AlgebraicShare(const Comm &c, int n, std::vector<int> owners, st
 size_t AlgebraicShare::bytes() const
 {
   size_t sum = ghosts.bytes() + rows.bytes() + weights.bytes() + this->sums.bytes();
-  for (const std::vector<int> *v : {&owner, &index, &si, &sj, &nodes, &first_node, &entries, &first_entry, &order}) sum += v->capacity() * sizeof(int);
+  for (const std::vector<int> *v : {&owner, &index, &si, &sj, &nodes, &first_node, &entries, &first_entry, &order})
+    sum += v->capacity() * sizeof(int);
   return sum;
 }
 
@@ -56,7 +61,8 @@ AlgebraicParts::AlgebraicParts(const AlgebraicShare &s, AlgebraicNumbers &number
   const size_t     parts = s.si.size() - 1;
   std::vector<int> order(parts), counts((size_t)s.processes), rows, processes, there;
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return numbers.owner[(size_t)a] < numbers.owner[(size_t)b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return numbers.owner[(size_t)a] < numbers.owner[(size_t)b]; });
   for (int c : order)
     for (int e = s.si[(size_t)c]; e < s.si[(size_t)c + 1]; ++e) {
       ++counts[(size_t)numbers.owner[(size_t)c]];
@@ -111,7 +117,8 @@ void Algebraic::weights_of_ghosts(AlgebraicLevel &l, AlgebraicNumbers &numbers) 
   s.weights = behind(s, l.pi);
   const int        all = l.pi.data()[l.n + l.ghosts()];
   std::vector<int> key(2 * (size_t)all);
-  for (int q = 0; q < own; ++q) key[2 * (size_t)q] = numbers.process(l.pj.data()[q]), key[2 * (size_t)q + 1] = numbers.there(l.pj.data()[q]);
+  for (int q = 0; q < own; ++q)
+    key[2 * (size_t)q] = numbers.process(l.pj.data()[q]), key[2 * (size_t)q + 1] = numbers.there(l.pj.data()[q]);
   s.weights.forward(key.data(), 2);
   grow(l.pj, own, (size_t)all), grow(l.p, own, (size_t)all);
   for (int q = own; q < all; ++q) l.pj.data()[q] = numbers(key[2 * (size_t)q], key[2 * (size_t)q + 1]);
@@ -122,9 +129,10 @@ void Algebraic::weights_of_ghosts(AlgebraicLevel &l, AlgebraicNumbers &numbers) 
   l.columns = numbers.size();
 }
 
-// Where the entries of parts go, and the ghosts of the next level: those that its own rows and P have. What A P has beside these is
-// numbered behind them.
-void Algebraic::share_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *column, size_t products, AlgebraicNumbers &numbers, AlgebraicLevel &next) const
+// Where the entries of parts go, and the ghosts of the next level: those that its own rows and P have. What A P has
+// beside these is numbered behind them.
+void Algebraic::share_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *column, size_t products,
+                           AlgebraicNumbers &numbers, AlgebraicLevel &next) const
 {
   AlgebraicShare  &s = *l.share;
   const int        m = next.n, own = next.i.data()[m], kept = (int)s.si.size() - 1;
@@ -135,10 +143,12 @@ void Algebraic::share_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *
   }
   answers = parts.messages->answer(answers);
   for (size_t e = 0; e < parts.sent.size(); ++e) index[(size_t)parts.sent[e]] = answers[e];
-  for (int c = 0; c < kept; ++c) std::fill(owner.begin() + s.si[(size_t)c], owner.begin() + s.si[(size_t)c + 1], numbers.owner[(size_t)c]);
+  for (int c = 0; c < kept; ++c)
+    std::fill(owner.begin() + s.si[(size_t)c], owner.begin() + s.si[(size_t)c + 1], numbers.owner[(size_t)c]);
   s.sums = Exchange(Exec(), s.comm, own, owner, index);
 
-  std::vector<int> to((size_t)numbers.size(), -1), owners(numbers.owner.begin(), numbers.owner.begin() + kept), indices(numbers.index.begin(), numbers.index.begin() + kept);
+  std::vector<int> to((size_t)numbers.size(), -1), owners(numbers.owner.begin(), numbers.owner.begin() + kept),
+    indices(numbers.index.begin(), numbers.index.begin() + kept);
   std::iota(to.begin(), to.begin() + m + kept, 0);
   int last = m + kept;
   for (int e = 0; e < own; ++e) {
@@ -153,7 +163,8 @@ void Algebraic::share_next(AlgebraicLevel &l, const AlgebraicParts &parts, int *
     for (size_t e = 0; e < count; ++e)
       if (v[e] >= 0) v[e] = to[(size_t)v[e]];
   };
-  renumber(l.pj.data(), l.pj.size()), renumber(l.coarse.data(), l.coarse.size()), renumber(next.j.data(), (size_t)own), renumber(s.sj.data(), s.sj.size());
+  renumber(l.pj.data(), l.pj.size()), renumber(l.coarse.data(), l.coarse.size()), renumber(next.j.data(), (size_t)own),
+    renumber(s.sj.data(), s.sj.size());
   renumber(column, products);
   l.columns  = last;
   next.share = std::make_unique<AlgebraicShare>(s.comm, m, owners, indices);
@@ -166,7 +177,8 @@ void Algebraic::gather_pattern(AlgebraicLevel &l, AlgebraicLevel &next) const
   const int       mine[2] = {l.n, l.i.data()[l.n]};
   std::vector<int> all(2 * (size_t)s.processes), columns((size_t)mine[1]), ends((size_t)l.n);
   MPI_Allgather(mine, 2, MPI_INT, all.data(), 2, MPI_INT, s.comm);
-  for (int r = 0; r < s.processes; ++r) s.nodes.push_back(all[2 * (size_t)r]), s.entries.push_back(all[2 * (size_t)r + 1]);
+  for (int r = 0; r < s.processes; ++r)
+    s.nodes.push_back(all[2 * (size_t)r]), s.entries.push_back(all[2 * (size_t)r + 1]);
   s.first_node = sums(s.nodes), s.first_entry = sums(s.entries);
   const auto there = [&](int e) {
     const int v = l.j.data()[e];
@@ -175,15 +187,20 @@ void Algebraic::gather_pattern(AlgebraicLevel &l, AlgebraicLevel &next) const
   s.order.resize((size_t)mine[1]);
   std::iota(s.order.begin(), s.order.end(), 0);
   for (int r = 0; r < l.n; ++r) {
-    std::sort(s.order.begin() + l.i.data()[r], s.order.begin() + l.i.data()[r + 1], [&](int e, int f) { return there(e) < there(f); });
+    std::sort(s.order.begin() + l.i.data()[r], s.order.begin() + l.i.data()[r + 1],
+              [&](int e, int f) { return there(e) < there(f); });
     ends[(size_t)r] = s.first_entry[(size_t)s.rank] + l.i.data()[r + 1];
   }
   for (size_t e = 0; e < columns.size(); ++e) columns[e] = there(s.order[e]);
   next.n     = s.first_node.back();
   next.nodes = next.n;
-  next.i.resize((size_t)next.n + 1), next.diagonal.resize((size_t)next.n), next.x.resize((size_t)next.n), next.b.resize((size_t)next.n);
+  next.i.resize((size_t)next.n + 1), next.diagonal.resize((size_t)next.n), next.x.resize((size_t)next.n),
+    next.b.resize((size_t)next.n);
   next.j.resize((size_t)s.first_entry.back()), next.a.resize(next.j.size()), next.number.resize((size_t)next.n);
-  const auto gather = [&](const std::vector<int> &from, int *to, const std::vector<int> &counts, const std::vector<int> &begins) { MPI_Allgatherv(from.data(), (int)from.size(), MPI_INT, to, counts.data(), begins.data(), MPI_INT, s.comm); };
+  const auto gather = [&](const std::vector<int> &from, int *to, const std::vector<int> &counts,
+                          const std::vector<int> &begins) {
+    MPI_Allgatherv(from.data(), (int)from.size(), MPI_INT, to, counts.data(), begins.data(), MPI_INT, s.comm);
+  };
   gather(ends, next.i.data() + 1, s.nodes, s.first_node);
   gather(l.number, next.number.data(), s.nodes, s.first_node);
   gather(columns, next.j.data(), s.entries, s.first_entry);
@@ -197,7 +214,8 @@ void Algebraic::gather_values(const AlgebraicLevel &l, AlgebraicLevel &next) con
   const AlgebraicShare &s = *l.share;
   std::vector<double>   mine(s.order.size());
   for (size_t e = 0; e < mine.size(); ++e) mine[e] = l.a.data()[s.order[e]];
-  MPI_Allgatherv(mine.data(), (int)mine.size(), MPI_DOUBLE, next.a.data(), s.entries.data(), s.first_entry.data(), MPI_DOUBLE, s.comm);
+  MPI_Allgatherv(mine.data(), (int)mine.size(), MPI_DOUBLE, next.a.data(), s.entries.data(), s.first_entry.data(),
+                 MPI_DOUBLE, s.comm);
 }
 
 } // namespace tessera::rrb

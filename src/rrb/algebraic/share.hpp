@@ -1,5 +1,5 @@
-// What an algebraic level has to do with other processes: the nodes of theirs that it knows, and what goes between them. A node is known by its owner
-// and its number there.
+// What an algebraic level has to do with other processes: the nodes of theirs that it knows, and what goes between
+// them. A node is known by its owner and its number there.
 #pragma once
 #include "exec/exchange.hpp"
 #include "exec/messages.hpp"
@@ -11,13 +11,14 @@ namespace tessera::rrb {
 struct AlgebraicShare {
   Comm             comm;
   int              rank = 0, processes = 1, own = 0;
-  std::vector<int> owner, index; // of the known nodes behind the own ones: ghosts, then those that only rows of ghosts are coupled with
+  // of the known nodes behind the own ones: ghosts, then those that only rows of ghosts are coupled with
+  std::vector<int> owner, index;
   Exchange         ghosts;       // values of nodes
   Exchange         rows, weights; // entries of the ghosts' rows of A and of P
   Exchange         sums;          // to the owners: this process's part of entries of the next matrix
   std::vector<int> si, sj;        // these parts by rows: where each begins, columns
-  // Where the next level is the same one on every process: numbers of nodes and entries of each process and where they begin there, and
-  // the own entries in the order that they have there
+  // Where the next level is the same one on every process: numbers of nodes and entries of each process and where
+  // they begin there, and the own entries in the order that they have there
   std::vector<int> nodes, first_node, entries, first_entry, order;
 
   AlgebraicShare(const Comm &c, int own, std::vector<int> owners, std::vector<int> indices); // collective

@@ -8,18 +8,26 @@
 namespace tessera {
 
 // CG's vectors on the black nodes, kept between solves. Two of them live in the four quarters of the preconditioner's
-// right-hand side, which CG on the black nodes leaves free; where it does not (a small grid, solved whole) all are separate.
+// right-hand side, which CG on the black nodes leaves free; where it does not (a small grid, solved whole) all are
+// separate.
 struct Vectors {
   rrb::BlackField r, z, p, q, x;
   bool            flexible;
   // z is used up before q is made, but for the inner product q'z of flexible CG
-  Vectors(rrb::Plan &plan, bool f) : r(plan), z(), p(plan, Spare(plan, 0)), q(plan, Spare(plan, 2)), x(plan), flexible(f) { z = rrb::BlackField(plan, f ? nullptr : q.data); }
+  Vectors(rrb::Plan &plan, bool f) :
+    r(plan), z(), p(plan, Spare(plan, 0)), q(plan, Spare(plan, 2)), x(plan), flexible(f)
+  {
+    z = rrb::BlackField(plan, f ? nullptr : q.data);
+  }
   static double *Spare(rrb::Plan &plan, int quarter)
   {
     rrb::Level &l = plan.levels[0];
     return l.step == rrb::Step::coarsen && !l.layout.natural ? l.b.data.data() + quarter * l.layout.plane : nullptr;
   }
-  bool Fits(rrb::Plan &plan, bool f) const { return f == flexible && !(r.layout != plan.levels[0].layout) && (p.own.size() || p.data == Spare(plan, 0)); }
+  bool Fits(rrb::Plan &plan, bool f) const
+  {
+    return f == flexible && !(r.layout != plan.levels[0].layout) && (p.own.size() || p.data == Spare(plan, 0));
+  }
 };
 
 class SchurSpace;
@@ -40,7 +48,8 @@ inline PetscErrorCode Sum(MPI_Comm comm, int n, double *v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The elimination of red nodes and Dirichlet rows has left nothing to iterate on: it is an iteration of its own, x is no longer x0.
+// The elimination of red nodes and Dirichlet rows has left nothing to iterate on: it is an iteration of its own, x is
+// no longer x0.
 inline PetscErrorCode Eliminated(KSP ksp)
 {
   PetscFunctionBegin;
@@ -138,7 +147,10 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
       PetscFunctionReturn(PETSC_SUCCESS);
     };
     if (apply_first) PetscCall(next());
-    norm = ksp->normtype == KSP_NORM_PRECONDITIONED ? PetscSqrtReal(zz) : ksp->normtype == KSP_NORM_NATURAL ? PetscSqrtReal(PetscAbsReal(rz)) : ksp->normtype == KSP_NORM_UNPRECONDITIONED ? PetscSqrtReal(rr) : 0;
+    norm = ksp->normtype == KSP_NORM_PRECONDITIONED   ? PetscSqrtReal(zz)
+         : ksp->normtype == KSP_NORM_NATURAL          ? PetscSqrtReal(PetscAbsReal(rz))
+         : ksp->normtype == KSP_NORM_UNPRECONDITIONED ? PetscSqrtReal(rr)
+                                                      : 0;
     KSPCheckNorm(ksp, norm);
     ksp->rnorm = norm;
     PetscCall(KSPLogResidualHistory(ksp, norm));

@@ -1,4 +1,5 @@
-// CG's side of the first Schur complement S1 of a 5-point operator on the black nodes ([1] section 2.3, [2] equation (2.9)).
+// CG's side of the first Schur complement S1 of a 5-point operator on the black nodes ([1] section 2.3, [2] equation
+// (2.9)).
 #include "rrb/cg/schur_kernels.hpp"
 
 namespace tessera::rrb {
@@ -32,8 +33,9 @@ template <int S, class T> struct MultiplyO {
   HD double    operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * a.sy, r = a.sy;
-    const T         v = a.co[p] * o[p] + a.e[0][p] * c[p - S - r] + a.e[1][p] * c[p - r] + a.e[2][p] * c[p - S] + a.e[3][p] * c[p] + a.fo[0][p] * o[p + S]
-                   + a.fo[0][p - S] * o[p - S] + a.fo[1][p] * o[p + r] + a.fo[1][p - r] * o[p - r];
+    const T         v = a.co[p] * o[p] + a.e[0][p] * c[p - S - r] + a.e[1][p] * c[p - r] + a.e[2][p] * c[p - S] +
+                a.e[3][p] * c[p] + a.fo[0][p] * o[p + S] + a.fo[0][p - S] * o[p - S] + a.fo[1][p] * o[p + r] +
+                a.fo[1][p - r] * o[p - r];
     q[p] = v;
     return (double)v * o[p];
   }
@@ -45,8 +47,9 @@ template <int S, class T> struct MultiplyC {
   HD double    operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * a.sy, r = a.sy;
-    const T         v = a.cc[p] * c[p] + a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + r] * o[p + r] + a.e[0][p + S + r] * o[p + S + r]
-                   + a.fc[0][p] * c[p + S] + a.fc[0][p - S] * c[p - S] + a.fc[1][p] * c[p + r] + a.fc[1][p - r] * c[p - r];
+    const T         v = a.cc[p] * c[p] + a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + r] * o[p + r] +
+                a.e[0][p + S + r] * o[p + S + r] + a.fc[0][p] * c[p + S] + a.fc[0][p - S] * c[p - S] +
+                a.fc[1][p] * c[p + r] + a.fc[1][p - r] * c[p - r];
     q[p] = v;
     return (double)v * c[p];
   }
@@ -99,8 +102,9 @@ template <class T> struct RedSquare {
   {
     const ptrdiff_t p = X * z.sx + Y * z.sy;
     const double   *o = z.q[0] + p, *c = z.q[3] + p;
-    double          v = q == quarter_a ? L[0].q[1][p] * o[0] + L[1].q[1][p] * o[z.sx] + L[2].q[1][p] * c[-z.sy] + L[3].q[1][p] * c[0] :
-                                         L[0].q[2][p] * c[-z.sx] + L[1].q[2][p] * c[0] + L[2].q[2][p] * o[0] + L[3].q[2][p] * o[z.sy];
+    double          v = q == quarter_a
+                        ? L[0].q[1][p] * o[0] + L[1].q[1][p] * o[z.sx] + L[2].q[1][p] * c[-z.sy] + L[3].q[1][p] * c[0]
+                        : L[0].q[2][p] * c[-z.sx] + L[1].q[2][p] * c[0] + L[2].q[2][p] * o[0] + L[3].q[2][p] * o[z.sy];
     if (D.q[q]) v *= D.q[q][p];
     return v * v;
   }
@@ -108,7 +112,13 @@ template <class T> struct RedSquare {
 
 template <class T> double red_squares(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<double> &z)
 {
-  RedSquare<T> k{{level.layout.view(l[0].data()), level.layout.view(l[1].data()), level.layout.view(l[2].data()), level.layout.view(l[3].data())}, {}, z, 0};
+  RedSquare<T> k{
+    {level.layout.view(l[0].data()), level.layout.view(l[1].data()), level.layout.view(l[2].data()),
+     level.layout.view(l[3].data())},
+    {},
+    z,
+    0
+  };
   if (!level.factor.scaled) k.D = level.layout.view(d.data());
   double       s = 0;
   for (int q : {1, 2}) {
@@ -132,7 +142,8 @@ void copy_values(const Exec &exec, const double *x, Buffer<double> &y)
   else if (y.size()) memcpy(y.data(), x, y.bytes());
 }
 
-BlackField::BlackField(const Plan &plan, double *borrowed) : layout(plan.levels[0].layout), data(borrowed), size(2 * layout.elements(1))
+BlackField::BlackField(const Plan &plan, double *borrowed) :
+  layout(plan.levels[0].layout), data(borrowed), size(2 * layout.elements(1))
 {
   if (!borrowed) {
     own.resize(size);
@@ -149,7 +160,9 @@ void black_load(Plan &plan, const double *x, BlackField &r)
   const Grid &g    = plan.levels[0].grid;
   const Box   own  = g.owned();
   const auto  from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
-  for (int q : {0, 3}) forall(plan.exec, g.owned(q), CopyKernel<double, double>{from.q[q], r.view.q[q], from.sx, from.sy, r.view.sx, r.view.sy});
+  for (int q : {0, 3})
+    forall(plan.exec, g.owned(q),
+           CopyKernel<double, double>{from.q[q], r.view.q[q], from.sx, from.sy, r.view.sx, r.view.sy});
 }
 
 void black_store(Plan &plan, const BlackField &x, double *y)
@@ -157,7 +170,8 @@ void black_store(Plan &plan, const BlackField &x, double *y)
   const Grid &g   = plan.levels[0].grid;
   const Box   own = g.owned();
   const auto  to  = natural_view(y, own.x0, own.y0, own.x1 - own.x0);
-  for (int q : {0, 3}) forall(plan.exec, g.owned(q), CopyKernel<double, double>{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
+  for (int q : {0, 3})
+    forall(plan.exec, g.owned(q), CopyKernel<double, double>{x.view.q[q], to.q[q], x.view.sx, x.view.sy, to.sx, to.sy});
 }
 
 void black_set(Plan &plan, double s, BlackField &x)
@@ -182,7 +196,8 @@ void red_solve(Plan &plan, const double *r, double *x)
   const bool         kept  = plan.schur.red.empty();
   const View<double> d     = level.layout.view(kept ? level.factor.d64.data() : nullptr);
   for (int q : {1, 2}) {
-    const double *inverse = kept ? d.q[q] : place(level.layout, plan.schur.red.data()) + (q - 1) * (ptrdiff_t)level.layout.elements(1);
+    const double *inverse =
+      kept ? d.q[q] : place(level.layout, plan.schur.red.data()) + (q - 1) * (ptrdiff_t)level.layout.elements(1);
     forall(plan.exec, level.grid.owned(q), AddScaled{from.q[q], inverse, to.q[q], from.sx, from.sy, d.sx, d.sy});
   }
 }
@@ -201,8 +216,9 @@ double black_step(Plan &plan, double alpha, const BlackField &p, const BlackFiel
 {
   const ptrdiff_t sy = r.view.sy;
   return over_black(plan, [&](const Box &b, int i) {
-    return r.view.sx == 1 ? forall_sum(plan.exec, b, StepKernel<1>{alpha, p.view.q[i], q.view.q[i], x.view.q[i], r.view.q[i], sy}) :
-                            forall_sum(plan.exec, b, StepKernel<2>{alpha, p.view.q[i], q.view.q[i], x.view.q[i], r.view.q[i], sy});
+    return r.view.sx == 1
+           ? forall_sum(plan.exec, b, StepKernel<1>{alpha, p.view.q[i], q.view.q[i], x.view.q[i], r.view.q[i], sy})
+           : forall_sum(plan.exec, b, StepKernel<2>{alpha, p.view.q[i], q.view.q[i], x.view.q[i], r.view.q[i], sy});
   });
 }
 
@@ -214,7 +230,8 @@ double schur_norm2(Plan &plan, BlackField &z)
     return black + dot(plan.exec, level.grid, mask_a | mask_b, level.b.v, level.b.v);
   }
   level.halo.exchange(z.view, mask_o | mask_c);
-  return black + (plan.single_factors() ? red_squares(plan, level, level.factor.l32, level.factor.d32, z.view) : red_squares(plan, level, level.factor.l64, level.factor.d64, z.view));
+  return black + (plan.single_factors() ? red_squares(plan, level, level.factor.l32, level.factor.d32, z.view)
+                                        : red_squares(plan, level, level.factor.l64, level.factor.d64, z.view));
 }
 
 template <class T> void schur_create(const Plan &plan, const Level &level, SchurOf<T> &s)
@@ -237,7 +254,10 @@ void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s)
   const Extent n = level.layout.elements(1);
   schur_create(plan, level, s);
   if (!s.red.empty())
-    for (int q : {1, 2}) forall(plan.exec, level.grid.owned(q), CopyKernel<double, double>{a.C().q[q], place(level.layout, s.red.data()) + (q - 1) * (ptrdiff_t)n, a.C().sx, a.C().sy, a.C().sx, a.C().sy});
+    for (int q : {1, 2})
+      forall(plan.exec, level.grid.owned(q),
+             CopyKernel<double, double>{a.C().q[q], place(level.layout, s.red.data()) + (q - 1) * (ptrdiff_t)n,
+                                        a.C().sx, a.C().sy, a.C().sx, a.C().sy});
   auto   at = [&](Buffer<double> &f) { return place(level.layout, f.data()); };
   const View<double>       E[4] = {a.E(0), a.E(1), a.E(2), a.E(3)};
   const SchurView<double>  v = schur_view(level.layout, s);
@@ -254,13 +274,16 @@ void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s)
   for (int k = 0; k < 2; ++k) exchange(at(s.fo[k]), at(s.fc[k]), mask_o | mask_c);
 }
 
-template <class T> double schur_multiply(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q)
+template <class T>
+double schur_multiply(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q)
 {
   const SchurView<T> a = schur_view(level.layout, s);
   const Box          o = level.grid.owned(quarter_o), c = level.grid.owned(quarter_c);
   if (a.sx == 1)
-    return forall_sum(exec, o, MultiplyO<1, T>{a, p.q[0], p.q[3], q.q[0]}) + forall_sum(exec, c, MultiplyC<1, T>{a, p.q[0], p.q[3], q.q[3]});
-  return forall_sum(exec, o, MultiplyO<2, T>{a, p.q[0], p.q[3], q.q[0]}) + forall_sum(exec, c, MultiplyC<2, T>{a, p.q[0], p.q[3], q.q[3]});
+    return forall_sum(exec, o, MultiplyO<1, T>{a, p.q[0], p.q[3], q.q[0]}) +
+           forall_sum(exec, c, MultiplyC<1, T>{a, p.q[0], p.q[3], q.q[3]});
+  return forall_sum(exec, o, MultiplyO<2, T>{a, p.q[0], p.q[3], q.q[0]}) +
+         forall_sum(exec, c, MultiplyC<2, T>{a, p.q[0], p.q[3], q.q[3]});
 }
 
 template <class Kernel> struct WithoutSum {
@@ -268,7 +291,8 @@ template <class Kernel> struct WithoutSum {
   HD void operator()(int X, int Y) const { (void)kernel(X, Y); }
 };
 
-template <class T> void schur_product(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q)
+template <class T>
+void schur_product(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q)
 {
   const SchurView<T> a = schur_view(level.layout, s);
   auto               with = [&](auto stride) {
@@ -283,13 +307,16 @@ template <class T> void schur_product(const Exec &exec, const Level &level, Schu
 template void schur_product(const Exec &, const Level &, SchurOf<double> &, const View<double> &, const View<double> &);
 template void schur_product(const Exec &, const Level &, SchurOf<float> &, const View<float> &, const View<float> &);
 
-template double schur_multiply(const Exec &, const Level &, SchurOf<double> &, const View<double> &, const View<double> &);
+template double schur_multiply(const Exec &, const Level &, SchurOf<double> &, const View<double> &,
+                               const View<double> &);
 template double schur_multiply(const Exec &, const Level &, SchurOf<float> &, const View<float> &, const View<float> &);
 
 void schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
 {
   Level &level = plan.levels[0];
-  if (level.step == Step::coarsen) return plan.params.coarsening == Coarsening::galerkin ? galerkin_schur_apply(plan, r, z) : cycle(plan, 0, r, z, z, false);
+  if (level.step == Step::coarsen)
+    return plan.params.coarsening == Coarsening::galerkin ? galerkin_schur_apply(plan, r, z)
+                                                          : cycle(plan, 0, r, z, z, false);
   // A small grid is solved as a whole, with a zero right-hand side at the red nodes.
   level.b.data.zero();
   copy(plan.exec, level.grid, mask_o | mask_c, r, level.b.v);

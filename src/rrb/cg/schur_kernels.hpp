@@ -21,7 +21,8 @@ template <bool INVERTED> struct SetupO {
   HD Values make(int X, int Y) const
   {
     const ptrdiff_t p = X * C.sx + Y * C.sy, w = p - C.sx, s = p - C.sy;
-    const double    dw = red_inverse<INVERTED>(C, 1, w), de = red_inverse<INVERTED>(C, 1, p), ds = red_inverse<INVERTED>(C, 2, s), dn = red_inverse<INVERTED>(C, 2, p);
+    const double    dw = red_inverse<INVERTED>(C, 1, w), de = red_inverse<INVERTED>(C, 1, p),
+                 ds = red_inverse<INVERTED>(C, 2, s), dn = red_inverse<INVERTED>(C, 2, p);
     const double    aw = E[1].q[1][w], ae = E[0].q[1][p], as = E[3].q[2][s], an = E[2].q[2][p];
     Values          v;
     v.c    = remains(tiny, C.q[0][p], C.q[0][p] - aw * aw * dw - ae * ae * de - as * as * ds - an * an * dn);
@@ -53,7 +54,8 @@ template <bool INVERTED> struct SetupC {
   {
     const ptrdiff_t p = X * C.sx + Y * C.sy, e = p + C.sx, n = p + C.sy;
     const double    aw = E[1].q[2][p], ae = E[0].q[2][e], as = E[3].q[1][p], an = E[2].q[1][n];
-    const double    dw = red_inverse<INVERTED>(C, 2, p), de = red_inverse<INVERTED>(C, 2, e), ds = red_inverse<INVERTED>(C, 1, p), dn = red_inverse<INVERTED>(C, 1, n);
+    const double    dw = red_inverse<INVERTED>(C, 2, p), de = red_inverse<INVERTED>(C, 2, e),
+                 ds = red_inverse<INVERTED>(C, 1, p), dn = red_inverse<INVERTED>(C, 1, n);
     Values          v;
     v.c    = remains(tiny, C.q[3][p], C.q[3][p] - aw * aw * dw - ae * ae * de - as * as * ds - an * an * dn);
     v.f[0] = -ae * de * E[1].q[2][e];

@@ -1,8 +1,9 @@
-// The iteration ([2] algorithm 1) in three steps: z = M^-1 r with r'z; p = z + beta p with q = S1 p and p'q; x += alpha p, r -= alpha q
-// with r'r and the test. Bytes per node of the finest grid beside M's, z in single precision: 34 for the second step (S1 20, z 2,
-// p 8, q 4), 22 for the third (r 8, q 4, M's residual 2, x and p 16 in every other step). On several processes p is worked on at ghost nodes too, from z, which M leaves there: the only things that
-// processes tell each other are M's right-hand sides and the three sums. Where their devices reach each other (exec/peers.hpp) that is as on
-// one process, else the host drives the same kernels and adds up.
+// The iteration ([2] algorithm 1) in three steps: z = M^-1 r with r'z; p = z + beta p with q = S1 p and p'q; x +=
+// alpha p, r -= alpha q with r'r and the test. Bytes per node of the finest grid beside M's, z in single precision:
+// 34 for the second step (S1 20, z 2, p 8, q 4), 22 for the third (r 8, q 4, M's residual 2, x and p 16 in every
+// other step). On several processes p is worked on at ghost nodes too, from z, which M leaves there: the only things
+// that processes tell each other are M's right-hand sides and the three sums. Where their devices reach each other
+// (exec/peers.hpp) that is as on one process, else the host drives the same kernels and adds up.
 #include "rrb/cg/schur_solver_kernels.hpp"
 #include <algorithm>
 #include <cmath>
@@ -16,15 +17,19 @@ namespace tessera::rrb {
 
 #ifdef TESSERA_HAVE_DEVICE
 // rrb/lumped/half.k.cxx
-template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, const Begin &begin);
-void                    black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out);
+template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to,
+                                    Reduction &reduction, const Begin &begin);
+void black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept,
+                  double *out);
 #endif
 
 bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && !g.layout.natural && !g.grid.periodic_x && !g.grid.periodic_y && !remainder_on_host(plan) && (g.grid.processes() == 1 || plan.cycle != Cycle::k);
+  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && !g.layout.natural &&
+         !g.grid.periodic_x && !g.grid.periodic_y && !remainder_on_host(plan) &&
+         (g.grid.processes() == 1 || plan.cycle != Cycle::k);
 #else
   (void)plan;
   return false;
@@ -39,7 +44,10 @@ constexpr int columns_a_lane = 1;
 
 // p is right one layer around.
 Box direction_nodes(const Level &g) { return g.grid.around(g.grid.processes() > 1); }
-Box cells_of(const Box &nodes) { return {floor_half(nodes.x0), floor_half(nodes.x1 + 1), floor_half(nodes.y0), floor_half(nodes.y1 + 1)}; }
+Box cells_of(const Box &nodes)
+{
+  return {floor_half(nodes.x0), floor_half(nodes.x1 + 1), floor_half(nodes.y0), floor_half(nodes.y1 + 1)};
+}
 
 } // namespace
 
@@ -73,8 +81,10 @@ struct SchurSolver::Parts {
   cudaStream_t    capture = nullptr;
   uint64_t        fingerprint = 0;
   bool            whole = false; // the graph has the loop
-  int             ahead = 4, changes = 3; // and so many iterations before it; recording it anew costs more than a solve on small grids: solves in turn
-  // An iteration in the loop takes some microseconds more than the same kernels one after the other. Beyond what is needed it takes all its time.
+  // and so many iterations before it; recording it anew costs more than a solve on small grids: solves in turn
+  int             ahead = 4, changes = 3;
+  // An iteration in the loop takes some microseconds more than the same kernels one after the other. Beyond what is
+  // needed it takes all its time.
   void            took(int its)
   {
     const int wanted = std::min(its, most_ahead);
@@ -98,17 +108,19 @@ struct SchurSolver::Parts {
   template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
-  template <class Check> void launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check);
-#ifdef __CUDACC__
+  template <class Check>
+  void launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check);
+  #ifdef __CUDACC__
   uint64_t addresses(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) const;
   template <class Check, class Record> void record_graph(const Check &check, const Record &record);
-  template <class Check, class Record>
-  void record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop, cudaGraph_t *same, const Check &check, const Record &record);
-#endif
+  template <class Check, class Record> void record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop,
+                                                        cudaGraph_t *same, const Check &check, const Record &record);
+  #endif
   // Several processes whose devices do not reach each other, or whose cycle needs the host
   bool   driven(Plan &plan) const;
   double total(const Grid &grid);
-  template <class T> void drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms);
+  template <class T>
+  void drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms);
 };
 
 SchurSolver::SchurSolver() : parts_(new Parts()) { }
@@ -123,7 +135,8 @@ SchurSolver::~SchurSolver()
 
 size_t SchurSolver::bytes() const
 {
-  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() + parts_->rhs64.bytes() + parts_->memory.bytes();
+  return parts_->p[0].own.bytes() + parts_->p[1].own.bytes() + parts_->q.own.bytes() + parts_->z64.bytes() +
+         parts_->rhs64.bytes() + parts_->memory.bytes();
 }
 
 // The precision of M's vectors: those of the Galerkin hierarchy; the lumped forms have double precision.
@@ -132,7 +145,8 @@ template <class T> SchurSolver::Parts::Fields<T> SchurSolver::Parts::fields(Plan
   const Layout &layout = plan.levels[0].layout;
   const size_t  n      = r.size;
   Fields<T>     f;
-  if constexpr (std::is_same_v<T, float>) f.z = plan.smoothing32[0].x.data.data(), f.rhs = plan.smoothing32[0].b.data.data();
+  if constexpr (std::is_same_v<T, float>)
+    f.z = plan.smoothing32[0].x.data.data(), f.rhs = plan.smoothing32[0].b.data.data();
   else f.z = z64.data(), f.rhs = rhs64.empty() ? r.data : rhs64.data();
   f.zv = layout.view(f.z), f.rv = layout.view(f.rhs);
   f.zv.q[0] = place(layout, f.z), f.zv.q[3] = f.zv.q[0] + n / 2, f.zv.q[1] = f.zv.q[2] = nullptr;
@@ -141,7 +155,8 @@ template <class T> SchurSolver::Parts::Fields<T> SchurSolver::Parts::fields(Plan
 }
 
 // r'z to *rz, or this process's part of it. r has no values at ghost nodes, so its products have none of them.
-template <class T> void SchurSolver::Parts::precondition(Plan &plan, std::vector<BlackField> &null, BlackField &r, double *rz)
+template <class T>
+void SchurSolver::Parts::precondition(Plan &plan, std::vector<BlackField> &null, BlackField &r, double *rz)
 {
   Level      &g = plan.levels[0];
   Fields<T>   f = fields<T>(plan, r);
@@ -168,19 +183,38 @@ template <class T> void SchurSolver::Parts::multiply(Plan &plan, BlackField &r, 
   Level    &g = plan.levels[0];
   Fields<T> f = fields<T>(plan, r);
   const Box nodes = direction_nodes(g);
-  Multiply<columns_a_lane, T> k{schur_view(g.layout, plan.schur), f.zv.q[0], f.zv.q[3], {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}}, q.view.q[0], q.view.q[3], state(), own, quarter_box(nodes, quarter_o), quarter_box(nodes, quarter_c), g.grid.owned(quarter_o), g.grid.owned(quarter_c), g.layout.whole()};
+  Multiply<columns_a_lane, T> k{
+    schur_view(g.layout, plan.schur),
+    f.zv.q[0],
+    f.zv.q[3],
+    {{p[0].view.q[0], p[0].view.q[3]}, {p[1].view.q[0], p[1].view.q[3]}},
+    q.view.q[0],
+    q.view.q[3],
+    state(),
+    own,
+    quarter_box(nodes, quarter_o),
+    quarter_box(nodes, quarter_c),
+    g.grid.owned(quarter_o),
+    g.grid.owned(quarter_c),
+    g.layout.whole()
+  };
   forall_warps(cells_of(nodes), (lanes - 2) * columns_a_lane, k, reduction);
 }
 
 template <class T> void SchurSolver::Parts::update(Plan &plan, BlackField &r, BlackField &x, double *own)
 {
-  forall_flat(r.size / 2, Update<T>{p[0].data, p[1].data, q.data, x.data, r.data, norms(), fields<T>(plan, r).rhs, state(), shown, own}, reduction);
+  forall_flat(
+    r.size / 2,
+    Update<T>{p[0].data, p[1].data, q.data, x.data, r.data, norms(), fields<T>(plan, r).rhs, state(), shown, own},
+    reduction);
 }
 
-template <class T> void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
+template <class T>
+void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
   precondition<T>(plan, null, r, &state()->rz);
-  if (plan.cycle == Cycle::k) forall_flat(r.size, Dot<T>{q.data, fields<T>(plan, r).z, &state()->qz}, reduction); // not linear: CG is flexible
+  // not linear: CG is flexible
+  if (plan.cycle == Cycle::k) forall_flat(r.size, Dot<T>{q.data, fields<T>(plan, r).z, &state()->qz}, reduction);
   multiply<T>(plan, r, nullptr);
   update<T>(plan, r, x, nullptr);
 }
@@ -190,13 +224,16 @@ bool SchurSolver::Parts::driven(Plan &plan) const
   if (plan.levels[0].grid.processes() == 1) return false;
   if (!plan.total) return true;
   if (plan.params.coarsening != Coarsening::galerkin) return false;
-  bool by_points = plan.params.single ? plan.smoothing32[0].components.empty() : plan.smoothing64[0].components.empty(); // lines, too, are joined by MPI
+  // lines, too, are joined by MPI
+  bool by_points = plan.params.single ? plan.smoothing32[0].components.empty() : plan.smoothing64[0].components.empty();
   for (size_t l = 0; l < plan.levels.size(); ++l)
-    if (plan.levels[l].grid.processes() > 1 && plan.levels[l].step == Step::coarsen) by_points = by_points && (plan.params.single ? marches<float>(plan, (int)l) : marches<double>(plan, (int)l));
+    if (plan.levels[l].grid.processes() > 1 && plan.levels[l].step == Step::coarsen)
+      by_points = by_points && (plan.params.single ? marches<float>(plan, (int)l) : marches<double>(plan, (int)l));
   return !by_points;
 }
 
-// The sum of all processes' parts, which a kernel leaves on the host. The part of a device that has failed is no number.
+// The sum of all processes' parts, which a kernel leaves on the host. The part of a device that has failed is no
+// number.
 double SchurSolver::Parts::total(const Grid &grid)
 {
   device::synchronize();
@@ -207,11 +244,13 @@ double SchurSolver::Parts::total(const Grid &grid)
 }
 
 // The host drives the kernels, on several processes. It waits once for each sum and each exchange.
-template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &history)
+template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackField> &null, BlackField &r,
+                                                  BlackField &x, std::vector<double> &history)
 {
   const Grid &grid = plan.levels[0].grid;
   State      &t    = shown->state;
-  auto        tell = [&] { device::copy_from_host(state(), &t, sizeof t); }; // done at the next sum, before which t stays as it is
+  // done at the next sum, before which t stays as it is
+  auto        tell = [&] { device::copy_from_host(state(), &t, sizeof t); };
   tell();
   while (t.running()) {
     precondition<T>(plan, null, r, part);
@@ -250,7 +289,8 @@ static bool one_by_one()
   return v && *v && *v != '0';
 }
 
-// The loop as a graph with a conditional node; where the driver has none, one iteration as a graph, and the host looks every few.
+// The loop as a graph with a conditional node; where the driver has none, one iteration as a graph, and the host
+// looks every few.
 void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
   if (one_by_one()) return launch_each(plan, null, r, x);
@@ -272,14 +312,15 @@ uint64_t SchurSolver::Parts::addresses(Plan &plan, std::vector<BlackField> &null
   auto     add = [&](const void *address) { now = (now ^ (uint64_t)(uintptr_t)address) * 1099511628211ull; };
   for (const BlackField *f : {(const BlackField *)&r, (const BlackField *)&x, &p[0], &p[1], &q}) add(f->data);
   for (const BlackField &v : null) add(v.data);
-  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()), add(reduction.total), add(device::scratch(1));
+  add(z64.data()), add(c.data()), add(memory.data()), add(reduction.parts.data()), add(reduction.ticket.data()),
+    add(reduction.total), add(device::scratch(1));
   return now + (uint64_t)ahead;
 }
 
 // Some iterations, then the loop as a conditional node of the graph. *same: what the stream's capture gives back.
 template <class Check, class Record>
-void SchurSolver::Parts::record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop, cudaGraph_t *same, const Check &check,
-                                     const Record &record)
+void SchurSolver::Parts::record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop, cudaGraph_t *same,
+                                     const Check &check, const Record &record)
 {
   cudaGraphNode_t              node; // the first pass does nothing where the loop shall not run at all
   std::vector<cudaGraphNode_t> before;
@@ -307,7 +348,8 @@ void SchurSolver::Parts::record_loop(cudaGraph_t g, cudaGraphConditionalHandle l
   #else
   check(cudaGraphAddNode(&node, g, before.data(), nullptr, before.size(), &params));
   #endif
-  check(cudaStreamBeginCaptureToGraph(capture, params.conditional.phGraph_out[0], nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal));
+  check(cudaStreamBeginCaptureToGraph(capture, params.conditional.phGraph_out[0], nullptr, nullptr, 0,
+                                      cudaStreamCaptureModeThreadLocal));
   record();
   check(cudaStreamEndCapture(capture, same));
 }
@@ -347,7 +389,8 @@ template <class Check, class Record> void SchurSolver::Parts::record_graph(const
   device::go_back_to(stream);
 }
 
-template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check)
+template <class Check> void SchurSolver::Parts::launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r,
+                                                             BlackField &x, const Check &check)
 {
   check(cudaSuccess);
   const uint64_t now = addresses(plan, null, r, x);
@@ -379,7 +422,8 @@ void SchurSolver::Parts::launch(Plan &plan, std::vector<BlackField> &null, Black
 
 #endif
 
-Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null, BlackField &r, BlackField &x, double *solution, std::vector<double> &norms)
+Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bool begun, std::vector<BlackField> &null,
+                           BlackField &r, BlackField &x, double *solution, std::vector<double> &norms)
 {
   Parts       &t = *parts_;
   const Level &g = plan.levels[0];
@@ -405,13 +449,15 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   t.reduction.create(most_blocks(cells_of(direction_nodes(g))));
   t.alone.create(most_flat_blocks);
   t.reduction.total = host ? nullptr : plan.total;
-  const Begin begin{t.state(), t.norms(), t.shown, limits, begun, plan.cycle == Cycle::k, single, host ? t.part : nullptr};
+  const Begin begin{
+    t.state(), t.norms(), t.shown, limits, begun, plan.cycle == Cycle::k, single, host ? t.part : nullptr};
   auto finish = [&] {
     if (solution) black_finish(plan, b, x.view, t.p[0].view, &t.state()->kept, solution);
     else forall_flat(r.size, Complete{t.p[0].data, x.data, t.state()}, t.alone);
   };
   auto keep = [&](int outcome) { // x whole, for the solve that goes on
-    if (solution && limits.goes_on && outcome == (int)Outcome::too_many) forall_flat(r.size, Complete{t.p[0].data, x.data, t.state()}, t.alone);
+    if (solution && limits.goes_on && outcome == (int)Outcome::too_many)
+      forall_flat(r.size, Complete{t.p[0].data, x.data, t.state()}, t.alone);
   };
   if (begun) {
     forall_flat((size_t)g.grid.owned().size(), Square{b, begin}, t.reduction);
@@ -461,7 +507,11 @@ struct SchurSolver::Parts { };
 SchurSolver::SchurSolver() { }
 SchurSolver::~SchurSolver() { }
 size_t  SchurSolver::bytes() const { return 0; }
-Outcome SchurSolver::solve(Plan &, const Limits &, const double *, bool, std::vector<BlackField> &, BlackField &, BlackField &, double *, std::vector<double> &) { return Outcome::not_finite; }
+Outcome SchurSolver::solve(Plan &, const Limits &, const double *, bool, std::vector<BlackField> &, BlackField &,
+                           BlackField &, double *, std::vector<double> &)
+{
+  return Outcome::not_finite;
+}
 
 #endif
 

@@ -33,13 +33,20 @@ struct State {
     relative  = limits.relative * norm;
     threshold = relative > limits.absolute ? relative : limits.absolute;
     limit     = limits.divergence * norm;
-    outcome   = (int)(!is_finite(norm) ? Outcome::not_finite : norm <= threshold ? (norm <= limits.absolute ? Outcome::converged_absolute : Outcome::converged_relative) : most <= 0 ? Outcome::too_many : Outcome::running);
+    outcome =
+      (int)(!is_finite(norm)    ? Outcome::not_finite
+            : norm <= threshold ? (norm <= limits.absolute ? Outcome::converged_absolute : Outcome::converged_relative)
+            : most <= 0         ? Outcome::too_many
+                                : Outcome::running);
     return norm;
   }
   HD void multiplied(double pq)
   {
     if (running()) {
-      if (!(rz > 0)) outcome = (int)(rz == 0 ? Outcome::zero_residual : rz < 0 ? Outcome::indefinite_preconditioner : Outcome::not_finite);
+      if (!(rz > 0))
+        outcome = (int)(rz == 0  ? Outcome::zero_residual
+                        : rz < 0 ? Outcome::indefinite_preconditioner
+                                 : Outcome::not_finite);
       else if (!(pq > 0)) outcome = (int)(pq <= 0 ? Outcome::indefinite_matrix : Outcome::not_finite);
     }
     alpha   = running() ? rz / pq : 0;
@@ -48,12 +55,14 @@ struct State {
   }
   HD void stepped(double norm)
   {
-    if (outcome == (int)Outcome::zero_residual && single && norm > 0) outcome = (int)Outcome::indefinite_preconditioner; // r was too small for M
+    // r was too small for M
+    if (outcome == (int)Outcome::zero_residual && single && norm > 0) outcome = (int)Outcome::indefinite_preconditioner;
     if (!running()) return;
     kept = its & 1 ? alpha : 0;
     ++its;
     if (!is_finite(norm)) outcome = (int)Outcome::not_finite;
-    else if (norm <= threshold) outcome = (int)(norm <= relative ? Outcome::converged_relative : Outcome::converged_absolute);
+    else if (norm <= threshold)
+      outcome = (int)(norm <= relative ? Outcome::converged_relative : Outcome::converged_absolute);
     else if (norm >= limit) outcome = (int)Outcome::diverged;
     else if (its >= most) outcome = (int)Outcome::too_many;
   }
@@ -161,23 +170,31 @@ template <int N, class T> struct Multiply {
     C              beta;
     double         dot = 0;
     Held           k;
-    for (int i = 0; i < N; ++i) beta.v[i] = Lanes<double>(first ? 0 : state->flexible ? -state->alpha * state->qz / state->last_rz : state->rz / state->last_rz);
+    for (int i = 0; i < N; ++i)
+      beta.v[i] = Lanes<double>(first             ? 0
+                                : state->flexible ? -state->alpha * state->qz / state->last_rz
+                                                  : state->rz / state->last_rz);
     for_rows(operands, s, y0 - 1, y1 + 1, [&](const Row &in, int y) {
       const ptrdiff_t r = y * a.sy, b = r - a.sy;
-      for (int d = 2; d; --d) k.po[d] = k.po[d - 1], k.pc[d] = k.pc[d - 1], k.foy[d] = k.foy[d - 1], k.fcy[d] = k.fcy[d - 1];
-      k.e0[1] = k.e0[0], k.e1[1] = k.e1[0], k.e2[1] = k.e2[0], k.e3[1] = k.e3[0], k.fox[1] = k.fox[0], k.fcx[1] = k.fcx[0];
+      for (int d = 2; d; --d)
+        k.po[d] = k.po[d - 1], k.pc[d] = k.pc[d - 1], k.foy[d] = k.foy[d - 1], k.fcy[d] = k.fcy[d - 1];
+      k.e0[1] = k.e0[0], k.e1[1] = k.e1[0], k.e2[1] = k.e2[0], k.e3[1] = k.e3[0], k.fox[1] = k.fox[0],
+      k.fcx[1] = k.fcx[0];
       k.po[0] = widen(in.zo), k.pc[0] = widen(in.zc);
       if (!first) k.po[0] = k.po[0] + beta * in.po, k.pc[0] = k.pc[0] + beta * in.pc;
-      k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3, k.fox[0] = in.fox, k.foy[0] = in.foy, k.fcx[0] = in.fcx, k.fcy[0] = in.fcy;
+      k.e0[0] = in.e0, k.e1[0] = in.e1, k.e2[0] = in.e2, k.e3[0] = in.e3, k.fox[0] = in.fox, k.foy[0] = in.foy,
+      k.fcx[0] = in.fcx, k.fcy[0] = in.fcy;
       if (y >= y0 && y < y1) {
         if (y >= o.y0 && y < o.y1) s.store(new_o + r, k.po[0], o);
         if (y >= c.y0 && y < c.y1) s.store(new_c + r, k.pc[0], c);
       }
       // the product at row y - 1
-      const C q0 = in.co * k.po[1] + k.e3[1] * k.pc[1] + k.e2[1] * west(w, k.pc[1]) + k.e1[1] * k.pc[2] + k.e0[1] * west(w, k.pc[2]) + k.fox[1] * east(w, k.po[1]) + west(w, k.fox[1] * k.po[1])
-                 + k.foy[1] * k.po[0] + k.foy[2] * k.po[2];
-      const C q3 = in.cc * k.pc[1] + k.e3[1] * k.po[1] + east(w, k.e2[1] * k.po[1]) + k.e1[0] * k.po[0] + east(w, k.e0[0] * k.po[0]) + k.fcx[1] * east(w, k.pc[1]) + west(w, k.fcx[1] * k.pc[1])
-                 + k.fcy[1] * k.pc[0] + k.fcy[2] * k.pc[2];
+      const C q0 = in.co * k.po[1] + k.e3[1] * k.pc[1] + k.e2[1] * west(w, k.pc[1]) + k.e1[1] * k.pc[2] +
+                   k.e0[1] * west(w, k.pc[2]) + k.fox[1] * east(w, k.po[1]) + west(w, k.fox[1] * k.po[1]) +
+                   k.foy[1] * k.po[0] + k.foy[2] * k.po[2];
+      const C q3 = in.cc * k.pc[1] + k.e3[1] * k.po[1] + east(w, k.e2[1] * k.po[1]) + k.e1[0] * k.po[0] +
+                   east(w, k.e0[0] * k.po[0]) + k.fcx[1] * east(w, k.pc[1]) + west(w, k.fcx[1] * k.pc[1]) +
+                   k.fcy[1] * k.pc[0] + k.fcy[2] * k.pc[2];
       if (y > y0 && y > own_o.y0 && y - 1 < own_o.y1) {
         s.store(qo + b, q0, own_o);
         dot += s.sum(q0 * k.po[1], own_o);
@@ -203,7 +220,8 @@ template <class T> struct alignas(2 * sizeof(T)) Two {
   MARCH void       store(T *p, size_t i) const { reinterpret_cast<Two *>(p)[i] = *this; }
 };
 
-// r -= alpha q, the residual for M, r'r and the test; x += alpha p in every other step, for two directions: 8 bytes fewer a node of S1.
+// r -= alpha q, the residual for M, r'r and the test; x += alpha p in every other step, for two directions: 8 bytes
+// fewer a node of S1.
 template <class T> struct Update {
   const double *p0, *p1, *q; // p0 and p1 are the last direction in turn
   double       *x, *r, *norms;

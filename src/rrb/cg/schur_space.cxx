@@ -90,7 +90,8 @@ PetscErrorCode SchurSpace::Begin()
     w = ksp_->work[0];
   }
   if (pc_.report.dirichlet) {
-    PetscCall(Update(w, s, [&](const double *from, double *sol) { dirichlet_solve(plan_.exec, pc_.dirichlet, from, sol); }));
+    PetscCall(
+      Update(w, s, [&](const double *from, double *sol) { dirichlet_solve(plan_.exec, pc_.dirichlet, from, sol); }));
     PetscCall(Residual(s, w));
   }
   PetscCall(SolveRed(w, s));
@@ -162,7 +163,8 @@ PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
     if (!begun) PetscCall(pc_.matrix.GetWrite(ksp_->vec_sol, plan_.exec.space, &solution));
     {
       const GpuTime     time(plan_.exec.space);
-      const rrb::Limits limits{ksp_->rtol, ksp_->abstol, ksp_->divtol, limited ? (int)doubtful : most - (goes_on ? (int)norms.size() - 1 : 0), limited};
+      const rrb::Limits limits{ksp_->rtol, ksp_->abstol, ksp_->divtol,
+                               limited ? (int)doubtful : most - (goes_on ? (int)norms.size() - 1 : 0), limited};
       TesseraCallCXX(outcome = solver.solve(plan_, limits, values, begun || goes_on, null_, r, x, solution, more));
     }
     norms.insert(norms.end(), more.begin() + goes_on, more.end()); // the first one is the right-hand side's
@@ -174,14 +176,17 @@ PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
     PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     bool another = false;
     ksp_->its = (PetscInt)norms.size() - 1;
-    if (norms.back() > 10 * PetscMax(ksp_->rtol * norms[0], ksp_->abstol)) PetscCall(CorrectChoice(norms.back() / norms[0], &another));
+    if (norms.back() > 10 * PetscMax(ksp_->rtol * norms[0], ksp_->abstol))
+      PetscCall(CorrectChoice(norms.back() / norms[0], &another));
   } while (true);
   if (begun) PetscCall(Finish(!pc_.corrected)); // which overwrites the right-hand side
   else {
     PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &solution));
     PetscCall(RemoveNullSpace(ksp_->vec_sol));
   }
-  PetscCall(LogFlops(plan_.exec.space, (double)(norms.size() - 1) * (2 * plan_.multiplications() + 20.0 * (double)plan_.levels[0].grid.owned().size())));
+  PetscCall(
+    LogFlops(plan_.exec.space, (double)(norms.size() - 1) *
+                                 (2 * plan_.multiplications() + 20.0 * (double)plan_.levels[0].grid.owned().size())));
   PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
   PetscCall(pc_.matrix.RestoreRead(ksp_->vec_rhs, &values));
   ksp_->reason = KSP_CONVERGED_ITERATING;
@@ -192,7 +197,8 @@ PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
     PetscCall(KSPLogResidualHistory(ksp_, norms[i]));
     PetscCall((*ksp_->converged)(ksp_, (PetscInt)i, norms[i], &ksp_->reason, ksp_->cnvP));
   }
-  if (ksp_->reason && !ksp_->its) PetscCall(VecSet(ksp_->vec_sol, 0)); // that norm is of x0, and not of x0 with its red rows solved
+  // that norm is of x0, and not of x0 with its red rows solved
+  if (ksp_->reason && !ksp_->its) PetscCall(VecSet(ksp_->vec_sol, 0));
   if (!ksp_->reason) switch (outcome) {
     case rrb::Outcome::zero_residual:
       if (!ksp_->its) PetscCall(Eliminated(ksp_));

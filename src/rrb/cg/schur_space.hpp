@@ -7,13 +7,21 @@ namespace tessera {
 // The black nodes: vectors in the layout of the finest grid, half as long as the system's.
 class SchurSpace {
 public:
-  SchurSpace(KSP ksp, PC_RRB &pc, Vectors &v) : ksp_(ksp), pc_(pc), plan_(pc.plan), r(v.r), z(v.z), p(v.p), q(v.q), x(v.x) { }
+  SchurSpace(KSP ksp, PC_RRB &pc, Vectors &v) :
+    ksp_(ksp), pc_(pc), plan_(pc.plan), r(v.r), z(v.z), p(v.p), q(v.q), x(v.x)
+  {
+  }
   PetscErrorCode Start(double *first); // the residual of x0 and its norm, if that is watched
   // loaded: the right-hand side is still in the preconditioner's
   PetscErrorCode Finish(bool loaded = false);
   // The whole iteration on the device, where nobody watches it.
   PetscErrorCode SolveOnDevice(rrb::SchurSolver &solver);
-  bool           OnDevice() const { return rrb::SchurSolver::serves(plan_) && Exact() && ksp_->guess_zero && ksp_->converged == KSPConvergedDefault && !ksp_->numbermonitors && !ksp_->calc_sings && ksp_->normtype == KSP_NORM_UNPRECONDITIONED && !CompatKSPMinIt(ksp_) && ksp_->max_it > 0; }
+  bool           OnDevice() const
+  {
+    return rrb::SchurSolver::serves(plan_) && Exact() && ksp_->guess_zero && ksp_->converged == KSPConvergedDefault &&
+           !ksp_->numbermonitors && !ksp_->calc_sings && ksp_->normtype == KSP_NORM_UNPRECONDITIONED &&
+           !CompatKSPMinIt(ksp_) && ksp_->max_it > 0;
+  }
   PetscErrorCode Solution(Vec v); // v = the current iterate, for monitors
   PetscErrorCode Precondition(double *rz, double *zz)
   {
@@ -52,7 +60,8 @@ public:
       const GpuTime time(plan_.exec.space);
       *pq = rrb::schur_multiply(plan_, p.view, q.view);
     }
-    PetscCall(LogFlops(plan_.exec.space, 14.0 * (double)plan_.levels[0].grid.owned().size())); // 18 a black node, and CG's vectors
+    // 18 a black node, and CG's vectors
+    PetscCall(LogFlops(plan_.exec.space, 14.0 * (double)plan_.levels[0].grid.owned().size()));
     PetscCall(PetscLogEventEnd(event_rrb_multiply, ksp_, 0, 0, 0));
     PetscCall(Sum(comm(), 1, pq));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -64,7 +73,8 @@ public:
     PetscCall(Sum(comm(), 1, rr));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  // Has the trial foretold fewer iterations than these? Then another choice is made, where there is one; x and r stay as they are.
+  // Has the trial foretold fewer iterations than these? Then another choice is made, where there is one; x and r stay
+  // as they are.
   PetscErrorCode Correct(double first, double norm, bool *another)
   {
     PetscReal rtol, atol;
@@ -72,7 +82,9 @@ public:
     *another = false;
     PetscCall(KSPGetTolerances(ksp_, &rtol, &atol, nullptr, nullptr));
     const double goal = PetscMax(rtol * first, atol), doubtful = DoubtfulIterations(&pc_, norm / first);
-    if (!(doubtful > 0) || !(first > 0) || !(norm > 0) || pc_.corrected || ksp_->its < 4 || ksp_->its <= doubtful || norm < 10 * goal || ksp_->calc_sings) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!(doubtful > 0) || !(first > 0) || !(norm > 0) || pc_.corrected || ksp_->its < 4 || ksp_->its <= doubtful ||
+        norm < 10 * goal || ksp_->calc_sings)
+      PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(CorrectChoice(norm / first, another));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -85,12 +97,14 @@ public:
   }
 
 private:
-  // The factors eliminate the red nodes exactly. In single precision, or where a small grid is solved whole, products with A do.
+  // The factors eliminate the red nodes exactly. In single precision, or where a small grid is solved whole, products
+  // with A do.
   bool           Exact() const { return !plan_.single_factors() && plan_.levels[0].step == rrb::Step::coarsen; }
   PetscErrorCode CorrectChoice(double reduction, bool *another)
   {
     PetscFunctionBegin;
-    PetscCall(CorrectChoiceRRB(ksp_->pc, ksp_->its * PetscLogReal(1e-6) / PetscLogReal(PetscClipInterval(reduction, 1e-300, 0.5)), another));
+    PetscCall(CorrectChoiceRRB(
+      ksp_->pc, ksp_->its * PetscLogReal(1e-6) / PetscLogReal(PetscClipInterval(reduction, 1e-300, 0.5)), another));
     pc_.corrected = PETSC_TRUE;
     if (*another) plan_.levels[0].b.data.zero(); // p and q live there
     PetscCheck(!pc_.failed, comm(), PETSC_ERR_PLIB, "PC rrb: %s", pc_.failure);

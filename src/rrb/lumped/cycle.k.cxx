@@ -12,9 +12,10 @@ namespace tessera::rrb {
 
 namespace {
 
-// The sweep down one grid: red nodes into o and c, o into c, c becomes the right-hand side of the next grid. RED false: the red
-// nodes are gone already (S1). A strip computes the rows of o that it needs, one of them again, so strips are independent.
-// Reads b (8 B a node) and L (24 B, half in single precision), writes t and the next grid (4 B).
+// The sweep down one grid: red nodes into o and c, o into c, c becomes the right-hand side of the next grid. RED
+// false: the red nodes are gone already (S1). A strip computes the rows of o that it needs, one of them again, so
+// strips are independent. Reads b (8 B a node) and L (24 B, half in single precision), writes t and the next grid (4
+// B).
 template <class T, int S, bool RED> struct Down {
   Factors<T, S> f;
   View<double>  b, next;
@@ -23,7 +24,9 @@ template <class T, int S, bool RED> struct Down {
   template <class Block> HD void operator()(Block &block) const
   {
     const Box       tile = block.tile;
-    const int       last = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1, right = tile.x1 < compute.x1 ? tile.x1 + 1 : compute.x1; // a row and a column beyond the tile
+    // a row and a column beyond the tile
+    const int last    = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1,
+              right   = tile.x1 < compute.x1 ? tile.x1 + 1 : compute.x1;
     const ptrdiff_t r = b.sy, w = right - tile.x0;
     double         *o = block.shared, *row = o + w * (tile.y1 - tile.y0 + 1) - tile.x0;
     const Box       c = intersect(own, tile);
@@ -33,7 +36,8 @@ template <class T, int S, bool RED> struct Down {
         o[X - tile.x0 + (Y - tile.y0) * w] = b.q[0][p] - f.red_to_o(b, p, r);
       });
       block.sync();
-      block.each(tile.x0, tile.x1, tile.y0, tile.y1, [&](int X, int Y) { t[X * S + Y * r] = o[X - tile.x0 + (Y - tile.y0) * w]; });
+      block.each(tile.x0, tile.x1, tile.y0, tile.y1,
+                 [&](int X, int Y) { t[X * S + Y * r] = o[X - tile.x0 + (Y - tile.y0) * w]; });
     }
     for (int J = c.y0; J < c.y1; ++J) {
       block.each(c.x0, c.x1, J, J + 1, [&](int X, int Y) {
@@ -48,16 +52,20 @@ template <class T, int S, bool RED> struct Down {
       block.sync();
       for (int px = 0; px < 2; ++px) { // c(X, Y) is node (X, Y) of the next grid
         double *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
-        if (next.sx == 1) block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
-        else block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
+        if (next.sx == 1)
+          block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
+        else
+          block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1,
+                     [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
       }
       block.sync();
     }
   }
 };
 
-// The sweep up: o from c, then the red nodes from o and c. Writes all quarters into `out`, which is a field of this grid, the c
-// plane of the finer one (every second element) or the user's vector. Reads c, t, b (8 B) and L, D (30 B), writes 8 B a node.
+// The sweep up: o from c, then the red nodes from o and c. Writes all quarters into `out`, which is a field of this
+// grid, the c plane of the finer one (every second element) or the user's vector. Reads c, t, b (8 B) and L, D (30
+// B), writes 8 B a node.
 template <class T, int S, bool RED> struct Up {
   Factors<T, S> f;
   View<double>  b, out;
@@ -98,7 +106,8 @@ template <class T, int S, bool RED> struct Up {
   template <class Block> HD void operator()(Block &block) const
   {
     const Box       tile = block.tile;
-    const int       last = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1, right = tile.x1 < compute.x1 ? tile.x1 + 1 : compute.x1;
+    const int       last = tile.y1 < compute.y1 ? tile.y1 + 1 : compute.y1,
+              right      = tile.x1 < compute.x1 ? tile.x1 + 1 : compute.x1;
     const ptrdiff_t r = b.sy, w = right - tile.x0;
     double         *o = block.shared - tile.x0, *red = o + w * (tile.y1 - tile.y0 + 1), *cc = red + w;
     const Box       mine[4] = {columns(tile, 0), columns(tile, 1), columns(tile, 2), columns(tile, 3)};
@@ -110,7 +119,9 @@ template <class T, int S, bool RED> struct Up {
     for (int J = tile.y0; J < tile.y1; ++J) {
       const double *o0 = o + (J - tile.y0) * w, *o1 = o0 + w;
       if (!RED) {
-        if (J >= mine[0].y0 && J < mine[0].y1) block.each(mine[0].x0, mine[0].x1, J, J + 1, [&](int X, int Y) { out.q[0][X * out.sx + Y * out.sy] = o0[X]; });
+        if (J >= mine[0].y0 && J < mine[0].y1)
+          block.each(mine[0].x0, mine[0].x1, J, J + 1,
+                     [&](int X, int Y) { out.q[0][X * out.sx + Y * out.sy] = o0[X]; });
         continue;
       }
       if (J >= mine[0].y0 && J < mine[0].y1) {
@@ -140,24 +151,28 @@ template <class T, int S, bool RED> struct Up {
   }
 };
 
-// Rows of a strip: on the host its scratch, some rows of a quarter, is to stay in the second-level cache; on the device there shall be
-// blocks for all multiprocessors, as rows come one after the other, with barriers between.
+// Rows of a strip: on the host its scratch, some rows of a quarter, is to stay in the second-level cache; on the
+// device there shall be blocks for all multiprocessors, as rows come one after the other, with barriers between.
 int strip_rows(const Plan &plan, const Level &level)
 {
-  if (plan.exec.space == Space::host) return std::max(2, std::min(tuning::strip_rows, tuning::strip_doubles / (level.layout.m + 2)));
-  return (int)std::max<ptrdiff_t>(1, std::min<ptrdiff_t>(tuning::strip_rows, level.layout.compute().size() / tuning::strip_nodes_there));
+  if (plan.exec.space == Space::host)
+    return std::max(2, std::min(tuning::strip_rows, tuning::strip_doubles / (level.layout.m + 2)));
+  return (int)std::max<ptrdiff_t>(
+    1, std::min<ptrdiff_t>(tuning::strip_rows, level.layout.compute().size() / tuning::strip_nodes_there));
 }
 
 template <class T, int S, bool RED>
 void down(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<double> &b, const View<double> &next)
 {
   const int       rows = strip_rows(plan, level);
-  Down<T, S, RED> k{factors<T, S>(level, l, d), b, next, RED ? level.layout.view(level.t.data()).q[0] : nullptr, level.layout.compute(), level.grid.owned(quarter_c)};
+  Down<T, S, RED> k{
+    factors<T, S>(level, l, d), b, next, RED ? level.layout.view(level.t.data()).q[0] : nullptr, level.layout.compute(),
+    level.grid.owned(quarter_c)};
   forall_strip(plan.exec, k.compute, rows, rows + 2, k);
 }
 
-template <class T, int S, bool RED>
-void up(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d, const View<double> &b, const double *c, const View<double> &out)
+template <class T, int S, bool RED> void up(Plan &plan, Level &level, Buffer<T> l[4], Buffer<T> &d,
+                                            const View<double> &b, const double *c, const View<double> &out)
 {
   const int     rows = strip_rows(plan, level);
   Up<T, S, RED> k;
@@ -179,7 +194,10 @@ struct Lumped {
   Field &b, &x, &r, &w, &d, &q;
   const int mask = mask_all;
   Lumped(Plan &p, int level) : plan(p), l(level), g(p.levels[level]), b(g.b), x(g.x), r(g.r), w(g.w), d(g.d), q(g.q) { }
-  void   combine(double s, const Field &u, double t, Field &v) { rrb::combine(plan.exec, v.data.size(), s, u.data.data(), t, v.data.data()); }
+  void combine(double s, const Field &u, double t, Field &v)
+  {
+    rrb::combine(plan.exec, v.data.size(), s, u.data.data(), t, v.data.data());
+  }
   double dot(const Field &u, const Field &v)
   {
     const double s = rrb::dot(plan.exec, g.grid, mask_all, u.v, v.v);
@@ -227,7 +245,9 @@ template <class T> void gather_values(Plan &plan, Level &g, const View<T> &from,
   for (int r = 0; r < g.grid.processes(); ++r) {
     const Box          box  = g.grid.box(r);
     const View<double> part = natural_view(all + g.gather->position(r), box.x0, box.y0, box.x1 - box.x0);
-    for (int q = 0; q < 4; ++q) forall(plan.exec, quarter_box(box, q), CopyKernel<double, T>{part.q[q], whole.q[q], part.sx, part.sy, whole.sx, whole.sy});
+    for (int q = 0; q < 4; ++q)
+      forall(plan.exec, quarter_box(box, q),
+             CopyKernel<double, T>{part.q[q], whole.q[q], part.sx, part.sy, whole.sx, whole.sy});
   }
 }
 
@@ -277,7 +297,8 @@ void load(Plan &plan, const double *x)
   if (to.sx != 1 || plan.exec.space == Space::cuda) return copy(plan.exec, g.grid, mask_all, from, to);
   if (own.empty()) return;
   for (int y = own.y0; y < own.y1; ++y) { // the host likes two streams at a time better
-    const int q = 2 * (y & 1), Y = floor_half(y), X0 = (own.x0 + 1) / 2, X1 = own.x1 / 2; // whole pairs; a node may remain on each side
+    // whole pairs; a node may remain on each side
+    const int q = 2 * (y & 1), Y = floor_half(y), X0 = (own.x0 + 1) / 2, X1 = own.x1 / 2;
     double   *even = to.q[q] + Y * to.sy, *odd = to.q[q + 1] + Y * to.sy;
     const double *row = from.q[q] + Y * from.sy;
     if (X0 < X1) forall(Exec(), {X0, X1, 0, 1}, LoadRow{row, even, odd});
@@ -325,8 +346,8 @@ void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double>
   *highest = bisect(n - 1);
 }
 
-// Spectrum of the preconditioned operator on grid l from a few steps of CG on a random right-hand side; false if a step breaks
-// down. The values are the same on any number of processes.
+// Spectrum of the preconditioned operator on grid l from a few steps of CG on a random right-hand side; false if a
+// step breaks down. The values are the same on any number of processes.
 static bool spectrum(Plan &plan, int l, int steps, double *lowest, double *highest)
 {
   Lumped space(plan, l);
@@ -359,8 +380,9 @@ void choose_cycle(Plan &plan)
     if (!g.accelerated) continue;
     double lowest = 1, highest = 2.5;
     if (!spectrum(plan, l, tuning::spectrum_steps, &lowest, &highest)) continue;
-    // Lumping everything that is dropped bounds the spectrum by 1 from below (row sums are kept), rhombus lumping from above.
-    // At the other end CG's value lies a little inside the spectrum: the polynomial stays definite until the sum of both ends.
+    // Lumping everything that is dropped bounds the spectrum by 1 from below (row sums are kept), rhombus lumping
+    // from above. At the other end CG's value lies a little inside the spectrum: the polynomial stays definite until
+    // the sum of both ends.
     const bool lump = plan.params.coarsening == Coarsening::lump && plan.params.omega == 1;
     g.spectrum[0]   = lump ? 1 : 0.7 * lowest;
     g.spectrum[1]   = std::max(highest, 1.2 * g.spectrum[0]);
@@ -373,7 +395,8 @@ void choose_cycle(Plan &plan)
   for (const Level &g : plan.levels) agreed.insert(agreed.end(), g.spectrum, g.spectrum + 2);
   MPI_Bcast(agreed.data(), (int)agreed.size(), MPI_DOUBLE, 0, plan.levels[0].grid.comm);
   plan.cycle = (Cycle)(int)agreed[0];
-  for (size_t l = 0; l < plan.levels.size(); ++l) std::copy(&agreed[1 + 2 * l], &agreed[1 + 2 * l] + 2, plan.levels[l].spectrum);
+  for (size_t l = 0; l < plan.levels.size(); ++l)
+    std::copy(&agreed[1 + 2 * l], &agreed[1 + 2 * l] + 2, plan.levels[l].spectrum);
 }
 
 } // namespace tessera::rrb

@@ -4,8 +4,8 @@
 
 namespace tessera::rrb {
 
-// L and D^-1 of a grid. S: stride along x, 1 in quarter planes, 2 in natural order. p: place of the node in its quarter. SCALED:
-// false where A's couplings stand in L's place.
+// L and D^-1 of a grid. S: stride along x, 1 in quarter planes, 2 in natural order. p: place of the node in its
+// quarter. SCALED: false where A's couplings stand in L's place.
 template <class T, int S, bool SCALED = true> struct Factors {
   static constexpr int stride = S;
   View<T> L[4], D;
@@ -22,8 +22,14 @@ template <class T, int S, bool SCALED = true> struct Factors {
     return red_to_c(b[0], b[S], a[0], a[r], p, r);
   }
   // the same with the values to W, E, S and N
-  template <class Z> HD Z red_to_o(Z w, Z e, Z s, Z n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 1, p - S) * w + l(0, 1, p) * e + l(3, 2, p - r) * s + l(2, 2, p) * n; }
-  template <class Z> HD Z red_to_c(Z w, Z e, Z s, Z n, ptrdiff_t p, ptrdiff_t r) const { return l(1, 2, p) * w + l(0, 2, p + S) * e + l(3, 1, p) * s + l(2, 1, p + r) * n; }
+  template <class Z> HD Z red_to_o(Z w, Z e, Z s, Z n, ptrdiff_t p, ptrdiff_t r) const
+  {
+    return l(1, 1, p - S) * w + l(0, 1, p) * e + l(3, 2, p - r) * s + l(2, 2, p) * n;
+  }
+  template <class Z> HD Z red_to_c(Z w, Z e, Z s, Z n, ptrdiff_t p, ptrdiff_t r) const
+  {
+    return l(1, 2, p) * w + l(0, 2, p + S) * e + l(3, 1, p) * s + l(2, 1, p + r) * n;
+  }
   // o0 and o1: the values of o at (X, Y) and (X, Y+1), with stride so
   HD double o_to_c(const double *o0, const double *o1, ptrdiff_t so, ptrdiff_t p, ptrdiff_t r) const
   {
@@ -68,8 +74,13 @@ template <class F> void dispatch(Plan &plan, Level &level, const F &f)
 template <class F> void with_red_factors(Plan &plan, Level &level, const F &f)
 {
   Factor &a = level.factor;
-  if (!a.scaled) level.layout.natural ? f(factors<double, 2, false>(level, a.l64, a.d64)) : f(factors<double, 1, false>(level, a.l64, a.d64));
-  else dispatch(plan, level, [&](auto *l, auto &d, auto s) { f(factors<std::remove_reference_t<decltype(*d.data())>, decltype(s)::value>(level, l, d)); });
+  if (!a.scaled)
+    level.layout.natural ? f(factors<double, 2, false>(level, a.l64, a.d64))
+                         : f(factors<double, 1, false>(level, a.l64, a.d64));
+  else
+    dispatch(plan, level, [&](auto *l, auto &d, auto s) {
+      f(factors<std::remove_reference_t<decltype(*d.data())>, decltype(s)::value>(level, l, d));
+    });
 }
 
 } // namespace tessera::rrb

@@ -1,4 +1,5 @@
-// Half a grid: the red nodes into o and c and back. S1's solvers and the first grid of the Galerkin form begin and end so.
+// Half a grid: the red nodes into o and c and back. S1's solvers and the first grid of the Galerkin form begin and
+// end so.
 #include "exec/several.hpp"
 #include "box/warp.hpp"
 #include "rrb/lumped/factors.hpp"
@@ -27,7 +28,8 @@ template <class F, class V> struct RedSolution {
   {
     const ptrdiff_t p = X * F::stride + Y * b.sy;
     const V        *o = black.q[0] + p, *c = black.q[3] + p;
-    out.q[q][X * out.sx + Y * out.sy] = q == quarter_a ? f.back_a(b.q[1][p], o, c, F::stride, p, b.sy) : f.back_b(b.q[2][p], o, o + b.sy, c, p);
+    out.q[q][X * out.sx + Y * out.sy] =
+      q == quarter_a ? f.back_a(b.q[1][p], o, c, F::stride, p, b.sy) : f.back_b(b.q[2][p], o, o + b.sy, c, p);
   }
 };
 
@@ -45,7 +47,8 @@ template <class V> void black_rhs(Plan &plan, Level &level, const View<V> &b, co
   });
 }
 
-template <class V> void red_solution(Plan &plan, Level &level, const View<V> &b, const View<V> &black, const View<V> &out)
+template <class V>
+void red_solution(Plan &plan, Level &level, const View<V> &b, const View<V> &black, const View<V> &out)
 {
   level.halo.exchange(black, mask_o | mask_c);
   with_red_factors(plan, level, [&](const auto &f) {
@@ -59,7 +62,8 @@ template <class V> void red_solution(Plan &plan, Level &level, const View<V> &b,
 
 #define INSTANTIATE(...) \
   template void black_rhs(Plan &, Level &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &); \
-  template void red_solution(Plan &, Level &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &);
+  template void red_solution(Plan &, Level &, const View<__VA_ARGS__> &, const View<__VA_ARGS__> &, \
+                             const View<__VA_ARGS__> &);
 INSTANTIATE(double)
 INSTANTIATE(Several<double, 4>)
 INSTANTIATE(Several<double, 8>)
@@ -72,7 +76,10 @@ struct Given {
   Box           own;
   View<double>  ghosts;
   bool          many; // there are ghost nodes
-  HD double mine(int x, int y) const { return own.contains(x, y) ? p[(x - own.x0) + (ptrdiff_t)(y - own.y0) * (own.x1 - own.x0)] : 0; }
+  HD double     mine(int x, int y) const
+  {
+    return own.contains(x, y) ? p[(x - own.x0) + (ptrdiff_t)(y - own.y0) * (own.x1 - own.x0)] : 0;
+  }
   HD double own_square(double v, int x, int y) const { return !many || own.contains(x, y) ? v * v : 0; }
   HD double at(int x, int y) const { return !many || own.contains(x, y) ? mine(x, y) : ghosts.at(x, y); }
 };
@@ -82,7 +89,8 @@ struct LoadBorder {
 };
 Given given(Level &g, const double *b) { return {b, g.grid.owned(), g.b.v, g.grid.processes() > 1}; }
 // Calls store(quarter, place, value) for the right-hand side of a cell's black nodes; n: rows' distance.
-template <class F, class Store> HD inline void eliminate(const F &f, const Given &b, const double (&v)[4], const Box &o, const Box &c, int X, int Y, ptrdiff_t n, const Store &store)
+template <class F, class Store> HD inline void eliminate(const F &f, const Given &b, const double (&v)[4], const Box &o,
+                                                         const Box &c, int X, int Y, ptrdiff_t n, const Store &store)
 {
   const int       x = 2 * X, y = 2 * Y;
   const ptrdiff_t p = X + Y * n;
@@ -104,7 +112,8 @@ template <class F, class T> struct Start { // per cell; b'b
       r.q[q][p]  = w;
       to.q[q][p] = (T)w;
     });
-    return b.own_square(v[0], x, y) + b.own_square(v[1], x + 1, y) + b.own_square(v[2], x, y + 1) + b.own_square(v[3], x + 1, y + 1);
+    return b.own_square(v[0], x, y) + b.own_square(v[1], x + 1, y) + b.own_square(v[2], x, y + 1) +
+           b.own_square(v[3], x + 1, y + 1);
   }
   MARCH void finish(double s) const { begin(s); }
 };
@@ -137,7 +146,8 @@ template <class F, class T> struct Finish {
       if (k != 0) v += k * p.q[q][at];
       return v;
     };
-    const double o[3] = {black(0, from), black(0, from + 1), black(0, from + n)}, south[2] = {black(3, from - n), black(3, from)}, west[2] = {black(3, from - 1), south[1]};
+    const double o[3]     = {black(0, from), black(0, from + 1), black(0, from + n)},
+                 south[2] = {black(3, from - n), black(3, from)}, west[2] = {black(3, from - 1), south[1]};
     if (own[0].contains(X, Y)) out.q[0][to] = o[0];
     if (own[1].contains(X, Y)) out.q[1][to] = f.back_a(b.at(2 * X + 1, 2 * Y), o, south + 1, 1, from, 1);
     if (own[2].contains(X, Y)) out.q[2][to] = f.back_b(b.at(2 * X, 2 * Y + 1), o, o + 2, west + 1, from);
@@ -146,29 +156,48 @@ template <class F, class T> struct Finish {
 };
 } // namespace
 
-template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to, Reduction &reduction, const Begin &begin)
+template <class T> void black_start(Plan &plan, const double *b, const View<double> &r, const View<T> &to,
+                                    Reduction &reduction, const Begin &begin)
 {
   Level      &g     = plan.levels[0];
   const Given input = given(g, b);
   const Box   own   = input.own;
   if (input.many) { // the red neighbours on other processes, who ask for up to three nodes from the border
     auto border = [&](const Box &nodes) { return part(intersect(nodes, own), LoadBorder{input}); };
-    forall_parts(plan.exec, border({own.x0, own.x0 + 3, own.y0, own.y1}), border({own.x1 - 3, own.x1, own.y0, own.y1}), border({own.x0, own.x1, own.y0, own.y0 + 3}), border({own.x0, own.x1, own.y1 - 3, own.y1}));
+    forall_parts(plan.exec, border({own.x0, own.x0 + 3, own.y0, own.y1}), border({own.x1 - 3, own.x1, own.y0, own.y1}),
+                 border({own.x0, own.x1, own.y0, own.y0 + 3}), border({own.x0, own.x1, own.y1 - 3, own.y1}));
     g.halo.exchange(g.b.v, mask_a | mask_b);
   }
-  auto start = [&](const auto &f) { forall_cells(g.grid.cells(), Start<std::decay_t<decltype(f)>, T>{f, input, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), begin}, reduction); };
+  auto start = [&](const auto &f) {
+    forall_cells(
+      g.grid.cells(),
+      Start<std::decay_t<decltype(f)>, T>{f, input, r, to, g.grid.owned(quarter_o), g.grid.owned(quarter_c), begin},
+      reduction);
+  };
   if (g.factor.scaled) start(factors<double, 1>(g, g.factor.l64, g.factor.d64));
   else start(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));
 }
-template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &, const Begin &);
-template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &, const Begin &);
+template void black_start(Plan &, const double *, const View<double> &, const View<double> &, Reduction &,
+                          const Begin &);
+template void black_start(Plan &, const double *, const View<double> &, const View<float> &, Reduction &,
+                          const Begin &);
 
-void black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept, double *out)
+void black_finish(Plan &plan, const double *b, const View<double> &x, const View<double> &p, const double *kept,
+                  double *out)
 {
   Level    &g = plan.levels[0];
   const Box own = g.grid.owned();
   auto      finish = [&](const auto &f) {
-    forall(plan.exec, g.grid.cells(), Finish<std::decay_t<decltype(f)>, double>{f, given(g, b), x, p, natural_view(out, own.x0, own.y0, own.x1 - own.x0), kept, {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+    forall(plan.exec, g.grid.cells(),
+                Finish<std::decay_t<decltype(f)>, double>{
+             f,
+             given(g, b),
+             x,
+             p,
+             natural_view(out, own.x0, own.y0, own.x1 - own.x0),
+             kept,
+             {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}
+    });
   };
   if (g.factor.scaled) finish(factors<double, 1>(g, g.factor.l64, g.factor.d64));
   else finish(factors<double, 1, false>(g, g.factor.l64, g.factor.d64));
@@ -179,7 +208,9 @@ template <class T> void black_of(Plan &plan, const double *b, const View<T> &to)
   Level &g = plan.levels[0];
   with_red_factors(plan, g, [&](const auto &f) {
     using F = std::decay_t<decltype(f)>;
-    if constexpr (F::stride == 1) forall(plan.exec, g.grid.cells(), BlackOf<F, T>{f, given(g, b), to, g.grid.owned(quarter_o), g.grid.owned(quarter_c)});
+    if constexpr (F::stride == 1)
+      forall(plan.exec, g.grid.cells(),
+             BlackOf<F, T>{f, given(g, b), to, g.grid.owned(quarter_o), g.grid.owned(quarter_c)});
   });
 }
 template void black_of(Plan &, const double *, const View<double> &);
@@ -192,7 +223,16 @@ template <class T> void whole_of(Plan &plan, const double *b, const View<T> &x, 
   with_red_factors(plan, g, [&](const auto &f) {
     using F = std::decay_t<decltype(f)>;
     if constexpr (F::stride == 1)
-      forall(plan.exec, g.grid.cells(), Finish<F, T>{f, given(g, b), x, x, natural_view(out, own.x0, own.y0, own.x1 - own.x0), nullptr, {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}});
+      forall(plan.exec, g.grid.cells(),
+             Finish<F, T>{
+               f,
+               given(g, b),
+               x,
+               x,
+               natural_view(out, own.x0, own.y0, own.x1 - own.x0),
+               nullptr,
+               {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}
+      });
   });
 }
 template void whole_of(Plan &, const double *, const View<double> &, double *);

@@ -1,5 +1,6 @@
-// The papers' factorisation: red-black elimination with lumping, [1] section 2.2 and [2] section 2.4, or with rhombus lumping.
-// Per grid: red pivots, elimination into o and c, o pivots, elimination into c. About 12 doubles read or written a node.
+// The papers' factorisation: red-black elimination with lumping, [1] section 2.2 and [2] section 2.4, or with rhombus
+// lumping. Per grid: red pivots, elimination into o and c, o pivots, elimination into c. About 12 doubles read or
+// written a node.
 #include "box/tuning.hpp"
 #include "rrb/rrb.hpp"
 #include <cfloat>
@@ -17,23 +18,23 @@ struct Fields {
   double       omega, tiny; // share of a diagonal that is rounding
 };
 
-// Inverse of a pivot. A node of a singular component that has no couplings left is set to zero. A pivot that is not positive
-// becomes NaN, which the sums find.
+// Inverse of a pivot. A node of a singular component that has no couplings left is set to zero. A pivot that is not
+// positive becomes NaN, which the sums find.
 HD inline double invert(double tiny, double d, double diagonal, double couplings)
 {
   if (d > tiny * diagonal) return 1 / d;
   return diagonal == 0 && couplings == 0 ? 0 : NAN;
 }
 
-// Rhombus lumping of the a-b couplings, first half: which couplings -k (k > 0) move to the four sides of their cell. All four
-// sides must exist: a node that is not there or stands alone takes no part.
+// Rhombus lumping of the a-b couplings, first half: which couplings -k (k > 0) move to the four sides of their cell.
+// All four sides must exist: a node that is not there or stands alone takes no part.
 struct FindRhombus {
   Fields f;
   HD void operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * f.C.sx + Y * f.C.sy, l = f.C.sx, r = f.C.sy;
-    const double    sides[4] = {f.E[3].q[2][p - r] * f.E[1].q[2][p - r], f.E[3].q[2][p + l - r] * f.E[0].q[2][p + l - r], f.E[2].q[2][p] * f.E[1].q[2][p],
-                                f.E[2].q[2][p + l] * f.E[0].q[2][p + l]};
+    const double sides[4] = {f.E[3].q[2][p - r] * f.E[1].q[2][p - r], f.E[3].q[2][p + l - r] * f.E[0].q[2][p + l - r],
+                             f.E[2].q[2][p] * f.E[1].q[2][p], f.E[2].q[2][p + l] * f.E[0].q[2][p + l]};
     for (int k = 0; k < 4; ++k) {
       const double own = f.E[k & 1].q[1][p] * f.E[2 + (k >> 1)].q[1][p];
       double      &g   = f.G[k].q[1][p];
@@ -53,8 +54,10 @@ struct MoveRhombus {
     double          h[4]; // of the cells to SW SE NW NE
     if (q == quarter_a)
       for (int k = 0; k < 4; ++k) h[k] = f.H[k].q[1][p];
-    else if (q == quarter_b) h[0] = f.H[3].q[1][p - l], h[1] = f.H[2].q[1][p], h[2] = f.H[1].q[1][p - l + r], h[3] = f.H[0].q[1][p + r];
-    else if (q == quarter_o) h[0] = f.H[1].q[1][p - l], h[1] = f.H[0].q[1][p], h[2] = f.H[3].q[1][p - l], h[3] = f.H[2].q[1][p];
+    else if (q == quarter_b)
+      h[0] = f.H[3].q[1][p - l], h[1] = f.H[2].q[1][p], h[2] = f.H[1].q[1][p - l + r], h[3] = f.H[0].q[1][p + r];
+    else if (q == quarter_o)
+      h[0] = f.H[1].q[1][p - l], h[1] = f.H[0].q[1][p], h[2] = f.H[3].q[1][p - l], h[3] = f.H[2].q[1][p];
     else h[0] = f.H[2].q[1][p], h[1] = f.H[3].q[1][p], h[2] = f.H[0].q[1][p + r], h[3] = f.H[1].q[1][p + r];
     f.C.q[q][p] += h[0] + h[1] + h[2] + h[3];
     if (q == quarter_o)
@@ -75,7 +78,8 @@ struct LumpKept {
   HD void operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * f.C.sx + Y * f.C.sy, l = f.C.sx, r = f.C.sy;
-    if (q == quarter_c) f.C.q[3][p] += f.omega * (f.E[3].q[0][p] + f.E[2].q[0][p + l] + f.E[1].q[0][p + r] + f.E[0].q[0][p + l + r]);
+    if (q == quarter_c)
+      f.C.q[3][p] += f.omega * (f.E[3].q[0][p] + f.E[2].q[0][p + l] + f.E[1].q[0][p + r] + f.E[0].q[0][p + l + r]);
     else
       for (int k = 0; k < 4; ++k) f.C.q[0][p] += f.omega * f.E[k].q[0][p];
   }
@@ -102,7 +106,8 @@ struct RedPivot {
       if (q == quarter_a) lump = f.G[0].q[1][p] + f.G[1].q[1][p] + f.G[2].q[1][p] + f.G[3].q[1][p];
       else lump = f.G[3].q[1][p - l] + f.G[2].q[1][p] + f.G[1].q[1][p - l + r] + f.G[0].q[1][p + r];
     }
-    const double couplings = fabs(f.E[0].q[q][p]) + fabs(f.E[1].q[q][p]) + fabs(f.E[2].q[q][p]) + fabs(f.E[3].q[q][p]) + fabs(lump);
+    const double couplings =
+      fabs(f.E[0].q[q][p]) + fabs(f.E[1].q[q][p]) + fabs(f.E[2].q[q][p]) + fabs(f.E[3].q[q][p]) + fabs(lump);
     f.C.q[q][p]            = invert(f.tiny, c + f.omega * lump, c, couplings);
     return c > 0 ? fabs(lump) / c + 0 * f.C.q[q][p] : 0 * f.C.q[q][p];
   }
@@ -127,15 +132,18 @@ struct RedWatched {
 // The far coupling between the two o (c) nodes beside a red node that its elimination leaves.
 HD inline double far_o(const Fields &f, int q, ptrdiff_t p) // a: W-E neighbours are o; b: S-N
 {
-  return q == quarter_a ? -f.E[0].q[1][p] * f.E[1].q[1][p] * f.C.q[1][p] : -f.E[2].q[2][p] * f.E[3].q[2][p] * f.C.q[2][p];
+  return q == quarter_a ? -f.E[0].q[1][p] * f.E[1].q[1][p] * f.C.q[1][p]
+                        : -f.E[2].q[2][p] * f.E[3].q[2][p] * f.C.q[2][p];
 }
 HD inline double far_c(const Fields &f, int q, ptrdiff_t p)
 {
-  return q == quarter_a ? -f.E[2].q[1][p] * f.E[3].q[1][p] * f.C.q[1][p] : -f.E[0].q[2][p] * f.E[1].q[2][p] * f.C.q[2][p];
+  return q == quarter_a ? -f.E[2].q[1][p] * f.E[3].q[1][p] * f.C.q[1][p]
+                        : -f.E[0].q[2][p] * f.E[1].q[2][p] * f.C.q[2][p];
 }
-// Rhombus lumping of the coupling -k over a red node between its two o neighbours: k v v' with v = 1 at its c neighbours and
-// -1 at the o nodes is added, which cancels the coupling. A c node that is missing counts as zero where the red row's sum is
-// positive (a Dirichlet boundary, where the solution vanishes); at a Neumann boundary the coupling is lumped.
+// Rhombus lumping of the coupling -k over a red node between its two o neighbours: k v v' with v = 1 at its c
+// neighbours and
+// -1 at the o nodes is added, which cancels the coupling. A c node that is missing counts as zero where the red row's
+// sum is positive (a Dirichlet boundary, where the solution vanishes); at a Neumann boundary the coupling is lumped.
 HD inline double moved(const Fields &f, int q, ptrdiff_t p)
 {
   const double k = -far_o(f, q, p);
@@ -145,9 +153,13 @@ HD inline double moved(const Fields &f, int q, ptrdiff_t p)
   return sum * f.C.q[q][p] > 0.05 ? k : 0;
 }
 // The same where the node on the other end of the red node's coupling `side` exists.
-HD inline double moved(const Fields &f, int q, ptrdiff_t p, int side) { return f.E[side].q[q][p] != 0 ? moved(f, q, p) : 0; }
+HD inline double moved(const Fields &f, int q, ptrdiff_t p, int side)
+{
+  return f.E[side].q[q][p] != 0 ? moved(f, q, p) : 0;
+}
 
-// Elimination of the red nodes in the rows of o, then the pivot of o with its far couplings lumped, equation (2.12) of [2].
+// Elimination of the red nodes in the rows of o, then the pivot of o with its far couplings lumped, equation (2.12)
+// of [2].
 struct EliminateRed {
   Fields f;
   HD double operator()(int X, int Y) const
@@ -155,7 +167,7 @@ struct EliminateRed {
     const ptrdiff_t p = X * f.C.sx + Y * f.C.sy, l = f.C.sx, r = f.C.sy;
     const ptrdiff_t w = p - l, e = p, s = p - r, n = p; // a to W and E, b to S and N
     const double    dw = f.C.q[1][w], de = f.C.q[1][e], ds = f.C.q[2][s], dn = f.C.q[2][n];
-    const double    lw = f.E[1].q[1][w] * dw, le = f.E[0].q[1][e] * de, ls = f.E[3].q[2][s] * ds, ln = f.E[2].q[2][n] * dn;
+    const double lw = f.E[1].q[1][w] * dw, le = f.E[0].q[1][e] * de, ls = f.E[3].q[2][s] * ds, ln = f.E[2].q[2][n] * dn;
     const double    before = f.C.q[0][p];
     double          c = before - lw * f.E[1].q[1][w] - le * f.E[0].q[1][e] - ls * f.E[3].q[2][s] - ln * f.E[2].q[2][n];
     c                 = remains(f.tiny, before, c);
@@ -178,7 +190,7 @@ struct EliminateRed {
     f.E[1].q[0][p] = se;
     f.E[2].q[0][p] = nw;
     f.E[3].q[0][p] = ne;
-    f.C.q[0][p]    = invert(f.tiny, c + add + f.omega * lump, c, fabs(sw) + fabs(se) + fabs(nw) + fabs(ne) + fabs(lump));
+    f.C.q[0][p] = invert(f.tiny, c + add + f.omega * lump, c, fabs(sw) + fabs(se) + fabs(nw) + fabs(ne) + fabs(lump));
     return c > 0 ? fabs(lump) / c + 0 * f.C.q[0][p] : 0 * f.C.q[0][p];
   }
 };
@@ -191,13 +203,15 @@ struct Coarse {
   {
     const ptrdiff_t b = (X + 1) * f.C.sx + Y * f.C.sy, s = b, n = b + f.C.sy;
     const double    red = f.all ? 0 : far_c(f, 2, b);
-    return red + (f.rhombus && far_c(f, 2, b) != 0 ? moved(f, 2, b) : 0) - f.E[2].q[0][s] * f.E[3].q[0][s] * f.C.q[0][s] - f.E[0].q[0][n] * f.E[1].q[0][n] * f.C.q[0][n];
+    return red + (f.rhombus && far_c(f, 2, b) != 0 ? moved(f, 2, b) : 0) -
+           f.E[2].q[0][s] * f.E[3].q[0][s] * f.C.q[0][s] - f.E[0].q[0][n] * f.E[1].q[0][n] * f.C.q[0][n];
   }
   HD double north(int X, int Y) const
   {
     const ptrdiff_t a = X * f.C.sx + (Y + 1) * f.C.sy, w = a, e = a + f.C.sx;
     const double    red = f.all ? 0 : far_c(f, 1, a);
-    return red + (f.rhombus && far_c(f, 1, a) != 0 ? moved(f, 1, a) : 0) - f.E[1].q[0][w] * f.E[3].q[0][w] * f.C.q[0][w] - f.E[0].q[0][e] * f.E[2].q[0][e] * f.C.q[0][e];
+    return red + (f.rhombus && far_c(f, 1, a) != 0 ? moved(f, 1, a) : 0) -
+           f.E[1].q[0][w] * f.E[3].q[0][w] * f.C.q[0][w] - f.E[0].q[0][e] * f.E[2].q[0][e] * f.C.q[0][e];
   }
   HD double north_east(int X, int Y) const
   {
@@ -213,7 +227,9 @@ struct Coarse {
   {
     if (!dy) return east(dx > 0 ? X : X - 1, Y);
     if (!dx) return north(X, dy > 0 ? Y : Y - 1);
-    return dx == dy ? north_east(dx > 0 ? X : X - 1, dy > 0 ? Y : Y - 1) : dx > 0 ? north_west(X, Y - 1) : north_west(X - 1, Y);
+    return dx == dy ? north_east(dx > 0 ? X : X - 1, dy > 0 ? Y : Y - 1)
+         : dx > 0   ? north_west(X, Y - 1)
+                    : north_west(X - 1, Y);
   }
   HD double diagonal(int X, int Y) const
   {
@@ -224,8 +240,11 @@ struct Coarse {
     double          add = 0;
     if (f.all) add = f.omega * (far_c(f, 2, p) + far_c(f, 2, p + l) + far_c(f, 1, p) + far_c(f, 1, p + r));
     if (f.rhombus) add += moved(f, 2, p, 1) + moved(f, 2, p + l, 0) + moved(f, 1, p, 3) + moved(f, 1, p + r, 2);
-    const double red = remains(f.tiny, before, before - w * w * f.C.q[2][p] - e * e * f.C.q[2][p + l] - s * s * f.C.q[1][p] - n * n * f.C.q[1][p + r]);
-    const double o   = sw * sw * f.C.q[0][p] + se * se * f.C.q[0][p + l] + nw * nw * f.C.q[0][p + r] + ne * ne * f.C.q[0][p + l + r];
+    const double red =
+      remains(f.tiny, before,
+              before - w * w * f.C.q[2][p] - e * e * f.C.q[2][p + l] - s * s * f.C.q[1][p] - n * n * f.C.q[1][p + r]);
+    const double o =
+      sw * sw * f.C.q[0][p] + se * se * f.C.q[0][p + l] + nw * nw * f.C.q[0][p + r] + ne * ne * f.C.q[0][p + l + r];
     return remains(f.tiny, red + add, red + add - o);
   }
 };
@@ -264,7 +283,8 @@ template <int Q> struct StoreCoarse {
         if ((!dx && !dy) || !((nx && (X + dx < 0 || X + dx >= nx)) || (ny && (Y + dy < 0 || Y + dy >= ny)))) continue;
         c += fine.coupling(X, Y, dx, dy);
         if ((!dx || !dy) && (Q == quarter_a || Q == quarter_b)) E[dy ? 2 + (dy > 0) : dx > 0].q[Q][p] = 0;
-        if (dx && dy && (Q == quarter_o || Q == quarter_a)) (Q == quarter_a ? G : E)[2 * (dy > 0) + (dx > 0)].q[Q][p] = 0;
+        if (dx && dy && (Q == quarter_o || Q == quarter_a))
+          (Q == quarter_a ? G : E)[2 * (dy > 0) + (dx > 0)].q[Q][p] = 0;
       }
   }
 };
@@ -301,11 +321,19 @@ Fields fields(const Plan &plan, Stencil &a)
 
 template <int Q> void store_coarse(const Plan &plan, const Fields &f, Stencil &coarse, const Level &next)
 {
-  StoreCoarse<Q> k{{f}, coarse.C(), {coarse.E(0), coarse.E(1), coarse.E(2), coarse.E(3)}, {coarse.G(0), coarse.G(1), coarse.G(2), coarse.G(3)}, next.cut_x ? next.grid.nx : 0, next.cut_y ? next.grid.ny : 0};
+  StoreCoarse<Q> k{
+    {f},
+    coarse.C(),
+    {coarse.E(0), coarse.E(1), coarse.E(2), coarse.E(3)},
+    {coarse.G(0), coarse.G(1), coarse.G(2), coarse.G(3)},
+    next.cut_x ? next.grid.nx : 0,
+    next.cut_y ? next.grid.ny : 0
+  };
   forall(plan.exec, next.grid.owned(Q), k);
 }
 
-template <class T> void scale(const Plan &plan, Level &level, const Fields &f, Buffer<T> l[4], Buffer<T> &d, bool red_only)
+template <class T>
+void scale(const Plan &plan, Level &level, const Fields &f, Buffer<T> l[4], Buffer<T> &d, bool red_only)
 {
   Scale<T> k;
   k.C = f.C;
@@ -348,7 +376,13 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure)
   }
   if (plan.exec.space == Space::cuda && !f.nine) {
     const FirstBad bad{failure ? &plan.findings.data()->bad : nullptr, 2 * level.index + 1};
-    forall_parts(plan.exec, part(level.grid.owned(1), RedWatched{{f, 1}, bad}), part(level.grid.owned(2), RedWatched{{f, 2}, bad}));
+    forall_parts(plan.exec,
+                 part(level.grid.owned(1),
+                      RedWatched{
+                        {f, 1},
+                        bad
+    }),
+                 part(level.grid.owned(2), RedWatched{{f, 2}, bad}));
   } else
     for (int q : {1, 2}) sum += forall_sum(plan.exec, level.grid.owned(q), RedPivot{f, q});
   if (failure && !std::isfinite(sum)) check_positive(plan, level, f.C, mask_a | mask_b, 2 * level.index + 1, *failure);
@@ -364,7 +398,8 @@ void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Le
   Fields       f   = fields(plan, a);
   const double sum = forall_sum(plan.exec, level.grid.owned(quarter_o), EliminateRed{f});
   if (!std::isfinite(sum)) check_positive(plan, level, f.C, mask_o, 2 * level.index + 2, failure);
-  level.lumped = (level.lumped + sum) / (double)(level.grid.owned().size() - level.grid.owned(quarter_c).size() + 1e-300);
+  level.lumped =
+    (level.lumped + sum) / (double)(level.grid.owned().size() - level.grid.owned(quarter_c).size() + 1e-300);
   level.halo.exchange(f.C, mask_o);
   for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
   if (coarse) {

@@ -18,10 +18,12 @@ struct BandKernel {
   HD double           coupling(int x, int y, int k) const // in direction k, as StencilOf::slot() has it
   {
     const int  dx = k % 3 - 1, dy = k / 3 - 1, q = (x & 1) + 2 * (y & 1);
-    const bool straight = !dx || !dy, here = straight ? q == quarter_a || q == quarter_b : q == quarter_o || q == quarter_a;
+    const bool straight = !dx || !dy,
+               here     = straight ? q == quarter_a || q == quarter_b : q == quarter_o || q == quarter_a;
     if (!here) {
       x += dx, y += dy, k = 8 - k;
-      const int ex = -dx, ey = -dy, p = (x & 1) + 2 * (y & 1), s = straight ? (ey ? 2 + (ey > 0) : ex > 0) : 2 * (ey > 0) + (ex > 0);
+      const int ex = -dx, ey = -dy, p = (x & 1) + 2 * (y & 1),
+                s           = straight ? (ey ? 2 + (ey > 0) : ex > 0) : 2 * (ey > 0) + (ex > 0);
       const View<double> &v = !straight && p == quarter_a ? A.G[s] : A.E[s];
       return v.q[p][floor_half(x) * v.sx + floor_half(y) * v.sy];
     }
@@ -66,8 +68,8 @@ struct Numbering {
   int              wide;   // the most that numbers of coupled nodes can differ
 };
 
-// Numbers the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1, 1,
-// n-2, ...), so that neighbours across the seam stay two lines apart.
+// Numbers the nodes along the shorter direction. Lines of a periodic long direction are taken from both ends (0, n-1,
+// 1, n-2, ...), so that neighbours across the seam stay two lines apart.
 Numbering number_nodes(Plan &plan, const Grid &g)
 {
   const bool across = g.nx > g.ny, fold = across ? g.periodic_x : g.periodic_y;
@@ -119,7 +121,9 @@ void factor_there(Plan &plan, const Grid &g, Stencil &operand, const Numbering &
   }
   if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
   int *const failed = &plan.findings.data()->row;
-  forall(plan.exec, {0, n, 0, 1}, BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x, g.periodic_y});
+  forall(plan.exec, {0, n, 0, 1},
+         BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x,
+                    g.periodic_y});
   if (single) plan.inverse32.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
   else plan.inverse64.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
 }
@@ -151,11 +155,13 @@ void assemble_band(Plan &plan, const Grid &g, Stencil &a, const std::vector<int>
         const int i = number[(size_t)y * g.nx + x];
         add(i, i, C.at(x, y));
         for (int k = 0; k < 9; ++k)
-          if (k != 4 && (a.nine || k % 2) && !(plan.half && k % 2)) add(i, wrapped(x + direction_dx(k), y + direction_dy(k)), *a.slot(x, y, k));
+          if (k != 4 && (a.nine || k % 2) && !(plan.half && k % 2))
+            add(i, wrapped(x + direction_dx(k), y + direction_dy(k)), *a.slot(x, y, k));
       } else
         for (int k = 1; k < 9; k += 2)
           for (int m = 1; m < 9; m += 2)
-            add(wrapped(x + direction_dx(k), y + direction_dy(k)), wrapped(x + direction_dx(m), y + direction_dy(m)), -*a.slot(x, y, k) * *a.slot(x, y, m) * C.at(x, y));
+            add(wrapped(x + direction_dx(k), y + direction_dy(k)), wrapped(x + direction_dx(m), y + direction_dy(m)),
+                -*a.slot(x, y, k) * *a.slot(x, y, m) * C.at(x, y));
     }
   plan.band.reset((int)plan.band_x.size(), width);
   for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
@@ -176,13 +182,17 @@ void keep_nodes_there(Plan &plan)
 
 } // namespace
 
-// The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones. The host does
-// it, in a copy where the operator lies on the device; a small grid is factorised where it lies.
+// The exact factorisation of what is left: the whole grid, or its black nodes after the elimination of the red ones.
+// The host does it, in a copy where the operator lies on the device; a small grid is factorised where it lies.
 void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
 {
   const Grid &g = level.grid;
-  const bool   single   = plan.exec.space == Space::cuda && plan.params.single && plan.params.coarsening == Coarsening::galerkin && level.index; // inverse32
-  const double singular = plan.exec.space == Space::cuda && !remainder_on_host(plan) ? std::max(plan.tiny(), tuning::singular_inverse[single]) : plan.tiny();
+  // inverse32
+  const bool single = plan.exec.space == Space::cuda && plan.params.single &&
+                      plan.params.coarsening == Coarsening::galerkin && level.index;
+  const double singular = plan.exec.space == Space::cuda && !remainder_on_host(plan)
+                          ? std::max(plan.tiny(), tuning::singular_inverse[single])
+                          : plan.tiny();
   if (plan.half) eliminate_red(plan, level, operand, &failure);
   const Numbering numbering = number_nodes(plan, g);
   if (fits_there(plan, g, numbering.wide)) return factor_there(plan, g, operand, numbering, single, singular);
@@ -218,7 +228,10 @@ template <class T> struct PutNodes {
 
 } // namespace
 
-bool remainder_on_host(const Plan &plan) { return plan.exec.space == Space::cuda && plan.levels.back().grid.size() > tuning::dense_maximum; }
+bool remainder_on_host(const Plan &plan)
+{
+  return plan.exec.space == Space::cuda && plan.levels.back().grid.size() > tuning::dense_maximum;
+}
 
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
 {

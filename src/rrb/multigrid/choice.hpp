@@ -9,15 +9,17 @@ constexpr double choice_null   = 1e-13; // unless its Rayleigh quotient is below
 constexpr double choice_cycle  = 9;   // AMLI alone is tried above so many expected iterations,
 constexpr double choice_others = 12;  // and the other choices above so many
 constexpr double choice_cost   = 1.1; // one of their iterations counts as so many of the usual choice's
-constexpr double choice_slow   = 1.5; // and so many, on a device, those along lines, which a thread or a warp follows, and those of AMLI with more sweeps
+// and so many, on a device, those along lines, which a thread or a warp follows, and those of AMLI with more sweeps
+constexpr double choice_slow   = 1.5;
 constexpr double choice_never  = 1e30; // expected iterations where CG breaks down or does not converge
-constexpr double choice_wrong  = 1.5; // a solve that takes so many times what was expected, and two more, shows that the trial was wrong
+// a solve that takes so many times what was expected, and two more, shows that the trial was wrong
+constexpr double choice_wrong  = 1.5;
 
 // Is the choice the setup's?
 bool chooses(const Params &p);
 Smoother choose_smoother(const Plan &plan, const Directions &d);
-// Can algebraic levels be made below this grid, and are they worth it? Their indices are 32 bits wide, and S1 has up to nine
-// entries a row.
+// Can algebraic levels be made below this grid, and are they worth it? Their indices are 32 bits wide, and S1 has up
+// to nine entries a row.
 bool takes_algebraic(const Plan &plan, const Level &g);
 
 } // namespace tessera::rrb

@@ -1,4 +1,5 @@
-// What the Galerkin form does where coefficients are rough: the order of the choices, the trial, and what follows from it.
+// What the Galerkin form does where coefficients are rough: the order of the choices, the trial, and what follows
+// from it.
 #include "rrb/multigrid/choice.hpp"
 #include "box/tuning.hpp"
 #include "rrb/multigrid/kernels.hpp"
@@ -6,27 +7,33 @@
 
 namespace tessera::rrb {
 
-bool chooses(const Params &p) { return p.trial && p.smoother == Smoother::automatic && p.weights == Weights::automatic && p.cycle == Cycle::automatic && !p.smooth; }
+bool chooses(const Params &p)
+{
+  return p.trial && p.smoother == Smoother::automatic && p.weights == Weights::automatic &&
+         p.cycle == Cycle::automatic && !p.smooth;
+}
 
 Smoother choose_smoother(const Plan &plan, const Directions &d)
 {
   if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
   if (adds_sweeps(plan.rough) || plan.rough == Rough::algebraic) return Smoother::point;
   if (plan.rough == Rough::lines) return Smoother::line_alternating;
-  const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal, x = d.weak_y > tuning::weak_share || diagonal;
+  const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal,
+             x = d.weak_y > tuning::weak_share || diagonal;
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
 }
 
 bool takes_algebraic(const Plan &plan, const Level &g)
 {
-  return plan.exec.space == Space::host && g.grid.size() > 4 * tuning::algebraic_least && g.grid.size() < INT_MAX / 5 && (!g.grid.periodic_x || g.grid.nx >= 8) && (!g.grid.periodic_y || g.grid.ny >= 8);
+  return plan.exec.space == Space::host && g.grid.size() > 4 * tuning::algebraic_least && g.grid.size() < INT_MAX / 5 &&
+         (!g.grid.periodic_x || g.grid.nx >= 8) && (!g.grid.periodic_y || g.grid.ny >= 8);
 }
 
 namespace {
 
-// Iterations that CG will need for a reduction by 1e-6, by the reduction of a few. The right-hand side is rough with a smooth part, as
-// what a choice does badly may be a few nearly constant parts, of which a rough one alone has next to nothing. Singular operators have
-// it in their range: A u, where u is M's solution for these.
+// Iterations that CG will need for a reduction by 1e-6, by the reduction of a few. The right-hand side is rough with
+// a smooth part, as what a choice does badly may be a few nearly constant parts, of which a rough one alone has next
+// to nothing. Singular operators have it in their range: A u, where u is M's solution for these.
 template <class T> double try_out(Plan &plan, int l)
 {
   Level           &g = plan.levels[(size_t)l];
@@ -75,8 +82,8 @@ template <class T> double try_out(Plan &plan, int l)
 
 } // namespace
 
-// The choices in the order in which they are tried. Few jumps, as between the blocks of a checkerboard, are a matter of the interpolation,
-// or on a device, whose last grid is small, of the cycle; jumps everywhere of smoothing.
+// The choices in the order in which they are tried. Few jumps, as between the blocks of a checkerboard, are a matter
+// of the interpolation, or on a device, whose last grid is small, of the cycle; jumps everywhere of smoothing.
 static std::vector<Rough> choices(const Plan &plan)
 {
   size_t root = 0;
@@ -85,9 +92,11 @@ static std::vector<Rough> choices(const Plan &plan)
   const bool       many = d.jumps >= tuning::few_jumps;
   if (takes_algebraic(plan, plan.levels[root])) {
     const Rough first = many ? Rough::sweeps : Rough::fitted;
-    if (d.leaps > tuning::more_leaps && d.leaps > tuning::leaping_jumps * d.jumps) return {Rough::no, Rough::algebraic, first};
+    if (d.leaps > tuning::more_leaps && d.leaps > tuning::leaping_jumps * d.jumps)
+      return {Rough::no, Rough::algebraic, first};
     // Where sweeps do fairly well the choice is that of a device.
-    const bool fair = plan.predicted[(int)Rough::no] <= tuning::trial_fair || (plan.predicted[(int)first] > 0 && plan.predicted[(int)first] <= tuning::trial_fair);
+    const bool fair = plan.predicted[(int)Rough::no] <= tuning::trial_fair ||
+                      (plan.predicted[(int)first] > 0 && plan.predicted[(int)first] <= tuning::trial_fair);
     if (!many || !fair) return {Rough::no, first, Rough::algebraic};
   }
   if (many && plan.exec.space == Space::cuda) return {Rough::no, Rough::sweeps, Rough::fitted_sweeps, Rough::lines};
@@ -99,8 +108,10 @@ static std::vector<Rough> choices(const Plan &plan)
 // What an iteration costs, in those of the usual choice.
 static double cost(const Plan &plan, Rough r)
 {
-  const bool there = plan.exec.space == Space::cuda, sweeps_do = plan.predicted[(int)Rough::sweeps] <= tuning::trial_fair;
-  const bool slow  = there && (r == Rough::no ? plan.usual_lines : r == Rough::lines || (r == Rough::fitted_sweeps && sweeps_do));
+  const bool there     = plan.exec.space == Space::cuda,
+             sweeps_do = plan.predicted[(int)Rough::sweeps] <= tuning::trial_fair;
+  const bool slow =
+    there && (r == Rough::no ? plan.usual_lines : r == Rough::lines || (r == Rough::fitted_sweeps && sweeps_do));
   return slow ? choice_slow : r == Rough::no ? 1 : choice_cost;
 }
 
@@ -159,13 +170,15 @@ bool galerkin_trial(Plan &plan)
   const bool wanted = !plan.chosen && chooses(p);
   const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_share && d.weak_y > tuning::mixed_share);
   double    &expected = plan.predicted[(int)plan.rough];
-  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen || expected > 0) { // known: back from another one
+  // known: back from another one
+  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen || expected > 0) {
     plan.chosen = true;
     return false;
   }
   if (plan.rough == Rough::no) plan.usual_lines = report(plan, (size_t)root).smoother != Smoother::point;
   expected = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
-  MPI_Bcast(&expected, 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm); // gathered grids are tried by every process for itself
+  // gathered grids are tried by every process for itself
+  MPI_Bcast(&expected, 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm);
   return choose(plan);
 }
 

@@ -1,7 +1,8 @@
-// Parts of S1's graph that next to nothing ties to the rest: lakes with a closed coast, islands of a large coefficient in a small
-// one. Constants on each of them are nearly in the null space, and coarse grids cannot tell small ones side by side apart. A
-// correction by these constants before and after the cycle takes them out. Their coarse operator is taken as diagonal; couplings
-// among them, which are rare, count with their absolute value, so that the correction stays below the inverse.
+// Parts of S1's graph that next to nothing ties to the rest: lakes with a closed coast, islands of a large
+// coefficient in a small one. Constants on each of them are nearly in the null space, and coarse grids cannot tell
+// small ones side by side apart. A correction by these constants before and after the cycle takes them out. Their
+// coarse operator is taken as diagonal; couplings among them, which are rare, count with their absolute value, so
+// that the correction stays below the inverse.
 #pragma once
 #include "box/grid.hpp"
 #include "box/halo.hpp"
@@ -15,8 +16,9 @@ struct Level;
 
 class Components {
 public:
-  // Labels the components unless the kept labels still fit; row sums and the diagonal coarse operator. gaps: the number of nodes with
-  // a loose coupling; where it has changed parts may have come loose. Collective; the host waits.
+  // Labels the components unless the kept labels still fit; row sums and the diagonal coarse operator. gaps: the
+  // number of nodes with a loose coupling; where it has changed parts may have come loose. Collective; the host
+  // waits.
   void   setup(const Exec &exec, Level &level, SchurOf<double> &schur, double gaps);
   void   clear() { *this = Components(); }
   bool   empty() const { return !count_; }
@@ -26,7 +28,10 @@ public:
   {
     f((unsigned long long)count_);
     for (int r : rounds_) f((unsigned long long)r);
-    for (const void *p : {(const void *)label_.data(), (const void *)nodes_.data(), (const void *)pieces_.data(), (const void *)partial_.data(), (const void *)inverse_there_.data(), (const void *)value_.data()}) f((unsigned long long)(size_t)p);
+    for (const void *p :
+         {(const void *)label_.data(), (const void *)nodes_.data(), (const void *)pieces_.data(),
+          (const void *)partial_.data(), (const void *)inverse_there_.data(), (const void *)value_.data()})
+      f((unsigned long long)(size_t)p);
   }
   // v := the constants that take the sums of r over the components out, zero elsewhere; or v := v + them. Collective.
   template <class T> void project(const Level &level, const View<T> &r, const View<T> &v, bool add);
@@ -49,8 +54,8 @@ private:
   double              gaps_  = 0;
   Buffer<int>         label_;   // of o and c nodes, one plane after the other: component from 1, 0 where there is none
   std::vector<double> inverse_;
-  // On the device: the nodes sorted by component, where each one starts, and the pieces of its sums: the first round adds nodes, the
-  // next ones what the round before gave, until each component has one value.
+  // On the device: the nodes sorted by component, where each one starts, and the pieces of its sums: the first round
+  // adds nodes, the next ones what the round before gave, until each component has one value.
   Buffer<int>         nodes_, pieces_;
   std::vector<int>    starts_, rounds_; // where components and rounds begin
   Buffer<double>      partial_, inverse_there_, value_;

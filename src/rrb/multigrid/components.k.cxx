@@ -25,8 +25,8 @@ struct Sets {
   }
 };
 
-// The same for many threads at a time. A node points to one before it, the first of a component to itself, so that the order of
-// threads does not show in the end; others than this process's tied nodes have -1.
+// The same for many threads at a time. A node points to one before it, the first of a component to itself, so that
+// the order of threads does not show in the end; others than this process's tied nodes have -1.
 HD inline int parent_of(const int *parent, int i)
 {
 #ifdef __CUDA_ARCH__
@@ -180,7 +180,9 @@ struct MisfitKernel {
   {
     const ptrdiff_t p = X * a.sx + Y * a.sy;
     double          n = 0;
-    for_couplings(a, q, p, [&](int r, ptrdiff_t s, double w) { n += label[at(q, p)] != label[at(r, s)] && strong(w, diagonal(a, q, p), diagonal(a, r, s)); });
+    for_couplings(a, q, p, [&](int r, ptrdiff_t s, double w) {
+      n += label[at(q, p)] != label[at(r, s)] && strong(w, diagonal(a, q, p), diagonal(a, r, s));
+    });
     return n;
   }
 };
@@ -191,13 +193,14 @@ struct MisfitKernel {
 bool Components::fits(const Exec &exec, Level &level, const SchurView<double> &a)
 {
   double misfits = 0, all;
-  for (int q : {0, 3}) misfits += forall_sum(exec, level.grid.owned(q), MisfitKernel{a, label_place(level.layout), label_.data(), q});
+  for (int q : {0, 3})
+    misfits += forall_sum(exec, level.grid.owned(q), MisfitKernel{a, label_place(level.layout), label_.data(), q});
   MPI_Allreduce(&misfits, &all, 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
   return !(all > 0);
 }
 
-// label_: numbers from 1 of the components of all processes, 0 for single nodes. Returns how many numbers there are; some may have
-// nobody.
+// label_: numbers from 1 of the components of all processes, 0 for single nodes. Returns how many numbers there are;
+// some may have nobody.
 int Components::label(const Exec &exec, Level &level, const SchurView<double> &a)
 {
   const Grid      &g     = level.grid;
@@ -230,7 +233,8 @@ int Components::label(const Exec &exec, Level &level, const SchurView<double> &a
     v.q[1] = v.q[2] = nullptr;
     level.halo.exchange(v, mask_o | mask_c);
     const Box   o = g.owned(quarter_o), c = g.owned(quarter_c);
-    const int   most = 12 * (o.x1 - o.x0 + o.y1 - o.y0 + c.x1 - c.x0 + c.y1 - c.y0 + 4); // six couplings of a node at the rim
+    // six couplings of a node at the rim
+    const int   most = 12 * (o.x1 - o.x0 + o.y1 - o.y0 + c.x1 - c.x0 + c.y1 - c.y0 + 4);
     Buffer<int> list(Extent{2 * (size_t)most, exec.space}), found(Extent{1, exec.space});
     black(SeamKernel{{a, at, parent.data(), 0}, number.data(), list.data(), found.data(), most, total});
     pairs.resize(2 * (size_t)std::min(fetch(found, 0), most));
@@ -267,11 +271,15 @@ void Components::find(const Exec &exec, Level &level, const SchurView<double> &a
     MPI_Allreduce(MPI_IN_PLACE, sum.data(), total + 1, MPI_DOUBLE, MPI_SUM, comm);
     return sum;
   };
-  const std::vector<double> nodes = over_all(sizes(level, total)), centre = over_all(sums(level, total, DiagonalTerm{a})), ties = over_all(sums(level, total, RowTerm{a, at, label_.data(), false}));
+  const std::vector<double> nodes  = over_all(sizes(level, total)),
+                            centre = over_all(sums(level, total, DiagonalTerm{a})),
+                            ties   = over_all(sums(level, total, RowTerm{a, at, label_.data(), false}));
   double largest = 0;
   for (int i = 1; i <= total; ++i) largest = std::max(largest, nodes[(size_t)i]);
   std::vector<int> used((size_t)total + 1, 0);
-  for (size_t i = 1; i < used.size(); ++i) used[i] = nodes[i] >= 2 && centre[i] > 0 && ties[i] <= tuning::loose_component * centre[i]; // with more than one node, nearly singular
+  // with more than one node, nearly singular
+  for (size_t i = 1; i < used.size(); ++i)
+    used[i] = nodes[i] >= 2 && centre[i] > 0 && ties[i] <= tuning::loose_component * centre[i];
   // Parts that are tied to each other before all, such as the lines of an anisotropic problem, are no islands.
   Buffer<int>               marked = copy_to(exec.space, used);
   const std::vector<double> among  = over_all(sums(level, total, AmongTerm{a, at, label_.data(), marked.data()}));

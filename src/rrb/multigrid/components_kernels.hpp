@@ -7,7 +7,11 @@
 namespace tessera::rrb {
 
 // A coupling that ties its ends together.
-HD inline bool strong(double w, double d, double e) { return fabs(w) > tuning::loose_coupling * d && fabs(w) > tuning::loose_coupling * e; } // from both ends alike, be they no numbers
+// from both ends alike, be they no numbers
+HD inline bool strong(double w, double d, double e)
+{
+  return fabs(w) > tuning::loose_coupling * d && fabs(w) > tuning::loose_coupling * e;
+}
 
 HD inline double diagonal(const SchurView<double> &a, int q, ptrdiff_t p) { return q ? a.cc[p] : a.co[p]; }
 
@@ -40,7 +44,10 @@ struct LabelPlace {
   HD ptrdiff_t operator()(int q, ptrdiff_t p) const { return p + start + (q ? plane : 0); }
 };
 
-inline LabelPlace label_place(const Layout &layout) { return {place(layout, (char *)nullptr) - (char *)nullptr, (ptrdiff_t)layout.elements(1)}; }
+inline LabelPlace label_place(const Layout &layout)
+{
+  return {place(layout, (char *)nullptr) - (char *)nullptr, (ptrdiff_t)layout.elements(1)};
+}
 
 // Nodes in lists: their place times two, odd at c.
 HD inline int       node_code(int q, ptrdiff_t p) { return (int)(2 * p) + (q == 3); }

@@ -63,7 +63,10 @@ void Components::list(const Level &level, int count)
   const View<double> v = level.layout.view((double *)nullptr);
   Buffer<Key>        keys(Extent{(size_t)n, exec.space});
   Buffer<int>        nodes(Extent{(size_t)n, exec.space}), starts;
-  auto               at = [&](int q, const Box &box, int first) { return part(box, KeyKernel{label_place(level.layout), label_.data(), v.sx, v.sy, box, q, first, keys.data(), nodes.data()}); };
+  auto               at = [&](int q, const Box &box, int first) {
+    return part(
+      box, KeyKernel{label_place(level.layout), label_.data(), v.sx, v.sy, box, q, first, keys.data(), nodes.data()});
+  };
   forall_parts(exec, at(quarter_o, o, 0), at(quarter_c, c, (int)o.size()));
   int bits = 1;
   while (bits < 31 && count >> bits) ++bits;
@@ -111,7 +114,8 @@ std::vector<double> Components::sizes(const Level &level, int count)
 {
   std::vector<double> n((size_t)count + 1, 0);
   const LabelPlace    at = label_place(level.layout);
-  if (level.layout.space == Space::host) nodes(level, [&](int q, ptrdiff_t p) { n[(size_t)label_.data()[at(q, p)]] += 1; });
+  if (level.layout.space == Space::host)
+    nodes(level, [&](int q, ptrdiff_t p) { n[(size_t)label_.data()[at(q, p)]] += 1; });
   else
     for (size_t l = 1; l < n.size(); ++l) n[l] = starts_[l] - starts_[l - 1];
   return n;
@@ -120,10 +124,14 @@ std::vector<double> Components::sizes(const Level &level, int count)
 // The diagonal coarse operator, with what components are tied to each other by counted against them.
 void Components::invert(const Level &level, const SchurView<double> &a)
 {
-  std::vector<double> row = sums(level, count_, RowTerm{a, label_place(level.layout), label_.data(), true}), centre = sums(level, count_, DiagonalTerm{a});
-  for (std::vector<double> *s : {&row, &centre}) MPI_Allreduce(MPI_IN_PLACE, s->data(), count_ + 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
+  std::vector<double> row    = sums(level, count_, RowTerm{a, label_place(level.layout), label_.data(), true}),
+                      centre = sums(level, count_, DiagonalTerm{a});
+  for (std::vector<double> *s : {&row, &centre})
+    MPI_Allreduce(MPI_IN_PLACE, s->data(), count_ + 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
   inverse_.assign((size_t)count_ + 1, 0);
-  for (size_t l = 1; l < inverse_.size(); ++l) inverse_[l] = row[l] > tuning::singular_pivot * centre[l] ? 1 / row[l] : 0; // one without any tie is singular
+  // one without any tie is singular
+  for (size_t l = 1; l < inverse_.size(); ++l)
+    inverse_[l] = row[l] > tuning::singular_pivot * centre[l] ? 1 / row[l] : 0;
   if (level.layout.space == Space::host) return;
   device::copy_from_host(inverse_there_.data(), inverse_.data(), inverse_there_.bytes());
   device::synchronize();
@@ -140,7 +148,8 @@ template <class T> void Components::project_there(const Level &level, const View
   }
   forall(exec, {0, count_ + 1, 0, 1}, ValueKernel{sum, inverse_there_.data(), value_.data()});
   const View<int> label = labels(level);
-  for (int q : {0, 3}) forall(exec, level.grid.owned(q), ConstantsKernel<T>{value_.data(), label.q[q], v.q[q], v.sx, v.sy, add});
+  for (int q : {0, 3})
+    forall(exec, level.grid.owned(q), ConstantsKernel<T>{value_.data(), label.q[q], v.q[q], v.sx, v.sy, add});
 }
 
 template <class T> void Components::project(const Level &level, const View<T> &r, const View<T> &v, bool add)
@@ -149,10 +158,12 @@ template <class T> void Components::project(const Level &level, const View<T> &r
   const LabelPlace    at = label_place(level.layout);
   std::vector<double> mine((size_t)count_ + 1, 0), value(mine.size());
   nodes(level, [&](int q, ptrdiff_t p) { mine[(size_t)label_.data()[at(q, p)]] += (double)r.q[q][p]; });
-  if (level.grid.processes() > 1) MPI_Allreduce(mine.data(), value.data(), count_ + 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
+  if (level.grid.processes() > 1)
+    MPI_Allreduce(mine.data(), value.data(), count_ + 1, MPI_DOUBLE, MPI_SUM, level.grid.comm);
   else value = mine;
   for (int i = 0; i <= count_; ++i) value[(size_t)i] *= inverse_[(size_t)i];
-  nodes(level, [&](int q, ptrdiff_t p) { v.q[q][p] = (T)value[(size_t)label_.data()[at(q, p)]] + (add ? v.q[q][p] : 0); });
+  nodes(level,
+        [&](int q, ptrdiff_t p) { v.q[q][p] = (T)value[(size_t)label_.data()[at(q, p)]] + (add ? v.q[q][p] : 0); });
 }
 
 template void Components::project<double>(const Level &, const View<double> &, const View<double> &, bool);

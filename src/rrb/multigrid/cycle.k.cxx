@@ -1,9 +1,11 @@
-// The cycle of the Galerkin form: sweeps of Gauss-Seidel on each grid, P' and P between them. The finest grid of a 5-point
-// operator is smoothed on its first Schur complement S1, whose two quarters o and c are 5-point grids of their own.
+// The cycle of the Galerkin form: sweeps of Gauss-Seidel on each grid, P' and P between them. The finest grid of a
+// 5-point operator is smoothed on its first Schur complement S1, whose two quarters o and c are 5-point grids of
+// their own.
 //
-// Colours go c, o, b, a before the next grid and in the reverse order after it; on S1 they go c, o, each by X + Y even, odd.
-// Sweeps, residual and transfer of one grid are one pass through memory (wavefront() in exec.hpp) down and one up: 7 coefficients
-// and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for each colour.
+// Colours go c, o, b, a before the next grid and in the reverse order after it; on S1 they go c, o, each by X + Y
+// even, odd. Sweeps, residual and transfer of one grid are one pass through memory (wavefront() in exec.hpp) down and
+// one up: 7 coefficients and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for
+// each colour.
 #include "box/tuning.hpp"
 #include "rrb/multigrid/grids.hpp"
 #include "rrb/multigrid/march.hpp"
@@ -32,7 +34,8 @@ template <class T> struct SumKernel { // y += x
 template <class T> void coarse(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t sy)
 {
   galerkin_visit<T>(plan, l + 1);
-  copy(plan.exec, plan.levels[(size_t)l + 1].grid, mask_all, hierarchy<T>(plan)[(size_t)l + 1].x.v, plane_view(e, sx, sy));
+  copy(plan.exec, plan.levels[(size_t)l + 1].grid, mask_all, hierarchy<T>(plan)[(size_t)l + 1].x.v,
+       plane_view(e, sx, sy));
 }
 
 // The next grid's x, for march_up(): right at ghost nodes too, by its own sweeps or by an exchange.
@@ -40,7 +43,8 @@ template <class T> void march_coarse(Plan &plan, int l)
 {
   Level &next = plan.levels[(size_t)l + 1];
   galerkin_visit<T>(plan, l + 1);
-  const bool right = next.step == Step::gather || (marches<T>(plan, l + 1) && !(next.accelerated && plan.cycle != Cycle::v));
+  const bool right =
+    next.step == Step::gather || (marches<T>(plan, l + 1) && !(next.accelerated && plan.cycle != Cycle::v));
   if (!right) next.wide.exchange(hierarchy<T>(plan)[(size_t)l + 1].x.v, mask_all);
 }
 
@@ -67,7 +71,8 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
   auto          subtract = [&](const View<T> &from, const View<T> &u) { // rest := from - S1 u
     g.halo.exchange(u, mask_o | mask_c);
     schur_product(plan.exec, g, schur_of<T>(plan, l), u, rest);
-    for (int q : {0, 3}) forall(plan.exec, g.grid.owned(q), DifferenceKernel<T>{from.q[q], rest.q[q], rest.sx, rest.sy});
+    for (int q : {0, 3})
+      forall(plan.exec, g.grid.owned(q), DifferenceKernel<T>{from.q[q], rest.q[q], rest.sx, rest.sy});
   };
   if (loose) {
     s.components.project(g, r, v, false);
@@ -144,15 +149,19 @@ template <class T> void amli_there(GalerkinSpace<T> &s, int steps, double lowest
     const double next = 1 / (2 * sigma - rho);
     s.precondition(b, s.w);
     forall(s.plan.exec, {0, StepKernel<T>::row, 0, (int)((n + StepKernel<T>::row - 1) / StepKernel<T>::row)},
-           StepKernel<T>{s.d.data.data(), s.x.data.data(), s.w.data.data(), (T)(i ? 2 * next / delta : 1 / theta), (T)(i ? next * rho : 0), !i, n});
+           StepKernel<T>{s.d.data.data(), s.x.data.data(), s.w.data.data(), (T)(i ? 2 * next / delta : 1 / theta),
+                         (T)(i ? next * rho : 0), !i, n});
     if (i) rho = next;
     if (i + 1 == steps) return;
     s.g.halo.exchange(s.d.v, mask_all);
     const StencilView<T> A = s.s.a.view();
     with_stride(A.C.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
-      auto          of = [&](auto q) { return part(s.g.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A, b.v, s.d.v, s.r.v}); };
-      forall_parts(s.plan.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()), of(std::integral_constant<int, 2>()), of(std::integral_constant<int, 3>()));
+      auto          of = [&](auto q) {
+        return part(s.g.grid.owned(decltype(q)::value), Residual<decltype(q)::value, S, T>{A, b.v, s.d.v, s.r.v});
+      };
+      forall_parts(s.plan.exec, of(std::integral_constant<int, 0>()), of(std::integral_constant<int, 1>()),
+                   of(std::integral_constant<int, 2>()), of(std::integral_constant<int, 3>()));
     });
   }
 }
@@ -171,7 +180,9 @@ template <class T> void galerkin_visit(Plan &plan, int l)
     gather_values(plan, g, s.b.v, whole.b.v);
     galerkin_visit<T>(plan, l + 1);
     const Box nodes = g.grid.around(g.grid.layers > 1 ? march_layers_x : 0);
-    for (int q = 0; q < 4; ++q) forall(plan.exec, quarter_box(nodes, q), CopyKernel<T, T>{whole.x.v.q[q], s.x.v.q[q], whole.x.v.sx, whole.x.v.sy, s.x.v.sx, s.x.v.sy});
+    for (int q = 0; q < 4; ++q)
+      forall(plan.exec, quarter_box(nodes, q),
+             CopyKernel<T, T>{whole.x.v.q[q], s.x.v.q[q], whole.x.v.sx, whole.x.v.sy, s.x.v.sx, s.x.v.sy});
   } else if (g.accelerated && plan.cycle != Cycle::v) {
     GalerkinSpace<T> space(plan, l);
     if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
@@ -224,7 +235,8 @@ void galerkin_apply(Plan &plan, const View<double> &out)
 }
 
 #ifdef TESSERA_HAVE_DEVICE
-// The same without b in quarters: 8 B a node are read twice and written once beside the factors, where galerkin_apply() moves them eight times.
+// The same without b in quarters: 8 B a node are read twice and written once beside the factors, where
+// galerkin_apply() moves them eight times.
 template <class T> static void through_black(Plan &plan, const double *b, double *out)
 {
   Smoothing<T>  &s = hierarchy<T>(plan)[0];
@@ -241,8 +253,11 @@ bool takes_natural(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  if (plan.exec.space != Space::cuda || plan.params.coarsening != Coarsening::galerkin || g.step != Step::coarsen || g.grid.processes() > 1 || !g.halo.empty()) return false;
-  return plan.params.single ? plan.smoothing32[0].of_schur && marches<float>(plan, 0) : plan.smoothing64[0].of_schur && marches<double>(plan, 0);
+  if (plan.exec.space != Space::cuda || plan.params.coarsening != Coarsening::galerkin || g.step != Step::coarsen ||
+      g.grid.processes() > 1 || !g.halo.empty())
+    return false;
+  return plan.params.single ? plan.smoothing32[0].of_schur && marches<float>(plan, 0)
+                            : plan.smoothing64[0].of_schur && marches<double>(plan, 0);
 #else
   (void)plan;
   return false;
@@ -258,7 +273,8 @@ void apply_natural(Plan &plan, const double *b, double *out)
 #endif
 }
 
-template <class T> bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz)
+template <class T>
+bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz)
 {
   const bool fused = marches<T>(plan, 0) && hierarchy<T>(plan)[0].components.empty();
   if (fused) {

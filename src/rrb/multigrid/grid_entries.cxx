@@ -1,4 +1,5 @@
-// The weights and operators are computed once more from the finest operator, which nobody keeps, by the functions of the setup.
+// The weights and operators are computed once more from the finest operator, which nobody keeps, by the functions of
+// the setup.
 #include "rrb/multigrid/grid_entries.hpp"
 #include "box/tuning.hpp"
 #include "rrb/multigrid/kernels.hpp"
@@ -126,7 +127,9 @@ int number_next(const Place &place, Level &next, const Numbers &fine, const Fine
   each([&](int x, int y, size_t owner) {
     bool used = false;
     for (int dy = -1; dy <= 1; ++dy)
-      for (int dx = -1; dx <= 1; ++dx) used = used || (fine.v.at(2 * x + 1 - dx, 2 * y + 1 - dy) >= 0 && P(2 * x + 1 - dx, 2 * y + 1 - dy, dx, dy) != 0);
+      for (int dx = -1; dx <= 1; ++dx)
+        used =
+          used || (fine.v.at(2 * x + 1 - dx, 2 * y + 1 - dy) >= 0 && P(2 * x + 1 - dx, 2 * y + 1 - dy, dx, dy) != 0);
     if (used) n.v.at(x, y) = (double)count[owner]++;
   });
   if (g.processes() > 1) {
@@ -142,7 +145,8 @@ int number_next(const Place &place, Level &next, const Numbers &fine, const Fine
   return (int)count[(size_t)place.rank];
 }
 
-void interpolation_entries(const Place &place, const Grid &g, const Numbers &fine, const Numbers &coarse, const FineWeights &P, Entries &e)
+void interpolation_entries(const Place &place, const Grid &g, const Numbers &fine, const Numbers &coarse,
+                           const FineWeights &P, Entries &e)
 {
   place.own(g, [&](int x, int y) {
     if (fine.v.at(x, y) < 0) return;
@@ -160,7 +164,8 @@ void operator_entries(const Place &place, const Grid &g, Stencil &a, const Numbe
     const double row = n.v.at(x, y);
     if (row < 0) return;
     for (int k = 0; k < 9; ++k) {
-      const double to = n.v.at(x + direction_dx(k), y + direction_dy(k)), v = k == 4 ? a.C().at(x, y) : *a.slot(x, y, k);
+      const double to = n.v.at(x + direction_dx(k), y + direction_dy(k)),
+                   v  = k == 4 ? a.C().at(x, y) : *a.slot(x, y, k);
       if (to >= 0 && (v != 0 || k == 4)) e.add((long long)row, (long long)to, v);
     }
   });
@@ -173,12 +178,13 @@ template <class T> void weigh(Plan &plan, size_t l, const StencilView<double> &A
   Buffer<float> &correction = hierarchy<T>(plan)[l].correction;
   P.create(g.layout);
   interpolate_edges(plan.exec, A, g.grid, g.halo, P);
-  if (least_squares(plan) && !correction.empty()) correct_edges(plan.exec, A, g.grid, P, g.layout.view(correction.data(), quarter_a));
+  if (least_squares(plan) && !correction.empty())
+    correct_edges(plan.exec, A, g.grid, P, g.layout.view(correction.data(), quarter_a));
   interpolate_centres(plan.exec, A, g.grid, g.halo, P);
 }
 
-// The numbers of an algebraic level's nodes over all processes, and which of its rows are this process's: its own ones, of a level that every
-// process has those it had before, and then the first process has all.
+// The numbers of an algebraic level's nodes over all processes, and which of its rows are this process's: its own
+// ones, of a level that every process has those it had before, and then the first process has all.
 struct AlgebraicPlace {
   std::vector<long long> first;
   const AlgebraicShare  *share;
@@ -205,9 +211,10 @@ void add_rows(const AlgebraicLevel &l, int row, const AlgebraicPlace &next, long
   for (int q = l.pi.data()[row]; q < l.pi.data()[row + 1]; ++q) e.add(to, next(l.pj.data()[q]), factor * l.p.data()[q]);
 }
 
-// Below S1 = A_bb - A_br A_rr^-1 A_rb: with the red nodes at rest, that is with -A_rr^-1 A_rb P there, P'S1 P is the product with all of A.
-// What a black node has of its red neighbours' rows is added up, wherever these are.
-void black_entries(const AlgebraicLevel &l, const AlgebraicPlace &next, const Place &place, const Grid &g, Stencil &a, const Numbers &n, Entries &e)
+// Below S1 = A_bb - A_br A_rr^-1 A_rb: with the red nodes at rest, that is with -A_rr^-1 A_rb P there, P'S1 P is the
+// product with all of A. What a black node has of its red neighbours' rows is added up, wherever these are.
+void black_entries(const AlgebraicLevel &l, const AlgebraicPlace &next, const Place &place, const Grid &g, Stencil &a,
+                   const Numbers &n, Entries &e)
 {
   const BlackNumbers at(g.owned());
   place.own(g, [&](int x, int y) {
@@ -222,7 +229,8 @@ void black_entries(const AlgebraicLevel &l, const AlgebraicPlace &next, const Pl
   });
 }
 
-std::vector<GridEntries> algebraic_entries(const Algebraic &algebraic, const Place &place, const Grid &g, Stencil &a, const Numbers &n, int own)
+std::vector<GridEntries> algebraic_entries(const Algebraic &algebraic, const Place &place, const Grid &g, Stencil &a,
+                                           const Numbers &n, int own)
 {
   const auto              &levels = algebraic.levels();
   std::vector<GridEntries> all;
@@ -236,7 +244,8 @@ std::vector<GridEntries> algebraic_entries(const Algebraic &algebraic, const Pla
     if (!k) black_entries(l, next, place, g, a, n, e.interpolation);
     for (int r = here.begin; k && r < here.end; ++r) add_rows(l, r, next, here(r), 1, e.interpolation);
     for (int r = next.begin; r < next.end; ++r)
-      for (int q = below.i.data()[r]; q < below.i.data()[r + 1]; ++q) e.next.add(next(r), next(below.j.data()[q]), below.a.data()[q]);
+      for (int q = below.i.data()[r]; q < below.i.data()[r + 1]; ++q)
+        e.next.add(next(r), next(below.j.data()[q]), below.a.data()[q]);
     all.push_back(std::move(e));
   }
   return all;
@@ -272,7 +281,8 @@ std::vector<GridEntries> grid_entries(Plan &plan, Stencil &a, const std::vector<
     Interpolation P;
     Stencil       product(next.grid, next.layout.natural, next.layout.space);
     plan.params.single ? weigh<float>(plan, l, a.view(), P) : weigh<double>(plan, l, a.view(), P);
-    galerkin(plan.exec, a.view(), P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, product);
+    galerkin(plan.exec, a.view(), P, next.grid, next.halo, next.cut_x, next.cut_y,
+             plan.params.single ? tuning::singular_single : tuning::singular_product, product);
     const FineWeights weights(P);
     Place         below = place;
     GridEntries   e;

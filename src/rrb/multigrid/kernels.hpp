@@ -15,25 +15,30 @@ template <class F> void with_stride(ptrdiff_t sx, const F &f)
 // What is not zero yet: nothing, the node's own quarter, the other quarter.
 enum Known { known_none = 0, known_own = 1, known_other = 2, known_all = 3 };
 
-template <int S, class T, class V> __attribute__((always_inline)) HD inline V schur_own_o(const SchurView<T> &a, const V *o, ptrdiff_t p)
+template <int S, class T, class V>
+__attribute__((always_inline)) HD inline V schur_own_o(const SchurView<T> &a, const V *o, ptrdiff_t p)
 {
   return a.fo[0][p] * o[p + S] + a.fo[0][p - S] * o[p - S] + a.fo[1][p] * o[p + a.sy] + a.fo[1][p - a.sy] * o[p - a.sy];
 }
-template <int S, class T, class V> __attribute__((always_inline)) HD inline V schur_own_c(const SchurView<T> &a, const V *c, ptrdiff_t p)
+template <int S, class T, class V>
+__attribute__((always_inline)) HD inline V schur_own_c(const SchurView<T> &a, const V *c, ptrdiff_t p)
 {
   return a.fc[0][p] * c[p + S] + a.fc[0][p - S] * c[p - S] + a.fc[1][p] * c[p + a.sy] + a.fc[1][p - a.sy] * c[p - a.sy];
 }
-template <int S, class T, class V> __attribute__((always_inline)) HD inline V schur_o_from_c(const SchurView<T> &a, const V *c, ptrdiff_t p)
+template <int S, class T, class V>
+__attribute__((always_inline)) HD inline V schur_o_from_c(const SchurView<T> &a, const V *c, ptrdiff_t p)
 {
   return a.e[0][p] * c[p - S - a.sy] + a.e[1][p] * c[p - a.sy] + a.e[2][p] * c[p - S] + a.e[3][p] * c[p];
 }
-template <int S, class T, class V> __attribute__((always_inline)) HD inline V schur_c_from_o(const SchurView<T> &a, const V *o, ptrdiff_t p)
+template <int S, class T, class V>
+__attribute__((always_inline)) HD inline V schur_c_from_o(const SchurView<T> &a, const V *o, ptrdiff_t p)
 {
-  return a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + a.sy] * o[p + a.sy] + a.e[0][p + S + a.sy] * o[p + S + a.sy];
+  return a.e[3][p] * o[p] + a.e[2][p + S] * o[p + S] + a.e[1][p + a.sy] * o[p + a.sy] +
+         a.e[0][p + S + a.sy] * o[p + S + a.sy];
 }
 
-// One colour of quarter Q: the nodes with X + Y of one parity. The others are written as they are (zero where nothing of the
-// quarter is known), which is faster than leaving them out.
+// One colour of quarter Q: the nodes with X + Y of one parity. The others are written as they are (zero where nothing
+// of the quarter is known), which is faster than leaving them out.
 template <int Q, int S, int KNOWN, class T, class V = T> struct SchurColour {
   SchurView<T> a;
   const T     *inverse;
@@ -45,7 +50,8 @@ template <int Q, int S, int KNOWN, class T, class V = T> struct SchurColour {
     const ptrdiff_t p = X * S + Y * a.sy;
     V               v = r[p];
     if constexpr (KNOWN & known_own) v -= Q == quarter_o ? schur_own_o<S>(a, own, p) : schur_own_c<S>(a, own, p);
-    if constexpr (KNOWN & known_other) v -= Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p);
+    if constexpr (KNOWN & known_other)
+      v -= Q == quarter_o ? schur_o_from_c<S>(a, other, p) : schur_c_from_o<S>(a, other, p);
     const V old = KNOWN & known_own ? own[p] : V(0);
     out[p]      = ((X + Y) & 1) == parity ? inverse[p] * v : old;
   }
@@ -79,8 +85,11 @@ template <class Block, class V> HD void store_row(Block &block, const Box &c, in
 {
   for (int px = 0; px < 2; ++px) {
     V *z = next.q[px + 2 * (J & 1)] + floor_half(J) * next.sy;
-    if (next.sx == 1) block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
-    else block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
+    if (next.sx == 1)
+      block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1, [&](int I, int) { z[I] = row[2 * I + px]; });
+    else
+      block.each(half_begin(c.x0, px), half_begin(c.x1, px), J, J + 1,
+                 [&](int I, int) { z[I * next.sx] = row[2 * I + px]; });
   }
 }
 
@@ -113,10 +122,14 @@ template <int S, class T, class V = T> struct SchurRestrict {
 struct BlackNumbers {
   Box o, c;
   explicit BlackNumbers(const Box &nodes) : o(quarter_box(nodes, quarter_o)), c(quarter_box(nodes, quarter_c)) { }
-  HD static int before(const Box &b, int Y) { return (Y <= b.y0 ? 0 : (Y < b.y1 ? Y : b.y1) - b.y0) * (b.x1 - b.x0); } // in rows before Y
+  // in rows before Y
+  HD static int before(const Box &b, int Y) { return (Y <= b.y0 ? 0 : (Y < b.y1 ? Y : b.y1) - b.y0) * (b.x1 - b.x0); }
   HD int        row(int Y) const { return before(o, Y) + before(c, Y); }
   HD int        size() const { return (int)(o.size() + c.size()); }
-  HD int        operator()(int q, int X, int Y) const { return q ? before(o, Y + 1) + before(c, Y) + X - c.x0 : row(Y) + X - o.x0; }
+  HD int        operator()(int q, int X, int Y) const
+  {
+    return q ? before(o, Y + 1) + before(c, Y) + X - c.x0 : row(Y) + X - o.x0;
+  }
 };
 
 // The residual at one quarter's nodes.
@@ -128,7 +141,8 @@ template <int Q, int S, class T> struct SchurResidual {
   HD void      operator()(int X, int Y) const
   {
     const ptrdiff_t p = X * S + Y * a.sy;
-    const T         v = Q == quarter_o ? r[p] - a.co[p] * o[p] - schur_own_o<S>(a, o, p) - schur_o_from_c<S>(a, c, p) : r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
+    const T         v = Q == quarter_o ? r[p] - a.co[p] * o[p] - schur_own_o<S>(a, o, p) - schur_o_from_c<S>(a, c, p)
+                                       : r[p] - a.cc[p] * c[p] - schur_own_c<S>(a, c, p) - schur_c_from_o<S>(a, o, p);
     to[at(Q, X, Y)] = (double)v;
   }
 };
@@ -163,7 +177,8 @@ template <int S, class T, class V = T> struct Restrict {
   {
     const ptrdiff_t p = X * S + Y * A.C.sy, n = A.C.sy;
     V               v = rhs - A.C.q[3][p] * x.q[3][p] - couplings<3, S, mask_all, lines_none>(A, x, p);
-    v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] + centre[0].q[0][p + S + n] * r.q[0][p + S + n];
+    v += centre[3].q[0][p] * r.q[0][p] + centre[2].q[0][p + S] * r.q[0][p + S] + centre[1].q[0][p + n] * r.q[0][p + n] +
+         centre[0].q[0][p + S + n] * r.q[0][p + S + n];
     return v + edge[1].q[2][p] * r.q[2][p] + edge[0].q[2][p + S] * r.q[2][p + S];
   }
   HD V           from_a(int X, int Y) const
@@ -202,7 +217,8 @@ template <int Q, int S, class T, class V = T> struct Prolong {
   {
     const ptrdiff_t p = X * S + Y * n;
     if constexpr (Q == quarter_c) x[p] += e[p];
-    else if constexpr (Q == quarter_o) x[p] += w[0][p] * e[p - S - n] + w[1][p] * e[p - n] + w[2][p] * e[p - S] + w[3][p] * e[p];
+    else if constexpr (Q == quarter_o)
+      x[p] += w[0][p] * e[p - S - n] + w[1][p] * e[p - n] + w[2][p] * e[p - S] + w[3][p] * e[p];
     else if constexpr (Q == quarter_a) x[p] += w[0][p] * e[p - n] + w[1][p] * e[p];
     else x[p] += w[0][p] * e[p - S] + w[1][p] * e[p];
   }

@@ -15,7 +15,8 @@ template <class T> auto &hierarchy(Plan &plan)
 
 inline bool least_squares(const Plan &plan)
 {
-  return plan.params.weights == Weights::least_squares || (plan.params.weights == Weights::automatic && fits_weights(plan.rough));
+  return plan.params.weights == Weights::least_squares ||
+         (plan.params.weights == Weights::automatic && fits_weights(plan.rough));
 }
 
 // S1 of the finest grid in the precision of the hierarchy: CG's where that has it.
@@ -37,8 +38,8 @@ template <class T> void resize_black(const Layout &layout, FieldOf<T> &f)
   f.v.q[1] = f.v.q[2] = nullptr;
 }
 
-// What S1's sweeps need beside it: the weights of o and the inverse diagonal. In double precision they take the places that the
-// red nodes' factors leave free.
+// What S1's sweeps need beside it: the weights of o and the inverse diagonal. In double precision they take the
+// places that the red nodes' factors leave free.
 template <class T> struct SchurHelp {
   T *w[4], *d[4];
 };
@@ -76,14 +77,16 @@ inline int sweeps(const Plan &plan, bool of_schur)
   return plan.exec.space == Space::cuda ? tuning::rough_sweeps_there : tuning::rough_sweeps;
 }
 
-constexpr double relax_nine[4] = {0.53, -0.2, 0, 0.1}; // by points: over-relaxation, beyond one, of o, a, b, c of 9-point grids
+// by points: over-relaxation, beyond one, of o, a, b, c of 9-point grids
+constexpr double relax_nine[4] = {0.53, -0.2, 0, 0.1};
 
-// Over-relaxation of the colours o, a, b, c of a 9-point grid, beyond one. Between -1 and 1 the cycle stays symmetric and positive, with
-// eigenvalues up to 1. Below S1 these values take a fifth off the iterations (I. Yavneh, SIAM J. Sci. Comput. 17, 1996, has the case of
-// five points and two colours); where the finest grid has 9 points, and its errors are rough, these values cost more than they bring. So do
-// they under AMLI, whose interval takes it that the grids in between smooth as without. A c node without couplings, whose coarse node
-// serves others, must be left without residual: it has none.
-// The last colour, a, is under-relaxed: it then keeps a part of what the interpolation says, by which the next operator was made.
+// Over-relaxation of the colours o, a, b, c of a 9-point grid, beyond one. Between -1 and 1 the cycle stays symmetric
+// and positive, with eigenvalues up to 1. Below S1 these values take a fifth off the iterations (I. Yavneh, SIAM J.
+// Sci. Comput. 17, 1996, has the case of five points and two colours); where the finest grid has 9 points, and its
+// errors are rough, these values cost more than they bring. So do they under AMLI, whose interval takes it that the
+// grids in between smooth as without. A c node without couplings, whose coarse node serves others, must be left
+// without residual: it has none. The last colour, a, is under-relaxed: it then keeps a part of what the interpolation
+// says, by which the next operator was made.
 template <class T> double relaxation(Plan &plan, int q)
 {
   bool schur = false;
@@ -123,12 +126,16 @@ template <class T> struct GalerkinSpace {
   Level        &g;
   Smoothing<T> &s;
   FieldOf<T>   &b, &x, &r, &w, &d, &q;
-  GalerkinSpace(Plan &p, int level)
-    : plan(p), l(level), g(p.levels[(size_t)level]), s(hierarchy<T>(p)[(size_t)level]), b(s.b), x(s.x), r(s.ar), w(s.aw), d(s.ad), q(s.aq)
+  GalerkinSpace(Plan &p, int level) :
+    plan(p), l(level), g(p.levels[(size_t)level]), s(hierarchy<T>(p)[(size_t)level]), b(s.b), x(s.x), r(s.ar), w(s.aw),
+    d(s.ad), q(s.aq)
   {
     mask = s.of_schur ? mask_o | mask_c : mask_all;
   }
-  void   combine(double f, const FieldOf<T> &u, double t, FieldOf<T> &v) { rrb::combine(plan.exec, v.data.size(), f, u.data.data(), t, v.data.data()); }
+  void combine(double f, const FieldOf<T> &u, double t, FieldOf<T> &v)
+  {
+    rrb::combine(plan.exec, v.data.size(), f, u.data.data(), t, v.data.data());
+  }
   double dot(const FieldOf<T> &u, const FieldOf<T> &v)
   {
     const double mine = rrb::dot(plan.exec, g.grid, mask, u.v, v.v);

@@ -9,7 +9,8 @@ template <class T> bool marches(const Plan &plan, int l)
   const Level        &g = plan.levels[(size_t)l];
   const Smoothing<T> &s = hierarchy<T>(const_cast<Plan &>(plan))[(size_t)l];
   const bool alone = g.grid.processes() == 1 && g.halo.empty(); // the others have room for what one sweep reaches
-  return plan.exec.space == Space::cuda && g.step == Step::coarsen && (alone || g.layout.layers > 1) && s.smoother == Smoother::point && ((alone && s.of_schur) || sweeps(plan, s.of_schur) == 1) && !g.layout.natural;
+  return plan.exec.space == Space::cuda && g.step == Step::coarsen && (alone || g.layout.layers > 1) &&
+         s.smoother == Smoother::point && ((alone && s.of_schur) || sweeps(plan, s.of_schur) == 1) && !g.layout.natural;
 #else
   (void)plan, (void)l;
   return false;
@@ -19,7 +20,10 @@ template <class T> bool marches(const Plan &plan, int l)
 #ifdef TESSERA_HAVE_DEVICE
 
 // S1's sweeps go from swept to x and back: down ends in the one or the other, up in x.
-template <class T> View<T> s1_after(Plan &plan, int l, const View<T> &x, int sweep) { return sweep & 1 ? hierarchy<T>(plan)[(size_t)l].swept.v : x; }
+template <class T> View<T> s1_after(Plan &plan, int l, const View<T> &x, int sweep)
+{
+  return sweep & 1 ? hierarchy<T>(plan)[(size_t)l].swept.v : x;
+}
 
 template <class K, class T> void s1_from_to(K &k, const View<T> &from, const View<T> &to)
 {
@@ -33,7 +37,12 @@ template <class T> void s1_restrict(Plan &plan, int l, const View<T> &b, const V
   const SchurView<T> a = schur_view(g.layout, schur_of<T>(plan, l));
   const SchurHelp<T> h = schur_help(g, hierarchy<T>(plan)[(size_t)l]);
   forall(plan.exec, g.grid.owned(quarter_o), SchurResidualO<1, T>{a, b.q[0], z.q[0], z.q[3], residual});
-  forall_strip(plan.exec, g.grid.owned(quarter_c), 4, 1, SchurRestrict<1, T>{a, b.q[3], z.q[0], z.q[3], residual, {h.w[0], h.w[1], h.w[2], h.w[3]}, hierarchy<T>(plan)[(size_t)l + 1].b.v});
+  forall_strip(
+    plan.exec, g.grid.owned(quarter_c), 4, 1,
+    SchurRestrict<1, T>{
+      a, b.q[3], z.q[0], z.q[3], residual, {h.w[0], h.w[1], h.w[2], h.w[3]},
+           hierarchy<T>(plan)[(size_t)l + 1].b.v
+  });
 }
 
 template <class T> void march_setup(Plan &plan, int l)
@@ -84,7 +93,8 @@ template <bool MANY, class T> void s1_down(Plan &plan, int l, const View<T> &b, 
   if (count > 1) s1_restrict(plan, l, b, s1_after(plan, l, x, count), s1_after(plan, l, x, count + 1).q[0]);
 }
 
-template <bool MANY, class T> void s1_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot)
+template <bool MANY, class T>
+void s1_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot)
 {
   const Box  nodes = nodes_of(plan.levels[(size_t)l], up_layers_s1);
   const int  count = MANY ? 1 : sweeps(plan, true);
@@ -114,11 +124,14 @@ template <class T> void march_down(Plan &plan, int l, const View<T> &b, const Vi
   else forall_warps(cells_of(nodes), columns_nine, k);
 }
 
-template <class T> void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot, long at_once)
+template <class T>
+void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot, long at_once)
 {
   Level        &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
-  if (s.of_schur) return g.grid.processes() > 1 ? s1_up<true>(plan, l, b, x, reduction, dot) : s1_up<false>(plan, l, b, x, reduction, dot);
+  if (s.of_schur)
+    return g.grid.processes() > 1 ? s1_up<true>(plan, l, b, x, reduction, dot)
+                                  : s1_up<false>(plan, l, b, x, reduction, dot);
   const Box nodes = nodes_of(g, up_layers_nine);
   NineUp<T> k{nine_fields(plan, l, b, nodes)};
   k.f.x    = s.r.v.q[0];

@@ -11,8 +11,9 @@ namespace tessera::rrb {
 
 namespace {
 
-// Sweeps on A v = 0 from random v leave what the interpolation must reproduce. Along lines both ways, whatever the cycle smooths by:
-// three sweeps by points leave too much else, and weights fitted to that take twice the iterations on a checkerboard.
+// Sweeps on A v = 0 from random v leave what the interpolation must reproduce. Along lines both ways, whatever the
+// cycle smooths by: three sweeps by points leave too much else, and weights fitted to that take twice the iterations
+// on a checkerboard.
 void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Interpolation &P, const View<float> &correction)
 {
   LeastSquares       sums;
@@ -23,7 +24,8 @@ void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Interpolati
   v.resize(g.layout);
   if (zero.data.empty()) zero.resize(g.layout);
   else zero.data.zero();
-  for (Lines direction : {lines_x, lines_y}) lines[direction == lines_y].setup(plan.exec, A, g.grid, direction, tuning::singular_pivot);
+  for (Lines direction : {lines_x, lines_y})
+    lines[direction == lines_y].setup(plan.exec, A, g.grid, direction, tuning::singular_pivot);
   for (int i = 0; i < tuning::test_vectors; ++i) {
     fill_random(plan.exec, g.grid, mask_all, (uint64_t)(i + 1), v.v);
     g.halo.exchange(v.v, mask_all);
@@ -42,7 +44,8 @@ template <class T> struct Keep {
   const Exec           &exec;
   ConvertAll<double, T> list;
   explicit Keep(const Exec &e) : exec(e) { }
-  void operator()(Buffer<double> &from, Buffer<T> &to, T *inverse = nullptr) // inverse: where it is made on the way, in another precision
+  // inverse: where it is made on the way, in another precision
+  void operator()(Buffer<double> &from, Buffer<T> &to, T *inverse = nullptr)
   {
     if constexpr (std::is_same_v<T, double>) to = std::move(from);
     else list.add(exec, from, to, inverse);
@@ -78,15 +81,18 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
     constexpr int         S = decltype(stride)::value;
     const GapKernel<1, S> at_a{A, nx, ny};
     const GapKernel<2, S> at_b{A, nx, ny};
-    if (plan.exec.space == Space::host) return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
+    if (plan.exec.space == Space::host)
+      return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
     int *loose = &plan.findings.data()->loose; // the host looks later
-    forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, loose}), part(g.grid.owned(2), GapWatched<2, S>{at_b, loose}));
+    forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, loose}),
+                 part(g.grid.owned(2), GapWatched<2, S>{at_b, loose}));
     return 0.;
   };
   return A.C.sx == 1 ? with(std::integral_constant<int, 1>()) : with(std::integral_constant<int, 2>());
 }
 
-template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, const StencilView<double> &A, Schur &target, Interpolation &P, const SingleWeights &weights)
+template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, const StencilView<double> &A,
+                                        Schur &target, Interpolation &P, const SingleWeights &weights)
 {
   schur_create(plan, g, target);
   SchurView<T> single{};
@@ -101,21 +107,36 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, c
   auto            with = [&](auto stride) {
     constexpr int           S = decltype(stride)::value;
     const EdgeParts<S>      edges(A, g.grid, P, weights, true);
-    const SchurCell<S, T>   cell{A, plan.tiny(), schur_view(g.layout, target), single, inverse, inverse + g.layout.elements(1), g.grid.nx, g.grid.ny, &found->loose, {&found->bad, 2 * g.index + 1},
-                                 {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}};
+    const SchurCell<S, T>   cell{
+      A,
+      plan.tiny(),
+      schur_view(g.layout, target),
+      single,
+      inverse,
+      inverse + g.layout.elements(1),
+      g.grid.nx,
+      g.grid.ny,
+      &found->loose,
+         {&found->bad, 2 * g.index + 1},
+         {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}
+    };
     forall_parts(plan.exec, part(g.grid.cells(), SchurAndEdges<S, T>{cell, edges}));
   };
   if (A.C.sx == 1) with(std::integral_constant<int, 1>());
   else with(std::integral_constant<int, 2>());
 }
 
-// Kernels of the device write what they make in the hierarchy's single precision, too, where nothing has ghost nodes: P, unless it is
-// corrected afterwards, and the operator of the next grid.
-template <class T> bool single_weights(const Plan &plan, const Level &g) { return std::is_same_v<T, float> && plan.exec.space == Space::cuda && g.halo.empty() && !least_squares(plan); }
+// Kernels of the device write what they make in the hierarchy's single precision, too, where nothing has ghost nodes:
+// P, unless it is corrected afterwards, and the operator of the next grid.
+template <class T> bool single_weights(const Plan &plan, const Level &g)
+{
+  return std::is_same_v<T, float> && plan.exec.space == Space::cuda && g.halo.empty() && !least_squares(plan);
+}
 template <class T> bool single_operator(const Plan &plan, size_t l)
 {
   const Level &g = plan.levels[l];
-  return std::is_same_v<T, float> && plan.exec.space == Space::cuda && l && plan.levels[l - 1].step == Step::coarsen && g.step == Step::coarsen && g.halo.empty() && !g.cut_x && !g.cut_y;
+  return std::is_same_v<T, float> && plan.exec.space == Space::cuda && l && plan.levels[l - 1].step == Step::coarsen &&
+         g.step == Step::coarsen && g.halo.empty() && !g.cut_x && !g.cut_y;
 }
 
 SingleWeights room_for_weights(const Layout &layout, Smoothing<float> &s)
@@ -171,8 +192,8 @@ template <class T> void loose_parts(Plan &plan, size_t l, double gaps)
   parts.setup(plan.exec, g, schur, all);
 }
 
-// The finest grid of a 5-point operator: S1, where it is not made with the weights, the red nodes' factors, and what S1's sweeps need
-// beside it. No weights: no grid is below it.
+// The finest grid of a 5-point operator: S1, where it is not made with the weights, the red nodes' factors, and what
+// S1's sweeps need beside it. No weights: no grid is below it.
 template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation *P, Failure &failure)
 {
   Level        &g = plan.levels[l];
@@ -191,7 +212,9 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   const SchurView<double> v = schur_view(g.layout, target);
   for (int q : {0, 3})
     for (Lines direction : {lines_x, lines_y})
-      if (uses(s.smoother, direction)) lines_of(s, q == 3, direction).setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
+      if (uses(s.smoother, direction))
+        lines_of(s, q == 3, direction)
+          .setup(plan.exec, schur_plane(v, q), quarter_grid(g.grid, q), direction, tuning::singular_pivot);
   const View<double> C = a.C();
   keep_factors(plan, g, a, true, !at_once);
   if constexpr (std::is_same_v<T, float>) {
@@ -206,9 +229,14 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
     keep.run();
   }
   const SchurHelp<T> h = schur_help(g, s);
-  auto inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<double, T>{q ? v.cc : v.co, h.d[q], C.sx, C.sy}); };
+  auto               inverse = [&](int q) {
+    return part(g.grid.owned(q), InverseKernel<double, T>{q ? v.cc : v.co, h.d[q], C.sx, C.sy});
+  };
   if constexpr (std::is_same_v<T, double>) {
-    auto weights = [&](int k) { return part(P ? g.layout.whole() : Box(), CopyKernel<double, double>{P ? P->Centre(k).q[0] : nullptr, h.w[k], C.sx, C.sy, C.sx, C.sy}); };
+    auto weights = [&](int k) {
+      return part(P ? g.layout.whole() : Box(),
+                  CopyKernel<double, double>{P ? P->Centre(k).q[0] : nullptr, h.w[k], C.sx, C.sy, C.sx, C.sy});
+    };
     forall_parts(plan.exec, inverse(0), inverse(3), weights(0), weights(1), weights(2), weights(3));
   } else if (!at_once) forall_parts(plan.exec, inverse(0), inverse(3));
   if (s.r.data.empty()) s.r.data.resize(g.layout.elements(1));
@@ -219,9 +247,11 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
   Level        &g = plan.levels[l];
   Smoothing<T> &s = hierarchy<T>(plan)[l];
   Keep<T>       keep(plan.exec);
-  if (plan.exec.space == Space::host || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure); // else galerkin() has looked
+  // else galerkin() has looked
+  if (plan.exec.space == Space::host || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
   for (Lines direction : {lines_x, lines_y})
-    if (uses(s.smoother, direction)) lines_of(s, 0, direction).setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
+    if (uses(s.smoother, direction))
+      lines_of(s, 0, direction).setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
   s.a.layout = a.layout;
   s.a.nine   = a.nine;
   const bool there = plan.exec.space == Space::cuda;
@@ -240,7 +270,7 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
     if constexpr (std::is_same_v<T, float>) plan.work[l].a = std::move(a);
     else {
       const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
-      auto          inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
+      auto inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
       forall_parts(plan.exec, inverse(0), inverse(1), inverse(2), inverse(3));
     }
   }
@@ -259,7 +289,9 @@ void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Al
   int                next = 0;
   const auto         number = [&](int q, int X, int Y) {
     if ((q ? at.c : at.o).contains(X, Y)) return at(q, X, Y);
-    const auto part  = [](const std::vector<int> &splits, int v) { return (int)(std::upper_bound(splits.begin(), splits.end(), v) - splits.begin()) - 1; };
+    const auto part = [](const std::vector<int> &splits, int v) {
+      return (int)(std::upper_bound(splits.begin(), splits.end(), v) - splits.begin()) - 1;
+    };
     const int  owner = part(grid.xsplit, 2 * X + (q & 1)) + grid.processes_x() * part(grid.ysplit, 2 * Y + (q >> 1));
     return numbers(owner, BlackNumbers(grid.box(owner))(q, X, Y));
   };
@@ -273,9 +305,14 @@ void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Al
   };
   const auto node = [&](int q, int X, int Y, ptrdiff_t p) {
     const double *const *const f0 = q ? a.fc : a.fo;
-    if (q == quarter_o) entry(3, X - 1, Y - 1, a.e[0][p]), entry(3, X, Y - 1, a.e[1][p]), entry(3, X - 1, Y, a.e[2][p]), entry(3, X, Y, a.e[3][p]);
-    else entry(0, X, Y, a.e[3][p]), entry(0, X + 1, Y, a.e[2][p + x]), entry(0, X, Y + 1, a.e[1][p + y]), entry(0, X + 1, Y + 1, a.e[0][p + x + y]);
-    entry(q, X + 1, Y, f0[0][p]), entry(q, X - 1, Y, f0[0][p - x]), entry(q, X, Y + 1, f0[1][p]), entry(q, X, Y - 1, f0[1][p - y]);
+    if (q == quarter_o)
+      entry(3, X - 1, Y - 1, a.e[0][p]), entry(3, X, Y - 1, a.e[1][p]), entry(3, X - 1, Y, a.e[2][p]),
+        entry(3, X, Y, a.e[3][p]);
+    else
+      entry(0, X, Y, a.e[3][p]), entry(0, X + 1, Y, a.e[2][p + x]), entry(0, X, Y + 1, a.e[1][p + y]),
+        entry(0, X + 1, Y + 1, a.e[0][p + x + y]);
+    entry(q, X + 1, Y, f0[0][p]), entry(q, X - 1, Y, f0[0][p - x]), entry(q, X, Y + 1, f0[1][p]),
+      entry(q, X, Y - 1, f0[1][p - y]);
     if (!known) {
       const int r = at(q, X, Y);
       f.diagonal.data()[r] = next, f.i.data()[r + 1] = next + 1;
@@ -307,7 +344,8 @@ template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failur
   int  bad = failure.failed, any = bad;
   if (g.grid.processes() > 1) MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, g.grid.comm);
   bool done = any;
-  for (int tries = s.algebraic.known() ? 2 : 1; tries > 0 && !done; --tries) { // an earlier pattern may not serve any more
+  // an earlier pattern may not serve any more
+  for (int tries = s.algebraic.known() ? 2 : 1; tries > 0 && !done; --tries) {
     rows_of_s1(g.grid, schur_view(g.layout, schur_made<T>(plan, l)), plan.params.redundant, s.algebraic);
     done = s.algebraic.setup();
   }
@@ -332,7 +370,9 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
   if (!plan.chosen) {
     s.algebraic.clear();
     s.shares = strong_directions(plan.exec, A, g.grid);
-    if (s.of_schur && chooses(plan.params) && plan.rough == Rough::no && s.shares.leaps > tuning::many_leaps && !(plan.predicted[(int)Rough::algebraic] > 0) && takes_algebraic(plan, g)) plan.rough = Rough::algebraic;
+    if (s.of_schur && chooses(plan.params) && plan.rough == Rough::no && s.shares.leaps > tuning::many_leaps &&
+        !(plan.predicted[(int)Rough::algebraic] > 0) && takes_algebraic(plan, g))
+      plan.rough = Rough::algebraic;
     s.smoother = choose_smoother(plan, s.shares);
   }
   if (s.of_schur && plan.rough == Rough::algebraic) return setup_algebraic<T>(plan, l, a, failure);
@@ -354,7 +394,8 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
     }
     if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, hierarchy<T>(plan)[l + 1]);
   }
-  if (s.of_schur && plan.exec.space == Space::cuda && g.halo.empty()) schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
+  if (s.of_schur && plan.exec.space == Space::cuda && g.halo.empty())
+    schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
   else interpolate_edges(plan.exec, A, g.grid, g.halo, P, weights);
   if (least_squares(plan)) {
     const bool fit = s.correction.empty() || !plan.chosen;
@@ -365,10 +406,12 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
   }
   if (!on_the_way) interpolate_centres(plan.exec, A, g.grid, g.halo, P);
   Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
-  const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve; // the remainder's factorisation will see
+  // the remainder's factorisation will see
+  const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve;
   Findings *const   found = plan.findings.data();
   if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l], plan.zeros != Zeros::none};
-  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single, centres);
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y,
+           plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single, centres);
   if (s.of_schur) setup_s1<T>(plan, l, a, &P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
   march_setup<T>(plan, (int)l);
@@ -415,7 +458,8 @@ void galerkin_loose_parts(Plan &plan, double loose)
 {
   for (size_t l = 0; l < plan.levels.size(); ++l) {
     if (plan.levels[l].step != Step::coarsen) continue;
-    if (plan.params.single ? plan.smoothing32[l].of_schur : plan.smoothing64[l].of_schur) plan.params.single ? loose_parts<float>(plan, l, loose) : loose_parts<double>(plan, l, loose);
+    if (plan.params.single ? plan.smoothing32[l].of_schur : plan.smoothing64[l].of_schur)
+      plan.params.single ? loose_parts<float>(plan, l, loose) : loose_parts<double>(plan, l, loose);
   }
   plan.params.single ? setup_vectors<float>(plan) : setup_vectors<double>(plan); // theirs
 }
@@ -434,9 +478,13 @@ void galerkin_cycle(Plan &plan)
 {
   size_t root = 0;
   while (plan.levels[root].step == Step::gather) ++root;
-  const bool rotated = plan.params.single ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share :
-                                            !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
-  plan.cycle = plan.params.cycle == Cycle::automatic ? (fits_weights(plan.rough) || plan.rough == Rough::amli || rotated ? Cycle::amli : Cycle::v) : plan.params.cycle;
+  const bool rotated =
+    plan.params.single
+      ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share
+      : !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
+  plan.cycle = plan.params.cycle == Cycle::automatic
+               ? (fits_weights(plan.rough) || plan.rough == Rough::amli || rotated ? Cycle::amli : Cycle::v)
+               : plan.params.cycle;
   for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
     if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
   double highest = 1; // of a cycle; an AMLI iteration below it overshoots, of which grids between them smooth half away
@@ -445,7 +493,8 @@ void galerkin_cycle(Plan &plan)
     const double lowest = tuning::amli_lowest;
     plan.levels[l].spectrum[0] = lowest;
     plan.levels[l].spectrum[1] = highest;
-    highest = 1 + pow(0.5, plan.params.every - 1) / cosh(plan.params.inner * acosh((highest + lowest) / (highest - lowest)));
+    highest =
+      1 + pow(0.5, plan.params.every - 1) / cosh(plan.params.inner * acosh((highest + lowest) / (highest - lowest)));
   }
   if (plan.params.single) setup_vectors<float>(plan), galerkin_whole<float>(plan);
   else setup_vectors<double>(plan), galerkin_whole<double>(plan);

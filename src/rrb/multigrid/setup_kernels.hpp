@@ -32,7 +32,8 @@ template <int Q, int S> struct GapKernel {
     const ptrdiff_t p = X * S + Y * A.C.sy;
     const int       x = 2 * X + (Q & 1), y = 2 * Y + (Q >> 1);
     const bool      has[4] = {x > 0 || nx == INT_MAX, x + 1 < nx, y > 0 || ny == INT_MAX, y + 1 < ny};
-    return (has[0] && gap<3>(p, A.E[0].q[Q][p])) || (has[1] && gap<5>(p, A.E[1].q[Q][p])) || (has[2] && gap<1>(p, A.E[2].q[Q][p])) || (has[3] && gap<7>(p, A.E[3].q[Q][p]));
+    return (has[0] && gap<3>(p, A.E[0].q[Q][p])) || (has[1] && gap<5>(p, A.E[1].q[Q][p])) ||
+           (has[2] && gap<1>(p, A.E[2].q[Q][p])) || (has[3] && gap<7>(p, A.E[3].q[Q][p]));
   }
 };
 
@@ -45,8 +46,8 @@ template <int Q, int S> struct GapWatched {
   }
 };
 
-// S1 in one pass on the device: cell by cell, in double precision and in the hierarchy's, with its inverse diagonal and what the
-// host asks for later. 24 B a node are read, 20 and 12 are written.
+// S1 in one pass on the device: cell by cell, in double precision and in the hierarchy's, with its inverse diagonal
+// and what the host asks for later. 24 B a node are read, 20 and 12 are written.
 template <int S, class T> struct SchurCell {
   StencilView<double> A;
   double              tiny;
@@ -78,7 +79,8 @@ template <int S, class T> struct SchurCell {
   }
 };
 
-// The same with the weights of a and b and which c nodes have couplings, which read the same. Four blocks at a time: each waits for memory.
+// The same with the weights of a and b and which c nodes have couplings, which read the same. Four blocks at a time:
+// each waits for memory.
 template <int S, class T> struct SchurAndEdges {
   static constexpr int blocks = 4;
   SchurCell<S, T>      cell;

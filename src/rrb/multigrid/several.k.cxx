@@ -1,5 +1,5 @@
-// The Galerkin form's application to several vectors at a time on the host: the values of a node in all of them lie side by side, so the
-// coefficients, which are two thirds of what a single application reads, are read once for all.
+// The Galerkin form's application to several vectors at a time on the host: the values of a node in all of them lie
+// side by side, so the coefficients, which are two thirds of what a single application reads, are read once for all.
 #include "rrb/multigrid/grids.hpp"
 
 namespace tessera::rrb {
@@ -15,7 +15,8 @@ template <class V> struct LoadColumns {
   HD void       operator()(int X, int Y) const
   {
     V v;
-    for (int k = 0; k < width_of<V>; ++k) number(v, k) = (std::decay_t<decltype(number(v, 0))>)from[X * fx + Y * fy + k * stride];
+    for (int k = 0; k < width_of<V>; ++k)
+      number(v, k) = (std::decay_t<decltype(number(v, 0))>)from[X * fx + Y * fy + k * stride];
     to[X + Y * sy] = v;
   }
 };
@@ -37,11 +38,13 @@ template <class V, class W> struct Convert {
   HD void   operator()(int X, int Y) const
   {
     const ptrdiff_t p = X + Y * sy;
-    for (int k = 0; k < width_of<V>; ++k) number(to[p], k) = (std::decay_t<decltype(number(to[p], 0))>)number(from[p], k);
+    for (int k = 0; k < width_of<V>; ++k)
+      number(to[p], k) = (std::decay_t<decltype(number(to[p], 0))>)number(from[p], k);
   }
 };
 
-template <class V, class W> void convert(const Plan &plan, const Level &g, int mask, const View<V> &from, const View<W> &to)
+template <class V, class W>
+void convert(const Plan &plan, const Level &g, int mask, const View<V> &from, const View<W> &to)
 {
   for (int q = 0; q < 4; ++q)
     if (mask & (1 << q)) forall_of<V>(plan.exec, g.grid.owned(q), Convert<V, W>{from.q[q], to.q[q], from.sy});
@@ -76,7 +79,8 @@ template <class T, class V> void make_fields(Plan &plan)
     else if (plan.together != width_of<V>) buffer.zero();
   };
   make(plan.several, plan.levels[0].layout.elements(4) * width_of<V>);
-  for (size_t l = 0; l < plan.levels.size(); ++l) make(hierarchy<T>(plan)[l].several, 3 * plan.levels[l].layout.elements(4) * width_of<V>);
+  for (size_t l = 0; l < plan.levels.size(); ++l)
+    make(hierarchy<T>(plan)[l].several, 3 * plan.levels[l].layout.elements(4) * width_of<V>);
   plan.together = width_of<V>;
 }
 
@@ -85,7 +89,8 @@ template <class T> bool several_at(Plan &plan, int l)
   const Level &g = plan.levels[(size_t)l];
   Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
   const bool accelerated = g.accelerated && plan.cycle != Cycle::v && !s.of_schur;
-  return g.step == Step::coarsen && s.smoother == Smoother::point && !accelerated && s.components.empty() && !g.layout.natural;
+  return g.step == Step::coarsen && s.smoother == Smoother::point && !accelerated && s.components.empty() &&
+         !g.layout.natural;
 }
 
 template <class T, class V> void visit_several(Plan &plan, int l);
@@ -95,7 +100,9 @@ template <class T, class V> void coarse_several(Plan &plan, int l, V *e, ptrdiff
 {
   visit_several<T, V>(plan, l + 1);
   const View<V> x = fields<T, V>(plan, l + 1).x, to = plane_view(e, 1, sy);
-  for (int q = 0; q < 4; ++q) forall_of<V>(plan.exec, plan.levels[(size_t)l + 1].grid.owned(q), CopyKernel<V, V>{x.q[q], to.q[q], x.sx, x.sy, to.sx, to.sy});
+  for (int q = 0; q < 4; ++q)
+    forall_of<V>(plan.exec, plan.levels[(size_t)l + 1].grid.owned(q),
+                 CopyKernel<V, V>{x.q[q], to.q[q], x.sx, x.sy, to.sx, to.sy});
 }
 
 template <class T, class V> void visit_several(Plan &plan, int l)
@@ -126,14 +133,17 @@ template <class V> void load_columns(const Plan &plan, const Grid &grid, const C
 {
   const Box                own = grid.owned();
   const View<const double> from = natural_view(c.b, own.x0, own.y0, own.x1 - own.x0);
-  for (int q = 0; q < 4; ++q) forall_of<V>(plan.exec, grid.owned(q), LoadColumns<V>{from.q[q], from.sx, from.sy, c.stride_b, to.q[q], to.sy});
+  for (int q = 0; q < 4; ++q)
+    forall_of<V>(plan.exec, grid.owned(q), LoadColumns<V>{from.q[q], from.sx, from.sy, c.stride_b, to.q[q], to.sy});
 }
-template <class V> void store_columns(const Plan &plan, const Grid &grid, int mask, const View<V> &from, const Columns &c)
+template <class V>
+void store_columns(const Plan &plan, const Grid &grid, int mask, const View<V> &from, const Columns &c)
 {
   const Box          own = grid.owned();
   const View<double> to = natural_view(c.out, own.x0, own.y0, own.x1 - own.x0);
   for (int q = 0; q < 4; ++q)
-    if (mask & (1 << q)) forall_of<V>(plan.exec, grid.owned(q), StoreColumns<V>{from.q[q], from.sy, to.q[q], to.sx, to.sy, c.stride_out});
+    if (mask & (1 << q))
+      forall_of<V>(plan.exec, grid.owned(q), StoreColumns<V>{from.q[q], from.sy, to.q[q], to.sx, to.sy, c.stride_out});
 }
 
 template <class T, int K> void apply_group(Plan &plan, const DirichletCouplings &dirichlet, const Columns &columns)
@@ -180,16 +190,21 @@ template <class T, int K> void apply_group(Plan &plan, const DirichletCouplings 
 
 bool takes_several(Plan &plan)
 {
-  if (plan.exec.space != Space::host || plan.params.coarsening != Coarsening::galerkin || algebraic_levels(plan)) return false;
+  if (plan.exec.space != Space::host || plan.params.coarsening != Coarsening::galerkin || algebraic_levels(plan))
+    return false;
   return plan.params.single ? several_at<float>(plan, 0) : several_at<double>(plan, 0);
 }
 
-// In single precision four would fill half of what the host works on at once: they take longer than one after the other.
-int apply_several(Plan &plan, const DirichletCouplings &dirichlet, int vectors, const double *b, ptrdiff_t stride_b, double *out, ptrdiff_t stride_out)
+// In single precision four would fill half of what the host works on at once: they take longer than one after the
+// other.
+int apply_several(Plan &plan, const DirichletCouplings &dirichlet, int vectors, const double *b, ptrdiff_t stride_b,
+                  double *out, ptrdiff_t stride_out)
 {
   int        first = 0;
   const auto group = [&](auto precision, auto k) {
-    for (; vectors - first >= k.value; first += k.value) apply_group<decltype(precision), k.value>(plan, dirichlet, {b + first * stride_b, out + first * stride_out, stride_b, stride_out});
+    for (; vectors - first >= k.value; first += k.value)
+      apply_group<decltype(precision), k.value>(plan, dirichlet,
+                                                {b + first * stride_b, out + first * stride_out, stride_b, stride_out});
   };
   const std::integral_constant<int, 8> eight;
   const std::integral_constant<int, 4> four;

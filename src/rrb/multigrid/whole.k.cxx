@@ -7,11 +7,13 @@ namespace tessera::rrb {
 
 namespace {
 
-// Columns of the cycle by points from a small grid down, as a matrix on its nodes in natural order; the cycle from the next grid
-// down is a matrix already. A unit vector's fields lie in a block's scratch; up to the next grid they are zero but near its node.
+// Columns of the cycle by points from a small grid down, as a matrix on its nodes in natural order; the cycle from
+// the next grid down is a matrix already. A unit vector's fields lie in a block's scratch; up to the next grid they
+// are zero but near its node.
 template <class T> struct CycleColumns {
   static constexpr int columns = 2; // of a block, 1 or 2
-  static constexpr int near = 2, reach = 2, side = 2 * reach + 1; // cells, and nodes of the next grid, that the node reaches
+  // cells, and nodes of the next grid, that the node reaches
+  static constexpr int near = 2, reach = 2, side = 2 * reach + 1;
   StencilView<T> A;
   View<T>        edge[2], centre[4];
   Layout         layout;
@@ -23,7 +25,10 @@ template <class T> struct CycleColumns {
   const T       *inject;
   T              relax[4];
   T             *matrix;
-  size_t bytes() const { return columns * (7 * (size_t)layout.plane + side * side) * sizeof(T) + columns * side * side * sizeof(int); }
+  size_t               bytes() const
+  {
+    return columns * (7 * (size_t)layout.plane + side * side) * sizeof(T) + columns * side * side * sizeof(int);
+  }
 
   struct Column {
     int     x, y; // its node
@@ -34,10 +39,12 @@ template <class T> struct CycleColumns {
   };
   template <class Block> HD Column column(const Block &block, int i) const
   {
-    const int       first = block.tile.y0 * columns, x0 = first % nx, x = x0 + i < nx ? x0 + i : x0 + i - nx, y = first / nx + (x0 + i >= nx);
+    const int first = block.tile.y0 * columns, x0 = first % nx, x = x0 + i < nx ? x0 + i : x0 + i - nx,
+              y            = first / nx + (x0 + i >= nx);
     const ptrdiff_t plane = layout.plane;
     T *const        memory = (T *)block.shared + 7 * plane * i, *const lists = (T *)block.shared + 7 * plane * columns;
-    Column          c{x, y, layout.view(memory), {}, lists + side * side * i, (int *)(lists + side * side * columns) + side * side * i};
+    Column c{
+      x, y, layout.view(memory), {}, lists + side * side * i, (int *)(lists + side * side * columns) + side * side * i};
     c.r.q[0] = c.v.q[0] + 4 * plane, c.r.q[2] = c.v.q[0] + 5 * plane, c.r.q[3] = c.v.q[0] + 6 * plane;
     c.r.sx = c.v.sx, c.r.sy = c.v.sy;
     return c;
@@ -63,7 +70,8 @@ template <class T> struct CycleColumns {
   template <int Q, int MASK> HD void colour(const Column &c, int X, int Y) const
   {
     const ptrdiff_t p = X + Y * A.C.sy;
-    const T         d = A.C.q[Q][p], v = (T)c.is(Q, X, Y) - couplings<Q, 1, MASK, lines_none>(A, c.v, p), more = Q == quarter_c ? relax[Q] * inject[p] : relax[Q];
+    const T         d = A.C.q[Q][p], v = (T)c.is(Q, X, Y) - couplings<Q, 1, MASK, lines_none>(A, c.v, p),
+            more = Q == quarter_c ? relax[Q] * inject[p] : relax[Q];
     c.v.q[Q][p] = d > 0 ? v / d + more * (v / d - c.v.q[Q][p]) : 0;
   }
   template <int Q, class Block> HD void down(Block &block, int count) const
@@ -96,11 +104,19 @@ template <class T> struct CycleColumns {
       const int    X = floor_half(c.x - 1) - reach + k % side, Y = floor_half(c.y - 1) - reach + k / side;
       c.b[k] = 0, c.k[k] = 0;
       if (X < 0 || Y < 0 || X >= next_nx || Y >= next_ny) return;
-      const Restrict<1, T> restriction{A, {}, c.v, c.r, {edge[0], edge[1]}, {centre[0], centre[1], centre[2], centre[3]}, {}, false};
+      const Restrict<1, T> restriction{
+        A, {},
+         c.v, c.r, {edge[0], edge[1]},
+         {centre[0], centre[1], centre[2], centre[3]},
+         {},
+         false
+      };
       c.b[k] = restriction.value(X, Y, (T)c.is(3, X, Y));
       if (relax[1] != 0) { // a's residual is this share of what it has been given
         const ptrdiff_t p = X + Y * A.C.sy, north = p + A.C.sy;
-        c.b[k] -= relax[1] / (1 + relax[1]) * (edge[1].q[1][p] * A.C.q[1][p] * c.v.q[1][p] + edge[0].q[1][north] * A.C.q[1][north] * c.v.q[1][north]);
+        c.b[k] -=
+          relax[1] / (1 + relax[1]) *
+          (edge[1].q[1][p] * A.C.q[1][p] * c.v.q[1][p] + edge[0].q[1][north] * A.C.q[1][north] * c.v.q[1][north]);
       }
       c.k[k] = next_number[X + Y * next_nx];
     });
@@ -108,22 +124,42 @@ template <class T> struct CycleColumns {
     block.each(0, next_n, 0, count, [&](int i, int j) {
       const Column c = column(block, j);
       T            v = 0;
-      for (int k = 0; k < side * side; ++k) v += next_matrix[(ptrdiff_t)c.k[k] * next_width + i] * c.b[k]; // it is symmetric
+      // it is symmetric
+      for (int k = 0; k < side * side; ++k) v += next_matrix[(ptrdiff_t)c.k[k] * next_width + i] * c.b[k];
       c.r.q[3][next_node[2 * i] + next_node[2 * i + 1] * c.r.sy] = v;
     });
     block.sync();
-    each_all(block, count, 3, [&](const Column &c, int X, int Y) { Prolong<3, 1, T>{c.r.q[3], {}, c.v.q[3], c.v.sy}(X, Y); });
-    each_all(block, count, 0, [&](const Column &c, int X, int Y) { Prolong<0, 1, T>{c.r.q[3], {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]}, c.v.q[0], c.v.sy}(X, Y); });
-    each_all(block, count, 2, [&](const Column &c, int X, int Y) { Prolong<2, 1, T>{c.r.q[3], {edge[0].q[2], edge[1].q[2]}, c.v.q[2], c.v.sy}(X, Y); });
-    if (relax[1] != 0) each_all(block, count, 1, [&](const Column &c, int X, int Y) { Prolong<1, 1, T>{c.r.q[3], {edge[0].q[1], edge[1].q[1]}, c.v.q[1], c.v.sy}(X, Y); });
+    each_all(block, count, 3,
+             [&](const Column &c, int X, int Y) { Prolong<3, 1, T>{c.r.q[3], {}, c.v.q[3], c.v.sy}(X, Y); });
+    each_all(block, count, 0, [&](const Column &c, int X, int Y) {
+      Prolong<0, 1, T>{
+        c.r.q[3], {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]},
+         c.v.q[0], c.v.sy
+      }(X, Y);
+    });
+    each_all(block, count, 2, [&](const Column &c, int X, int Y) {
+      Prolong<2, 1, T>{
+        c.r.q[3], {edge[0].q[2], edge[1].q[2]},
+         c.v.q[2], c.v.sy
+      }(X, Y);
+    });
+    if (relax[1] != 0)
+      each_all(block, count, 1, [&](const Column &c, int X, int Y) {
+        Prolong<1, 1, T>{
+          c.r.q[3], {edge[0].q[1], edge[1].q[1]},
+           c.v.q[1], c.v.sy
+        }(X, Y);
+      });
     block.sync();
     up<1>(block, count), up<2>(block, count), up<0>(block, count), up<3>(block, count);
-    block.each(0, n, 0, count, [&](int i, int j) { matrix[(ptrdiff_t)(block.tile.y0 * columns + j) * width + i] = column(block, j).v.at(i % nx, i / nx); });
+    block.each(0, n, 0, count, [&](int i, int j) {
+      matrix[(ptrdiff_t)(block.tile.y0 * columns + j) * width + i] = column(block, j).v.at(i % nx, i / nx);
+    });
   }
 };
 
-// The same for any cycle, along lines and with AMLI too, a column a block: the kernels of the cycle on fields in its scratch. Lines
-// are solved by a thread each.
+// The same for any cycle, along lines and with AMLI too, a column a block: the kernels of the cycle on fields in its
+// scratch. Lines are solved by a thread each.
 template <class T> struct CycleColumn {
   StencilView<T>      A;
   StencilView<double> exact; // the same, for the pivots of lines
@@ -145,11 +181,16 @@ template <class T> struct CycleColumn {
   size_t         bytes() const { return (fields() * field + 2 * next_field + (size_t)next_n) * sizeof(T); }
   template <int Q, int MASK, class Block> HD void colour(Block &block, const View<T> &b, const View<T> &x) const
   {
-    block.each(own[Q].x0, own[Q].x1, own[Q].y0, own[Q].y1, Colour<Q, 1, MASK, T>{A, b, x, relax[Q], Q == quarter_c ? inject : nullptr});
+    block.each(own[Q].x0, own[Q].x1, own[Q].y0, own[Q].y1,
+               Colour<Q, 1, MASK, T>{A, b, x, relax[Q], Q == quarter_c ? inject : nullptr});
     block.sync();
   }
   // Place in a field.
-  HD ptrdiff_t at(int x, int y) const { return ((x & 1) + 2 * (y & 1)) * layout.plane + 7 - layout.x0 - layout.y0 * layout.ld + (x >> 1) + (y >> 1) * layout.ld; }
+  HD ptrdiff_t at(int x, int y) const
+  {
+    return ((x & 1) + 2 * (y & 1)) * layout.plane + 7 - layout.x0 - layout.y0 * layout.ld + (x >> 1) +
+           (y >> 1) * layout.ld;
+  }
   template <int DIR> HD ptrdiff_t on_line(int line, int i) const { return DIR == lines_y ? at(line, i) : at(i, line); }
   template <int Q, class Block> HD void couplings_along(Block &block, T *ex, T *ey) const
   {
@@ -168,7 +209,8 @@ template <class T> struct CycleColumn {
     double          d = 0;
     for (int i = 0; i < length; ++i) {
       const ptrdiff_t p = DIR == lines_y ? (line >> 1) + (i >> 1) * r : (i >> 1) + (line >> 1) * r;
-      const double    e = i & 1 ? coefficient<Q1, K, 1>(exact, p, r) : coefficient<Q0, K, 1>(exact, p, r), c = i & 1 ? exact.C.q[Q1][p] : exact.C.q[Q0][p];
+      const double    e              = i & 1 ? coefficient<Q1, K, 1>(exact, p, r) : coefficient<Q0, K, 1>(exact, p, r),
+                   c                 = i & 1 ? exact.C.q[Q1][p] : exact.C.q[Q0][p];
       d = inverse_pivot(c, c - (i ? e * e * d : 0), tuning::singular_pivot);
       inverse[on_line<DIR>(line, i)] = (T)d;
     }
@@ -180,7 +222,8 @@ template <class T> struct CycleColumn {
       x.q[Q][p]         = b.q[Q][p] - couplings<Q, 1, mask_all, DIR>(A, x, p);
     });
   }
-  template <int DIR, int P, class Block> HD void lines(Block &block, const View<T> &b, const View<T> &x, T *values, const T *inverse, const T *e) const
+  template <int DIR, int P, class Block>
+  HD void lines(Block &block, const View<T> &b, const View<T> &x, T *values, const T *inverse, const T *e) const
   {
     constexpr int Q0 = DIR == lines_y ? P : 2 * P, Q1 = Q0 + (DIR == lines_y ? 2 : 1);
     const int     length = DIR == lines_y ? ny : nx, count = DIR == lines_y ? nx : ny;
@@ -204,11 +247,16 @@ template <class T> struct CycleColumn {
   }
   template <class Block> HD void smooth(Block &block, const View<T> &b, const View<T> &x, T *memory, bool reverse) const
   {
-    T *const values = memory + field, *const ix = memory + 3 * field, *const iy = ix + field, *const ex = iy + field, *const ey = ex + field;
-    if (along_x && reverse) lines<lines_x, 0>(block, b, x, values, ix, ex), lines<lines_x, 1>(block, b, x, values, ix, ex);
-    if (along_y && reverse) lines<lines_y, 0>(block, b, x, values, iy, ey), lines<lines_y, 1>(block, b, x, values, iy, ey);
-    if (along_y && !reverse) lines<lines_y, 1>(block, b, x, values, iy, ey), lines<lines_y, 0>(block, b, x, values, iy, ey);
-    if (along_x && !reverse) lines<lines_x, 1>(block, b, x, values, ix, ex), lines<lines_x, 0>(block, b, x, values, ix, ex);
+    T *const values = memory + field, *const ix = memory + 3 * field, *const iy = ix + field, *const ex = iy + field,
+             *const ey = ex + field;
+    if (along_x && reverse)
+      lines<lines_x, 0>(block, b, x, values, ix, ex), lines<lines_x, 1>(block, b, x, values, ix, ex);
+    if (along_y && reverse)
+      lines<lines_y, 0>(block, b, x, values, iy, ey), lines<lines_y, 1>(block, b, x, values, iy, ey);
+    if (along_y && !reverse)
+      lines<lines_y, 1>(block, b, x, values, iy, ey), lines<lines_y, 0>(block, b, x, values, iy, ey);
+    if (along_x && !reverse)
+      lines<lines_x, 1>(block, b, x, values, ix, ex), lines<lines_x, 0>(block, b, x, values, ix, ex);
   }
   // x := one cycle for b
   template <class Block> HD void cycle(Block &block, T *memory) const
@@ -220,13 +268,22 @@ template <class T> struct CycleColumn {
     block.each(0, (int)field, 0, 1, [&](int i, int) { memory[field + i] = 0; });
     block.sync();
     if (along_lines) smooth(block, b, x, memory, false);
-    else colour<3, before(3)>(block, b, x), colour<0, before(0)>(block, b, x), colour<2, before(2)>(block, b, x), colour<1, before(1)>(block, b, x);
+    else
+      colour<3, before(3)>(block, b, x), colour<0, before(0)>(block, b, x), colour<2, before(2)>(block, b, x),
+        colour<1, before(1)>(block, b, x);
     block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Residual<0, 1, T>{A, b, x, r});
     block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Residual<2, 1, T>{A, b, x, r});
-    if (along_lines) block.each(own[1].x0, own[1].x1, own[1].y0, own[1].y1, Residual<1, 1, T>{A, b, x, r}); // else zero there
+    // else zero there
+    if (along_lines) block.each(own[1].x0, own[1].x1, own[1].y0, own[1].y1, Residual<1, 1, T>{A, b, x, r});
     block.sync();
-    const Restrict<1, T> restriction{A, b, x, r, {edge[0], edge[1]}, {centre[0], centre[1], centre[2], centre[3]}, bn, false};
-    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { bn.at(X, Y) = restriction.value(X, Y) + (along_lines ? restriction.from_a(X, Y) : 0); });
+    const Restrict<1, T> restriction{
+      A, b, x, r, {edge[0], edge[1]},
+          {centre[0], centre[1], centre[2], centre[3]},
+          bn, false
+    };
+    block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) {
+      bn.at(X, Y) = restriction.value(X, Y) + (along_lines ? restriction.from_a(X, Y) : 0);
+    });
     block.sync();
     T *const flat = after + 2 * next_field;
     block.each(0, next_n, 0, 1, [&](int k, int) { flat[k] = bn.at(next_node[2 * k], next_node[2 * k + 1]); });
@@ -236,7 +293,8 @@ template <class T> struct CycleColumn {
       T        v = 0, u = 0;
       int      k = 0;
       for (; k + 3 < next_n; k += 4) {
-        const T a0 = column[(ptrdiff_t)k * next_width], a1 = column[(ptrdiff_t)(k + 1) * next_width], a2 = column[(ptrdiff_t)(k + 2) * next_width], a3 = column[(ptrdiff_t)(k + 3) * next_width];
+        const T a0 = column[(ptrdiff_t)k * next_width], a1 = column[(ptrdiff_t)(k + 1) * next_width],
+                a2 = column[(ptrdiff_t)(k + 2) * next_width], a3 = column[(ptrdiff_t)(k + 3) * next_width];
         v += a0 * flat[k] + a1 * flat[k + 1];
         u += a2 * flat[k + 2] + a3 * flat[k + 3];
       }
@@ -248,12 +306,28 @@ template <class T> struct CycleColumn {
     block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, [&](int X, int Y) { e[X + Y * r.sy] = xn.at(X, Y); });
     block.sync();
     block.each(own[3].x0, own[3].x1, own[3].y0, own[3].y1, Prolong<3, 1, T>{e, {}, x.q[3], x.sy});
-    block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1, Prolong<0, 1, T>{e, {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]}, x.q[0], x.sy});
-    block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1, Prolong<2, 1, T>{e, {edge[0].q[2], edge[1].q[2]}, x.q[2], x.sy});
-    if (along_lines) block.each(own[1].x0, own[1].x1, own[1].y0, own[1].y1, Prolong<1, 1, T>{e, {edge[0].q[1], edge[1].q[1]}, x.q[1], x.sy}); // else a is smoothed first
+    block.each(own[0].x0, own[0].x1, own[0].y0, own[0].y1,
+               Prolong<0, 1, T>{
+                 e, {centre[0].q[0], centre[1].q[0], centre[2].q[0], centre[3].q[0]},
+                  x.q[0], x.sy
+    });
+    block.each(own[2].x0, own[2].x1, own[2].y0, own[2].y1,
+               Prolong<2, 1, T>{
+                 e, {edge[0].q[2], edge[1].q[2]},
+                  x.q[2], x.sy
+    });
+    // else a is smoothed first
+    if (along_lines)
+      block.each(own[1].x0, own[1].x1, own[1].y0, own[1].y1,
+                 Prolong<1, 1, T>{
+                   e, {edge[0].q[1], edge[1].q[1]},
+                    x.q[1], x.sy
+      });
     block.sync();
     if (along_lines) smooth(block, b, x, memory, true);
-    else colour<1, mask_all>(block, b, x), colour<2, mask_all>(block, b, x), colour<0, mask_all>(block, b, x), colour<3, mask_all>(block, b, x);
+    else
+      colour<1, mask_all>(block, b, x), colour<2, mask_all>(block, b, x), colour<0, mask_all>(block, b, x),
+        colour<3, mask_all>(block, b, x);
   }
   template <int Q, class Block> HD void subtract(Block &block, const View<T> &d, const View<T> &b) const
   {
@@ -262,13 +336,15 @@ template <class T> struct CycleColumn {
   template <class Block> HD void operator()(Block &block) const
   {
     const int j = block.tile.y0;
-    T *const  memory = (T *)block.shared, *const x = memory + field, *const d = memory + (fields() - 2) * field, *const sum = d + field;
+    T *const memory = (T *)block.shared, *const x = memory + field, *const d = memory + (fields() - 2) * field,
+             *const sum = d + field;
     block.each(0, (int)(fields() * field + 2 * next_field), 0, 1, [&](int i, int) { memory[i] = 0; });
     block.sync();
     block.each(0, 1, 0, 1, [&](int, int) { memory[at(j % nx, j / nx)] = 1; });
     if (along_x || along_y) {
       T *const ix = memory + 3 * field, *const iy = ix + field, *const ex = iy + field, *const ey = ex + field;
-      couplings_along<0>(block, ex, ey), couplings_along<1>(block, ex, ey), couplings_along<2>(block, ex, ey), couplings_along<3>(block, ex, ey);
+      couplings_along<0>(block, ex, ey), couplings_along<1>(block, ex, ey), couplings_along<2>(block, ex, ey),
+        couplings_along<3>(block, ex, ey);
       block.each(0, nx + ny, 0, 1, [&](int k, int) { // the columns, then the rows
         if (k < nx) k & 1 ? factor<lines_y, 1>(k, iy) : factor<lines_y, 0>(k, iy);
         else (k - nx) & 1 ? factor<lines_x, 1>(k - nx, ix) : factor<lines_x, 0>(k - nx, ix);
@@ -288,7 +364,8 @@ template <class T> struct CycleColumn {
       subtract<0>(block, vd, vb), subtract<1>(block, vd, vb), subtract<2>(block, vd, vb), subtract<3>(block, vd, vb);
       block.sync();
       cycle(block, memory);
-      block.each(0, (int)field, 0, 1, [&](int i, int) { sum[i] += d[i] = 2 * next / delta * x[i] + next * rho * d[i]; });
+      block.each(0, (int)field, 0, 1,
+                 [&](int i, int) { sum[i] += d[i] = 2 * next / delta * x[i] + next * rho * d[i]; });
       block.sync();
       rho = next;
     }
@@ -311,7 +388,8 @@ template <class T> void galerkin_whole(Plan &plan)
       continue;
     }
     const bool accelerated = g.accelerated && plan.cycle != Cycle::v, simple = marches<T>(plan, l) && !accelerated;
-    below = below && g.step == Step::coarsen && !s.of_schur && g.halo.empty() && sweeps(plan, false) == 1 && !g.layout.natural && !(accelerated && plan.cycle == Cycle::k) && g.grid.size() <= tuning::dense_cycle;
+    below = below && g.step == Step::coarsen && !s.of_schur && g.halo.empty() && sweeps(plan, false) == 1 &&
+            !g.layout.natural && !(accelerated && plan.cycle == Cycle::k) && g.grid.size() <= tuning::dense_cycle;
     CycleColumns<T> few{};
     CycleColumn<T>  one{};
     if (below) {
