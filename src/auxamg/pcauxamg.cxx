@@ -9,7 +9,8 @@ using tessera::WithHierarchy;
 const char *const PCAuxAMGVariants[]       = {"tree", "paper", "PCAuxAMGVariant", "PC_AUXAMG_", nullptr};
 const char *const PCAuxAMGInterpolations[] = {"auto", "linear", "kuhn", "PCAuxAMGInterpolation", "PC_AUXAMG_", nullptr};
 const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "k", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
-const char *const PCAuxAMGSmoothers[]      = {"auto", "chebyshev", "jacobi", "gs", "block_gs", "PCAuxAMGSmoother", "PC_AUXAMG_", nullptr};
+const char *const PCAuxAMGSmoothers[]      = {"auto",     "chebyshev",        "jacobi",     "gs",
+                                              "block_gs", "PCAuxAMGSmoother", "PC_AUXAMG_", nullptr};
 const char *const PCAuxAMGFilters[]        = {"off", "on", "auto", "PCAuxAMGFilter", "PC_AUXAMG_FILTER_", nullptr};
 const char *const PCAuxAMGPrecisions[]     = {"auto", "double", "single", "PCAuxAMGPrecision", "PC_AUXAMG_", nullptr};
 
@@ -40,14 +41,16 @@ template <bool transposed> static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   PetscBool     known = PETSC_FALSE, symmetric = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCheck(a->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC auxamg: the last setup ended with an error");
+  PetscCheck(a->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PC auxamg: the last setup ended with an error");
   if (a->failed) { // no hierarchy: what a failed LU gives too, so that no solver takes it for a solution
     PetscCall(VecSet(y, PETSC_INFINITY));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (transposed) {
     WithHierarchy(a, [&](auto &h) { linear = h.linear(); });
-    PetscCheck(linear, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC auxamg: the K-cycle is not linear, so it has no transpose. Use -pc_auxamg_cycle v or w");
+    PetscCheck(linear, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+               "PC auxamg: the K-cycle is not linear, so it has no transpose. Use -pc_auxamg_cycle v or w");
     PetscCall(MatIsSymmetricKnown(pc->pmat, &known, &symmetric));
   }
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_apply, pc, x, y, 0));
@@ -76,7 +79,10 @@ static PetscErrorCode MakeLinear(PC pc, const char *who)
   PetscFunctionBegin;
   a->linear = PETSC_TRUE;
   if (a->precision != PC_AUXAMG_PRECISION_AUTO || !a->in_single || !a->current) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(pc, "%s may rely on a preconditioner that is linear to the last digits: the hierarchy is made again in double precision (-pc_auxamg_precision double does so at once)\n", who));
+  PetscCall(PetscInfo(pc,
+                      "%s may rely on a preconditioner that is linear to the last digits: the hierarchy is made again "
+                      "in double precision (-pc_auxamg_precision double does so at once)\n",
+                      who));
   a->current      = PETSC_FALSE;
   pc->setupcalled = PETSC_FALSE;
   PetscCall(PCSetUp(pc));
@@ -109,7 +115,8 @@ template <bool transposed> static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Ve
   tessera::Together together(PetscObjectComm((PetscObject)pc));
   PetscCall((tessera::NoThrow<Apply<transposed>, PC, Vec, Vec>(pc, x, y)));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
+  PetscCall(
+    tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
   a->read  = tessera::VectorRead(); // what was copied to the device is not there
   a->write = tessera::VectorWrite();
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -121,20 +128,22 @@ static PetscErrorCode MatApply(PC pc, Mat X, Mat Y)
   double     work = 0;
 
   PetscFunctionBegin;
-  PetscCheck(a->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC auxamg: the last setup ended with an error");
+  PetscCheck(a->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PC auxamg: the last setup ended with an error");
   if (a->failed) {
     PetscCall(tessera::Columns::Set(Y, PETSC_INFINITY));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_apply, pc, X, Y, 0));
   PetscCall(tessera::UseCurrentStream(a->exec.space));
-  PetscCall(a->columns.Each(X, Y, a->exec.space, [&](int number, const double *from, ptrdiff_t stride_from, double *to, ptrdiff_t stride_to) {
-    const tessera::GpuTime time(a->exec.space);
-    WithHierarchy(a, [&](auto &h) {
-      h.apply(number, from, stride_from, to, stride_to);
-      work += number * h.work();
-    });
-  }));
+  PetscCall(a->columns.Each(
+    X, Y, a->exec.space, [&](int number, const double *from, ptrdiff_t stride_from, double *to, ptrdiff_t stride_to) {
+      const tessera::GpuTime time(a->exec.space);
+      WithHierarchy(a, [&](auto &h) {
+        h.apply(number, from, stride_from, to, stride_to);
+        work += number * h.work();
+      });
+    }));
   PetscCall(tessera::LogFlops(a->exec.space, 2 * work));
   PetscCall(PetscLogEventEnd(tessera::event_auxamg_apply, pc, X, Y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -149,7 +158,8 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
   tessera::Together together(PetscObjectComm((PetscObject)pc));
   PetscCall((tessera::NoThrow<MatApply, PC, Mat, Mat>(pc, X, Y)));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(tessera::FailApplication(PetscObjectComm((PetscObject)pc), Y, together.Within(), "PC auxamg", &pc->failedreason));
+  PetscCall(
+    tessera::FailApplication(PetscObjectComm((PetscObject)pc), Y, together.Within(), "PC auxamg", &pc->failedreason));
   a->columns = tessera::Columns(); // what was copied to the device is not there
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -157,7 +167,8 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
 static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOptionsObject)
 {
   PC_AuxAMG            *a = (PC_AuxAMG *)pc->data;
-  PetscInt              levels = a->levels, cell_size = a->cell_size, smooth = a->smooth, coarse_size = a->coarse_size, cycle_inner = a->cycle_inner;
+  PetscInt              levels = a->levels, cell_size = a->cell_size, smooth = a->smooth, coarse_size = a->coarse_size,
+           cycle_inner                = a->cycle_inner;
   PCAuxAMGVariant       variant       = a->variant;
   PCAuxAMGInterpolation interpolation = a->interpolation;
   PCAuxAMGCycle         cycle         = a->cycle;
@@ -170,39 +181,58 @@ static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOpti
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "AuxAMG options");
-  PetscCall(PetscOptionsEnum("-pc_auxamg_variant", "Kind of the auxiliary grids", "PCAuxAMGSetVariant", PCAuxAMGVariants, (PetscEnum)variant, (PetscEnum *)&variant, &set));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_variant", "Kind of the auxiliary grids", "PCAuxAMGSetVariant",
+                             PCAuxAMGVariants, (PetscEnum)variant, (PetscEnum *)&variant, &set));
   if (set) PetscCall(PCAuxAMGSetVariant(pc, variant));
-  PetscCall(PetscOptionsInt("-pc_auxamg_levels", "Grids at most, the mesh among them (0 for as many as it takes)", "PCAuxAMGSetLevels", levels, &levels, &set));
+  PetscCall(PetscOptionsInt("-pc_auxamg_levels", "Grids at most, the mesh among them (0 for as many as it takes)",
+                            "PCAuxAMGSetLevels", levels, &levels, &set));
   if (set) PetscCall(PCAuxAMGSetLevels(pc, levels));
-  PetscCall(PetscOptionsInt("-pc_auxamg_cell_size", "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D); of the paper's grids in the mean at least", "PCAuxAMGSetCellSize", cell_size, &cell_size, &set));
+  PetscCall(PetscOptionsInt("-pc_auxamg_cell_size",
+                            "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D); of the paper's "
+                            "grids in the mean at least",
+                            "PCAuxAMGSetCellSize", cell_size, &cell_size, &set));
   if (set) PetscCall(PCAuxAMGSetCellSize(pc, cell_size));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_interpolation", "Functions on the cells", "PCAuxAMGSetInterpolation", PCAuxAMGInterpolations, (PetscEnum)interpolation, (PetscEnum *)&interpolation, &set));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_interpolation", "Functions on the cells", "PCAuxAMGSetInterpolation",
+                             PCAuxAMGInterpolations, (PetscEnum)interpolation, (PetscEnum *)&interpolation, &set));
   if (set) PetscCall(PCAuxAMGSetInterpolation(pc, interpolation));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_cycle", "How coarse grids are visited", "PCAuxAMGSetCycle", PCAuxAMGCycles, (PetscEnum)cycle, (PetscEnum *)&cycle, &set));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_cycle", "How coarse grids are visited", "PCAuxAMGSetCycle", PCAuxAMGCycles,
+                             (PetscEnum)cycle, (PetscEnum *)&cycle, &set));
   if (set) PetscCall(PCAuxAMGSetCycle(pc, cycle));
-  PetscCall(PetscOptionsInt("-pc_auxamg_cycle_inner", "Steps of the K-cycle on each coarse grid", "PCAuxAMGSetCycleInner", cycle_inner, &cycle_inner, &set));
+  PetscCall(PetscOptionsInt("-pc_auxamg_cycle_inner", "Steps of the K-cycle on each coarse grid",
+                            "PCAuxAMGSetCycleInner", cycle_inner, &cycle_inner, &set));
   if (set) PetscCall(PCAuxAMGSetCycleInner(pc, cycle_inner));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_smoother", "Smoother", "PCAuxAMGSetSmoother", PCAuxAMGSmoothers, (PetscEnum)smoother, (PetscEnum *)&smoother, &set));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_smoother", "Smoother", "PCAuxAMGSetSmoother", PCAuxAMGSmoothers,
+                             (PetscEnum)smoother, (PetscEnum *)&smoother, &set));
   if (set) PetscCall(PCAuxAMGSetSmoother(pc, smoother));
-  PetscCall(PetscOptionsInt("-pc_auxamg_smooth", "Degree of the smoother (0 for 2, or 3 with several unknowns a node, or 1 of Gauss-Seidel)", "PCAuxAMGSetSmooth", smooth, &smooth, &set));
+  PetscCall(PetscOptionsInt("-pc_auxamg_smooth",
+                            "Degree of the smoother (0 for 2, or 3 with several unknowns a node, or 1 of Gauss-Seidel)",
+                            "PCAuxAMGSetSmooth", smooth, &smooth, &set));
   if (set) PetscCall(PCAuxAMGSetSmooth(pc, smooth));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_filter", "Smooth the interpolation for coefficients that jump", "PCAuxAMGSetFilter", PCAuxAMGFilters, (PetscEnum)filter, (PetscEnum *)&filter, &set));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_filter", "Smooth the interpolation for coefficients that jump",
+                             "PCAuxAMGSetFilter", PCAuxAMGFilters, (PetscEnum)filter, (PetscEnum *)&filter, &set));
   if (set) PetscCall(PCAuxAMGSetFilter(pc, filter));
-  PetscCall(PetscOptionsBool("-pc_auxamg_stretch", "Stretch coordinates by the strength of couplings", "PCAuxAMGSetStretch", stretch, &stretch, &set));
+  PetscCall(PetscOptionsBool("-pc_auxamg_stretch", "Stretch coordinates by the strength of couplings",
+                             "PCAuxAMGSetStretch", stretch, &stretch, &set));
   if (set) PetscCall(PCAuxAMGSetStretch(pc, stretch));
-  PetscCall(PetscOptionsInt("-pc_auxamg_coarse_size", "Unknowns that are solved exactly", "PCAuxAMGSetCoarseSize", coarse_size, &coarse_size, &set));
+  PetscCall(PetscOptionsInt("-pc_auxamg_coarse_size", "Unknowns that are solved exactly", "PCAuxAMGSetCoarseSize",
+                            coarse_size, &coarse_size, &set));
   if (set) PetscCall(PCAuxAMGSetCoarseSize(pc, coarse_size));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_precision", "Precision of the hierarchy", "PCAuxAMGSetPrecision", PCAuxAMGPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_precision", "Precision of the hierarchy", "PCAuxAMGSetPrecision",
+                             PCAuxAMGPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
   if (set) PetscCall(PCAuxAMGSetPrecision(pc, precision));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_backend", "Where the preconditioner runs", "PCAuxAMGSetBackend", TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  PetscCall(PetscOptionsEnum("-pc_auxamg_backend", "Where the preconditioner runs", "PCAuxAMGSetBackend",
+                             TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set) PetscCall(PCAuxAMGSetBackend(pc, backend));
-  PetscCall(PetscOptionsString("-pc_auxamg_coordinates", "File of the nodes' coordinates: file.h5:/path, or a Vec in PETSc's binary format", "PCAuxAMGSetCoordinatesFile", a->file.c_str(), file, sizeof(file), &set));
+  PetscCall(PetscOptionsString("-pc_auxamg_coordinates",
+                               "File of the nodes' coordinates: file.h5:/path, or a Vec in PETSc's binary format",
+                               "PCAuxAMGSetCoordinatesFile", a->file.c_str(), file, sizeof(file), &set));
   if (set) PetscCall(PCAuxAMGSetCoordinatesFile(pc, file));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Coordinates go to the device now if the setup will be there, as far as that is known: it has nothing to fetch from the host then.
+// Coordinates go to the device now if the setup will be there, as far as that is known: it has nothing to fetch from
+// the host then.
 static PetscErrorCode TakeCoordinates(PC pc, const PetscReal *x, size_t n)
 {
   PC_AuxAMG *a         = (PC_AuxAMG *)pc->data;
@@ -221,7 +251,8 @@ static PetscErrorCode TakeCoordinates(PC pc, const PetscReal *x, size_t n)
       a->given.x.resize_unset(tessera::Extent{n, tessera::Space::cuda});
       tessera::device::copy_once_from_host(a->given.x.data(), x, n * sizeof(double));
       PetscCall(PetscLogCpuToGpu((PetscLogDouble)(n * sizeof(double))));
-      a->given.finite = tessera::auxamg::find_ends(exec, (int)a->given.dim, (int)(n / (size_t)a->given.dim), a->given.x.data(), nullptr, a->given.low, a->given.high);
+      a->given.finite = tessera::auxamg::find_ends(exec, (int)a->given.dim, (int)(n / (size_t)a->given.dim),
+                                                   a->given.x.data(), nullptr, a->given.low, a->given.high);
       if (a->given.finite) PetscFunctionReturn(PETSC_SUCCESS); // else the setup looks for the node
     } catch (const tessera::DeviceError &) { } // the setup will say so, on all processes
   }
@@ -237,7 +268,8 @@ static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, P
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
-  PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg works in 1, 2 or 3 dimensions: PCSetCoordinates() gave %" PetscInt_FMT, dim);
+  PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC auxamg works in 1, 2 or 3 dimensions: PCSetCoordinates() gave %" PetscInt_FMT, dim);
   a->given.dim = dim;
   PetscCall(TakeCoordinates(pc, coordinates, (size_t)(dim * n)));
   a->given.from   = "PCSetCoordinates()";
@@ -258,7 +290,8 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 }
 
 /*MC
-   PCAUXAMG - multigrid for unstructured meshes in one, two or three dimensions on auxiliary grids made from the coordinates of the
+   PCAUXAMG - multigrid for unstructured meshes in one, two or three dimensions on auxiliary grids made from the
+   coordinates of the
    nodes: d-linear interpolation on an adaptive quadtree or octree, Galerkin operators, Chebyshev smoothing
 
    Options Database Keys:
@@ -280,30 +313,39 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
    Level: intermediate
 
    Notes:
-   The coordinates come from a file, from `PCSetCoordinates()`, or from the solver's or the matrix' `DMDA` or `DMPLEX`, the first
-   there is. A node is a block of the matrix, of 1 to 6 unknowns; no near-null space is needed, as linear functions and so the
+   The coordinates come from a file, from `PCSetCoordinates()`, or from the solver's or the matrix' `DMDA` or
+   `DMPLEX`, the first
+   there is. A node is a block of the matrix, of 1 to 6 unknowns; no near-null space is needed, as linear functions
+   and so the
    rotations of elasticity are in the coarse spaces.
 
-   The matrix should be symmetric positive definite, or semidefinite with the constant null space. A row without off-diagonal
-   entries is a Dirichlet row: it takes no part, and couplings with it are moved to the right-hand side, so matrices with one-sided
-   boundary couplings work under `KSPCG`. A row whose off-diagonal entries sum up to at most 1e-12 of the diagonal (a boundary
+   The matrix should be symmetric positive definite, or semidefinite with the constant null space. A row without
+   off-diagonal
+   entries is a Dirichlet row: it takes no part, and couplings with it are moved to the right-hand side, so matrices
+   with one-sided
+   boundary couplings work under `KSPCG`. A row whose off-diagonal entries sum up to at most 1e-12 of the diagonal (a
+   boundary
    condition by penalty) takes no part either.
 
    With the same nonzero pattern and coordinates a setup computes numbers only.
 
-   `PCApplyTranspose()` and `KSPSolveTranspose()` work with all cycles but the K-cycle, which is not linear. The first one makes the
+   `PCApplyTranspose()` and `KSPSolveTranspose()` work with all cycles but the K-cycle, which is not linear. The first
+   one makes the
    transposes of the operators, which take as much memory as these, unless `MAT_SYMMETRIC` is set.
 
-   `PCMatApply()` reads the operators once for 8, 4 or 2 vectors (4 where a node has several unknowns); Gauss-Seidel and the K-cycle
+   `PCMatApply()` reads the operators once for 8, 4 or 2 vectors (4 where a node has several unknowns); Gauss-Seidel
+   and the K-cycle
    take one after the other.
 
-   `PCGetInterpolations()` and `PCGetCoarseOperators()` give copies of the hierarchy, in the precision that it is in. A last operator may be
+   `PCGetInterpolations()` and `PCGetCoarseOperators()` give copies of the hierarchy, in the precision that it is in.
+   A last operator may be
    singular: `PCMG` needs a solver for that, for instance `-mg_coarse_pc_type svd`.
 
    `MATNEST`, `MATTRANSPOSEVIRTUAL` and `MATNORMAL` of `MATAIJ` are converted at each setup.
 
    References:
-.  * - L. Wang, X. Hu, J. Cohen, J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing units, SIAM Journal on
+.  * - L. Wang, X. Hu, J. Cohen, J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing
+   units, SIAM Journal on
          Scientific Computing 35(3), 2013
 
 .seealso: `PCCreate()`, `PCSetType()`, `PCGAMG`, `PCSetCoordinates()`

@@ -39,7 +39,8 @@ struct PC_AuxAMG {
   std::unique_ptr<auxamg::Hierarchy<double>> in_double; // one of the two
   std::unique_ptr<auxamg::Hierarchy<float>>  in_single;
   PetscBool                                  ready = PETSC_FALSE, failed = PETSC_FALSE;
-  // The solver around this one takes it for a linear map, which single precision is to 1e-7 only; asked: that has been found out.
+  // The solver around this one takes it for a linear map, which single precision is to 1e-7 only; asked: that has
+  // been found out.
   PetscBool                                  linear = PETSC_FALSE, asked = PETSC_FALSE;
   char                                       failure[256] = "";
   std::vector<PetscInt>                      sizes; // of the grids, as PCAuxAMGGetGridSizes() gives them
@@ -65,7 +66,8 @@ template <class H> Complexity ComplexityOf(const H &h)
   return c;
 }
 
-// What there is to say about coordinates that the method can do little with; empty where all is well. It is the same on all processes.
+// What there is to say about coordinates that the method can do little with; empty where all is well. It is the same
+// on all processes.
 template <class H> std::vector<std::string> Doubts(const PC_AuxAMG *, const H &);
 
 extern PetscLogEvent event_auxamg_grids, event_auxamg_numbers, event_auxamg_apply;

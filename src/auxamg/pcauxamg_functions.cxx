@@ -16,9 +16,12 @@
    Level: intermediate
 
    Notes:
-   The tree takes fewer iterations and less time. `PC_AUXAMG_PAPER` is the method of Wang, Hu, Cohen and Xu (2013): cells of one size over
-   the bounding box, the nodes of a cell as an aggregate, piecewise constant interpolation, block Gauss-Seidel on the mesh and
-   Gauss-Seidel on the grids by colours, and the K-cycle. `PCAuxAMGSetInterpolation()` and `PCAuxAMGSetFilter()` are those of the tree.
+   The tree takes fewer iterations and less time. `PC_AUXAMG_PAPER` is the method of Wang, Hu, Cohen and Xu (2013):
+   cells of one size over
+   the bounding box, the nodes of a cell as an aggregate, piecewise constant interpolation, block Gauss-Seidel on the
+   mesh and
+   Gauss-Seidel on the grids by colours, and the K-cycle. `PCAuxAMGSetInterpolation()` and `PCAuxAMGSetFilter()` are
+   those of the tree.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetVariant()`, `PCAuxAMGSetSmoother()`, `PCAuxAMGSetCycle()`, `PCAuxAMGSetCellSize()`
 @*/
@@ -26,7 +29,8 @@ PetscErrorCode PCAuxAMGSetVariant(PC pc, PCAuxAMGVariant v)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(v >= (PCAuxAMGVariant)0 && v <= (PCAuxAMGVariant)1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of variant", (int)v);
+  PetscCheck(v >= (PCAuxAMGVariant)0 && v <= (PCAuxAMGVariant)1, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of variant", (int)v);
   PetscTryMethod(pc, "PCAuxAMGSetVariant_C", (PC, PCAuxAMGVariant), (pc, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -77,7 +81,8 @@ PetscErrorCode PCAuxAMGSetCycleInner(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(n >= 1 && n <= 10, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: steps of the K-cycle (-pc_auxamg_cycle_inner) must be 1 to 10, it is %" PetscInt_FMT, n);
+  PetscCheck(n >= 1 && n <= 10, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC auxamg: steps of the K-cycle (-pc_auxamg_cycle_inner) must be 1 to 10, it is %" PetscInt_FMT, n);
   PetscTryMethod(pc, "PCAuxAMGSetCycleInner_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -112,7 +117,8 @@ PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
 
    Input Parameters:
 +  pc - the preconditioner
--  nu - degree of the polynomial, or steps of Jacobi or Gauss-Seidel, before and after the next grid; 0 (default) for 2, or 3 where a node
+-  nu - degree of the polynomial, or steps of Jacobi or Gauss-Seidel, before and after the next grid; 0 (default) for
+   2, or 3 where a node
         has several unknowns, or 1 with Gauss-Seidel; 100 at most
 
    Options Database Key:
@@ -126,7 +132,9 @@ PetscErrorCode PCAuxAMGSetSmooth(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(nu >= 0 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: the degree of the smoother (-pc_auxamg_smooth) must be 0 (automatic) to 100, it is %" PetscInt_FMT, nu);
+  PetscCheck(
+    nu >= 0 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+    "PC auxamg: the degree of the smoother (-pc_auxamg_smooth) must be 0 (automatic) to 100, it is %" PetscInt_FMT, nu);
   PetscTryMethod(pc, "PCAuxAMGSetSmooth_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -169,7 +177,8 @@ PetscErrorCode PCAuxAMGGetSmooth(PC pc, PetscInt *nu)
    Level: intermediate
 
    Note:
-   Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump, more where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmooth()` says otherwise.
+   Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump,
+   more where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmooth()` says otherwise.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetFilter()`
 @*/
@@ -177,7 +186,8 @@ PetscErrorCode PCAuxAMGSetFilter(PC pc, PCAuxAMGFilter f)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(f >= (PCAuxAMGFilter)0 && f <= (PCAuxAMGFilter)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of filter", (int)f);
+  PetscCheck(f >= (PCAuxAMGFilter)0 && f <= (PCAuxAMGFilter)2, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of filter", (int)f);
   PetscTryMethod(pc, "PCAuxAMGSetFilter_C", (PC, PCAuxAMGFilter), (pc, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -220,7 +230,8 @@ PetscErrorCode PCAuxAMGGetFilter(PC pc, PCAuxAMGFilter *f)
    Level: intermediate
 
    Note:
-   Along an axis in which couplings are q times as strong as in another distances count 1/sqrt(q): anisotropy along the axes disappears. Ratios below two are left alone.
+   Along an axis in which couplings are q times as strong as in another distances count 1/sqrt(q): anisotropy along
+   the axes disappears. Ratios below two are left alone.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetStretch()`
 @*/
@@ -278,7 +289,9 @@ PetscErrorCode PCAuxAMGSetCoarseSize(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(n >= 1 && n <= 2000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknowns of the last grid (-pc_auxamg_coarse_size) must be 1 to 2000, it is %" PetscInt_FMT, n);
+  PetscCheck(n >= 1 && n <= 2000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC auxamg: unknowns of the last grid (-pc_auxamg_coarse_size) must be 1 to 2000, it is %" PetscInt_FMT,
+             n);
   PetscTryMethod(pc, "PCAuxAMGSetCoarseSize_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -321,13 +334,18 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
    Level: intermediate
 
    Notes:
-   The iteration around it stays in double precision. `KSPCG`, `KSPFCG`, `KSPFGMRES`, `KSPGCR` and their relatives reach the
-   accuracy they are asked for with either; methods that take the preconditioner for a linear map (`KSPGMRES`, `KSPBCGS`,
+   The iteration around it stays in double precision. `KSPCG`, `KSPFCG`, `KSPFGMRES`, `KSPGCR` and their relatives
+   reach the
+   accuracy they are asked for with either; methods that take the preconditioner for a linear map (`KSPGMRES`,
+   `KSPBCGS`,
    `KSPPIPECG`, ...) end at a true residual of 1e-7 times the condition number with single precision.
 
-   `PC_AUXAMG_PRECISION_AUTO` takes single precision for the first kind and double for all others, for `PCApply()` before any
-   `KSPSolve()`, with Gauss-Seidel on the host, and where the matrix is so nearly singular that rounding would make it so, as where
-   a small shift makes a pure Neumann problem regular. A method of the second kind that is not given by `-ksp_type` is seen at
+   `PC_AUXAMG_PRECISION_AUTO` takes single precision for the first kind and double for all others, for `PCApply()`
+   before any
+   `KSPSolve()`, with Gauss-Seidel on the host, and where the matrix is so nearly singular that rounding would make it
+   so, as where
+   a small shift makes a pure Neumann problem regular. A method of the second kind that is not given by `-ksp_type` is
+   seen at
    the first solve, and the hierarchy is made a second time then: give `PC_AUXAMG_DOUBLE` to save that.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetPrecision()`
@@ -336,7 +354,8 @@ PetscErrorCode PCAuxAMGSetPrecision(PC pc, PCAuxAMGPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(p >= (PCAuxAMGPrecision)0 && p <= (PCAuxAMGPrecision)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of precision", (int)p);
+  PetscCheck(p >= (PCAuxAMGPrecision)0 && p <= (PCAuxAMGPrecision)2, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of precision", (int)p);
   PetscTryMethod(pc, "PCAuxAMGSetPrecision_C", (PC, PCAuxAMGPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -387,7 +406,8 @@ PetscErrorCode PCAuxAMGSetBackend(PC pc, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(b >= (TesseraBackend)0 && b <= (TesseraBackend)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of backend", (int)b);
+  PetscCheck(b >= (TesseraBackend)0 && b <= (TesseraBackend)2, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of backend", (int)b);
   PetscTryMethod(pc, "PCAuxAMGSetBackend_C", (PC, TesseraBackend), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -422,7 +442,8 @@ PetscErrorCode PCAuxAMGGetBackend(PC pc, TesseraBackend *b)
 
    Input Parameters:
 +  pc - the preconditioner
--  file - `file.h5:/path` of an HDF5 data set with a row for each node, or a file with a `Vec` in PETSc's binary format; empty for none
+-  file - `file.h5:/path` of an HDF5 data set with a row for each node, or a file with a `Vec` in PETSc's binary
+   format; empty for none
 
    Options Database Key:
 .  -pc_auxamg_coordinates <file> - see above
@@ -430,7 +451,8 @@ PetscErrorCode PCAuxAMGGetBackend(PC pc, TesseraBackend *b)
    Level: intermediate
 
    Note:
-   The nodes are in the order of the matrix, a node for each of its blocks. A file goes before `PCSetCoordinates()` and a `DM`. Without
+   The nodes are in the order of the matrix, a node for each of its blocks. A file goes before `PCSetCoordinates()`
+   and a `DM`. Without
    any of them points are made from the couplings of the matrix.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetCoordinatesFile()`, `PCSetCoordinates()`

@@ -9,8 +9,10 @@ static PetscErrorCode CheckSetUp(PC pc)
   const PC_AuxAMG *a = (const PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
-  PetscCheck(!a->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC auxamg has no grids, as its setup has failed: %s", a->failure);
-  PetscCheck(a->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC auxamg has no grids yet, or its options have changed since they were made: call PCSetUp() first");
+  PetscCheck(!a->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PC auxamg has no grids, as its setup has failed: %s", a->failure);
+  PetscCheck(a->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "PC auxamg has no grids yet, or its options have changed since they were made: call PCSetUp() first");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -48,7 +50,9 @@ static PetscErrorCode GetChoice(PC pc, PCAuxAMGChoice *choice)
   *choice = PCAuxAMGChoice();
   WithHierarchy(a, [&](const auto &h) {
     choice->degree   = h.degree();
-    choice->cycle    = p.cycle == PC_AUXAMG_CYCLE_K ? PC_AUXAMG_CYCLE_K : h.visits() > 1 ? PC_AUXAMG_CYCLE_W : PC_AUXAMG_CYCLE_V;
+    choice->cycle    = p.cycle == PC_AUXAMG_CYCLE_K ? PC_AUXAMG_CYCLE_K
+                     : h.visits() > 1               ? PC_AUXAMG_CYCLE_W
+                                                    : PC_AUXAMG_CYCLE_V;
     choice->filtered = h.filtered() ? PETSC_TRUE : PETSC_FALSE;
     choice->crowded  = h.crowded();
     choice->dropped  = h.coarsest().dropped;
@@ -74,7 +78,8 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCAuxAMGGridInfo *info)
   PetscFunctionBegin;
   PetscCall(CheckSetUp(pc));
   WithHierarchy(a, [&](const auto &h) { grids = (PetscInt)h.levels().size(); });
-  PetscCheck(grid >= 0 && grid < grids, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg has the grids 0 to %" PetscInt_FMT ": %" PetscInt_FMT " given", grids - 1, grid);
+  PetscCheck(grid >= 0 && grid < grids, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC auxamg has the grids 0 to %" PetscInt_FMT ": %" PetscInt_FMT " given", grids - 1, grid);
   *info = PCAuxAMGGridInfo();
   WithHierarchy(a, [&](const auto &h) {
     const auto &l = h.levels()[(size_t)grid];

@@ -1,5 +1,6 @@
-// Setters and getters of PC auxamg. Each is a composed function, so that calling it on another type does nothing; a change takes
-// effect at the next setup. Here: how they are composed, and the grids; the smoother, storage and place are in pcauxamg_options_more.cxx.
+// Setters and getters of PC auxamg. Each is a composed function, so that calling it on another type does nothing; a
+// change takes effect at the next setup. Here: how they are composed, and the grids; the smoother, storage and place
+// are in pcauxamg_options_more.cxx.
 #include "auxamg/pcauxamg.hpp"
 #include "auxamg/pcauxamg_levels.hpp"
 #include "petsc/field.hpp"
@@ -30,32 +31,50 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
 
   PetscFunctionBegin;
   PetscCall(ComposeAuxAMGInfo(pc, compose));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetVariant_C", (compose ? &SetField<&PC_AuxAMG::variant> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetVariant_C", (compose ? &GetField<&PC_AuxAMG::variant> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCycleInner_C", (compose ? &SetField<&PC_AuxAMG::cycle_inner> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCycleInner_C", (compose ? &GetField<&PC_AuxAMG::cycle_inner> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGSetVariant_C", (compose ? &SetField<&PC_AuxAMG::variant> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGGetVariant_C", (compose ? &GetField<&PC_AuxAMG::variant> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGSetCycleInner_C", (compose ? &SetField<&PC_AuxAMG::cycle_inner> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGGetCycleInner_C", (compose ? &GetField<&PC_AuxAMG::cycle_inner> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetLevels_C", (compose ? &SetField<&PC_AuxAMG::levels> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetLevels_C", (compose ? &GetField<&PC_AuxAMG::levels> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCellSize_C", (compose ? &SetField<&PC_AuxAMG::cell_size> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCellSize_C", (compose ? &GetField<&PC_AuxAMG::cell_size> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetInterpolation_C", (compose ? &SetField<&PC_AuxAMG::interpolation> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetInterpolation_C", (compose ? &GetField<&PC_AuxAMG::interpolation> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGSetCellSize_C", (compose ? &SetField<&PC_AuxAMG::cell_size> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGGetCellSize_C", (compose ? &GetField<&PC_AuxAMG::cell_size> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetInterpolation_C",
+                                       (compose ? &SetField<&PC_AuxAMG::interpolation> : nullptr)));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetInterpolation_C",
+                                       (compose ? &GetField<&PC_AuxAMG::interpolation> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCycle_C", (compose ? &SetField<&PC_AuxAMG::cycle> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCycle_C", (compose ? &GetField<&PC_AuxAMG::cycle> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetSmoother_C", (compose ? &SetField<&PC_AuxAMG::smoother> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetSmoother_C", (compose ? &GetField<&PC_AuxAMG::smoother> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGSetSmoother_C", (compose ? &SetField<&PC_AuxAMG::smoother> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGGetSmoother_C", (compose ? &GetField<&PC_AuxAMG::smoother> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetSmooth_C", (compose ? &SetField<&PC_AuxAMG::smooth> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetSmooth_C", (compose ? &GetField<&PC_AuxAMG::smooth> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetFilter_C", (compose ? &SetField<&PC_AuxAMG::filter> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetFilter_C", (compose ? &GetField<&PC_AuxAMG::filter> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetStretch_C", (compose ? &SetField<&PC_AuxAMG::stretch> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetStretch_C", (compose ? &GetField<&PC_AuxAMG::stretch> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCoarseSize_C", (compose ? &SetField<&PC_AuxAMG::coarse_size> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCoarseSize_C", (compose ? &GetField<&PC_AuxAMG::coarse_size> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetPrecision_C", (compose ? &SetField<&PC_AuxAMG::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetPrecision_C", (compose ? &GetField<&PC_AuxAMG::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetBackend_C", (compose ? &SetField<&PC_AuxAMG::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetBackend_C", (compose ? &GetField<&PC_AuxAMG::backend> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGSetStretch_C", (compose ? &SetField<&PC_AuxAMG::stretch> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGGetStretch_C", (compose ? &GetField<&PC_AuxAMG::stretch> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGSetCoarseSize_C", (compose ? &SetField<&PC_AuxAMG::coarse_size> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGGetCoarseSize_C", (compose ? &GetField<&PC_AuxAMG::coarse_size> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGSetPrecision_C", (compose ? &SetField<&PC_AuxAMG::precision> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGGetPrecision_C", (compose ? &GetField<&PC_AuxAMG::precision> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGSetBackend_C", (compose ? &SetField<&PC_AuxAMG::backend> : nullptr)));
+  PetscCall(
+    PetscObjectComposeFunction(o, "PCAuxAMGGetBackend_C", (compose ? &GetField<&PC_AuxAMG::backend> : nullptr)));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCoordinatesFile_C", compose ? &SetFile : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCoordinatesFile_C", compose ? &GetFile : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetInterpolationsAuxAMG : nullptr));
@@ -86,7 +105,8 @@ PetscErrorCode PCAuxAMGSetLevels(PC pc, PetscInt l)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(l >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: grids (-pc_auxamg_levels) must be 0 (automatic) or more, it is %" PetscInt_FMT, l);
+  PetscCheck(l >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC auxamg: grids (-pc_auxamg_levels) must be 0 (automatic) or more, it is %" PetscInt_FMT, l);
   PetscTryMethod(pc, "PCAuxAMGSetLevels_C", (PC, PetscInt), (pc, l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -121,7 +141,8 @@ PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
 
    Input Parameters:
 +  pc - the preconditioner
--  m - most nodes in a cell; 0 (default) for 3, 12, 24 in one, two, three dimensions. With `PC_AUXAMG_PAPER` the least number of nodes,
+-  m - most nodes in a cell; 0 (default) for 3, 12, 24 in one, two, three dimensions. With `PC_AUXAMG_PAPER` the least
+   number of nodes,
        in the mean over the cells of the bounding box; 0 for 1
 
    Options Database Key:
@@ -130,7 +151,8 @@ PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
    Level: intermediate
 
    Note:
-   A cell with more nodes is split; that of the k-th grid with more than m 2^(kd), so every grid has about 2^d times fewer nodes than the one before.
+   A cell with more nodes is split; that of the k-th grid with more than m 2^(kd), so every grid has about 2^d times
+   fewer nodes than the one before.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetCellSize()`
 @*/
@@ -138,7 +160,9 @@ PetscErrorCode PCAuxAMGSetCellSize(PC pc, PetscInt m)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(m >= 0 && m <= 1000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: nodes in a cell (-pc_auxamg_cell_size) must be 0 (automatic) to 1000, it is %" PetscInt_FMT, m);
+  PetscCheck(m >= 0 && m <= 1000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC auxamg: nodes in a cell (-pc_auxamg_cell_size) must be 0 (automatic) to 1000, it is %" PetscInt_FMT,
+             m);
   PetscTryMethod(pc, "PCAuxAMGSetCellSize_C", (PC, PetscInt), (pc, m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -181,7 +205,8 @@ PetscErrorCode PCAuxAMGGetCellSize(PC pc, PetscInt *m)
    Level: intermediate
 
    Note:
-   Kuhn's simplices take half as many weights in 3D, and fewer nonzeros in the coarse operators, for a few more iterations.
+   Kuhn's simplices take half as many weights in 3D, and fewer nonzeros in the coarse operators, for a few more
+   iterations.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetInterpolation()`
 @*/
@@ -189,7 +214,8 @@ PetscErrorCode PCAuxAMGSetInterpolation(PC pc, PCAuxAMGInterpolation i)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(i >= (PCAuxAMGInterpolation)0 && i <= (PCAuxAMGInterpolation)2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of interpolation", (int)i);
+  PetscCheck(i >= (PCAuxAMGInterpolation)0 && i <= (PCAuxAMGInterpolation)2, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of interpolation", (int)i);
   PetscTryMethod(pc, "PCAuxAMGSetInterpolation_C", (PC, PCAuxAMGInterpolation), (pc, i));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -240,7 +266,8 @@ PetscErrorCode PCAuxAMGSetCycle(PC pc, PCAuxAMGCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(c >= (PCAuxAMGCycle)0 && c <= (PCAuxAMGCycle)3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of cycle", (int)c);
+  PetscCheck(c >= (PCAuxAMGCycle)0 && c <= (PCAuxAMGCycle)3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC auxamg: unknown choice %d of cycle", (int)c);
   PetscTryMethod(pc, "PCAuxAMGSetCycle_C", (PC, PCAuxAMGCycle), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -275,7 +302,8 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
 
    Input Parameters:
 +  pc - the preconditioner
--  s - `PC_AUXAMG_SMOOTHER_AUTO` (default), `PC_AUXAMG_CHEBYSHEV`, `PC_AUXAMG_JACOBI`, `PC_AUXAMG_GS` or `PC_AUXAMG_BLOCK_GS`
+-  s - `PC_AUXAMG_SMOOTHER_AUTO` (default), `PC_AUXAMG_CHEBYSHEV`, `PC_AUXAMG_JACOBI`, `PC_AUXAMG_GS` or
+   `PC_AUXAMG_BLOCK_GS`
 
    Options Database Key:
 .  -pc_auxamg_smoother <auto,chebyshev,jacobi,gs,block_gs> - see above
@@ -283,8 +311,10 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
    Level: intermediate
 
    Note:
-   Chebyshev polynomials of the fourth kind in D^-1 A with optimal weights; Jacobi's method damped by 1.5 over the largest eigenvalue; or
-   Gauss-Seidel, by the colours of nodes that are not coupled with each other. `PC_AUXAMG_BLOCK_GS` needs `PC_AUXAMG_PAPER`, whose
+   Chebyshev polynomials of the fourth kind in D^-1 A with optimal weights; Jacobi's method damped by 1.5 over the
+   largest eigenvalue; or
+   Gauss-Seidel, by the colours of nodes that are not coupled with each other. `PC_AUXAMG_BLOCK_GS` needs
+   `PC_AUXAMG_PAPER`, whose
    aggregates are its blocks on the mesh; those of more than 64 unknowns are cut.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetSmoother()`
@@ -293,7 +323,8 @@ PetscErrorCode PCAuxAMGSetSmoother(PC pc, PCAuxAMGSmoother s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(s >= (PCAuxAMGSmoother)0 && s <= (PCAuxAMGSmoother)4, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of smoother", (int)s);
+  PetscCheck(s >= (PCAuxAMGSmoother)0 && s <= (PCAuxAMGSmoother)4, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of smoother", (int)s);
   PetscTryMethod(pc, "PCAuxAMGSetSmoother_C", (PC, PCAuxAMGSmoother), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -47,7 +47,9 @@ static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
 
   PetscFunctionBegin;
   PetscCall(MatGetSize(pc->pmat, &M, &N));
-  PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ, "PC auxamg needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M, N);
+  PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ,
+             "PC auxamg needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M,
+             N);
   PetscCall(MatGetBlockSize(pc->pmat, bs));
   if (a->given.dim && a->file.empty()) {
     PetscCall(MatGetLocalSize(pc->pmat, &m, nullptr));
@@ -57,15 +59,25 @@ static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
     const PetscInt k = all[1] ? all[0] / all[1] : 0;
     PetscInt       wrong = k < 1 || points * k != m, any;
     PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
-    PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ, "PC auxamg: PCSetCoordinates() gave %" PetscInt_FMT " points, the matrix has %" PetscInt_FMT " rows with block size %" PetscInt_FMT ": each process must give a point for each of its nodes, which have the same number of rows", all[1], all[0], *bs);
+    PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
+               "PC auxamg: PCSetCoordinates() gave %" PetscInt_FMT " points, the matrix has %" PetscInt_FMT
+               " rows with block size %" PetscInt_FMT
+               ": each process must give a point for each of its nodes, which have the same number of rows",
+               all[1], all[0], *bs);
     *bs = k;
   }
-  PetscCheck(*bs >= 1 && *bs <= 6, comm, PETSC_ERR_SUP, "PC auxamg works with 1 to 6 unknowns a node: here are %" PetscInt_FMT " (the matrix' block size, or rows by points of PCSetCoordinates()). Use it on the fields through -pc_type fieldsplit", *bs);
-  PetscCheck(M / *bs < 2000000000, comm, PETSC_ERR_SUP, "PC auxamg works with less than 2e9 nodes: here are %" PetscInt_FMT, M / *bs);
+  PetscCheck(*bs >= 1 && *bs <= 6, comm, PETSC_ERR_SUP,
+             "PC auxamg works with 1 to 6 unknowns a node: here are %" PetscInt_FMT
+             " (the matrix' block size, or rows by points of PCSetCoordinates()). Use it on the fields through "
+             "-pc_type fieldsplit",
+             *bs);
+  PetscCheck(M / *bs < 2000000000, comm, PETSC_ERR_SUP,
+             "PC auxamg works with less than 2e9 nodes: here are %" PetscInt_FMT, M / *bs);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The setup stopped, here or on another process: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where the user asked for one.
+// The setup stopped, here or on another process: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where
+// the user asked for one.
 static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
@@ -78,21 +90,33 @@ static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
   const PetscInt row = failure.row >= 0 ? first + (PetscInt)failure.row : -1;
   switch (failure.kind) {
   case Failure::not_finite:
-    if (row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT " of the matrix has an entry that is not a finite number", row));
-    else PetscCall(PetscSNPrintf(mine, sizeof(mine), "the operator of a coarse grid has an entry that is not a finite number: the matrix spans more than %s precision holds", a->in_single ? "single" : "double"));
+    if (row >= 0)
+      PetscCall(PetscSNPrintf(mine, sizeof(mine),
+                              "row %" PetscInt_FMT " of the matrix has an entry that is not a finite number", row));
+    else
+      PetscCall(PetscSNPrintf(mine, sizeof(mine),
+                              "the operator of a coarse grid has an entry that is not a finite number: the matrix "
+                              "spans more than %s precision holds",
+                              a->in_single ? "single" : "double"));
     break;
   case Failure::diagonal:
-    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite: diagonal entry %.4g in row %" PetscInt_FMT "%s", failure.value, row, failure.value == 0 ? "; unknowns that take no part need a 1 there" : ""));
+    PetscCall(PetscSNPrintf(
+      mine, sizeof(mine), "the matrix is not positive definite: diagonal entry %.4g in row %" PetscInt_FMT "%s",
+      failure.value, row, failure.value == 0 ? "; unknowns that take no part need a 1 there" : ""));
     break;
   case Failure::indefinite:
-    PetscCall(PetscSNPrintf(mine, sizeof(mine), "the matrix is not positive definite, or not symmetric: a coarse grid's operator has the negative pivot %g", failure.value));
+    PetscCall(PetscSNPrintf(
+      mine, sizeof(mine),
+      "the matrix is not positive definite, or not symmetric: a coarse grid's operator has the negative pivot %g",
+      failure.value));
     break;
   default:
     break;
   }
   PetscCall(tessera::FirstText(PetscObjectComm((PetscObject)pc), mine, a->failure, &who));
   a->failed = PETSC_TRUE;
-  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC auxamg: %s", a->failure);
+  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC auxamg: %s",
+             a->failure);
   PetscCall(PetscInfo(pc, "%s\n", a->failure));
   pc->failedreason = any == Failure::not_finite ? PC_FACTOR_OTHER : PC_FACTOR_NUMERIC_ZEROPIVOT;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -106,9 +130,14 @@ static PetscErrorCode RefuseDense(PC pc, const Failure &failure)
 
   PetscFunctionBegin;
   PetscCall(MatGetOwnershipRange(pc->pmat, &first, nullptr));
-  if (failure.kind == Failure::too_long && failure.row >= 0) PetscCall(PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT " of the matrix is", first + (PetscInt)failure.row));
+  if (failure.kind == Failure::too_long && failure.row >= 0)
+    PetscCall(
+      PetscSNPrintf(mine, sizeof(mine), "row %" PetscInt_FMT " of the matrix is", first + (PetscInt)failure.row));
   PetscCall(tessera::FirstText(PetscObjectComm((PetscObject)pc), mine, text, &who));
-  SETERRQ(PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PC auxamg: %s coupled with more than 65000 others. Dense rows (multipliers, averages) must be separated: use -pc_type fieldsplit", text);
+  SETERRQ(PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+          "PC auxamg: %s coupled with more than 65000 others. Dense rows (multipliers, averages) must be separated: "
+          "use -pc_type fieldsplit",
+          text);
 }
 
 // The nodes of other processes that this one's rows need.
@@ -153,15 +182,24 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
 
   PetscFunctionBegin;
   p.paper = a->variant == PC_AUXAMG_PAPER;
-  PetscCheck(!p.paper || a->interpolation == PC_AUXAMG_AUTO, comm, PETSC_ERR_SUP, "PC auxamg: -pc_auxamg_interpolation %s is for the adaptive tree: -pc_auxamg_variant paper has piecewise constants. Leave one of the two out", PCAuxAMGInterpolations[a->interpolation]);
-  PetscCheck(!p.paper || a->filter != PC_AUXAMG_FILTER_ON, comm, PETSC_ERR_SUP, "PC auxamg: -pc_auxamg_filter on is for the adaptive tree: piecewise constants (-pc_auxamg_variant paper) cannot be smoothed in their pattern. Leave one of the two out");
-  PetscCheck(p.paper || a->smoother != PC_AUXAMG_BLOCK_GS, comm, PETSC_ERR_SUP, "PC auxamg: -pc_auxamg_smoother block_gs solves aggregates, which only -pc_auxamg_variant paper has. Use -pc_auxamg_smoother gs on the adaptive tree");
+  PetscCheck(!p.paper || a->interpolation == PC_AUXAMG_AUTO, comm, PETSC_ERR_SUP,
+             "PC auxamg: -pc_auxamg_interpolation %s is for the adaptive tree: -pc_auxamg_variant paper has piecewise "
+             "constants. Leave one of the two out",
+             PCAuxAMGInterpolations[a->interpolation]);
+  PetscCheck(!p.paper || a->filter != PC_AUXAMG_FILTER_ON, comm, PETSC_ERR_SUP,
+             "PC auxamg: -pc_auxamg_filter on is for the adaptive tree: piecewise constants (-pc_auxamg_variant paper) "
+             "cannot be smoothed in their pattern. Leave one of the two out");
+  PetscCheck(p.paper || a->smoother != PC_AUXAMG_BLOCK_GS, comm, PETSC_ERR_SUP,
+             "PC auxamg: -pc_auxamg_smoother block_gs solves aggregates, which only -pc_auxamg_variant paper has. Use "
+             "-pc_auxamg_smoother gs on the adaptive tree");
   p.dim    = (int)dim;
   p.bs     = (int)a->bs;
   p.most   = a->cell_size ? (int)a->cell_size : p.paper ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
   p.kuhn   = dim > 1 && (a->interpolation == PC_AUXAMG_AUTO ? dim == 3 : a->interpolation == PC_AUXAMG_KUHN);
   // the same order, after auto
-  p.smoother = a->smoother == PC_AUXAMG_SMOOTHER_AUTO ? (p.paper ? tessera::auxamg::Smoother::block_gs : tessera::auxamg::Smoother::chebyshev) : (tessera::auxamg::Smoother)(a->smoother - 1);
+  p.smoother        = a->smoother == PC_AUXAMG_SMOOTHER_AUTO
+                      ? (p.paper ? tessera::auxamg::Smoother::block_gs : tessera::auxamg::Smoother::chebyshev)
+                      : (tessera::auxamg::Smoother)(a->smoother - 1);
   const bool sweeps = p.smoother == tessera::auxamg::Smoother::gs || p.smoother == tessera::auxamg::Smoother::block_gs;
   p.degree = a->smooth ? (int)PetscMin(a->smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
   p.rough  = a->smooth ? p.degree : 3;
@@ -174,7 +212,8 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The products P'AP: entries with the weights of their columns' nodes, what that gives with the weights of the rows' nodes.
+// The products P'AP: entries with the weights of their columns' nodes, what that gives with the weights of the rows'
+// nodes.
 static PetscErrorCode LogProducts(PC_AuxAMG *a)
 {
   double multiplications = 0;
@@ -182,7 +221,9 @@ static PetscErrorCode LogProducts(PC_AuxAMG *a)
   PetscFunctionBegin;
   WithHierarchy(a, [&](auto &h) {
     for (const auto &l : h.levels())
-      if (l.transfer.cells) multiplications += (double)l.transfer.corners * (double)(a->bs * a->bs) * ((double)l.j.size() + (double)l.points * (double)l.product.parts / l.transfer.cells);
+      if (l.transfer.cells)
+        multiplications += (double)l.transfer.corners * (double)(a->bs * a->bs) *
+                           ((double)l.j.size() + (double)l.points * (double)l.product.parts / l.transfer.cells);
   });
   PetscCall(tessera::LogFlops(a->exec.space, 2 * multiplications));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -202,7 +243,9 @@ static PetscErrorCode ReadRows(PC pc, Ghosts *ghosts, MatrixRows *rows)
   PetscCall(tessera::SameError(a->comm, a->rows.Get(pc->pmat, a->exec.space, "PC auxamg")));
   PetscCall(MatHasOperation(pc->pmat, MATOP_GETINFO, &counts));
   if (counts) PetscCall(MatGetInfo(pc->pmat, MAT_GLOBAL_MAX, &info));
-  PetscCheck(!counts || info.nz_used < 2147483647., comm, PETSC_ERR_SUP, "PC auxamg works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes", info.nz_used);
+  PetscCheck(!counts || info.nz_used < 2147483647., comm, PETSC_ERR_SUP,
+             "PC auxamg works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes",
+             info.nz_used);
   PetscCall(FindGhosts(pc, ghosts));
   rows->n      = (int)(a->rows.n / a->bs);
   rows->ghosts = (int)ghosts->owner.size();
@@ -246,12 +289,16 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts 
   a->from           = use->from;
   if (!a->asked) PetscCall(tessera::LookAtKSPType(pc, &a->linear));
   // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
-  const bool chebyshev = a->params.smoother == tessera::auxamg::Smoother::chebyshev || a->params.smoother == tessera::auxamg::Smoother::jacobi;
-  bool       single    = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && !a->linear && (a->exec.space == tessera::Space::cuda || chebyshev));
+  const bool chebyshev = a->params.smoother == tessera::auxamg::Smoother::chebyshev ||
+                         a->params.smoother == tessera::auxamg::Smoother::jacobi;
+  bool single = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && !a->linear &&
+                                                     (a->exec.space == tessera::Space::cuda || chebyshev));
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
   for (;;) { // at most twice
     if (failure->kind == Failure::rounded) {
-      PetscCall(PetscInfo(pc, "Rounding to single precision changes sums of rows too much, or makes the last operator singular, or entries are beyond it on a device: the hierarchy is in double precision\n"));
+      PetscCall(
+        PetscInfo(pc, "Rounding to single precision changes sums of rows too much, or makes the last operator "
+                      "singular, or entries are beyond it on a device: the hierarchy is in double precision\n"));
       single = false;
     }
     a->params.falls_back = single && a->precision == PC_AUXAMG_PRECISION_AUTO;
@@ -278,10 +325,17 @@ static PetscErrorCode Judge(PC pc, const Failure &failure)
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
-  PetscCheck(any != Failure::uncoloured, comm, PETSC_ERR_SUP, "PC auxamg: Gauss-Seidel (-pc_auxamg_smoother %s) finds no colours: the nonzero pattern of the matrix is not symmetric, or has dense blocks of more than 128 nodes. Use -pc_auxamg_smoother chebyshev", a->params.smoother == tessera::auxamg::Smoother::gs ? "gs" : "block_gs");
+  PetscCheck(any != Failure::uncoloured, comm, PETSC_ERR_SUP,
+             "PC auxamg: Gauss-Seidel (-pc_auxamg_smoother %s) finds no colours: the nonzero pattern of the matrix is "
+             "not symmetric, or has dense blocks of more than 128 nodes. Use -pc_auxamg_smoother chebyshev",
+             a->params.smoother == tessera::auxamg::Smoother::gs ? "gs" : "block_gs");
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
-  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved exactly. Use more grids, or 0 for as many as it takes", a->levels, a->levels == 1 ? "" : "s");
-  if (any == Failure::lost) PetscFunctionReturn(PETSC_SUCCESS); // the end that all processes have in common raises the error
+  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved "
+                                              "exactly. Use more grids, or 0 for as many as it takes",
+             a->levels, a->levels == 1 ? "" : "s");
+  // the end that all processes have in common raises the error
+  if (any == Failure::lost) PetscFunctionReturn(PETSC_SUCCESS);
   if (any) PetscCall(Fail(pc, failure, (Failure::Kind)any));
   a->ready = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -315,7 +369,8 @@ static PetscErrorCode SetUp(PC pc)
   if (!a->ready || a->failed) PetscFunctionReturn(PETSC_SUCCESS);
   a->current = PETSC_TRUE;
   WithHierarchy(a, [&](auto &h) {
-    (void)PetscInfo(pc, "%d grid%s, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(), h.levels().size() > 1 ? "s" : "", h.levels()[0].nodes, a->from.c_str());
+    (void)PetscInfo(pc, "%d grid%s, %g nodes on the mesh, coordinates of %s\n", (int)h.levels().size(),
+                    h.levels().size() > 1 ? "s" : "", h.levels()[0].nodes, a->from.c_str());
     for (const std::string &doubt : tessera::Doubts(a, h)) (void)PetscInfo(pc, "%s\n", doubt.c_str());
   });
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -11,11 +11,17 @@ template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, 
   char                     text[256];
   const double             complexity = ComplexityOf(h).entries;
   if (h.crowded() > 0) {
-    (void)PetscSNPrintf(text, sizeof(text), "%.0f nodes lie in cells that cannot be split: they coincide, or sizes of elements are below 2^-%d (%.0e) of the mesh's extent, and are only smoothed", h.crowded(), tessera::auxamg::depth(a->params.dim), std::exp2(-tessera::auxamg::depth(a->params.dim)));
+    (void)PetscSNPrintf(text, sizeof(text),
+                        "%.0f nodes lie in cells that cannot be split: they coincide, or sizes of elements are below "
+                        "2^-%d (%.0e) of the mesh's extent, and are only smoothed",
+                        h.crowded(), tessera::auxamg::depth(a->params.dim),
+                        std::exp2(-tessera::auxamg::depth(a->params.dim)));
     doubts.push_back(text);
   }
   if (complexity > 4) {
-    (void)PetscSNPrintf(text, sizeof(text), "operator complexity %.1f: are the coordinates those of the matrix' nodes, in its order?", complexity);
+    (void)PetscSNPrintf(text, sizeof(text),
+                        "operator complexity %.1f: are the coordinates those of the matrix' nodes, in its order?",
+                        complexity);
     doubts.push_back(text);
   }
   return doubts;
@@ -44,7 +50,9 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(PCAuxAMGGetInfo(pc, &info));
   PetscCall(PCAuxAMGGetChoice(pc, &c));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  coordinates: %" PetscInt_FMT " dimensions, from %s; %" PetscInt_FMT " unknown%s a node\n", c.dimension, c.coordinates, c.block, c.block > 1 ? "s" : ""));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer, "  coordinates: %" PetscInt_FMT " dimensions, from %s; %" PetscInt_FMT " unknown%s a node\n", c.dimension,
+    c.coordinates, c.block, c.block > 1 ? "s" : ""));
   if (c.stretch[1] != 1 || c.stretch[2] != 1) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  stretched by the couplings: 1 : %.3g", (double)c.stretch[1]));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
@@ -53,19 +61,45 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
   const bool paper = c.variant == PC_AUXAMG_PAPER;
-  if (c.cycle == PC_AUXAMG_CYCLE_K) PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "k of %" PetscInt_FMT " steps", c.inner));
+  if (c.cycle == PC_AUXAMG_CYCLE_K)
+    PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "k of %" PetscInt_FMT " steps", c.inner));
   else PetscCall(PetscStrncpy(cycle, PCAuxAMGCycles[c.cycle], sizeof(cycle)));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %s %" PetscInt_FMT " nodes in a cell, %s interpolation, cycle %s, %s of degree %" PetscInt_FMT ", in %s precision%s\n", paper ? "uniform grids, in the mean at least" : "at most", c.cell_size, paper ? "constant" : PCAuxAMGInterpolations[c.interpolation], cycle, PCAuxAMGSmoothers[c.smoother], c.degree, TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
-  if (c.filtered) PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n", a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " grid%s, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n", info.grids, info.grids > 1 ? "s" : "", (double)info.operator_complexity, (double)info.grid_complexity, (double)info.bytes * 1e-6, (double)(info.bytes / PetscMax(info.unknowns, 1))));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer,
+    "  %s %" PetscInt_FMT " nodes in a cell, %s interpolation, cycle %s, %s of degree %" PetscInt_FMT
+    ", in %s precision%s\n",
+    paper ? "uniform grids, in the mean at least" : "at most", c.cell_size,
+    paper ? "constant" : PCAuxAMGInterpolations[c.interpolation], cycle, PCAuxAMGSmoothers[c.smoother], c.degree,
+    TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
+  if (c.filtered)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n",
+                                     a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer,
+    "  %" PetscInt_FMT
+    " grid%s, operator complexity %.3f, grid complexity %.3f; memory %.4g MB, %.4g bytes an unknown\n",
+    info.grids, info.grids > 1 ? "s" : "", (double)info.operator_complexity, (double)info.grid_complexity,
+    (double)info.bytes * 1e-6, (double)(info.bytes / PetscMax(info.unknowns, 1))));
   for (PetscInt k = 0; k < info.grids; ++k) {
     PetscCall(PCAuxAMGGetGridInfo(pc, k, &g));
     PetscCall(SmootherOf(g, by, sizeof(by)));
-    if (k) PetscCall(PetscViewerASCIIPrintf(viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " nodes in %" PetscInt_FMT " cells of levels %" PetscInt_FMT " to %" PetscInt_FMT ", %" PetscInt_FMT " hanging vertices, %.1f nodes a row%s\n", k, g.nodes, g.cells, g.coarsest, g.finest, g.hanging, (double)g.row, by));
-    else PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %" PetscInt_FMT " nodes, %.1f nodes a row%s\n", g.nodes, (double)g.row, by));
+    if (k)
+      PetscCall(PetscViewerASCIIPrintf(viewer,
+                                       "    grid %" PetscInt_FMT ": %" PetscInt_FMT " nodes in %" PetscInt_FMT
+                                       " cells of levels %" PetscInt_FMT " to %" PetscInt_FMT ", %" PetscInt_FMT
+                                       " hanging vertices, %.1f nodes a row%s\n",
+                                       k, g.nodes, g.cells, g.coarsest, g.finest, g.hanging, (double)g.row, by));
+    else
+      PetscCall(PetscViewerASCIIPrintf(viewer, "    mesh: %" PetscInt_FMT " nodes, %.1f nodes a row%s\n", g.nodes,
+                                       (double)g.row, by));
   }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "    the last exactly: %" PetscInt_FMT " unknowns, %" PetscInt_FMT " eigenvalues are zero\n", info.exact, c.dropped));
-  if (info.dirichlet) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (off-diagonal entries at most 1e-12 of the diagonal) take no part\n", info.dirichlet));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer, "    the last exactly: %" PetscInt_FMT " unknowns, %" PetscInt_FMT " eigenvalues are zero\n", info.exact,
+    c.dropped));
+  if (info.dirichlet)
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, "  %" PetscInt_FMT " Dirichlet rows (off-diagonal entries at most 1e-12 of the diagonal) take no part\n",
+      info.dirichlet));
   std::vector<std::string> doubts;
   TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) { doubts = tessera::Doubts(a, h); }));
   for (const std::string &doubt : doubts) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s\n", doubt.c_str()));
@@ -83,7 +117,11 @@ PetscErrorCode tessera::ViewAuxAMG(PC pc, PetscViewer viewer)
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCAuxAMGGetFailure(pc, &failure));
   if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
-  if (!a->current) PetscCall(PetscViewerASCIIPrintf(viewer, "  variant %s, %s interpolation, cycle %s, smoother %s, precision %s\n", PCAuxAMGVariants[a->variant], PCAuxAMGInterpolations[a->interpolation], PCAuxAMGCycles[a->cycle], PCAuxAMGSmoothers[a->smoother], PCAuxAMGPrecisions[a->precision]));
+  if (!a->current)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  variant %s, %s interpolation, cycle %s, smoother %s, precision %s\n",
+                                     PCAuxAMGVariants[a->variant], PCAuxAMGInterpolations[a->interpolation],
+                                     PCAuxAMGCycles[a->cycle], PCAuxAMGSmoothers[a->smoother],
+                                     PCAuxAMGPrecisions[a->precision]));
   else PetscCall(ViewHierarchy(pc, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

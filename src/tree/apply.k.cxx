@@ -46,7 +46,8 @@ template <class V> struct Store {
   Columns<double> z;
   HD void         operator()(int p) const
   {
-    for (int k = 0; k < width_of<V>; ++k) z((ptrdiff_t)perm[p / bs] * bs + p % bs, k) = scale.v[k] * (double)number(x[p], k);
+    for (int k = 0; k < width_of<V>; ++k)
+      z((ptrdiff_t)perm[p / bs] * bs + p % bs, k) = scale.v[k] * (double)number(x[p], k);
   }
 };
 // Fixed unknowns: z = r / d
@@ -69,7 +70,8 @@ template <class T, class V> struct LoadFixed {
   V                    *x;
   HD void               operator()(int p) const
   {
-    for (int k = 0; k < width_of<V>; ++k) number(x[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs], k) = (T)(inverse[p] / scale.v[k] * r(list[p], k));
+    for (int k = 0; k < width_of<V>; ++k)
+      number(x[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs], k) = (T)(inverse[p] / scale.v[k] * r(list[p], k));
   }
 };
 template <class T, class V> struct SubtractFixed {
@@ -89,9 +91,11 @@ template <class T, class V> struct SubtractFixed {
 
 } // namespace
 
-// The largest number of a vector: of r where unknowns are not fixed (whose rows may have any units), and of what `list` is set to times
-// `over`. In integers, which are in the order of the numbers' magnitudes: a loop over them becomes vectors.
-static int64_t largest_number(const double *r, const unsigned char *fixed, ptrdiff_t n, const Buffer<int> *list, const double *inverse, double over)
+// The largest number of a vector: of r where unknowns are not fixed (whose rows may have any units), and of what
+// `list` is set to times `over`. In integers, which are in the order of the numbers' magnitudes: a loop over them
+// becomes vectors.
+static int64_t largest_number(const double *r, const unsigned char *fixed, ptrdiff_t n, const Buffer<int> *list,
+                              const double *inverse, double over)
 {
   int64_t    largest = 0;
   const auto take = [&](double number, int64_t mask) {
@@ -131,12 +135,13 @@ template <class T> template <class V> void Hierarchy<T>::make_several()
   }
 }
 
-// Single precision on the host holds r as it is near one. Else the units of r are those of the matrix, or of its inverse times them: half of
-// what the operators are scaled by goes to r, half to z.
+// Single precision on the host holds r as it is near one. Else the units of r are those of the matrix, or of its
+// inverse times them: half of what the operators are scaled by goes to r, half to z.
 //
-// The transpose is the same cycle with the transposes of the operators: the sweeps and polynomials after a grid are adjoints of those before
-// it. B is [[C, -C A_IF / D], [0, 1 / D]] of free and fixed unknowns, C the cycle.
-template <class T> template <class V> void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed)
+// The transpose is the same cycle with the transposes of the operators: the sweeps and polynomials after a grid are
+// adjoints of those before it. B is [[C, -C A_IF / D], [0, 1 / D]] of free and fixed unknowns, C the cycle.
+template <class T> template <class V>
+void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed)
 {
   constexpr int K = width_of<V>;
   make_several<V>();
@@ -150,7 +155,9 @@ template <class T> template <class V> void Hierarchy<T>::apply_group(const doubl
   int64_t                     largest[K] = {};
   const bool                  normalised = normalises(), couplings = one_sided_.any && !transposed;
   if (normalised) {
-    for (int k = 0; k < K; ++k) largest[k] = largest_number(&from(0, k), fixed, n, couplings ? &fixed_.list : nullptr, fixed_.inverse.data(), 1 / scale_);
+    for (int k = 0; k < K; ++k)
+      largest[k] =
+        largest_number(&from(0, k), fixed, n, couplings ? &fixed_.list : nullptr, fixed_.inverse.data(), 1 / scale_);
     MPI_Allreduce(MPI_IN_PLACE, largest, K, MPI_INT64_T, MPI_MAX, comm_);
   }
   for (int k = 0; k < K; ++k) {
@@ -158,12 +165,17 @@ template <class T> template <class V> void Hierarchy<T>::apply_group(const doubl
     after.v[k]  = scale_ / before.v[k];
   }
   const bool begun = begins(level) && !couplings; // as long as the numbers are the same
-  for_each(exec_, n, Load<T, V>{perm_.data(), fixed, from, bs, before, level.inverse.data(), of.b, begun ? of.z : nullptr, (T)(begun ? first_factor(level) : 0)});
+  for_each(exec_, n,
+           Load<T, V>{perm_.data(), fixed, from, bs, before, level.inverse.data(), of.b, begun ? of.z : nullptr,
+                      (T)(begun ? first_factor(level) : 0)});
   if (couplings) {
     for_each(exec_, (int)level.work.x.size(), Clear<V>{of.x});
-    for_each(exec_, (int)fixed_.list.size(), LoadFixed<T, V>{fixed_.list.data(), where_.data(), fixed_.inverse.data(), from, bs, after, of.x});
+    for_each(exec_, (int)fixed_.list.size(),
+             LoadFixed<T, V>{fixed_.list.data(), where_.data(), fixed_.inverse.data(), from, bs, after, of.x});
     halo(level, of.x);
-    for_each(exec_, (int)one_sided_.rows.size(), SubtractFixed<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(), one_sided_.a.data(), of.x, of.b});
+    for_each(exec_, (int)one_sided_.rows.size(),
+             SubtractFixed<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(), one_sided_.a.data(),
+                                 of.x, of.b});
   }
   cycle<V>(begun);
   for_each(exec_, n, Store<V>{perm_.data(), bs, of.x, after, to});
@@ -171,7 +183,8 @@ template <class T> template <class V> void Hierarchy<T>::apply_group(const doubl
   else for_each(exec_, (int)fixed_.list.size(), StoreFixed<V>{fixed_.list.data(), fixed_.inverse.data(), from, to});
 }
 
-template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed)
+template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdiff_t stride_r, double *z,
+                                            ptrdiff_t stride_z, bool transposed)
 {
   struct Turned {
     Hierarchy *h;
@@ -188,7 +201,8 @@ template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdif
   const Turned turned(transposed ? this : nullptr);
   int          first = 0;
   const auto   groups = [&](auto v, bool use) {
-    for (; use && vectors - first >= width_of<decltype(v)>; first += width_of<decltype(v)>) apply_group<decltype(v)>(r + first * stride_r, stride_r, z + first * stride_z, stride_z, transposed);
+    for (; use && vectors - first >= width_of<decltype(v)>; first += width_of<decltype(v)>)
+      apply_group<decltype(v)>(r + first * stride_r, stride_r, z + first * stride_z, stride_z, transposed);
   };
   const bool several = params_.cycle != 3 && !sweeps() && !transposed, scalar = params_.bs == 1;
   groups(Several<T, 8>(), several && scalar);

@@ -35,7 +35,8 @@ template <int D> struct Corners {
   HD void            operator()(int leaf) const
   {
     const Corner<D> x = deinterleave<D>(start[leaf]);
-    for (int c = 0; c < 1 << D; ++c) key[(leaf << D) + c] = interleave<D>(move<D>(x, c, 1u << (depth(D) - level[leaf])));
+    for (int c = 0; c < 1 << D; ++c)
+      key[(leaf << D) + c] = interleave<D>(move<D>(x, c, 1u << (depth(D) - level[leaf])));
   }
 };
 struct FirstOfRun {
@@ -44,8 +45,8 @@ struct FirstOfRun {
   HD void        operator()(int p) const { flag[p] = !p || key[p] != key[p - 1]; }
 };
 
-// A vertex v at a corner of a leaf of level l hangs if it lies on an edge or face of a leaf of level l - 1 that does not have it as a
-// corner; the balance allows no larger difference.
+// A vertex v at a corner of a leaf of level l hangs if it lies on an edge or face of a leaf of level l - 1 that does
+// not have it as a corner; the balance allows no larger difference.
 template <int D> struct Vertex {
   const int         *first;  // of the run of each vertex among the sorted corners
   int                n, corners;
@@ -248,7 +249,7 @@ struct Renumber {
   const unsigned char *used;
   const int           *number;
   int                 *vertex;
-  HD void              operator()(int p) const { vertex[p] = vertex[p] >= 0 && used[vertex[p]] ? number[vertex[p]] : -1; }
+  HD void operator()(int p) const { vertex[p] = vertex[p] >= 0 && used[vertex[p]] ? number[vertex[p]] : -1; }
 };
 
 // What there is of a tree's leaves until they are made
@@ -304,8 +305,13 @@ template <int D> std::vector<Cells> cells_of(const Exec &exec, const Tree &tree,
     w.vertex_hangs.resize_unset(extent((size_t)v));
     c.vertex.resize_unset(extent((size_t)corners));
     c.hangs.resize_unset(extent((size_t)n));
-    for_each(exec, v, Vertex<D>{w.first.data(), v, corners, w.key.data(), w.corner.data(), c.start.data(), c.level.data(), n, c.vertex_key.data(), c.key.data(), w.vertex_hangs.data(), found.data() + 3 * t, c.vertex.data()});
-    for_each(exec, n, Replace<D>{c.start.data(), c.level.data(), c.vertex_key.data(), w.vertex_hangs.data(), v, c.vertex.data(), c.hangs.data()});
+    for_each(exec, v,
+             Vertex<D>{w.first.data(), v, corners, w.key.data(), w.corner.data(), c.start.data(), c.level.data(), n,
+                       c.vertex_key.data(), c.key.data(), w.vertex_hangs.data(), found.data() + 3 * t,
+                       c.vertex.data()});
+    for_each(exec, n,
+             Replace<D>{c.start.data(), c.level.data(), c.vertex_key.data(), w.vertex_hangs.data(), v, c.vertex.data(),
+                        c.hangs.data()});
     forall_join(exec, list_box(n), FindLevels{c.level.data(), n}, (Levels *)(found.data() + 3 * t + 1));
   }
   copy(found, shape);
@@ -326,13 +332,19 @@ std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int tre
   return cells;
 }
 
-template <class T>
-void make_weights(const Exec &exec, const Cells &cells, bool kuhn, int n, const int *leaf, const double *y, T *weight, unsigned char *used)
+template <class T> void make_weights(const Exec &exec, const Cells &cells, bool kuhn, int n, const int *leaf,
+                                     const double *y, T *weight, unsigned char *used)
 {
-  with_dim(cells.dim, [&](auto d) { for_each(exec, n, Weights<d.value, T>{cells.start.data(), cells.level.data(), cells.hangs.data(), cells.vertex.data(), leaf, y, kuhn, weight, used}); });
+  with_dim(cells.dim, [&](auto d) {
+    for_each(exec, n,
+             Weights<d.value, T>{cells.start.data(), cells.level.data(), cells.hangs.data(), cells.vertex.data(), leaf,
+                                 y, kuhn, weight, used});
+  });
 }
-template void make_weights(const Exec &, const Cells &, bool, int, const int *, const double *, double *, unsigned char *);
-template void make_weights(const Exec &, const Cells &, bool, int, const int *, const double *, float *, unsigned char *);
+template void make_weights(const Exec &, const Cells &, bool, int, const int *, const double *, double *,
+                           unsigned char *);
+template void make_weights(const Exec &, const Cells &, bool, int, const int *, const double *, float *,
+                           unsigned char *);
 
 int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> &used)
 {
@@ -342,10 +354,15 @@ int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> 
   const int n = (int)from.size();
   key.resize_unset(Extent{(size_t)n, exec.space});
   for_each(exec, n, TakeKey{from.data(), cells.key.data(), key.data()});
-  sort_keys(exec, n, cells.dim * depth(cells.dim), cells.dim * std::max(depth(cells.dim) - cells.finest - 1, 0), key, order); // of finest cells at corners of leaves
+  // of finest cells at corners of leaves
+  sort_keys(exec, n, cells.dim * depth(cells.dim), cells.dim * std::max(depth(cells.dim) - cells.finest - 1, 0), key,
+            order);
   number.resize_unset(Extent{(size_t)cells.vertices, exec.space});
   cells.y.resize_unset(Extent{(size_t)n * (size_t)cells.dim, exec.space});
-  with_dim(cells.dim, [&](auto d) { for_each(exec, n, TakeVertex<d.value>{order.data(), from.data(), cells.vertex_key.data(), number.data(), cells.y.data()}); });
+  with_dim(cells.dim, [&](auto d) {
+    for_each(exec, n,
+             TakeVertex<d.value>{order.data(), from.data(), cells.vertex_key.data(), number.data(), cells.y.data()});
+  });
   for_each(exec, cells.n << cells.dim, Renumber{used.data(), number.data(), cells.vertex.data()});
   cells.key        = std::move(key);
   cells.vertex_key = Buffer<Key>();

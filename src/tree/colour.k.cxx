@@ -1,6 +1,7 @@
-// Colours for Gauss-Seidel. The paper takes the parity of a cell along each axis, 4 colours in 2D and 8 in 3D, which is right as long as
-// no coupling is longer than a cell. Here a node or block takes the colour of its parity unless it is coupled with another one that
-// has it, then the first that is free: no two coupled ones share a colour, so the result does not depend on threads or processes.
+// Colours for Gauss-Seidel. The paper takes the parity of a cell along each axis, 4 colours in 2D and 8 in 3D, which
+// is right as long as no coupling is longer than a cell. Here a node or block takes the colour of its parity unless
+// it is coupled with another one that has it, then the first that is free: no two coupled ones share a colour, so the
+// result does not depend on threads or processes.
 #include "tree/hierarchy.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
@@ -35,7 +36,8 @@ struct Fill {
   HD void        operator()(int p) const { to[p] = value; }
 };
 
-// A node takes its colour when all its neighbours that come before it have theirs, so it is the colour of the sequential method.
+// A node takes its colour when all its neighbours that come before it have theirs, so it is the colour of the
+// sequential method.
 struct TakeColour {
   const int           *i, *j;
   const double        *priority;
@@ -48,7 +50,8 @@ struct TakeColour {
     unsigned long long used[2] = {0, 0};
     for (int e = i[p]; e < i[p + 1]; ++e) {
       const int q = j[e];
-      // One that comes later waits for p, or does not see it: then its colour, if it has one by now, is a matter of time.
+      // One that comes later waits for p, or does not see it: then its colour, if it has one by now, is a matter of
+      // time.
       if (!(priority[q] > priority[p] || (priority[q] == priority[p] && q > p))) continue;
       const unsigned char c = ((volatile const unsigned char *)colour)[q];
       if (c == no_colour) {
@@ -134,7 +137,8 @@ struct FindBlock {
   double    *found; // block and place in it; -1 for nodes that take no part
   HD void    operator()(int p) const
   {
-    const int q = position && p < points ? position[p] : p, b = p < points ? lower_bound(begin, 0, blocks + 1, q + 1) - 1 : -1;
+    const int q                 = position && p < points ? position[p] : p,
+              b                 = p < points ? lower_bound(begin, 0, blocks + 1, q + 1) - 1 : -1;
     found[2 * (ptrdiff_t)p]     = b;
     found[2 * (ptrdiff_t)p + 1] = b < 0 ? 0 : q - begin[b];
   }
@@ -161,8 +165,11 @@ struct Itself {
 
 } // namespace
 
-// colour: of n nodes, and behind them of ghosts where the rows are distributed. Fails where there are too many, or rows do not see each other.
-template <class T> Failure::Kind Hierarchy<T>::colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority, const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour)
+// colour: of n nodes, and behind them of ghosts where the rows are distributed. Fails where there are too many, or
+// rows do not see each other.
+template <class T>
+Failure::Kind Hierarchy<T>::colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority,
+                                   const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour)
 {
   const int all = (int)priority.size();
   colour        = make<unsigned char>((size_t)all);
@@ -170,7 +177,9 @@ template <class T> Failure::Kind Hierarchy<T>::colour(int n, const Buffer<int> &
   Buffer<int> wrong = make<int>(1);
   for (double left = 1; left > 0;) {
     Buffer<int> count = make<int>(1);
-    for_each(exec_, n, TakeColour{i.data(), j.data(), priority.data(), wanted.empty() ? nullptr : wanted.data(), colour.data(), count.data(), wrong.data()});
+    for_each(exec_, n,
+             TakeColour{i.data(), j.data(), priority.data(), wanted.empty() ? nullptr : wanted.data(), colour.data(),
+                        count.data(), wrong.data()});
     left = fetch(count, 0);
     if (!distributed) continue;
     levels_[0].exchange.forward(colour.data(), 1);
@@ -178,11 +187,13 @@ template <class T> Failure::Kind Hierarchy<T>::colour(int n, const Buffer<int> &
     if (lost()) return Failure::lost; // its nodes have none, for which others would wait
   }
   for_each(exec_, n, CheckColours{i.data(), j.data(), colour.data(), wrong.data()});
-  return total(fetch(wrong, 0)) > 0 ? Failure::uncoloured : Failure::none; // the same on all processes, whatever their devices say
+  // the same on all processes, whatever their devices say
+  return total(fetch(wrong, 0)) > 0 ? Failure::uncoloured : Failure::none;
 }
 
 // cells, key: of the next grid, of the level's nodes.
-template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key)
+template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells,
+                                                             const Buffer<Key> &key)
 {
   Sweep<T>             &sweep = level.sweep;
   Buffer<unsigned char> colour, wanted;
@@ -191,7 +202,8 @@ template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, co
   sweep = Sweep<T>();
   if (level.distributed) {
     position = make<int>((size_t)points);
-    for_each(exec_, (int)everyone_.order.size(), GlobalPlace{everyone_.order.data(), everyone_.first[(size_t)everyone_.rank], points, position.data()});
+    for_each(exec_, (int)everyone_.order.size(),
+             GlobalPlace{everyone_.order.data(), everyone_.first[(size_t)everyone_.rank], points, position.data()});
   }
   const int *const at     = level.distributed ? position.data() : nullptr;
   const bool       blocks = sweep.exact = params_.smoother == Smoother::block_gs && &level == &levels_[0];
@@ -205,7 +217,8 @@ template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, co
       wanted = make<unsigned char>((size_t)points);
       for_each(exec_, points, Parity{key.data(), dim * (depth(dim) - level.grid.finest), parity, wanted.data()});
     }
-    if (const Failure::Kind kind = this->colour(points, level.i, level.j, priority, wanted, level.distributed, colour)) return kind;
+    if (const Failure::Kind kind = this->colour(points, level.i, level.j, priority, wanted, level.distributed, colour))
+      return kind;
   }
   Buffer<Key> by = make<Key>((size_t)points);
   Buffer<int> first;
@@ -266,7 +279,8 @@ template <class T> void Hierarchy<T>::own_blocks(Level<T> &level)
           member.push_back(e - mine);
           continue;
         }
-        const int rank = (int)(std::upper_bound(everyone_.first.begin(), everyone_.first.end(), e) - everyone_.first.begin()) - 1;
+        const int rank =
+          (int)(std::upper_bound(everyone_.first.begin(), everyone_.first.end(), e) - everyone_.first.begin()) - 1;
         member.push_back(level.n + (int)owner.size());
         owner.push_back(rank);
         index.push_back(e - everyone_.first[(size_t)rank]);
@@ -285,7 +299,9 @@ template <class T> void Hierarchy<T>::own_blocks(Level<T> &level)
 }
 
 // The aggregates as blocks. position: of own nodes among those of all processes, where there are several.
-template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key, const Buffer<int> &position, Buffer<unsigned char> &colour)
+template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells,
+                                                             const Buffer<Key> &key, const Buffer<int> &position,
+                                                             Buffer<unsigned char> &colour)
 {
   Sweep<T>    &sweep = level.sweep;
   const int    points = level.points, all = level.n + level.ghosts, bs = params_.bs, dim = params_.dim;
@@ -300,7 +316,9 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
   const int             blocks = scan(exec_, cells.n, piece);
   Buffer<int>           begin = make<int>((size_t)blocks + 1);
   Buffer<unsigned char> wanted = make<unsigned char>((size_t)blocks);
-  for_each(exec_, cells.n, FillPieces{first.data(), piece.data(), cells.start.data(), cells.n, dim * (depth(dim) - cells.finest), (1 << dim) - 1, begin.data(), wanted.data()});
+  for_each(exec_, cells.n,
+           FillPieces{first.data(), piece.data(), cells.start.data(), cells.n, dim * (depth(dim) - cells.finest),
+                      (1 << dim) - 1, begin.data(), wanted.data()});
   // block and place of each node, ghosts included
   Buffer<double> found = make<double>(2 * (size_t)all);
   for_each(exec_, level.n, FindBlock{begin.data(), several ? position.data() : nullptr, blocks, points, found.data()});
@@ -318,12 +336,15 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
 }
 
 #define INSTANTIATE(T) \
-  template Failure::Kind Hierarchy<T>::colour(int, const Buffer<int> &, const Buffer<int> &, const Buffer<double> &, const Buffer<unsigned char> &, bool, Buffer<unsigned char> &); \
-  template Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &, const Level<T> &, const Cells &, const Buffer<Key> &); \
+  template Failure::Kind Hierarchy<T>::colour(int, const Buffer<int> &, const Buffer<int> &, const Buffer<double> &, \
+                                              const Buffer<unsigned char> &, bool, Buffer<unsigned char> &); \
+  template Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &, const Level<T> &, const Cells &, \
+                                                     const Buffer<Key> &); \
   template Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &, const Level<T> &, int, bool, \
                                                      const Buffer<unsigned char> &, Buffer<unsigned char> &); \
-  template void Hierarchy<T>::own_blocks(Level<T> &); \
-  template Failure::Kind Hierarchy<T>::block_pattern(Level<T> &, const Level<T> &, const Cells &, const Buffer<Key> &, const Buffer<int> &, Buffer<unsigned char> &);
+  template void          Hierarchy<T>::own_blocks(Level<T> &); \
+  template Failure::Kind Hierarchy<T>::block_pattern(Level<T> &, const Level<T> &, const Cells &, const Buffer<Key> &, \
+                                                     const Buffer<int> &, Buffer<unsigned char> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

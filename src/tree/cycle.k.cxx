@@ -58,7 +58,10 @@ template <class T, class V> struct Axpy {
 };
 
 // The values of item p of an array with N of each, read at once.
-template <int N, class V> HD Several<V, N> several(const V *from, ptrdiff_t p) { return reinterpret_cast<const Several<V, N> *>(from)[p]; }
+template <int N, class V> HD Several<V, N> several(const V *from, ptrdiff_t p)
+{
+  return reinterpret_cast<const Several<V, N> *>(from)[p];
+}
 
 template <class V> struct Residual {
   const V *b;
@@ -84,7 +87,8 @@ template <class T, int BS, class V> struct RestrictLeaf {
     }
   }
 };
-// The same from a known residual for corner c of leaf l, item corners l + c: on a device neighbouring threads read neighbouring weights.
+// The same from a known residual for corner c of leaf l, item corners l + c: on a device neighbouring threads read
+// neighbouring weights.
 template <class T, int BS, class V> struct RestrictCorner {
   const int *begin;
   const T   *weight;
@@ -103,7 +107,8 @@ template <class T, int BS, class V> struct RestrictCorner {
     for (int k = 0; k < BS; ++k) sums[(ptrdiff_t)BS * item + k] = sum[k];
   }
 };
-// The same for single unknowns in long rows on a device: a block takes some leaves, and their residual stays in its memory.
+// The same for single unknowns in long rows on a device: a block takes some leaves, and their residual stays in its
+// memory.
 template <class T> struct RestrictStream {
   Stream<T>  stream;
   const int *begin;
@@ -155,7 +160,8 @@ template <class T, int BS, class V> struct Prolong {
   {
     V v[8 * BS];
     for (int c = 0; c < corners; ++c)
-      for (int k = 0; k < BS; ++k) v[BS * c + k] = vertex[corners * l + c] < 0 ? V(0) : e[(ptrdiff_t)BS * vertex[corners * l + c] + k];
+      for (int k = 0; k < BS; ++k)
+        v[BS * c + k] = vertex[corners * l + c] < 0 ? V(0) : e[(ptrdiff_t)BS * vertex[corners * l + c] + k];
     for (int p = begin[l]; p < begin[l + 1]; ++p)
       for (int k = 0; k < BS; ++k) {
         V s = 0;
@@ -213,10 +219,16 @@ template <class V> struct CopyPart {
   HD void  operator()(int p) const { to[p] = from[p]; }
 };
 
-// M. Lottes, Optimal polynomial smoothers for multigrid V-cycles, Numer. Linear Algebra Appl. 30 (2023): weights of x for degree k.
+// M. Lottes, Optimal polynomial smoothers for multigrid V-cycles, Numer. Linear Algebra Appl. 30 (2023): weights of x
+// for degree k.
 double weight_of_step(int k, int step)
 {
-  static const double beta[4][4] = {{1.125}, {1.02387287570313, 1.26408905371085}, {1.00842544782028, 1.08867839208730, 1.33753125909618}, {1.00391310427285, 1.04035811188593, 1.14863498546254, 1.38268869241000}};
+  static const double beta[4][4] = {
+    {1.125},
+    {1.02387287570313, 1.26408905371085},
+    {1.00842544782028, 1.08867839208730, 1.33753125909618},
+    {1.00391310427285, 1.04035811188593, 1.14863498546254, 1.38268869241000}
+  };
   return k <= 4 ? beta[k - 1][step] : 1;
 }
 
@@ -235,13 +247,20 @@ template <class T> void Hierarchy<T>::sum_processes(T *v, size_t n)
   if (exec_.space == Space::cuda) device::copy_from_host(v, here, n * sizeof(T)), device::synchronize();
 }
 
-template <class T> double Hierarchy<T>::first_factor(const Level<T> &level) const { return params_.smoother == Smoother::jacobi ? 1.5 / level.lambda : 4 / (3 * level.lambda); }
+template <class T> double Hierarchy<T>::first_factor(const Level<T> &level) const
+{
+  return params_.smoother == Smoother::jacobi ? 1.5 / level.lambda : 4 / (3 * level.lambda);
+}
 
 // Is c D^-1 b, with which the smoother begins from zero, made with b?
-template <class T> bool Hierarchy<T>::begins(const Level<T> &level) const { return !sweeps() && &level != &levels_.back(); }
+template <class T> bool Hierarchy<T>::begins(const Level<T> &level) const
+{
+  return !sweeps() && &level != &levels_.back();
+}
 
 // direction: of Gauss-Seidel; the others have none. begun: from zero, z is c D^-1 b
-template <class T> template <class V> void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Direction direction, bool begun)
+template <class T> template <class V>
+void Hierarchy<T>::smooth(Level<T> &level, bool from_zero, Direction direction, bool begun)
 {
   if (sweeps()) return sweep(level, from_zero, direction); // one vector
   const int    bs = params_.bs, steps = degree(), unknowns = level.n * bs;
@@ -259,17 +278,22 @@ template <class T> template <class V> void Hierarchy<T>::smooth(Level<T> &level,
   if (steps == 1) for_each(exec_, unknowns, Axpy<T, V>{z, of.x, (T)before, !from_zero});
   for (int s = 1; s < steps; ++s) {
     // damped Jacobi is the same recurrence: the next correction is c D^-1 (r - A z)
-    const double m = jacobi ? 0 : (2. * s - 1) / (2 * s + 3), c = jacobi ? first : (8. * s + 4) / ((2 * s + 3) * level.lambda), now = jacobi ? 1 : weight_of_step(steps, s);
+    const double m   = jacobi ? 0 : (2. * s - 1) / (2 * s + 3),
+                 c   = jacobi ? first : (8. * s + 4) / ((2 * s + 3) * level.lambda),
+                 now = jacobi ? 1 : weight_of_step(steps, s);
     const V *from = s == 1 && from_zero ? of.b : of.r;
     halo(level, z);
-    for_rows(exec_, level, bs, z, Next<T, V>{inverse, z, from, of.r, w, of.x, (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1, s == steps - 1});
+    for_rows(
+      exec_, level, bs, z,
+      Next<T, V>{inverse, z, from, of.r, w, of.x, (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1, s == steps - 1});
     std::swap(z, w);
     before = 0;
   }
 }
 
 // The next grid's right-hand side, or this process's part of it.
-template <class T> template <class V> void Hierarchy<T>::restriction(const Level<T> &level, const Level<T> &next, bool begin_next)
+template <class T> template <class V>
+void Hierarchy<T>::restriction(const Level<T> &level, const Level<T> &next, bool begin_next)
 {
   const Vectors<V> of = level.template vectors<V>(), there = next.template vectors<V>();
   const int       *begin = level.transfer.begin.data(), corners = level.transfer.corners, bs = params_.bs;
@@ -281,17 +305,27 @@ template <class T> template <class V> void Hierarchy<T>::restriction(const Level
       if (done) {
         // as many leaves as have the nodes of a block of for_rows() in the mean
         Stream<T> stream = stream_of(level, of.x);
-        const int group = std::clamp((int)((double)stream.rows * level.transfer.cells / level.n), 1, RestrictStream<T>::most / level.product.fullest);
+        const int group  = std::clamp((int)((double)stream.rows * level.transfer.cells / level.n), 1,
+                                      RestrictStream<T>::most / level.product.fullest);
         stream.rows     = group * level.product.fullest;
-        const RestrictStream<T> restrict_leaves{stream, begin, of.b, weight, level.transfer.cells, group, corners, of.sums};
-        forall_blocks(exec_, (level.transfer.cells + group - 1) / group, stream_threads, restrict_leaves.bytes(), restrict_leaves);
+        const RestrictStream<T> restrict_leaves{stream, begin,   of.b,   weight, level.transfer.cells,
+                                                group,  corners, of.sums};
+        forall_blocks(exec_, (level.transfer.cells + group - 1) / group, stream_threads, restrict_leaves.bytes(),
+                      restrict_leaves);
       }
     }
     if (!done && exec_.space == Space::cuda) { // rows of neighbouring threads must lie together
       for_rows(exec_, level, bs, of.x, Residual<V>{of.b, of.r});
-      for_each(exec_, level.transfer.cells * corners, RestrictCorner<T, b.value, V>{begin, weight, of.r, corners, of.sums});
-    } else if (!done) for_each(exec_, level.transfer.cells, RestrictLeaf<T, b.value, V>{begin, level.i.data(), level.j.data(), level.a.data(), weight, of.b, of.x, corners, of.sums});
-    for_each(exec_, next.rows, SumCorners<T, b.value, V>{level.transfer.first.data(), level.transfer.place.data(), next.inverse.data(), of.sums, there.b, begin_next ? there.z : nullptr, (T)(begin_next ? first_factor(next) : 0)});
+      for_each(exec_, level.transfer.cells * corners,
+               RestrictCorner<T, b.value, V>{begin, weight, of.r, corners, of.sums});
+    } else if (!done)
+      for_each(exec_, level.transfer.cells,
+               RestrictLeaf<T, b.value, V>{begin, level.i.data(), level.j.data(), level.a.data(), weight, of.b, of.x,
+                                           corners, of.sums});
+    for_each(exec_, next.rows,
+             SumCorners<T, b.value, V>{level.transfer.first.data(), level.transfer.place.data(), next.inverse.data(),
+                                       of.sums, there.b, begin_next ? there.z : nullptr,
+                                       (T)(begin_next ? first_factor(next) : 0)});
   });
 }
 
@@ -311,7 +345,8 @@ template <class T> template <class V> void Hierarchy<T>::cycle_grids(int l, bool
     const int share = exec_.space == Space::cuda ? 5 : 0;
     const ptrdiff_t row = turned_ ? 1 : c.n, column = turned_ ? c.n : 1;
     const V *const  b = level.distributed ? (V *)all.data() : of.b;
-    return for_each(exec_, (level.points * bs) << share, Dense<T, V>{c.inverse.data() + c.offset * row, b, of.x, c.n, share, row, column});
+    return for_each(exec_, (level.points * bs) << share,
+                    Dense<T, V>{c.inverse.data() + c.offset * row, b, of.x, c.n, share, row, column});
   }
   Level<T>        &next = levels_[(size_t)l + 1];
   const Vectors<V> there = next.template vectors<V>();
@@ -328,25 +363,37 @@ template <class T> template <class V> void Hierarchy<T>::cycle_grids(int l, bool
     else cycle_grids<V>(l + 1, begin_next);
     halo(next, there.x);
     with_block_of<V>(bs, [&](auto b) {
-      if (exec_.space == Space::cuda) with_corners(level.transfer.corners, [&](auto corners) { for_each(exec_, level.n, ProlongNode<T, b.value, V, corners.value>{level.transfer.leaf.data(), level.transfer.vertex.data(), level.transfer.weight.data(), there.x, of.x}); });
-      else for_each(exec_, level.transfer.cells, Prolong<T, b.value, V>{level.transfer.begin.data(), level.transfer.vertex.data(), level.transfer.weight.data(), there.x, level.transfer.corners, of.x});
+      if (exec_.space == Space::cuda)
+        with_corners(level.transfer.corners, [&](auto corners) {
+          for_each(exec_, level.n,
+                   ProlongNode<T, b.value, V, corners.value>{level.transfer.leaf.data(), level.transfer.vertex.data(),
+                                                             level.transfer.weight.data(), there.x, of.x});
+        });
+      else
+        for_each(exec_, level.transfer.cells,
+                 Prolong<T, b.value, V>{level.transfer.begin.data(), level.transfer.vertex.data(),
+                                        level.transfer.weight.data(), there.x, level.transfer.corners, of.x});
     });
     if (visit + 1 < times) smooth<V>(level, false, both); // W: a sweep between the visits keeps the cycle symmetric
   }
   smooth<V>(level, false, backward);
 }
 
-// On a device the cycle is recorded once after each setup, as eigenvalues are arguments of its kernels: small grids cost launches only.
+// On a device the cycle is recorded once after each setup, as eigenvalues are arguments of its kernels: small grids
+// cost launches only.
 template <class T> template <class V> void Hierarchy<T>::cycle(bool begun)
 {
-  constexpr double most_recorded = 2000; // visits of grids: steps^grids of the K-cycle would fill the memory with kernels to launch
+  // visits of grids: steps^grids of the K-cycle would fill the memory with kernels to launch
+  constexpr double most_recorded = 2000;
   constexpr size_t sums = 2 * device::most_blocks; // of the K-cycle's inner products: one for each block
   double           all = 0, visits_here = 1;
   for (size_t l = 0; l < levels_.size(); ++l) {
     all += visits_here;
     if (l + 2 < levels_.size()) visits_here *= visits(); // the last grid once a visit of the one before
   }
-  if (exec_.space == Space::cuda && !levels_[0].distributed && all <= most_recorded) graphs_[turned_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(numbers_, params_.cycle == 3 ? sums : 0, [this, begun] { cycle_grids<V>(0, begun); });
+  if (exec_.space == Space::cuda && !levels_[0].distributed && all <= most_recorded)
+    graphs_[turned_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(numbers_, params_.cycle == 3 ? sums : 0,
+                                                                 [this, begun] { cycle_grids<V>(0, begun); });
   else cycle_grids<V>(0, begun);
 }
 
@@ -364,8 +411,8 @@ template <class T> void Hierarchy<T>::vectors(Level<T> &level)
   if (params_.cycle == 3 && &level != &levels_[0] && level.transfer.cells) krylov_vectors(level);
 }
 
-// With degree k a visit takes 2 k products with the matrix: k - 1 before, one for the residual, k after. Gauss-Seidel takes one more.
-// A step of the K-cycle takes another for its direction.
+// With degree k a visit takes 2 k products with the matrix: k - 1 before, one for the residual, k after. Gauss-Seidel
+// takes one more. A step of the K-cycle takes another for its direction.
 template <class T> double Hierarchy<T>::work() const
 {
   double sum = 0, times = 1;
@@ -373,7 +420,9 @@ template <class T> double Hierarchy<T>::work() const
     const double entries = (double)l.j.size() * params_.bs * params_.bs;
     const double weights = (double)l.transfer.weight.size() * params_.bs;
     const double products = 2 * degree() + (sweeps() ? 1 : 0) + (l.krylov.x.empty() ? 0 : 1);
-    sum += times * (l.transfer.corners ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size() : (double)coarsest_.inverse.size());
+    sum +=
+      times * (l.transfer.corners ? products * entries + 2 * weights + 2 * degree() * (double)l.sweep.inverse.size()
+                                  : (double)coarsest_.inverse.size());
     times *= visits();
   }
   return sum;

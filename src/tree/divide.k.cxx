@@ -1,7 +1,8 @@
-// Coarse grids that the processes divide. The tree, its leaves and their vertices are on all processes. A vertex belongs to the one that has
-// the most nodes in the leaves around it, the first of those with as many; its row is added up from what processes have for it. Those
-// numbered here are its own vertices, then those of others for which it has something (`rows` in all), then others that its rows have as
-// columns; each in the order of the keys, of others process by process.
+// Coarse grids that the processes divide. The tree, its leaves and their vertices are on all processes. A vertex
+// belongs to the one that has the most nodes in the leaves around it, the first of those with as many; its row is
+// added up from what processes have for it. Those numbered here are its own vertices, then those of others for which
+// it has something (`rows` in all), then others that its rows have as columns; each in the order of the keys, of
+// others process by process.
 #include "tree/hierarchy.hpp"
 #include "exec/messages.hpp"
 #include "exec/each.hpp"
@@ -57,8 +58,8 @@ RowsReceived receive_rows(const Messages &of_rows, const Messages &of_entries, c
   return got;
 }
 
-// The own rows, whose columns are vertices, and where what there is of them goes: the entries here to the places map[] in
-// their rows, those received to the places place[] among all.
+// The own rows, whose columns are vertices, and where what there is of them goes: the entries here to the places
+// map[] in their rows, those received to the places place[] among all.
 struct RowsMerged {
   std::vector<int> begin, column, place;
   Buffer<int>      map;
@@ -123,8 +124,10 @@ std::vector<int> number_columns(int rows, const std::vector<int> &columns, Divis
 
 } // namespace
 
-// Which vertices are here, and which leaves: those with own nodes, then those of ghosts. leaf: of the nodes, then by these numbers.
-template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf)
+// Which vertices are here, and which leaves: those with own nodes, then those of ghosts. leaf: of the nodes, then by
+// these numbers.
+template <class T>
+Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf)
 {
   const int         corners = fine.transfer.corners, n = cells.vertices, all = fine.n + fine.ghosts;
   const Buffer<int> begin = on_host(fine.transfer.begin), vertex = on_host(fine.transfer.vertex);
@@ -138,7 +141,8 @@ template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coars
   std::vector<long long> most((size_t)n);
   for (int l = 0; l < cells.n; ++l)
     for (int c = 0; c < corners; ++c)
-      if (const int v = vertex.data()[l * corners + c]; v >= 0) most[(size_t)v] += begin.data()[l + 1] - begin.data()[l];
+      if (const int v = vertex.data()[l * corners + c]; v >= 0)
+        most[(size_t)v] += begin.data()[l + 1] - begin.data()[l];
   for (long long &m : most) m = m * size + (size - 1 - rank);
   MPI_Allreduce(MPI_IN_PLACE, most.data(), n, MPI_LONG_LONG, MPI_MAX, comm_);
   std::vector<int> numbers((size_t)size);
@@ -188,7 +192,8 @@ template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coars
   for (int v = 0; v < n; ++v)
     if (number[(size_t)v] == needed) foreign.push_back(v);
     else if (number[(size_t)v] == present) others.push_back(v);
-  std::stable_sort(foreign.begin(), foreign.end(), [&](int a, int b) { return d.owner[(size_t)a] < d.owner[(size_t)b]; });
+  std::stable_sort(foreign.begin(), foreign.end(),
+                   [&](int a, int b) { return d.owner[(size_t)a] < d.owner[(size_t)b]; });
   d.vertex.insert(d.vertex.end(), foreign.begin(), foreign.end());
   coarse.rows = (int)d.vertex.size();
   d.vertex.insert(d.vertex.end(), others.begin(), others.end());
@@ -203,7 +208,8 @@ template <class T> Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coars
   return d;
 }
 
-// Rows go to their owners: of the pattern here, and of all numbers later. True: one of the owners' has `longest` columns or more.
+// Rows go to their owners: of the pattern here, and of all numbers later. True: one of the owners' has `longest`
+// columns or more.
 template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coarse, Division &d, int longest)
 {
   const int         own = coarse.n, rows = coarse.rows;

@@ -17,8 +17,8 @@ template <class V> static Buffer<V> on_host(const Buffer<V> &from)
   return to;
 }
 
-// The nodes of grid l by their numbers among those of all processes: process after process where the grid is divided by them, else in
-// equal parts, and on the mesh those of the matrix. Collective.
+// The nodes of grid l by their numbers among those of all processes: process after process where the grid is divided
+// by them, else in equal parts, and on the mesh those of the matrix. Collective.
 template <class T> static Numbering number_nodes(Hierarchy<T> &h, MPI_Comm comm, size_t l)
 {
   const Level<T> &level = h.levels()[l];
@@ -86,7 +86,9 @@ template <class T> Entries grid_operator(Hierarchy<T> &h, MPI_Comm comm, int bs,
   for (int p = rows.begin; p < rows.end; ++p)
     for (int q = i.data()[p]; q < i.data()[p + 1]; ++q)
       for (int k = 0; k < bs; ++k)
-        for (int m = 0; m < bs; ++m) e.add(rows.node[(size_t)p] * bs + k, rows.node[(size_t)j.data()[q]] * bs + m, (double)a.data()[((ptrdiff_t)q * bs + k) * bs + m] / h.units());
+        for (int m = 0; m < bs; ++m)
+          e.add(rows.node[(size_t)p] * bs + k, rows.node[(size_t)j.data()[q]] * bs + m,
+                (double)a.data()[((ptrdiff_t)q * bs + k) * bs + m] / h.units());
   return e;
 }
 

@@ -42,7 +42,8 @@ template <class T> struct TakeDiagonal {
         if (column[m] == p) e = q + m;
     }
 #else
-    e = i[p] + (place ? place[perm[p]] : 0); // right if no column was left out before it; on coarse grids it stands first
+    // right if no column was left out before it; on coarse grids it stands first
+    e = i[p] + (place ? place[perm[p]] : 0);
     if (e >= i[p + 1] || j[e] != p) {
       e = i[p + 1];
       for (int q = i[p]; q < i[p + 1]; ++q) e = j[q] == p ? q : e; // no branch: where it stands is not foreseen
@@ -84,7 +85,8 @@ template <class T> struct Change {
     if (at.thread) return;
     if (bs == 1) { // without the numbers of blocks, which take as long as all else
       T all = 0;
-      for (int e = i[p]; e < i[p + 1]; ++e) all += fabs(a[e] * (now[p] * now[j[e]]) - old[e] * (before[p] * before[j[e]]));
+      for (int e = i[p]; e < i[p + 1]; ++e)
+        all += fabs(a[e] * (now[p] * now[j[e]]) - old[e] * (before[p] * before[j[e]]));
       return change.join((now[p] > 0) == (before[p] > 0) ? (double)all : 1);
     }
 #endif
@@ -120,8 +122,9 @@ template <class T> struct Start {
   }
 };
 
-// Lanczos for D^-1 A in the inner product of D, with vectors v that are not yet divided by their norms, which are the roots of norm2.
-// The factors that this takes are known on the host when a step begins; a thread of a device finds them by itself.
+// Lanczos for D^-1 A in the inner product of D, with vectors v that are not yet divided by their norms, which are the
+// roots of norm2. The factors that this takes are known on the host when a step begins; a thread of a device finds
+// them by itself.
 struct Factors {
   const double *norm2, *norm2_before; // nullptr: the first step
   bool          known = false;
@@ -134,7 +137,10 @@ struct Factors {
     known     = true;
   }
   HD double scale() const { return known ? over_norm : *norm2 > 0 ? 1 / sqrt(*norm2) : 0; }
-  HD double coupling() const { return known ? ratio : norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0; }
+  HD double coupling() const
+  {
+    return known ? ratio : norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
+  }
 };
 // w = D^-1 A v/|v| - |v| before/|before|, and the sum is (v, A v) / |v|^2.
 template <class T> struct LanczosProduct {
@@ -144,7 +150,8 @@ template <class T> struct LanczosProduct {
   HD double operator()(ptrdiff_t q, T product) const
   {
     const double s = factors.scale();
-    w[q] = inverse[q] > 0 ? (T)(s * inverse[q] * product - (factors.norm2_before ? factors.coupling() * before[q] : 0)) : 0;
+    w[q] =
+      inverse[q] > 0 ? (T)(s * inverse[q] * product - (factors.norm2_before ? factors.coupling() * before[q] : 0)) : 0;
     return (double)v[q] * product * s * s;
   }
 };
@@ -168,12 +175,15 @@ template <class T> struct Norm2 {
 
 } // namespace
 
-// What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends of the diagonal,
-// then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the values before. Behind those of all grids
-// stands what SweepLast finds.
+// What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends
+// of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the
+// values before. Behind those of all grids stands what SweepLast finds.
 constexpr int lanczos_steps = 8, findings = 2 * lanczos_steps + 3;
 
-template <class T> void Hierarchy<T>::prepare_findings() { found_ = make<double>(levels_.size() * (size_t)findings + 1); }
+template <class T> void Hierarchy<T>::prepare_findings()
+{
+  found_ = make<double>(levels_.size() * (size_t)findings + 1);
+}
 
 // found_[at], each of so many := the largest or the sum over the processes, in one message
 template <class T> void Hierarchy<T>::reduce_findings(const std::vector<size_t> &at, MPI_Op how)
@@ -194,12 +204,18 @@ template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
   const int    unknowns = level.n * params_.bs;
   const size_t at = (size_t)number * (size_t)findings;
   if (level.inverse.size() != (size_t)unknowns) level.inverse = make<T>((size_t)unknowns);
-  forall_join(exec_, list_box(level.n), TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), perm_.data(), number ? nullptr : diagonal_.data(), params_.bs, level.n, level.inverse.data()}, (Diagonals *)(found_.data() + at));
+  forall_join(exec_, list_box(level.n),
+              TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), perm_.data(),
+                              number ? nullptr : diagonal_.data(), params_.bs, level.n, level.inverse.data()},
+              (Diagonals *)(found_.data() + at));
   if (level.distributed) reduce_findings({at, at + 1}, MPI_MAX);
   for_each(exec_, unknowns, InvertDiagonal<T>{found_.data() + at, level.inverse.data()});
 }
 
-template <class T> void Hierarchy<T>::roots(Level<T> &level, Buffer<T> &root) { for_each(exec_, (int)level.inverse.size(), Root<T>{level.inverse.data(), root.data()}); }
+template <class T> void Hierarchy<T>::roots(Level<T> &level, Buffer<T> &root)
+{
+  for_each(exec_, (int)level.inverse.size(), Root<T>{level.inverse.data(), root.data()});
+}
 
 // Of a coarse grid whose values were those in old_, and the roots of whose inverse diagonal are in z.
 template <class T> void Hierarchy<T>::measure(Level<T> &level, int number)
@@ -208,7 +224,10 @@ template <class T> void Hierarchy<T>::measure(Level<T> &level, int number)
   roots(level, level.work.r);
   halo(level, level.work.r);
   halo(level, level.work.z);
-  forall_join(exec_, list_box((level.n * params_.bs) << level.share), Change<T>{level.i.data(), level.j.data(), level.a.data(), old_.data(), level.work.r.data(), level.work.z.data(), params_.bs, level.n, level.share}, (Largest *)(found_.data() + at));
+  forall_join(exec_, list_box((level.n * params_.bs) << level.share),
+              Change<T>{level.i.data(), level.j.data(), level.a.data(), old_.data(), level.work.r.data(),
+                        level.work.z.data(), params_.bs, level.n, level.share},
+              (Largest *)(found_.data() + at));
 }
 
 // found: the findings of all grids, on the host; their changes become the largest over the processes.
@@ -220,9 +239,13 @@ template <class T> void Hierarchy<T>::join_changes(Buffer<double> &found) const
   for (size_t l = 0; l < levels_.size(); ++l) found.data()[(l + 1) * findings - 1] = change[l];
 }
 
-template <class T> double Hierarchy<T>::changed(int number, const double *found) const { return found[(number + 1) * findings - 1]; }
+template <class T> double Hierarchy<T>::changed(int number, const double *found) const
+{
+  return found[(number + 1) * findings - 1];
+}
 
-// Of grids that are all divided by the processes or none of them is; together, as a step of all takes one message for a sum.
+// Of grids that are all divided by the processes or none of them is; together, as a step of all takes one message for
+// a sum.
 template <class T> void Hierarchy<T>::estimate(const std::vector<int> &numbers)
 {
   constexpr int steps = lanczos_steps;
@@ -246,16 +269,25 @@ template <class T> void Hierarchy<T>::estimate(const std::vector<int> &numbers)
     const auto factors = [&](const double *s) { return Factors(exec_, s + 2 * k, k ? s + 2 * k - 2 : nullptr); };
     each(2 * k + 1, [&](Level<T> &level, double *s) {
       halo(level, level.work.*v);
-      sum_rows(exec_, level, params_.bs, (level.work.*v).data(), LanczosProduct<T>{(level.work.*v).data(), level.inverse.data(), (level.work.*before).data(), factors(s), (level.work.*w).data()}, s + 2 * k + 1);
+      sum_rows(exec_, level, params_.bs, (level.work.*v).data(),
+               LanczosProduct<T>{(level.work.*v).data(), level.inverse.data(), (level.work.*before).data(), factors(s),
+                                 (level.work.*w).data()},
+               s + 2 * k + 1);
     });
     if (k + 1 == steps) break; // the last vector is not needed
-    each(2 * k + 2, [&](Level<T> &level, double *s) { sum_each(exec_, level.n * params_.bs, LanczosSubtract<T>{(level.work.*v).data(), level.inverse.data(), factors(s), s + 2 * k + 1, (level.work.*w).data()}, s + 2 * k + 2); });
+    each(2 * k + 2, [&](Level<T> &level, double *s) {
+      sum_each(exec_, level.n * params_.bs,
+               LanczosSubtract<T>{(level.work.*v).data(), level.inverse.data(), factors(s), s + 2 * k + 1,
+                                  (level.work.*w).data()},
+               s + 2 * k + 2);
+    });
     std::swap(before, v);
     std::swap(v, w);
   }
 }
 
-// The largest eigenvalue of a symmetric tridiagonal matrix, by bisection with the signs of its pivots: alpha_1, beta_1^2, alpha_2, ... in v.
+// The largest eigenvalue of a symmetric tridiagonal matrix, by bisection with the signs of its pivots: alpha_1,
+// beta_1^2, alpha_2, ... in v.
 static double largest_eigenvalue(int n, const double *v)
 {
   double low = v[0], high = v[0];
@@ -288,7 +320,8 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
     failure.value = -ends[1] / scale_;
   }
   double &lambda = levels_[(size_t)number].lambda;
-  if (failure.kind || number + 1 == (int)levels_.size() || (s[0] == 0 && lambda > 0)) return; // the last; not estimated: it stays
+  // the last; not estimated: it stays
+  if (failure.kind || number + 1 == (int)levels_.size() || (s[0] == 0 && lambda > 0)) return;
   double largest = 0;
   for (int k = 0; k < steps; ++k) largest = std::max(largest, s[2 * k + 1]);
   int m = 1; // an invariant subspace ends it early
@@ -299,7 +332,8 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
 }
 
 // S a^+ S with the eigenvectors of the scaled operator a, where some eigenvalues may be zero. False: there are none.
-template <class T> static bool pseudo_inverse(std::vector<double> &a, const std::vector<double> &scale, double share, Buffer<T> &inverse, int &dropped, Failure &failure)
+template <class T> static bool pseudo_inverse(std::vector<double> &a, const std::vector<double> &scale, double share,
+                                              Buffer<T> &inverse, int &dropped, Failure &failure)
 {
   const size_t        n = scale.size();
   std::vector<double> w(n);
@@ -327,9 +361,9 @@ template <class T> static bool pseudo_inverse(std::vector<double> &a, const std:
   return true;
 }
 
-// A block of the device inverts the last operator in its scratch, scaled to a unit diagonal, by sweeping one pivot after the other: what
-// is swept is minus the inverse, and symmetric all the time. *norm2 is the square of the inverse's Frobenius norm before it is scaled
-// back, or -1 where a pivot is not positive.
+// A block of the device inverts the last operator in its scratch, scaled to a unit diagonal, by sweeping one pivot
+// after the other: what is swept is minus the inverse, and symmetric all the time. *norm2 is the square of the
+// inverse's Frobenius norm before it is scaled back, or -1 where a pivot is not positive.
 template <class T> struct SweepLast {
   const int *i, *j;
   const T   *a;
@@ -341,7 +375,8 @@ template <class T> struct SweepLast {
   template <class Block> HD void operator()(Block &block) const
   {
     const int     n = nodes * bs;
-    double *const m = block.shared, *const rows = m + (ptrdiff_t)n * n, *const scale = rows + 2 * n; // rows: of this pivot and the next
+    // rows: of this pivot and the next
+    double *const m = block.shared, *const rows = m + (ptrdiff_t)n * n, *const scale = rows + 2 * n;
     block.each(0, n * n, 0, 1, [&](int p, int) { m[p] = 0; });
     block.sync();
     block.each(0, n, 0, 1, [&](int p, int) {
@@ -382,7 +417,8 @@ template <class T> struct SweepLast {
       for (int q = 0; q < n; ++q) sum += m[q * n + p] * m[q * n + p];
       rows[p] = sum;
     });
-    block.each(0, n, 0, n, [&](int q, int p) { inverse[(ptrdiff_t)p * n + q] = (T)(-scale[p] * m[p * n + q] * scale[q]); });
+    block.each(0, n, 0, n,
+               [&](int q, int p) { inverse[(ptrdiff_t)p * n + q] = (T)(-scale[p] * m[p * n + q] * scale[q]); });
     block.sync();
     block.each(0, 1, 0, 1, [&](int, int) {
       *norm2 = 0;
@@ -396,14 +432,17 @@ template <class T> bool Hierarchy<T>::sweep_last()
 {
   const Level<T> &level = levels_.back();
   const size_t    n = (size_t)level.points * (size_t)params_.bs;
-  if (exec_.space != Space::cuda || level.distributed || !n || SweepLast<T>::bytes(n) > device::block_scratch()) return false;
+  if (exec_.space != Space::cuda || level.distributed || !n || SweepLast<T>::bytes(n) > device::block_scratch())
+    return false;
   if (coarsest_.inverse.size() != n * n) coarsest_.inverse = make<T>(n * n);
-  forall_blocks(exec_, 1, SweepLast<T>::threads, SweepLast<T>::bytes(n), SweepLast<T>{level.i.data(), level.j.data(), level.a.data(), level.points, params_.bs, coarsest_.inverse.data(), found_.data() + found_.size() - 1});
+  forall_blocks(exec_, 1, SweepLast<T>::threads, SweepLast<T>::bytes(n),
+                SweepLast<T>{level.i.data(), level.j.data(), level.a.data(), level.points, params_.bs,
+                             coarsest_.inverse.data(), found_.data() + found_.size() - 1});
   return true;
 }
 
-// The pseudo-inverse, as the last operator may be singular: pure Neumann problems, and vertices that the same nodes use. swept: what
-// SweepLast has found, or -1.
+// The pseudo-inverse, as the last operator may be singular: pure Neumann problems, and vertices that the same nodes
+// use. swept: what SweepLast has found, or -1.
 template <class T> Failure Hierarchy<T>::invert(double swept)
 {
   Level<T>    &level = levels_.back();
@@ -440,15 +479,19 @@ template <class T> Failure Hierarchy<T>::invert(double swept)
   for (int p = 0; p < level.points; ++p)
     for (int e = i.data()[p]; e < i.data()[p + 1]; ++e)
       for (int k = 0; k < bs; ++k)
-        for (int m = 0; m < bs; ++m) a[(size_t)(c.offset + p * bs + k) * n + (size_t)place[(size_t)(j.data()[e] * bs + m)]] += v.data()[((ptrdiff_t)e * bs + k) * bs + m];
+        for (int m = 0; m < bs; ++m)
+          a[(size_t)(c.offset + p * bs + k) * n + (size_t)place[(size_t)(j.data()[e] * bs + m)]] +=
+            v.data()[((ptrdiff_t)e * bs + k) * bs + m];
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, a.data(), (int)a.size(), MPI_DOUBLE, MPI_SUM, comm_);
   // scaled to a unit diagonal: what is zero must not depend on coefficients that jump
   std::vector<double> scale(n);
   for (size_t p = 0; p < n; ++p) scale[p] = a[p * n + p] > 0 ? 1 / std::sqrt(a[p * n + p]) : 0;
   for (size_t p = 0; p < n; ++p)
-    for (size_t q = 0; q <= p; ++q) a[p * n + q] = a[q * n + p] = 0.5 * (a[p * n + q] + a[q * n + p]) * scale[p] * scale[q];
+    for (size_t q = 0; q <= p; ++q)
+      a[p * n + q] = a[q * n + p] = 0.5 * (a[p * n + q] + a[q * n + p]) * scale[p] * scale[q];
   Buffer<T>           inverse(n * n);
-  std::vector<double> regular = a; // mostly no eigenvalue is small, and Cholesky's factors cost a tenth of the eigenvectors
+  // mostly no eigenvalue is small, and Cholesky's factors cost a tenth of the eigenvectors
+  std::vector<double> regular = a;
   if (n && symmetric_inverse((int)n, regular.data(), small * (double)n)) { // none is larger than n
     for (size_t p = 0; p < n; ++p)
       for (size_t q = 0; q < n; ++q) inverse.data()[p * n + q] = (T)(scale[p] * regular[p * n + q] * scale[q]);

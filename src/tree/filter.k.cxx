@@ -1,5 +1,5 @@
-// Interpolation for coefficients that jump: a few steps of damped Jacobi on the columns of P within its pattern. What the smoother does
-// not reduce follows the coefficients, linear functions do not.
+// Interpolation for coefficients that jump: a few steps of damped Jacobi on the columns of P within its pattern. What
+// the smoother does not reduce follows the coefficients, linear functions do not.
 #include "tree/hierarchy.hpp"
 #include "exec/each.hpp"
 #include <cmath>
@@ -17,7 +17,8 @@ template <class T> struct CopyWeights {
   HD void  operator()(int p) const { to[p] = from[p]; }
 };
 
-// P := P - w D^-1 (A P), in the pattern of P and not below zero; then the rows get their old sums. Of blocks the mean of the diagonal counts.
+// P := P - w D^-1 (A P), in the pattern of P and not below zero; then the rows get their old sums. Of blocks the mean
+// of the diagonal counts.
 template <class T, class S> struct SmoothWeights {
   const int            *begin, *i, *j, *pairs;
   const S              *pair, *column;
@@ -51,7 +52,8 @@ template <class T, class S> struct SmoothWeights {
         before += plain[(ptrdiff_t)corners * p + c];
         sum += now[c];
       }
-      for (int c = 0; c < corners; ++c) out[(ptrdiff_t)corners * p + c] = sum > 0 ? (T)(now[c] * before / sum) : weight[(ptrdiff_t)corners * p + c];
+      for (int c = 0; c < corners; ++c)
+        out[(ptrdiff_t)corners * p + c] = sum > 0 ? (T)(now[c] * before / sum) : weight[(ptrdiff_t)corners * p + c];
     }
   }
 };
@@ -133,7 +135,11 @@ template <class T> void Hierarchy<T>::filter(Level<T> &level)
     if (step && level.distributed) level.exchange.forward(level.transfer.weight.data(), level.transfer.corners);
     level.product.with_lists([&](const auto &lists) {
       using S = std::remove_const_t<std::remove_pointer_t<decltype(lists.pair.data())>>;
-      for_each(exec_, level.transfer.cells, SmoothWeights<T, S>{level.transfer.begin.data(), level.i.data(), level.j.data(), level.product.pairs.data(), lists.pair.data(), lists.column.data(), level.a.data(), level.transfer.plain.data(), level.transfer.weight.data(), level.transfer.corners, params_.bs, 4 / (3 * level.lambda), next.data()});
+      for_each(exec_, level.transfer.cells,
+               SmoothWeights<T, S>{level.transfer.begin.data(), level.i.data(), level.j.data(),
+                                   level.product.pairs.data(), lists.pair.data(), lists.column.data(), level.a.data(),
+                                   level.transfer.plain.data(), level.transfer.weight.data(), level.transfer.corners,
+                                   params_.bs, 4 / (3 * level.lambda), next.data()});
     });
     std::swap(level.transfer.weight, next);
   }

@@ -72,8 +72,8 @@ struct Shorten {
   }
 };
 
-// How many points are in leaves of a level with so many points, where a cell is split if it has more than `most`. There are few such
-// numbers, so a device counts in many places at once.
+// How many points are in leaves of a level with so many points, where a cell is split if it has more than `most`.
+// There are few such numbers, so a device counts in many places at once.
 template <int D> struct Count {
   static constexpr int levels = levels_of<D, unsigned>;
   const unsigned      *key;
@@ -92,7 +92,8 @@ template <int D> struct Count {
 
 } // namespace
 
-bool find_ends(const Exec &exec, int dim, int n, const double *x, const unsigned char *left_out, double *low, double *high)
+bool find_ends(const Exec &exec, int dim, int n, const double *x, const unsigned char *left_out, double *low,
+               double *high)
 {
   Buffer<Ends> found(Extent{1, exec.space});
   forall_join(exec, list_box(n), FindEnds{x, left_out, dim, n}, found.data());
@@ -118,14 +119,17 @@ Buffer<unsigned> short_keys(const Exec &exec, int dim, int n, const Buffer<Key> 
   return key;
 }
 
-std::vector<int> count_leaves(const Exec &exec, int dim, int most, int n, const Buffer<unsigned> &keys, int first, int last)
+std::vector<int> count_leaves(const Exec &exec, int dim, int most, int n, const Buffer<unsigned> &keys, int first,
+                              int last)
 {
   std::vector<int> all;
   with_dim(dim, [&](auto d) {
     const int    copies = exec.space == Space::cuda ? 64 : 1;
     const size_t numbers = (size_t)(levels_of<d.value, unsigned> + 1) * (size_t)(most + 1);
     Buffer<int>  counts(Extent{(size_t)copies * numbers, exec.space}), here(counts.size());
-    for_each(exec, last - first, Count<d.value>{keys.data(), crowded<d.value>(exec, n, most, keys, first, last).data(), n, most, first, copies, counts.data()});
+    for_each(exec, last - first,
+             Count<d.value>{keys.data(), crowded<d.value>(exec, n, most, keys, first, last).data(), n, most, first,
+                            copies, counts.data()});
     copy(counts, here);
     all.resize(numbers);
     for (size_t p = 0; p < here.size(); ++p) all[p % numbers] += here.data()[p];

@@ -32,7 +32,9 @@ struct LeafOfRest {
       return;
     }
     const Key here = key[p - n];
-    leaf[p]        = dim == 1 ? containing<1>(start, level, leaves, here) : dim == 2 ? containing<2>(start, level, leaves, here) : containing<3>(start, level, leaves, here);
+    leaf[p]        = dim == 1 ? containing<1>(start, level, leaves, here)
+                   : dim == 2 ? containing<2>(start, level, leaves, here)
+                              : containing<3>(start, level, leaves, here);
   }
 };
 
@@ -49,7 +51,8 @@ template <class T> struct Aggregate {
 template <class T> Failure::Kind Hierarchy<T>::make_grids(const Tree &tree, Buffer<Key> &keys, Buffer<double> &sorted)
 {
   double             nodes = levels_[0].nodes;
-  std::vector<Cells> cells; // on a device of all trees that the limits let become grids, as far as there is no other reason to stop
+  // on a device of all trees that the limits let become grids, as far as there is no other reason to stop
+  std::vector<Cells> cells;
   const auto         trees = [&] {
     int number = 1;
     if (exec_.space != Space::cuda) return number;
@@ -65,7 +68,8 @@ template <class T> Failure::Kind Hierarchy<T>::make_grids(const Tree &tree, Buff
     Cells these = params_.paper ? uniform_cells(exec_, tree, k) : std::move(cells[(size_t)k]);
     if (const Failure::Kind kind = next_grid(std::move(these), keys, sorted)) return kind;
     if (levels_.size() > before) nodes = levels_.back().nodes;
-    else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break; // the balance holds it up
+    // the balance holds it up
+    else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break;
   }
   return levels_.back().nodes * params_.bs > most_exact ? Failure::too_coarse : Failure::none;
 }
@@ -82,7 +86,9 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   fine.transfer.corners = params_.paper ? 1 : 1 << params_.dim;
   bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.transfer.begin);
   for_each(exec_, cells.n, LeafOfPoint{fine.transfer.begin.data(), leaf.data()});
-  for_each(exec_, all - fine.points, LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points, fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
+  for_each(exec_, all - fine.points,
+           LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points,
+                      fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
   fine.transfer.weight = make_unset<T>((size_t)all * (size_t)fine.transfer.corners);
   if (params_.paper) for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
   else make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
@@ -93,7 +99,8 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
     copy(here, used);
     if (exec_.space == Space::cuda) device::synchronize();
   }
-  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, n = params_.paper ? cells.n : number_vertices(exec_, cells, used);
+  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest,
+            n = params_.paper ? cells.n : number_vertices(exec_, cells, used);
   if (lost()) return Failure::lost;
   if (n >= 0.8 * fine.nodes) {
     fine.transfer.cells = fine.transfer.corners = 0;
@@ -115,10 +122,12 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   // all processes have all of a grid that is small, and of one where Gauss-Seidel's colours and the K-cycle need it
   int size;
   MPI_Comm_size(comm_, &size);
-  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != 3 && (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
+  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != 3 &&
+                       (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
   Division division;
   if (coarse.distributed) division = divide(from, coarse, cells, leaf);
-  if (const Failure::Kind kind = product_pattern(from, leaf, coarse, coarse.distributed ? &division : nullptr)) return kind;
+  if (const Failure::Kind kind = product_pattern(from, leaf, coarse, coarse.distributed ? &division : nullptr))
+    return kind;
   coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
   if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
   if (sweeps()) {

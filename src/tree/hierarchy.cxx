@@ -10,7 +10,8 @@ template <class T> double Hierarchy<T>::total(double v) const
   return sum;
 }
 
-// What a device that has failed counts is zero, so sizes of messages would differ: the setup ends, and all processes raise the error.
+// What a device that has failed counts is zero, so sizes of messages would differ: the setup ends, and all processes
+// raise the error.
 template <class T> bool Hierarchy<T>::lost() const
 {
   int size = 1;

@@ -1,10 +1,11 @@
-// Multigrid for unstructured meshes on auxiliary grids made from the coordinates of the nodes alone, after L. Wang, X. Hu, J. Cohen,
-// J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing units, SIAM J. Sci. Comput. 35(3), 2013. The
-// paper's grids are uniform and its interpolation is piecewise constant, which needs a K-cycle and grows on graded meshes. It is here
-// as a variant; by default the grids are the leaves of an adaptive tree with d-linear interpolation.
+// Multigrid for unstructured meshes on auxiliary grids made from the coordinates of the nodes alone, after L. Wang,
+// X. Hu, J. Cohen, J. Xu, A parallel auxiliary grid algebraic multigrid method for graphic processing units, SIAM J.
+// Sci. Comput. 35(3), 2013. The paper's grids are uniform and its interpolation is piecewise constant, which needs a
+// K-cycle and grows on graded meshes. It is here as a variant; by default the grids are the leaves of an adaptive
+// tree with d-linear interpolation.
 //
-// Every operator is P'AP of the one before, exactly. The unknowns of a grid are sorted by the leaf of the next grid they are in, so
-// restriction, prolongation and the products are loops over leaves without atomics.
+// Every operator is P'AP of the one before, exactly. The unknowns of a grid are sorted by the leaf of the next grid
+// they are in, so restriction, prolongation and the products are loops over leaves without atomics.
 #pragma once
 #include "tree/tree.hpp"
 #include "exec/exchange.hpp"
@@ -16,12 +17,14 @@
 namespace tessera::auxamg {
 
 constexpr int most_exact = 2000; // unknowns of the last grid
-constexpr int divided = 4, divided_least = 16; // processes divide grids of more unknowns than so many times those solved exactly, and so many a process
+// processes divide grids of more unknowns than so many times those solved exactly, and so many a process
+constexpr int divided = 4, divided_least = 16;
 constexpr int most_in_block = 64; // of a block that Gauss-Seidel solves exactly
 using Diagonal = unsigned short; // place in a row
 template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
 
-// Jacobi is damped. Gauss-Seidel goes by colours, with `block_gs` by those of the aggregates on the mesh, each of which is solved exactly.
+// Jacobi is damped. Gauss-Seidel goes by colours, with `block_gs` by those of the aggregates on the mesh, each of
+// which is solved exactly.
 enum class Smoother { chebyshev, jacobi, gs, block_gs };
 
 struct Params {
@@ -32,17 +35,21 @@ struct Params {
   Smoother smoother = Smoother::chebyshev;
   int    cycle  = 0;      // visits of the next grid: V 1, W 2, K 3; 0: V, or W where the interpolation is smoothed
   int    inner  = 2;      // K: steps of flexible CG on each coarse grid
-  bool   paper  = false;  // uniform cells and piecewise constants; `most`: nodes in a cell at least, in the mean over the bounding box
+  // uniform cells and piecewise constants; `most`: nodes in a cell at least, in the mean over the bounding box
+  bool   paper  = false;
   int    grids  = 40;     // at most, beside the mesh
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   int    filter = 2;      // interpolation is smoothed for coefficients that jump: 0 never, 1 always, 2 where they do
   int    rough  = 2;      // degree of the smoother then
-  bool   falls_back = false; // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is refused: Failure::rounded
+  // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is
+  // refused: Failure::rounded
+  bool   falls_back = false;
 };
 
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
 struct Failure {
-  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, uncoloured, lost, rounded } kind = none; // lost: the device of some process
+  // lost: the device of some process
+  enum Kind { none, not_finite, diagonal, indefinite, too_coarse, too_long, uncoloured, lost, rounded } kind = none;
   long   row   = -1;
   double value = 0;
 };
@@ -59,16 +66,21 @@ template <class Index> struct Rows {
 template <class T> struct Sweep {
   Buffer<int>      order;  // nodes, colour by colour
   std::vector<int> first;  // of each colour in it, and the end
-  // Blocks: block[p] and place[p] are those of node p, ghosts included, among all blocks; begin[] says where the members of a block
-  // begin. On one process these are the own nodes in their order; on several, begin[] is of those blocks in which it has a node,
-  // local[p] is the one of node p, and member[] are slots: of own nodes and, from n on, of mates, which are nodes of others.
+  // Blocks: block[p] and place[p] are those of node p, ghosts included, among all blocks; begin[] says where the
+  // members of a block begin. On one process these are the own nodes in their order; on several, begin[] is of those
+  // blocks in which it has a node, local[p] is the one of node p, and member[] are slots: of own nodes and, from n
+  // on, of mates, which are nodes of others.
   bool             exact = false; // goes by blocks
   int              blocks = 0, mates = 0;
   Buffer<int>      block, place, begin, member, local;
   Buffer<int>      row;    // where the rows of node p in the inverse of its block begin
   Buffer<T>        inverse, r;
   Exchange         exchange; // of r, from nodes to mates
-  size_t           bytes() const { return order.bytes() + block.bytes() + place.bytes() + begin.bytes() + member.bytes() + local.bytes() + row.bytes() + inverse.bytes() + r.bytes() + exchange.bytes(); }
+  size_t           bytes() const
+  {
+    return order.bytes() + block.bytes() + place.bytes() + begin.bytes() + member.bytes() + local.bytes() +
+           row.bytes() + inverse.bytes() + r.bytes() + exchange.bytes();
+  }
 };
 
 // Flexible CG on a coarse grid: directions, their products with the matrix, the solution, and inner products.
@@ -78,8 +90,9 @@ template <class T> struct Krylov {
   size_t         bytes() const { return p.bytes() + q.bytes() + x.bytes() + s.bytes(); }
 };
 
-// Entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of the leaf's part of
-// P'AP, and its entries go to the places slot[] in the rows of the next operator. In bytes where they suffice.
+// Entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of
+// the leaf's part of P'AP, and its entries go to the places slot[] in the rows of the next operator. In bytes where
+// they suffice.
 template <class S> struct ProductLists {
   Buffer<S> pair, column, slot;
   size_t    bytes() const { return pair.bytes() + column.bytes() + slot.bytes(); }
@@ -93,7 +106,10 @@ template <class T> struct Transpose {
   Exchange    entries;        // of those in own columns and rows of others, which are counted behind the own ones
   Buffer<int> i, j, from;     // from: of which entry each is the transpose
   Buffer<T>   a, inverse;     // inverse: of the blocks of Gauss-Seidel
-  size_t      bytes() const { return exchange.bytes() + entries.bytes() + i.bytes() + j.bytes() + from.bytes() + a.bytes() + inverse.bytes(); }
+  size_t      bytes() const
+  {
+    return exchange.bytes() + entries.bytes() + i.bytes() + j.bytes() + from.bytes() + a.bytes() + inverse.bytes();
+  }
 };
 
 // The vectors of a level, of one right-hand side (V = T) or of several.
@@ -101,8 +117,8 @@ template <class V> struct Vectors {
   V *b, *x, *r, *z, *w, *sums;
 };
 
-// Interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes vertex[] of
-// the next grid.
+// Interpolation from the next grid: the nodes begin[l]..begin[l+1] are in leaf l, whose corners are the nodes
+// vertex[] of the next grid.
 template <class T> struct Transfer {
   int         cells = 0, corners = 0;
   Buffer<int> begin, vertex, leaf; // leaf: of each node, on a device
@@ -150,8 +166,10 @@ struct Grid {
 };
 
 template <class T> struct Level {
-  int       n = 0, points = 0, ghosts = 0; // nodes of this process; those in the tree, which come first; nodes of others that rows need
-  int       rows = 0; // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
+  // nodes of this process; those in the tree, which come first; nodes of others that rows need
+  int       n = 0, points = 0, ghosts = 0;
+  // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
+  int       rows = 0;
   bool      distributed = false; // else all processes have all nodes
   Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
   Buffer<Key> start; // of the nodes: for the start of the eigenvalue estimate; empty: their numbers
@@ -228,16 +246,21 @@ struct Points; // of the setup: setup.hpp
 template <class T> class Hierarchy {
 public:
   Hierarchy(const Exec &exec, const Comm &comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
-  // x: coordinates of own nodes, `dim` each, in the memory of `where`; owner and index: of the ghost nodes, the process and the node there.
-  template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch, Space where = Space::host);
-  // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps then.
+  // x: coordinates of own nodes, `dim` each, in the memory of `where`; owner and index: of the ghost nodes, the
+  // process and the node there.
+  template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner,
+                                       const std::vector<int> &index, bool stretch, Space where = Space::host);
+  // The same pattern and coordinates with other values. False: the Dirichlet rows have changed; only setup() helps
+  // then.
   template <class Index> bool refresh(const Rows<Index> &rows, Failure &failure);
   // z = B r, or B' r. Between the first application of the transpose and the next setup both take memory.
   void   apply(const double *r, double *z, bool transposed = false) { apply(1, r, 0, z, 0, transposed); }
-  // The same of so many vectors, which begin stride_r and stride_z numbers apart: V- and W-cycles with Chebyshev's or Jacobi's smoother read
-  // the operators once for 8, 4 or 2 of them, for 4 where a node has several unknowns; the transposed ones take one after the other.
-  void   apply(int vectors, const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed = false);
-  bool   linear() const { return params_.cycle != 3 || levels_.size() < 3; } // with two grids the K-cycle is the V-cycle
+  // The same of so many vectors, which begin stride_r and stride_z numbers apart: V- and W-cycles with Chebyshev's or
+  // Jacobi's smoother read the operators once for 8, 4 or 2 of them, for 4 where a node has several unknowns; the
+  // transposed ones take one after the other.
+  void apply(int vectors, const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed = false);
+  // with two grids the K-cycle is the V-cycle
+  bool   linear() const { return params_.cycle != 3 || levels_.size() < 3; }
   size_t bytes() const;
   double work() const; // multiplications of an application on this process
 
@@ -245,19 +268,23 @@ public:
   const std::vector<Level<T>> &levels() const { return levels_; }
   const Coarsest<T>          &coarsest() const { return coarsest_; }
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
-  bool                        normalises() const { return sizeof(T) < sizeof(double) && exec_.space == Space::host; } // right-hand sides, by their largest number
+  // right-hand sides, by their largest number
+  bool                        normalises() const { return sizeof(T) < sizeof(double) && exec_.space == Space::host; }
   double                      units() const { return scale_; } // the operators are those of the matrix times this
   double                      fixed() const { return fixed_.total; }
-  double                      crowded() const { return crowded_; } // nodes in cells that have too many and cannot be split
+  // nodes in cells that have too many and cannot be split
+  double                      crowded() const { return crowded_; }
   bool                        filtered() const { return filtered_; }
-  int                         visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
-  const Buffer<int>          &order() const { return perm_; } // the rows of the mesh's operator in the numbers of the matrix' nodes
+  int visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
+  // the rows of the mesh's operator in the numbers of the matrix' nodes
+  const Buffer<int>          &order() const { return perm_; }
   int                         degree() const { return filtered_ ? params_.rough : params_.degree; }
 
 private:
   template <class Index> void    read_pattern(const Rows<Index> &rows);
   template <class Index> double  fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled);
-  template <class Index> bool    read_again(const Rows<Index> &rows, Failure &failure); // false: other rows are Dirichlet rows
+  // false: other rows are Dirichlet rows
+  template <class Index> bool    read_again(const Rows<Index> &rows, Failure &failure);
   template <class Index> void    couplings(const Rows<Index> &rows);
   template <class Index> Failure find_fixed(const Rows<Index> &rows);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
@@ -280,7 +307,8 @@ private:
   Failure::Kind pattern_on_device(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around, int range,
                                   bool &long_rows);
   void    shorten_lists(Level<T> &fine, const Level<T> &coarse);
-  Failure::Kind product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, Division *division = nullptr);
+  Failure::Kind              product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse,
+                                             Division *division = nullptr);
   Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
   void    remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map);
   Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf);
@@ -311,7 +339,8 @@ private:
   void    transpose_one_sided();
   void    store_fixed_transposed(const double *r, double scale, double *z);
   template <class V> void    make_several();
-  template <class V> void    apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
+  template <class V>
+  void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> void    cycle_grids(int l, bool begun = false);
   template <class V> void    cycle(bool begun);
   template <class V> void    restriction(const Level<T> &level, const Level<T> &next, bool begin_next);
@@ -324,12 +353,14 @@ private:
   void    sweep(Level<T> &level, bool from_zero, Direction direction);
   bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
   Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
-  Failure::Kind block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key, const Buffer<int> &position, Buffer<unsigned char> &colour);
+  Failure::Kind block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key,
+                              const Buffer<int> &position, Buffer<unsigned char> &colour);
   Failure::Kind colour_blocks(Level<T> &level, const Level<T> &next, int blocks, bool cut,
                               const Buffer<unsigned char> &wanted, Buffer<unsigned char> &colour);
   void    own_blocks(Level<T> &level);
   void    block_numbers(Level<T> &level);
-  Failure::Kind colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority, const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour);
+  Failure::Kind colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority,
+                       const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour);
   void    halo(Level<T> &level, Buffer<T> &v) { halo(level, v.data()); }
   template <class V> void halo(Level<T> &level, V *v)
   {
@@ -375,7 +406,8 @@ private:
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   DirichletRows         fixed_;
   OneSidedCouplings     one_sided_;
-  Buffer<Diagonal>      diagonal_;          // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
+  // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
+  Buffer<Diagonal>      diagonal_;
   double                crowded_ = 0;
   bool                  turned_ = false;     // the grids' operators and their transposes have changed places
   uint64_t              transposes_ = 0;     // of which numbers_ these are
@@ -383,9 +415,11 @@ private:
   uint64_t              numbers_   = 0;    // how often numbers() has run
   bool                  filtered_  = false; // the interpolation is smoothed
   bool                  constants_ = false; // are in the null space of the matrix
-  bool                  rounded_   = false; // the values lose to T what the matrix does with a constant, or do not suit it
+  // the values lose to T what the matrix does with a constant, or do not suit it
+  bool                  rounded_   = false;
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
-  Buffer<T>             old_; // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
+  // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
+  Buffer<T>             old_;
 };
 
 // coarse.a += what the leaves [l0, l1) have of P'AP
@@ -395,7 +429,8 @@ template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, in
 bool symmetric_eigen(int n, double *a, double *w);
 // a := its inverse, if all eigenvalues are sure to be larger than `least`; else false, and a is lost.
 bool symmetric_inverse(int n, double *a, double least);
-// Is that so by the sum of the squares of the inverse's entries? Its root, the Frobenius norm, is at least 1 / the smallest eigenvalue.
+// Is that so by the sum of the squares of the inverse's entries? Its root, the Frobenius norm, is at least 1 / the
+// smallest eigenvalue.
 inline bool is_regular(double squares, double least) { return squares * least * least < 1; }
 
 } // namespace tessera::auxamg

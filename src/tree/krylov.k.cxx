@@ -1,5 +1,6 @@
-// The K-cycle: on each coarse grid a few steps of conjugate gradients with the cycle of the grids below as preconditioner, which is
-// another one in each step; so every direction is made orthogonal to all those before it (the paper's Algorithm 2.1).
+// The K-cycle: on each coarse grid a few steps of conjugate gradients with the cycle of the grids below as
+// preconditioner, which is another one in each step; so every direction is made orthogonal to all those before it
+// (the paper's Algorithm 2.1).
 #include "tree/hierarchy.hpp"
 #include "tree/dispatch.hpp"
 #include "exec/each.hpp"
@@ -75,8 +76,8 @@ template <class T> void Hierarchy<T>::krylov_vectors(Level<T> &level)
   level.krylov.s = make<double>(2 * steps + 1); // (p_j, A p_j), (x, A p_j), (r, p)
 }
 
-// x = the approximate solution of A x = b on a coarse grid, which every process has; b becomes the residual. A breakdown, which rounding
-// brings about where b is solved exactly, ends it: alpha is zero.
+// x = the approximate solution of A x = b on a coarse grid, which every process has; b becomes the residual. A
+// breakdown, which rounding brings about where b is solved exactly, ends it: alpha is zero.
 template <class T> void Hierarchy<T>::krylov_cycle(int l)
 {
   Level<T>  &level = levels_[(size_t)l];
@@ -90,7 +91,10 @@ template <class T> void Hierarchy<T>::krylov_cycle(int l)
       sum_each(exec_, n, Product<T>{level.work.x.data(), k.q.data() + (ptrdiff_t)j * n}, products + j);
     for_each(exec_, n, Orthogonalize<T>{level.work.x.data(), k.p.data(), products, energy, step, n, p});
     sum_each(exec_, n, Product<T>{level.work.b.data(), p}, rp);
-    with_block(params_.bs, [&](auto b) { sum_each(exec_, level.n, Multiply<T, b.value>{level.i.data(), level.j.data(), level.a.data(), p, q}, energy + step); });
+    with_block(params_.bs, [&](auto b) {
+      sum_each(exec_, level.n, Multiply<T, b.value>{level.i.data(), level.j.data(), level.a.data(), p, q},
+               energy + step);
+    });
     for_each(exec_, n, Step<T>{p, q, rp, energy + step, !step, step == steps - 1, k.x.data(), level.work.b.data()});
   }
   for_each(exec_, n, Copy<T>{k.x.data(), level.work.x.data()});

@@ -1,5 +1,5 @@
-// Morton keys: the bits of the coordinates of a cell, interleaved. Cells in the order of their keys are the leaves of a binary,
-// quad- or octree from left to right, and the cells of every coarser level are ranges of that order.
+// Morton keys: the bits of the coordinates of a cell, interleaved. Cells in the order of their keys are the leaves of
+// a binary, quad- or octree from left to right, and the cells of every coarser level are ranges of that order.
 #pragma once
 #include "exec/sort.hpp"
 
@@ -63,7 +63,8 @@ template <int D> HD inline Corner<D> deinterleave(Key k)
   for (int q = 0; q < D; ++q) c.x[q] = gather<D>(k >> q);
   return c;
 }
-// The cell of length h with its lower corner at c, moved by one cell upwards along the axes in the set m: bit q is axis q.
+// The cell of length h with its lower corner at c, moved by one cell upwards along the axes in the set m: bit q is
+// axis q.
 template <int D> HD inline Corner<D> move(Corner<D> c, int m, unsigned h)
 {
   for (int q = 0; q < D; ++q)

@@ -12,8 +12,9 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
   return true;
 }
 
-// The largest eigenvalue of D^-1 A, which is at least 1, is kept while it has moved by less: what there is of the tenth by which estimates
-// are raised covers this much. Each grid is judged by its own operator, as a small shift may outweigh the rest on a coarse one.
+// The largest eigenvalue of D^-1 A, which is at least 1, is kept while it has moved by less: what there is of the
+// tenth by which estimates are raised covers this much. Each grid is judged by its own operator, as a small shift may
+// outweigh the rest on a coarse one.
 constexpr double slight = 0.05;
 
 template <class T> Failure Hierarchy<T>::numbers()
@@ -37,7 +38,8 @@ template <class T> Failure Hierarchy<T>::numbers()
       filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
       known     = known && !filtered_ && !before && !sweeps();
     } else if (known) measure(level, l);
-    if (degree() > 2 && level.work.w.empty() && !sweeps()) level.work.w = make<T>(level.work.z.size()); // the polynomials of lower degree end before they need it
+    // the polynomials of lower degree end before they need it
+    if (degree() > 2 && level.work.w.empty() && !sweeps()) level.work.w = make<T>(level.work.z.size());
     if (level.sweep.exact) block_numbers(level);
     if (filtered_) { // the eigenvalue is needed at once
       estimate({l});

@@ -1,8 +1,9 @@
 // The pattern of P'AP, once for all values in a pattern of A, and the lists that lead the numbers to their places.
 //
-// The part of a leaf L is E = sum over its nodes i of p_i (sum_j a_ij p_j)', with the weights p of a node at the corners of its leaf:
-// 2^d rows and a column for each vertex around L that gets an entry. Entry e of row i belongs to the leaf pair[e] of L's list, the
-// corners of that leaf to the columns column[] of E, and row and column of E to the place slot[] in the row of the coarse operator.
+// The part of a leaf L is E = sum over its nodes i of p_i (sum_j a_ij p_j)', with the weights p of a node at the
+// corners of its leaf: 2^d rows and a column for each vertex around L that gets an entry. Entry e of row i belongs to
+// the leaf pair[e] of L's list, the corners of that leaf to the columns column[] of E, and row and column of E to the
+// place slot[] in the row of the coarse operator.
 #include "tree/hierarchy.hpp"
 #include "tree/pattern_kernels.hpp"
 #include "exec/each.hpp"
@@ -130,7 +131,9 @@ template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
   fine.transfer.place = make_unset<int>((size_t)n);
   for_each(exec_, n, CountCorner{fine.transfer.vertex.data(), nodes, fine.transfer.first.data()});
   sum_up(exec_, nodes, fine.transfer.first);
-  for_each(exec_, n, PutCorner{fine.transfer.vertex.data(), fine.transfer.first.data(), nodes, taken.data(), fine.transfer.place.data()});
+  for_each(exec_, n,
+           PutCorner{fine.transfer.vertex.data(), fine.transfer.first.data(), nodes, taken.data(),
+                     fine.transfer.place.data()});
   for_each(exec_, nodes, SortCorners{fine.transfer.first.data(), fine.transfer.place.data()});
 }
 
@@ -139,14 +142,18 @@ template <class T> void Hierarchy<T>::shorten_lists(Level<T> &fine, const Level<
 {
   const int cells = fine.transfer.cells, nodes = coarse.rows;
   Buffer<Longest> longest = make<Longest>(1);
-  forall_join(exec_, list_box(std::max(cells, nodes)), FindLongest{fine.product.columns.data(), fine.product.pairs.data(), coarse.i.data(), fine.transfer.begin.data(), cells, nodes}, longest.data());
+  forall_join(exec_, list_box(std::max(cells, nodes)),
+              FindLongest{fine.product.columns.data(), fine.product.pairs.data(), coarse.i.data(),
+                          fine.transfer.begin.data(), cells, nodes},
+              longest.data());
   const Longest found = fetch(longest, 0);
   fine.product.widest         = found.columns;
   fine.product.fullest        = found.nodes;
   if (std::max({found.columns, found.pairs, found.row}) < no_slot<unsigned char>) {
     const auto shorten = [&](Buffer<unsigned short> &from, Buffer<unsigned char> &to) {
       to = make_unset<unsigned char>(from.size());
-      for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once), ToBytes{from.data(), to.data(), (ptrdiff_t)from.size()});
+      for_each(exec_, (int)((from.size() + ToBytes::at_once - 1) / ToBytes::at_once),
+               ToBytes{from.data(), to.data(), (ptrdiff_t)from.size()});
       from = Buffer<unsigned short>();
     };
     shorten(fine.product.wide.pair, fine.product.narrow.pair);
@@ -155,9 +162,10 @@ template <class T> void Hierarchy<T>::shorten_lists(Level<T> &fine, const Level<
   }
 }
 
-// leaf: of the nodes of the fine grid, ghosts included; division: of the coarse grid, where the processes divide it. too_long: a leaf or row
-// has more neighbours than 16 bits count.
-template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, Division *division)
+// leaf: of the nodes of the fine grid, ghosts included; division: of the coarse grid, where the processes divide it.
+// too_long: a leaf or row has more neighbours than 16 bits count.
+template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf,
+                                                               Level<T> &coarse, Division *division)
 {
   const int cells = fine.transfer.cells, entries = (int)fine.j.size(), nodes = coarse.rows;
   // numbers of leaves and of vertices that the lists may have
@@ -184,7 +192,9 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
 // Entries of the first rows go to the places map[] in them.
 template <class T> void Hierarchy<T>::remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map)
 {
-  for_each(exec_, rows, Remap{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), coarse.i.data(), map.data(), fine.transfer.corners, fine.product.wide.slot.data()});
+  for_each(exec_, rows,
+           Remap{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), coarse.i.data(),
+                 map.data(), fine.transfer.corners, fine.product.wide.slot.data()});
 }
 
 // Every process has the coarse operator: the rows are the union of those that the processes contribute to.
@@ -215,7 +225,8 @@ template <class T> Failure::Kind Hierarchy<T>::merge_pattern(Level<T> &fine, Lev
           columns.push_back(c);
         }
       }
-    if ((int)columns.size() - first >= wanted_slot) return Failure::too_long; // the parts of each process may be short enough
+    // the parts of each process may be short enough
+    if ((int)columns.size() - first >= wanted_slot) return Failure::too_long;
     for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) map.data()[e] = marker[(size_t)j.data()[e]] - first;
   }
   rows.data()[n] = (int)columns.size();
@@ -234,13 +245,15 @@ template void Hierarchy<double>::incidences(Level<double> &, int);
 template Buffer<unsigned char> Hierarchy<double>::corner_bits(const Level<double> &) const;
 template void Hierarchy<double>::remap(Level<double> &, const Level<double> &, int, const Buffer<int> &);
 template void Hierarchy<double>::shorten_lists(Level<double> &, const Level<double> &);
-template Failure::Kind Hierarchy<double>::product_pattern(Level<double> &, const Buffer<int> &, Level<double> &, Division *);
+template Failure::Kind         Hierarchy<double>::product_pattern(Level<double> &, const Buffer<int> &, Level<double> &,
+                                                                  Division *);
 template Failure::Kind Hierarchy<double>::merge_pattern(Level<double> &, Level<double> &);
 template void Hierarchy<float>::incidences(Level<float> &, int);
 template Buffer<unsigned char> Hierarchy<float>::corner_bits(const Level<float> &) const;
 template void Hierarchy<float>::remap(Level<float> &, const Level<float> &, int, const Buffer<int> &);
 template void Hierarchy<float>::shorten_lists(Level<float> &, const Level<float> &);
-template Failure::Kind Hierarchy<float>::product_pattern(Level<float> &, const Buffer<int> &, Level<float> &, Division *);
+template Failure::Kind         Hierarchy<float>::product_pattern(Level<float> &, const Buffer<int> &, Level<float> &,
+                                                                 Division *);
 template Failure::Kind Hierarchy<float>::merge_pattern(Level<float> &, Level<float> &);
 
 } // namespace tessera::auxamg

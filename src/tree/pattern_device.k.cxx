@@ -15,7 +15,10 @@ Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &fine, const Buffer<int> 
   const int cells = fine.transfer.cells, corners = fine.transfer.corners, nodes = coarse.rows;
   const Buffer<unsigned char> bits = corner_bits(fine);
   Buffer<int> vertices; // of the columns
-  if (total(std::max(around, range) > 1 << Table::bits)) throw std::length_error("PC auxamg: more than 2^29 cells or vertices of a grid on a device. Use larger cells (-pc_auxamg_cell_size) or -pc_auxamg_backend host"); // on all processes alike
+  // on all processes alike
+  if (total(std::max(around, range) > 1 << Table::bits))
+    throw std::length_error("PC auxamg: more than 2^29 cells or vertices of a grid on a device. Use larger cells "
+                            "(-pc_auxamg_cell_size) or -pc_auxamg_backend host");
   const int      deep = corners > 4, group = deep ? 1 : 4, size = 160;
   int            shift = 0;
   Buffer<char>   tables;
@@ -23,7 +26,27 @@ Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &fine, const Buffer<int> 
   Buffer<unsigned short> column;
   Buffer<unsigned char>  rows, list_rows;
   while (1 << shift < corners) ++shift;
-  LeafLists  leaves{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.transfer.vertex.data(), bits.data(), shift, cells, around, range, group, size, fine.product.pairs.data(), fine.product.columns.data(), fine.product.wide.pair.data(), nullptr, nullptr, nullptr, place.data(), nullptr, {}};
+  LeafLists  leaves{fine.transfer.begin.data(),
+                   fine.i.data(),
+                   fine.j.data(),
+                   leaf.data(),
+                   fine.transfer.vertex.data(),
+                   bits.data(),
+                   shift,
+                   cells,
+                   around,
+                   range,
+                   group,
+                   size,
+                   fine.product.pairs.data(),
+                   fine.product.columns.data(),
+                   fine.product.wide.pair.data(),
+                   nullptr,
+                   nullptr,
+                   nullptr,
+                   place.data(),
+                   nullptr,
+                    {}};
   const auto grow_leaves = [&](int k, size_t n) {
     if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
     else if (k == 1) column = make_unset<unsigned short>(n << shift);
@@ -50,9 +73,27 @@ Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &fine, const Buffer<int> 
   fine.product.parts       = columns;
   fine.product.wide.column = make_unset<unsigned short>(pairs << shift);
   fine.product.wide.slot   = make<unsigned short>(columns << shift);
-  forall_warps(exec_, blocks_of(cells, group), 0, GatherLeaves{fine.product.pairs.data(), fine.product.columns.data(), place.data(), shift, cells, group, column.data(), list.data(), list_rows.data(), fine.product.wide.column.data(), vertices.data(), rows.data()});
+  forall_warps(exec_, blocks_of(cells, group), 0,
+               GatherLeaves{fine.product.pairs.data(), fine.product.columns.data(), place.data(), shift, cells, group,
+                            column.data(), list.data(), list_rows.data(), fine.product.wide.column.data(),
+                            vertices.data(), rows.data()});
   incidences(fine, nodes);
-  RowLists   all{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), vertices.data(), rows.data(), shift, nodes, range, group, size, coarse.i.data(), nullptr, fine.product.wide.slot.data(), place.data(), nullptr, {}};
+  RowLists   all{fine.transfer.first.data(),
+               fine.transfer.place.data(),
+               fine.product.columns.data(),
+               vertices.data(),
+               rows.data(),
+               shift,
+               nodes,
+               range,
+               group,
+               size,
+               coarse.i.data(),
+               nullptr,
+               fine.product.wide.slot.data(),
+               place.data(),
+               nullptr,
+                 {}};
   const auto grow_rows = [&](int k, size_t n) {
     if (k == 0) tables.resize_unset(Extent{n * TableRoom::each_bytes, exec_.space});
     else list = make_unset<int>(n);
@@ -65,7 +106,8 @@ Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &fine, const Buffer<int> 
   coarse.j  = make_unset<int>((size_t)taken.data()[1]);
   long_rows = taken.data()[3] != 0;
   sum_up(exec_, nodes, coarse.i);
-  forall_warps(exec_, blocks_of(nodes, group), 0, GatherRows{coarse.i.data(), place.data(), list.data(), nodes, group, coarse.j.data()});
+  forall_warps(exec_, blocks_of(nodes, group), 0,
+               GatherRows{coarse.i.data(), place.data(), list.data(), nodes, group, coarse.j.data()});
   return Failure::none;
 }
 

@@ -8,8 +8,8 @@ namespace tessera::auxamg {
 
 namespace {
 
-// Lists of different numbers, on the host: each number remembers its place in the list of its last owner, so they stand in the order of
-// their first use.
+// Lists of different numbers, on the host: each number remembers its place in the list of its last owner, so they
+// stand in the order of their first use.
 struct Marked {
   int *owner, *place;
   int  me, n = 0;
@@ -86,7 +86,9 @@ struct ColumnsAround {
   {
     for (int p = pairs[l]; p < pairs[l + 1] && list.n < wanted_slot - 8; ++p) {
       const int any = corners_of(coupled[p]);
-      for (int c = 0; c < corners; ++c) column[(ptrdiff_t)corners * p + c] = (unsigned short)(any >> c & 1 ? list(vertex[(ptrdiff_t)corners * pair_leaf[p] + c]) : 0);
+      for (int c = 0; c < corners; ++c)
+        column[(ptrdiff_t)corners * p + c] =
+          (unsigned short)(any >> c & 1 ? list(vertex[(ptrdiff_t)corners * pair_leaf[p] + c]) : 0);
     }
     count[l] = list.n;
     if (list.n >= wanted_slot - 8) raise_flag(too_long);
@@ -180,30 +182,51 @@ Failure::Kind Hierarchy<T>::pattern_on_host(Level<T> &fine, const Buffer<int> &l
   Buffer<int> vertices; // of the columns
   Buffer<int> too_long(1);
   // leaves around each leaf
-  for_each_marked(exec_, cells, around, LeavesAround{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.product.pairs.data(), fine.product.wide.pair.data(), too_long.data()});
+  for_each_marked(exec_, cells, around,
+                  LeavesAround{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), leaf.data(),
+                               fine.product.pairs.data(), fine.product.wide.pair.data(), too_long.data()});
   if (total(too_long.data()[0])) return Failure::too_long;
   const int pairs = scan(exec_, cells, fine.product.pairs);
   // which of their corners are coupled
   Buffer<Mask> coupled = make<Mask>((size_t)pairs);
   Buffer<int>  pair_leaf = make<int>((size_t)pairs), count = make<int>((size_t)nodes + 1);
-  for_each(exec_, cells, CoupledCorners{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), leaf.data(), fine.product.pairs.data(), fine.product.wide.pair.data(), bits.data(), pair_leaf.data(), coupled.data()});
+  for_each(exec_, cells,
+           CoupledCorners{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), leaf.data(),
+                          fine.product.pairs.data(), fine.product.wide.pair.data(), bits.data(), pair_leaf.data(),
+                          coupled.data()});
   // columns
   fine.product.wide.column = make<unsigned short>((size_t)pairs * corners);
-  for_each_marked(exec_, cells, range, ColumnsAround{fine.product.pairs.data(), pair_leaf.data(), fine.transfer.vertex.data(), coupled.data(), corners, fine.product.columns.data(), fine.product.wide.column.data(), too_long.data()});
+  for_each_marked(exec_, cells, range,
+                  ColumnsAround{fine.product.pairs.data(), pair_leaf.data(), fine.transfer.vertex.data(),
+                                coupled.data(), corners, fine.product.columns.data(), fine.product.wide.column.data(),
+                                too_long.data()});
   const int columns = scan(exec_, cells, fine.product.columns);
   fine.product.parts        = (size_t)columns;
   vertices          = make<int>((size_t)columns);
   fine.product.wide.slot    = make<unsigned short>((size_t)columns * corners);
-  const MarkEntries mark{fine.product.pairs.data(), pair_leaf.data(), fine.product.columns.data(), fine.transfer.vertex.data(), coupled.data(), fine.product.wide.column.data(), corners, fine.product.wide.slot.data(), vertices.data()};
+  const MarkEntries mark{fine.product.pairs.data(),
+                         pair_leaf.data(),
+                         fine.product.columns.data(),
+                         fine.transfer.vertex.data(),
+                         coupled.data(),
+                         fine.product.wide.column.data(),
+                         corners,
+                         fine.product.wide.slot.data(),
+                         vertices.data()};
 #pragma omp parallel for schedule(static) num_threads(exec_.threads) if (exec_.threads > 1)
   for (int l = 0; l < cells; ++l) mark(l);
   coupled = Buffer<Mask>();
   // rows
   incidences(fine, nodes);
-  for_each(exec_, nodes, BoundRow{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), fine.product.wide.slot.data(), corners, count.data()});
+  for_each(exec_, nodes,
+           BoundRow{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(),
+                    fine.product.wide.slot.data(), corners, count.data()});
   const int   bound = scan(exec_, nodes, count);
   Buffer<int> rows = make<int>((size_t)bound);
-  for_each_marked(exec_, nodes, range, FillRow{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), vertices.data(), fine.product.wide.slot.data(), corners, count.data(), rows.data(), coarse.i.data(), too_long.data()});
+  for_each_marked(exec_, nodes, range,
+                  FillRow{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(),
+                          vertices.data(), fine.product.wide.slot.data(), corners, count.data(), rows.data(),
+                          coarse.i.data(), too_long.data()});
   coarse.j = make<int>((size_t)scan(exec_, nodes, coarse.i));
   for_each(exec_, nodes, CopyRows{count.data(), coarse.i.data(), rows.data(), coarse.j.data()});
   long_rows = too_long.data()[0];

@@ -1,4 +1,5 @@
-// Kernels of a device that make the lists of product_pattern() (pattern.k.cxx, which says what they are): blocks with hash tables.
+// Kernels of a device that make the lists of product_pattern() (pattern.k.cxx, which says what they are): blocks with
+// hash tables.
 #pragma once
 #include "tree/hierarchy.hpp"
 #include "exec/each.hpp"
@@ -44,7 +45,8 @@ struct WarpBlock : DeviceBlock {
 };
 #endif
 
-// Lists that need so many blocks of a warp and so many bytes each: kernel(block), several warps in a block of the device.
+// Lists that need so many blocks of a warp and so many bytes each: kernel(block), several warps in a block of the
+// device.
 template <class Kernel> struct Warps {
   Kernel kernel;
   int    n;
@@ -60,14 +62,17 @@ template <class Kernel> struct Warps {
   HD void operator()(DeviceBlock &block) const
   {
     const int warp = block.thread / table_threads, j = tables_of_block * block.tile.y0 + warp;
-    WarpBlock mine{{{0, 1, j, j + 1}, (double *)((char *)block.shared + bytes * warp), block.thread % table_threads, table_threads}};
+    WarpBlock mine{
+      {{0, 1, j, j + 1}, (double *)((char *)block.shared + bytes * warp), block.thread % table_threads, table_threads}
+    };
     if (j < n) kernel(mine);
   }
 #endif
 };
 template <class Kernel> void forall_warps(const Exec &exec, int n, size_t bytes, const Kernel &kernel)
 {
-  forall_blocks(exec, (n + tables_of_block - 1) / tables_of_block, tables_of_block * table_threads, tables_of_block * bytes, Warps<Kernel>{kernel, n, bytes});
+  forall_blocks(exec, (n + tables_of_block - 1) / tables_of_block, tables_of_block * table_threads,
+                tables_of_block * bytes, Warps<Kernel>{kernel, n, bytes});
 }
 struct Table {
   unsigned *key; // 0: empty
@@ -101,9 +106,12 @@ struct TableRoom {
   unsigned *list; // its numbers, list after list
   int      *bits; // of what is in a place of the table
   unsigned *mask; // two for each number of `list`
-  int      *begin, *kept; // where the lists begin in it, and the end; the same of lists that are kept while the table has others
+  // where the lists begin in it, and the end; the same of lists that are kept while the table has others
+  int      *begin, *kept;
   int      *full, *cut, *place; // no room in the table; none for the lists; where these go
-  static constexpr size_t list_bytes = 2 * sizeof(unsigned) + sizeof(int), each_bytes = list_bytes + sizeof(int) + 2 * sizeof(unsigned), fixed_bytes = (2 * most_lists + 6) * sizeof(int);
+  static constexpr size_t list_bytes  = 2 * sizeof(unsigned) + sizeof(int),
+                          each_bytes  = list_bytes + sizeof(int) + 2 * sizeof(unsigned),
+                          fixed_bytes = (2 * most_lists + 6) * sizeof(int);
   HD TableRoom(char *memory, int *counts, int size)
   {
     list  = (unsigned *)memory + size;
@@ -143,16 +151,17 @@ struct TableRoom {
   HD int length(int r) const { return begin[r + 1] - begin[r]; }
 };
 
-// What blocks take in the order in which they get there: tables where their own memory is too small (0), and places of lists (1, 2). What
-// does not fit is counted only, and the host gives more.
+// What blocks take in the order in which they get there: tables where their own memory is too small (0), and places
+// of lists (1, 2). What does not fit is counted only, and the host gives more.
 struct Taken {
   unsigned long long *used, room[3];
   char               *tables;
 };
 
-// Runs f(room), which says whether there was room, with a table of the block, and where that is too small with larger ones, at last for
-// twice most() numbers: this bound is far from what most lists have.
-template <class Block, class Most, class F> HD void with_table(Block &block, int size, const Taken &taken, const Most &most, const F &f)
+// Runs f(room), which says whether there was room, with a table of the block, and where that is too small with larger
+// ones, at last for twice most() numbers: this bound is far from what most lists have.
+template <class Block, class Most, class F>
+HD void with_table(Block &block, int size, const Taken &taken, const Most &most, const F &f)
 {
   int *const  counts = (int *)block.shared;
   char *const memory = (char *)block.shared + TableRoom::fixed_bytes;
@@ -164,7 +173,9 @@ template <class Block, class Most, class F> HD void with_table(Block &block, int
     block.sync();
     block.each(0, 1, 0, 1, [&](int, int) { *at = take(taken.used, room); });
     block.sync();
-    if (*at + room > taken.room[0] || f(TableRoom(taken.tables + *at * TableRoom::each_bytes, counts, (int)room)) || room == largest) return;
+    if (*at + room > taken.room[0] || f(TableRoom(taken.tables + *at * TableRoom::each_bytes, counts, (int)room)) ||
+        room == largest)
+      return;
   }
 }
 
@@ -174,7 +185,8 @@ template <class Block, class Most, class F> HD void with_table(Block &block, int
 struct LeafLists {
   const int           *begin, *i, *j, *leaf, *vertex;
   const unsigned char *bits;
-  int                  shift, leaves, around, nodes, group, size; // 2^shift corners; leaves that these are coupled with; nodes of the next grid; numbers of a block's table
+  // 2^shift corners; leaves that these are coupled with; nodes of the next grid; numbers of a block's table
+  int                  shift, leaves, around, nodes, group, size;
   int                 *pairs, *columns;                   // lengths of the lists
   unsigned short      *pair, *column;
   int                 *vertices;
@@ -186,10 +198,12 @@ struct LeafLists {
   static constexpr size_t bytes = TableRoom::each_bytes;
   template <class Block> HD void operator()(Block &block) const
   {
-    const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves, p0 = begin[l0], p1 = begin[l1];
+    const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves, p0 = begin[l0],
+              p1 = begin[l1];
     if (i[p0] == i[p1]) return; // lengths stay zero
     const auto most = [&] {
-      const long long entries = i[p1] - i[p0], all = (long long)group * around, pairs_most = entries < all ? entries : all, next = (long long)group * nodes;
+      const long long entries = i[p1] - i[p0], all = (long long)group * around,
+                      pairs_most = entries < all ? entries : all, next = (long long)group * nodes;
       return pairs_most << shift < next ? pairs_most << shift : next > pairs_most ? next : pairs_most;
     };
     with_table(block, size, taken, most, [&](const TableRoom &room) { return run(block, room, l0, l1, p0, p1); });
@@ -235,7 +249,8 @@ struct LeafLists {
         const Mask mask = (Mask)room.mask[2 * k + 1] << 32 | room.mask[2 * k];
         const unsigned pair_key = room.list[k];
         const bool there = corners_of(mask) >> c & 1;
-        f(k, c, mask, there ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0u);
+        f(k, c, mask,
+          there ? Table::key_of(Table::list(pair_key), vertex[((ptrdiff_t)Table::number(pair_key) << shift) + c]) : 0u);
       });
     };
     each_corner([&](int, int, Mask, unsigned key) {
@@ -249,7 +264,8 @@ struct LeafLists {
       if (pairs[l] >= wanted_slot || columns[l] >= wanted_slot - 8) raise_flag(too_long);
     });
     block.each(0, 1, 0, 1, [&](int, int) {
-      const unsigned long long k = take(taken.used + 1, (unsigned long long)all), to = take(taken.used + 2, (unsigned long long)next);
+      const unsigned long long k   = take(taken.used + 1, (unsigned long long)all),
+                               to  = take(taken.used + 2, (unsigned long long)next);
       *room.cut = k + all > taken.room[1] || to + next > taken.room[2];
       place[2 * block.tile.y0]     = room.place[0] = (int)k;
       place[2 * block.tile.y0 + 1] = room.place[1] = (int)to;
@@ -321,14 +337,16 @@ struct RowLists {
   template <class Block> HD bool run(Block &block, const TableRoom &room, int v0, int v1) const
   {
     const Table table = room.table;
-    const int   lanes = table_threads / group, share = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : 2; // of a row; 2^share of them
+    // of a row; 2^share of them
+    const int   lanes = table_threads / group, share = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : 2;
     const auto  each_entry = [&](const auto &f) { // f(row of the block, is it there, vertex, place in slot)
       block.each(0, lanes * (v1 - v0), 0, 1, [&](int item, int) {
         const int r = item >> share, until = first[v0 + r + 1];
         for (int p = first[v0 + r]; p < until; ++p) {
           const int       l = at[p] >> shift, c = at[p] - (l << shift), from = columns[l], nc = columns[l + 1] - from;
           const ptrdiff_t to = ((ptrdiff_t)from << shift) + (ptrdiff_t)c * nc;
-          for (int k = item & (lanes - 1); k < nc; k += lanes) f(r, rows[from + k] >> c & 1, vertices[from + k], to + k);
+          for (int k = item & (lanes - 1); k < nc; k += lanes)
+            f(r, rows[from + k] >> c & 1, vertices[from + k], to + k);
         }
       });
     };
@@ -358,7 +376,9 @@ struct RowLists {
       j[*room.place + from + rank] = Table::number(v);
     });
     block.sync();
-    each_entry([&](int r, int there, int v, ptrdiff_t to) { slot[to] = there ? (unsigned short)table.value[table.at(Table::key_of(r, v))] : none; });
+    each_entry([&](int r, int there, int v, ptrdiff_t to) {
+      slot[to] = there ? (unsigned short)table.value[table.at(Table::key_of(r, v))] : none;
+    });
     return true;
   }
 };
@@ -370,15 +390,18 @@ struct GatherRows {
   int       *to;
   template <class Block> HD void operator()(Block &block) const
   {
-    const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n, first = begin[v0], at = place[block.tile.y0];
+    const int v0 = block.tile.y0 * group, v1 = v0 + group < n ? v0 + group : n, first = begin[v0],
+              at = place[block.tile.y0];
     block.each(first, begin[v1], 0, 1, [&](int e, int) { to[e] = from[at + e - first]; });
   }
 };
 
 inline int blocks_of(int items, int group) { return (items + group - 1) / group; }
 
-// Makes the lists, after grow(k, n) in as much memory as they need. Returns what of taken.used there is; [3]: is one too long?
-template <class Lists, class Grow> Buffer<unsigned long long> make_lists(const Exec &exec, int items, Lists &lists, const Grow &grow)
+// Makes the lists, after grow(k, n) in as much memory as they need. Returns what of taken.used there is; [3]: is one
+// too long?
+template <class Lists, class Grow>
+Buffer<unsigned long long> make_lists(const Exec &exec, int items, Lists &lists, const Grow &grow)
 {
   Buffer<unsigned long long> used, on_host(4);
   used.resize(Extent{4, exec.space});
@@ -386,7 +409,8 @@ template <class Lists, class Grow> Buffer<unsigned long long> make_lists(const E
   lists.too_long   = (int *)(used.data() + 3);
   for (;;) {
     bool enough = true;
-    forall_warps(exec, blocks_of(items, lists.group), TableRoom::fixed_bytes + (size_t)lists.size * Lists::bytes, lists);
+    forall_warps(exec, blocks_of(items, lists.group), TableRoom::fixed_bytes + (size_t)lists.size * Lists::bytes,
+                 lists);
     copy(used, on_host);
     for (int k = 0; k < 3; ++k)
       if (on_host.data()[k] > lists.taken.room[k]) {

@@ -7,7 +7,8 @@ namespace tessera::auxamg {
 
 namespace {
 
-// Numbers at the corners of a leaf, in vectors that the machine has: g++ does not find them by itself, and makes poor ones of longer types.
+// Numbers at the corners of a leaf, in vectors that the machine has: g++ does not find them by itself, and makes poor
+// ones of longer types.
 template <class T, int N> struct AtCorners {
   static constexpr int most = 32 / (int)sizeof(T), lanes = N < most ? N : most, parts = N / lanes;
   typedef T            Vector __attribute__((vector_size(lanes * sizeof(T)), aligned(sizeof(T)), may_alias));
@@ -24,8 +25,9 @@ template <class T, int N> struct AtCorners {
   T at(int c) const { return ((const T *)v)[c]; }
 };
 
-// E of a leaf, column by column in scratch, and added to the rows at once. First a row of A P of a node is added up for each leaf that its
-// entries lead to, then these leaves are taken one after the other: entries of a row lead from leaf to leaf and back.
+// E of a leaf, column by column in scratch, and added to the rows at once. First a row of A P of a node is added up
+// for each leaf that its entries lead to, then these leaves are taken one after the other: entries of a row lead from
+// leaf to leaf and back.
 template <class T, class S, int BS, int Corners> struct LeafProduct {
   using Numbers = AtCorners<T, Corners>;
   static constexpr int B2 = BS * BS, at_once = 64, ahead = 16; // leaves; entries
@@ -57,7 +59,8 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
           for (int b = 0; b < B2; ++b) to[B2 * s[k] + b] += from[B2 * k + b].at(c);
     }
   }
-  // E += what row p has with the leaves [first, first + at_once) of the list; Usual: there are no others, and so many entries behind the row
+  // E += what row p has with the leaves [first, first + at_once) of the list; Usual: there are no others, and so many
+  // entries behind the row
   template <bool Usual> void add_row(int p, int list, int first) const
   {
     uint64_t   touched = 0;
@@ -72,7 +75,8 @@ template <class T, class S, int BS, int Corners> struct LeafProduct {
     };
     Numbers *const other = ap + B2 * at_once;
     int            e = i[p];
-    for (; e + 1 < i[p + 1]; e += 2) add(e, ap), add(e + 1, other); // neighbours mostly lead to one leaf, and would wait for each other
+    // neighbours mostly lead to one leaf, and would wait for each other
+    for (; e + 1 < i[p + 1]; e += 2) add(e, ap), add(e + 1, other);
     if (e < i[p + 1]) add(e, ap);
     const Numbers mine(weight + (ptrdiff_t)Corners * p);
     for (; touched; touched &= touched - 1) {
@@ -99,7 +103,22 @@ template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, in
         using Numbers = AtCorners<T, c.value>;
         constexpr size_t     b2 = b.value * b.value;
         std::vector<Numbers> E(b2 * (size_t)fine.product.widest), ap(b2 * 128);
-        const LeafProduct<T, S, b.value, c.value> kernel{fine.transfer.begin.data(), fine.i.data(), fine.j.data(), fine.product.pairs.data(), fine.product.columns.data(), fine.transfer.vertex.data(), coarse.i.data(), lists.pair.data(), lists.column.data(), lists.slot.data(), fine.a.data(), fine.transfer.weight.data(), coarse.a.data(), (int)fine.j.size(), E.data(), ap.data()};
+        const LeafProduct<T, S, b.value, c.value> kernel{fine.transfer.begin.data(),
+                                                         fine.i.data(),
+                                                         fine.j.data(),
+                                                         fine.product.pairs.data(),
+                                                         fine.product.columns.data(),
+                                                         fine.transfer.vertex.data(),
+                                                         coarse.i.data(),
+                                                         lists.pair.data(),
+                                                         lists.column.data(),
+                                                         lists.slot.data(),
+                                                         fine.a.data(),
+                                                         fine.transfer.weight.data(),
+                                                         coarse.a.data(),
+                                                         (int)fine.j.size(),
+                                                         E.data(),
+                                                         ap.data()};
         for (int l = l0; l < l1; ++l)
           if (fine.transfer.begin.data()[l] < fine.transfer.begin.data()[l + 1]) kernel(l);
       });

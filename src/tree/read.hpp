@@ -5,16 +5,16 @@
 
 namespace tessera::auxamg {
 
-// No eigenvalue of D^-1 A moves by more than the largest row sum of magnitudes in the change of D^-1/2 A D^-1/2, which is symmetric and has
-// the same ones. From one on it does not matter by how much.
+// No eigenvalue of D^-1 A moves by more than the largest row sum of magnitudes in the change of D^-1/2 A D^-1/2,
+// which is symmetric and has the same ones. From one on it does not matter by how much.
 struct Largest {
   double  v = 0;
   HD void join(double sum) { v = !(sum <= 1) ? 1 : sum > v ? sum : v; }
   HD void join(const Largest &o) { join(o.v); }
 };
 
-// What the values show as they are read, row after row: their change, their sum and that of their magnitudes, and the magnitudes of what
-// rounding adds to the sums of rows.
+// What the values show as they are read, row after row: their change, their sum and that of their magnitudes, and the
+// magnitudes of what rounding adds to the sums of rows.
 struct Reading {
   Largest change;
   double  sum = 0, size = 0, rounded = 0, row = 0;
@@ -43,10 +43,11 @@ template <class Index> struct RowReader {
   Rows<Index>          m;
   int                  bs;
   const unsigned char *fixed; // of own and ghost unknowns; nullptr: none
-  HD int node(int unknown) const { return bs == 1 ? unknown : unknown / bs; } // a division takes as long as all else of an entry
+  // a division takes as long as all else of an entry
+  HD int node(int unknown) const { return bs == 1 ? unknown : unknown / bs; }
   HD int length(int row) const { return (int)(m.i[row + 1] - m.i[row] + (m.oi ? m.oi[row + 1] - m.oi[row] : 0)); }
-  // For a loop over the first `points` nodes of perm, whose rows lie anywhere: on the host their latency would take most of its time.
-  // Inline always: g++ leaves out calls of what does nothing but prefetch.
+  // For a loop over the first `points` nodes of perm, whose rows lie anywhere: on the host their latency would take
+  // most of its time. Inline always: g++ leaves out calls of what does nothing but prefetch.
   __attribute__((always_inline)) HD inline void fetch_ahead(const int *perm, int p, int points) const
   {
 #ifndef __CUDA_ARCH__
@@ -85,19 +86,28 @@ template <class Index> struct RowReader {
   }
 };
 
-// One entry is a row's coupling with a node, and all are of this process: for kernels of a device in which 2^scalar_share threads (whose
-// numbers are not to overflow) read a row side by side, two entries at once each, as nothing else hides their latency.
+// One entry is a row's coupling with a node, and all are of this process: for kernels of a device in which
+// 2^scalar_share threads (whose numbers are not to overflow) read a row side by side, two entries at once each, as
+// nothing else hides their latency.
 constexpr int scalar_share = 2;
-template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs) { return exec.space == Space::cuda && bs == 1 && !rows.oi && rows.n < 1 << (30 - scalar_share); }
-template <class Index> int  shared_by(const Exec &exec, const Rows<Index> &rows, int bs) { return scalars(exec, rows, bs) ? scalar_share : 0; }
+template <class Index> bool scalars(const Exec &exec, const Rows<Index> &rows, int bs)
+{
+  return exec.space == Space::cuda && bs == 1 && !rows.oi && rows.n < 1 << (30 - scalar_share);
+}
+template <class Index> int shared_by(const Exec &exec, const Rows<Index> &rows, int bs)
+{
+  return scalars(exec, rows, bs) ? scalar_share : 0;
+}
 // Two entries of a row and their places in it; those in fixed columns are not there, nor what lies behind its end.
 struct TwoEntries {
   int    column[2], at[2];
   double v[2];
   bool   there[2];
 };
-// f(two) for all entries, by all threads of a row equally often, with their columns or without; thread: the number of this one
-template <class Index, class F> HD inline void each_two(const Rows<Index> &m, const unsigned char *fixed, bool columns, int row, int thread, const F &f)
+// f(two) for all entries, by all threads of a row equally often, with their columns or without; thread: the number of
+// this one
+template <class Index, class F>
+HD inline void each_two(const Rows<Index> &m, const unsigned char *fixed, bool columns, int row, int thread, const F &f)
 {
 #ifdef __CUDA_ARCH__
   constexpr int lanes = 1 << scalar_share;

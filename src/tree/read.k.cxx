@@ -13,14 +13,16 @@ namespace {
 // Rows of so many nodes are refused at once: lists around a cell are shorter, and searching longer ones takes for ever.
 constexpr int longest_row = 65000;
 
-// An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it: such a penalty would
-// take all digits of the coarse operators. Couplings with the first kind are one-sided, those with the second have their equals in its rows.
+// An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it:
+// such a penalty would take all digits of the coarse operators. Couplings with the first kind are one-sided, those
+// with the second have their equals in its rows.
 enum Fixed : unsigned char { not_fixed, dirichlet, penalty };
 constexpr double penalty_ratio = 1e12;
 
 // What rows show. Rows are counted from the end, so that the first one is the largest.
 struct Findings {
-  int     bad = 0, worst = 0, dense = 0; // a row with an entry that is not finite; without a positive diagonal; too long
+  // a row with an entry that is not finite; without a positive diagonal; too long
+  int     bad = 0, worst = 0, dense = 0;
   int     other   = 0;                   // it is fixed now, no longer, or otherwise
   double  largest = 0;                   // diagonal entry that is not fixed
   HD void join(const Findings &o)
@@ -34,7 +36,8 @@ struct Findings {
 };
 
 // The diagonal entry; place: where it stands in its row, on the host
-template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, const Shared &at, unsigned char &fixed, Index &place, Findings &found)
+template <class Index> HD inline double look(const Rows<Index> &m, int bs, int row, const Shared &at,
+                                             unsigned char &fixed, Index &place, Findings &found)
 {
 #ifdef __CUDA_ARCH__
   const int first = at.thread, step = 1 << at.share;
@@ -43,7 +46,8 @@ template <class Index> HD inline double look(const Rows<Index> &m, int bs, int r
 #endif
   double diagonal = 0, off = 0;
   place = 0;
-  for (Index e = m.i[row] + first; e < m.i[row + 1]; e += step) { // no branch: where the diagonal stands is not foreseen
+  // no branch: where the diagonal stands is not foreseen
+  for (Index e = m.i[row] + first; e < m.i[row + 1]; e += step) {
     const bool here = (int)m.j[e] == row;
     diagonal += here ? m.a[e] : 0;
     off += here ? 0 : fabs(m.a[e]);
@@ -117,7 +121,8 @@ template <class Index, class T> struct LookAgain {
     if (is != fixed[row]) found.other = 1;
     now[p] = is == not_fixed ? (T)(1 / sqrt(diagonal * scale)) : 0;
   }
-  // For most rows it is enough to see that all entries are finite and that those off the diagonal are far from being none.
+  // For most rows it is enough to see that all entries are finite and that those off the diagonal are far from being
+  // none.
   HD bool counts(int row, double diagonal) const
   {
     double size = 0;
@@ -147,7 +152,8 @@ template <class Index> struct InverseOfFixed {
   HD void     operator()(int p) const { inverse[p] = 1 / diagonal_entry(m, list[p]); }
 };
 
-// The nodes that the rows of a node are coupled with, by their numbers in the sorted order; fixed unknowns are left out.
+// The nodes that the rows of a node are coupled with, by their numbers in the sorted order; fixed unknowns are left
+// out.
 template <class Index> struct FillPattern {
   RowReader<Index> m;
   const int       *perm, *where;
@@ -202,7 +208,8 @@ struct CopyRow {
     for (int e = to[p]; e < to[p + 1]; ++e) out[e] = list[from[p] + e - to[p]];
   }
 };
-// before and now: the roots of the inverse diagonal as it was and of LookAgain; nullptr where there are no values yet. Entries that no column leads to are zero and stay so.
+// before and now: the roots of the inverse diagonal as it was and of LookAgain; nullptr where there are no values
+// yet. Entries that no column leads to are zero and stay so.
 template <class Index, class T> struct FillValues {
   RowReader<Index> m;
   const int       *perm, *where, *i, *j;
@@ -216,7 +223,8 @@ template <class Index, class T> struct FillValues {
     if (p >= points) return;
     m.fetch_ahead(perm, p, points);
     int at = i[p];
-    if (m.bs == 1 && m.length(perm[p]) == i[p + 1] - at) { // nothing is left out: the pattern knows where the columns are
+    // nothing is left out: the pattern knows where the columns are
+    if (m.bs == 1 && m.length(perm[p]) == i[p + 1] - at) {
       Row row(*this, p, found);
       m.each_value(perm[p], [&](double v) { row.put(j[at], at, v), ++at; });
       return found.end_row((double)row.change);
@@ -242,7 +250,11 @@ template <class Index, class T> struct FillValues {
     Reading          &found;
     T                 root, root_before; // of the row's own inverse diagonal
     T                 change = 0;
-    HD Row(const FillValues &fill, ptrdiff_t unknown, Reading &reading) : to(fill), found(reading), root(fill.before ? (T)(fill.rescaled * fill.now[unknown]) : 0), root_before(fill.before ? fill.before[unknown] : 0) { }
+    HD                Row(const FillValues &fill, ptrdiff_t unknown, Reading &reading) :
+      to(fill), found(reading), root(fill.before ? (T)(fill.rescaled * fill.now[unknown]) : 0),
+      root_before(fill.before ? fill.before[unknown] : 0)
+    {
+    }
     // a[e] := v
     HD void put(ptrdiff_t other, ptrdiff_t e, double v)
     {
@@ -274,7 +286,8 @@ template <class Index, class T> struct FillScalars {
     if (at.thread) return;
 #endif
     int        to = i[p];
-    const bool known = before && m.length(perm[p]) == i[p + 1] - to; // nothing is left out: the pattern knows where the columns are
+    // nothing is left out: the pattern knows where the columns are
+    const bool known = before && m.length(perm[p]) == i[p + 1] - to;
     each_two(m.m, known ? nullptr : m.fixed, !known, perm[p], at.thread, [&](const TwoEntries &two) {
       int q[2], place[2];
       for (int k = 0; k < 2 && known; ++k) {
@@ -288,7 +301,9 @@ template <class Index, class T> struct FillScalars {
         to += count.all;
       }
       for (int k = 0; k < 2 && before; ++k)
-        if (two.there[k]) sum += fabs(rescaled * scale * two.v[k] * now[p] * now[q[k]] - (double)a[place[k]] * before[p] * before[q[k]]);
+        if (two.there[k])
+          sum +=
+            fabs(rescaled * scale * two.v[k] * now[p] * now[q[k]] - (double)a[place[k]] * before[p] * before[q[k]]);
       for (int k = 0; k < 2; ++k) {
         if (!two.there[k]) continue;
         const double v = scale * two.v[k];
@@ -305,7 +320,8 @@ template <class Index, class T> struct FillScalars {
 };
 
 // Couplings of unknowns that are not fixed with Dirichlet rows.
-template <class Index, class F> HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *fixed, int row, const F &f)
+template <class Index, class F>
+HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *fixed, int row, const F &f)
 {
   if (fixed[row]) return;
   for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
@@ -345,7 +361,10 @@ template <class Index> struct OneSided {
 template <class Index> static Failure refuse(const Exec &exec, const Rows<Index> &rows, int bs, const Findings &found)
 {
   Failure failure;
-  failure.kind = found.dense ? Failure::too_long : found.bad ? Failure::not_finite : found.worst ? Failure::diagonal : Failure::none;
+  failure.kind = found.dense ? Failure::too_long
+               : found.bad   ? Failure::not_finite
+               : found.worst ? Failure::diagonal
+                             : Failure::none;
   if (failure.kind) failure.row = rows.n * bs - (found.dense ? found.dense : found.bad ? found.bad : found.worst);
   if (failure.kind != Failure::diagonal) return failure;
   Buffer<double> d;
@@ -355,7 +374,8 @@ template <class Index> static Failure refuse(const Exec &exec, const Rows<Index>
   return failure;
 }
 
-// The power of two by which values are multiplied, so that neither they nor their inverses nor products of the two leave the range of T
+// The power of two by which values are multiplied, so that neither they nor their inverses nor products of the two
+// leave the range of T
 static double scale_of(double largest)
 {
   int exponent = 0;
@@ -370,7 +390,8 @@ template <class T> template <class Index> Failure Hierarchy<T>::find_fixed(const
   fixed_.kind = make_unset<unsigned char>((size_t)(rows.n + rows.ghosts) * (size_t)params_.bs);
   diagonal_ = Buffer<Diagonal>();
   if (exec_.space == Space::host && params_.bs == 1) diagonal_ = make_unset<Diagonal>((size_t)unknowns);
-  forall_join(exec_, list_box(unknowns << share), FindFixed<Index>{rows, params_.bs, fixed_.kind.data(), diagonal_.data(), share}, found.data());
+  forall_join(exec_, list_box(unknowns << share),
+              FindFixed<Index>{rows, params_.bs, fixed_.kind.data(), diagonal_.data(), share}, found.data());
   const Findings all     = fetch(found, 0);
   double         largest = all.largest;
   MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, comm_);
@@ -390,7 +411,9 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
   Buffer<int> list = make_unset<int>((size_t)scan(exec_, level.n, bound)), count;
   if (!scalars(exec_, rows, params_.bs)) { // else with the values
     count = make<int>((size_t)level.n + 1);
-    for_each(exec_, level.points, FillPattern<Index>{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
+    for_each(
+      exec_, level.points,
+      FillPattern<Index>{reader, perm_.data(), where_.data(), level.points, bound.data(), list.data(), count.data()});
   }
   if (params_.bs == 1) { // a column stands once in a row
     level.i = std::move(bound);
@@ -403,23 +426,34 @@ template <class T> template <class Index> void Hierarchy<T>::read_pattern(const 
   level.a = make<T>(level.j.size() * (size_t)(params_.bs * params_.bs));
 }
 
-template <class T> template <class Index> double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled)
+template <class T> template <class Index>
+double Hierarchy<T>::fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled)
 {
   Level<T>              &level = levels_[0];
   const RowReader<Index> reader{rows, params_.bs, fixed_.any ? fixed_.kind.data() : nullptr};
   Buffer<Reading>        found = make<Reading>(1);
-  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(level.points << scalar_share), FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
-  else forall_join(exec_, list_box(level.points), FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now, level.points, scale_, rescaled, level.a.data()}, found.data());
+  if (scalars(exec_, rows, params_.bs))
+    forall_join(exec_, list_box(level.points << scalar_share),
+                FillScalars<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
+                                      level.points, scale_, rescaled, level.a.data()},
+                found.data());
+  else
+    forall_join(exec_, list_box(level.points),
+                FillValues<Index, T>{reader, perm_.data(), where_.data(), level.i.data(), level.j.data(), before, now,
+                                     level.points, scale_, rescaled, level.a.data()},
+                found.data());
   couplings(rows);
   if (!before && !params_.falls_back) return 0;
   const Reading read = fetch(found, 0);
   if (params_.falls_back) {
-    // The sum is 1'A 1. Where it is zero but for the rounding of double precision, constants are in the null space, which is taken care of.
+    // The sum is 1'A 1. Where it is zero but for the rounding of double precision, constants are in the null space,
+    // which is taken care of.
     double sums[3] = {read.sum, read.size, read.rounded};
     MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, comm_);
     constants_ = std::abs(sums[0]) <= 1e-13 * sums[1];
     rounded_   = !constants_ && sums[2] > 0.05 * std::abs(sums[0]);
-    // On a device applications do not bring right-hand sides to the size 1: where entries of the matrix are far from it, they may be beyond single precision.
+    // On a device applications do not bring right-hand sides to the size 1: where entries of the matrix are far from
+    // it, they may be beyond single precision.
     const bool far = std::abs(std::ilogb(scale_)) > 64;
     rounded_       = rounded_ || (far && !normalises());
   }
@@ -434,7 +468,10 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   const double     scale = scale_;
   const int        share = shared_by(exec_, rows, params_.bs);
   roots(level, level.work.z);
-  forall_join(exec_, list_box((rows.n * params_.bs) << share), LookAgain<Index, T>{rows, params_.bs, fixed_.kind.data(), where_.data(), scale, level.work.r.data(), diagonal_.data(), share}, found.data());
+  forall_join(exec_, list_box((rows.n * params_.bs) << share),
+              LookAgain<Index, T>{rows, params_.bs, fixed_.kind.data(), where_.data(), scale, level.work.r.data(),
+                                  diagonal_.data(), share},
+              found.data());
   const Findings mine = fetch(found, 0);
   failure = refuse(exec_, rows, params_.bs, mine);
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
@@ -458,12 +495,17 @@ template <class T> template <class Index> void Hierarchy<T>::couplings(const Row
   fixed_.inverse = make<double>(fixed_.list.size());
   for_each(exec_, (int)fixed_.list.size(), InverseOfFixed<Index>{rows, fixed_.list.data(), fixed_.inverse.data()});
   one_sided_.i = make<int>((size_t)n + 1);
-  for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(), nullptr, scale_, one_sided_.i.data(), nullptr, nullptr});
+  for_each(exec_, n,
+           OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
+                           nullptr, scale_, one_sided_.i.data(), nullptr, nullptr});
   const int entries = scan(exec_, n, one_sided_.i);
   one_sided_.any        = total(entries) > 0;
   one_sided_.j      = make<int>((size_t)entries);
   one_sided_.a      = make<double>((size_t)entries);
-  if (one_sided_.any) for_each(exec_, n, OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(), one_sided_.i.data(), scale_, nullptr, one_sided_.j.data(), one_sided_.a.data()});
+  if (one_sided_.any)
+    for_each(exec_, n,
+             OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
+                             one_sided_.i.data(), scale_, nullptr, one_sided_.j.data(), one_sided_.a.data()});
 }
 
 #define INSTANTIATE(T, Index) \

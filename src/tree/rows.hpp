@@ -9,8 +9,8 @@
 
 namespace tessera::auxamg {
 
-// 2^share neighbouring threads of a device read the entries of a node side by side: item k of a list is thread k % 2^share of node
-// k / 2^share. On the host one does all.
+// 2^share neighbouring threads of a device read the entries of a node side by side: item k of a list is thread k %
+// 2^share of node k / 2^share. On the host one does all.
 struct Shared {
   int     node, thread, share;
   HD Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), share(s) { }
@@ -29,8 +29,8 @@ template <class V, class F> void with_block_of(int bs, const F &f)
 }
 
 #ifndef __CUDA_ARCH__
-// A row times x, on the host. Entry by entry, in two sums: g++ would make vectors of gathered numbers, which take half as long again and
-// in single precision twice as long.
+// A row times x, on the host. Entry by entry, in two sums: g++ would make vectors of gathered numbers, which take
+// half as long again and in single precision twice as long.
 template <class T, class V> inline V row_times(int e, int end, const int *j, const T *a, const V *x)
 {
   V s = 0, t = 0;
@@ -45,7 +45,10 @@ template <class T, class V> inline V row_times(int e, int end, const int *j, con
 #endif
 
 #ifdef __CUDA_ARCH__
-HD inline unsigned shared_lanes(int share) { return (share < 5 ? (1u << (1 << share)) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~((1u << share) - 1)); }
+HD inline unsigned shared_lanes(int share)
+{
+  return (share < 5 ? (1u << (1 << share)) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~((1u << share) - 1));
+}
 #endif
 // The sum over the threads of a node, in all of them
 template <class V> HD inline V sum_shared(V v, int share)
@@ -76,7 +79,8 @@ struct CountShared {
 };
 
 // s = b - A x, or A x without b, in the rows of the node; true for the thread that has it.
-template <class T, int BS, class V> HD inline bool residual(const int *i, const int *j, const T *a, const V *x, const V *b, const Shared &at, V *s)
+template <class T, int BS, class V>
+HD inline bool residual(const int *i, const int *j, const T *a, const V *x, const V *b, const Shared &at, V *s)
 {
   const int p = at.node;
   int       first = i[p], step = 1;
@@ -101,8 +105,9 @@ template <class T, int BS, class V> HD inline bool residual(const int *i, const 
   return !at.thread;
 }
 
-// The same on the device for single unknowns in long rows: a block reads the entries of its rows side by side and keeps what they give
-// in its memory, where a thread adds up a row. Rows of less than six entries are read faster by a thread each.
+// The same on the device for single unknowns in long rows: a block reads the entries of its rows side by side and
+// keeps what they give in its memory, where a thread adds up a row. Rows of less than six entries are read faster by
+// a thread each.
 constexpr int stream_threads = 256;
 template <class T> struct Stream {
   static constexpr int at_once = 8;
@@ -118,19 +123,20 @@ template <class T> struct Stream {
     for (int e0 = first;;) {
       const int e1 = last - e0 > room ? e0 + room : last;
       // a thread fetches what several entries need before it goes on
-      block.each(0, (e1 - e0 + at_once * stream_threads - 1) / (at_once * stream_threads) * stream_threads, 0, 1, [&](int item, int) {
-        const int e = e0 + item / stream_threads * (at_once * stream_threads) + item % stream_threads;
-        int       q[at_once];
-        T         v[at_once];
-        for (int m = 0; m < at_once; ++m) {
-          const bool there = e + m * stream_threads < e1;
-          q[m] = there ? j[e + m * stream_threads] : 0;
-          v[m] = there ? a[e + m * stream_threads] : 0;
-        }
-        for (int m = 0; m < at_once; ++m) v[m] *= x[q[m]];
-        for (int m = 0; m < at_once; ++m)
-          if (e + m * stream_threads < e1) product[e + m * stream_threads - e0] = v[m];
-      });
+      block.each(0, (e1 - e0 + at_once * stream_threads - 1) / (at_once * stream_threads) * stream_threads, 0, 1,
+                 [&](int item, int) {
+                   const int e = e0 + item / stream_threads * (at_once * stream_threads) + item % stream_threads;
+                   int       q[at_once];
+                   T         v[at_once];
+                   for (int m = 0; m < at_once; ++m) {
+                     const bool there = e + m * stream_threads < e1;
+                     q[m]             = there ? j[e + m * stream_threads] : 0;
+                     v[m]             = there ? a[e + m * stream_threads] : 0;
+                   }
+                   for (int m = 0; m < at_once; ++m) v[m] *= x[q[m]];
+                   for (int m = 0; m < at_once; ++m)
+                     if (e + m * stream_threads < e1) product[e + m * stream_threads - e0] = v[m];
+                 });
       block.sync();
       block.each(p0, p1, 0, 1, [&](int p, int) {
         const int from = i[p], until = i[p + 1];
@@ -188,35 +194,55 @@ template <class T, int BS, class V, class End> struct EachRow {
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
-template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs) { return exec.space == Space::cuda && bs == 1 && level.share; }
+template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs)
+{
+  return exec.space == Space::cuda && bs == 1 && level.share;
+}
 template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
 {
-  constexpr int    blocks = 512, least = 1024, most = 32768 / sizeof(T); // small grids have fewer rows in a block, as they have few blocks
+  // small grids have fewer rows in a block, as they have few blocks
+  constexpr int    blocks = 512, least = 1024, most = 32768 / sizeof(T);
   const int        rows = std::clamp(level.n / blocks, 32, stream_threads);
   const double     row = level.n ? (double)level.j.size() / level.n : 0;
-  return {level.i.data(), level.j.data(), level.a.data(), x, level.n, rows, std::clamp((int)std::min(1.2 * row * rows, (double)most), least, most)};
+  return {level.i.data(),
+          level.j.data(),
+          level.a.data(),
+          x,
+          level.n,
+          rows,
+          std::clamp((int)std::min(1.2 * row * rows, (double)most), least, most)};
 }
 
-// end(unknown, A x there) for all unknowns of a level; returns a number. Several vectors need no blocks that stream: the threads of a row
-// read all of them at each of its entries.
-template <class T, class V, class End> void for_rows(const Exec &exec, const Level<T> &level, int bs, const V *x, const End &end)
+// end(unknown, A x there) for all unknowns of a level; returns a number. Several vectors need no blocks that stream:
+// the threads of a row read all of them at each of its entries.
+template <class T, class V, class End>
+void for_rows(const Exec &exec, const Level<T> &level, int bs, const V *x, const End &end)
 {
   if constexpr (width_of<V> == 1)
     if (streams(exec, level, bs)) {
       const Stream<T> stream = stream_of(level, x);
-      return forall_blocks(exec, (level.n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(), StreamRows<T, End>{stream, end});
+      return forall_blocks(exec, (level.n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(),
+                           StreamRows<T, End>{stream, end});
     }
-  with_block_of<V>(bs, [&](auto b) { for_each(exec, level.n << level.share, EachRow<T, b.value, V, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}); });
+  with_block_of<V>(bs, [&](auto b) {
+    for_each(exec, level.n << level.share,
+             EachRow<T, b.value, V, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end});
+  });
 }
 
 // The same; *sum = the sum of what end() returns
-template <class T, class End> void sum_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end, double *sum)
+template <class T, class End>
+void sum_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end, double *sum)
 {
   if (streams(exec, level, bs)) {
     const Stream<T> stream = stream_of(level, x);
-    return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end}, (Sum *)sum);
+    return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end},
+                        (Sum *)sum);
   }
-  with_block(bs, [&](auto b) { sum_each(exec, level.n << level.share, EachRow<T, b.value, T, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum); });
+  with_block(bs, [&](auto b) {
+    sum_each(exec, level.n << level.share,
+             EachRow<T, b.value, T, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum);
+  });
 }
 
 #endif

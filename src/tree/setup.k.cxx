@@ -62,7 +62,10 @@ struct CopyKeys {
 struct Crowded {
   const Key *key;
   int        n, most;
-  HD double  operator()(int p) const { return lower_bound(key, p, n, key[p] + 1) - lower_bound(key, 0, p, key[p]) > most; }
+  HD double  operator()(int p) const
+  {
+    return lower_bound(key, p, n, key[p] + 1) - lower_bound(key, 0, p, key[p]) > most;
+  }
 };
 
 } // namespace
@@ -192,7 +195,8 @@ template <class T> int Hierarchy<T>::find_scale(Points &points)
   std::vector<int> counts = count_leaves(exec_, dim, params_.most, number, near, first, last);
   MPI_Allreduce(MPI_IN_PLACE, counts.data(), (int)counts.size(), MPI_INT, MPI_SUM, comm_);
   locate(points, root_length(dim, params_.most, counts, &deepest));
-  // What is in a leaf need not be in order. The cells are up to twice as large now and lie otherwise, so leaves may be a little deeper.
+  // What is in a leaf need not be in order. The cells are up to twice as large now and lie otherwise, so leaves may
+  // be a little deeper.
   return sweeps() ? depth(dim) : std::min(deepest + 2, depth(dim));
 }
 
@@ -281,7 +285,9 @@ template <class T> void Hierarchy<T>::sort_coordinates(Points &points)
   points.y        = std::move(y);
 }
 
-template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner, const std::vector<int> &index, bool stretch, Space where)
+template <class T> template <class Index>
+Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner,
+                            const std::vector<int> &index, bool stretch, Space where)
 {
   Points points;
   points.n   = rows.n;
@@ -316,8 +322,10 @@ template <class T> template <class Index> Failure Hierarchy<T>::setup(const Rows
 }
 
 #define INSTANTIATE(T) \
-  template Failure Hierarchy<T>::setup(const Rows<int> &, const double *, const std::vector<int> &, const std::vector<int> &, bool, Space); \
-  template Failure Hierarchy<T>::setup(const Rows<int64_t> &, const double *, const std::vector<int> &, const std::vector<int> &, bool, Space);
+  template Failure Hierarchy<T>::setup(const Rows<int> &, const double *, const std::vector<int> &, \
+                                       const std::vector<int> &, bool, Space); \
+  template Failure Hierarchy<T>::setup(const Rows<int64_t> &, const double *, const std::vector<int> &, \
+                                       const std::vector<int> &, bool, Space);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

@@ -39,8 +39,8 @@ template <class Index> struct FindMoments {
   }
 };
 
-// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as nothing else hides its
-// latency.
+// The same on a device for nodes of one unknown on one process: what several entries need is fetched at once, as
+// nothing else hides its latency.
 template <class Index> struct FindScalarMoments {
   RowReader<Index> reader;
   const double    *x;
@@ -75,13 +75,16 @@ template <class Index> struct FindScalarMoments {
 
 } // namespace
 
-// Along an axis with couplings q times as strong distances count 1 / sqrt(q): anisotropy along the axes disappears. Factors are rounded
-// to powers of 2^(1/4), as sums over processes differ in their last bits, and small ones are no anisotropy.
-template <class T> template <class Index> void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
+// Along an axis with couplings q times as strong distances count 1 / sqrt(q): anisotropy along the axes disappears.
+// Factors are rounded to powers of 2^(1/4), as sums over processes differ in their last bits, and small ones are no
+// anisotropy.
+template <class T> template <class Index>
+void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &x)
 {
   Buffer<Moments> found = make<Moments>(1);
   const RowReader<Index> reader{rows, params_.bs, fixed_.any ? fixed_.kind.data() : nullptr};
-  if (scalars(exec_, rows, params_.bs)) forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
+  if (scalars(exec_, rows, params_.bs))
+    forall_join(exec_, list_box(rows.n), FindScalarMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   else forall_join(exec_, list_box(rows.n), FindMoments<Index>{reader, x.data(), params_.dim, rows.n}, found.data());
   Moments mine = fetch(found, 0), sum;
   MPI_Allreduce(mine.m, sum.m, 3, MPI_DOUBLE, MPI_SUM, comm_);

@@ -8,7 +8,8 @@ namespace tessera::auxamg {
 
 namespace {
 
-// A pivot below this share of its diagonal entry is the rest of a singular block: rounding of the entries, which are T, leaves some.
+// A pivot below this share of its diagonal entry is the rest of a singular block: rounding of the entries, which are
+// T, leaves some.
 template <class T> constexpr double dead_pivot = sizeof(T) == sizeof(float) ? 1e-6 : 1e-12;
 
 //--- the inverses of the blocks ---------------------------------------------------------------------------------------------------
@@ -74,11 +75,12 @@ struct UnpackRows {
   {
     const int n = (begin[b + 1] - begin[b]) * bs * bs;
     for (int m = begin[b]; m < begin[b + 1]; ++m)
-      for (int k = 0; k < n && member[m] >= own; ++k) dense[at[b] + (ptrdiff_t)(m - begin[b]) * n + k] = rows[(ptrdiff_t)member[m] * width + k];
+      for (int k = 0; k < n && member[m] >= own; ++k)
+        dense[at[b] + (ptrdiff_t)(m - begin[b]) * n + k] = rows[(ptrdiff_t)member[m] * width + k];
   }
 };
-// Gauss and Jordan's method in place: blocks have a few unknowns, of another number each, which LAPACK's and cuBLAS's batches do not
-// know. Without pivoting, as the matrix is positive definite; unknowns without a pivot are left out.
+// Gauss and Jordan's method in place: blocks have a few unknowns, of another number each, which LAPACK's and cuBLAS's
+// batches do not know. Without pivoting, as the matrix is positive definite; unknowns without a pivot are left out.
 template <class T> struct InvertBlock {
   const int *begin, *at;
   int        bs;
@@ -120,7 +122,8 @@ template <class T> struct TakeRows {
 //--- sweeps -----------------------------------------------------------------------------------------------------------------------
 
 // s = b - A x in the rows of a node; own: its block in the matrix
-template <class T, int BS> HD inline void residual(const int *i, const int *j, const T *a, const T *x, const T *b, int p, T *s, const T *&own)
+template <class T, int BS>
+HD inline void residual(const int *i, const int *j, const T *a, const T *x, const T *b, int p, T *s, const T *&own)
 {
   own = nullptr;
   for (int k = 0; k < BS; ++k) s[k] = b[(ptrdiff_t)BS * p + k];
@@ -197,20 +200,27 @@ template <class T> void Hierarchy<T>::block_numbers(Level<T> &level)
   for_each(exec_, s.blocks, BlockLength{s.begin.data(), bs, at.data()});
   const int      entries = scan(exec_, points, s.row), all = scan(exec_, s.blocks, at);
   Buffer<double> dense = make<double>((size_t)all);
-  for_each(exec_, points, FillRows<T>{level.i.data(), level.j.data(), s.begin.data(), local, s.block.data(), s.place.data(), at.data(), level.a.data(), bs, dense.data()});
+  for_each(exec_, points,
+           FillRows<T>{level.i.data(), level.j.data(), s.begin.data(), local, s.block.data(), s.place.data(), at.data(),
+                       level.a.data(), bs, dense.data()});
   if (level.distributed) {
     int width = fetch(widest, 0) * b2;
     MPI_Allreduce(MPI_IN_PLACE, &width, 1, MPI_INT, MPI_MAX, comm_);
     const double most = (double)s.mates * width * sizeof(double); // bytes of a message are counted in an int
-    if (total(most > INT_MAX)) throw std::length_error("PC auxamg: blocks of block_gs lie on several processes at more nodes than messages have room for. Use -pc_auxamg_smoother gs");
+    if (total(most > INT_MAX))
+      throw std::length_error("PC auxamg: blocks of block_gs lie on several processes at more nodes than messages have "
+                              "room for. Use -pc_auxamg_smoother gs");
     Buffer<double> rows = make<double>((size_t)(level.n + s.mates) * (size_t)width);
-    for_each(exec_, points, PackRows{s.begin.data(), local, s.place.data(), at.data(), dense.data(), bs, width, rows.data()});
+    for_each(exec_, points,
+             PackRows{s.begin.data(), local, s.place.data(), at.data(), dense.data(), bs, width, rows.data()});
     s.exchange.forward(rows.data(), width);
-    for_each(exec_, s.blocks, UnpackRows{s.begin.data(), s.member.data(), at.data(), rows.data(), bs, width, level.n, dense.data()});
+    for_each(exec_, s.blocks,
+             UnpackRows{s.begin.data(), s.member.data(), at.data(), rows.data(), bs, width, level.n, dense.data()});
   }
   for_each(exec_, s.blocks, InvertBlock<T>{s.begin.data(), at.data(), bs, dense.data()});
   s.inverse = make<T>((size_t)entries);
-  for_each(exec_, points, TakeRows<T>{s.begin.data(), local, s.place.data(), at.data(), s.row.data(), dense.data(), s.inverse.data()});
+  for_each(exec_, points,
+           TakeRows<T>{s.begin.data(), local, s.place.data(), at.data(), s.row.data(), dense.data(), s.inverse.data()});
 }
 
 template <class T> void Hierarchy<T>::sweep(Level<T> &level, bool from_zero, Direction direction)
@@ -218,7 +228,8 @@ template <class T> void Hierarchy<T>::sweep(Level<T> &level, bool from_zero, Dir
   Sweep<T>  &s = level.sweep;
   const int  bs = params_.bs, colours = (int)s.first.size() - 1;
   const bool blocks = s.exact;
-  const int *local = s.local.empty() ? s.block.data() : s.local.data(), *member = s.member.empty() ? nullptr : s.member.data();
+  const int *local  = s.local.empty() ? s.block.data() : s.local.data(),
+            *member = s.member.empty() ? nullptr : s.member.data();
   T         *r = level.distributed && blocks ? s.r.data() : level.work.r.data();
   if (from_zero) for_each(exec_, (level.n + level.ghosts) * bs, Clear<T>{level.work.x.data()});
   else halo(level, level.work.x);
@@ -226,13 +237,22 @@ template <class T> void Hierarchy<T>::sweep(Level<T> &level, bool from_zero, Dir
     for (const Direction way : {forward, backward}) {
       if (!(direction & way)) continue;
       for (int k = 0; k < colours; ++k) {
-        const int  c = way == forward ? k : colours - 1 - k, first = s.first[(size_t)c], n = s.first[(size_t)c + 1] - first;
+        const int c = way == forward ? k : colours - 1 - k, first = s.first[(size_t)c],
+                  n      = s.first[(size_t)c + 1] - first;
         const int *order = s.order.data() + first;
         with_block(bs, [&](auto b) {
-          if (!blocks) return for_each(exec_, n, SweepNodes<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(), level.inverse.data(), level.work.b.data(), level.work.x.data(), way == backward});
-          for_each(exec_, n, ResidualOf<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(), level.work.b.data(), level.work.x.data(), r});
+          if (!blocks)
+            return for_each(exec_, n,
+                            SweepNodes<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(),
+                                                   level.inverse.data(), level.work.b.data(), level.work.x.data(),
+                                                   way == backward});
+          for_each(exec_, n,
+                   ResidualOf<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(), level.work.b.data(),
+                                          level.work.x.data(), r});
           if (level.distributed) s.exchange.forward(r, bs);
-          for_each(exec_, n, SolveBlocks<T, b.value>{order, s.begin.data(), local, member, s.row.data(), s.inverse.data(), r, level.work.x.data()});
+          for_each(exec_, n,
+                   SolveBlocks<T, b.value>{order, s.begin.data(), local, member, s.row.data(), s.inverse.data(), r,
+                                           level.work.x.data()});
         });
         halo(level, level.work.x);
       }

@@ -1,6 +1,6 @@
-// The transposes of the operators, for that of the cycle. They are made when one is first applied, from the entries sorted by columns. A
-// process has the rows of its own nodes: entries in own columns and rows of others come from these, entry by entry whenever the values
-// are new.
+// The transposes of the operators, for that of the cycle. They are made when one is first applied, from the entries
+// sorted by columns. A process has the rows of its own nodes: entries in own columns and rows of others come from
+// these, entry by entry whenever the values are new.
 #include "tree/hierarchy.hpp"
 #include "exec/messages.hpp"
 #include "exec/each.hpp"
@@ -105,7 +105,10 @@ struct StoreFixedTransposed {
   const double *inverse, *r, *sums;
   int           bs;
   double        scale, *z;
-  HD void       operator()(int p) const { z[list[p]] = inverse[p] * (r[list[p]] - scale * sums[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs]); }
+  HD void       operator()(int p) const
+  {
+    z[list[p]] = inverse[p] * (r[list[p]] - scale * sums[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs]);
+  }
 };
 
 int bits_of(int n)
@@ -115,9 +118,10 @@ int bits_of(int n)
   return bits;
 }
 
-// The entries in the order of their columns, of which there are n: first[c] is the first one in column c; entries of columns that are
-// not here are left out. row becomes that of each, order says which it was.
-void sort_by_columns(const Exec &exec, int n, Buffer<Key> &column, Buffer<int> &row, Buffer<int> &first, Buffer<int> &order)
+// The entries in the order of their columns, of which there are n: first[c] is the first one in column c; entries of
+// columns that are not here are left out. row becomes that of each, order says which it was.
+void sort_by_columns(const Exec &exec, int n, Buffer<Key> &column, Buffer<int> &row, Buffer<int> &first,
+                     Buffer<int> &order)
 {
   const int entries = (int)column.size();
   sort_keys(exec, entries, bits_of(n), column, order);
@@ -136,7 +140,8 @@ void sort_by_columns(const Exec &exec, int n, Buffer<Key> &column, Buffer<int> &
 
 // Entries of others in own columns
 struct Remote {
-  std::vector<int> column, row, owner, entry; // row: its node here; the process that has the entry, and which there it is
+  // row: its node here; the process that has the entry, and which there it is
+  std::vector<int> column, row, owner, entry;
   std::vector<int> ghost_owner, ghost_index;  // of all ghost nodes, those of the operator first
 };
 
@@ -230,7 +235,8 @@ template <class T> void Hierarchy<T>::transpose_pattern(Level<T> &level)
   t.j                = make_unset<int>(column.size());
   for_each(exec_, n, ListEntries{level.i.data(), level.j.data(), nullptr, n, column.data(), t.j.data()});
   const Buffer<int> columns = copy_to(exec_.space, remote.column), rows = copy_to(exec_.space, remote.row);
-  for_each(exec_, (int)remote.column.size(), Append{columns.data(), rows.data(), column.data() + own, t.j.data() + own});
+  for_each(exec_, (int)remote.column.size(),
+           Append{columns.data(), rows.data(), column.data() + own, t.j.data() + own});
   sort_by_columns(exec_, n, column, t.j, t.i, t.from);
   if (level.sweep.exact && t.more) { // of new ghosts too
     Buffer<double> found = make<double>(2 * (size_t)(n + t.ghosts));
@@ -254,7 +260,8 @@ template <class T> void Hierarchy<T>::transpose_numbers(Level<T> &level)
     t.entries.forward(all.data(), width);
   }
   t.a = make_unset<T>(t.j.size() * (size_t)width);
-  for_each(exec_, (int)t.j.size(), TakeTransposed<T>{t.from.data(), all.empty() ? level.a.data() : all.data(), bs, t.a.data()});
+  for_each(exec_, (int)t.j.size(),
+           TakeTransposed<T>{t.from.data(), all.empty() ? level.a.data() : all.data(), bs, t.a.data()});
 }
 
 // The couplings with fixed unknowns, whose rows and columns are those of the first level
@@ -267,7 +274,9 @@ template <class T> void Hierarchy<T>::transpose_one_sided()
   Buffer<int>     order;
   const int       columns = (level.n + level.ghosts) * params_.bs;
   t.row = make_unset<int>(entries);
-  for_each(exec_, (int)one_sided_.rows.size(), ListEntries{one_sided_.i.data(), one_sided_.j.data(), one_sided_.rows.data(), columns, column.data(), t.row.data()});
+  for_each(exec_, (int)one_sided_.rows.size(),
+           ListEntries{one_sided_.i.data(), one_sided_.j.data(), one_sided_.rows.data(), columns, column.data(),
+                       t.row.data()});
   sort_by_columns(exec_, columns, column, t.row, t.i, order);
   t.a = make_unset<double>(entries);
   for_each(exec_, (int)entries, Take<double>{order.data(), one_sided_.a.data(), t.a.data()});
@@ -282,7 +291,9 @@ template <class T> void Hierarchy<T>::store_fixed_transposed(const double *r, do
   const SumColumns<T> columns{t.i.data(), t.row.data(), t.a.data(), level.work.x.data(), t.sums.data()};
   for_each(exec_, (int)t.i.size() - 1, columns);
   if (level.distributed) level.exchange.add_back(t.sums.data(), params_.bs);
-  for_each(exec_, (int)fixed_.list.size(), StoreFixedTransposed{fixed_.list.data(), where_.data(), fixed_.inverse.data(), r, t.sums.data(), params_.bs, scale, z});
+  for_each(exec_, (int)fixed_.list.size(),
+           StoreFixedTransposed{fixed_.list.data(), where_.data(), fixed_.inverse.data(), r, t.sums.data(), params_.bs,
+                                scale, z});
 }
 
 template <class T> void Hierarchy<T>::make_transpose()

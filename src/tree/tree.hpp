@@ -1,5 +1,6 @@
-// The adaptive tree of a set of points, its cells and their vertices: bilinear finite elements on a balanced quadtree (octree).
-// Everything here is integer arithmetic on Morton keys, so it does not depend on the numbering of the points or on processes.
+// The adaptive tree of a set of points, its cells and their vertices: bilinear finite elements on a balanced quadtree
+// (octree). Everything here is integer arithmetic on Morton keys, so it does not depend on the numbering of the
+// points or on processes.
 #pragma once
 #include "tree/morton.hpp"
 #include <vector>
@@ -12,14 +13,15 @@ struct Frame {
   double origin[3] = {}, factor[3] = {};
 };
 
-// All trees T_0, T_1, ... at once: a cell is split in T_k for k up to its rank (-1: never). Cells are in the order of their keys, a
-// parent before its children.
+// All trees T_0, T_1, ... at once: a cell is split in T_k for k up to its rank (-1: never). Cells are in the order of
+// their keys, a parent before its children.
 struct Tree {
   int                 dim = 0, cells = 0;
   Buffer<Key>         start;               // the key of the cell's first finest cell
   Buffer<signed char> level, rank, parent; // level 0 is the root; rank of the parent
   long                added = 0;           // cells that are split for the balance only
-  int                 uniform = -1;        // or only the cells of this level, which T_0 consists of: those of T_k are k levels above
+  // or only the cells of this level, which T_0 consists of: those of T_k are k levels above
+  int                 uniform = -1;
   int                 finest  = 0;  // level of the leaves of T_0
 };
 
@@ -28,8 +30,8 @@ struct Cells {
   int                   dim = 0, n = 0;
   Buffer<Key>           start;
   Buffer<signed char>   level;
-  // Corner c of a leaf (bit q: the upper end of axis q) is the vertex, or where it hangs the corner c of the leaf's parent, with
-  // which it is interpolated.
+  // Corner c of a leaf (bit q: the upper end of axis q) is the vertex, or where it hangs the corner c of the leaf's
+  // parent, with which it is interpolated.
   Buffer<int>           vertex;
   Buffer<unsigned char> hangs; // a bit for each corner
   int                   vertices = 0, hanging = 0, coarsest = 0, finest = 0; // coarsest and finest level of the leaves
@@ -38,32 +40,37 @@ struct Cells {
   Buffer<Key>           vertex_key; // and as a key, until then
 };
 
-// The ends of n points' coordinates along the axes (the largest number and its negative where there are no points), without those that
-// are left out (nullptr: none is). False: one is not finite.
-bool find_ends(const Exec &exec, int dim, int n, const double *x, const unsigned char *left_out, double *low, double *high);
+// The ends of n points' coordinates along the axes (the largest number and its negative where there are no points),
+// without those that are left out (nullptr: none is). False: one is not finite.
+bool find_ends(const Exec &exec, int dim, int n, const double *x, const unsigned char *left_out, double *low,
+               double *high);
 // y = the coordinates in the frame, key = the finest cell. Rows of x are `dim` coordinates.
 void place(const Exec &exec, const Frame &frame, int n, const double *x, double *y, Key *key);
-// The length of the root cell in terms of the extent of the points, at least 1: such that on a quasi-uniform mesh the leaves of all
-// parts have the same size. It takes keys of a frame whose root is the extent: short ones in order, of which those of all points that are in
-// no tree, whose keys are above all others, come last; and then counts of the points, which may be added up over parts [first, last) of
-// n points. most: points of a leaf at most; deepest: of the leaves' levels there, set where there are points.
+// The length of the root cell in terms of the extent of the points, at least 1: such that on a quasi-uniform mesh the
+// leaves of all parts have the same size. It takes keys of a frame whose root is the extent: short ones in order, of
+// which those of all points that are in no tree, whose keys are above all others, come last; and then counts of the
+// points, which may be added up over parts [first, last) of n points. most: points of a leaf at most; deepest: of the
+// leaves' levels there, set where there are points.
 Buffer<unsigned> short_keys(const Exec &exec, int dim, int n, const Buffer<Key> &keys);
-std::vector<int> count_leaves(const Exec &exec, int dim, int most, int n, const Buffer<unsigned> &keys, int first, int last);
+std::vector<int> count_leaves(const Exec &exec, int dim, int most, int n, const Buffer<unsigned> &keys, int first,
+                              int last);
 double           root_length(int dim, int most, const std::vector<int> &counts, int *deepest);
-// The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners. sorted: the level down to
-// which the cells are in order; where the finest leaf is deeper there is no tree, which its level says.
+// The trees of the sorted keys with at most `most` * 2^(k dim) points in a leaf of T_k, balanced over corners.
+// sorted: the level down to which the cells are in order; where the finest leaf is deeper there is no tree, which its
+// level says.
 Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &keys, int sorted = depth(1));
 // T_k and the next ones, so many in all: the host waits as often as for one.
 std::vector<Cells> make_cells(const Exec &exec, const Tree &tree, int k, int trees);
-// Uniform grids. The finest level on which the box, whose edges are these shares of the root's, has less than nodes / most cells.
+// Uniform grids. The finest level on which the box, whose edges are these shares of the root's, has less than nodes /
+// most cells.
 int uniform_level(int dim, const double *shares, double most, double nodes);
 Tree make_uniform(const Exec &exec, int dim, int level, int n, const Buffer<Key> &keys);
 // T_k of such a tree: every cell is its own vertex, with the cell's start as key.
 Cells uniform_cells(const Exec &exec, const Tree &tree, int k);
-// The weights of the points in the leaves given by `leaf`, 2^dim of each, by d-linear functions or (kuhn) linear ones on the simplices
-// that share the diagonal of the cell; used[v] is set where a vertex has one.
-template <class T>
-void make_weights(const Exec &exec, const Cells &cells, bool kuhn, int n, const int *leaf, const double *y, T *weight, unsigned char *used);
+// The weights of the points in the leaves given by `leaf`, 2^dim of each, by d-linear functions or (kuhn) linear ones
+// on the simplices that share the diagonal of the cell; used[v] is set where a vertex has one.
+template <class T> void make_weights(const Exec &exec, const Cells &cells, bool kuhn, int n, const int *leaf,
+                                     const double *y, T *weight, unsigned char *used);
 // Leaves out the vertices that no point uses and sorts the others by their keys. Returns how many remain.
 int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> &used);
 

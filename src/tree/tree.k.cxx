@@ -27,8 +27,8 @@ template <int D> struct FindLeaf {
   int         *leaf;
   HD void      operator()(int p) const { leaf[p] = crowded[p] < depth(D) ? crowded[p] + 1 : depth(D); }
 };
-// In the order of the keys, a parent before its children, the cells that begin at a point are those of consecutive levels. How many are
-// leaves or split; how many are split.
+// In the order of the keys, a parent before its children, the cells that begin at a point are those of consecutive
+// levels. How many are leaves or split; how many are split.
 template <int D> struct CountCells {
   const Key *key;
   const int *leaf;
@@ -40,7 +40,8 @@ template <int D> struct CountCells {
     count[p] = more > 0 ? more : 0;
   }
 };
-// The cells that are split, with their levels as keys; T_k for k up to the rank splits a cell of more than `most` 2^(kD) points.
+// The cells that are split, with their levels as keys; T_k for k up to the rank splits a cell of more than `most`
+// 2^(kD) points.
 template <int D> struct FillSplits {
   const Key *key;
   const int *leaf, *place;
@@ -171,7 +172,8 @@ template <int D> struct RaiseWanted {
   HD void    operator()(int c) const
   {
     const Key k = start[place[c]];
-    for (int p = lower_bound(key, 0, n, k); p < n && (key[p] ^ k) >> (D * (depth(D) - level)) == 0; ++p) raise_to(leaf + p, level + 1);
+    for (int p = lower_bound(key, 0, n, k); p < n && (key[p] ^ k) >> (D * (depth(D) - level)) == 0; ++p)
+      raise_to(leaf + p, level + 1);
   }
 };
 // Where the splits of each level begin, and the end
@@ -187,7 +189,10 @@ template <int D> struct FillCells {
   Levels       levels;
   Key         *start;
   signed char *rank, *parent, *level;
-  HD signed char rank_of(Key k, int l) const { return (signed char)split_rank[lower_bound(split, levels.first[l], levels.first[l + 1], k)]; }
+  HD signed char rank_of(Key k, int l) const
+  {
+    return (signed char)split_rank[lower_bound(split, levels.first[l], levels.first[l + 1], k)];
+  }
   HD void        operator()(int p) const
   {
     const int   from = common_level<D>(key, p - 1, p) + 1, until = leaf[p];
@@ -210,7 +215,10 @@ template <class V> struct CopyTo {
 
 template <int D> class Builder {
 public:
-  Builder(const Exec &e, int most, int n, const Buffer<Key> &k, int sorted) : exec_(e), most_(most), n_(n), sorted_(sorted), key_(k) { }
+  Builder(const Exec &e, int most, int n, const Buffer<Key> &k, int sorted) :
+    exec_(e), most_(most), n_(n), sorted_(sorted), key_(k)
+  {
+  }
   Tree build()
   {
     const int points = std::max(n_, 1); // the root is there without points
@@ -240,7 +248,9 @@ public:
     tree.rank   = make<signed char>(n);
     tree.parent = make<signed char>(n);
     tree.level  = make<signed char>(n);
-    for_each(exec_, points, FillCells<D>{key_.data(), leaf_.data(), place.data(), start.data(), rank.data(), levels, tree.start.data(), tree.rank.data(), tree.parent.data(), tree.level.data()});
+    for_each(exec_, points,
+             FillCells<D>{key_.data(), leaf_.data(), place.data(), start.data(), rank.data(), levels, tree.start.data(),
+                          tree.rank.data(), tree.parent.data(), tree.level.data()});
     return tree;
   }
 
@@ -261,7 +271,9 @@ private:
     if (!all) return split;
     Buffer<Key> start = make<Key>(all), level = make<Key>(all);
     Buffer<int> rank = make<int>(all), begin(depth(D) + 1);
-    for_each(exec_, n_, FillSplits<D>{key_.data(), leaf_.data(), place.data(), n_, most_, start.data(), level.data(), rank.data()});
+    for_each(
+      exec_, n_,
+      FillSplits<D>{key_.data(), leaf_.data(), place.data(), n_, most_, start.data(), level.data(), rank.data()});
     sort_keys(exec_, all, 5, level, order);
     bucket_starts(exec_, all, level.data(), depth(D), Key(0), first);
     copy(first, begin);
@@ -270,7 +282,8 @@ private:
       s.n     = begin.data()[l + 1] - begin.data()[l];
       s.start = make<Key>(s.n);
       s.rank  = make<int>(s.n);
-      for_each(exec_, s.n, TakeSplit{order.data() + begin.data()[l], start.data(), rank.data(), s.start.data(), s.rank.data()});
+      for_each(exec_, s.n,
+               TakeSplit{order.data() + begin.data()[l], start.data(), rank.data(), s.start.data(), s.rank.data()});
       split.push_back(std::move(s));
     }
     return split;
@@ -284,7 +297,9 @@ private:
     const auto  ask = [&](int l, Key *wanted, int *rank, unsigned char *flag) {
       const Split &fine = split[(size_t)l];
       Split       &coarse = split[(size_t)l - 1];
-      for_each(exec_, fine.n, Balance<D>{fine.start.data(), fine.rank.data(), l, coarse.start.data(), coarse.rank.data(), coarse.n, key_.data(), n_, wanted, rank, flag, missing.data() + l});
+      for_each(exec_, fine.n,
+                   Balance<D>{fine.start.data(), fine.rank.data(), l, coarse.start.data(), coarse.rank.data(), coarse.n,
+                          key_.data(), n_, wanted, rank, flag, missing.data() + l});
     };
     // Many trees are balanced by themselves down to some level, to which nobody has to wait for what is missing.
     missing.zero();
@@ -302,13 +317,15 @@ private:
       ask(l, wanted.data(), rank.data(), flag.data());
       select(exec_, m, flag, where);
       if (where.empty()) continue;
-      for_each(exec_, (int)where.size(), RaiseWanted<D>{where.data(), wanted.data(), key_.data(), l - 1, n_, leaf_.data()});
+      for_each(exec_, (int)where.size(),
+               RaiseWanted<D>{where.data(), wanted.data(), key_.data(), l - 1, n_, leaf_.data()});
       const int   both  = coarse.n + (int)where.size();
       Buffer<Key> start = make<Key>(both);
       Buffer<int> ranks = make<int>(both), order, first;
       for_each(exec_, coarse.n, CopyTo<Key>{coarse.start.data(), start.data()});
       for_each(exec_, coarse.n, CopyTo<int>{coarse.rank.data(), ranks.data()});
-      for_each(exec_, (int)where.size(), TakeWanted{where.data(), wanted.data(), rank.data(), coarse.n, start.data(), ranks.data()});
+      for_each(exec_, (int)where.size(),
+               TakeWanted{where.data(), wanted.data(), rank.data(), coarse.n, start.data(), ranks.data()});
       sort_keys(exec_, both, D * depth(D), start, order);
       Buffer<int> ordered = make<int>(both);
       for_each(exec_, both, TakeOrdered{order.data(), ranks.data(), ordered.data()});
@@ -319,7 +336,9 @@ private:
       coarse.n         = (int)first.size();
       coarse.start     = make<Key>(coarse.n);
       coarse.rank      = make<int>(coarse.n);
-      for_each(exec_, coarse.n, TakeLargest{first.data(), coarse.n, both, start.data(), ordered.data(), coarse.start.data(), coarse.rank.data()});
+      for_each(exec_, coarse.n,
+               TakeLargest{first.data(), coarse.n, both, start.data(), ordered.data(), coarse.start.data(),
+                           coarse.rank.data()});
     }
     return added;
   }

@@ -1,4 +1,5 @@
-// The uniform grid of the paper: square (cubic) cells over the bounding box, and their parents. Empty cells do not exist.
+// The uniform grid of the paper: square (cubic) cells over the bounding box, and their parents. Empty cells do not
+// exist.
 #include "tree/dispatch.hpp"
 #include "tree/tree.hpp"
 #include "exec/each.hpp"
@@ -37,7 +38,8 @@ struct TakeCell {
 };
 
 // The cells of a level that hold one of the sorted keys. Returns how many.
-int occupied(const Exec &exec, int dim, int cell_level, int n, const Buffer<Key> &keys, Buffer<Key> &start, Buffer<signed char> &level, Buffer<int> *vertex)
+int occupied(const Exec &exec, int dim, int cell_level, int n, const Buffer<Key> &keys, Buffer<Key> &start,
+             Buffer<signed char> &level, Buffer<int> *vertex)
 {
   const auto            extent = [&](int size) { return Extent{(size_t)size, exec.space}; };
   Buffer<Key>           cell(extent(n));
@@ -50,7 +52,9 @@ int occupied(const Exec &exec, int dim, int cell_level, int n, const Buffer<Key>
   start.resize(extent(cells));
   level.resize(extent(cells));
   if (vertex) vertex->resize(extent(cells));
-  for_each(exec, cells, TakeCell{from.data(), cell.data(), cell_level, start.data(), level.data(), vertex ? vertex->data() : nullptr});
+  for_each(
+    exec, cells,
+    TakeCell{from.data(), cell.data(), cell_level, start.data(), level.data(), vertex ? vertex->data() : nullptr});
   return cells;
 }
 
@@ -83,7 +87,8 @@ Cells uniform_cells(const Exec &exec, const Tree &tree, int k)
   Cells cells;
   cells.dim      = tree.dim;
   cells.coarsest = cells.finest = std::max(tree.uniform - k, 0);
-  cells.n = cells.vertices = occupied(exec, tree.dim, cells.finest, tree.cells, tree.start, cells.start, cells.level, &cells.vertex);
+  cells.n                       = cells.vertices =
+    occupied(exec, tree.dim, cells.finest, tree.cells, tree.start, cells.start, cells.level, &cells.vertex);
   cells.key.resize(cells.start.extent());
   copy(cells.start, cells.key);
   return cells;
