@@ -9,10 +9,12 @@ namespace tessera {
 
 // The row sum of a node without what a Dirichlet side has left there beside the line on which it interpolates, where
 // functions fall off across that line and not along it: low and high, its couplings to both sides across the line;
-// one is missing there.
+// one is missing there, but for rounding.
 HD inline double along_line(double sum, double low, double high)
 {
-  const double across = low == 0 ? -high : high == 0 ? -low : 0;
+  constexpr double rounding = 1e-12;
+  const bool       is_low = fabs(low) > rounding * fabs(high), is_high = fabs(high) > rounding * fabs(low);
+  const double     across = !is_low ? -high : !is_high ? -low : 0;
   return sum > 0 && across > 0 ? (sum > across ? sum - across : 0) : sum;
 }
 
