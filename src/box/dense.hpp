@@ -14,8 +14,8 @@ class Band {
 public:
   void    reset(int n, int bandwidth); // zero matrix
   void    add(int i, int j, double v); // a_ij += v, i >= j >= i - bandwidth
-  // -1, or the row whose pivot is negative; below the share `singular` of its diagonal it is rounding, and so is a negative one that
-  // the rounding of the rows before explains (ten times that share, to 1e-6 of its diagonal).
+  // -1, or the row whose pivot is negative; below the share `singular` of its diagonal it is rounding, and so is a
+  // negative one that the rounding of the rows before explains (ten times that share, to 1e-6 of its diagonal).
   int     factor(double singular);
   double  pivot() const { return pivot_; }
   void    solve(double *x) const;      // x := A^-1 x

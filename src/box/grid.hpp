@@ -3,12 +3,14 @@
 // Nodes are (x, y), counted from 0. The parities of x and y split a grid into four quarters (the papers' b1, r1, r2,
 // b2):
 //
-//   o = 0: x even, y even (b1)   a = 1: x odd,  y even (r1)      b a b a     neighbours, at the same quarter index (X, Y):
-//   b = 2: x even, y odd  (r2)   c = 3: x odd,  y odd  (b2)      ...         a: W o(X,Y)   E o(X+1,Y)  S c(X,Y-1) N c(X,Y)
-//                                                                b c b c     b: W c(X-1,Y) E c(X,Y)    S o(X,Y)   N o(X,Y+1)
-// Node (x, y) is element (X, Y) = (x/2, y/2) of its quarter.     o a o a     o: c at SW (X-1,Y-1), SE (X,Y-1), NW
-// (X-1,Y), NE (X,Y) The c nodes are the next grid: c(X, Y) is its node (X, Y). Quarter indices are global; views
-// shift their pointers.
+//   o = 0: x even, y even (b1)   a = 1: x odd,  y even (r1)      b c b c
+//   b = 2: x even, y odd  (r2)   c = 3: x odd,  y odd  (b2)      o a o a
+// Neighbours, at the same quarter index (X, Y):
+//   a: W o(X,Y)   E o(X+1,Y)  S c(X,Y-1) N c(X,Y)
+//   b: W c(X-1,Y) E c(X,Y)    S o(X,Y)   N o(X,Y+1)
+//   o: c at SW (X-1,Y-1), SE (X,Y-1), NW (X-1,Y), NE (X,Y)
+// Node (x, y) is element (X, Y) = (x/2, y/2) of its quarter. The c nodes are the next grid: c(X, Y) is its node (X, Y).
+// Quarter indices are global; views shift their pointers.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/comm.hpp"

@@ -4,18 +4,25 @@
 // likewise.
 //
 // Such a kernel is a struct with
-//   blocks                                             blocks of four warps that shall fit a multiprocessor: bounds the registers,
-//   struct Row                                         what it reads at one row: Cells alone,
-//   MARCH void read(A &access, Row &row, int y) const  where that is: access(row.a, pointer to the row), access.nodes(...), access.kept(...)
-//                                                      of what no kernel of a cycle writes,
-//   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const   the work, by for_rows; returns a lane's part of a sum,
-//   MARCH void finish(double sum) const                called by one thread at the end, where the sum is asked for.
+//   blocks
+//       blocks of four warps that shall fit a multiprocessor: bounds the registers,
+//   struct Row
+//       what it reads at one row: Cells alone,
+//   MARCH void read(A &access, Row &row, int y) const
+//       where that is: access(row.a, pointer to the row), access.nodes(...), access.kept(...) of what no kernel of a
+//       cycle writes,
+//   MARCH double operator()(Warp w, const March &m, int strip, int chunk) const
+//       the work, by for_rows; returns a lane's part of a sum,
+//   MARCH void finish(double sum) const
+//       called by one thread at the end, where the sum is asked for.
 // Where a grid has too few rows for that to pay, a warp can take one row instead, and a block as many neighbouring
 // rows as it has warps: all is read at once, what is kept while the kernel before still runs, and what comes from the
 // row before goes through shared memory. For both ways the kernel has instead
-//   value, reach, exchanged, whole()   type of its values, rows and columns that it reaches, values of a lane that rows hand on, what can be read
-//   template <class B> MARCH void row(strip, B &before, const Row &, int y, int y0, int y1) const   the work for a row, results in [y0, y1);
-//                                      before.take<I>(a, b, ...): each becomes what it was one row before; I, I + 1, ...: their places.
+//   value, reach, exchanged, whole()
+//       type of its values, rows and columns that it reaches, values of a lane that rows hand on, what can be read
+//   template <class B> MARCH void row(strip, B &before, const Row &, int y, int y0, int y1) const
+//       the work for a row, results in [y0, y1); before.take<I>(a, b, ...): each becomes what it was one row before; I,
+//       I + 1, ...: their places.
 // (Rows fetched further ahead through shared memory by asynchronous copies took 12 % longer on an H200.)
 #pragma once
 #include "exec/dependent.hpp"

@@ -1,8 +1,10 @@
 // What K-cycle, AMLI-cycle and the measurements at setup share: vector operations and short iterations on one grid.
 //
 // A Space has the fields b, x, r, w, d, q of one grid and
-//   multiply(p, q)     q = A p; p's ghost nodes change        precondition(r, w)   w = B r, one cycle from this grid down
-//   dot(x, y)          over all processes                     combine(s, x, t, y)  y = s x + t y; with t = 0 the old y does not matter
+//   multiply(p, q)       q = A p; p's ghost nodes change
+//   precondition(r, w)   w = B r, one cycle from this grid down
+//   dot(x, y)            over all processes
+//   combine(s, x, t, y)  y = s x + t y; with t = 0 the old y does not matter
 #pragma once
 #include "exec/pack.hpp"
 #include "rrb/rrb.hpp"

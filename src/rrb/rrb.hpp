@@ -1,6 +1,7 @@
 // Repeated red-black factorisation (RRB): A = L D L' + R on a hierarchy of grids.
-//   [1] de Jong, van der Ploeg, Ditzel, Vuik: Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable for
-//       GPU-type processors, ETNA 48 (2018)      [2] de Jong, Vuik: GPU implementation of the RRB-solver, report 16-06, Delft 2016
+//   [1] de Jong, van der Ploeg, Ditzel, Vuik: Fine-grain parallel RRB-solver for 5-/9-point stencil problems suitable
+//       for GPU-type processors, ETNA 48 (2018)
+//   [2] de Jong, Vuik: GPU implementation of the RRB-solver, report 16-06, Delft 2016
 // One grid holds two levels: its red nodes (quarters a, b) are eliminated, then its o nodes; the c nodes are the next
 // grid. The Galerkin form eliminates the red nodes of the finest grid alone and makes every next operator as P'AP,
 // with sweeps of Gauss-Seidel on each grid (rrb/multigrid/cycle.k.cxx).

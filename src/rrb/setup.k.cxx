@@ -138,9 +138,8 @@ double Plan::bytes_moved(bool of_schur) const
         // (a quarter).
         const GridReport r = report(*this, (size_t)(&l - levels.data()));
         const bool       points = r.smoother == Smoother::point;
-        const double     passes =
-          points ? 2
-                     : 2 * (r.sweeps * (r.smoother == Smoother::line_alternating ? 4 : 2) * (r.of_schur ? 1.2 : 0.8) + 1);
+        const int        lines = r.smoother == Smoother::line_alternating ? 4 : 2;
+        const double     passes = points ? 2 : 2 * (r.sweeps * lines * (r.of_schur ? 1.2 : 0.8) + 1);
         cycle = passes * s * (r.of_schur ? (points && exec.space == Space::cuda ? 5 : 5.5) : points ? 9.25 : 8.75);
         // elimination of the red nodes and back
         if (!l.index && !of_schur) cycle += r.of_schur ? 8 + 16 + 16 + 16 + 16 : 0;

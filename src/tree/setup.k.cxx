@@ -246,10 +246,8 @@ template <class T> Tree Hierarchy<T>::sort_into_tree(Points &points, int sorted_
       for (int q = 0; q < dim; ++q) shares[q] = points.extent > 0 ? points.edge[q] / points.extent : 0;
       tree = make_uniform(exec_, dim, uniform_level(dim, shares, params_.most, levels_[0].nodes), number, keys);
     } else tree = make_tree(exec_, dim, params_.most, number, keys, sorted_level);
-    // All processes go on alike: where the device of one has failed, its keys are none.
-    int deeper = sorted_level < depth(dim) && tree.finest > sorted_level;
-    if (size > 1 && sorted_level < depth(dim)) MPI_Allreduce(MPI_IN_PLACE, &deeper, 1, MPI_INT, MPI_MAX, comm_);
-    if (deeper) continue;
+    // By the keys of a device that has failed processes would not go on alike.
+    if (!lost() && tree.finest > sorted_level) continue;
     crowded_ = tree.finest == depth(dim) ? count_crowded(keys, number) : 0;
     return tree;
   }

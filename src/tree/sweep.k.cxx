@@ -12,7 +12,7 @@ namespace {
 // T, leaves some.
 template <class T> constexpr double dead_pivot = sizeof(T) == sizeof(float) ? 1e-6 : 1e-12;
 
-//--- the inverses of the blocks ---------------------------------------------------------------------------------------------------
+//--- the inverses of the blocks ---------------------------------------------------------------------------------------
 
 // The size of the block of each node times b2, and of each block.
 struct RowLength {
@@ -119,7 +119,7 @@ template <class T> struct TakeRows {
   }
 };
 
-//--- sweeps -----------------------------------------------------------------------------------------------------------------------
+//--- sweeps -----------------------------------------------------------------------------------------------------------
 
 // s = b - A x in the rows of a node; own: its block in the matrix
 template <class T, int BS>

@@ -1,14 +1,14 @@
 // Multigrid for the linear complementarity problem   lo <= x <= up,  (b - A x) . (y - x) <= 0 for all lo <= y <= up
 // with a stencil matrix A on a grid of one to three dimensions. No PETSc objects.
 //
-// A cycle has up to two parts, each after Graeser and Kornhuber, J. Comput. Math. 27 (2009): - monotone multigrid
-// (their section 4.2): projected Gauss-Seidel on every grid. What the fine iterate may still move, the defect of
-//    the constraint, goes to the coarse grid as the maximum (lower bound) or minimum (upper bound) over a coarse basis function's
-//    support, so that every coarse correction is feasible and energy never grows. Robust from any start, slow in the end.
-// - truncated Newton multigrid (section 5): a projected sweep finds the active nodes, a linear cycle with Galerkin
-// operators whose
-//    basis functions are cut off there corrects the others, the result is projected, and a line search keeps energy from growing. Fast
-//    once the active set stands nearly still.
+// A cycle has up to two parts, each after Graeser and Kornhuber, J. Comput. Math. 27 (2009):
+//  - monotone multigrid (their section 4.2): projected Gauss-Seidel on every grid. What the fine iterate may still
+//    move, the defect of the constraint, goes to the coarse grid as the maximum (lower bound) or minimum (upper bound)
+//    over a coarse basis function's support, so that every coarse correction is feasible and energy never grows.
+//    Robust from any start, slow in the end.
+//  - truncated Newton multigrid (section 5): a projected sweep finds the active nodes, a linear cycle with Galerkin
+//    operators whose basis functions are cut off there corrects the others, the result is projected, and a line search
+//    keeps energy from growing. Fast once the active set stands nearly still.
 #pragma once
 #include "exec/graph.hpp"
 #include "box/halo3.hpp"

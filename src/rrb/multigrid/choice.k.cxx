@@ -86,9 +86,8 @@ template <class T> double try_out(Plan &plan, int l)
 // of the interpolation, or on a device, whose last grid is small, of the cycle; jumps everywhere of smoothing.
 static std::vector<Rough> choices(const Plan &plan)
 {
-  size_t root = 0;
-  while (plan.levels[root].step == Step::gather) ++root;
-  const Directions d = plan.params.single ? plan.smoothing32[root].shares : plan.smoothing64[root].shares;
+  const size_t     root = first_working_level(plan);
+  const Directions d    = report(plan, root).shares;
   const bool       many = d.jumps >= tuning::few_jumps;
   if (takes_algebraic(plan, plan.levels[root])) {
     const Rough first = many ? Rough::sweeps : Rough::fitted;
@@ -129,15 +128,14 @@ double galerkin_rival(const Plan &plan)
 // What follows from the iterations that are expected so far: the choice in use stays, or another one is to be set up.
 static bool choose(Plan &plan)
 {
-  const double *const      expected = plan.predicted;
-  const std::vector<Rough> all      = choices(plan);
+  const double *const expected = plan.predicted;
   if (!(expected[(int)Rough::no] > 0)) { // algebraic levels before anything else
     plan.chosen = expected[(int)plan.rough] <= tuning::trial_fair;
     if (!plan.chosen) plan.rough = Rough::no;
     return !plan.chosen;
   }
-  Rough                    best = Rough::no, next = Rough::no; // next: the first one that has not been tried
-  for (Rough r : all) {
+  Rough best = Rough::no, next = Rough::no; // next: the first one that has not been tried
+  for (Rough r : choices(plan)) {
     if (!(expected[(int)r] > 0)) {
       next = r;
       break;
@@ -162,21 +160,20 @@ bool galerkin_disproved(Plan &plan, double iterations)
 bool galerkin_trial(Plan &plan)
 {
   const Params &p = plan.params;
-  int           root = 0;
   if (p.coarsening != Coarsening::galerkin) return false;
-  while (plan.levels[(size_t)root].step == Step::gather) ++root;
-  const Directions d = p.single ? plan.smoothing32[(size_t)root].shares : plan.smoothing64[(size_t)root].shares;
-  const bool of_schur = p.single ? plan.smoothing32[(size_t)root].of_schur : plan.smoothing64[(size_t)root].of_schur;
-  const bool wanted = !plan.chosen && chooses(p);
+  const size_t      root = first_working_level(plan);
+  const GridReport  grid = report(plan, root);
+  const Directions &d    = grid.shares;
+  const bool        wanted = !plan.chosen && chooses(p);
   const bool doubtful = d.jumps > 0 || (d.weak_x > tuning::mixed_share && d.weak_y > tuning::mixed_share);
   double    &expected = plan.predicted[(int)plan.rough];
   // known: back from another one
-  if (!wanted || !of_schur || !doubtful || plan.levels[(size_t)root].step != Step::coarsen || expected > 0) {
+  if (!wanted || !grid.of_schur || !doubtful || plan.levels[root].step != Step::coarsen || expected > 0) {
     plan.chosen = true;
     return false;
   }
-  if (plan.rough == Rough::no) plan.usual_lines = report(plan, (size_t)root).smoother != Smoother::point;
-  expected = p.single ? try_out<float>(plan, root) : try_out<double>(plan, root);
+  if (plan.rough == Rough::no) plan.usual_lines = grid.smoother != Smoother::point;
+  expected = p.single ? try_out<float>(plan, (int)root) : try_out<double>(plan, (int)root);
   // gathered grids are tried by every process for itself
   MPI_Bcast(&expected, 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm);
   return choose(plan);

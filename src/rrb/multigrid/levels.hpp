@@ -13,6 +13,14 @@ template <class T> auto &hierarchy(Plan &plan)
   else return plan.smoothing32;
 }
 
+// The first level that works: finer ones are only gathered.
+inline size_t first_working_level(const Plan &plan)
+{
+  size_t root = 0;
+  while (plan.levels[root].step == Step::gather) ++root;
+  return root;
+}
+
 inline bool least_squares(const Plan &plan)
 {
   return plan.params.weights == Weights::least_squares ||

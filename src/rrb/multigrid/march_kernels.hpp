@@ -20,7 +20,7 @@ namespace tessera::rrb {
 
 namespace {
 
-//--- S1: two cells a lane, as its colours go by X + Y -------------------------------------------------------------------
+//--- S1: two cells a lane, as its colours go by X + Y -----------------------------------------------------------------
 
 // Columns that the sweeps reach on each side. Even, as lanes hold pairs.
 constexpr int reach_s1 = 4, reach_nine = 2, columns_s1 = 2 * lanes - 2 * reach_s1,
@@ -29,9 +29,9 @@ constexpr int reach_s1 = 4, reach_nine = 2, columns_s1 = 2 * lanes - 2 * reach_s
 // On several processes nothing but right-hand sides is exchanged, before the sweeps down: ghost nodes are worked on
 // as their owners do, so that all that the sweeps up need is there. Layers of ghost cells in which results are right,
 // from the last ones back:
-//   CG needs z one layer around. S1 up then reads the next grid's x up to 5 nodes around (3 of its layers) and x of S1 down in 4 layers,
-//   which takes the right-hand side in 6. x of the next grid in 3 layers takes x of its way down in 5 and the same 3 layers of the grid after
-//   it, and the right-hand side in 6.
+//   CG needs z one layer around. S1 up then reads the next grid's x up to 5 nodes around (3 of its layers) and x of S1
+//   down in 4 layers, which takes the right-hand side in 6. x of the next grid in 3 layers takes x of its way down in 5
+//   and the same 3 layers of the grid after it, and the right-hand side in 6.
 constexpr int up_layers_s1 = 1, down_layers_s1 = 4, up_layers_nine = march_layers_x, down_layers_nine = 5;
 
 // Is row y in a chunk and in the box?
@@ -285,7 +285,7 @@ template <bool CORRECT, bool MANY, class T> struct S1Up {
   MARCH void finish(double dot) const { *result = dot; }
 };
 
-//--- 9-point grids: one cell, four nodes, a lane ------------------------------------------------------------------------
+//--- 9-point grids: one cell, four nodes, a lane ----------------------------------------------------------------------
 
 template <class T> struct NineFields { // few pointers: a multiprocessor fetches them anew for every kernel
   // at o: right-hand side, inverse diagonal, couplings and weights; g, u: at a, v: at b

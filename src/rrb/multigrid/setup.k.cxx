@@ -476,12 +476,8 @@ GridReport report(const Plan &plan, size_t l)
 
 void galerkin_cycle(Plan &plan)
 {
-  size_t root = 0;
-  while (plan.levels[root].step == Step::gather) ++root;
-  const bool rotated =
-    plan.params.single
-      ? !plan.smoothing32[root].of_schur && plan.smoothing32[root].shares.diagonal > tuning::diagonal_share
-      : !plan.smoothing64[root].of_schur && plan.smoothing64[root].shares.diagonal > tuning::diagonal_share;
+  const GridReport root    = report(plan, first_working_level(plan));
+  const bool       rotated = !root.of_schur && root.shares.diagonal > tuning::diagonal_share;
   plan.cycle = plan.params.cycle == Cycle::automatic
                ? (fits_weights(plan.rough) || plan.rough == Rough::amli || rotated ? Cycle::amli : Cycle::v)
                : plan.params.cycle;
