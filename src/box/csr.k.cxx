@@ -2,6 +2,7 @@
 #include "box/csr_rows.hpp"
 #include "exec/each.hpp"
 #include "exec/sort.hpp"
+#include "exec/tile.hpp"
 #include <cmath>
 #include <cstdint>
 #include <type_traits>

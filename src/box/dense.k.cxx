@@ -1,6 +1,7 @@
 #include "box/dense.hpp"
 #include "exec/dependent.hpp"
 #include "exec/exec.hpp"
+#include "exec/tile.hpp"
 #include "exec/pack.hpp"
 #include "box/tuning.hpp"
 #include <algorithm>

@@ -1,4 +1,5 @@
 #include "box/weights.hpp"
+#include "exec/tile.hpp"
 #include <algorithm>
 #include <utility>
 

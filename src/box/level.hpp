@@ -6,6 +6,7 @@
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/exec.hpp"
+#include "exec/tile.hpp"
 #include "box/grid.hpp"
 #include <cstdint>
 #include <mpi.h>

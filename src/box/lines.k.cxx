@@ -1,6 +1,7 @@
 // Zebra lines: L D L' along every grid line, L = couplings times inverse pivots. Along y all columns of a parity go
 // together, one row after the other; along x four rows go together, so that their recurrences overlap.
 #include "box/smooth.hpp"
+#include "exec/tile.hpp"
 #include <algorithm>
 #include <cmath>
 

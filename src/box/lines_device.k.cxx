@@ -1,5 +1,6 @@
 // The launches of zebra lines on the device.
 #include "box/lines_device_kernels.hpp"
+#include "exec/tile.hpp"
 #include <algorithm>
 
 namespace tessera {

@@ -1,6 +1,7 @@
 // Many small problems: a warp for each of up to 128 unknowns on a device, else a block of threads; the matrix stays
 // in shared memory where there is room.
 #include "densegs/lcp.hpp"
+#include "exec/tile.hpp"
 #include <cmath>
 #include <type_traits>
 

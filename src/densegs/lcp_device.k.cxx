@@ -1,5 +1,6 @@
 // What the solver does on the device besides sweeps: pieces of the matrix, and momentum.
 #include "densegs/lcp_matrix.hpp"
+#include "exec/tile.hpp"
 #include <cmath>
 
 namespace tessera::lcp {

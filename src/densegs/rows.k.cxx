@@ -1,6 +1,7 @@
 // Vectors and the matrix where they lie; and on the device the strategies that launch a kernel for every row or
 // unknown, which the paper shows to lose (sections III.A and III.B): they are here to be compared with.
 #include "densegs/densegs.hpp"
+#include "exec/tile.hpp"
 #include <climits>
 #include <cmath>
 

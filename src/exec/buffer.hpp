@@ -138,27 +138,29 @@ private:
   std::unique_ptr<void, Release> data_;
 };
 
-// to := from, which may lie elsewhere.
+// n values between the memories of two spaces. The host waits for what comes from a device, not for what goes there:
+// device::synchronize(space) does, where the original may change.
+template <class T> void copy(const T *from, Space from_space, T *to, Space to_space, size_t n)
+{
+  if (!n) return;
+  const bool from_host = from_space == Space::host, to_host = to_space == Space::host;
+  if (from_host && to_host) memcpy((void *)to, (const void *)from, n * sizeof(T));
+  else if (from_host) device::copy_from_host(to, from, n * sizeof(T));
+  else if (to_host) device::copy_to_host(to, from, n * sizeof(T));
+  else device::copy(to, from, n * sizeof(T));
+}
+
 template <class T> void copy(const Buffer<T> &from, Buffer<T> &to)
 {
-  if (!from.size()) return;
-  if (from.space() == Space::host && to.space() == Space::host)
-    memcpy((void *)to.data(), (const void *)from.data(), from.bytes());
-  else if (from.space() == Space::host) device::copy_from_host(to.data(), from.data(), from.bytes());
-  else if (to.space() == Space::host) device::copy_to_host(to.data(), from.data(), from.bytes());
-  else device::copy(to.data(), from.data(), from.bytes());
+  copy(from.data(), from.space(), to.data(), to.space(), from.size());
 }
 
 // The values in the memory of `space`; the host waits.
 template <class T> Buffer<T> copy_to(Space space, const std::vector<T> &from)
 {
   Buffer<T> to(Extent{from.size(), space});
-  if (from.empty()) return to;
-  if (space == Space::host) memcpy((void *)to.data(), (const void *)from.data(), to.bytes());
-  else {
-    device::copy_from_host(to.data(), from.data(), to.bytes());
-    device::synchronize(); // the original may go
-  }
+  copy(from.data(), Space::host, to.data(), space, from.size());
+  device::synchronize(space); // the original may go
   return to;
 }
 

@@ -45,6 +45,10 @@ void        copy_to_host(void *to, const void *from, size_t bytes);  // waits
 void        copy_from_host(void *to, const void *from, size_t bytes);
 void        copy_once_from_host(void *to, const void *from, size_t bytes); // much ordinary memory; waits
 void        synchronize();              // waits for the stream; DeviceError if a kernel failed
+inline void synchronize(Space space)    // the same where the space is the device's: the host's kernels have ended
+{
+  if (space == Space::cuda) synchronize();
+}
 void       *stream();                   // cudaStream_t of everything that follows
 void        set_stream(void *stream);   // waits for the one before; DeviceError if a kernel failed there
 void        go_back_to(void *stream);   // from one that only records: nothing to wait for, and no error

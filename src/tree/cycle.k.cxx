@@ -3,6 +3,7 @@
 #include "tree/dispatch.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
+#include "exec/tile.hpp"
 #include <algorithm>
 
 namespace tessera::auxamg {

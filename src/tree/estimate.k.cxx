@@ -4,6 +4,7 @@
 #include "tree/read.hpp"
 #include "tree/rows.hpp"
 #include "exec/each.hpp"
+#include "exec/tile.hpp"
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -3,6 +3,7 @@
 #pragma once
 #include "tree/hierarchy.hpp"
 #include "exec/each.hpp"
+#include "exec/tile.hpp"
 
 namespace tessera::auxamg {
 

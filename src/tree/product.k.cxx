@@ -3,6 +3,7 @@
 #include "tree/dispatch.hpp"
 #include "exec/each.hpp"
 #include "exec/pack.hpp"
+#include "exec/tile.hpp"
 #include <algorithm>
 
 namespace tessera::auxamg {

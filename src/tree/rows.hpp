@@ -4,6 +4,7 @@
 #include "tree/dispatch.hpp"
 #include "exec/each.hpp"
 #include "exec/several.hpp"
+#include "exec/tile.hpp"
 #include <algorithm>
 #include <type_traits>
 

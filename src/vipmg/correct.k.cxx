@@ -2,6 +2,7 @@
 // are needed: three kernels. Bytes a node, 5-point star: sums for the recombination 73 (5 coefficients, v, r, x, y, a
 // flag), for the line search 89 (two bounds more), the step 65; arrays for what they compute would make it 273.
 #include "vipmg/tile.hpp"
+#include "exec/tile.hpp"
 
 namespace tessera::vipmg {
 

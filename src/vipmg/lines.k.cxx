@@ -9,6 +9,7 @@
 // host a line's factor is written too, and both are read on the way back: 24. A line of several processes is worked
 // on by one after the other, there and back, so that it is solved as on one.
 #include "vipmg/tile.hpp"
+#include "exec/tile.hpp"
 #include <algorithm>
 
 namespace tessera::vipmg {

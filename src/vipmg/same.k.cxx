@@ -1,5 +1,6 @@
 // Stretches of equal stencils in the half rows of an operator.
 #include "exec/each.hpp"
+#include "exec/tile.hpp"
 #include "vipmg/stencil3.hpp"
 #include <algorithm>
 #include <cstring>

@@ -8,6 +8,7 @@
 // 8 of these, x read and written: 82, for 130; with a second sweep, active set and residual: 107, for 324. 9-point
 // boxes: 32 more.
 #include "vipmg/tile.hpp"
+#include "exec/tile.hpp"
 
 namespace tessera::vipmg {
 

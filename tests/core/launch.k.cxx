@@ -1,6 +1,7 @@
 // Every way to run kernels visits each place once, on boxes that no launch of one block after the other along y could hold: a row of
 // ten million places, a column of ten million, a strip five wide. On the emulated device a launch that a GPU would refuse is an error.
 #include "exec/expected.hpp"
+#include "exec/tile.hpp"
 #include "box/warp.hpp"
 #include "unit.hpp"
 

@@ -3,6 +3,7 @@
 // ranks: 1 2 3 4
 #include "box/smooth.hpp"
 #include "box/tuning.hpp"
+#include "exec/wavefront.hpp"
 #include "dense.hpp"
 #include "unit.hpp"
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include "box/warp.hpp"
 #include "rrb/acceleration.hpp"
 #include "rrb/lumped/factors.hpp"
+#include "exec/tile.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -3,7 +3,7 @@
 // their own.
 //
 // Colours go c, o, b, a before the next grid and in the reverse order after it; on S1 they go c, o, each by X + Y
-// even, odd. Sweeps, residual and transfer of one grid are one pass through memory (wavefront() in exec.hpp) down and
+// even, odd. Sweeps, residual and transfer of one grid are one pass through memory (exec/wavefront.hpp) down and
 // one up: 7 coefficients and 3 values a node of the grid; with ghost nodes to exchange, or along lines, one pass for
 // each colour.
 #include "box/tuning.hpp"

@@ -2,6 +2,8 @@
 // which are smoothed by points in quarter grids on the host.
 #pragma once
 #include "exec/several.hpp"
+#include "exec/tile.hpp"
+#include "exec/wavefront.hpp"
 #include "box/tuning.hpp"
 #include "rrb/multigrid/kernels.hpp"
 

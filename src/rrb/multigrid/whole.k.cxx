@@ -2,6 +2,7 @@
 #include "box/tuning.hpp"
 #include "rrb/multigrid/kernels.hpp"
 #include "rrb/multigrid/march.hpp"
+#include "exec/tile.hpp"
 
 namespace tessera::rrb {
 
