@@ -78,7 +78,8 @@ static PetscErrorCode MakeLinear(PC pc, const char *who)
 
   PetscFunctionBegin;
   a->linear = PETSC_TRUE;
-  if (a->precision != PC_AUXAMG_PRECISION_AUTO || !a->in_single || !a->current) PetscFunctionReturn(PETSC_SUCCESS);
+  if (a->options.precision != PC_AUXAMG_PRECISION_AUTO || !a->in_single || !a->current)
+    PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(pc,
                       "%s may rely on a preconditioner that is linear to the last digits: the hierarchy is made again "
                       "in double precision (-pc_auxamg_precision double does so at once)\n",
@@ -166,67 +167,13 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
 
 static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOptionsObject)
 {
-  PC_AuxAMG            *a = (PC_AuxAMG *)pc->data;
-  PetscInt              levels = a->levels, cell_size = a->cell_size, smooth = a->smooth, coarse_size = a->coarse_size,
-           cycle_inner                = a->cycle_inner;
-  PCAuxAMGVariant       variant       = a->variant;
-  PCAuxAMGInterpolation interpolation = a->interpolation;
-  PCAuxAMGCycle         cycle         = a->cycle;
-  PCAuxAMGSmoother      smoother      = a->smoother;
-  PCAuxAMGFilter        filter        = a->filter;
-  PCAuxAMGPrecision     precision     = a->precision;
-  PetscBool             stretch = a->stretch, set;
-  TesseraBackend        backend = a->backend;
-  char                  file[PETSC_MAX_PATH_LEN];
+  bool changed;
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "AuxAMG options");
-  PetscCall(PetscOptionsEnum("-pc_auxamg_variant", "Kind of the auxiliary grids", "PCAuxAMGSetVariant",
-                             PCAuxAMGVariants, (PetscEnum)variant, (PetscEnum *)&variant, &set));
-  if (set) PetscCall(PCAuxAMGSetVariant(pc, variant));
-  PetscCall(PetscOptionsInt("-pc_auxamg_levels", "Grids at most, the mesh among them (0 for as many as it takes)",
-                            "PCAuxAMGSetLevels", levels, &levels, &set));
-  if (set) PetscCall(PCAuxAMGSetLevels(pc, levels));
-  PetscCall(PetscOptionsInt("-pc_auxamg_cell_size",
-                            "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D); of the paper's "
-                            "grids in the mean at least",
-                            "PCAuxAMGSetCellSize", cell_size, &cell_size, &set));
-  if (set) PetscCall(PCAuxAMGSetCellSize(pc, cell_size));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_interpolation", "Functions on the cells", "PCAuxAMGSetInterpolation",
-                             PCAuxAMGInterpolations, (PetscEnum)interpolation, (PetscEnum *)&interpolation, &set));
-  if (set) PetscCall(PCAuxAMGSetInterpolation(pc, interpolation));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_cycle", "How coarse grids are visited", "PCAuxAMGSetCycle", PCAuxAMGCycles,
-                             (PetscEnum)cycle, (PetscEnum *)&cycle, &set));
-  if (set) PetscCall(PCAuxAMGSetCycle(pc, cycle));
-  PetscCall(PetscOptionsInt("-pc_auxamg_cycle_inner", "Steps of the K-cycle on each coarse grid",
-                            "PCAuxAMGSetCycleInner", cycle_inner, &cycle_inner, &set));
-  if (set) PetscCall(PCAuxAMGSetCycleInner(pc, cycle_inner));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_smoother", "Smoother", "PCAuxAMGSetSmoother", PCAuxAMGSmoothers,
-                             (PetscEnum)smoother, (PetscEnum *)&smoother, &set));
-  if (set) PetscCall(PCAuxAMGSetSmoother(pc, smoother));
-  PetscCall(PetscOptionsInt("-pc_auxamg_smooth",
-                            "Degree of the smoother (0 for 2, or 3 with several unknowns a node, or 1 of Gauss-Seidel)",
-                            "PCAuxAMGSetSmooth", smooth, &smooth, &set));
-  if (set) PetscCall(PCAuxAMGSetSmooth(pc, smooth));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_filter", "Smooth the interpolation for coefficients that jump",
-                             "PCAuxAMGSetFilter", PCAuxAMGFilters, (PetscEnum)filter, (PetscEnum *)&filter, &set));
-  if (set) PetscCall(PCAuxAMGSetFilter(pc, filter));
-  PetscCall(PetscOptionsBool("-pc_auxamg_stretch", "Stretch coordinates by the strength of couplings",
-                             "PCAuxAMGSetStretch", stretch, &stretch, &set));
-  if (set) PetscCall(PCAuxAMGSetStretch(pc, stretch));
-  PetscCall(PetscOptionsInt("-pc_auxamg_coarse_size", "Unknowns that are solved exactly", "PCAuxAMGSetCoarseSize",
-                            coarse_size, &coarse_size, &set));
-  if (set) PetscCall(PCAuxAMGSetCoarseSize(pc, coarse_size));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_precision", "Precision of the hierarchy", "PCAuxAMGSetPrecision",
-                             PCAuxAMGPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
-  if (set) PetscCall(PCAuxAMGSetPrecision(pc, precision));
-  PetscCall(PetscOptionsEnum("-pc_auxamg_backend", "Where the preconditioner runs", "PCAuxAMGSetBackend",
-                             TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
-  if (set) PetscCall(PCAuxAMGSetBackend(pc, backend));
-  PetscCall(PetscOptionsString("-pc_auxamg_coordinates",
-                               "File of the nodes' coordinates: file.h5:/path, or a Vec in PETSc's binary format",
-                               "PCAuxAMGSetCoordinatesFile", a->file.c_str(), file, sizeof(file), &set));
-  if (set) PetscCall(PCAuxAMGSetCoordinatesFile(pc, file));
+  PetscCall(tessera::ParseOptions(PetscOptionsObject, (PetscObject)pc, tessera::AuxAMGOptions::table,
+                                  &tessera::AuxAMGOptions::Of(pc), &changed));
+  if (changed) PetscCall(tessera::AuxAMGOptions::Changed(pc));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -236,11 +183,11 @@ static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOpti
 static PetscErrorCode TakeCoordinates(PC pc, const PetscReal *x, size_t n)
 {
   PC_AuxAMG *a         = (PC_AuxAMG *)pc->data;
-  bool       device    = a->backend == TESSERA_BACKEND_CUDA;
+  bool       device    = a->options.backend == TESSERA_BACKEND_CUDA;
   PetscBool  assembled = PETSC_FALSE;
 
   PetscFunctionBegin;
-  if (a->backend == TESSERA_BACKEND_AUTO && pc->pmat) PetscCall(MatAssembled(pc->pmat, &assembled));
+  if (a->options.backend == TESSERA_BACKEND_AUTO && pc->pmat) PetscCall(MatAssembled(pc->pmat, &assembled));
   if (assembled) PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
   if (device) PetscCall(tessera::ChooseDevice());
   if (device && n && !tessera::device::unusable()) {

@@ -4,6 +4,7 @@
 #include "petsc/aij.hpp"
 #include "petsc/columns.hpp"
 #include "petsc/geometry.hpp"
+#include "petsc/options.hpp"
 #include "tessera.h"
 #include <memory>
 #include <petsc/private/pcimpl.h>
@@ -12,8 +13,7 @@
 
 namespace tessera {
 
-struct PC_AuxAMG {
-  // options
+struct AuxAMGOptions {
   PetscInt              levels = 0, cell_size = 0, smooth = 0, coarse_size = 128, cycle_inner = 2;
   PCAuxAMGVariant       variant       = PC_AUXAMG_TREE;
   PCAuxAMGInterpolation interpolation = PC_AUXAMG_AUTO;
@@ -23,9 +23,18 @@ struct PC_AuxAMG {
   PCAuxAMGPrecision     precision     = PC_AUXAMG_PRECISION_AUTO;
   PetscBool             stretch       = PETSC_TRUE;
   TesseraBackend        backend       = TESSERA_BACKEND_AUTO;
-  std::string           file;        // of coordinates
-  Coordinates           given;       // by PCSetCoordinates()
-  PetscBool             current = PETSC_FALSE; // the hierarchy belongs to these options
+  std::string           file; // of coordinates
+
+  using Object = PC;
+  static AuxAMGOptions    &Of(PC pc);
+  static PetscErrorCode    Changed(PC pc); // the next setup makes all anew
+  static const OptionTable table;
+};
+
+struct PC_AuxAMG {
+  AuxAMGOptions options;
+  Coordinates   given;                 // by PCSetCoordinates()
+  PetscBool     current = PETSC_FALSE; // the hierarchy belongs to these options and coordinates
   // setup
   Comm                                       comm;
   PetscInt                                   bs   = 1;

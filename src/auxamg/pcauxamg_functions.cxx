@@ -29,8 +29,6 @@ PetscErrorCode PCAuxAMGSetVariant(PC pc, PCAuxAMGVariant v)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(v >= (PCAuxAMGVariant)0 && v <= (PCAuxAMGVariant)1, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of variant", (int)v);
   PetscTryMethod(pc, "PCAuxAMGSetVariant_C", (PC, PCAuxAMGVariant), (pc, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -81,8 +79,6 @@ PetscErrorCode PCAuxAMGSetCycleInner(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(n >= 1 && n <= 10, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC auxamg: steps of the K-cycle (-pc_auxamg_cycle_inner) must be 1 to 10, it is %" PetscInt_FMT, n);
   PetscTryMethod(pc, "PCAuxAMGSetCycleInner_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -132,9 +128,6 @@ PetscErrorCode PCAuxAMGSetSmooth(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(
-    nu >= 0 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-    "PC auxamg: the degree of the smoother (-pc_auxamg_smooth) must be 0 (automatic) to 100, it is %" PetscInt_FMT, nu);
   PetscTryMethod(pc, "PCAuxAMGSetSmooth_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -186,8 +179,6 @@ PetscErrorCode PCAuxAMGSetFilter(PC pc, PCAuxAMGFilter f)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(f >= (PCAuxAMGFilter)0 && f <= (PCAuxAMGFilter)2, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of filter", (int)f);
   PetscTryMethod(pc, "PCAuxAMGSetFilter_C", (PC, PCAuxAMGFilter), (pc, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -289,9 +280,6 @@ PetscErrorCode PCAuxAMGSetCoarseSize(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(n >= 1 && n <= 2000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC auxamg: unknowns of the last grid (-pc_auxamg_coarse_size) must be 1 to 2000, it is %" PetscInt_FMT,
-             n);
   PetscTryMethod(pc, "PCAuxAMGSetCoarseSize_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -354,8 +342,6 @@ PetscErrorCode PCAuxAMGSetPrecision(PC pc, PCAuxAMGPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(p >= (PCAuxAMGPrecision)0 && p <= (PCAuxAMGPrecision)2, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of precision", (int)p);
   PetscTryMethod(pc, "PCAuxAMGSetPrecision_C", (PC, PCAuxAMGPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -406,8 +392,6 @@ PetscErrorCode PCAuxAMGSetBackend(PC pc, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(b >= (TesseraBackend)0 && b <= (TesseraBackend)2, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of backend", (int)b);
   PetscTryMethod(pc, "PCAuxAMGSetBackend_C", (PC, TesseraBackend), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

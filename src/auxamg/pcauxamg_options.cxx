@@ -1,27 +1,62 @@
-// Setters and getters of PC auxamg. Each is a composed function, so that calling it on another type does nothing; a
-// change takes effect at the next setup. Here: how they are composed, and the grids; the smoother, storage and place
-// are in pcauxamg_options_more.cxx.
+// Options of PC auxamg. Setters and getters are composed functions, so that calling one on another type does nothing; a
+// change takes effect at the next setup.
 #include "auxamg/pcauxamg.hpp"
 #include "auxamg/pcauxamg_levels.hpp"
-#include "petsc/field.hpp"
 
-using tessera::PC_AuxAMG, tessera::SetField, tessera::GetField;
+using tessera::Option;
+using O = tessera::AuxAMGOptions;
 
-static PetscErrorCode SetFile(PC pc, const char *file)
+static const Option rows[] = {
+  Option::Enum<&O::variant>("-pc_auxamg_variant", "PCAuxAMGSetVariant", "Kind of the auxiliary grids",
+                            PCAuxAMGVariants),
+  Option::Int<&O::levels>("-pc_auxamg_levels", "PCAuxAMGSetLevels",
+                          "Grids at most, the mesh among them (0 for as many as it takes)", 0, PETSC_INFINITY,
+                          "PC auxamg: grids (-pc_auxamg_levels) must be 0 (automatic) or more, it is %s"),
+  Option::Int<&O::cell_size>("-pc_auxamg_cell_size", "PCAuxAMGSetCellSize",
+                             "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D); of the "
+                             "paper's grids in the mean at least",
+                             0, 1000,
+                             "PC auxamg: nodes in a cell (-pc_auxamg_cell_size) must be 0 (automatic) to 1000, it is "
+                             "%s"),
+  Option::Enum<&O::interpolation>("-pc_auxamg_interpolation", "PCAuxAMGSetInterpolation", "Functions on the cells",
+                                  PCAuxAMGInterpolations),
+  Option::Enum<&O::cycle>("-pc_auxamg_cycle", "PCAuxAMGSetCycle", "How coarse grids are visited", PCAuxAMGCycles),
+  Option::Int<&O::cycle_inner>("-pc_auxamg_cycle_inner", "PCAuxAMGSetCycleInner",
+                               "Steps of the K-cycle on each coarse grid", 1, 10,
+                               "PC auxamg: steps of the K-cycle (-pc_auxamg_cycle_inner) must be 1 to 10, it is %s"),
+  Option::Enum<&O::smoother>("-pc_auxamg_smoother", "PCAuxAMGSetSmoother", "Smoother", PCAuxAMGSmoothers),
+  Option::Int<&O::smooth>("-pc_auxamg_smooth", "PCAuxAMGSetSmooth",
+                          "Degree of the smoother (0 for 2, or 3 with several unknowns a node, or 1 of Gauss-Seidel)",
+                          0, 100,
+                          "PC auxamg: the degree of the smoother (-pc_auxamg_smooth) must be 0 (automatic) to 100, it "
+                          "is %s"),
+  Option::Enum<&O::filter>("-pc_auxamg_filter", "PCAuxAMGSetFilter",
+                           "Smooth the interpolation for coefficients that jump", PCAuxAMGFilters),
+  Option::Bool<&O::stretch>("-pc_auxamg_stretch", "PCAuxAMGSetStretch",
+                            "Stretch coordinates by the strength of couplings"),
+  Option::Int<&O::coarse_size>("-pc_auxamg_coarse_size", "PCAuxAMGSetCoarseSize", "Unknowns that are solved exactly", 1,
+                               2000,
+                               "PC auxamg: unknowns of the last grid (-pc_auxamg_coarse_size) must be 1 to 2000, it is "
+                               "%s"),
+  Option::Enum<&O::precision>("-pc_auxamg_precision", "PCAuxAMGSetPrecision", "Precision of the hierarchy",
+                              PCAuxAMGPrecisions),
+  Option::Enum<&O::backend>("-pc_auxamg_backend", "PCAuxAMGSetBackend", "Where the preconditioner runs",
+                            TesseraBackends),
+  Option::Text<&O::file>("-pc_auxamg_coordinates", "PCAuxAMGSetCoordinatesFile",
+                         "File of the nodes' coordinates: file.h5:/path, or a Vec in PETSc's binary format"),
+};
+const tessera::OptionTable O::table(rows);
+
+O &O::Of(PC pc)
 {
-  PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
-
-  PetscFunctionBegin;
-  TesseraCallCXX(a->file = file ? file : "");
-  a->current      = PETSC_FALSE;
-  pc->setupcalled = PETSC_FALSE;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return ((tessera::PC_AuxAMG *)pc->data)->options;
 }
 
-static PetscErrorCode GetFile(PC pc, const char **file)
+PetscErrorCode O::Changed(PC pc)
 {
   PetscFunctionBegin;
-  *file = ((PC_AuxAMG *)pc->data)->file.c_str();
+  ((tessera::PC_AuxAMG *)pc->data)->current = PETSC_FALSE;
+  pc->setupcalled                           = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -30,53 +65,8 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
   PetscObject o = (PetscObject)pc;
 
   PetscFunctionBegin;
+  PetscCall(ComposeOptions(o, O::table, compose));
   PetscCall(ComposeAuxAMGInfo(pc, compose));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGSetVariant_C", (compose ? &SetField<&PC_AuxAMG::variant> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGGetVariant_C", (compose ? &GetField<&PC_AuxAMG::variant> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGSetCycleInner_C", (compose ? &SetField<&PC_AuxAMG::cycle_inner> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGGetCycleInner_C", (compose ? &GetField<&PC_AuxAMG::cycle_inner> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetLevels_C", (compose ? &SetField<&PC_AuxAMG::levels> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetLevels_C", (compose ? &GetField<&PC_AuxAMG::levels> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGSetCellSize_C", (compose ? &SetField<&PC_AuxAMG::cell_size> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGGetCellSize_C", (compose ? &GetField<&PC_AuxAMG::cell_size> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetInterpolation_C",
-                                       (compose ? &SetField<&PC_AuxAMG::interpolation> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetInterpolation_C",
-                                       (compose ? &GetField<&PC_AuxAMG::interpolation> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCycle_C", (compose ? &SetField<&PC_AuxAMG::cycle> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCycle_C", (compose ? &GetField<&PC_AuxAMG::cycle> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGSetSmoother_C", (compose ? &SetField<&PC_AuxAMG::smoother> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGGetSmoother_C", (compose ? &GetField<&PC_AuxAMG::smoother> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetSmooth_C", (compose ? &SetField<&PC_AuxAMG::smooth> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetSmooth_C", (compose ? &GetField<&PC_AuxAMG::smooth> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetFilter_C", (compose ? &SetField<&PC_AuxAMG::filter> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetFilter_C", (compose ? &GetField<&PC_AuxAMG::filter> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGSetStretch_C", (compose ? &SetField<&PC_AuxAMG::stretch> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGGetStretch_C", (compose ? &GetField<&PC_AuxAMG::stretch> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGSetCoarseSize_C", (compose ? &SetField<&PC_AuxAMG::coarse_size> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGGetCoarseSize_C", (compose ? &GetField<&PC_AuxAMG::coarse_size> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGSetPrecision_C", (compose ? &SetField<&PC_AuxAMG::precision> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGGetPrecision_C", (compose ? &GetField<&PC_AuxAMG::precision> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGSetBackend_C", (compose ? &SetField<&PC_AuxAMG::backend> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCAuxAMGGetBackend_C", (compose ? &GetField<&PC_AuxAMG::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGSetCoordinatesFile_C", compose ? &SetFile : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetCoordinatesFile_C", compose ? &GetFile : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetInterpolationsAuxAMG : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCGetCoarseOperators_C", compose ? &GetCoarseOperatorsAuxAMG : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -105,8 +95,6 @@ PetscErrorCode PCAuxAMGSetLevels(PC pc, PetscInt l)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(l >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC auxamg: grids (-pc_auxamg_levels) must be 0 (automatic) or more, it is %" PetscInt_FMT, l);
   PetscTryMethod(pc, "PCAuxAMGSetLevels_C", (PC, PetscInt), (pc, l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -160,9 +148,6 @@ PetscErrorCode PCAuxAMGSetCellSize(PC pc, PetscInt m)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(m >= 0 && m <= 1000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC auxamg: nodes in a cell (-pc_auxamg_cell_size) must be 0 (automatic) to 1000, it is %" PetscInt_FMT,
-             m);
   PetscTryMethod(pc, "PCAuxAMGSetCellSize_C", (PC, PetscInt), (pc, m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -214,8 +199,6 @@ PetscErrorCode PCAuxAMGSetInterpolation(PC pc, PCAuxAMGInterpolation i)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(i >= (PCAuxAMGInterpolation)0 && i <= (PCAuxAMGInterpolation)2, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of interpolation", (int)i);
   PetscTryMethod(pc, "PCAuxAMGSetInterpolation_C", (PC, PCAuxAMGInterpolation), (pc, i));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -266,8 +249,6 @@ PetscErrorCode PCAuxAMGSetCycle(PC pc, PCAuxAMGCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(c >= (PCAuxAMGCycle)0 && c <= (PCAuxAMGCycle)3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC auxamg: unknown choice %d of cycle", (int)c);
   PetscTryMethod(pc, "PCAuxAMGSetCycle_C", (PC, PCAuxAMGCycle), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -323,8 +304,6 @@ PetscErrorCode PCAuxAMGSetSmoother(PC pc, PCAuxAMGSmoother s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(s >= (PCAuxAMGSmoother)0 && s <= (PCAuxAMGSmoother)4, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC auxamg: unknown choice %d of smoother", (int)s);
   PetscTryMethod(pc, "PCAuxAMGSetSmoother_C", (PC, PCAuxAMGSmoother), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

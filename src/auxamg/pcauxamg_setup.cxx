@@ -24,11 +24,11 @@ static int HostThreads()
 static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
 {
   PC_AuxAMG *a      = (PC_AuxAMG *)pc->data;
-  bool       device = a->backend == TESSERA_BACKEND_CUDA;
+  bool       device = a->options.backend == TESSERA_BACKEND_CUDA;
 
   PetscFunctionBegin;
-  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_auxamg_backend", a->backend));
-  if (a->backend == TESSERA_BACKEND_AUTO) {
+  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_auxamg_backend", a->options.backend));
+  if (a->options.backend == TESSERA_BACKEND_AUTO) {
     PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
     int here = device && !tessera::device::unusable(), all; // asked last: it wakes the device
     PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
@@ -51,7 +51,7 @@ static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
              "PC auxamg needs a square matrix: this one has %" PetscInt_FMT " rows and %" PetscInt_FMT " columns", M,
              N);
   PetscCall(MatGetBlockSize(pc->pmat, bs));
-  if (a->given.dim && a->file.empty()) {
+  if (a->given.dim && a->options.file.empty()) {
     PetscCall(MatGetLocalSize(pc->pmat, &m, nullptr));
     const PetscInt points = (PetscInt)a->given.x.size() / a->given.dim;
     PetscInt       mine[2] = {m, points}, all[2];
@@ -176,38 +176,39 @@ static PetscErrorCode FindGhosts(PC pc, Ghosts *ghosts)
 
 static PetscErrorCode Parameters(PC pc, PetscInt dim)
 {
-  PC_AuxAMG              *a = (PC_AuxAMG *)pc->data;
-  MPI_Comm                comm = PetscObjectComm((PetscObject)pc);
-  tessera::auxamg::Params p;
+  PC_AuxAMG                    *a    = (PC_AuxAMG *)pc->data;
+  const tessera::AuxAMGOptions &o    = a->options;
+  MPI_Comm                      comm = PetscObjectComm((PetscObject)pc);
+  tessera::auxamg::Params       p;
 
   PetscFunctionBegin;
-  p.paper = a->variant == PC_AUXAMG_PAPER;
-  PetscCheck(!p.paper || a->interpolation == PC_AUXAMG_AUTO, comm, PETSC_ERR_SUP,
+  p.paper = o.variant == PC_AUXAMG_PAPER;
+  PetscCheck(!p.paper || o.interpolation == PC_AUXAMG_AUTO, comm, PETSC_ERR_SUP,
              "PC auxamg: -pc_auxamg_interpolation %s is for the adaptive tree: -pc_auxamg_variant paper has piecewise "
              "constants. Leave one of the two out",
-             PCAuxAMGInterpolations[a->interpolation]);
-  PetscCheck(!p.paper || a->filter != PC_AUXAMG_FILTER_ON, comm, PETSC_ERR_SUP,
+             PCAuxAMGInterpolations[o.interpolation]);
+  PetscCheck(!p.paper || o.filter != PC_AUXAMG_FILTER_ON, comm, PETSC_ERR_SUP,
              "PC auxamg: -pc_auxamg_filter on is for the adaptive tree: piecewise constants (-pc_auxamg_variant paper) "
              "cannot be smoothed in their pattern. Leave one of the two out");
-  PetscCheck(p.paper || a->smoother != PC_AUXAMG_BLOCK_GS, comm, PETSC_ERR_SUP,
+  PetscCheck(p.paper || o.smoother != PC_AUXAMG_BLOCK_GS, comm, PETSC_ERR_SUP,
              "PC auxamg: -pc_auxamg_smoother block_gs solves aggregates, which only -pc_auxamg_variant paper has. Use "
              "-pc_auxamg_smoother gs on the adaptive tree");
   p.dim    = (int)dim;
   p.bs     = (int)a->bs;
-  p.most   = a->cell_size ? (int)a->cell_size : p.paper ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
-  p.kuhn   = dim > 1 && (a->interpolation == PC_AUXAMG_AUTO ? dim == 3 : a->interpolation == PC_AUXAMG_KUHN);
+  p.most   = o.cell_size ? (int)o.cell_size : p.paper ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  p.kuhn   = dim > 1 && (o.interpolation == PC_AUXAMG_AUTO ? dim == 3 : o.interpolation == PC_AUXAMG_KUHN);
   // the same order, after auto
-  p.smoother        = a->smoother == PC_AUXAMG_SMOOTHER_AUTO
+  p.smoother        = o.smoother == PC_AUXAMG_SMOOTHER_AUTO
                       ? (p.paper ? tessera::auxamg::Smoother::block_gs : tessera::auxamg::Smoother::chebyshev)
-                      : (tessera::auxamg::Smoother)(a->smoother - 1);
+                      : (tessera::auxamg::Smoother)(o.smoother - 1);
   const bool sweeps = p.smoother == tessera::auxamg::Smoother::gs || p.smoother == tessera::auxamg::Smoother::block_gs;
-  p.degree = a->smooth ? (int)PetscMin(a->smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
-  p.rough  = a->smooth ? p.degree : 3;
-  p.filter = p.paper ? 0 : (int)a->filter; // the same order
-  p.cycle  = p.paper && a->cycle == PC_AUXAMG_CYCLE_AUTO ? (int)PC_AUXAMG_CYCLE_K : (int)a->cycle; // the same order
-  p.inner  = (int)a->cycle_inner;
-  p.grids  = a->levels ? (int)PetscMin(a->levels, 100) - 1 : 40;
-  p.coarse = (int)a->coarse_size;
+  p.degree          = o.smooth ? (int)PetscMin(o.smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
+  p.rough           = o.smooth ? p.degree : 3;
+  p.filter          = p.paper ? 0 : (int)o.filter;                                                // the same order
+  p.cycle   = p.paper && o.cycle == PC_AUXAMG_CYCLE_AUTO ? (int)PC_AUXAMG_CYCLE_K : (int)o.cycle; // the same order
+  p.inner   = (int)o.cycle_inner;
+  p.grids   = o.levels ? (int)PetscMin(o.levels, 100) - 1 : 40;
+  p.coarse  = (int)o.coarse_size;
   a->params = p;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -284,15 +285,16 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts 
   PetscFunctionBegin;
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   const std::string option = std::string(prefix ? prefix : "") + "pc_auxamg_coordinates";
-  PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->file.c_str(), option.c_str(), &found, &use));
+  PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->options.file.c_str(), option.c_str(), &found, &use));
   PetscCall(Parameters(pc, use->dim));
   a->from           = use->from;
   if (!a->asked) PetscCall(tessera::LookAtKSPType(pc, &a->linear));
   // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
   const bool chebyshev = a->params.smoother == tessera::auxamg::Smoother::chebyshev ||
                          a->params.smoother == tessera::auxamg::Smoother::jacobi;
-  bool single = a->precision == PC_AUXAMG_SINGLE || (a->precision == PC_AUXAMG_PRECISION_AUTO && !a->linear &&
-                                                     (a->exec.space == tessera::Space::cuda || chebyshev));
+  bool single =
+    a->options.precision == PC_AUXAMG_SINGLE || (a->options.precision == PC_AUXAMG_PRECISION_AUTO && !a->linear &&
+                                                 (a->exec.space == tessera::Space::cuda || chebyshev));
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
   for (;;) { // at most twice
     if (failure->kind == Failure::rounded) {
@@ -301,13 +303,14 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts 
                       "singular, or entries are beyond it on a device: the hierarchy is in double precision\n"));
       single = false;
     }
-    a->params.falls_back = single && a->precision == PC_AUXAMG_PRECISION_AUTO;
+    a->params.falls_back = single && a->options.precision == PC_AUXAMG_PRECISION_AUTO;
     a->in_double.reset();
     a->in_single.reset();
     if (single) TesseraCallCXX(a->in_single.reset(new tessera::auxamg::Hierarchy<float>(a->exec, a->comm, a->params)));
     else TesseraCallCXX(a->in_double.reset(new tessera::auxamg::Hierarchy<double>(a->exec, a->comm, a->params)));
     TesseraCallCXX(WithHierarchy(a, [&](auto &h) {
-      *failure = h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->stretch == PETSC_TRUE, use->x.space());
+      *failure =
+        h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->options.stretch == PETSC_TRUE, use->x.space());
     }));
     if (failure->kind != Failure::rounded) break;
   }
@@ -332,8 +335,8 @@ static PetscErrorCode Judge(PC pc, const Failure &failure)
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved "
-                                              "exactly. Use more grids, or 0 for as many as it takes",
-             a->levels, a->levels == 1 ? "" : "s");
+             "exactly. Use more grids, or 0 for as many as it takes",
+             a->options.levels, a->options.levels == 1 ? "" : "s");
   // the end that all processes have in common raises the error
   if (any == Failure::lost) PetscFunctionReturn(PETSC_SUCCESS);
   if (any) PetscCall(Fail(pc, failure, (Failure::Kind)any));

@@ -73,7 +73,7 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
     TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
   if (c.filtered)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n",
-                                     a->filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
+                                     a->options.filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
   PetscCall(PetscViewerASCIIPrintf(
     viewer,
     "  %" PetscInt_FMT
@@ -119,9 +119,9 @@ PetscErrorCode tessera::ViewAuxAMG(PC pc, PetscViewer viewer)
   if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
   if (!a->current)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  variant %s, %s interpolation, cycle %s, smoother %s, precision %s\n",
-                                     PCAuxAMGVariants[a->variant], PCAuxAMGInterpolations[a->interpolation],
-                                     PCAuxAMGCycles[a->cycle], PCAuxAMGSmoothers[a->smoother],
-                                     PCAuxAMGPrecisions[a->precision]));
+                                     PCAuxAMGVariants[a->options.variant],
+                                     PCAuxAMGInterpolations[a->options.interpolation], PCAuxAMGCycles[a->options.cycle],
+                                     PCAuxAMGSmoothers[a->options.smoother], PCAuxAMGPrecisions[a->options.precision]));
   else PetscCall(ViewHierarchy(pc, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,0 +1,158 @@
+#include "petsc/options.hpp"
+#include "petsc/device.hpp"
+
+namespace tessera {
+
+using Kind = Option::Kind;
+
+static bool Within(const Option &o, PetscReal value)
+{
+  return o.between ? value > o.least && value < o.most : value >= o.least && value <= o.most;
+}
+
+// An error where the value is outside of its range.
+static PetscErrorCode Check(PetscObject object, const Option &o, const void *value)
+{
+  const PetscInt *n            = (const PetscInt *)value;
+  char            given[2][32] = {"", ""};
+  bool            fits         = true;
+
+  PetscFunctionBegin;
+  if (o.kind == Kind::choice) {
+    int choices = 0;
+    while (o.names[choices + 2]) ++choices; // the names of the enumeration and of its prefix stand behind
+    fits = *(const int *)value >= 0 && *(const int *)value < choices;
+    PetscCheck(fits, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "%s has no choice number %d", o.key,
+               *(const int *)value);
+  } else if (o.kind == Kind::real) {
+    fits = Within(o, *(const PetscReal *)value);
+    PetscCall(PetscSNPrintf(given[0], sizeof(given[0]), "%g", (double)*(const PetscReal *)value));
+  } else if (o.kind == Kind::integer || o.kind == Kind::pair) {
+    const int count = o.kind == Kind::pair ? 2 : 1;
+    for (int k = 0; k < count; ++k) {
+      fits = fits && Within(o, (PetscReal)n[k]);
+      PetscCall(PetscSNPrintf(given[k], sizeof(given[k]), "%" PetscInt_FMT, n[k]));
+    }
+    if (o.kind == Kind::pair) fits = fits || (!n[0] && !n[1]);
+  }
+  if (fits) PetscFunctionReturn(PETSC_SUCCESS);
+  SETERRQ(PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, o.outside, given[0], given[1]);
+}
+
+static PetscErrorCode Store(PetscObject object, const Option &o, void *options, const void *value, bool *changed)
+{
+  void *const member = o.member(options);
+
+  PetscFunctionBegin;
+  *changed = true; // the same file may have other contents
+  if (o.kind == Kind::text) {
+    TesseraCallCXX(*(std::string *)member = (const char *)value);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(Check(object, o, value));
+  const size_t size = o.kind == Kind::integer ? sizeof(PetscInt)
+                    : o.kind == Kind::real    ? sizeof(PetscReal)
+                    : o.kind == Kind::boolean ? sizeof(PetscBool)
+                    : o.kind == Kind::choice  ? sizeof(PetscEnum)
+                                              : sizeof(PetscInt[2]);
+  *changed          = memcmp(member, value, size) != 0;
+  memcpy(member, value, size);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// PETSc reads as many numbers as are wanted and drops the others: how many there are.
+static PetscErrorCode CheckTwo(CompatOptionItems items, PetscObject object, const Option &o, const char *key)
+{
+  PetscInt  numbers[64], n = 64;
+  PetscBool set;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetIntArray(items->options, items->prefix, key, numbers, &n, &set));
+  PetscCheck(n == 2, PetscObjectComm(object), PETSC_ERR_ARG_SIZ, "%s takes two numbers%s: %" PetscInt_FMT " given", key,
+             o.two, n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Parse(CompatOptionItems PetscOptionsObject, PetscObject object, const Option &o, const char *key,
+                            void *options, bool *changed)
+{
+  union
+  {
+    PetscInt  integer, pair[2];
+    PetscReal real;
+    PetscBool boolean;
+    PetscEnum choice;
+    char      text[PETSC_MAX_PATH_LEN];
+  } value;
+  const void *const now = o.member(options);
+  PetscBool         set = PETSC_FALSE;
+  PetscInt          two = 2;
+
+  PetscFunctionBegin;
+  switch (o.kind) {
+  case Kind::integer:
+    PetscCall(PetscOptionsInt(key, o.help, o.setter, *(const PetscInt *)now, &value.integer, &set));
+    break;
+  case Kind::real:
+    PetscCall(PetscOptionsReal(key, o.help, o.setter, *(const PetscReal *)now, &value.real, &set));
+    break;
+  case Kind::boolean:
+    PetscCall(PetscOptionsBool(key, o.help, o.setter, *(const PetscBool *)now, &value.boolean, &set));
+    break;
+  case Kind::choice:
+    memcpy(&value.choice, now, sizeof(value.choice));
+    PetscCall(PetscOptionsEnum(key, o.help, o.setter, o.names, value.choice, &value.choice, &set));
+    break;
+  case Kind::pair:
+    memcpy(value.pair, now, sizeof(value.pair));
+    PetscCall(PetscOptionsIntArray(key, o.help, o.setter, value.pair, &two, &set));
+    if (set) PetscCall(CheckTwo(PetscOptionsObject, object, o, key));
+    break;
+  case Kind::text:
+    PetscCall(PetscOptionsString(key, o.help, o.setter, ((const std::string *)now)->c_str(), value.text,
+                                 sizeof(value.text), &set));
+  }
+  *changed = false;
+  if (set) PetscCall(Store(object, o, options, &value, changed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ParseOptions(CompatOptionItems PetscOptionsObject, PetscObject object, const OptionTable &table,
+                            void *options, bool *changed, const char *kind)
+{
+  PetscFunctionBegin;
+  *changed = false;
+  for (const Option &o : table) {
+    char key[64];
+    bool this_one;
+    if (kind) snprintf(key, sizeof(key), "-%s%s", kind, strchr(o.key, '_'));
+    PetscCall(Parse(PetscOptionsObject, object, o, kind ? key : o.key, options, &this_one));
+    *changed = *changed || this_one;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ComposeOptions(PetscObject object, const OptionTable &table, bool compose)
+{
+  PetscFunctionBegin;
+  for (const Option &o : table) {
+    char name[64];
+    snprintf(name, sizeof(name), "%s_C", o.setter);
+    PetscCall(PetscObjectComposeFunction(object, name, compose ? o.set : nullptr));
+    memcpy(strstr(name, "Set"), "Get", 3);
+    PetscCall(PetscObjectComposeFunction(object, name, compose ? o.get : nullptr));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SetOption(PetscObject object, const OptionTable &table, ComposedFunction set, void *options,
+                         const void *value, bool *changed)
+{
+  PetscFunctionBegin;
+  *changed = false;
+  for (const Option &o : table)
+    if (o.set == set) PetscCall(Store(object, o, options, value, changed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera
