@@ -50,7 +50,7 @@ static PetscErrorCode GetChoice(PC pc, PCAuxAMGChoice *choice)
   *choice = PCAuxAMGChoice();
   WithHierarchy(a, [&](const auto &h) {
     choice->degree   = h.degree();
-    choice->cycle    = p.cycle == PC_AUXAMG_CYCLE_K ? PC_AUXAMG_CYCLE_K
+    choice->cycle    = p.cycle == tessera::auxamg::Cycle::k ? PC_AUXAMG_CYCLE_K
                      : h.visits() > 1               ? PC_AUXAMG_CYCLE_W
                                                     : PC_AUXAMG_CYCLE_V;
     choice->filtered = h.filtered() ? PETSC_TRUE : PETSC_FALSE;

@@ -9,7 +9,9 @@
 
 using tessera::PC_AuxAMG;
 using tessera::WithHierarchy;
+using tessera::auxamg::Cycle;
 using tessera::auxamg::Failure;
+using tessera::auxamg::Filter;
 
 // Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
 static int HostThreads()
@@ -202,13 +204,16 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
                       ? (p.paper ? tessera::auxamg::Smoother::block_gs : tessera::auxamg::Smoother::chebyshev)
                       : (tessera::auxamg::Smoother)(o.smoother - 1);
   const bool sweeps = p.smoother == tessera::auxamg::Smoother::gs || p.smoother == tessera::auxamg::Smoother::block_gs;
-  p.degree          = o.smooth ? (int)PetscMin(o.smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
-  p.rough           = o.smooth ? p.degree : 3;
-  p.filter          = p.paper ? 0 : (int)o.filter;                                                // the same order
-  p.cycle   = p.paper && o.cycle == PC_AUXAMG_CYCLE_AUTO ? (int)PC_AUXAMG_CYCLE_K : (int)o.cycle; // the same order
-  p.inner   = (int)o.cycle_inner;
-  p.grids   = o.levels ? (int)PetscMin(o.levels, 100) - 1 : 40;
-  p.coarse  = (int)o.coarse_size;
+  p.degree = o.smooth ? (int)PetscMin(o.smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
+  p.rough  = o.smooth ? p.degree : 3;
+  p.filter = p.paper ? Filter::off : (Filter)o.filter; // the same order
+  p.cycle  = o.cycle == PC_AUXAMG_CYCLE_V ? Cycle::v
+           : o.cycle == PC_AUXAMG_CYCLE_W ? Cycle::w
+           : o.cycle == PC_AUXAMG_CYCLE_K || p.paper ? Cycle::k
+                                           : Cycle::automatic;
+  p.inner  = (int)o.cycle_inner;
+  p.grids  = o.levels ? (int)PetscMin(o.levels, 100) - 1 : 40;
+  p.coarse = (int)o.coarse_size;
   a->params = p;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

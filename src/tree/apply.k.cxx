@@ -204,7 +204,7 @@ template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdif
     for (; use && vectors - first >= width_of<decltype(v)>; first += width_of<decltype(v)>)
       apply_group<decltype(v)>(r + first * stride_r, stride_r, z + first * stride_z, stride_z, transposed);
   };
-  const bool several = params_.cycle != 3 && !sweeps() && !transposed, scalar = params_.bs == 1;
+  const bool several = params_.cycle != Cycle::k && !sweeps() && !transposed, scalar = params_.bs == 1;
   groups(Several<T, 8>(), several && scalar);
   groups(Several<T, 4>(), several);
   groups(Several<T, 2>(), several && scalar);

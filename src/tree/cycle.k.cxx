@@ -1,4 +1,4 @@
-// The V-cycle and its smoother.
+// The cycle: smoothing, restriction, prolongation.
 #include "tree/hierarchy.hpp"
 #include "tree/dispatch.hpp"
 #include "tree/rows.hpp"
@@ -330,54 +330,86 @@ void Hierarchy<T>::restriction(const Level<T> &level, const Level<T> &next, bool
   });
 }
 
-template <class T> template <class V> void Hierarchy<T>::cycle_grids(int l, bool begun)
+// x on the last grid.
+template <class T> template <class V> void Hierarchy<T>::solve()
 {
-  Level<T>        &level = levels_[(size_t)l];
+  Level<T>        &level = levels_.back();
   const Vectors<V> of = level.template vectors<V>();
   const int        bs = params_.bs;
-  if (l == (int)levels_.size() - 1) {
-    Coarsest<T> &c = coarsest_;
-    Buffer<T>   &all = width_of<V> == 1 ? c.b : c.several;
-    if (level.distributed) {
-      all.zero();
-      for_each(exec_, level.points * bs, CopyPart<V>{of.b, (V *)all.data() + c.offset});
-      sum_processes(all.data(), (size_t)c.n * width_of<V>);
-    }
-    const int share = exec_.space == Space::cuda ? 5 : 0;
-    const ptrdiff_t row = turned_ ? 1 : c.n, column = turned_ ? c.n : 1;
-    const V *const  b = level.distributed ? (V *)all.data() : of.b;
-    return for_each(exec_, (level.points * bs) << share,
-                    Dense<T, V>{c.inverse.data() + c.offset * row, b, of.x, c.n, share, row, column});
+  Coarsest<T>     &c = coarsest_;
+  Buffer<T>       &all = width_of<V> == 1 ? c.b : c.several;
+  if (level.distributed) {
+    all.zero();
+    for_each(exec_, level.points * bs, CopyPart<V>{of.b, (V *)all.data() + c.offset});
+    sum_processes(all.data(), (size_t)c.n * width_of<V>);
   }
-  Level<T>        &next = levels_[(size_t)l + 1];
-  const Vectors<V> there = next.template vectors<V>();
-  smooth<V>(level, true, forward, begun);
-  const bool krylov = params_.cycle == 3 && l + 2 < (int)levels_.size(); // the last grid is solved exactly
-  const bool begin_next = begins(next) && !krylov && !level.distributed;
-  const int  times = krylov || l + 2 == (int)levels_.size() ? 1 : visits();
-  for (int visit = 0; visit < times; ++visit) {
-    halo(level, of.x);
-    restriction<V>(level, next, begin_next);
-    if (next.distributed) next.exchange.add_back((T *)there.b, bs * width_of<V>);
-    else if (level.distributed) sum_processes((T *)there.b, next.work.b.size() * width_of<V>);
-    if (krylov) krylov_cycle(l + 1); // one vector
-    else cycle_grids<V>(l + 1, begin_next);
-    halo(next, there.x);
-    with_block_of<V>(bs, [&](auto b) {
-      if (exec_.space == Space::cuda)
-        with_corners(level.transfer.corners, [&](auto corners) {
-          for_each(exec_, level.n,
-                   ProlongNode<T, b.value, V, corners.value>{level.transfer.leaf.data(), level.transfer.vertex.data(),
-                                                             level.transfer.weight.data(), there.x, of.x});
-        });
-      else
-        for_each(exec_, level.transfer.cells,
-                 Prolong<T, b.value, V>{level.transfer.begin.data(), level.transfer.vertex.data(),
-                                        level.transfer.weight.data(), there.x, level.transfer.corners, of.x});
-    });
-    if (visit + 1 < times) smooth<V>(level, false, both); // W: a sweep between the visits keeps the cycle symmetric
+  const int share = exec_.space == Space::cuda ? 5 : 0;
+  const ptrdiff_t row = turned_ ? 1 : c.n, column = turned_ ? c.n : 1;
+  const V *const  b = level.distributed ? (V *)all.data() : of.b;
+  for_each(exec_, (level.points * bs) << share,
+           Dense<T, V>{c.inverse.data() + c.offset * row, b, of.x, c.n, share, row, column});
+}
+
+template <class T> template <class V> void Hierarchy<T>::prolong_add(const Level<T> &level, const V *e, V *x)
+{
+  const Transfer<T> &t = level.transfer;
+  with_block_of<V>(params_.bs, [&](auto b) {
+    if (exec_.space == Space::cuda)
+      with_corners(t.corners, [&](auto corners) {
+        for_each(exec_, level.n,
+                 ProlongNode<T, b.value, V, corners.value>{t.leaf.data(), t.vertex.data(), t.weight.data(), e, x});
+      });
+    else
+      for_each(exec_, t.cells,
+               Prolong<T, b.value, V>{t.begin.data(), t.vertex.data(), t.weight.data(), e, t.corners, x});
+  });
+}
+
+// What multigrid::cycle() asks for. begun: what the smoother of the mesh begins with from zero is there.
+template <class T> template <class V> struct Hierarchy<T>::Grids {
+  using Cycle = multigrid::Cycle;
+  using Visit = multigrid::Visit;
+  Hierarchy &h;
+  bool       begun;
+  Level<T>  &level(int l) { return h.levels_[(size_t)l]; }
+  int        last() const { return (int)h.levels_.size() - 1; }
+  int        visits(Cycle cycle, int l) const { return l + 1 == last() ? 1 : multigrid::visits(cycle); }
+  bool       accelerated(Cycle cycle, int l) const { return cycle == Cycle::k && l < last(); }
+  void       accelerate(int l)
+  {
+    if constexpr (width_of<V> == 1) h.krylov_cycle(l);
   }
-  smooth<V>(level, false, backward);
+  void solve() { h.template solve<V>(); }
+  // Does the restriction to level l make what the smoother begins with there?
+  bool begins(int l)
+  {
+    return h.begins(level(l)) && !accelerated(h.cycle_kind(), l) && !level(l - 1).distributed;
+  }
+  void down(int l, const Visit &visit)
+  {
+    Level<T>        &fine = level(l), &next = level(l + 1);
+    const Vectors<V> of = fine.template vectors<V>(), coarse = next.template vectors<V>();
+    // W: one sweep between the visits keeps the cycle symmetric
+    h.template smooth<V>(fine, visit.first, visit.first ? forward : both, visit.first && (l ? begins(l) : begun));
+    h.halo(fine, of.x);
+    h.template restriction<V>(fine, next, begins(l + 1));
+    if (next.distributed) next.exchange.add_back((T *)coarse.b, h.params_.bs * width_of<V>);
+    else if (fine.distributed) h.sum_processes((T *)coarse.b, next.work.b.size() * width_of<V>);
+  }
+  void up(int l, const Visit &visit)
+  {
+    Level<T>        &fine = level(l), &next = level(l + 1);
+    const Vectors<V> coarse = next.template vectors<V>();
+    h.halo(next, coarse.x);
+    h.template prolong_add<V>(fine, coarse.x, fine.template vectors<V>().x);
+    if (visit.last) h.template smooth<V>(fine, false, backward);
+  }
+};
+
+template <class T> template <class V> void Hierarchy<T>::cycle_grids(int l, bool begun)
+{
+  Grids<V> grids{*this, begun};
+  multigrid::cycle(grids, cycle_kind(), l);
 }
 
 // On a device the cycle is recorded once after each setup, as eigenvalues are arguments of its kernels: small grids
@@ -393,7 +425,7 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun)
     if (l + 2 < levels_.size()) visits_here *= visits(); // the last grid once a visit of the one before
   }
   if (exec_.space == Space::cuda && !levels_[0].distributed && all <= most_recorded)
-    graphs_[turned_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(numbers_, params_.cycle == 3 ? sums : 0,
+    graphs_[turned_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(numbers_, params_.cycle == Cycle::k ? sums : 0,
                                                                  [this, begun] { cycle_grids<V>(0, begun); });
   else cycle_grids<V>(0, begun);
 }
@@ -409,7 +441,7 @@ template <class T> void Hierarchy<T>::vectors(Level<T> &level)
   level.work.r    = make<T>(n);
   level.work.z    = make<T>(n);
   level.work.sums = make<T>((size_t)level.transfer.cells * (size_t)(level.transfer.corners * params_.bs));
-  if (params_.cycle == 3 && &level != &levels_[0] && level.transfer.cells) krylov_vectors(level);
+  if (params_.cycle == Cycle::k && &level != &levels_[0] && level.transfer.cells) krylov_vectors(level);
 }
 
 // With degree k a visit takes 2 k products with the matrix: k - 1 before, one for the residual, k after. Gauss-Seidel

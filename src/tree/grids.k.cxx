@@ -122,7 +122,7 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   // all processes have all of a grid that is small, and of one where Gauss-Seidel's colours and the K-cycle need it
   int size;
   MPI_Comm_size(comm_, &size);
-  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != 3 &&
+  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != Cycle::k &&
                        (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
   Division division;
   if (coarse.distributed) division = divide(from, coarse, cells, leaf);

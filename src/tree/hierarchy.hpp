@@ -11,6 +11,7 @@
 #include "exec/exchange.hpp"
 #include "exec/graph.hpp"
 #include "exec/several.hpp"
+#include "multigrid/cycle.hpp"
 #include <string>
 #include <vector>
 
@@ -27,19 +28,23 @@ template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product 
 // which is solved exactly.
 enum class Smoother { chebyshev, jacobi, gs, block_gs };
 
+// Interpolation is smoothed for coefficients that jump: never, always, where they do.
+enum class Filter { off, on, automatic };
+using multigrid::Cycle;
+
 struct Params {
   int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
   int    most   = 12;     // nodes in a cell of the first grid, at most
   bool   kuhn   = false;  // linear on simplices instead of d-linear
   int    degree = 2;      // of the smoother, before and after the next grid
   Smoother smoother = Smoother::chebyshev;
-  int    cycle  = 0;      // visits of the next grid: V 1, W 2, K 3; 0: V, or W where the interpolation is smoothed
+  Cycle  cycle  = Cycle::automatic; // V, W or K; automatic: V, or W where the interpolation is smoothed
   int    inner  = 2;      // K: steps of flexible CG on each coarse grid
   // uniform cells and piecewise constants; `most`: nodes in a cell at least, in the mean over the bounding box
   bool   paper  = false;
   int    grids  = 40;     // at most, beside the mesh
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
-  int    filter = 2;      // interpolation is smoothed for coefficients that jump: 0 never, 1 always, 2 where they do
+  Filter filter = Filter::automatic;
   int    rough  = 2;      // degree of the smoother then
   // a matrix that is nearly singular, which rounding would make singular, or on a device one far from the size 1, is
   // refused: Failure::rounded
@@ -260,7 +265,7 @@ public:
   // transposed ones take one after the other.
   void apply(int vectors, const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed = false);
   // with two grids the K-cycle is the V-cycle
-  bool   linear() const { return params_.cycle != 3 || levels_.size() < 3; }
+  bool   linear() const { return params_.cycle != Cycle::k || levels_.size() < 3; }
   size_t bytes() const;
   double work() const; // multiplications of an application on this process
 
@@ -275,7 +280,11 @@ public:
   // nodes in cells that have too many and cannot be split
   double                      crowded() const { return crowded_; }
   bool                        filtered() const { return filtered_; }
-  int visits() const { return params_.cycle == 3 ? params_.inner : params_.cycle ? params_.cycle : filtered_ ? 2 : 1; }
+  Cycle cycle_kind() const
+  {
+    return params_.cycle != Cycle::automatic ? params_.cycle : filtered_ ? Cycle::w : Cycle::v;
+  }
+  int visits() const { return params_.cycle == Cycle::k ? params_.inner : multigrid::visits(cycle_kind()); }
   // the rows of the mesh's operator in the numbers of the matrix' nodes
   const Buffer<int>          &order() const { return perm_; }
   int                         degree() const { return filtered_ ? params_.rough : params_.degree; }
@@ -341,7 +350,10 @@ private:
   template <class V> void    make_several();
   template <class V>
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
+  template <class V> struct  Grids;
   template <class V> void    cycle_grids(int l, bool begun = false);
+  template <class V> void    solve();
+  template <class V> void    prolong_add(const Level<T> &level, const V *e, V *x);
   template <class V> void    cycle(bool begun);
   template <class V> void    restriction(const Level<T> &level, const Level<T> &next, bool begin_next);
   void    krylov_cycle(int l);

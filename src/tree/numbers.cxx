@@ -35,7 +35,7 @@ template <class T> Failure Hierarchy<T>::numbers()
     if (l == last) break;
     if (!l) {
       const bool before = filtered_;
-      filtered_ = params_.filter == 1 || (params_.filter == 2 && jumps());
+      filtered_ = params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
       known     = known && !filtered_ && !before && !sweeps();
     } else if (known) measure(level, l);
     // the polynomials of lower degree end before they need it

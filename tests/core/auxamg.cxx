@@ -161,7 +161,7 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
   params.bs     = bs;
   params.most   = dim == 3 ? 24 : dim == 2 ? 12 : 3;
   params.kuhn   = kuhn;
-  params.filter = filter;
+  params.filter = filter ? Filter::on : Filter::off;
   params.coarse = 10;
   const Buffer<int>    i = put(A.i), j = put(A.j), ghost = put(std::vector<int>());
   const Buffer<double> a = put(A.a);

@@ -13,7 +13,7 @@ TEST(AuxAMG, EigenvaluesFollowTheValues)
   const std::vector<double> x = points(2, n, 1, 7);
   Params                    params;
   params.coarse = 10;
-  params.filter = 0;
+  params.filter = Filter::off;
   const Buffer<int> i = put(A.i), j = put(A.j);
   Rows<int> rows = rows_of(i, j);
   Buffer<double> a   = put(A.a);
@@ -98,7 +98,7 @@ static void check_eigenvalues(const std::function<double(int)> &from, const std:
   }
   Params params;
   params.coarse = 10;
-  params.filter = 0;
+  params.filter = Filter::off;
   const Buffer<int>    rows_i = put(i), rows_j = put(j);
   const Buffer<double> before = put(first), after = put(second);
   Rows<int> rows = rows_of(rows_i, rows_j, before);
