@@ -42,17 +42,17 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
 {
   PC_DenseGS *p = (PC_DenseGS *)pc->data;
   MPI_Comm    comm = PetscObjectComm((PetscObject)pc);
-  bool        device = p->backend == TESSERA_BACKEND_CUDA;
+  bool        device = p->options.backend == TESSERA_BACKEND_CUDA;
   int         size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_densegs_backend", p->backend));
+  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_densegs_backend", p->options.backend));
   PetscCheck(
     !device || size == 1, comm, PETSC_ERR_SUP,
     "PC densegs: on a device the sweeps run on one process, there are %d. Use -pc_densegs_backend host or one process",
     size);
-  if (p->backend == TESSERA_BACKEND_AUTO && size == 1) {
+  if (p->options.backend == TESSERA_BACKEND_AUTO && size == 1) {
     PetscCall(tessera::DenseOnDevice(pc->pmat, &device));
     device = device && !tessera::device::unusable();
   }
@@ -83,10 +83,10 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(tessera::UseCurrentStream(p->plan.exec.space));
   PetscCall(tessera::DenseGet(pc->pmat, p->plan.exec.space, &view));
   if (again_all) {
-    params.strategy = (tessera::densegs::Strategy)(int)p->strategy; // the same order
-    params.order    = (tessera::densegs::Order)(int)p->order;
-    params.omega    = p->omega;
-    params.single   = p->precision == TESSERA_PRECISION_SINGLE;
+    params.strategy      = (tessera::densegs::Strategy)(int)p->options.strategy; // the same order
+    params.order         = (tessera::densegs::Order)(int)p->options.order;
+    params.omega         = p->options.omega;
+    params.single        = p->options.precision == TESSERA_PRECISION_SINGLE;
     p->plan.exec.threads = tessera::DenseThreads();
     PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n,
                                       [&] { tessera::densegs::create(p->plan, (int)n, params); }));
@@ -103,8 +103,8 @@ static PetscErrorCode SetUp(PC pc)
     p->difference = check.asymmetry * check.largest;
     if (size > 1) {
       tessera::densegs::Check others;
-      TesseraCallCXX(others =
-                       tessera::densegs::keep(p->distributed, view.values, view.lda, p->order == TESSERA_GS_RANDOM));
+      TesseraCallCXX(
+        others = tessera::densegs::keep(p->distributed, view.values, view.lda, p->options.order == TESSERA_GS_RANDOM));
       if (check.bad_row < 0) check.bad_row = others.bad_row, check.bad_column = others.bad_column;
       p->largest = PetscMax(p->largest, others.largest);
     }
@@ -139,7 +139,7 @@ static PetscErrorCode SetUp(PC pc)
   p->current = PETSC_TRUE;
   PetscCall(PetscInfo(
     pc, "PC densegs: %" PetscInt_FMT " unknowns of this process in panels of %d rows, strategy %s, order %s\n", n,
-    p->plan.panels.rows, TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order]));
+    p->plan.panels.rows, TesseraGSStrategies[p->options.strategy], TesseraGSOrders[p->options.order]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -248,7 +248,7 @@ static PetscErrorCode Apply(PC pc, Vec b, Vec y)
   PC_DenseGS *p = (PC_DenseGS *)pc->data;
 
   PetscFunctionBegin;
-  PetscCall(Sweep(pc, b, y, p->sweeps, true, (tessera::densegs::Order)(int)p->order));
+  PetscCall(Sweep(pc, b, y, p->options.sweeps, true, (tessera::densegs::Order)(int)p->options.order));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -270,12 +270,13 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec b, Vec y)
     p->failed || p->asymmetry < 1e-12, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
     "PC densegs: the transpose is there for symmetric matrices; the largest |a_ij - a_ji| is %g of the largest entry",
     p->asymmetry);
-  PetscCheck(p->order != TESSERA_GS_RANDOM && p->strategy != TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_SUP, "PC densegs: sweeps in random order and relaxed ones have no transpose");
-  PetscCall(Sweep(pc, b, y, p->sweeps, true,
-                  p->order == TESSERA_GS_FORWARD    ? tessera::densegs::Order::backward
-                  : p->order == TESSERA_GS_BACKWARD ? tessera::densegs::Order::forward
-                                                    : tessera::densegs::Order::symmetric));
+  PetscCheck(p->options.order != TESSERA_GS_RANDOM && p->options.strategy != TESSERA_GS_RELAXED,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "PC densegs: sweeps in random order and relaxed ones have no transpose");
+  PetscCall(Sweep(pc, b, y, p->options.sweeps, true,
+                  p->options.order == TESSERA_GS_FORWARD    ? tessera::densegs::Order::backward
+                  : p->options.order == TESSERA_GS_BACKWARD ? tessera::densegs::Order::forward
+                                                            : tessera::densegs::Order::symmetric));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -286,10 +287,10 @@ static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, Petsc
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC densegs", pc->pmat)); // there is no product with it that would
-  PetscCheck((PetscInt64)its * p->sweeps <= 1000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+  PetscCheck((PetscInt64)its * p->options.sweeps <= 1000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
              "PC densegs: %" PetscInt_FMT " iterations of %" PetscInt_FMT
              " sweeps (-pc_densegs_sweeps) are more than 1000000",
-             its, p->sweeps);
+             its, p->options.sweeps);
   PetscInt rows, ours, theirs; // which PCApplyRichardson() does not compare, as PCApply() does
   PetscCall(MatGetLocalSize(pc->pmat, &rows, NULL));
   PetscCall(VecGetLocalSize(b, &ours));
@@ -298,7 +299,7 @@ static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, Petsc
              "PC densegs: the matrix has %" PetscInt_FMT " rows on this process, the right-hand side %" PetscInt_FMT
              " and the solution %" PetscInt_FMT,
              rows, ours, theirs);
-  PetscCall(Sweep(pc, b, y, its * p->sweeps, zero, (tessera::densegs::Order)(int)p->order));
+  PetscCall(Sweep(pc, b, y, its * p->options.sweeps, zero, (tessera::densegs::Order)(int)p->options.order));
   *outits = its;
   *reason = PCRICHARDSON_CONVERGED_ITS;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -306,34 +307,13 @@ static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, Petsc
 
 static PetscErrorCode PCSetFromOptions_DenseGS(PC pc, CompatOptionItems PetscOptionsObject)
 {
-  PC_DenseGS       *p = (PC_DenseGS *)pc->data;
-  TesseraGSStrategy strategy = p->strategy;
-  TesseraGSOrder    order = p->order;
-  PetscReal         omega = p->omega;
-  PetscInt          sweeps = p->sweeps;
-  TesseraPrecision  precision = p->precision;
-  TesseraBackend    backend = p->backend;
-  PetscBool         set;
+  bool changed;
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Dense Gauss-Seidel options");
-  PetscCall(PetscOptionsEnum("-pc_densegs_strategy", "What is done side by side", "PCDenseGSSetStrategy",
-                             TesseraGSStrategies, (PetscEnum)strategy, (PetscEnum *)&strategy, &set));
-  if (set) PetscCall(PCDenseGSSetStrategy(pc, strategy));
-  PetscCall(PetscOptionsEnum("-pc_densegs_order", "Order of a sweep", "PCDenseGSSetOrder", TesseraGSOrders,
-                             (PetscEnum)order, (PetscEnum *)&order, &set));
-  if (set) PetscCall(PCDenseGSSetOrder(pc, order));
-  PetscCall(PetscOptionsReal("-pc_densegs_omega", "Relaxation factor", "PCDenseGSSetOmega", omega, &omega, &set));
-  if (set) PetscCall(PCDenseGSSetOmega(pc, omega));
-  PetscCall(
-    PetscOptionsInt("-pc_densegs_sweeps", "Sweeps of an application", "PCDenseGSSetSweeps", sweeps, &sweeps, &set));
-  if (set) PetscCall(PCDenseGSSetSweeps(pc, sweeps));
-  PetscCall(PetscOptionsEnum("-pc_densegs_precision", "Precision of the matrix", "PCDenseGSSetPrecision",
-                             TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
-  if (set) PetscCall(PCDenseGSSetPrecision(pc, precision));
-  PetscCall(PetscOptionsEnum("-pc_densegs_backend", "Where the sweeps run", "PCDenseGSSetBackend", TesseraBackends,
-                             (PetscEnum)backend, (PetscEnum *)&backend, &set));
-  if (set) PetscCall(PCDenseGSSetBackend(pc, backend));
+  PetscCall(tessera::ParseOptions(PetscOptionsObject, (PetscObject)pc, tessera::DenseGSOptions::table,
+                                  &tessera::DenseGSOptions::Of(pc), &changed));
+  if (changed) PetscCall(tessera::DenseGSOptions::Changed(pc));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -17,7 +17,7 @@ static PetscErrorCode GetInfo(PC pc, PCDenseGSInfo *info)
   info->panel     = p->plan.panels.rows;
   info->threads   = p->plan.exec.threads;
   info->backend   = p->plan.exec.space == tessera::Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
-  info->precision = p->precision;
+  info->precision      = p->options.precision;
   PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -55,8 +55,8 @@ PetscErrorCode tessera::ViewDenseGS(PC pc, PetscViewer viewer)
   if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
   PetscCall(PetscViewerASCIIPrintf(viewer,
                                    "  strategy %s, order %s, omega %g, %" PetscInt_FMT " sweep%s an application\n",
-                                   TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega,
-                                   p->sweeps, p->sweeps == 1 ? "" : "s"));
+                                   TesseraGSStrategies[p->options.strategy], TesseraGSOrders[p->options.order],
+                                   (double)p->options.omega, p->options.sweeps, p->options.sweeps == 1 ? "" : "s"));
   if (!p->current || failure) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCDenseGSGetInfo(pc, &info));
   PetscCall(PetscViewerASCIIPrintf(

@@ -1,36 +1,43 @@
-// Setters and getters of PC densegs: composed functions, which do nothing on another type. A change takes effect at
-// the next setup.
+// Options of PC densegs. Setters and getters are composed functions, which do nothing on another type; a change takes
+// effect at the next setup.
 #include "densegs/solvers.hpp"
-#include "petsc/field.hpp"
 
-using tessera::PC_DenseGS, tessera::SetField, tessera::GetField;
+using tessera::Option;
+using O = tessera::DenseGSOptions;
+
+static const Option rows[] = {
+  Option::Enum<&O::strategy>("-pc_densegs_strategy", "PCDenseGSSetStrategy", "What is done side by side",
+                             TesseraGSStrategies),
+  Option::Enum<&O::order>("-pc_densegs_order", "PCDenseGSSetOrder", "Order of a sweep", TesseraGSOrders),
+  Option::RealBetween<&O::omega>("-pc_densegs_omega", "PCDenseGSSetOmega", "Relaxation factor", 0, 2,
+                                 "PC densegs: the relaxation factor (-pc_densegs_omega) lies between 0 and 2, both "
+                                 "excluded: it is %s"),
+  Option::Int<&O::sweeps>("-pc_densegs_sweeps", "PCDenseGSSetSweeps", "Sweeps of an application", 1, 1000000,
+                          "PC densegs: an application (-pc_densegs_sweeps) takes 1 to 1000000 sweeps, it is %s"),
+  Option::Enum<&O::precision>("-pc_densegs_precision", "PCDenseGSSetPrecision", "Precision of the matrix",
+                              TesseraPrecisions),
+  Option::Enum<&O::backend>("-pc_densegs_backend", "PCDenseGSSetBackend", "Where the sweeps run", TesseraBackends),
+};
+const tessera::OptionTable O::table(rows);
+
+O &O::Of(PC pc)
+{
+  return ((tessera::PC_DenseGS *)pc->data)->options;
+}
+
+PetscErrorCode O::Changed(PC pc)
+{
+  PetscFunctionBegin;
+  ((tessera::PC_DenseGS *)pc->data)->current = PETSC_FALSE;
+  pc->setupcalled                            = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode tessera::ComposeDenseGS(PC pc, PetscBool compose)
 {
-  PetscObject o = (PetscObject)pc;
-
   PetscFunctionBegin;
+  PetscCall(ComposeOptions((PetscObject)pc, O::table, compose));
   PetscCall(ComposeDenseGSInfo(pc, compose));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCDenseGSSetStrategy_C", (compose ? &SetField<&PC_DenseGS::strategy> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCDenseGSGetStrategy_C", (compose ? &GetField<&PC_DenseGS::strategy> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetOrder_C", (compose ? &SetField<&PC_DenseGS::order> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetOrder_C", (compose ? &GetField<&PC_DenseGS::order> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSSetOmega_C", (compose ? &SetField<&PC_DenseGS::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetOmega_C", (compose ? &GetField<&PC_DenseGS::omega> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCDenseGSSetSweeps_C", (compose ? &SetField<&PC_DenseGS::sweeps> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCDenseGSGetSweeps_C", (compose ? &GetField<&PC_DenseGS::sweeps> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCDenseGSSetPrecision_C", (compose ? &SetField<&PC_DenseGS::precision> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCDenseGSGetPrecision_C", (compose ? &GetField<&PC_DenseGS::precision> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCDenseGSSetBackend_C", (compose ? &SetField<&PC_DenseGS::backend> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCDenseGSGetBackend_C", (compose ? &GetField<&PC_DenseGS::backend> : nullptr)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -58,8 +65,6 @@ PetscErrorCode PCDenseGSSetStrategy(PC pc, TesseraGSStrategy s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(s >= TESSERA_GS_SEQUENTIAL && s <= TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown strategy %d", (int)s);
   PetscTryMethod(pc, "PCDenseGSSetStrategy_C", (PC, TesseraGSStrategy), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -111,8 +116,6 @@ PetscErrorCode PCDenseGSSetOrder(PC pc, TesseraGSOrder o)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(o >= TESSERA_GS_FORWARD && o <= TESSERA_GS_RANDOM, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown order %d", (int)o);
   PetscTryMethod(pc, "PCDenseGSSetOrder_C", (PC, TesseraGSOrder), (pc, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -160,9 +163,6 @@ PetscErrorCode PCDenseGSSetOmega(PC pc, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC densegs: the relaxation factor (-pc_densegs_omega) lies between 0 and 2, both excluded: it is %g",
-             (double)w);
   PetscTryMethod(pc, "PCDenseGSSetOmega_C", (PC, PetscReal), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -210,8 +210,6 @@ PetscErrorCode PCDenseGSSetSweeps(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(n >= 1 && n <= 1000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC densegs: an application (-pc_densegs_sweeps) takes 1 to 1000000 sweeps, it is %" PetscInt_FMT, n);
   PetscTryMethod(pc, "PCDenseGSSetSweeps_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -263,8 +261,6 @@ PetscErrorCode PCDenseGSSetPrecision(PC pc, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(p == TESSERA_PRECISION_DOUBLE || p == TESSERA_PRECISION_SINGLE, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown precision %d", (int)p);
   PetscTryMethod(pc, "PCDenseGSSetPrecision_C", (PC, TesseraPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -315,8 +311,6 @@ PetscErrorCode PCDenseGSSetBackend(PC pc, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC densegs: unknown backend %d", (int)b);
   PetscTryMethod(pc, "PCDenseGSSetBackend_C", (PC, TesseraBackend), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -49,56 +49,12 @@ static PetscErrorCode SNESDestroy_VIPGS(SNES snes)
 
 static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems PetscOptionsObject)
 {
-  SNES_VIPGS           *p = (SNES_VIPGS *)snes->data;
-  TesseraGSStrategy     strategy = p->strategy;
-  TesseraGSOrder        order = p->order;
-  PetscReal             omega = p->omega, mu = p->mu;
-  TesseraPrecision      precision = p->precision;
-  TesseraBackend        backend = p->backend;
-  SNESVIPGSAcceleration acceleration = p->acceleration;
-  SNESVIPGSFriction     friction = p->friction;
-  PetscBool             newton = p->newton, set;
-  PetscInt              sweeps = p->sweeps, check = p->check, factorizations = p->factorizations, block = p->block;
+  bool changed;
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Dense projected Gauss-Seidel options");
-  PetscCall(PetscOptionsEnum("-snes_vipgs_strategy", "What sweeps do side by side", "SNESVIPGSSetStrategy",
-                             TesseraGSStrategies, (PetscEnum)strategy, (PetscEnum *)&strategy, &set));
-  if (set) PetscCall(SNESVIPGSSetStrategy(snes, strategy));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_order", "Order of a sweep", "SNESVIPGSSetOrder", TesseraGSOrders,
-                             (PetscEnum)order, (PetscEnum *)&order, &set));
-  if (set) PetscCall(SNESVIPGSSetOrder(snes, order));
-  PetscCall(PetscOptionsReal("-snes_vipgs_omega", "Relaxation factor", "SNESVIPGSSetOmega", omega, &omega, &set));
-  if (set) PetscCall(SNESVIPGSSetOmega(snes, omega));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_precision", "Precision of the sweeps' matrix", "SNESVIPGSSetPrecision",
-                             TesseraPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &set));
-  if (set) PetscCall(SNESVIPGSSetPrecision(snes, precision));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_backend", "Where the matrix is worked with", "SNESVIPGSSetBackend",
-                             TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
-  if (set) PetscCall(SNESVIPGSSetBackend(snes, backend));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_acceleration", "Acceleration of the sweeps", "SNESVIPGSSetAcceleration",
-                             SNESVIPGSAccelerations, (PetscEnum)acceleration, (PetscEnum *)&acceleration, &set));
-  if (set) PetscCall(SNESVIPGSSetAcceleration(snes, acceleration));
-  PetscCall(PetscOptionsBool("-snes_vipgs_newton", "Finish with active sets and factorisations", "SNESVIPGSSetNewton",
-                             newton, &newton, &set));
-  if (set) PetscCall(SNESVIPGSSetNewton(snes, newton));
-  PetscCall(PetscOptionsInt("-snes_vipgs_sweeps", "Sweeps before that", "SNESVIPGSSetSweeps", sweeps, &sweeps, &set));
-  if (set) PetscCall(SNESVIPGSSetSweeps(snes, sweeps));
-  PetscCall(
-    PetscOptionsInt("-snes_vipgs_check", "Sweeps between two residuals", "SNESVIPGSSetCheck", check, &check, &set));
-  if (set) PetscCall(SNESVIPGSSetCheck(snes, check));
-  PetscCall(PetscOptionsInt("-snes_vipgs_max_factorizations", "Factorisations at most", "SNESVIPGSSetMaxFactorizations",
-                            factorizations, &factorizations, &set));
-  if (set) PetscCall(SNESVIPGSSetMaxFactorizations(snes, factorizations));
-  PetscCall(PetscOptionsInt("-snes_vipgs_block", "Unknowns of a contact with friction (1 for none)",
-                            "SNESVIPGSSetBlock", block, &block, &set));
-  if (set) PetscCall(SNESVIPGSSetBlock(snes, block));
-  PetscCall(PetscOptionsReal("-snes_vipgs_mu", "Coefficient of friction of all contacts",
-                             "SNESVIPGSSetFrictionCoefficient", mu, &mu, &set));
-  if (set) PetscCall(SNESVIPGSSetFrictionCoefficient(snes, mu));
-  PetscCall(PetscOptionsEnum("-snes_vipgs_friction", "Law of friction", "SNESVIPGSSetFrictionLaw", SNESVIPGSFrictions,
-                             (PetscEnum)friction, (PetscEnum *)&friction, &set));
-  if (set) PetscCall(SNESVIPGSSetFrictionLaw(snes, friction));
+  PetscCall(tessera::ParseOptions(PetscOptionsObject, (PetscObject)snes, tessera::VIPGSOptions::table,
+                                  &tessera::VIPGSOptions::Of(snes), &changed));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

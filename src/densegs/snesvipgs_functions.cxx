@@ -21,8 +21,6 @@ PetscErrorCode SNESVIPGSSetAcceleration(SNES snes, SNESVIPGSAcceleration a)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(a >= SNES_VIPGS_AUTO && a <= SNES_VIPGS_MPRGP, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown acceleration %d", (int)a);
   PetscTryMethod(snes, "SNESVIPGSSetAcceleration_C", (SNES, SNESVIPGSAcceleration), (snes, a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -122,10 +120,6 @@ PetscErrorCode SNESVIPGSSetSweeps(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(
-    n >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
-    "SNES vipgs: the number of sweeps before the Newton method (-snes_vipgs_sweeps) is 0 or more, it is %" PetscInt_FMT,
-    n);
   PetscTryMethod(snes, "SNESVIPGSSetSweeps_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -176,8 +170,6 @@ PetscErrorCode SNESVIPGSSetCheck(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(n >= 1, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
-             "SNES vipgs: the residual is computed after 1 sweep or more (-snes_vipgs_check), not %" PetscInt_FMT, n);
   PetscTryMethod(snes, "SNESVIPGSSetCheck_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -225,9 +217,6 @@ PetscErrorCode SNESVIPGSSetMaxFactorizations(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(
-    n >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
-    "SNES vipgs: the number of factorisations (-snes_vipgs_max_factorizations) is 0 or more, it is %" PetscInt_FMT, n);
   PetscTryMethod(snes, "SNESVIPGSSetMaxFactorizations_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -275,8 +264,6 @@ PetscErrorCode SNESVIPGSSetBlock(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(n >= 1 && n <= 3, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
-             "SNES vipgs: a contact has 1, 2 or 3 unknowns (-snes_vipgs_block), not %" PetscInt_FMT, n);
   PetscTryMethod(snes, "SNESVIPGSSetBlock_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -327,8 +314,6 @@ PetscErrorCode SNESVIPGSSetFrictionCoefficient(SNES snes, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(w >= 0, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
-             "SNES vipgs: the coefficient of friction (-snes_vipgs_mu) is 0 or more, it is %g", (double)w);
   PetscTryMethod(snes, "SNESVIPGSSetFrictionCoefficient_C", (SNES, PetscReal), (snes, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -376,8 +361,6 @@ PetscErrorCode SNESVIPGSSetFrictionLaw(SNES snes, SNESVIPGSFriction f)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(f >= SNES_VIPGS_CONE && f <= SNES_VIPGS_PYRAMID, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown friction law %d", (int)f);
   PetscTryMethod(snes, "SNESVIPGSSetFrictionLaw_C", (SNES, SNESVIPGSFriction), (snes, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,7 +2,45 @@
 // type.
 #include "densegs/solvers.hpp"
 
-using tessera::SNES_VIPGS;
+using tessera::SNES_VIPGS, tessera::Option;
+using O = tessera::VIPGSOptions;
+
+static const Option rows[] = {
+  Option::Enum<&O::strategy>("-snes_vipgs_strategy", "SNESVIPGSSetStrategy", "What sweeps do side by side",
+                             TesseraGSStrategies),
+  Option::Enum<&O::order>("-snes_vipgs_order", "SNESVIPGSSetOrder", "Order of a sweep", TesseraGSOrders),
+  Option::RealBetween<&O::omega>("-snes_vipgs_omega", "SNESVIPGSSetOmega", "Relaxation factor", 0, 2,
+                                 "SNES vipgs: the relaxation factor (-snes_vipgs_omega) lies between 0 and 2, both "
+                                 "excluded: it is %s"),
+  Option::Enum<&O::precision>("-snes_vipgs_precision", "SNESVIPGSSetPrecision", "Precision of the sweeps' matrix",
+                              TesseraPrecisions),
+  Option::Enum<&O::backend>("-snes_vipgs_backend", "SNESVIPGSSetBackend", "Where the matrix is worked with",
+                            TesseraBackends),
+  Option::Enum<&O::acceleration>("-snes_vipgs_acceleration", "SNESVIPGSSetAcceleration", "Acceleration of the sweeps",
+                                 SNESVIPGSAccelerations),
+  Option::Bool<&O::newton>("-snes_vipgs_newton", "SNESVIPGSSetNewton", "Finish with active sets and factorisations"),
+  Option::Int<&O::sweeps>("-snes_vipgs_sweeps", "SNESVIPGSSetSweeps", "Sweeps before that", 0, PETSC_INFINITY,
+                          "SNES vipgs: the number of sweeps before the Newton method (-snes_vipgs_sweeps) is 0 or "
+                          "more, it is %s"),
+  Option::Int<&O::check>("-snes_vipgs_check", "SNESVIPGSSetCheck", "Sweeps between two residuals", 1, PETSC_INFINITY,
+                         "SNES vipgs: the residual is computed after 1 sweep or more (-snes_vipgs_check), not %s"),
+  Option::Int<&O::factorizations>("-snes_vipgs_max_factorizations", "SNESVIPGSSetMaxFactorizations",
+                                  "Factorisations at most", 0, PETSC_INFINITY,
+                                  "SNES vipgs: the number of factorisations (-snes_vipgs_max_factorizations) is 0 or "
+                                  "more, it is %s"),
+  Option::Int<&O::block>("-snes_vipgs_block", "SNESVIPGSSetBlock", "Unknowns of a contact with friction (1 for none)",
+                         1, 3, "SNES vipgs: a contact has 1, 2 or 3 unknowns (-snes_vipgs_block), not %s"),
+  Option::Real<&O::mu>("-snes_vipgs_mu", "SNESVIPGSSetFrictionCoefficient", "Coefficient of friction of all contacts",
+                       0, PETSC_INFINITY,
+                       "SNES vipgs: the coefficient of friction (-snes_vipgs_mu) is 0 or more, it is %s"),
+  Option::Enum<&O::friction>("-snes_vipgs_friction", "SNESVIPGSSetFrictionLaw", "Law of friction", SNESVIPGSFrictions),
+};
+const tessera::OptionTable O::table(rows);
+
+O &O::Of(SNES snes)
+{
+  return ((SNES_VIPGS *)snes->data)->options;
+}
 
 PetscErrorCode tessera::ViewVIPGS(SNES snes, PetscViewer viewer)
 {
@@ -12,17 +50,17 @@ PetscErrorCode tessera::ViewVIPGS(SNES snes, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer,
-                                   "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n",
-                                   TesseraGSStrategies[p->strategy], TesseraGSOrders[p->order], (double)p->omega,
-                                   SNESVIPGSAccelerations[p->acceleration], TesseraPrecisions[p->precision]));
-  if (p->newton && p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP)
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer, "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n",
+    TesseraGSStrategies[p->options.strategy], TesseraGSOrders[p->options.order], (double)p->options.omega,
+    SNESVIPGSAccelerations[p->options.acceleration], TesseraPrecisions[p->options.precision]));
+  if (p->options.newton && p->options.block == 1 && p->options.acceleration != SNES_VIPGS_MPRGP)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n",
-      p->sweeps, p->factorizations));
-  if (p->block > 1)
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  contacts of %" PetscInt_FMT " unknowns with friction: %s\n", p->block,
-                                     SNESVIPGSFrictions[p->friction]));
+      p->options.sweeps, p->options.factorizations));
+  if (p->options.block > 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  contacts of %" PetscInt_FMT " unknowns with friction: %s\n",
+                                     p->options.block, SNESVIPGSFrictions[p->options.friction]));
   const char          *failure;
   SNESVIPGSCertificate c;
   PetscCall(SNESVIPGSGetFailure(snes, &failure));
@@ -39,20 +77,6 @@ PetscErrorCode tessera::ViewVIPGS(SNES snes, PetscViewer viewer)
                                    "bounds missed by %.3g, F of a wrong sign %.3g\n",
                                    (double)c.natural, (double)c.relative, (double)c.gap, (double)c.primal,
                                    (double)c.dual));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class T, T SNES_VIPGS::*field> static PetscErrorCode SetField(SNES snes, T value)
-{
-  PetscFunctionBegin;
-  ((SNES_VIPGS *)snes->data)->*field = value;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class T, T SNES_VIPGS::*field> static PetscErrorCode GetField(SNES snes, T *value)
-{
-  PetscFunctionBegin;
-  *value = ((SNES_VIPGS *)snes->data)->*field;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -88,60 +112,7 @@ PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
   PetscObject o = (PetscObject)snes;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetStrategy_C",
-                                       (compose ? &SetField<TesseraGSStrategy, &SNES_VIPGS::strategy> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetStrategy_C",
-                                       (compose ? &GetField<TesseraGSStrategy, &SNES_VIPGS::strategy> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetOrder_C",
-                                       (compose ? &SetField<TesseraGSOrder, &SNES_VIPGS::order> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetOrder_C",
-                                       (compose ? &GetField<TesseraGSOrder, &SNES_VIPGS::order> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetOmega_C",
-                                       (compose ? &SetField<PetscReal, &SNES_VIPGS::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetOmega_C",
-                                       (compose ? &GetField<PetscReal, &SNES_VIPGS::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetPrecision_C",
-                                       (compose ? &SetField<TesseraPrecision, &SNES_VIPGS::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetPrecision_C",
-                                       (compose ? &GetField<TesseraPrecision, &SNES_VIPGS::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetBackend_C",
-                                       (compose ? &SetField<TesseraBackend, &SNES_VIPGS::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetBackend_C",
-                                       (compose ? &GetField<TesseraBackend, &SNES_VIPGS::backend> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "SNESVIPGSSetAcceleration_C",
-                               (compose ? &SetField<SNESVIPGSAcceleration, &SNES_VIPGS::acceleration> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "SNESVIPGSGetAcceleration_C",
-                               (compose ? &GetField<SNESVIPGSAcceleration, &SNES_VIPGS::acceleration> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetNewton_C",
-                                       (compose ? &SetField<PetscBool, &SNES_VIPGS::newton> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetNewton_C",
-                                       (compose ? &GetField<PetscBool, &SNES_VIPGS::newton> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetSweeps_C",
-                                       (compose ? &SetField<PetscInt, &SNES_VIPGS::sweeps> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetSweeps_C",
-                                       (compose ? &GetField<PetscInt, &SNES_VIPGS::sweeps> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetCheck_C",
-                                       (compose ? &SetField<PetscInt, &SNES_VIPGS::check> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetCheck_C",
-                                       (compose ? &GetField<PetscInt, &SNES_VIPGS::check> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetMaxFactorizations_C",
-                                       (compose ? &SetField<PetscInt, &SNES_VIPGS::factorizations> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetMaxFactorizations_C",
-                                       (compose ? &GetField<PetscInt, &SNES_VIPGS::factorizations> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetBlock_C",
-                                       (compose ? &SetField<PetscInt, &SNES_VIPGS::block> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetBlock_C",
-                                       (compose ? &GetField<PetscInt, &SNES_VIPGS::block> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFrictionCoefficient_C",
-                                       (compose ? &SetField<PetscReal, &SNES_VIPGS::mu> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFrictionCoefficient_C",
-                                       (compose ? &GetField<PetscReal, &SNES_VIPGS::mu> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFrictionLaw_C",
-                                       (compose ? &SetField<SNESVIPGSFriction, &SNES_VIPGS::friction> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFrictionLaw_C",
-                                       (compose ? &GetField<SNESVIPGSFriction, &SNES_VIPGS::friction> : nullptr)));
+  PetscCall(ComposeOptions(o, O::table, compose));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFriction_C", compose ? &SetFriction : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetCertificate_C", compose ? &GetCertificate : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFailure_C", compose ? &GetFailure : nullptr));
@@ -172,8 +143,6 @@ PetscErrorCode SNESVIPGSSetStrategy(SNES snes, TesseraGSStrategy s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(s >= TESSERA_GS_SEQUENTIAL && s <= TESSERA_GS_RELAXED, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown strategy %d", (int)s);
   PetscTryMethod(snes, "SNESVIPGSSetStrategy_C", (SNES, TesseraGSStrategy), (snes, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -224,8 +193,6 @@ PetscErrorCode SNESVIPGSSetOrder(SNES snes, TesseraGSOrder o)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(o >= TESSERA_GS_FORWARD && o <= TESSERA_GS_RANDOM, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown order %d", (int)o);
   PetscTryMethod(snes, "SNESVIPGSSetOrder_C", (SNES, TesseraGSOrder), (snes, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -273,9 +240,6 @@ PetscErrorCode SNESVIPGSSetOmega(SNES snes, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(w > 0 && w < 2, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_OUTOFRANGE,
-             "SNES vipgs: the relaxation factor (-snes_vipgs_omega) lies between 0 and 2, both excluded: it is %g",
-             (double)w);
   PetscTryMethod(snes, "SNESVIPGSSetOmega_C", (SNES, PetscReal), (snes, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -327,8 +291,6 @@ PetscErrorCode SNESVIPGSSetPrecision(SNES snes, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(p == TESSERA_PRECISION_DOUBLE || p == TESSERA_PRECISION_SINGLE, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown precision %d", (int)p);
   PetscTryMethod(snes, "SNESVIPGSSetPrecision_C", (SNES, TesseraPrecision), (snes, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -384,8 +346,6 @@ PetscErrorCode SNESVIPGSSetBackend(SNES snes, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipgs: unknown backend %d", (int)b);
   PetscTryMethod(snes, "SNESVIPGSSetBackend_C", (SNES, TesseraBackend), (snes, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

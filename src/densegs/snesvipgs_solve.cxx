@@ -26,11 +26,11 @@ static PetscErrorCode CheckBounds(SNES snes)
              " is %g, its upper bound %g: nothing lies between (at %" PetscInt_FMT " of %" PetscInt_FMT " unknowns)",
              b.first, (double)b.xl, (double)b.xu, b.crossed, N);
   const SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
-  PetscCheck(p->block == 1 || (!b.lower && !b.upper), comm, PETSC_ERR_ARG_INCOMP,
+  PetscCheck(p->options.block == 1 || (!b.lower && !b.upper), comm, PETSC_ERR_ARG_INCOMP,
              "SNES vipgs: with friction (-snes_vipgs_block %" PetscInt_FMT
              ") the law bounds the forces, and there are %" PetscInt_FMT
              " other bounds. Leave SNESVISetVariableBounds() out",
-             p->block, b.lower + b.upper);
+             p->options.block, b.lower + b.upper);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -42,26 +42,26 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
   double      value = 0;
 
   PetscFunctionBegin;
-  if (p->block == 1) {
-    PetscCheck(!p->coefficients && p->mu == 0, comm, PETSC_ERR_ARG_INCOMP,
+  if (p->options.block == 1) {
+    PetscCheck(!p->coefficients && p->options.mu == 0, comm, PETSC_ERR_ARG_INCOMP,
                "SNES vipgs: friction needs the number of unknowns of a contact, -snes_vipgs_block 2 or 3");
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCheck(N % p->block == 0, comm, PETSC_ERR_ARG_SIZ,
+  PetscCheck(N % p->options.block == 0, comm, PETSC_ERR_ARG_SIZ,
              "SNES vipgs: contacts have %" PetscInt_FMT
              " unknowns (-snes_vipgs_block), which does not divide the %" PetscInt_FMT " unknowns",
-             p->block, N);
+             p->options.block, N);
   if (p->coefficients) {
     int same;
     PetscCallMPI(MPI_Comm_compare(comm, PetscObjectComm((PetscObject)p->coefficients), &same));
     PetscCheck(same == MPI_IDENT || same == MPI_CONGRUENT, comm, PETSC_ERR_ARG_NOTSAMECOMM,
                "SNES vipgs: the coefficients of friction are not on the processes of the solver");
     PetscCall(VecGetSize(p->coefficients, &m));
-    PetscCheck(m == N / p->block, comm, PETSC_ERR_ARG_SIZ,
+    PetscCheck(m == N / p->options.block, comm, PETSC_ERR_ARG_SIZ,
                "SNES vipgs: %" PetscInt_FMT " coefficients of friction for %" PetscInt_FMT " contacts", m,
-               N / p->block);
+               N / p->options.block);
     PetscCall(tessera::GatherVector(p->coefficients, w.mu));
-  } else w.mu.assign((size_t)(N / p->block), p->mu);
+  } else w.mu.assign((size_t)(N / p->options.block), p->options.mu);
   for (size_t c = 0; c < w.mu.size() && bad < 0; ++c)
     if (!(w.mu[c] >= 0) || !std::isfinite(w.mu[c])) bad = (PetscInt)c, value = w.mu[c];
   PetscCheck(bad < 0, comm, PETSC_ERR_ARG_OUTOFRANGE,
@@ -72,28 +72,28 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
 static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
 {
   SNES_VIPGS *p      = (SNES_VIPGS *)snes->data;
-  bool        device = p->backend == TESSERA_BACKEND_CUDA;
+  bool        device = p->options.backend == TESSERA_BACKEND_CUDA;
 
   PetscFunctionBegin;
-  PetscCall(tessera::CheckBackend((PetscObject)snes, "snes_vipgs_backend", p->backend));
-  if (p->backend == TESSERA_BACKEND_AUTO) {
+  PetscCall(tessera::CheckBackend((PetscObject)snes, "snes_vipgs_backend", p->options.backend));
+  if (p->options.backend == TESSERA_BACKEND_AUTO) {
     PetscCall(tessera::DenseOnDevice(A, &device));
     device = device && !tessera::device::unusable();
   }
   int size;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)snes), &size));
   const char *host = size > 1 ? "several processes work" : nullptr; // why not
-  if (device && !host && p->block > 1 && p->backend == TESSERA_BACKEND_AUTO)
+  if (device && !host && p->options.block > 1 && p->options.backend == TESSERA_BACKEND_AUTO)
     host = "friction works, without -snes_vipgs_backend cuda,";
-  else if (device && !host && p->block > 1) {
+  else if (device && !host && p->options.block > 1) {
     bool     fits = false;
     PetscInt n;
     PetscCall(MatGetSize(A, &n, nullptr));
-    TesseraCallCXX(fits = tessera::densegs::contacts_fit((int)n, (int)p->block));
-    host = p->friction != SNES_VIPGS_CONE ? "the pyramid law works"
-         : p->order == TESSERA_GS_RANDOM  ? "friction in random order works"
-         : fits                           ? nullptr
-                                          : "friction of so many contacts works";
+    TesseraCallCXX(fits = tessera::densegs::contacts_fit((int)n, (int)p->options.block));
+    host = p->options.friction != SNES_VIPGS_CONE ? "the pyramid law works"
+         : p->options.order == TESSERA_GS_RANDOM  ? "friction in random order works"
+         : fits                                   ? nullptr
+                                                  : "friction of so many contacts works";
   }
   if (device && host) {
     PetscCall(PetscInfo(snes, "%s on the host\n", host));
@@ -122,7 +122,7 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
   PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
   PetscCall(InDeviceMemory(w.n, [&] {
     c = tessera::lcp::create(w.matrix, p->comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space,
-                             (int)p->block);
+                             (int)p->options.block);
   }));
   if (c.bad_row >= 0)
     PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d, column %d of the Jacobian is not a finite number",
@@ -143,15 +143,15 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
 static tessera::lcp::Params ParametersOf(const SNES_VIPGS *p)
 {
   tessera::lcp::Params params;
-  params.sweeps.strategy = (tessera::densegs::Strategy)(int)p->strategy; // the same order
-  params.sweeps.order    = (tessera::densegs::Order)(int)p->order;
-  params.sweeps.omega    = p->omega;
-  params.sweeps.single   = p->precision == TESSERA_PRECISION_SINGLE;
-  params.acceleration    = (tessera::lcp::Acceleration)(int)p->acceleration;
-  params.newton          = p->newton == PETSC_TRUE;
-  params.before          = (int)PetscMin(p->sweeps, 1000000000);
-  params.check           = (int)PetscMin(p->check, 1000000);
-  params.most_factors    = (int)PetscMin(p->factorizations, 1000000000);
+  params.sweeps.strategy = (tessera::densegs::Strategy)(int)p->options.strategy; // the same order
+  params.sweeps.order    = (tessera::densegs::Order)(int)p->options.order;
+  params.sweeps.omega    = p->options.omega;
+  params.sweeps.single   = p->options.precision == TESSERA_PRECISION_SINGLE;
+  params.acceleration    = (tessera::lcp::Acceleration)(int)p->options.acceleration;
+  params.newton          = p->options.newton == PETSC_TRUE;
+  params.before          = (int)PetscMin(p->options.sweeps, 1000000000);
+  params.check           = (int)PetscMin(p->options.check, 1000000);
+  params.most_factors    = (int)PetscMin(p->options.factorizations, 1000000000);
   params.most_sweeps     = 1000000000;
   return params;
 }
@@ -193,7 +193,8 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   problem.q         = w.q.data();
   plan.exec         = m.exec;
   plan.exec.threads = tessera::DenseThreads();
-  const bool sweeping = p->block == 1 && p->acceleration != SNES_VIPGS_MPRGP && (!p->newton || p->sweeps > 0);
+  const bool sweeping = p->options.block == 1 && p->options.acceleration != SNES_VIPGS_MPRGP &&
+                        (!p->options.newton || p->options.sweeps > 0);
   if (sweeping) {
     const PetscErrorCode ierr = InDeviceMemory(w.n, [&] {
       tessera::densegs::create(plan, m.rows(), params.sweeps);
@@ -206,7 +207,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
     PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_MEM,
                "SNES vipgs: another process has not the memory for its panels");
   }
-  if (m.size > 1 && p->block == 1 && p->newton)
+  if (m.size > 1 && p->options.block == 1 && p->options.newton)
     PetscCall(PetscInfo(
       snes, "the first process gathers the rows of free unknowns for factorisations: %g MB where all %d are free\n",
       8e-6 * w.n * (double)w.n, w.n));
@@ -356,7 +357,7 @@ static PetscErrorCode Iterate(SNES snes, Steps &steps, double norm)
     if (now != was) { // the program has moved the point
       double size   = 0;
       bool   domain = false;
-      if (p->block == 1) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, snes->vec_sol));
+      if (p->options.block == 1) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, snes->vec_sol));
       PetscCall(steps.Evaluate(&norm, &size, &domain));
       if (!std::isfinite(size)) {
         snes->reason = domain ? SNES_DIVERGED_FUNCTION_DOMAIN : CompatDivergedNaN;
@@ -409,11 +410,11 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
 
   PetscFunctionBegin;
   PetscCall(CiteDenseGS());
-  PetscCheck(p->order == TESSERA_GS_SYMMETRIC || p->acceleration == SNES_VIPGS_AUTO ||
-               p->acceleration == SNES_VIPGS_NONE || p->acceleration == SNES_VIPGS_MPRGP,
+  PetscCheck(p->options.order == TESSERA_GS_SYMMETRIC || p->options.acceleration == SNES_VIPGS_AUTO ||
+               p->options.acceleration == SNES_VIPGS_NONE || p->options.acceleration == SNES_VIPGS_MPRGP,
              comm, PETSC_ERR_ARG_INCOMP,
              "SNES vipgs: -snes_vipgs_acceleration %s works on symmetric sweeps, the order is %s",
-             SNESVIPGSAccelerations[p->acceleration], TesseraGSOrders[p->order]);
+             SNESVIPGSAccelerations[p->options.acceleration], TesseraGSOrders[p->options.order]);
   PetscCall(SetUpBounds(snes, X));
   PetscCall(CheckBounds(snes));
   PetscCall(FitWork(snes));
@@ -423,7 +424,7 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
   p->solved      = false;
   p->failure[0]  = 0;
   PetscCall(BoundsOf(snes, w));
-  if (p->block == 1) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, X));
+  if (p->options.block == 1) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, X));
   PetscCall(VecSet(snes->vec_sol_update, 0));
   steps.linear = &w;
   steps.whole  = snes->ops->update || HasStepChecks(snes);

@@ -3,6 +3,7 @@
 #include "densegs/distributed.hpp"
 #include "densegs/lcp.hpp"
 #include "petsc/device.hpp"
+#include "petsc/options.hpp"
 #include "tessera.h"
 #include <petsctao.h>
 #include <cstdlib>
@@ -14,14 +15,22 @@
 
 namespace tessera {
 
-struct PC_DenseGS {
-  // options
+struct DenseGSOptions {
   TesseraGSStrategy strategy  = TESSERA_GS_GRAPH2;
   TesseraGSOrder    order     = TESSERA_GS_SYMMETRIC;
   PetscReal         omega     = 1;
   PetscInt          sweeps    = 1;
   TesseraPrecision  precision = TESSERA_PRECISION_DOUBLE;
   TesseraBackend    backend   = TESSERA_BACKEND_AUTO;
+
+  using Object = PC;
+  static DenseGSOptions   &Of(PC pc);
+  static PetscErrorCode    Changed(PC pc); // the next setup makes all anew
+  static const OptionTable table;
+};
+
+struct PC_DenseGS {
+  DenseGSOptions    options;
   PetscBool         current   = PETSC_FALSE; // the plan belongs to these options
   // setup
   Comm                 comm;
@@ -44,17 +53,26 @@ inline SNESVIPGSCertificate NoCertificate()
   return c;
 }
 
+struct VIPGSOptions {
+  TesseraGSStrategy     strategy     = TESSERA_GS_GRAPH2;
+  TesseraGSOrder        order        = TESSERA_GS_SYMMETRIC;
+  PetscReal             omega        = 1;
+  TesseraPrecision      precision    = TESSERA_PRECISION_DOUBLE;
+  TesseraBackend        backend      = TESSERA_BACKEND_AUTO;
+  SNESVIPGSAcceleration acceleration = SNES_VIPGS_AUTO;
+  PetscBool             newton       = PETSC_TRUE;
+  PetscInt              sweeps = 200, check = 10, factorizations = 200, block = 1;
+  PetscReal             mu       = 0;
+  SNESVIPGSFriction     friction = SNES_VIPGS_CONE;
+
+  using Object = SNES;
+  static VIPGSOptions     &Of(SNES snes);
+  static PetscErrorCode    Changed(SNES) { return PETSC_SUCCESS; }
+  static const OptionTable table;
+};
+
 struct SNES_VIPGS {
-  TesseraGSStrategy     strategy       = TESSERA_GS_GRAPH2;
-  TesseraGSOrder        order          = TESSERA_GS_SYMMETRIC;
-  PetscReal             omega          = 1;
-  TesseraPrecision      precision      = TESSERA_PRECISION_DOUBLE;
-  TesseraBackend        backend        = TESSERA_BACKEND_AUTO;
-  SNESVIPGSAcceleration acceleration   = SNES_VIPGS_AUTO;
-  PetscBool             newton         = PETSC_TRUE;
-  PetscInt              sweeps         = 200, check = 10, factorizations = 200, block = 1;
-  PetscReal             mu             = 0;
-  SNESVIPGSFriction     friction       = SNES_VIPGS_CONE;
+  VIPGSOptions          options;
   Vec                   coefficients   = nullptr; // of friction
   Comm                  comm;
   // a Tao's test looks at PETSc's tolerances, as SNESConvergedDefault() does

@@ -24,9 +24,9 @@ inline lcp::Problem ProblemOf(const SNES_VIPGS *p, const Linear &w)
   problem.n        = w.n;
   problem.lower    = w.lower.data();
   problem.upper    = w.upper.data();
-  problem.block    = (int)p->block;
+  problem.block    = (int)p->options.block;
   problem.mu       = w.mu.data();
-  problem.friction = (lcp::Friction)(int)p->friction;
+  problem.friction = (lcp::Friction)(int)p->options.friction;
   problem.scale    = w.scale;
   return problem;
 }

@@ -68,8 +68,8 @@ static PetscErrorCode CheckTwo(CompatOptionItems items, PetscObject object, cons
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsGetIntArray(items->options, items->prefix, key, numbers, &n, &set));
-  PetscCheck(n == 2, PetscObjectComm(object), PETSC_ERR_ARG_SIZ, "%s takes two numbers%s: %" PetscInt_FMT " given", key,
-             o.two, n);
+  PetscCheck(n == 2, PetscObjectComm(object), PETSC_ERR_ARG_SIZ, "%s takes two %s: %" PetscInt_FMT " given", key, o.two,
+             n);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

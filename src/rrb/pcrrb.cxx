@@ -1,6 +1,5 @@
 // PC rrb: PETSc's face of the repeated red-black factorisation. Its setup is in pcrrb_setup.cxx.
 #include "rrb/pcrrb.hpp"
-#include "petsc/options.hpp"
 #include <new>
 
 using tessera::PC_RRB;
@@ -182,80 +181,13 @@ template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
 
 static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptionsObject)
 {
-  PC_RRB         *r = (PC_RRB *)pc->data;
-  PetscInt        levels = r->levels, grids = r->grids, every = r->every, inner = r->inner, redundant = r->redundant,
-           grid[2] = {r->nx, r->ny}, two = 2;
-  PetscInt        smooth = r->smooth;
-  PetscReal       omega = r->omega;
-  PetscBool       trial = r->trial, peers = r->peers;
-  PCRRBSmoother   smoother = r->smoother;
-  PCRRBInterpolation interpolation = r->interpolation;
-  PCRRBCoarsening coarsening = r->coarsening;
-  PCRRBLump       lump       = r->lump;
-  PCRRBCycle      cycle      = r->cycle;
-  PCRRBPrecision  precision  = r->precision;
-  TesseraBackend  backend    = r->backend;
-  PetscBool       set;
+  bool changed;
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "RRB options");
-  PetscCall(PetscOptionsInt("-pc_rrb_levels", "Levels of the factorisation, two to a grid (0 for automatic)",
-                            "PCRRBSetLevels", levels, &levels, &set));
-  if (set) PetscCall(PCRRBSetLevels(pc, levels));
-  PetscCall(PetscOptionsInt("-pc_rrb_grids", "Grids stored by quarters, the others in natural order (-1 for all)",
-                            "PCRRBSetGrids", grids, &grids, &set));
-  if (set) PetscCall(PCRRBSetGrids(pc, grids));
-  PetscCall(PetscOptionsEnum("-pc_rrb_coarsening", "How the next operator is made", "PCRRBSetCoarsening",
-                             PCRRBCoarsenings, (PetscEnum)coarsening, (PetscEnum *)&coarsening, &set));
-  if (set) PetscCall(PCRRBSetCoarsening(pc, coarsening));
-  PetscCall(PetscOptionsEnum("-pc_rrb_smoother", "What the sweeps solve for together (Galerkin)", "PCRRBSetSmoother",
-                             PCRRBSmoothers, (PetscEnum)smoother, (PetscEnum *)&smoother, &set));
-  if (set) PetscCall(PCRRBSetSmoother(pc, smoother));
-  PetscCall(PetscOptionsInt("-pc_rrb_smooth", "Sweeps before and after the next grid (Galerkin; 0 for automatic)",
-                            "PCRRBSetSmooth", smooth, &smooth, &set));
-  if (set) PetscCall(PCRRBSetSmooth(pc, smooth));
-  PetscCall(PetscOptionsEnum("-pc_rrb_interpolation", "Weights of the interpolation (Galerkin)",
-                             "PCRRBSetInterpolation", PCRRBInterpolations, (PetscEnum)interpolation,
-                             (PetscEnum *)&interpolation, &set));
-  if (set) PetscCall(PCRRBSetInterpolation(pc, interpolation));
-  PetscCall(PetscOptionsBool("-pc_rrb_trial", "Try the choice where coefficients jump (Galerkin)", "PCRRBSetTrial",
-                             trial, &trial, &set));
-  if (set) PetscCall(PCRRBSetTrial(pc, trial));
-  PetscCall(PetscOptionsReal("-pc_rrb_omega", "Share of a dropped coupling that is lumped", "PCRRBSetOmega", omega,
-                             &omega, &set));
-  if (set) PetscCall(PCRRBSetOmega(pc, omega));
-  PetscCall(PetscOptionsEnum("-pc_rrb_lump", "Nodes at which couplings are lumped", "PCRRBSetLump", PCRRBLumps,
-                             (PetscEnum)lump, (PetscEnum *)&lump, &set));
-  if (set) PetscCall(PCRRBSetLump(pc, lump));
-  PetscCall(PetscOptionsEnum("-pc_rrb_cycle", "How coarse grids are visited", "PCRRBSetCycle", PCRRBCycles,
-                             (PetscEnum)cycle, (PetscEnum *)&cycle, &set));
-  if (set) PetscCall(PCRRBSetCycle(pc, cycle));
-  PetscCall(PetscOptionsInt("-pc_rrb_cycle_every", "The cycle accelerates on every m-th grid", "PCRRBSetCycleEvery",
-                            every, &every, &set));
-  if (set) PetscCall(PCRRBSetCycleEvery(pc, every));
-  PetscCall(
-    PetscOptionsInt("-pc_rrb_cycle_inner", "Steps of the acceleration", "PCRRBSetCycleInner", inner, &inner, &set));
-  if (set) PetscCall(PCRRBSetCycleInner(pc, inner));
-  PetscCall(PetscOptionsInt("-pc_rrb_redundant", "Nodes of the grids that every process keeps whole (0 for automatic)",
-                            "PCRRBSetRedundant", redundant, &redundant, &set));
-  if (set) PetscCall(PCRRBSetRedundant(pc, redundant));
-  PetscCall(PetscOptionsBool("-pc_rrb_peers", "Processes of one host write into each other's device memory",
-                             "PCRRBSetPeers", peers, &peers, &set));
-  if (set) PetscCall(PCRRBSetPeers(pc, peers));
-  PetscCall(PetscOptionsEnum("-pc_rrb_precision", "Precision of the factors", "PCRRBSetPrecision", PCRRBPrecisions,
-                             (PetscEnum)precision, (PetscEnum *)&precision, &set));
-  if (set) PetscCall(PCRRBSetPrecision(pc, precision));
-  PetscCall(PetscOptionsIntArray("-pc_rrb_grid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j",
-                                 "PCRRBSetGrid", grid, &two, &set));
-  if (set) {
-    PetscCall(tessera::CountNumbers(PetscOptionsObject, "-pc_rrb_grid", &two));
-    PetscCheck(two == 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
-               "-pc_rrb_grid takes two numbers, nx,ny: %" PetscInt_FMT " given", two);
-    PetscCall(PCRRBSetGrid(pc, grid[0], grid[1]));
-  }
-  PetscCall(PetscOptionsEnum("-pc_rrb_backend", "Where the factorisation lives and runs", "PCRRBSetBackend",
-                             TesseraBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
-  if (set) PetscCall(PCRRBSetBackend(pc, backend));
+  PetscCall(tessera::ParseOptions(PetscOptionsObject, (PetscObject)pc, tessera::RRBOptions::table,
+                                  &tessera::RRBOptions::Of(pc), &changed));
+  if (changed) PetscCall(tessera::RRBOptions::Changed(pc));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -264,7 +196,7 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 {
   PetscFunctionBegin;
   PetscCall(PCReset_RRB(pc));
-  PetscCall(tessera::ComposeOptions(pc, PETSC_FALSE));
+  PetscCall(tessera::ComposeRRB(pc, PETSC_FALSE));
   delete (PC_RRB *)pc->data;
   pc->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -348,6 +280,6 @@ PetscErrorCode tessera::PCCreate_RRB(PC pc)
   pc->ops->apply          = Applied<Apply>;
   pc->ops->applytranspose = Applied<ApplyTranspose>;
   pc->ops->matapply       = Applied<MatApply>;
-  PetscCall(ComposeOptions(pc, PETSC_TRUE));
+  PetscCall(ComposeRRB(pc, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,27 +2,35 @@
 #pragma once
 #include "petsc/columns.hpp"
 #include "petsc/dmda.hpp"
+#include "petsc/options.hpp"
 #include "rrb/rrb.hpp"
 #include "tessera.h"
 #include <petsc/private/pcimpl.h>
 
 namespace tessera {
 
-struct PC_RRB {
-  // options
-  PetscInt        levels = 0, grids = -1, every = 2, inner = 2, redundant = 0, nx = 0, ny = 0;
-  PetscReal       omega      = 1;
-  PCRRBCoarsening coarsening = PC_RRB_GALERKIN;
-  PCRRBSmoother   smoother   = PC_RRB_SMOOTHER_AUTO;
-  PetscInt        smooth     = 0;
+struct RRBOptions {
+  PetscInt           levels = 0, grids = -1, every = 2, inner = 2, redundant = 0, smooth = 0, grid[2] = {0, 0};
+  PetscReal          omega         = 1;
+  PCRRBCoarsening    coarsening    = PC_RRB_GALERKIN;
+  PCRRBSmoother      smoother      = PC_RRB_SMOOTHER_AUTO;
   PCRRBInterpolation interpolation = PC_RRB_INTERPOLATION_AUTO;
-  PetscBool       trial      = PETSC_TRUE;
-  PCRRBLump       lump       = PC_RRB_LUMP_RED;
-  PCRRBCycle      cycle      = PC_RRB_CYCLE_AUTO;
-  PCRRBPrecision  precision  = PC_RRB_AUTO;
-  TesseraBackend  backend    = TESSERA_BACKEND_AUTO;
+  PetscBool          trial         = PETSC_TRUE;
+  PCRRBLump          lump          = PC_RRB_LUMP_RED;
+  PCRRBCycle         cycle         = PC_RRB_CYCLE_AUTO;
+  PCRRBPrecision     precision     = PC_RRB_AUTO;
+  TesseraBackend     backend       = TESSERA_BACKEND_AUTO;
+  PetscBool          peers         = PETSC_TRUE; // devices write into each other's memory
+
+  using Object = PC;
+  static RRBOptions       &Of(PC pc);
+  static PetscErrorCode    Changed(PC pc); // the next setup makes all anew
+  static const OptionTable table;
+};
+
+struct PC_RRB {
+  RRBOptions      options;
   TesseraBackend  solver     = TESSERA_BACKEND_AUTO; // the backend that KSP rrb asks for
-  PetscBool       peers      = PETSC_TRUE;  // devices write into each other's memory
   PetscBool       schur      = PETSC_FALSE; // KSP rrb asks for S1
   PetscBool       current    = PETSC_FALSE; // the plan belongs to these options
   // setup
@@ -70,7 +78,7 @@ PetscErrorCode CorrectChoiceRRB(PC, PetscReal needed, bool *another);
 PetscReal      DoubtfulIterations(const PC_RRB *, PetscReal reduction);
 const char    *NameOf(rrb::Rough); // what the measures for rough coefficients are called
 // Composes the setters and getters of PC rrb, or takes them away.
-PetscErrorCode ComposeOptions(PC, PetscBool);
+PetscErrorCode ComposeRRB(PC, PetscBool);
 PetscErrorCode ComposeInfo(PC, PetscBool); // pcrrb_info.cxx
 PetscErrorCode CheckSetUpRRB(PC);          // an error where there are no grids
 // pcrrb_grids.cxx

@@ -25,8 +25,6 @@ PetscErrorCode PCRRBSetLevels(PC pc, PetscInt l)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(l >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: the number of levels must be 0 (automatic) or more, it is %" PetscInt_FMT, l);
   PetscTryMethod(pc, "PCRRBSetLevels_C", (PC, PetscInt), (pc, l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -77,8 +75,6 @@ PetscErrorCode PCRRBSetGrids(PC pc, PetscInt g)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(g >= -1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: the number of grids stored by quarters must be -1 (all) or more, it is %" PetscInt_FMT, g);
   PetscTryMethod(pc, "PCRRBSetGrids_C", (PC, PetscInt), (pc, g));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -134,8 +130,6 @@ PetscErrorCode PCRRBSetCoarsening(PC pc, PCRRBCoarsening c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(c >= PC_RRB_GALERKIN && c <= PC_RRB_RHOMBUS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: unknown coarsening %d", (int)c);
   PetscTryMethod(pc, "PCRRBSetCoarsening_C", (PC, PCRRBCoarsening), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -189,8 +183,6 @@ PetscErrorCode PCRRBSetSmoother(PC pc, PCRRBSmoother s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(s >= PC_RRB_SMOOTHER_AUTO && s <= PC_RRB_SMOOTHER_LINE_ALT, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown smoother %d", (int)s);
   PetscTryMethod(pc, "PCRRBSetSmoother_C", (PC, PCRRBSmoother), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -242,8 +234,6 @@ PetscErrorCode PCRRBSetSmooth(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(nu >= 0 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: the number of sweeps (-pc_rrb_smooth) must be 0 (automatic) to 100, it is %" PetscInt_FMT "", nu);
   PetscTryMethod(pc, "PCRRBSetSmooth_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -295,8 +285,6 @@ PetscErrorCode PCRRBSetInterpolation(PC pc, PCRRBInterpolation w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(w >= PC_RRB_INTERPOLATION_AUTO && w <= PC_RRB_INTERPOLATION_LEAST_SQUARES,
-             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown interpolation %d", (int)w);
   PetscTryMethod(pc, "PCRRBSetInterpolation_C", (PC, PCRRBInterpolation), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -408,8 +396,6 @@ PetscErrorCode PCRRBSetOmega(PC pc, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(w >= 0 && w <= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: omega must lie between 0 and 1, it is %g", (double)w);
   PetscTryMethod(pc, "PCRRBSetOmega_C", (PC, PetscReal), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -460,8 +446,6 @@ PetscErrorCode PCRRBSetLump(PC pc, PCRRBLump n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(n == PC_RRB_LUMP_RED || n == PC_RRB_LUMP_ALL, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: unknown choice of nodes to lump at %d", (int)n);
   PetscTryMethod(pc, "PCRRBSetLump_C", (PC, PCRRBLump), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

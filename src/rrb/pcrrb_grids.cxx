@@ -16,10 +16,10 @@ static PetscErrorCode CheckForm(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
-  PetscCheck(r->coarsening == PC_RRB_GALERKIN, comm, PETSC_ERR_SUP,
+  PetscCheck(r->options.coarsening == PC_RRB_GALERKIN, comm, PETSC_ERR_SUP,
              "PC rrb: -pc_rrb_coarsening %s makes the operators of its grids by elimination and lumping, so there is "
              "no interpolation P with which they are P'AP. Use -pc_rrb_coarsening galerkin",
-             PCRRBCoarsenings[r->coarsening]);
+             PCRRBCoarsenings[r->options.coarsening]);
   for (const rrb::Level &l : r->plan.levels)
     PetscCheck(
       !l.cut_x && !l.cut_y, comm, PETSC_ERR_SUP,

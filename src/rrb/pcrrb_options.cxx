@@ -1,70 +1,70 @@
-// Setters and getters of PC rrb. Each is a composed function, so that calling it on another type does nothing; a
-// change takes effect at the next setup. Here: how they are composed, the cycle, storage and place; the form is in
-// pcrrb_options_form.cxx.
+// Options of PC rrb. Setters and getters are composed functions, so that calling one on another type does nothing; a
+// change takes effect at the next setup. Here: their table, and the public functions of the cycle, storage and place;
+// those of the form are in pcrrb_functions.cxx.
 #include "rrb/pcrrb.hpp"
-#include "petsc/field.hpp"
 
-using tessera::PC_RRB, tessera::SetField, tessera::GetField;
+using tessera::Option;
+using O = tessera::RRBOptions;
 
-static PetscErrorCode SetGrid(PC pc, PetscInt nx, PetscInt ny)
+static const Option rows[] = {
+  Option::Int<&O::levels>("-pc_rrb_levels", "PCRRBSetLevels",
+                          "Levels of the factorisation, two to a grid (0 for automatic)", 0, PETSC_INFINITY,
+                          "PC rrb: the number of levels must be 0 (automatic) or more, it is %s"),
+  Option::Int<&O::grids>("-pc_rrb_grids", "PCRRBSetGrids",
+                         "Grids stored by quarters, the others in natural order (-1 for all)", -1, PETSC_INFINITY,
+                         "PC rrb: the number of grids stored by quarters must be -1 (all) or more, it is %s"),
+  Option::Enum<&O::coarsening>("-pc_rrb_coarsening", "PCRRBSetCoarsening", "How the next operator is made",
+                               PCRRBCoarsenings),
+  Option::Enum<&O::smoother>("-pc_rrb_smoother", "PCRRBSetSmoother", "What the sweeps solve for together (Galerkin)",
+                             PCRRBSmoothers),
+  Option::Int<&O::smooth>("-pc_rrb_smooth", "PCRRBSetSmooth",
+                          "Sweeps before and after the next grid (Galerkin; 0 for automatic)", 0, 100,
+                          "PC rrb: the number of sweeps (-pc_rrb_smooth) must be 0 (automatic) to 100, it is %s"),
+  Option::Enum<&O::interpolation>("-pc_rrb_interpolation", "PCRRBSetInterpolation",
+                                  "Weights of the interpolation (Galerkin)", PCRRBInterpolations),
+  Option::Bool<&O::trial>("-pc_rrb_trial", "PCRRBSetTrial", "Try the choice where coefficients jump (Galerkin)"),
+  Option::Real<&O::omega>("-pc_rrb_omega", "PCRRBSetOmega", "Share of a dropped coupling that is lumped", 0, 1,
+                          "PC rrb: omega must lie between 0 and 1, it is %s"),
+  Option::Enum<&O::lump>("-pc_rrb_lump", "PCRRBSetLump", "Nodes at which couplings are lumped", PCRRBLumps),
+  Option::Enum<&O::cycle>("-pc_rrb_cycle", "PCRRBSetCycle", "How coarse grids are visited", PCRRBCycles),
+  Option::Int<&O::every>("-pc_rrb_cycle_every", "PCRRBSetCycleEvery", "The cycle accelerates on every m-th grid", 1,
+                         PETSC_INFINITY,
+                         "PC rrb: the cycle accelerates on every m-th grid (-pc_rrb_cycle_every) and m must be 1 or "
+                         "more, it is %s"),
+  Option::Int<&O::inner>("-pc_rrb_cycle_inner", "PCRRBSetCycleInner", "Steps of the acceleration", 1, 100,
+                         "PC rrb: the cycle (-pc_rrb_cycle_inner) takes 1 step or more on a grid (to 100), it is %s"),
+  Option::Int<&O::redundant>("-pc_rrb_redundant", "PCRRBSetRedundant",
+                             "Nodes of the grids that every process keeps whole (0 for automatic)", 0, 999999999,
+                             "PC rrb: every process keeps grids of 0 (automatic) to 1e9 nodes (-pc_rrb_redundant), it "
+                             "is %s"),
+  Option::Bool<&O::peers>("-pc_rrb_peers", "PCRRBSetPeers",
+                          "Processes of one host write into each other's device memory"),
+  Option::Enum<&O::precision>("-pc_rrb_precision", "PCRRBSetPrecision", "Precision of the factors", PCRRBPrecisions),
+  Option::Pair<&O::grid>("-pc_rrb_grid", "PCRRBSetGrid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j",
+                         "numbers, nx,ny", 1, PETSC_INFINITY,
+                         "PC rrb: a grid has one node or more in each direction, not %s x %s"),
+  Option::Enum<&O::backend>("-pc_rrb_backend", "PCRRBSetBackend", "Where the factorisation lives and runs",
+                            TesseraBackends),
+};
+const tessera::OptionTable O::table(rows);
+
+O &O::Of(PC pc)
+{
+  return ((tessera::PC_RRB *)pc->data)->options;
+}
+
+PetscErrorCode O::Changed(PC pc)
 {
   PetscFunctionBegin;
-  PetscCall((SetField<&PC_RRB::nx>(pc, nx)));
-  PetscCall((SetField<&PC_RRB::ny>(pc, ny)));
+  ((tessera::PC_RRB *)pc->data)->current = PETSC_FALSE;
+  pc->setupcalled                        = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode GetGrid(PC pc, PetscInt *nx, PetscInt *ny)
+PetscErrorCode tessera::ComposeRRB(PC pc, PetscBool compose)
 {
   PetscFunctionBegin;
-  if (nx) *nx = ((PC_RRB *)pc->data)->nx;
-  if (ny) *ny = ((PC_RRB *)pc->data)->ny;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode tessera::ComposeOptions(PC pc, PetscBool compose)
-{
-  PetscObject o = (PetscObject)pc;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetLevels_C", (compose ? &SetField<&PC_RRB::levels> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetLevels_C", (compose ? &GetField<&PC_RRB::levels> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetGrids_C", (compose ? &SetField<&PC_RRB::grids> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrids_C", (compose ? &GetField<&PC_RRB::grids> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCRRBSetCoarsening_C", (compose ? &SetField<&PC_RRB::coarsening> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCRRBGetCoarsening_C", (compose ? &GetField<&PC_RRB::coarsening> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmoother_C", (compose ? &SetField<&PC_RRB::smoother> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmoother_C", (compose ? &GetField<&PC_RRB::smoother> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetSmooth_C", (compose ? &SetField<&PC_RRB::smooth> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetSmooth_C", (compose ? &GetField<&PC_RRB::smooth> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCRRBSetInterpolation_C", (compose ? &SetField<&PC_RRB::interpolation> : nullptr)));
-  PetscCall(
-    PetscObjectComposeFunction(o, "PCRRBGetInterpolation_C", (compose ? &GetField<&PC_RRB::interpolation> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetTrial_C", (compose ? &SetField<&PC_RRB::trial> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetTrial_C", (compose ? &GetField<&PC_RRB::trial> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetOmega_C", (compose ? &SetField<&PC_RRB::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetOmega_C", (compose ? &GetField<&PC_RRB::omega> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetLump_C", (compose ? &SetField<&PC_RRB::lump> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetLump_C", (compose ? &GetField<&PC_RRB::lump> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycle_C", (compose ? &SetField<&PC_RRB::cycle> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycle_C", (compose ? &GetField<&PC_RRB::cycle> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleEvery_C", (compose ? &SetField<&PC_RRB::every> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleEvery_C", (compose ? &GetField<&PC_RRB::every> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetCycleInner_C", (compose ? &SetField<&PC_RRB::inner> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetCycleInner_C", (compose ? &GetField<&PC_RRB::inner> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPeers_C", (compose ? &SetField<&PC_RRB::peers> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPeers_C", (compose ? &GetField<&PC_RRB::peers> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetRedundant_C", (compose ? &SetField<&PC_RRB::redundant> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetRedundant_C", (compose ? &GetField<&PC_RRB::redundant> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetPrecision_C", (compose ? &SetField<&PC_RRB::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetPrecision_C", (compose ? &GetField<&PC_RRB::precision> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetBackend_C", (compose ? &SetField<&PC_RRB::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetBackend_C", (compose ? &GetField<&PC_RRB::backend> : nullptr)));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBSetGrid_C", compose ? &SetGrid : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGrid_C", compose ? &GetGrid : nullptr));
+  PetscCall(ComposeOptions((PetscObject)pc, O::table, compose));
   PetscCall(ComposeInfo(pc, compose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -93,8 +93,6 @@ PetscErrorCode PCRRBSetCycle(PC pc, PCRRBCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(c >= PC_RRB_CYCLE_V && c <= PC_RRB_CYCLE_AUTO, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: unknown cycle %d", (int)c);
   PetscTryMethod(pc, "PCRRBSetCycle_C", (PC, PCRRBCycle), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -149,10 +147,6 @@ PetscErrorCode PCRRBSetCycleEvery(PC pc, PetscInt m)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(m >= 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: the cycle accelerates on every m-th grid (-pc_rrb_cycle_every) and m must be 1 or more, it is "
-             "%" PetscInt_FMT,
-             m);
   PetscTryMethod(pc, "PCRRBSetCycleEvery_C", (PC, PetscInt), (pc, m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -203,9 +197,6 @@ PetscErrorCode PCRRBSetCycleInner(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(nu >= 1 && nu <= 100, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: the cycle (-pc_rrb_cycle_inner) takes 1 step or more on a grid (to 100), it is %" PetscInt_FMT,
-             nu);
   PetscTryMethod(pc, "PCRRBSetCycleInner_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -259,9 +250,6 @@ PetscErrorCode PCRRBSetRedundant(PC pc, PetscInt nodes)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(
-    nodes >= 0 && nodes < 1000000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-    "PC rrb: every process keeps grids of 0 (automatic) to 1e9 nodes (-pc_rrb_redundant), it is %" PetscInt_FMT, nodes);
   PetscTryMethod(pc, "PCRRBSetRedundant_C", (PC, PetscInt), (pc, nodes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -371,8 +359,6 @@ PetscErrorCode PCRRBSetPrecision(PC pc, PCRRBPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(p >= PC_RRB_AUTO && p <= PC_RRB_SINGLE, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: unknown precision %d", (int)p);
   PetscTryMethod(pc, "PCRRBSetPrecision_C", (PC, PCRRBPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -427,8 +413,6 @@ PetscErrorCode PCRRBSetBackend(PC pc, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_ARG_OUTOFRANGE, "PC rrb: unknown backend %d", (int)b);
   PetscTryMethod(pc, "PCRRBSetBackend_C", (PC, TesseraBackend), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -483,8 +467,6 @@ PetscErrorCode PCRRBSetGrid(PC pc, PetscInt nx, PetscInt ny)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscCheck((nx > 0 && ny > 0) || (!nx && !ny), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: a grid has one node or more in each direction, not %" PetscInt_FMT " x %" PetscInt_FMT, nx, ny);
   PetscTryMethod(pc, "PCRRBSetGrid_C", (PC, PetscInt, PetscInt), (pc, nx, ny));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -27,30 +27,31 @@ static int HostThreads()
 static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
 {
   PC_RRB  *r    = (PC_RRB *)pc->data;
+  const tessera::RRBOptions &o    = r->options;
   MPI_Comm comm = PetscObjectComm((PetscObject)pc);
 
   PetscFunctionBegin;
-  if (r->coarsening == PC_RRB_GALERKIN) {
-    PetscCheck(r->omega == 1 && r->lump == PC_RRB_LUMP_RED, comm, PETSC_ERR_ARG_INCOMP,
+  if (o.coarsening == PC_RRB_GALERKIN) {
+    PetscCheck(o.omega == 1 && o.lump == PC_RRB_LUMP_RED, comm, PETSC_ERR_ARG_INCOMP,
                "PC rrb: -pc_rrb_omega and -pc_rrb_lump belong to the lumped forms, the coarsening is galerkin. Give "
                "-pc_rrb_coarsening lump as well");
   } else {
-    PetscCheck(r->smoother == PC_RRB_SMOOTHER_AUTO && !r->smooth && r->interpolation == PC_RRB_INTERPOLATION_AUTO, comm,
+    PetscCheck(o.smoother == PC_RRB_SMOOTHER_AUTO && !o.smooth && o.interpolation == PC_RRB_INTERPOLATION_AUTO, comm,
                PETSC_ERR_ARG_INCOMP,
                "PC rrb: -pc_rrb_smoother, -pc_rrb_smooth and -pc_rrb_interpolation belong to -pc_rrb_coarsening "
                "galerkin, the coarsening is %s, which has no sweeps. Leave one of them out",
-               PCRRBCoarsenings[r->coarsening]);
+               PCRRBCoarsenings[o.coarsening]);
   }
-  p->levels     = (int)PetscMin(r->levels, 1000);
-  p->grids      = (int)PetscMin(r->grids, 1000);
-  p->coarsening = (tessera::rrb::Coarsening)(int)r->coarsening; // the same order
-  p->smoother   = (tessera::rrb::Smoother)(int)r->smoother;
-  p->weights    = (tessera::rrb::Weights)(int)r->interpolation;
-  p->smooth     = (int)r->smooth;
-  p->trial      = r->trial == PETSC_TRUE;
-  p->omega      = r->omega;
-  p->lump_all   = r->lump == PC_RRB_LUMP_ALL;
-  switch (r->cycle) {
+  p->levels     = (int)PetscMin(o.levels, 1000);
+  p->grids      = (int)PetscMin(o.grids, 1000);
+  p->coarsening = (tessera::rrb::Coarsening)(int)o.coarsening; // the same order
+  p->smoother   = (tessera::rrb::Smoother)(int)o.smoother;
+  p->weights    = (tessera::rrb::Weights)(int)o.interpolation;
+  p->smooth     = (int)o.smooth;
+  p->trial      = o.trial == PETSC_TRUE;
+  p->omega      = o.omega;
+  p->lump_all   = o.lump == PC_RRB_LUMP_ALL;
+  switch (o.cycle) {
   case PC_RRB_CYCLE_V:
     p->cycle = tessera::rrb::Cycle::v;
     break;
@@ -63,12 +64,12 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   default:
     p->cycle = tessera::rrb::Cycle::automatic;
   }
-  p->every  = (int)PetscMin(r->every, 1000);
-  p->inner  = (int)r->inner;
-  p->redundant = (long)r->redundant;
+  p->every     = (int)PetscMin(o.every, 1000);
+  p->inner     = (int)o.inner;
+  p->redundant = (long)o.redundant;
   p->single =
-    r->precision == PC_RRB_SINGLE || (r->precision == PC_RRB_AUTO && !r->linear && !r->unfit &&
-                                      r->coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
+    o.precision == PC_RRB_SINGLE || (o.precision == PC_RRB_AUTO && !r->linear && !r->unfit &&
+                                     o.coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
   p->schur  = r->schur;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -91,18 +92,19 @@ static PetscErrorCode Fail(PC pc, PCFailedReason reason)
 static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
 {
   PC_RRB              *r      = (PC_RRB *)pc->data;
-  const TesseraBackend wanted = r->backend == TESSERA_BACKEND_AUTO ? r->solver : r->backend;
+  const TesseraBackend wanted = r->options.backend == TESSERA_BACKEND_AUTO ? r->solver : r->options.backend;
   bool                 device = wanted == TESSERA_BACKEND_CUDA;
   const char          *prefix;
 
   PetscFunctionBegin;
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
-  PetscCheck(r->backend == TESSERA_BACKEND_AUTO || r->solver == TESSERA_BACKEND_AUTO || r->backend == r->solver,
-             PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
-             "KSP rrb runs where its preconditioner is: -%sksp_rrb_backend %s and -%spc_rrb_backend %s contradict each "
-             "other. Leave one of them out",
-             prefix ? prefix : "", TesseraBackends[r->solver], prefix ? prefix : "", TesseraBackends[r->backend]);
-  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->backend));
+  PetscCheck(
+    r->options.backend == TESSERA_BACKEND_AUTO || r->solver == TESSERA_BACKEND_AUTO || r->options.backend == r->solver,
+    PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+    "KSP rrb runs where its preconditioner is: -%sksp_rrb_backend %s and -%spc_rrb_backend %s contradict each "
+    "other. Leave one of them out",
+    prefix ? prefix : "", TesseraBackends[r->solver], prefix ? prefix : "", TesseraBackends[r->options.backend]);
+  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->options.backend));
   if (wanted == TESSERA_BACKEND_AUTO) {
     PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
     int here = device && !tessera::device::unusable(), all; // asked last: it wakes the device
@@ -110,7 +112,7 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
     device = all;
   }
   *space = device ? tessera::Space::cuda : tessera::Space::host;
-  tessera::Peers::wanted = r->peers;
+  tessera::Peers::wanted = r->options.peers;
 #if PetscDefined(HAVE_CUDA)
   tessera::Halo::gpu_aware = use_gpu_aware_mpi; // -use_gpu_aware_mpi 0: messages pass through the host
 #endif
@@ -298,10 +300,10 @@ static PetscErrorCode MakePlan(PC pc, tessera::device::Expected *expected)
   if (!r->linear) PetscCall(tessera::LookAtKSPType(pc, &r->linear));
   PetscCall(Parameters(pc, &params));
   r->raised    = PETSC_FALSE;
-  PetscCall(r->matrix.SetGrid(pc, r->nx, r->ny));
+  PetscCall(r->matrix.SetGrid(pc, r->options.grid[0], r->options.grid[1]));
   r->plan.exec.threads = HostThreads();
   const tessera::Grid &g = r->matrix.grid();
-  if (r->plan.exec.space == tessera::Space::cuda && r->coarsening == PC_RRB_GALERKIN) {
+  if (r->plan.exec.space == tessera::Space::cuda && r->options.coarsening == PC_RRB_GALERKIN) {
     const tessera::Exec exec = r->plan.exec;
     r->plan      = tessera::rrb::Plan(); // its memory comes back first
     r->dirichlet = tessera::DirichletCouplings();
@@ -346,9 +348,9 @@ static PetscErrorCode FactorOrRaise(PC pc, tessera::rrb::Failure *failure)
     }
   }
   if (r->failed || !failure->failed) PetscFunctionReturn(PETSC_SUCCESS);
-  const char *const form = r->coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" :
-                                                             "lumped form";
-  if (r->coarsening == PC_RRB_GALERKIN) {
+  const char *const form =
+    r->options.coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" : "lumped form";
+  if (r->options.coarsening == PC_RRB_GALERKIN) {
     PetscCall(
       PetscSNPrintf(r->failure, sizeof(r->failure),
                     "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d of the "
@@ -378,7 +380,7 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
   TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
   TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
-  *unfit = r->precision == PC_RRB_AUTO && tessera::rrb::galerkin_unfit(r->plan);
+  *unfit = r->options.precision == PC_RRB_AUTO && tessera::rrb::galerkin_unfit(r->plan);
   if (*unfit) {
     PetscCall(PetscInfo(pc, "The coefficients vary by more than single precision holds: the preconditioner is made "
                             "again in double precision\n"));
@@ -421,7 +423,7 @@ static PetscErrorCode SetUp(PC pc)
     r->unfit = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (r->cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v)
+  if (r->options.cycle == PC_RRB_CYCLE_AMLI && r->plan.cycle == tessera::rrb::Cycle::v)
     PetscCall(PetscInfo(pc, "Cycle v instead of amli: the seam of a periodic direction is cut on a coarse grid, which "
                             "moves eigenvalues out of its interval\n"));
   PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n",

@@ -1,7 +1,6 @@
 // What PC rrb looks at before and after a solve.
 #include "box/tuning.hpp"
 #include "petsc/krylov.hpp"
-#include "petsc/options.hpp"
 #include "rrb/multigrid/choice.hpp"
 #include "rrb/pcrrb.hpp"
 
@@ -39,7 +38,7 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
   PetscCall(KSPGetType(ksp, &type));
   if (!r->linear && !StandsRounding(type)) {
     r->linear = PETSC_TRUE;
-    if (r->current && r->precision == PC_RRB_AUTO && r->plan.params.single) {
+    if (r->current && r->options.precision == PC_RRB_AUTO && r->plan.params.single) {
       PetscCall(PetscInfo(pc,
                           "KSP %s may rely on a preconditioner that is linear to the last digits: it is made again in "
                           "double precision (-pc_rrb_precision double does so at once)\n",

@@ -10,7 +10,7 @@ static PetscErrorCode ViewGalerkin(const PC_RRB *r, const PCRRBChoice &c, PetscV
   PetscFunctionBegin;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, interpolation %s, smoothers %s\n",
                                    PCRRBInterpolations[c.interpolation],
-                                   r->smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
+                                   r->options.smoother == PC_RRB_SMOOTHER_AUTO ? "chosen for each grid" : "given"));
   if (c.algebraic && !(c.usual > 0))
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "  coefficients leap at %.3g %% of the nodes: %s, %.3g iterations expected\n",
@@ -25,8 +25,9 @@ static PetscErrorCode ViewGalerkin(const PC_RRB *r, const PCRRBChoice &c, PetscV
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
-  if (r->trial && (r->smoother != PC_RRB_SMOOTHER_AUTO || r->smooth || r->interpolation != PC_RRB_INTERPOLATION_AUTO ||
-                   r->cycle != PC_RRB_CYCLE_AUTO))
+  if (r->options.trial &&
+      (r->options.smoother != PC_RRB_SMOOTHER_AUTO || r->options.smooth ||
+       r->options.interpolation != PC_RRB_INTERPOLATION_AUTO || r->options.cycle != PC_RRB_CYCLE_AUTO))
     PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -38,10 +39,10 @@ static PetscErrorCode ViewCycle(PC pc, const PCRRBChoice &c, PetscInt grids, Pet
 
   PetscFunctionBegin;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  cycle %s%s", PCRRBCycles[c.cycle],
-                                   r->cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
+                                   r->options.cycle == PC_RRB_CYCLE_AUTO ? " (auto)" : ""));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
   if (c.cycle != PC_RRB_CYCLE_V)
-    PetscCall(PetscViewerASCIIPrintf(viewer, ", %" PetscInt_FMT " steps on grids", r->inner));
+    PetscCall(PetscViewerASCIIPrintf(viewer, ", %" PetscInt_FMT " steps on grids", r->options.inner));
   for (PetscInt k = 0; k < grids; ++k) {
     PetscCall(PCRRBGetGridInfo(pc, k, &g));
     if (g.accelerated) PetscCall(PetscViewerASCIIPrintf(viewer, " %" PetscInt_FMT, k));
@@ -62,7 +63,7 @@ static PetscErrorCode ViewGrid(const PC_RRB *r, PetscInt k, const PCRRBGridInfo 
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", exact%s\n", k,
                                      g.nx, g.ny, r->plan.half ? " after one level" : ""));
-  else if (r->coarsening == PC_RRB_GALERKIN) {
+  else if (r->options.coarsening == PC_RRB_GALERKIN) {
     PetscCall(PetscViewerASCIIPrintf(
       viewer,
       "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", %s, %" PetscInt_FMT
@@ -102,8 +103,8 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
   if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
   if (!r->current || failure) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, cycle %s, factors in %s precision\n",
-                                     PCRRBCoarsenings[r->coarsening], PCRRBCycles[r->cycle],
-                                     PCRRBPrecisions[r->precision]));
+                                     PCRRBCoarsenings[r->options.coarsening], PCRRBCycles[r->options.cycle],
+                                     PCRRBPrecisions[r->options.precision]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PCRRBGetInfo(pc, &info));
@@ -124,7 +125,8 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
   if (c.coarsening == PC_RRB_GALERKIN) PetscCall(ViewGalerkin(r, c, viewer));
   else
     PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n",
-                                     PCRRBCoarsenings[c.coarsening], (double)r->omega, PCRRBLumps[r->lump]));
+                                     PCRRBCoarsenings[c.coarsening], (double)r->options.omega,
+                                     PCRRBLumps[r->options.lump]));
   PetscCall(ViewCycle(pc, c, info.grids, viewer));
   const bool there = info.backend == TESSERA_BACKEND_CUDA;
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s, %" PetscInt_FMT " grids stored by quarters\n",

@@ -104,7 +104,7 @@ struct SNESProblem : vipmg::Problem {
   PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
   {
     PetscFunctionBegin;
-    if (((SNES_VIPMG *)snes->data)->monitor)
+    if (((SNES_VIPMG *)snes->data)->options.monitor)
       PetscCall(PetscPrintf(PetscObjectComm((PetscObject)snes),
                             "    %3" PetscInt_FMT
                             " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n",
@@ -186,11 +186,13 @@ PetscErrorCode SNESDestroy_VIPMG(SNES snes)
 
 PetscErrorCode SNESSetFromOptions_VIPMG(SNES snes, CompatOptionItems PetscOptionsObject)
 {
-  SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
+  bool changed;
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "SNES VIPMG options");
-  PetscCall(vipmg::OptionsOfNewton(PetscOptionsObject, (PetscObject)snes, "snes", v->newton.options, &v->monitor));
+  PetscCall(
+    ParseOptions(PetscOptionsObject, (PetscObject)snes, VIPMGOptions::table, &VIPMGOptions::Of(snes), &changed));
+  if (changed) PetscCall(VIPMGOptions::Changed(snes));
   PetscCall(PetscOptionsReal("-snes_vi_zero_tolerance", "Tolerance for considering x[] value to be on a bound", "None",
                              snes->vizerotolerance, &snes->vizerotolerance, nullptr));
   PetscOptionsHeadEnd();

@@ -1,13 +1,31 @@
 // Private data of SNES and Tao vipmg; the setters and options of both.
 #pragma once
 #include "petsc/compat_snes.h"
+#include "petsc/options.hpp"
 #include "vipmg/newton.hpp"
 
 namespace tessera {
 
+// Of SNES vipmg and of Tao vipmg
+struct VIPMGOptions {
+  SNESVIPMGVariant variant = SNES_VIPMG_HYBRID;
+  SNESVIPMGCycle   cycle   = SNES_VIPMG_CYCLE_AUTO;
+  PetscBool        fmg = PETSC_TRUE, monitor = PETSC_FALSE;
+  PetscInt         smooth[2] = {0, 0}, levels = 0;
+  PetscReal        omega   = 1;
+  TesseraBackend   backend = TESSERA_BACKEND_AUTO;
+
+  void Give(vipmg::Options &) const; // to the method
+
+  using Object = SNES;
+  static VIPMGOptions     &Of(SNES snes);
+  static PetscErrorCode    Changed(SNES snes);
+  static const OptionTable table;
+};
+
 struct SNES_VIPMG {
+  VIPMGOptions  options;
   vipmg::Newton newton;
-  PetscBool     monitor = PETSC_FALSE;
   vipmg::Norms  last; // of the last point
 };
 
@@ -22,9 +40,6 @@ PetscErrorCode InfoOf(const Newton &newton, PetscObject solver, TesseraGridsInfo
 PetscErrorCode ChoiceOf(const Newton &newton, PetscObject solver, SNESVIPMGChoice *choice);
 PetscErrorCode GridSizesOf(Newton &newton, PetscObject solver, PetscInt *grids, const PetscInt *sizes[]);
 PetscErrorCode ComposeInfo(SNES snes, bool on); // snesvipmg_info.cxx
-// -KIND_vipmg_...
-PetscErrorCode OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind, Options &o,
-                               PetscBool *monitor);
 PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu);
 PetscErrorCode ComposeSetters(SNES snes, bool on);
 } // namespace vipmg

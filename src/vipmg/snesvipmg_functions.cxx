@@ -30,8 +30,6 @@ PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(v >= SNES_VIPMG_HYBRID && v <= SNES_VIPMG_PAPER, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown variant %d", (int)v);
   PetscTryMethod(snes, "SNESVIPMGSetVariant_C", (SNES, SNESVIPMGVariant), (snes, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -60,8 +58,6 @@ PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(c >= SNES_VIPMG_CYCLE_V && c <= SNES_VIPMG_CYCLE_AUTO, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown cycle %d", (int)c);
   PetscTryMethod(snes, "SNESVIPMGSetCycle_C", (SNES, SNESVIPMGCycle), (snes, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -203,8 +199,6 @@ PetscErrorCode SNESVIPMGSetBackend(SNES snes, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_OUTOFRANGE, "SNES vipmg: unknown backend %d", (int)b);
   PetscTryMethod(snes, "SNESVIPMGSetBackend_C", (SNES, TesseraBackend), (snes, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,7 +1,6 @@
 // Options, setters and monitors of SNES vipmg.
 #include "vipmg/snesvipmg.hpp"
 #include "petsc/bounds.hpp"
-#include "petsc/options.hpp"
 #include "vipmg/complementarity.hpp"
 
 const char *const SNESVIPMGVariants[] = {"hybrid",           "tnnmg",       "monotone", "paper",
@@ -9,89 +8,52 @@ const char *const SNESVIPMGVariants[] = {"hybrid",           "tnnmg",       "mon
 const char *const SNESVIPMGCycles[]   = {"v", "w", "f", "auto", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
 
 using namespace tessera;
+using O = VIPMGOptions;
 
-namespace {
+static const Option rows[] = {
+  Option::Enum<&O::variant>("-snes_vipmg_variant", "SNESVIPMGSetVariant", "The cycle", SNESVIPMGVariants),
+  Option::Enum<&O::cycle>("-snes_vipmg_cycle", "SNESVIPMGSetCycle", "How often coarse grids are visited",
+                          SNESVIPMGCycles),
+  Option::Bool<&O::fmg>("-snes_vipmg_fmg", "SNESVIPMGSetFMG", "Start on the coarsest grid"),
+  Option::Pair<&O::smooth>("-snes_vipmg_smooth", "SNESVIPMGSetSmooth", "Sweeps before and after the coarse correction",
+                           "numbers of sweeps, pre,post", 0, 1000,
+                           "vipmg_smooth: %s and %s sweeps given, and none of the numbers is to be negative or above "
+                           "1000"),
+  Option::RealBetween<&O::omega>("-snes_vipmg_omega", "SNESVIPMGSetOmega", "Relaxation of the projected sweeps", 0, 2,
+                                 "vipmg_omega is to be between 0 and 2, both excluded: %s given"),
+  Option::Int<&O::levels>("-snes_vipmg_levels", "SNESVIPMGSetLevels", "At most so many grids, 0: all", 0,
+                          PETSC_INFINITY,
+                          "vipmg_levels, the number of grids, is to be positive, or 0 for all: %s given"),
+  Option::Enum<&O::backend>("-snes_vipmg_backend", "SNESVIPMGSetBackend", "Where the solver runs", TesseraBackends),
+  Option::Bool<&O::monitor>("-snes_vipmg_monitor", "SNESVIPMGSetMonitor", "A line for each cycle"),
+};
+const OptionTable O::table(rows);
 
-// What options and setters refuse.
-PetscErrorCode CheckSmooth(PetscObject o, PetscInt pre, PetscInt post)
+void O::Give(vipmg::Options &o) const
 {
-  PetscFunctionBegin;
-  PetscCheck(pre >= 0 && post >= 0 && pre <= 1000 && post <= 1000, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE,
-             "vipmg_smooth: %" PetscInt_FMT " and %" PetscInt_FMT
-             " sweeps given, and none of the numbers is to be negative or above 1000",
-             pre, post);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode CheckOmega(PetscObject o, PetscReal omega)
-{
-  PetscFunctionBegin;
-  PetscCheck(omega > 0 && omega < 2, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE,
-             "vipmg_omega is to be between 0 and 2, both excluded: %g given", (double)omega);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode CheckLevels(PetscObject o, PetscInt levels)
-{
-  PetscFunctionBegin;
-  PetscCheck(levels >= 0, PetscObjectComm(o), PETSC_ERR_ARG_OUTOFRANGE,
-             "vipmg_levels, the number of grids, is to be positive, or 0 for all: %" PetscInt_FMT " given", levels);
-  PetscFunctionReturn(PETSC_SUCCESS);
+  o.params.variant = (vipmg::Variant)(int)variant; // the same order
+  o.params.cycle   = (vipmg::Cycle)(int)cycle;
+  o.params.fmg     = fmg == PETSC_TRUE;
+  o.params.pre     = (int)smooth[0];
+  o.params.post    = (int)smooth[1];
+  o.params.omega   = omega;
+  o.params.levels  = (int)PetscMin(levels, 64);
+  o.backend        = backend;
 }
 
-vipmg::Options &OptionsOf(SNES snes) { return ((SNES_VIPMG *)snes->data)->newton.options; }
+O &O::Of(SNES snes)
+{
+  return ((SNES_VIPMG *)snes->data)->options;
+}
 
-PetscErrorCode SetVariant(SNES snes, SNESVIPMGVariant v)
+PetscErrorCode O::Changed(SNES snes)
 {
   PetscFunctionBegin;
-  OptionsOf(snes).params.variant = (vipmg::Variant)(int)v;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode SetCycle(SNES snes, SNESVIPMGCycle c)
-{
-  PetscFunctionBegin;
-  OptionsOf(snes).params.cycle = (vipmg::Cycle)(int)c;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode SetFMG(SNES snes, PetscBool fmg)
-{
-  PetscFunctionBegin;
-  OptionsOf(snes).params.fmg = fmg == PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode SetSmooth(SNES snes, PetscInt pre, PetscInt post)
-{
-  PetscFunctionBegin;
-  PetscCall(CheckSmooth((PetscObject)snes, pre, post));
-  OptionsOf(snes).params.pre  = (int)pre;
-  OptionsOf(snes).params.post = (int)post;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode SetOmega(SNES snes, PetscReal omega)
-{
-  PetscFunctionBegin;
-  PetscCall(CheckOmega((PetscObject)snes, omega));
-  OptionsOf(snes).params.omega = omega;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode SetLevels(SNES snes, PetscInt levels)
-{
-  PetscFunctionBegin;
-  PetscCall(CheckLevels((PetscObject)snes, levels));
-  OptionsOf(snes).params.levels = (int)PetscMin(levels, 64);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode SetBackend(SNES snes, TesseraBackend b)
-{
-  PetscFunctionBegin;
-  OptionsOf(snes).backend = b;
+  Of(snes).Give(((SNES_VIPMG *)snes->data)->newton.options);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode SetMonitor(SNES snes, PetscBool on)
-{
-  PetscFunctionBegin;
-  ((SNES_VIPMG *)snes->data)->monitor = on;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+namespace {
 
 PetscErrorCode GetNorms(SNES snes, PetscReal norms[5])
 {
@@ -210,66 +172,12 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode vipmg::OptionsOfNewton(CompatOptionItems PetscOptionsObject, PetscObject object, const char *kind,
-                                      Options &o, PetscBool *monitor)
-{
-  PetscEnum variant = (PetscEnum)(int)o.params.variant, cycle = (PetscEnum)(int)o.params.cycle,
-            backend    = (PetscEnum)(int)o.backend;
-  PetscBool fmg = o.params.fmg ? PETSC_TRUE : PETSC_FALSE, set;
-  PetscInt  smooth[2] = {o.params.pre, o.params.post}, n = 2, levels = o.params.levels;
-  PetscReal omega     = o.params.omega;
-  char      key[32];
-  const auto option = [&](const char *name) {
-    snprintf(key, sizeof(key), "-%s_vipmg_%s", kind, name);
-    return (const char *)key;
-  };
-
-  PetscFunctionBegin;
-  PetscCall(PetscOptionsEnum(option("variant"), "The cycle", "SNESVIPMGSetVariant", SNESVIPMGVariants, variant,
-                             &variant, nullptr));
-  PetscCall(PetscOptionsEnum(option("cycle"), "How often coarse grids are visited", "SNESVIPMGSetCycle",
-                             SNESVIPMGCycles, cycle, &cycle, nullptr));
-  PetscCall(PetscOptionsBool(option("fmg"), "Start on the coarsest grid", "SNESVIPMGSetFMG", fmg, &fmg, nullptr));
-  PetscCall(PetscOptionsIntArray(option("smooth"), "Sweeps before and after the coarse correction",
-                                 "SNESVIPMGSetSmooth", smooth, &n, &set));
-  if (set) PetscCall(CountNumbers(PetscOptionsObject, option("smooth"), &n));
-  PetscCheck(!set || n == 2, PetscObjectComm(object), PETSC_ERR_ARG_SIZ,
-             "%s takes two numbers of sweeps, pre,post: %" PetscInt_FMT " given", option("smooth"), n);
-  PetscCall(PetscOptionsReal(option("omega"), "Relaxation of the projected sweeps", "SNESVIPMGSetOmega", omega, &omega,
-                             nullptr));
-  PetscCall(
-    PetscOptionsInt(option("levels"), "At most so many grids, 0: all", "SNESVIPMGSetLevels", levels, &levels, nullptr));
-  PetscCall(PetscOptionsEnum(option("backend"), "Where the solver runs", "SNESVIPMGSetBackend", TesseraBackends,
-                             backend, &backend, nullptr));
-  PetscCall(
-    PetscOptionsBool(option("monitor"), "A line for each cycle", "SNESVIPMGSetMonitor", *monitor, monitor, nullptr));
-  PetscCall(CheckSmooth(object, smooth[0], smooth[1]));
-  PetscCall(CheckOmega(object, omega));
-  PetscCall(CheckLevels(object, levels));
-  o.params.variant = (Variant)(int)variant;
-  o.params.cycle   = (Cycle)(int)cycle;
-  o.params.fmg     = fmg == PETSC_TRUE;
-  o.params.pre     = (int)smooth[0];
-  o.params.post    = (int)smooth[1];
-  o.params.omega   = omega;
-  o.params.levels  = (int)PetscMin(levels, 64);
-  o.backend        = (TesseraBackend)(int)backend;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode vipmg::ComposeSetters(SNES snes, bool on)
 {
   PetscObject o = (PetscObject)snes;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetVariant_C", on ? SetVariant : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetCycle_C", on ? SetCycle : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetFMG_C", on ? SetFMG : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetSmooth_C", on ? SetSmooth : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetOmega_C", on ? SetOmega : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetLevels_C", on ? SetLevels : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetBackend_C", on ? SetBackend : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGSetMonitor_C", on ? SetMonitor : nullptr));
+  PetscCall(ComposeOptions(o, O::table, on));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetNorms_C", on ? GetNorms : nullptr));
   PetscCall(ComposeInfo(snes, on));
   PetscFunctionReturn(PETSC_SUCCESS);

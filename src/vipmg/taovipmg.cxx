@@ -8,8 +8,8 @@ using vipmg::Norms;
 namespace {
 
 struct TAO_VIPMG {
+  VIPMGOptions  options;
   vipmg::Newton newton;
-  PetscBool     monitor = PETSC_FALSE;
   Vec           projected = nullptr; // gradient
 };
 
@@ -84,7 +84,7 @@ struct TaoProblem : vipmg::Problem {
   PetscErrorCode Cycle(PetscInt cycle, const Norms &n) override
   {
     PetscFunctionBegin;
-    if (((TAO_VIPMG *)tao->data)->monitor)
+    if (((TAO_VIPMG *)tao->data)->options.monitor)
       PetscCall(PetscPrintf(PetscObjectComm((PetscObject)tao),
                             "    %3" PetscInt_FMT
                             " cycle, model: inactive norm %.6e natural residual %.6e active lower %g upper %g\n",
@@ -194,10 +194,12 @@ PetscErrorCode TaoDestroy_VIPMG(Tao tao)
 PetscErrorCode TaoSetFromOptions_VIPMG(Tao tao, CompatOptionItems PetscOptionsObject)
 {
   TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
+  bool       changed;
 
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Tao VIPMG options");
-  PetscCall(vipmg::OptionsOfNewton(PetscOptionsObject, (PetscObject)tao, "tao", v->newton.options, &v->monitor));
+  PetscCall(ParseOptions(PetscOptionsObject, (PetscObject)tao, VIPMGOptions::table, &v->options, &changed, "tao"));
+  v->options.Give(v->newton.options);
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
