@@ -154,7 +154,7 @@ int main(int argc, char **argv)
         create(plan, n, params);
         fill(plan, device ? there.data() : a.data(), lda, plan.exec.space);
         const bool slow = device && (name == "row" || name == "column"); // three launches a row
-        r.most = slow ? 2 : sweeps;
+        r.sweeps = slow ? 2 : sweeps;
         // A lower bound that rows end at, and not zero: on the host columns of zeros are left out.
         const std::vector<double> low((size_t)plan.panels.padded(), -0.05 / n), high(low.size(), 1e300);
         if (device) {
@@ -180,8 +180,8 @@ int main(int argc, char **argv)
           if (device) device::synchronize();
           if (k || slow) times.push_back(now() - t);
         }
-        const double t = median(times) / r.most, bytes = params.single ? 4 : 8;
-        printf("%s,%s,%d,%g,%d,%.2f,%.2f,%.1f,%.6g\n", argv[1], name.c_str(), n, bytes, threads, t * 1e6, t * 1e9 / n, bytes * n * (double)n / t * 1e-9, change[(size_t)r.most - 1]);
+        const double t = median(times) / r.sweeps, bytes = params.single ? 4 : 8;
+        printf("%s,%s,%d,%g,%d,%.2f,%.2f,%.1f,%.6g\n", argv[1], name.c_str(), n, bytes, threads, t * 1e6, t * 1e9 / n, bytes * n * (double)n / t * 1e-9, change[(size_t)r.sweeps - 1]);
         fflush(stdout);
       }
     std::vector<double> times;

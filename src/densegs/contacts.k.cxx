@@ -94,7 +94,7 @@ template <int d> __global__ void __launch_bounds__(threads, 1) sweeps_of_contact
   extern __shared__ __align__(16) char memory[];
   Shared      &sh = *(Shared *)memory;
   const int    t = (int)threadIdx.x, me = (int)blockIdx.x, u = my_row(), g = my_group();
-  double      *report = job.history + job.most, *const own = sh.known;
+  double      *report = job.history + job.sweeps, *const own = sh.known;
   const bool   alternate = job.kind == Order::symmetric;
   double       tile[depth][columns];
   int          parity = 0;
@@ -125,15 +125,15 @@ template <int d> __global__ void __launch_bounds__(threads, 1) sweeps_of_contact
     return true;
   };
   send_for(0, 0, job.position(0, me));
-  bool there = true;
-  for (int k = 0; k < job.most && there; ++k) {
-    const bool back = job.backward(k), last = k + 1 == job.most;
+  bool arrived = true;
+  for (int k = 0; k < job.sweeps && arrived; ++k) {
+    const bool back = job.backward(k), last = k + 1 == job.sweeps;
     const int  position = job.position(k, me);
     double     mine = 0; // the panel's own x
 #pragma unroll
     for (int c = 0; c < columns; ++c) mine = fma(sh.diagonal[(c * groups + g) * height + u], own[c * groups + g], mine);
-    there = multiply(k, 0, position, alternate);
-    if (!there) break;
+    arrived = multiply(k, 0, position, alternate);
+    if (!arrived) break;
     const double sum = sum_of_row(now + mine);
     if (!g) sh.sum[u] = sh.base[u] + sum;
     __syncthreads();
@@ -151,8 +151,8 @@ template <int d> __global__ void __launch_bounds__(threads, 1) sweeps_of_contact
     parity ^= 1;
     now  = then;
     then = 0;
-    if (behind) there = multiply(k, position + 1, job.count, false);
-    if (there && !last) send_for(k + 1, 0, job.position(k + 1, me));
+    if (behind) arrived = multiply(k, position + 1, job.count, false);
+    if (arrived && !last) send_for(k + 1, 0, job.position(k + 1, me));
   }
   __syncthreads();
   // nobody takes what is left of a wait in vain for an answer
@@ -185,13 +185,13 @@ void fill_contacts(Plan &plan, const double *a, ptrdiff_t lda, int n, int block)
 }
 
 // mu, q and x by panels, on the device. false: a contact had no solution.
-bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, double *x, int first, int most)
+bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, double *x, int first, int sweeps)
 {
   const Panels &m = plan.panels;
-  if (!m.count || most <= 0) return true;
+  if (!m.count || sweeps <= 0) return true;
 #ifdef __CUDACC__
   if (plan.slots.empty()) plan.slots.resize(Extent{2 * (size_t)meeting * (size_t)m.count, Space::cuda});
-  if (plan.report.size() < (size_t)most + 2) plan.report.resize(Extent{(size_t)most + 2, Space::cuda});
+  if (plan.report.size() < (size_t)sweeps + 2) plan.report.resize(Extent{(size_t)sweeps + 2, Space::cuda});
   Job<double> job = {};
   void      (*kernel)(Job<double>, const double *) = block == 2 ? sweeps_of_contacts<2> : sweeps_of_contacts<3>;
   job.a       = m.a.data();
@@ -201,14 +201,14 @@ bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, do
   job.history = plan.report.data();
   job.count   = m.count;
   job.stride  = m.stride;
-  job.most    = most;
+  job.sweeps    = sweeps;
   job.first   = first;
   job.kind    = plan.params.order;
   job.omega   = plan.params.omega;
   job.base    = 2 * plan.epoch + 2;
   job.patience = plan.patience;
   job.flags.wait = job.flags.ahead = true;
-  device::zero(job.history + most, 2 * sizeof(double));
+  device::zero(job.history + sweeps, 2 * sizeof(double));
   device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(Shared)));
   cudaLaunchConfig_t  c = {};
   cudaLaunchAttribute cooperative = {};
@@ -221,9 +221,9 @@ bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, do
   c.attrs            = &cooperative;
   c.numAttrs         = 1;
   device::check(cudaLaunchKernelEx(&c, kernel, job, mu));
-  plan.epoch += (unsigned long long)most + 1;
+  plan.epoch += (unsigned long long)sweeps + 1;
   double end[2];
-  device::copy_to_host(end, job.history + most, sizeof(end));
+  device::copy_to_host(end, job.history + sweeps, sizeof(end));
   if (end[1] == 1)
     throw DeviceError(
       "dense Gauss-Seidel: blocks of threads waited in vain for each other. Is another program holding the device?");
@@ -233,7 +233,7 @@ bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, do
   const device::Open open(Space::cuda);
   device::launched(device::Blocks{m.count, 1});
   const int per = height / block;
-  for (int k = 0; k < most; ++k) {
+  for (int k = 0; k < sweeps; ++k) {
     const bool back =
       plan.params.order == Order::backward || (plan.params.order == Order::symmetric && (first + k) % 2);
     for (int s = 0; s < m.count * per; ++s) {

@@ -89,7 +89,7 @@ void          store(Plan &plan, double *to, Space where);                       
 struct Request {
   const double *q = nullptr, *lower = nullptr, *upper = nullptr; // padded; no bounds: plain Gauss-Seidel
   double       *x         = nullptr;
-  int           most      = 1;     // sweeps, a symmetric one being two
+  int           sweeps    = 1;     // at most, a symmetric one being two
   // the number of the first one: it decides where in a symmetric or random order to begin
   int           first     = 0;
   bool          zero      = false; // x is zero
@@ -103,9 +103,9 @@ struct Request {
 };
 // Returns the number of sweeps made. On the device it waits only where something is asked back.
 int  sweep(Plan &plan, const Request &request);
-// After requests of `most` sweeps that asked for nothing: throws where blocks of a device waited in vain for each
+// After requests of so many sweeps that asked for nothing: throws where blocks of a device waited in vain for each
 // other. Waits.
-void await_end(const Plan &plan, int most);
+void await_end(const Plan &plan, int sweeps);
 // w := A x + q
 void residual(Plan &plan, const double *q, const double *x, double *w);
 
@@ -138,6 +138,6 @@ bool contacts_fit(int n, int block); // one panel for each processor of the devi
 void fill_contacts(Plan &plan, const double *a, ptrdiff_t lda, int n, int block);
 // x, q and mu by panels, on the device; mu at the first row of each contact, -1 where there is none. false: a contact
 // has no solution.
-bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, double *x, int first, int most);
+bool sweep_contacts(Plan &plan, int block, const double *mu, const double *q, double *x, int first, int sweeps);
 
 } // namespace tessera::densegs

@@ -45,12 +45,12 @@ template <class T> struct Ahead {
   {
     const int p = me + i * blocks, j = job.outer(k, s);
     if (j == p) return false;
-    return s < job.position(k, p) || (k + 1 < job.most && job.position(k + 1, j) > job.position(k + 1, p));
+    return s < job.position(k, p) || (k + 1 < job.sweeps && job.position(k + 1, j) > job.position(k + 1, p));
   }
   // The place of the next tile at or after (k, s, i).
   __device__ __forceinline__ bool seek(const Job<T> &job)
   {
-    for (; k < job.most; ++k, s = 0)
+    for (; k < job.sweeps; ++k, s = 0)
       for (; s < job.count; ++s, i = 0) {
         const int last = job.backward(k) ? me : me + (own - 1) * blocks;
         if (job.kind == Order::symmetric && s >= job.position(k, last)) { // nothing more in this sweep
@@ -106,7 +106,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   Panel    *panel = (Panel *)(memory + sizeof(Shared));
   const int                            t = (int)threadIdx.x, me = (int)blockIdx.x, blocks = (int)gridDim.x,
             own    = (job.count - me + blocks - 1) / blocks;
-  double   *report = job.history + job.most;
+  double   *report = job.history + job.sweeps;
   // of every panel its change
   const bool collect = job.flags.wait && (job.tolerance >= 0 || (!me && job.flags.wants_history));
   const bool inverse = job.kind != Order::random;
@@ -118,7 +118,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
   Ahead<T> ahead(job, me, blocks, own);
   ahead.look(job);
 
-  for (int k = 0; k < job.most; ++k) {
+  for (int k = 0; k < job.sweeps; ++k) {
     double total = 0; // in one thread
     for (int s = 0; s < job.count; ++s) {
       const int  j = job.outer(k, s);
@@ -126,7 +126,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
       // The next own panel that is near is made ready while there is time.
       for (int d = mine ? 0 : 1; d <= 6; ++d) {
         const int k2 = s + d < job.count ? k : k + 1, s2 = s + d < job.count ? s + d : s + d - job.count;
-        if (k2 >= job.most || s2 >= job.count) break;
+        if (k2 >= job.sweeps || s2 >= job.count) break;
         const int p = job.outer(k2, s2);
         if (!is_mine(p)) continue;
         if (ready_sweep == k2 && ready_panel == p) break;
@@ -137,7 +137,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
         break;
       }
       const bool urgent =
-        s + 1 < job.count ? is_mine(job.outer(k, s + 1)) : k + 1 < job.most && is_mine(job.outer(k + 1, 0));
+        s + 1 < job.count ? is_mine(job.outer(k, s + 1)) : k + 1 < job.sweeps && is_mine(job.outer(k + 1, 0));
       double *const x = sh.x[parity];
       if (mine) {
         solve<BOUNDS>(sh, panel[j / blocks], x, job.slots + (size_t)j * meeting, job.base + (Count)k);
@@ -160,7 +160,7 @@ template <class T, bool BOUNDS> __global__ void __launch_bounds__(threads, 2) sw
         const double y = ahead.times(job, p, j, x);
         const bool   solved = job.position(k, p) < s;
         to.now[t] += y;
-        if (!solved && k + 1 < job.most && job.position(k + 1, j) > job.position(k + 1, p)) to.then[t] += y;
+        if (!solved && k + 1 < job.sweeps && job.position(k + 1, j) > job.position(k + 1, p)) to.then[t] += y;
         if (!ahead.next_of_column(job, k, s)) break;
       }
       if (ahead.late && !urgent) ahead.find(job);
@@ -237,12 +237,12 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
     plan.kept_omega = plan.params.omega;
     ++plan.stamp;
   }
-  if (plan.report.size() < (size_t)r.most + 2)
-    plan.report.resize(Extent{(size_t)std::max(r.most, 64) + 2, Space::cuda});
+  if (plan.report.size() < (size_t)r.sweeps + 2)
+    plan.report.resize(Extent{(size_t)std::max(r.sweeps, 64) + 2, Space::cuda});
   if (plan.params.order == Order::random) {
     std::vector<int> table;
     Sequence         s;
-    for (int k = 0; k < r.most; ++k) {
+    for (int k = 0; k < r.sweeps; ++k) {
       sequence(m, Order::random, r.first + k, s);
       for (const std::vector<int> *v : {&s.outer, &s.position, &s.inner})
         table.insert(table.end(), v->begin(), v->end());
@@ -267,7 +267,7 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
   job.history = plan.report.data();
   job.count   = m.count;
   job.stride  = m.stride;
-  job.most    = r.most;
+  job.sweeps    = r.sweeps;
   job.first   = r.first;
   job.kind    = plan.params.order;
   job.omega   = plan.params.omega;
@@ -282,14 +282,14 @@ template <class T> Job<T> make(Plan &plan, const T *a, const Request &r)
 
 template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const Request &r)
 {
-  int         current = 0, processors = 0, fit = 0, most = 0, cache = 0;
+  int         current = 0, processors = 0, fit = 0, shared = 0, cache = 0;
   void      (*kernel)(Job<T>) = nullptr;
   size_t      bytes = 0;
   int         blocks = 0;
   if (device::failed()) return 0;
   device::check(cudaGetDevice(&current));
   device::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, current));
-  device::check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, current));
+  device::check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, current));
   device::check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, current));
   // Two blocks on a processor where there are panels for them: more of the matrix is on its way then.
   for (int each = 2; each; --each) {
@@ -299,7 +299,7 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
            : plan.panels.bytes() > (size_t)cache             ? sweeps_one<T, BOUNDS, 1, true>
                                                              : sweeps_one<T, BOUNDS, 1, false>;
     bytes  = sizeof(Shared) + (size_t)((job.count + blocks - 1) / blocks) * sizeof(Panel);
-    if (bytes > (size_t)most) continue;
+    if (bytes > (size_t)shared) continue;
     device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     device::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, threads, bytes));
     if ((long)fit * processors >= blocks) break;
@@ -311,7 +311,7 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
   if (!job.flags.wait)
     publish<<<(unsigned)((job.count * height + 255) / 256), 256, 0, (cudaStream_t)device::stream()>>>(job.x, job.slots,
                                                                                                       job.count);
-  device::zero(job.history + r.most, (r.again ? 1 : 2) * sizeof(double));
+  device::zero(job.history + r.sweeps, (r.again ? 1 : 2) * sizeof(double));
   cudaLaunchConfig_t   c = {};
   cudaLaunchAttribute  cooperative = {};
   cooperative.id              = cudaLaunchAttributeCooperative;
@@ -323,12 +323,13 @@ template <class T, bool BOUNDS> int run_persistent(Plan &plan, Job<T> job, const
   c.attrs            = &cooperative;
   c.numAttrs         = 1;
   device::check(cudaLaunchKernelEx(&c, kernel, job));
-  plan.epoch += (unsigned long long)r.most + 1;
-  if (!r.change && r.tolerance < 0) return r.most; // nobody waits here; an error is NaN in x, and await_end() tells it
-  std::vector<double> report((size_t)r.most + 2);
+  plan.epoch += (unsigned long long)r.sweeps + 1;
+  // nobody waits here; an error is NaN in x, and await_end() tells it
+  if (!r.change && r.tolerance < 0) return r.sweeps;
+  std::vector<double> report((size_t)r.sweeps + 2);
   device::copy_to_host(report.data(), job.history, report.size() * sizeof(double));
-  if (report[(size_t)r.most + 1] != 0) throw DeviceError(in_vain);
-  const int made = (int)report[(size_t)r.most];
+  if (report[(size_t)r.sweeps + 1] != 0) throw DeviceError(in_vain);
+  const int made = (int)report[(size_t)r.sweeps];
   if (r.change) std::copy(report.begin(), report.begin() + made, r.change);
   return made;
 }
@@ -340,7 +341,7 @@ template <class T, bool BOUNDS> int run_blocks(Plan &plan, Job<T> job, const Req
     plan.after.resize(Extent{(size_t)job.count * threads, Space::cuda});
   double *const sum = plan.after.data();
   device::check(cudaFuncSetAttribute(solve_block<T, BOUNDS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-  for (int k = 0; k < r.most; ++k, ++job.first, job.order += 2 * job.count + height, ++job.history) {
+  for (int k = 0; k < r.sweeps; ++k, ++job.first, job.order += 2 * job.count + height, ++job.history) {
     device::zero(job.history, sizeof(double));
     device::launch(sum_after<T>, dim3((unsigned)job.count), dim3(threads), 0, job, sum);
     Sequence s;
@@ -359,8 +360,8 @@ template <class T, bool BOUNDS> int run_blocks(Plan &plan, Job<T> job, const Req
     if (c <= r.tolerance || !std::isfinite(c)) return k + 1;
   }
   if (r.change && r.tolerance < 0)
-    device::copy_to_host(r.change, job.history - r.most, (size_t)r.most * sizeof(double));
-  return r.most;
+    device::copy_to_host(r.change, job.history - r.sweeps, (size_t)r.sweeps * sizeof(double));
+  return r.sweeps;
 }
 
 template <class T> int run(Plan &plan, const T *a, const Request &r)
@@ -374,19 +375,19 @@ template <class T> int run(Plan &plan, const T *a, const Request &r)
 } // namespace
 #endif
 
-void await_end(const Plan &plan, int most)
+void await_end(const Plan &plan, int sweeps)
 {
 #ifdef __CUDACC__
   const Strategy s = plan.params.strategy;
   // no block waits for another
   if (plan.exec.space != Space::cuda || (s != Strategy::graph && s != Strategy::graph2) ||
-      plan.report.size() < (size_t)most + 2)
+      plan.report.size() < (size_t)sweeps + 2)
     return;
   double error = 0;
-  device::copy_to_host(&error, plan.report.data() + most + 1, sizeof(error));
+  device::copy_to_host(&error, plan.report.data() + sweeps + 1, sizeof(error));
   if (error != 0) throw DeviceError(in_vain);
 #else
-  (void)plan, (void)most;
+  (void)plan, (void)sweeps;
 #endif
 }
 

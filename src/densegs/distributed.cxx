@@ -54,15 +54,16 @@ double difference_across(const Distributed &m)
   double              d = 0;
   std::vector<double> piece;
   allocate(m.comm, [&] {
-    size_t most = 0; // of the pieces that come below
+    size_t largest = 0; // of the pieces that come below
     for (int r = 0; r < m.size; ++r)
       for (int s = r + 1; s < m.size; ++s)
         if (m.rank == r || m.rank == s) {
           const size_t nr = (size_t)(m.first[(size_t)r + 1] - m.first[(size_t)r]),
                        ns = (size_t)(m.first[(size_t)s + 1] - m.first[(size_t)s]);
-          most = std::max(most, nr * std::min(ns, std::max((size_t)1, ((size_t)1 << 22) / std::max(nr, (size_t)1))));
+          const size_t columns = std::max((size_t)1, ((size_t)1 << 22) / std::max(nr, (size_t)1));
+          largest = std::max(largest, nr * std::min(ns, columns));
         }
-    piece.reserve(most);
+    piece.reserve(largest);
   });
   // Each pair compares its two blocks, some columns at a time.
   for (int r = 0; r < m.size; ++r)
@@ -126,7 +127,7 @@ static void sweep_random(Distributed &d, const Plan &plan, const Request &r)
   double *const w = d.before.data();
   std::copy(r.q, r.q + rows, w);
   if (!r.zero) product(d, 0, d.first.back(), w);
-  for (int k = 0; k < r.most; ++k) {
+  for (int k = 0; k < r.sweeps; ++k) {
     sequence(all, Order::random, r.first + k, s);
     for (int p : s.outer) {
       const int at = start[(size_t)p], turn = owner[(size_t)p],
@@ -172,7 +173,7 @@ void sweep(Distributed &d, Plan &plan, const Request &request)
   if (request.zero) std::fill(d.x.begin(), d.x.end(), 0);
   if (plan.params.order == Order::random) return sweep_random(d, plan, request);
   d.w.assign(q, q + rows); // the request's may be the plan's own
-  for (int k = 0; k < request.most; ++k) {
+  for (int k = 0; k < request.sweeps; ++k) {
     const Order order    = plan.params.order;
     const bool  backward = order == Order::backward || (order == Order::symmetric && (request.first + k) % 2);
     // Over those behind this process in the order; after a sweep the other way these are the sums of that sweep.
@@ -197,7 +198,7 @@ void sweep(Distributed &d, Plan &plan, const Request &request)
         r.lower = request.lower;
         r.upper = request.upper;
         r.x     = plan.x.data();
-        r.most  = 1;
+        r.sweeps  = 1;
         r.first = request.first + k;
         (void)densegs::sweep(plan, r);
         std::copy(plan.x.data(), plan.x.data() + rows, d.x.data() + at);

@@ -40,7 +40,7 @@ template <class T> struct Graph {
   Graph(Plan &of, const Request &request, int t) : plan(of), r(request), threads(t)
   {
     const Order  o = plan.params.order;
-    const int    period = o == Order::symmetric ? 2 : o == Order::random ? r.most : 1;
+    const int    period = o == Order::symmetric ? 2 : o == Order::random ? r.sweeps : 1;
     orders.resize((size_t)period);
     for (int k = 0; k < period; ++k) sequence(plan.panels, o, r.first + k, orders[(size_t)k]);
     errors.resize(2 * (size_t)panels());
@@ -62,7 +62,7 @@ template <class T> struct Graph {
   // The thread's next panel after position k of a sweep; false: there is none.
   bool next(int thread, int sweep, int k, Task &t) const
   {
-    for (; sweep < r.most; ++sweep, k = -1)
+    for (; sweep < r.sweeps; ++sweep, k = -1)
       while (++k < panels())
         if (owner(order(sweep).outer[(size_t)k], thread)) {
           begin(t, sweep, k);
@@ -82,20 +82,20 @@ template <class T> struct Graph {
     }
   }
   // Adds what is there, at most so many panels of columns; false: nothing was.
-  bool advance(Task &t, int most) const
+  bool advance(Task &t, int limit) const
   {
     const Sequence &o = order(t.sweep);
     const long      base = (long)t.sweep * panels(), count = done.load(std::memory_order_acquire);
     if (t.after < panels()) { // the last sweep's: there in the same order, or with all of that sweep
       long there = panels();
       if (t.sweep && count < base) there = plan.params.order == Order::random ? 0 : count - (base - panels());
-      const int end = (int)std::min<long>(std::min<long>(there, panels()), t.after + most);
+      const int end = (int)std::min<long>(std::min<long>(there, panels()), t.after + limit);
       if (end <= t.after) return false;
       columns(o, panel(t.panel), t.after, end, t.sum_after);
       t.after = end;
       return true;
     }
-    const int end = (int)std::min<long>(std::min<long>(count - base, t.position), t.before + most);
+    const int end = (int)std::min<long>(std::min<long>(count - base, t.position), t.before + limit);
     if (end <= t.before) return false;
     columns(o, panel(t.panel), t.before, end, t.sum_before);
     t.before = end;
@@ -108,7 +108,7 @@ template <class T> struct Graph {
     double change = 0;
     for (int p = 0; p < panels(); ++p) change += errors[(size_t)((sweep - 1) % 2 * panels() + p)];
     if (r.change) r.change[sweep - 1] = change;
-    if (change <= r.tolerance || !std::isfinite(change) || sweep == r.most) {
+    if (change <= r.tolerance || !std::isfinite(change) || sweep == r.sweeps) {
       stop.store(sweep, std::memory_order_release);
       return true;
     }
@@ -165,7 +165,7 @@ template <class T> int run_graph(Plan &plan, const Request &r, int threads, bool
   }
   if (g.stop.load() < 0) return run_graph<T>(plan, r, 1, false);
   const int made = (int)(g.done.load() / g.panels());
-  if (made == r.most) (void)g.ended(made);
+  if (made == r.sweeps) (void)g.ended(made);
   return made;
 }
 
@@ -173,14 +173,14 @@ template <class T> int run_graph(Plan &plan, const Request &r, int threads, bool
 template <class T> int run_relaxed(Plan &plan, const Request &r, int threads, bool stale)
 {
   const Panels       &m = plan.panels;
-  std::vector<double> changes((size_t)r.most * m.count);
-  std::vector<Sequence> orders((size_t)r.most);
-  for (int k = 0; k < r.most; ++k) sequence(m, plan.params.order, r.first + k, orders[(size_t)k]);
+  std::vector<double> changes((size_t)r.sweeps * m.count);
+  std::vector<Sequence> orders((size_t)r.sweeps);
+  for (int k = 0; k < r.sweeps; ++k) sequence(m, plan.params.order, r.first + k, orders[(size_t)k]);
   std::vector<double> old(r.x, r.x + m.padded());
   const double       *seen = stale ? old.data() : r.x;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
-    for (int k = 0; k < r.most; ++k) {
+    for (int k = 0; k < r.sweeps; ++k) {
       if (stale) std::copy(r.x, r.x + m.padded(), old.begin()); // one thread
       for (int s = 0; s < m.count; ++s) {
         const int p = orders[(size_t)k].outer[(size_t)s];
@@ -194,10 +194,43 @@ template <class T> int run_relaxed(Plan &plan, const Request &r, int threads, bo
     }
   }
   if (r.change)
-    for (int k = 0; k < r.most; ++k)
+    for (int k = 0; k < r.sweeps; ++k)
       r.change[k] =
         std::accumulate(changes.begin() + (ptrdiff_t)k * m.count, changes.begin() + (ptrdiff_t)(k + 1) * m.count, 0.);
-  return r.most;
+  return r.sweeps;
+}
+
+// Section III.B: panel s of the order, one unknown at a time, the whole panel's rows included; each goes to the sums of
+// the rows behind it, of which every thread has its panels.
+template <class T> void unknowns_of_panel(Plan &plan, const Request &r, const Sequence &order, int s, int me, int all,
+                                          Barrier &barrier, double &change)
+{
+  const Panels  &m = plan.panels;
+  const T *const a = m.single() ? (const T *)m.s.data() : (const T *)m.a.data();
+  double *const  t = plan.before.data();
+  const int      p = order.outer[(size_t)s];
+  double         own[height] = {};
+  const T *const d = a + ((size_t)p * m.stride + (size_t)p * height) * height;
+  if (p % all == me) product(d, r.x + p * height, height, own);
+  for (int c = 0; c < height; ++c) {
+    const int at = order.inner[(size_t)c], i = p * height + at;
+    if (p % all == me) {
+      const double x = clip(r, i, r.x[i] - plan.params.omega * (r.q[i] + (t[i] + own[at])) * m.inverse.data()[i]),
+                   step = x - r.x[i];
+      for (int l = 0; l < height; ++l) own[l] += d[(size_t)at * height + l] * step;
+      r.x[i] = x;
+      change += std::fabs(step);
+    }
+    barrier.wait();
+    const double x = r.x[i];
+    for (int s2 = s + 1; s2 < m.count; ++s2) {
+      const int p2 = order.outer[(size_t)s2];
+      if (p2 % all != me) continue;
+      const T *column = a + ((size_t)p2 * m.stride + (size_t)i) * height;
+      double  *sum    = t + (size_t)p2 * height;
+      for (int l = 0; l < height; l += lanes) *(Doubles *)(sum + l) += take(column + l) * x;
+    }
+  }
 }
 
 // The sums over what comes after each row in the order; then every unknown (or panel of them) goes to the rows behind
@@ -218,7 +251,7 @@ template <class T> int run_columns(Plan &plan, const Request &r, int threads, bo
     const int me = thread_here(), all = threads_here();
     if (!me) barrier.threads = all;
 #pragma omp barrier
-    for (int k = 0; k < r.most && !end; ++k) {
+    for (int k = 0; k < r.sweeps && !end; ++k) {
       barrier.wait();
       if (!me) {
         sequence(m, plan.params.order, r.first + k, order);
@@ -249,29 +282,7 @@ template <class T> int run_columns(Plan &plan, const Request &r, int threads, bo
           }
           continue;
         }
-        // Section III.B: one unknown at a time, the whole panel's rows included.
-        double own[height] = {};
-        const T *d = a + ((size_t)p * m.stride + (size_t)p * height) * height;
-        if (p % all == me) product(d, r.x + p * height, height, own);
-        for (int c = 0; c < height; ++c) {
-          const int at = order.inner[(size_t)c], i = p * height + at;
-          if (p % all == me) {
-            const double x = clip(r, i, r.x[i] - plan.params.omega * (r.q[i] + (t[i] + own[at])) * m.inverse.data()[i]),
-                         step = x - r.x[i];
-            for (int l = 0; l < height; ++l) own[l] += d[(size_t)at * height + l] * step;
-            r.x[i] = x;
-            change += std::fabs(step);
-          }
-          barrier.wait();
-          const double x = r.x[i];
-          for (int s2 = s + 1; s2 < m.count; ++s2) {
-            const int p2 = order.outer[(size_t)s2];
-            if (p2 % all != me) continue;
-            const T *column = a + ((size_t)p2 * m.stride + (size_t)i) * height;
-            double  *sum    = t + (size_t)p2 * height;
-            for (int l = 0; l < height; l += lanes) *(Doubles *)(sum + l) += take(column + l) * x;
-          }
-        }
+        unknowns_of_panel<T>(plan, r, order, s, me, all, barrier, change);
       }
       barrier.wait();
       if (!me) {
@@ -301,7 +312,7 @@ template <class T> int run_rows(Plan &plan, const Request &r, int threads)
     const int j0 = std::min(me * per, m.stride), j1 = std::min(j0 + per, m.stride);
     if (!me) barrier.threads = all;
 #pragma omp barrier
-    for (int k = 0; k < r.most && !end; ++k) {
+    for (int k = 0; k < r.sweeps && !end; ++k) {
       barrier.wait();
       if (!me) {
         sequence(m, plan.params.order, r.first + k, order);

@@ -18,7 +18,7 @@ struct Params {
   Acceleration    acceleration = Acceleration::automatic; // nesterov before a finisher where A is symmetric
   bool            newton       = true; // finish with active sets
   int             before       = 200;  // sweeps before that
-  int             most_sweeps  = 100000, most_factors = 200;
+  int             max_sweeps  = 100000, max_factors = 200;
   int             check        = 10;   // sweeps between two looks at the residual
 };
 

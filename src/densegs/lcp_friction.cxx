@@ -249,7 +249,7 @@ bool ended_by_newton(const Problem &p, const Params &limited, double *answer, do
   };
   for (int c = 0; c < contacts; ++c) mean += answer[(size_t)c * d] / contacts;
   for (double scale : {32., 0., 64., 16., 1., 128., 2., 4.}) {
-    if (report.factors >= limited.most_factors) break;
+    if (report.factors >= limited.max_factors) break;
     const double before = *best;
     if (attempt(scale) || (*best < 0.5 * before && scale > 0 && attempt(0))) return true;
   }
@@ -270,14 +270,14 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   // steps take n^3 multiplications: they shall not take much longer than the sweeps that would follow
   Params              limited = params;
   const int           steps = 20000 / std::max(p.n, 1); // beyond 1666 unknowns too few to begin with
-  limited.most_factors = params.newton && steps >= 12 ? std::min(params.most_factors, steps) : 0;
-  std::unique_ptr<ContactSweeper> there;
-  std::unique_ptr<HostSweeper>    here;
-  if (m.exec.space == Space::cuda) there.reset(new ContactSweeper(p, params));
-  else here.reset(new HostSweeper(p, params));
-  while (report.sweeps < params.most_sweeps) {
+  limited.max_factors = params.newton && steps >= 12 ? std::min(params.max_factors, steps) : 0;
+  std::unique_ptr<ContactSweeper> on_device;
+  std::unique_ptr<HostSweeper>    on_host;
+  if (m.exec.space == Space::cuda) on_device.reset(new ContactSweeper(p, params));
+  else on_host.reset(new HostSweeper(p, params));
+  while (report.sweeps < params.max_sweeps) {
     // w afresh: the updates below gather rounding
-    if (here && here->few.used) here->multiply_few(x.data(), w.data());
+    if (on_host && on_host->few.used) on_host->multiply_few(x.data(), w.data());
     else multiply(p, x.data(), w.data());
     const double r = natural(p, x.data(), w.data());
     if (!std::isfinite(r)) return Reason::diverged;
@@ -291,17 +291,17 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     if (slow > 500) return Reason::stalled;
     wait = best < 0.5 * mark ? 0 : wait + 1;
     if (!wait) mark = best;
-    if (limited.most_factors > 0 && p.friction == Friction::cone && !tried && wait >= 30) {
+    if (limited.max_factors > 0 && p.friction == Friction::cone && !tried && wait >= 30) {
       tried = true;
       if (ended_by_newton(p, limited, answer, &best, report, monitor)) return Reason::stopped;
     }
-    if (there) {
-      if (!(*there)(x.data(), report.sweeps, params.check)) return Reason::diverged;
+    if (on_device) {
+      if (!(*on_device)(x.data(), report.sweeps, params.check)) return Reason::diverged;
       report.sweeps += params.check;
       continue;
     }
     for (int k = 0; k < params.check; ++k, ++report.sweeps)
-      if (!(*here)(x.data(), w.data(), report.sweeps)) return Reason::diverged;
+      if (!(*on_host)(x.data(), w.data(), report.sweeps)) return Reason::diverged;
   }
   return Reason::maximum;
 }

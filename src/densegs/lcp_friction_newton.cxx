@@ -158,10 +158,10 @@ Reason friction_newton(const Problem &p, const Params &params, int most, double 
 
   multiply(p, x.data(), w.data());
   double now = map(x.data(), w.data(), F.data(), derivative.data());
-  for (int it = 0; it < most && report.factors < params.most_factors && std::isfinite(now); ++it) {
+  for (int it = 0; it < most && report.factors < params.max_factors && std::isfinite(now); ++it) {
     equations.make(derivative, F);
     bool better = false;
-    for (; !better && lambda <= 1 && report.factors < params.most_factors; lambda = std::max(10 * lambda, 1e-14)) {
+    for (; !better && lambda <= 1 && report.factors < params.max_factors; lambda = std::max(10 * lambda, 1e-14)) {
       ++report.factors;
       if (!equations.solve(lambda, step)) continue;
       for (size_t i = 0; i < n; ++i) trial[i] = x[i] + step[i];

@@ -99,7 +99,7 @@ Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrd
       m.a = m.own.data();
     }
     c = densegs::check_device(m.a, n, lda);
-    m.there.resize(Extent{(size_t)n, Space::cuda});
+    m.operand.resize(Extent{(size_t)n, Space::cuda});
     m.result.resize(Extent{(size_t)n, Space::cuda});
     diagonal_device(m.exec, m.a, lda, n, m.result.data());
     if (n) device::copy_to_host(m.diagonal.data(), m.result.data(), m.result.bytes());
@@ -129,10 +129,10 @@ Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrd
     d.first = m.starts;
     d.a     = m.a;
     d.lda   = m.lda;
-    double mine[2] = {c.largest, std::max(difference, densegs::difference_across(d))}, most[2];
-    MPI_Allreduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, comm);
-    c.largest   = most[0];
-    c.asymmetry = c.largest > 0 ? most[1] / c.largest : 0;
+    double mine[2] = {c.largest, std::max(difference, densegs::difference_across(d))}, maxima[2];
+    MPI_Allreduce(mine, maxima, 2, MPI_DOUBLE, MPI_MAX, comm);
+    c.largest   = maxima[0];
+    c.asymmetry = c.largest > 0 ? maxima[1] / c.largest : 0;
   }
   m.asymmetry = c.asymmetry;
   return c;
@@ -165,8 +165,8 @@ void multiply(const Matrix &m, const double *q, const double *x, double *w)
 {
   if (m.exec.space == Space::cuda) {
     if (!m.n) return;
-    device::copy_from_host(m.there.data(), x, m.there.bytes());
-    product(Space::cuda, false, m.n, m.n, m.a, m.lda, m.there.data(), m.result.data());
+    device::copy_from_host(m.operand.data(), x, m.operand.bytes());
+    product(Space::cuda, false, m.n, m.n, m.a, m.lda, m.operand.data(), m.result.data());
     device::copy_to_host(w, m.result.data(), m.result.bytes());
     for (int i = 0; i < m.n; ++i) w[i] += q[i];
     return;
@@ -180,8 +180,8 @@ void transposed(const Matrix &m, const double *y, double *w)
 {
   if (m.exec.space == Space::cuda) {
     if (!m.n) return;
-    device::copy_from_host(m.there.data(), y, m.there.bytes());
-    product(Space::cuda, true, m.n, m.n, m.a, m.lda, m.there.data(), m.result.data());
+    device::copy_from_host(m.operand.data(), y, m.operand.bytes());
+    product(Space::cuda, true, m.n, m.n, m.a, m.lda, m.operand.data(), m.result.data());
     device::copy_to_host(w, m.result.data(), m.result.bytes());
     return;
   }
@@ -230,10 +230,10 @@ void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
   const int n = (int)index.size();
   if (m.exec.space == Space::cuda) {
     if (!n) return;
-    Buffer<int>    there(Extent{(size_t)n, Space::cuda});
+    Buffer<int>    rows(Extent{(size_t)n, Space::cuda});
     Buffer<double> piece(Extent{(size_t)n * (size_t)n, Space::cuda});
-    device::copy_from_host(there.data(), index.data(), there.bytes());
-    gather_device(m.exec, m.a, m.lda, there.data(), n, 0, piece.data());
+    device::copy_from_host(rows.data(), index.data(), rows.bytes());
+    gather_device(m.exec, m.a, m.lda, rows.data(), n, 0, piece.data());
     device::copy_to_host(to, piece.data(), piece.bytes());
     return;
   }
@@ -281,7 +281,7 @@ void Factor::gather(double shift)
   const int     n = (int)index_.size();
   if (m.exec.space == Space::cuda) {
     f_.reset(n, Space::cuda);
-    return gather_device(m.exec, m.a, m.lda, there_.data(), n, shift, f_.matrix());
+    return gather_device(m.exec, m.a, m.lda, device_index_.data(), n, shift, f_.matrix());
   }
   int fits = 1;
   try {
@@ -303,8 +303,8 @@ bool Factor::make(const Matrix &m, double shift, const std::vector<int> &index, 
   smallest_ = 1;
   if (index.empty()) return true;
   if (m.exec.space == Space::cuda) {
-    if (there_.size() < index.size()) there_.resize(Extent{(size_t)m.n, Space::cuda});
-    device::copy_from_host(there_.data(), index.data(), index.size() * sizeof(int));
+    if (device_index_.size() < index.size()) device_index_.resize(Extent{(size_t)m.n, Space::cuda});
+    device::copy_from_host(device_index_.data(), index.data(), index.size() * sizeof(int));
   }
   bool done = false;
   if (symmetric) {

@@ -25,7 +25,7 @@ struct Matrix {
 
   // What create() makes, and room for products.
   Buffer<double>         own;
-  mutable Buffer<double> there, result;
+  mutable Buffer<double> operand, result;
 };
 
 // From the rows that this process has, in `where`, which have to stay there. block: unknowns that shall not be on two
@@ -58,7 +58,7 @@ private:
   void            gather(double shift);
   const Matrix   *matrix_ = nullptr;
   std::vector<int> index_;
-  Buffer<int>     there_; // index on the device
+  Buffer<int>     device_index_;
   Buffer<double>  right_;
   Factorisation   f_;
   double          smallest_ = 1;

@@ -75,7 +75,7 @@ struct Iterate {
     step = 1 / (1.05 * largest + 1e-300);
   }
   // How good x is, and its gradient without the rounding of the updates; anything but iterating ends the solve.
-  Reason look(bool first, bool there, const Monitor &monitor)
+  Reason look(bool first, bool was_flat, const Monitor &monitor)
   {
     std::vector<double> w(n);
     multiply(p, x.data(), w.data());
@@ -89,8 +89,8 @@ struct Iterate {
     if (monitor(report, best, answer)) return Reason::stopped;
     if (slow > 300) return Reason::stalled;
     split();
-    if (first || there) d = f;
-    return there && flat() ? Reason::stalled : Reason::iterating; // stalled: nothing to go on with
+    if (first || was_flat) d = f;
+    return was_flat && flat() ? Reason::stalled : Reason::iterating; // stalled: nothing to go on with
   }
   // The free gradient as far as a step keeps the bounds, times the free gradient
   double reduced() const
@@ -116,10 +116,10 @@ struct Iterate {
       g[i] -= a * ad[i];
     }
   }
-  // To the bounds, `most` along d, and on along the projected gradient
-  void expand(double most)
+  // To the bounds, `limit` along d, and on along the projected gradient
+  void expand(double limit)
   {
-    move(most, d);
+    move(limit, d);
     project(p, x.data());
     split();
     for (size_t i = 0; i < n; ++i) x[i] -= step * f[i];
@@ -133,11 +133,11 @@ struct Iterate {
   Reason conjugate()
   {
     product(d, ad);
-    const double curvature = dot(d, ad), most = feasible(d);
+    const double curvature = dot(d, ad), limit = feasible(d);
     const double a = curvature > 1e-14 * largest * dot(d, d) ? dot(g, d) / curvature : HUGE_VAL;
-    if (!std::isfinite(a) && !std::isfinite(most)) return unbounded(d);
-    if (!(a <= most)) {
-      expand(most);
+    if (!std::isfinite(a) && !std::isfinite(limit)) return unbounded(d);
+    if (!(a <= limit)) {
+      expand(limit);
       return Reason::iterating;
     }
     move(a, d);
@@ -150,8 +150,8 @@ struct Iterate {
   Reason proportioning()
   {
     product(c, ad);
-    const double curvature = dot(c, ad), most = feasible(c);
-    const double a = curvature > 0 ? std::min(dot(g, c) / curvature, most) : most;
+    const double curvature = dot(c, ad), limit = feasible(c);
+    const double a = curvature > 0 ? std::min(dot(g, c) / curvature, limit) : limit;
     if (!std::isfinite(a)) return unbounded(c);
     move(a, c);
     project(p, x.data());
@@ -170,10 +170,10 @@ Reason mprgp(const Problem &p, const Params &params, double *answer, Report &rep
   multiply(p, i.x.data(), i.g.data());
   i.split();
   i.d = i.f;
-  for (int k = 0; report.sweeps < params.most_sweeps; ++k) {
-    const bool there  = i.flat();
+  for (int k = 0; report.sweeps < params.max_sweeps; ++k) {
+    const bool was_flat = i.flat();
     Reason     reason = Reason::iterating;
-    if (there || k % params.check == 0) reason = i.look(!k, there, monitor);
+    if (was_flat || k % params.check == 0) reason = i.look(!k, was_flat, monitor);
     if (reason != Reason::iterating) return reason;
     reason = dot(i.c, i.c) <= i.reduced() ? i.conjugate() : i.proportioning();
     if (reason != Reason::iterating) return reason;

@@ -103,7 +103,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
   // Newton's method itself, as long as it gets better: on real data it needs some steps or fails for good.
   {
     std::set<std::string> seen;
-    for (int bad = 0; bad < 4 && report.factors < params.most_factors;) {
+    for (int bad = 0; bad < 4 && report.factors < params.max_factors;) {
       (void)method.measure(z.data(), 0, nullptr);
       const std::string set = method.sets(z.data(), 0);
       if (!seen.insert(set).second) break;
@@ -117,19 +117,19 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
     }
   }
   // The proximal loop. A large rho makes easy subproblems and slow progress; it falls as far as they are solved.
-  constexpr double first = 1e-5, last = 1e-8, most = 10;
+  constexpr double first = 1e-5, last = 1e-8, largest = 10;
   double           rho = first, stalled_at = least;
   int              slow = 0, failures = 0;
   z = best;
   std::copy(best.begin(), best.end(), centre.begin());
-  while (report.factors < params.most_factors) {
+  while (report.factors < params.max_factors) {
     const double          shift = rho * scale;
     std::set<std::string> seen;
     std::string           old;
     bool                  solved = false;
     ++report.proximal;
     z = centre;
-    for (int k = 0; k < 30 && report.factors < params.most_factors; ++k) {
+    for (int k = 0; k < 30 && report.factors < params.max_factors; ++k) {
       (void)method.measure(z.data(), shift, centre.data());
       const std::string set = method.sets(z.data(), shift);
       if (set == old) {
@@ -143,8 +143,8 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
       ++report.steps;
       if (monitor(report, least, x)) return Reason::stopped;
     }
-    if (!solved && report.factors < params.most_factors) {
-      if (rho >= most || ++failures > 12) return Reason::cycling;
+    if (!solved && report.factors < params.max_factors) {
+      if (rho >= largest || ++failures > 12) return Reason::cycling;
       rho *= 10; // from where it was
       continue;
     }

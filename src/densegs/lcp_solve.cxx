@@ -207,7 +207,7 @@ struct Sweeper {
     r.q      = plan.q.data();
     r.lower  = plan.lower.data();
     r.upper  = plan.upper.data();
-    r.most   = count;
+    r.sweeps   = count;
     r.first  = number;
     number += count;
     if (m.size > 1) {
@@ -243,19 +243,20 @@ struct Sweeper {
     r.lower = plan.lower.data();
     r.upper = plan.upper.data();
     r.x     = plan.x.data();
-    r.most  = 2;
+    r.sweeps  = 2;
     device::copy(plan.x.data(), y.data(), y.bytes());
     for (int k = 0; k < count; ++k) {
       r.first = number;
       r.again = k > 0;
-      number += r.most;
+      number += r.sweeps;
       report.sweeps += densegs::sweep(plan, r);
       momentum_device(plan.exec, p.n, plan.lower.data(), plan.upper.data(), plan.x.data(), y.data(), last.data(),
                       t.data());
     }
     fetch(last, x);
     // Not a number: have the sweeps diverged, or did they not come to their end?
-    if (count && !std::all_of(x, x + p.n, [](double v) { return std::isfinite(v); })) densegs::await_end(plan, r.most);
+    if (count && !std::all_of(x, x + p.n, [](double v) { return std::isfinite(v); }))
+      densegs::await_end(plan, r.sweeps);
   }
   // After w = A x + q has been found: what the sweeps are to take for q, so that they end where A does.
   void correct(const double *x, const double *w)
@@ -292,35 +293,35 @@ double difference(const std::vector<double> &a, const std::vector<double> &b)
   return m > 0 ? d / m : d;
 }
 
-// x, and what acceleration remembers of the sweeps before. `there`: momentum is made on the device, where x stays.
+// x, and what acceleration remembers of the sweeps before. on_device: momentum is made there, where x stays.
 struct Iterate {
   const Problem      &p;
   Sweeper            &sweeper;
   const Acceleration  acceleration;
-  const bool          there;
+  const bool          on_device;
   const int           unit; // sweeps that momentum is made of: a symmetric one is two
   const size_t        n;
   std::vector<double> x, last, y, old, direction, step;
   double              t = 1, previous = 0;
 
   Iterate(const densegs::Plan &plan, const Problem &problem, Sweeper &s, Acceleration a, const double *start) :
-    p(problem), sweeper(s), acceleration(a), there(a == Acceleration::nesterov && plan.exec.space == Space::cuda),
+    p(problem), sweeper(s), acceleration(a), on_device(a == Acceleration::nesterov && plan.exec.space == Space::cuda),
     unit(plan.params.order == densegs::Order::symmetric ? 2 : 1), n((size_t)problem.n), x(start, start + n), last(x),
     y(x), old(x), direction(n), step(n)
   {
-    if (there) sweeper.restart(x.data());
+    if (on_device) sweeper.restart(x.data());
   }
   void restart(const double *from)
   {
     x.assign(from, from + n);
     y = last = old = x;
     t = 1, previous = 0;
-    if (there) sweeper.restart(x.data());
+    if (on_device) sweeper.restart(x.data());
   }
   void sweep(int group)
   {
     if (acceleration == Acceleration::none) sweeper.run(x.data(), unit * group);
-    else if (there) sweeper.pairs(x.data(), group);
+    else if (on_device) sweeper.pairs(x.data(), group);
     else
       for (int k = 0; k < group; ++k) {
         if (acceleration == Acceleration::nesterov) nesterov();
@@ -454,7 +455,7 @@ Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double
                                                                                        : Acceleration::none;
     if (!params.newton || params.before > 0)
       report.reason =
-        sweeps(plan, p, params, a, params.newton ? params.before : params.most_sweeps, x, report, monitor);
+        sweeps(plan, p, params, a, params.newton ? params.before : params.max_sweeps, x, report, monitor);
     // a nearly singular matrix may look infeasible to the sweeps
     if (params.newton && report.reason != Reason::stopped) {
       const Reason before = report.reason;

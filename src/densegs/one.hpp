@@ -1,7 +1,7 @@
 // The persistent kernel in which each block of threads has one panel: up to 16896 unknowns on a device with 132
 // processors. device.k.cxx tells what it is a part of.
 #pragma once
-#include "densegs/panel.hpp"
+#include "densegs/panel_solve.hpp"
 
 #ifdef __CUDACC__
 namespace tessera::densegs {
@@ -27,7 +27,7 @@ template <class T, int EACH, bool PASSING> struct Tiles {
 
   __device__ __forceinline__ Tiles(const Job<T> &job) :
     collect(job.flags.wait && (job.tolerance >= 0 || (!me && job.flags.wants_history))),
-    alternate(job.kind == Order::symmetric), report(job.history + job.most)
+    alternate(job.kind == Order::symmetric), report(job.history + job.sweeps)
   {
   }
   // The tile of the panel that comes just before this one in sweep k
@@ -146,12 +146,26 @@ template <bool BOUNDS> __device__ __forceinline__ void publish_rows(Shared &sh, 
   if (t < height) write_slot(slots + t, x[t], sweep);
 }
 
+// After publish(), which did nothing where the rows are not where they were (!all): they are solved one after the
+// other, and what the last x adds is needed after all. So it is in orders that alternate, for the next sweep.
+template <bool BOUNDS, class T, class Tiles> __device__ __forceinline__ void
+  solve_rest(const Job<T> &job, Shared &sh, Tiles &tiles, const Row &row, bool all, int k, Slot *slots, Count sweep)
+{
+  if (tiles.joined && (!all || tiles.alternate)) {
+    tiles.add_adjacent(job, sh, k);
+    if (!all) {
+      row.sum(sh, tiles.now);
+      __syncthreads();
+    }
+  }
+  if (!all) publish_rows<BOUNDS>(sh, sh.x[tiles.parity], slots, sweep);
+}
+
 // One panel a block, ascending or descending orders: all that lies between the arrival of the x before it and its own
 // is in registers or shared memory, and nothing is looked up. EACH: blocks on a processor. Where there is room, three
-// tiles are on their way, as one of
-// 32 KB takes longer than a link of the chain; two blocks have registers for one tile each (with two they spill), and
-// the one after it comes to the second-level cache meanwhile. Further ahead they are gone again before they are
-// needed.
+// tiles are on their way, as one of 32 KB takes longer than a link of the chain; two blocks have registers for one
+// tile each (with two they spill), and the one after it comes to the second-level cache meanwhile. Further ahead they
+// are gone again before they are needed.
 //
 // With the inverse L of the panel's triangle x is k - L S A x_1 - L S (sum of A x_j), x_1 being the x that comes
 // last. L S A was made when L was (prepare()), so that x_1 is followed by one product, and the rest is there before
@@ -175,8 +189,8 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
   prepare(job, sh, own, me, 0, true, tiles.before(job, 0));
   joined = sh.usable && tiles.before(job, 0);
   tiles.send_for(job, 0, 0, job.position(0, me) - joined);
-  for (int k = 0; k < job.most; ++k) {
-    const bool   last = k + 1 == job.most;
+  for (int k = 0; k < job.sweeps; ++k) {
+    const bool   last = k + 1 == job.sweeps;
     const int    position = job.backward(k) ? job.count - 1 - me : me;
     const Count  sweep = job.base + (Count)k;
     const Row    row(sh);
@@ -200,14 +214,7 @@ template <class T, bool BOUNDS, int EACH, bool PASSING> __global__ void __launch
       tiles.parity ^= 1;
     }
     const bool all = usable && row.publish<BOUNDS>(v, sh.x[tiles.parity], slots, sweep);
-    if (joined && (!all || alternate)) { // what it adds is needed after all
-      tiles.add_adjacent(job, sh, k);
-      if (!all) {
-        row.sum(sh, tiles.now);
-        __syncthreads();
-      }
-    }
-    if (!all) publish_rows<BOUNDS>(sh, sh.x[tiles.parity], slots, sweep);
+    solve_rest<BOUNDS>(job, sh, tiles, row, all, k, slots, sweep);
     // Are the panels behind this one needed, for the next sweep?
     const bool behind = !alternate && !last && position + 1 < job.count;
     if (behind) tiles.send_for(job, k, position + 1, job.count);

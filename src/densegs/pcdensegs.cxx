@@ -167,7 +167,7 @@ static PetscErrorCode SweepArray(PC pc, PetscScalar *to, tessera::Space there, i
   if (p->distributed.size > 1) {
     tessera::densegs::Request r;
     r.q    = plan.q.data();
-    r.most = most;
+    r.sweeps = most;
     r.zero = zero;
     if (!zero) tessera::densegs::share(p->distributed, to);
     TesseraCallCXX(tessera::densegs::sweep(p->distributed, plan, r));
@@ -184,12 +184,12 @@ static PetscErrorCode SweepArray(PC pc, PetscScalar *to, tessera::Space there, i
     }
     r.q    = plan.q.data();
     r.x    = plan.x.data();
-    r.most = most;
+    r.sweeps = most;
     r.zero = zero;
     TesseraCallCXX((void)tessera::densegs::sweep(plan, r));
     TesseraCallCXX(tessera::densegs::store(plan, to, there));
     // not every KSP looks at what it gets: preonly and -ksp_norm_type none do not
-    TesseraCallCXX(tessera::densegs::await_end(plan, r.most));
+    TesseraCallCXX(tessera::densegs::await_end(plan, r.sweeps));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -180,7 +180,7 @@ template <class T> int launches(Plan &plan, const T *values, const Request &r)
   double *const    change = plan.report.data(), *const sum = plan.report.data() + 1;
   const bool       rows = plan.params.strategy == Strategy::row;
   if (plan.position.size() < (size_t)m.stride) plan.position.resize(Extent{(size_t)m.stride, e.space});
-  for (int k = 0; k < r.most; ++k) {
+  for (int k = 0; k < r.sweeps; ++k) {
     sequence(m, plan.params.order, r.first + k, s);
     std::vector<int> order, position((size_t)m.stride);
     for (int p : s.outer)
@@ -208,7 +208,7 @@ template <class T> int launches(Plan &plan, const T *values, const Request &r)
     if (r.change) r.change[k] = c;
     if (c <= r.tolerance || !std::isfinite(c)) return k + 1;
   }
-  return r.most;
+  return r.sweeps;
 }
 
 } // namespace
@@ -236,10 +236,10 @@ Check check_device(const double *a, int n, ptrdiff_t lda)
 {
   Check         c;
   Found         f;
-  Buffer<Found> there(Extent{1, Space::cuda});
+  Buffer<Found> found(Extent{1, Space::cuda});
   if (!n) return c;
-  forall_join(Exec{Space::cuda, 1}, Box{0, n, 0, n}, Look{a, lda, n}, there.data());
-  device::copy_to_host(&f, there.data(), sizeof(f));
+  forall_join(Exec{Space::cuda, 1}, Box{0, n, 0, n}, Look{a, lda, n}, found.data());
+  device::copy_to_host(&f, found.data(), sizeof(f));
   if (f.bad != LLONG_MAX) {
     c.bad_row    = (int)(f.bad % n);
     c.bad_column = (int)(f.bad / n);

@@ -50,16 +50,16 @@ Check check_host(const double *a, int n, ptrdiff_t lda)
     for (int i0 = j0; i0 < n; i0 += tile) {
       const int j1 = std::min(j0 + tile, n), i1 = std::min(i0 + tile, n);
       auto      look = [&](int from, int to, int top, int bottom) {
-        double most = 0;
+        double largest = 0;
         for (int j = from; j < to; ++j) {
           const double *column = a + (ptrdiff_t)j * lda;
-#pragma omp simd reduction(max : most) reduction(+ : none)
+#pragma omp simd reduction(max : largest) reduction(+ : none)
           for (int i = top; i < bottom; ++i) {
-            most = std::max(most, std::fabs(column[i]));
+            largest = std::max(largest, std::fabs(column[i]));
             none += 0 * column[i];
           }
         }
-        c.largest = std::max(c.largest, most);
+        c.largest = std::max(c.largest, largest);
       };
       look(j0, j1, i0, i1);
       if (i0 > j0) look(i0, i1, j0, j1);
@@ -113,7 +113,7 @@ Check check(Plan &plan, const double *a, ptrdiff_t lda, Space where)
 
 int sweep(Plan &plan, const Request &r)
 {
-  if (!plan.panels.n || r.most <= 0) return 0;
+  if (!plan.panels.n || r.sweeps <= 0) return 0;
   return plan.exec.space == Space::host ? sweep_host(plan, r) : sweep_device(plan, r);
 }
 

@@ -151,8 +151,8 @@ static tessera::lcp::Params ParametersOf(const SNES_VIPGS *p)
   params.newton          = p->options.newton == PETSC_TRUE;
   params.before          = (int)PetscMin(p->options.sweeps, 1000000000);
   params.check           = (int)PetscMin(p->options.check, 1000000);
-  params.most_factors    = (int)PetscMin(p->options.factorizations, 1000000000);
-  params.most_sweeps     = 1000000000;
+  params.max_factors     = (int)PetscMin(p->options.factorizations, 1000000000);
+  params.max_sweeps      = 1000000000;
   return params;
 }
 

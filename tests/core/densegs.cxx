@@ -46,7 +46,7 @@ std::vector<double> run(Plan &plan, const Case &c, bool bounds, int sweeps, cons
     r.upper = plan.upper.data();
   }
   r.x         = plan.x.data();
-  r.most      = sweeps;
+  r.sweeps      = sweeps;
   r.zero      = start.empty();
   r.tolerance = tolerance;
   if (changes) r.change = change.data();
@@ -349,7 +349,7 @@ TEST(DenseGS, FreeResidualOfTheSweepBefore)
     r.lower    = plan.lower.data();
     r.upper    = plan.upper.data();
     r.x        = plan.x.data();
-    r.most     = 5;
+    r.sweeps     = 5;
     r.zero     = true;
     r.residual = residuals.data();
     EXPECT_EQ(sweep(plan, r), 5);
