@@ -164,15 +164,15 @@ void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, p
     before.v[k] = normalised ? normalising(largest[k]) : std::ldexp(1, std::ilogb(scale_) / 2);
     after.v[k]  = scale_ / before.v[k];
   }
-  const bool begun = begins(level) && !couplings; // as long as the numbers are the same
+  const bool begun = level.begun && !couplings; // as long as the numbers are the same
   for_each(exec_, n,
            Load<T, V>{perm_.data(), fixed, from, bs, before, level.inverse.data(), of.b, begun ? of.z : nullptr,
-                      (T)(begun ? first_factor(level) : 0)});
+                      (T)(begun ? level.chebyshev.first() : 0)});
   if (couplings) {
     for_each(exec_, (int)level.work.x.size(), Clear<V>{of.x});
     for_each(exec_, (int)fixed_.list.size(),
              LoadFixed<T, V>{fixed_.list.data(), where_.data(), fixed_.inverse.data(), from, bs, after, of.x});
-    halo(level, of.x);
+    level.halo(of.x);
     for_each(exec_, (int)one_sided_.rows.size(),
              SubtractFixed<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(), one_sided_.a.data(),
                                  of.x, of.b});

@@ -195,11 +195,11 @@ Failure::Kind Hierarchy<T>::colour(int n, const Buffer<int> &i, const Buffer<int
 template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells,
                                                              const Buffer<Key> &key)
 {
-  Sweep<T>             &sweep = level.sweep;
+  GaussSeidel<T>             &sweep = level.sweep;
   Buffer<unsigned char> colour, wanted;
   Buffer<int>           position;
   const int             points = level.points, dim = params_.dim, parity = (1 << dim) - 1;
-  sweep = Sweep<T>();
+  sweep = GaussSeidel<T>();
   if (level.distributed) {
     position = make<int>((size_t)points);
     for_each(exec_, (int)everyone_.order.size(),
@@ -241,7 +241,7 @@ Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &level, const Level<T> &next,
   Buffer<double> priority = make<double>((size_t)blocks);
   for_each(exec_, blocks, Priority{nullptr, priority.data()});
   if (!cut) return this->colour(blocks, next.i, next.j, priority, wanted, false, colour);
-  Level<T> fine, graph;
+  Level<T> fine(exec_, params_.bs), graph(exec_, params_.bs);
   fine.n           = level.n;
   fine.points      = level.points;
   fine.ghosts      = level.ghosts;
@@ -267,7 +267,7 @@ Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &level, const Level<T> &next,
 // On several processes: the blocks in which this one has nodes, and of these the nodes of others.
 template <class T> void Hierarchy<T>::own_blocks(Level<T> &level)
 {
-  Sweep<T> &sweep = level.sweep;
+  GaussSeidel<T> &sweep = level.sweep;
   const Buffer<int> block = on_host(sweep.block), from = on_host(sweep.begin), order = on_host(everyone_.order);
   const int        *b = block.data(), mine = everyone_.first[(size_t)everyone_.rank];
   std::vector<int>  local, starts(1, 0), member, owner, index;
@@ -303,7 +303,7 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
                                                              const Buffer<Key> &key, const Buffer<int> &position,
                                                              Buffer<unsigned char> &colour)
 {
-  Sweep<T>    &sweep = level.sweep;
+  GaussSeidel<T>    &sweep = level.sweep;
   const int    points = level.points, all = level.n + level.ghosts, bs = params_.bs, dim = params_.dim;
   const bool   several = level.distributed;
   const Key   *keys = several ? everyone_.key.data() : key.data();

@@ -113,7 +113,7 @@ template <class T> bool Hierarchy<T>::jumps()
     if (ends.largest * ends.over <= jump) return false;
   }
   for_each(exec_, level.n * params_.bs, TakeDiagonals<T>{level.inverse.data(), level.work.x.data()});
-  halo(level, level.work.x);
+  level.halo(level.work.x.data());
   const CountJumps<T> count{level.i.data(), level.j.data(), level.work.x.data(), params_.bs};
   sum_each(exec_, level.points, count, sum.data());
   const double found = total(fetch(sum, 0)), d = params_.dim;

@@ -111,7 +111,7 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   fine.transfer.vertex = std::move(cells.vertex);
   if (!sweeps()) key = Buffer<Key>(); // colours go by keys
   y = Buffer<double>();
-  levels_.emplace_back();
+  levels_.emplace_back(exec_, params_.bs);
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
   coarse.n = coarse.points = coarse.rows = n;
   coarse.nodes             = n;

@@ -11,7 +11,10 @@
 #include "exec/exchange.hpp"
 #include "exec/graph.hpp"
 #include "exec/several.hpp"
+#include "multigrid/chebyshev.hpp"
 #include "multigrid/cycle.hpp"
+#include "multigrid/exact.hpp"
+#include "multigrid/orthogonal.hpp"
 #include <string>
 #include <vector>
 
@@ -67,8 +70,11 @@ template <class Index> struct Rows {
   const int    *ghost = nullptr; // the scalar column oj is unknown ghost[oj] % bs of ghost node ghost[oj] / bs
 };
 
+template <class T> struct Level;
+enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
+
 // Gauss-Seidel on a level: its nodes by colours, and on the mesh the blocks that are solved exactly.
-template <class T> struct Sweep {
+template <class T> struct GaussSeidel {
   Buffer<int>      order;  // nodes, colour by colour
   std::vector<int> first;  // of each colour in it, and the end
   // Blocks: block[p] and place[p] are those of node p, ghosts included, among all blocks; begin[] says where the
@@ -81,18 +87,13 @@ template <class T> struct Sweep {
   Buffer<int>      row;    // where the rows of node p in the inverse of its block begin
   Buffer<T>        inverse, r;
   Exchange         exchange; // of r, from nodes to mates
+  int              steps = 1;
+  void             apply(Level<T> &level, bool from_zero, Direction direction);
   size_t           bytes() const
   {
     return order.bytes() + block.bytes() + place.bytes() + begin.bytes() + member.bytes() + local.bytes() +
            row.bytes() + inverse.bytes() + r.bytes() + exchange.bytes();
   }
-};
-
-// Flexible CG on a coarse grid: directions, their products with the matrix, the solution, and inner products.
-template <class T> struct Krylov {
-  Buffer<T>      p, q, x;
-  Buffer<double> s;
-  size_t         bytes() const { return p.bytes() + q.bytes() + x.bytes() + s.bytes(); }
 };
 
 // Entry e of the operator leads to the leaf pair[e] of those around its own; its corners are the columns column[] of
@@ -171,6 +172,9 @@ struct Grid {
 };
 
 template <class T> struct Level {
+  Level(const Exec &where, int block) : exec(where), bs(block) { }
+  Exec      exec;
+  int       bs; // unknowns of a node
   // nodes of this process; those in the tree, which come first; nodes of others that rows need
   int       n = 0, points = 0, ghosts = 0;
   // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
@@ -186,14 +190,30 @@ template <class T> struct Level {
   int         share  = 0; // 2^share threads of a device work on a row
   float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
+  // How it works is chosen once: by nodes, as a device does, or by leaves; blocks of a device stream the rows, and with
+  // them restrict; the restriction to this level makes what its smoother begins with.
+  bool        by_nodes = false, streams = false, restricts_in_blocks = false, begun = false;
   WorkVectors<T> work;
   Transfer<T>                  transfer; // from the next grid
   ProductPattern               product;  // that gives the next operator
-  Sweep<T>                     sweep;
-  Krylov<T>                    krylov;
+  multigrid::Chebyshev         chebyshev;
+  GaussSeidel<T>               sweep;  // instead, where it has colours
+  multigrid::OrthogonalCG<T>   krylov; // of a K-cycle
   Transpose<T>                 transpose;
   void                         turn(); // the operator and its transpose change places
   size_t                 bytes() const;
+  int                    unknowns() const { return n * bs; }
+  template <class V> void halo(V *v)
+  {
+    if (distributed) exchange.forward((T *)v, bs * width_of<V>);
+  }
+  // end(unknown, A x there) for all unknowns; *sum = the sum of what it returns (rows.hpp)
+  template <class V, class End> void each_row(const V *x, const End &end) const;
+  template <class End> void          sum_rows(const T *x, const End &end, double *sum) const;
+  // begun: from zero, z is what the polynomial begins with. Smoothing, restriction and prolongation: cycle.k.cxx
+  template <class V> void       smooth(bool from_zero, Direction direction, bool begun = false);
+  template <class V> void       restrict_to(const Level &next);
+  template <class V> void       prolong_from(const V *e);
   template <class V> Vectors<V> vectors() const
   {
     const size_t n = work.b.size(), with_w = work.w.size();
@@ -203,12 +223,6 @@ template <class T> struct Level {
               (T *)work.z.data(), (T *)work.w.data(), (T *)work.sums.data()};
     else return {v, v + n, v + 2 * n, v + 3 * n, v + 4 * n, v + 4 * n + with_w};
   }
-};
-
-// The exact solution on the last grid, by the pseudo-inverse.
-template <class T> struct Coarsest {
-  int       n = 0, offset = 0, dropped = 0; // unknowns; the place of this process's; eigenvalues that are zero
-  Buffer<T> inverse, b, several; // b: of all processes; of several right-hand sides
 };
 
 // Of the vertices of a grid, in the order of their keys, to whom they belong; and which are here.
@@ -271,7 +285,7 @@ public:
 
   const Exec                 &exec() const { return exec_; }
   const std::vector<Level<T>> &levels() const { return levels_; }
-  const Coarsest<T>          &coarsest() const { return coarsest_; }
+  const multigrid::ExactSolver<T> &coarsest() const { return coarsest_; }
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
   // right-hand sides, by their largest number
   bool                        normalises() const { return sizeof(T) < sizeof(double) && exec_.space == Space::host; }
@@ -324,7 +338,7 @@ private:
   bool    divide_rows(Level<T> &fine, Level<T> &coarse, Division &division, int longest);
   template <class V> void take_vertices(const Division &division, int width, Buffer<V> &of);
   Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
-  Failure numbers();
+  Failure numeric_setup();
   bool    jumps();
   double  count_crowded(const Buffer<Key> &key, int n) const;
   void    filter(Level<T> &level);
@@ -340,7 +354,7 @@ private:
   void    judge(int number, const double *found, Failure &failure);
   bool    sweep_last();
   Failure invert(double swept);
-  void    vectors(Level<T> &level);
+  void    vectors(int l);
   void    turn();
   void    make_transpose();
   void    transpose_pattern(Level<T> &level);
@@ -351,18 +365,7 @@ private:
   template <class V>
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> struct  Grids;
-  template <class V> void    cycle_grids(int l, bool begun = false);
-  template <class V> void    solve();
-  template <class V> void    prolong_add(const Level<T> &level, const V *e, V *x);
   template <class V> void    cycle(bool begun);
-  template <class V> void    restriction(const Level<T> &level, const Level<T> &next, bool begin_next);
-  void    krylov_cycle(int l);
-  void    krylov_vectors(Level<T> &level);
-  enum Direction { forward = 1, backward = 2, both = 3 }; // of Gauss-Seidel: backward is the adjoint of forward
-  double  first_factor(const Level<T> &level) const;
-  bool    begins(const Level<T> &level) const;
-  template <class V> void smooth(Level<T> &level, bool from_zero, Direction direction, bool begun = false);
-  void    sweep(Level<T> &level, bool from_zero, Direction direction);
   bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
   Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
   Failure::Kind block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key,
@@ -373,12 +376,10 @@ private:
   void    block_numbers(Level<T> &level);
   Failure::Kind colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority,
                        const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour);
-  void    halo(Level<T> &level, Buffer<T> &v) { halo(level, v.data()); }
-  template <class V> void halo(Level<T> &level, V *v)
+  void    sum_processes(T *v, size_t n)
   {
-    if (level.distributed) level.exchange.forward((T *)v, params_.bs * width_of<V>);
+    multigrid::sum_processes(comm_, exec_.space, v, n, coarsest_.message);
   }
-  void    sum_processes(T *v, size_t n);
   double  total(double v) const;
   bool    lost() const; // has the device of any process failed? Collective
   template <class V> Buffer<V> make(size_t n) const
@@ -405,14 +406,13 @@ private:
   Params                params_;
   Frame                 frame_;
   std::vector<Level<T>> levels_;
-  Coarsest<T>           coarsest_;
+  multigrid::ExactSolver<T> coarsest_;
   struct {
     Buffer<Key>      key;      // of the nodes of all processes, in order
     Buffer<int>      order;    // which these are, counted by process
     std::vector<int> first;    // node of each process, and the end
     int              rank = 0;
   }                     everyone_; // during setup
-  Buffer<T>             message_;           // on the host, of a device's sums over processes
   Buffer<T>             parts_;             // on the device: of all leaves' products
   Buffer<double>        found_;             // by which the numbers of the grids are judged
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
@@ -421,10 +421,10 @@ private:
   // where it stands in each row of the matrix: on the host for nodes of one unknown, else empty
   Buffer<Diagonal>      diagonal_;
   double                crowded_ = 0;
-  bool                  turned_ = false;     // the grids' operators and their transposes have changed places
-  uint64_t              transposes_ = 0;     // of which numbers_ these are
+  bool                  transposed_ = false;   // the grids' operators and their transposes have changed places
+  uint64_t              transposes_ = 0;     // of which of the setups_ these are
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
-  uint64_t              numbers_   = 0;    // how often numbers() has run
+  uint64_t              setups_    = 0;    // how often numeric_setup() has run
   bool                  filtered_  = false; // the interpolation is smoothed
   bool                  constants_ = false; // are in the null space of the matrix
   // the values lose to T what the matrix does with a constant, or do not suit it
@@ -436,13 +436,5 @@ private:
 
 // coarse.a += what the leaves [l0, l1) have of P'AP
 template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, int l1, Level<T> &coarse);
-
-// Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.
-bool symmetric_eigen(int n, double *a, double *w);
-// a := its inverse, if all eigenvalues are sure to be larger than `least`; else false, and a is lost.
-bool symmetric_inverse(int n, double *a, double least);
-// Is that so by the sum of the squares of the inverse's entries? Its root, the Frobenius norm, is at least 1 / the
-// smallest eigenvalue.
-inline bool is_regular(double squares, double least) { return squares * least * least < 1; }
 
 } // namespace tessera::auxamg

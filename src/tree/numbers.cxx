@@ -8,7 +8,7 @@ namespace tessera::auxamg {
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
 {
   if (!read_again(rows, failure)) return false;
-  if (!total(failure.kind)) failure = numbers();
+  if (!total(failure.kind)) failure = numeric_setup();
   return true;
 }
 
@@ -17,12 +17,12 @@ template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<
 // outweigh the rest on a coarse one.
 constexpr double slight = 0.05;
 
-template <class T> Failure Hierarchy<T>::numbers()
+template <class T> Failure Hierarchy<T>::numeric_setup()
 {
   Failure   failure;
   const int last = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0;
-  ++numbers_;
+  ++setups_;
   prepare_findings();
   if (exec_.space == Space::cuda && !sweeps()) {
     size_t largest = 0;
@@ -82,11 +82,15 @@ template <class T> Failure Hierarchy<T>::numbers()
     if (total(failure.kind)) return failure;
     if (total(coarsest_.dropped)) failure.kind = Failure::rounded;
   }
+  for (Level<T> &l : levels_) {
+    l.chebyshev.setup(params_.smoother == Smoother::jacobi, degree(), l.lambda);
+    l.sweep.steps = degree();
+  }
   return failure;
 }
 
 #define INSTANTIATE(T) \
-  template Failure Hierarchy<T>::numbers(); \
+  template Failure Hierarchy<T>::numeric_setup(); \
   template bool    Hierarchy<T>::refresh(const Rows<int> &, Failure &); \
   template bool    Hierarchy<T>::refresh(const Rows<int64_t> &, Failure &);
 INSTANTIATE(double)

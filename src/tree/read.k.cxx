@@ -477,8 +477,8 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   double here[3] = {(double)(failure.kind != 0), (double)mine.other, mine.largest}, worst[3], change;
   MPI_Allreduce(here, worst, 3, MPI_DOUBLE, MPI_MAX, comm_);
   if (worst[0] > 0 || worst[1] > 0) return worst[0] > 0;
-  halo(level, level.work.z);
-  halo(level, level.work.r);
+  level.halo(level.work.z.data());
+  level.halo(level.work.r.data());
   scale_ = scale_of(worst[2]);
   change = fill(rows, level.work.z.data(), level.work.r.data(), scale / scale_);
   MPI_Allreduce(MPI_IN_PLACE, &change, 1, MPI_DOUBLE, MPI_MAX, comm_);

@@ -4,18 +4,12 @@
 #include "tree/dispatch.hpp"
 #include "exec/each.hpp"
 #include "exec/several.hpp"
+#include "exec/shared.hpp"
 #include "exec/tile.hpp"
 #include <algorithm>
 #include <type_traits>
 
 namespace tessera::auxamg {
-
-// 2^share neighbouring threads of a device read the entries of a node side by side: item k of a list is thread k %
-// 2^share of node k / 2^share. On the host one does all.
-struct Shared {
-  int     node, thread, share;
-  HD Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), share(s) { }
-};
 
 template <class V> struct Clear {
   V      *x;
@@ -44,40 +38,6 @@ template <class T, class V> inline V row_times(int e, int end, const int *j, con
   return s + t;
 }
 #endif
-
-#ifdef __CUDA_ARCH__
-HD inline unsigned shared_lanes(int share)
-{
-  return (share < 5 ? (1u << (1 << share)) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~((1u << share) - 1));
-}
-#endif
-// The sum over the threads of a node, in all of them
-template <class V> HD inline V sum_shared(V v, int share)
-{
-#ifdef __CUDA_ARCH__
-  const unsigned mine = shared_lanes(share);
-  for (int d = 1 << share >> 1; d; d /= 2)
-    for (int k = 0; k < width_of<V>; ++k) number(v, k) += __shfl_xor_sync(mine, number(v, k), d);
-#else
-  (void)share;
-#endif
-  return v;
-}
-// In how many threads of a node before this one, and in how many of all, is it `there`?
-struct CountShared {
-  int     before, all;
-  HD CountShared(bool there, int share)
-  {
-#ifdef __CUDA_ARCH__
-    const unsigned mine = shared_lanes(share), found = __ballot_sync(mine, there) & mine;
-    before = __popc(found & ((1u << threadIdx.x % 32) - 1));
-    all    = __popc(found);
-#else
-    (void)share;
-    before = 0, all = there;
-#endif
-  }
-};
 
 // s = b - A x, or A x without b, in the rows of the node; true for the thread that has it.
 template <class T, int BS, class V>
@@ -195,10 +155,6 @@ template <class T, int BS, class V, class End> struct EachRow {
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
-template <class T> bool streams(const Exec &exec, const Level<T> &level, int bs)
-{
-  return exec.space == Space::cuda && bs == 1 && level.share;
-}
 template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
 {
   // small grids have fewer rows in a block, as they have few blocks
@@ -214,35 +170,29 @@ template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
           std::clamp((int)std::min(1.2 * row * rows, (double)most), least, most)};
 }
 
-// end(unknown, A x there) for all unknowns of a level; returns a number. Several vectors need no blocks that stream:
-// the threads of a row read all of them at each of its entries.
-template <class T, class V, class End>
-void for_rows(const Exec &exec, const Level<T> &level, int bs, const V *x, const End &end)
+// Several vectors need no blocks that stream: the threads of a row read all of them at each of its entries.
+template <class T> template <class V, class End> void Level<T>::each_row(const V *x, const End &end) const
 {
   if constexpr (width_of<V> == 1)
-    if (streams(exec, level, bs)) {
-      const Stream<T> stream = stream_of(level, x);
-      return forall_blocks(exec, (level.n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(),
+    if (streams) {
+      const Stream<T> stream = stream_of(*this, x);
+      return forall_blocks(exec, (n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(),
                            StreamRows<T, End>{stream, end});
     }
   with_block_of<V>(bs, [&](auto b) {
-    for_each(exec, level.n << level.share,
-             EachRow<T, b.value, V, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end});
+    for_each(exec, n << share, EachRow<T, b.value, V, End>{i.data(), j.data(), a.data(), x, share, end});
   });
 }
 
-// The same; *sum = the sum of what end() returns
-template <class T, class End>
-void sum_rows(const Exec &exec, const Level<T> &level, int bs, const T *x, const End &end, double *sum)
+template <class T> template <class End> void Level<T>::sum_rows(const T *x, const End &end, double *sum) const
 {
-  if (streams(exec, level, bs)) {
-    const Stream<T> stream = stream_of(level, x);
-    return forall_tiles(exec, Box{0, 1, 0, level.n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end},
+  if (streams) {
+    const Stream<T> stream = stream_of(*this, x);
+    return forall_tiles(exec, Box{0, 1, 0, n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end},
                         (Sum *)sum);
   }
   with_block(bs, [&](auto b) {
-    sum_each(exec, level.n << level.share,
-             EachRow<T, b.value, T, End>{level.i.data(), level.j.data(), level.a.data(), x, level.share, end}, sum);
+    sum_each(exec, n << share, EachRow<T, b.value, T, End>{i.data(), j.data(), a.data(), x, share, end}, sum);
   });
 }
 

@@ -83,7 +83,7 @@ void Hierarchy<T>::begin_levels(int n, int ghosts, const std::vector<int> &owner
   int size;
   MPI_Comm_size(comm_, &size);
   levels_.clear();
-  levels_.emplace_back();
+  levels_.emplace_back(exec_, params_.bs);
   levels_[0].n           = n;
   levels_[0].ghosts      = ghosts;
   levels_[0].distributed = size > 1;
@@ -318,8 +318,8 @@ Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std:
   failure.kind = make_grids(tree, points.key, points.y);
   if (failure.kind) return failure;
   everyone_ = {};
-  for (Level<T> &l : levels_) vectors(l);
-  return numbers();
+  for (int l = 0; l < (int)levels_.size(); ++l) vectors(l);
+  return numeric_setup();
 }
 
 #define INSTANTIATE(T) \

@@ -191,7 +191,7 @@ template <class T, int BS> struct SolveBlocks {
 
 template <class T> void Hierarchy<T>::block_numbers(Level<T> &level)
 {
-  Sweep<T>  &s = level.sweep;
+  GaussSeidel<T> &s = level.sweep;
   const int  points = level.points, bs = params_.bs, b2 = bs * bs;
   const int *local = s.local.empty() ? s.block.data() : s.local.data();
   Buffer<int> at = make<int>((size_t)s.blocks + 1), widest = make<int>(1);
@@ -223,45 +223,38 @@ template <class T> void Hierarchy<T>::block_numbers(Level<T> &level)
            TakeRows<T>{s.begin.data(), local, s.place.data(), at.data(), s.row.data(), dense.data(), s.inverse.data()});
 }
 
-template <class T> void Hierarchy<T>::sweep(Level<T> &level, bool from_zero, Direction direction)
+template <class T> void GaussSeidel<T>::apply(Level<T> &level, bool from_zero, Direction direction)
 {
-  Sweep<T>  &s = level.sweep;
-  const int  bs = params_.bs, colours = (int)s.first.size() - 1;
-  const bool blocks = s.exact;
-  const int *local  = s.local.empty() ? s.block.data() : s.local.data(),
-            *member = s.member.empty() ? nullptr : s.member.data();
-  T         *r = level.distributed && blocks ? s.r.data() : level.work.r.data();
-  if (from_zero) for_each(exec_, (level.n + level.ghosts) * bs, Clear<T>{level.work.x.data()});
-  else halo(level, level.work.x);
-  for (int step = 0; step < degree(); ++step)
+  const int  bs = level.bs, colours = (int)first.size() - 1;
+  const int *in_block = local.empty() ? block.data() : local.data(),
+            *members  = member.empty() ? nullptr : member.data(), *i = level.i.data(), *j = level.j.data();
+  const T   *a = level.a.data(), *b = level.work.b.data();
+  T         *x = level.work.x.data(), *residual = level.distributed && exact ? r.data() : level.work.r.data();
+  if (from_zero) for_each(level.exec, (level.n + level.ghosts) * bs, Clear<T>{x});
+  else level.halo(x);
+  for (int step = 0; step < steps; ++step)
     for (const Direction way : {forward, backward}) {
       if (!(direction & way)) continue;
       for (int k = 0; k < colours; ++k) {
-        const int c = way == forward ? k : colours - 1 - k, first = s.first[(size_t)c],
-                  n      = s.first[(size_t)c + 1] - first;
-        const int *order = s.order.data() + first;
-        with_block(bs, [&](auto b) {
-          if (!blocks)
-            return for_each(exec_, n,
-                            SweepNodes<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(),
-                                                   level.inverse.data(), level.work.b.data(), level.work.x.data(),
-                                                   way == backward});
-          for_each(exec_, n,
-                   ResidualOf<T, b.value>{order, level.i.data(), level.j.data(), level.a.data(), level.work.b.data(),
-                                          level.work.x.data(), r});
-          if (level.distributed) s.exchange.forward(r, bs);
-          for_each(exec_, n,
-                   SolveBlocks<T, b.value>{order, s.begin.data(), local, member, s.row.data(), s.inverse.data(), r,
-                                           level.work.x.data()});
+        const int  c = way == forward ? k : colours - 1 - k, n = first[(size_t)c + 1] - first[(size_t)c];
+        const int *nodes = order.data() + first[(size_t)c];
+        with_block(bs, [&](auto width) {
+          if (!exact)
+            return for_each(level.exec, n,
+                            SweepNodes<T, width.value>{nodes, i, j, a, level.inverse.data(), b, x, way == backward});
+          for_each(level.exec, n, ResidualOf<T, width.value>{nodes, i, j, a, b, x, residual});
+          if (level.distributed) exchange.forward(residual, bs);
+          for_each(level.exec, n, SolveBlocks<T, width.value>{nodes, begin.data(), in_block, members, row.data(),
+                                                              inverse.data(), residual, x});
         });
-        halo(level, level.work.x);
+        level.halo(x);
       }
     }
 }
 
 #define INSTANTIATE(T) \
   template void Hierarchy<T>::block_numbers(Level<T> &); \
-  template void Hierarchy<T>::sweep(Level<T> &, bool, Direction);
+  template void GaussSeidel<T>::apply(Level<T> &, bool, Direction);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

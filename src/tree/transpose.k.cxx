@@ -202,7 +202,7 @@ template <class T> void Level<T>::turn()
 template <class T> void Hierarchy<T>::turn()
 {
   for (size_t l = 0; l + 1 < levels_.size(); ++l) levels_[l].turn();
-  turned_ = !turned_;
+  transposed_ = !transposed_;
 }
 
 template <class T> void Hierarchy<T>::transpose_pattern(Level<T> &level)
@@ -298,7 +298,7 @@ template <class T> void Hierarchy<T>::store_fixed_transposed(const double *r, do
 
 template <class T> void Hierarchy<T>::make_transpose()
 {
-  if (transposes_ == numbers_) return;
+  if (transposes_ == setups_) return;
   for (size_t l = 0; l + 1 < levels_.size(); ++l) {
     Level<T> &level = levels_[l];
     if (level.transpose.i.empty()) transpose_pattern(level);
@@ -309,7 +309,7 @@ template <class T> void Hierarchy<T>::make_transpose()
     level.turn();
   }
   if (one_sided_.any) transpose_one_sided();
-  transposes_ = numbers_;
+  transposes_ = setups_;
 }
 
 #define INSTANTIATE(T) \

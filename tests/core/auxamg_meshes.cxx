@@ -194,7 +194,7 @@ void check_colours(const Case &c)
   const Problem problem(c);
   const int     bs = (int)c.bs;
   for (const Level<double> &level : problem.hierarchy().levels()) {
-    const Sweep<double> &s = level.sweep;
+    const GaussSeidel<double> &s = level.sweep;
     if (!level.transfer.cells) break;
     const std::vector<int> i = get(level.i), j = get(level.j), order = get(s.order), block = get(s.block), place = get(s.place), begin = get(s.begin), local = get(s.local), row = get(s.row);
     std::vector<int>       colour((size_t)level.n, -1);

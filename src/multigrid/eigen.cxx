@@ -1,8 +1,8 @@
-#include "tree/hierarchy.hpp"
+#include "multigrid/exact.hpp"
 #include <petscsys.h>
 #include <petscblaslapack.h>
 
-namespace tessera::auxamg {
+namespace tessera::multigrid {
 
 bool symmetric_eigen(int n, double *a, double *w)
 {
@@ -35,4 +35,4 @@ bool symmetric_inverse(int n, double *a, double least)
   return is_regular(sum, least);
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::multigrid

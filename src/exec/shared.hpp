@@ -1,0 +1,48 @@
+// Threads of a device that share an item of a list.
+#pragma once
+#include "exec/several.hpp"
+
+namespace tessera {
+
+// 2^share neighbouring threads of a device read the entries of a node side by side: item k of a list is thread k %
+// 2^share of node k / 2^share. On the host one does all.
+struct Shared {
+  int     node, thread, share;
+  HD Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), share(s) { }
+};
+
+#ifdef __CUDA_ARCH__
+HD inline unsigned shared_lanes(int share)
+{
+  return (share < 5 ? (1u << (1 << share)) - 1 : 0xffffffffu) << (threadIdx.x % 32 & ~((1u << share) - 1));
+}
+#endif
+// The sum over the threads of a node, in all of them
+template <class V> HD inline V sum_shared(V v, int share)
+{
+#ifdef __CUDA_ARCH__
+  const unsigned mine = shared_lanes(share);
+  for (int d = 1 << share >> 1; d; d /= 2)
+    for (int k = 0; k < width_of<V>; ++k) number(v, k) += __shfl_xor_sync(mine, number(v, k), d);
+#else
+  (void)share;
+#endif
+  return v;
+}
+// In how many threads of a node before this one, and in how many of all, is it `there`?
+struct CountShared {
+  int     before, all;
+  HD CountShared(bool there, int share)
+  {
+#ifdef __CUDA_ARCH__
+    const unsigned mine = shared_lanes(share), found = __ballot_sync(mine, there) & mine;
+    before = __popc(found & ((1u << threadIdx.x % 32) - 1));
+    all    = __popc(found);
+#else
+    (void)share;
+    before = 0, all = there;
+#endif
+  }
+};
+
+} // namespace tessera

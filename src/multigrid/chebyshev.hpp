@@ -1,0 +1,118 @@
+// The smoother of Chebyshev polynomials of the fourth kind in D^-1 A, and damped Jacobi, which is the same recurrence:
+// z_1 = c D^-1 r, x += b_1 z_1, then r -= A z, z = m z + c D^-1 r, x += b z. Degree k takes k products with A, from
+// zero one less.
+#pragma once
+#include "exec/each.hpp"
+#include "exec/several.hpp"
+#include <utility>
+
+namespace tessera::multigrid {
+
+// From x = 0: z = c D^-1 r. Per unknown 3 numbers, and no matrix. last: z is all of x.
+template <class T, class V> struct FirstZero {
+  const V *r;
+  const T *inverse;
+  V       *z;
+  T        c;
+  HD void  operator()(int p) const { z[p] = c * inverse[p] * r[p]; }
+};
+// r = b - A x, z = c D^-1 r
+template <class T, class V> struct First {
+  const T *inverse;
+  const V *b;
+  V       *r, *z;
+  T        c;
+  HD V     operator()(ptrdiff_t q, V product) const
+  {
+    const V s = b[q] - product;
+    r[q]      = s;
+    z[q]      = c * inverse[q] * s;
+    return s;
+  }
+};
+// r = from - A z, w = m z + c D^-1 r, x = (add ? x : 0) + before z + now w. last: neither r nor w is needed any more.
+template <class T, class V> struct Next {
+  const T *inverse;
+  const V *z, *from;
+  V       *r, *w, *x;
+  T        m, c, before, now;
+  bool     add, last;
+  HD V     operator()(ptrdiff_t q, V product) const
+  {
+    const V s = from[q] - product, v = m * z[q] + c * inverse[q] * s;
+    x[q]      = (add ? x[q] : V(0)) + before * z[q] + now * v;
+    if (last) return s;
+    w[q] = v;
+    return r[q] = s;
+  }
+};
+template <class T, class V> struct Axpy {
+  const V *z;
+  V       *x;
+  T        c;
+  bool     add;
+  HD void  operator()(int p) const { x[p] = (add ? x[p] : V(0)) + c * z[p]; }
+};
+
+// M. Lottes, Optimal polynomial smoothers for multigrid V-cycles, Numer. Linear Algebra Appl. 30 (2023): weights of x
+// for degree k.
+inline double weight_of_step(int k, int step)
+{
+  static const double beta[4][4] = {
+    {1.125},
+    {1.02387287570313, 1.26408905371085},
+    {1.00842544782028, 1.08867839208730, 1.33753125909618},
+    {1.00391310427285, 1.04035811188593, 1.14863498546254, 1.38268869241000}
+  };
+  return k <= 4 ? beta[k - 1][step] : 1;
+}
+
+// Level has
+//   exec, unknowns(), inverse   of the diagonal, zero where an unknown takes no part
+//   halo(v)                     ghosts of v become those of their owners
+//   each_row(v, end)            end(p, (A v)_p) for all unknowns
+// and vectors of values V: b, x, r, z, and w, which degree 2 does not need.
+class Chebyshev {
+public:
+  void setup(bool jacobi, int degree, double lambda) // lambda: largest eigenvalue of D^-1 A
+  {
+    jacobi_ = jacobi;
+    degree_ = degree;
+    lambda_ = lambda;
+  }
+  // From zero it begins with z = first() D^-1 b.
+  double first() const { return jacobi_ ? 1.5 / lambda_ : 4 / (3 * lambda_); }
+  // begun: with that z
+  template <class T, class Level, class Vectors>
+  void apply(Level &level, const Vectors &of, bool from_zero, bool begun = false) const
+  {
+    using V = std::remove_pointer_t<decltype(of.z)>;
+    const T *inverse = level.inverse.data();
+    V       *z = of.z, *w = of.w;
+    if (from_zero && !begun) for_each(level.exec, level.unknowns(), FirstZero<T, V>{of.b, inverse, z, (T)first()});
+    else if (!from_zero) {
+      level.halo(of.x);
+      level.each_row(of.x, First<T, V>{inverse, of.b, of.r, z, (T)first()});
+    }
+    double before = jacobi_ ? 1 : weight_of_step(degree_, 0);
+    if (degree_ == 1) for_each(level.exec, level.unknowns(), Axpy<T, V>{z, of.x, (T)before, !from_zero});
+    for (int s = 1; s < degree_; ++s) {
+      const double m   = jacobi_ ? 0 : (2. * s - 1) / (2 * s + 3),
+                   c   = jacobi_ ? first() : (8. * s + 4) / ((2 * s + 3) * lambda_),
+                   now = jacobi_ ? 1 : weight_of_step(degree_, s);
+      const V *from = s == 1 && from_zero ? of.b : of.r;
+      level.halo(z);
+      level.each_row(z, Next<T, V>{inverse, z, from, of.r, w, of.x, (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1,
+                                   s == degree_ - 1});
+      std::swap(z, w);
+      before = 0;
+    }
+  }
+
+private:
+  bool   jacobi_ = false;
+  int    degree_ = 2;
+  double lambda_ = 1;
+};
+
+} // namespace tessera::multigrid

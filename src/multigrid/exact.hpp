@@ -1,0 +1,45 @@
+// The exact solution on the last grid, by the pseudo-inverse: the operator may be singular (pure Neumann problems).
+#pragma once
+#include "exec/buffer.hpp"
+#include "exec/comm.hpp"
+#include "exec/exec.hpp"
+#include <vector>
+
+namespace tessera::multigrid {
+
+// Eigenvalues (ascending) and, in the columns of a, eigenvectors of a symmetric matrix.
+bool symmetric_eigen(int n, double *a, double *w);
+// a := its inverse, if all eigenvalues are sure to be larger than `least`; else false, and a is lost.
+bool symmetric_inverse(int n, double *a, double least);
+// Is that so by the sum of the squares of the inverse's entries? Its root, the Frobenius norm, is at least 1 / the
+// smallest eigenvalue.
+inline bool is_regular(double squares, double least) { return squares * least * least < 1; }
+
+// v = the sum of all processes' v; from a device by way of `message` on the host
+template <class T> void sum_processes(const Comm &comm, Space space, T *v, size_t n, Buffer<T> &message);
+
+template <class T> struct ExactSolver {
+  int       n = 0, offset = 0, dropped = 0; // unknowns; the place of this process's; eigenvalues that are zero
+  Buffer<T> inverse, b, several;            // b: of all processes; of several right-hand sides
+  Buffer<T> message;
+  // `mine` of the unknowns are on this process where the processes divide them, else all.
+  void place(const Exec &exec, const Comm &comm, int mine, bool divided);
+  // A device inverts an operator in rows of blocks while the host has other things to do: *norm2 becomes the square of
+  // the inverse's Frobenius norm, or negative. False: it does not.
+  bool invert_rows(const Exec &exec, const int *i, const int *j, const T *a, int nodes, int bs, double *norm2);
+  // Does such an inverse suffice?
+  bool suffices(double norm2) const { return norm2 >= 0 && is_regular(norm2, negligible() * (double)n); }
+  // The inverse of the dense matrix a. Otherwise: an eigenvalue is `negative`, or a number is not finite.
+  enum class Result { done, indefinite, not_finite };
+  Result invert(const Exec &exec, std::vector<double> &a, double &negative);
+  // x = A^-1 b; `mine` of this process. transposed: with the transpose of the inverse
+  template <class V> void solve(const Exec &exec, const Comm &comm, int mine, bool divided, bool transposed,
+                                const V *right, V *x);
+
+private:
+  static double negligible() { return sizeof(T) == 8 ? 1e-11 : 1e-6; } // such a share of the largest eigenvalue is zero
+  bool          pseudo_inverse(std::vector<double> &a, const std::vector<double> &scale, Buffer<T> &to,
+                               double &lowest);
+};
+
+} // namespace tessera::multigrid

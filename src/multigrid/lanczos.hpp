@@ -1,0 +1,147 @@
+// The largest eigenvalue of D^-1 A by Lanczos' method, of several levels at a time: what a step finds stays where the
+// levels are, so that the host waits once for all.
+#pragma once
+#include "exec/each.hpp"
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace tessera::multigrid {
+
+// Lanczos for D^-1 A in the inner product of D, with vectors v that are not yet divided by their norms, which are the
+// roots of norm2. The factors that this takes are known on the host when a step begins; a thread of a device finds
+// them by itself.
+struct Factors {
+  const double *norm2, *norm2_before; // nullptr: the first step
+  bool          known = false;
+  double        over_norm = 0, ratio = 0; // 1 / |v|, |v| / |before|
+  Factors(const Exec &exec, const double *now, const double *before) : norm2(now), norm2_before(before)
+  {
+    if (exec.space != Space::host) return;
+    over_norm = scale();
+    ratio     = coupling();
+    known     = true;
+  }
+  HD double scale() const { return known ? over_norm : *norm2 > 0 ? 1 / sqrt(*norm2) : 0; }
+  HD double coupling() const
+  {
+    return known ? ratio : norm2_before && *norm2_before > 0 ? sqrt(*norm2 / *norm2_before) : 0;
+  }
+};
+// w = D^-1 A v/|v| - |v| before/|before|, and the sum is (v, A v) / |v|^2.
+template <class T> struct LanczosProduct {
+  const T  *v, *inverse, *before;
+  Factors   factors;
+  T        *w;
+  HD double operator()(ptrdiff_t q, T product) const
+  {
+    const double s = factors.scale();
+    w[q] =
+      inverse[q] > 0 ? (T)(s * inverse[q] * product - (factors.norm2_before ? factors.coupling() * before[q] : 0)) : 0;
+    return (double)v[q] * product * s * s;
+  }
+};
+// w -= alpha v/|v|; the sum is |w|^2.
+template <class T> struct LanczosSubtract {
+  const T      *v, *inverse;
+  Factors       factors;
+  const double *alpha;
+  T            *w;
+  HD double     operator()(int p) const
+  {
+    const double x = inverse[p] > 0 ? w[p] - *alpha * factors.scale() * v[p] : 0;
+    w[p] = (T)x;
+    return inverse[p] > 0 ? x * x / inverse[p] : 0;
+  }
+};
+template <class T> struct Norm2 {
+  const T  *v, *inverse;
+  HD double operator()(int p) const { return inverse[p] > 0 ? (double)v[p] * v[p] / inverse[p] : 0; }
+};
+
+// beta_0^2, alpha_1, beta_1^2, ..., alpha_steps of each level
+constexpr int lanczos_steps = 8, lanczos_numbers = 2 * lanczos_steps;
+
+template <class Level> struct LanczosProblem {
+  Level  *level;
+  double *numbers; // in the level's memory
+};
+
+// Level is as Chebyshev has it, with sum_rows(v, end, sum): *sum = the sum of what end(p, (A v)_p) returns; work.x, r
+// and z are used. start(level, v) makes the first vector. reduce(k): number k of all problems becomes the sum over the
+// processes.
+template <class T, class Level, class Start, class Reduce>
+void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &start, const Reduce &reduce)
+{
+  using Vector = decltype(&decltype(Level::work)::x);
+  using Work   = decltype(Level::work);
+  Vector     v = &Work::x, before = &Work::r, w = &Work::z;
+  const auto each = [&](int k, const auto &step) {
+    for (const LanczosProblem<Level> &p : problems) step(*p.level, p.numbers);
+    reduce(k);
+  };
+  each(0, [&](Level &level, double *s) {
+    T *const x = (level.work.*v).data();
+    start(level, x);
+    sum_each(level.exec, level.unknowns(), Norm2<T>{x, level.inverse.data()}, s);
+  });
+  for (int k = 0; k < lanczos_steps; ++k) {
+    const auto factors = [&](const Level &level, const double *s) {
+      return Factors(level.exec, s + 2 * k, k ? s + 2 * k - 2 : nullptr);
+    };
+    each(2 * k + 1, [&](Level &level, double *s) {
+      T *const x = (level.work.*v).data();
+      level.halo(x);
+      level.sum_rows(x,
+                     LanczosProduct<T>{x, level.inverse.data(), (level.work.*before).data(), factors(level, s),
+                                       (level.work.*w).data()},
+                     s + 2 * k + 1);
+    });
+    if (k + 1 == lanczos_steps) break; // the last vector is not needed
+    each(2 * k + 2, [&](Level &level, double *s) {
+      sum_each(level.exec, level.unknowns(),
+               LanczosSubtract<T>{(level.work.*v).data(), level.inverse.data(), factors(level, s), s + 2 * k + 1,
+                                  (level.work.*w).data()},
+               s + 2 * k + 2);
+    });
+    std::swap(before, v);
+    std::swap(v, w);
+  }
+}
+
+// The largest eigenvalue of a symmetric tridiagonal matrix, by bisection with the signs of its pivots: alpha_1,
+// beta_1^2, alpha_2, ... in v.
+inline double largest_eigenvalue(int n, const double *v)
+{
+  double low = v[0], high = v[0];
+  for (int k = 0; k < n; ++k) { // Gershgorin
+    const double around = (k ? std::sqrt(v[2 * k - 1]) : 0) + (k + 1 < n ? std::sqrt(v[2 * k + 1]) : 0);
+    low  = std::max(low, v[2 * k]);
+    high = std::max(high, v[2 * k] + around);
+  }
+  for (;;) { // none is above high, one is at least low
+    const double middle = low + 0.5 * (high - low);
+    if (!(middle > low && middle < high)) return high;
+    double pivot = 1;
+    bool   below = true; // are all below the middle?
+    for (int k = 0; k < n && below; ++k) {
+      pivot = middle - v[2 * k] - (k ? v[2 * k - 1] / pivot : 0);
+      below = pivot > 0;
+    }
+    (below ? high : low) = middle;
+  }
+}
+
+// Of D^-1 A, raised by a tenth, from the numbers of a level; 1 where they say nothing.
+inline double eigenvalue_bound(const double *s)
+{
+  double largest = 0;
+  for (int k = 0; k < lanczos_steps; ++k) largest = std::max(largest, s[2 * k + 1]);
+  int m = 1; // an invariant subspace ends it early
+  while (m < lanczos_steps && s[2 * m] > 1e-24 * largest * largest) ++m;
+  const double w = largest_eigenvalue(m, s + 1);
+  return w > 0 && std::isfinite(w) ? 1.1 * w : 1;
+}
+
+} // namespace tessera::multigrid
