@@ -1,6 +1,7 @@
 // PC auxamg: PETSc's face of the multigrid on auxiliary grids.
 #include "auxamg/pcauxamg.hpp"
 #include "petsc/krylov.hpp"
+#include "petsc/shell.hpp"
 #include <algorithm>
 
 using tessera::PC_AuxAMG;
@@ -24,8 +25,8 @@ static PetscErrorCode PCReset_AuxAMG(PC pc)
   PetscCall(a->rows.Reset());
   a->in_double.reset();
   a->in_single.reset();
-  a->read    = tessera::VectorRead();
-  a->write   = tessera::VectorWrite();
+  a->read    = tessera::VectorView();
+  a->write   = tessera::VectorView();
   a->columns = tessera::Columns();
   a->current = a->ready = a->failed = PETSC_FALSE;
   a->linear = a->asked = PETSC_FALSE;
@@ -34,19 +35,14 @@ static PetscErrorCode PCReset_AuxAMG(PC pc)
 
 template <bool transposed> static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 {
-  PC_AuxAMG    *a = (PC_AuxAMG *)pc->data;
-  const double *from;
-  double       *to, work = 0;
-  bool          linear = true;
-  PetscBool     known = PETSC_FALSE, symmetric = PETSC_FALSE;
+  PC_AuxAMG *a      = (PC_AuxAMG *)pc->data;
+  double     work   = 0;
+  bool       linear = true, refused;
+  PetscBool  known = PETSC_FALSE, symmetric = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCheck(a->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PC auxamg: the last setup ended with an error");
-  if (a->failed) { // no hierarchy: what a failed LU gives too, so that no solver takes it for a solution
-    PetscCall(VecSet(y, PETSC_INFINITY));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  PetscCall(tessera::RefuseApplication(pc, "PC auxamg", a->ready, a->failed, y, &refused));
+  if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   if (transposed) {
     WithHierarchy(a, [&](auto &h) { linear = h.linear(); });
     PetscCheck(linear, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
@@ -55,17 +51,17 @@ template <bool transposed> static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   }
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_apply, pc, x, y, 0));
   PetscCall(tessera::UseCurrentStream(a->exec.space));
-  PetscCall(a->read.Get(x, a->exec.space, &from));
-  PetscCall(a->write.Get(y, a->exec.space, &to));
+  PetscCall(a->read.Read(x, a->exec.space));
+  PetscCall(a->write.Write(y, a->exec.space));
   {
     const tessera::GpuTime time(a->exec.space);
     WithHierarchy(a, [&](auto &h) {
-      h.apply(from, to, transposed && !(known && symmetric));
+      h.apply(a->read.data(), a->write.data(), transposed && !(known && symmetric));
       work = h.work();
     });
   }
-  PetscCall(a->write.Restore(y));
-  PetscCall(a->read.Restore(x));
+  PetscCall(a->write.Restore());
+  PetscCall(a->read.Restore());
   PetscCall(tessera::LogFlops(a->exec.space, 2 * work));
   PetscCall(PetscLogEventEnd(tessera::event_auxamg_apply, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -118,8 +114,8 @@ template <bool transposed> static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Ve
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(
     tessera::FailApplication(PetscObjectComm((PetscObject)pc), y, together.Within(), "PC auxamg", &pc->failedreason));
-  a->read  = tessera::VectorRead(); // what was copied to the device is not there
-  a->write = tessera::VectorWrite();
+  a->read  = tessera::VectorView(); // what was copied to the device is not there
+  a->write = tessera::VectorView();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -5,6 +5,7 @@
 #include "petsc/columns.hpp"
 #include "petsc/geometry.hpp"
 #include "petsc/options.hpp"
+#include "petsc/vector.hpp"
 #include "tessera.h"
 #include <memory>
 #include <petsc/private/pcimpl.h>
@@ -40,8 +41,7 @@ struct PC_AuxAMG {
   PetscInt                                   bs   = 1;
   std::string                                from;
   LocalRows                                  rows;
-  VectorRead                                 read;
-  VectorWrite                                write;
+  VectorView                                 read, write;
   Columns                                    columns;
   auxamg::Params                             params;
   Exec                                       exec;

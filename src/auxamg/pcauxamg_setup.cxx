@@ -1,44 +1,14 @@
 // Setup of PC auxamg: from the matrix, the coordinates and the options to the hierarchy.
 #include "auxamg/pcauxamg.hpp"
 #include "petsc/krylov.hpp"
+#include "petsc/shell.hpp"
 #include <algorithm>
-#include <cstdlib>
-#ifdef _OPENMP
-  #include <omp.h>
-#endif
 
 using tessera::PC_AuxAMG;
 using tessera::WithHierarchy;
 using tessera::auxamg::Cycle;
 using tessera::auxamg::Failure;
 using tessera::auxamg::Filter;
-
-// Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
-static int HostThreads()
-{
-#ifdef _OPENMP
-  if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
-#endif
-  return 1;
-}
-
-// Where the values of the matrix are, unless the user says otherwise.
-static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
-{
-  PC_AuxAMG *a      = (PC_AuxAMG *)pc->data;
-  bool       device = a->options.backend == TESSERA_BACKEND_CUDA;
-
-  PetscFunctionBegin;
-  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_auxamg_backend", a->options.backend));
-  if (a->options.backend == TESSERA_BACKEND_AUTO) {
-    PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
-    int here = device && !tessera::device::unusable(), all; // asked last: it wakes the device
-    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
-    device = all;
-  }
-  *space = device ? tessera::Space::cuda : tessera::Space::host;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 // The unknowns of a node: the block size of the matrix, or what PCSetCoordinates() says by its number of points.
 static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
@@ -117,10 +87,8 @@ static PetscErrorCode Fail(PC pc, const Failure &failure, Failure::Kind any)
   }
   PetscCall(tessera::FirstText(PetscObjectComm((PetscObject)pc), mine, a->failure, &who));
   a->failed = PETSC_TRUE;
-  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC auxamg: %s",
-             a->failure);
-  PetscCall(PetscInfo(pc, "%s\n", a->failure));
-  pc->failedreason = any == Failure::not_finite ? PC_FACTOR_OTHER : PC_FACTOR_NUMERIC_ZEROPIVOT;
+  PetscCall(tessera::FailSetUp(pc, "PC auxamg", a->failure,
+                               any == Failure::not_finite ? PC_FACTOR_OTHER : PC_FACTOR_NUMERIC_ZEROPIVOT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -364,9 +332,11 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC auxamg", pc->pmat));
   PetscCall(tessera::CommOf((PetscObject)pc, &a->comm));
   if (again_all) {
-    PetscCall(ChooseSpace(pc, &a->exec.space));
+    PetscCall(tessera::ChooseSpace((PetscObject)pc, "pc_auxamg_backend", a->options.backend,
+                                   [&](bool *device) { return tessera::LocalRows::OnDevice(pc->pmat, device); },
+                                   &a->exec.space));
     PetscCall(ChooseBlock(pc, &a->bs));
-    a->exec.threads = HostThreads();
+    a->exec.threads = tessera::HostThreads();
   }
   PetscCall(tessera::UseCurrentStream(a->exec.space));
   PetscCall(ReadRows(pc, &ghosts, &rows));
@@ -384,22 +354,17 @@ static PetscErrorCode SetUp(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// After an error nothing is kept.
 PetscErrorCode tessera::SetUpAuxAMG(PC pc)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteAuxAMG());
-  tessera::Together together(PetscObjectComm((PetscObject)pc));
-  PetscErrorCode    ierr = tessera::NoThrow<SetUp, PC>(pc);
-  ierr = together.End(ierr, a->exec.space);
-  if (ierr) {
+  PetscCall(tessera::Whole<SetUp>(pc, a->exec.space, [&] {
     (void)a->rows.Restore();
     a->in_double.reset();
     a->in_single.reset();
     a->current = a->ready = PETSC_FALSE;
-  }
-  PetscCall(ierr);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

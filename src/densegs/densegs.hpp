@@ -81,9 +81,8 @@ void  fill(Plan &plan, const double *a, ptrdiff_t lda, Space where);
 Check check(Plan &plan, const double *a, ptrdiff_t lda, Space where);
 
 // to := factor * from, padded with zeros; vectors of n values lie where the plan runs.
-void          load(Plan &plan, const double *from, double factor, Buffer<double> &to);
-const double *stage(Plan &plan, Buffer<double> &staged, const double *from, Space where); // a vector from elsewhere
-void          store(Plan &plan, double *to, Space where);                                 // to := x
+void load(Plan &plan, const double *from, double factor, Buffer<double> &to);
+void store(Plan &plan, double *to); // to := x
 
 // The sweeps to be made.
 struct Request {

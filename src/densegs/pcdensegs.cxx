@@ -18,45 +18,26 @@ static PetscErrorCode PCReset_DenseGS(PC pc)
   PetscCall(tessera::UseCurrentStream(p->plan.exec.space)); // memory is given back in its order
   p->plan        = tessera::densegs::Plan();
   p->distributed = tessera::densegs::Distributed();
-  p->staged      = tessera::Buffer<double>();
+  p->vector      = tessera::VectorView();
   p->current     = PETSC_FALSE;
   p->failed      = false;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// KSP ends with KSP_DIVERGED_PC_FAILED; an error is raised only where the user asked for one.
-static PetscErrorCode Fail(PC pc, PCFailedReason reason)
+static PetscErrorCode Place(PC pc, tessera::Space *space)
 {
-  PC_DenseGS *p = (PC_DenseGS *)pc->data;
+  const TesseraBackend backend = ((PC_DenseGS *)pc->data)->options.backend;
+  int                  size;
 
   PetscFunctionBegin;
-  p->failed = true;
-  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC densegs: %s",
-             p->failure);
-  PetscCall(PetscInfo(pc, "%s\n", p->failure));
-  pc->failedreason = reason;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
-{
-  PC_DenseGS *p = (PC_DenseGS *)pc->data;
-  MPI_Comm    comm = PetscObjectComm((PetscObject)pc);
-  bool        device = p->options.backend == TESSERA_BACKEND_CUDA;
-  int         size;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_densegs_backend", p->options.backend));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  PetscCall(tessera::ChooseSpace(
+    (PetscObject)pc, "pc_densegs_backend", backend,
+    [&](bool *device) { return size > 1 ? PETSC_SUCCESS : tessera::DenseOnDevice(pc->pmat, device); }, space));
   PetscCheck(
-    !device || size == 1, comm, PETSC_ERR_SUP,
+    backend != TESSERA_BACKEND_CUDA || size == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
     "PC densegs: on a device the sweeps run on one process, there are %d. Use -pc_densegs_backend host or one process",
     size);
-  if (p->options.backend == TESSERA_BACKEND_AUTO && size == 1) {
-    PetscCall(tessera::DenseOnDevice(pc->pmat, &device));
-    device = device && !tessera::device::unusable();
-  }
-  *space = device ? tessera::Space::cuda : tessera::Space::host;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -79,7 +60,7 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(tessera::DenseCheckType((PetscObject)pc, "PC densegs", pc->pmat));
   PetscCall(MatGetOwnershipRange(pc->pmat, &first, nullptr));
   PetscCall(MatGetLocalSize(pc->pmat, &n, nullptr));
-  if (again_all) PetscCall(ChooseSpace(pc, &p->plan.exec.space));
+  if (again_all) PetscCall(Place(pc, &p->plan.exec.space));
   PetscCall(tessera::UseCurrentStream(p->plan.exec.space));
   PetscCall(tessera::DenseGet(pc->pmat, p->plan.exec.space, &view));
   if (again_all) {
@@ -87,7 +68,7 @@ static PetscErrorCode SetUp(PC pc)
     params.order         = (tessera::densegs::Order)(int)p->options.order;
     params.omega         = p->options.omega;
     params.single        = p->options.precision == TESSERA_PRECISION_SINGLE;
-    p->plan.exec.threads = tessera::DenseThreads();
+    p->plan.exec.threads = tessera::HostThreads();
     PetscCall(tessera::InDeviceMemory("PC densegs", "pc_densegs_backend", n,
                                       [&] { tessera::densegs::create(p->plan, (int)n, params); }));
     if (size > 1) PetscCall(tessera::CommOf((PetscObject)pc, &p->comm));
@@ -133,7 +114,8 @@ static PetscErrorCode SetUp(PC pc)
   p->asymmetry = size == 1 ? check.asymmetry : -1;
   if (who < size) {
     PetscCallMPI(MPI_Bcast(&zero, 1, MPI_INT, who, comm));
-    PetscCall(Fail(pc, zero ? PC_FACTOR_NUMERIC_ZEROPIVOT : PC_FACTOR_OTHER));
+    p->failed = true;
+    PetscCall(tessera::FailSetUp(pc, "PC densegs", p->failure, zero ? PC_FACTOR_NUMERIC_ZEROPIVOT : PC_FACTOR_OTHER));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   p->current = PETSC_TRUE;
@@ -155,8 +137,8 @@ static PetscErrorCode PCSetUp_DenseGS(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The sweeps, for the right-hand side that plan.q has; `to` lies in the memory of `there`.
-static PetscErrorCode SweepArray(PC pc, PetscScalar *to, tessera::Space there, int most, bool zero)
+// The sweeps, for the right-hand side that plan.q has; `to` lies where they run.
+static PetscErrorCode SweepArray(PC pc, PetscScalar *to, int most, bool zero)
 {
   PC_DenseGS             *p = (PC_DenseGS *)pc->data;
   tessera::densegs::Plan &plan = p->plan;
@@ -177,17 +159,13 @@ static PetscErrorCode SweepArray(PC pc, PetscScalar *to, tessera::Space there, i
     const tessera::GpuTime    time(space);
     tessera::densegs::Request r;
     if (zero) TesseraCallCXX(plan.x.zero());
-    else {
-      const double *guess = nullptr;
-      TesseraCallCXX(guess = tessera::densegs::stage(plan, p->staged, to, there));
-      TesseraCallCXX(tessera::densegs::load(plan, guess, 1, plan.x));
-    }
+    else TesseraCallCXX(tessera::densegs::load(plan, to, 1, plan.x));
     r.q    = plan.q.data();
     r.x    = plan.x.data();
     r.sweeps = most;
     r.zero = zero;
     TesseraCallCXX((void)tessera::densegs::sweep(plan, r));
-    TesseraCallCXX(tessera::densegs::store(plan, to, there));
+    TesseraCallCXX(tessera::densegs::store(plan, to));
     // not every KSP looks at what it gets: preonly and -ksp_norm_type none do not
     TesseraCallCXX(tessera::densegs::await_end(plan, r.sweeps));
   }
@@ -201,40 +179,23 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
   tessera::densegs::Plan   &plan = p->plan;
   const tessera::Space      space = plan.exec.space;
   const int                 n = plan.panels.n;
-  const int                 most = (int)sweeps * (order == tessera::densegs::Order::symmetric ? 2 : 1);
-  const PetscScalar        *from;
-  PetscScalar              *to;
-  PetscMemType              where = PETSC_MEMTYPE_HOST;
+  const int                 most  = (int)sweeps * (order == tessera::densegs::Order::symmetric ? 2 : 1);
   PetscInt                  unknowns;
-  const double             *rhs = nullptr;
+  bool                      refused;
 
   PetscFunctionBegin;
-  if (p->failed) { // what a failed LU gives too, so that no solver takes it for a solution
-    PetscCall(VecSet(y, PETSC_INFINITY));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCheck(p->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PC densegs: the last setup ended with an error");
+  PetscCall(tessera::RefuseApplication(pc, "PC densegs", p->current || p->failed, p->failed, y, &refused));
+  if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(VecGetSize(b, &unknowns));
   PetscCall(PetscLogEventBegin(tessera::event_densegs_apply, pc, b, y, 0));
   PetscCall(tessera::UseCurrentStream(space));
-  const bool alone = p->distributed.size == 1; // several processes work on the host
-  if (alone) PetscCall(VecGetArrayReadAndMemType(b, &from, &where));
-  else PetscCall(VecGetArrayRead(b, &from));
-  TesseraCallCXX(rhs = tessera::densegs::stage(
-                   plan, p->staged, from, PetscMemTypeDevice(where) ? tessera::Space::cuda : tessera::Space::host));
-  TesseraCallCXX(tessera::densegs::load(plan, rhs, -1, plan.q));
-  if (alone) PetscCall(VecRestoreArrayReadAndMemType(b, &from));
-  else PetscCall(VecRestoreArrayRead(b, &from));
-  if (!alone) PetscCall(VecGetArray(y, &to));
-  else if (zero) PetscCall(VecGetArrayWriteAndMemType(y, &to, &where));
-  else PetscCall(VecGetArrayAndMemType(y, &to, &where));
-  const tessera::Space there = PetscMemTypeDevice(where) ? tessera::Space::cuda : tessera::Space::host;
-  plan.params.order = order;
-  const PetscErrorCode ierr = SweepArray(pc, to, there, most, zero);
-  if (!alone) PetscCall(VecRestoreArray(y, &to));
-  else if (zero) PetscCall(VecRestoreArrayWriteAndMemType(y, &to));
-  else PetscCall(VecRestoreArrayAndMemType(y, &to));
+  PetscCall(p->vector.Read(b, space));
+  TesseraCallCXX(tessera::densegs::load(plan, p->vector.data(), -1, plan.q));
+  PetscCall(p->vector.Restore());
+  PetscCall(p->vector.Write(y, space, !zero));
+  plan.params.order         = order;
+  const PetscErrorCode ierr = SweepArray(pc, p->vector.data(), most, zero);
+  PetscCall(p->vector.Restore());
   // A symmetric sweep costs what one way costs, but for its first half from zero.
   PetscCall(tessera::LogFlops(space, 2. * n * (double)unknowns *
                                        (order == tessera::densegs::Order::symmetric ? most / 2 : most)));

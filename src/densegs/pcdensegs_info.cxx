@@ -12,7 +12,7 @@ static PetscErrorCode GetInfo(PC pc, PCDenseGSInfo *info)
              "PC densegs has no panels, as its setup has failed: %s", p->failure);
   PetscCheck(p->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
              "PC densegs has no panels yet, or its options have changed since they were made: call PCSetUp() first");
-  const PetscReal mine = (PetscReal)(p->plan.bytes() + p->distributed.bytes() + p->staged.bytes());
+  const PetscReal mine = (PetscReal)(p->plan.bytes() + p->distributed.bytes() + p->vector.bytes());
   *info           = PCDenseGSInfo();
   info->panel     = p->plan.panels.rows;
   info->threads   = p->plan.exec.threads;

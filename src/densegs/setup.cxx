@@ -122,24 +122,11 @@ void residual(Plan &plan, const double *q, const double *x, double *w)
   plan.exec.space == Space::host ? residual_host(plan, q, x, w) : residual_device(plan, q, x, w);
 }
 
-const double *stage(Plan &plan, Buffer<double> &staged, const double *from, Space where)
-{
-  const size_t bytes = (size_t)plan.panels.n * sizeof(double);
-  if (plan.exec.space == where || !bytes) return from;
-  if (staged.size() != (size_t)plan.panels.padded() || staged.space() != plan.exec.space)
-    staged.resize(Extent{(size_t)plan.panels.padded(), plan.exec.space});
-  if (where == Space::host) device::copy_from_host(staged.data(), from, bytes);
-  else device::copy_to_host(staged.data(), from, bytes);
-  return staged.data();
-}
-
-void store(Plan &plan, double *to, Space where)
+void store(Plan &plan, double *to)
 {
   const size_t bytes = (size_t)plan.panels.n * sizeof(double);
   if (!bytes) return;
-  if (plan.exec.space == Space::host && where == Space::host) memcpy(to, plan.x.data(), bytes);
-  else if (plan.exec.space == Space::host) device::copy_from_host(to, plan.x.data(), bytes);
-  else if (where == Space::host) device::copy_to_host(to, plan.x.data(), bytes);
+  if (plan.exec.space == Space::host) memcpy(to, plan.x.data(), bytes);
   else device::copy(to, plan.x.data(), bytes);
 }
 

@@ -69,17 +69,14 @@ static PetscErrorCode FrictionOf(SNES snes, PetscInt N, Linear &w)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ChooseSpace(SNES snes, Mat A, tessera::Space *space)
+static PetscErrorCode Place(SNES snes, Mat A, tessera::Space *space)
 {
-  SNES_VIPGS *p      = (SNES_VIPGS *)snes->data;
-  bool        device = p->options.backend == TESSERA_BACKEND_CUDA;
+  SNES_VIPGS *p = (SNES_VIPGS *)snes->data;
 
   PetscFunctionBegin;
-  PetscCall(tessera::CheckBackend((PetscObject)snes, "snes_vipgs_backend", p->options.backend));
-  if (p->options.backend == TESSERA_BACKEND_AUTO) {
-    PetscCall(tessera::DenseOnDevice(A, &device));
-    device = device && !tessera::device::unusable();
-  }
+  PetscCall(tessera::ChooseSpace((PetscObject)snes, "snes_vipgs_backend", p->options.backend,
+                                 [&](bool *on_device) { return tessera::DenseOnDevice(A, on_device); }, space));
+  bool device = *space == tessera::Space::cuda;
   int size;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)snes), &size));
   const char *host = size > 1 ? "several processes work" : nullptr; // why not
@@ -117,7 +114,7 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
 
   PetscFunctionBegin;
   PetscCall(tessera::CommOf((PetscObject)snes, &p->comm));
-  PetscCall(ChooseSpace(snes, A, &w.matrix.exec.space));
+  PetscCall(Place(snes, A, &w.matrix.exec.space));
   PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
   PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
   PetscCall(InDeviceMemory(w.n, [&] {
@@ -192,7 +189,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   problem.matrix    = &m;
   problem.q         = w.q.data();
   plan.exec         = m.exec;
-  plan.exec.threads = tessera::DenseThreads();
+  plan.exec.threads   = tessera::HostThreads();
   const bool sweeping = p->options.block == 1 && p->options.acceleration != SNES_VIPGS_MPRGP &&
                         (!p->options.newton || p->options.sweeps > 0);
   if (sweeping) {

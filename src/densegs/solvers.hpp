@@ -2,16 +2,13 @@
 #pragma once
 #include "densegs/distributed.hpp"
 #include "densegs/lcp.hpp"
-#include "petsc/device.hpp"
 #include "petsc/options.hpp"
+#include "petsc/shell.hpp"
+#include "petsc/vector.hpp"
 #include "tessera.h"
 #include <petsctao.h>
-#include <cstdlib>
 #include <petsc/private/pcimpl.h>
 #include <petsc/private/snesimpl.h>
-#ifdef _OPENMP
-  #include <omp.h>
-#endif
 
 namespace tessera {
 
@@ -36,7 +33,7 @@ struct PC_DenseGS {
   Comm                 comm;
   densegs::Plan        plan;
   densegs::Distributed distributed; // several processes: this one's rows
-  Buffer<double>       staged;      // of a vector that lies elsewhere
+  VectorView           vector;      // that is read or written
   bool                 failed = false;
   // largest |a_ij - a_ji| over the largest entry; negative: not known yet
   double               asymmetry = 0;
@@ -114,15 +111,6 @@ PetscErrorCode ComposeVIPGS(SNES, PetscBool);
 PetscErrorCode ViewVIPGS(SNES snes, PetscViewer viewer);
 PetscErrorCode SolveVIPGS(SNES snes);
 PetscErrorCode CiteDenseGS();
-
-// Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
-inline int DenseThreads()
-{
-#ifdef _OPENMP
-  if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
-#endif
-  return 1;
-}
 
 // A dense matrix of this process's rows: by columns, on the host or the device.
 struct DenseView {

@@ -1,4 +1,4 @@
-// The local rows of an assembled matrix, and vectors, in the memory of a space.
+// The local rows of an assembled matrix in the memory of a space.
 #pragma once
 #include "exec/buffer.hpp"
 #include "petsc/device.hpp"
@@ -44,28 +44,6 @@ private:
   PetscErrorCode Restore(Block &block);
   Block own_, other_;
   Mat   converted_ = nullptr;
-};
-
-// A vector's values in the memory of `space`: its own array where it lies there, else a copy.
-class VectorRead {
-public:
-  PetscErrorCode Get(Vec x, Space space, const double **values);
-  PetscErrorCode Restore(Vec x);
-
-private:
-  Buffer<double> copy_;
-  const double  *array_ = nullptr;
-  bool           typed_ = false;
-};
-class VectorWrite {
-public:
-  PetscErrorCode Get(Vec y, Space space, double **values);
-  PetscErrorCode Restore(Vec y);
-
-private:
-  Buffer<double> copy_;
-  double        *array_ = nullptr;
-  bool           typed_ = false, copied_ = false;
 };
 
 } // namespace tessera

@@ -26,7 +26,10 @@ PetscErrorCode GridMatrix::Reset()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void GridMatrix::ForgetCopies() { read_ = Copy(), write_ = Copy(), reading_ = CsrWork(), usual_ = ahead_ = false; }
+void GridMatrix::ForgetCopies()
+{
+  read_ = VectorView(), write_ = VectorView(), reading_ = CsrWork(), usual_ = ahead_ = false;
+}
 
 PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
 {
@@ -232,103 +235,48 @@ PetscErrorCode GridMatrix::RowsOfNodes(Mat A, std::vector<double> &rows)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode GridMatrix::GetRead(Vec x, Space space, const double **values)
+// The vector whose values there are: v, or the work vector, which has them in the grid's distribution.
+PetscErrorCode GridMatrix::Placed(Vec v, bool values, Vec *placed)
 {
-  PetscMemType where;
-  const size_t n = (size_t)grid_.owned().size();
-
   PetscFunctionBegin;
-  if (moved_) {
-    if (placed_) PetscCall(VecSet(work_, 0));
-    PetscCall(VecScatterBegin(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
-    PetscCall(VecScatterEnd(scatter_, x, work_, INSERT_VALUES, SCATTER_FORWARD));
-    x = work_;
-  }
-  read_.array = space == Space::cuda;
-  if (!read_.array) {
-    PetscCall(VecGetArrayRead(x, values));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(VecGetArrayReadAndMemType(x, values, &where));
-  read_.host = PetscMemTypeHost(where) ? *values : nullptr;
-  if (read_.host && n) {
-    if (read_.device.size() != n) TesseraCallCXX(read_.device.resize({n, Space::cuda}));
-    TesseraCallCXX(device::copy_from_host(read_.device.data(), *values, n * sizeof(double)));
-    PetscCall(PetscLogCpuToGpu((PetscLogDouble)(n * sizeof(double))));
-    TesseraCallCXX(device::synchronize()); // the caller may change x
-    *values = read_.device.data();
-  }
+  *placed = moved_ ? work_ : v;
+  if (!moved_ || !values) PetscFunctionReturn(PETSC_SUCCESS);
+  if (placed_) PetscCall(VecSet(work_, 0));
+  PetscCall(VecScatterBegin(scatter_, v, work_, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecScatterEnd(scatter_, v, work_, INSERT_VALUES, SCATTER_FORWARD));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode GridMatrix::RestoreRead(Vec x, const double **values)
+PetscErrorCode GridMatrix::GetRead(Vec x, Space space, const double **values)
 {
   PetscFunctionBegin;
-  if (moved_) x = work_;
-  if (!read_.array) PetscCall(VecRestoreArrayRead(x, values));
-  else {
-    if (read_.host) *values = read_.host;
-    PetscCall(VecRestoreArrayReadAndMemType(x, values));
-  }
-  read_.host = nullptr;
+  PetscCall(Placed(x, true, &x));
+  PetscCall(read_.Read(x, space));
+  *values = read_.data();
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode GridMatrix::RestoreRead()
+{
+  return read_.Restore();
 }
 
 PetscErrorCode GridMatrix::GetWrite(Vec y, Space space, double **values, bool read)
 {
-  PetscMemType where;
-  const size_t n = (size_t)grid_.owned().size();
-
   PetscFunctionBegin;
-  if (moved_) {
-    if (read) {
-      if (placed_) PetscCall(VecSet(work_, 0));
-      PetscCall(VecScatterBegin(scatter_, y, work_, INSERT_VALUES, SCATTER_FORWARD));
-      PetscCall(VecScatterEnd(scatter_, y, work_, INSERT_VALUES, SCATTER_FORWARD));
-    }
-    y = work_;
-  }
-  write_.array = space == Space::cuda;
-  if (!write_.array) {
-    if (read) PetscCall(VecGetArray(y, values));
-    else PetscCall(VecGetArrayWrite(y, values));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (read) PetscCall(VecGetArrayAndMemType(y, values, &where));
-  else PetscCall(VecGetArrayWriteAndMemType(y, values, &where));
-  write_.host = PetscMemTypeHost(where) ? *values : nullptr;
-  if (write_.host && n) {
-    if (write_.device.size() != n) TesseraCallCXX(write_.device.resize({n, Space::cuda}));
-    if (read) {
-      TesseraCallCXX(device::copy_from_host(write_.device.data(), *values, n * sizeof(double)));
-      PetscCall(PetscLogCpuToGpu((PetscLogDouble)(n * sizeof(double))));
-    }
-    *values = write_.device.data();
-  }
+  PetscCall(Placed(y, read, &y));
+  PetscCall(write_.Write(y, space, read));
+  *values = write_.data();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode GridMatrix::RestoreWrite(Vec y, double **values)
+PetscErrorCode GridMatrix::RestoreWrite(Vec y)
 {
-  Vec v = moved_ ? work_ : y;
-
   PetscFunctionBegin;
-  if (!write_.array) PetscCall(VecRestoreArrayWrite(v, values));
-  else {
-    if (write_.host) {
-      if (write_.device.size()) {
-        TesseraCallCXX(device::copy_to_host((double *)write_.host, *values, write_.device.bytes()));
-        PetscCall(PetscLogGpuToCpu((PetscLogDouble)write_.device.bytes()));
-      }
-      *values = (double *)write_.host;
-    }
-    PetscCall(VecRestoreArrayWriteAndMemType(v, values));
-  }
-  write_.host = nullptr;
-  if (moved_) {
-    PetscCall(VecScatterBegin(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));
-    PetscCall(VecScatterEnd(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));
-  }
+  PetscCall(write_.Restore());
+  if (!moved_) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecScatterBegin(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));
+  PetscCall(VecScatterEnd(scatter_, work_, y, INSERT_VALUES, SCATTER_REVERSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

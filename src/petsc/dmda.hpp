@@ -3,6 +3,7 @@
 #include "box/csr.hpp"
 #include "box/dirichlet.hpp"
 #include "petsc/device.hpp"
+#include "petsc/vector.hpp"
 #include <petscdmda.h>
 #include <petscpc.h>
 #include <vector>
@@ -59,9 +60,9 @@ public:
   // x in the grid's distribution and in the memory of `space`: x itself where it lies there, else a copy. One vector
   // at a time to read and one to write.
   PetscErrorCode GetRead(Vec x, Space space, const double **values);
-  PetscErrorCode RestoreRead(Vec x, const double **values);
+  PetscErrorCode RestoreRead();
   PetscErrorCode GetWrite(Vec y, Space space, double **values, bool read = false); // read: with y's values
-  PetscErrorCode RestoreWrite(Vec y, double **values);
+  PetscErrorCode RestoreWrite(Vec y);
   // of A, of the own nodes, x fastest; -1 of those that are none
   PetscErrorCode RowsOfNodes(Mat A, std::vector<double> &rows);
   void           ForgetCopies(); // after an error: what they are in may be no memory
@@ -71,6 +72,7 @@ private:
   PetscErrorCode GridFromRows(PC pc, bool *found);
   PetscErrorCode Distribute(Mat A, IS rows, PetscInt own);
   PetscErrorCode Expand();
+  PetscErrorCode        Placed(Vec v, bool values, Vec *placed);
   PetscErrorCode NameRows(OperatorReport &report);
   PetscErrorCode GridFromSizes(PC pc, PetscInt nx, PetscInt ny);
   PetscErrorCode LocalMatrix(Mat A);
@@ -98,11 +100,7 @@ private:
   CsrWork               reading_;
   const char           *from_ = nullptr;
   Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned
-  struct Copy {
-    Buffer<double> device;             // of a vector on the host
-    const double  *host   = nullptr;   // its array, while the copy is in use
-    bool           array  = false;     // the array came by VecGetArray...AndMemType()
-  } read_, write_;
+  VectorView            read_, write_;
 };
 
 } // namespace tessera

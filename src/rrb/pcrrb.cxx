@@ -1,5 +1,6 @@
 // PC rrb: PETSc's face of the repeated red-black factorisation. Its setup is in pcrrb_setup.cxx.
 #include "rrb/pcrrb.hpp"
+#include "petsc/shell.hpp"
 #include <new>
 
 using tessera::PC_RRB;
@@ -46,26 +47,15 @@ PetscErrorCode tessera::SubtractDirichlet(PC_RRB *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Refuse(PC pc, Vec y, PetscBool *refused)
-{
-  PC_RRB *r = (PC_RRB *)pc->data;
-
-  PetscFunctionBegin;
-  PetscCheck(r->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC rrb: the last setup ended with an error");
-  *refused = r->failed; // no factors: what a failed LU gives too, so that no solver takes it for a solution
-  if (r->failed) PetscCall(VecSet(y, PETSC_INFINITY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 {
   PC_RRB       *r = (PC_RRB *)pc->data;
   const double *from;
   double       *to;
-  PetscBool     refused;
+  bool          refused;
 
   PetscFunctionBegin;
-  PetscCall(Refuse(pc, y, &refused));
+  PetscCall(tessera::RefuseApplication(pc, "PC rrb", r->ready, r->failed, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, x, y, 0));
   const tessera::Box   own   = r->matrix.grid().owned();
@@ -79,7 +69,7 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
       tessera::rrb::load(r->plan, from);
       PetscCall(tessera::SubtractDirichlet(r));
     }
-    PetscCall(r->matrix.RestoreRead(x, &from));
+    PetscCall(r->matrix.RestoreRead());
   }
   PetscCall(r->matrix.GetWrite(y, space, &to));
   {
@@ -87,8 +77,8 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
     if (natural) tessera::rrb::apply_natural(r->plan, from, to);
     else tessera::rrb::apply(r->plan, tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0));
   }
-  PetscCall(r->matrix.RestoreWrite(y, &to));
-  if (natural) PetscCall(r->matrix.RestoreRead(x, &from));
+  PetscCall(r->matrix.RestoreWrite(y));
+  if (natural) PetscCall(r->matrix.RestoreRead());
   PetscCall(tessera::LogFlops(space, 2. * r->plan.multiplications()));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -101,10 +91,10 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   tessera::rrb::Level &finest = r->plan.levels[0];
   const double        *from;
   double              *to;
-  PetscBool            refused;
+  bool                 refused;
 
   PetscFunctionBegin;
-  PetscCall(Refuse(pc, y, &refused));
+  PetscCall(tessera::RefuseApplication(pc, "PC rrb", r->ready, r->failed, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(r->plan.cycle != tessera::rrb::Cycle::k, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
              "PC rrb: the K-cycle is not linear, so it has no transpose. Use -pc_rrb_cycle v or amli");
@@ -113,7 +103,7 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(r->matrix.GetRead(x, r->plan.exec.space, &from));
   tessera::rrb::load(r->plan, from);
-  PetscCall(r->matrix.RestoreRead(x, &from));
+  PetscCall(r->matrix.RestoreRead());
   PetscCall(r->matrix.GetWrite(y, r->plan.exec.space, &to));
   const tessera::View<double> z = tessera::natural_view(to, own.x0, own.y0, own.x1 - own.x0);
   {
@@ -127,7 +117,7 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
     dirichlet_add(r->plan.exec, own, finest.b.v, z);
     finest.b.data.zero();
   }
-  PetscCall(r->matrix.RestoreWrite(y, &to));
+  PetscCall(r->matrix.RestoreWrite(y));
   PetscCall(tessera::LogFlops(r->plan.exec.space, 2. * r->plan.multiplications()));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_sweep, pc, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);

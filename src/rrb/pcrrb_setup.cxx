@@ -5,24 +5,13 @@
 #include "box/tuning.hpp"
 #include "petsc/aij.hpp"
 #include "petsc/krylov.hpp"
+#include "petsc/shell.hpp"
 #include "rrb/multigrid/choice.hpp"
 #include <algorithm>
 #include <cmath>
-#ifdef _OPENMP
-  #include <omp.h>
-#endif
 
 using tessera::PC_RRB;
 using tessera::OperatorReport;
-
-// Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
-static int HostThreads()
-{
-#ifdef _OPENMP
-  if (getenv("OMP_NUM_THREADS")) return omp_get_max_threads();
-#endif
-  return 1;
-}
 
 static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
 {
@@ -74,26 +63,20 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// The factorisation stopped: KSP ends with KSP_DIVERGED_PC_FAILED, an error is raised only where the user asked for
-// one.
 static PetscErrorCode Fail(PC pc, PCFailedReason reason)
 {
   PC_RRB *r = (PC_RRB *)pc->data;
 
   PetscFunctionBegin;
   r->failed = PETSC_TRUE;
-  PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "PC rrb: %s", r->failure);
-  PetscCall(PetscInfo(pc, "%s\n", r->failure));
-  pc->failedreason = reason;
+  PetscCall(tessera::FailSetUp(pc, "PC rrb", r->failure, reason));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 // Where the values of the matrix are, unless PC or KSP say otherwise.
-static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
+static PetscErrorCode Place(PC pc, tessera::Space *space)
 {
-  PC_RRB              *r      = (PC_RRB *)pc->data;
-  const TesseraBackend wanted = r->options.backend == TESSERA_BACKEND_AUTO ? r->solver : r->options.backend;
-  bool                 device = wanted == TESSERA_BACKEND_CUDA;
+  PC_RRB              *r = (PC_RRB *)pc->data;
   const char          *prefix;
 
   PetscFunctionBegin;
@@ -104,14 +87,9 @@ static PetscErrorCode ChooseSpace(PC pc, tessera::Space *space)
     "KSP rrb runs where its preconditioner is: -%sksp_rrb_backend %s and -%spc_rrb_backend %s contradict each "
     "other. Leave one of them out",
     prefix ? prefix : "", TesseraBackends[r->solver], prefix ? prefix : "", TesseraBackends[r->options.backend]);
-  PetscCall(tessera::CheckBackend((PetscObject)pc, "pc_rrb_backend", r->options.backend));
-  if (wanted == TESSERA_BACKEND_AUTO) {
-    PetscCall(tessera::LocalRows::OnDevice(pc->pmat, &device));
-    int here = device && !tessera::device::unusable(), all; // asked last: it wakes the device
-    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
-    device = all;
-  }
-  *space = device ? tessera::Space::cuda : tessera::Space::host;
+  PetscCall(tessera::ChooseSpace((PetscObject)pc, "pc_rrb_backend",
+                                 r->options.backend == TESSERA_BACKEND_AUTO ? r->solver : r->options.backend,
+                                 [&](bool *device) { return tessera::LocalRows::OnDevice(pc->pmat, device); }, space));
   tessera::Peers::wanted = r->options.peers;
 #if PetscDefined(HAVE_CUDA)
   tessera::Halo::gpu_aware = use_gpu_aware_mpi; // -use_gpu_aware_mpi 0: messages pass through the host
@@ -244,23 +222,18 @@ static PetscErrorCode ChooseAnother(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// After an error nothing is kept: where memory is short, the program may go on with another choice.
 template <PetscErrorCode (*F)(PC)> static PetscErrorCode Whole(PC pc)
 {
   PC_RRB *r = (PC_RRB *)pc->data;
 
   PetscFunctionBegin;
-  tessera::Together together(PetscObjectComm((PetscObject)pc));
-  PetscErrorCode    ierr = tessera::NoThrow<F, PC>(pc);
-  ierr = together.End(ierr, r->plan.exec.space);
-  if (ierr) {
+  PetscCall(tessera::Whole<F>(pc, r->plan.exec.space, [&] {
     r->plan      = tessera::rrb::Plan();
     r->dirichlet = tessera::DirichletCouplings();
     r->current   = PETSC_FALSE;
     r->ready     = PETSC_FALSE;
     r->matrix.ForgetCopies();
-  }
-  PetscCall(ierr);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -295,13 +268,13 @@ static PetscErrorCode MakePlan(PC pc, tessera::device::Expected *expected)
   tessera::rrb::Params params;
 
   PetscFunctionBegin;
-  PetscCall(ChooseSpace(pc, &r->plan.exec.space));
+  PetscCall(Place(pc, &r->plan.exec.space));
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // where memory is made and given back, too
   if (!r->linear) PetscCall(tessera::LookAtKSPType(pc, &r->linear));
   PetscCall(Parameters(pc, &params));
   r->raised    = PETSC_FALSE;
   PetscCall(r->matrix.SetGrid(pc, r->options.grid[0], r->options.grid[1]));
-  r->plan.exec.threads = HostThreads();
+  r->plan.exec.threads   = tessera::HostThreads();
   const tessera::Grid &g = r->matrix.grid();
   if (r->plan.exec.space == tessera::Space::cuda && r->options.coarsening == PC_RRB_GALERKIN) {
     const tessera::Exec exec = r->plan.exec;

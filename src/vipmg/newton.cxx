@@ -1,11 +1,9 @@
 #include "vipmg/newton.hpp"
 #include "box/tuning.hpp"
 #include "petsc/bounds.hpp"
+#include "petsc/shell.hpp"
 #include <algorithm>
 #include <cmath>
-#ifdef _OPENMP
-  #include <omp.h>
-#endif
 #include <utility>
 
 namespace tessera::vipmg {
@@ -33,9 +31,9 @@ PetscErrorCode Newton::Reset()
   plan            = Plan();
   plan.exec       = exec;
   built_          = false;
-  for (Array *a : {&a_, &b_, &c_, &d_, &e_}) {
+  for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) {
     (void)a->Restore(); // after an error it may still have its vector
-    *a = Array();
+    *a = VectorView();
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -43,21 +41,23 @@ PetscErrorCode Newton::Reset()
 PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Vec base,
                              Mat J)
 {
-  bool there = options.backend == TESSERA_BACKEND_CUDA;
+  Space space = Space::host;
 
   PetscFunctionBegin;
   failure[0] = 0;
-  PetscCall(CheckBackend(solver, backend_option, options.backend));
-  if (options.backend == TESSERA_BACKEND_AUTO) { // where the vectors are
-    const PetscScalar *values;
-    PetscMemType       where;
-    PetscCall(VecGetArrayReadAndMemType(X, &values, &where));
-    PetscCall(VecRestoreArrayReadAndMemType(X, &values));
-    int here = !PetscMemTypeHost(where) && !device::unusable(), all;
-    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm(solver)));
-    there = all;
-  }
-  const Space space = there ? Space::cuda : Space::host;
+  PetscCall(ChooseSpace(
+    solver, backend_option, options.backend,
+    [&](bool *device) { // where the vectors are
+      const PetscScalar *values;
+      PetscMemType       where;
+
+      PetscFunctionBegin;
+      PetscCall(VecGetArrayReadAndMemType(X, &values, &where));
+      PetscCall(VecRestoreArrayReadAndMemType(X, &values));
+      *device = !PetscMemTypeHost(where);
+      PetscFunctionReturn(PETSC_SUCCESS);
+    },
+    &space));
   GridDescription grid;
   PetscCall(BoxMatrix::Describe(solver, who, dm, X, J, grid));
   if (!matrix.is(grid) || plan.exec.space != space) {
@@ -65,9 +65,7 @@ PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *ba
     plan.exec.space = space;
     PetscCall(matrix.SetGrid(solver, grid));
   }
-#ifdef _OPENMP
-  plan.exec.threads = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;
-#endif
+  plan.exec.threads = HostThreads();
   base_ = base;
   if (built_ && options.params.levels != plan.params.levels) built_ = plan.built = false;
   plan.params         = options.params;
@@ -133,7 +131,7 @@ PetscErrorCode Newton::LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point
   PetscCall(d_.Read(XU, space));
   if (X0) PetscCall(e_.Read(X0, space));
   TesseraCallCXX(*point = look(plan, a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
-  for (Array *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
+  for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -148,7 +146,7 @@ PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Move
   PetscCall(d_.Read(XU, space));
   PetscCall(e_.Write(X, space));
   TesseraCallCXX(*moved = store(plan, t, b_.data(), c_.data(), d_.data(), a_.data(), e_.data()));
-  for (Array *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
+  for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -174,7 +172,7 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscCall(c_.Read(XL, plan.exec.space));
   PetscCall(d_.Read(XU, plan.exec.space));
   TesseraCallCXX(changed = load(plan, a_.data(), b_.data(), c_.data(), d_.data(), follow));
-  for (Array *a : {&a_, &b_, &c_, &d_}) PetscCall(a->Restore());
+  for (VectorView *a : {&a_, &b_, &c_, &d_}) PetscCall(a->Restore());
   TesseraCallCXX(if (changed) m = measure(plan, plan.levels[0]));
   first = last = std::sqrt(m.natural);
   best = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual

@@ -4,7 +4,7 @@
 #pragma once
 #include "petsc/hooks.hpp"
 #include "tessera.h"
-#include "vipmg/array.hpp"
+#include "petsc/vector.hpp"
 #include "vipmg/boxmatrix.hpp"
 
 namespace tessera {
@@ -77,7 +77,7 @@ private:
   PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                        double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
-  Array          a_, b_, c_, d_, e_;
+  VectorView     a_, b_, c_, d_, e_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from
 };
 

@@ -1,5 +1,6 @@
 // SNES vipmg: PETSc's face of multigrid for variational inequalities.
 #include "vipmg/snesvipmg.hpp"
+#include "petsc/shell.hpp"
 #include "petsc/bounds.hpp"
 #include <algorithm>
 #include <cmath>
@@ -150,17 +151,12 @@ PetscErrorCode Solve(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// After an error nothing is kept.
 PetscErrorCode SNESSolve_VIPMG(SNES snes)
 {
   SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
 
   PetscFunctionBegin;
-  Together       together(PetscObjectComm((PetscObject)snes));
-  PetscErrorCode ierr = NoThrow<Solve, SNES>(snes);
-  ierr                = together.End(ierr, v->newton.plan.exec.space);
-  if (ierr) (void)v->newton.Reset();
-  PetscCall(ierr);
+  PetscCall(Whole<Solve>(snes, v->newton.plan.exec.space, [&] { (void)v->newton.Reset(); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,5 +1,6 @@
 // Tao vipmg: bound-constrained minimisation by multigrid for its first-order conditions.
 #include "vipmg/snesvipmg.hpp"
+#include "petsc/shell.hpp"
 
 using namespace tessera;
 using vipmg::End;
@@ -141,11 +142,7 @@ PetscErrorCode TaoSolve_VIPMG(Tao tao)
   TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
 
   PetscFunctionBegin;
-  Together       together(PetscObjectComm((PetscObject)tao));
-  PetscErrorCode ierr = NoThrow<Solve, Tao>(tao);
-  ierr                = together.End(ierr, v->newton.plan.exec.space);
-  if (ierr) (void)v->newton.Reset();
-  PetscCall(ierr);
+  PetscCall(Whole<Solve>(tao, v->newton.plan.exec.space, [&] { (void)v->newton.Reset(); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -26,17 +26,17 @@ template <class F> PetscErrorCode SchurSpace::Update(Vec residual, Vec solution,
   if (!pc_.matrix.moved()) {
     PetscCall(pc_.matrix.GetWrite(solution, plan_.exec.space, &x, true));
     f(r, x);
-    PetscCall(pc_.matrix.RestoreWrite(solution, &x));
-    PetscCall(pc_.matrix.RestoreRead(residual, &r));
+    PetscCall(pc_.matrix.RestoreWrite(solution));
+    PetscCall(pc_.matrix.RestoreRead());
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   Buffer<double> kept; // vectors move through one work vector, so one after the other
   kept.resize({(size_t)pc_.matrix.grid().owned().size(), plan_.exec.space});
   rrb::copy_values(plan_.exec, r, kept);
-  PetscCall(pc_.matrix.RestoreRead(residual, &r));
+  PetscCall(pc_.matrix.RestoreRead());
   PetscCall(pc_.matrix.GetWrite(solution, plan_.exec.space, &x, true));
   f(kept.data(), x);
-  PetscCall(pc_.matrix.RestoreWrite(solution, &x));
+  PetscCall(pc_.matrix.RestoreWrite(solution));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -55,7 +55,7 @@ PetscErrorCode SchurSpace::Load(Vec v)
   PetscFunctionBegin;
   PetscCall(pc_.matrix.GetRead(v, plan_.exec.space, &values));
   rrb::load(plan_, values);
-  PetscCall(pc_.matrix.RestoreRead(v, &values));
+  PetscCall(pc_.matrix.RestoreRead());
   PetscCall(SubtractDirichlet(&pc_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -98,7 +98,7 @@ PetscErrorCode SchurSpace::Begin()
   PetscCall(Residual(s, w));
   PetscCall(pc_.matrix.GetRead(w, plan_.exec.space, &res));
   rrb::black_load(plan_, res, r);
-  PetscCall(pc_.matrix.RestoreRead(w, &res));
+  PetscCall(pc_.matrix.RestoreRead());
   PetscCall(NullSpace());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -124,7 +124,7 @@ PetscErrorCode SchurSpace::NullSpace()
       else {
         PetscCall(pc_.matrix.GetRead(vectors[i], plan_.exec.space, &res));
         rrb::black_load(plan_, res, v);
-        PetscCall(pc_.matrix.RestoreRead(vectors[i], &res));
+        PetscCall(pc_.matrix.RestoreRead());
       }
       for (rrb::BlackField &u : null_) {
         double c = rrb::black_dot(plan_, u, v);
@@ -171,24 +171,24 @@ PetscErrorCode SchurSpace::SolveOnDevice(rrb::SchurSolver &solver)
     goes_on = limited && outcome == rrb::Outcome::too_many;
     limited = false;
     if (!goes_on) break;
-    if (!begun) PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &solution));
-    PetscCall(pc_.matrix.RestoreRead(ksp_->vec_rhs, &values));
+    if (!begun) PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol));
+    PetscCall(pc_.matrix.RestoreRead());
     PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
     bool another = false;
     ksp_->its = (PetscInt)norms.size() - 1;
     if (norms.back() > 10 * PetscMax(ksp_->rtol * norms[0], ksp_->abstol))
       PetscCall(CorrectChoice(norms.back() / norms[0], &another));
   } while (true);
-  if (begun) PetscCall(Finish(!pc_.corrected)); // which overwrites the right-hand side
+  PetscCall(pc_.matrix.RestoreRead());
+  if (begun) PetscCall(Finish(!pc_.corrected));
   else {
-    PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol, &solution));
+    PetscCall(pc_.matrix.RestoreWrite(ksp_->vec_sol));
     PetscCall(RemoveNullSpace(ksp_->vec_sol));
   }
   PetscCall(
     LogFlops(plan_.exec.space, (double)(norms.size() - 1) *
                                  (2 * plan_.multiplications() + 20.0 * (double)plan_.levels[0].grid.owned().size())));
   PetscCall(PetscLogEventEnd(event_rrb_sweep, ksp_->pc, 0, 0, 0));
-  PetscCall(pc_.matrix.RestoreRead(ksp_->vec_rhs, &values));
   ksp_->reason = KSP_CONVERGED_ITERATING;
   for (size_t i = 0; i < norms.size() && !ksp_->reason; ++i) { // what PETSc would have seen
     ksp_->its   = (PetscInt)i;
@@ -237,7 +237,7 @@ PetscErrorCode SchurSpace::Finish(bool loaded)
     PetscCall(pc_.matrix.GetWrite(dx, plan_.exec.space, &values));
     rrb::black_store(plan_, x, values);
     rrb::red_solution(plan_, finest, finest.b.v, x.view, natural_view(values, own.x0, own.y0, own.x1 - own.x0));
-    PetscCall(pc_.matrix.RestoreWrite(dx, &values));
+    PetscCall(pc_.matrix.RestoreWrite(dx));
     PetscCall(RemoveNullSpace(dx));
     if (!ksp_->guess_zero) PetscCall(VecAXPY(ksp_->vec_sol, 1.0, dx));
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,0 +1,52 @@
+// What every solver does around its method: where it runs and with how many threads, errors that all processes agree
+// on, what is left after one, and failures that are no errors.
+#pragma once
+#include "petsc/device.hpp"
+#include <petscpc.h>
+
+namespace tessera {
+
+// Threads on the host: only those that the user asked for, as MPI programs fill the cores with processes.
+int HostThreads();
+
+// Where a solver runs: as `backend` says, which is the value of `option`; or, where that is auto, on the device where
+// on_device(&device), which looks where its values are, says so on all processes. Collective.
+template <class F> PetscErrorCode ChooseSpace(PetscObject solver, const char *option, TesseraBackend backend,
+                                              const F &on_device, Space *space)
+{
+  bool device = backend == TESSERA_BACKEND_CUDA;
+
+  PetscFunctionBegin;
+  PetscCall(CheckBackend(solver, option, backend));
+  if (backend == TESSERA_BACKEND_AUTO) {
+    PetscCall(on_device(&device));
+    int here = device && !device::unusable(), all; // asked last: it wakes the device
+    PetscCallMPI(MPI_Allreduce(&here, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm(solver)));
+    device = all;
+  }
+  *space = device ? Space::cuda : Space::host;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// F(solver), whose errors are those of all processes; space: where it has run, which it may change. After an error
+// undo() drops what there is: where memory is short, the program may go on with another choice. Collective.
+template <auto F, class Solver, class Undo> PetscErrorCode Whole(Solver solver, const Space &space, const Undo &undo)
+{
+  PetscFunctionBegin;
+  Together       together(PetscObjectComm((PetscObject)solver));
+  PetscErrorCode ierr = NoThrow<F, Solver>(solver);
+  ierr                = together.End(ierr, space);
+  if (ierr) undo();
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The matrix is none that the method works with: KSP ends with KSP_DIVERGED_PC_FAILED, and an error is raised only
+// where the user asked for one.
+PetscErrorCode FailSetUp(PC pc, const char *who, const char *failure, PCFailedReason reason);
+
+// An application after a setup that has not ended (an error), or that has failed: then y is infinite, which no solver
+// takes for a solution.
+PetscErrorCode RefuseApplication(PC pc, const char *who, bool ready, bool failed, Vec y, bool *refused);
+
+} // namespace tessera
