@@ -5,9 +5,10 @@
 #   make test-all   everything under tests/   make test-long  random cases (CASES=10000 SEED=0 SANITIZE=0|1)
 #   make demo       two of the examples       make demo-all   four of them
 #   make bench      the measurements (BENCH=suite or program)
+#   make docs       the documentation as a site, in build/docs (with Sphinx from PyPI, docs/requirements.txt)
 #   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
-#   make pack-tests the device's tests as a folder for machines without PETSc (docs/gpu.md)
-#   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/gpu.md)
+#   make pack-tests the device's tests as a folder for machines without PETSc (docs/howto/gpu.md)
+#   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/howto/gpu.md)
 #
 # Variables: CUDA=0|1|emulate (default: as PETSc; emulate: the device path on the host, for tests)  CUDA_ARCH=90  OPENMP=0|1  MARCH=native  OPT=-O3  CXXFLAGS=  WERROR=0|1  JOBS=2
 
@@ -47,7 +48,7 @@ PETSC_PREFIX := $(patsubst %/,%,$(PETSC_DIR)/$(PETSC_ARCH))
 PETSC_CONF   := $(wildcard $(PETSC_PREFIX)/lib/petsc/conf/petscvariables)
 
 # Goals that need PETSc; the others install it, or can do without.
-WANTS_PETSC := $(filter-out deps test test-all test-long demo demo-all bench clean format petsc-cuda,$(or $(MAKECMDGOALS),all))
+WANTS_PETSC := $(filter-out deps docs test test-all test-long demo demo-all bench clean format petsc-cuda,$(or $(MAKECMDGOALS),all))
 ifneq ($(PETSC_CONF),)
   include $(PETSC_CONF)
 else ifneq ($(WANTS_PETSC),)
@@ -135,7 +136,7 @@ LAPACK     := -Wl,--push-state,--as-needed $(BLASLAPACK_LIB) -Wl,--pop-state
 LIBS       := $(PETSC_LIBS) $(LAPACK) $(CUDA_LIBS)
 LINK       := $(CXX) $(if $(filter 1,$(OPENMP)),-fopenmp) $(LDFLAGS)
 
-.PHONY: all lib print-lib bench-densegs vipmg-cycles check test test-all test-long demo demo-all bench run-tests run-long run-demo run-bench build-tests deps install clean syntax format petsc-cuda pack-tests force
+.PHONY: all lib print-lib bench-densegs vipmg-cycles check test test-all test-long demo demo-all bench run-tests run-long run-demo run-bench build-tests deps docs install clean syntax format petsc-cuda pack-tests force
 .DELETE_ON_ERROR:
 .SECONDARY:
 all: lib
@@ -306,6 +307,17 @@ install: $(LIB)
 	  'Cflags: -I$${includedir} $(PETSC_CC_INCLUDES)' 'Libs: -L$${libdir} -Wl,-rpath,$${libdir} -ltessera $(PETSC_LIBS)' \
 	  > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tessera.pc
 	@echo "Load it with  -dll_append $(PREFIX)/lib/libtessera.so"
+
+#--- documentation ---------------------------------------------------------------------------------------------------
+# Sphinx lives in a virtual environment of its own, whose wheels docs/requirements.txt names.
+DOCS_ENV := $(TOP)/build/docs-environment
+$(DOCS_ENV)/done: $(TOP)/docs/requirements.txt
+	@rm -rf $(DOCS_ENV); $(PYTHON) -m venv $(DOCS_ENV) || { echo "No venv for $(PYTHON) (Debian: apt-get install python3-venv)"; exit 1; }
+	@$(DOCS_ENV)/bin/pip install -q --disable-pip-version-check --only-binary :all: -r $< && touch $@
+docs: $(DOCS_ENV)/done
+	@$(PYTHON) $(TOP)/docs/functions.py
+	@$(DOCS_ENV)/bin/sphinx-build -q -W --keep-going -b html -d $(TOP)/build/doctrees $(TOP)/docs $(TOP)/build/docs
+	@echo "$(TOP)/build/docs/index.html"
 
 clean:
 	rm -rf $(TOP)/build

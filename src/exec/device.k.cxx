@@ -451,7 +451,7 @@ double *result() { return lasting(state().result, 1, 1); }
 
 #elif !defined(TESSERA_EMULATE_DEVICE)
 
-static const char *const none = "this library was built without CUDA (make CUDA=1 builds it with, docs/gpu.md)";
+static const char *const none = "this library was built without CUDA (make CUDA=1 builds it with, docs/howto/gpu.md)";
 void        prefer(int) { }
 int         count() { return 0; }
 const char *unusable() { return none; }
