@@ -109,7 +109,7 @@ static PetscErrorCode GetInfo(PC pc, TesseraGridsInfo *info)
     nodes += (PetscReal)grid.nx * (PetscReal)grid.ny;
   }
   info->unknowns            = (PetscReal)p.levels[0].grid.size();
-  info->exact               = rrb::algebraic_levels(p) ? grid.nx : (PetscInt)p.band_x.size();
+  info->exact               = rrb::algebraic_levels(p) ? grid.nx : (PetscInt)p.remainder.x.size();
   info->dirichlet           = r->report.dirichlet;
   info->grid_complexity     = nodes / info->unknowns;
   info->operator_complexity = p.nonzeros;
@@ -127,7 +127,7 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
-  const bool galerkin = r->options.coarsening == PC_RRB_GALERKIN, fitted = fits_weights(p.rough);
+  const bool galerkin = r->options.coarsening == PC_RRB_GALERKIN, fitted = fits_weights(p.choice.rough);
   *choice               = PCRRBChoice();
   choice->coarsening    = r->options.coarsening;
   choice->interpolation = r->options.interpolation != PC_RRB_INTERPOLATION_AUTO ? r->options.interpolation
@@ -138,10 +138,10 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
   for (const rrb::Level &l : p.levels)
     if (!l.layout.natural) choice->quarters = l.index + 1;
   if (rrb::algebraic_levels(p)) choice->algebraic = Grids(p) - 1;
-  choice->measures = tessera::NameOf(p.rough);
+  choice->measures = tessera::NameOf(p.choice.rough);
   if (galerkin) {
-    choice->usual    = p.predicted[(int)rrb::Rough::no];
-    choice->expected = p.predicted[(int)p.rough];
+    choice->usual    = p.choice.expects(rrb::Rough::no);
+    choice->expected = p.choice.expects();
     const size_t l   = LevelOf(p, 0);
     if (p.levels[l].step == rrb::Step::coarsen) choice->leaps = rrb::report(p, l).shares.leaps;
   }

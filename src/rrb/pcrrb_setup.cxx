@@ -132,7 +132,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     r->matrix.Read(pc->pmat, r->plan.exec, finest.halo, finest.b.data.data(), raise, s, r->dirichlet, r->report));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_read, pc, 0, 0, 0));
   const OperatorReport &report = r->report;
-  if (report.dirichlet != dirichlet) r->plan.forget(); // another problem
+  if (report.dirichlet != dirichlet) r->plan.choice = tessera::rrb::Choice(); // another problem
   PetscCheck(report.kind != OperatorReport::outside, comm, PETSC_ERR_SUP,
              "PC rrb works on 5- and 9-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT
              " of %d x %d) is coupled with column %" PetscInt_FMT
@@ -189,20 +189,20 @@ static PetscErrorCode TryChoices(PC pc, bool again)
 
   PetscFunctionBegin;
   while (again) {
-    PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::NameOf(r->plan.rough)));
+    PetscCall(PetscInfo(pc, "Next measures for rough coefficients: %s\n", tessera::NameOf(r->plan.choice.rough)));
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
     if (failure.failed) { // back to what could be factorised
       PetscCall(PetscInfo(pc, "A pivot is not positive then: the usual choice stays\n"));
-      r->plan.rough  = tessera::rrb::Rough::no;
-      r->plan.chosen = true;
+      r->plan.choice.rough  = tessera::rrb::Rough::no;
+      r->plan.choice.settled = true;
       PetscCall(ReadAndFactor(pc, r->raised, &failure));
     }
     TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
-    const int tried = (int)r->plan.rough;
-    TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
-    if (r->plan.predicted[tried] > 0)
+    const int tried = (int)r->plan.choice.rough;
+    TesseraCallCXX(again = tessera::rrb::try_choice(r->plan));
+    if (r->plan.choice.expected[tried] > 0)
       PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
-                          r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
+                          r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -213,10 +213,10 @@ static PetscErrorCode ChooseAnother(PC pc)
   bool      again;
 
   PetscFunctionBegin;
-  const int tried = (int)r->plan.rough;
+  const int tried = (int)r->plan.choice.rough;
   PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n",
-                      r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried), (double)r->needed));
-  again     = tessera::rrb::galerkin_disproved(r->plan, r->needed);
+                      r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried), (double)r->needed));
+  again     = tessera::rrb::disprove_choice(r->plan, r->needed);
   r->needed = 0;
   PetscCall(TryChoices(pc, again));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -247,13 +247,13 @@ PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
   *another = false;
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &id));
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
-  if (id != r->matrix_id || state != r->matrix_state || rrb::galerkin_rival(r->plan) >= rrb::choice_never)
+  if (id != r->matrix_id || state != r->matrix_state || rrb::rival_iterations(r->plan) >= rrb::choice_never)
     PetscFunctionReturn(PETSC_SUCCESS);
-  const rrb::Rough before = r->plan.rough;
+  const rrb::Rough before = r->plan.choice.rough;
   r->needed    = needed;
   r->first_its = 0;
   PetscCall(Whole<ChooseAnother>(pc));
-  *another = r->plan.rough != before;
+  *another = r->plan.choice.rough != before;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -344,16 +344,16 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
 {
   PC_RRB   *r     = (PC_RRB *)pc->data;
   bool      again = false;
-  const int tried = (int)r->plan.rough;
+  const int tried = (int)r->plan.choice.rough;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
-  if (!r->plan.chosen) r->first_its = 0;
+  if (!r->plan.choice.settled) r->first_its = 0;
   r->needed = 0;
   TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
-  TesseraCallCXX(again = tessera::rrb::galerkin_trial(r->plan));
+  TesseraCallCXX(again = tessera::rrb::try_choice(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
-  *unfit = r->options.precision == PC_RRB_AUTO && tessera::rrb::galerkin_unfit(r->plan);
+  *unfit = r->options.precision == PC_RRB_AUTO && tessera::rrb::unfit_for_single(r->plan);
   if (*unfit) {
     PetscCall(PetscInfo(pc, "The coefficients vary by more than single precision holds: the preconditioner is made "
                             "again in double precision\n"));
@@ -361,7 +361,7 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
   }
   if (again)
     PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
-                        r->plan.predicted[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
+                        r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
   PetscCall(TryChoices(pc, again));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -383,7 +383,7 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC rrb", pc->pmat));
   if (again_all) PetscCall(MakePlan(pc, &expected));
   else if (r->plan.peers) TesseraCallCXX(r->plan.peers->restore(PetscObjectComm((PetscObject)pc)));
-  if (r->choose_again) r->plan.forget();
+  if (r->choose_again) r->plan.choice = tessera::rrb::Choice();
   r->choose_again = PETSC_FALSE;
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(FactorOrRaise(pc, &failure));
@@ -401,7 +401,8 @@ static PetscErrorCode SetUp(PC pc)
                             "moves eigenvalues out of its interval\n"));
   PetscCall(PetscInfo(pc, "PC rrb: %d x %d nodes, %d levels on %d grids, then %d nodes exactly; cycle %s\n",
                       r->plan.levels[0].grid.nx, r->plan.levels[0].grid.ny, r->plan.factor_levels(),
-                      r->plan.levels.back().index + 1, (int)r->plan.band_x.size(), PCRRBCycles[(int)r->plan.cycle]));
+                      r->plan.levels.back().index + 1, (int)r->plan.remainder.x.size(),
+                      PCRRBCycles[(int)r->plan.cycle]));
   r->current = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

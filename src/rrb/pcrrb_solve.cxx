@@ -10,9 +10,9 @@ using tessera::PC_RRB;
 // better.
 PetscReal tessera::DoubtfulIterations(const PC_RRB *r, PetscReal reduction)
 {
-  const double expected = r->plan.predicted[(int)r->plan.rough];
+  const double expected = r->plan.choice.expects();
   if (!(expected > 0)) return 0;
-  const double rival = rrb::galerkin_rival(r->plan);
+  const double rival = rrb::rival_iterations(r->plan);
   if (rival >= rrb::choice_never) return 0;
   return rrb::choice_wrong * PetscMax(expected, rival) *
            (reduction < 1 ? PetscLogReal(PetscMax(reduction, 1e-300)) / PetscLogReal(1e-6) : 0) +
@@ -97,7 +97,7 @@ PetscErrorCode tessera::AfterSolveRRB(PC pc, KSP ksp, Vec, Vec)
   PetscFunctionBegin;
   const PetscBool corrected = r->corrected; // its iterations are those of two choices
   r->corrected = PETSC_FALSE;
-  if (!r->current || !r->plan.chosen || corrected) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->current || !r->plan.choice.settled || corrected) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetIterationNumber(ksp, &its));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(KSPGetTolerances(ksp, &rtol, nullptr, nullptr, nullptr));

@@ -14,6 +14,8 @@
 #include "rrb/multigrid/components.hpp"
 #include <memory>
 #include <string>
+#include <tuple>
+#include <variant>
 
 namespace tessera {
 struct Reduction; // box/warp.hpp
@@ -93,12 +95,51 @@ template <class T> struct FieldOf {
 };
 using Field = FieldOf<double>;
 
+// The phases of a sweep over a grid in one pass, exec/wavefront.hpp: what is done, at which colour, and how many rows
+// behind the first phase.
+struct Phase {
+  enum Kind { first_sweep, sweep, residual, restriction, correction } kind; // first_sweep: from zero
+  int colour;
+};
+struct Schedule {
+  std::vector<Phase> phases;
+  std::vector<int>   lags;
+  void               clear() { phases.clear(), lags.clear(); }
+  void               add(Phase::Kind kind, int colour, int lag)
+  {
+    phases.push_back({kind, colour});
+    lags.push_back(lag);
+  }
+};
+
+// Vectors of the program, in natural order, which begin stride_b and stride_out numbers apart.
+struct SeveralVectors {
+  int           count;
+  const double *b;
+  ptrdiff_t     stride_b;
+  double       *out;
+  ptrdiff_t     stride_out;
+};
+
 // how a level goes on: to its c nodes, to the same grid on every process, directly
 enum class Step { coarsen, gather, solve };
 
-// A grid of the Galerkin form. T: precision of the hierarchy.
-template <class T> struct Smoothing {
+// How the sweeps of a grid of the Galerkin form are done: colour by colour, along lines, or down and up in one kernel
+// each (rrb/multigrid/march.hpp); and what a visit to a level does. The setup chooses both.
+enum class Sweeping { points, lines, march };
+enum class Visit { cycle, k_cycle, amli, gather, dense, exact };
+
+// Vectors of a short iteration with the cycle as preconditioner, multigrid/acceleration.hpp.
+template <class T> struct AccelerationVectors {
+  FieldOf<T> r, w, d, q;
+};
+
+// A level of the Galerkin form. T: precision of the hierarchy.
+template <class T> struct MultigridLevel {
   Smoother       smoother = Smoother::automatic; // in use: not automatic
+  Sweeping       sweeping = Sweeping::points;
+  Visit          visit    = Visit::cycle;
+  int            sweeps   = 1; // before and after the next grid
   Directions     shares;
   // the finest grid of a 5-point operator, smoothed on S1; in double precision its weights of o are factor.l at o
   bool           of_schur = false;
@@ -112,7 +153,7 @@ template <class T> struct Smoothing {
   Inverse<T>     whole;            // on the device: the cycle from this grid down as a matrix
   FieldOf<T>     b, x, r;          // right-hand side, solution, residual; S1: b and x have two quarters, r one
   Buffer<T>      several;          // the same of several vectors, each of four quarters
-  FieldOf<T>     ar, aw, ad, aq;   // vectors of the acceleration
+  AccelerationVectors<T> acceleration;
   Algebraic      algebraic;        // S1: what is below it, where no grids are
   Components     components;       // S1: loose parts,
   FieldOf<T>     swept;            // S1 on the device: x between down and up
@@ -150,10 +191,18 @@ struct Failure {
   bool   again = false;
 };
 
-// The exact remainder's matrix on the device; where the host solves, its values on the way.
+// The exact factorisation of what is left after the last grid.
 struct Remainder {
-  Buffer<double> band, v;
-  Buffer<int>    node, number;
+  Band                                         band;
+  std::vector<int>                             x, y;   // its nodes
+  std::vector<double>                          values; // and their values
+  std::tuple<Inverse<double>, Inverse<float>>  inverses; // on the device one of these
+  // On the device: the matrix before its factorisation, nodes and their numbers; where the host solves, values on
+  // their way
+  Buffer<double>                               matrix, travelling;
+  Buffer<int>                                  node, number;
+  template <class T> Inverse<T>               &inverse() { return std::get<Inverse<T>>(inverses); }
+  size_t bytes() const { return band.bytes() + std::get<0>(inverses).bytes() + std::get<1>(inverses).bytes(); }
 };
 
 // What a setup of the Galerkin form works in beside what it keeps, for a level. On the device it stays for the next
@@ -176,39 +225,132 @@ struct Findings {
 // Had a next grid zeros on its diagonal at an earlier setup on the device? Where it had none their couplings are not
 // cleared, a launch a grid; a setup that finds one is made again.
 enum class Zeros { unknown, none, some };
+struct Found {
+  Buffer<Findings> on_device;
+  bool             any = false; // they are not zero
+  Zeros            zeros = Zeros::unknown;
+};
+
+// What a setup of the Galerkin form does where coefficients are rough; it stays for new values once it is settled.
+struct Choice {
+  Rough  rough   = Rough::no;
+  bool   settled = false;
+  bool   usual_lines = false;   // the usual choice, when it was tried, had lines on the finest grid
+  double expected[roughs] = {}; // iterations by the trial of each choice, 0: there was none
+  double expects() const { return expected[(int)rough]; }
+  double expects(Rough r) const { return expected[(int)r]; }
+};
+
+// What a grid of the Galerkin form does, for users.
+struct GridReport {
+  Smoother   smoother;
+  Directions shares;
+  bool       of_schur;
+  int        sweeps, lakes;
+};
+
+struct Plan;
+
+// The two families of methods, Lumped and Multigrid, have the same functions: a plan has one of them.
+
+// Elimination with lumping, the papers' forms: each grid has its factors, in Level.
+struct Lumped {
+  using Value = double; // of the vectors that it works on
+  // ---- setup: create() has made the levels, factor() goes down them
+  int     layers(const Plan &, const Grid &) const { return 1; } // of ghost nodes
+  long    redundant(const Plan &plan, int grid) const;            // as Params, where that is 0
+  void    create(Plan &plan);                                     // the rest of the memory
+  Stencil recycle(Plan &plan, size_t l);                          // an operator in the memory of an earlier setup
+  void    prepare(Plan &plan, size_t l, const Stencil &a);        // before the level's operator is used up
+  void    coarsen(Plan &plan, size_t l, Stencil &a, Stencil &next, Failure &failure);
+  void    keep(Plan &, size_t, Stencil &) { } // the operator of a level that has no next one
+  void    finish(Plan &, bool) { }            // on the device: before the host waits for its findings,
+  void    loose_parts(Plan &, double) { }     // and after it; couplings of S1 next to nothing. Collective.
+  void    choose_cycle(Plan &plan);
+  // ---- application
+  void    apply(Plan &plan, const View<double> &out);
+  // z = B r on S1; with a reduction *rz = r'z, where this returns true: else the cycle does not give that
+  bool    schur_cycle(Plan &plan, const View<double> &r, const View<double> &z, Reduction * = nullptr,
+                      double * = nullptr);
+  void    apply_natural(Plan &, const double *, double *) { }
+  int     apply_several(Plan &, const DirichletCouplings &, const SeveralVectors &) { return 0; }
+  double  try_out(Plan &, int) { return 0; } // iterations that CG on S1 will need for 1e-6 from this level on
+  // ---- facts
+  bool    natural = false, several = false; // has the setup made these two possible?
+  bool    needs_host(const Plan &) const { return false; } // for its sums and exchanges, on several devices
+  size_t  bytes() const { return 0; }
+  double  bytes_moved(const Plan &plan, const Level &level, bool schur) const; // by a cycle on the level, for a node
+  double  multiplications(const Plan &plan, const Level &level) const;         // for a node
+  GridReport       report(size_t) const { return {}; }
+  const Algebraic *algebraic() const { return nullptr; }
+};
+
+// The Galerkin form: operators P'AP, sweeps of Gauss-Seidel, V-, K- and AMLI-cycles.
+template <class T> struct Multigrid {
+  using Value = T;
+  int     layers(const Plan &plan, const Grid &grid) const;
+  long    redundant(const Plan &plan, int grid) const;
+  void    create(Plan &plan);
+  Stencil recycle(Plan &plan, size_t l);
+  void    prepare(Plan &plan, size_t l, const Stencil &a);
+  void    coarsen(Plan &plan, size_t l, Stencil &a, Stencil &next, Failure &failure);
+  void    keep(Plan &plan, size_t l, Stencil &a);
+  void    finish(Plan &plan, bool failed);
+  void    loose_parts(Plan &plan, double loose);
+  void    choose_cycle(Plan &plan);
+  void    apply(Plan &plan, const View<double> &out);
+  bool    schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction *reduction = nullptr,
+                      double *rz = nullptr);
+  void    apply_natural(Plan &plan, const double *b, double *out);
+  int     apply_several(Plan &plan, const DirichletCouplings &dirichlet, const SeveralVectors &vectors);
+  double  try_out(Plan &plan, int l);
+  bool    natural = false, several = false;
+  bool    needs_host(const Plan &plan) const;
+  size_t  bytes() const;
+  double  bytes_moved(const Plan &plan, const Level &level, bool schur) const;
+  double  multiplications(const Plan &plan, const Level &level) const;
+  GridReport       report(size_t l) const;
+  const Algebraic *algebraic() const;
+
+  // x = the approximate solution on level l for the right-hand side b, both in its own fields
+  void    visit(Plan &plan, int l);
+  // x = one cycle from level l down for b; with a reduction as schur_cycle()
+  bool    cycle(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction = nullptr,
+                double *bx = nullptr);
+
+  std::vector<MultigridLevel<T>> levels;
+  std::vector<Work>              work;             // by level
+  double                         relaxation[4] = {}; // of the colours o, a, b, c of 9-point grids, beyond one
+  Schedule                       schedule;         // of a sweep in progress
+  Buffer<double>                 several_finest;   // several vectors on the finest grid,
+  int                            several_width = 0; // so many
+
+private:
+  void set_cycle(Plan &plan);
+  void make_vectors(Plan &plan);
+  void dense_cycles(Plan &plan); // the cycles on small grids as matrices, on the device
+  void root(Plan &plan, int l, const View<double> &b, const View<double> &out);
+  void next(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t sy);
+  void march(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *bx);
+  void cycle_nine(Plan &plan, int l, const View<T> &b, const View<T> &x);
+  bool cycle_s1(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *bx);
+};
 
 struct Plan {
   unsigned long long number = 0; // of create(): no other plan has it
   Params             params;
   Exec               exec;
   std::vector<Level> levels;
+  std::variant<Lumped, Multigrid<double>, Multigrid<float>> method;
   bool               half = false; // the last grid loses its red nodes before the exact factorisation
   Cycle              cycle = Cycle::v; // in use: never automatic
   Schur              schur;
   bool               have_schur = false;
-  // Galerkin form: one of the two hierarchies, by precision; what was chosen at the first setup stays for new values
-  std::vector<Smoothing<double>> smoothing64;
-  std::vector<Smoothing<float>>  smoothing32;
-  bool                           chosen = false;
-  Rough                          rough  = Rough::no;
-  // the usual choice, when it was tried, had lines on the finest grid
-  bool                           usual_lines = false;
-  double                         predicted[roughs] = {}; // iterations by the trial of each choice, 0: there was none
-  std::vector<Work>              work;      // by level
-  Buffer<Findings>               findings;
-  bool                           found = false; // something: they are not zero
-  Zeros                          zeros = Zeros::unknown;
-  std::vector<int>               kind, lag; // phases of a sweep in progress
-  Buffer<double>                 several;   // several vectors on the finest grid
-  int                            together = 0; // so many
-  Band                band; // the exact remainder,
-  Inverse<double>     inverse64; // on the device its inverse in one of these,
-  Inverse<float>      inverse32;
-  Remainder           remainder;
-  std::vector<int>    band_x, band_y; // its nodes
-  std::vector<double> band_v;         // and their values
-  bool                   nine     = false; // a 9-point operator
-  double                 nonzeros = 0; // stored coefficients of all grids / of the finest
+  Choice             choice;
+  Found              found;
+  Remainder          remainder;
+  bool               nine     = false; // a 9-point operator
+  double             nonzeros = 0; // stored coefficients of all grids / of the finest
 
   // Several devices of one host: sums over all processes on the device; a number of its own for each time that they
   // were set up
@@ -218,12 +360,6 @@ struct Plan {
   unsigned long long    joined = 0;
 
   bool   single_factors() const { return params.single && params.coarsening != Coarsening::galerkin; }
-  void   forget() // choose again at the next setup
-  {
-    chosen = false;
-    rough  = Rough::no;
-    for (double &p : predicted) p = 0;
-  }
   int    factor_levels() const; // l of the papers: two for each eliminated grid
   double tiny() const;          // share of a diagonal entry below which a pivot is rounding: a singular operator
   size_t bytes() const;
@@ -244,16 +380,16 @@ int  maximum_levels(const Grid &grid);
 Stencil finest_stencil(Plan &plan); // zero, in the memory of an earlier factorisation where there is one
 Failure factor(Plan &plan, Stencil &a);
 // Galerkin form, after choose_cycle(): tries the choice where coefficients jump. True: it was bad, another one was
-// made; set up again. Choices stay for new values until `chosen` is cleared. Collective.
-bool galerkin_trial(Plan &plan);
+// made; set up again.  Collective.
+bool try_choice(Plan &plan);
 // After the trial of the usual choice: it broke down, as rounding has made a hierarchy in single precision indefinite.
-bool galerkin_unfit(const Plan &plan);
+bool unfit_for_single(const Plan &plan);
 // A solve has shown that the choice in use takes so many iterations for 1e-6. True: another choice was made, set up
 // again and try it.
-bool galerkin_disproved(Plan &plan, double iterations);
+bool disprove_choice(Plan &plan, double iterations);
 // Iterations of the choice in use above which another one is expected to take less time; 0: one has not been tried;
 // choice_never: there is none.
-double galerkin_rival(const Plan &plan);
+double rival_iterations(const Plan &plan);
 // The intervals of AMLI and the automatic choice of the cycle; after a successful factorisation.
 void choose_cycle(Plan &plan);
 
@@ -264,11 +400,11 @@ void apply(Plan &plan, const View<double> &out);
 // The same without load(), from natural order to natural order: where this plan can.
 bool takes_natural(const Plan &plan);
 void apply_natural(Plan &plan, const double *b, double *out);
-// The same from natural order to natural order of so many vectors, which begin stride_b and stride_out numbers apart:
-// 8 or 4 at a time (in single precision 8), for which the coefficients of the grids are read once. Returns how many
-// have been done. Where this plan can: the Galerkin form on the host, its finest grid smoothed by points and without
-// loose parts; grids below that are not so take one after the other.
-bool takes_several(Plan &plan);
+// The same from natural order to natural order of several vectors: 8 or 4 at a time (in single precision 8), for which
+// the coefficients of the grids are read once. Returns how many have been done. Where this plan can: the Galerkin form
+// on the host, its finest grid smoothed by points and without loose parts; grids below that are not so take one after
+// the other.
+bool takes_several(const Plan &plan);
 int  apply_several(Plan &plan, const DirichletCouplings &dirichlet, int vectors, const double *b, ptrdiff_t stride_b,
                    double *out, ptrdiff_t stride_out);
 // The same for S1: r and z are fields of the finest grid of which only the quarters o and c are used. Ghosts of r
@@ -295,7 +431,6 @@ struct BlackField {
   BlackField() = default;
   explicit BlackField(const Plan &plan, double *borrowed = nullptr);
 };
-void   copy_values(const Exec &exec, const double *x, Buffer<double> &y); // y = x where the plan's memory is
 void   black_load(Plan &plan, const double *x, BlackField &r);                            // from natural order
 // y = x at the black nodes, y in natural order
 void   black_store(Plan &plan, const BlackField &x, double *y);
@@ -313,13 +448,6 @@ void   red_solve(Plan &plan, const double *r, double *x);     // x += D_r^-1 r a
 // Eigenvalues at both ends of a symmetric tridiagonal matrix.
 void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double> &e, double *lowest, double *highest);
 
-// What a grid of the Galerkin form does, for users.
-struct GridReport {
-  Smoother   smoother;
-  Directions shares;
-  bool       of_schur;
-  int        sweeps, lakes;
-};
 GridReport report(const Plan &plan, size_t l);
 
 // Building blocks that the files of this folder share.
@@ -332,6 +460,7 @@ void cycle(Plan &plan, int l, const View<double> &b, const View<double> &coarse,
            bool red = true);
 // the operator of a distributed grid on every process
 Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a);
+Stencil recycle_factors(Level &level);
 void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure);
 // A bad pivot in a row of the remainder.
 void name_row(const Plan &plan, int row, Failure &failure);
@@ -345,7 +474,6 @@ void red_solution(Plan &plan, Level &level, const View<V> &b, const View<V> &bla
 // order.
 template <class T> void black_of(Plan &plan, const double *b, const View<T> &to);
 template <class T> void whole_of(Plan &plan, const double *b, const View<T> &x, double *out);
-void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure);
 // Is the diagonal, or the inverse pivots, of the quarters in the mask not negative and not NaN? Names the first node
 // that is; on the device in the plan's findings.
 void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level,
@@ -355,21 +483,8 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure);
 void keep_factors(Plan &plan, Level &level, Stencil &a, bool red_only = false, bool scaled = true);
 void schur_setup(Plan &plan, Level &level, Stencil &a, Schur &s);
 template <class T> void schur_create(const Plan &plan, const Level &level, SchurOf<T> &s); // its memory
-// Galerkin form: sets one grid up and makes the next operator; `a` is used up.
-void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure);
-// on the device, after all grids: the number of couplings next to nothing. Collective.
-void galerkin_loose_parts(Plan &plan, double loose);
-void galerkin_cycle(Plan &plan); // the cycle and its vectors
-template <class T> void galerkin_whole(Plan &plan); // the cycles on small grids as matrices, on the device
 template <class T> void gather_values(Plan &plan, Level &g, const View<T> &own, const View<T> &whole);
-void galerkin_apply(Plan &plan, const View<double> &out);
-// x = the approximate solution on level l for the right-hand side b, both in its own fields
-template <class T> void galerkin_visit(Plan &plan, int l);
-// z = B r on S1 in the precision of the hierarchy, with *rz = r'z; false: this cycle does not give that.
-template <class T>
-bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz);
 // Changes when memory that the cycle works on has moved, or a number that is an argument of its kernels has changed.
 unsigned long long fingerprint(const Plan &plan);
-void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z);
 
 } // namespace tessera::rrb

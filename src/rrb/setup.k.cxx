@@ -3,181 +3,10 @@
 #include "rrb/multigrid/march.hpp"
 #include <algorithm>
 #include <climits>
-#include <cstring>
 #include <iterator>
 #include <type_traits>
 
 namespace tessera::rrb {
-
-size_t Factor::bytes() const
-{
-  size_t n = d64.bytes() + d32.bytes();
-  for (int k = 0; k < 4; ++k) n += l64[k].bytes() + l32[k].bytes();
-  return n;
-}
-
-template <class T> size_t SchurOf<T>::bytes() const
-{
-  size_t n = c.bytes() + red.bytes();
-  for (auto &f : e) n += f.bytes();
-  for (int k = 0; k < 2; ++k) n += fo[k].bytes() + fc[k].bytes();
-  return n;
-}
-
-template struct SchurOf<double>;
-template struct SchurOf<float>;
-
-template <class T> size_t Smoothing<T>::bytes() const
-{
-  size_t n = schur.bytes() + a.bytes() + components.bytes() + algebraic.bytes() + several.bytes() + inverse.bytes() +
-             inject.bytes() + correction.bytes() + whole.bytes();
-  for (const auto &f : edge) n += f.bytes();
-  for (const auto &f : centre) n += f.bytes();
-  for (const auto &plane : lines)
-    for (const auto &l : plane) n += l ? l->bytes() : 0;
-  for (const FieldOf<T> *f : {&b, &x, &r, &ar, &aw, &ad, &aq, &swept, &rest, &constants}) n += f->data.bytes();
-  return n;
-}
-
-template struct Smoothing<double>;
-template struct Smoothing<float>;
-
-size_t Level::bytes() const
-{
-  return factor.bytes() + op.bytes() + b.data.bytes() + t.bytes() + x.data.bytes() + r.data.bytes() + w.data.bytes() +
-         d.data.bytes() + q.data.bytes() + solution.bytes();
-}
-
-size_t Work::bytes() const
-{
-  size_t n = a.bytes() + schur.bytes() + P.inject.bytes();
-  for (const auto &f : P.edge) n += f.bytes();
-  for (const auto &f : P.centre) n += f.bytes();
-  return n;
-}
-
-size_t Plan::bytes() const
-{
-  size_t n = schur.bytes() + several.bytes() + band.bytes() + inverse64.bytes() + inverse32.bytes();
-  for (const Level &l : levels) n += l.bytes();
-  for (const auto &g : smoothing64) n += g.bytes();
-  for (const auto &g : smoothing32) n += g.bytes();
-  for (const Work &w : work) n += w.bytes();
-  return n;
-}
-
-unsigned long long fingerprint(const Plan &plan)
-{
-  // All memory of the device: what was made and freed since does not count. Of the same memory parts may have changed
-  // places.
-  unsigned long long h   = plan.number ^ device::allocated();
-  auto               mix = [&](unsigned long long v) { h = (h ^ v) * 1099511628211ull; };
-  auto               add = [&](const auto &buffer) { mix((unsigned long long)(size_t)buffer.data()); };
-  auto               schur = [&](const auto &s) {
-    add(s.c);
-    for (const auto &f : s.e) add(f);
-    for (int k = 0; k < 2; ++k) add(s.fo[k]), add(s.fc[k]);
-  };
-  auto hierarchy = [&](const auto &grids) {
-    for (const auto &s : grids) {
-      schur(s.schur), add(s.a.c), add(s.inverse), add(s.correction), add(s.b.data), add(s.x.data), add(s.r.data),
-        add(s.ar.data), add(s.rest.data), add(s.constants.data), add(s.swept.data), add(s.whole);
-      for (int k = 0; k < 4; ++k) add(s.a.e[k]), add(s.a.g[k]), add(s.centre[k]);
-      for (int k = 0; k < 2; ++k) add(s.edge[k]);
-      add(s.inject);
-      mix((unsigned long long)s.smoother);
-      s.components.sizes(mix);
-    }
-  };
-  schur(plan.schur), hierarchy(plan.smoothing64), hierarchy(plan.smoothing32);
-  for (const Level &l : plan.levels) {
-    add(l.b.data), add(l.t), add(l.op.c), add(l.factor.d64), add(l.factor.d32), add(l.x.data);
-    for (int k = 0; k < 4; ++k) add(l.factor.l64[k]), add(l.factor.l32[k]), add(l.op.e[k]);
-    for (double v : l.spectrum) {
-      unsigned long long bits;
-      memcpy(&bits, &v, sizeof bits);
-      mix(bits);
-    }
-  }
-  mix((unsigned long long)plan.cycle), mix((unsigned long long)plan.rough), mix(plan.joined);
-  return h;
-}
-
-// Row sums of a singular operator are zero to rounding, and elimination adds up those of all nodes.
-double Plan::tiny() const
-{
-  return std::max(tuning::singular_pivot, tuning::singular_growth * (double)levels[0].grid.size());
-}
-
-const Algebraic *algebraic_levels(const Plan &plan)
-{
-  if (plan.rough != Rough::algebraic) return nullptr;
-  for (const auto &s : plan.smoothing64)
-    if (!s.algebraic.empty()) return &s.algebraic;
-  for (const auto &s : plan.smoothing32)
-    if (!s.algebraic.empty()) return &s.algebraic;
-  return nullptr;
-}
-
-int Plan::factor_levels() const { return 2 * levels.back().index + half; }
-
-double Plan::bytes_moved(bool of_schur) const
-{
-  const double           s = params.single ? 4 : 8;
-  const Algebraic *const algebraic = algebraic_levels(*this);
-  double                 sum = algebraic ? algebraic->bytes_moved() / (double)levels[0].grid.size() : 0, visits = 1;
-  for (const Level &l : levels) {
-    const double share = (double)l.grid.size() / (double)levels[0].grid.size();
-    if (l.step == Step::coarsen) {
-      // down: b, 3 L, half a value written; up: t, c, red b, 3.75 of L and D, one value written. S1 has a third of L.
-      double cycle;
-      if (params.coarsening == Coarsening::galerkin) {
-        // One pass down and one up by points; along lines one for each parity of lines, and one for the residual. S1,
-        // per node of its grid: 2.5 coefficients (2 where a device's sweeps need no diagonal), half an inverse, a
-        // weight, a vector and a half; else 5, 2.5 vectors, and 1.25 weights or, by points, 1.5 and what is injected
-        // (a quarter).
-        const GridReport r = report(*this, (size_t)(&l - levels.data()));
-        const bool       points = r.smoother == Smoother::point;
-        const int        lines = r.smoother == Smoother::line_alternating ? 4 : 2;
-        const double     passes = points ? 2 : 2 * (r.sweeps * lines * (r.of_schur ? 1.2 : 0.8) + 1);
-        cycle = passes * s * (r.of_schur ? (points && exec.space == Space::cuda ? 5 : 5.5) : points ? 9.25 : 8.75);
-        // elimination of the red nodes and back
-        if (!l.index && !of_schur) cycle += r.of_schur ? 8 + 16 + 16 + 16 + 16 : 0;
-      } else cycle = of_schur && !l.index ? 4 + s + 2 + 4 + 1.25 * s + 4 : 8 + 3 * s + 4 + 8 + 3.75 * s + 8;
-      if (l.accelerated && this->cycle != Cycle::v) {
-        sum += visits * share * ((params.inner - 1) * (56 + 24) + params.inner * 48 + 16 + 16);
-        visits *= params.inner;
-      }
-      if (!l.index && !of_schur) cycle += 16; // into the layout
-      sum += visits * share * cycle;
-      if (algebraic) return sum;
-    }
-  }
-  return sum + visits * 2 * (double)band.bytes() / (double)levels[0].grid.size();
-}
-
-double Plan::multiplications() const
-{
-  const Algebraic *const algebraic = algebraic_levels(*this);
-  // an entry or a weight is 12 B
-  if (algebraic)
-    return (16 + 12) * (double)levels[0].grid.owned().size() +
-           algebraic->bytes_moved() / 12 / levels[0].grid.processes();
-  double sum = 0, visits = 1;
-  for (const Level &l : levels) {
-    if (l.accelerated && cycle != Cycle::v) {
-      sum += visits * (params.inner * 11. * (double)l.grid.owned().size());
-      visits *= params.inner;
-    }
-    if (l.step == Step::coarsen)
-      sum += visits *
-             (params.coarsening == Coarsening::galerkin
-                ? (l.index || nine ? 21. : 16.) * report(*this, (size_t)(&l - levels.data())).sweeps + 12
-                : 6.75) *
-             (double)l.grid.owned().size();
-  }
-  return sum + visits * 2 * (double)band.bytes() / sizeof(double);
-}
 
 // Entries of the band matrix of a grid, numbered along its shorter direction; a periodic direction is folded.
 static double band_entries(const Grid &g)
@@ -229,97 +58,86 @@ static void join(Plan &plan, const Grid &grid)
   plan.joined = ++number;
 }
 
+// Grids below the finest one.
+static int coarse_grids(const Plan &plan, const Grid &grid)
+{
+  const int maximum = maximum_levels(grid);
+  if (plan.params.levels > 0) return std::min(plan.params.levels, maximum) / 2;
+  int  steps = 0;
+  bool cut_x, cut_y;
+  for (Grid g = grid; 2 * steps < maximum &&
+                      (plan.exec.space == Space::cuda
+                         ? g.size() > tuning::dense_nodes
+                         : band_entries(g) > tuning::remainder_share * (double)grid.size() &&
+                             band_entries(grid) > tuning::remainder_least);
+       ++steps)
+    g = next_grid(g, &cut_x, &cut_y);
+  return steps;
+}
+
+// The levels without what belongs to a method. A small distributed grid is two of them: it is gathered, and goes on as
+// a grid that every process has.
+template <class M> static void create_levels(Plan &plan, const M &method, const Grid &finest, int steps)
+{
+  const Params &params = plan.params;
+  const Space   space  = plan.exec.space;
+  Grid          g      = finest;
+  bool          many = finest.processes() > 1, cut_x = false, cut_y = false;
+  plan.levels.reserve((size_t)steps + 2);
+  for (int i = 0; i <= steps; ++i) {
+    const bool natural = params.grids >= 0 && i >= params.grids;
+    bool       gathered = true;
+    for (bool first = true; gathered; first = false) {
+      plan.levels.emplace_back();
+      Level &level = plan.levels.back();
+      level.index  = i;
+      level.cut_x  = first && i && cut_x;
+      level.cut_y  = first && i && cut_y;
+      level.grid   = g;
+      level.grid.layers = many ? method.layers(plan, finest) : 1;
+      level.step = i == steps ? Step::solve : Step::coarsen;
+      const long redundant = params.redundant ? params.redundant : method.redundant(plan, i);
+      gathered             = many && (i == steps || g.size() <= redundant);
+      if (gathered) {
+        level.step = Step::gather;
+        level.gather.reset(new Gather(g, space));
+        level.solution.resize(Extent{(size_t)g.size(), space});
+        many = false;
+        g    = g.local();
+      }
+      level.layout = Layout(level.grid, natural, space);
+      level.halo   = Halo(level.grid, space);
+      if (level.grid.layers > 1) level.wide = Halo(level.grid, space, level.grid.layers);
+      if (!i) level.b.resize(level.layout);
+    }
+    g = next_grid(g, &cut_x, &cut_y);
+  }
+}
+
 void create(Plan &plan, const Grid &grid, const Params &params)
 {
-  const Exec exec = plan.exec;
   static unsigned long long plans = 0;
+  const Exec exec = plan.exec;
   plan            = Plan();
   plan.number     = ++plans;
   plan.exec       = exec;
   plan.params     = params;
-  const int maximum = maximum_levels(grid);
-  int       steps   = 0;
-  bool      cut_x = false, cut_y = false;
-  if (params.levels > 0) {
-    steps     = std::min(params.levels, maximum) / 2;
-    plan.half = params.coarsening != Coarsening::galerkin && params.levels < maximum && params.levels % 2;
-  } else
-    for (Grid g = grid; 2 * steps < maximum &&
-                        (exec.space == Space::cuda ? g.size() > tuning::dense_nodes
-                                                   : band_entries(g) > tuning::remainder_share * (double)grid.size() &&
-                                                       band_entries(grid) > tuning::remainder_least);
-         ++steps)
-      g = next_grid(g, &cut_x, &cut_y);
-  Grid       g        = grid;
-  bool       many     = grid.processes() > 1;
-  const bool galerkin = params.coarsening == Coarsening::galerkin;
-  const bool there    = exec.space == Space::cuda;
-  const bool wide     = there && galerkin && many && !grid.periodic_x && !grid.periodic_y;
-  plan.levels.reserve((size_t)steps + 2);
-  auto redundant = [&](int i) {
-    return params.redundant       ? params.redundant
-         : there && galerkin && i ? tuning::redundant_there
-                                  : tuning::redundant_nodes;
-  };
-  for (int i = 0; i <= steps; ++i) {
-    Level level;
-    level.index = i;
-    level.cut_x = i && cut_x;
-    level.cut_y = i && cut_y;
-    for (bool done = false; !done;) {
-      const bool natural = params.grids >= 0 && i >= params.grids;
-      level.grid        = g;
-      level.grid.layers = wide && many ? march_layers : 1;
-      level.step = i == steps ? Step::solve : Step::coarsen;
-      if (many && (i == steps || g.size() <= redundant(i))) {
-        level.step = Step::gather;
-        level.gather.reset(new Gather(g, exec.space));
-        level.solution.resize(Extent{(size_t)g.size(), exec.space});
-        many = false;
-        g    = g.local();
-      } else done = true;
-      level.layout = Layout(level.grid, natural, exec.space);
-      level.halo   = Halo(level.grid, exec.space);
-      if (level.grid.layers > 1) level.wide = Halo(level.grid, exec.space, level.grid.layers);
-      if (!galerkin || !i) level.b.resize(level.layout);
-      const bool factors = level.step == Step::coarsen || (level.step == Step::solve && plan.half);
-      if (factors && !galerkin) level.t.resize(level.layout.elements(1));
-      if (factors && plan.single_factors()) {
-        for (auto &l : level.factor.l32) l.resize(level.layout.elements(3));
-        level.factor.d32.resize(level.layout.elements(3));
-      }
-      // The Galerkin form accelerates from the first coarse grid on. In single precision a given AMLI-cycle does so
-      // from the second one, as the rounding of singular operators grows with each (asymmetry of 1e-3 with the
-      // first).
-      const int first = galerkin && !(params.single && params.cycle == Cycle::amli);
-      level.accelerated =
-        i && level.step == Step::coarsen && params.cycle != Cycle::v && (i - first) % params.every == 0;
-      // Every visit of a small grid takes the device the same time: the first such grid alone, unless the cycle is
-      // given. On the first grid whose cycle is a matrix it costs nothing.
-      if (galerkin && exec.space == Space::cuda && params.cycle == Cycle::automatic && i > 1 &&
-          level.step == Step::coarsen) {
-        const Level &finer = plan.levels.back();
-        level.accelerated  = g.size() > tuning::amli_nodes ? level.accelerated
-                                                           : !finer.accelerated && g.size() <= tuning::dense_cycle &&
-                                                              finer.grid.size() > tuning::dense_cycle;
-      }
-      if (level.accelerated && !galerkin)
-        for (Field *f : {&level.x, &level.r, &level.w, &level.d, &level.q}) f->resize(level.layout);
-      if (level.accelerated && exec.space == Space::cuda)
-        level.sums.resize(Extent{2 * sizeof(TwoSums) / sizeof(double), Space::cuda});
-      if (level.step == Step::solve && plan.half) level.w.resize(level.layout);
-      plan.levels.push_back(std::move(level));
-      level       = Level();
-      level.index = i;
-    }
-    g = next_grid(g, &cut_x, &cut_y);
-  }
-  plan.work.resize(plan.levels.size());
-  if (galerkin && params.single) plan.smoothing32.resize(plan.levels.size());
-  if (galerkin && !params.single) plan.smoothing64.resize(plan.levels.size());
+  if (params.coarsening != Coarsening::galerkin)
+    plan.half = params.levels > 0 && params.levels < maximum_levels(grid) && params.levels % 2;
+  else if (params.single) plan.method.emplace<Multigrid<float>>();
+  else plan.method.emplace<Multigrid<double>>();
+  const int steps = coarse_grids(plan, grid);
+  std::visit(
+    [&](auto &method) {
+      create_levels(plan, method, grid, steps);
+      method.create(plan);
+    },
+    plan.method);
+  for (Level &level : plan.levels)
+    if (level.accelerated) level.sums.resize(Extent{2 * sizeof(TwoSums) / sizeof(double), exec.space});
   bool nodes = true; // on every process: kernels without work do not run, and would not come to a sum
   for (int r = 0; r < grid.processes(); ++r) nodes = nodes && !grid.box(r).empty();
-  if (there && grid.processes() > 1 && nodes) join(plan, grid);
+  if (exec.space == Space::cuda && grid.processes() > 1 && nodes) join(plan, grid);
 }
 
 namespace {
@@ -356,7 +174,7 @@ void check_positive(Plan &plan, const Level &level, const View<double> &C, int m
     auto of = [&](int q) {
       return part(mask & (1 << q) ? level.grid.owned(q) : Box(),
                   LookKernel{
-                    C.q[q], C.sx, C.sy, q, {&plan.findings.data()->bad, factor_level}
+                    C.q[q], C.sx, C.sy, q, {&plan.found.on_device.data()->bad, factor_level}
       });
     };
     return forall_parts(plan.exec, of(0), of(1), of(2), of(3));
@@ -370,35 +188,38 @@ void check_positive(Plan &plan, const Level &level, const View<double> &C, int m
   }
 }
 
-// An empty operator for a level, in the memory of its earlier factors (which the factorisation fills again).
-static Stencil recycle(Plan &plan, size_t l)
+// The memory of an earlier setup's factors, which the factorisation fills again, or an operator without memory.
+Stencil recycle_factors(Level &level)
 {
-  Level &level = plan.levels[l];
-  if (l < plan.smoothing64.size() && !plan.smoothing64[l].a.c.empty()) return std::move(plan.smoothing64[l].a);
-  if (!plan.work[l].a.c.empty()) return std::move(plan.work[l].a);
-  if (level.factor.d64.empty()) return Stencil(level.grid, level.layout.natural, level.layout.space);
   Stencil s;
+  if (level.factor.d64.empty()) return s;
   s.layout = level.layout;
   s.c      = std::move(level.factor.d64);
   for (int k = 0; k < 4; ++k) s.e[k] = std::move(level.factor.l64[k]);
   return s;
 }
 
+// An operator for a level; *fresh: it is zero.
+static Stencil operator_for(Plan &plan, size_t l, bool *fresh = nullptr)
+{
+  const Level &level = plan.levels[l];
+  Stencil      s = std::visit([&](auto &m) { return m.recycle(plan, l); }, plan.method);
+  if (fresh) *fresh = s.c.empty();
+  return s.c.empty() ? Stencil(level.grid, level.layout.natural, level.layout.space) : std::move(s);
+}
+
 Stencil finest_stencil(Plan &plan)
 {
-  const bool fresh = plan.levels[0].factor.d64.empty() &&
-                     (plan.smoothing64.empty() || plan.smoothing64[0].a.c.empty()) && plan.work[0].a.c.empty();
-  Stencil    s     = recycle(plan, 0);
+  bool    fresh;
+  Stencil s = operator_for(plan, 0, &fresh);
   if (fresh) return s;
+  s.nine = false;
   // who reads a matrix there writes all that is looked at
   if (plan.exec.space == Space::cuda && plan.params.coarsening == Coarsening::galerkin &&
-      plan.levels[0].grid.processes() == 1) {
-    s.nine = false;
+      plan.levels[0].grid.processes() == 1)
     return s;
-  }
   s.c.zero();
   for (auto &e : s.e) e.zero();
-  s.nine = false;
   return s;
 }
 
@@ -428,72 +249,85 @@ Stencil gather(const Exec &exec, Level &level, Level &whole, Stencil &a)
   return all;
 }
 
-Failure factor(Plan &plan, Stencil &a)
+// From the finest grid to the remainder. Where CG works on S1 and the finest grid is gathered or solved, S1 is made
+// beside it.
+template <class M> static void factor_levels(Plan &plan, M &method, Stencil current, Failure &failure)
 {
-  Failure    failure;
-  const bool galerkin = plan.params.coarsening == Coarsening::galerkin;
-  Stencil    current  = std::move(a);
-  plan.have_schur   = plan.params.schur && !current.nine;
-  plan.nonzeros     = 0;
-  plan.nine         = current.nine;
-  const bool there  = plan.exec.space == Space::cuda;
-  if (there) {
-    if (plan.findings.empty()) plan.findings.resize(Extent{1, Space::cuda});
-    else if (plan.found) plan.findings.zero();
-  }
   for (size_t l = 0; l < plan.levels.size(); ++l) {
     Level &level = plan.levels[l];
     current.exchange(level.halo);
     plan.nonzeros += (current.nine ? 9. : 5.) * (double)(level.step == Step::gather ? 0 : level.grid.size());
-    if (level.accelerated && !galerkin) copy(current, level.op, level.layout.space);
-    if (galerkin && level.step != Step::coarsen) galerkin_grid(plan, l, current, nullptr, failure);
-    if (level.step == Step::gather) {
-      Stencil whole = gather(plan.exec, level, plan.levels[l + 1], current);
-      if (l == 0 && plan.have_schur) {
-        eliminate_red(plan, level, current, nullptr);
-        schur_setup(plan, level, current, plan.schur);
-        level.factor.d64 = std::move(current.c); // the memory for the next factorisation
-        for (int k = 0; k < 4; ++k) level.factor.l64[k] = std::move(current.e[k]);
-      } else if (there && galerkin) plan.work[l].a = std::move(current);
-      current = std::move(whole);
-    } else if (level.step == Step::solve) {
-      if (l == 0 && plan.have_schur) {
+    method.prepare(plan, l, current);
+    if (level.step == Step::coarsen) {
+      Stencil next = operator_for(plan, l + 1);
+      method.coarsen(plan, l, current, next, failure);
+      if (plan.choice.rough == Rough::algebraic) { // no grid is below it
+        // else it failed
+        if (const Algebraic *const algebraic = algebraic_levels(plan)) plan.nonzeros += algebraic->entries();
+        return;
+      }
+      current = std::move(next);
+      continue;
+    }
+    const bool of_schur = l == 0 && plan.have_schur;
+    if (level.step == Step::solve) {
+      if (of_schur) {
         Stencil red;
         copy(current, red, level.layout.space);
         eliminate_red(plan, level, red, nullptr);
         schur_setup(plan, level, red, plan.schur);
       }
       factor_remainder(plan, level, current, failure);
-      if (there && galerkin) plan.work[l].a = std::move(current);
-    } else {
-      Stencil coarse = recycle(plan, l + 1);
-      if (galerkin) galerkin_grid(plan, l, current, &coarse, failure);
-      else factor_grid(plan, level, current, &coarse, &plan.levels[l + 1], failure);
-      if (galerkin && plan.rough == Rough::algebraic) { // no grid is below it
-        // else it failed
-        if (const Algebraic *const algebraic = algebraic_levels(plan)) plan.nonzeros += algebraic->entries();
-        break;
-      }
-      current = std::move(coarse);
+      method.keep(plan, l, current);
+      return;
     }
+    Stencil whole = gather(plan.exec, level, plan.levels[l + 1], current);
+    if (of_schur) {
+      eliminate_red(plan, level, current, nullptr);
+      schur_setup(plan, level, current, plan.schur);
+      level.factor.d64 = std::move(current.c); // the memory for the next factorisation
+      for (int k = 0; k < 4; ++k) level.factor.l64[k] = std::move(current.e[k]);
+    } else method.keep(plan, l, current);
+    current = std::move(whole);
   }
-  if (there) {
-    Findings found;
-    // now, as the host will wait: choose_cycle() finds it done
-    if (galerkin && plan.chosen && !failure.failed) galerkin_cycle(plan);
-    device::copy_to_host(&found, plan.findings.data(), sizeof found);
-    const bool zeros = std::any_of(std::begin(found.zero), std::end(found.zero), [](int z) { return z != 0; });
-    plan.found       = found.bad || found.row || found.loose || zeros;
-    failure.again    = zeros && plan.zeros == Zeros::none;
-    if (zeros) plan.zeros = Zeros::some;
-    else if (plan.zeros == Zeros::unknown && plan.levels[0].grid.processes() == 1) plan.zeros = Zeros::none;
-    if (found.bad) { // before the remainder
-      int level, q, X, Y;
-      FirstBad::decode(found.bad, level, q, X, Y);
-      name_node((level - 1) / 2, level, q, X, Y, failure);
-    } else if (found.row && !failure.failed) name_row(plan, found.row - 1, failure);
-    if (galerkin) galerkin_loose_parts(plan, found.loose);
+}
+
+// What kernels have found on the device, for which the host waits.
+template <class M> static void look(Plan &plan, M &method, Failure &failure)
+{
+  Findings found;
+  method.finish(plan, failure.failed);
+  device::copy_to_host(&found, plan.found.on_device.data(), sizeof found);
+  const bool zeros = std::any_of(std::begin(found.zero), std::end(found.zero), [](int z) { return z != 0; });
+  plan.found.any   = found.bad || found.row || found.loose || zeros;
+  failure.again    = zeros && plan.found.zeros == Zeros::none;
+  if (zeros) plan.found.zeros = Zeros::some;
+  else if (plan.found.zeros == Zeros::unknown && plan.levels[0].grid.processes() == 1) plan.found.zeros = Zeros::none;
+  if (found.bad) { // before the remainder
+    int level, q, X, Y;
+    FirstBad::decode(found.bad, level, q, X, Y);
+    name_node((level - 1) / 2, level, q, X, Y, failure);
+  } else if (found.row && !failure.failed) name_row(plan, found.row - 1, failure);
+  method.loose_parts(plan, found.loose);
+}
+
+Failure factor(Plan &plan, Stencil &a)
+{
+  Failure    failure;
+  const bool on_device = plan.exec.space == Space::cuda;
+  plan.have_schur = plan.params.schur && !a.nine;
+  plan.nonzeros   = 0;
+  plan.nine       = a.nine;
+  if (on_device) {
+    if (plan.found.on_device.empty()) plan.found.on_device.resize(Extent{1, Space::cuda});
+    else if (plan.found.any) plan.found.on_device.zero();
   }
+  std::visit(
+    [&](auto &method) {
+      factor_levels(plan, method, std::move(a), failure);
+      if (on_device) look(plan, method, failure);
+    },
+    plan.method);
   plan.nonzeros /= (double)plan.levels[0].grid.size() * (plan.nine ? 9. : 5.);
   // The first failure of any process counts; processes without one name a level that no factorisation has.
   const Grid &g = plan.levels[0].grid;

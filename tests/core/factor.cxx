@@ -217,8 +217,8 @@ TEST(Factor, SinglePrecisionIsTheDoubleRounded)
           ASSERT_FALSE(lib.failure.failed || lib.failure.again);
           for (size_t l = 0; l < lib.plan.levels.size(); ++l) {
             if (lib.plan.levels[l].step != rrb::Step::coarsen) continue;
-            const rrb::Smoothing<float> &s = lib.plan.smoothing32[l];
-            const rrb::Work             &w = lib.plan.work[l];
+            const rrb::MultigridLevel<float> &s = std::get<rrb::Multigrid<float>>(lib.plan.method).levels[l];
+            const rrb::Work                  &w = std::get<rrb::Multigrid<float>>(lib.plan.method).work[l];
             if (s.of_schur) {
               const rrb::Schur &d = lib.plan.have_schur ? lib.plan.schur : w.schur;
               schur += expect_rounded("diagonal of S1", d.c, s.schur.c, &s.inverse, true);

@@ -20,8 +20,8 @@ struct InUse {
   const Layout  &layout;
   InUse(const rrb::Plan &plan, size_t l) : layout(plan.levels[l].layout)
   {
-    for (int k = 0; k < 2; ++k) edge[k] = on_host(plan.smoothing64[l].edge[k]);
-    for (int k = 0; k < 4; ++k) centre[k] = on_host(plan.smoothing64[l].centre[k]);
+    for (int k = 0; k < 2; ++k) edge[k] = on_host(std::get<rrb::Multigrid<double>>(plan.method).levels[l].edge[k]);
+    for (int k = 0; k < 4; ++k) centre[k] = on_host(std::get<rrb::Multigrid<double>>(plan.method).levels[l].centre[k]);
   }
   double operator()(int x, int y, int dx, int dy)
   {
@@ -49,7 +49,7 @@ static void compare(const Problem &p, const Params &q)
   for (size_t l = 1; l + 1 < plan.levels.size(); ++l) {
     SCOPED_TRACE(l);
     const Grid &g = plan.levels[l].grid, &next = plan.levels[l + 1].grid;
-    copy(plan.smoothing64[l].a, in_use, Space::host);
+    copy(std::get<rrb::Multigrid<double>>(plan.method).levels[l].a, in_use, Space::host);
     InUse          P(plan, l);
     const Entries &A = grids[l - 1].next, &e = grids[l].interpolation;
     ASSERT_EQ(A.rows, g.nx * g.ny);

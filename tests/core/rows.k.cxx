@@ -47,8 +47,8 @@ template <class T> int grids(const Problem &p)
   auto &levels = rrb::hierarchy<T>(lib.plan);
   int   count  = 0;
   for (int l = 0; l + 1 < (int)levels.size(); ++l) {
-    if (!rrb::marches<T>(lib.plan, l) || levels[(size_t)l].of_schur) continue;
-    rrb::Smoothing<T> &s = levels[(size_t)l], &next = levels[(size_t)l + 1];
+    if (levels[(size_t)l].sweeping != rrb::Sweeping::march || levels[(size_t)l].of_schur) continue;
+    rrb::MultigridLevel<T> &s = levels[(size_t)l], &next = levels[(size_t)l + 1];
     Values<T>          down[2], up[2];
     for (bool rows : {false, true}) {
       const long at_once = rows ? LONG_MAX : 0;

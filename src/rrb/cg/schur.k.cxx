@@ -136,12 +136,6 @@ template <class F> double over_black(Plan &plan, const F &f)
 
 } // namespace
 
-void copy_values(const Exec &exec, const double *x, Buffer<double> &y)
-{
-  if (exec.space == Space::cuda) device::copy(y.data(), x, y.bytes());
-  else if (y.size()) memcpy(y.data(), x, y.bytes());
-}
-
 BlackField::BlackField(const Plan &plan, double *borrowed) :
   layout(plan.levels[0].layout), data(borrowed), size(2 * layout.elements(1))
 {
@@ -314,14 +308,20 @@ template double schur_multiply(const Exec &, const Level &, SchurOf<float> &, co
 void schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
 {
   Level &level = plan.levels[0];
-  if (level.step == Step::coarsen)
-    return plan.params.coarsening == Coarsening::galerkin ? galerkin_schur_apply(plan, r, z)
-                                                          : cycle(plan, 0, r, z, z, false);
-  // A small grid is solved as a whole, with a zero right-hand side at the red nodes.
-  level.b.data.zero();
-  copy(plan.exec, level.grid, mask_o | mask_c, r, level.b.v);
-  apply(plan, level.b.v);
-  copy(plan.exec, level.grid, mask_o | mask_c, level.b.v, z);
+  if (level.step != Step::coarsen) {
+    // A small grid is solved as a whole, with a zero right-hand side at the red nodes.
+    level.b.data.zero();
+    copy(plan.exec, level.grid, mask_o | mask_c, r, level.b.v);
+    apply(plan, level.b.v);
+    return copy(plan.exec, level.grid, mask_o | mask_c, level.b.v, z);
+  }
+  if (auto *const single = std::get_if<Multigrid<float>>(&plan.method)) {
+    MultigridLevel<float> &s = single->levels[0];
+    copy(plan.exec, level.grid, mask_o | mask_c, r, s.b.v);
+    single->schur_cycle(plan, s.b.v, s.x.v);
+    copy(plan.exec, level.grid, mask_o | mask_c, s.x.v, z);
+  } else if (auto *const multigrid = std::get_if<Multigrid<double>>(&plan.method)) multigrid->schur_cycle(plan, r, z);
+  else std::get<Lumped>(plan.method).schur_cycle(plan, r, z);
 }
 
 } // namespace tessera::rrb

@@ -102,10 +102,10 @@ struct SchurSolver::Parts {
   };
   template <class T> Fields<T> fields(Plan &plan, BlackField &r);
   void iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
-  template <class T> void precondition(Plan &plan, std::vector<BlackField> &null, BlackField &r, double *rz);
+  template <class M>
+  void precondition(Plan &plan, M &method, std::vector<BlackField> &null, BlackField &r, double *rz);
   template <class T> void multiply(Plan &plan, BlackField &r, double *own);
   template <class T> void update(Plan &plan, BlackField &r, BlackField &x, double *own);
-  template <class T> void iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
   template <class Check>
@@ -119,8 +119,8 @@ struct SchurSolver::Parts {
   // Several processes whose devices do not reach each other, or whose cycle needs the host
   bool   driven(Plan &plan) const;
   double total(const Grid &grid);
-  template <class T>
-  void drive(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, std::vector<double> &norms);
+  template <class M> void drive(Plan &plan, M &method, std::vector<BlackField> &null, BlackField &r, BlackField &x,
+                                std::vector<double> &norms);
 };
 
 SchurSolver::SchurSolver() : parts_(new Parts()) { }
@@ -139,15 +139,16 @@ size_t SchurSolver::bytes() const
          parts_->rhs64.bytes() + parts_->memory.bytes();
 }
 
-// The precision of M's vectors: those of the Galerkin hierarchy; the lumped forms have double precision.
+// M's vectors: those of its hierarchy in single precision; else double precision will do.
 template <class T> SchurSolver::Parts::Fields<T> SchurSolver::Parts::fields(Plan &plan, BlackField &r)
 {
   const Layout &layout = plan.levels[0].layout;
   const size_t  n      = r.size;
   Fields<T>     f;
-  if constexpr (std::is_same_v<T, float>)
-    f.z = plan.smoothing32[0].x.data.data(), f.rhs = plan.smoothing32[0].b.data.data();
-  else f.z = z64.data(), f.rhs = rhs64.empty() ? r.data : rhs64.data();
+  if constexpr (std::is_same_v<T, float>) {
+    MultigridLevel<T> &finest = std::get<Multigrid<T>>(plan.method).levels[0];
+    f.z = finest.x.data.data(), f.rhs = finest.b.data.data();
+  } else f.z = z64.data(), f.rhs = rhs64.empty() ? r.data : rhs64.data();
   f.zv = layout.view(f.z), f.rv = layout.view(f.rhs);
   f.zv.q[0] = place(layout, f.z), f.zv.q[3] = f.zv.q[0] + n / 2, f.zv.q[1] = f.zv.q[2] = nullptr;
   f.rv.q[0] = place(layout, f.rhs), f.rv.q[3] = f.rv.q[0] + n / 2, f.rv.q[1] = f.rv.q[2] = nullptr;
@@ -155,15 +156,15 @@ template <class T> SchurSolver::Parts::Fields<T> SchurSolver::Parts::fields(Plan
 }
 
 // r'z to *rz, or this process's part of it. r has no values at ghost nodes, so its products have none of them.
-template <class T>
-void SchurSolver::Parts::precondition(Plan &plan, std::vector<BlackField> &null, BlackField &r, double *rz)
+template <class M>
+void SchurSolver::Parts::precondition(Plan &plan, M &method, std::vector<BlackField> &null, BlackField &r, double *rz)
 {
+  using T = typename M::Value;
   Level      &g = plan.levels[0];
   Fields<T>   f = fields<T>(plan, r);
-  const bool  galerkin = plan.params.coarsening == Coarsening::galerkin, host = driven(plan);
-  bool        fused = false; // r'z is there, and z at ghost nodes
-  if (galerkin) fused = galerkin_schur_cycle(plan, f.rv, f.zv, reduction, rz) && null.empty();
-  else if constexpr (std::is_same_v<T, double>) cycle(plan, 0, f.rv, f.zv, f.zv, false);
+  const bool  host = driven(plan);
+  // r'z is made, and z at ghost nodes
+  const bool  fused = method.schur_cycle(plan, f.rv, f.zv, &reduction, rz) && null.empty();
   for (BlackField &v : null) {
     forall_flat(r.size, Dot<T>{v.data, f.z, host ? part : c.data()}, reduction);
     if (host) {
@@ -209,27 +210,11 @@ template <class T> void SchurSolver::Parts::update(Plan &plan, BlackField &r, Bl
     reduction);
 }
 
-template <class T>
-void SchurSolver::Parts::iterate_in(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
-{
-  precondition<T>(plan, null, r, &state()->rz);
-  // not linear: CG is flexible
-  if (plan.cycle == Cycle::k) forall_flat(r.size, Dot<T>{q.data, fields<T>(plan, r).z, &state()->qz}, reduction);
-  multiply<T>(plan, r, nullptr);
-  update<T>(plan, r, x, nullptr);
-}
-
 bool SchurSolver::Parts::driven(Plan &plan) const
 {
   if (plan.levels[0].grid.processes() == 1) return false;
   if (!plan.total) return true;
-  if (plan.params.coarsening != Coarsening::galerkin) return false;
-  // lines, too, are joined by MPI
-  bool by_points = plan.params.single ? plan.smoothing32[0].components.empty() : plan.smoothing64[0].components.empty();
-  for (size_t l = 0; l < plan.levels.size(); ++l)
-    if (plan.levels[l].grid.processes() > 1 && plan.levels[l].step == Step::coarsen)
-      by_points = by_points && (plan.params.single ? marches<float>(plan, (int)l) : marches<double>(plan, (int)l));
-  return !by_points;
+  return std::visit([&](const auto &m) { return m.needs_host(plan); }, plan.method);
 }
 
 // The sum of all processes' parts, which a kernel leaves on the host. The part of a device that has failed is no
@@ -244,16 +229,17 @@ double SchurSolver::Parts::total(const Grid &grid)
 }
 
 // The host drives the kernels, on several processes. It waits once for each sum and each exchange.
-template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackField> &null, BlackField &r,
+template <class M> void SchurSolver::Parts::drive(Plan &plan, M &method, std::vector<BlackField> &null, BlackField &r,
                                                   BlackField &x, std::vector<double> &history)
 {
+  using T = typename M::Value;
   const Grid &grid = plan.levels[0].grid;
   State      &t    = shown->state;
   // done at the next sum, before which t stays as it is
   auto        tell = [&] { device::copy_from_host(state(), &t, sizeof t); };
   tell();
   while (t.running()) {
-    precondition<T>(plan, null, r, part);
+    precondition(plan, method, null, r, part);
     t.rz = total(grid);
     tell();
     multiply<T>(plan, r, part);
@@ -270,8 +256,16 @@ template <class T> void SchurSolver::Parts::drive(Plan &plan, std::vector<BlackF
 void SchurSolver::Parts::iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x)
 {
   const device::Recording recording;
-  if (plan.params.single && plan.params.coarsening == Coarsening::galerkin) iterate_in<float>(plan, null, r, x);
-  else iterate_in<double>(plan, null, r, x);
+  std::visit(
+    [&](auto &method) {
+      using T = typename std::decay_t<decltype(method)>::Value;
+      precondition(plan, method, null, r, &state()->rz);
+      // not linear: CG is flexible
+      if (plan.cycle == Cycle::k) forall_flat(r.size, Dot<T>{q.data, fields<T>(plan, r).z, &state()->qz}, reduction);
+      multiply<T>(plan, r, nullptr);
+      update<T>(plan, r, x, nullptr);
+    },
+    plan.method);
 }
 
 // The host launches every kernel and looks after each iteration.
@@ -431,7 +425,8 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
     for (BlackField *f : {&t.p[0], &t.p[1], &t.q}) *f = BlackField(plan);
     t.layout = g.layout;
   }
-  const bool single = plan.params.single && plan.params.coarsening == Coarsening::galerkin;
+  auto *const  multigrid = std::get_if<Multigrid<float>>(&plan.method); // in single precision
+  const bool   single    = multigrid;
   const bool many   = g.grid.processes() > 1, host = t.driven(plan);
   if (!single && t.z64.size() != r.size) t.z64.resize(r.size);
   if (!single && many && t.rhs64.size() != r.size) t.rhs64.resize(r.size);
@@ -461,16 +456,16 @@ Outcome SchurSolver::solve(Plan &plan, const Limits &limits, const double *b, bo
   };
   if (begun) {
     forall_flat((size_t)g.grid.owned().size(), Square{b, begin}, t.reduction);
-    if (single) convert(plan.exec, r.own, plan.smoothing32[0].b.data);
+    if (single) convert(plan.exec, r.own, multigrid->levels[0].b.data);
     else if (many) device::copy(t.rhs64.data(), r.data, t.rhs64.bytes());
-  } else if (single) black_start(plan, b, r.view, plan.smoothing32[0].b.v, t.reduction, begin);
+  } else if (single) black_start(plan, b, r.view, multigrid->levels[0].b.v, t.reduction, begin);
   else black_start(plan, b, r.view, t.fields<double>(plan, r).rv, t.reduction, begin);
   if (host) {
     State &state = t.shown->state;
     state.loop   = 0;
     state.bb     = t.total(g.grid);
     norms        = {state.start(limits, begun, false, single)};
-    single ? t.drive<float>(plan, null, r, x, norms) : t.drive<double>(plan, null, r, x, norms);
+    std::visit([&](auto &method) { t.drive(plan, method, null, r, x, norms); }, plan.method);
     if (!begun && !state.its) x.own.zero();
     finish();
     keep(state.outcome);

@@ -32,7 +32,7 @@ template <class F> PetscErrorCode SchurSpace::Update(Vec residual, Vec solution,
   }
   Buffer<double> kept; // vectors move through one work vector, so one after the other
   kept.resize({(size_t)pc_.matrix.grid().owned().size(), plan_.exec.space});
-  rrb::copy_values(plan_.exec, r, kept);
+  copy(r, plan_.exec.space, kept.data(), kept.space(), kept.size());
   PetscCall(pc_.matrix.RestoreRead());
   PetscCall(pc_.matrix.GetWrite(solution, plan_.exec.space, &x, true));
   f(kept.data(), x);

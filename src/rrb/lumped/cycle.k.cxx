@@ -188,13 +188,16 @@ template <class T, int S, bool RED> void up(Plan &plan, Level &level, Buffer<T> 
 }
 
 // One grid of the lumped form, for the acceleration.
-struct Lumped {
+struct LumpedSpace {
   Plan  &plan;
   int    l;
   Level &g;
   Field &b, &x, &r, &w, &d, &q;
   const int mask = mask_all;
-  Lumped(Plan &p, int level) : plan(p), l(level), g(p.levels[level]), b(g.b), x(g.x), r(g.r), w(g.w), d(g.d), q(g.q) { }
+  LumpedSpace(Plan &p, int level) :
+    plan(p), l(level), g(p.levels[level]), b(g.b), x(g.x), r(g.r), w(g.w), d(g.d), q(g.q)
+  {
+  }
   void combine(double s, const Field &u, double t, Field &v)
   {
     rrb::combine(plan.exec, v.data.size(), s, u.data.data(), t, v.data.data());
@@ -219,7 +222,7 @@ void visit(Plan &plan, int l, const View<double> &out)
 {
   Level &g = plan.levels[l];
   if (g.accelerated && plan.cycle != Cycle::v) {
-    Lumped space(plan, l);
+    LumpedSpace space(plan, l);
     if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
     else amli_cycle(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
     copy(plan.exec, g.grid, mask_all, g.x.v, out);
@@ -308,10 +311,12 @@ void load(Plan &plan, const double *x)
   }
 }
 
-void apply(Plan &plan, const View<double> &out)
+void Lumped::apply(Plan &plan, const View<double> &out) { visit(plan, 0, out); }
+
+bool Lumped::schur_cycle(Plan &plan, const View<double> &r, const View<double> &z, Reduction *, double *)
 {
-  if (plan.params.coarsening == Coarsening::galerkin) galerkin_apply(plan, out);
-  else visit(plan, 0, out);
+  cycle(plan, 0, r, z, z, false);
+  return false;
 }
 
 // The largest and the smallest eigenvalue of a symmetric tridiagonal matrix, by bisection on Sturm counts.
@@ -351,11 +356,11 @@ void extreme_eigenvalues(const std::vector<double> &d, const std::vector<double>
 // step breaks down. The values are the same on any number of processes.
 static bool spectrum(Plan &plan, int l, int steps, double *lowest, double *highest)
 {
-  Lumped space(plan, l);
+  LumpedSpace space(plan, l);
   fill_random(plan.exec, space.g.grid, mask_all, 0, space.x.v);
   std::vector<double> diagonal, off;
   double              previous = 0;
-  if (!cg_steps(space, steps, [&](double alpha, double beta, Lumped &) {
+  if (!cg_steps(space, steps, [&](double alpha, double beta, LumpedSpace &) {
         if (previous > 0) off.push_back(sqrt(beta) / previous);
         diagonal.push_back(1 / alpha + (previous > 0 ? beta / previous : 0));
         previous = alpha;
@@ -366,12 +371,8 @@ static bool spectrum(Plan &plan, int l, int steps, double *lowest, double *highe
   return true;
 }
 
-void choose_cycle(Plan &plan)
+void Lumped::choose_cycle(Plan &plan)
 {
-  if (plan.params.coarsening == Coarsening::galerkin) {
-    if (plan.exec.space == Space::host || !plan.chosen) galerkin_cycle(plan); // else factor() has
-    return;
-  }
   plan.cycle = plan.params.cycle;
   if (plan.cycle != Cycle::amli && plan.cycle != Cycle::automatic) return;
   plan.cycle = Cycle::amli;

@@ -375,7 +375,7 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure)
     for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
   }
   if (plan.exec.space == Space::cuda && !f.nine) {
-    const FirstBad bad{failure ? &plan.findings.data()->bad : nullptr, 2 * level.index + 1};
+    const FirstBad bad{failure ? &plan.found.on_device.data()->bad : nullptr, 2 * level.index + 1};
     forall_parts(plan.exec,
                  part(level.grid.owned(1),
                       RedWatched{
@@ -390,9 +390,39 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure)
   level.lumped = sum;
 }
 
-// Factors of one grid and the operator of the next, where there is one. `a` is used up.
-void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Level *next, Failure &failure)
+long Lumped::redundant(const Plan &, int) const { return tuning::redundant_nodes; }
+
+void Lumped::create(Plan &plan)
 {
+  const Params &p = plan.params;
+  for (Level &l : plan.levels) {
+    const bool factors = l.step == Step::coarsen || (l.step == Step::solve && plan.half);
+    l.b.resize(l.layout);
+    if (factors) l.t.resize(l.layout.elements(1));
+    if (factors && p.single) {
+      for (auto &f : l.factor.l32) f.resize(l.layout.elements(3));
+      l.factor.d32.resize(l.layout.elements(3));
+    }
+    l.accelerated = l.index && l.step == Step::coarsen && p.cycle != Cycle::v && l.index % p.every == 0;
+    if (l.accelerated)
+      for (Field *f : {&l.x, &l.r, &l.w, &l.d, &l.q}) f->resize(l.layout);
+    if (l.step == Step::solve && plan.half) l.w.resize(l.layout);
+  }
+}
+
+Stencil Lumped::recycle(Plan &plan, size_t l) { return recycle_factors(plan.levels[l]); }
+
+void Lumped::prepare(Plan &plan, size_t l, const Stencil &a)
+{
+  Level &level = plan.levels[l];
+  if (level.accelerated) copy(a, level.op, level.layout.space);
+}
+
+// Factors of one grid and the operator of the next.
+void Lumped::coarsen(Plan &plan, size_t l, Stencil &a, Stencil &coarse, Failure &failure)
+{
+  Level       &level = plan.levels[l];
+  const Level &next = plan.levels[l + 1];
   eliminate_red(plan, level, a, &failure);
   if (plan.have_schur && &level == &plan.levels[0]) schur_setup(plan, level, a, plan.schur);
   Fields       f   = fields(plan, a);
@@ -402,13 +432,11 @@ void factor_grid(Plan &plan, Level &level, Stencil &a, Stencil *coarse, const Le
     (level.lumped + sum) / (double)(level.grid.owned().size() - level.grid.owned(quarter_c).size() + 1e-300);
   level.halo.exchange(f.C, mask_o);
   for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
-  if (coarse) {
-    coarse->make_nine();
-    store_coarse<0>(plan, f, *coarse, *next);
-    store_coarse<1>(plan, f, *coarse, *next);
-    store_coarse<2>(plan, f, *coarse, *next);
-    store_coarse<3>(plan, f, *coarse, *next);
-  }
+  coarse.make_nine();
+  store_coarse<0>(plan, f, coarse, next);
+  store_coarse<1>(plan, f, coarse, next);
+  store_coarse<2>(plan, f, coarse, next);
+  store_coarse<3>(plan, f, coarse, next);
   keep_factors(plan, level, a);
 }
 

@@ -56,8 +56,8 @@ void name_row(const Plan &plan, int row, Failure &failure)
   const int s    = 1 << plan.levels.back().index;
   failure.failed = true;
   failure.level  = plan.factor_levels() + 1;
-  failure.x      = s * plan.band_x[(size_t)row] + s - 1;
-  failure.y      = s * plan.band_y[(size_t)row] + s - 1;
+  failure.x      = s * plan.remainder.x[(size_t)row] + s - 1;
+  failure.y      = s * plan.remainder.y[(size_t)row] + s - 1;
 }
 
 namespace {
@@ -76,16 +76,16 @@ Numbering number_nodes(Plan &plan, const Grid &g)
   const int  lines = across ? g.nx : g.ny, length = across ? g.ny : g.nx;
   const bool closed = across ? g.periodic_y : g.periodic_x; // along the lines: their ends are neighbours
   Numbering  n{std::vector<int>((size_t)g.size(), -1), (fold ? 2 : 1) * length + (closed ? length - 1 : 1)};
-  plan.band_x.clear();
-  plan.band_y.clear();
+  plan.remainder.x.clear();
+  plan.remainder.y.clear();
   for (int i = 0; i < lines; ++i) {
     const int line = !fold ? i : i % 2 ? lines - 1 - i / 2 : i / 2;
     for (int j = 0; j < length; ++j) {
       const int x = across ? line : j, y = across ? j : line;
       if (plan.half && (x + y) % 2) continue;
-      n.number[(size_t)y * g.nx + x] = (int)plan.band_x.size();
-      plan.band_x.push_back(x);
-      plan.band_y.push_back(y);
+      n.number[(size_t)y * g.nx + x] = (int)plan.remainder.x.size();
+      plan.remainder.x.push_back(x);
+      plan.remainder.y.push_back(y);
     }
   }
   return n;
@@ -94,9 +94,10 @@ Numbering number_nodes(Plan &plan, const Grid &g)
 // The nodes of the band matrix, x and y in turn.
 Buffer<int> band_nodes(const Plan &plan)
 {
-  const size_t n = plan.band_x.size();
+  const size_t n = plan.remainder.x.size();
   Buffer<int>  nodes(2 * n);
-  for (size_t i = 0; i < n; ++i) nodes.data()[2 * i] = plan.band_x[i], nodes.data()[2 * i + 1] = plan.band_y[i];
+  for (size_t i = 0; i < n; ++i)
+    nodes.data()[2 * i] = plan.remainder.x[i], nodes.data()[2 * i + 1] = plan.remainder.y[i];
   return nodes;
 }
 
@@ -119,13 +120,13 @@ void factor_there(Plan &plan, const Grid &g, Stencil &operand, const Numbering &
     copy(host, r.number), copy(nodes, r.node);
     device::synchronize(); // the host's copies go
   }
-  if (r.band.size() != (size_t)n * (w + 1)) r.band.resize({(size_t)n * (w + 1), Space::cuda});
-  int *const failed = &plan.findings.data()->row;
+  if (r.matrix.size() != (size_t)n * (w + 1)) r.matrix.resize({(size_t)n * (w + 1), Space::cuda});
+  int *const failed = &plan.found.on_device.data()->row;
   forall(plan.exec, {0, n, 0, 1},
-         BandKernel{operand.view(), r.node.data(), r.number.data(), r.band.data(), g.nx, g.ny, w, g.periodic_x,
+         BandKernel{operand.view(), r.node.data(), r.number.data(), r.matrix.data(), g.nx, g.ny, w, g.periodic_x,
                     g.periodic_y});
-  if (single) plan.inverse32.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
-  else plan.inverse64.setup(r.band.data(), w, singular, plan.band_x, plan.band_y, failed);
+  if (single) r.inverse<float>().setup(r.matrix.data(), w, singular, r.x, r.y, failed);
+  else r.inverse<double>().setup(r.matrix.data(), w, singular, r.x, r.y, failed);
 }
 
 // The lower half of the matrix; where half the nodes are left, after the elimination of the red ones.
@@ -163,19 +164,19 @@ void assemble_band(Plan &plan, const Grid &g, Stencil &a, const std::vector<int>
             add(wrapped(x + direction_dx(k), y + direction_dy(k)), wrapped(x + direction_dx(m), y + direction_dy(m)),
                 -*a.slot(x, y, k) * *a.slot(x, y, m) * C.at(x, y));
     }
-  plan.band.reset((int)plan.band_x.size(), width);
-  for (const Entry &e : entries) plan.band.add(e.i, e.j, e.v);
-  plan.band_v.resize(plan.band_x.size());
+  plan.remainder.band.reset((int)plan.remainder.x.size(), width);
+  for (const Entry &e : entries) plan.remainder.band.add(e.i, e.j, e.v);
+  plan.remainder.values.resize(plan.remainder.x.size());
 }
 
 // Values of nodes go to the host and back.
 void keep_nodes_there(Plan &plan)
 {
   Remainder   &r = plan.remainder;
-  const size_t n = plan.band_x.size();
+  const size_t n = plan.remainder.x.size();
   Buffer<int>  nodes = band_nodes(plan);
   r.node.resize({2 * n, Space::cuda});
-  if (r.v.size() != n) r.v.resize({n, Space::cuda});
+  if (r.travelling.size() != n) r.travelling.resize({n, Space::cuda});
   copy(nodes, r.node);
   device::synchronize(); // the host's copy goes
 }
@@ -187,9 +188,9 @@ void keep_nodes_there(Plan &plan)
 void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failure)
 {
   const Grid &g = level.grid;
-  // inverse32
-  const bool single = plan.exec.space == Space::cuda && plan.params.single &&
-                      plan.params.coarsening == Coarsening::galerkin && level.index;
+  // whose inverse is in single precision
+  const bool single =
+    plan.exec.space == Space::cuda && std::holds_alternative<Multigrid<float>>(plan.method) && level.index;
   const double singular = plan.exec.space == Space::cuda && !remainder_on_host(plan)
                           ? std::max(plan.tiny(), tuning::singular_inverse[single])
                           : plan.tiny();
@@ -200,12 +201,12 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
   Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
   if (&a == &on_host) copy(operand, on_host, Space::host);
   assemble_band(plan, g, a, numbering.number);
-  const int row = plan.band.factor(singular);
+  const int row = plan.remainder.band.factor(singular);
   if (row >= 0 && !failure.failed) name_row(plan, row, failure);
   if (remainder_on_host(plan)) keep_nodes_there(plan);
   else if (plan.exec.space == Space::cuda && row < 0) {
-    if (single) plan.inverse32.setup(plan.band, plan.band_x, plan.band_y);
-    else plan.inverse64.setup(plan.band, plan.band_x, plan.band_y);
+    if (single) plan.remainder.inverse<float>().setup(plan.remainder.band, plan.remainder.x, plan.remainder.y);
+    else plan.remainder.inverse<double>().setup(plan.remainder.band, plan.remainder.x, plan.remainder.y);
   }
   if (plan.half) keep_factors(plan, level, operand); // those of the red nodes
 }
@@ -237,23 +238,22 @@ template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View
 {
   Level &level = plan.levels.back();
   auto   solve = [&](const View<T> &rhs) {
-    double   *v = plan.band_v.data();
-    const int n = plan.band.size();
+    double    *v = plan.remainder.values.data();
+    const int  n = plan.remainder.band.size(), *const x = plan.remainder.x.data(), *const y = plan.remainder.y.data();
     if (remainder_on_host(plan)) {
       Remainder &r = plan.remainder;
       const Box  all{0, n, 0, 1};
-      forall(plan.exec, all, TakeNodes<T>{rhs, r.node.data(), r.v.data()});
-      device::copy_to_host(v, r.v.data(), r.v.bytes());
-      plan.band.solve(v);
-      device::copy_from_host(r.v.data(), v, r.v.bytes());
-      forall(plan.exec, all, PutNodes<T>{out, r.node.data(), r.v.data()});
+      forall(plan.exec, all, TakeNodes<T>{rhs, r.node.data(), r.travelling.data()});
+      device::copy_to_host(v, r.travelling.data(), r.travelling.bytes());
+      plan.remainder.band.solve(v);
+      device::copy_from_host(r.travelling.data(), v, r.travelling.bytes());
+      forall(plan.exec, all, PutNodes<T>{out, r.node.data(), r.travelling.data()});
     } else if (plan.exec.space == Space::cuda) {
-      if constexpr (std::is_same_v<T, double>) plan.inverse64.solve(plan.exec, rhs, out);
-      else plan.inverse32.solve(plan.exec, rhs, out);
+      plan.remainder.inverse<T>().solve(plan.exec, rhs, out);
     } else {
-      for (int i = 0; i < n; ++i) v[i] = rhs.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]);
-      plan.band.solve(v);
-      for (int i = 0; i < n; ++i) out.at(plan.band_x[(size_t)i], plan.band_y[(size_t)i]) = (T)v[i];
+      for (int i = 0; i < n; ++i) v[i] = rhs.at(x[i], y[i]);
+      plan.remainder.band.solve(v);
+      for (int i = 0; i < n; ++i) out.at(x[i], y[i]) = (T)v[i];
     }
   };
   if constexpr (std::is_same_v<T, double>)

@@ -28,45 +28,47 @@ template <class T> struct SumKernel { // y += x
   HD void   operator()(int X, int Y) const { y[X * sx + Y * sy] += x[X * sx + Y * sy]; }
 };
 
+} // namespace
+
 //--- all grids --------------------------------------------------------------------------------------------------------
 
 // From level l to the next and back: its residual is in next.b, its correction goes to the field of one quarter at e.
-template <class T> void coarse(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t sy)
+template <class T> void Multigrid<T>::next(Plan &plan, int l, T *e, ptrdiff_t sx, ptrdiff_t sy)
 {
-  galerkin_visit<T>(plan, l + 1);
-  copy(plan.exec, plan.levels[(size_t)l + 1].grid, mask_all, hierarchy<T>(plan)[(size_t)l + 1].x.v,
-       plane_view(e, sx, sy));
+  visit(plan, l + 1);
+  copy(plan.exec, plan.levels[(size_t)l + 1].grid, mask_all, levels[(size_t)l + 1].x.v, plane_view(e, sx, sy));
 }
 
-// The next grid's x, for march_up(): right at ghost nodes too, by its own sweeps or by an exchange.
-template <class T> void march_coarse(Plan &plan, int l)
+// The next grid's x must be right at ghost nodes too, by its own sweeps or by an exchange.
+template <class T> void Multigrid<T>::march(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction,
+                                            double *bx)
 {
-  Level &next = plan.levels[(size_t)l + 1];
-  galerkin_visit<T>(plan, l + 1);
-  const bool right =
-    next.step == Step::gather || (marches<T>(plan, l + 1) && !(next.accelerated && plan.cycle != Cycle::v));
-  if (!right) next.wide.exchange(hierarchy<T>(plan)[(size_t)l + 1].x.v, mask_all);
+  const MultigridLevel<T> &below = levels[(size_t)l + 1];
+  march_down(plan, l, b, x);
+  visit(plan, l + 1);
+  if (below.visit != Visit::gather && !(below.visit == Visit::cycle && below.sweeping == Sweeping::march))
+    plan.levels[(size_t)l + 1].wide.exchange(below.x.v, mask_all);
+  march_up(plan, l, b, x, reduction, bx);
 }
 
-template <class T> void cycle9(Plan &plan, int l, const View<T> &b, const View<T> &x)
+template <class T> void Multigrid<T>::cycle_nine(Plan &plan, int l, const View<T> &b, const View<T> &x)
 {
-  if (marches<T>(plan, l)) {
-    march_down(plan, l, b, x);
-    march_coarse<T>(plan, l);
-    return march_up(plan, l, b, x);
-  }
-  const View<T> r = hierarchy<T>(plan)[(size_t)l].r.v;
-  Grid9<T>      grid(plan, l, b, x, r, hierarchy<T>(plan)[(size_t)l + 1].b.v);
+  MultigridLevel<T> &s = levels[(size_t)l];
+  if (s.sweeping == Sweeping::march) return march(plan, l, b, x, nullptr, nullptr);
+  const View<T> r = s.r.v;
+  Grid9<T>      grid(plan, l, b, x, r, levels[(size_t)l + 1].b.v);
   grid.down();
-  coarse(plan, l, r.q[3], r.sx, r.sy);
+  next(plan, l, r.q[3], r.sx, r.sy);
   grid.up();
 }
 
-template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View<T> &z)
+template <class T>
+bool Multigrid<T>::cycle_s1(Plan &plan, int l, const View<T> &r, const View<T> &z, Reduction *reduction, double *rz)
 {
-  Level        &g = plan.levels[(size_t)l];
-  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
-  const bool    loose = !s.components.empty();
+  Level             &g = plan.levels[(size_t)l];
+  MultigridLevel<T> &s = levels[(size_t)l];
+  const bool         loose = !s.components.empty(), marches = s.sweeping == Sweeping::march,
+             fused         = marches && !loose && reduction;
   const View<T> v = s.constants.v, rest = s.rest.v;
   auto          subtract = [&](const View<T> &from, const View<T> &u) { // rest := from - S1 u
     g.halo.exchange(u, mask_o | mask_c);
@@ -79,16 +81,13 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
     subtract(r, v);
   }
   const View<T> &rhs = loose ? rest : r;
-  if (marches<T>(plan, l)) {
-    march_down(plan, l, rhs, z);
-    march_coarse<T>(plan, l);
-    march_up(plan, l, rhs, z);
-  } else {
+  if (marches) march(plan, l, rhs, z, fused ? reduction : nullptr, rz);
+  else {
     T *const  t = place(g.layout, s.r.data.data());
-    GridS1<T> grid(plan, l, rhs, z, t, hierarchy<T>(plan)[(size_t)l + 1].b.v);
+    GridS1<T> grid(plan, l, rhs, z, t, levels[(size_t)l + 1].b.v);
     grid.down();
     if (!s.algebraic.empty()) s.algebraic.cycle();
-    else coarse(plan, l, t, z.sx, z.sy);
+    else next(plan, l, t, z.sx, z.sy);
     grid.up();
   }
   if (loose) { // the same after the cycle
@@ -96,14 +95,20 @@ template <class T> void cycle_s1(Plan &plan, int l, const View<T> &r, const View
     subtract(r, z);
     s.components.project(g, rest, z, true);
   }
+  return fused;
 }
 
-} // namespace
+template <class T>
+bool Multigrid<T>::cycle(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *bx)
+{
+  if (levels[(size_t)l].of_schur) return cycle_s1(plan, l, b, x, reduction, bx);
+  cycle_nine(plan, l, b, x);
+  return false;
+}
 
 template <class T> void GalerkinSpace<T>::precondition(FieldOf<T> &u, FieldOf<T> &v)
 {
-  if (s.of_schur) cycle_s1(plan, l, u.v, v.v);
-  else cycle9(plan, l, u.v, v.v);
+  method<T>(plan).cycle(plan, l, u.v, v.v);
 }
 
 template <class T> void GalerkinSpace<T>::multiply(FieldOf<T> &u, FieldOf<T> &v)
@@ -168,133 +173,111 @@ template <class T> void amli_there(GalerkinSpace<T> &s, int steps, double lowest
 
 } // namespace
 
-// x = the approximate solution on level l for the right-hand side b, both in its own fields.
-template <class T> void galerkin_visit(Plan &plan, int l)
+template <class T> void Multigrid<T>::visit(Plan &plan, int l)
 {
-  Level        &g = plan.levels[(size_t)l];
-  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
-  if (g.step == Step::solve) return solve_remainder(plan, s.b.v, s.x.v);
-  if (!s.whole.empty()) return s.whole.solve(plan.exec, s.b.v, s.x.v);
-  if (g.step == Step::gather) {
-    Smoothing<T> &whole = hierarchy<T>(plan)[(size_t)l + 1];
-    gather_values(plan, g, s.b.v, whole.b.v);
-    galerkin_visit<T>(plan, l + 1);
-    const Box nodes = g.grid.around(g.grid.layers > 1 ? march_layers_x : 0);
-    for (int q = 0; q < 4; ++q)
-      forall(plan.exec, quarter_box(nodes, q),
-             CopyKernel<T, T>{whole.x.v.q[q], s.x.v.q[q], whole.x.v.sx, whole.x.v.sy, s.x.v.sx, s.x.v.sy});
-  } else if (g.accelerated && plan.cycle != Cycle::v) {
-    GalerkinSpace<T> space(plan, l);
-    if (plan.cycle == Cycle::k) k_cycle(space, plan.params.inner);
-    else if (plan.exec.space == Space::cuda) amli_there(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
-    else amli_cycle(space, plan.params.inner, g.spectrum[0], g.spectrum[1]);
-  } else cycle9(plan, l, s.b.v, s.x.v);
+  Level             &g = plan.levels[(size_t)l];
+  MultigridLevel<T> &s = levels[(size_t)l];
+  const int          steps = plan.params.inner;
+  GalerkinSpace<T>   space(plan, l);
+  switch (s.visit) {
+  case Visit::exact:
+    return solve_remainder(plan, s.b.v, s.x.v);
+  case Visit::dense:
+    return s.whole.solve(plan.exec, s.b.v, s.x.v);
+  case Visit::k_cycle:
+    return k_cycle(space, steps);
+  case Visit::amli:
+    return plan.exec.space == Space::cuda ? amli_there(space, steps, g.spectrum[0], g.spectrum[1])
+                                          : amli_cycle(space, steps, g.spectrum[0], g.spectrum[1]);
+  case Visit::cycle:
+    return cycle_nine(plan, l, s.b.v, s.x.v);
+  case Visit::gather:
+    break;
+  }
+  MultigridLevel<T> &whole = levels[(size_t)l + 1];
+  gather_values(plan, g, s.b.v, whole.b.v);
+  visit(plan, l + 1);
+  const Box nodes = g.grid.around(g.grid.layers > 1 ? march_layers_x : 0);
+  for (int q = 0; q < 4; ++q)
+    forall(plan.exec, quarter_box(nodes, q),
+           CopyKernel<T, T>{whole.x.v.q[q], s.x.v.q[q], whole.x.v.sx, whole.x.v.sy, s.x.v.sx, s.x.v.sy});
 }
 
-template void galerkin_visit<double>(Plan &, int);
-template void galerkin_visit<float>(Plan &, int);
-
-namespace {
-
 // The whole of M on a level with the number 0: out = M^-1 b, b is used up.
-template <class T> void root(Plan &plan, int l, const View<double> &b, const View<double> &out)
+template <class T> void Multigrid<T>::root(Plan &plan, int l, const View<double> &b, const View<double> &out)
 {
-  Level        &g = plan.levels[(size_t)l];
-  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  Level             &g = plan.levels[(size_t)l];
+  MultigridLevel<T> &s = levels[(size_t)l];
   if (g.step == Step::solve) return solve_remainder(plan, b, out);
   if (g.step == Step::gather) {
     Level &whole = plan.levels[(size_t)l + 1];
     gather_values(plan, g, b, whole.b.v);
-    root<T>(plan, l + 1, whole.b.v, whole.b.v);
+    root(plan, l + 1, whole.b.v, whole.b.v);
     return copy(plan.exec, g.grid, mask_all, whole.b.v, out);
   }
   if (!s.of_schur) {
     copy(plan.exec, g.grid, mask_all, b, s.b.v);
-    galerkin_visit<T>(plan, l);
+    visit(plan, l);
     return copy(plan.exec, g.grid, mask_all, s.x.v, out);
   }
   black_rhs(plan, g, b, b);
   const View<T> z = s.x.v;
-  if constexpr (std::is_same_v<T, double>) cycle_s1(plan, l, b, z);
+  if constexpr (std::is_same_v<T, double>) cycle(plan, l, b, z);
   else {
     copy(plan.exec, g.grid, mask_o | mask_c, b, s.b.v);
-    cycle_s1(plan, l, s.b.v, z);
+    cycle(plan, l, s.b.v, z);
   }
   copy(plan.exec, g.grid, mask_o | mask_c, z, b);
   red_solution(plan, g, b, b, out);
   copy(plan.exec, g.grid, mask_o | mask_c, b, out);
 }
 
-} // namespace
-
-void galerkin_apply(Plan &plan, const View<double> &out)
+template <class T> void Multigrid<T>::apply(Plan &plan, const View<double> &out)
 {
-  const View<double> b = plan.levels[0].b.v;
-  if (plan.params.single) root<float>(plan, 0, b, out);
-  else root<double>(plan, 0, b, out);
+  root(plan, 0, plan.levels[0].b.v, out);
 }
 
-#ifdef TESSERA_HAVE_DEVICE
-// The same without b in quarters: 8 B a node are read twice and written once beside the factors, where
-// galerkin_apply() moves them eight times.
-template <class T> static void through_black(Plan &plan, const double *b, double *out)
+// Without b in quarters: 8 B a node are read twice and written once beside the factors, where apply() moves them eight
+// times.
+template <class T> void Multigrid<T>::apply_natural(Plan &plan, const double *b, double *out)
 {
-  Smoothing<T>  &s = hierarchy<T>(plan)[0];
-  const View<T> *rhs;
+#ifdef TESSERA_HAVE_DEVICE
+  MultigridLevel<T> &s = levels[0];
+  const View<T>     *rhs;
   if constexpr (std::is_same_v<T, double>) rhs = &plan.levels[0].b.v;
   else rhs = &s.b.v;
   black_of(plan, b, *rhs);
-  cycle_s1(plan, 0, *rhs, s.x.v);
+  cycle(plan, 0, *rhs, s.x.v);
   whole_of(plan, b, s.x.v, out);
-}
-#endif
-
-bool takes_natural(const Plan &plan)
-{
-#ifdef TESSERA_HAVE_DEVICE
-  const Level &g = plan.levels[0];
-  if (plan.exec.space != Space::cuda || plan.params.coarsening != Coarsening::galerkin || g.step != Step::coarsen ||
-      g.grid.processes() > 1 || !g.halo.empty())
-    return false;
-  return plan.params.single ? plan.smoothing32[0].of_schur && marches<float>(plan, 0)
-                            : plan.smoothing64[0].of_schur && marches<double>(plan, 0);
-#else
-  (void)plan;
-  return false;
-#endif
-}
-
-void apply_natural(Plan &plan, const double *b, double *out)
-{
-#ifdef TESSERA_HAVE_DEVICE
-  plan.params.single ? through_black<float>(plan, b, out) : through_black<double>(plan, b, out);
 #else
   (void)plan, (void)b, (void)out;
 #endif
 }
 
 template <class T>
-bool galerkin_schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction &reduction, double *rz)
+bool Multigrid<T>::schur_cycle(Plan &plan, const View<T> &r, const View<T> &z, Reduction *reduction, double *rz)
 {
-  const bool fused = marches<T>(plan, 0) && hierarchy<T>(plan)[0].components.empty();
-  if (fused) {
-    march_down(plan, 0, r, z);
-    march_coarse<T>(plan, 0);
-    march_up(plan, 0, r, z, &reduction, rz);
-  } else cycle_s1(plan, 0, r, z);
-  return fused;
+  return cycle(plan, 0, r, z, reduction, rz);
 }
-template bool galerkin_schur_cycle<double>(Plan &, const View<double> &, const View<double> &, Reduction &, double *);
-template bool galerkin_schur_cycle<float>(Plan &, const View<float> &, const View<float> &, Reduction &, double *);
 
-void galerkin_schur_apply(Plan &plan, const View<double> &r, const View<double> &z)
+template <class T> bool Multigrid<T>::needs_host(const Plan &plan) const
 {
-  const Level &g = plan.levels[0];
-  if (!plan.params.single) return cycle_s1(plan, 0, r, z);
-  Smoothing<float> &s = plan.smoothing32[0];
-  copy(plan.exec, g.grid, mask_o | mask_c, r, s.b.v);
-  cycle_s1(plan, 0, s.b.v, s.x.v);
-  copy(plan.exec, g.grid, mask_o | mask_c, s.x.v, z);
+  if (!levels[0].components.empty()) return true;
+  for (size_t l = 0; l < levels.size(); ++l) // lines, too, are joined by MPI
+    if (plan.levels[l].grid.processes() > 1 && plan.levels[l].step == Step::coarsen &&
+        levels[l].sweeping != Sweeping::march)
+      return true;
+  return false;
 }
+
+#define INSTANTIATE(T) \
+  template void Multigrid<T>::visit(Plan &, int); \
+  template bool Multigrid<T>::cycle(Plan &, int, const View<T> &, const View<T> &, Reduction *, double *); \
+  template void Multigrid<T>::apply(Plan &, const View<double> &); \
+  template void Multigrid<T>::apply_natural(Plan &, const double *, double *); \
+  template bool Multigrid<T>::schur_cycle(Plan &, const View<T> &, const View<T> &, Reduction *, double *); \
+  template bool Multigrid<T>::needs_host(const Plan &) const;
+INSTANTIATE(double)
+INSTANTIATE(float)
 
 } // namespace tessera::rrb

@@ -280,9 +280,12 @@ std::vector<GridEntries> grid_entries(Plan &plan, Stencil &a, const std::vector<
     if (algebraic_levels(plan)) return algebraic_entries(*algebraic_levels(plan), place, g.grid, here, fine, own);
     Interpolation P;
     Stencil       product(next.grid, next.layout.natural, next.layout.space);
-    plan.params.single ? weigh<float>(plan, l, a.view(), P) : weigh<double>(plan, l, a.view(), P);
-    galerkin(plan.exec, a.view(), P, next.grid, next.halo, next.cut_x, next.cut_y,
-             plan.params.single ? tuning::singular_single : tuning::singular_product, product);
+    const auto next_operator = [&](auto precision) {
+      using T = decltype(precision);
+      weigh<T>(plan, l, a.view(), P);
+      galerkin(plan.exec, a.view(), P, next.grid, next.halo, next.cut_x, next.cut_y, singular<T>, product);
+    };
+    plan.params.single ? next_operator(float()) : next_operator(double());
     const FineWeights weights(P);
     Place         below = place;
     GridEntries   e;

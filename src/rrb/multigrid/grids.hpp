@@ -41,44 +41,45 @@ public:
   // r: residual, its c quarter the correction; next: the next grid's right-hand side
   Grid9(Plan &plan, int l, const View<V> &b, const View<V> &x, const View<V> &r, const View<V> &next) :
     plan_(plan), g_(plan.levels[(size_t)l]), s_(hierarchy<T>(plan)[(size_t)l]), A_(s_.a.view()), b_(b), x_(x), r_(r),
-    next_(next), sweeps_(sweeps(plan, false))
+    next_(next), schedule_(method<T>(plan).schedule), relax_(method<T>(plan).relaxation)
   {
   }
   void down()
   {
     if constexpr (std::is_same_v<T, V>)
-      if (s_.smoother != Smoother::point) {
+      if (s_.sweeping == Sweeping::lines) {
         x_zero();
-        for (int i = 0; i < sweeps_; ++i) lines(false);
+        for (int i = 0; i < s_.sweeps; ++i) lines(false);
         residuals();
         return restriction(INT_MIN / 2, INT_MAX / 2, true);
       }
-    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
-    kind.clear(), lag.clear();
-    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
-    for (int i = 0; i < sweeps_; ++i)
-      add(i ? 3 : 3 + 10, 2 * i), add(i ? 0 : 10, 2 * i), add(i ? 2 : 12, 2 * i + 1), add(i ? 1 : 11, 2 * i + 1);
-    const int behind = 2 * sweeps_ - 1;
-    add(4, behind);
-    if (relax_a()) add(5, behind);
-    add(6, behind + 1), add(8, behind + 1);
+    schedule_.clear();
+    for (int i = 0; i < s_.sweeps; ++i) {
+      const Phase::Kind kind = i ? Phase::sweep : Phase::first_sweep;
+      schedule_.add(kind, 3, 2 * i), schedule_.add(kind, 0, 2 * i), schedule_.add(kind, 2, 2 * i + 1),
+        schedule_.add(kind, 1, 2 * i + 1);
+    }
+    const int behind = 2 * s_.sweeps - 1;
+    schedule_.add(Phase::residual, 0, behind);
+    if (relaxes_a()) schedule_.add(Phase::residual, 1, behind);
+    schedule_.add(Phase::residual, 2, behind + 1), schedule_.add(Phase::restriction, 3, behind + 1);
     sweep();
   }
   void up()
   {
     g_.halo.exchange(r_, mask_c);
     if constexpr (std::is_same_v<T, V>)
-      if (s_.smoother != Smoother::point) {
+      if (s_.sweeping == Sweeping::lines) {
         prolong();
         g_.halo.exchange(x_, mask_all);
-        for (int i = 0; i < sweeps_; ++i) lines(true);
+        for (int i = 0; i < s_.sweeps; ++i) lines(true);
         return;
       }
-    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
-    kind.clear(), lag.clear();
-    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
-    add(9, 0);
-    for (int i = 0; i < sweeps_; ++i) add(1, 2 * i), add(2, 2 * i + 1), add(0, 2 * i + 1), add(3, 2 * i + 2);
+    schedule_.clear();
+    schedule_.add(Phase::correction, 3, 0);
+    for (int i = 0; i < s_.sweeps; ++i)
+      schedule_.add(Phase::sweep, 1, 2 * i), schedule_.add(Phase::sweep, 2, 2 * i + 1),
+        schedule_.add(Phase::sweep, 0, 2 * i + 1), schedule_.add(Phase::sweep, 3, 2 * i + 2);
     sweep();
   }
 
@@ -88,27 +89,29 @@ private:
     auto of = [&](int q) { return part(g_.layout.whole(), ZeroKernel<T>{x_.q[q], x_.sx, x_.sy}); };
     forall_parts(plan_.exec, of(0), of(1), of(2), of(3));
   }
-  // Else the sweeps leave no residual at a, and do not look at what is there before them.
-  bool relax_a() { return relaxation<T>(plan_, quarter_a) != 0; }
-  // Phases: 0-3 the colour of a quarter, 10-13 from zero, 4, 5 and 6 the residual at o, a and b, 8 the restriction, 9
-  // the correction.
+  // Else the sweeps leave no residual at a, and do not look at its values before them.
+  bool relaxes_a() const { return relax_[quarter_a] != 0; }
   void sweep()
   {
     const bool fused = g_.halo.empty() && plan_.exec.space == Space::host;
     const Span all = span(g_.grid);
-    wavefront(plan_.lag, all.y0, all.y1, rows_at_once<V>(plan_, g_), fused, [&](int phase, int y0, int y1) {
-      const int k = plan_.kind[(size_t)phase];
-      if (k == 8) return restriction(y0, y1, relax_a());
-      if (k == 9) {
-        for (int q : {3, 0, 2}) prolong(q, rows(g_.grid.owned(q), y0, y1));
-        if (relax_a()) prolong(1, rows(g_.grid.owned(1), y0, y1));
+    wavefront(schedule_.lags, all.y0, all.y1, rows_at_once<V>(plan_, g_), fused, [&](int phase, int y0, int y1) {
+      const auto [kind, q] = schedule_.phases[(size_t)phase];
+      const Box  box       = rows(g_.grid.owned(q), y0, y1);
+      switch (kind) {
+      case Phase::restriction:
+        return restriction(y0, y1, relaxes_a());
+      case Phase::correction:
+        for (int k : {3, 0, 2}) prolong(k, rows(g_.grid.owned(k), y0, y1));
+        if (relaxes_a()) prolong(1, rows(g_.grid.owned(1), y0, y1));
         if (!fused) g_.halo.exchange(x_, mask_o | mask_b | mask_c);
-      } else if (k >= 4 && k < 8) {
-        residual(plan_.exec, A_, k - 4, rows(g_.grid.owned(k - 4), y0, y1), b_, x_, r_);
-        if (!fused) g_.halo.exchange(r_, 1 << (k - 4));
-      } else {
-        const int q = k % 10;
-        smooth_colour(plan_.exec, A_, q, rows(g_.grid.owned(q), y0, y1), b_, x_, k >= 10, relaxation<T>(plan_, q),
+        return;
+      case Phase::residual:
+        residual(plan_.exec, A_, q, box, b_, x_, r_);
+        if (!fused) g_.halo.exchange(r_, 1 << q);
+        return;
+      default:
+        smooth_colour(plan_.exec, A_, q, box, b_, x_, kind == Phase::first_sweep, relax_[q],
                       q == quarter_c ? g_.layout.view(s_.inject.data(), quarter_c).q[3] : nullptr);
         if (!fused) g_.halo.exchange(x_, 1 << q);
       }
@@ -179,10 +182,11 @@ private:
   View<T> centre(int k) { return g_.layout.view(s_.centre[k].data()); }
   Plan          &plan_;
   Level         &g_;
-  Smoothing<T>  &s_;
+  MultigridLevel<T>  &s_;
   StencilView<T> A_;
   View<V>        b_, x_, r_, next_;
-  int            sweeps_;
+  Schedule      &schedule_;
+  const double  *relax_;
 };
 
 // The same on S1. r and z have the quarters o and c.
@@ -192,87 +196,73 @@ public:
   GridS1(Plan &plan, int l, const View<V> &r, const View<V> &z, V *t, const View<V> &next) :
     plan_(plan), g_(plan.levels[(size_t)l]), s_(hierarchy<T>(plan)[(size_t)l]),
     a_(schur_view(g_.layout, schur_of<T>(plan, l))), h_(schur_help(g_, s_)), r_(r), z_(z), t_(t), next_(next),
-    sweeps_(sweeps(plan, true))
+    schedule_(method<T>(plan).schedule)
   {
   }
   void down()
   {
     if constexpr (std::is_same_v<T, V>)
-      if (s_.smoother != Smoother::point) {
+      if (s_.sweeping == Sweeping::lines) {
         auto zero = [&](int q) { return part(g_.layout.whole(), ZeroKernel<T>{z_.q[q], z_.sx, z_.sy}); };
         forall_parts(plan_.exec, zero(0), zero(3));
-        for (int i = 0; i < sweeps_; ++i) lines(3, false), lines(0, false);
+        for (int i = 0; i < s_.sweeps; ++i) lines(3, false), lines(0, false);
         residual_o(g_.grid.owned(0));
         return restriction(INT_MIN / 2, INT_MAX / 2);
       }
-    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
-    kind.clear(), lag.clear();
-    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
-    for (int i = 0; i < sweeps_; ++i)
-      add(i ? 2 : 12, 3 * i), add(i ? 3 : 13, 3 * i + 1), add(i ? 0 : 10, 3 * i + 1), add(1, 3 * i + 2);
-    if (algebraic()) add(7, 3 * sweeps_);
-    else add(4, 3 * sweeps_), add(5, 3 * sweeps_ + 1);
+    schedule_.clear();
+    for (int i = 0; i < s_.sweeps; ++i) {
+      const Phase::Kind kind = i ? Phase::sweep : Phase::first_sweep;
+      schedule_.add(kind, 2, 3 * i), schedule_.add(kind, 3, 3 * i + 1), schedule_.add(kind, 0, 3 * i + 1),
+        schedule_.add(Phase::sweep, 1, 3 * i + 2);
+    }
+    if (!algebraic()) schedule_.add(Phase::residual, 0, 3 * s_.sweeps);
+    schedule_.add(Phase::restriction, 3, 3 * s_.sweeps + !algebraic());
     sweep();
   }
   void up()
   {
     if (!algebraic()) exchange_t(3);
     if constexpr (std::is_same_v<T, V>)
-      if (s_.smoother != Smoother::point) {
+      if (s_.sweeping == Sweeping::lines) {
         prolong(INT_MIN / 2, INT_MAX / 2);
-        for (int i = 0; i < sweeps_; ++i) lines(0, true), lines(3, true);
+        for (int i = 0; i < s_.sweeps; ++i) lines(0, true), lines(3, true);
         return;
       }
-    std::vector<int> &kind = plan_.kind, &lag = plan_.lag;
-    kind.clear(), lag.clear();
-    auto add = [&](int k, int behind) { kind.push_back(k), lag.push_back(behind); };
-    add(algebraic() ? 8 : 6, 0);
-    for (int i = 0; i < sweeps_; ++i) add(1, 3 * i + 1), add(0, 3 * i + 2), add(3, 3 * i + 3), add(2, 3 * i + 4);
+    schedule_.clear();
+    schedule_.add(Phase::correction, 3, 0);
+    for (int i = 0; i < s_.sweeps; ++i)
+      schedule_.add(Phase::sweep, 1, 3 * i + 1), schedule_.add(Phase::sweep, 0, 3 * i + 2),
+        schedule_.add(Phase::sweep, 3, 3 * i + 3), schedule_.add(Phase::sweep, 2, 3 * i + 4);
     sweep();
   }
 
 private:
   bool algebraic() const { return std::is_same_v<T, V> && !s_.algebraic.empty(); }
-  // Phases: 0, 1 the colours of o, 2, 3 of c, 10, 12, 13 the first ones from zero, 4 the residual at o, 5 the
-  // restriction, 6 the correction;
-  // 7 and 8 residual, restriction and correction of the algebraic levels.
+  // The colours 0 and 1 are those of o, 2 and 3 those of c.
   void sweep()
   {
     const Span all = span(g_.grid);
-    wavefront(plan_.lag, all.y0, all.y1, rows_at_once<V>(plan_, g_), g_.halo.empty() && plan_.exec.space == Space::host,
-              [&](int phase, int y0, int y1) {
-                const int k = plan_.kind[(size_t)phase];
-                if (k == 4) return residual_o(rows(g_.grid.owned(0), y0, y1));
-                if (k == 5) return restriction(y0, y1);
-                if (k == 6) return prolong(y0, y1);
-                if constexpr (std::is_same_v<T, V>) {
-                  if (k == 7) return algebraic_restriction(y0, y1);
-                  if (k == 8) return algebraic_prolong(y0, y1);
-                }
-                with_stride_of<V>(a_.sx, [&](auto stride) {
-                  constexpr int S = decltype(stride)::value;
-                  const int     q = k % 10 < 2 ? 0 : 3, parity = k & 1;
-                  const Box     box = rows(g_.grid.owned(q), y0, y1);
-                  const T      *d   = h_.d[q];
-                  const V      *r = r_.q[q], *other = z_.q[3 - q];
-                  if (k < 2)
-                    forall_of<V>(plan_.exec, box,
-                                 SchurColour<0, S, known_all, T, V>{a_, d, r, other, z_.q[0], z_.q[0], parity});
-                  else if (k < 4)
-                    forall_of<V>(plan_.exec, box,
-                                 SchurColour<3, S, known_all, T, V>{a_, d, r, other, z_.q[3], z_.q[3], parity});
-                  else if (k == 10)
-                    forall_of<V>(plan_.exec, box,
-                                 SchurColour<0, S, known_other, T, V>{a_, d, r, other, z_.q[0], z_.q[0], parity});
-                  else if (k == 12)
-                    forall_of<V>(plan_.exec, box,
-                                 SchurColour<3, S, known_none, T, V>{a_, d, r, other, z_.q[3], z_.q[3], parity});
-                  else
-                    forall_of<V>(plan_.exec, box,
-                                 SchurColour<3, S, known_own, T, V>{a_, d, r, other, z_.q[3], z_.q[3], parity});
-                  g_.halo.exchange(z_, 1 << q);
-                });
+    wavefront(schedule_.lags, all.y0, all.y1, rows_at_once<V>(plan_, g_),
+              g_.halo.empty() && plan_.exec.space == Space::host, [&](int phase, int y0, int y1) {
+                const auto [kind, colour] = schedule_.phases[(size_t)phase];
+                if (kind == Phase::residual) residual_o(rows(g_.grid.owned(0), y0, y1));
+                else if (kind == Phase::restriction) restriction(y0, y1);
+                else if (kind == Phase::correction) prolong(y0, y1);
+                else if (kind == Phase::sweep) colour < 2 ? smooth<0, known_all>(colour, y0, y1)
+                                                          : smooth<3, known_all>(colour, y0, y1);
+                else if (colour == 0) smooth<0, known_other>(colour, y0, y1);
+                else if (colour == 2) smooth<3, known_none>(colour, y0, y1);
+                else smooth<3, known_own>(colour, y0, y1);
               });
+  }
+  template <int Q, int KNOWN> void smooth(int colour, int y0, int y1)
+  {
+    with_stride_of<V>(a_.sx, [&](auto stride) {
+      forall_of<V>(plan_.exec, rows(g_.grid.owned(Q), y0, y1),
+                   SchurColour<Q, decltype(stride)::value, KNOWN, T, V>{a_, h_.d[Q], r_.q[Q], z_.q[3 - Q], z_.q[Q],
+                                                                        z_.q[Q], colour & 1});
+    });
+    g_.halo.exchange(z_, 1 << Q);
   }
   // Lines of quarter q: its couplings with the other quarter go to the right-hand side first.
   void lines(int q, bool reverse)
@@ -304,6 +294,8 @@ private:
   }
   void restriction(int y0, int y1)
   {
+    if constexpr (std::is_same_v<T, V>)
+      if (algebraic()) return algebraic_restriction(y0, y1);
     with_stride_of<V>(a_.sx, [&](auto stride) {
       using Kernel = SchurRestrict<decltype(stride)::value, T, V>;
       restrict_rows<V>(plan_.exec, rows(g_.grid.owned(quarter_c), y0, y1),
@@ -315,6 +307,8 @@ private:
   }
   void prolong(int y0, int y1)
   {
+    if constexpr (std::is_same_v<T, V>)
+      if (algebraic()) return algebraic_prolong(y0, y1);
     with_stride_of<V>(a_.sx, [&](auto stride) {
       constexpr int S = decltype(stride)::value;
       forall_parts_of<V>(
@@ -353,13 +347,13 @@ private:
   const T       *w(int k) { return h_.w[k]; }
   Plan          &plan_;
   Level         &g_;
-  Smoothing<T>  &s_;
+  MultigridLevel<T>  &s_;
   SchurView<T>   a_;
   SchurHelp<T>   h_;
   View<V>        r_, z_;
   V             *t_; // residual at o, correction at c, right-hand side along lines: one after the other
   View<V>        next_;
-  int            sweeps_;
+  Schedule      &schedule_;
 };
 
 } // namespace tessera::rrb

@@ -7,11 +7,12 @@
 
 namespace tessera::rrb {
 
-template <class T> auto &hierarchy(Plan &plan)
-{
-  if constexpr (std::is_same_v<T, double>) return plan.smoothing64;
-  else return plan.smoothing32;
-}
+template <class T> Multigrid<T> &method(Plan &plan) { return std::get<Multigrid<T>>(plan.method); }
+template <class T> std::vector<MultigridLevel<T>> &hierarchy(Plan &plan) { return method<T>(plan).levels; }
+
+// Pivots below this share of the diagonal are those of a singular operator, in products of this precision.
+template <class T>
+constexpr double singular = std::is_same_v<T, float> ? tuning::singular_single : tuning::singular_product;
 
 // The first level that works: finer ones are only gathered.
 inline size_t first_working_level(const Plan &plan)
@@ -24,7 +25,7 @@ inline size_t first_working_level(const Plan &plan)
 inline bool least_squares(const Plan &plan)
 {
   return plan.params.weights == Weights::least_squares ||
-         (plan.params.weights == Weights::automatic && fits_weights(plan.rough));
+         (plan.params.weights == Weights::automatic && fits_weights(plan.choice.rough));
 }
 
 // S1 of the finest grid in the precision of the hierarchy: CG's where that has it.
@@ -51,7 +52,7 @@ template <class T> void resize_black(const Layout &layout, FieldOf<T> &f)
 template <class T> struct SchurHelp {
   T *w[4], *d[4];
 };
-template <class T> SchurHelp<T> schur_help(Level &g, Smoothing<T> &s)
+template <class T> SchurHelp<T> schur_help(Level &g, MultigridLevel<T> &s)
 {
   SchurHelp<T> h{};
   if constexpr (std::is_same_v<T, double>) {
@@ -81,12 +82,9 @@ template <class T> StencilView<T> schur_plane(const SchurView<T> &a, int q)
 
 inline int sweeps(const Plan &plan, bool of_schur)
 {
-  if (plan.params.smooth || !of_schur || !adds_sweeps(plan.rough)) return std::max(plan.params.smooth, 1);
+  if (plan.params.smooth || !of_schur || !adds_sweeps(plan.choice.rough)) return std::max(plan.params.smooth, 1);
   return plan.exec.space == Space::cuda ? tuning::rough_sweeps_there : tuning::rough_sweeps;
 }
-
-// by points: over-relaxation, beyond one, of o, a, b, c of 9-point grids
-constexpr double relax_nine[4] = {0.53, -0.2, 0, 0.1};
 
 // Over-relaxation of the colours o, a, b, c of a 9-point grid, beyond one. Between -1 and 1 the cycle stays symmetric
 // and positive, with eigenvalues up to 1. Below S1 these values take a fifth off the iterations (I. Yavneh, SIAM J.
@@ -95,12 +93,12 @@ constexpr double relax_nine[4] = {0.53, -0.2, 0, 0.1};
 // grids in between smooth as without. A c node without couplings, whose coarse node serves others, must be left
 // without residual: it has none. The last colour, a, is under-relaxed: it then keeps a part of what the interpolation
 // says, by which the next operator was made.
-template <class T> double relaxation(Plan &plan, int q)
+constexpr double relax_nine[4] = {0.53, -0.2, 0, 0.1};
+
+// Can a visit to this level work on several vectors at a time?
+template <class T> bool several_on(const Level &g, const MultigridLevel<T> &s)
 {
-  bool schur = false;
-  for (const Smoothing<T> &s : hierarchy<T>(plan)) schur = schur || s.of_schur;
-  if (!schur || plan.cycle == Cycle::amli) return 0;
-  return relax_nine[q];
+  return s.visit == Visit::cycle && s.sweeping == Sweeping::points && s.components.empty() && !g.layout.natural;
 }
 
 inline bool uses(Smoother s, Lines direction)
@@ -132,11 +130,11 @@ template <class T> struct GalerkinSpace {
   Plan         &plan;
   int           l, mask;
   Level        &g;
-  Smoothing<T> &s;
+  MultigridLevel<T> &s;
   FieldOf<T>   &b, &x, &r, &w, &d, &q;
   GalerkinSpace(Plan &p, int level) :
-    plan(p), l(level), g(p.levels[(size_t)level]), s(hierarchy<T>(p)[(size_t)level]), b(s.b), x(s.x), r(s.ar), w(s.aw),
-    d(s.ad), q(s.aq)
+    plan(p), l(level), g(p.levels[(size_t)level]), s(hierarchy<T>(p)[(size_t)level]), b(s.b), x(s.x),
+    r(s.acceleration.r), w(s.acceleration.w), d(s.acceleration.d), q(s.acceleration.q)
   {
     mask = s.of_schur ? mask_o | mask_c : mask_all;
   }

@@ -9,9 +9,9 @@ namespace tessera::rrb {
 // On several processes: layers of ghost cells that right-hand sides are needed in, and that x is right in.
 constexpr int march_layers = 6, march_layers_x = 3;
 
-// Is this grid one for these kernels? On the device; on several processes not in periodic directions and with one
-// sweep.
-template <class T> bool marches(const Plan &plan, int l);
+// How a grid is swept, by its smoother and number of sweeps: by these kernels on the device; on several processes not
+// in periodic directions and with one sweep.
+template <class T> Sweeping sweeping(const Plan &plan, const Level &g, const MultigridLevel<T> &s);
 
 // On several processes, after a setup: coefficients at the ghost nodes. Collective.
 template <class T> void march_setup(Plan &plan, int l);

@@ -4,18 +4,18 @@
 
 namespace tessera::rrb {
 
-template <class T> bool marches(const Plan &plan, int l)
+template <class T> Sweeping sweeping(const Plan &plan, const Level &g, const MultigridLevel<T> &s)
 {
+  if (s.smoother != Smoother::point) return Sweeping::lines;
 #ifdef TESSERA_HAVE_DEVICE
-  const Level        &g = plan.levels[(size_t)l];
-  const Smoothing<T> &s = hierarchy<T>(const_cast<Plan &>(plan))[(size_t)l];
   const bool alone = g.grid.processes() == 1 && g.halo.empty(); // the others have room for what one sweep reaches
-  return plan.exec.space == Space::cuda && g.step == Step::coarsen && (alone || g.layout.layers > 1) &&
-         s.smoother == Smoother::point && ((alone && s.of_schur) || sweeps(plan, s.of_schur) == 1) && !g.layout.natural;
+  if (plan.exec.space == Space::cuda && (alone || g.layout.layers > 1) && ((alone && s.of_schur) || s.sweeps == 1) &&
+      !g.layout.natural)
+    return Sweeping::march;
 #else
-  (void)plan, (void)l;
-  return false;
+  (void)plan, (void)g;
 #endif
+  return Sweeping::points;
 }
 
 #ifdef TESSERA_HAVE_DEVICE
@@ -49,8 +49,8 @@ template <class T> void s1_restrict(Plan &plan, int l, const View<T> &b, const V
 template <class T> void march_setup(Plan &plan, int l)
 {
   Level        &g = plan.levels[(size_t)l];
-  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
-  if (g.grid.processes() == 1 || !marches<T>(plan, l)) return;
+  MultigridLevel<T> &s = hierarchy<T>(plan)[(size_t)l];
+  if (g.grid.processes() == 1 || s.sweeping != Sweeping::march) return;
   std::vector<Ghosts<T>> fields;
   auto                   add = [&](T *o, T *c) {
     View<T> v = g.layout.view((T *)nullptr);
@@ -78,9 +78,9 @@ template <class T> void march_setup(Plan &plan, int l)
 
 template <bool MANY, class T> void s1_down(Plan &plan, int l, const View<T> &b, const View<T> &x)
 {
-  Smoothing<T> &s     = hierarchy<T>(plan)[(size_t)l];
+  MultigridLevel<T> &s     = hierarchy<T>(plan)[(size_t)l];
   const Box     nodes = nodes_of(plan.levels[(size_t)l], down_layers_s1);
-  const int     count = MANY ? 1 : sweeps(plan, true);
+  const int     count = MANY ? 1 : hierarchy<T>(plan)[(size_t)l].sweeps;
   S1Down<MANY, T> k{s1_fields<MANY>(plan, l, b, nodes)};
   k.f.zo = s.swept.v.q[0], k.f.zc = s.swept.v.q[3];
   k.f.next = hierarchy<T>(plan)[(size_t)l + 1].b.v;
@@ -98,7 +98,7 @@ template <bool MANY, class T>
 void s1_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot)
 {
   const Box  nodes = nodes_of(plan.levels[(size_t)l], up_layers_s1);
-  const int  count = MANY ? 1 : sweeps(plan, true);
+  const int  count = MANY ? 1 : hierarchy<T>(plan)[(size_t)l].sweeps;
   const auto sweep = [&](auto k, int i) {
     s1_from_to(k, s1_after(plan, l, x, count + i), s1_after(plan, l, x, count + i + 1));
     if (reduction && i + 1 == count) forall_warps(pairs_of(nodes), columns_s1, k, *reduction);
@@ -114,7 +114,7 @@ void s1_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *red
 template <class T> void march_down(Plan &plan, int l, const View<T> &b, const View<T> &x, long at_once)
 {
   Level        &g = plan.levels[(size_t)l];
-  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  MultigridLevel<T> &s = hierarchy<T>(plan)[(size_t)l];
   g.wide.exchange(b, s.of_schur ? mask_o | mask_c : mask_all);
   if (s.of_schur) return g.grid.processes() > 1 ? s1_down<true>(plan, l, b, x) : s1_down<false>(plan, l, b, x);
   const Box   nodes = nodes_of(g, down_layers_nine);
@@ -129,7 +129,7 @@ template <class T>
 void march_up(Plan &plan, int l, const View<T> &b, const View<T> &x, Reduction *reduction, double *dot, long at_once)
 {
   Level        &g = plan.levels[(size_t)l];
-  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  MultigridLevel<T> &s = hierarchy<T>(plan)[(size_t)l];
   if (s.of_schur)
     return g.grid.processes() > 1 ? s1_up<true>(plan, l, b, x, reduction, dot)
                                   : s1_up<false>(plan, l, b, x, reduction, dot);
@@ -150,8 +150,8 @@ template <class T> void march_up(Plan &, int, const View<T> &, const View<T> &, 
 
 #endif
 
-template bool marches<double>(const Plan &, int);
-template bool marches<float>(const Plan &, int);
+template Sweeping sweeping(const Plan &, const Level &, const MultigridLevel<double> &);
+template Sweeping sweeping(const Plan &, const Level &, const MultigridLevel<float> &);
 template void march_setup<double>(Plan &, int);
 template void march_setup<float>(Plan &, int);
 template void march_down<double>(Plan &, int, const View<double> &, const View<double> &, long);

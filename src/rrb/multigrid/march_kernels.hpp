@@ -467,7 +467,7 @@ Box stored_nodes(const Level &next)
 template <bool MANY, class T> S1Fields<MANY, T> s1_fields(Plan &plan, int l, const View<T> &b, const Box &nodes)
 {
   Level             &g = plan.levels[(size_t)l];
-  Smoothing<T>      &s = hierarchy<T>(plan)[(size_t)l];
+  MultigridLevel<T>      &s = hierarchy<T>(plan)[(size_t)l];
   const SchurView<T> a = schur_view(g.layout, schur_of<T>(plan, l));
   const SchurHelp<T> h = schur_help(g, s);
   S1Fields<MANY, T>  f;
@@ -491,7 +491,7 @@ template <bool MANY, class T> S1Fields<MANY, T> s1_fields(Plan &plan, int l, con
 template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b, const Box &nodes)
 {
   Level        &g = plan.levels[(size_t)l];
-  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
+  MultigridLevel<T> &s = hierarchy<T>(plan)[(size_t)l];
   NineFields<T> f;
   const StencilView<T> A = s.a.view();
   const View<T>        inverse = g.layout.view(s.inverse.data());
@@ -501,7 +501,7 @@ template <class T> NineFields<T> nine_fields(Plan &plan, int l, const View<T> &b
   for (int d = 0; d < 2; ++d)
     f.u[d] = g.layout.view(s.edge[d].data(), quarter_a).q[1], f.v[d] = g.layout.view(s.edge[d].data(), quarter_a).q[2];
   f.inject = g.layout.view(s.inject.data(), quarter_c).q[3];
-  for (int q = 0; q < 4; ++q) f.relax[q] = (T)relaxation<T>(plan, q);
+  for (int q = 0; q < 4; ++q) f.relax[q] = (T)method<T>(plan).relaxation[q];
   f.x      = nullptr;
   f.z      = nullptr;
   f.sy     = A.C.sy;

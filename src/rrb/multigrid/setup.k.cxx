@@ -53,7 +53,7 @@ template <class T> struct Keep {
   void run() const { list.run(exec); }
 };
 
-template <class T> LineSolver<T> &lines_of(Smoothing<T> &s, int plane, Lines direction)
+template <class T> LineSolver<T> &lines_of(MultigridLevel<T> &s, int plane, Lines direction)
 {
   auto &lines = s.lines[plane][direction == lines_y];
   if (!lines) lines.reset(new LineSolver<T>);
@@ -83,7 +83,7 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
     const GapKernel<2, S> at_b{A, nx, ny};
     if (plan.exec.space == Space::host)
       return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
-    int *loose = &plan.findings.data()->loose; // the host looks later
+    int *loose = &plan.found.on_device.data()->loose; // the host looks later
     forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, loose}),
                  part(g.grid.owned(2), GapWatched<2, S>{at_b, loose}));
     return 0.;
@@ -91,7 +91,7 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
   return A.C.sx == 1 ? with(std::integral_constant<int, 1>()) : with(std::integral_constant<int, 2>());
 }
 
-template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, const StencilView<double> &A,
+template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> &s, const StencilView<double> &A,
                                         Schur &target, Interpolation &P, const SingleWeights &weights)
 {
   schur_create(plan, g, target);
@@ -103,7 +103,7 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, Smoothing<T> &s, c
     single  = schur_view(g.layout, s.schur);
     inverse = place(g.layout, s.inverse.data());
   }
-  Findings *const found = plan.findings.data();
+  Findings *const found = plan.found.on_device.data();
   auto            with = [&](auto stride) {
     constexpr int           S = decltype(stride)::value;
     const EdgeParts<S>      edges(A, g.grid, P, weights, true);
@@ -139,7 +139,7 @@ template <class T> bool single_operator(const Plan &plan, size_t l)
          g.step == Step::coarsen && g.halo.empty() && !g.cut_x && !g.cut_y;
 }
 
-SingleWeights room_for_weights(const Layout &layout, Smoothing<float> &s)
+SingleWeights room_for_weights(const Layout &layout, MultigridLevel<float> &s)
 {
   auto room = [&](Buffer<float> &f, int quarters, int start) {
     if (f.empty()) f.resize(layout.elements(quarters));
@@ -153,7 +153,7 @@ SingleWeights room_for_weights(const Layout &layout, Smoothing<float> &s)
   return w;
 }
 
-SingleOperator room_for_operator(const Layout &layout, Smoothing<float> &s)
+SingleOperator room_for_operator(const Layout &layout, MultigridLevel<float> &s)
 {
   if (s.a.c.empty()) s.a = StencilOf<float>(layout);
   s.a.make_nine();
@@ -166,7 +166,7 @@ template <class T> Schur &schur_made(Plan &plan, size_t l)
 {
   if (!l && plan.have_schur) return plan.schur;
   if constexpr (std::is_same_v<T, double>) return hierarchy<T>(plan)[l].schur;
-  else return plan.work[l].schur;
+  else return method<T>(plan).work[l].schur;
 }
 
 View<double> schur_diagonal(const Level &g, Schur &schur)
@@ -179,13 +179,13 @@ View<double> schur_diagonal(const Level &g, Schur &schur)
 }
 
 // gaps: the number of couplings next to nothing on this process
-template <class T> void loose_parts(Plan &plan, size_t l, double gaps)
+template <class T> void find_loose_parts(Plan &plan, size_t l, double gaps)
 {
   Level     &g    = plan.levels[l];
   Components &parts = hierarchy<T>(plan)[l].components;
   double     all = 0;
   MPI_Allreduce(&gaps, &all, 1, MPI_DOUBLE, MPI_SUM, g.grid.comm);
-  if (!(all > 0) || !plan.chosen) parts.clear();
+  if (!(all > 0) || !plan.choice.settled) parts.clear();
   if (!(all > 0)) return;
   Schur &schur = schur_made<T>(plan, l);
   g.halo.exchange(schur_diagonal(g, schur), mask_o | mask_c);
@@ -197,7 +197,7 @@ template <class T> void loose_parts(Plan &plan, size_t l, double gaps)
 template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation *P, Failure &failure)
 {
   Level        &g = plan.levels[l];
-  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  MultigridLevel<T> &s = hierarchy<T>(plan)[l];
   Schur        &target = schur_made<T>(plan, l);
   Keep<T>       keep(plan.exec);
   const bool    there = plan.exec.space == Space::cuda, at_once = there && g.halo.empty();
@@ -207,7 +207,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
     eliminate_red(plan, g, a, &failure);
     schur_setup(plan, g, a, target);
     check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
-    if (!there) loose_parts<T>(plan, l, loose);
+    if (!there) find_loose_parts<T>(plan, l, loose);
   }
   const SchurView<double> v = schur_view(g.layout, target);
   for (int q : {0, 3})
@@ -245,7 +245,7 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
 template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolation &P, Failure &failure)
 {
   Level        &g = plan.levels[l];
-  Smoothing<T> &s = hierarchy<T>(plan)[l];
+  MultigridLevel<T> &s = hierarchy<T>(plan)[l];
   Keep<T>       keep(plan.exec);
   // else galerkin() has looked
   if (plan.exec.space == Space::host || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
@@ -267,7 +267,7 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
   }
   keep.run();
   if (there) {
-    if constexpr (std::is_same_v<T, float>) plan.work[l].a = std::move(a);
+    if constexpr (std::is_same_v<T, float>) method<T>(plan).work[l].a = std::move(a);
     else {
       const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
       auto inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
@@ -333,12 +333,13 @@ void rows_of_s1(const Grid &grid, const SchurView<double> &a, long redundant, Al
 template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failure &failure)
 {
   Level        &g = plan.levels[l];
-  Smoothing<T> &s = hierarchy<T>(plan)[l];
-  if (!plan.chosen) {
+  MultigridLevel<T> &s = hierarchy<T>(plan)[l];
+  if (!plan.choice.settled) {
     s.components.clear();
     s.correction = Buffer<float>();
-    for (size_t k = l + 1; k < plan.levels.size(); ++k) hierarchy<T>(plan)[k] = Smoothing<T>(), plan.work[k] = Work();
-    plan.band = Band();
+    for (size_t k = l + 1; k < plan.levels.size(); ++k)
+      hierarchy<T>(plan)[k] = MultigridLevel<T>(), method<T>(plan).work[k] = Work();
+    plan.remainder.band = Band();
   }
   setup_s1<T>(plan, l, a, nullptr, failure);
   int  bad = failure.failed, any = bad;
@@ -349,33 +350,37 @@ template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failur
     rows_of_s1(g.grid, schur_view(g.layout, schur_made<T>(plan, l)), plan.params.redundant, s.algebraic);
     done = s.algebraic.setup();
   }
-  plan.work[l] = Work();
+  method<T>(plan).work[l] = Work();
   if (done) return;
-  plan.forget();
-  plan.predicted[(int)Rough::algebraic] = choice_never;
+  plan.choice = Choice();
+  plan.choice.expected[(int)Rough::algebraic] = choice_never;
   failure.again = true;
 }
 
-template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &coarse, Failure &failure)
+} // namespace
+
+template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, Stencil &coarse, Failure &failure)
 {
   Level                    &g = plan.levels[l], &next = plan.levels[l + 1];
-  Smoothing<T>             &s = hierarchy<T>(plan)[l];
+  MultigridLevel<T>        &s = levels[l];
   const StencilView<double> A = a.view();
-  Interpolation            &P = plan.work[l].P;
+  Interpolation            &P = work[l].P;
   if (s.of_schur == a.nine) { // new, or 5 points became 9
-    s          = Smoothing<T>();
+    s          = MultigridLevel<T>();
     s.of_schur = !a.nine;
-    if (!g.index) plan.forget();
+    if (!g.index) plan.choice = Choice();
   }
-  if (!plan.chosen) {
+  if (!plan.choice.settled) {
     s.algebraic.clear();
     s.shares = strong_directions(plan.exec, A, g.grid);
-    if (s.of_schur && chooses(plan.params) && plan.rough == Rough::no && s.shares.leaps > tuning::many_leaps &&
-        !(plan.predicted[(int)Rough::algebraic] > 0) && takes_algebraic(plan, g))
-      plan.rough = Rough::algebraic;
+    if (s.of_schur && chooses(plan.params) && plan.choice.rough == Rough::no && s.shares.leaps > tuning::many_leaps &&
+        !(plan.choice.expected[(int)Rough::algebraic] > 0) && takes_algebraic(plan, g))
+      plan.choice.rough = Rough::algebraic;
     s.smoother = choose_smoother(plan, s.shares);
   }
-  if (s.of_schur && plan.rough == Rough::algebraic) return setup_algebraic<T>(plan, l, a, failure);
+  s.sweeps   = sweeps(plan, s.of_schur);
+  s.sweeping = sweeping(plan, g, s);
+  if (s.of_schur && plan.choice.rough == Rough::algebraic) return setup_algebraic<T>(plan, l, a, failure);
   if constexpr (std::is_same_v<T, double>)
     if (!s.of_schur) { // the memory of the last setup's weights
       for (int k = 0; k < 2; ++k) P.edge[k] = std::move(s.edge[k]);
@@ -392,13 +397,13 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
       weights = room_for_weights(g.layout, s);
       centres = {&g.grid, {weights.centre[0], weights.centre[1], weights.centre[2], weights.centre[3]}};
     }
-    if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, hierarchy<T>(plan)[l + 1]);
+    if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, levels[l + 1]);
   }
   if (s.of_schur && plan.exec.space == Space::cuda && g.halo.empty())
     schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
   else interpolate_edges(plan.exec, A, g.grid, g.halo, P, weights);
   if (least_squares(plan)) {
-    const bool fit = s.correction.empty() || !plan.chosen;
+    const bool fit = s.correction.empty() || !plan.choice.settled;
     if (s.correction.empty()) s.correction.resize(g.layout.elements(2));
     const View<float> correction = g.layout.view(s.correction.data(), quarter_a);
     if (fit) fit_weights(plan, g, A, P, correction);
@@ -408,92 +413,29 @@ template <class T> void setup_grid(Plan &plan, size_t l, Stencil &a, Stencil &co
   Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
   // the remainder's factorisation will see
   const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve;
-  Findings *const   found = plan.findings.data();
-  if (there) watch = {{solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l], plan.zeros != Zeros::none};
-  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y,
-           plan.params.single ? tuning::singular_single : tuning::singular_product, coarse, there, single, centres);
+  Findings *const   found = plan.found.on_device.data();
+  if (there)
+    watch = {
+      {solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l], plan.found.zeros != Zeros::none
+    };
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, singular<T>, coarse, there, single, centres);
   if (s.of_schur) setup_s1<T>(plan, l, a, &P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
   march_setup<T>(plan, (int)l);
-  if (!there) plan.work[l] = Work();
+  if (!there) work[l] = Work();
 }
 
-// Fields of a level that is gathered or solved directly.
-template <class T> void setup_fields(Plan &plan, size_t l)
+template <class T> void Multigrid<T>::loose_parts(Plan &plan, double loose)
 {
-  Smoothing<T> &s = hierarchy<T>(plan)[l];
-  for (FieldOf<T> *f : {&s.b, &s.x})
-    if (f->data.empty()) f->resize(plan.levels[l].layout);
+  for (size_t l = 0; l < levels.size(); ++l)
+    if (plan.levels[l].step == Step::coarsen && levels[l].of_schur) find_loose_parts<T>(plan, l, loose);
+  make_vectors(plan); // theirs
 }
 
-template <class T> void setup_vectors(Plan &plan)
-{
-  for (size_t l = 0; l < plan.levels.size(); ++l) {
-    Level        &g = plan.levels[l];
-    Smoothing<T> &s = hierarchy<T>(plan)[l];
-    if (s.of_schur && g.step == Step::coarsen) {
-      resize_black(g.layout, s.x);
-      if (marches<T>(plan, (int)l)) resize_black(g.layout, s.swept);
-      if (plan.params.single) resize_black(g.layout, s.b);
-      if (!s.components.empty()) {
-        resize_black(g.layout, s.rest);
-        resize_black(g.layout, s.constants);
-      }
-    }
-    if (g.accelerated && plan.cycle != Cycle::v)
-      for (FieldOf<T> *f : {&s.ar, &s.aw, &s.ad, &s.aq})
-        if (f->data.empty()) f->resize(g.layout);
-  }
-}
-
-} // namespace
-
-void galerkin_grid(Plan &plan, size_t l, Stencil &a, Stencil *coarse, Failure &failure)
-{
-  if (plan.params.single) coarse ? setup_grid<float>(plan, l, a, *coarse, failure) : setup_fields<float>(plan, l);
-  else coarse ? setup_grid<double>(plan, l, a, *coarse, failure) : setup_fields<double>(plan, l);
-}
-
-void galerkin_loose_parts(Plan &plan, double loose)
-{
-  for (size_t l = 0; l < plan.levels.size(); ++l) {
-    if (plan.levels[l].step != Step::coarsen) continue;
-    if (plan.params.single ? plan.smoothing32[l].of_schur : plan.smoothing64[l].of_schur)
-      plan.params.single ? loose_parts<float>(plan, l, loose) : loose_parts<double>(plan, l, loose);
-  }
-  plan.params.single ? setup_vectors<float>(plan) : setup_vectors<double>(plan); // theirs
-}
-
-template <class T> static GridReport report_of(const Plan &plan, const Smoothing<T> &s)
-{
-  return {s.smoother, s.shares, s.of_schur, sweeps(plan, s.of_schur), s.components.count()};
-}
-
-GridReport report(const Plan &plan, size_t l)
-{
-  return plan.params.single ? report_of(plan, plan.smoothing32[l]) : report_of(plan, plan.smoothing64[l]);
-}
-
-void galerkin_cycle(Plan &plan)
-{
-  const GridReport root    = report(plan, first_working_level(plan));
-  const bool       rotated = !root.of_schur && root.shares.diagonal > tuning::diagonal_share;
-  plan.cycle = plan.params.cycle == Cycle::automatic
-               ? (fits_weights(plan.rough) || plan.rough == Rough::amli || rotated ? Cycle::amli : Cycle::v)
-               : plan.params.cycle;
-  for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
-    if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;
-  double highest = 1; // of a cycle; an AMLI iteration below it overshoots, of which grids between them smooth half away
-  for (size_t l = plan.levels.size(); l-- > 0;) {
-    if (!plan.levels[l].accelerated) continue;
-    const double lowest = tuning::amli_lowest;
-    plan.levels[l].spectrum[0] = lowest;
-    plan.levels[l].spectrum[1] = highest;
-    highest =
-      1 + pow(0.5, plan.params.every - 1) / cosh(plan.params.inner * acosh((highest + lowest) / (highest - lowest)));
-  }
-  if (plan.params.single) setup_vectors<float>(plan), galerkin_whole<float>(plan);
-  else setup_vectors<double>(plan), galerkin_whole<double>(plan);
-}
+#define INSTANTIATE(T) \
+  template void Multigrid<T>::coarsen(Plan &, size_t, Stencil &, Stencil &, Failure &); \
+  template void Multigrid<T>::loose_parts(Plan &, double);
+INSTANTIATE(double)
+INSTANTIATE(float)
 
 } // namespace tessera::rrb

@@ -74,23 +74,15 @@ template <class T, class V> Fields<V> fields(Plan &plan, int l)
 // Zeros, as those of one vector once were, wherever they are divided in another way.
 template <class T, class V> void make_fields(Plan &plan)
 {
-  const auto make = [&](auto &buffer, size_t n) {
+  Multigrid<T> &m    = method<T>(plan);
+  const auto    make = [&](auto &buffer, size_t n) {
     if (buffer.size() < n) buffer.resize(n);
-    else if (plan.together != width_of<V>) buffer.zero();
+    else if (m.several_width != width_of<V>) buffer.zero();
   };
-  make(plan.several, plan.levels[0].layout.elements(4) * width_of<V>);
+  make(m.several_finest, plan.levels[0].layout.elements(4) * width_of<V>);
   for (size_t l = 0; l < plan.levels.size(); ++l)
-    make(hierarchy<T>(plan)[l].several, 3 * plan.levels[l].layout.elements(4) * width_of<V>);
-  plan.together = width_of<V>;
-}
-
-template <class T> bool several_at(Plan &plan, int l)
-{
-  const Level &g = plan.levels[(size_t)l];
-  Smoothing<T> &s = hierarchy<T>(plan)[(size_t)l];
-  const bool accelerated = g.accelerated && plan.cycle != Cycle::v && !s.of_schur;
-  return g.step == Step::coarsen && s.smoother == Smoother::point && !accelerated && s.components.empty() &&
-         !g.layout.natural;
+    make(m.levels[l].several, 3 * plan.levels[l].layout.elements(4) * width_of<V>);
+  m.several_width = width_of<V>;
 }
 
 template <class T, class V> void visit_several(Plan &plan, int l);
@@ -109,8 +101,8 @@ template <class T, class V> void visit_several(Plan &plan, int l)
 {
   const Fields<V> f = fields<T, V>(plan, l);
   Level          &g = plan.levels[(size_t)l];
-  Smoothing<T>   &s = hierarchy<T>(plan)[(size_t)l];
-  if (several_at<T>(plan, l)) {
+  MultigridLevel<T>   &s = hierarchy<T>(plan)[(size_t)l];
+  if (several_on(g, s)) {
     Grid9<T, V> grid(plan, l, f.b, f.x, f.r, fields<T, V>(plan, l + 1).b);
     grid.down();
     coarse_several<T>(plan, l, f.r.q[3], f.r.sy);
@@ -118,18 +110,12 @@ template <class T, class V> void visit_several(Plan &plan, int l)
   }
   for (int k = 0; k < width_of<V>; ++k) {
     copy(plan.exec, g.grid, mask_all, one_of(f.b, k), s.b.v);
-    galerkin_visit<T>(plan, l);
+    method<T>(plan).visit(plan, l);
     copy(plan.exec, g.grid, mask_all, s.x.v, one_of(f.x, k));
   }
 }
 
-// Vectors of the program, in natural order
-struct Columns {
-  const double *b;
-  double       *out;
-  ptrdiff_t     stride_b, stride_out;
-};
-template <class V> void load_columns(const Plan &plan, const Grid &grid, const Columns &c, const View<V> &to)
+template <class V> void load_columns(const Plan &plan, const Grid &grid, const SeveralVectors &c, const View<V> &to)
 {
   const Box                own = grid.owned();
   const View<const double> from = natural_view(c.b, own.x0, own.y0, own.x1 - own.x0);
@@ -137,7 +123,7 @@ template <class V> void load_columns(const Plan &plan, const Grid &grid, const C
     forall_of<V>(plan.exec, grid.owned(q), LoadColumns<V>{from.q[q], from.sx, from.sy, c.stride_b, to.q[q], to.sy});
 }
 template <class V>
-void store_columns(const Plan &plan, const Grid &grid, int mask, const View<V> &from, const Columns &c)
+void store_columns(const Plan &plan, const Grid &grid, int mask, const View<V> &from, const SeveralVectors &c)
 {
   const Box          own = grid.owned();
   const View<double> to = natural_view(c.out, own.x0, own.y0, own.x1 - own.x0);
@@ -146,14 +132,15 @@ void store_columns(const Plan &plan, const Grid &grid, int mask, const View<V> &
       forall_of<V>(plan.exec, grid.owned(q), StoreColumns<V>{from.q[q], from.sy, to.q[q], to.sx, to.sy, c.stride_out});
 }
 
-template <class T, int K> void apply_group(Plan &plan, const DirichletCouplings &dirichlet, const Columns &columns)
+template <class T, int K>
+void apply_group(Plan &plan, const DirichletCouplings &dirichlet, const SeveralVectors &columns)
 {
   using V = Several<T, K>;
   using D = Several<double, K>;
   make_fields<T, V>(plan);
   Level          &g = plan.levels[0];
   const Fields<V> f = fields<T, V>(plan, 0);
-  const View<D>   whole = g.layout.view((D *)plan.several.data());
+  const View<D>   whole = g.layout.view((D *)method<T>(plan).several_finest.data());
   const bool      of_schur = hierarchy<T>(plan)[0].of_schur;
   if (!of_schur && !dirichlet.any) {
     load_columns(plan, g.grid, columns, f.b);
@@ -163,7 +150,7 @@ template <class T, int K> void apply_group(Plan &plan, const DirichletCouplings 
   load_columns(plan, g.grid, columns, whole);
   if (dirichlet.any) {
     if (dirichlet.remote) g.halo.exchange(whole, mask_all);
-    dirichlet_subtract(plan.exec, g.grid.owned(), dirichlet, (D *)plan.several.data(), whole);
+    dirichlet_subtract(plan.exec, g.grid.owned(), dirichlet, (D *)method<T>(plan).several_finest.data(), whole);
   }
   if (!of_schur) {
     convert(plan, g, mask_all, whole, f.b);
@@ -188,29 +175,23 @@ template <class T, int K> void apply_group(Plan &plan, const DirichletCouplings 
 
 } // namespace
 
-bool takes_several(Plan &plan)
-{
-  if (plan.exec.space != Space::host || plan.params.coarsening != Coarsening::galerkin || algebraic_levels(plan))
-    return false;
-  return plan.params.single ? several_at<float>(plan, 0) : several_at<double>(plan, 0);
-}
-
 // In single precision four would fill half of what the host works on at once: they take longer than one after the
 // other.
-int apply_several(Plan &plan, const DirichletCouplings &dirichlet, int vectors, const double *b, ptrdiff_t stride_b,
-                  double *out, ptrdiff_t stride_out)
+template <class T>
+int Multigrid<T>::apply_several(Plan &plan, const DirichletCouplings &dirichlet, const SeveralVectors &v)
 {
   int        first = 0;
-  const auto group = [&](auto precision, auto k) {
-    for (; vectors - first >= k.value; first += k.value)
-      apply_group<decltype(precision), k.value>(plan, dirichlet,
-                                                {b + first * stride_b, out + first * stride_out, stride_b, stride_out});
+  const auto group = [&](auto k) {
+    for (; v.count - first >= k.value; first += k.value)
+      apply_group<T, k.value>(
+        plan, dirichlet,
+        {k.value, v.b + first * v.stride_b, v.stride_b, v.out + first * v.stride_out, v.stride_out});
   };
-  const std::integral_constant<int, 8> eight;
-  const std::integral_constant<int, 4> four;
-  if (plan.params.single) group(float(), eight);
-  else group(double(), eight), group(double(), four);
+  group(std::integral_constant<int, 8>());
+  if constexpr (std::is_same_v<T, double>) group(std::integral_constant<int, 4>());
   return first;
 }
+template int Multigrid<double>::apply_several(Plan &, const DirichletCouplings &, const SeveralVectors &);
+template int Multigrid<float>::apply_several(Plan &, const DirichletCouplings &, const SeveralVectors &);
 
 } // namespace tessera::rrb

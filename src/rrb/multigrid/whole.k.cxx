@@ -377,33 +377,32 @@ template <class T> struct CycleColumn {
 
 } // namespace
 
-template <class T> void galerkin_whole(Plan &plan)
+template <class T> void Multigrid<T>::dense_cycles(Plan &plan)
 {
-  auto            &grids = hierarchy<T>(plan);
-  bool             below = plan.exec.space == Space::cuda; // the next grid is a matrix
-  for (int l = (int)grids.size() - 1; l > 0; --l) {
-    Level        &g = plan.levels[(size_t)l];
-    Smoothing<T> &s = grids[(size_t)l];
+  bool below = plan.exec.space == Space::cuda; // the next grid is a matrix
+  for (int l = (int)levels.size() - 1; l > 0; --l) {
+    Level             &g = plan.levels[(size_t)l];
+    MultigridLevel<T> &s = levels[(size_t)l];
     if (g.step == Step::solve) {
       below = below && !plan.half && g.grid.size() <= tuning::dense_cycle;
       continue;
     }
-    const bool accelerated = g.accelerated && plan.cycle != Cycle::v, simple = marches<T>(plan, l) && !accelerated;
-    below = below && g.step == Step::coarsen && !s.of_schur && g.halo.empty() && sweeps(plan, false) == 1 &&
+    const bool accelerated = g.accelerated && plan.cycle != Cycle::v,
+               simple      = s.sweeping == Sweeping::march && !accelerated;
+    below = below && g.step == Step::coarsen && !s.of_schur && g.halo.empty() && s.sweeps == 1 &&
             !g.layout.natural && !(accelerated && plan.cycle == Cycle::k) && g.grid.size() <= tuning::dense_cycle;
     CycleColumns<T> few{};
     CycleColumn<T>  one{};
     if (below) {
       const Level      &next = plan.levels[(size_t)l + 1];
-      const Inverse<T> *inverse = &grids[(size_t)l + 1].whole;
-      if constexpr (std::is_same_v<T, double>) inverse = next.step == Step::solve ? &plan.inverse64 : inverse;
-      else inverse = next.step == Step::solve ? &plan.inverse32 : inverse;
+      const Inverse<T> *inverse = &levels[(size_t)l + 1].whole;
+      if (next.step == Step::solve) inverse = &plan.remainder.inverse<T>();
       auto fill = [&](auto &k) {
         k.A = s.a.view();
         k.inject = g.layout.view(s.inject.data(), quarter_c).q[3];
         for (int i = 0; i < 2; ++i) k.edge[i] = g.layout.view(s.edge[i].data(), quarter_a);
         for (int i = 0; i < 4; ++i) k.centre[i] = g.layout.view(s.centre[i].data());
-        for (int q = 0; q < 4; ++q) k.own[q] = g.grid.owned(q), k.relax[q] = (T)relaxation<T>(plan, q);
+        for (int q = 0; q < 4; ++q) k.own[q] = g.grid.owned(q), k.relax[q] = (T)relaxation[q];
         k.layout = g.layout;
         k.n = (int)g.grid.size(), k.nx = g.grid.nx, k.next_n = inverse->size(), k.next_width = inverse->width();
         k.next_matrix = inverse->data(), k.next_node = inverse->nodes();
@@ -420,7 +419,7 @@ template <class T> void galerkin_whole(Plan &plan)
         one.steps = accelerated ? plan.params.inner : 1;
         one.theta = (T)(g.spectrum[1] + g.spectrum[0]) / 2, one.delta = (T)(g.spectrum[1] - g.spectrum[0]) / 2;
         if constexpr (std::is_same_v<T, double>) one.exact = one.A;
-        else one.exact = plan.work[(size_t)l].a.view();
+        else one.exact = work[(size_t)l].a.view();
       }
     }
     below = below && (simple ? few.bytes() : one.bytes()) <= device::block_scratch();
@@ -435,6 +434,7 @@ template <class T> void galerkin_whole(Plan &plan)
   }
 }
 
-template void galerkin_whole<double>(Plan &);
-template void galerkin_whole<float>(Plan &);
+template void Multigrid<double>::dense_cycles(Plan &);
+template void Multigrid<float>::dense_cycles(Plan &);
+
 } // namespace tessera::rrb
