@@ -4,7 +4,7 @@
 // prints where it is.
 //
 //   vipmg_cycles host|cuda ball|dam|layers n [v|f] [repetitions]
-#include "vipmg/vipmg.hpp"
+#include "vipmg/linear_problem.hpp"
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -33,7 +33,8 @@ int main(int argc, char **argv)
   Box3       all;
   for (int d = 0; d < 3; ++d) all.hi[d] = size[d];
   {
-    Plan plan;
+    Plan          plan;
+    LinearProblem problem(plan);
     plan.exec.space   = there ? Space::cuda : Space::host;
     plan.params.cycle = argc > 4 && argv[4][0] == 'v' ? Cycle::v : Cycle::f;
     create(plan, MPI_COMM_WORLD, 2, size, periodic, {all}, false);
@@ -81,7 +82,7 @@ int main(int argc, char **argv)
         copy(field[k], there_[k]);
       }
       set_operator(plan, a.data(), free.data());
-      load(plan, there_[0].data(), there_[1].data(), there_[2].data(), there_[3].data());
+      problem.load(there_[0].data(), there_[1].data(), there_[2].data(), there_[3].data());
       if (there) device::synchronize();
     }
     const auto wait = [&] {
@@ -96,21 +97,20 @@ int main(int argc, char **argv)
     printf("%s %s %d x %d, %zu grids, %.2f GB; setup %.4f s, again %.4f s\n", argv[1], argv[2], n, m, plan.levels.size(), plan.bytes() * 1e-9, first, wait() - t);
     for (int k = 0; k < repeat; ++k) {
       l.x.zero();
-      forget(plan);
-      start(plan);
+      problem.forget();
+      problem.restart();
       // the norm of the start between the bounds
       smooth(plan, l, l.A, l.x.data(), l.b.data(), {true, false}, 0);
       const double f0 = std::sqrt(measure(plan, l).inactive);
       double       begin = wait(), last = 1;
-      full_multigrid(plan);
+      problem.full_multigrid();
       const double fmg   = wait() - begin;
       bool         climb = true;
       printf("full multigrid %.4f s;", fmg);
       int cycles = 0;
       while (cycles < 20) {
         const double c = seconds();
-        cycle(plan, 0, climb, true);
-        const Measure q   = measure(plan, l);
+        const Measure q   = problem.cycle(climb, true);
         const double  now = std::sqrt(q.inactive) / f0;
         ++cycles;
         printf(" %.1e (%.4f s%s)", now, seconds() - c, climb ? "" : ", newton");

@@ -210,6 +210,38 @@ void join_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel 
   }
 }
 
+// The same part by part, after begin_join(): what is in `result` is joined with what the part has. A device does all
+// nodes at once.
+template <class R, class Kernel>
+void join_part(const Exec &exec, const Layout3 &l, const Box3 &part, const Kernel &kernel, Buffer<R> &result)
+{
+  if (exec.space == Space::cuda) return join_nodes(exec, l, part, kernel, result.data());
+  R both[2];
+  join_nodes(exec, l, part, kernel, both);
+  for (int p = 0; p < 2; ++p) result.data()[p].join(both[p]);
+}
+template <class R> void begin_join(Buffer<R> &result)
+{
+  if (result.space() == Space::host) result.zero();
+}
+
 #endif
+
+// Both results of join_nodes(), joined, on the host.
+template <class R> R joined(const Buffer<R> &result)
+{
+  R both[2];
+  copy(result.data(), result.space(), both, Space::host, 2);
+  both[0].join(both[1]);
+  return both[0];
+}
+
+// Adds up over processes what is nothing but doubles.
+template <class R> R sum_over(MPI_Comm comm, R r)
+{
+  static_assert(std::is_trivially_copyable<R>::value && sizeof(R) % sizeof(double) == 0, "doubles alone");
+  MPI_Allreduce(MPI_IN_PLACE, &r, (int)(sizeof(R) / sizeof(double)), MPI_DOUBLE, MPI_SUM, comm);
+  return r;
+}
 
 } // namespace tessera::vipmg

@@ -1,6 +1,7 @@
 // Recombination and line search on the device, with the last step and the projected correction computed where they
 // are needed: three kernels. Bytes a node, 5-point star: sums for the recombination 73 (5 coefficients, v, r, x, y, a
 // flag), for the line search 89 (two bounds more), the step 65; arrays for what they compute would make it 273.
+#include "vipmg/solver.hpp"
 #include "vipmg/tile.hpp"
 #include "exec/tile.hpp"
 
@@ -126,14 +127,15 @@ template <bool Nine, bool Symmetric> void correct_with(Plan &plan, Level &l, con
 
 } // namespace
 
-void correct(Plan &plan, Level &l, const double *x)
+bool Tiles::correct(Plan &plan, Level &l, const Fields &fields) const
 {
-  const Correction d{{x, l.y.data(), l.inactive.data()}, l.v.data(), l.lo.data(), l.up.data(), 1, 0};
-  with_kind(2, l.A.box, [&](auto kind) { // of a grid that is tiled
+  const Correction d{{fields.x, l.y.data(), l.inactive.data()}, l.v.data(), l.lo.data(), l.up.data(), 1, 0};
+  with_kind(2, l.A.box, [&](auto kind) {
     using K = decltype(kind);
     if (plan.symmetric) correct_with<K::box, true>(plan, l, d);
     else correct_with<K::box, false>(plan, l, d);
   });
+  return false;
 }
 
 } // namespace tessera::vipmg

@@ -295,7 +295,6 @@ void make_inverse(Plan &plan, Level &l, Operator &op)
 
 Strength strength(Plan &plan, Level &l)
 {
-  Strength  both[2], s;
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
     FindStrength<K::dimension, K::box> find{
@@ -305,39 +304,23 @@ Strength strength(Plan &plan, Level &l)
       if (!l.periodic[d]) find.last[d] = l.n[d] - 1;
     join_stencils(plan, l, l.A, find, plan.strength.data());
   });
-  if (plan.exec.space == Space::cuda) device::copy_to_host(both, plan.strength.data(), sizeof(both));
-  else both[0] = plan.strength.data()[0], both[1] = plan.strength.data()[1];
-  s.join(both[0]);
-  s.join(both[1]);
-  if (!l.shared) {
-    double sums[11];
-    for (int d = 0; d < 3; ++d) sums[d] = s.along[d], sums[3 + d] = s.face[d], sums[6 + d] = s.row[d];
-    for (int d = 0; d < 2; ++d) sums[9 + d] = s.strong[d];
-    MPI_Allreduce(MPI_IN_PLACE, sums, 11, MPI_DOUBLE, MPI_SUM, plan.comm);
-    for (int d = 0; d < 3; ++d) s.along[d] = sums[d], s.face[d] = sums[3 + d], s.row[d] = sums[6 + d];
-    for (int d = 0; d < 2; ++d) s.strong[d] = sums[9 + d];
-  }
-  return s;
+  return sum_of(plan, l, plan.strength);
 }
 
 double asymmetry(Plan &plan)
 {
   Level          &l = plan.levels[0];
-  Largest         both[2];
-  Buffer<Largest> there;
-  there.resize(Extent{2, plan.exec.space});
+  Buffer<Largest> both(Extent{2, plan.exec.space});
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
     join_stencils(plan, l, l.A,
                   FindAsymmetry<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.free.data()},
-                  there.data());
+                  both.data());
   });
-  if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), sizeof(both));
-  else both[0] = there.data()[0], both[1] = there.data()[1];
-  both[0].join(both[1]);
-  double most[2] = {both[0].asymmetry, both[0].diagonal};
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, plan.comm);
-  return most[1] > 0 ? most[0] / most[1] : 0;
+  Largest all = joined(both);
+  static_assert(sizeof all == 2 * sizeof(double), "two doubles");
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &all, 2, MPI_DOUBLE, MPI_MAX, plan.comm);
+  return all.diagonal > 0 ? all.asymmetry / all.diagonal : 0;
 }
 
 void coarse_free(Plan &plan, int k)

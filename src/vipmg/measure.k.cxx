@@ -122,28 +122,12 @@ template <class Found> struct Step {
   }
 };
 
-template <class R> void fetch(const Plan &plan, const Buffer<R> &there, R both[2])
-{
-  if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), 2 * sizeof(R));
-  else both[0] = there.data()[0], both[1] = there.data()[1];
-}
-
-// result: on a device of the part, which is all nodes then; on the host what was there joined with it.
-template <class R, class Kernel>
-void join_part(const Plan &plan, const Level &l, const Box3 &part, const Kernel &kernel, Buffer<R> &result)
-{
-  if (plan.exec.space == Space::cuda) return join_nodes(plan.exec, l.layout, part, kernel, result.data());
-  R both[2];
-  join_nodes(plan.exec, l.layout, part, kernel, both);
-  for (int p = 0; p < 2; ++p) result.data()[p].join(both[p]);
-}
-
 // first() and second() of all rows, each of a box; second() reads what first() leaves in the rows beside it. On the
 // host a row of the one follows a row of the other, so that it is in the cache.
 template <class First, class Between, class Second>
-void follow(const Plan &plan, const Level &l, const First &first, const Between &between, const Second &second)
+void follow(const Level &l, const First &first, const Between &between, const Second &second)
 {
-  if (!by_rows(plan, l)) {
+  if (!l.by_rows) {
     first(l.own);
     between();
     return second(l.own);
@@ -166,20 +150,17 @@ void mark_inactive(Plan &plan, Level &l, const Box3 &part)
 {
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_part(plan, l, part,
+    join_part(plan.exec, l.layout, part,
               Mark<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.lo.data(),
                                                    l.up.data(), l.inactive.data()},
-              plan.marked);
+              plan.active);
   });
 }
 
-bool marked(Plan &plan, Level &l)
+bool inactive_changed(Plan &plan, Level &l)
 {
   l.halo.exchange(l.inactive.data());
-  if (plan.exec.space == Space::cuda) return true;
-  double changed = plan.marked.data()[0].changed + plan.marked.data()[1].changed;
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
-  return changed > 0;
+  return plan.exec.space == Space::cuda || sum_of(plan, l, plan.active).changed > 0;
 }
 
 namespace {
@@ -188,24 +169,16 @@ namespace {
 void add_up(Plan &plan, const Level &l)
 {
   if (l.shared) return;
-  Search both[2];
-  fetch(plan, plan.search, both);
-  both[0].join(both[1]);
-  double sums[5] = {both[0].vv, both[0].vp, both[0].pp, both[0].rv, both[0].rp};
-  MPI_Allreduce(MPI_IN_PLACE, sums, 5, MPI_DOUBLE, MPI_SUM, plan.comm);
-  both[0].vv = sums[0], both[0].vp = sums[1], both[0].pp = sums[2], both[0].rv = sums[3], both[0].rp = sums[4];
-  both[1] = Search();
-  if (plan.exec.space == Space::cuda) {
-    device::copy_from_host(plan.search.data(), both, sizeof(both));
-    device::synchronize();
-  } else plan.search.data()[0] = both[0], plan.search.data()[1] = both[1];
+  const Search both[2] = {sum_of(plan, l, plan.search), Search()};
+  copy(both, Space::host, plan.search.data(), plan.search.space(), 2);
+  device::synchronize(plan.search.space());
 }
 
 void measure_part(Plan &plan, Level &l, const Box3 &part)
 {
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_part(plan, l, part,
+    join_part(plan.exec, l.layout, part,
               FindMeasure<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(),
                                                           l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance},
               plan.measure);
@@ -222,33 +195,32 @@ template <bool Symmetric, class S, class Found, class Length>
 void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &combination, const Length &length)
 {
   const Exec &exec = plan.exec;
-  const bool  host = exec.space == Space::host;
-  if (host) plan.search.zero();
+  begin_join(plan.search);
   follow(
-    plan, l,
+    l,
     [&](const Box3 &part) {
       for_nodes(exec, l.layout, part,
                 Project<S, Found>{s, l.w.data(), l.x.data(), l.lo.data(), l.up.data(), combination, l.v.data()});
     },
     [&] { l.halo.exchange(l.v.data()); },
-    [&](const Box3 &part) { join_part(plan, l, part, step_sums<S, Symmetric, false>(l, s), plan.search); });
+    [&](const Box3 &part) { join_part(plan.exec, l.layout, part, step_sums<S, Symmetric, false>(l, s), plan.search); });
   add_up(plan, l);
   const Step<Found> step{l.v.data(), l.lo.data(), l.up.data(), length(), l.x.data(), l.layout.half};
-  plan.measured = measured && by_rows(plan, l);
-  if (!plan.measured) {
+  if (!measured) {
     for_nodes(exec, l.layout, l.own, step);
     return l.halo.exchange(l.x.data());
   }
-  plan.measure.zero();
+  begin_join(plan.measure);
   follow(
-    plan, l, [&](const Box3 &part) { for_nodes(exec, l.layout, part, step); }, [] {},
+    l, [&](const Box3 &part) { for_nodes(exec, l.layout, part, step); }, [] {},
     [&](const Box3 &part) { measure_part(plan, l, part); });
 }
 
 } // namespace
 
-void recombine(Plan &plan, Level &l, bool measured)
+bool recombine(Plan &plan, Level &l, bool measured)
 {
+  measured = measured && l.by_rows;
   const bool host = plan.exec.space == Space::host;
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
@@ -256,9 +228,9 @@ void recombine(Plan &plan, Level &l, bool measured)
     const S    s  = stencil<K::dimension, K::box>(l, l.A);
     const auto go = [&](auto symmetric) {
       constexpr bool energy = decltype(symmetric)::value;
-      if (host) plan.search.zero();
+      begin_join(plan.search);
       follow(
-        plan, l,
+        l,
         [&](const Box3 &part) {
           for_nodes(plan.exec, l.layout, part,
                     LastStep{l.x.data(), l.inactive.data(), l.y.data(), l.w.data(), l.layout.half});
@@ -267,7 +239,7 @@ void recombine(Plan &plan, Level &l, bool measured)
           double *both[] = {l.v.data(), l.w.data()};
           l.halo.exchange(both, 2);
         },
-        [&](const Box3 &part) { join_part(plan, l, part, step_sums<S, energy, true>(l, s), plan.search); });
+        [&](const Box3 &part) { join_part(plan.exec, l.layout, part, step_sums<S, energy, true>(l, s), plan.search); });
       add_up(plan, l);
       const auto here  = [&] { return Factors::of(plan.search.data()); };
       const auto there = [&] { return FactorsThere{plan.search.data()}; };
@@ -277,28 +249,18 @@ void recombine(Plan &plan, Level &l, bool measured)
     if (plan.symmetric) go(std::true_type());
     else go(std::false_type());
   });
+  return measured;
 }
 
-Measure measure(Plan &plan, Level &l)
+Measure measure(Plan &plan, Level &l, bool found)
 {
-  Measure both[2], marked[2], m;
-  if (!std::exchange(plan.measured, false)) {
-    if (plan.exec.space == Space::host) plan.measure.zero();
+  if (!found) {
+    begin_join(plan.measure);
     measure_part(plan, l, l.own);
   }
-  fetch(plan, plan.measure, both);
-  fetch(plan, plan.marked, marked);
-  for (int p = 0; p < 2; ++p) {
-    m.join(both[p]);
-    m.join(marked[p]);
-  }
-  if (!l.shared) {
-    double sums[6] = {m.inactive, m.natural, m.lower, m.upper, m.changed, m.moved};
-    MPI_Allreduce(MPI_IN_PLACE, sums, 6, MPI_DOUBLE, MPI_SUM, plan.comm);
-    m.inactive = sums[0], m.natural = sums[1], m.lower = sums[2], m.upper = sums[3], m.changed = sums[4],
-    m.moved = sums[5];
-  }
-  return m;
+  Measure m = joined(plan.measure);
+  m.join(joined(plan.active));
+  return l.shared ? m : sum_over((MPI_Comm)plan.comm, m);
 }
 
 } // namespace tessera::vipmg

@@ -1,4 +1,5 @@
 // Between the arrays of vectors, in natural order, and the finest level.
+#include "vipmg/linear_problem.hpp"
 #include "vipmg/stencil3.hpp"
 #include <utility>
 
@@ -119,110 +120,72 @@ struct Store {
   }
 };
 
-// What both halves of the nodes have gathered, on the host.
-template <class R> R joined(const Plan &plan, const Buffer<R> &there)
+// What the kernel gathers at the own nodes of all processes.
+template <class R, class Kernel> R gather(const Plan &plan, const Level &l, const Kernel &kernel)
 {
-  R both[2];
-  if (plan.exec.space == Space::cuda) device::copy_to_host(both, there.data(), sizeof(both));
-  else both[0] = there.data()[0], both[1] = there.data()[1];
-  both[0].join(both[1]);
-  return both[0];
+  Buffer<R> both(Extent{2, plan.exec.space});
+  join_nodes(plan.exec, l.layout, l.own, kernel, both.data());
+  return sum_of(plan, l, both);
 }
 
 } // namespace
 
-Point look(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU)
+Point LinearProblem::look(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
-  Level        &l = plan.levels[0];
-  Buffer<Point> there(Extent{2, plan.exec.space});
-  join_nodes(
-    plan.exec, l.layout, l.own,
-    Look{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), plan.zero_tolerance, l.layout.half},
-    there.data());
-  Point p = joined(plan, there);
-  if (!l.shared) {
-    double sums[8] = {
-      p.measure.inactive, p.measure.natural, p.measure.lower, p.measure.upper, p.difference, p.F, p.X, p.slope};
-    MPI_Allreduce(MPI_IN_PLACE, sums, 8, MPI_DOUBLE, MPI_SUM, plan.comm);
-    p.measure.inactive = sums[0], p.measure.natural = sums[1], p.measure.lower = sums[2], p.measure.upper = sums[3],
-    p.difference = sums[4], p.F = sums[5], p.X = sums[6], p.slope = sums[7];
-  }
-  return p;
+  const Plan  &plan = *plan_;
+  const Level &l    = plan.levels[0];
+  return gather<Point>(
+    plan, l,
+    Look{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), plan.zero_tolerance, l.layout.half});
 }
 
-namespace {
-
-// Of all processes; no number is a change, which measure() finds.
-bool any_changed(const Plan &plan, const Level &l, const Buffer<Changed> &there)
+// No number is a change, which measure() finds.
+bool LinearProblem::load(const double *F, const double *X, const double *XL, const double *XU, bool follow)
 {
-  double changed = joined(plan, there).sum;
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_DOUBLE, MPI_SUM, plan.comm);
-  return !(changed == 0);
-}
-
-} // namespace
-
-bool load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, bool follow)
-{
-  plan.measured = false;
-  Level          &l = plan.levels[0];
-  Buffer<Changed> there(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own,
-             Load{natural(l), F, X, XL, XU, follow ? l.v.data() : nullptr, start_of(plan, l), l.b.data(), l.lo.data(),
-                  l.up.data()},
-             there.data());
+  Level     &l = plan_->levels[0];
+  const auto change =
+    gather<Changed>(*plan_, l,
+                    Load{natural(l), F, X, XL, XU, follow ? l.v.data() : nullptr, start_of(*plan_, l), l.b.data(),
+                         l.lo.data(), l.up.data()});
   double *fields[] = {l.lo.data(), l.up.data(), l.x.data()};
   l.halo.exchange(fields, 3);
-  return any_changed(plan, l, there);
+  return !(change.sum == 0);
 }
 
-bool start(Plan &plan)
+bool LinearProblem::restart()
 {
-  plan.measured = false;
-  Level          &l = plan.levels[0];
-  Buffer<Changed> there(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own, start_of(plan, l), there.data());
+  Level     &l      = plan_->levels[0];
+  const auto change = gather<Changed>(*plan_, l, start_of(*plan_, l));
   l.halo.exchange(l.x.data());
-  return any_changed(plan, l, there);
+  return !(change.sum == 0);
 }
 
-void forget(Plan &plan)
+void LinearProblem::forget()
 {
-  plan.levels[0].inactive.zero();
-  plan.truncated_for = -1;
+  plan_->levels[0].inactive.zero();
+  plan_->truncated_top = -1;
+  choose(*plan_);
 }
 
-void keep(Plan &plan)
+void LinearProblem::keep()
 {
-  Level &l = plan.levels[0];
-  if (plan.exec.space == Space::host) std::swap(l.x, l.v);
-  else copy(l.x, l.v); // what is recorded of cycles holds their addresses
+  Level &l = plan_->levels[0];
+  if (plan_->recorded) copy(l.x, l.v); // what is recorded of cycles holds their addresses
+  else std::swap(l.x, l.v);
 }
 
-Moved store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, const double *F, double *X)
+Moved LinearProblem::step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X)
 {
-  Level        &l = plan.levels[0];
-  Buffer<Moved> there(Extent{2, plan.exec.space});
-  join_nodes(plan.exec, l.layout, l.own, Store{natural(l), X0, XL, XU, F, l.v.data(), X, t, l.layout.half},
-             there.data());
-  Moved  m       = joined(plan, there);
-  double sums[2] = {m.slope, m.step};
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, plan.comm);
-  m.slope = sums[0], m.step = sums[1];
-  return m;
+  const Level &l = plan_->levels[0];
+  return gather<Moved>(*plan_, l, Store{natural(l), X0, XL, XU, F, l.v.data(), X, t, l.layout.half});
 }
 
 void set_operator(Plan &plan, const double *coefficients, const uint8_t *free)
 {
   Level &l = plan.levels[0];
-  if (plan.exec.space == Space::cuda) {
-    device::copy_from_host(l.A.a.data(), coefficients, l.A.a.bytes());
-    device::copy_from_host(l.free.data(), free, l.free.bytes());
-    device::synchronize();
-  } else {
-    memcpy(l.A.a.data(), coefficients, l.A.a.bytes());
-    memcpy(l.free.data(), free, l.free.bytes());
-  }
+  copy(coefficients, Space::host, l.A.a.data(), l.A.a.space(), l.A.a.size());
+  copy(free, Space::host, l.free.data(), l.free.space(), l.free.size());
+  device::synchronize(plan.exec.space);
 }
 
 } // namespace tessera::vipmg

@@ -29,6 +29,7 @@ PetscErrorCode Newton::Reset()
   PetscCall(matrix.Reset());
   const Exec exec = plan.exec;
   plan            = Plan();
+  linear_         = LinearProblem(plan);
   plan.exec       = exec;
   built_          = false;
   for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) {
@@ -130,7 +131,7 @@ PetscErrorCode Newton::LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point
   PetscCall(c_.Read(XL, space));
   PetscCall(d_.Read(XU, space));
   if (X0) PetscCall(e_.Read(X0, space));
-  TesseraCallCXX(*point = look(plan, a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
+  TesseraCallCXX(*point = linear_.look(a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
   for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -145,57 +146,79 @@ PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Move
   PetscCall(c_.Read(XL, space));
   PetscCall(d_.Read(XU, space));
   PetscCall(e_.Write(X, space));
-  TesseraCallCXX(*moved = store(plan, t, b_.data(), c_.data(), d_.data(), a_.data(), e_.data()));
+  TesseraCallCXX(*moved = linear_.step(t, b_.data(), c_.data(), d_.data(), a_.data(), e_.data()));
   for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode Newton::Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *changed)
+{
+  const Space space = plan.exec.space;
+
+  PetscFunctionBegin;
+  PetscCall(a_.Read(F, space));
+  PetscCall(b_.Read(X, space));
+  PetscCall(c_.Read(XL, space));
+  PetscCall(d_.Read(XU, space));
+  TesseraCallCXX(*changed = linear_.load(a_.data(), b_.data(), c_.data(), d_.data(), follow));
+  for (VectorView *a : {&a_, &b_, &c_, &d_}) PetscCall(a->Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+namespace {
+
+// Natural residuals of the cycles on one linear problem.
+struct Progress {
+  double first, last;
+  double best    = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual
+  int    without = 0;        // cycles without a better one
+  // At the level of rounding, or at a point that the variant does not leave, cycles change nothing any more.
+  bool ended(double natural)
+  {
+    without = natural > 0.9 * best ? without + 1 : 0;
+    best    = std::min(best, natural);
+    last    = natural;
+    return without >= 8 || (without >= 3 && natural < 1e-11 * first);
+  }
+};
+
+} // namespace
 
 // Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is that
 // of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
 PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                              double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
 {
-  const Variant v       = plan.params.variant;
-  const double  nodes   = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
-  bool          climb   = with_monotone(plan) && carried_;
-  Measure       m       = here;
-  double        first, last, best;
-  int           stuck = 0;
+  const bool   hybrid = plan.params.variant == Variant::hybrid, newton = with_newton(plan);
+  const double nodes  = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
+  bool         climb  = with_monotone(plan) && carried_, changed = false;
+  Measure      m      = here;
 
   PetscFunctionBegin;
   *failed = false;
   n->cycles = 0;
   PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
-  bool changed = false;
-  PetscCall(a_.Read(F, plan.exec.space));
-  PetscCall(b_.Read(X, plan.exec.space));
-  PetscCall(c_.Read(XL, plan.exec.space));
-  PetscCall(d_.Read(XU, plan.exec.space));
-  TesseraCallCXX(changed = load(plan, a_.data(), b_.data(), c_.data(), d_.data(), follow));
-  for (VectorView *a : {&a_, &b_, &c_, &d_}) PetscCall(a->Restore());
-  TesseraCallCXX(if (changed) m = measure(plan, plan.levels[0]));
-  first = last = std::sqrt(m.natural);
-  best = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual
+  PetscCall(Load(X, F, XL, XU, follow, &changed));
+  TesseraCallCXX(if (changed) m = linear_.measure());
+  Progress progress{std::sqrt(m.natural), std::sqrt(m.natural)};
   if (fmg && plan.levels.size() > 1) {
     // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
-    TesseraCallCXX(full_multigrid(plan));
+    TesseraCallCXX(linear_.full_multigrid());
     for (int k = 1; k + 1 < (int)plan.levels.size(); ++k)
-      PetscCall(LogFlops(plan.exec.space, flops(plan, k, with_monotone_below(plan), with_newton(plan))));
+      PetscCall(LogFlops(plan.exec.space, flops(plan, k, with_monotone_below(plan), newton)));
   }
-  for (; n->cycles < most_cycles; ) {
-    TesseraCallCXX(cycle(plan, 0, climb, with_newton(plan)));
-    TesseraCallCXX(m = measure(plan, plan.levels[0]));
-    PetscCall(LogFlops(plan.exec.space, flops(plan, 0, climb, with_newton(plan))));
+  while (n->cycles < most_cycles) {
+    TesseraCallCXX(m = linear_.cycle(climb, newton));
+    PetscCall(LogFlops(plan.exec.space, flops(plan, 0, climb, newton)));
     ++n->cycles;
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
-    if (fmg && n->cycles == 1 && now > first) { // worse than the start
+    if (fmg && n->cycles == 1 && now > progress.first) { // worse than the start
       fmg = false;
       PetscCall(PetscInfo(solver,
                           "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "
                           "present point (%g), which is kept\n",
-                          now, first));
-      TesseraCallCXX(start(plan));
-      last = first;
+                          now, progress.first));
+      TesseraCallCXX(linear_.restart());
       continue;
     }
     Norms c;
@@ -204,29 +227,21 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
     c.lower    = m.lower;
     c.upper    = m.upper;
     PetscCall(problem.Cycle(n->cycles, c));
-    if (climb && v == Variant::hybrid && !plan.symmetric && !(now <= 4 * first)) {
+    if (climb && hybrid && !plan.symmetric && !(now <= 4 * progress.first)) {
       // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
       PetscCall(PetscInfo(solver,
                           "The monotone cycle diverges (natural residual %g, from %g) and is left out from here on: "
                           "convection dominates on coarse grids\n",
-                          now, first));
-      TesseraCallCXX(start(plan));
-      climb = false;
-      carried_ = false;
-      last = first;
+                          now, progress.first));
+      TesseraCallCXX(linear_.restart());
+      climb = carried_ = false;
+      progress.last = progress.first;
       continue;
     }
-    if (!(now <= 1e300) || now > 1e6 * (first + 1e-300)) {
-      *failed = true;
-      break;
-    }
-    if (inactive <= target && now <= 10 * target) break;
-    if (v == Variant::hybrid && carried_) climb = m.changed > settled * nodes || now > slow * last;
-    // At the level of rounding, or at a point that the variant does not leave, cycles change nothing any more.
-    stuck = now > 0.9 * best ? stuck + 1 : 0;
-    best  = std::min(best, now);
-    last  = now;
-    if (stuck >= 8 || (stuck >= 3 && now < 1e-11 * first)) break;
+    *failed = !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
+    if (*failed || (inactive <= target && now <= 10 * target)) break;
+    if (hybrid && carried_) climb = m.changed > settled * nodes || now > slow * progress.last;
+    if (progress.ended(now)) break;
   }
   PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
   *model = m;
@@ -248,7 +263,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   Vec          step; // the program's
 
   PetscFunctionBegin;
-  TesseraCallCXX(keep(plan));
+  TesseraCallCXX(linear_.keep());
   PetscCall(VecCopy(X, base_));
   PetscCall(Move(1, base_, F, XL, XU, X, &whole));
   PetscCall(problem.Check(StepCheck::before, base_, X, &step));
@@ -359,7 +374,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscCall(Start(solver, problem, X, F, XL, XU, &failed));
   if (failed) PetscFunctionReturn(PETSC_SUCCESS);
   current = true;
-  TesseraCallCXX(forget(plan));
+  TesseraCallCXX(linear_.forget());
   PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
   here       = point.measure;
   n.inactive = PetscSqrtReal(here.inactive);

@@ -6,6 +6,7 @@
 #include "tessera.h"
 #include "petsc/vector.hpp"
 #include "vipmg/boxmatrix.hpp"
+#include "vipmg/linear_problem.hpp"
 
 namespace tessera {
 
@@ -72,10 +73,12 @@ private:
   PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n,
                         bool *current, End *end);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
+  PetscErrorCode Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *changed);
   PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
   PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                        double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+  LinearProblem  linear_{plan};
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   VectorView     a_, b_, c_, d_, e_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from

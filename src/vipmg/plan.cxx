@@ -124,7 +124,7 @@ void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const b
   allocate(plan, l, false);
   plan.search.resize(Extent{4, plan.exec.space});
   plan.measure.resize(Extent{2, plan.exec.space});
-  plan.marked.resize(Extent{2, plan.exec.space});
+  plan.active.resize(Extent{2, plan.exec.space});
   plan.strength.resize(Extent{2, plan.exec.space});
   plan.alike.resize(Extent{1, plan.exec.space});
 }
@@ -194,7 +194,7 @@ void choose_lines(Plan &plan, Level &l, const Strength &s)
 {
   for (int d = 0; d < 2; ++d) {
     const bool now = plan.dimension == 2 && s.strong[d] > 0.25 * l.n[d] && (l.step[1 - d] == 2 || l.step[d] == 1);
-    if (std::exchange(l.lines[d], now) != now) ++plan.made; // cycles have other kernels now
+    if (std::exchange(l.lines[d], now) != now) ++plan.revision; // cycles have other kernels now
   }
   const size_t room =
     l.shared || !(l.lines[0] || l.lines[1]) ? 0 : (size_t)(l.own.hi[0] - l.own.lo[0] + l.own.hi[1] - l.own.lo[1] + 2);
@@ -296,7 +296,7 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
 {
   std::vector<Box3> boxes;
   if (!plan.built) {
-    ++plan.made;
+    ++plan.revision;
     plan.levels.resize(1);
     for (int &step : plan.levels[0].step) step = 1;
     boxes = boxes_of(plan);
@@ -350,13 +350,14 @@ void build(Plan &plan)
   }
   if (plan.exec.space == Space::cuda) device::synchronize(); // before `kept` goes
   plan.built         = true;
-  plan.truncated_for = -1;
+  plan.truncated_top = -1;
+  choose(plan);
 }
 
 void truncate(Plan &plan, int top)
 {
   for (int k = top; k + 1 < (int)plan.levels.size(); ++k) galerkin(plan, k, true, k == top);
-  plan.truncated_for = top;
+  plan.truncated_top = top;
 }
 
 } // namespace tessera::vipmg

@@ -167,20 +167,10 @@ struct Zero {
   template <int P> HD void at(int, ptrdiff_t o, int, int) const { x[o + P * (ptrdiff_t)half] = 0; }
 };
 
-} // namespace
-
-bool by_rows(const Plan &plan, const Level &l)
-{
-  return plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 && l.halo.empty() &&
-         !l.own.empty();
-}
-
-namespace {
-
 template <class Kernel, class After> void sweeps_then(const Plan &plan, Level &l, const Kernel &kernel, bool box,
                                                       int sweeps, double *x, const After *after, const Around &around)
 {
-  if (by_rows(plan, l)) {
+  if (l.by_rows) {
     Phase     p[8];
     const int n = phases(plan.dimension, box, p);
     return sweep_rows(plan, l, p, n, box, sweeps, kernel, after, around);
@@ -260,9 +250,9 @@ bool smooth_and_mark(Plan &plan, Level &l, const Level *coarse, int sweeps)
   Around  around;
   if (coarse) around.before = [&](const Box3 &part) { prolong_part(plan, l, *coarse, x, l.A, true, false, part); };
   around.then = [&](const Box3 &part) { mark_inactive(plan, l, part); };
-  if (plan.exec.space == Space::host) plan.marked.zero();
+  begin_join(plan.active);
   smooth_and(plan, l, l.A, x, l.b.data(), {true, false}, sweeps, l.r.data(), around);
-  return marked(plan, l);
+  return inactive_changed(plan, l);
 }
 
 void residual(const Plan &plan, Level &l, const Operator &op, const double *x, const double *b, double *r, bool masked)

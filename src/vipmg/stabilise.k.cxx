@@ -43,9 +43,7 @@ template <int D> struct Stabilise {
 void stabilise(Plan &plan, Level &l, Operator &op)
 {
   if (plan.unstable.size() < op.a.size()) plan.unstable.resize(op.a.extent()); // at the first time
-  const size_t bytes = op.a.bytes();
-  if (plan.exec.space == Space::cuda) device::copy(plan.unstable.data(), op.a.data(), bytes);
-  else memcpy(plan.unstable.data(), op.a.data(), bytes);
+  copy(op.a, plan.unstable);
   with_kind(plan.dimension, true, [&](auto kind) {
     constexpr int D = decltype(kind)::dimension;
     auto          s = stencil<D, true>(l, op);

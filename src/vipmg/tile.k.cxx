@@ -7,6 +7,7 @@
 // flag, x written, 2 coarse values: 69, for 167. Up (correction, sweep):
 // 8 of these, x read and written: 82, for 130; with a second sweep, active set and residual: 107, for 324. 9-point
 // boxes: 32 more.
+#include "vipmg/solver.hpp"
 #include "vipmg/tile.hpp"
 #include "exec/tile.hpp"
 
@@ -169,7 +170,7 @@ go_down(const Plan &plan, const Level &l, Level &c, const Operator &op, const do
                                               c.lo.data(),
                                               c.up.data(),
                                               c.x.data(),
-                                              chosen(plan).pre};
+                                              plan.choice.pre};
   const Shape shape   = shape_for(l);
   const int   columns = shape.columns / l.step[0], rows = shape.rows / l.step[1];
   forall_tiles(plan.exec, {0, c.n[0], 0, c.n[1]}, columns, rows, k.bytes(columns, rows), k);
@@ -187,79 +188,82 @@ void go_up(Plan &plan, Level &l, const Level *c, const Operator &op, const doubl
   const Box    nodes{0, l.n[0], 0, l.n[1]};
   const size_t bytes = k.bytes({0, shape.columns, 0, shape.rows});
   if (Finish) {
-    plan.marked.zero();
-    forall_tiles(plan.exec, nodes, shape.columns, shape.rows, bytes, k, plan.marked.data());
+    plan.active.zero();
+    forall_tiles(plan.exec, nodes, shape.columns, shape.rows, bytes, k, plan.active.data());
   } else forall_tiles(plan.exec, nodes, shape.columns, shape.rows, bytes, k);
 }
 
 } // namespace
 
-bool tiled(const Plan &plan, const Level &l)
+bool Tiles::serve(const Plan &plan, const Level &l)
 {
-  return plan.exec.space == Space::cuda && plan.dimension == 2 && l.shared && l.halo.empty() && chosen(plan).pre == 1 &&
-         chosen(plan).post >= 1 && chosen(plan).post <= 2 && plan.params.variant != Variant::paper;
+  const Params &p = plan.choice;
+  return l.shared && p.pre == 1 && p.post >= 1 && p.post <= 2 && p.variant != Variant::paper;
 }
 
-void tile_monotone_down(const Plan &plan, Level &l, Level &c)
+void Tiles::monotone_down(Plan &plan, Level &l, Level &next) const
 {
-  if (l.A.box) go_down<true, true, false, false>(plan, l, c, l.A, l.b.data(), l.x.data(), l.w.data());
-  else go_down<false, true, false, false>(plan, l, c, l.A, l.b.data(), l.x.data(), l.w.data());
+  if (l.A.box) go_down<true, true, false, false>(plan, l, next, l.A, l.b.data(), l.x.data(), l.w.data());
+  else go_down<false, true, false, false>(plan, l, next, l.A, l.b.data(), l.x.data(), l.w.data());
 }
 
-bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish)
+ActiveSet Tiles::monotone_up(Plan &plan, Level &l, const Level &next, bool find) const
 {
-  const int post = chosen(plan).post;
-  if (l.A.box) go_up<true, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post);
-  else if (finish)
-    go_up<false, true, false, true, true>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post + 1);
-  else go_up<false, true, false, true, false>(plan, l, &c, l.A, l.b.data(), l.w.data(), l.x.data(), post);
-  return finish && !l.A.box; // eight colours would be as many layers
+  const double *b = l.b.data(), *in = l.w.data();
+  double       *x = l.x.data();
+  const int     post = plan.choice.post;
+  if (l.A.box) go_up<true, true, false, true, false>(plan, l, &next, l.A, b, in, x, post);
+  else if (find) go_up<false, true, false, true, true>(plan, l, &next, l.A, b, in, x, post + 1);
+  else go_up<false, true, false, true, false>(plan, l, &next, l.A, b, in, x, post);
+  return find && !l.A.box ? ActiveSet::changed : ActiveSet::unknown; // eight colours would be as many layers
 }
 
-void tile_finish(Plan &plan, Level &l)
+ActiveSet Tiles::find_active(Plan &plan, Level &l, Fields &f) const
 {
-  if (l.A.box) go_up<true, true, false, false, true>(plan, l, nullptr, l.A, l.b.data(), l.x.data(), l.w.data(), 1);
-  else go_up<false, true, false, false, true>(plan, l, nullptr, l.A, l.b.data(), l.x.data(), l.w.data(), 1);
+  if (l.A.box) go_up<true, true, false, false, true>(plan, l, nullptr, l.A, l.b.data(), f.x, f.free, 1);
+  else go_up<false, true, false, false, true>(plan, l, nullptr, l.A, l.b.data(), f.x, f.free, 1);
+  std::swap(f.x, f.free);
+  return ActiveSet::changed;
 }
 
-void tile_linear_down(const Plan &plan, Level &l, Level &c)
+void Tiles::linear_down(Plan &plan, Level &l, Level &next, const Equation &e, bool first) const
 {
-  go_down<true, false, false, true>(plan, l, c, l.truncated, l.b.data(), nullptr, l.w.data());
-}
-void tile_linear_up(Plan &plan, Level &l, const Level &c)
-{
-  go_up<true, false, false, true, false>(plan, l, &c, l.truncated, l.b.data(), l.w.data(), l.x.data(),
-                                         chosen(plan).post);
+  if (!first) return GridSolver::linear_down(plan, l, next, e, first);
+  if (!e.correction) go_down<true, false, false, true>(plan, l, next, e.A, e.b, nullptr, e.r);
+  else if (l.A.box) go_down<true, false, true, true>(plan, l, next, e.A, e.b, nullptr, e.r);
+  else go_down<false, false, true, true>(plan, l, next, e.A, e.b, nullptr, e.r);
 }
 
-void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch)
+void Tiles::linear_up(Plan &plan, Level &l, const Level &next, const Equation &e, bool first) const
 {
-  if (l.A.box) go_down<true, false, true, true>(plan, l, c, l.A, l.r.data(), nullptr, scratch);
-  else go_down<false, false, true, true>(plan, l, c, l.A, l.r.data(), nullptr, scratch);
+  const int post = plan.choice.post;
+  if (!first) return GridSolver::linear_up(plan, l, next, e, first);
+  if (!e.correction) go_up<true, false, false, true, false>(plan, l, &next, e.A, e.b, e.r, e.x, post);
+  else if (l.A.box) go_up<true, false, true, true, false>(plan, l, &next, e.A, e.b, e.r, e.x, post);
+  else go_up<false, false, true, true, false>(plan, l, &next, e.A, e.b, e.r, e.x, post);
 }
 
-void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch)
-{
-  if (l.A.box)
-    go_up<true, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), chosen(plan).post);
-  else go_up<false, false, true, true, false>(plan, l, &c, l.A, l.r.data(), scratch, l.v.data(), chosen(plan).post);
-}
+namespace {
 
-bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps)
+size_t bytes_of_block(const Level &l) { return places(grown({0, l.n[0], 0, l.n[1]}, 1)) * sizeof(double); }
+
+} // namespace
+
+bool OneBlock::serves(const Level &l) { return bytes_of_block(l) <= 32 * 1024; }
+
+void OneBlock::solve(const Plan &plan, Level &l, const Operator &op, bool projected) const
 {
-  const size_t bytes = places(grown({0, l.n[0], 0, l.n[1]}, 1)) * sizeof(double);
-  const int    threads = l.n[0] * l.n[1] <= 64 ? 32 : 256;
-  if (bytes > 32 * 1024) return false;
+  const int threads = l.n[0] * l.n[1] <= 64 ? 32 : 256, sweeps = coarsest_sweeps(l);
   with_kind(2, op.box, [&](auto kind) {
     constexpr bool nine = decltype(kind)::box;
-    if (projected)
-      forall_blocks(plan.exec, 1, threads, bytes,
-                    Bottom<nine, true>{relaxation<nine, true, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
-    else
-      forall_blocks(plan.exec, 1, threads, bytes,
-                    Bottom<nine, false>{relaxation<nine, false, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
+    const auto     run  = [&](auto p) {
+      constexpr bool P = decltype(p)::value;
+      forall_blocks(plan.exec, 1, threads, bytes_of_block(l),
+                         Bottom<nine, P>{relaxation<nine, P, false>(plan, l, op, l.b.data()), l.x.data(), sweeps});
+    };
+    if (projected) run(std::true_type());
+    else run(std::false_type());
   });
-  return true;
 }
 
 } // namespace tessera::vipmg

@@ -10,8 +10,8 @@
 //    operators whose basis functions are cut off there corrects the others, the result is projected, and a line search
 //    keeps energy from growing. Fast once the active set stands nearly still.
 #pragma once
-#include "exec/graph.hpp"
 #include "box/halo3.hpp"
+#include "exec/graph.hpp"
 #include <memory>
 #include <string>
 
@@ -40,29 +40,37 @@ struct Operator {
   Buffer<int> same;
 };
 
-struct Level {
-  int            n[3] = {1, 1, 1};
-  bool           periodic[3] = {false, false, false};
+// A grid and what of it is this process's.
+struct Grid3 {
+  int     n[3] = {1, 1, 1};
+  bool    periodic[3] = {false, false, false};
   // the nodes computed here: this process's, or all of them on a grid that every process has
-  Box3           own;
-  Box3           part;              // those whose values this process finds from the finer grid
-  Layout3        layout;
-  int            step[3] = {1, 1, 1}; // to the next level: 2 where the direction is coarsened
-  bool           shared  = false;     // every process has the whole grid
-  bool           lines[2] = {false, false}; // linear sweeps go by lines along x, along y
+  Box3    own;
+  Box3    part;                  // those whose values this process finds from the finer grid
+  Layout3 layout;
+  int     step[3] = {1, 1, 1};   // to the next level: 2 where the direction is coarsened
+  bool    shared  = false;       // every process has the whole grid
   // processes that have the line's nodes before and behind the own ones
-  int            before[2] = {-1, -1}, behind[2] = {-1, -1};
+  int     before[2] = {-1, -1}, behind[2] = {-1, -1};
   // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
-  Halo3          halo, incoming;
+  Halo3   halo, incoming;
+};
+
+class GridSolver; // solver.hpp
+
+struct Level : Grid3 {
+  const GridSolver *solver   = nullptr;
+  bool              by_rows  = false; // all that the host does of a cycle follows row by row
+  bool              lines[2] = {false, false}; // linear sweeps go by lines along x, along y
   // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
-  Operator       A, truncated;
+  Operator        A, truncated;
   // weights, from coarse node I (at I + 1), of the fine nodes before and behind the one it lies on
-  Buffer<double> left[3], right[3];
+  Buffer<double>  left[3], right[3];
   Buffer<uint8_t> free, inactive;     // not a Dirichlet row; nor at a bound
   Buffer<uint8_t> cut;                // in the plane: rows of `truncated` that may be others than those of A
-  Buffer<double> x, b, lo, up;        // the problem of this level
-  Buffer<double> v, r, w;             // correction and residuals
-  Buffer<double> y;                   // x before the last correction
+  Buffer<double>  x, b, lo, up;       // the problem of this level
+  Buffer<double>  v, r, w;            // correction and residuals
+  Buffer<double>  y;                  // x before the last correction
 };
 
 // What a pass over the finest grid finds.
@@ -179,7 +187,7 @@ struct Strength {
 
 struct Plan {
   Exec               exec;
-  Params             params;
+  Params             params, choice; // as they are asked for; without what is automatic (choose())
   Comm               comm;
   int                dimension = 0;
   bool               symmetric = true;
@@ -190,22 +198,18 @@ struct Plan {
   std::vector<Level> levels;
   Buffer<double>     work[2]; // coefficients of a grid coarsened in some directions
   Buffer<Search>     search; // two to be joined, of the combination and of the line search
-  Buffer<Measure>    measure, marked;
-  bool               measured = false;   // `measure` is that of the finest level's x
+  Buffer<Measure>    measure, active; // two to be joined; `active`: changes of the active set alone
   Buffer<Strength>   strength;
   bool               built = false;
   // on a device: few nodes of the finest grid have the stencil of the one before them
   bool               varied = false;
   Buffer<int>        alike;              // how many have
-  int                truncated_for = -1; // the level whose inactive nodes the truncated operators are for
+  int                truncated_top = -1; // the level whose inactive nodes the truncated operators are for
+  bool               recorded = false;   // cycles are: on a device, where nothing has to be asked of other processes
   // counts hierarchies and choices of lines of this plan: what is recorded of another one is of no use
-  uint64_t           made = 0;
+  uint64_t           revision = 0;
   Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
   Pinned             ends_host;
-  uint64_t           started = 0;        // what full multigrid last began with
-  Graph              start;              // full multigrid, like the next
-  // on a device, where nothing has to be asked of other processes: cycles by their parts
-  Graph              cycles[4];
   size_t             bytes() const;
 };
 
@@ -221,7 +225,6 @@ inline Params chosen(Params p, Space space, bool symmetric, bool varied)
   }
   return p;
 }
-inline Params chosen(const Plan &plan) { return chosen(plan.params, plan.exec.space, plan.symmetric, plan.varied); }
 
 // The parts of a cycle. Full multigrid on a grid below the finest starts from the solution on a coarser one, which
 // has its active set: where there is an energy, a cycle of the second part does as much there as one of both.
@@ -233,6 +236,13 @@ inline bool with_newton(const Plan &plan)
 inline bool with_monotone_below(const Plan &plan)
 {
   return with_monotone(plan) && !(with_newton(plan) && plan.symmetric);
+}
+
+// Of the two results of join_nodes(), and of all processes where these have parts of the level.
+template <class R> R sum_of(const Plan &plan, const Level &l, const Buffer<R> &result)
+{
+  const R r = joined(result);
+  return l.shared ? r : sum_over((MPI_Comm)plan.comm, r);
 }
 
 inline int points(int dimension, bool box)
@@ -249,6 +259,8 @@ void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const b
 void build(Plan &plan);
 // Operators of the inactive nodes of level `top` on all coarser levels.
 void truncate(Plan &plan, int top);
+// What is automatic of the params, and how each level is worked on. build() calls it, and who changes the params.
+void choose(Plan &plan);
 Layout3 layout_for(const Box3 &own, int dimension);
 void make_inverse(Plan &plan, Level &l, Operator &op);
 void find_same(Plan &plan, const Level &l, Operator &op); // on the host make_inverse() does it
@@ -263,17 +275,6 @@ void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (s
 // Largest |a_ij - a_ji| between nodes that take part, relative to the largest diagonal entry.
 double asymmetry(Plan &plan);
 
-// --- between arrays in natural order, in the space of the plan, and the finest level (move.k.cxx) ---
-// What is to be known of a point. X0: one before, or nullptr.
-Point look(Plan &plan, const double *F, const double *X, const double *X0, const double *XL, const double *XU);
-// The problem for a correction: b := -F, lo := XL - X, up := XU - X, x := 0, but the solution in Dirichlet rows.
-// Returns whether these made a difference. follow: the last step of the correction kept goes on being recombined.
-bool load(Plan &plan, const double *F, const double *X, const double *XL, const double *XU, bool follow = false);
-bool start(Plan &plan); // again from there
-void forget(Plan &plan);                  // the active set: what a solve does does not depend on the one before
-void keep(Plan &plan);                    // the correction x, while other problems are loaded
-// X := P(X0 + t x) with the correction kept; F: at X0, for the slope
-Moved store(Plan &plan, double t, const double *X0, const double *XL, const double *XU, const double *F, double *X);
 // --- the finest operator, on a device from rows of the own nodes that lie there (read.k.cxx) ---
 template <class Index> struct RowsOf {
   // beginnings and columns: own nodes, and others, if any
@@ -317,9 +318,8 @@ void exchange_problem(Level &coarse, Bounds bounds);
 void prolong_part(const Plan &plan, Level &fine, const Level &coarse, double *x, const Operator &op, bool clip,
                   bool masked, const Box3 &part);
 // Sweeps, the residual r after them and, where there is a coarse grid, its problem; the correction from there and
-// sweeps after it. The host finds all of a function in one pass through memory. zero: x is to begin with zero, where
-// by_rows().
-bool by_rows(const Plan &plan, const Level &l);
+// sweeps after it. A level by_rows finds all of a function in one pass through memory. zero: there x is to begin with
+// zero.
 void smooth_down(const Plan &plan, Level &l, Level *coarse, const Operator &op, double *x, const double *b,
                  const Sweep &how, int sweeps, double *r, Bounds bounds, bool zero = false);
 void smooth_up(const Plan &plan, Level &l, const Level &coarse, const Operator &op, double *x, const double *b,
@@ -331,34 +331,18 @@ void prolong_start(const Plan &plan, Level &fine, const Level &coarse); // fine.
 // nodes; returns whether these are, or may be, others than at the last time (a device is not waited for).
 bool smooth_and_mark(Plan &plan, Level &l, const Level *coarse, int sweeps);
 void mark_inactive(Plan &plan, Level &l, const Box3 &part);
-bool marked(Plan &plan, Level &l); // after all parts; plan.marked is zero before them
+bool inactive_changed(Plan &plan, Level &l); // after all parts; plan.active is zero before them
 // v becomes the best of the span of v and the last step x - y, y := x, x := x + a (P(x + v) - x) with the best a of
-// [0, 1]; l.r: residual. measured: measure() follows, whose sums a host that works by_rows() finds along the way.
-void recombine(Plan &plan, Level &l, bool measured);
-Measure measure(Plan &plan, Level &l);  // also l.r := b - A x
+// [0, 1]; l.r: residual. measured: measure() follows, whose sums a level by_rows finds along the way; returns whether
+// it has.
+bool recombine(Plan &plan, Level &l, bool measured);
+Measure measure(Plan &plan, Level &l, bool found = false); // also l.r := b - A x; found: its sums are
 
-// --- several steps in a kernel, for plane grids on a device (tile.k.cxx, correct.k.cxx) ---
-bool tiled(const Plan &plan, const Level &l); // is the level one of these?
-void tile_monotone_down(const Plan &plan, Level &l, Level &c); // from x; leaves the swept x in w, for
-// back in x. Returns whether it did, if asked to, what tile_finish() does
-bool tile_monotone_up(Plan &plan, Level &l, const Level &c, bool finish);
-void tile_finish(Plan &plan, Level &l); // w := x after a projected sweep, the inactive nodes, and r
-void tile_linear_down(const Plan &plan, Level &l, Level &c); // from zero, with the truncated operator; in w, for
-void tile_linear_up(Plan &plan, Level &l, const Level &c);   // in x
-// A v = r of inactive nodes, in scratch, for
-void tile_newton_down(const Plan &plan, Level &l, Level &c, double *scratch);
-void tile_newton_up(Plan &plan, Level &l, const Level &c, const double *scratch); // in v
-// false: the grid is too large for one block
-bool tile_bottom(const Plan &plan, Level &l, const Operator &op, bool projected, int sweeps);
-void correct(Plan &plan, Level &l, const double *x); // recombine() from x, which becomes y; the result is in l.x
 // false: not here
 bool galerkin_directly(const Plan &plan, const Level &fine, Level &coarse, const Operator &op, const uint8_t *free,
                        bool truncated, bool top, Operator &out);
 
-// --- cycles (cycle.cxx) ---
-void full_multigrid(Plan &plan);             // a start for the finest level from its b and bounds
-void cycle(Plan &plan, int top, bool monotone, bool newton);
-// of this process in such a cycle: products with stencils
+// Of this process in a cycle (linear_problem.hpp): products with stencils.
 double flops(const Plan &plan, int top, bool monotone, bool newton);
 
 } // namespace tessera::vipmg

@@ -14,16 +14,14 @@ TEST(Vipmg, Solution)
     Plan plan;
     plan.exec.space   = space();
     plan.params.cycle = Cycle::f;
-    pose(c, plan);
-    Level       &l = plan.levels[0];
-    const double first = std::sqrt(measure(plan, l).natural);
-    full_multigrid(plan);
+    LinearProblem problem = pose(c, plan);
+    Level        &l       = plan.levels[0];
+    const double  first   = std::sqrt(problem.measure().natural);
+    problem.full_multigrid();
     int     cycles = 0;
     Measure m;
-    do {
-      cycle(plan, 0, true, true);
-      m = measure(plan, l);
-    } while (++cycles < 20 && std::sqrt(m.natural) > 1e-8 * first);
+    do m = problem.cycle(true, true);
+    while (++cycles < 20 && std::sqrt(m.natural) > 1e-8 * first);
     EXPECT_LE(cycles, 7) << at;
     EXPECT_LE(std::sqrt(m.natural), 1e-8 * first) << at;
     const std::vector<double> x = get(l.x), lo = get(l.lo), up = get(l.up);
@@ -65,15 +63,15 @@ TEST(Vipmg, DeviceAsHost)
             plan.params.post = 1 + part / 2;
             Case d = c;
             d.wind = symmetric ? 0 : 0.7;
-            pose(d, plan);
+            LinearProblem problem = pose(d, plan);
             EXPECT_EQ(plan.symmetric, symmetric);
             if (c.turn < c.n[0]) {
               EXPECT_TRUE(plan.levels[0].lines[0] && plan.levels[0].lines[1]);
             }
             for (int k = 0; k < 2; ++k)
-              if (part) cycle(plan, 0, part & 1, part & 2);
-              else start(plan), full_multigrid(plan); // recorded at the second time
-            Measure m      = measure(plan, plan.levels[0]);
+              if (part) problem.cycle(part & 1, part & 2);
+              else problem.restart(), problem.full_multigrid(); // recorded at the second time
+            Measure m      = problem.measure();
             x[there]       = get(plan.levels[0].x);
             changed[there] = part & 2 ? m.changed : 0;
           }
@@ -137,7 +135,7 @@ TEST(Vipmg, GridsFollowTheOperator)
   Case c = {2, {65, 60, 1}, {false, false, false}, false, 0.02};
   Plan plan;
   plan.exec.space = space();
-  pose(c, plan);
+  LinearProblem problem = pose(c, plan);
   EXPECT_EQ(plan.levels[0].step[0], 2);
   EXPECT_EQ(plan.levels[0].step[1], 1);
   c.weak = 0.9 * 0.35; // no reason to make new ones
@@ -149,11 +147,12 @@ TEST(Vipmg, GridsFollowTheOperator)
   build(plan);
   EXPECT_EQ(plan.levels[0].step[0], 1);
   EXPECT_EQ(plan.levels[0].step[1], 2);
-  start(plan);
-  const double first = std::sqrt(measure(plan, plan.levels[0]).natural);
+  problem.restart();
+  const double first = std::sqrt(problem.measure().natural);
   int          cycles = 0;
-  do cycle(plan, 0, true, true);
-  while (++cycles < 20 && std::sqrt(measure(plan, plan.levels[0]).natural) > 1e-8 * first);
+  double natural;
+  do natural = std::sqrt(problem.cycle(true, true).natural);
+  while (++cycles < 20 && natural > 1e-8 * first);
   EXPECT_LE(cycles, 10);
 }
 
@@ -164,12 +163,12 @@ TEST(Vipmg, WhatIsRecordedStays)
   Plan plan;
   plan.exec.space = space();
   pose(c, plan);
-  const uint64_t           made = plan.made;
+  const uint64_t           made = plan.revision;
   const unsigned long long memory = device::allocated();
   const double *const      left = plan.levels[0].left[0].data();
   fill(c, plan);
   build(plan);
-  EXPECT_EQ(plan.made, made);
+  EXPECT_EQ(plan.revision, made);
   EXPECT_EQ(device::allocated(), memory);
   EXPECT_EQ(plan.levels[0].left[0].data(), left);
   c.weak = 1e-3, c.turn = 32;
@@ -177,13 +176,13 @@ TEST(Vipmg, WhatIsRecordedStays)
   build(plan);
   EXPECT_EQ(plan.levels[0].step[0] + plan.levels[0].step[1], 4); // the grids are the same
   EXPECT_TRUE(plan.levels[0].lines[0] && plan.levels[0].lines[1]);
-  const uint64_t with = plan.made;
+  const uint64_t with = plan.revision;
   EXPECT_GT(with, made);
   c.weak = 1;
   fill(c, plan);
   build(plan);
   EXPECT_FALSE(plan.levels[0].lines[0] || plan.levels[0].lines[1]);
-  EXPECT_GT(plan.made, with);
+  EXPECT_GT(plan.revision, with);
 }
 
 // Lines serve where nodes are strongly coupled along several others, not one by one, and where no row sum holds them.
@@ -262,7 +261,7 @@ TEST(Vipmg, ConvectionKeepsItsMultigrid)
   c.wind = 20;
   Plan plan;
   plan.exec.space = space();
-  pose(c, plan);
+  LinearProblem problem = pose(c, plan);
   EXPECT_FALSE(plan.symmetric);
   for (size_t k = 1; k < plan.levels.size(); ++k) {
     const Level              &l = plan.levels[k];
@@ -275,11 +274,12 @@ TEST(Vipmg, ConvectionKeepsItsMultigrid)
           ASSERT_LE(there, std::max(0., mean) + 1e-10) << "grid " << k << ", node " << i << ", " << j << ", offset " << o;
         }
   }
-  start(plan);
-  const double first = std::sqrt(measure(plan, plan.levels[0]).natural);
+  problem.restart();
+  const double first = std::sqrt(problem.measure().natural);
   int          cycles = 0;
-  do cycle(plan, 0, true, true);
-  while (++cycles < 40 && std::sqrt(measure(plan, plan.levels[0]).natural) > 1e-8 * first);
+  double natural;
+  do natural = std::sqrt(problem.cycle(true, true).natural);
+  while (++cycles < 40 && natural > 1e-8 * first);
   EXPECT_LE(cycles, 15);
 }
 
@@ -289,16 +289,15 @@ TEST(Vipmg, EnergyFallsWithLines)
   const Case c = {2, {70, 61, 1}, {false, false, false}, false, 1e-3, false, 30};
   Plan       plan;
   plan.exec.space = space();
-  pose(c, plan);
+  LinearProblem problem = pose(c, plan);
   Level &l = plan.levels[0];
   EXPECT_TRUE(l.lines[0] && l.lines[1]);
-  start(plan);
-  const double first  = std::sqrt(measure(plan, l).natural);
+  problem.restart();
+  const double first  = std::sqrt(problem.measure().natural);
   double       before = INFINITY, natural = first;
   int          cycles = 0;
   for (; cycles < 15 && natural > 1e-8 * first; ++cycles) {
-    cycle(plan, 0, false, true);
-    natural = std::sqrt(measure(plan, l).natural);
+    natural = std::sqrt(problem.cycle(false, true).natural);
     const std::vector<double> x = get(l.x), b = get(l.b), residual = get(l.r);
     double                    energy = 0, all = 0;
     for (int j = l.own.lo[1]; j < l.own.hi[1]; ++j)
@@ -321,15 +320,16 @@ TEST(Vipmg, NearlySingularWithoutCoarserGrids)
     c.mass = 1e-5;
     Plan plan;
     plan.exec.space = space();
-    pose(c, plan);
+    LinearProblem problem = pose(c, plan);
     ASSERT_EQ(plan.levels.size(), 1u);
     Level       &l = plan.levels[0];
-    const double first = std::sqrt(measure(plan, l).natural);
+    const double first = std::sqrt(problem.measure().natural);
     put(std::vector<double>(l.lo.size(), -INFINITY), l.lo);
     put(std::vector<double>(l.up.size(), INFINITY), l.up);
     int cycles = 0;
-    do cycle(plan, 0, true, true);
-    while (++cycles < 50 && std::sqrt(measure(plan, l).natural) > 1e-8 * first);
+    double natural;
+    do natural = std::sqrt(problem.cycle(true, true).natural);
+    while (++cycles < 50 && natural > 1e-8 * first);
     EXPECT_LE(cycles, 20) << c.dimension;
   }
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include "buffers.hpp"
 #include "unit.hpp"
-#include "vipmg/vipmg.hpp"
+#include "vipmg/linear_problem.hpp"
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -128,7 +128,7 @@ template <class T> void put(const std::vector<T> &from, Buffer<T> &to)
 }
 
 // The hierarchy, a right-hand side and bounds; x is a start between them.
-inline void pose(const Case &c, Plan &plan)
+inline LinearProblem pose(const Case &c, Plan &plan)
 {
   create(plan, MPI_COMM_WORLD, c.dimension, c.n, c.periodic, slabs(c), c.box);
   fill(c, plan);
@@ -149,9 +149,11 @@ inline void pose(const Case &c, Plan &plan)
     there[k].resize(Extent{n, plan.exec.space});
     copy(h[k], there[k]);
   }
-  load(plan, there[0].data(), there[1].data(), there[2].data(), there[3].data());
+  LinearProblem problem(plan);
+  problem.load(there[0].data(), there[1].data(), there[2].data(), there[3].data());
   build(plan);
-  start(plan);
+  problem.restart();
+  return problem;
 }
 
 } // namespace vipmg
