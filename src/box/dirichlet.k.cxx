@@ -9,17 +9,13 @@ namespace {
 template <class T> void put(Space space, const std::vector<T> &from, Buffer<T> &to)
 {
   to.resize(Extent{from.size(), space});
-  if (from.empty()) return;
-  if (space == Space::cuda) device::copy_from_host(to.data(), from.data(), to.bytes());
-  else std::copy(from.begin(), from.end(), to.data());
+  copy(from.data(), Space::host, to.data(), space, from.size());
 }
 
 template <class T> std::vector<T> get(const Buffer<T> &from)
 {
   std::vector<T> to(from.size());
-  if (to.empty()) return to;
-  if (from.space() == Space::cuda) device::copy_to_host(to.data(), from.data(), from.bytes());
-  else std::copy(from.data(), from.data() + from.size(), to.begin());
+  copy(from.data(), from.space(), to.data(), Space::host, from.size());
   return to;
 }
 
@@ -136,7 +132,7 @@ DirichletCouplings dirichlet_couplings(Space space, std::vector<DirichletEntry> 
   put(space, rows, d.rows);
   put(space, inverse, d.inverse);
   d.any = !entries.empty();
-  if (space == Space::cuda) device::synchronize(); // the lists end here
+  device::synchronize(space); // the lists end here
   return d;
 }
 
@@ -177,7 +173,7 @@ static void by_columns(Space space, const Box &own, DirichletCouplings &d)
   put(space, lists.others, d.column_node);
   put(space, lists.value, d.column_value);
   d.column_sum.resize(Extent{lists.keys.size(), space});
-  if (space == Space::cuda) device::synchronize();
+  device::synchronize(space);
 }
 
 void dirichlet_transpose(const Exec &exec, const Box &own, DirichletCouplings &d, Buffer<double> &field,

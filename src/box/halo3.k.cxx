@@ -18,11 +18,11 @@ Box3 intersect(const Box3 &a, const Box3 &b)
 // The regions of `need` that `have` or its periodic images fill, in an order that both sides know.
 template <class F> void regions(const Box3 &have, const Box3 &need, const int periods[3], bool self, const F &f)
 {
-  int most[3];
-  for (int d = 0; d < 3; ++d) most[d] = periods[d] ? 2 : 0;
-  for (int c = -most[2]; c <= most[2]; ++c)
-    for (int b = -most[1]; b <= most[1]; ++b)
-      for (int a = -most[0]; a <= most[0]; ++a) {
+  int images[3];
+  for (int d = 0; d < 3; ++d) images[d] = periods[d] ? 2 : 0;
+  for (int c = -images[2]; c <= images[2]; ++c)
+    for (int b = -images[1]; b <= images[1]; ++b)
+      for (int a = -images[0]; a <= images[0]; ++a) {
         if (self && !a && !b && !c) continue;
         const int shift[3] = {a * periods[0], b * periods[1], c * periods[2]};
         Box3      image    = have;
@@ -49,15 +49,6 @@ template <class T> struct Own {
   const ptrdiff_t *from, *to;
   HD void          operator()(int i, int) const { field[to[i]] = field[from[i]]; }
 };
-
-void store(const std::vector<ptrdiff_t> &list, Space space, Buffer<ptrdiff_t> &b)
-{
-  b.resize(Extent{list.size(), space});
-  if (list.empty()) return;
-  if (space == Space::cuda) device::copy_from_host(b.data(), list.data(), list.size() * sizeof(ptrdiff_t));
-  else memcpy(b.data(), list.data(), list.size() * sizeof(ptrdiff_t));
-  if (space == Space::cuda) device::synchronize(); // the list goes
-}
 
 } // namespace
 
@@ -94,10 +85,10 @@ void Halo3::setup(const Comm &comm, const std::vector<Box3> &have, const std::ve
   out_  = send.size();
   in_   = recv.size();
   room_ = 0;
-  store(send, space, send_at_);
-  store(recv, space, recv_at_);
-  store(from, space, own_from_);
-  store(to, space, own_to_);
+  send_at_  = copy_to(space, send);
+  recv_at_  = copy_to(space, recv);
+  own_from_ = copy_to(space, from);
+  own_to_   = copy_to(space, to);
   requests_.resize(2 * peers_.size());
   reserve(1);
 }
@@ -127,12 +118,10 @@ template <class T> void Halo3::move(T *const *fields, int n)
              Pack<T>{fields[f], send_at_.data() + at, send_.data() + at * (size_t)n + (size_t)f * p.send});
     at += p.send;
   }
-  double *out = send_.data(), *in = recv_.data();
-  if (exec_.space == Space::cuda) {
-    out = (double *)send_host_.data();
-    in  = (double *)recv_host_.data();
-    device::copy_to_host(out, send_.data(), out_ * (size_t)n * sizeof(double));
-  }
+  const bool staged = exec_.space == Space::cuda;
+  double    *out = staged ? (double *)send_host_.data() : send_.data(),
+         *in     = staged ? (double *)recv_host_.data() : recv_.data();
+  if (staged) device::copy_to_host(out, send_.data(), out_ * (size_t)n * sizeof(double));
   int    k = 0;
   size_t a = 0;
   for (const Peer &p : peers_) {
@@ -145,7 +134,7 @@ template <class T> void Halo3::move(T *const *fields, int n)
     a += p.send * (size_t)n;
   }
   MPI_Waitall(k, requests_.data(), MPI_STATUSES_IGNORE);
-  if (exec_.space == Space::cuda) device::copy_from_host(recv_.data(), in, in_ * (size_t)n * sizeof(double));
+  if (staged) device::copy_from_host(recv_.data(), in, in_ * (size_t)n * sizeof(double));
   at = 0;
   for (const Peer &p : peers_) {
     for (int f = 0; f < n; ++f)

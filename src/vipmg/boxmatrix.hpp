@@ -16,8 +16,6 @@ struct MatrixReport {
   PetscInt  dirichlet = 0; // rows
 };
 
-struct Reader;
-
 // A DMDA, and how a vector on it is distributed. Equal on all processes.
 struct GridDescription {
   int                   dimension = 0, n[3] = {1, 1, 1};
@@ -36,26 +34,19 @@ public:
   static PetscErrorCode Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid);
   PetscErrorCode        SetGrid(PetscObject solver, const GridDescription &grid);
   bool                  is(const GridDescription &grid) const { return !boxes_.empty() && grid_ == grid; }
-  // Makes the finest level at the first time, or when diagonal couplings appear, and writes the operator to it. On a
-  // device by kernels, from PETSc's own arrays where they lie there; the host reads, and the coefficients are copied,
-  // only where a row must be complained of.
+  // Makes the finest level at the first time, or when oblique couplings appear, and writes the operator to it, on a
+  // device from PETSc's own arrays where they lie there. A row that must be complained of is found by the host.
   PetscErrorCode Read(Mat A, Plan &plan, MatrixReport &report);
   const int     *size() const { return grid_.n; }
   void           Node(PetscInt row, PetscInt node[3]) const; // of PETSc's number
 
 private:
-  PetscErrorCode        ReadOnHost(Mat A, Plan &plan, MatrixReport &report);
-  PetscErrorCode        ReadOnDevice(Mat A, Plan &plan, MatrixReport &report, bool *done);
-  template <int N>
-  PetscErrorCode        ReadRows(Reader &reader, Plan &plan, MatrixReport &report, int *box);
+  void                  FindWrong(const LocalRows &rows, const std::vector<int> &remote, MatrixReport &report) const;
   Comm                  comm_;
   int                   rank_ = 0;
   GridDescription       grid_;
   std::vector<Box3>     boxes_;
   Mat                   converted_ = nullptr;
-  // on the host, in the layout of the finest level; empty where it is that level's own
-  Buffer<double>        coefficients_;
-  Buffer<uint8_t>       free_;
 };
 
 } // namespace tessera::vipmg

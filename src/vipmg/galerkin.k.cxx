@@ -78,37 +78,6 @@ template <int D, bool Box> struct Inverse {
   }
 };
 
-struct Largest {
-  double asymmetry = 0, diagonal = 0;
-  void   times(double) { }
-  HD void join(const Largest &o)
-  {
-    asymmetry = o.asymmetry > asymmetry ? o.asymmetry : asymmetry;
-    diagonal  = o.diagonal > diagonal ? o.diagonal : diagonal;
-  }
-};
-
-template <int D, bool Box> struct FindAsymmetry {
-  Stencil3<D, Box> s;
-  const uint8_t   *free;
-  template <int P> HD void at(int, ptrdiff_t o, int, int, Largest &r) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    if (!free[e]) return;
-    const double d = s.diagonal(e);
-    r.diagonal     = d > r.diagonal ? d : r.diagonal;
-    for (int dz = D > 2 ? -1 : 0; dz <= (D > 2 ? 1 : 0); ++dz)
-      for (int dy = D > 1 ? -1 : 0; dy <= (D > 1 ? 1 : 0); ++dy)
-        for (int dx = -1; dx <= 1; ++dx) {
-          const int there = plane_of<D, Box>(dx, dy, dz), back = plane_of<D, Box>(-dx, -dy, -dz);
-          if (there < 0) continue;
-          const ptrdiff_t q = o + dy * s.sj + dz * s.sk + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
-          const double    c = free[q] ? s.a[there * s.plane + e] - s.a[back * s.plane + q] : 0;
-          r.asymmetry       = c > r.asymmetry ? c : -c > r.asymmetry ? -c : r.asymmetry;
-        }
-  }
-};
-
 struct CoarseFree {
   const uint8_t *fine;
   Layout3        from;
@@ -125,72 +94,6 @@ struct MarkCut {
   uint8_t *cut;
   int      half;
   template <int P> HD void at(int, ptrdiff_t o, int, int) const { cut[o + P * (ptrdiff_t)half] = 1; }
-};
-
-constexpr double several = 4;
-
-template <int D, bool Box> struct FindStrength {
-  Stencil3<D, Box> s;
-  const uint8_t   *free;
-  bool             symmetric;
-  int              last[3]; // node n - 1 where the grid ends there
-  // Do sweeps by points leave errors that are smooth along d? Not where the other couplings, or the row sum, hold the
-  // node. A row sum beside an inflow is large too, but there errors come with the flow.
-  HD bool strong(double along, double across, double sum) const
-  {
-    return along > several * (fabs(across) + (symmetric && sum > 0 ? sum : 0));
-  }
-  // The node that is (dx, dy) away; -1 where the line has ended.
-  template <int P> HD int strong_beside(ptrdiff_t o, int d, int dx, int dy) const
-  {
-    const ptrdiff_t e = o + dy * s.sj + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
-    double          sum = 0, both[2] = {0, 0};
-    if (!free[e]) return -1;
-    for (int y = -1; y <= 1; ++y)
-      for (int x = -1; x <= 1; ++x) {
-        const int direction = plane_of<D, Box>(x, y, 0);
-        if (direction < 0) continue;
-        const ptrdiff_t q = o + (dy + y) * s.sj + ((P + dx + x) & 1) * (ptrdiff_t)s.half + ((P + dx + x) >> 1);
-        const double    c = free[q] ? s.a[direction * s.plane + e] : 0;
-        sum += c;
-        if (x) both[0] -= c;
-        if (y) both[1] -= c;
-      }
-    return strong(both[d], both[1 - d], sum);
-  }
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Strength &r) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    if (!free[e]) return;
-    const int place[3] = {2 * t + P, j, k};
-    double    sum = 0, before[3] = {0, 0, 0}, both[3] = {0, 0, 0};
-    for (int dz = D > 2 ? -1 : 0; dz <= (D > 2 ? 1 : 0); ++dz)
-      for (int dy = D > 1 ? -1 : 0; dy <= (D > 1 ? 1 : 0); ++dy)
-        for (int dx = -1; dx <= 1; ++dx) {
-          const int direction = plane_of<D, Box>(dx, dy, dz);
-          if (direction < 0) continue;
-          const ptrdiff_t q = o + dy * s.sj + dz * s.sk + ((P + dx) & 1) * (ptrdiff_t)s.half + ((P + dx) >> 1);
-          const double    c = free[q] ? s.a[direction * s.plane + e] : 0;
-          sum += c;
-          const int at[3] = {dx, dy, dz};
-          for (int d = 0; d < D; ++d) {
-            if (at[d]) both[d] -= c;
-            if (at[d] < 0) before[d] -= c;
-          }
-        }
-    if constexpr (D == 2)
-      for (int d = 0; d < 2; ++d)
-        if (strong(both[d], both[1 - d], sum)) {
-          const int before = strong_beside<P>(o, d, d - 1, -d), behind = strong_beside<P>(o, d, 1 - d, d);
-          r.strong[d] += before && behind && (before > 0 || behind > 0); // of two nodes, too
-        }
-    for (int d = 0; d < D; ++d) {
-      r.along[d] += both[d] > 0 ? both[d] : 0;
-      if (place[d] != last[d]) continue;
-      r.face[d] += before[d] > 0 ? before[d] : 0;
-      r.row[d] += sum;
-    }
-  }
 };
 
 template <int D, bool Box, bool Masked>
@@ -212,70 +115,6 @@ void coarsen_direction(const Plan &plan, int direction, const double *a, const L
                 Coarsen<D, Box, 2, Masked>{a, plane, from, free, out, out_plane, to.half, left, right});
 }
 
-// Nodes [lo, hi) of a row.
-struct Run {
-  int lo, hi;
-};
-
-// The nodes that take part and have one stencil in each of the rows [j0, j1) x [k0, k1), on the host: none but by
-// Operator::same.
-Run repeating(const Level &l, const Operator &op, int j0, int j1, int k0, int k1)
-{
-  Run run{l.own.lo[0], l.own.hi[0]};
-  if (j0 < l.own.lo[1] || j1 > l.own.hi[1] || k0 < l.own.lo[2] || k1 > l.own.hi[2]) return {run.lo, run.lo};
-  for (int k = k0; k < k1; ++k)
-    for (int j = j0; j < j1; ++j) {
-      // of even nodes, of odd ones
-      const int *same = op.same.data() + 4 * ((j - l.layout.j0) + (ptrdiff_t)l.layout.mj * (k - l.layout.k0));
-      run.lo = std::max({run.lo, 2 * same[0] - 1, 2 * same[2]});
-      run.hi = std::min({run.hi, 2 * same[1], 2 * same[3] + 1});
-      if (run.lo + 1 >= run.hi || op.inverse.data()[l.layout.at(run.lo, j, k)] == 0 ||
-          op.inverse.data()[l.layout.at(run.lo + 1, j, k)] == 0)
-        return {l.own.lo[0], l.own.lo[0]};
-    }
-  return run;
-}
-
-// join_nodes() of a kernel that reads stencils of a node and its neighbours, and in the plane whether these have
-// neighbours that are `free`: on the host once for all even nodes of a row, and once for all odd ones, that see the
-// same. result[1] is empty there.
-template <class R, class Kernel>
-void join_stencils(const Plan &plan, const Level &l, const Operator &op, const Kernel &kernel, R *result)
-{
-  if (plan.exec.space == Space::cuda) return join_nodes(plan.exec, l.layout, l.own, kernel, result);
-  const Rows     rows = all_rows(l.own);
-  const int      n = l.own.empty() ? 0 : rows.count(), reach = plan.dimension == 2 ? 2 : 1,
-            y = plan.dimension > 1 ? reach : 0, z = plan.dimension > 2;
-  std::vector<R> sums((size_t)n);
-  for_range(plan.exec, 0, n, [&](int r) {
-    R   sum;
-    int j, k;
-    rows.get(r, j, k);
-    Run run = repeating(l, op, j - y, j + y + 1, k - z, k + z + 1);
-    run.lo += reach, run.hi -= reach;
-    if (run.hi - run.lo < 2) run = {l.own.hi[0], l.own.hi[0]};
-    const auto nodes = [&](int lo, int hi) {
-      half_row<0>(l.layout, j, k, half_begin(lo, 0), half_begin(hi, 0), kernel, sum);
-      half_row<1>(l.layout, j, k, half_begin(lo, 1), half_begin(hi, 1), kernel, sum);
-    };
-    nodes(l.own.lo[0], run.lo);
-    nodes(run.hi, l.own.hi[0]);
-    if (run.lo < run.hi) {
-      R         even, odd;
-      const int t0 = half_begin(run.lo, 0), t1 = half_begin(run.lo, 1);
-      kernel.template at<0>(t0, l.layout.row(j, k) + t0, j, k, even);
-      kernel.template at<1>(t1, l.layout.row(j, k) + t1, j, k, odd);
-      even.times(half_begin(run.hi, 0) - t0);
-      odd.times(half_begin(run.hi, 1) - t1);
-      sum.join(even);
-      sum.join(odd);
-    }
-    sums[(size_t)r] = sum;
-  });
-  result[0] = result[1] = R();
-  for (const R &sum : sums) result[0].join(sum);
-}
-
 void invert(Plan &plan, Level &l, Operator &op)
 {
   with_kind(plan.dimension, op.box, [&](auto kind) {
@@ -291,36 +130,6 @@ void make_inverse(Plan &plan, Level &l, Operator &op)
 {
   invert(plan, l, op);
   if (plan.exec.space == Space::host) find_same(plan, l, op);
-}
-
-Strength strength(Plan &plan, Level &l)
-{
-  with_kind(plan.dimension, l.A.box, [&](auto kind) {
-    using K = decltype(kind);
-    FindStrength<K::dimension, K::box> find{
-      stencil<K::dimension, K::box>(l, l.A), l.free.data(), plan.symmetric, {-1, -1, -1}
-    };
-    for (int d = 0; d < 3; ++d)
-      if (!l.periodic[d]) find.last[d] = l.n[d] - 1;
-    join_stencils(plan, l, l.A, find, plan.strength.data());
-  });
-  return sum_of(plan, l, plan.strength);
-}
-
-double asymmetry(Plan &plan)
-{
-  Level          &l = plan.levels[0];
-  Buffer<Largest> both(Extent{2, plan.exec.space});
-  with_kind(plan.dimension, l.A.box, [&](auto kind) {
-    using K = decltype(kind);
-    join_stencils(plan, l, l.A,
-                  FindAsymmetry<K::dimension, K::box>{stencil<K::dimension, K::box>(l, l.A), l.free.data()},
-                  both.data());
-  });
-  Largest all = joined(both);
-  static_assert(sizeof all == 2 * sizeof(double), "two doubles");
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &all, 2, MPI_DOUBLE, MPI_MAX, plan.comm);
-  return all.diagonal > 0 ? all.asymmetry / all.diagonal : 0;
 }
 
 void coarse_free(Plan &plan, int k)
@@ -490,32 +299,31 @@ void galerkin(Plan &plan, int k, bool truncated, bool top)
   }
   // On the host a few rows, or layers, of coarse nodes at a time: what lies between the steps stays in the cache.
   // What is stabilised afterwards may not be copied from an operator that has been.
-  const bool rows = plan.exec.space == Space::host && plan.exec.threads == 1 && plan.dimension == 2 &&
-                    fine.step[0] == 2 && fine.step[1] == 2 && (!truncated || plan.symmetric);
+  const bool one_thread = plan.exec.space == Space::host && plan.exec.threads == 1,
+             rows = one_thread && plan.dimension == 2 && fine.step[0] == 2 && fine.step[1] == 2 &&
+                    (!truncated || plan.symmetric);
   const int outer = fine.step[2] == 2 ? 2 : fine.step[1] == 2 ? 1 : 0;
   double    slice = points(plan.dimension, true);
   for (int d = 0; d < outer; ++d) slice *= 2 * (coarse.part.hi[d] - coarse.part.lo[d]) + 1;
-  const int most = plan.exec.space == Space::host && plan.exec.threads == 1
-                   ? 1 + (int)(65536 / slice)
-                   : coarse.part.hi[outer] - coarse.part.lo[outer];
+  const int count = one_thread ? 1 + (int)(65536 / slice) : coarse.part.hi[outer] - coarse.part.lo[outer];
   if (rows) coarsen_rows(plan, fine, coarse, op, free, truncated, top, out);
   if (coarse.cut.size() && !(rows && truncated))
     for_nodes(plan.exec, coarse.layout, coarse.own, MarkCut{coarse.cut.data(), coarse.layout.half});
-  for (int at = coarse.part.lo[outer]; !rows && !coarse.part.empty() && at < coarse.part.hi[outer]; at += most) {
+  for (int first = coarse.part.lo[outer]; !rows && !coarse.part.empty() && first < coarse.part.hi[outer];
+       first += count) {
     Box3 part      = coarse.part;
-    part.lo[outer] = at;
-    part.hi[outer] = std::min(at + most, part.hi[outer]);
+    part.lo[outer] = first;
+    part.hi[outer] = std::min(first + count, part.hi[outer]);
     coarsen_part(plan, fine, coarse, op, free, part, out);
   }
   // by all processes: their numbers of threads may differ
   if (truncated && coarse.cut.size()) coarse.incoming.exchange(coarse.cut.data());
   exchange_operator(plan, coarse, out);
   if (!plan.symmetric) stabilise(plan, coarse, out);
-  else {
+  else if (rows && truncated && !coarse.incoming.remote()) {
     invert(plan, coarse, out);
-    if (rows && truncated && !coarse.incoming.remote()) same_but_cut(plan, coarse);
-    else if (plan.exec.space == Space::host) find_same(plan, coarse, out);
-  }
+    same_but_cut(plan, coarse);
+  } else make_inverse(plan, coarse, out);
 }
 
 } // namespace tessera::vipmg

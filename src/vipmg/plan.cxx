@@ -154,10 +154,8 @@ void weights(const Plan &plan, Level &fine, int coarse_n, int d, double end, std
     Buffer<double>      &b = side ? fine.right[d] : fine.left[d];
     // Where it was: graphs that are recorded hold addresses.
     if (b.size() != w.size() || b.space() != plan.exec.space) b.resize(Extent{w.size(), plan.exec.space});
-    if (plan.exec.space == Space::cuda) {
-      kept.push_back(std::move(w));
-      device::copy_from_host(b.data(), kept.back().data(), b.bytes());
-    } else std::copy(w.begin(), w.end(), b.data());
+    kept.push_back(std::move(w));
+    copy(kept.back().data(), Space::host, b.data(), b.space(), b.size());
   }
 }
 
@@ -253,10 +251,6 @@ bool add_level(Plan &plan, std::vector<Box3> &boxes, const Strength &s)
   return true;
 }
 
-} // namespace
-
-namespace {
-
 // The boxes of all processes on the finest level.
 std::vector<Box3> boxes_of(const Plan &plan)
 {
@@ -301,16 +295,16 @@ bool coarsen(Plan &plan, std::vector<std::vector<double>> &kept)
     for (int &step : plan.levels[0].step) step = 1;
     boxes = boxes_of(plan);
   }
-  const size_t most = plan.params.levels > 0 ? (size_t)plan.params.levels : 64;
-  for (size_t k = 0; k + 1 < most; ++k) {
+  const size_t limit = plan.params.levels > 0 ? (size_t)plan.params.levels : 64;
+  for (size_t k = 0; k + 1 < limit; ++k) {
     if (plan.exec.space == Space::cuda) {
       Level &l = plan.levels[k];
       find_same(plan, l, l.A);
       // Not while a cycle is recorded.
       if (l.cut.size() && l.n[0] >= long_row && !l.incoming.remote() && l.truncated.same.size() != l.A.same.size())
         l.truncated.same.resize(l.A.same.extent());
+      if (!k) look_at_variation(plan);
     }
-    if (plan.exec.space == Space::cuda && !k) look_at_variation(plan);
     const Strength s = strength(plan, plan.levels[k]);
     if (plan.built && k + 1 == plan.levels.size()) break;
     if (plan.built ? !still_good(plan, plan.levels[k], s) : !add_level(plan, boxes, s)) return !plan.built;
@@ -340,15 +334,15 @@ void build(Plan &plan)
   plan.asymmetry = asymmetry(plan);
   plan.symmetric = plan.asymmetry <= tuning::symmetric;
   std::vector<std::vector<double>> kept;
-  int                              again = !coarsen(plan, kept);
+  int                              outdated = !coarsen(plan, kept);
   // To make the grids again takes messages, so all must do it. Rounding, or a device that has failed, may be of one
   // process alone.
-  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &again, 1, MPI_INT, MPI_MAX, plan.comm);
-  if (again) {
+  if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, &outdated, 1, MPI_INT, MPI_MAX, plan.comm);
+  if (outdated) {
     plan.built = false;
     (void)coarsen(plan, kept);
   }
-  if (plan.exec.space == Space::cuda) device::synchronize(); // before `kept` goes
+  device::synchronize(plan.exec.space); // before `kept` goes
   plan.built         = true;
   plan.truncated_top = -1;
   choose(plan);

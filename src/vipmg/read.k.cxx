@@ -7,8 +7,21 @@ namespace {
 
 constexpr int power3(int d) { return d == 1 ? 3 : d == 2 ? 9 : 27; }
 
-// A thread reads a row: 12 B an entry with 32-bit indices, 4 B for the row's end; 8 B a coefficient and a flag are
-// written.
+// Places in the cube of 3^D of a star's nodes, in their order.
+template <int D> HD constexpr int star_place(int k)
+{
+  constexpr int places[3][7] = {{0, 1, 2}, {1, 3, 4, 5, 7}, {4, 10, 12, 13, 14, 16, 22}};
+  return places[D - 1][k];
+}
+
+// On the host a function of its own, so that what reads ordered rows is short enough for the loop over them.
+#if defined(__GNUC__) && !defined(__CUDA_ARCH__)
+  #define READ_ANY __attribute__((noinline))
+#else
+  #define READ_ANY
+#endif
+
+// A row: 12 B an entry with 32-bit indices, 4 B for the row's end; 8 B a coefficient and a flag are written.
 template <int D, bool Box, class Index> struct ReadRow {
   RowsOf<Index> A;
   Box3          own;
@@ -18,18 +31,78 @@ template <int D, bool Box, class Index> struct ReadRow {
   ptrdiff_t     plane;
   double       *coefficients;
   uint8_t      *free;
+  static constexpr int count = power3(D), middle = count / 2, star = 2 * D + 1;
+  // of a star's and of a box's columns in order: distance in the numbers of rows; planes of the star's
+  Index     star_offset[star], box_offset[count];
+  ptrdiff_t star_plane[star];
 
-  static constexpr int count = power3(D), middle = count / 2;
-  HD void add(double (&v)[count], int k, double a, bool &good) const
+  HD static constexpr int direction(int c, int d) // from the node to place c of the cube
+  {
+    return d == 0 ? c % 3 - 1 : d >= D ? 0 : d == 1 ? c / 3 % 3 - 1 : c / 9 - 1;
+  }
+  HD static constexpr int plane_at(int c) { return plane_of<D, Box>(direction(c, 0), direction(c, 1), direction(c, 2)); }
+  HD static constexpr bool oblique(int c)
+  {
+    return (direction(c, 0) != 0) + (direction(c, 1) != 0) + (direction(c, 2) != 0) > 1;
+  }
+  HD static void add(double (&v)[count], int k, double a, bool &good)
   {
     good = good && (k >= 0 || a == 0) && a * 0 == 0;
+#ifdef __CUDA_ARCH__
     for (int c = 0; c < count; ++c) v[c] += c == k ? a : 0; // no address that is computed: v stays in registers
+#else
+    if (k >= 0) v[k] += a;
+#endif
+  }
+  // A row away from the sides of the process's box whose columns are a star's nodes, or with Full a box's, in their
+  // order, as a DMDA's matrix has them: nothing is looked for. False where it is another one, or wrong.
+  template <bool Full> bool read_ordered(Index r, Index e, ptrdiff_t at, ReadSums &sums) const
+  {
+    constexpr int       N       = Full ? count : star;
+    const Index *const  columns = A.j + e, *const offset = Full ? box_offset : star_offset;
+    const double *const a       = A.a + e;
+    double *const       to      = coefficients + at;
+    bool                same = true, coupled = false, corner = false;
+    double              check = 0;
+    for (int k = 0; k < N; ++k) {
+      same = same & (columns[k] == r + offset[k]);
+      check += a[k] * 0;
+      coupled = coupled | (k != N / 2 && a[k] != 0);
+      if (Full && !Box) corner = corner | (oblique(k) && a[k] != 0);
+    }
+    if (!same || check != 0 || !(a[N / 2] > 0)) return false;
+    if (Full && Box)
+      for (int k = 0; k < N; ++k) to[k * plane] = a[k];
+    else {
+      if (Box)
+        for (int c = 0; c < count; ++c) to[c * plane] = 0;
+      for (int k = 0; k < star; ++k) to[star_plane[k]] = a[Full ? star_place<D>(k) : k];
+    }
+    free[at] = coupled;
+    sums.dirichlet += !coupled;
+    if (corner) sums.box = 1;
+    return true;
   }
   HD void operator()(int i, int line, ReadSums &sums) const
   {
+    const int       ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1], y = line % nj, z = line / nj;
+    const int       node[3] = {own.lo[0] + i, own.lo[1] + y, own.lo[2] + z};
+    const Index     r  = i + (Index)ni * line;
+    const ptrdiff_t at = layout.at(node[0], node[1], node[2]);
+#ifndef __CUDA_ARCH__
+    const bool inside = i > 0 && i < ni - 1 && (D < 2 || (y > 0 && y < nj - 1)) &&
+                        (D < 3 || (z > 0 && z < own.hi[2] - own.lo[2] - 1));
+    if (inside && (!A.oi || A.oi[r] == A.oi[r + 1])) {
+      const Index begin = A.i[r], length = A.i[r + 1] - begin;
+      if (length == star && read_ordered<false>(r, begin, at, sums)) return;
+      if (D > 1 && length == count && read_ordered<true>(r, begin, at, sums)) return;
+    }
+#endif
+    read_any(r, node, at, sums);
+  }
+  READ_ANY HD void read_any(Index r, const int *node, ptrdiff_t at, ReadSums &sums) const
+  {
     const int ni = own.hi[0] - own.lo[0], nj = own.hi[1] - own.lo[1];
-    const int node[3] = {own.lo[0] + i, own.lo[1] + line % nj, own.lo[2] + line / nj};
-    const Index r     = i + (Index)ni * line;
     double    v[count];
     bool      good = true, coupled = false;
     for (int c = 0; c < count; ++c) v[c] = 0;
@@ -39,18 +112,16 @@ template <int D, bool Box, class Index> struct ReadRow {
       add(v, cube_of<D>(node, to, n, periodic), A.a[e], good);
     }
     if (A.oi)
-      for (Index e = A.oi[r], end = A.oi[r + 1]; e < end; ++e) {
-        const int *at = A.remote + 3 * (ptrdiff_t)A.oj[e], to[3] = {at[0], at[1], at[2]};
+      for (Index e = A.oi[r], last = A.oi[r + 1]; e < last; ++e) {
+        const int *other = A.remote + 3 * (ptrdiff_t)A.oj[e], to[3] = {other[0], other[1], other[2]};
         add(v, cube_of<D>(node, to, n, periodic), A.o[e], good);
       }
-    const ptrdiff_t at = layout.at(node[0], node[1], node[2]);
     for (int c = 0; c < count; ++c) {
-      const int dx = c % 3 - 1, dy = D > 1 ? c / 3 % 3 - 1 : 0, dz = D > 2 ? c / 9 - 1 : 0,
-                p = plane_of<D, Box>(dx, dy, dz);
+      const int p = plane_at(c);
       if (p >= 0) coefficients[p * plane + at] = v[c];
       if (c == middle || v[c] == 0) continue;
       coupled = true;
-      if ((dx != 0) + (dy != 0) + (dz != 0) > 1) sums.box = 1;
+      if (oblique(c)) sums.box = 1;
     }
     free[at] = coupled;
     sums.dirichlet += !coupled;
@@ -60,15 +131,18 @@ template <int D, bool Box, class Index> struct ReadRow {
 
 } // namespace
 
-template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A)
+template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A, bool middle)
 {
   Level           &l = plan.levels[0];
-  Buffer<ReadSums> there;
+  Buffer<ReadSums> result(Extent{1, plan.exec.space});
   ReadSums         sums;
-  there.resize(Extent{1, plan.exec.space});
+  const int        lines = l.own.empty() ? 0 : (l.own.hi[1] - l.own.lo[1]) * (l.own.hi[2] - l.own.lo[2]);
+  const Box        rows{0, l.own.hi[0] - l.own.lo[0], middle ? lines / 2 : 0,
+                 middle && lines ? lines / 2 + 1 : lines};
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    const ReadRow<K::dimension, K::box, Index> read{
+    using Read = ReadRow<K::dimension, K::box, Index>;
+    Read read{
       A,
       l.own,
       {l.n[0],        l.n[1],        l.n[2]       },
@@ -76,16 +150,26 @@ template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A)
       l.layout,
       (ptrdiff_t)l.layout.size(),
       l.A.a.data(),
-      l.free.data()
+      l.free.data(),
+      {},
+      {},
+      {}
     };
-    forall_join(plan.exec, {0, l.own.hi[0] - l.own.lo[0], 0, (l.own.hi[1] - l.own.lo[1]) * (l.own.hi[2] - l.own.lo[2])},
-                read, there.data());
+    const Index nx = l.own.hi[0] - l.own.lo[0], ny = l.own.hi[1] - l.own.lo[1];
+    for (int c = 0; c < Read::count; ++c)
+      read.box_offset[c] = Read::direction(c, 0) + nx * (Read::direction(c, 1) + ny * Read::direction(c, 2));
+    for (int k = 0; k < Read::star; ++k) {
+      const int c         = star_place<K::dimension>(k);
+      read.star_offset[k] = read.box_offset[c];
+      read.star_plane[k]  = Read::plane_at(c) * read.plane;
+    }
+    forall_join(plan.exec, rows, read, result.data());
   });
-  device::copy_to_host(&sums, there.data(), sizeof sums);
+  copy(result.data(), result.space(), &sums, Space::host, 1);
   return sums;
 }
 
-template ReadSums read_rows(Plan &, const RowsOf<int32_t> &);
-template ReadSums read_rows(Plan &, const RowsOf<int64_t> &);
+template ReadSums read_rows(Plan &, const RowsOf<int32_t> &, bool);
+template ReadSums read_rows(Plan &, const RowsOf<int64_t> &, bool);
 
 } // namespace tessera::vipmg

@@ -1,6 +1,7 @@
 // Stencils in memory: planes of coefficients on a layout.
 #pragma once
 #include "vipmg/vipmg.hpp"
+#include <algorithm>
 
 namespace tessera::vipmg {
 
@@ -95,6 +96,30 @@ template <int D, bool Box> Stencil3<D, Box> stencil(const Level &l, const Operat
           l.layout.sj,    l.layout.sk,       l.layout.half,
           op.same.data(), l.layout.t0,       l.layout.j0,
           l.layout.k0,    l.layout.mj,       {}};
+}
+
+// Nodes [lo, hi) of a row.
+struct Run {
+  int lo, hi;
+};
+
+// The nodes that take part and have one stencil in each of the rows [j0, j1) x [k0, k1), on the host: none but by
+// Operator::same.
+inline Run repeating(const Level &l, const Operator &op, int j0, int j1, int k0, int k1)
+{
+  Run run{l.own.lo[0], l.own.hi[0]};
+  if (j0 < l.own.lo[1] || j1 > l.own.hi[1] || k0 < l.own.lo[2] || k1 > l.own.hi[2]) return {run.lo, run.lo};
+  for (int k = k0; k < k1; ++k)
+    for (int j = j0; j < j1; ++j) {
+      // of even nodes, of odd ones
+      const int *same = op.same.data() + 4 * ((j - l.layout.j0) + (ptrdiff_t)l.layout.mj * (k - l.layout.k0));
+      run.lo = std::max({run.lo, 2 * same[0] - 1, 2 * same[2]});
+      run.hi = std::min({run.hi, 2 * same[1], 2 * same[3] + 1});
+      if (run.lo + 1 >= run.hi || op.inverse.data()[l.layout.at(run.lo, j, k)] == 0 ||
+          op.inverse.data()[l.layout.at(run.lo + 1, j, k)] == 0)
+        return {l.own.lo[0], l.own.lo[0]};
+    }
+  return run;
 }
 
 // f(std::integral_constant dimension, box), as compile-time constants.

@@ -275,7 +275,7 @@ void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (s
 // Largest |a_ij - a_ji| between nodes that take part, relative to the largest diagonal entry.
 double asymmetry(Plan &plan);
 
-// --- the finest operator, on a device from rows of the own nodes that lie there (read.k.cxx) ---
+// --- the finest operator, from rows of the own nodes in the space of the plan (read.k.cxx) ---
 template <class Index> struct RowsOf {
   // beginnings and columns: own nodes, and others, if any
   const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr;
@@ -294,7 +294,8 @@ struct ReadSums {
     box |= o.box;
   }
 };
-template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A); // waits
+// middle: the middle line alone. Waits.
+template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A, bool middle = false);
 void set_operator(Plan &plan, const double *coefficients, const uint8_t *free); // host arrays in the level's layout
 
 // --- kernels ---
