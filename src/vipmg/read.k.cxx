@@ -40,7 +40,10 @@ template <int D, bool Box, class Index> struct ReadRow {
   {
     return d == 0 ? c % 3 - 1 : d >= D ? 0 : d == 1 ? c / 3 % 3 - 1 : c / 9 - 1;
   }
-  HD static constexpr int plane_at(int c) { return plane_of<D, Box>(direction(c, 0), direction(c, 1), direction(c, 2)); }
+  HD static constexpr int plane_at(int c)
+  {
+    return plane_of<D, Box>(direction(c, 0), direction(c, 1), direction(c, 2));
+  }
   HD static constexpr bool oblique(int c)
   {
     return (direction(c, 0) != 0) + (direction(c, 1) != 0) + (direction(c, 2) != 0) > 1;
