@@ -234,8 +234,8 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 
 /*MC
    PCAUXAMG - multigrid for unstructured meshes in one, two or three dimensions on auxiliary grids made from the
-   coordinates of the
-   nodes: d-linear interpolation on an adaptive quadtree or octree, Galerkin operators, Chebyshev smoothing
+   coordinates of the nodes: d-linear interpolation on an adaptive quadtree or octree, Galerkin operators, Chebyshev
+   smoothing
 
    Options Database Keys:
 +  -pc_auxamg_variant <tree,paper>       - kind of the auxiliary grids, see `PCAuxAMGSetVariant()`
@@ -256,33 +256,25 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
    Level: intermediate
 
    Notes:
-   The coordinates come from a file, from `PCSetCoordinates()`, or from the solver's or the matrix' `DMDA` or
-   `DMPLEX`, the first
-   there is. A node is a block of the matrix, of 1 to 6 unknowns; no near-null space is needed, as linear functions
-   and so the
-   rotations of elasticity are in the coarse spaces.
+   The coordinates come from a file, from `PCSetCoordinates()`, or from the solver's or the matrix' `DMDA` or `DMPLEX`,
+   the first there is. A node is a block of the matrix, of 1 to 6 unknowns; no near-null space is needed, as linear
+   functions and so the rotations of elasticity are in the coarse spaces.
 
    The matrix should be symmetric positive definite, or semidefinite with the constant null space. A row without
-   off-diagonal
-   entries is a Dirichlet row: it takes no part, and couplings with it are moved to the right-hand side, so matrices
-   with one-sided
-   boundary couplings work under `KSPCG`. A row whose off-diagonal entries sum up to at most 1e-12 of the diagonal (a
-   boundary
-   condition by penalty) takes no part either.
+   off-diagonal entries is a Dirichlet row: it takes no part, and couplings with it are moved to the right-hand side,
+   so matrices with one-sided boundary couplings work under `KSPCG`. A row whose off-diagonal entries sum up to at most
+   1e-12 of the diagonal (a boundary condition by penalty) takes no part either.
 
    With the same nonzero pattern and coordinates a setup computes numbers only.
 
    `PCApplyTranspose()` and `KSPSolveTranspose()` work with all cycles but the K-cycle, which is not linear. The first
-   one makes the
-   transposes of the operators, which take as much memory as these, unless `MAT_SYMMETRIC` is set.
+   one makes the transposes of the operators, which take as much memory as these, unless `MAT_SYMMETRIC` is set.
 
    `PCMatApply()` reads the operators once for 8, 4 or 2 vectors (4 where a node has several unknowns); Gauss-Seidel
-   and the K-cycle
-   take one after the other.
+   and the K-cycle take one after the other.
 
-   `PCGetInterpolations()` and `PCGetCoarseOperators()` give copies of the hierarchy, in the precision that it is in.
-   A last operator may be
-   singular: `PCMG` needs a solver for that, for instance `-mg_coarse_pc_type svd`.
+   `PCGetInterpolations()` and `PCGetCoarseOperators()` give copies of the hierarchy, in the precision that it is in. A
+   last operator may be singular: `PCMG` needs a solver for that, for instance `-mg_coarse_pc_type svd`.
 
    `MATNEST`, `MATTRANSPOSEVIRTUAL` and `MATNORMAL` of `MATAIJ` are converted at each setup.
 

@@ -17,11 +17,9 @@
 
    Notes:
    The tree takes fewer iterations and less time. `PC_AUXAMG_PAPER` is the method of Wang, Hu, Cohen and Xu (2013):
-   cells of one size over
-   the bounding box, the nodes of a cell as an aggregate, piecewise constant interpolation, block Gauss-Seidel on the
-   mesh and
-   Gauss-Seidel on the grids by colours, and the K-cycle. `PCAuxAMGSetInterpolation()` and `PCAuxAMGSetFilter()` are
-   those of the tree.
+   cells of one size over the bounding box, the nodes of a cell as an aggregate, piecewise constant interpolation,
+   block Gauss-Seidel on the mesh and Gauss-Seidel on the grids by colours, and the K-cycle.
+   `PCAuxAMGSetInterpolation()` and `PCAuxAMGSetFilter()` are those of the tree.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetVariant()`, `PCAuxAMGSetSmoother()`, `PCAuxAMGSetCycle()`, `PCAuxAMGSetCellSize()`
 @*/
@@ -114,8 +112,7 @@ PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
    Input Parameters:
 +  pc - the preconditioner
 -  nu - degree of the polynomial, or steps of Jacobi or Gauss-Seidel, before and after the next grid; 0 (default) for
-   2, or 3 where a node
-        has several unknowns, or 1 with Gauss-Seidel; 100 at most
+     2, or 3 where a node has several unknowns, or 1 with Gauss-Seidel; 100 at most
 
    Options Database Key:
 .  -pc_auxamg_smooth <nu> - see above
@@ -170,8 +167,8 @@ PetscErrorCode PCAuxAMGGetSmooth(PC pc, PetscInt *nu)
    Level: intermediate
 
    Note:
-   Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump,
-   more where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmooth()` says otherwise.
+   Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump, more
+   where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmooth()` says otherwise.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetFilter()`
 @*/
@@ -221,8 +218,8 @@ PetscErrorCode PCAuxAMGGetFilter(PC pc, PCAuxAMGFilter *f)
    Level: intermediate
 
    Note:
-   Along an axis in which couplings are q times as strong as in another distances count 1/sqrt(q): anisotropy along
-   the axes disappears. Ratios below two are left alone.
+   Along an axis in which couplings are q times as strong as in another distances count 1/sqrt(q): anisotropy along the
+   axes disappears. Ratios below two are left alone.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetStretch()`
 @*/
@@ -323,18 +320,15 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
 
    Notes:
    The iteration around it stays in double precision. `KSPCG`, `KSPFCG`, `KSPFGMRES`, `KSPGCR` and their relatives
-   reach the
-   accuracy they are asked for with either; methods that take the preconditioner for a linear map (`KSPGMRES`,
-   `KSPBCGS`,
-   `KSPPIPECG`, ...) end at a true residual of 1e-7 times the condition number with single precision.
+   reach the accuracy they are asked for with either; methods that take the preconditioner for a linear map
+   (`KSPGMRES`, `KSPBCGS`, `KSPPIPECG`, ...) end at a true residual of 1e-7 times the condition number with single
+   precision.
 
    `PC_AUXAMG_PRECISION_AUTO` takes single precision for the first kind and double for all others, for `PCApply()`
-   before any
-   `KSPSolve()`, with Gauss-Seidel on the host, and where the matrix is so nearly singular that rounding would make it
-   so, as where
-   a small shift makes a pure Neumann problem regular. A method of the second kind that is not given by `-ksp_type` is
-   seen at
-   the first solve, and the hierarchy is made a second time then: give `PC_AUXAMG_DOUBLE` to save that.
+   before any `KSPSolve()`, with Gauss-Seidel on the host, and where the matrix is so nearly singular that rounding
+   would make it so, as where a small shift makes a pure Neumann problem regular. A method of the second kind that is
+   not given by `-ksp_type` is seen at the first solve, and the hierarchy is made a second time then: give
+   `PC_AUXAMG_DOUBLE` to save that.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetPrecision()`
 @*/

@@ -130,8 +130,7 @@ PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
    Input Parameters:
 +  pc - the preconditioner
 -  m - most nodes in a cell; 0 (default) for 3, 12, 24 in one, two, three dimensions. With `PC_AUXAMG_PAPER` the least
-   number of nodes,
-       in the mean over the cells of the bounding box; 0 for 1
+     number of nodes, in the mean over the cells of the bounding box; 0 for 1
 
    Options Database Key:
 .  -pc_auxamg_cell_size <m> - see above
@@ -284,7 +283,7 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
    Input Parameters:
 +  pc - the preconditioner
 -  s - `PC_AUXAMG_SMOOTHER_AUTO` (default), `PC_AUXAMG_CHEBYSHEV`, `PC_AUXAMG_JACOBI`, `PC_AUXAMG_GS` or
-   `PC_AUXAMG_BLOCK_GS`
+     `PC_AUXAMG_BLOCK_GS`
 
    Options Database Key:
 .  -pc_auxamg_smoother <auto,chebyshev,jacobi,gs,block_gs> - see above
@@ -293,10 +292,9 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
 
    Note:
    Chebyshev polynomials of the fourth kind in D^-1 A with optimal weights; Jacobi's method damped by 1.5 over the
-   largest eigenvalue; or
-   Gauss-Seidel, by the colours of nodes that are not coupled with each other. `PC_AUXAMG_BLOCK_GS` needs
-   `PC_AUXAMG_PAPER`, whose
-   aggregates are its blocks on the mesh; those of more than 64 unknowns are cut.
+   largest eigenvalue; or Gauss-Seidel, by the colours of nodes that are not coupled with each other.
+   `PC_AUXAMG_BLOCK_GS` needs `PC_AUXAMG_PAPER`, whose aggregates are its blocks on the mesh; those of more than 64
+   unknowns are cut.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetSmoother()`
 @*/

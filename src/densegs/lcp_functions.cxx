@@ -36,8 +36,7 @@ static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
 
    Note:
    The linear complementarity problem x >= 0, A x + b >= 0, x'(A x + b) = 0 has neither lower nor upper given. With
-   friction
-   (`SNESVIPGSSetBlock()`) the law bounds the forces: the lower bound is then a vector of PETSC_NINFINITY.
+   friction (`SNESVIPGSSetBlock()`) the law bounds the forces: the lower bound is then a vector of PETSC_NINFINITY.
 
 .seealso: `SNESVIPGS`, `SNESVISetVariableBounds()`, `SNESVIPGSSetFriction()`
 @*/
@@ -132,6 +131,20 @@ static PetscErrorCode Finish(PetscInt n, const Arrays &there, bool device, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode CheckBatch(PetscInt count, PetscInt n, PetscReal rtol, PetscInt sweeps)
+{
+  PetscFunctionBegin;
+  PetscCheck(count >= 0 && n >= 0 && sweeps >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "TesseraLCPSolveBatch: %" PetscInt_FMT " problems of %" PetscInt_FMT " unknowns, %" PetscInt_FMT
+             " sweeps: none of these is negative",
+             count, n, sweeps);
+  PetscCheck(rtol > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "TesseraLCPSolveBatch: the tolerance is positive, it is %g", (double)rtol);
+  PetscCheck(n <= 20000 && count < (1 << 30), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "TesseraLCPSolveBatch: %" PetscInt_FMT " unknowns are no small problem: use SNES vipgs", n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*@C
    TesseraLCPSolveBatch - Solves many small linear complementarity problems of the same size at once
 
@@ -174,14 +187,7 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
   std::vector<double>     residuals;
 
   PetscFunctionBegin;
-  PetscCheck(count >= 0 && n >= 0 && sweeps >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "TesseraLCPSolveBatch: %" PetscInt_FMT " problems of %" PetscInt_FMT " unknowns, %" PetscInt_FMT
-             " sweeps: none of these is negative",
-             count, n, sweeps);
-  PetscCheck(rtol > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "TesseraLCPSolveBatch: the tolerance is positive, it is %g", (double)rtol);
-  PetscCheck(n <= 20000 && count < (1 << 30), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "TesseraLCPSolveBatch: %" PetscInt_FMT " unknowns are no small problem: use SNES vipgs", n);
+  PetscCall(CheckBatch(count, n, rtol, sweeps));
   *unsolved = 0;
   if (!count || !n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(A && q && x, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "TesseraLCPSolveBatch: A, q and x are needed");

@@ -41,6 +41,29 @@ static PetscErrorCode Place(PC pc, tessera::Space *space)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// What sweeps cannot work with; no text where there is nothing.
+static PetscErrorCode Complain(const PC_DenseGS &p, const tessera::densegs::Check &check, PetscInt n, char mine[256])
+{
+  PetscFunctionBegin;
+  mine[0] = 0;
+  if (check.bad_row >= 0)
+    PetscCall(PetscSNPrintf(mine, 256,
+                            "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix is not a finite number",
+                            (PetscInt)check.bad_row, (PetscInt)check.bad_column));
+  else if (check.zero_diagonal >= 0)
+    PetscCall(PetscSNPrintf(mine, 256,
+                            "the diagonal entry of row %" PetscInt_FMT
+                            " is zero: Gauss-Seidel divides by it. Reorder the unknowns, or use -pc_type lu",
+                            (PetscInt)check.zero_diagonal));
+  else if (n && p.plan.params.single && !(p.largest > 1e-30 && p.largest < 1e30))
+    PetscCall(PetscSNPrintf(
+      mine, 256,
+      "the largest entry of the matrix is %g, and single precision has no such numbers, or not their products: use "
+      "-pc_densegs_precision double",
+      p.largest));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode SetUp(PC pc)
 {
   PC_DenseGS                *p    = (PC_DenseGS *)pc->data;
@@ -93,23 +116,9 @@ static PetscErrorCode SetUp(PC pc)
                                       [&] { tessera::densegs::fill(p->plan, block, view.lda, view.space); }));
   }
   PetscCall(tessera::DenseRestore(&view));
-  char mine[256] = "";
+  char mine[256];
   int  zero = check.bad_row < 0 && check.zero_diagonal >= 0, who;
-  if (check.bad_row >= 0)
-    PetscCall(PetscSNPrintf(mine, sizeof(mine),
-                            "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix is not a finite number",
-                            (PetscInt)check.bad_row, (PetscInt)check.bad_column));
-  else if (zero)
-    PetscCall(PetscSNPrintf(mine, sizeof(mine),
-                            "the diagonal entry of row %" PetscInt_FMT
-                            " is zero: Gauss-Seidel divides by it. Reorder the unknowns, or use -pc_type lu",
-                            (PetscInt)check.zero_diagonal));
-  else if (n && p->plan.params.single && !(p->largest > 1e-30 && p->largest < 1e30))
-    PetscCall(PetscSNPrintf(
-      mine, sizeof(mine),
-      "the largest entry of the matrix is %g, and single precision has no such numbers, or not their products: use "
-      "-pc_densegs_precision double",
-      p->largest));
+  PetscCall(Complain(*p, check, n, mine));
   PetscCall(tessera::FirstText(comm, mine, p->failure, &who));
   p->asymmetry = size == 1 ? check.asymmetry : -1;
   if (who < size) {
@@ -305,19 +314,15 @@ static PetscErrorCode PCDestroy_DenseGS(PC pc)
 
    Notes:
    For `MATSEQDENSE`, `MATMPIDENSE` and `MATSEQDENSECUDA`; others are refused (`MatConvert()` to `MATDENSE`). The
-   iterates do not depend
-   on threads, processes or the device, but for rounding, the strategy relaxed and the order random on several
-   processes.
+   iterates do not depend on threads, processes or the device, but for rounding, the strategy relaxed and the order
+   random on several processes.
 
    The matrix is copied into panels of rows at setup, so a preconditioner that is kept (`PCSetReusePreconditioner()`)
-   is that of the matrix
-   of its setup. On the host OpenMP threads are used where OMP_NUM_THREADS is set. Processes take their turns in a
-   sweep: what they share is
-   the multiplication.
+   is that of the matrix of its setup. On the host OpenMP threads are used where OMP_NUM_THREADS is set. Processes take
+   their turns in a sweep: what they share is the multiplication.
 
    `PCApplyTranspose()` makes the sweeps in the opposite order, which is the transpose where the matrix is symmetric;
-   another matrix, the
-   order random and the strategy relaxed are refused.
+   another matrix, the order random and the strategy relaxed are refused.
 
    With `KSPRICHARDSON` and `-ksp_norm_type none` all sweeps are one call, on a device one kernel.
 

@@ -56,8 +56,8 @@ PetscErrorCode tessera::ComposeDenseGS(PC pc, PetscBool compose)
    Level: intermediate
 
    Note:
-   All but relaxed give the iterates of the sequential method up to rounding. Relaxed lets every thread go on with
-   what is there.
+   All but relaxed give the iterates of the sequential method up to rounding. Relaxed lets every thread go on with what
+   is there.
 
 .seealso: `PCDENSEGS`, `PCDenseGSGetStrategy()`
 @*/

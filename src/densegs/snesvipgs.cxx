@@ -59,6 +59,14 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static void SetTolerances(SNES snes)
+{
+  CompatSNESDefaultFrom(snes, max_its, 50, 100000);
+  CompatSNESDefaultFrom(snes, stol, 1e-8, 0); // sweeps that are slow make small steps
+  // the natural residual of a good method may rise before it falls
+  CompatSNESDefaultFrom(snes, divtol, 1e4, CompatUnlimited);
+}
+
 /*MC
    SNESVIPGS - linear complementarity problems, and others with bounds, whose Jacobian is dense; and contact with
    Coulomb friction
@@ -67,8 +75,7 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
 +  -snes_vipgs_newton <bool>             - finish with active sets and dense factorisations, see `SNESVIPGSSetNewton()`
 .  -snes_vipgs_sweeps <n>                - sweeps before that, see `SNESVIPGSSetSweeps()`
 .  -snes_vipgs_acceleration <auto,none,nesterov,nncg,mprgp> - of the sweeps, see `SNESVIPGSSetAcceleration()`
-.  -snes_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - what is done side by side, see
-   `SNESVIPGSSetStrategy()`
+.  -snes_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - see `SNESVIPGSSetStrategy()`
 .  -snes_vipgs_order <forward,backward,symmetric,random> - order of a sweep, see `SNESVIPGSSetOrder()`
 .  -snes_vipgs_omega <w>                 - relaxation factor, see `SNESVIPGSSetOmega()`
 .  -snes_vipgs_precision <double,single> - storage of the sweeps' matrix, see `SNESVIPGSSetPrecision()`
@@ -76,70 +83,55 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
 .  -snes_vipgs_check <n>                 - sweeps between two residuals, see `SNESVIPGSSetCheck()`
 .  -snes_vipgs_max_factorizations <n>    - see `SNESVIPGSSetMaxFactorizations()`
 .  -snes_vipgs_block <d>                 - unknowns of a contact with friction, see `SNESVIPGSSetBlock()`
-.  -snes_vipgs_mu <mu>                   - coefficient of friction, see `SNESVIPGSSetFrictionCoefficient()`,
-   `SNESVIPGSSetFriction()`
+.  -snes_vipgs_mu <mu> - coefficient of friction, see `SNESVIPGSSetFrictionCoefficient()`, `SNESVIPGSSetFriction()`
 -  -snes_vipgs_friction <cone,pyramid>   - see `SNESVIPGSSetFrictionLaw()`
 
    Level: intermediate
 
    Notes:
    Finds lower <= x <= upper with F_i(x) >= 0 where x_i is at its lower bound, F_i(x) <= 0 at its upper one and F_i(x)
-   = 0 between, for
-   F(x) = A x + q with the dense Jacobian A (`MATDENSE`), whose diagonal is positive. Bounds come as for PETSc's VI
-   solvers:
-   `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`. Another F is linearised
-   again and again.
+   = 0 between, for F(x) = A x + q with the dense Jacobian A (`MATDENSE`), whose diagonal is positive. Bounds come as
+   for PETSc's VI solvers: `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`.
+   Another F is linearised again and again.
 
    The norm that monitors and tests see is that of the natural residual x - P(x - F(x)), P being the projection onto
-   the bounds
-   (or the friction cones); where the size d of the Jacobian's diagonal is below 1e-6 or above 1e6, that of d (x - P(x
-   - F(x) / d)).
-   Where F is linear an iteration is `-snes_vipgs_check` sweeps, or one factorisation; else it is a linearisation, as
-   it always is for
-   programs with `SNESSetUpdate()` or checks of steps, whose functions are called once for each Jacobian. `-snes_stol`
-   is 0 by default.
-   `-snes_view` prints a certificate of the answer, `SNESVIPGSGetCertificate()` returns it.
+   the bounds (or the friction cones); where the size d of the Jacobian's diagonal is below 1e-6 or above 1e6, that of
+   d (x - P(x - F(x) / d)). Where F is linear an iteration is `-snes_vipgs_check` sweeps, or one factorisation; else it
+   is a linearisation, as it always is for programs with `SNESSetUpdate()` or checks of steps, whose functions are
+   called once for each Jacobian. `-snes_stol` is 0 by default. `-snes_view` prints a certificate of the answer,
+   `SNESVIPGSGetCertificate()` returns it.
 
    PETSc's tolerances may ask for more than the rounding of F allows, as where F has entries of 1e20 beside bounds of
-   1: a linear problem
-   whose conditions hold but for that rounding ends with `SNES_CONVERGED_SNORM_RELATIVE` (Tao: `TAO_CONVERGED_STEPTOL`).
+   1: a linear problem whose conditions hold but for that rounding ends with `SNES_CONVERGED_SNORM_RELATIVE` (Tao:
+   `TAO_CONVERGED_STEPTOL`).
 
    The linear problems are those of the matrix that preconditioners are made of (`Pmat`), so `-snes_mf_operator` and
-   other approximations of
-   the Jacobian work, with more linearisations. A step to where F is not finite, or outside of its domain
-   (`SNESSetFunctionDomainError()`), is
-   halved until it is not. Of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
-   `SNESLineSearchSetPostCheck()` are
-   called; what they change is brought back between the bounds. `SNESGetSolutionUpdate()` gives the point before minus
-   the present one.
+   other approximations of the Jacobian work, with more linearisations. A step to where F is not finite, or outside of
+   its domain (`SNESSetFunctionDomainError()`), is halved until it is not. Of a `SNESLineSearch` only the functions of
+   `SNESLineSearchSetPreCheck()` and `SNESLineSearchSetPostCheck()` are called; what they change is brought back
+   between the bounds. `SNESGetSolutionUpdate()` gives the point before minus the present one.
 
-   On several processes each keeps its rows of the Jacobian: sweeps take their turns in the order of the rows,
-   products are made side by
-   side, and convergence tests and monitors are asked by all. For a factorisation the first process gathers the rows
-   and columns of the free
-   unknowns.
+   On several processes each keeps its rows of the Jacobian: sweeps take their turns in the order of the rows, products
+   are made side by side, and convergence tests and monitors are asked by all. For a factorisation the first process
+   gathers the rows and columns of the free unknowns.
 
-   With friction contacts are swept over one after the other in double precision: strategy, precision, acceleration
-   and the number of sweeps
-   before factorisations have no effect.
+   With friction contacts are swept over one after the other in double precision: strategy, precision, acceleration and
+   the number of sweeps before factorisations have no effect.
 
    References:
 +  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009
 .  * - M. Hintermueller, K. Ito, K. Kunisch, The primal-dual active set strategy as a semismooth Newton method, SIAM
    J. Optim. 13, 2003
--  * - F. Jourdan, P. Alart, M. Jean, A Gauss-Seidel like algorithm to solve frictional contact problems, CMAME 155,
-   1998
+-  * - F. Jourdan, P. Alart, M. Jean, A Gauss-Seidel like algorithm to solve frictional contact
+   problems, CMAME 155, 1998
 
 .seealso: `SNESCreate()`, `SNESSetType()`, `SNESVINEWTONRSLS`, `PCDENSEGS`, `SNESVIPGSCreateLCP()`,
    `SNESVISetVariableBounds()`
 M*/
 PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
 {
-  SNES_VIPGS *p = nullptr;
-
   PetscFunctionBegin;
-  TesseraCallCXX(p = new SNES_VIPGS());
-  snes->data                = (void *)p;
+  TesseraCallCXX(snes->data = (void *)new SNES_VIPGS());
   snes->ops->setup          = SNESSetUp_VIPGS;
   snes->ops->setfromoptions = SNESSetFromOptions_VIPGS;
   snes->ops->view           = tessera::ViewVIPGS;
@@ -148,10 +140,7 @@ PetscErrorCode tessera::SNESCreate_VIPGS(SNES snes)
   snes->ops->destroy        = SNESDestroy_VIPGS;
   snes->usesksp             = PETSC_FALSE;
   snes->usesnpc             = PETSC_FALSE;
-  CompatSNESDefaultFrom(snes, max_its, 50, 100000);
-  CompatSNESDefaultFrom(snes, stol, 1e-8, 0); // sweeps that are slow make small steps
-  // the natural residual of a good method may rise before it falls
-  CompatSNESDefaultFrom(snes, divtol, 1e4, CompatUnlimited);
+  SetTolerances(snes);
   PetscCall(ComposeVIPGS(snes, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,8 +64,7 @@ PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
 
    Note:
    Where the matrix is singular on the free unknowns the factorisations are those of a proximal loop. With friction
-   (the cone) they are those
-   of Levenberg and Marquardt's steps, made where the sweeps have lost their pace.
+   (the cone) they are those of Levenberg and Marquardt's steps, made where the sweeps have lost their pace.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetNewton()`
 @*/
@@ -396,14 +395,13 @@ PetscErrorCode SNESVIPGSGetFrictionLaw(SNES snes, SNESVIPGSFriction *f)
    Input Parameters:
 +  snes - the nonlinear solver
 -  mu - a vector with a coefficient, 0 or more, for every contact; NULL: the same one for all, see
-   `SNESVIPGSSetFrictionCoefficient()`
+     `SNESVIPGSSetFrictionCoefficient()`
 
    Level: intermediate
 
    Note:
-   The unknowns come in blocks of `SNESVIPGSSetBlock()`, the normal one first. They are forces x and F(x) = A x + q
-   are relative
-   velocities: Coulomb's law |x_t| <= mu x_n with x_n >= 0 takes the place of bounds.
+   The unknowns come in blocks of `SNESVIPGSSetBlock()`, the normal one first. They are forces x and F(x) = A x + q are
+   relative velocities: Coulomb's law |x_t| <= mu x_n with x_n >= 0 takes the place of bounds.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSSetBlock()`, `SNESVIPGSSetFrictionLaw()`
 @*/

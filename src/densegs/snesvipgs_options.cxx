@@ -134,8 +134,8 @@ PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
    Level: intermediate
 
    Note:
-   All but relaxed give the iterates of the sequential method up to rounding. Relaxed lets every thread go on with
-   what is there.
+   All but relaxed give the iterates of the sequential method up to rounding. Relaxed lets every thread go on with what
+   is there.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetStrategy()`
 @*/
@@ -282,8 +282,8 @@ PetscErrorCode SNESVIPGSGetOmega(SNES snes, PetscReal *w)
    Level: intermediate
 
    Note:
-   Answers are those of the matrix in double precision either way: residuals are computed with it, and correct what
-   the sweeps work on.
+   Answers are those of the matrix in double precision either way: residuals are computed with it, and correct what the
+   sweeps work on.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetPrecision()`
 @*/
@@ -334,11 +334,9 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
 
    Note:
    The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. On a
-   device it stays there for
-   sweeps, products and factorisations (cuBLAS and cuSOLVER of the CUDA toolkit). Several processes, friction unless
-   the backend is
-   `TESSERA_BACKEND_CUDA`, the pyramid law, friction in random order and more contacts than a device has room for work
-   on the host; `-info :snes` says so.
+   device it stays there for sweeps, products and factorisations (cuBLAS and cuSOLVER of the CUDA toolkit). Several
+   processes, friction unless the backend is `TESSERA_BACKEND_CUDA`, the pyramid law, friction in random order and more
+   contacts than a device has room for work on the host; `-info :snes` says so.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetBackend()`
 @*/

@@ -197,14 +197,13 @@ static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
 
    Notes:
    Takes gradient, Hessian and variable bounds; or, where there is no Hessian, constraints and their Jacobian, as
-   `TAOSSILS` does. A
-   quadratic objective is one solve; another one is approximated by quadratic ones again and again. `TaoSetUpdate()`'s
-   function is called
-   before each Hessian; an iteration is one of these then, else it may be some sweeps (see `SNESVIPGS`).
+   `TAOSSILS` does. A quadratic objective is one solve; another one is approximated by quadratic ones again and again.
+   `TaoSetUpdate()`'s function is called before each Hessian; an iteration is one of these then, else it may be some
+   sweeps (see `SNESVIPGS`).
 
    The norm that Tao's convergence test sees (or the one of `TaoSetConvergenceTest()`) is that of x - P(x - gradient),
-   P being the projection
-   onto the bounds; of a complementarity problem that of its natural residual, which is the objective as well.
+   P being the projection onto the bounds; of a complementarity problem that of its natural residual, which is the
+   objective as well.
 
 .seealso: `TaoCreate()`, `TaoSetType()`, `SNESVIPGS`, `TAOBQPIP`, `TAOGPCG`, `TAOSSILS`
 M*/

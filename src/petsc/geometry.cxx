@@ -41,84 +41,102 @@ struct Reading {
   ~Reading() { (void)PetscViewerDestroy(&viewer), (void)VecDestroy(&x); }
 };
 
+// A mesh's nodes, and its coordinates as a file has them.
+struct Nodes {
+  PetscInt n, all, bs; // of this process and of all; unknowns of each
+};
+
+PetscErrorCode LoadHDF5(MPI_Comm comm, const Nodes &nodes, const char *name, const char *path, Reading &reading,
+                        PetscInt *dim)
+{
+  PetscFunctionBegin;
+#if PetscDefined(HAVE_HDF5)
+  PetscBool         exists;
+  PetscInt          entries;
+  PetscViewer      &viewer = reading.viewer;
+  const char *const slash  = strrchr(path, '/');
+  PetscCheck(*path, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: %s: names no data set: say %s:/path", name, name);
+  const std::string group(path, slash ? (size_t)(slash - path) : 0), set(slash ? slash + 1 : path);
+  PetscCall(PetscViewerHDF5Open(comm, name, FILE_MODE_READ, &viewer));
+  if (!group.empty()) PetscCall(PetscViewerHDF5PushGroup(viewer, group.c_str()));
+  PetscCall(PetscViewerHDF5HasDataset(viewer, set.c_str(), &exists));
+  PetscCheck(exists, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s has no data set %s", name, path);
+  PetscCall(PetscViewerHDF5ReadSizes(viewer, set.c_str(), dim, &entries));
+  PetscCheck(entries == nodes.all * *dim, comm, PETSC_ERR_FILE_UNEXPECTED,
+             "PC auxamg: data set %s of %s has %" PetscInt_FMT " points of %" PetscInt_FMT
+             " coordinates, the matrix has %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")",
+             path, name, *dim ? entries / *dim : 0, *dim, nodes.all, nodes.bs);
+  PetscCall(PetscObjectSetName((PetscObject)reading.x, set.c_str()));
+  PetscCall(VecSetBlockSize(reading.x, *dim));
+  PetscCall(VecSetSizes(reading.x, nodes.n * *dim, PETSC_DECIDE));
+  PetscCall(VecSetFromOptions(reading.x));
+  PetscCall(VecLoad(reading.x, viewer));
+  if (!group.empty()) PetscCall(PetscViewerHDF5PopGroup(viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+#else
+  (void)nodes, (void)name, (void)path, (void)reading, (void)dim;
+  SETERRQ(comm, PETSC_ERR_SUP,
+          "PC auxamg: this PETSc has no HDF5. Write the coordinates as a Vec in PETSc's binary format and give its "
+          "file's name");
+#endif
+}
+
+PetscErrorCode LoadBinary(MPI_Comm comm, const Nodes &nodes, const char *name, Reading &reading, PetscInt *dim)
+{
+  PetscInt     header[2] = {}, got, all = nodes.all; // an empty file has no header
+  PetscViewer &viewer = reading.viewer;
+
+  PetscFunctionBegin;
+  PetscCall(PetscViewerBinaryOpen(comm, name, FILE_MODE_READ, &viewer));
+  PetscCall(PetscViewerBinaryRead(viewer, header, 2, &got, PETSC_INT));
+  PetscCall(PetscViewerDestroy(&viewer));
+  const PetscInt entries = header[1];
+  PetscCheck(got == 2 && header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED,
+             "PC auxamg: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", name);
+  PetscCheck(all && entries % all == 0 && entries / all >= 1 && entries / all <= 3, comm, PETSC_ERR_FILE_UNEXPECTED,
+             "PC auxamg: %s holds %" PetscInt_FMT
+             " numbers, which are not 1, 2 or 3 for each of the matrix' %" PetscInt_FMT
+             " nodes (block size %" PetscInt_FMT ")",
+             name, entries, all, nodes.bs);
+  *dim = entries / all;
+  PetscCall(PetscViewerBinaryOpen(comm, name, FILE_MODE_READ, &viewer));
+  PetscCall(VecSetSizes(reading.x, nodes.n * *dim, PETSC_DECIDE));
+  PetscCall(VecSetFromOptions(reading.x));
+  PetscCall(VecLoad(reading.x, viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found)
 {
-  MPI_Comm          comm  = PetscObjectComm((PetscObject)pc);
+  MPI_Comm           comm  = PetscObjectComm((PetscObject)pc);
   const char *const  colon = strstr(file, ".h5:")   ? strstr(file, ".h5:") + 3
                            : strstr(file, ".hdf5:") ? strstr(file, ".hdf5:") + 5
                                                     : nullptr;
-  const std::string name(file, colon ? (size_t)(colon - file) : strlen(file));
-  PetscInt          first, n, entries, all;
-  PetscBool         exists;
-  Reading           reading;
-  PetscViewer      &viewer = reading.viewer;
-  Vec              &x      = reading.x;
+  const std::string  name(file, colon ? (size_t)(colon - file) : strlen(file));
+  PetscInt           first;
+  PetscBool          exists;
+  Nodes              nodes;
+  Reading            reading;
   const PetscScalar *values;
-  Mat               A;
+  Mat                A;
 
   PetscFunctionBegin;
-  PetscCall(LocalNodes(pc, bs, &first, &n));
+  nodes.bs = bs;
+  PetscCall(LocalNodes(pc, bs, &first, &nodes.n));
   PetscCall(PCGetOperators(pc, nullptr, &A));
-  PetscCall(MatGetSize(A, &all, nullptr));
-  all /= bs;
+  PetscCall(MatGetSize(A, &nodes.all, nullptr));
+  nodes.all /= bs;
   PetscCall(PetscTestFile(name.c_str(), 'r', &exists));
   PetscCheck(exists, comm, PETSC_ERR_FILE_OPEN, "PC auxamg: cannot read the coordinates' file %s", name.c_str());
-  PetscCall(VecCreate(comm, &x));
-  if (colon) {
-#if PetscDefined(HAVE_HDF5)
-    PetscInt    dim;
-    const char *path  = colon + 1;
-    const char *slash = strrchr(path, '/');
-    PetscCheck(*path, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: %s names no data set: say %s:/path", file, name.c_str());
-    const std::string group(path, slash ? (size_t)(slash - path) : 0), set(slash ? slash + 1 : path);
-    PetscCall(PetscViewerHDF5Open(comm, name.c_str(), FILE_MODE_READ, &viewer));
-    if (!group.empty()) PetscCall(PetscViewerHDF5PushGroup(viewer, group.c_str()));
-    PetscCall(PetscViewerHDF5HasDataset(viewer, set.c_str(), &exists));
-    PetscCheck(exists, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s has no data set %s", name.c_str(), path);
-    PetscCall(PetscViewerHDF5ReadSizes(viewer, set.c_str(), &dim, &entries));
-    PetscCheck(entries == all * dim, comm, PETSC_ERR_FILE_UNEXPECTED,
-               "PC auxamg: data set %s of %s has %" PetscInt_FMT " points of %" PetscInt_FMT
-               " coordinates, the matrix has %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")",
-               path, name.c_str(), dim ? entries / dim : 0, dim, all, bs);
-    found->dim = dim;
-    PetscCall(PetscObjectSetName((PetscObject)x, set.c_str()));
-    PetscCall(VecSetBlockSize(x, dim));
-    PetscCall(VecSetSizes(x, n * dim, PETSC_DECIDE));
-    PetscCall(VecSetFromOptions(x));
-    PetscCall(VecLoad(x, viewer));
-    if (!group.empty()) PetscCall(PetscViewerHDF5PopGroup(viewer));
-    PetscCall(PetscViewerDestroy(&viewer));
-#else
-    SETERRQ(comm, PETSC_ERR_SUP,
-            "PC auxamg: this PETSc has no HDF5. Write the coordinates as a Vec in PETSc's binary format and give its "
-            "file's name");
-#endif
-  } else {
-    PetscInt header[2] = {}, got; // an empty file has none
-    int      fd;
-    PetscCall(PetscViewerBinaryOpen(comm, name.c_str(), FILE_MODE_READ, &viewer));
-    PetscCall(PetscViewerBinaryGetDescriptor(viewer, &fd));
-    PetscCall(PetscViewerBinaryRead(viewer, header, 2, &got, PETSC_INT));
-    PetscCall(PetscViewerDestroy(&viewer));
-    entries = header[1];
-    PetscCheck(got == 2 && header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED,
-               "PC auxamg: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", name.c_str());
-    PetscCheck(all && entries % all == 0 && entries / all >= 1 && entries / all <= 3, comm, PETSC_ERR_FILE_UNEXPECTED,
-               "PC auxamg: %s holds %" PetscInt_FMT
-               " numbers, which are not 1, 2 or 3 for each of the matrix' %" PetscInt_FMT
-               " nodes (block size %" PetscInt_FMT ")",
-               name.c_str(), entries, all, bs);
-    found->dim = entries / all;
-    PetscCall(PetscViewerBinaryOpen(comm, name.c_str(), FILE_MODE_READ, &viewer));
-    PetscCall(VecSetSizes(x, n * found->dim, PETSC_DECIDE));
-    PetscCall(VecSetFromOptions(x));
-    PetscCall(VecLoad(x, viewer));
-    PetscCall(PetscViewerDestroy(&viewer));
-  }
-  PetscCall(VecGetArrayRead(x, &values));
-  found->x.resize((size_t)(n * found->dim));
-  std::copy(values, values + n * found->dim, found->x.data());
-  PetscCall(VecRestoreArrayRead(x, &values));
+  PetscCall(VecCreate(comm, &reading.x));
+  if (colon) PetscCall(LoadHDF5(comm, nodes, name.c_str(), colon + 1, reading, &found->dim));
+  else PetscCall(LoadBinary(comm, nodes, name.c_str(), reading, &found->dim));
+  PetscCall(PetscViewerDestroy(&reading.viewer));
+  const PetscInt entries = nodes.n * found->dim;
+  PetscCall(VecGetArrayRead(reading.x, &values));
+  found->x.resize((size_t)entries);
+  std::copy(values, values + entries, found->x.data());
+  PetscCall(VecRestoreArrayRead(reading.x, &values));
   found->from = file;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -329,6 +347,42 @@ void Coordinates::Inspect(const double *x, size_t n)
   finite = check == 0;
 }
 
+// Refuses coordinates of which one is not finite, or that all are the same. reach: how far they reach along each axis.
+static PetscErrorCode CheckPoints(MPI_Comm comm, const Coordinates &c, PetscInt first, PetscInt n, PetscInt bs,
+                                  PetscReal reach[3])
+{
+  const PetscInt dim     = c.dim;
+  const double  *x       = c.x.data();
+  PetscReal      ends[6] = {}, all_ends[6], extent = 0;
+  PetscInt       nodes, at = -1;
+  char           mine[256] = "", text[256];
+  int            who, size;
+
+  PetscFunctionBegin;
+  for (PetscInt q = 0; q < dim; ++q) {
+    ends[q]     = c.high[q];
+    ends[q + 3] = -c.low[q];
+  }
+  PetscCallMPI(MPI_Allreduce(ends, all_ends, 6, MPIU_REAL, MPIU_MAX, comm));
+  for (PetscInt q = 0; q < dim; ++q) extent = PetscMax(extent, reach[q] = all_ends[q] + all_ends[q + 3]);
+  PetscCallMPI(MPI_Allreduce(&n, &nodes, 1, MPIU_INT, MPI_SUM, comm));
+  // What is not a number is named once, by the first process that has it.
+  for (PetscInt p = 0; p < n * dim && at < 0 && !c.finite; ++p)
+    if (PetscIsInfOrNanReal(x[p])) at = p / dim;
+  if (at >= 0)
+    PetscCall(PetscSNPrintf(mine, sizeof(mine),
+                            "PC auxamg: a coordinate of node %" PetscInt_FMT " (row %" PetscInt_FMT
+                            " of the matrix) is not a finite number",
+                            first + at, (first + at) * bs));
+  PetscCall(FirstText(comm, mine, text, &who));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCheck(who == size, comm, PETSC_ERR_FP, "%s", text);
+  PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG,
+             "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes,
+             c.from.c_str());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option,
                                Coordinates *found, const Coordinates **use)
 {
@@ -369,41 +423,16 @@ PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, con
              "DMDA or DMPlex (KSPSetDM()), or from a file: -%s file.h5:/path",
              option);
   const PetscInt dim = (*use)->dim;
-  const double  *x   = (*use)->x.data();
   PetscCheck(dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, (*use)->from.c_str(),
              dim);
-  PetscReal ends[6] = {}, all_ends[6], extent = 0;
-  PetscInt  nodes;
-  if (*use == found) found->Inspect(x, found->x.size());
-  for (PetscInt q = 0; q < dim; ++q) {
-    ends[q]     = (*use)->high[q];
-    ends[q + 3] = -(*use)->low[q];
-  }
-  PetscCallMPI(MPI_Allreduce(ends, all_ends, 6, MPIU_REAL, MPIU_MAX, comm));
-  for (PetscInt q = 0; q < dim; ++q) extent = PetscMax(extent, all_ends[q] + all_ends[q + 3]);
-  PetscCallMPI(MPI_Allreduce(&n, &nodes, 1, MPIU_INT, MPI_SUM, comm));
-  // What is not a number is named once, by the first process that has it.
-  char     mine[256] = "", text[256];
-  PetscInt at = -1;
-  int      who, size;
-  for (PetscInt p = 0; p < n * dim && at < 0 && !(*use)->finite; ++p)
-    if (PetscIsInfOrNanReal(x[p])) at = p / dim;
-  if (at >= 0)
-    PetscCall(PetscSNPrintf(mine, sizeof(mine),
-                            "PC auxamg: a coordinate of node %" PetscInt_FMT " (row %" PetscInt_FMT
-                            " of the matrix) is not a finite number",
-                            first + at, (first + at) * bs));
-  PetscCall(FirstText(comm, mine, text, &who));
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCheck(who == size, comm, PETSC_ERR_FP, "%s", text);
-  PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG,
-             "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes,
-             (*use)->from.c_str());
+  PetscReal reach[3];
+  if (*use == found) found->Inspect(found->x.data(), found->x.size());
+  PetscCall(CheckPoints(comm, **use, first, n, bs, reach));
   // An axis along which nothing varies is left out, as the third one of a plane mesh.
   PetscInt axis[3], axes = 0;
   for (PetscInt q = 0; q < dim; ++q)
-    if (all_ends[q] + all_ends[q + 3] > 0) axis[axes++] = q;
+    if (reach[q] > 0) axis[axes++] = q;
   if (axes && axes < dim) {
     Buffer<double> all((*use)->x.size());
     copy((*use)->x, all);

@@ -403,23 +403,19 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
 
    Notes:
    The red nodes of a 5-point operator are eliminated exactly, which halves the vectors of CG; Dirichlet rows are
-   solved before
-   the iteration. Tolerances, monitors and the residual history refer to the whole system; the default norm is the
-   unpreconditioned one. With the cycle `k` CG is flexible. On a 9-point operator it is plain CG with `PCRRB`.
+   solved before the iteration. Tolerances, monitors and the residual history refer to the whole system; the default
+   norm is the unpreconditioned one. With the cycle `k` CG is flexible. On a 9-point operator it is plain CG with
+   `PCRRB`.
 
    Its preconditioner is `PCRRB`, which `KSPSetType()` sets where there is none yet or PETSc's default. Another one
-   that the program or `-pc_type`
-   has chosen is never replaced: the solve ends with an error.
+   that the program or `-pc_type` has chosen is never replaced: the solve ends with an error.
 
    The matrix must be symmetric apart from couplings with Dirichlet rows. Differences of a_ij and a_ji up to 1e-6 of
-   the largest diagonal
-   entry, as Jacobians by differences have them, are accepted; CG then runs on the whole system. `KSPSolveTranspose()`
-   needs Dirichlet rows
-   that nothing is coupled to.
+   the largest diagonal entry, as Jacobians by differences have them, are accepted; CG then runs on the whole system.
+   `KSPSolveTranspose()` needs Dirichlet rows that nothing is coupled to.
 
    `KSPComputeEigenvalues()` and `KSPComputeExtremeSingularValues()` give those of the Lanczos matrix of CG: of the
-   preconditioned first
-   Schur complement, or of the preconditioned operator where CG runs on the whole system.
+   preconditioned first Schur complement, or of the preconditioned operator where CG runs on the whole system.
 
    References:
 .  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil
@@ -474,8 +470,7 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
 
    Note:
    The solver runs where its preconditioner is, so this is the backend of `PCRRB` unless `PCRRBSetBackend()` has named
-   one; two
-   that contradict each other are refused. The automatic choice is described there.
+   one; two that contradict each other are refused. The automatic choice is described there.
 
 .seealso: `KSPRRB`, `KSPRRBGetBackend()`
 @*/

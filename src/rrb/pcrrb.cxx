@@ -29,8 +29,8 @@ static PetscErrorCode PCReset_RRB(PC pc)
   r->current   = PETSC_FALSE;
   r->ready     = PETSC_FALSE;
   r->failed    = PETSC_FALSE;
-  r->choose_again = PETSC_FALSE;
-  r->needed       = 0;
+  r->solves.again  = PETSC_FALSE;
+  r->solves.needed = 0;
   r->linear       = PETSC_FALSE;
   r->unfit        = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -223,27 +223,22 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 
    Notes:
    The grid is the solver's or the matrix's `DMDA`, with one unknown a node, of any size; periodic directions need an
-   even
-   size. Without one it is found by the couplings of the rows, as for the blocks of `PCBJACOBI` and `PCASM`; on the
-   matrices of
-   `SNESVINEWTONRSLS` it is the `DMDA` with its inactive nodes. Couplings are read from the matrix, not from the
-   `DMDA`'s stencil. The matrix should be symmetric positive definite, or
-   semidefinite with the constant null space; of another matrix the mean with its transpose is factorised, for
-   `KSPGMRES`.
+   even size. Without one it is found by the couplings of the rows, as for the blocks of `PCBJACOBI` and `PCASM`; on
+   the matrices of `SNESVINEWTONRSLS` it is the `DMDA` with its inactive nodes. Couplings are read from the matrix, not
+   from the `DMDA`'s stencil. The matrix should be symmetric positive definite, or semidefinite with the constant null
+   space; of another matrix the mean with its transpose is factorised, for `KSPGMRES`.
 
    A row without off-diagonal entries is a Dirichlet row. It is eliminated although its neighbours may be coupled to
-   it, so
-   matrices with one-sided boundary couplings work under `KSPCG`.
+   it, so matrices with one-sided boundary couplings work under `KSPCG`.
 
    `PCMatApply()` of the Galerkin form on the host reads the coefficients once for 8 vectors, in double precision also
-   for 4;
-   the other forms, lines, and a device take one vector after the other.
+   for 4; the other forms, lines, and a device take one vector after the other.
 
    The cycle `k` is not linear: use it under `KSPFCG`, `KSPFGMRES` or `KSPRRB`.
 
    `PCGetInterpolations()` and `PCGetCoarseOperators()` give the grids of the Galerkin form, each operator being P'AP
-   of the one before; the other
-   forms have no such pair. Nodes of the finest grid without couplings, as Dirichlet rows, take no part in them.
+   of the one before; the other forms have no such pair. Nodes of the finest grid without couplings, as Dirichlet rows,
+   take no part in them.
 
    References:
 +  * - M. de Jong, A. van der Ploeg, A. Ditzel, K. Vuik, Fine-grain parallel RRB-solver for 5-/9-point stencil

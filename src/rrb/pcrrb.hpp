@@ -44,13 +44,14 @@ struct PC_RRB {
   PetscBool          failed       = PETSC_FALSE;
   PetscObjectId      matrix_id    = 0;           // which matrix was factorised,
   PetscObjectState   matrix_state = 0;           // with which values
-  // iterations of the first solve after the choices of the Galerkin form,
-  PetscInt           first_its    = 0;
-  PetscReal          first_rtol   = 0;           // and its tolerance
-  PetscBool          choose_again = PETSC_FALSE; // at the next setup
-  // iterations for 1e-6 that a solve has taken, where the trial was wrong: choose again before the next solve
-  PetscReal          needed       = 0;
-  PetscBool          corrected    = PETSC_FALSE; // in the solve under way
+  // what solves have shown of the choices of the Galerkin form
+  struct {
+    PetscInt  its    = 0;           // iterations of the first one after the choices,
+    PetscReal rtol   = 0;           // and its tolerance
+    PetscReal needed = 0;           // for 1e-6, where the trial was wrong: choose again before the next solve
+    PetscBool again  = PETSC_FALSE; // choose at the next setup
+  } solves;
+  PetscBool corrected = PETSC_FALSE; // such a choice, in the solve under way
   // a solver takes it for a linear map, which single precision is to 1e-7 only
   PetscBool          linear       = PETSC_FALSE;
   PetscBool          unfit        = PETSC_FALSE; // for single precision, as its trial has shown

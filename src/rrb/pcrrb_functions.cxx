@@ -9,7 +9,7 @@
    Input Parameters:
 +  pc - the preconditioner
 -  l - levels; 0 (default) goes on until an exact factorisation of what is left costs next to nothing. More than the
-   grid allows means all levels
+     grid allows means all levels
 
    Options Database Key:
 .  -pc_rrb_levels <l> - see above
@@ -118,11 +118,9 @@ PetscErrorCode PCRRBGetGrids(PC pc, PetscInt *g)
 
    Note:
    Galerkin is black-box multigrid on the grids of the ordering: every next operator is P'AP, the red nodes of the
-   finest grid of a
-   5-point operator are eliminated exactly and the sweeps there work on their Schur complement. Lump is the papers'
-   factorisation
-   (ETNA 48, 2018; report 16-06). Rhombus lumping is for smooth coefficients: it needs fewer iterations there and may
-   break down elsewhere.
+   finest grid of a 5-point operator are eliminated exactly and the sweeps there work on their Schur complement. Lump
+   is the papers' factorisation (ETNA 48, 2018; report 16-06). Rhombus lumping is for smooth coefficients: it needs
+   fewer iterations there and may break down elsewhere.
 
 .seealso: `PCRRB`, `PCRRBGetCoarsening()`
 @*/
@@ -164,8 +162,8 @@ PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
 
    Input Parameters:
 +  pc - the preconditioner
--  s - `PC_RRB_SMOOTHER_AUTO` (default), `PC_RRB_SMOOTHER_POINT`, `PC_RRB_SMOOTHER_LINE_I`, `PC_RRB_SMOOTHER_LINE_J`
-   or `PC_RRB_SMOOTHER_LINE_ALT`
+-  s - `PC_RRB_SMOOTHER_AUTO` (default), `PC_RRB_SMOOTHER_POINT`, `PC_RRB_SMOOTHER_LINE_I`, `PC_RRB_SMOOTHER_LINE_J` or
+     `PC_RRB_SMOOTHER_LINE_ALT`
 
    Options Database Key:
 .  -pc_rrb_smoother <auto,point,line_i,line_j,line_alt> - see above
@@ -174,8 +172,8 @@ PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
 
    Note:
    The automatic choice looks at each grid by itself: lines along the strong direction where more than 2 per cent of
-   the nodes have one,
-   both directions where there are both or where diagonal couplings differ (rotated anisotropy), else points.
+   the nodes have one, both directions where there are both or where diagonal couplings differ (rotated anisotropy),
+   else points.
 
 .seealso: `PCRRB`, `PCRRBGetSmoother()`, `PCRRBSetCoarsening()`
 @*/
@@ -218,7 +216,7 @@ PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
    Input Parameters:
 +  pc - the preconditioner
 -  nu - sweeps; 0 (default): one, and five (on a device three) on the finest grid where the setup trial finds rough
-   coefficients
+     coefficients
 
    Options Database Key:
 .  -pc_rrb_smooth <nu> - see above
@@ -328,17 +326,13 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
 
    Note:
    At most eight steps of CG on a right-hand side that is rough with a smooth part. Where they predict more than 12
-   iterations the finest grid gets
-   five sweeps (on a device three), or, where few couplings jump, the grids get interpolation least_squares and cycle
-   amli (on a device
-   cycle amli alone before, from 9 iterations on). Where that does not help, they get these two and lines both ways.
-   The choice that promises
-   least is taken; another one's iteration counts as 1.1 of the usual choice's.
-   A solve by `KSPRRB` that takes half as many iterations again as predicted stops, makes another choice of those that
-   have not been
-   tried, and goes on; after such a solve by another method the next one begins with that.
-   The choice stays while values change, until a solver needs half as many iterations again. No trial is made where
-   smoother, sweeps, interpolation or cycle are given, or nothing jumps.
+   iterations the finest grid gets five sweeps (on a device three), or, where few couplings jump, the grids get
+   interpolation least_squares and cycle amli (on a device cycle amli alone before, from 9 iterations on). Where that
+   does not help, they get these two and lines both ways. The choice that promises least is taken; another one's
+   iteration counts as 1.1 of the usual choice's. A solve by `KSPRRB` that takes half as many iterations again as
+   predicted stops, makes another choice of those that have not been tried, and goes on; after such a solve by another
+   method the next one begins with that. The choice stays while values change, until a solver needs half as many
+   iterations again. No trial is made where smoother, sweeps, interpolation or cycle are given, or nothing jumps.
 
 .seealso: `PCRRB`, `PCRRBGetTrial()`, `PCRRBSetCoarsening()`
 @*/

@@ -136,10 +136,8 @@ PetscErrorCode PCRRBGetCycle(PC pc, PCRRBCycle *c)
 
    Note:
    With two steps the sweeps of all grids together cost half as much again with m = 1, and 7 per cent more with m = 2
-   on the lumped
-   forms' grids 2, 4 and so on. The Galerkin form begins with grid 1. On a device with cycle auto it leaves small
-   grids out, where
-   another visit takes as long as on a large one; `-ksp_view` lists the grids.
+   on the lumped forms' grids 2, 4 and so on. The Galerkin form begins with grid 1. On a device with cycle auto it
+   leaves small grids out, where another visit takes as long as on a large one; `-ksp_view` lists the grids.
 
 .seealso: `PCRRB`, `PCRRBGetCycleEvery()`
 @*/
@@ -232,7 +230,7 @@ PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
    Input Parameters:
 +  pc - the preconditioner
 -  nodes - the first grid of at most so many nodes goes to every process, and so do those after it; default 0
-   (automatic)
+     (automatic)
 
    Options Database Key:
 .  -pc_rrb_redundant <nodes> - see above
@@ -241,8 +239,7 @@ PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
 
    Note:
    On a distributed grid processes wait for each other; on a small one they wait longer than it takes to do all of it.
-   Automatic are 4096 nodes, and
-   200000 on devices from the second grid on. Results are the same to rounding.
+   Automatic are 4096 nodes, and 200000 on devices from the second grid on. Results are the same to rounding.
 
 .seealso: `PCRRB`, `PCRRBGetRedundant()`
 @*/
@@ -284,8 +281,8 @@ PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
 
    Input Parameters:
 +  pc - the preconditioner
--  peers - yes (default): where every process has a device of its own and all reach each other; no: messages go
-   through MPI
+-  peers - yes (default): where every process has a device of its own and all reach each other; no: messages go through
+     MPI
 
    Options Database Key:
 .  -pc_rrb_peers <bool> - see above
@@ -294,8 +291,8 @@ PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
 
    Note:
    A solve by KSP `rrb` then stays on the devices until it ends, as on one process. Where devices do not reach each
-   other messages go through
-   MPI, with device memory where PETSc says that MPI takes it (`-use_gpu_aware_mpi`), else through the host.
+   other messages go through MPI, with device memory where PETSc says that MPI takes it (`-use_gpu_aware_mpi`), else
+   through the host.
 
 .seealso: `PCRRB`, `PCRRBGetPeers()`
 @*/
@@ -345,13 +342,11 @@ PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
    Level: intermediate
 
    Note:
-   The preconditioner stays symmetric, so `KSPCG`, `KSPRRB` and other methods whose residual follows the solution
-   reach the same
-   tolerance. Methods that take the preconditioner for a linear map (`KSPGMRES`, `KSPBCGS`, ...) leave a larger true
-   residual than
-   they say in single precision. The automatic choice is single precision for the Galerkin form on a device under
-   methods of the
-   first kind, else double; a method of the second kind is seen at its first solve, and the factors are made again then.
+   The preconditioner stays symmetric, so `KSPCG`, `KSPRRB` and other methods whose residual follows the solution reach
+   the same tolerance. Methods that take the preconditioner for a linear map (`KSPGMRES`, `KSPBCGS`, ...) leave a
+   larger true residual than they say in single precision. The automatic choice is single precision for the Galerkin
+   form on a device under methods of the first kind, else double; a method of the second kind is seen at its first
+   solve, and the factors are made again then.
 
 .seealso: `PCRRB`, `PCRRBGetPrecision()`
 @*/
@@ -402,10 +397,8 @@ PetscErrorCode PCRRBGetPrecision(PC pc, PCRRBPrecision *p)
 
    Note:
    The automatic choice is the device where the matrix has its values there (`MATAIJCUSPARSE`, `MATAIJKOKKOS`), else
-   the host:
-   nothing is copied. `TESSERA_BACKEND_CUDA` with a matrix or vectors on the host copies them to and fro; a device
-   that cannot be
-   used is refused at setup.
+   the host: nothing is copied. `TESSERA_BACKEND_CUDA` with a matrix or vectors on the host copies them to and fro; a
+   device that cannot be used is refused at setup.
 
 .seealso: `PCRRB`, `PCRRBGetBackend()`
 @*/
@@ -449,7 +442,7 @@ PetscErrorCode PCRRBGetBackend(PC pc, TesseraBackend *b)
 +  pc - the preconditioner
 .  nx - nodes in x
 -  ny - nodes in y; unknown (i, j) is row i + nx*j. 0, 0 means the `DMDA` of the solver or the matrix, or what the
-   couplings tell (default)
+     couplings tell (default)
 
    Options Database Key:
 .  -pc_rrb_grid <nx,ny> - the sizes
@@ -458,8 +451,7 @@ PetscErrorCode PCRRBGetBackend(PC pc, TesseraBackend *b)
 
    Note:
    The rows may be distributed in any way; where a process boundary lies inside a grid line the rows are moved at
-   setup, and
-   vectors in every application.
+   setup, and vectors in every application.
 
 .seealso: `PCRRB`, `PCRRBGetGrid()`
 @*/

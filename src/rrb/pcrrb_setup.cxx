@@ -215,9 +215,9 @@ static PetscErrorCode ChooseAnother(PC pc)
   PetscFunctionBegin;
   const int tried = (int)r->plan.choice.rough;
   PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n",
-                      r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried), (double)r->needed));
-  again     = tessera::rrb::disprove_choice(r->plan, r->needed);
-  r->needed = 0;
+                      r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried), (double)r->solves.needed));
+  again     = tessera::rrb::disprove_choice(r->plan, r->solves.needed);
+  r->solves.needed = 0;
   PetscCall(TryChoices(pc, again));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -250,8 +250,8 @@ PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
   if (id != r->matrix_id || state != r->matrix_state || rrb::rival_iterations(r->plan) >= rrb::choice_never)
     PetscFunctionReturn(PETSC_SUCCESS);
   const rrb::Rough before = r->plan.choice.rough;
-  r->needed    = needed;
-  r->first_its = 0;
+  r->solves.needed    = needed;
+  r->solves.its = 0;
   PetscCall(Whole<ChooseAnother>(pc));
   *another = r->plan.choice.rough != before;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -348,8 +348,8 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
-  if (!r->plan.choice.settled) r->first_its = 0;
-  r->needed = 0;
+  if (!r->plan.choice.settled) r->solves.its = 0;
+  r->solves.needed = 0;
   TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
   TesseraCallCXX(again = tessera::rrb::try_choice(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
@@ -383,8 +383,8 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(tessera::CheckMatrix((PetscObject)pc, "PC rrb", pc->pmat));
   if (again_all) PetscCall(MakePlan(pc, &expected));
   else if (r->plan.peers) TesseraCallCXX(r->plan.peers->restore(PetscObjectComm((PetscObject)pc)));
-  if (r->choose_again) r->plan.choice = tessera::rrb::Choice();
-  r->choose_again = PETSC_FALSE;
+  if (r->solves.again) r->plan.choice = tessera::rrb::Choice();
+  r->solves.again = PETSC_FALSE;
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   PetscCall(FactorOrRaise(pc, &failure));
   PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &r->matrix_id));

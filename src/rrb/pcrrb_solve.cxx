@@ -47,9 +47,9 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
       pc->setupcalled = PETSC_FALSE;
     }
   }
-  if (pc->setupcalled && r->current && !r->failed && r->needed > 0) {
+  if (pc->setupcalled && r->current && !r->failed && r->solves.needed > 0) {
     bool                 another;
-    const PetscErrorCode ierr = CorrectChoiceRRB(pc, r->needed, &another);
+    const PetscErrorCode ierr = CorrectChoiceRRB(pc, r->solves.needed, &another);
     if (ierr) --pc->presolvedone; // which PETSc has counted, and refuses at three
     PetscCall(ierr);
   }
@@ -106,18 +106,18 @@ PetscErrorCode tessera::AfterSolveRRB(PC pc, KSP ksp, Vec, Vec)
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &alike, KSPRRB, KSPCG, KSPFCG, KSPPIPECG, KSPPIPEFCG,
                                       KSPGROPPCG, KSPMINRES, KSPCR, KSPGCR, KSPGMRES, KSPFGMRES, ""));
   const PetscReal doubtful = alike && reason == KSP_CONVERGED_RTOL && rtol < 0.1 ? DoubtfulIterations(r, rtol) : 0;
-  if (doubtful > 0 && its > doubtful) r->needed = its * PetscLogReal(1e-6) / PetscLogReal(rtol);
-  if (!r->first_its || r->first_rtol != rtol) { // not a solve that had nothing to do
+  if (doubtful > 0 && its > doubtful) r->solves.needed = its * PetscLogReal(1e-6) / PetscLogReal(rtol);
+  if (!r->solves.its || r->solves.rtol != rtol) { // not a solve that had nothing to do
     PetscCall(KSPGetInitialGuessNonzero(ksp, &guess));
     if (guess || its < 2 || reason == KSP_CONVERGED_ATOL) PetscFunctionReturn(PETSC_SUCCESS);
-    r->first_its  = PetscMax(its, 4);
-    r->first_rtol = rtol;
-  } else if (!r->choose_again && 2 * its > 3 * r->first_its + 4) { // M stays as it is until then
+    r->solves.its  = PetscMax(its, 4);
+    r->solves.rtol = rtol;
+  } else if (!r->solves.again && 2 * its > 3 * r->solves.its + 4) { // M stays as it is until then
     PetscCall(PetscInfo(pc,
                         "%" PetscInt_FMT " iterations, %" PetscInt_FMT
                         " at first: the next setup chooses smoothers and interpolation again\n",
-                        its, r->first_its));
-    r->choose_again = PETSC_TRUE;
+                        its, r->solves.its));
+    r->solves.again = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

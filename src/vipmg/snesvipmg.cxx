@@ -231,28 +231,22 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 
    Notes:
    Solves F(x) = 0 where lower < x < upper, F(x) >= 0 where x is at its lower bound and F(x) <= 0 at its upper one.
-   Bounds come from
-   `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()` or `DMSetVariableBounds()`; they may be infinite.
+   Bounds come from `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()` or `DMSetVariableBounds()`; they
+   may be infinite.
 
    The grid is that of a `DMDA` of one, two or three dimensions with one unknown a node and any number of nodes, found
-   through the
-   `SNES`, the solution or the matrix. The Jacobian has a stencil of 3, 5, 9, 7 or 27 points; only that of the finest
-   grid is asked for.
-   A row without off-diagonal entries is a Dirichlet row.
+   through the `SNES`, the solution or the matrix. The Jacobian has a stencil of 3, 5, 9, 7 or 27 points; only that of
+   the finest grid is asked for. A row without off-diagonal entries is a Dirichlet row.
 
    An iteration linearises F (Newton) and solves the linear complementarity problem by cycles, whose number
-   `SNESGetLinearSolveIterations()`
-   returns; a linear problem is recognised at its first step and solved in two. Every iterate is between its bounds.
-   The norm that is
-   monitored and tested is that of F without the nodes that are pressed against a bound, as for `SNESVINEWTONRSLS`,
-   whose monitors
-   `-snes_vi_monitor`, `-snes_vi_monitor_residual` and `-snes_vi_monitor_active` work here. `SNESVIPMGGetNorms()`
-   returns other measures.
+   `SNESGetLinearSolveIterations()` returns; a linear problem is recognised at its first step and solved in two. Every
+   iterate is between its bounds. The norm that is monitored and tested is that of F without the nodes that are pressed
+   against a bound, as for `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and
+   `-snes_vi_monitor_active` work here. `SNESVIPMGGetNorms()` returns other measures.
 
    The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
-   `SNESLineSearchSetPostCheck()`
-   are called; what they change is brought back between the bounds. `SNESGetSolutionUpdate()` gives the point before
-   minus the present one.
+   `SNESLineSearchSetPostCheck()` are called; what they change is brought back between the bounds.
+   `SNESGetSolutionUpdate()` gives the point before minus the present one.
 
    References:
 +  * - C. Graeser and R. Kornhuber, Multigrid methods for obstacle problems, J. Comput. Math. 27, 2009

@@ -17,12 +17,10 @@
 
    Note:
    hybrid: a monotone cycle, then a truncated Newton cycle; the first is left out while the active set stands nearly
-   still. tnnmg: the
-   second alone, for a good start. monotone: the first alone; robust and slow (Graeser and Kornhuber 2009). paper:
-   Algorithm 1 of Klement and
-   Oberhuber 2015, whose coarse bounds are weighted means. The solution of an obstacle problem is not its fixed point:
-   it stagnates
-   unless the diagonal dominates, as in their time steps, and is there for comparison.
+   still. tnnmg: the second alone, for a good start. monotone: the first alone; robust and slow (Graeser and Kornhuber
+   2009). paper: Algorithm 1 of Klement and Oberhuber 2015, whose coarse bounds are weighted means. The solution of an
+   obstacle problem is not its fixed point: it stagnates unless the diagonal dominates, as in their time steps, and is
+   there for comparison.
 
 .seealso: `SNESVIPMG`
 @*/
@@ -49,8 +47,8 @@ PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
    Level: intermediate
 
    Note:
-   A W-cycle visits every coarse grid twice, an F-cycle twice on its way down. The automatic choice is V, but F on
-   the host where the Jacobian is not symmetric.
+   A W-cycle visits every coarse grid twice, an F-cycle twice on its way down. The automatic choice is V, but F on the
+   host where the Jacobian is not symmetric.
 
 .seealso: `SNESVIPMG`
 @*/
@@ -78,8 +76,7 @@ PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
 
    Note:
    The first linear problem is solved from the coarsest grid upwards, a cycle a grid. A start that is better than what
-   comes out of this is
-   kept.
+   comes out of this is kept.
 
 .seealso: `SNESVIPMG`
 @*/
@@ -190,8 +187,7 @@ PetscErrorCode SNESVIPMGSetLevels(SNES snes, PetscInt levels)
 
    Note:
    The automatic choice is where the solution vector is. `TESSERA_BACKEND_CUDA` with vectors on the host copies the
-   function and the
-   step once an iteration, and the Jacobian when it changes.
+   function and the step once an iteration, and the Jacobian when it changes.
 
 .seealso: `SNESVIPMG`
 @*/
@@ -211,7 +207,7 @@ PetscErrorCode SNESVIPMGSetBackend(SNES snes, TesseraBackend b)
    Input Parameters:
 +  snes - the solver
 -  on   - the norm of the inactive nodes, the natural residual and the active nodes of the linearised problem are
-   printed
+     printed
 
    Options Database Key:
 .  -snes_vipmg_monitor - a line for each cycle
@@ -238,10 +234,8 @@ PetscErrorCode SNESVIPMGSetMonitor(SNES snes, PetscBool on)
 
    Output Parameter:
 .  norms - five numbers: norm of F without active nodes; natural residual diag(J) (x - P(x - F/diag(J))), P the
-   projection onto the
-           bounds; Fischer-Burmeister residual; largest violation of a bound; complementarity, the sum of |F| times
-           the distance from
-           the bound that F points to
+     projection onto the bounds; Fischer-Burmeister residual; largest violation of a bound; complementarity, the sum of
+     |F| times the distance from the bound that F points to
 
    Level: intermediate
 

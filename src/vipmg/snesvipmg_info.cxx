@@ -240,7 +240,7 @@ PetscErrorCode SNESVIPMGGetGridSizes(SNES snes, PetscInt *grids, const PetscInt 
 
    Output Parameter:
 .  failure - a text that belongs to the solver and stays until its next solve; `NULL` where nothing has failed but, it
-   may be, a convergence test
+     may be, a convergence test
 
    Level: intermediate
 
