@@ -215,8 +215,9 @@ static PetscErrorCode ChooseAnother(PC pc)
   PetscFunctionBegin;
   const int tried = (int)r->plan.choice.rough;
   PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n",
-                      r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried), (double)r->solves.needed));
-  again     = tessera::rrb::disprove_choice(r->plan, r->solves.needed);
+                      r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried),
+                      (double)r->solves.needed));
+  again            = tessera::rrb::disprove_choice(r->plan, r->solves.needed);
   r->solves.needed = 0;
   PetscCall(TryChoices(pc, again));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -250,8 +251,8 @@ PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
   if (id != r->matrix_id || state != r->matrix_state || rrb::rival_iterations(r->plan) >= rrb::choice_never)
     PetscFunctionReturn(PETSC_SUCCESS);
   const rrb::Rough before = r->plan.choice.rough;
-  r->solves.needed    = needed;
-  r->solves.its = 0;
+  r->solves.needed        = needed;
+  r->solves.its           = 0;
   PetscCall(Whole<ChooseAnother>(pc));
   *another = r->plan.choice.rough != before;
   PetscFunctionReturn(PETSC_SUCCESS);
