@@ -1,6 +1,6 @@
 // S1 = A_bb - A_br D_r^-1 A_rb, node by node.
 #pragma once
-#include "rrb/acceleration.hpp"
+#include "rrb/vectors.hpp"
 
 namespace tessera::rrb {
 

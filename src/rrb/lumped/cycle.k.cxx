@@ -2,7 +2,7 @@
 // acceleration on some coarse grids.
 #include "box/tuning.hpp"
 #include "box/warp.hpp"
-#include "rrb/acceleration.hpp"
+#include "rrb/vectors.hpp"
 #include "rrb/lumped/factors.hpp"
 #include "exec/tile.hpp"
 #include <algorithm>

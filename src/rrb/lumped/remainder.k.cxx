@@ -1,6 +1,6 @@
 // What is left after the last grid: its exact factorisation, and the solution with it.
 #include "box/tuning.hpp"
-#include "rrb/acceleration.hpp"
+#include "rrb/vectors.hpp"
 #include <algorithm>
 #include <type_traits>
 

@@ -1,7 +1,7 @@
 // What setup and cycle of the Galerkin form share.
 #pragma once
 #include "box/tuning.hpp"
-#include "rrb/acceleration.hpp"
+#include "rrb/vectors.hpp"
 #include <climits>
 #include <type_traits>
 
