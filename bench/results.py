@@ -4,6 +4,7 @@ A file is one run of one command: commit, date, machine, compiler, petsc, comman
 A sample has what was run (as `problem` and `solver`), what was counted (`iterations`), and raw times in seconds as
 lists, in the order in which they were taken. `error` in place of times says why there are none.
 """
+
 import datetime, json, os, re, shlex, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,8 +59,15 @@ def machine():
 def write(path, petsc, samples):
     """petsc: the version, a text."""
     command = ' '.join(['bench/' + os.path.basename(sys.argv[0])] + [shlex.quote(a) for a in sys.argv[1:]])
-    record = {'commit': commit(), 'date': datetime.date.today().isoformat(), 'machine': machine(), 'petsc': petsc,
-              'compiler': said('c++', '--version').split('\n')[0], 'command': command, 'samples': samples}
+    record = {
+        'commit': commit(),
+        'date': datetime.date.today().isoformat(),
+        'machine': machine(),
+        'petsc': petsc,
+        'compiler': said('c++', '--version').split('\n')[0],
+        'command': command,
+        'samples': samples,
+    }
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with open(path, 'w') as file:
         file.write('{\n')

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Draws the figures of docs/explanation into docs/figures: needs numpy and matplotlib. One function a figure."""
+
 import os
 
 import matplotlib
+
 matplotlib.use('Agg')
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +12,15 @@ from matplotlib.patches import Patch, Rectangle
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BLUE, RED, GREEN, GREY, SAND = '#0b6e8f', '#c9413c', '#3f8f5f', '#b8b8b8', '#e3d9b8'
-plt.rcParams.update({'svg.hashsalt': 'tessera', 'svg.fonttype': 'none', 'font.size': 9, 'axes.titlesize': 10, 'axes.titlelocation': 'left'})
+plt.rcParams.update(
+    {
+        'svg.hashsalt': 'tessera',
+        'svg.fonttype': 'none',
+        'font.size': 9,
+        'axes.titlesize': 10,
+        'axes.titlelocation': 'left',
+    }
+)
 
 
 def save(figure, name, ending='.svg'):
@@ -72,7 +82,7 @@ def rrb_levels():
 
 def split(points, most):
     """Leaves of a quadtree over the unit square, {(level, i, j)}, balanced by sides and corners."""
-    count = lambda l, i, j: np.sum((np.floor(points[:, 0] * 2 ** l) == i) & (np.floor(points[:, 1] * 2 ** l) == j))
+    count = lambda l, i, j: np.sum((np.floor(points[:, 0] * 2**l) == i) & (np.floor(points[:, 1] * 2**l) == j))
     leaves, todo = set(), [(0, 0, 0)]
     children = lambda l, i, j: [(l + 1, 2 * i + di, 2 * j + dj) for di in (0, 1) for dj in (0, 1)]
     while todo:
@@ -89,7 +99,7 @@ def split(points, most):
                 a, b = i + di, j + dj
                 for up in range(2, l + 1):
                     coarse = (l - up, a >> up, b >> up)
-                    if 0 <= a < 2 ** l and 0 <= b < 2 ** l and coarse in leaves:
+                    if 0 <= a < 2**l and 0 <= b < 2**l and coarse in leaves:
                         leaves.remove(coarse)
                         leaves.update(children(*coarse))
                         changed = True
@@ -104,13 +114,15 @@ def auxamg_tree():
     points = np.column_stack([r * np.cos(phi), r * np.sin(phi)]) / 0.72
     points = points[(points < 1).all(axis=1)]
     figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), layout='constrained')
-    for axis, most, title in zip(axes, (12, 48), ('Grid 1: at most 12 nodes in a cell', 'Grid 2: at most 48, nested in grid 1')):
+    for axis, most, title in zip(
+        axes, (12, 48), ('Grid 1: at most 12 nodes in a cell', 'Grid 2: at most 48, nested in grid 1')
+    ):
         leaves = split(points, most)
-        inside = lambda l, i, j: np.any((np.floor(points[:, 0] * 2 ** l) == i) & (np.floor(points[:, 1] * 2 ** l) == j))
+        inside = lambda l, i, j: np.any((np.floor(points[:, 0] * 2**l) == i) & (np.floor(points[:, 1] * 2**l) == j))
         occupied = [cell for cell in leaves if inside(*cell)]
         vertices, sides = set(), {}
         for l, i, j in occupied:
-            h = 2.0 ** -l
+            h = 2.0**-l
             axis.add_patch(Rectangle((i * h, j * h), h, h, fill=False, edgecolor=BLUE, lw=0.8))
             vertices.update((float((i + di) * h), float((j + dj) * h)) for di in (0, 1) for dj in (0, 1))
             sides[(l, i, j)] = h
@@ -123,10 +135,20 @@ def auxamg_tree():
                     hanging.add(v)
         own = np.array(sorted(vertices - hanging))
         axis.scatter(points[:, 0], points[:, 1], s=1.5, color=GREY, label='nodes of the mesh (%d)' % len(points))
-        axis.scatter(own[:, 0], own[:, 1], s=13, color='black', zorder=3, label='vertices: unknowns of the grid (%d)' % len(own))
+        axis.scatter(
+            own[:, 0], own[:, 1], s=13, color='black', zorder=3, label='vertices: unknowns of the grid (%d)' % len(own)
+        )
         if hanging:
             h = np.array(sorted(hanging))
-            axis.scatter(h[:, 0], h[:, 1], s=17, facecolor='white', edgecolor=RED, zorder=3, label='hanging vertices: interpolated (%d)' % len(h))
+            axis.scatter(
+                h[:, 0],
+                h[:, 1],
+                s=17,
+                facecolor='white',
+                edgecolor=RED,
+                zorder=3,
+                label='hanging vertices: interpolated (%d)' % len(h),
+            )
         axis.set_title(title)
         axis.set_aspect('equal')
         axis.set_xlabel('x')
@@ -144,7 +166,10 @@ def vipmg_truncation():
     u, h = np.maximum(obstacle, 0), 1 / n
     for _ in range(20000):
         for start in (1, 2):
-            u[start:-1:2] = np.maximum(obstacle[start:-1:2], 0.5 * (u[start - 1:-2:2] + u[start + 1::2][:len(u[start:-1:2])]) - 0.1 * h * h)
+            u[start:-1:2] = np.maximum(
+                obstacle[start:-1:2],
+                0.5 * (u[start - 1 : -2 : 2] + u[start + 1 :: 2][: len(u[start:-1:2])]) - 0.1 * h * h,
+            )
     active = np.isclose(u, obstacle) & (x > 0) & (x < 1)
     figure, axes = plt.subplots(2, 1, figsize=(8, 4.8), sharex=True, layout='constrained', height_ratios=[1.3, 1])
     axes[0].fill_between(x, -0.1, obstacle, color=SAND, label='obstacle (lower bound)')
@@ -195,13 +220,19 @@ def densegs_panels():
     axis.set_ylim(-0.1, n + 0.5)
     axis.set_aspect('equal')
     axis.set_axis_off()
-    axis.legend(handles=[Patch(facecolor=GREEN, edgecolor=GREY, label='triangles that are solved'),
-                         Patch(facecolor='#9fc7d6', edgecolor=GREY, label='multiplied, for rows that are done or with old x'),
-                         Patch(facecolor=BLUE, edgecolor=GREY, label='multiplied ahead with new x, side by side'),
-                         Patch(facecolor=RED, edgecolor=GREY, label='solved now: row after row'),
-                         Patch(facecolor=SAND, edgecolor=GREY, label='waits for the panel that is solved'),
-                         Patch(facecolor='#f2f2f2', edgecolor=GREY, label='waits for later panels, or with old x')],
-                loc='upper left', bbox_to_anchor=(1.0, 0.95), frameon=False)
+    axis.legend(
+        handles=[
+            Patch(facecolor=GREEN, edgecolor=GREY, label='triangles that are solved'),
+            Patch(facecolor='#9fc7d6', edgecolor=GREY, label='multiplied, for rows that are done or with old x'),
+            Patch(facecolor=BLUE, edgecolor=GREY, label='multiplied ahead with new x, side by side'),
+            Patch(facecolor=RED, edgecolor=GREY, label='solved now: row after row'),
+            Patch(facecolor=SAND, edgecolor=GREY, label='waits for the panel that is solved'),
+            Patch(facecolor='#f2f2f2', edgecolor=GREY, label='waits for later panels, or with old x'),
+        ],
+        loc='upper left',
+        bbox_to_anchor=(1.0, 0.95),
+        frameon=False,
+    )
     axis.set_title('A forward sweep over panels of 64 rows, in the middle of panel 3')
     save(figure, 'densegs-panels')
 

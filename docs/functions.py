@@ -1,18 +1,29 @@
 #!/usr/bin/env python3
-"""Writes docs/reference/functions/*.md from the manual pages in the comments of src/ and include/, as PETSc writes them.
+"""Writes docs/reference/functions/*.md from the manual pages in the comments of src/ and include/.
 
 `make docs` calls it. A page holds what belongs to one type: the type itself, its functions, its enumerations.
 """
+
 import glob, os, re
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join(TOP, 'docs', 'reference', 'functions')
-GROUPS = [('PCRRB', 'PC rrb'), ('KSPRRB', 'KSP rrb'), ('PCAuxAMG', 'PC auxamg'), ('SNESVIPMG', 'SNES vipmg'),
-          ('TaoVIPMG', 'Tao vipmg'), ('PCDenseGS', 'PC densegs'), ('SNESVIPGS', 'SNES vipgs'), ('TaoVIPGS', 'Tao vipgs'),
-          ('Tessera', 'All types')]
+GROUPS = [
+    ('PCRRB', 'PC rrb'),
+    ('KSPRRB', 'KSP rrb'),
+    ('PCAuxAMG', 'PC auxamg'),
+    ('SNESVIPMG', 'SNES vipmg'),
+    ('TaoVIPMG', 'Tao vipmg'),
+    ('PCDenseGS', 'PC densegs'),
+    ('SNESVIPGS', 'SNES vipgs'),
+    ('TaoVIPGS', 'Tao vipgs'),
+    ('Tessera', 'All types'),
+]
 # Headings of PETSc's manual pages; `Parameters` and the like have entries that begin with +, . and -.
-HEADING = re.compile(r'(Input|Output|Input/Output) Parameters?|Options Database Keys?|Values|Notes?|Fortran Notes?|Developer Notes?|'
-                     r'References?|Calling sequence.*|Sample usage|Example.*|Algorithm|Method|Limits?')
+HEADING = re.compile(
+    r'(Input|Output|Input/Output) Parameters?|Options Database Keys?|Values|Notes?|Fortran Notes?|Developer Notes?|'
+    r'References?|Calling sequence.*|Sample usage|Example.*|Algorithm|Method|Limits?'
+)
 
 
 def manual_pages():

@@ -3,9 +3,10 @@
     commands.py PAGE           runs the blocks ```console of the page, one line ok or not ok for each
     commands.py --write PAGE   puts in what the commands print
 
-A block after `<!-- not run: why -->` is left out. Numbers with a point or an exponent, and integers over 100, may be off by five
-per cent; after `<!-- times vary -->` the former may be anything. TESSERA_LIB is `$lib`.
+A block after `<!-- not run: why -->` is left out. Numbers with a point or an exponent, and integers over 100, may be
+off by five per cent; after `<!-- times vary -->` the former may be anything. TESSERA_LIB is `$lib`.
 """
+
 import os, re, subprocess, sys, tempfile
 
 BLOCK = re.compile(r'((?:<!-- (not run|times vary)[^\n]*-->\n)?)```console\n(.*?)```\n', re.S)
@@ -39,8 +40,15 @@ class Shell:
         if re.match(r'\w+=', command):
             self.variables += command + '\n'
             command = ''
-        r = subprocess.run(['bash', '-c', self.variables + command], cwd=self.folder.name, stdin=subprocess.DEVNULL, text=True,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(os.environ, lib=os.environ['TESSERA_LIB']))
+        r = subprocess.run(
+            ['bash', '-c', self.variables + command],
+            cwd=self.folder.name,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(os.environ, lib=os.environ['TESSERA_LIB']),
+        )
         return r.stdout.rstrip('\n').split('\n') if r.stdout.strip() else []
 
 
@@ -74,9 +82,14 @@ def main():
                 failures += not good
                 print('%s %d - %s: %s' % ('ok' if good else 'not ok', number, os.path.basename(page), command[:100]))
                 if not good:
-                    print(''.join('# shown:   %s\n' % line for line in shown) + ''.join('# printed: %s\n' % line for line in printed), end='')
+                    print(
+                        ''.join('# shown:   %s\n' % line for line in shown)
+                        + ''.join('# printed: %s\n' % line for line in printed),
+                        end='',
+                    )
                 sys.stdout.flush()
         return match.group(1) + '```console\n' + '\n'.join(out) + '\n```\n'
+
     new = BLOCK.sub(block, text)
     if write:
         open(page, 'w').write(new)
