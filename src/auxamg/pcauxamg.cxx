@@ -194,7 +194,7 @@ static PetscErrorCode TakeCoordinates(PC pc, const PetscReal *x, size_t n)
       a->given.x.resize_unset(tessera::Extent{n, tessera::Space::cuda});
       tessera::device::copy_once_from_host(a->given.x.data(), x, n * sizeof(double));
       PetscCall(PetscLogCpuToGpu((PetscLogDouble)(n * sizeof(double))));
-      a->given.finite = tessera::auxamg::find_ends(exec, (int)a->given.dim, (int)(n / (size_t)a->given.dim),
+      a->given.finite = tessera::tree::find_ends(exec, (int)a->given.dim, (int)(n / (size_t)a->given.dim),
                                                    a->given.x.data(), nullptr, a->given.low, a->given.high);
       if (a->given.finite) PetscFunctionReturn(PETSC_SUCCESS); // else the setup looks for the node
     } catch (const tessera::DeviceError &) { } // the setup will say so, on all processes

@@ -43,10 +43,10 @@ struct PC_AuxAMG {
   LocalRows                                  rows;
   VectorView                                 read, write;
   Columns                                    columns;
-  auxamg::Params                             params;
+  tree::Params                             params;
   Exec                                       exec;
-  std::unique_ptr<auxamg::Hierarchy<double>> in_double; // one of the two
-  std::unique_ptr<auxamg::Hierarchy<float>>  in_single;
+  std::unique_ptr<tree::Hierarchy<double>> in_double; // one of the two
+  std::unique_ptr<tree::Hierarchy<float>>  in_single;
   PetscBool                                  ready = PETSC_FALSE, failed = PETSC_FALSE;
   // The solver around this one takes it for a linear map, which single precision is to 1e-7 only; asked: that has
   // been found out.

@@ -43,14 +43,14 @@ static PetscErrorCode GetInfo(PC pc, TesseraGridsInfo *info)
 static PetscErrorCode GetChoice(PC pc, PCAuxAMGChoice *choice)
 {
   PC_AuxAMG                     *a = (PC_AuxAMG *)pc->data;
-  const tessera::auxamg::Params &p = a->params;
+  const tessera::tree::Params &p = a->params;
 
   PetscFunctionBegin;
   PetscCall(CheckSetUp(pc));
   *choice = PCAuxAMGChoice();
   WithHierarchy(a, [&](const auto &h) {
     choice->degree   = h.degree();
-    choice->cycle    = p.cycle == tessera::auxamg::Cycle::k ? PC_AUXAMG_CYCLE_K
+    choice->cycle    = p.cycle == tessera::tree::Cycle::k ? PC_AUXAMG_CYCLE_K
                      : h.visits() > 1               ? PC_AUXAMG_CYCLE_W
                                                     : PC_AUXAMG_CYCLE_V;
     choice->filtered = h.filtered() ? PETSC_TRUE : PETSC_FALSE;
@@ -63,7 +63,7 @@ static PetscErrorCode GetChoice(PC pc, PCAuxAMGChoice *choice)
   choice->smoother      = (PCAuxAMGSmoother)((int)p.smoother + 1); // the same order, after auto
   choice->dimension     = p.dim;
   choice->block         = a->bs;
-  choice->cell_size     = p.most;
+  choice->cell_size     = p.cell_size;
   choice->inner         = choice->cycle == PC_AUXAMG_CYCLE_K ? p.inner : 0;
   choice->coordinates   = a->from.c_str();
   PetscFunctionReturn(PETSC_SUCCESS);

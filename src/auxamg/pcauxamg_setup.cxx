@@ -6,9 +6,9 @@
 
 using tessera::PC_AuxAMG;
 using tessera::WithHierarchy;
-using tessera::auxamg::Cycle;
-using tessera::auxamg::Failure;
-using tessera::auxamg::Filter;
+using tessera::tree::Cycle;
+using tessera::tree::Failure;
+using tessera::tree::Filter;
 
 // The unknowns of a node: the block size of the matrix, or what PCSetCoordinates() says by its number of points.
 static PetscErrorCode ChooseBlock(PC pc, PetscInt *bs)
@@ -149,7 +149,7 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
   PC_AuxAMG                    *a    = (PC_AuxAMG *)pc->data;
   const tessera::AuxAMGOptions &o    = a->options;
   MPI_Comm                      comm = PetscObjectComm((PetscObject)pc);
-  tessera::auxamg::Params       p;
+  tessera::tree::Params       p;
 
   PetscFunctionBegin;
   p.paper = o.variant == PC_AUXAMG_PAPER;
@@ -165,13 +165,13 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
              "-pc_auxamg_smoother gs on the adaptive tree");
   p.dim    = (int)dim;
   p.bs     = (int)a->bs;
-  p.most   = o.cell_size ? (int)o.cell_size : p.paper ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  p.cell_size   = o.cell_size ? (int)o.cell_size : p.paper ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
   p.kuhn   = dim > 1 && (o.interpolation == PC_AUXAMG_AUTO ? dim == 3 : o.interpolation == PC_AUXAMG_KUHN);
   // the same order, after auto
   p.smoother        = o.smoother == PC_AUXAMG_SMOOTHER_AUTO
-                      ? (p.paper ? tessera::auxamg::Smoother::block_gs : tessera::auxamg::Smoother::chebyshev)
-                      : (tessera::auxamg::Smoother)(o.smoother - 1);
-  const bool sweeps = p.smoother == tessera::auxamg::Smoother::gs || p.smoother == tessera::auxamg::Smoother::block_gs;
+                      ? (p.paper ? tessera::tree::Smoother::block_gs : tessera::tree::Smoother::chebyshev)
+                      : (tessera::tree::Smoother)(o.smoother - 1);
+  const bool sweeps = p.smoother == tessera::tree::Smoother::gs || p.smoother == tessera::tree::Smoother::block_gs;
   p.degree = o.smooth ? (int)PetscMin(o.smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
   p.rough  = o.smooth ? p.degree : 3;
   p.filter = p.paper ? Filter::off : (Filter)o.filter; // the same order
@@ -203,7 +203,7 @@ static PetscErrorCode LogProducts(PC_AuxAMG *a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-using MatrixRows = tessera::auxamg::Rows<tessera::LocalRows::Index>;
+using MatrixRows = tessera::tree::Rows<tessera::LocalRows::Index>;
 
 // The rows of the matrix on this process, which a->rows keeps.
 static PetscErrorCode ReadRows(PC pc, Ghosts *ghosts, MatrixRows *rows)
@@ -263,8 +263,8 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts 
   a->from           = use->from;
   if (!a->asked) PetscCall(tessera::LookAtKSPType(pc, &a->linear));
   // auto: Gauss-Seidel and blocks that are solved exactly stay in double precision on the host
-  const bool chebyshev = a->params.smoother == tessera::auxamg::Smoother::chebyshev ||
-                         a->params.smoother == tessera::auxamg::Smoother::jacobi;
+  const bool chebyshev = a->params.smoother == tessera::tree::Smoother::chebyshev ||
+                         a->params.smoother == tessera::tree::Smoother::jacobi;
   bool single =
     a->options.precision == PC_AUXAMG_SINGLE || (a->options.precision == PC_AUXAMG_PRECISION_AUTO && !a->linear &&
                                                  (a->exec.space == tessera::Space::cuda || chebyshev));
@@ -279,8 +279,8 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts 
     a->params.falls_back = single && a->options.precision == PC_AUXAMG_PRECISION_AUTO;
     a->in_double.reset();
     a->in_single.reset();
-    if (single) TesseraCallCXX(a->in_single.reset(new tessera::auxamg::Hierarchy<float>(a->exec, a->comm, a->params)));
-    else TesseraCallCXX(a->in_double.reset(new tessera::auxamg::Hierarchy<double>(a->exec, a->comm, a->params)));
+    if (single) TesseraCallCXX(a->in_single.reset(new tessera::tree::Hierarchy<float>(a->exec, a->comm, a->params)));
+    else TesseraCallCXX(a->in_double.reset(new tessera::tree::Hierarchy<double>(a->exec, a->comm, a->params)));
     TesseraCallCXX(WithHierarchy(a, [&](auto &h) {
       *failure =
         h.setup(rows, use->x.data(), ghosts.owner, ghosts.index, a->options.stretch == PETSC_TRUE, use->x.space());
@@ -304,7 +304,7 @@ static PetscErrorCode Judge(PC pc, const Failure &failure)
   PetscCheck(any != Failure::uncoloured, comm, PETSC_ERR_SUP,
              "PC auxamg: Gauss-Seidel (-pc_auxamg_smoother %s) finds no colours: the nonzero pattern of the matrix is "
              "not symmetric, or has dense blocks of more than 128 nodes. Use -pc_auxamg_smoother chebyshev",
-             a->params.smoother == tessera::auxamg::Smoother::gs ? "gs" : "block_gs");
+             a->params.smoother == tessera::tree::Smoother::gs ? "gs" : "block_gs");
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));
   PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "PC auxamg: with %" PetscInt_FMT " grid%s (-pc_auxamg_levels) more than 2000 unknowns remain to be solved "

@@ -14,8 +14,8 @@ template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, 
     (void)PetscSNPrintf(text, sizeof(text),
                         "%.0f nodes lie in cells that cannot be split: they coincide, or sizes of elements are below "
                         "2^-%d (%.0e) of the mesh's extent, and are only smoothed",
-                        h.crowded(), tessera::auxamg::depth(a->params.dim),
-                        std::exp2(-tessera::auxamg::depth(a->params.dim)));
+                        h.crowded(), tessera::tree::depth(a->params.dim),
+                        std::exp2(-tessera::tree::depth(a->params.dim)));
     doubts.push_back(text);
   }
   if (complexity > 4) {
@@ -26,8 +26,8 @@ template <class H> std::vector<std::string> tessera::Doubts(const PC_AuxAMG *a, 
   }
   return doubts;
 }
-template std::vector<std::string> tessera::Doubts(const PC_AuxAMG *, const tessera::auxamg::Hierarchy<double> &);
-template std::vector<std::string> tessera::Doubts(const PC_AuxAMG *, const tessera::auxamg::Hierarchy<float> &);
+template std::vector<std::string> tessera::Doubts(const PC_AuxAMG *, const tessera::tree::Hierarchy<double> &);
+template std::vector<std::string> tessera::Doubts(const PC_AuxAMG *, const tessera::tree::Hierarchy<float> &);
 
 // Of the smoother: what it goes by.
 static PetscErrorCode SmootherOf(const PCAuxAMGGridInfo &g, char *text, size_t n)

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -214,4 +214,4 @@ template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdif
 template void Hierarchy<double>::apply(int, const double *, ptrdiff_t, double *, ptrdiff_t, bool);
 template void Hierarchy<float>::apply(int, const double *, ptrdiff_t, double *, ptrdiff_t, bool);
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -4,7 +4,7 @@
 #include "exec/each.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -370,4 +370,4 @@ int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> 
   return n;
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -2,11 +2,11 @@
 // is right as long as no coupling is longer than a cell. Here a node or block takes the colour of its parity unless
 // it is coupled with another one that has it, then the first that is free: no two coupled ones share a colour, so the
 // result does not depend on threads or processes.
-#include "tree/hierarchy.hpp"
+#include "tree/setup.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -168,7 +168,7 @@ struct Itself {
 // colour: of n nodes, and behind them of ghosts where the rows are distributed. Fails where there are too many, or
 // rows do not see each other.
 template <class T>
-Failure::Kind Hierarchy<T>::colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority,
+Failure::Kind Colouring<T>::colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority,
                                    const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour)
 {
   const int all = (int)priority.size();
@@ -192,7 +192,7 @@ Failure::Kind Hierarchy<T>::colour(int n, const Buffer<int> &i, const Buffer<int
 }
 
 // cells, key: of the next grid, of the level's nodes.
-template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells,
+template <class T> Failure::Kind Colouring<T>::sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells,
                                                              const Buffer<Key> &key)
 {
   GaussSeidel<T>             &sweep = level.sweep;
@@ -235,7 +235,7 @@ template <class T> Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &level, co
 
 // The graph of the blocks is that of the next grid, unless aggregates are cut.
 template <class T>
-Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &level, const Level<T> &next, int blocks, bool cut,
+Failure::Kind Colouring<T>::colour_blocks(Level<T> &level, const Level<T> &next, int blocks, bool cut,
                                           const Buffer<unsigned char> &wanted, Buffer<unsigned char> &colour)
 {
   Buffer<double> priority = make<double>((size_t)blocks);
@@ -256,7 +256,7 @@ Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &level, const Level<T> &next,
   std::swap(fine.i, level.i);
   std::swap(fine.j, level.j);
   std::swap(fine.transfer.weight, level.transfer.weight);
-  const Failure::Kind kind = product_pattern(fine, level.sweep.block, graph);
+  const Failure::Kind kind = galerkin_.product_pattern(fine, level.sweep.block, graph);
   std::swap(fine.i, level.i);
   std::swap(fine.j, level.j);
   std::swap(fine.transfer.weight, level.transfer.weight);
@@ -265,7 +265,7 @@ Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &level, const Level<T> &next,
 }
 
 // On several processes: the blocks in which this one has nodes, and of these the nodes of others.
-template <class T> void Hierarchy<T>::own_blocks(Level<T> &level)
+template <class T> void Colouring<T>::own_blocks(Level<T> &level)
 {
   GaussSeidel<T> &sweep = level.sweep;
   const Buffer<int> block = on_host(sweep.block), from = on_host(sweep.begin), order = on_host(everyone_.order);
@@ -299,7 +299,7 @@ template <class T> void Hierarchy<T>::own_blocks(Level<T> &level)
 }
 
 // The aggregates as blocks. position: of own nodes among those of all processes, where there are several.
-template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells,
+template <class T> Failure::Kind Colouring<T>::block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells,
                                                              const Buffer<Key> &key, const Buffer<int> &position,
                                                              Buffer<unsigned char> &colour)
 {
@@ -309,7 +309,7 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
   const Key   *keys = several ? everyone_.key.data() : key.data();
   const int    number = several ? (int)everyone_.key.size() : points;
   const double entries = level.nodes * bs * bs; // a node takes as many as its block has nodes
-  const int    most = (int)std::max(1., std::min<double>(most_in_block / bs, 2e9 / std::max(entries, 1.)));
+  const int    most = (int)std::max(1., std::min<double>(max_in_block / bs, 2e9 / std::max(entries, 1.)));
   Buffer<int>  first, piece = make<int>((size_t)cells.n + 1);
   bucket_starts(exec_, number, keys, cells.n, cells.start.data(), first);
   for_each(exec_, cells.n, CountPieces{first.data(), most, piece.data()});
@@ -336,16 +336,16 @@ template <class T> Failure::Kind Hierarchy<T>::block_pattern(Level<T> &level, co
 }
 
 #define INSTANTIATE(T) \
-  template Failure::Kind Hierarchy<T>::colour(int, const Buffer<int> &, const Buffer<int> &, const Buffer<double> &, \
+  template Failure::Kind Colouring<T>::colour(int, const Buffer<int> &, const Buffer<int> &, const Buffer<double> &, \
                                               const Buffer<unsigned char> &, bool, Buffer<unsigned char> &); \
-  template Failure::Kind Hierarchy<T>::sweep_pattern(Level<T> &, const Level<T> &, const Cells &, \
+  template Failure::Kind Colouring<T>::sweep_pattern(Level<T> &, const Level<T> &, const Cells &, \
                                                      const Buffer<Key> &); \
-  template Failure::Kind Hierarchy<T>::colour_blocks(Level<T> &, const Level<T> &, int, bool, \
+  template Failure::Kind Colouring<T>::colour_blocks(Level<T> &, const Level<T> &, int, bool, \
                                                      const Buffer<unsigned char> &, Buffer<unsigned char> &); \
-  template void          Hierarchy<T>::own_blocks(Level<T> &); \
-  template Failure::Kind Hierarchy<T>::block_pattern(Level<T> &, const Level<T> &, const Cells &, const Buffer<Key> &, \
+  template void          Colouring<T>::own_blocks(Level<T> &); \
+  template Failure::Kind Colouring<T>::block_pattern(Level<T> &, const Level<T> &, const Cells &, const Buffer<Key> &, \
                                                      const Buffer<int> &, Buffer<unsigned char> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

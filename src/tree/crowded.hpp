@@ -4,7 +4,7 @@
 #include "exec/each.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 // Levels that keys of a type have; those of 32 bits are for the scale.
 template <int D, class K> constexpr int levels_of = sizeof(K) == 8 ? depth(D) : D == 1 ? 30 : D == 2 ? 16 : 10;
@@ -59,4 +59,4 @@ Buffer<short> crowded(const Exec &exec, int n, int most, const Buffer<K> &key, i
   return level;
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -6,7 +6,7 @@
 #include "exec/tile.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -193,7 +193,7 @@ template <class T> template <class V> void Level<T>::restrict_to(const Level &ne
                       restrict_leaves);
       }
     if (!blocks && by_nodes) { // rows of neighbouring threads must lie together
-      each_row(of.x, Residual<V>{of.b, of.r});
+      this->each_row(of.x, Residual<V>{of.b, of.r});
       for_each(exec, transfer.cells * corners,
                RestrictCorner<T, b.value, V>{begin, weight, of.r, corners, of.sums});
     } else if (!blocks)
@@ -260,7 +260,8 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
     fine.halo(fine.template vectors<V>().x);
     fine.template restrict_to<V>(next);
     if (next.distributed) next.exchange.add_back((T *)b, next.bs * width_of<V>);
-    else if (fine.distributed) h.sum_processes((T *)b, next.work.b.size() * width_of<V>);
+    else if (fine.distributed)
+      multigrid::sum_processes(h.comm_, h.exec_.space, (T *)b, next.work.b.size() * width_of<V>, h.coarsest_.message);
   }
   void up(int l, const Visit &visit)
   {
@@ -290,7 +291,7 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun)
   };
   if (exec_.space == Space::cuda && !levels_[0].distributed && all <= most_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
-      setups_, params_.cycle == Cycle::k ? sums : 0, launch);
+      numeric_.setups(), params_.cycle == Cycle::k ? sums : 0, launch);
   else launch();
 }
 
@@ -344,4 +345,4 @@ template <class T> double Hierarchy<T>::work() const
 INSTANTIATE_ALL(double)
 INSTANTIATE_ALL(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -2,7 +2,7 @@
 #pragma once
 #include <type_traits>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 template <int N> using Number = std::integral_constant<int, N>;
 
@@ -22,7 +22,7 @@ template <class F> void with_corners(int corners, const F &f)
   else f(Number<8>());
 }
 
-constexpr int most_block = 6; // unknowns of a node, at most
+constexpr int max_block = 6; // unknowns of a node, at most
 template <class F> void with_block(int bs, const F &f)
 {
   if (bs == 1) f(Number<1>());
@@ -33,4 +33,4 @@ template <class F> void with_block(int bs, const F &f)
   else f(Number<6>());
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -3,13 +3,13 @@
 // added up from what processes have for it. Those numbered here are its own vertices, then those of others for which
 // it has something (`rows` in all), then others that its rows have as columns; each in the order of the keys, of
 // others process by process.
-#include "tree/hierarchy.hpp"
+#include "tree/setup.hpp"
 #include "exec/messages.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
 #include <numeric>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -122,29 +122,20 @@ std::vector<int> number_columns(int rows, const std::vector<int> &columns, Divis
   return number;
 }
 
-} // namespace
-
-// Which vertices are here, and which leaves: those with own nodes, then those of ghosts. leaf: of the nodes, then by
-// these numbers.
-template <class T>
-Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf)
+// To whom the vertices belong; returns how many are this process's.
+int assign_owners(MPI_Comm comm, int corners, const int *begin, const int *vertex, const Cells &cells, Division &d)
 {
-  const int         corners = fine.transfer.corners, n = cells.vertices, all = fine.n + fine.ghosts;
-  const Buffer<int> begin = on_host(fine.transfer.begin), vertex = on_host(fine.transfer.vertex);
-  Buffer<int>       leaves = on_host(leaf);
-  const Buffer<unsigned char> bits = on_host(corner_bits(fine));
-  Division                    d;
-  int               size, rank;
-  MPI_Comm_size(comm_, &size);
-  MPI_Comm_rank(comm_, &rank);
-  // to whom the vertices belong
+  const int n = cells.vertices;
+  int       size, rank;
+  MPI_Comm_size(comm, &size);
+  MPI_Comm_rank(comm, &rank);
   std::vector<long long> most((size_t)n);
   for (int l = 0; l < cells.n; ++l)
     for (int c = 0; c < corners; ++c)
-      if (const int v = vertex.data()[l * corners + c]; v >= 0)
-        most[(size_t)v] += begin.data()[l + 1] - begin.data()[l];
+      if (const int v = vertex[l * corners + c]; v >= 0)
+        most[(size_t)v] += begin[l + 1] - begin[l];
   for (long long &m : most) m = m * size + (size - 1 - rank);
-  MPI_Allreduce(MPI_IN_PLACE, most.data(), n, MPI_LONG_LONG, MPI_MAX, comm_);
+  MPI_Allreduce(MPI_IN_PLACE, most.data(), n, MPI_LONG_LONG, MPI_MAX, comm);
   std::vector<int> numbers((size_t)size);
   d.owner.resize((size_t)n);
   d.index.resize((size_t)n);
@@ -153,7 +144,24 @@ Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cel
     d.index[v] = numbers[(size_t)d.owner[v]]++;
     if (d.owner[v] == rank) d.vertex.push_back((int)v);
   }
-  coarse.n = coarse.points = numbers[(size_t)rank];
+  return numbers[(size_t)rank];
+}
+
+} // namespace
+
+// Which vertices are here, and which leaves: those with own nodes, then those of ghosts. leaf: of the nodes, then by
+// these numbers.
+template <class T>
+Division GalerkinSetup<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf)
+{
+  const int         corners = fine.transfer.corners, n = cells.vertices, all = fine.n + fine.ghosts;
+  const Buffer<int> begin = on_host(fine.transfer.begin), vertex = on_host(fine.transfer.vertex);
+  Buffer<int>       leaves = on_host(leaf);
+  const Buffer<unsigned char> bits = on_host(corner_bits(fine));
+  Division                    d;
+  int               rank;
+  MPI_Comm_rank(comm_, &rank);
+  coarse.n = coarse.points = assign_owners(comm_, corners, begin.data(), vertex.data(), cells, d);
   // leaves
   std::vector<int> local((size_t)cells.n, -1), list, begins(1);
   for (int l = 0; l < cells.n; ++l)
@@ -210,7 +218,7 @@ Division Hierarchy<T>::divide(Level<T> &fine, Level<T> &coarse, const Cells &cel
 
 // Rows go to their owners: of the pattern here, and of all numbers later. True: one of the owners' has `longest`
 // columns or more.
-template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coarse, Division &d, int longest)
+template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &coarse, Division &d, int longest)
 {
   const int         own = coarse.n, rows = coarse.rows;
   const Buffer<int> i = on_host(coarse.i), j = on_host(coarse.j);
@@ -249,7 +257,7 @@ template <class T> bool Hierarchy<T>::divide_rows(Level<T> &fine, Level<T> &coar
 }
 
 // What there is of all vertices, of those that are here: own ones, then ghosts
-template <class T> template <class V> void Hierarchy<T>::take_vertices(const Division &d, int width, Buffer<V> &of)
+template <class T> template <class V> void GalerkinSetup<T>::take_vertices(const Division &d, int width, Buffer<V> &of)
 {
   const Buffer<int> place = copy_to(exec_.space, d.vertex);
   Buffer<V>         mine  = make_unset<V>(d.vertex.size() * (size_t)width);
@@ -258,11 +266,11 @@ template <class T> template <class V> void Hierarchy<T>::take_vertices(const Div
 }
 
 #define INSTANTIATE(T) \
-  template Division Hierarchy<T>::divide(Level<T> &, Level<T> &, const Cells &, Buffer<int> &); \
-  template bool     Hierarchy<T>::divide_rows(Level<T> &, Level<T> &, Division &, int); \
-  template void     Hierarchy<T>::take_vertices(const Division &, int, Buffer<Key> &); \
-  template void     Hierarchy<T>::take_vertices(const Division &, int, Buffer<double> &);
+  template Division GalerkinSetup<T>::divide(Level<T> &, Level<T> &, const Cells &, Buffer<int> &); \
+  template bool     GalerkinSetup<T>::divide_rows(Level<T> &, Level<T> &, Division &, int); \
+  template void     GalerkinSetup<T>::take_vertices(const Division &, int, Buffer<Key> &); \
+  template void     GalerkinSetup<T>::take_vertices(const Division &, int, Buffer<double> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

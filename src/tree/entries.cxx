@@ -1,7 +1,7 @@
 // The interpolations and operators of the grids as lists of entries on the host, for those who want to see them.
 #include "tree/entries.hpp"
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 // The numbers of the nodes here, ghosts included; this process has the rows of [begin, end).
 struct Numbering {
@@ -13,7 +13,7 @@ template <class V> static Buffer<V> on_host(const Buffer<V> &from)
 {
   Buffer<V> to(from.size());
   copy(from, to);
-  if (from.space() == Space::cuda) device::synchronize();
+  device::synchronize(from.space());
   return to;
 }
 
@@ -98,4 +98,4 @@ template <class T> Entries grid_operator(Hierarchy<T> &h, MPI_Comm comm, int bs,
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <limits>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -129,79 +129,80 @@ template <class T> struct Start {
 // What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends
 // of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the
 // values before. Behind those of all grids stands what the inverse of the last operator gives.
-constexpr int findings = multigrid::lanczos_numbers + 3;
+constexpr int statistics = multigrid::lanczos_numbers + 3;
 
-template <class T> void Hierarchy<T>::prepare_findings()
+template <class T> void NumericSetup<T>::prepare_statistics()
 {
-  found_ = make<double>(levels_.size() * (size_t)findings + 1);
+  statistics_ = make<double>(levels_.size() * (size_t)statistics + 1);
 }
 
-// found_[at], each of so many := the largest or the sum over the processes, in one message
-template <class T> void Hierarchy<T>::reduce_findings(const std::vector<size_t> &at, MPI_Op how)
+// statistics_[at], each of so many := the largest or the sum over the processes, in one message
+template <class T> void NumericSetup<T>::reduce_statistics(const std::vector<size_t> &at, MPI_Op how)
 {
   Buffer<double>      here;
   const bool          device = exec_.space == Space::cuda;
   std::vector<double> mine;
-  if (device) here = on_host(found_);
-  double *const found = device ? here.data() : found_.data();
+  if (device) here = on_host(statistics_);
+  double *const found = device ? here.data() : statistics_.data();
   for (size_t k : at) mine.push_back(found[k]);
   MPI_Allreduce(MPI_IN_PLACE, mine.data(), (int)mine.size(), MPI_DOUBLE, how, comm_);
   for (size_t k = 0; k < at.size(); ++k) found[at[k]] = mine[k];
-  if (device) copy(here, found_), device::synchronize();
+  if (device) copy(here, statistics_), device::synchronize();
 }
 
-template <class T> void Hierarchy<T>::diagonal(Level<T> &level, int number)
+template <class T> void NumericSetup<T>::diagonal(Level<T> &level, int number, const Buffer<int> &perm,
+                                                        const Buffer<Diagonal> &place)
 {
   const int    unknowns = level.n * params_.bs;
-  const size_t at = (size_t)number * (size_t)findings;
+  const size_t at = (size_t)number * (size_t)statistics;
   if (level.inverse.size() != (size_t)unknowns) level.inverse = make<T>((size_t)unknowns);
   forall_join(exec_, list_box(level.n),
-              TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), perm_.data(),
-                              number ? nullptr : diagonal_.data(), params_.bs, level.n, level.inverse.data()},
-              (Diagonals *)(found_.data() + at));
-  if (level.distributed) reduce_findings({at, at + 1}, MPI_MAX);
-  for_each(exec_, unknowns, InvertDiagonal<T>{found_.data() + at, level.inverse.data()});
+              TakeDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), perm.data(),
+                              number ? nullptr : place.data(), params_.bs, level.n, level.inverse.data()},
+              (Diagonals *)(statistics_.data() + at));
+  if (level.distributed) reduce_statistics({at, at + 1}, MPI_MAX);
+  for_each(exec_, unknowns, InvertDiagonal<T>{statistics_.data() + at, level.inverse.data()});
 }
 
-template <class T> void Hierarchy<T>::roots(Level<T> &level, Buffer<T> &root)
+template <class T> void Operator<T>::roots(Buffer<T> &root) const
 {
-  for_each(exec_, (int)level.inverse.size(), Root<T>{level.inverse.data(), root.data()});
+  for_each(exec, (int)inverse.size(), Root<T>{inverse.data(), root.data()});
 }
 
 // Of a coarse grid whose values were those in old_, and the roots of whose inverse diagonal are in z.
-template <class T> void Hierarchy<T>::measure(Level<T> &level, int number)
+template <class T> void NumericSetup<T>::bound_change(Level<T> &level, int number)
 {
-  const size_t at = (size_t)(number + 1) * (size_t)findings - 1;
-  roots(level, level.work.r);
+  const size_t at = (size_t)(number + 1) * (size_t)statistics - 1;
+  level.roots(level.work.r);
   level.halo(level.work.r.data());
   level.halo(level.work.z.data());
   forall_join(exec_, list_box((level.n * params_.bs) << level.share),
               Change<T>{level.i.data(), level.j.data(), level.a.data(), old_.data(), level.work.r.data(),
                         level.work.z.data(), params_.bs, level.n, level.share},
-              (Largest *)(found_.data() + at));
+              (Largest *)(statistics_.data() + at));
 }
 
-// found: the findings of all grids, on the host; their changes become the largest over the processes.
-template <class T> void Hierarchy<T>::join_changes(Buffer<double> &found) const
+// found: the statistics of all grids, on the host; their changes become the largest over the processes.
+template <class T> void NumericSetup<T>::join_changes(Buffer<double> &found) const
 {
   std::vector<double> change;
-  for (size_t l = 0; l < levels_.size(); ++l) change.push_back(changed((int)l, found.data()));
+  for (size_t l = 0; l < levels_.size(); ++l) change.push_back(change_of((int)l, found.data()));
   MPI_Allreduce(MPI_IN_PLACE, change.data(), (int)change.size(), MPI_DOUBLE, MPI_MAX, comm_);
-  for (size_t l = 0; l < levels_.size(); ++l) found.data()[(l + 1) * findings - 1] = change[l];
+  for (size_t l = 0; l < levels_.size(); ++l) found.data()[(l + 1) * statistics - 1] = change[l];
 }
 
-template <class T> double Hierarchy<T>::changed(int number, const double *found) const
+template <class T> double NumericSetup<T>::change_of(int number, const double *found) const
 {
-  return found[(number + 1) * findings - 1];
+  return found[(number + 1) * statistics - 1];
 }
 
 // Of grids that are all divided by the processes or none of them is; together, as a step of all takes one message for
 // a sum.
-template <class T> void Hierarchy<T>::estimate(const std::vector<int> &numbers)
+template <class T> void NumericSetup<T>::estimate(const std::vector<int> &numbers)
 {
-  const auto place = [](int number) { return (size_t)number * (size_t)findings + 2; };
+  const auto place = [](int number) { return (size_t)number * (size_t)statistics + 2; };
   std::vector<multigrid::LanczosProblem<Level<T>>> problems;
-  for (int number : numbers) problems.push_back({&levels_[(size_t)number], found_.data() + place(number)});
+  for (int number : numbers) problems.push_back({&levels_[(size_t)number], statistics_.data() + place(number)});
   multigrid::lanczos<T>(
     problems,
     [&](const Level<T> &level, T *v) {
@@ -210,18 +211,19 @@ template <class T> void Hierarchy<T>::estimate(const std::vector<int> &numbers)
     [&](int k) {
       std::vector<size_t> places;
       for (int number : numbers) places.push_back(place(number) + (size_t)k);
-      if (!numbers.empty() && levels_[(size_t)numbers[0]].distributed) reduce_findings(places, MPI_SUM);
+      if (!numbers.empty() && levels_[(size_t)numbers[0]].distributed) reduce_statistics(places, MPI_SUM);
     });
 }
 
-// found: the findings of all grids, on the host
-template <class T> void Hierarchy<T>::judge(int number, const double *found, Failure &failure)
+// found: the statistics of all grids, on the host
+template <class T>
+void NumericSetup<T>::take_eigenvalue(int number, const double *found, double scale, Failure &failure)
 {
-  const double *const ends = found + (ptrdiff_t)number * findings, *const s = ends + 2;
+  const double *const ends = found + (ptrdiff_t)number * statistics, *const s = ends + 2;
   if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = Failure::not_finite;
   else if (ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
     failure.kind  = Failure::indefinite;
-    failure.value = -ends[1] / scale_;
+    failure.value = -ends[1] / scale;
   }
   double &lambda = levels_[(size_t)number].lambda;
   // the last; not estimated: it stays
@@ -231,16 +233,17 @@ template <class T> void Hierarchy<T>::judge(int number, const double *found, Fai
 }
 
 // A device inverts the last operator while the host has other things to do. False: it does not.
-template <class T> bool Hierarchy<T>::sweep_last()
+template <class T> bool NumericSetup<T>::sweep_last()
 {
   const Level<T> &level = levels_.back();
+  double *const   norm2 = statistics_.data() + statistics_.size() - 1;
   return !level.distributed && coarsest_.invert_rows(exec_, level.i.data(), level.j.data(), level.a.data(),
-                                                     level.points, level.bs, found_.data() + found_.size() - 1);
+                                                     level.points, level.bs, norm2);
 }
 
 // The pseudo-inverse, as the last operator may be singular: pure Neumann problems, and vertices that the same nodes
 // use. swept: what sweep_last() has found, or -1.
-template <class T> Failure Hierarchy<T>::invert(double swept)
+template <class T> Failure NumericSetup<T>::invert(double swept)
 {
   Level<T>    &level = levels_.back();
   auto        &c     = coarsest_;
@@ -276,17 +279,17 @@ template <class T> Failure Hierarchy<T>::invert(double swept)
 }
 
 #define INSTANTIATE(T) \
-  template void    Hierarchy<T>::prepare_findings(); \
-  template void    Hierarchy<T>::diagonal(Level<T> &, int); \
-  template void    Hierarchy<T>::roots(Level<T> &, Buffer<T> &); \
-  template void    Hierarchy<T>::measure(Level<T> &, int); \
-  template double  Hierarchy<T>::changed(int, const double *) const; \
-  template void    Hierarchy<T>::judge(int, const double *, Failure &); \
-  template void    Hierarchy<T>::estimate(const std::vector<int> &); \
-  template void    Hierarchy<T>::join_changes(Buffer<double> &) const; \
-  template bool    Hierarchy<T>::sweep_last(); \
-  template Failure Hierarchy<T>::invert(double);
+  template void    NumericSetup<T>::prepare_statistics(); \
+  template void    NumericSetup<T>::diagonal(Level<T> &, int, const Buffer<int> &, const Buffer<Diagonal> &); \
+  template void    Operator<T>::roots(Buffer<T> &) const; \
+  template void    NumericSetup<T>::bound_change(Level<T> &, int); \
+  template double  NumericSetup<T>::change_of(int, const double *) const; \
+  template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
+  template void    NumericSetup<T>::estimate(const std::vector<int> &); \
+  template void    NumericSetup<T>::join_changes(Buffer<double> &) const; \
+  template bool    NumericSetup<T>::sweep_last(); \
+  template Failure NumericSetup<T>::invert(double);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

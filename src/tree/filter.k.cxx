@@ -4,7 +4,7 @@
 #include "exec/each.hpp"
 #include <cmath>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -102,7 +102,7 @@ template <class T> struct FindEnds {
 } // namespace
 
 // Jumps at more nodes than half a line (surface) across the mesh has.
-template <class T> bool Hierarchy<T>::jumps()
+template <class T> bool NumericSetup<T>::jumps()
 {
   Level<T>      &level = levels_[0];
   Buffer<double> sum   = make<double>(1);
@@ -120,7 +120,7 @@ template <class T> bool Hierarchy<T>::jumps()
   return found > 0.5 * std::pow(level.nodes, (d - 1) / d) && found > 2 * d;
 }
 
-template <class T> void Hierarchy<T>::filter(Level<T> &level)
+template <class T> void NumericSetup<T>::filter(Level<T> &level)
 {
   const int n = (int)level.transfer.weight.size();
   if (level.transfer.plain.empty()) {
@@ -147,9 +147,9 @@ template <class T> void Hierarchy<T>::filter(Level<T> &level)
 }
 
 #define INSTANTIATE(T) \
-  template bool Hierarchy<T>::jumps(); \
-  template void Hierarchy<T>::filter(Level<T> &);
+  template bool NumericSetup<T>::jumps(); \
+  template void NumericSetup<T>::filter(Level<T> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -7,7 +7,7 @@
 #include <cfloat>
 #include <cmath>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -163,4 +163,4 @@ double root_length(int dim, int most, const std::vector<int> &counts, int *deepe
   return std::max(1., std::ldexp(h, (int)std::ceil(std::log2(1 / h)))); // a power of two of median lengths
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -1,11 +1,11 @@
 // The grids from the trees: which leaf a node is in, the interpolation from its corners, and the pattern of the next
 // operator.
-#include "tree/hierarchy.hpp"
+#include "tree/setup.hpp"
 #include "tree/dispatch.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -47,16 +47,18 @@ template <class T> struct Aggregate {
 
 } // namespace
 
-// One grid after the other, until what is left can be solved exactly. keys, sorted: of the nodes, ghosts included.
-template <class T> Failure::Kind Hierarchy<T>::make_grids(const Tree &tree, Buffer<Key> &keys, Buffer<double> &sorted)
+// One grid after the other, until what is left can be solved exactly.
+template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
 {
+  Buffer<Key>       &keys = points_.key;
+  Buffer<double>    &sorted = points_.y;
   double             nodes = levels_[0].nodes;
   // on a device of all trees that the limits let become grids, as far as there is no other reason to stop
   std::vector<Cells> cells;
   const auto         trees = [&] {
     int number = 1;
     if (exec_.space != Space::cuda) return number;
-    for (double leaves = nodes / params_.most; leaves * params_.bs > params_.coarse && number < params_.grids;
+    for (double leaves = nodes / params_.cell_size; leaves * params_.bs > params_.coarse && number < params_.grids;
          leaves /= 1 << params_.dim)
       ++number;
     return number;
@@ -69,13 +71,14 @@ template <class T> Failure::Kind Hierarchy<T>::make_grids(const Tree &tree, Buff
     if (const Failure::Kind kind = next_grid(std::move(these), keys, sorted)) return kind;
     if (levels_.size() > before) nodes = levels_.back().nodes;
     // the balance holds it up
-    else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, most_exact) || k > 40) break;
+    else if (nodes * params_.bs <= std::min<double>(4. * params_.coarse, max_exact) || k > 40) break;
   }
-  return levels_.back().nodes * params_.bs > most_exact ? Failure::too_coarse : Failure::none;
+  colouring_.everyone() = {};
+  return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;
 }
 
 // The grid of some leaves, if it is so much smaller that it pays.
-template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y)
+template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y)
 {
   if (lost()) return Failure::lost;
   Level<T>             &fine = levels_.back();
@@ -97,7 +100,7 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
     Buffer<unsigned char> here = on_host(used);
     MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
     copy(here, used);
-    if (exec_.space == Space::cuda) device::synchronize();
+    device::synchronize(exec_.space);
   }
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest,
             n = params_.paper ? cells.n : number_vertices(exec_, cells, used);
@@ -125,28 +128,28 @@ template <class T> Failure::Kind Hierarchy<T>::next_grid(Cells cells, Buffer<Key
   coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != Cycle::k &&
                        (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
   Division division;
-  if (coarse.distributed) division = divide(from, coarse, cells, leaf);
-  if (const Failure::Kind kind = product_pattern(from, leaf, coarse, coarse.distributed ? &division : nullptr))
-    return kind;
+  Division *const owners = coarse.distributed ? &division : nullptr;
+  if (owners) division = galerkin_.divide(from, coarse, cells, leaf);
+  if (const Failure::Kind kind = galerkin_.product_pattern(from, leaf, coarse, owners)) return kind;
   coarse.nonzeros = (double)coarse.j.size() * params_.bs * params_.bs;
   if (coarse.distributed) coarse.nonzeros = total(coarse.nonzeros);
   if (sweeps()) {
-    if (const Failure::Kind kind = sweep_pattern(from, coarse, cells, key)) return kind;
+    if (const Failure::Kind kind = colouring_.sweep_pattern(from, coarse, cells, key)) return kind;
   }
   if (exec_.space == Space::cuda) from.transfer.leaf = std::move(leaf);
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {
-    take_vertices(division, 1, key);
-    take_vertices(division, params_.dim, y);
+    galerkin_.take_vertices(division, 1, key);
+    galerkin_.take_vertices(division, params_.dim, y);
   }
   return Failure::none;
 }
 
 #define INSTANTIATE(T) \
-  template Failure::Kind Hierarchy<T>::make_grids(const Tree &, Buffer<Key> &, Buffer<double> &); \
-  template Failure::Kind Hierarchy<T>::next_grid(Cells, Buffer<Key> &, Buffer<double> &);
+  template Failure::Kind Setup<T>::make_grids(const Tree &); \
+  template Failure::Kind Setup<T>::next_grid(Cells, Buffer<Key> &, Buffer<double> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

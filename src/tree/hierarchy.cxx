@@ -1,9 +1,9 @@
 // What the parts of the hierarchy have in common: questions to all processes, and how much memory it takes.
 #include "tree/hierarchy.hpp"
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
-template <class T> double Hierarchy<T>::total(double v) const
+double Context::total(double v) const
 {
   double sum;
   MPI_Allreduce(&v, &sum, 1, MPI_DOUBLE, MPI_SUM, comm_);
@@ -12,7 +12,7 @@ template <class T> double Hierarchy<T>::total(double v) const
 
 // What a device that has failed counts is zero, so sizes of messages would differ: the setup ends, and all processes
 // raise the error.
-template <class T> bool Hierarchy<T>::lost() const
+bool Context::lost() const
 {
   int size = 1;
   MPI_Comm_size(comm_, &size);
@@ -21,13 +21,13 @@ template <class T> bool Hierarchy<T>::lost() const
 
 template <class T> size_t Level<T>::bytes() const
 {
-  return i.bytes() + j.bytes() + a.bytes() + inverse.bytes() + work.bytes() + transfer.bytes() + product.bytes() +
-         exchange.bytes() + entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes() + transpose.bytes();
+  return i.bytes() + j.bytes() + a.bytes() + this->inverse.bytes() + work.bytes() + transfer.bytes() + product.bytes() +
+         exchange.bytes() + this->entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes() + transpose.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t sum = parts_.bytes() + old_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() +
+  size_t sum = numeric_.bytes() + coarsest_.inverse.bytes() + perm_.bytes() + where_.bytes() +
                diagonal_.bytes() + fixed_.bytes() + one_sided_.bytes();
   for (const Level<T> &l : levels_) sum += l.bytes();
   return sum;
@@ -35,10 +35,8 @@ template <class T> size_t Hierarchy<T>::bytes() const
 
 #define INSTANTIATE(T) \
   template struct Level<T>; \
-  template size_t Hierarchy<T>::bytes() const; \
-  template double Hierarchy<T>::total(double) const; \
-  template bool   Hierarchy<T>::lost() const;
+  template size_t Hierarchy<T>::bytes() const;
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -18,12 +18,12 @@
 #include <string>
 #include <vector>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
-constexpr int most_exact = 2000; // unknowns of the last grid
+constexpr int max_exact = 2000; // unknowns of the last grid
 // processes divide grids of more unknowns than so many times those solved exactly, and so many a process
 constexpr int divided = 4, divided_least = 16;
-constexpr int most_in_block = 64; // of a block that Gauss-Seidel solves exactly
+constexpr int max_in_block = 64; // of a block that Gauss-Seidel solves exactly
 using Diagonal = unsigned short; // place in a row
 template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product that is none
 
@@ -37,13 +37,13 @@ using multigrid::Cycle;
 
 struct Params {
   int    dim = 2, bs = 1; // of the coordinates; unknowns of a node
-  int    most   = 12;     // nodes in a cell of the first grid, at most
+  int    cell_size = 12;  // nodes in a cell of the first grid, at most
   bool   kuhn   = false;  // linear on simplices instead of d-linear
   int    degree = 2;      // of the smoother, before and after the next grid
   Smoother smoother = Smoother::chebyshev;
   Cycle  cycle  = Cycle::automatic; // V, W or K; automatic: V, or W where the interpolation is smoothed
   int    inner  = 2;      // K: steps of flexible CG on each coarse grid
-  // uniform cells and piecewise constants; `most`: nodes in a cell at least, in the mean over the bounding box
+  // uniform cells and piecewise constants; `cell_size`: nodes in a cell at least, in the mean over the bounding box
   bool   paper  = false;
   int    grids  = 40;     // at most, beside the mesh
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
@@ -171,28 +171,50 @@ struct Grid {
   int    leaves = 0, coarsest = 0, finest = 0;
 };
 
-template <class T> struct Level {
-  Level(const Exec &where, int block) : exec(where), bs(block) { }
+// The operator of a level in blocks, compressed sparse rows, on this process.
+template <class T> struct Operator {
+  Operator(const Exec &where, int block) : exec(where), bs(block) { }
   Exec      exec;
-  int       bs; // unknowns of a node
+  int       bs;             // unknowns of a node
   // nodes of this process; those in the tree, which come first; nodes of others that rows need
   int       n = 0, points = 0, ghosts = 0;
   // own nodes, and the first ghosts, for which this process has parts of rows and of residuals (divide.k.cxx)
   int       rows = 0;
   bool      distributed = false; // else all processes have all nodes
   Exchange  exchange, entries; // of nodes; from parts of rows, which lie behind the own ones in a, to these
-  Buffer<Key> start; // of the nodes: for the start of the eigenvalue estimate; empty: their numbers
-  double    nodes = 0, nonzeros = 0; // of all processes
-  Grid      grid;
-  // the operator in blocks, compressed sparse rows
   Buffer<int> i, j;
-  Buffer<T>   a, inverse; // of the diagonal; 0 where an unknown takes no part
-  int         share  = 0; // 2^share threads of a device work on a row
+  Buffer<T>   a, inverse;      // of the diagonal; 0 where an unknown takes no part
+  int         share   = 0;     // 2^share threads of a device work on a row
+  bool        streams = false; // blocks of a device stream the rows
+  int         unknowns() const { return n * bs; }
+  void        roots(Buffer<T> &root) const; // of the inverse diagonal
+  template <class V> void halo(V *v)
+  {
+    if (distributed) exchange.forward((T *)v, bs * width_of<V>);
+  }
+  // end(unknown, A x there) for all unknowns; *sum = the sum of what it returns (rows.hpp)
+  template <class V, class End> void each_row(const V *x, const End &end) const;
+  template <class End> void          sum_rows(const T *x, const End &end, double *sum) const;
+};
+
+template <class T> struct Level : Operator<T> {
+  using Operator<T>::Operator;
+  using Operator<T>::exec;
+  using Operator<T>::bs;
+  using Operator<T>::n;
+  using Operator<T>::ghosts;
+  using Operator<T>::exchange;
+  using Operator<T>::i;
+  using Operator<T>::j;
+  using Operator<T>::a;
+  Buffer<Key> start; // of the nodes: for the start of the eigenvalue estimate; empty: their numbers
+  double      nodes = 0, nonzeros = 0; // of all processes
+  Grid        grid;
   float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
-  // How it works is chosen once: by nodes, as a device does, or by leaves; blocks of a device stream the rows, and with
-  // them restrict; the restriction to this level makes what its smoother begins with.
-  bool        by_nodes = false, streams = false, restricts_in_blocks = false, begun = false;
+  // How it works is chosen once: by nodes, as a device does, or by leaves; blocks of a device that stream the rows
+  // restrict; the restriction to this level makes what its smoother begins with.
+  bool        by_nodes = false, restricts_in_blocks = false, begun = false;
   WorkVectors<T> work;
   Transfer<T>                  transfer; // from the next grid
   ProductPattern               product;  // that gives the next operator
@@ -202,14 +224,6 @@ template <class T> struct Level {
   Transpose<T>                 transpose;
   void                         turn(); // the operator and its transpose change places
   size_t                 bytes() const;
-  int                    unknowns() const { return n * bs; }
-  template <class V> void halo(V *v)
-  {
-    if (distributed) exchange.forward((T *)v, bs * width_of<V>);
-  }
-  // end(unknown, A x there) for all unknowns; *sum = the sum of what it returns (rows.hpp)
-  template <class V, class End> void each_row(const V *x, const End &end) const;
-  template <class End> void          sum_rows(const T *x, const End &end, double *sum) const;
   // begun: from zero, z is what the polynomial begins with. Smoothing, restriction and prolongation: cycle.k.cxx
   template <class V> void       smooth(bool from_zero, Direction direction, bool begun = false);
   template <class V> void       restrict_to(const Level &next);
@@ -223,14 +237,6 @@ template <class T> struct Level {
               (T *)work.z.data(), (T *)work.w.data(), (T *)work.sums.data()};
     else return {v, v + n, v + 2 * n, v + 3 * n, v + 4 * n, v + 4 * n + with_w};
   }
-};
-
-// Of the vertices of a grid, in the order of their keys, to whom they belong; and which are here.
-struct Division {
-  std::vector<int> owner, index; // of each vertex its process and the number there
-  std::vector<int> vertex;       // of each number here
-  int              leaves = 0;   // of own nodes, then of ghosts
-  size_t           entries = 0;  // of its operator here, parts of others' rows among them
 };
 
 // Unknowns whose row has no off-diagonal entries that count, in the matrix's numbering: they take no part.
@@ -260,11 +266,81 @@ struct OneSidedCouplings {
   }
 };
 
-struct Points; // of the setup: setup.hpp
-
-template <class T> class Hierarchy {
+// Where the loops of a hierarchy run, its processes and parameters.
+class Context {
 public:
-  Hierarchy(const Exec &exec, const Comm &comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
+  Context(const Exec &exec, const Comm &comm, const Params &params) : exec_(exec), comm_(comm), params_(params) { }
+
+protected:
+  bool   sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
+  double total(double v) const; // over all processes
+  bool   lost() const;          // has the device of any process failed? Collective
+  template <class V> Buffer<V> make(size_t n) const
+  {
+    Buffer<V> b;
+    b.resize(Extent{n, exec_.space});
+    return b;
+  }
+  template <class V> Buffer<V> make_unset(size_t n) const // all of it will be written
+  {
+    Buffer<V> b;
+    b.resize_unset(Extent{n, exec_.space});
+    return b;
+  }
+  template <class V> Buffer<V> on_host(const Buffer<V> &from) const
+  {
+    Buffer<V> to(from.size());
+    copy(from, to);
+    return to;
+  }
+  Exec   exec_;
+  Comm   comm_;
+  Params params_;
+};
+
+// The numbers of the grids: operators, eigenvalues, interpolation and the exact solution, for values in a pattern.
+template <class T> class NumericSetup : Context {
+public:
+  NumericSetup(const Context &context, std::vector<Level<T>> &levels, multigrid::ExactSolver<T> &coarsest) :
+    Context(context), levels_(levels), coarsest_(coarsest)
+  {
+  }
+  // perm, place: the node of each row of the first level, and where its diagonal stands in the matrix. scale: the
+  // operators are those of the matrix times this. singular: constants are in its null space.
+  Failure  run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular);
+  void     block_numbers(Level<T> &level); // the inverses of the blocks of Gauss-Seidel
+  bool     filtered() const { return filtered_; }
+  int      degree() const { return filtered_ ? params_.rough : params_.degree; }
+  uint64_t setups() const { return setups_; }
+  size_t   bytes() const { return parts_.bytes() + old_.bytes(); }
+
+private:
+  bool    jumps();
+  void    filter(Level<T> &level);
+  void    product(Level<T> &fine, Level<T> &coarse);
+  void    prepare_statistics();
+  void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
+  void    join_changes(Buffer<double> &found) const;
+  void    diagonal(Level<T> &level, int number, const Buffer<int> &perm, const Buffer<Diagonal> &place);
+  void    estimate(const std::vector<int> &numbers);
+  double  change_of(int number, const double *found) const;
+  void    bound_change(Level<T> &level, int number);
+  void    take_eigenvalue(int number, const double *found, double scale, Failure &failure);
+  bool    sweep_last();
+  Failure invert(double swept);
+  std::vector<Level<T>>     &levels_;
+  multigrid::ExactSolver<T> &coarsest_;
+  Buffer<T>                  parts_;            // on the device: of all leaves' products
+  Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
+  uint64_t                   setups_   = 0;     // how often run() has run
+  bool                       filtered_ = false; // the interpolation is smoothed
+  // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
+  Buffer<T>                  old_;
+};
+
+template <class T> class Hierarchy : Context {
+public:
+  using Context::Context;
   // x: coordinates of own nodes, `dim` each, in the memory of `where`; owner and index: of the ghost nodes, the
   // process and the node there.
   template <class Index> Failure setup(const Rows<Index> &rows, const double *x, const std::vector<int> &owner,
@@ -293,15 +369,15 @@ public:
   double                      fixed() const { return fixed_.total; }
   // nodes in cells that have too many and cannot be split
   double                      crowded() const { return crowded_; }
-  bool                        filtered() const { return filtered_; }
+  bool                        filtered() const { return numeric_.filtered(); }
   Cycle cycle_kind() const
   {
-    return params_.cycle != Cycle::automatic ? params_.cycle : filtered_ ? Cycle::w : Cycle::v;
+    return params_.cycle != Cycle::automatic ? params_.cycle : numeric_.filtered() ? Cycle::w : Cycle::v;
   }
   int visits() const { return params_.cycle == Cycle::k ? params_.inner : multigrid::visits(cycle_kind()); }
   // the rows of the mesh's operator in the numbers of the matrix' nodes
   const Buffer<int>          &order() const { return perm_; }
-  int                         degree() const { return filtered_ ? params_.rough : params_.degree; }
+  int                         degree() const { return numeric_.degree(); }
 
 private:
   template <class Index> void    read_pattern(const Rows<Index> &rows);
@@ -311,49 +387,6 @@ private:
   template <class Index> void    couplings(const Rows<Index> &rows);
   template <class Index> Failure find_fixed(const Rows<Index> &rows);
   template <class Index> void    stretch_frame(const Rows<Index> &rows, const Buffer<double> &x);
-  void    begin_levels(int n, int ghosts, const std::vector<int> &owner, const std::vector<int> &index);
-  void    list_fixed(Points &points);
-  void    take_coordinates(Points &points, const double *x, Space where);
-  void    find_extent(Points &points);
-  void    locate(Points &points, double length);
-  template <class K> void gather_keys(Points &points, Buffer<K> &keys, int count);
-  int     find_scale(Points &points);
-  void    sort_points(Points &points, int sorted_level);
-  Tree    sort_into_tree(Points &points, int sorted_level);
-  void    keep_order(Points &points);
-  void    sort_coordinates(Points &points);
-  Failure::Kind make_grids(const Tree &tree, Buffer<Key> &keys, Buffer<double> &sorted);
-  Failure::Kind next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y);
-  void    incidences(Level<T> &fine, int nodes);
-  Failure::Kind pattern_on_host(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around, int range,
-                                bool &long_rows);
-  Failure::Kind pattern_on_device(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around, int range,
-                                  bool &long_rows);
-  void    shorten_lists(Level<T> &fine, const Level<T> &coarse);
-  Failure::Kind              product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse,
-                                             Division *division = nullptr);
-  Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
-  void    remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map);
-  Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf);
-  bool    divide_rows(Level<T> &fine, Level<T> &coarse, Division &division, int longest);
-  template <class V> void take_vertices(const Division &division, int width, Buffer<V> &of);
-  Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
-  Failure numeric_setup();
-  bool    jumps();
-  double  count_crowded(const Buffer<Key> &key, int n) const;
-  void    filter(Level<T> &level);
-  void    product(Level<T> &fine, Level<T> &coarse);
-  void    prepare_findings();
-  void    reduce_findings(const std::vector<size_t> &at, MPI_Op how);
-  void    join_changes(Buffer<double> &found) const;
-  void    diagonal(Level<T> &level, int number);
-  void    estimate(const std::vector<int> &numbers);
-  void    roots(Level<T> &level, Buffer<T> &root);
-  double  changed(int number, const double *found) const;
-  void    measure(Level<T> &level, int number);
-  void    judge(int number, const double *found, Failure &failure);
-  bool    sweep_last();
-  Failure invert(double swept);
   void    vectors(int l);
   void    turn();
   void    make_transpose();
@@ -366,55 +399,10 @@ private:
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> struct  Grids;
   template <class V> void    cycle(bool begun);
-  bool    sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
-  Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
-  Failure::Kind block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key,
-                              const Buffer<int> &position, Buffer<unsigned char> &colour);
-  Failure::Kind colour_blocks(Level<T> &level, const Level<T> &next, int blocks, bool cut,
-                              const Buffer<unsigned char> &wanted, Buffer<unsigned char> &colour);
-  void    own_blocks(Level<T> &level);
-  void    block_numbers(Level<T> &level);
-  Failure::Kind colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority,
-                       const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour);
-  void    sum_processes(T *v, size_t n)
-  {
-    multigrid::sum_processes(comm_, exec_.space, v, n, coarsest_.message);
-  }
-  double  total(double v) const;
-  bool    lost() const; // has the device of any process failed? Collective
-  template <class V> Buffer<V> make(size_t n) const
-  {
-    Buffer<V> b;
-    b.resize(Extent{n, exec_.space});
-    return b;
-  }
-  template <class V> Buffer<V> make_unset(size_t n) const // all of it will be written
-  {
-    Buffer<V> b;
-    b.resize_unset(Extent{n, exec_.space});
-    return b;
-  }
-  template <class V> Buffer<V> on_host(const Buffer<V> &from) const
-  {
-    Buffer<V> to(from.size());
-    copy(from, to);
-    return to;
-  }
-
-  Exec                  exec_;
-  Comm                  comm_;
-  Params                params_;
   Frame                 frame_;
   std::vector<Level<T>> levels_;
   multigrid::ExactSolver<T> coarsest_;
-  struct {
-    Buffer<Key>      key;      // of the nodes of all processes, in order
-    Buffer<int>      order;    // which these are, counted by process
-    std::vector<int> first;    // node of each process, and the end
-    int              rank = 0;
-  }                     everyone_; // during setup
-  Buffer<T>             parts_;             // on the device: of all leaves' products
-  Buffer<double>        found_;             // by which the numbers of the grids are judged
+  NumericSetup<T>       numeric_{*this, levels_, coarsest_};
   Buffer<int>           perm_, where_;      // node of each row of the first level; row of each node, ghosts included
   DirichletRows         fixed_;
   OneSidedCouplings     one_sided_;
@@ -422,19 +410,15 @@ private:
   Buffer<Diagonal>      diagonal_;
   double                crowded_ = 0;
   bool                  transposed_ = false;   // the grids' operators and their transposes have changed places
-  uint64_t              transposes_ = 0;     // of which of the setups_ these are
+  uint64_t              transposes_ = 0;     // of which numeric setup these are
   Graph                 graphs_[2][4];     // of the cycle on a device, and of its transpose, of 1, 2, 4, 8 vectors
-  uint64_t              setups_    = 0;    // how often numeric_setup() has run
-  bool                  filtered_  = false; // the interpolation is smoothed
   bool                  constants_ = false; // are in the null space of the matrix
   // the values lose to T what the matrix does with a constant, or do not suit it
   bool                  rounded_   = false;
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
-  // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
-  Buffer<T>             old_;
 };
 
 // coarse.a += what the leaves [l0, l1) have of P'AP
 template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, int l1, Level<T> &coarse);
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

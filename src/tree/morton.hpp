@@ -3,7 +3,7 @@
 #pragma once
 #include "exec/sort.hpp"
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 // Levels below the root. Vertices need a bit more, and all bits fit in a key.
 HD constexpr int depth(int dim) { return dim == 3 ? 20 : 30; }
@@ -79,4 +79,4 @@ template <int D> HD inline int containing(const Key *start, const signed char *l
   return p >= 0 && (key - start[p]) >> (D * (depth(D) - level[p])) == 0 ? p : -1;
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -3,27 +3,21 @@
 #include "tree/hierarchy.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
-
-template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
-{
-  if (!read_again(rows, failure)) return false;
-  if (!total(failure.kind)) failure = numeric_setup();
-  return true;
-}
+namespace tessera::tree {
 
 // The largest eigenvalue of D^-1 A, which is at least 1, is kept while it has moved by less: what there is of the
 // tenth by which estimates are raised covers this much. Each grid is judged by its own operator, as a small shift may
 // outweigh the rest on a coarse one.
 constexpr double slight = 0.05;
 
-template <class T> Failure Hierarchy<T>::numeric_setup()
+template <class T>
+Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular)
 {
   Failure   failure;
   const int last = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0;
   ++setups_;
-  prepare_findings();
+  prepare_statistics();
   if (exec_.space == Space::cuda && !sweeps()) {
     size_t largest = 0;
     for (int l = 1; l < last; ++l) largest = std::max(largest, levels_[(size_t)l].a.size());
@@ -31,25 +25,25 @@ template <class T> Failure Hierarchy<T>::numeric_setup()
   }
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
-    diagonal(level, l);
+    diagonal(level, l, perm, place);
     if (l == last) break;
     if (!l) {
       const bool before = filtered_;
       filtered_ = params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
       known     = known && !filtered_ && !before && !sweeps();
-    } else if (known) measure(level, l);
+    } else if (known) bound_change(level, l);
     // the polynomials of lower degree end before they need it
     if (degree() > 2 && level.work.w.empty() && !sweeps()) level.work.w = make<T>(level.work.z.size());
     if (level.sweep.exact) block_numbers(level);
     if (filtered_) { // the eigenvalue is needed at once
       estimate({l});
-      judge(l, on_host(found_).data(), failure);
+      take_eigenvalue(l, on_host(statistics_).data(), scale, failure);
       if (total(failure.kind)) return failure;
     }
     filter(level);
     Level<T> &next = levels_[(size_t)l + 1];
     if (known && l + 1 < last) {
-      roots(next, next.work.z);
+      next.roots(next.work.z);
       if (exec_.space == Space::cuda) device::copy(old_.data(), next.a.data(), next.a.bytes());
       else {
         old_   = std::move(next.a);
@@ -61,24 +55,24 @@ template <class T> Failure Hierarchy<T>::numeric_setup()
   if (exec_.space == Space::host) old_ = Buffer<T>();
   const bool     swept = sweep_last();
   Buffer<double> found;
-  if (known) found = on_host(found_);
+  if (known) found = on_host(statistics_);
   if (known && levels_[0].distributed) join_changes(found);
   bool             kept  = known;
   std::vector<int> divided_grids;
   for (int l = 0; l < last && !sweeps() && !filtered_; ++l) {
     Level<T> &level = levels_[(size_t)l];
-    if (known && l) level.change += (float)changed(l, found.data());
+    if (known && l) level.change += (float)change_of(l, found.data());
     if (known && level.lambda > 0 && level.change < slight) continue;
     kept = false;
     if (level.distributed) divided_grids.push_back(l);
     else estimate({l});
   }
   estimate(divided_grids);
-  if (!kept) found = on_host(found_);
-  for (int l = 0; l <= last && !failure.kind; ++l) judge(l, found.data(), failure);
+  if (!kept) found = on_host(statistics_);
+  for (int l = 0; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (total(failure.kind)) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
-  if (params_.falls_back && !constants_) { // all processes go on in the same way
+  if (params_.falls_back && !singular) { // all processes go on in the same way
     if (total(failure.kind)) return failure;
     if (total(coarsest_.dropped)) failure.kind = Failure::rounded;
   }
@@ -90,10 +84,8 @@ template <class T> Failure Hierarchy<T>::numeric_setup()
 }
 
 #define INSTANTIATE(T) \
-  template Failure Hierarchy<T>::numeric_setup(); \
-  template bool    Hierarchy<T>::refresh(const Rows<int> &, Failure &); \
-  template bool    Hierarchy<T>::refresh(const Rows<int64_t> &, Failure &);
+  template Failure NumericSetup<T>::run(const Buffer<int> &, const Buffer<Diagonal> &, double, bool);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

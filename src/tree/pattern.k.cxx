@@ -4,14 +4,14 @@
 // corners of its leaf: 2^d rows and a column for each vertex around L that gets an entry. Entry e of row i belongs to
 // the leaf pair[e] of L's list, the corners of that leaf to the columns column[] of E, and row and column of E to the
 // place slot[] in the row of the coarse operator.
-#include "tree/hierarchy.hpp"
+#include "tree/setup.hpp"
 #include "tree/pattern_kernels.hpp"
 #include "exec/each.hpp"
 #include "exec/pack.hpp"
 #include <algorithm>
 #include <numeric>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -116,14 +116,14 @@ struct Remap {
 
 } // namespace
 
-template <class T> Buffer<unsigned char> Hierarchy<T>::corner_bits(const Level<T> &fine) const
+template <class T> Buffer<unsigned char> GalerkinSetup<T>::corner_bits(const Level<T> &fine) const
 {
   Buffer<unsigned char> bits = make_unset<unsigned char>((size_t)(fine.n + fine.ghosts));
   for_each(exec_, fine.n + fine.ghosts, CornerBits<T>{fine.transfer.weight.data(), fine.transfer.corners, bits.data()});
   return bits;
 }
 
-template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
+template <class T> void GalerkinSetup<T>::incidences(Level<T> &fine, int nodes)
 {
   const int   n = fine.transfer.cells * fine.transfer.corners;
   Buffer<int> taken = make<int>((size_t)nodes);
@@ -138,7 +138,7 @@ template <class T> void Hierarchy<T>::incidences(Level<T> &fine, int nodes)
 }
 
 // Lists in bytes where they suffice, and the longest ones.
-template <class T> void Hierarchy<T>::shorten_lists(Level<T> &fine, const Level<T> &coarse)
+template <class T> void GalerkinSetup<T>::shorten_lists(Level<T> &fine, const Level<T> &coarse)
 {
   const int cells = fine.transfer.cells, nodes = coarse.rows;
   Buffer<Longest> longest = make<Longest>(1);
@@ -164,7 +164,7 @@ template <class T> void Hierarchy<T>::shorten_lists(Level<T> &fine, const Level<
 
 // leaf: of the nodes of the fine grid, ghosts included; division: of the coarse grid, where the processes divide it.
 // too_long: a leaf or row has more neighbours than 16 bits count.
-template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf,
+template <class T> Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &fine, const Buffer<int> &leaf,
                                                                Level<T> &coarse, Division *division)
 {
   const int cells = fine.transfer.cells, entries = (int)fine.j.size(), nodes = coarse.rows;
@@ -190,7 +190,8 @@ template <class T> Failure::Kind Hierarchy<T>::product_pattern(Level<T> &fine, c
 }
 
 // Entries of the first rows go to the places map[] in them.
-template <class T> void Hierarchy<T>::remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map)
+template <class T>
+void GalerkinSetup<T>::remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map)
 {
   for_each(exec_, rows,
            Remap{fine.transfer.first.data(), fine.transfer.place.data(), fine.product.columns.data(), coarse.i.data(),
@@ -198,7 +199,7 @@ template <class T> void Hierarchy<T>::remap(Level<T> &fine, const Level<T> &coar
 }
 
 // Every process has the coarse operator: the rows are the union of those that the processes contribute to.
-template <class T> Failure::Kind Hierarchy<T>::merge_pattern(Level<T> &fine, Level<T> &coarse)
+template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine, Level<T> &coarse)
 {
   int size;
   MPI_Comm_size(comm_, &size);
@@ -237,23 +238,16 @@ template <class T> Failure::Kind Hierarchy<T>::merge_pattern(Level<T> &fine, Lev
   coarse.j = make<int>(columns.size());
   copy(merged, coarse.j);
   copy(rows, coarse.i);
-  if (exec_.space == Space::cuda) device::synchronize();
+  device::synchronize(exec_.space);
   return Failure::none;
 }
 
-template void Hierarchy<double>::incidences(Level<double> &, int);
-template Buffer<unsigned char> Hierarchy<double>::corner_bits(const Level<double> &) const;
-template void Hierarchy<double>::remap(Level<double> &, const Level<double> &, int, const Buffer<int> &);
-template void Hierarchy<double>::shorten_lists(Level<double> &, const Level<double> &);
-template Failure::Kind         Hierarchy<double>::product_pattern(Level<double> &, const Buffer<int> &, Level<double> &,
-                                                                  Division *);
-template Failure::Kind Hierarchy<double>::merge_pattern(Level<double> &, Level<double> &);
-template void Hierarchy<float>::incidences(Level<float> &, int);
-template Buffer<unsigned char> Hierarchy<float>::corner_bits(const Level<float> &) const;
-template void Hierarchy<float>::remap(Level<float> &, const Level<float> &, int, const Buffer<int> &);
-template void Hierarchy<float>::shorten_lists(Level<float> &, const Level<float> &);
-template Failure::Kind         Hierarchy<float>::product_pattern(Level<float> &, const Buffer<int> &, Level<float> &,
-                                                                 Division *);
-template Failure::Kind Hierarchy<float>::merge_pattern(Level<float> &, Level<float> &);
+#define INSTANTIATE(T) \
+  template void                  GalerkinSetup<T>::incidences(Level<T> &, int); \
+  template Buffer<unsigned char> GalerkinSetup<T>::corner_bits(const Level<T> &) const; \
+  template void                  GalerkinSetup<T>::remap(Level<T> &, const Level<T> &, int, const Buffer<int> &); \
+  template Failure::Kind GalerkinSetup<T>::product_pattern(Level<T> &, const Buffer<int> &, Level<T> &, Division *);
+INSTANTIATE(double)
+INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -1,15 +1,15 @@
 // The pattern of P'AP on a device: blocks of threads make the lists of some leaves or rows in tables, as
 // pattern_kernels.hpp says.
-#include "tree/hierarchy.hpp"
+#include "tree/setup.hpp"
 #include "tree/pattern_kernels.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
 #include <stdexcept>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 template <class T>
-Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around,
+Failure::Kind GalerkinSetup<T>::pattern_on_device(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around,
                                               int range, bool &long_rows)
 {
   const int cells = fine.transfer.cells, corners = fine.transfer.corners, nodes = coarse.rows;
@@ -112,8 +112,9 @@ Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &fine, const Buffer<int> 
 }
 
 #define INSTANTIATE(T) \
-  template Failure::Kind Hierarchy<T>::pattern_on_device(Level<T> &, const Buffer<int> &, Level<T> &, int, int, bool &);
+  template Failure::Kind GalerkinSetup<T>::pattern_on_device(Level<T> &, const Buffer<int> &, Level<T> &, int, int, \
+                                                          bool &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

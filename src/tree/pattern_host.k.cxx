@@ -1,10 +1,10 @@
 // The pattern of P'AP on the host: lists leaf by leaf, and row by row.
-#include "tree/hierarchy.hpp"
+#include "tree/setup.hpp"
 #include "tree/pattern_kernels.hpp"
 #include "exec/each.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -174,7 +174,7 @@ struct CopyRows {
 } // namespace
 
 template <class T>
-Failure::Kind Hierarchy<T>::pattern_on_host(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around,
+Failure::Kind GalerkinSetup<T>::pattern_on_host(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around,
                                             int range, bool &long_rows)
 {
   const int cells = fine.transfer.cells, corners = fine.transfer.corners, nodes = coarse.rows;
@@ -234,8 +234,9 @@ Failure::Kind Hierarchy<T>::pattern_on_host(Level<T> &fine, const Buffer<int> &l
 }
 
 #define INSTANTIATE(T) \
-  template Failure::Kind Hierarchy<T>::pattern_on_host(Level<T> &, const Buffer<int> &, Level<T> &, int, int, bool &);
+  template Failure::Kind GalerkinSetup<T>::pattern_on_host(Level<T> &, const Buffer<int> &, Level<T> &, int, int, \
+                                                        bool &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

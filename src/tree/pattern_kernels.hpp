@@ -5,7 +5,7 @@
 #include "exec/each.hpp"
 #include "exec/tile.hpp"
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 constexpr unsigned short none = no_slot<unsigned short>, wanted_slot = none - 1; // more do not count
 using Mask = unsigned long long;
@@ -424,4 +424,4 @@ Buffer<unsigned long long> make_lists(const Exec &exec, int items, Lists &lists,
   }
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

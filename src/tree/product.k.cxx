@@ -6,7 +6,7 @@
 #include "exec/tile.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -122,7 +122,7 @@ template <class T, class S, int BS> struct SumParts {
 
 } // namespace
 
-template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
+template <class T> void NumericSetup<T>::product(Level<T> &fine, Level<T> &coarse)
 {
   coarse.a.zero();
   const int    cells = fine.transfer.cells, corners = fine.transfer.corners, b2 = params_.bs * params_.bs;
@@ -168,10 +168,11 @@ template <class T> void Hierarchy<T>::product(Level<T> &fine, Level<T> &coarse)
   if (coarse.distributed) {
     coarse.entries.add_back(coarse.a.data(), b2);
     coarse.entries.release(); // as large as the rows of others, and used once a setup
-  } else if (fine.distributed || shared) sum_processes(coarse.a.data(), coarse.a.size());
+  } else if (fine.distributed || shared) 
+    multigrid::sum_processes(comm_, exec_.space, coarse.a.data(), coarse.a.size(), coarsest_.message);
 }
 
-template void Hierarchy<double>::product(Level<double> &, Level<double> &);
-template void Hierarchy<float>::product(Level<float> &, Level<float> &);
+template void NumericSetup<double>::product(Level<double> &, Level<double> &);
+template void NumericSetup<float>::product(Level<float> &, Level<float> &);
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -3,7 +3,7 @@
 #include "tree/dispatch.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -129,4 +129,4 @@ template <class T> void product_on_host(int bs, const Level<T> &fine, int l0, in
 template void product_on_host(int, const Level<double> &, int, int, Level<double> &);
 template void product_on_host(int, const Level<float> &, int, int, Level<float> &);
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -3,7 +3,13 @@
 #include "tree/hierarchy.hpp"
 #include <cmath>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
+
+// An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it:
+// such a penalty would take all digits of the coarse operators. Couplings with the first kind are one-sided, those
+// with the second have their equals in its rows.
+enum Fixed : unsigned char { not_fixed, dirichlet, penalty };
+constexpr double penalty_ratio = 1e12;
 
 // No eigenvalue of D^-1 A moves by more than the largest row sum of magnitudes in the change of D^-1/2 A D^-1/2,
 // which is symmetric and has the same ones. From one on it does not matter by how much.
@@ -86,6 +92,14 @@ template <class Index> struct RowReader {
   }
 };
 
+template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
+{
+  double d = 0;
+  for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
+    if ((int)m.j[e] == row) d += m.a[e];
+  return d;
+}
+
 // One entry is a row's coupling with a node, and all are of this process: for kernels of a device in which
 // 2^scalar_share threads (whose numbers are not to overflow) read a row side by side, two entries at once each, as
 // nothing else hides their latency.
@@ -129,4 +143,4 @@ HD inline void each_two(const Rows<Index> &m, const unsigned char *fixed, bool c
   }
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -6,18 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
 // Rows of so many nodes are refused at once: lists around a cell are shorter, and searching longer ones takes for ever.
 constexpr int longest_row = 65000;
-
-// An unknown is fixed if its row has no other entries than the one on the diagonal, or none that count beside it:
-// such a penalty would take all digits of the coarse operators. Couplings with the first kind are one-sided, those
-// with the second have their equals in its rows.
-enum Fixed : unsigned char { not_fixed, dirichlet, penalty };
-constexpr double penalty_ratio = 1e12;
 
 // What rows show. Rows are counted from the end, so that the first one is the largest.
 struct Findings {
@@ -132,26 +126,12 @@ template <class Index, class T> struct LookAgain {
     return diagonal > 0 && size - size == 0 && size - diagonal > 1e-3 * diagonal;
   }
 };
-template <class Index> HD double diagonal_entry(const Rows<Index> &m, int row)
-{
-  double d = 0;
-  for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
-    if ((int)m.j[e] == row) d += m.a[e];
-  return d;
-}
 template <class Index> struct FetchDiagonal {
   Rows<Index> m;
   double     *out;
   int         row;
   HD void     operator()(int) const { *out = diagonal_entry(m, row); }
 };
-template <class Index> struct InverseOfFixed {
-  Rows<Index> m;
-  const int  *list;
-  double     *inverse;
-  HD void     operator()(int p) const { inverse[p] = 1 / diagonal_entry(m, list[p]); }
-};
-
 // The nodes that the rows of a node are coupled with, by their numbers in the sorted order; fixed unknowns are left
 // out.
 template <class Index> struct FillPattern {
@@ -319,42 +299,6 @@ template <class Index, class T> struct FillScalars {
   }
 };
 
-// Couplings of unknowns that are not fixed with Dirichlet rows.
-template <class Index, class F>
-HD void each_one_sided(const Rows<Index> &m, int bs, const unsigned char *fixed, int row, const F &f)
-{
-  if (fixed[row]) return;
-  for (Index e = m.i[row]; e < m.i[row + 1]; ++e)
-    if (fixed[m.j[e]] == dirichlet) f((int)m.j[e], m.a[e]);
-  if (m.oi)
-    for (Index e = m.oi[row]; e < m.oi[row + 1]; ++e)
-      if (fixed[m.n * bs + m.ghost[m.oj[e]]] == dirichlet) f(m.n * bs + m.ghost[m.oj[e]], m.o[e]);
-}
-template <class Index> struct OneSided {
-  Rows<Index>          m;
-  int                  bs;
-  const unsigned char *fixed;
-  const int           *perm, *where, *list;
-  const int           *begin; // or nullptr: count only
-  double               scale;
-  int                 *count, *column;
-  double              *value;
-  HD void              operator()(int k) const
-  {
-    const int p = list[k];
-    int       n = 0;
-    each_one_sided(m, bs, fixed, perm[p / bs] * bs + p % bs, [&](int unknown, double v) {
-      if (v == 0) return;
-      if (begin) {
-        column[begin[k] + n] = where[unknown / bs] * bs + unknown % bs;
-        value[begin[k] + n]  = scale * v;
-      }
-      ++n;
-    });
-    if (!begin) count[k] = n;
-  }
-};
-
 } // namespace
 
 // What is wrong with the rows, if anything
@@ -467,7 +411,7 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   Buffer<Findings> found = make<Findings>(1);
   const double     scale = scale_;
   const int        share = shared_by(exec_, rows, params_.bs);
-  roots(level, level.work.z);
+  level.roots(level.work.z);
   forall_join(exec_, list_box((rows.n * params_.bs) << share),
               LookAgain<Index, T>{rows, params_.bs, fixed_.kind.data(), where_.data(), scale, level.work.r.data(),
                                   diagonal_.data(), share},
@@ -487,36 +431,14 @@ template <class T> template <class Index> bool Hierarchy<T>::read_again(const Ro
   return true;
 }
 
-template <class T> template <class Index> void Hierarchy<T>::couplings(const Rows<Index> &rows)
-{
-  one_sided_.any = false;
-  if (!fixed_.any) return;
-  const int n = (int)one_sided_.rows.size();
-  fixed_.inverse = make<double>(fixed_.list.size());
-  for_each(exec_, (int)fixed_.list.size(), InverseOfFixed<Index>{rows, fixed_.list.data(), fixed_.inverse.data()});
-  one_sided_.i = make<int>((size_t)n + 1);
-  for_each(exec_, n,
-           OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
-                           nullptr, scale_, one_sided_.i.data(), nullptr, nullptr});
-  const int entries = scan(exec_, n, one_sided_.i);
-  one_sided_.any        = total(entries) > 0;
-  one_sided_.j      = make<int>((size_t)entries);
-  one_sided_.a      = make<double>((size_t)entries);
-  if (one_sided_.any)
-    for_each(exec_, n,
-             OneSided<Index>{rows, params_.bs, fixed_.kind.data(), perm_.data(), where_.data(), one_sided_.rows.data(),
-                             one_sided_.i.data(), scale_, nullptr, one_sided_.j.data(), one_sided_.a.data()});
-}
-
 #define INSTANTIATE(T, Index) \
   template Failure Hierarchy<T>::find_fixed(const Rows<Index> &); \
   template void    Hierarchy<T>::read_pattern(const Rows<Index> &); \
   template bool    Hierarchy<T>::read_again(const Rows<Index> &, Failure &); \
-  template double  Hierarchy<T>::fill(const Rows<Index> &, const T *, const T *, double); \
-  template void    Hierarchy<T>::couplings(const Rows<Index> &);
+  template double  Hierarchy<T>::fill(const Rows<Index> &, const T *, const T *, double);
 INSTANTIATE(double, int)
 INSTANTIATE(double, int64_t)
 INSTANTIATE(float, int)
 INSTANTIATE(float, int64_t)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

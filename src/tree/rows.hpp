@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <type_traits>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 template <class V> struct Clear {
   V      *x;
@@ -155,7 +155,7 @@ template <class T, int BS, class V, class End> struct EachRow {
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
-template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
+template <class T> Stream<T> stream_of(const Operator<T> &level, const T *x)
 {
   // small grids have fewer rows in a block, as they have few blocks
   constexpr int    blocks = 512, least = 1024, most = 32768 / sizeof(T);
@@ -171,7 +171,7 @@ template <class T> Stream<T> stream_of(const Level<T> &level, const T *x)
 }
 
 // Several vectors need no blocks that stream: the threads of a row read all of them at each of its entries.
-template <class T> template <class V, class End> void Level<T>::each_row(const V *x, const End &end) const
+template <class T> template <class V, class End> void Operator<T>::each_row(const V *x, const End &end) const
 {
   if constexpr (width_of<V> == 1)
     if (streams) {
@@ -184,7 +184,7 @@ template <class T> template <class V, class End> void Level<T>::each_row(const V
   });
 }
 
-template <class T> template <class End> void Level<T>::sum_rows(const T *x, const End &end, double *sum) const
+template <class T> template <class End> void Operator<T>::sum_rows(const T *x, const End &end, double *sum) const
 {
   if (streams) {
     const Stream<T> stream = stream_of(*this, x);
@@ -198,4 +198,4 @@ template <class T> template <class End> void Level<T>::sum_rows(const T *x, cons
 
 #endif
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

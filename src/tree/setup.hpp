@@ -1,9 +1,9 @@
 // What only the setup needs.
 #pragma once
-#include "tree/tree.hpp"
+#include "tree/hierarchy.hpp"
 #include <vector>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 // The nodes as points, until the tree and the first grid are made of them.
 struct Points {
@@ -18,4 +18,102 @@ struct Points {
   std::vector<int>      runs;              // where those of each process begin among the keys of all, and the end
 };
 
-} // namespace tessera::auxamg
+// Of the vertices of a grid, in the order of their keys, to whom they belong; and which are here.
+struct Division {
+  std::vector<int> owner, index; // of each vertex its process and the number there
+  std::vector<int> vertex;       // of each number here
+  int              leaves = 0;   // of own nodes, then of ghosts
+  size_t           entries = 0;  // of its operator here, parts of others' rows among them
+};
+
+// The nodes of all processes, for colours.
+struct Everyone {
+  Buffer<Key>      key;      // of the nodes of all processes, in order
+  Buffer<int>      order;    // which these are, counted by process
+  std::vector<int> first;    // node of each process, and the end
+  int              rank = 0;
+};
+
+// The patterns of P'AP: pattern*.k.cxx, and where the processes divide a grid divide.k.cxx.
+template <class T> class GalerkinSetup : Context {
+public:
+  explicit GalerkinSetup(const Context &context) : Context(context) { }
+  Failure::Kind              product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse,
+                                             Division *division = nullptr);
+  Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf);
+  template <class V> void take_vertices(const Division &division, int width, Buffer<V> &of);
+
+private:
+  void    incidences(Level<T> &fine, int nodes);
+  Failure::Kind pattern_on_host(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around, int range,
+                                bool &long_rows);
+  Failure::Kind pattern_on_device(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around, int range,
+                                  bool &long_rows);
+  void    shorten_lists(Level<T> &fine, const Level<T> &coarse);
+  Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
+  void    remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map);
+  bool    divide_rows(Level<T> &fine, Level<T> &coarse, Division &division, int longest);
+  Failure::Kind merge_pattern(Level<T> &fine, Level<T> &coarse);
+};
+
+// The colours of Gauss-Seidel: colour.k.cxx.
+template <class T> class Colouring : Context {
+public:
+  Colouring(const Context &context, std::vector<Level<T>> &levels, GalerkinSetup<T> &galerkin) :
+    Context(context), levels_(levels), galerkin_(galerkin)
+  {
+  }
+  Failure::Kind sweep_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key);
+  Everyone &everyone() { return everyone_; }
+
+private:
+  Failure::Kind block_pattern(Level<T> &level, const Level<T> &next, const Cells &cells, const Buffer<Key> &key,
+                              const Buffer<int> &position, Buffer<unsigned char> &colour);
+  Failure::Kind colour_blocks(Level<T> &level, const Level<T> &next, int blocks, bool cut,
+                              const Buffer<unsigned char> &wanted, Buffer<unsigned char> &colour);
+  void    own_blocks(Level<T> &level);
+  Failure::Kind colour(int n, const Buffer<int> &i, const Buffer<int> &j, const Buffer<double> &priority,
+                       const Buffer<unsigned char> &wanted, bool distributed, Buffer<unsigned char> &colour);
+  std::vector<Level<T>> &levels_;
+  GalerkinSetup<T>      &galerkin_;
+  Everyone               everyone_;
+};
+
+// From coordinates to the grids, step by step.
+template <class T> class Setup : Context {
+public:
+  Setup(const Context &context, std::vector<Level<T>> &levels, Buffer<int> &perm, Buffer<int> &where,
+        DirichletRows &fixed, Frame &frame) :
+    Context(context), levels_(levels), perm_(perm), where_(where), fixed_(fixed), frame_(frame), galerkin_(context),
+    colouring_(context, levels, galerkin_)
+  {
+  }
+  void begin_levels(int n, int ghosts, const std::vector<int> &owner, const std::vector<int> &index);
+  void list_fixed();
+  void take_coordinates(const double *x, Space where);
+  const Buffer<double> &coordinates() const { return points_.x; }
+  void          find_extent();
+  int           find_scale();
+  Tree          sort_into_tree(int sorted_level);
+  void          keep_order();
+  void          sort_coordinates();
+  Failure::Kind make_grids(const Tree &tree);
+  double        crowded() const { return crowded_; }
+
+private:
+  void                    locate(double length);
+  template <class K> void gather_keys(Buffer<K> &keys, int count);
+  void                    sort_points(int sorted_level);
+  double                  count_crowded(const Buffer<Key> &key, int n) const;
+  Failure::Kind           next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y);
+  std::vector<Level<T>>  &levels_;
+  Buffer<int>            &perm_, &where_;
+  DirichletRows          &fixed_;
+  Frame                  &frame_;
+  Points                  points_;
+  GalerkinSetup<T>        galerkin_;
+  Colouring<T>            colouring_;
+  double                  crowded_ = 0;
+};
+
+} // namespace tessera::tree

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -103,4 +103,4 @@ void Hierarchy<T>::stretch_frame(const Rows<Index> &rows, const Buffer<double> &
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

@@ -4,7 +4,7 @@
 #include <climits>
 #include <stdexcept>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -89,7 +89,7 @@ template <class T> struct InvertBlock {
   {
     const int     n = (begin[b + 1] - begin[b]) * bs;
     double *const a = dense + at[b];
-    double        diagonal[most_in_block];
+    double        diagonal[max_in_block];
     for (int k = 0; k < n; ++k) diagonal[k] = a[k * n + k];
     for (int k = 0; k < n; ++k) {
       const double pivot = a[k * n + k];
@@ -189,7 +189,7 @@ template <class T, int BS> struct SolveBlocks {
 
 } // namespace
 
-template <class T> void Hierarchy<T>::block_numbers(Level<T> &level)
+template <class T> void NumericSetup<T>::block_numbers(Level<T> &level)
 {
   GaussSeidel<T> &s = level.sweep;
   const int  points = level.points, bs = params_.bs, b2 = bs * bs;
@@ -253,9 +253,9 @@ template <class T> void GaussSeidel<T>::apply(Level<T> &level, bool from_zero, D
 }
 
 #define INSTANTIATE(T) \
-  template void Hierarchy<T>::block_numbers(Level<T> &); \
+  template void NumericSetup<T>::block_numbers(Level<T> &); \
   template void GaussSeidel<T>::apply(Level<T> &, bool, Direction);
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

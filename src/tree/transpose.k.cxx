@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -87,30 +87,6 @@ struct Part {
     place[p] = (int)from[2 * (ptrdiff_t)p + 1];
   }
 };
-// What the couplings of free unknowns with each unknown of the first level give.
-template <class T> struct SumColumns {
-  const int    *i, *row;
-  const double *a;
-  const T      *x;
-  double       *sums;
-  HD void       operator()(int q) const
-  {
-    double s = 0;
-    for (int e = i[q]; e < i[q + 1]; ++e) s += a[e] * x[row[e]];
-    sums[q] = s;
-  }
-};
-struct StoreFixedTransposed {
-  const int    *list, *where;
-  const double *inverse, *r, *sums;
-  int           bs;
-  double        scale, *z;
-  HD void       operator()(int p) const
-  {
-    z[list[p]] = inverse[p] * (r[list[p]] - scale * sums[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs]);
-  }
-};
-
 int bits_of(int n)
 {
   int bits = 1;
@@ -282,34 +258,20 @@ template <class T> void Hierarchy<T>::transpose_one_sided()
   for_each(exec_, (int)entries, Take<double>{order.data(), one_sided_.a.data(), t.a.data()});
 }
 
-// z_F = D^-1 (r_F - A_IF' z_I), where z_I is what the cycle has left, times scale
-template <class T> void Hierarchy<T>::store_fixed_transposed(const double *r, double scale, double *z)
-{
-  Level<T> &level = levels_[0];
-  auto     &t = one_sided_.transpose;
-  if (t.sums.size() != level.work.x.size()) t.sums = make<double>(level.work.x.size());
-  const SumColumns<T> columns{t.i.data(), t.row.data(), t.a.data(), level.work.x.data(), t.sums.data()};
-  for_each(exec_, (int)t.i.size() - 1, columns);
-  if (level.distributed) level.exchange.add_back(t.sums.data(), params_.bs);
-  for_each(exec_, (int)fixed_.list.size(),
-           StoreFixedTransposed{fixed_.list.data(), where_.data(), fixed_.inverse.data(), r, t.sums.data(), params_.bs,
-                                scale, z});
-}
-
 template <class T> void Hierarchy<T>::make_transpose()
 {
-  if (transposes_ == setups_) return;
+  if (transposes_ == numeric_.setups()) return;
   for (size_t l = 0; l + 1 < levels_.size(); ++l) {
     Level<T> &level = levels_[l];
     if (level.transpose.i.empty()) transpose_pattern(level);
     transpose_numbers(level);
     if (!level.sweep.exact) continue;
     level.turn();
-    block_numbers(level);
+    numeric_.block_numbers(level);
     level.turn();
   }
   if (one_sided_.any) transpose_one_sided();
-  transposes_ = setups_;
+  transposes_ = numeric_.setups();
 }
 
 #define INSTANTIATE(T) \
@@ -318,9 +280,8 @@ template <class T> void Hierarchy<T>::make_transpose()
   template void Hierarchy<T>::transpose_pattern(Level<T> &); \
   template void Hierarchy<T>::transpose_numbers(Level<T> &); \
   template void Hierarchy<T>::transpose_one_sided(); \
-  template void Hierarchy<T>::store_fixed_transposed(const double *, double, double *); \
   template void Hierarchy<T>::make_transpose();
 INSTANTIATE(double)
 INSTANTIATE(float)
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

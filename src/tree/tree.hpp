@@ -5,7 +5,7 @@
 #include "tree/morton.hpp"
 #include <vector>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 // A point at x lies at (x - origin) * factor in units of the finest cells.
 struct Frame {
@@ -74,4 +74,4 @@ template <class T> void make_weights(const Exec &exec, const Cells &cells, bool 
 // Leaves out the vertices that no point uses and sorts the others by their keys. Returns how many remain.
 int number_vertices(const Exec &exec, Cells &cells, const Buffer<unsigned char> &used);
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

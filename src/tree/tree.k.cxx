@@ -5,7 +5,7 @@
 #include "exec/each.hpp"
 #include <algorithm>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -357,4 +357,4 @@ Tree make_tree(const Exec &exec, int dim, int most, int n, const Buffer<Key> &ke
   return tree;
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

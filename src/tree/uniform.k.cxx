@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tessera::auxamg {
+namespace tessera::tree {
 
 namespace {
 
@@ -94,4 +94,4 @@ Cells uniform_cells(const Exec &exec, const Tree &tree, int k)
   return cells;
 }
 
-} // namespace tessera::auxamg
+} // namespace tessera::tree

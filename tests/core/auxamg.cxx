@@ -5,7 +5,7 @@
 #include <set>
 
 using namespace tessera;
-using namespace tessera::auxamg;
+using namespace tessera::tree;
 
 namespace {
 
@@ -159,7 +159,7 @@ template <class T> void check_products(int dim, int n, int bs, double grading, b
   Params         params;
   params.dim    = dim;
   params.bs     = bs;
-  params.most   = dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  params.cell_size   = dim == 3 ? 24 : dim == 2 ? 12 : 3;
   params.kuhn   = kuhn;
   params.filter = filter ? Filter::on : Filter::off;
   params.coarse = 10;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 using namespace tessera;
-using namespace tessera::auxamg;
+using namespace tessera::tree;
 
 // One row is coupled with half of all nodes: its list on a device is cut in a first run, and must not count as too long.
 TEST(AuxAMG, ARowOfManyOnADevice)
@@ -38,7 +38,7 @@ TEST(AuxAMG, ARowOfManyOnADevice)
     Params     params;
     Rows<int> rows = rows_of(i, j, a);
     params.dim  = 3;
-    params.most = 24;
+    params.cell_size = 24;
     Hierarchy<double> h(where, MPI_COMM_SELF, params);
     ASSERT_EQ(h.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
     levels[device] = h.levels().size();

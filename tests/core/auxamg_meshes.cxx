@@ -11,7 +11,7 @@
 #include <vector>
 
 using namespace tessera;
-using namespace tessera::auxamg;
+using namespace tessera::tree;
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <functional>
 
 using namespace tessera;
-using namespace tessera::auxamg;
+using namespace tessera::tree;
 
 // After new values the largest eigenvalues are those of a new setup, whether the values change at once or little by little.
 TEST(AuxAMG, EigenvaluesFollowTheValues)
