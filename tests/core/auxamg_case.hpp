@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace tessera {
-namespace auxamg {
+namespace tree {
 
 inline Exec exec()
 {
@@ -89,5 +89,5 @@ struct Matrix {
   }
 };
 
-} // namespace auxamg
+} // namespace tree
 } // namespace tessera
