@@ -430,6 +430,40 @@ static PetscErrorCode TestHooks(void)
   PetscFunctionReturn(0);
 }
 
+/* Options that came before a wrong one count, and the next setup is made with them */
+static PetscErrorCode TestWrongOption(void)
+{
+  Problem        p;
+  PC             pc;
+  PetscErrorCode ierr;
+  PetscInt       its[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a wrong option after a right one\n"));
+  PetscCall(Create(&models[NINE], &p));
+  for (int k = 0; k < 2; ++k) {
+    PetscCall(NewKSP(&p, KSPCG, "rrb"));
+    PetscCall(KSPGetPC(p.ksp, &pc));
+    if (k) PetscCall(PCRRBSetSmooth(pc, 3));
+    else {
+      PetscCall(Solve(&p, PETSC_FALSE, &ierr));
+      PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_smooth", "3"));
+      PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_redundant", "-1"));
+      PetscCall(PetscPushErrorHandler(Keep, NULL));
+      ierr = PCSetFromOptions(pc);
+      PetscCall(PetscPopErrorHandler());
+      PetscCall(CheckTrue("  refused", (PetscBool)(ierr == PETSC_ERR_ARG_OUTOFRANGE)));
+      PetscCall(PetscOptionsClearValue(NULL, "-pc_rrb_smooth"));
+      PetscCall(PetscOptionsClearValue(NULL, "-pc_rrb_redundant"));
+    }
+    PetscCall(Solve(&p, PETSC_FALSE, &ierr));
+    PetscCall(KSPGetIterationNumber(p.ksp, &its[k]));
+  }
+  PetscCall(CheckTrue("  the right one is in use", (PetscBool)(its[0] == its[1])));
+  PetscCall(Destroy(&p));
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   PetscFunctionBeginUser;
@@ -440,6 +474,7 @@ int main(int argc, char **argv)
   PetscCall(TestTranspose());
   PetscCall(TestEigenvalues());
   PetscCall(TestHooks());
+  PetscCall(TestWrongOption());
   (void)Hook;
   PetscCall(PetscFinalize());
   return 0;

@@ -163,13 +163,9 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
 
 static PetscErrorCode PCSetFromOptions_AuxAMG(PC pc, CompatOptionItems PetscOptionsObject)
 {
-  bool changed;
-
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "AuxAMG options");
-  PetscCall(tessera::ParseOptions(PetscOptionsObject, (PetscObject)pc, tessera::AuxAMGOptions::table,
-                                  &tessera::AuxAMGOptions::Of(pc), &changed));
-  if (changed) PetscCall(tessera::AuxAMGOptions::Changed(pc));
+  PetscCall(tessera::ParseOptions<tessera::AuxAMGOptions>(PetscOptionsObject, pc));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

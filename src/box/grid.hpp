@@ -42,7 +42,7 @@ struct Grid {
   bool             periodic_x = false, periodic_y = false; // of even size in that direction
   std::vector<int> xsplit, ysplit;
   int              rank = 0;
-  int              layers = 1; // of ghost cells that fields have room for
+  int              layers = 1; // of ghost cells that fields have room for: one is a quarter index, two nodes
 
   int  processes_x() const { return (int)xsplit.size() - 1; }
   int  processes() const { return processes_x() * ((int)ysplit.size() - 1); }

@@ -23,7 +23,7 @@ struct Box3 {
   ptrdiff_t size() const { return empty() ? 0 : (ptrdiff_t)(hi[0] - lo[0]) * (hi[1] - lo[1]) * (hi[2] - lo[2]); }
 };
 
-constexpr int ghosts = 2; // layers of foreign nodes kept around the own ones
+constexpr int ghosts = 2; // layers of foreign nodes around the own ones, each of one node, unlike Grid::layers
 
 // Places of nodes in memory: the own ones and the ghosts.
 struct Layout3 {

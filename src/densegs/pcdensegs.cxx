@@ -41,7 +41,7 @@ static PetscErrorCode Place(PC pc, tessera::Space *space)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What sweeps cannot work with; no text where there is nothing.
+// mine: what in the matrix stops the sweeps, in words; empty where nothing does.
 static PetscErrorCode Complain(const PC_DenseGS &p, const tessera::densegs::Check &check, PetscInt n, char mine[256])
 {
   PetscFunctionBegin;
@@ -203,13 +203,13 @@ static PetscErrorCode Sweep(PC pc, Vec b, Vec y, PetscInt sweeps, bool zero, tes
   PetscCall(p->vector.Restore());
   PetscCall(p->vector.Write(y, space, !zero));
   plan.params.order         = order;
-  const PetscErrorCode ierr = SweepArray(pc, p->vector.data(), most, zero);
-  PetscCall(p->vector.Restore());
+  const PetscErrorCode ierr = SweepArray(pc, p->vector.data(), most, zero), restored = p->vector.Restore();
   // A symmetric sweep costs what one way costs, but for its first half from zero.
   PetscCall(tessera::LogFlops(space, 2. * n * (double)unknowns *
                                        (order == tessera::densegs::Order::symmetric ? most / 2 : most)));
   PetscCall(PetscLogEventEnd(tessera::event_densegs_apply, pc, b, y, 0));
   PetscCall(ierr);
+  PetscCall(restored);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -277,13 +277,9 @@ static PetscErrorCode ApplyRichardson(PC pc, Vec b, Vec y, Vec, PetscReal, Petsc
 
 static PetscErrorCode PCSetFromOptions_DenseGS(PC pc, CompatOptionItems PetscOptionsObject)
 {
-  bool changed;
-
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Dense Gauss-Seidel options");
-  PetscCall(tessera::ParseOptions(PetscOptionsObject, (PetscObject)pc, tessera::DenseGSOptions::table,
-                                  &tessera::DenseGSOptions::Of(pc), &changed));
-  if (changed) PetscCall(tessera::DenseGSOptions::Changed(pc));
+  PetscCall(tessera::ParseOptions<tessera::DenseGSOptions>(PetscOptionsObject, pc));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

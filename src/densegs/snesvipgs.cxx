@@ -49,12 +49,9 @@ static PetscErrorCode SNESDestroy_VIPGS(SNES snes)
 
 static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems PetscOptionsObject)
 {
-  bool changed;
-
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Dense projected Gauss-Seidel options");
-  PetscCall(tessera::ParseOptions(PetscOptionsObject, (PetscObject)snes, tessera::VIPGSOptions::table,
-                                  &tessera::VIPGSOptions::Of(snes), &changed));
+  PetscCall(tessera::ParseOptions<tessera::VIPGSOptions>(PetscOptionsObject, snes));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,7 +8,7 @@
 
 namespace tessera::multigrid {
 
-// From x = 0: z = c D^-1 r. Per unknown 3 numbers, and no matrix. last: z is all of x.
+// From x = 0: z = c D^-1 r. Per unknown 3 numbers, and no matrix.
 template <class T, class V> struct FirstZero {
   const V *r;
   const T *inverse;

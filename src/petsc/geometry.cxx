@@ -41,7 +41,7 @@ struct Reading {
   ~Reading() { (void)PetscViewerDestroy(&viewer), (void)VecDestroy(&x); }
 };
 
-// A mesh's nodes, and its coordinates as a file has them.
+// How many nodes a mesh has, and unknowns a node.
 struct Nodes {
   PetscInt n, all, bs; // of this process and of all; unknowns of each
 };

@@ -151,8 +151,11 @@ PetscErrorCode SetOption(PetscObject object, const OptionTable &table, ComposedF
   PetscFunctionBegin;
   *changed = false;
   for (const Option &o : table)
-    if (o.set == set) PetscCall(Store(object, o, options, value, changed));
-  PetscFunctionReturn(PETSC_SUCCESS);
+    if (o.set == set) {
+      PetscCall(Store(object, o, options, value, changed));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "the setter is of no row of the table");
 }
 
 } // namespace tessera

@@ -36,6 +36,19 @@ PetscErrorCode ComposeOptions(PetscObject, const OptionTable &, bool compose);
 PetscErrorCode SetOption(PetscObject, const OptionTable &, ComposedFunction set, void *options, const void *value,
                          bool *changed);
 
+// The same for an object whose options are of the structure O. What was stored before a wrong option counts.
+template <class O> PetscErrorCode ParseOptions(CompatOptionItems PetscOptionsObject, typename O::Object object)
+{
+  bool changed;
+
+  PetscFunctionBegin;
+  const PetscErrorCode ierr =
+    ParseOptions(PetscOptionsObject, (PetscObject)object, O::table, &O::Of(object), &changed);
+  if (changed) PetscCall(O::Changed(object));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // The composed functions for a member of O. Two numbers and texts are given and returned in their own way.
 template <class O> PetscErrorCode SetMember(typename O::Object object, ComposedFunction set, const void *value)
 {

@@ -1,5 +1,5 @@
-// What every solver does around its method: where it runs and with how many threads, errors that all processes agree
-// on, what is left after one, and failures that are no errors.
+// What every solver does around its method: where it runs and with how many threads, errors of a device that all
+// processes agree on, what is left after one, and failures that are no errors.
 #pragma once
 #include "petsc/device.hpp"
 #include <petscpc.h>
@@ -28,7 +28,8 @@ template <class F> PetscErrorCode ChooseSpace(PetscObject solver, const char *op
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// F(solver), whose errors are those of all processes; space: where it has run, which it may change. After an error
+// F(solver). An error of one process's device is raised on all; what one process finds on the host stays its own
+// (SameError() in device.hpp makes it common). space: where F has run, which it may change. After an error
 // undo() drops what there is: where memory is short, the program may go on with another choice. Collective.
 template <auto F, class Solver, class Undo> PetscErrorCode Whole(Solver solver, const Space &space, const Undo &undo)
 {

@@ -26,11 +26,11 @@ PetscErrorCode VectorView::Read(Vec v, Space space)
   PetscMemType where = PETSC_MEMTYPE_HOST;
 
   PetscFunctionBegin;
-  v_     = v;
   write_ = false;
   typed_ = space == Space::cuda;
   if (typed_) PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&array_, &where));
   else PetscCall(VecGetArrayRead(v, (const PetscScalar **)&array_));
+  v_ = v;
   PetscCall(Copy(where, true));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -40,32 +40,39 @@ PetscErrorCode VectorView::Write(Vec v, Space space, bool read)
   PetscMemType where = PETSC_MEMTYPE_HOST;
 
   PetscFunctionBegin;
-  v_     = v;
   write_ = true;
   typed_ = space == Space::cuda;
   if (typed_ && read) PetscCall(VecGetArrayAndMemType(v, &array_, &where));
   else if (typed_) PetscCall(VecGetArrayWriteAndMemType(v, &array_, &where));
   else if (read) PetscCall(VecGetArray(v, &array_));
   else PetscCall(VecGetArrayWrite(v, &array_));
+  v_ = v;
   PetscCall(Copy(where, read));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode VectorView::CopyBack()
+{
+  PetscFunctionBegin;
+  TesseraCallCXX(device::copy_to_host(array_, data_, copy_.bytes()));
+  PetscCall(PetscLogGpuToCpu((PetscLogDouble)copy_.bytes()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode VectorView::Restore()
 {
-  Vec const v = v_;
+  Vec const      v    = v_;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   if (!v) PetscFunctionReturn(PETSC_SUCCESS);
   v_ = nullptr;
-  if (write_ && data_ != array_) {
-    TesseraCallCXX(device::copy_to_host(array_, data_, copy_.bytes()));
-    PetscCall(PetscLogGpuToCpu((PetscLogDouble)copy_.bytes()));
-  }
+  if (write_ && data_ != array_) ierr = CopyBack();
   if (write_ && typed_) PetscCall(VecRestoreArrayWriteAndMemType(v, &array_));
   else if (write_) PetscCall(VecRestoreArrayWrite(v, &array_));
   else if (typed_) PetscCall(VecRestoreArrayReadAndMemType(v, (const PetscScalar **)&array_));
   else PetscCall(VecRestoreArrayRead(v, (const PetscScalar **)&array_));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -18,6 +18,7 @@ public:
 
 private:
   PetscErrorCode Copy(PetscMemType where, bool read);
+  PetscErrorCode CopyBack();
   Vec            v_ = nullptr;
   Buffer<double> copy_;
   double        *data_ = nullptr, *array_ = nullptr; // array_: the vector's own

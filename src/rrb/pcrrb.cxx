@@ -171,13 +171,9 @@ template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
 
 static PetscErrorCode PCSetFromOptions_RRB(PC pc, CompatOptionItems PetscOptionsObject)
 {
-  bool changed;
-
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "RRB options");
-  PetscCall(tessera::ParseOptions(PetscOptionsObject, (PetscObject)pc, tessera::RRBOptions::table,
-                                  &tessera::RRBOptions::Of(pc), &changed));
-  if (changed) PetscCall(tessera::RRBOptions::Changed(pc));
+  PetscCall(tessera::ParseOptions<tessera::RRBOptions>(PetscOptionsObject, pc));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

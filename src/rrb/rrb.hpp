@@ -264,8 +264,10 @@ struct Lumped {
   void    prepare(Plan &plan, size_t l, const Stencil &a);        // before the level's operator is used up
   void    coarsen(Plan &plan, size_t l, Stencil &a, Stencil &next, Failure &failure);
   void    keep(Plan &, size_t, Stencil &) { } // the operator of a level that has no next one
-  void    finish(Plan &, bool) { }            // on the device: before the host waits for its findings,
-  void    loose_parts(Plan &, double) { }     // and after it; couplings of S1 next to nothing. Collective.
+  // on the device, launched before the host waits for the findings; the bool: a pivot was bad on the host
+  void    finish(Plan &, bool) { }
+  // after them; the number of S1's couplings that are next to nothing. Collective.
+  void    loose_parts(Plan &, double) { }
   void    choose_cycle(Plan &plan);
   // ---- application
   void    apply(Plan &plan, const View<double> &out);
@@ -322,8 +324,8 @@ template <class T> struct Multigrid {
   std::vector<Work>              work;             // by level
   double                         relaxation[4] = {}; // of the colours o, a, b, c of 9-point grids, beyond one
   Schedule                       schedule;         // of a sweep in progress
-  Buffer<double>                 several_finest;   // several vectors on the finest grid,
-  int                            several_width = 0; // so many
+  Buffer<double>                 several_finest;   // values of several vectors on the finest grid,
+  int                            several_width = 0; // and how many vectors these were
 
 private:
   void set_cycle(Plan &plan);

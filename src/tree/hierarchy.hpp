@@ -224,7 +224,7 @@ template <class T> struct Level : Operator<T> {
   Transpose<T>                 transpose;
   void                         turn(); // the operator and its transpose change places
   size_t                 bytes() const;
-  // begun: from zero, z is what the polynomial begins with. Smoothing, restriction and prolongation: cycle.k.cxx
+  // begun: x counts as zero, and z has chebyshev.first() D^-1 b. Smoothing, restriction and prolongation: cycle.k.cxx
   template <class V> void       smooth(bool from_zero, Direction direction, bool begun = false);
   template <class V> void       restrict_to(const Level &next);
   template <class V> void       prolong_from(const V *e);

@@ -168,7 +168,7 @@ template <class T> void NumericSetup<T>::product(Level<T> &fine, Level<T> &coars
   if (coarse.distributed) {
     coarse.entries.add_back(coarse.a.data(), b2);
     coarse.entries.release(); // as large as the rows of others, and used once a setup
-  } else if (fine.distributed || shared) 
+  } else if (fine.distributed || shared)
     multigrid::sum_processes(comm_, exec_.space, coarse.a.data(), coarse.a.size(), coarsest_.message);
 }
 

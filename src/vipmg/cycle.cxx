@@ -64,7 +64,8 @@ struct Correction : Levels {
 // A cycle for the problem of level `top`. Returns whether the sums of measure() have been found.
 bool run_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
-  const auto kind = (multigrid::Cycle)(int)plan.choice.cycle; // the same order
+  // v, w and f have the same numbers; automatic, which has not, is resolved by chosen()
+  const auto kind = (multigrid::Cycle)(int)plan.choice.cycle;
   Level     &l    = plan.levels[(size_t)top];
   Monotone   monotone{{plan, top}, with_newton};
   if (with_monotone) multigrid::cycle(monotone, kind, top);

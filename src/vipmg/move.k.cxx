@@ -139,7 +139,7 @@ Point LinearProblem::look(const double *F, const double *X, const double *X0, co
     Look{natural(l), F, X, X0 ? X0 : X, XL, XU, l.r.data(), diagonal(plan, l), plan.zero_tolerance, l.layout.half});
 }
 
-// No number is a change, which measure() finds.
+// NaN counts as a change: measure() is called then and finds it.
 bool LinearProblem::load(const double *F, const double *X, const double *XL, const double *XU, bool follow)
 {
   Level     &l = plan_->levels[0];

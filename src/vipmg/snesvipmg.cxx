@@ -182,13 +182,9 @@ PetscErrorCode SNESDestroy_VIPMG(SNES snes)
 
 PetscErrorCode SNESSetFromOptions_VIPMG(SNES snes, CompatOptionItems PetscOptionsObject)
 {
-  bool changed;
-
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "SNES VIPMG options");
-  PetscCall(
-    ParseOptions(PetscOptionsObject, (PetscObject)snes, VIPMGOptions::table, &VIPMGOptions::Of(snes), &changed));
-  if (changed) PetscCall(VIPMGOptions::Changed(snes));
+  PetscCall(ParseOptions<VIPMGOptions>(PetscOptionsObject, snes));
   PetscCall(PetscOptionsReal("-snes_vi_zero_tolerance", "Tolerance for considering x[] value to be on a bound", "None",
                              snes->vizerotolerance, &snes->vizerotolerance, nullptr));
   PetscOptionsHeadEnd();

@@ -14,7 +14,7 @@ struct Equation {
   const Operator &A;
   double         *x;
   const double   *b;
-  double         *r; // residuals, or another use of a field
+  double         *r; // a free field: the residual; tiles keep the swept x in it, lines use it as scratch
   bool            correction;
 };
 

@@ -60,7 +60,7 @@ class GridSolver; // solver.hpp
 
 struct Level : Grid3 {
   const GridSolver *solver   = nullptr;
-  bool              by_rows  = false; // all that the host does of a cycle follows row by row
+  bool              by_rows  = false; // one thread of the host takes the steps of a cycle through the rows together
   bool              lines[2] = {false, false}; // linear sweeps go by lines along x, along y
   // `truncated`: the Galerkin operator of the inactive nodes of the grid that is being solved
   Operator        A, truncated;
