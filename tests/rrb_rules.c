@@ -482,7 +482,9 @@ int main(int argc, char **argv)
 
 /*TEST
 
+  # PETSc leaves a copy of a name behind where options are refused
   test:
     nsize: {{1 2 3}}
+    args: -malloc_dump 0
 
 TEST*/
