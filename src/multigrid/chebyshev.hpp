@@ -22,7 +22,7 @@ template <class T, class V> struct First {
   const V *b;
   V       *r, *z;
   T        c;
-  HD V     operator()(ptrdiff_t q, V product) const
+  __attribute__((always_inline)) HD V operator()(ptrdiff_t q, V product) const
   {
     const V s = b[q] - product;
     r[q]      = s;
@@ -37,7 +37,7 @@ template <class T, class V> struct Next {
   V       *r, *w, *x;
   T        m, c, before, now;
   bool     add, last;
-  HD V     operator()(ptrdiff_t q, V product) const
+  __attribute__((always_inline)) HD V operator()(ptrdiff_t q, V product) const
   {
     const V s = from[q] - product, v = m * z[q] + c * inverse[q] * s;
     x[q]      = (add ? x[q] : V(0)) + before * z[q] + now * v;
