@@ -50,6 +50,13 @@ template <class T> HD inline const T           &number(const T &v, int) { return
 template <class T, int N> HD inline T          &number(Several<T, N> &v, int k) { return v.v[k]; }
 template <class T, int N> HD inline const T    &number(const Several<T, N> &v, int k) { return v.v[k]; }
 
+// INSTANTIATE(T, V) for all values V that kernels are compiled for: one vector, and 2, 4 and 8.
+#define TESSERA_ALL_WIDTHS(INSTANTIATE, T) \
+  INSTANTIATE(T, T) \
+  INSTANTIATE(T, Several<T, 2>) \
+  INSTANTIATE(T, Several<T, 4>) \
+  INSTANTIATE(T, Several<T, 8>)
+
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
 // forall() and forall_parts() for kernels over V; those of several vectors run on the host and are not compiled for

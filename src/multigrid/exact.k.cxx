@@ -212,10 +212,7 @@ template <class T> template <class V> void ExactSolver<T>::solve(const Exec &exe
 #define INSTANTIATE_ALL(T) \
   template struct ExactSolver<T>; \
   template void sum_processes(const Comm &, Space, T *, size_t, Buffer<T> &); \
-  INSTANTIATE(T, T) \
-  INSTANTIATE(T, Several<T, 2>) \
-  INSTANTIATE(T, Several<T, 4>) \
-  INSTANTIATE(T, Several<T, 8>)
+  TESSERA_ALL_WIDTHS(INSTANTIATE, T)
 INSTANTIATE_ALL(double)
 INSTANTIATE_ALL(float)
 

@@ -9,6 +9,13 @@
 
 using namespace tessera;
 
+static const Option rows[] = {
+  Option::Enum<&KSPRRBOptions::backend>("-ksp_rrb_backend", "KSPRRBSetBackend", "Where the solver runs",
+                                        TesseraBackends),
+};
+const OptionTable KSPRRBOptions::table(rows);
+KSPRRBOptions    &KSPRRBOptions::Of(KSP ksp) { return ((KSP_RRB *)ksp->data)->options; }
+
 namespace {
 
 // Has nobody but PETSc chosen this preconditioner? Its choice is not marked as one: a type set before any options
@@ -49,9 +56,6 @@ PetscErrorCode DefaultPC(KSP ksp, bool options)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Does CG run on the first Schur complement? It is that of the mean of A and its transpose.
-bool OnSchur(const PC_RRB &r) { return r.plan.have_schur && r.report.asymmetry <= tuning::symmetric; }
-
 // What this solver works with; asked before every solve, as preconditioner and matrices may be exchanged at any time.
 PetscErrorCode Check(KSP ksp)
 {
@@ -77,10 +81,10 @@ PetscErrorCode Check(KSP ksp)
              "cg -pc_type rrb");
   PC_RRB *r = (PC_RRB *)pc->data;
   KSP_RRB *k = (KSP_RRB *)ksp->data;
-  if (!r->schur || r->solver != k->backend) {
-    PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->backend));
+  if (!r->schur || r->solver != k->options.backend) {
+    PetscCall(CheckBackend((PetscObject)ksp, "ksp_rrb_backend", k->options.backend));
     r->schur        = PETSC_TRUE;
-    r->solver       = k->backend;
+    r->solver       = k->options.backend;
     r->current      = PETSC_FALSE;
     pc->setupcalled = PETSC_FALSE;
   }
@@ -252,31 +256,11 @@ PetscErrorCode KSPComputeExtremeSingularValues_RRB(KSP ksp, PetscReal *emax, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPSetBackend_RRB(KSP ksp, TesseraBackend b)
-{
-  PetscFunctionBegin;
-  ((KSP_RRB *)ksp->data)->backend = b;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode KSPGetBackend_RRB(KSP ksp, TesseraBackend *b)
-{
-  PetscFunctionBegin;
-  *b = ((KSP_RRB *)ksp->data)->backend;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode KSPSetFromOptions_RRB(KSP ksp, CompatOptionItems PetscOptionsObject)
 {
-  KSP_RRB       *k       = (KSP_RRB *)ksp->data;
-  TesseraBackend backend = k->backend;
-  PetscBool      set;
-
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "KSP RRB options");
-  PetscCall(PetscOptionsEnum("-ksp_rrb_backend", "Where the solver runs", "KSPRRBSetBackend", TesseraBackends,
-                             (PetscEnum)backend, (PetscEnum *)&backend, &set));
-  if (set) PetscCall(KSPRRBSetBackend(ksp, backend));
+  PetscCall(ParseOptions<KSPRRBOptions>(PetscOptionsObject, ksp));
   PetscOptionsHeadEnd();
   PC        pc;
   PetscBool help, rrb;
@@ -288,32 +272,6 @@ PetscErrorCode KSPSetFromOptions_RRB(KSP ksp, CompatOptionItems PetscOptionsObje
   if (!rrb && help) {
     PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
     if (rrb) PetscCall((*pc->ops->setfromoptions)(pc, PetscOptionsObject));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode KSPGetInfo_RRB(KSP ksp, KSPRRBInfo *info)
-{
-  PetscBool rrb;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
-  const PC_RRB *r = rrb ? (PC_RRB *)ksp->pc->data : nullptr;
-  PetscCheck(ksp->setupstage && r && r->current && !r->failed, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ORDER,
-             "KSP rrb is not set up, or its preconditioner's setup has failed: call KSPSetUp() first; "
-             "PCRRBGetFailure() tells why one has failed");
-  const bool schur = OnSchur(*r);
-  *info          = KSPRRBInfo();
-  info->schur    = schur ? PETSC_TRUE : PETSC_FALSE;
-  info->flexible = r->plan.cycle == rrb::Cycle::k ? PETSC_TRUE : PETSC_FALSE;
-  // S1 and its product 28 B, x and r 24, p 12, r'z 8; on a device p is made with the product, and x in every other
-  // step: 36 and 20
-  if (schur) info->moved = (r->plan.exec.space == Space::cuda ? 56 : 72) + r->plan.bytes_moved(true);
-  const KSP_RRB *k = (const KSP_RRB *)ksp->data;
-  if (k->solver) { // on the device alone the vectors stay from solve to solve
-    double bytes[2] = {(double)k->solver->bytes(), (double)r->plan.levels[0].grid.owned().size()};
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, bytes, 2, MPI_DOUBLE, MPI_SUM, PetscObjectComm((PetscObject)ksp)));
-    info->vectors = bytes[0] / bytes[1];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -384,8 +342,7 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
     ((PC_RRB *)ksp->pc->data)->current = PETSC_FALSE;
     ksp->pc->setupcalled               = PETSC_FALSE;
   }
-  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", nullptr));
-  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", nullptr));
+  PetscCall(ComposeOptions((PetscObject)ksp, KSPRRBOptions::table, false));
   delete (KSP_RRB *)ksp->data;
   ksp->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -449,88 +406,6 @@ PetscErrorCode tessera::KSPCreate_RRB(KSP ksp)
   ksp->ops->computeeigenvalues =
     NoThrow<KSPComputeEigenvalues_RRB, KSP, PetscInt, PetscReal *, PetscReal *, PetscInt *>;
   ksp->ops->computeextremesingularvalues = NoThrow<KSPComputeExtremeSingularValues_RRB, KSP, PetscReal *, PetscReal *>;
-  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBSetBackend_C", KSPSetBackend_RRB));
-  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPRRBGetBackend_C", KSPGetBackend_RRB));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   KSPRRBSetBackend - Sets where the solver runs
-
-   Logically Collective
-
-   Input Parameters:
-+  ksp - the solver
--  b - `TESSERA_BACKEND_AUTO` (default), `TESSERA_BACKEND_HOST` or `TESSERA_BACKEND_CUDA`
-
-   Options Database Key:
-.  -ksp_rrb_backend <auto,host,cuda> - the backend
-
-   Level: intermediate
-
-   Note:
-   The solver runs where its preconditioner is, so this is the backend of `PCRRB` unless `PCRRBSetBackend()` has named
-   one; two that contradict each other are refused. The automatic choice is described there.
-
-.seealso: `KSPRRB`, `KSPRRBGetBackend()`
-@*/
-PetscErrorCode KSPRRBSetBackend(KSP ksp, TesseraBackend b)
-{
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
-  PetscCheck(b >= TESSERA_BACKEND_AUTO && b <= TESSERA_BACKEND_CUDA, PetscObjectComm((PetscObject)ksp),
-             PETSC_ERR_ARG_OUTOFRANGE, "KSP rrb: unknown backend %d", (int)b);
-  PetscTryMethod(ksp, "KSPRRBSetBackend_C", (KSP, TesseraBackend), (ksp, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   KSPRRBGetBackend - Gets where the solver runs
-
-   Not Collective
-
-   Input Parameter:
-.  ksp - the solver
-
-   Output Parameter:
-.  b - the backend
-
-   Level: intermediate
-
-.seealso: `KSPRRB`, `KSPRRBSetBackend()`
-@*/
-PetscErrorCode KSPRRBGetBackend(KSP ksp, TesseraBackend *b)
-{
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
-  PetscUseMethod(ksp, "KSPRRBGetBackend_C", (KSP, TesseraBackend *), (ksp, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   KSPRRBGetInfo - Gets what `KSPRRB` works on
-
-   Collective
-
-   Input Parameter:
-.  ksp - the solver, after `KSPSetUp()`
-
-   Output Parameter:
-.  info - see `KSPRRBInfo`
-
-   Level: advanced
-
-.seealso: `KSPRRB`, `PCRRBGetInfo()`, `PCRRBGetChoice()`
-@*/
-PetscErrorCode KSPRRBGetInfo(KSP ksp, KSPRRBInfo *info)
-{
-  PetscBool rrb;
-
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPRRB, &rrb));
-  PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSPRRBGetInfo() is of KSP rrb alone, not of %s",
-             ((PetscObject)ksp)->type_name ? ((PetscObject)ksp)->type_name : "a solver without a type");
-  PetscCall(KSPGetInfo_RRB(ksp, info));
+  PetscCall(ComposeOptions((PetscObject)ksp, KSPRRBOptions::table, true));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

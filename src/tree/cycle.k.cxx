@@ -338,10 +338,7 @@ template <class T> double Hierarchy<T>::work() const
 #define INSTANTIATE_ALL(T) \
   template void   Hierarchy<T>::vectors(int); \
   template double Hierarchy<T>::work() const; \
-  INSTANTIATE(T, T) \
-  INSTANTIATE(T, Several<T, 2>) \
-  INSTANTIATE(T, Several<T, 4>) \
-  INSTANTIATE(T, Several<T, 8>)
+  TESSERA_ALL_WIDTHS(INSTANTIATE, T)
 INSTANTIATE_ALL(double)
 INSTANTIATE_ALL(float)
 

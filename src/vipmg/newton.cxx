@@ -120,8 +120,8 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// X0: a point before, or nullptr.
-PetscErrorCode Newton::LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point)
+// A point and its bounds, where the method works; the fifth view is for another vector.
+PetscErrorCode Newton::Read(Vec F, Vec X, Vec XL, Vec XU)
 {
   const Space space = plan.exec.space;
 
@@ -130,38 +130,43 @@ PetscErrorCode Newton::LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point
   PetscCall(b_.Read(X, space));
   PetscCall(c_.Read(XL, space));
   PetscCall(d_.Read(XU, space));
-  if (X0) PetscCall(e_.Read(X0, space));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Newton::Restore()
+{
+  PetscFunctionBegin;
+  for (VectorView *v : {&a_, &b_, &c_, &d_, &e_}) PetscCall(v->Restore());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// X0: a point before, or nullptr.
+PetscErrorCode Newton::LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point)
+{
+  PetscFunctionBegin;
+  PetscCall(Read(F, X, XL, XU));
+  if (X0) PetscCall(e_.Read(X0, plan.exec.space));
   TesseraCallCXX(*point = linear_.look(a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
-  for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
+  PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved)
 {
-  const Space space = plan.exec.space;
-
   PetscFunctionBegin;
-  PetscCall(a_.Read(F, space));
-  PetscCall(b_.Read(X0, space));
-  PetscCall(c_.Read(XL, space));
-  PetscCall(d_.Read(XU, space));
-  PetscCall(e_.Write(X, space));
+  PetscCall(Read(F, X0, XL, XU));
+  PetscCall(e_.Write(X, plan.exec.space));
   TesseraCallCXX(*moved = linear_.step(t, b_.data(), c_.data(), d_.data(), a_.data(), e_.data()));
-  for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) PetscCall(a->Restore());
+  PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Newton::Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *changed)
 {
-  const Space space = plan.exec.space;
-
   PetscFunctionBegin;
-  PetscCall(a_.Read(F, space));
-  PetscCall(b_.Read(X, space));
-  PetscCall(c_.Read(XL, space));
-  PetscCall(d_.Read(XU, space));
+  PetscCall(Read(F, X, XL, XU));
   TesseraCallCXX(*changed = linear_.load(a_.data(), b_.data(), c_.data(), d_.data(), follow));
-  for (VectorView *a : {&a_, &b_, &c_, &d_}) PetscCall(a->Restore());
+  PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

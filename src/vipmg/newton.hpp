@@ -73,6 +73,8 @@ private:
   PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n,
                         bool *current, End *end);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
+  PetscErrorCode Read(Vec F, Vec X, Vec XL, Vec XU);
+  PetscErrorCode Restore();
   PetscErrorCode Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *changed);
   PetscErrorCode LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point);
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);

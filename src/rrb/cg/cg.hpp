@@ -1,5 +1,6 @@
 // The iteration of KSP rrb: conjugate gradients on the black nodes (SchurSpace) or on the whole system (WholeSpace).
 #pragma once
+#include "box/tuning.hpp"
 #include "rrb/pcrrb.hpp"
 #include "rrb/cg/schur_solver.hpp"
 #include <memory>
@@ -32,14 +33,26 @@ struct Vectors {
 
 class SchurSpace;
 
+struct KSPRRBOptions {
+  TesseraBackend backend = TESSERA_BACKEND_AUTO;
+
+  using Object = KSP;
+  static KSPRRBOptions    &Of(KSP ksp);
+  static PetscErrorCode    Changed(KSP) { return PETSC_SUCCESS; } // every solve looks
+  static const OptionTable table;
+};
+
 struct KSP_RRB {
-  TesseraBackend           backend = TESSERA_BACKEND_AUTO;
+  KSPRRBOptions            options;
   std::unique_ptr<Vectors> vectors;
   std::unique_ptr<rrb::SchurSolver> solver; // on the device
   SchurSpace              *active   = nullptr; // during the iteration: its solution is not in vec_sol
   Vec                      solution = nullptr; // for KSPBuildSolution() without a vector of the caller's
   std::vector<double>      diagonal, off; // Lanczos matrix, for singular values
 };
+
+// Does CG run on the first Schur complement? It is that of the mean of A and its transpose.
+inline bool OnSchur(const PC_RRB &r) { return r.plan.have_schur && r.report.asymmetry <= tuning::symmetric; }
 
 inline PetscErrorCode Sum(MPI_Comm comm, int n, double *v)
 {

@@ -297,6 +297,78 @@ struct Complete {
 
 } // namespace
 
+constexpr size_t header = sizeof(State) / sizeof(double);
+constexpr int    most_ahead = 16; // iterations that the graph has before its loop
+
+struct SchurSolver::Parts {
+  BlackField     p[2], q;
+  Buffer<double> z64, rhs64, c; // z in double precision, r with ghost nodes; coefficient of a null space vector
+  Buffer<double> memory; // state and norms
+  Reduction      reduction, alone; // alone: of kernels that have no sum
+  Layout         layout;
+  Pinned         for_host;       // what kernels write to,
+  Shown         *shown = nullptr; // and what it holds
+  double        *part = nullptr; // several processes' sums
+  State         *state() { return (State *)memory.data(); }
+  double        *norms() { return memory.data() + header; }
+  const State   &look() // waits
+  {
+    device::copy_to_host(&shown->state, memory.data(), sizeof(State));
+    return end();
+  }
+  const State   &end() // when the iteration has ended; waits
+  {
+    device::synchronize();
+    if (device::failed() || Peers::lost()) shown->state.outcome = (int)Outcome::not_finite; // nobody iterates on
+    return shown->state;
+  }
+#ifdef __CUDACC__
+  cudaGraphExec_t graph = nullptr;
+  cudaStream_t    capture = nullptr;
+  uint64_t        fingerprint = 0;
+  bool            whole = false; // the graph has the loop
+  // and so many iterations before it; recording it anew costs more than a solve on small grids: solves in turn
+  int             ahead = 4, changes = 3;
+  // An iteration in the loop takes some microseconds more than the same kernels one after the other. Beyond what is
+  // needed it takes all its time.
+  void            took(int its)
+  {
+    const int wanted = std::min(its, most_ahead);
+    if (!its || (its >= ahead && its <= 2 * ahead) || wanted == ahead || !changes) return;
+    --changes, ahead = wanted;
+  }
+  void            forget() { fingerprint = 0; } // memory is new, even where its address is the old one
+#else
+  void            forget() { }
+  void            took(int) { }
+#endif
+  template <class T> struct Fields { // of M, two planes each
+    T      *z, *rhs;
+    View<T> zv, rv;
+  };
+  template <class T> Fields<T> fields(Plan &plan, BlackField &r);
+  void iterate(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  template <class M>
+  void precondition(Plan &plan, M &method, std::vector<BlackField> &null, BlackField &r, double *rz);
+  template <class T> void multiply(Plan &plan, BlackField &r, double *own);
+  template <class T> void update(Plan &plan, BlackField &r, BlackField &x, double *own);
+  void launch_each(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  void launch(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x);
+  template <class Check>
+  void launch_graph(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x, const Check &check);
+  #ifdef __CUDACC__
+  uint64_t addresses(Plan &plan, std::vector<BlackField> &null, BlackField &r, BlackField &x) const;
+  template <class Check, class Record> void record_graph(const Check &check, const Record &record);
+  template <class Check, class Record> void record_loop(cudaGraph_t g, cudaGraphConditionalHandle loop,
+                                                        cudaGraph_t *same, const Check &check, const Record &record);
+  #endif
+  // Several processes whose devices do not reach each other, or whose cycle needs the host
+  bool   driven(Plan &plan) const;
+  double total(const Grid &grid);
+  template <class M> void drive(Plan &plan, M &method, std::vector<BlackField> &null, BlackField &r, BlackField &x,
+                                std::vector<double> &norms);
+};
+
 } // namespace tessera::rrb
 
 #endif

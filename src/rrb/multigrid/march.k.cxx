@@ -1,5 +1,5 @@
 // The launches of the sweeps by points, residual and transfer of one grid as one kernel down and one up.
-#include "rrb/multigrid/march_kernels.hpp"
+#include "rrb/multigrid/march_nine_kernels.hpp"
 #include "exec/tile.hpp"
 
 namespace tessera::rrb {
