@@ -6,7 +6,7 @@
 #   make demo       two of the examples       make demo-all   four of them
 #   make bench      the measurements (BENCH=suite or program)
 #   make docs       the documentation as a site, in build/docs (with Sphinx from PyPI, docs/requirements.txt)
-#   make install    PREFIX= DESTDIR=          make print-lib  the library's path, for -dll_append
+#   make install    PREFIX= LIBDIR= DESTDIR=  make print-lib  the library's path, for -dll_append
 #   make pack-tests the device's tests as a folder for machines without PETSc (docs/howto/gpu.md)
 #   make petsc-cuda build a PETSc with CUDA in a cache folder (docs/howto/gpu.md)
 #
@@ -296,17 +296,25 @@ deps:
 
 #--- installation ----------------------------------------------------------------------------------------------------
 # The pkg-config file names the PETSc by path, not by `Requires`: the library fits this one only.
+# pkg-config's and CMake's files find the rest from where they are, so the folder may move.
+LIBDIR ?= lib
+UP     := $(subst $(space),/,$(patsubst %,..,$(subst /, ,$(LIBDIR)/pkgconfig)))
 install: $(LIB)
-	@install -d $(DESTDIR)$(PREFIX)/{lib/pkgconfig,include,share/tessera}
-	install -m 755 $(LIB) $(DESTDIR)$(PREFIX)/lib/
+	@install -d $(DESTDIR)$(PREFIX)/{$(LIBDIR)/{pkgconfig,cmake/tessera},include,share/tessera}
+	install -m 755 $(LIB) $(DESTDIR)$(PREFIX)/$(LIBDIR)/
 	install -m 644 $(TOP)/include/tessera.h $(TOP)/include/tessera_info.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(TOP)/petsc-plugin.yaml $(TOP)/LICENSE $(DESTDIR)$(PREFIX)/share/tessera/
-	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$${prefix}/lib' 'includedir=$${prefix}/include' 'library=$${libdir}/libtessera.so' \
+	install -m 644 $(TOP)/tools/cmake/tessera-config.cmake $(DESTDIR)$(PREFIX)/$(LIBDIR)/cmake/tessera/
+	@sed 's/@PROJECT_VERSION@/$(VERSION)/' $(TOP)/tools/cmake/tessera-config-version.cmake.in \
+	  > $(DESTDIR)$(PREFIX)/$(LIBDIR)/cmake/tessera/tessera-config-version.cmake
+	@$(PYTHON) $(TOP)/tools/bindings fortran > $(DESTDIR)$(PREFIX)/share/tessera/tessera.F90
+	@printf '%s\n' 'prefix=$${pcfiledir}/$(UP)' 'libdir=$${pcfiledir}/..' 'includedir=$${prefix}/include' \
+	  'library=$${libdir}/libtessera.so' 'fortran=$${prefix}/share/tessera/tessera.F90' \
 	  'petsc_dir=$(PETSC_DIR)' 'petsc_arch=$(PETSC_ARCH)' '' 'Name: Tessera' \
 	  'Description: Fine-grain parallel solvers for PETSc $(petscversion)' 'Version: $(VERSION)' \
 	  'Cflags: -I$${includedir} $(PETSC_CC_INCLUDES)' 'Libs: -L$${libdir} -Wl,-rpath,$${libdir} -ltessera $(PETSC_LIBS)' \
-	  > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tessera.pc
-	@echo "Load it with  -dll_append $(PREFIX)/lib/libtessera.so"
+	  > $(DESTDIR)$(PREFIX)/$(LIBDIR)/pkgconfig/tessera.pc
+	@echo "Load it with  -dll_append $(PREFIX)/$(LIBDIR)/libtessera.so"
 
 #--- documentation ---------------------------------------------------------------------------------------------------
 # Sphinx lives in a virtual environment of its own, whose wheels docs/requirements.txt names.

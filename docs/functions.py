@@ -31,7 +31,7 @@ def manual_pages():
     found = {}
     for path in sorted(glob.glob(TOP + '/include/*.h') + glob.glob(TOP + '/src/**/*.cxx', recursive=True)):
         text = open(path).read()
-        for m in re.finditer(r'/\*(@C?|MC|E|S)\n(.*?)\n\s*(?:@|M|E|S)\*/\n?([^\n{;]*(?:\([^{;]*\))?)', text, re.S):
+        for m in re.finditer(r'/\*(@C?|MC|E|S)\n(.*?)\n\s*(?:@|M|E|S)\*/\n?([^\n{;(]*(?:\([^{;]*\))?)', text, re.S):
             lines = m.group(2).rstrip().split('\n')
             while lines and not lines[0].strip():
                 lines.pop(0)
