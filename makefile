@@ -275,7 +275,7 @@ format:
 
 #--- what apt can install --------------------------------------------------------------------------------------------
 # Debian's and Ubuntu's names. Nothing of PETSc is installed beside a PETSc that is there already.
-APT := g++ pkg-config python3 libgtest-dev cmake python3-numpy python3-matplotlib python-matplotlib-data python3-h5py python3-tifffile
+APT := g++ pkg-config python3 python3-venv libgtest-dev cmake python3-numpy python3-matplotlib python-matplotlib-data python3-h5py python3-tifffile
 ifeq ($(PETSC_CONF)$(PETSC_GIVEN),)
   APT += petsc-dev mpi-default-bin
 endif
