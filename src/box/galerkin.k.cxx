@@ -352,94 +352,110 @@ template <int S> struct Classify {
     count<3>(X, Y, n);
   }
 };
+
+// The product of galerkin() and what is known of it.
+struct GalerkinProduct {
+  const Exec                &exec;
+  const StencilView<double> &A;
+  Interpolation             &P;
+  const Grid                &grid; // the coarse one
+  bool                       cut_x, cut_y;
+  double                     singular;
+  bool                       on_device;
+  Watch                      watch; // of the device
+  StencilView<double>        coarse;
+
+  double sum(double mine) const // over the processes
+  {
+    double all = mine;
+    if (grid.processes() > 1) MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, grid.comm);
+    return all;
+  }
+  template <int Q, int S> void quarter(const Around<S> &fine, bool lump) const
+  {
+    const StoreGalerkin<Q, S> kernel{fine, coarse, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0, singular, lump};
+    if (on_device) forall(exec, grid.owned(Q), StoreWatched<Q, S>{kernel, watch});
+    else forall(exec, grid.owned(Q), kernel);
+  }
+  // Each node stores its own row.
+  template <int S> void by_rows() const
+  {
+    const Around<S> fine = around<S>(A, P);
+    const bool lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine, singular})) > 0);
+    quarter<0>(fine, lump);
+    quarter<1>(fine, lump);
+    quarter<2>(fine, lump);
+    quarter<3>(fine, lump);
+  }
+  // Each node stores the couplings that are its own: on the device, where none leaves the grid.
+  template <int S, int NINE> void by_couplings(const SingleOperator &single, const MadeCentres &made) const
+  {
+    if (!made.grid)
+      return forall(exec, grid.owned(),
+                    StoreNode<S, NINE, false>{around<S, NINE, false>(A, P), coarse, single, singular, watch});
+    const Box o = made.grid->owned(quarter_o);
+    forall_tiles(exec, o, CentreTile::columns, CentreTile::lines, CentreTile::bytes,
+                 StoreTile<S, NINE>{
+                   {around<S, NINE, true>(A, P), coarse, single, singular, watch},
+                   centre_weights<S>(A, *made.grid, P),
+                   {made.weights[0], made.weights[1], made.weights[2], made.weights[3]},
+                   o,
+                   grid.owned()
+    });
+  }
+  double zeros() const // on the diagonal of this process; on the device 1 stands for any number
+  {
+    double zeros = 0;
+    int    flag  = 0;
+    if (on_device) {
+      device::copy_to_host(&flag, watch.zero, sizeof flag);
+      return flag;
+    }
+    for (int q = 0; q < 4; ++q)
+      zeros += forall_sum(exec, grid.owned(q), IsZero{coarse.C.q[q], coarse.C.sx, coarse.C.sy});
+    return zeros;
+  }
+  // Couplings with nodes whose diagonal is zero, if the flag says that there are some, or it is nullptr.
+  template <int S> void clear(const StencilView<float> &single) const
+  {
+    const Clear<0, S> o{coarse, single};
+    const Clear<1, S> a{coarse, single};
+    const Clear<2, S> b{coarse, single};
+    if (watch.zero)
+      return forall_parts(exec, part(grid.owned(0), if_raised(watch.zero, o)),
+                          part(grid.owned(1), if_raised(watch.zero, a)), part(grid.owned(2), if_raised(watch.zero, b)));
+    forall(exec, grid.owned(0), o);
+    forall(exec, grid.owned(1), a);
+    forall(exec, grid.owned(2), b);
+  }
+};
 } // namespace
 
 void galerkin(const Exec &exec, const StencilView<double> &A, Interpolation &P, const Grid &grid, Halo &halo,
               bool cut_x, bool cut_y, double singular, Stencil &coarse, const Watch *watch,
               const SingleOperator &single, const MadeCentres &made)
 {
-  auto sum = [&](double mine) {
-    double all = mine;
-    if (grid.processes() > 1) MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, grid.comm);
-    return all;
-  };
-  const bool  there = exec.space == Space::cuda;
-  Watch       found;
-  Buffer<int> zero;
-  if (watch) found = *watch;
-  else if (there) {
+  GalerkinProduct product{exec, A, P, grid, cut_x, cut_y, singular, exec.space == Space::cuda, {}, {}};
+  Buffer<int>     zero;
+  if (watch) product.watch = *watch;
+  else if (product.on_device) {
     zero.resize(Extent{1, exec.space});
-    found.zero = zero.data();
+    product.watch.zero = zero.data();
   }
   coarse.make_nine();
-  const StencilView<double> to = coarse.view();
-  auto                      all = [&](auto stride) {
-    constexpr int   S = decltype(stride)::value;
-    const Around<S> fine = around<S>(A, P);
-    const bool lump = !(cut_x || cut_y) || !(sum(forall_sum(exec, grid.owned(), SeamKernel<S>{fine, singular})) > 0);
-    auto            store = [&](auto quarter) {
-      constexpr int             Q = decltype(quarter)::value;
-      const StoreGalerkin<Q, S> kernel{fine, to, cut_x ? grid.nx : 0, cut_y ? grid.ny : 0, singular, lump};
-      if (there) forall(exec, grid.owned(Q), StoreWatched<Q, S>{kernel, found});
-      else forall(exec, grid.owned(Q), kernel);
-    };
-    store(std::integral_constant<int, 0>());
-    store(std::integral_constant<int, 1>());
-    store(std::integral_constant<int, 2>());
-    store(std::integral_constant<int, 3>());
-  };
-  auto nodes = [&](auto stride) {
+  product.coarse = coarse.view();
+  with_stride(A.C.sx, [&](auto stride) {
     constexpr int S = decltype(stride)::value;
-    auto          store = [&](auto nine, auto with_centres) {
-      constexpr int  N = decltype(nine)::value;
-      constexpr bool MADE = decltype(with_centres)::value;
-      const StoreNode<S, N, MADE> kernel{around<S, N, MADE>(A, P), to, single, singular, found};
-      if constexpr (MADE) {
-        const Box o = made.grid->owned(quarter_o);
-        forall_tiles(exec, o, CentreTile::columns, CentreTile::lines, CentreTile::bytes,
-                     StoreTile<S, N>{
-                       kernel,
-                       centre_weights<S>(A, *made.grid, P),
-                       {made.weights[0], made.weights[1], made.weights[2], made.weights[3]},
-                       o,
-                       grid.owned()
-        });
-      } else forall(exec, grid.owned(), kernel);
-    };
-    if (A.nine)
-      made.grid ? store(std::integral_constant<int, 1>(), std::true_type())
-                : store(std::integral_constant<int, 1>(), std::false_type());
-    else
-      made.grid ? store(std::integral_constant<int, 0>(), std::true_type())
-                : store(std::integral_constant<int, 0>(), std::false_type());
-  };
-  auto make = [&](auto stride) { there && halo.empty() && !cut_x && !cut_y ? nodes(stride) : all(stride); };
-  if (A.C.sx == 1) make(std::integral_constant<int, 1>());
-  else make(std::integral_constant<int, 2>());
-  if (!there || grid.processes() > 1) {
-    double zeros = 0;
-    if (there) {
-      int flag = 0;
-      device::copy_to_host(&flag, found.zero, sizeof flag);
-      zeros = flag;
-    } else
-      for (int q = 0; q < 4; ++q) zeros += forall_sum(exec, grid.owned(q), IsZero{to.C.q[q], to.C.sx, to.C.sy});
-    if (!(sum(zeros) > 0)) return;
-    found.zero = nullptr; // known: it may be another process's
-  } else if (!found.clear) return;
-  halo.exchange(to.C, mask_all);
-  auto clear = [&](auto stride) {
-    constexpr int S = decltype(stride)::value;
-    if (found.zero)
-      return forall_parts(exec, part(grid.owned(0), if_raised(found.zero, Clear<0, S>{to, single.a})),
-                          part(grid.owned(1), if_raised(found.zero, Clear<1, S>{to, single.a})),
-                          part(grid.owned(2), if_raised(found.zero, Clear<2, S>{to, single.a})));
-    forall(exec, grid.owned(0), Clear<0, S>{to, single.a});
-    forall(exec, grid.owned(1), Clear<1, S>{to, single.a});
-    forall(exec, grid.owned(2), Clear<2, S>{to, single.a});
-  };
-  if (to.C.sx == 1) clear(std::integral_constant<int, 1>());
-  else clear(std::integral_constant<int, 2>());
+    if (!product.on_device || !halo.empty() || cut_x || cut_y) product.by_rows<S>();
+    else if (A.nine) product.by_couplings<S, 1>(single, made);
+    else product.by_couplings<S, 0>(single, made);
+  });
+  if (!product.on_device || grid.processes() > 1) {
+    if (!(product.sum(product.zeros()) > 0)) return;
+    product.watch.zero = nullptr; // known: it may be another process's
+  } else if (!product.watch.clear) return;
+  halo.exchange(product.coarse.C, mask_all);
+  with_stride(product.coarse.C.sx, [&](auto stride) { product.clear<decltype(stride)::value>(single.a); });
 }
 
 Directions strong_directions(const Exec &exec, const StencilView<double> &A, const Grid &grid)
@@ -455,12 +471,11 @@ Directions strong_directions(const Exec &exec, const StencilView<double> &A, con
   }
   if (!all.empty()) {
     Counts         n;
-    Buffer<Counts> found;
-    found.resize(Extent{1, exec.space});
-    if (A.C.sx == 1) forall_join(exec, all, Classify<1>{A, {own[0], own[1], own[2], own[3]}}, found.data());
-    else forall_join(exec, all, Classify<2>{A, {own[0], own[1], own[2], own[3]}}, found.data());
-    if (exec.space == Space::cuda) device::copy_to_host(&n, found.data(), sizeof n);
-    else n = *found.data();
+    Buffer<Counts> counts(Extent{1, exec.space});
+    with_stride(A.C.sx, [&](auto stride) {
+      forall_join(exec, all, Classify<decltype(stride)::value>{A, {own[0], own[1], own[2], own[3]}}, counts.data());
+    });
+    copy(counts.data(), exec.space, &n, Space::host, 1);
     mine[0] = n.all, mine[1] = n.weak_x, mine[2] = n.weak_y, mine[3] = n.diagonal, mine[4] = n.jumps, mine[5] = n.leaps;
   }
   std::copy(mine, mine + 6, sum);

@@ -5,7 +5,7 @@ namespace tessera {
 namespace {
 
 // Calls f(quarter, stride) with both as compile-time constants.
-template <int Q, class V, class F> void with_stride(ptrdiff_t sx, const F &f)
+template <int Q, class V, class F> void with_quarter_and_stride(ptrdiff_t sx, const F &f)
 {
   using std::integral_constant;
   if constexpr (width_of<V> > 1) f(integral_constant<int, Q>(), integral_constant<int, 1>()); // in quarter grids alone
@@ -15,10 +15,10 @@ template <int Q, class V, class F> void with_stride(ptrdiff_t sx, const F &f)
 }
 template <class V, class F> void dispatch(int q, ptrdiff_t sx, const F &f)
 {
-  if (q == 0) with_stride<0, V>(sx, f);
-  else if (q == 1) with_stride<1, V>(sx, f);
-  else if (q == 2) with_stride<2, V>(sx, f);
-  else with_stride<3, V>(sx, f);
+  if (q == 0) with_quarter_and_stride<0, V>(sx, f);
+  else if (q == 1) with_quarter_and_stride<1, V>(sx, f);
+  else if (q == 2) with_quarter_and_stride<2, V>(sx, f);
+  else with_quarter_and_stride<3, V>(sx, f);
 }
 
 } // namespace

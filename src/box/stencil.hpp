@@ -29,6 +29,13 @@ HD inline CouplingPlace coupling_place(int x, int y, int k)
   return {x, y, k == 0 || k == 3 ? 0 : k == 2 || k == 5 ? 1 : k == 1 || k == 6 ? 2 : 3, k % 2 == 0 && (x & 1)};
 }
 
+// Calls f with the stride of a quarter along x as a compile-time constant: 1 where quarters are apart, 2 where nodes
+// lie in natural order.
+template <class F> auto with_stride(ptrdiff_t sx, const F &f)
+{
+  return sx == 1 ? f(std::integral_constant<int, 1>()) : f(std::integral_constant<int, 2>());
+}
+
 // The operator as kernels see it. Views of other arrays that hold one (the planes of a Schur complement) serve as well.
 template <class T> struct StencilView {
   View<T> C, E[4], G[4];

@@ -127,15 +127,13 @@ void interpolate_edges(const Exec &exec, const StencilView<double> &A, const Gri
 void interpolate_centres(const Exec &exec, const StencilView<double> &A, const Grid &grid, Halo &halo, Interpolation &P)
 {
   for (int k = 0; k < 2; ++k) halo.exchange(P.Edge(k), mask_a | mask_b);
-  auto with = [&](auto stride) {
+  with_stride(A.C.sx, [&](auto stride) {
     constexpr int S = decltype(stride)::value;
     forall(exec, grid.owned(quarter_o),
            Centres<S>{
              centre_weights<S>(A, grid, P), {P.Centre(0), P.Centre(1), P.Centre(2), P.Centre(3)}
     });
-  };
-  if (A.C.sx == 1) with(std::integral_constant<int, 1>());
-  else with(std::integral_constant<int, 2>());
+  });
   for (int k = 0; k < 4; ++k) halo.exchange(P.Centre(k), mask_o);
 }
 

@@ -399,6 +399,25 @@ struct GatherRows {
 
 inline int blocks_of(int items, int group) { return (items + group - 1) / group; }
 
+// Memory of the lists that blocks make, until they are gathered.
+struct ListMemory {
+  Buffer<unsigned char>  bits; // corner_bits()
+  Buffer<char>           tables;
+  Buffer<int>            place, list;
+  Buffer<unsigned short> column;
+  Buffer<unsigned char>  list_rows;
+  // of all columns of the leaves, gathered: vertices, and corners that are coupled with them, as bits
+  Buffer<int>            vertices;
+  Buffer<unsigned char>  rows;
+};
+
+// Room for n items of kind k of Taken; grow(k, n) makes the memory.
+template <class Lists, class Grow> void give_room(Lists &lists, int k, size_t n, const Grow &grow)
+{
+  grow(k, n);
+  lists.taken.room[k] = n;
+}
+
 // Makes the lists, after grow(k, n) in as much memory as they need. Returns what of taken.used there is; [3]: is one
 // too long?
 template <class Lists, class Grow>
@@ -415,9 +434,8 @@ Buffer<unsigned long long> make_lists(const Exec &exec, int items, Lists &lists,
     copy(used, on_host);
     for (int k = 0; k < 3; ++k)
       if (on_host.data()[k] > lists.taken.room[k]) {
-        grow(k, (size_t)on_host.data()[k]);
-        lists.taken.room[k] = on_host.data()[k];
-        enough              = false;
+        give_room(lists, k, (size_t)on_host.data()[k], grow);
+        enough = false;
       }
     if (enough) return on_host;
     used.zero();

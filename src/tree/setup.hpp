@@ -34,6 +34,8 @@ struct Everyone {
   int              rank = 0;
 };
 
+struct ListMemory; // pattern_kernels.hpp
+
 // The patterns of P'AP: pattern*.k.cxx, and where the processes divide a grid divide.k.cxx.
 template <class T> class GalerkinSetup : Context {
 public:
@@ -49,6 +51,8 @@ private:
                                 bool &long_rows);
   Failure::Kind pattern_on_device(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse, int around, int range,
                                   bool &long_rows);
+  Failure::Kind leaves_on_device(Level<T> &fine, const Buffer<int> &leaf, int around, int range, ListMemory &memory);
+  Failure::Kind rows_on_device(Level<T> &fine, Level<T> &coarse, int range, ListMemory &memory, bool &long_rows);
   void    shorten_lists(Level<T> &fine, const Level<T> &coarse);
   Buffer<unsigned char> corner_bits(const Level<T> &fine) const;
   void    remap(Level<T> &fine, const Level<T> &coarse, int rows, const Buffer<int> &map);

@@ -97,6 +97,29 @@ inline PetscErrorCode FirstNorm(KSP ksp, Vec r, Vec z, double *norm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The reason to stop where no iterations are left.
+inline KSPConvergedReason Exhausted(KSP ksp)
+{
+  return ksp->normtype == KSP_NORM_NONE ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
+}
+
+// Sets the reason to stop, if there is one before the step whose residual and preconditioned residual have the inner
+// product rz.
+inline PetscErrorCode CheckBeforeStep(KSP ksp, double rz)
+{
+  PetscFunctionBegin;
+  if (ksp->its >= ksp->max_it) ksp->reason = Exhausted(ksp);
+  else if (!(rz == rz) || PetscIsInfReal(rz)) KSPCheckDot(ksp, rz);
+  else if (rz == 0) { // the residual is zero, whatever norm is watched
+    if (!ksp->its) PetscCall(Eliminated(ksp));
+    ksp->reason = KSP_CONVERGED_ATOL;
+  } else if (rz < 0) {
+    PetscCall(PetscInfo(ksp, "The preconditioner is not positive definite: r'z = %g\n", rz));
+    ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Conjugate gradients ([2] algorithm 1), flexible where the preconditioner is not linear.
 template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, double first)
 {
@@ -110,29 +133,12 @@ template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, 
   PetscCall(KSPLogResidualHistory(ksp, norm));
   PetscCall(KSPMonitor(ksp, 0, norm));
   PetscCall((*ksp->converged)(ksp, 0, norm, &ksp->reason, ksp->cnvP));
-  const KSPConvergedReason exhausted = ksp->normtype == KSP_NORM_NONE ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
-  if (!ksp->reason && ksp->max_it <= 0) ksp->reason = exhausted;
+  if (!ksp->reason && ksp->max_it <= 0) ksp->reason = Exhausted(ksp);
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(s.Precondition(&rz, need_z ? &zz : nullptr));
   while (true) {
-    if (ksp->its >= ksp->max_it) {
-      ksp->reason = exhausted;
-      break;
-    }
-    if (!(rz == rz) || PetscIsInfReal(rz)) {
-      KSPCheckDot(ksp, rz);
-      break;
-    }
-    if (rz == 0) { // the residual is zero, whatever norm is watched
-      if (!ksp->its) PetscCall(Eliminated(ksp));
-      ksp->reason = KSP_CONVERGED_ATOL;
-      break;
-    }
-    if (rz < 0) {
-      PetscCall(PetscInfo(ksp, "The preconditioner is not positive definite: r'z = %g\n", rz));
-      ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
-      break;
-    }
+    PetscCall(CheckBeforeStep(ksp, rz));
+    if (ksp->reason) break;
     PetscCall(s.Direction(beta));
     PetscCall(s.Multiply(&pq));
     KSPCheckDot(ksp, pq);

@@ -210,9 +210,10 @@ double black_step(Plan &plan, double alpha, const BlackField &p, const BlackFiel
 {
   const ptrdiff_t sy = r.view.sy;
   return over_black(plan, [&](const Box &b, int i) {
-    return r.view.sx == 1
-           ? forall_sum(plan.exec, b, StepKernel<1>{alpha, p.view.q[i], q.view.q[i], x.view.q[i], r.view.q[i], sy})
-           : forall_sum(plan.exec, b, StepKernel<2>{alpha, p.view.q[i], q.view.q[i], x.view.q[i], r.view.q[i], sy});
+    return with_stride(r.view.sx, [&](auto stride) {
+      constexpr int S = decltype(stride)::value;
+      return forall_sum(plan.exec, b, StepKernel<S>{alpha, p.view.q[i], q.view.q[i], x.view.q[i], r.view.q[i], sy});
+    });
   });
 }
 
@@ -273,11 +274,11 @@ double schur_multiply(const Exec &exec, const Level &level, SchurOf<T> &s, const
 {
   const SchurView<T> a = schur_view(level.layout, s);
   const Box          o = level.grid.owned(quarter_o), c = level.grid.owned(quarter_c);
-  if (a.sx == 1)
-    return forall_sum(exec, o, MultiplyO<1, T>{a, p.q[0], p.q[3], q.q[0]}) +
-           forall_sum(exec, c, MultiplyC<1, T>{a, p.q[0], p.q[3], q.q[3]});
-  return forall_sum(exec, o, MultiplyO<2, T>{a, p.q[0], p.q[3], q.q[0]}) +
-         forall_sum(exec, c, MultiplyC<2, T>{a, p.q[0], p.q[3], q.q[3]});
+  return with_stride(a.sx, [&](auto stride) {
+    constexpr int S = decltype(stride)::value;
+    return forall_sum(exec, o, MultiplyO<S, T>{a, p.q[0], p.q[3], q.q[0]}) +
+           forall_sum(exec, c, MultiplyC<S, T>{a, p.q[0], p.q[3], q.q[3]});
+  });
 }
 
 template <class Kernel> struct WithoutSum {
@@ -289,13 +290,11 @@ template <class T>
 void schur_product(const Exec &exec, const Level &level, SchurOf<T> &s, const View<T> &p, const View<T> &q)
 {
   const SchurView<T> a = schur_view(level.layout, s);
-  auto               with = [&](auto stride) {
+  with_stride(a.sx, [&](auto stride) {
     constexpr int S = decltype(stride)::value;
     forall(exec, level.grid.owned(quarter_o), WithoutSum<MultiplyO<S, T>>{{a, p.q[0], p.q[3], q.q[0]}});
     forall(exec, level.grid.owned(quarter_c), WithoutSum<MultiplyC<S, T>>{{a, p.q[0], p.q[3], q.q[3]}});
-  };
-  if (a.sx == 1) with(std::integral_constant<int, 1>());
-  else with(std::integral_constant<int, 2>());
+  });
 }
 
 template void schur_product(const Exec &, const Level &, SchurOf<double> &, const View<double> &, const View<double> &);

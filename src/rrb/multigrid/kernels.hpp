@@ -4,12 +4,6 @@
 
 namespace tessera::rrb {
 
-template <class F> void with_stride(ptrdiff_t sx, const F &f)
-{
-  if (sx == 1) f(std::integral_constant<int, 1>());
-  else f(std::integral_constant<int, 2>());
-}
-
 //--- S1 ---------------------------------------------------------------------------------------------------------------
 
 // What is not zero yet: nothing, the node's own quarter, the other quarter.

@@ -77,7 +77,7 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
 {
   const StencilView<double> A = a.view();
   const int                 nx = g.grid.periodic_x ? INT_MAX : g.grid.nx, ny = g.grid.periodic_y ? INT_MAX : g.grid.ny;
-  auto                      with = [&](auto stride) {
+  return with_stride(A.C.sx, [&](auto stride) {
     constexpr int         S = decltype(stride)::value;
     const GapKernel<1, S> at_a{A, nx, ny};
     const GapKernel<2, S> at_b{A, nx, ny};
@@ -87,8 +87,7 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
     forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, loose}),
                  part(g.grid.owned(2), GapWatched<2, S>{at_b, loose}));
     return 0.;
-  };
-  return A.C.sx == 1 ? with(std::integral_constant<int, 1>()) : with(std::integral_constant<int, 2>());
+  });
 }
 
 template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> &s, const StencilView<double> &A,
@@ -104,7 +103,7 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> 
     inverse = place(g.layout, s.inverse.data());
   }
   Findings *const found = plan.found.on_device.data();
-  auto            with = [&](auto stride) {
+  with_stride(A.C.sx, [&](auto stride) {
     constexpr int           S = decltype(stride)::value;
     const EdgeParts<S>      edges(A, g.grid, P, weights, true);
     const SchurCell<S, T>   cell{
@@ -121,9 +120,7 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> 
          {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}
     };
     forall_parts(plan.exec, part(g.grid.cells(), SchurAndEdges<S, T>{cell, edges}));
-  };
-  if (A.C.sx == 1) with(std::integral_constant<int, 1>());
-  else with(std::integral_constant<int, 2>());
+  });
 }
 
 // Kernels of the device write what they make in the hierarchy's single precision, too, where nothing has ghost nodes:
