@@ -18,8 +18,8 @@ typedef struct {
 } Board;
 
 /* every setting that may be best for a board; the first one is the automatic choice */
-static const char *const Settings[] = {"", "-pc_rrb_trial 0", "-pc_rrb_smooth 3", "-pc_rrb_smoother line_alt", "-pc_rrb_cycle amli", "-pc_rrb_cycle amli -pc_rrb_smooth 3", "-pc_rrb_cycle amli -pc_rrb_smoother line_alt", "-pc_rrb_cycle k",
-                                       "-pc_rrb_cycle amli -pc_rrb_interpolation least_squares", "-pc_rrb_cycle amli -pc_rrb_interpolation least_squares -pc_rrb_smoother line_alt", "-pc_rrb_cycle amli -pc_rrb_interpolation least_squares -pc_rrb_smooth 3"};
+static const char *const Settings[] = {"", "-pc_rrb_trial 0", "-pc_rrb_sweeps 3", "-pc_rrb_smoother line_alt", "-pc_rrb_cycle amli", "-pc_rrb_cycle amli -pc_rrb_sweeps 3", "-pc_rrb_cycle amli -pc_rrb_smoother line_alt", "-pc_rrb_cycle k",
+                                       "-pc_rrb_cycle amli -pc_rrb_interpolation least_squares", "-pc_rrb_cycle amli -pc_rrb_interpolation least_squares -pc_rrb_smoother line_alt", "-pc_rrb_cycle amli -pc_rrb_interpolation least_squares -pc_rrb_sweeps 3"};
 
 enum { SETTINGS = sizeof(Settings) / sizeof(Settings[0]) };
 

@@ -186,7 +186,7 @@ int main(int argc, char **argv)
       args: -mesh disk -n 24 -bs 6 -pc_auxamg_variant paper -pc_auxamg_cycle v -symmetric
     test:
       suffix: paper_gs
-      args: -mesh disk -pc_auxamg_variant paper -pc_auxamg_smoother gs -pc_auxamg_cycle w -pc_auxamg_smooth 2 -symmetric
+      args: -mesh disk -pc_auxamg_variant paper -pc_auxamg_smoother gs -pc_auxamg_cycle w -pc_auxamg_smoother_degree 2 -symmetric
     test:
       suffix: paper_inner
       args: -mesh disk -pc_auxamg_variant paper -pc_auxamg_cycle_inner 4 -pc_auxamg_cell_size 6 -neumann
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
   test:
     suffix: too_graded
     nsize: {{1 3}}
-    args: -mesh graded -n 317 -pc_auxamg_smooth 4 -ksp_view
+    args: -mesh graded -n 317 -pc_auxamg_smoother_degree 4 -ksp_view
     filter: grep -E "iterations,|cannot be split" | sed -e "s|: [0-9][0-9]* iterations|: iterations|" -e "s|[0-9][0-9]* nodes|nodes|"
 
   # in the view and in -info
@@ -292,10 +292,10 @@ int main(int argc, char **argv)
       args: -mesh disk -pc_auxamg_smoother jacobi
     test:
       suffix: wcycle
-      args: -mesh disk -pc_auxamg_cycle w -pc_auxamg_smooth 1 -symmetric -pc_auxamg_precision double
+      args: -mesh disk -pc_auxamg_cycle w -pc_auxamg_smoother_degree 1 -symmetric -pc_auxamg_precision double
     test:
       suffix: degrees
-      args: -mesh disk -pc_auxamg_smooth {{1 3 4 6}separate output}
+      args: -mesh disk -pc_auxamg_smoother_degree {{1 3 4 6}separate output}
     test:
       suffix: sizes
       args: -mesh disk -pc_auxamg_cell_size 30 -pc_auxamg_coarse_size 20

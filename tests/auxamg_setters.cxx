@@ -24,7 +24,7 @@ static PetscErrorCode Show(const char *when, PC pc)
   PetscCall(PCAuxAMGGetCycle(pc, &cycle));
   PetscCall(PCAuxAMGGetCycleInner(pc, &inner));
   PetscCall(PCAuxAMGGetSmoother(pc, &smoother));
-  PetscCall(PCAuxAMGGetSmooth(pc, &smooth));
+  PetscCall(PCAuxAMGGetSmootherDegree(pc, &smooth));
   PetscCall(PCAuxAMGGetFilter(pc, &filter));
   PetscCall(PCAuxAMGGetStretch(pc, &stretch));
   PetscCall(PCAuxAMGGetCoarseSize(pc, &coarse_size));
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
   PetscCall(PCAuxAMGSetCycle(pc, PC_AUXAMG_CYCLE_K));
   PetscCall(PCAuxAMGSetCycleInner(pc, 3));
   PetscCall(PCAuxAMGSetSmoother(pc, PC_AUXAMG_BLOCK_GS));
-  PetscCall(PCAuxAMGSetSmooth(pc, 4));
+  PetscCall(PCAuxAMGSetSmootherDegree(pc, 4));
   PetscCall(PCAuxAMGSetFilter(pc, PC_AUXAMG_FILTER_ON));
   PetscCall(PCAuxAMGSetStretch(pc, PETSC_FALSE));
   PetscCall(PCAuxAMGSetCoarseSize(pc, 50));
@@ -81,6 +81,6 @@ int main(int argc, char **argv)
   test:
     suffix: options
     nsize: {{1 2}}
-    args: -pc_auxamg_variant tree -pc_auxamg_cycle_inner 4 -pc_auxamg_levels 5 -pc_auxamg_cell_size 16 -pc_auxamg_interpolation linear -pc_auxamg_cycle v -pc_auxamg_smoother gs -pc_auxamg_smooth 3 -pc_auxamg_filter off -pc_auxamg_stretch 1 -pc_auxamg_coarse_size 60 -pc_auxamg_precision double -pc_auxamg_backend auto -pc_auxamg_coordinates points
+    args: -pc_auxamg_variant tree -pc_auxamg_cycle_inner 4 -pc_auxamg_levels 5 -pc_auxamg_cell_size 16 -pc_auxamg_interpolation linear -pc_auxamg_cycle v -pc_auxamg_smoother gs -pc_auxamg_smoother_degree 3 -pc_auxamg_filter off -pc_auxamg_stretch 1 -pc_auxamg_coarse_size 60 -pc_auxamg_precision double -pc_auxamg_backend auto -pc_auxamg_coordinates points
 
 TEST*/

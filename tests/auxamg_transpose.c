@@ -213,7 +213,7 @@ int main(int argc, char **argv)
     test:
       suffix: divided
       nsize: 3
-      args: -n 90 -skew 0.3 -dropped 0.1 -pc_auxamg_coarse_size 40 -pc_auxamg_smooth 3
+      args: -n 90 -skew 0.3 -dropped 0.1 -pc_auxamg_coarse_size 40 -pc_auxamg_smoother_degree 3
     test:
       suffix: skew
       args: -n 40 -shuffle -skew 0.3 -dropped 0.1 -pc_auxamg_cycle w
@@ -226,7 +226,7 @@ int main(int argc, char **argv)
       args: -jump 1e4 -skew 0.2 -n 50 -pc_auxamg_filter on
     test:
       suffix: gs
-      args: -mesh disk -n 16 -bs 2 -skew 0.3 -pc_auxamg_smoother gs -pc_auxamg_smooth 2
+      args: -mesh disk -n 16 -bs 2 -skew 0.3 -pc_auxamg_smoother gs -pc_auxamg_smoother_degree 2
     test:
       suffix: paper
       args: -mesh disk -n 24 -bs 2 -skew 0.3 -pc_auxamg_variant paper -pc_auxamg_cycle v -shuffle

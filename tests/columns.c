@@ -287,7 +287,7 @@ int main(int argc, char **argv)
       args: -bs 2 -elastic -one_sided
     test:
       suffix: smoother
-      args: -pc_auxamg_smoother {{jacobi gs}} -pc_auxamg_smooth {{1 4}}
+      args: -pc_auxamg_smoother {{jacobi gs}} -pc_auxamg_smoother_degree {{1 4}}
     test:
       suffix: cycle
       args: -pc_auxamg_cycle {{w k}}
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
       args: -grid 40,33 -periodic -nine {{0 1}} -pc_rrb_precision double
     test:
       suffix: grid_sweeps
-      args: -grid 33,40 -pc_rrb_smoother {{point line_i line_alt}} -pc_rrb_smooth 2 -pc_rrb_precision double
+      args: -grid 33,40 -pc_rrb_smoother {{point line_i line_alt}} -pc_rrb_sweeps 2 -pc_rrb_precision double
     test:
       suffix: grid_cycle
       args: -grid 60,40 -pc_rrb_cycle {{v amli k}} -pc_rrb_precision double

@@ -137,7 +137,7 @@ typedef struct {
 } Case;
 static const Case cases[] = {
   {"5 points", .m = {.nx = 130, .ny = 97, .spread = 5}, .solve = PETSC_TRUE},
-  {"9 points, in natural order", "-pc_rrb_grids", "0", .m = {.nx = 64, .ny = 91, .spread = 5, .nine = PETSC_TRUE}, .solve = PETSC_TRUE},
+  {"9 points, in natural order", "-pc_rrb_quarters", "0", .m = {.nx = 64, .ny = 91, .spread = 5, .nine = PETSC_TRUE}, .solve = PETSC_TRUE},
   {"least squares", "-pc_rrb_interpolation", "least_squares", .m = {.nx = 100, .ny = 97, .spread = 100}, .solve = PETSC_TRUE},
   {"single precision", "-pc_rrb_precision", "single", .m = {.nx = 130, .ny = 97, .spread = 5}, .solve = PETSC_TRUE},
   {"periodic", .m = {.nx = 128, .ny = 64, .periodic_x = PETSC_TRUE, .periodic_y = PETSC_TRUE, .alpha = 0.1}, .solve = PETSC_TRUE},

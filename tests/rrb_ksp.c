@@ -410,7 +410,7 @@ int main(int argc, char **argv)
       args: -pc_rrb_precision single
     test:
       suffix: natural_storage
-      args: -pc_rrb_grids 0 -pc_rrb_levels 4 -pc_rrb_cycle v
+      args: -pc_rrb_quarters 0 -pc_rrb_levels 4 -pc_rrb_cycle v
 
   testset:
     output_file: output/rrb_ksp_ranks.out

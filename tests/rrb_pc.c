@@ -517,7 +517,7 @@ int main(int argc, char **argv)
       args:
     test:
       suffix: odd
-      args: -pc_rrb_levels 3 -pc_rrb_cycle v -pc_rrb_grids 1
+      args: -pc_rrb_levels 3 -pc_rrb_cycle v -pc_rrb_quarters 1
 
   test:
     suffix: columns

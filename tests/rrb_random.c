@@ -142,7 +142,7 @@ static PetscErrorCode Print(const Problem *p)
   PetscFunctionBeginUser;
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  %" PetscInt_FMT " x %" PetscInt_FMT "%s%s, sides %d%d%d%d, %s%s, %s over %.2g decades (blocks %" PetscInt_FMT "), %s %.2g, %s, identity %.2g, alpha %.2g, scale %.2g, null space %" PetscInt_FMT "\n", p->nx, p->ny, p->periodic[0] ? ", periodic in x" : "", p->periodic[1] ? ", periodic in y" : "", p->dirichlet[0], p->dirichlet[1], p->dirichlet[2], p->dirichlet[3], points[p->points], p->box ? " (box)" : "", kinds[p->kind], (double)p->decades, p->block, masks[p->mask], (double)p->share, coasts[p->coast], (double)p->identity, (double)p->alpha, (double)p->scale, p->null));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  -ksp_type %s -ksp_norm_type %s%s", p->ksp, KSPNormTypes[p->norm], p->manufactured ? ", b = A u" : ", b random"));
-  if (!p->defaults) PetscCall(PetscPrintf(PETSC_COMM_WORLD, " -pc_rrb_smoother %s -pc_rrb_interpolation %s -pc_rrb_cycle %s -pc_rrb_smooth %" PetscInt_FMT " -pc_rrb_precision %s -pc_rrb_trial %d -pc_rrb_levels %" PetscInt_FMT " -pc_rrb_grids %" PetscInt_FMT " -pc_rrb_cycle_every %" PetscInt_FMT " -pc_rrb_cycle_inner %" PetscInt_FMT, PCRRBSmoothers[p->smoother], PCRRBInterpolations[p->interpolation], PCRRBCycles[p->cycle], p->smooth, PCRRBPrecisions[p->precision], (int)p->trial, p->levels, p->grids, p->every, p->inner));
+  if (!p->defaults) PetscCall(PetscPrintf(PETSC_COMM_WORLD, " -pc_rrb_smoother %s -pc_rrb_interpolation %s -pc_rrb_cycle %s -pc_rrb_sweeps %" PetscInt_FMT " -pc_rrb_precision %s -pc_rrb_trial %d -pc_rrb_levels %" PetscInt_FMT " -pc_rrb_quarters %" PetscInt_FMT " -pc_rrb_cycle_every %" PetscInt_FMT " -pc_rrb_cycle_inner %" PetscInt_FMT, PCRRBSmoothers[p->smoother], PCRRBInterpolations[p->interpolation], PCRRBCycles[p->cycle], p->smooth, PCRRBPrecisions[p->precision], (int)p->trial, p->levels, p->grids, p->every, p->inner));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
   PetscFunctionReturn(0);
 }
@@ -387,7 +387,7 @@ static PetscErrorCode Solver(const Problem *p, Mat A, KSP *ksp)
   PetscCall(PCSetType(pc, PCRRB));
   if (!p->defaults) {
     PetscCall(PCRRBSetSmoother(pc, p->smoother));
-    PetscCall(PCRRBSetSmooth(pc, p->smooth));
+    PetscCall(PCRRBSetSweeps(pc, p->smooth));
     PetscCall(PCRRBSetInterpolation(pc, p->interpolation));
     PetscCall(PCRRBSetCycle(pc, p->cycle));
     PetscCall(PCRRBSetCycleEvery(pc, p->every));
@@ -395,7 +395,7 @@ static PetscErrorCode Solver(const Problem *p, Mat A, KSP *ksp)
     PetscCall(PCRRBSetPrecision(pc, p->precision));
     PetscCall(PCRRBSetTrial(pc, p->trial));
     PetscCall(PCRRBSetLevels(pc, p->levels));
-    PetscCall(PCRRBSetGrids(pc, p->grids));
+    PetscCall(PCRRBSetQuarters(pc, p->grids));
   }
   PetscCall(KSPSetFromOptions(*ksp));
   PetscFunctionReturn(0);

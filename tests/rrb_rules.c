@@ -290,7 +290,7 @@ static PetscErrorCode TestChosen(void)
   PetscCall(NewKSP(&p, KSPRRB, NULL));
   PetscCall(PCCreate(PETSC_COMM_WORLD, &mine));
   PetscCall(PCSetType(mine, PCRRB));
-  PetscCall(PCRRBSetSmooth(mine, 2));
+  PetscCall(PCRRBSetSweeps(mine, 2));
   PetscCall(PCSetDM(mine, p.da));
   PetscCall(PCSetOperators(mine, p.A, p.A));
   PetscCall(KSPSetPC(p.ksp, mine));
@@ -299,7 +299,7 @@ static PetscErrorCode TestChosen(void)
   PetscCall(KSPGetPC(p.ksp, &pc));
   {
     PetscInt sweeps = 0;
-    PetscCall(PCRRBGetSmooth(pc, &sweeps));
+    PetscCall(PCRRBGetSweeps(pc, &sweeps));
     PetscCall(CheckTrue("  it is used", (PetscBool)(pc == mine && sweeps == 2)));
   }
   PetscCall(PCDestroy(&mine));
@@ -444,16 +444,16 @@ static PetscErrorCode TestWrongOption(void)
   for (int k = 0; k < 2; ++k) {
     PetscCall(NewKSP(&p, KSPCG, "rrb"));
     PetscCall(KSPGetPC(p.ksp, &pc));
-    if (k) PetscCall(PCRRBSetSmooth(pc, 3));
+    if (k) PetscCall(PCRRBSetSweeps(pc, 3));
     else {
       PetscCall(Solve(&p, PETSC_FALSE, &ierr));
-      PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_smooth", "3"));
+      PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_sweeps", "3"));
       PetscCall(PetscOptionsSetValue(NULL, "-pc_rrb_redundant", "-1"));
       PetscCall(PetscPushErrorHandler(Keep, NULL));
       ierr = PCSetFromOptions(pc);
       PetscCall(PetscPopErrorHandler());
       PetscCall(CheckTrue("  refused", (PetscBool)(ierr == PETSC_ERR_ARG_OUTOFRANGE)));
-      PetscCall(PetscOptionsClearValue(NULL, "-pc_rrb_smooth"));
+      PetscCall(PetscOptionsClearValue(NULL, "-pc_rrb_sweeps"));
       PetscCall(PetscOptionsClearValue(NULL, "-pc_rrb_redundant"));
     }
     PetscCall(Solve(&p, PETSC_FALSE, &ierr));

@@ -25,7 +25,7 @@ static const Case cases[] = {
   {"CG, residual norm, all levels",       "-ksp_type cg -ksp_norm_type unpreconditioned -pc_rrb_cycle v -pc_rrb_levels 100",     PETSC_FALSE, 1, {0, 0, 25, 31, 40, 50},   0 },
   {"KSP rrb, residual norm, all levels",  "-ksp_type rrb -ksp_norm_type unpreconditioned -pc_rrb_cycle v -pc_rrb_levels 100",    PETSC_FALSE, 1, {0, 0, 25, 31, 40, 50},   0 },
   {"CG, single precision",                "-ksp_type cg -ksp_norm_type unpreconditioned -pc_rrb_cycle v -pc_rrb_levels 100 -pc_rrb_precision single", PETSC_FALSE, 1, {0, 0, 25, 31, 40, 50}, 0},
-  {"CG, natural storage",                 "-ksp_type cg -ksp_norm_type natural -pc_rrb_cycle v -pc_rrb_levels 100 -pc_rrb_grids 0", PETSC_FALSE, 0, {13, 16, 19, 23, 27, 32}, 0},
+  {"CG, natural storage",                 "-ksp_type cg -ksp_norm_type natural -pc_rrb_cycle v -pc_rrb_levels 100 -pc_rrb_quarters 0", PETSC_FALSE, 0, {13, 16, 19, 23, 27, 32}, 0},
   {"rhombus, l = 12",                     "-ksp_type cg -ksp_norm_type unpreconditioned -pc_rrb_cycle v -pc_rrb_levels 12 -pc_rrb_coarsening rhombus", PETSC_FALSE, 1, {0, 0, 18, 18, 18, 18}, 0},
   {"rhombus, all levels",                 "-ksp_type cg -ksp_norm_type unpreconditioned -pc_rrb_cycle v -pc_rrb_levels 100 -pc_rrb_coarsening rhombus", PETSC_TRUE, 1, {0, 0, 19, 22, 25, 29}, 0},
   {"FCG, K-cycle every second grid",      "-ksp_type fcg -ksp_norm_type unpreconditioned -pc_rrb_cycle k -pc_rrb_levels 100",    PETSC_TRUE,  0, {0, 0, 0, 0, 0, 0},       12},

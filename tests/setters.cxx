@@ -20,10 +20,10 @@ static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
 
   PetscFunctionBeginUser;
   PetscCall(PCRRBGetLevels(pc, &levels));
-  PetscCall(PCRRBGetGrids(pc, &grids));
+  PetscCall(PCRRBGetQuarters(pc, &grids));
   PetscCall(PCRRBGetCoarsening(pc, &coarsening));
   PetscCall(PCRRBGetSmoother(pc, &smoother));
-  PetscCall(PCRRBGetSmooth(pc, &smooth));
+  PetscCall(PCRRBGetSweeps(pc, &smooth));
   PetscCall(PCRRBGetInterpolation(pc, &interpolation));
   PetscCall(PCRRBGetTrial(pc, &trial));
   PetscCall(PCRRBGetOmega(pc, &omega));
@@ -56,10 +56,10 @@ int main(int argc, char **argv)
   PetscCall(PCSetType(pc, PCRRB));
   PetscCall(Show("default", ksp, pc));
   PetscCall(PCRRBSetLevels(pc, 6));
-  PetscCall(PCRRBSetGrids(pc, 2));
+  PetscCall(PCRRBSetQuarters(pc, 2));
   PetscCall(PCRRBSetCoarsening(pc, PC_RRB_RHOMBUS));
   PetscCall(PCRRBSetSmoother(pc, PC_RRB_SMOOTHER_LINE_J));
-  PetscCall(PCRRBSetSmooth(pc, 3));
+  PetscCall(PCRRBSetSweeps(pc, 3));
   PetscCall(PCRRBSetInterpolation(pc, PC_RRB_INTERPOLATION_LEAST_SQUARES));
   PetscCall(PCRRBSetTrial(pc, PETSC_FALSE));
   PetscCall(PCRRBSetOmega(pc, 0.5));
@@ -95,6 +95,6 @@ int main(int argc, char **argv)
   test:
     suffix: options
     nsize: {{1 2}}
-    args: -pc_rrb_levels 8 -pc_rrb_grids 1 -pc_rrb_coarsening lump -pc_rrb_smoother line_alt -pc_rrb_smooth 2 -pc_rrb_interpolation collapse -pc_rrb_trial 0 -pc_rrb_omega 0.75 -pc_rrb_lump red -pc_rrb_cycle amli -pc_rrb_cycle_every 1 -pc_rrb_cycle_inner 3 -pc_rrb_redundant 600 -pc_rrb_peers 0 -pc_rrb_precision double -pc_rrb_grid 9,11 -pc_rrb_backend auto -ksp_rrb_backend auto
+    args: -pc_rrb_levels 8 -pc_rrb_quarters 1 -pc_rrb_coarsening lump -pc_rrb_smoother line_alt -pc_rrb_sweeps 2 -pc_rrb_interpolation collapse -pc_rrb_trial 0 -pc_rrb_omega 0.75 -pc_rrb_lump red -pc_rrb_cycle amli -pc_rrb_cycle_every 1 -pc_rrb_cycle_inner 3 -pc_rrb_redundant 600 -pc_rrb_peers 0 -pc_rrb_precision double -pc_rrb_grid 9,11 -pc_rrb_backend auto -ksp_rrb_backend auto
 
 TEST*/

@@ -489,10 +489,10 @@ int main(int argc, char **argv)
       args: -snes_vipmg_variant monotone -snes_max_it 30
     test:
       suffix: v22
-      args: -snes_vipmg_cycle v -snes_vipmg_smooth 2,2
+      args: -snes_vipmg_cycle v -snes_vipmg_sweeps 2,2
     test:
       suffix: w
-      args: -snes_vipmg_cycle w -snes_vipmg_smooth 0,1
+      args: -snes_vipmg_cycle w -snes_vipmg_sweeps 0,1
     test:
       suffix: omega
       args: -snes_vipmg_omega 1.2

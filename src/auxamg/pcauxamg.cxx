@@ -241,7 +241,7 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 .  -pc_auxamg_cycle <auto,v,w,k>         - visits of coarse grids, see `PCAuxAMGSetCycle()`
 .  -pc_auxamg_cycle_inner <n>            - steps of the K-cycle, see `PCAuxAMGSetCycleInner()`
 .  -pc_auxamg_smoother <auto,chebyshev,jacobi,gs,block_gs> - see `PCAuxAMGSetSmoother()`
-.  -pc_auxamg_smooth <nu>                - its degree, see `PCAuxAMGSetSmooth()`
+.  -pc_auxamg_smoother_degree <nu>                - its degree, see `PCAuxAMGSetSmootherDegree()`
 .  -pc_auxamg_filter <off,on,auto>       - for coefficients that jump, see `PCAuxAMGSetFilter()`
 .  -pc_auxamg_stretch <bool>             - undo anisotropy along the axes, see `PCAuxAMGSetStretch()`
 .  -pc_auxamg_coarse_size <n>            - unknowns that are solved exactly, see `PCAuxAMGSetCoarseSize()`

@@ -105,7 +105,7 @@ PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
 }
 
 /*@
-   PCAuxAMGSetSmooth - Sets the degree of the smoother
+   PCAuxAMGSetSmootherDegree - Sets the degree of the smoother
 
    Logically Collective
 
@@ -115,22 +115,22 @@ PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
      2, or 3 where a node has several unknowns, or 1 with Gauss-Seidel; 100 at most
 
    Options Database Key:
-.  -pc_auxamg_smooth <nu> - see above
+.  -pc_auxamg_smoother_degree <nu> - see above
 
    Level: intermediate
 
-.seealso: `PCAUXAMG`, `PCAuxAMGGetSmooth()`
+.seealso: `PCAUXAMG`, `PCAuxAMGGetSmootherDegree()`
 @*/
-PetscErrorCode PCAuxAMGSetSmooth(PC pc, PetscInt nu)
+PetscErrorCode PCAuxAMGSetSmootherDegree(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscTryMethod(pc, "PCAuxAMGSetSmooth_C", (PC, PetscInt), (pc, nu));
+  PetscTryMethod(pc, "PCAuxAMGSetSmootherDegree_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-   PCAuxAMGGetSmooth - Gets the degree of the smoother
+   PCAuxAMGGetSmootherDegree - Gets the degree of the smoother
 
    Not Collective
 
@@ -138,17 +138,17 @@ PetscErrorCode PCAuxAMGSetSmooth(PC pc, PetscInt nu)
 .  pc - the preconditioner
 
    Output Parameter:
-.  nu - what `PCAuxAMGSetSmooth()` set
+.  nu - what `PCAuxAMGSetSmootherDegree()` set
 
    Level: intermediate
 
-.seealso: `PCAUXAMG`, `PCAuxAMGSetSmooth()`
+.seealso: `PCAUXAMG`, `PCAuxAMGSetSmootherDegree()`
 @*/
-PetscErrorCode PCAuxAMGGetSmooth(PC pc, PetscInt *nu)
+PetscErrorCode PCAuxAMGGetSmootherDegree(PC pc, PetscInt *nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCAuxAMGGetSmooth_C", (PC, PetscInt *), (pc, nu));
+  PetscUseMethod(pc, "PCAuxAMGGetSmootherDegree_C", (PC, PetscInt *), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -168,7 +168,7 @@ PetscErrorCode PCAuxAMGGetSmooth(PC pc, PetscInt *nu)
 
    Note:
    Three steps of damped Jacobi on the interpolation within its pattern: fewer iterations where coefficients jump, more
-   where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmooth()` says otherwise.
+   where they do not. The degree of the smoother is 3 then, unless `PCAuxAMGSetSmootherDegree()` says otherwise.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetFilter()`
 @*/

@@ -172,8 +172,8 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
                       ? (p.paper ? tessera::tree::Smoother::block_gs : tessera::tree::Smoother::chebyshev)
                       : (tessera::tree::Smoother)(o.smoother - 1);
   const bool sweeps = p.smoother == tessera::tree::Smoother::gs || p.smoother == tessera::tree::Smoother::block_gs;
-  p.degree = o.smooth ? (int)PetscMin(o.smooth, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
-  p.rough  = o.smooth ? p.degree : 3;
+  p.degree = o.degree ? (int)PetscMin(o.degree, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
+  p.rough  = o.degree ? p.degree : 3;
   p.filter = p.paper ? Filter::off : (Filter)o.filter; // the same order
   p.cycle  = o.cycle == PC_AUXAMG_CYCLE_V ? Cycle::v
            : o.cycle == PC_AUXAMG_CYCLE_W ? Cycle::w

@@ -195,11 +195,11 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
    Options Database Keys:
 +  -pc_rrb_levels <l>                   - levels of the factorisation, two to a grid; 0 for automatic, see
    `PCRRBSetLevels()`
-.  -pc_rrb_grids <g>                    - grids stored by quarters (r1/r2/b1/b2), the others in natural order; -1 for
-   all, see `PCRRBSetGrids()`
+.  -pc_rrb_quarters <g>                    - grids stored by quarters (r1/r2/b1/b2), the others in natural order; -1 for
+   all, see `PCRRBSetQuarters()`
 .  -pc_rrb_coarsening <galerkin,lump,rhombus> - how the next operator is made, see `PCRRBSetCoarsening()`
 .  -pc_rrb_smoother <auto,point,line_i,line_j,line_alt> - Galerkin: points or lines, see `PCRRBSetSmoother()`
-.  -pc_rrb_smooth <nu>                  - Galerkin: sweeps before and after the next grid, see `PCRRBSetSmooth()`
+.  -pc_rrb_sweeps <nu>                  - Galerkin: sweeps before and after the next grid, see `PCRRBSetSweeps()`
 .  -pc_rrb_interpolation <auto,collapse,least_squares> - Galerkin: weights, see `PCRRBSetInterpolation()`
 .  -pc_rrb_trial <bool>                 - Galerkin: try the choice where coefficients jump, see `PCRRBSetTrial()`
 .  -pc_rrb_omega <w>                    - share of a dropped coupling that is lumped, 0 to 1, see `PCRRBSetOmega()`

@@ -10,7 +10,7 @@
 namespace tessera {
 
 struct RRBOptions {
-  PetscInt           levels = 0, grids = -1, every = 2, inner = 2, redundant = 0, smooth = 0, grid[2] = {0, 0};
+  PetscInt           levels = 0, quarters = -1, every = 2, inner = 2, redundant = 0, sweeps = 0, grid[2] = {0, 0};
   PetscReal          omega         = 1;
   PCRRBCoarsening    coarsening    = PC_RRB_GALERKIN;
   PCRRBSmoother      smoother      = PC_RRB_SMOOTHER_AUTO;

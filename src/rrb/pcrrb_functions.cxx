@@ -53,7 +53,7 @@ PetscErrorCode PCRRBGetLevels(PC pc, PetscInt *l)
 }
 
 /*@
-   PCRRBSetGrids - Sets how many grids are stored by quarters (the r1/r2/b1/b2 storage), the others in natural order
+   PCRRBSetQuarters - Sets how many grids are stored by quarters (the r1/r2/b1/b2 storage), the others in natural order
 
    Logically Collective
 
@@ -62,25 +62,25 @@ PetscErrorCode PCRRBGetLevels(PC pc, PetscInt *l)
 -  g - grids; -1 (default) for all, 0 for natural order everywhere
 
    Options Database Key:
-.  -pc_rrb_grids <g> - see above
+.  -pc_rrb_quarters <g> - see above
 
    Level: intermediate
 
    Note:
    The result does not depend on it. ETNA 48, 2018, sections 3.1 and 4.4: natural order is S1, quarters S2 and S3.
 
-.seealso: `PCRRB`, `PCRRBGetGrids()`
+.seealso: `PCRRB`, `PCRRBGetQuarters()`
 @*/
-PetscErrorCode PCRRBSetGrids(PC pc, PetscInt g)
+PetscErrorCode PCRRBSetQuarters(PC pc, PetscInt g)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscTryMethod(pc, "PCRRBSetGrids_C", (PC, PetscInt), (pc, g));
+  PetscTryMethod(pc, "PCRRBSetQuarters_C", (PC, PetscInt), (pc, g));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-   PCRRBGetGrids - Gets how many grids are stored by quarters (the r1/r2/b1/b2 storage), the others in natural order
+   PCRRBGetQuarters - Gets how many grids are stored by quarters (the r1/r2/b1/b2 storage), the others in natural order
 
    Not Collective
 
@@ -88,17 +88,17 @@ PetscErrorCode PCRRBSetGrids(PC pc, PetscInt g)
 .  pc - the preconditioner
 
    Output Parameter:
-.  g - what `PCRRBSetGrids()` set
+.  g - what `PCRRBSetQuarters()` set
 
    Level: intermediate
 
-.seealso: `PCRRB`, `PCRRBSetGrids()`
+.seealso: `PCRRB`, `PCRRBSetQuarters()`
 @*/
-PetscErrorCode PCRRBGetGrids(PC pc, PetscInt *g)
+PetscErrorCode PCRRBGetQuarters(PC pc, PetscInt *g)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCRRBGetGrids_C", (PC, PetscInt *), (pc, g));
+  PetscUseMethod(pc, "PCRRBGetQuarters_C", (PC, PetscInt *), (pc, g));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -209,7 +209,7 @@ PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
 }
 
 /*@
-   PCRRBSetSmooth - Sets the number of sweeps before and after each visit of the next grid (Galerkin form)
+   PCRRBSetSweeps - Sets the number of sweeps before and after each visit of the next grid (Galerkin form)
 
    Logically Collective
 
@@ -219,25 +219,25 @@ PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
      coefficients
 
    Options Database Key:
-.  -pc_rrb_smooth <nu> - see above
+.  -pc_rrb_sweeps <nu> - see above
 
    Level: intermediate
 
    Note:
    The sweeps after are those before in the reverse order, so that the preconditioner is symmetric.
 
-.seealso: `PCRRB`, `PCRRBGetSmooth()`, `PCRRBSetCoarsening()`
+.seealso: `PCRRB`, `PCRRBGetSweeps()`, `PCRRBSetCoarsening()`
 @*/
-PetscErrorCode PCRRBSetSmooth(PC pc, PetscInt nu)
+PetscErrorCode PCRRBSetSweeps(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscTryMethod(pc, "PCRRBSetSmooth_C", (PC, PetscInt), (pc, nu));
+  PetscTryMethod(pc, "PCRRBSetSweeps_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-   PCRRBGetSmooth - Gets the number of sweeps before and after each visit of the next grid (Galerkin form)
+   PCRRBGetSweeps - Gets the number of sweeps before and after each visit of the next grid (Galerkin form)
 
    Not Collective
 
@@ -245,17 +245,17 @@ PetscErrorCode PCRRBSetSmooth(PC pc, PetscInt nu)
 .  pc - the preconditioner
 
    Output Parameter:
-.  nu - what `PCRRBSetSmooth()` set
+.  nu - what `PCRRBSetSweeps()` set
 
    Level: intermediate
 
-.seealso: `PCRRB`, `PCRRBSetSmooth()`
+.seealso: `PCRRB`, `PCRRBSetSweeps()`
 @*/
-PetscErrorCode PCRRBGetSmooth(PC pc, PetscInt *nu)
+PetscErrorCode PCRRBGetSweeps(PC pc, PetscInt *nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCRRBGetSmooth_C", (PC, PetscInt *), (pc, nu));
+  PetscUseMethod(pc, "PCRRBGetSweeps_C", (PC, PetscInt *), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

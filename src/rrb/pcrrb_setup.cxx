@@ -25,18 +25,18 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
                "PC rrb: -pc_rrb_omega and -pc_rrb_lump belong to the lumped forms, the coarsening is galerkin. Give "
                "-pc_rrb_coarsening lump as well");
   } else {
-    PetscCheck(o.smoother == PC_RRB_SMOOTHER_AUTO && !o.smooth && o.interpolation == PC_RRB_INTERPOLATION_AUTO, comm,
+    PetscCheck(o.smoother == PC_RRB_SMOOTHER_AUTO && !o.sweeps && o.interpolation == PC_RRB_INTERPOLATION_AUTO, comm,
                PETSC_ERR_ARG_INCOMP,
-               "PC rrb: -pc_rrb_smoother, -pc_rrb_smooth and -pc_rrb_interpolation belong to -pc_rrb_coarsening "
+               "PC rrb: -pc_rrb_smoother, -pc_rrb_sweeps and -pc_rrb_interpolation belong to -pc_rrb_coarsening "
                "galerkin, the coarsening is %s, which has no sweeps. Leave one of them out",
                PCRRBCoarsenings[o.coarsening]);
   }
   p->levels     = (int)PetscMin(o.levels, 1000);
-  p->grids      = (int)PetscMin(o.grids, 1000);
+  p->grids      = (int)PetscMin(o.quarters, 1000);
   p->coarsening = (tessera::rrb::Coarsening)(int)o.coarsening; // the same order
   p->smoother   = (tessera::rrb::Smoother)(int)o.smoother;
   p->weights    = (tessera::rrb::Weights)(int)o.interpolation;
-  p->smooth     = (int)o.smooth;
+  p->smooth     = (int)o.sweeps;
   p->trial      = o.trial == PETSC_TRUE;
   p->omega      = o.omega;
   p->lump_all   = o.lump == PC_RRB_LUMP_ALL;

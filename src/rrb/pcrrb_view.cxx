@@ -26,7 +26,7 @@ static PetscErrorCode ViewGalerkin(const PC_RRB *r, const PCRRBChoice &c, PetscV
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
   if (r->options.trial &&
-      (r->options.smoother != PC_RRB_SMOOTHER_AUTO || r->options.smooth ||
+      (r->options.smoother != PC_RRB_SMOOTHER_AUTO || r->options.sweeps ||
        r->options.interpolation != PC_RRB_INTERPOLATION_AUTO || r->options.cycle != PC_RRB_CYCLE_AUTO))
     PetscCall(PetscViewerASCIIPrintf(viewer, "  no trial, as smoother, sweeps, interpolation or cycle are given\n"));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -217,7 +217,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 +  -snes_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle, see `SNESVIPMGSetVariant()`
 .  -snes_vipmg_cycle <v,w,f,auto> - how often coarse grids are visited, see `SNESVIPMGSetCycle()`
 .  -snes_vipmg_fmg <bool> - start on the coarsest grid, see `SNESVIPMGSetFMG()`
-.  -snes_vipmg_smooth <pre,post> - sweeps before and after the coarse correction, see `SNESVIPMGSetSmooth()`
+.  -snes_vipmg_sweeps <pre,post> - sweeps before and after the coarse correction, see `SNESVIPMGSetSweeps()`
 .  -snes_vipmg_omega <w> - relaxation of the projected sweeps, see `SNESVIPMGSetOmega()`
 .  -snes_vipmg_levels <n> - at most so many grids, see `SNESVIPMGSetLevels()`
 .  -snes_vipmg_backend <auto,host,cuda> - where it runs, see `SNESVIPMGSetBackend()`

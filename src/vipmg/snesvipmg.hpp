@@ -11,7 +11,7 @@ struct VIPMGOptions {
   SNESVIPMGVariant variant = SNES_VIPMG_HYBRID;
   SNESVIPMGCycle   cycle   = SNES_VIPMG_CYCLE_AUTO;
   PetscBool        fmg = PETSC_TRUE, monitor = PETSC_FALSE;
-  PetscInt         smooth[2] = {0, 0}, levels = 0;
+  PetscInt         sweeps[2] = {0, 0}, levels = 0;
   PetscReal        omega   = 1;
   TesseraBackend   backend = TESSERA_BACKEND_AUTO;
 

@@ -89,7 +89,7 @@ PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
 }
 
 /*@
-   SNESVIPMGSetSmooth - Sets the sweeps before and after the coarse correction in `SNESVIPMG`
+   SNESVIPMGSetSweeps - Sets the sweeps before and after the coarse correction in `SNESVIPMG`
 
    Logically Collective
 
@@ -99,7 +99,7 @@ PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
 -  post - sweeps after
 
    Options Database Key:
-.  -snes_vipmg_smooth <pre,post> - sweeps
+.  -snes_vipmg_sweeps <pre,post> - sweeps
 
    Level: intermediate
 
@@ -109,11 +109,11 @@ PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
 
 .seealso: `SNESVIPMG`
 @*/
-PetscErrorCode SNESVIPMGSetSmooth(SNES snes, PetscInt pre, PetscInt post)
+PetscErrorCode SNESVIPMGSetSweeps(SNES snes, PetscInt pre, PetscInt post)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscTryMethod(snes, "SNESVIPMGSetSmooth_C", (SNES, PetscInt, PetscInt), (snes, pre, post));
+  PetscTryMethod(snes, "SNESVIPMGSetSweeps_C", (SNES, PetscInt, PetscInt), (snes, pre, post));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -15,9 +15,9 @@ static const Option rows[] = {
   Option::Enum<&O::cycle>("-snes_vipmg_cycle", "SNESVIPMGSetCycle", "How often coarse grids are visited",
                           SNESVIPMGCycles),
   Option::Bool<&O::fmg>("-snes_vipmg_fmg", "SNESVIPMGSetFMG", "Start on the coarsest grid"),
-  Option::Pair<&O::smooth>("-snes_vipmg_smooth", "SNESVIPMGSetSmooth", "Sweeps before and after the coarse correction",
+  Option::Pair<&O::sweeps>("-snes_vipmg_sweeps", "SNESVIPMGSetSweeps", "Sweeps before and after the coarse correction",
                            "numbers of sweeps, pre,post", 0, 1000,
-                           "vipmg_smooth: %s and %s sweeps given, and none of the numbers is to be negative or above "
+                           "vipmg_sweeps: %s and %s sweeps given, and none of the numbers is to be negative or above "
                            "1000"),
   Option::RealBetween<&O::omega>("-snes_vipmg_omega", "SNESVIPMGSetOmega", "Relaxation of the projected sweeps", 0, 2,
                                  "vipmg_omega is to be between 0 and 2, both excluded: %s given"),
@@ -34,8 +34,8 @@ void O::Give(vipmg::Options &o) const
   o.params.variant = (vipmg::Variant)(int)variant; // the same order
   o.params.cycle   = (vipmg::Cycle)(int)cycle;
   o.params.fmg     = fmg == PETSC_TRUE;
-  o.params.pre     = (int)smooth[0];
-  o.params.post    = (int)smooth[1];
+  o.params.pre     = (int)sweeps[0];
+  o.params.post    = (int)sweeps[1];
   o.params.omega   = omega;
   o.params.levels  = (int)PetscMin(levels, 64);
   o.backend        = backend;

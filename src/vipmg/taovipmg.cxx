@@ -220,7 +220,7 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
 +  -tao_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle, see `SNESVIPMGSetVariant()`
 .  -tao_vipmg_cycle <v,w,f,auto> - how often coarse grids are visited
 .  -tao_vipmg_fmg <bool> - start on the coarsest grid
-.  -tao_vipmg_smooth <pre,post> - sweeps before and after the coarse correction
+.  -tao_vipmg_sweeps <pre,post> - sweeps before and after the coarse correction
 .  -tao_vipmg_omega <w> - relaxation of the projected sweeps
 .  -tao_vipmg_levels <n> - at most so many grids
 .  -tao_vipmg_backend <auto,host,cuda> - where it runs

@@ -257,9 +257,9 @@ static PetscErrorCode SameBits(DM da, Mat A)
 
 int main(int argc, char **argv)
 {
-  static const char *const choices[][2] = {{"-pc_rrb_smooth", "2"}, {"-pc_rrb_smooth", "1"}, {"-pc_rrb_cycle", "k"}, {"-pc_rrb_cycle_inner", "3"}, {"-pc_rrb_cycle", "amli"}, {"-pc_rrb_cycle_inner", "2"}, {"-pc_rrb_cycle", "v"},
+  static const char *const choices[][2] = {{"-pc_rrb_sweeps", "2"}, {"-pc_rrb_sweeps", "1"}, {"-pc_rrb_cycle", "k"}, {"-pc_rrb_cycle_inner", "3"}, {"-pc_rrb_cycle", "amli"}, {"-pc_rrb_cycle_inner", "2"}, {"-pc_rrb_cycle", "v"},
                                            {"-pc_rrb_smoother", "line_alt"}, {"-pc_rrb_smoother", "auto"}, {"-pc_rrb_precision", "double"}, {"-pc_rrb_levels", "4"}, {"-pc_rrb_levels", "6"}, {"-pc_rrb_precision", "single"},
-                                           {"-pc_rrb_smooth", "0"}, {"-pc_rrb_coarsening", "lump"}, {"-pc_rrb_cycle", "k"}, {"-pc_rrb_cycle", "amli"}, {"-pc_rrb_coarsening", "galerkin"}, {"-pc_rrb_cycle", "auto"}};
+                                           {"-pc_rrb_sweeps", "0"}, {"-pc_rrb_coarsening", "lump"}, {"-pc_rrb_cycle", "k"}, {"-pc_rrb_cycle", "amli"}, {"-pc_rrb_coarsening", "galerkin"}, {"-pc_rrb_cycle", "auto"}};
   DM  da, other_da;
   Mat A, other_A;
   KSP ksp, other;
