@@ -25,21 +25,21 @@
   PCRRBCoarsening - how the operator of the next grid is made
 
   Values:
-+ `PC_RRB_GALERKIN` - as P'AP with operator-dependent interpolation, and sweeps of Gauss-Seidel on each grid: few
-   iterations on any grid
-. `PC_RRB_LUMP`     - the papers' factorisation: couplings that the ordering does not keep are added to the diagonal
-   of both ends (de Jong et al., ETNA 48, 2018, section 2.2)
-- `PC_RRB_RHOMBUS`  - the same, but they are moved to the four couplings around them, which is exact for linear
-   functions
++ `PC_RRB_COARSENING_GALERKIN` - as P'AP with operator-dependent interpolation, and sweeps of Gauss-Seidel on each
+   grid: few iterations on any grid
+. `PC_RRB_COARSENING_LUMP`     - the papers' factorization: couplings that the ordering does not keep are added to the
+   diagonal of both ends (de Jong et al., ETNA 48, 2018, section 2.2)
+- `PC_RRB_COARSENING_RHOMBUS`  - the same, but they are moved to the four couplings around them, which is exact for
+   linear functions
 
   Level: intermediate
 
 .seealso: `PCRRB`, `PCRRBSetCoarsening()`
 E*/
 typedef enum {
-  PC_RRB_GALERKIN,
-  PC_RRB_LUMP,
-  PC_RRB_RHOMBUS
+  PC_RRB_COARSENING_GALERKIN,
+  PC_RRB_COARSENING_LUMP,
+  PC_RRB_COARSENING_RHOMBUS
 } PCRRBCoarsening;
 PETSC_EXTERN const char *const PCRRBCoarsenings[];
 
@@ -106,43 +106,23 @@ PETSC_EXTERN const char *const PCRRBLumps[];
   PCRRBCycle - how the coarse grids are visited
 
   Values:
-+ `PC_RRB_CYCLE_V`    - each grid once, the papers' method
-. `PC_RRB_CYCLE_K`    - some steps of flexible CG on every m-th grid; not linear: use it under `KSPFCG` or `KSPRRB`
-. `PC_RRB_CYCLE_AMLI` - a Chebyshev polynomial on every m-th grid: linear and symmetric
-- `PC_RRB_CYCLE_AUTO` - Galerkin form: V, or AMLI where coefficients jump or the strong direction is oblique; else
++ `PC_RRB_CYCLE_AUTO` - Galerkin form: V, or AMLI where coefficients jump or the strong direction is oblique; else
    AMLI where the measured spectrum promises a gain, else V
+. `PC_RRB_CYCLE_V`    - each grid once, the papers' method
+. `PC_RRB_CYCLE_K`    - some steps of flexible CG on every m-th grid; not linear: use it under `KSPFCG` or `KSPRRB`
+- `PC_RRB_CYCLE_AMLI` - a Chebyshev polynomial on every m-th grid: linear and symmetric
 
   Level: intermediate
 
 .seealso: `PCRRB`, `PCRRBSetCycle()`
 E*/
 typedef enum {
+  PC_RRB_CYCLE_AUTO,
   PC_RRB_CYCLE_V,
   PC_RRB_CYCLE_K,
-  PC_RRB_CYCLE_AMLI,
-  PC_RRB_CYCLE_AUTO
+  PC_RRB_CYCLE_AMLI
 } PCRRBCycle;
 PETSC_EXTERN const char *const PCRRBCycles[];
-
-/*E
-  PCRRBPrecision - storage of the factors, in the Galerkin form also of the coarse grids' vectors; the iteration stays
-  in double precision
-
-  Values:
-+ `PC_RRB_AUTO`   - single for the Galerkin form on a device, else double
-. `PC_RRB_DOUBLE` - double
-- `PC_RRB_SINGLE` - single
-
-  Level: intermediate
-
-.seealso: `PCRRB`, `PCRRBSetPrecision()`
-E*/
-typedef enum {
-  PC_RRB_AUTO,
-  PC_RRB_DOUBLE,
-  PC_RRB_SINGLE
-} PCRRBPrecision;
-PETSC_EXTERN const char *const PCRRBPrecisions[];
 
 /*E
   SNESVIPMGVariant - what a cycle of multigrid with bounds does
@@ -169,20 +149,20 @@ PETSC_EXTERN const char *const SNESVIPMGVariants[];
   SNESVIPMGCycle - how often the coarse grids are visited
 
   Values:
-+ `SNES_VIPMG_CYCLE_V` - once
-. `SNES_VIPMG_CYCLE_W` - twice on every grid
-. `SNES_VIPMG_CYCLE_F` - twice on every grid on the way down
-- `SNES_VIPMG_CYCLE_AUTO` - V, or F on the host where the Jacobian is not symmetric
++ `SNES_VIPMG_CYCLE_AUTO` - V, or F on the host where the Jacobian is not symmetric
+. `SNES_VIPMG_CYCLE_V`    - once
+. `SNES_VIPMG_CYCLE_W`    - twice on every grid
+- `SNES_VIPMG_CYCLE_F`    - twice on every grid on the way down
 
   Level: intermediate
 
 .seealso: `SNESVIPMG`, `SNESVIPMGSetCycle()`
 E*/
 typedef enum {
+  SNES_VIPMG_CYCLE_AUTO,
   SNES_VIPMG_CYCLE_V,
   SNES_VIPMG_CYCLE_W,
-  SNES_VIPMG_CYCLE_F,
-  SNES_VIPMG_CYCLE_AUTO
+  SNES_VIPMG_CYCLE_F
 } SNESVIPMGCycle;
 PETSC_EXTERN const char *const SNESVIPMGCycles[];
 
@@ -208,18 +188,18 @@ PETSC_EXTERN const char *const PCAuxAMGVariants[];
   PCAuxAMGInterpolation - the functions on the cells of the auxiliary grids
 
   Values:
-+ `PC_AUXAMG_AUTO`   - linear in one and two dimensions, Kuhn in three
-. `PC_AUXAMG_LINEAR` - bilinear, in three dimensions trilinear
-- `PC_AUXAMG_KUHN`   - linear on the triangles or tetrahedra that share a diagonal of the cell
++ `PC_AUXAMG_INTERPOLATION_AUTO`   - linear in one and two dimensions, Kuhn in three
+. `PC_AUXAMG_INTERPOLATION_LINEAR` - bilinear, in three dimensions trilinear
+- `PC_AUXAMG_INTERPOLATION_KUHN`   - linear on the triangles or tetrahedra that share a diagonal of the cell
 
   Level: intermediate
 
 .seealso: `PCAUXAMG`, `PCAuxAMGSetInterpolation()`
 E*/
 typedef enum {
-  PC_AUXAMG_AUTO,
-  PC_AUXAMG_LINEAR,
-  PC_AUXAMG_KUHN
+  PC_AUXAMG_INTERPOLATION_AUTO,
+  PC_AUXAMG_INTERPOLATION_LINEAR,
+  PC_AUXAMG_INTERPOLATION_KUHN
 } PCAuxAMGInterpolation;
 PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
 
@@ -250,12 +230,12 @@ PETSC_EXTERN const char *const PCAuxAMGCycles[];
   PCAuxAMGSmoother - the smoother on all grids
 
   Values:
-+ `PC_AUXAMG_SMOOTHER_AUTO` - Chebyshev; block Gauss-Seidel for `PC_AUXAMG_PAPER`
-. `PC_AUXAMG_CHEBYSHEV`     - Chebyshev polynomial of the fourth kind with optimal weights
-. `PC_AUXAMG_JACOBI`        - damped Jacobi
-. `PC_AUXAMG_GS`            - Gauss-Seidel by colours, forward before and backward after the next grid
-- `PC_AUXAMG_BLOCK_GS`      - the same on coarse grids; on the mesh the aggregates are solved exactly, by colours (for
-   `PC_AUXAMG_PAPER`)
++ `PC_AUXAMG_SMOOTHER_AUTO`        - Chebyshev; block Gauss-Seidel for `PC_AUXAMG_PAPER`
+. `PC_AUXAMG_SMOOTHER_CHEBYSHEV`   - Chebyshev polynomial of the fourth kind with optimal weights
+. `PC_AUXAMG_SMOOTHER_JACOBI`      - damped Jacobi
+. `PC_AUXAMG_SMOOTHER_GS`          - Gauss-Seidel by colours, forward before and backward after the next grid
+- `PC_AUXAMG_SMOOTHER_BLOCK_GS`    - the same on coarse grids; on the mesh the aggregates are solved exactly, by
+   colours (for `PC_AUXAMG_PAPER`)
 
   Level: intermediate
 
@@ -263,10 +243,10 @@ PETSC_EXTERN const char *const PCAuxAMGCycles[];
 E*/
 typedef enum {
   PC_AUXAMG_SMOOTHER_AUTO,
-  PC_AUXAMG_CHEBYSHEV,
-  PC_AUXAMG_JACOBI,
-  PC_AUXAMG_GS,
-  PC_AUXAMG_BLOCK_GS
+  PC_AUXAMG_SMOOTHER_CHEBYSHEV,
+  PC_AUXAMG_SMOOTHER_JACOBI,
+  PC_AUXAMG_SMOOTHER_GS,
+  PC_AUXAMG_SMOOTHER_BLOCK_GS
 } PCAuxAMGSmoother;
 PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
 
@@ -274,40 +254,21 @@ PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
   PCAuxAMGFilter - whether the interpolation is smoothed by the matrix, for coefficients that jump
 
   Values:
-+ `PC_AUXAMG_FILTER_OFF`  - never
-. `PC_AUXAMG_FILTER_ON`   - always
-- `PC_AUXAMG_FILTER_AUTO` - where the diagonal entries of neighbours differ by more than ten at a line of nodes across
++ `PC_AUXAMG_FILTER_AUTO` - where the diagonal entries of neighbors differ by more than ten at a line of nodes across
    the mesh
+. `PC_AUXAMG_FILTER_OFF`  - never
+- `PC_AUXAMG_FILTER_ON`   - always
 
   Level: intermediate
 
 .seealso: `PCAUXAMG`, `PCAuxAMGSetFilter()`
 E*/
 typedef enum {
+  PC_AUXAMG_FILTER_AUTO,
   PC_AUXAMG_FILTER_OFF,
-  PC_AUXAMG_FILTER_ON,
-  PC_AUXAMG_FILTER_AUTO
+  PC_AUXAMG_FILTER_ON
 } PCAuxAMGFilter;
 PETSC_EXTERN const char *const PCAuxAMGFilters[];
-
-/*E
-  PCAuxAMGPrecision - storage and arithmetic of the hierarchy; the iteration around it stays in double precision
-
-  Values:
-+ `PC_AUXAMG_PRECISION_AUTO` - single on a device, else double
-. `PC_AUXAMG_DOUBLE`         - double
-- `PC_AUXAMG_SINGLE`         - single
-
-  Level: intermediate
-
-.seealso: `PCAUXAMG`, `PCAuxAMGSetPrecision()`
-E*/
-typedef enum {
-  PC_AUXAMG_PRECISION_AUTO,
-  PC_AUXAMG_DOUBLE,
-  PC_AUXAMG_SINGLE
-} PCAuxAMGPrecision;
-PETSC_EXTERN const char *const PCAuxAMGPrecisions[];
 
 /*E
   TesseraBackend - where a solver runs
@@ -327,6 +288,28 @@ typedef enum {
   TESSERA_BACKEND_CUDA
 } TesseraBackend;
 PETSC_EXTERN const char *const TesseraBackends[];
+
+/*E
+  TesseraPrecision - the precision in which a method stores matrices, factors or its hierarchy of grids; the iteration
+  around it is in double precision
+
+  Values:
++ `TESSERA_PRECISION_AUTO`   - the method's own choice: `PCRRB` single for the Galerkin form on a device, `PCAUXAMG`
+   single on a device or with a polynomial smoother, both double where the solver around them needs a linear map;
+   `PCDENSEGS` and `SNESVIPGS` double
+. `TESSERA_PRECISION_DOUBLE` - double
+- `TESSERA_PRECISION_SINGLE` - single
+
+  Level: intermediate
+
+.seealso: `PCRRBSetPrecision()`, `PCAuxAMGSetPrecision()`, `PCDenseGSSetPrecision()`, `SNESVIPGSSetPrecision()`
+E*/
+typedef enum {
+  TESSERA_PRECISION_AUTO,
+  TESSERA_PRECISION_DOUBLE,
+  TESSERA_PRECISION_SINGLE
+} TesseraPrecision;
+PETSC_EXTERN const char *const TesseraPrecisions[];
 
 PETSC_EXTERN PetscErrorCode TesseraInitializePackage(void);
 PETSC_EXTERN PetscErrorCode TesseraFinalizePackage(void);
@@ -359,8 +342,8 @@ PETSC_EXTERN PetscErrorCode PCRRBSetRedundant(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetRedundant(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCRRBSetPeers(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCRRBGetPeers(PC, PetscBool *);
-PETSC_EXTERN PetscErrorCode PCRRBSetPrecision(PC, PCRRBPrecision);
-PETSC_EXTERN PetscErrorCode PCRRBGetPrecision(PC, PCRRBPrecision *);
+PETSC_EXTERN PetscErrorCode PCRRBSetPrecision(PC, TesseraPrecision);
+PETSC_EXTERN PetscErrorCode PCRRBGetPrecision(PC, TesseraPrecision *);
 PETSC_EXTERN PetscErrorCode PCRRBSetGrid(PC, PetscInt, PetscInt);
 PETSC_EXTERN PetscErrorCode PCRRBGetGrid(PC, PetscInt *, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCRRBSetBackend(PC, TesseraBackend);
@@ -429,42 +412,26 @@ typedef enum {
 PETSC_EXTERN const char *const TesseraGSOrders[];
 
 /*E
-  TesseraPrecision - the precision in which a method keeps its copy of a matrix
-
-  Values:
-+ `TESSERA_PRECISION_DOUBLE` - double
-- `TESSERA_PRECISION_SINGLE` - single
-
-  Level: intermediate
-
-.seealso: `PCDENSEGS`, `SNESVIPGS`
-E*/
-typedef enum {
-  TESSERA_PRECISION_DOUBLE,
-  TESSERA_PRECISION_SINGLE
-} TesseraPrecision;
-PETSC_EXTERN const char *const TesseraPrecisions[];
-
-/*E
   SNESVIPGSAcceleration - how the sweeps of `SNESVIPGS` are accelerated
 
   Values:
-+ `SNES_VIPGS_AUTO`     - nesterov where the matrix and the order are symmetric, else none
-. `SNES_VIPGS_NONE`     - not at all
-. `SNES_VIPGS_NESTEROV` - momentum over whole sweeps, with restarts
-. `SNES_VIPGS_NNCG`     - nonsmooth nonlinear conjugate gradients on the steps of the sweeps
-- `SNES_VIPGS_MPRGP`    - no sweeps: conjugate gradients with projections, for symmetric positive semidefinite matrices
++ `SNES_VIPGS_ACCELERATION_AUTO`     - nesterov where the matrix and the order are symmetric, else none
+. `SNES_VIPGS_ACCELERATION_NONE`     - not at all
+. `SNES_VIPGS_ACCELERATION_NESTEROV` - momentum over whole sweeps, with restarts
+. `SNES_VIPGS_ACCELERATION_NNCG`     - nonsmooth nonlinear conjugate gradients on the steps of the sweeps
+- `SNES_VIPGS_ACCELERATION_MPRGP`    - no sweeps: conjugate gradients with projections, for symmetric positive
+   semidefinite matrices
 
   Level: intermediate
 
 .seealso: `SNESVIPGS`, `SNESVIPGSSetAcceleration()`
 E*/
 typedef enum {
-  SNES_VIPGS_AUTO,
-  SNES_VIPGS_NONE,
-  SNES_VIPGS_NESTEROV,
-  SNES_VIPGS_NNCG,
-  SNES_VIPGS_MPRGP
+  SNES_VIPGS_ACCELERATION_AUTO,
+  SNES_VIPGS_ACCELERATION_NONE,
+  SNES_VIPGS_ACCELERATION_NESTEROV,
+  SNES_VIPGS_ACCELERATION_NNCG,
+  SNES_VIPGS_ACCELERATION_MPRGP
 } SNESVIPGSAcceleration;
 PETSC_EXTERN const char *const SNESVIPGSAccelerations[];
 
@@ -472,16 +439,16 @@ PETSC_EXTERN const char *const SNESVIPGSAccelerations[];
   SNESVIPGSFriction - the law that bounds tangential forces
 
   Values:
-+ `SNES_VIPGS_CONE`    - Coulomb's: the length of the tangential force is at most mu times the normal force
-- `SNES_VIPGS_PYRAMID` - each tangential component is
++ `SNES_VIPGS_FRICTION_CONE`    - Coulomb's: the length of the tangential force is at most mu times the normal force
+- `SNES_VIPGS_FRICTION_PYRAMID` - each tangential component is
 
   Level: intermediate
 
 .seealso: `SNESVIPGS`, `SNESVIPGSSetFrictionLaw()`
 E*/
 typedef enum {
-  SNES_VIPGS_CONE,
-  SNES_VIPGS_PYRAMID
+  SNES_VIPGS_FRICTION_CONE,
+  SNES_VIPGS_FRICTION_PYRAMID
 } SNESVIPGSFriction;
 PETSC_EXTERN const char *const SNESVIPGSFrictions[];
 
@@ -594,8 +561,8 @@ PETSC_EXTERN PetscErrorCode PCAuxAMGSetStretch(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetStretch(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoarseSize(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetCoarseSize(PC, PetscInt *);
-PETSC_EXTERN PetscErrorCode PCAuxAMGSetPrecision(PC, PCAuxAMGPrecision);
-PETSC_EXTERN PetscErrorCode PCAuxAMGGetPrecision(PC, PCAuxAMGPrecision *);
+PETSC_EXTERN PetscErrorCode PCAuxAMGSetPrecision(PC, TesseraPrecision);
+PETSC_EXTERN PetscErrorCode PCAuxAMGGetPrecision(PC, TesseraPrecision *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetBackend(PC, TesseraBackend);
 PETSC_EXTERN PetscErrorCode PCAuxAMGGetBackend(PC, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode PCAuxAMGSetCoordinatesFile(PC, const char[]);

@@ -11,7 +11,7 @@ static PetscErrorCode Show(const char *when, PC pc)
   PCAuxAMGCycle         cycle;
   PCAuxAMGSmoother      smoother;
   PCAuxAMGFilter        filter;
-  PCAuxAMGPrecision     precision;
+  TesseraPrecision     precision;
   PetscBool             stretch;
   TesseraBackend        backend;
   const char           *file;
@@ -31,7 +31,7 @@ static PetscErrorCode Show(const char *when, PC pc)
   PetscCall(PCAuxAMGGetPrecision(pc, &precision));
   PetscCall(PCAuxAMGGetBackend(pc, &backend));
   PetscCall(PCAuxAMGGetCoordinatesFile(pc, &file));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: variant %s, levels %d, cell size %d, interpolation %s, cycle %s %d, smoother %s %d, filter %s, stretch %s, coarse size %d, precision %s, backend %s, coordinates '%s'\n", when, PCAuxAMGVariants[variant], (int)levels, (int)cell_size, PCAuxAMGInterpolations[interpolation], PCAuxAMGCycles[cycle], (int)inner, PCAuxAMGSmoothers[smoother], (int)smooth, PCAuxAMGFilters[filter], PetscBools[stretch], (int)coarse_size, PCAuxAMGPrecisions[precision], TesseraBackends[backend], file));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: variant %s, levels %d, cell size %d, interpolation %s, cycle %s %d, smoother %s %d, filter %s, stretch %s, coarse size %d, precision %s, backend %s, coordinates '%s'\n", when, PCAuxAMGVariants[variant], (int)levels, (int)cell_size, PCAuxAMGInterpolations[interpolation], PCAuxAMGCycles[cycle], (int)inner, PCAuxAMGSmoothers[smoother], (int)smooth, PCAuxAMGFilters[filter], PetscBools[stretch], (int)coarse_size, TesseraPrecisions[precision], TesseraBackends[backend], file));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -48,15 +48,15 @@ int main(int argc, char **argv)
   PetscCall(PCAuxAMGSetVariant(pc, PC_AUXAMG_PAPER));
   PetscCall(PCAuxAMGSetLevels(pc, 4));
   PetscCall(PCAuxAMGSetCellSize(pc, 20));
-  PetscCall(PCAuxAMGSetInterpolation(pc, PC_AUXAMG_KUHN));
+  PetscCall(PCAuxAMGSetInterpolation(pc, PC_AUXAMG_INTERPOLATION_KUHN));
   PetscCall(PCAuxAMGSetCycle(pc, PC_AUXAMG_CYCLE_K));
   PetscCall(PCAuxAMGSetCycleInner(pc, 3));
-  PetscCall(PCAuxAMGSetSmoother(pc, PC_AUXAMG_BLOCK_GS));
+  PetscCall(PCAuxAMGSetSmoother(pc, PC_AUXAMG_SMOOTHER_BLOCK_GS));
   PetscCall(PCAuxAMGSetSmootherDegree(pc, 4));
   PetscCall(PCAuxAMGSetFilter(pc, PC_AUXAMG_FILTER_ON));
   PetscCall(PCAuxAMGSetStretch(pc, PETSC_FALSE));
   PetscCall(PCAuxAMGSetCoarseSize(pc, 50));
-  PetscCall(PCAuxAMGSetPrecision(pc, PC_AUXAMG_SINGLE));
+  PetscCall(PCAuxAMGSetPrecision(pc, TESSERA_PRECISION_SINGLE));
   PetscCall(PCAuxAMGSetBackend(pc, TESSERA_BACKEND_HOST));
   PetscCall(PCAuxAMGSetCoordinatesFile(pc, "points.h5:/x"));
   PetscCall(Show("set", pc));

@@ -193,8 +193,8 @@ static PetscErrorCode TestRRB(void)
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "rrb, %s\n", name[k]));
     PetscCall(ModelCreate(PETSC_COMM_WORLD, &models[k], PETSC_FALSE, &da, &A));
     PetscCall(MakeKSP(da, A, KSPRRB, PCRRB, &ksp, &pc));
-    if (k == 3) PetscCall(PCRRBSetCoarsening(pc, PC_RRB_LUMP));
-    if (k == 4) PetscCall(PCRRBSetPrecision(pc, PC_RRB_SINGLE));
+    if (k == 3) PetscCall(PCRRBSetCoarsening(pc, PC_RRB_COARSENING_LUMP));
+    if (k == 4) PetscCall(PCRRBSetPrecision(pc, TESSERA_PRECISION_SINGLE));
     CHECK_ERROR("  before the setup", PETSC_ERR_ORDER, "PCSetUp()", PCRRBGetInfo(pc, &grids));
     CHECK_ERROR("  before the setup, ksp", PETSC_ERR_ORDER, "KSPSetUp()", KSPRRBGetInfo(ksp, &info));
     PetscCall(KSPSetUp(ksp));
@@ -203,7 +203,7 @@ static PetscErrorCode TestRRB(void)
     PetscCall(PCRRBGetInfo(pc, &grids));
     PetscCall(PCRRBGetChoice(pc, &c));
     PetscCall(CheckTrue("  no failure", (PetscBool)!failure));
-    PetscCall(CheckTrue("  what was asked for", (PetscBool)((c.coarsening == PC_RRB_LUMP) == (k == 3) && (grids.precision == TESSERA_PRECISION_SINGLE) == (k == 4))));
+    PetscCall(CheckTrue("  what was asked for", (PetscBool)((c.coarsening == PC_RRB_COARSENING_LUMP) == (k == 3) && (grids.precision == TESSERA_PRECISION_SINGLE) == (k == 4))));
     if (k == 2) PetscCall(CheckTrue("  a trial", (PetscBool)(c.usual > 1 && c.expected > 1)));
     PetscCall(KSPRRBGetInfo(ksp, &info));
     PetscCall(CheckTrue("  ksp", (PetscBool)(info.schur == !models[k].nine && (info.moved > 72) == !models[k].nine)));
@@ -270,7 +270,7 @@ static PetscErrorCode TestAuxAMG(void)
   PetscCall(CheckTrue("  no failure", (PetscBool)!failure));
   PetscCall(CheckTrue("  grids as PCGetCoarseOperators() gives them", (PetscBool)(same && grids > 2 && grids == info.grids && grids == levels && info.exact == N)));
   PetscCall(CheckTrue("  complexity", (PetscBool)(Near(info.grid_complexity, sum / sizes[0]) && Near(info.operator_complexity, entries))));
-  PetscCall(CheckTrue("  choice", (PetscBool)(c.block == 2 && c.dimension == 2 && c.cycle == PC_AUXAMG_CYCLE_V && c.smoother == PC_AUXAMG_CHEBYSHEV && c.interpolation == PC_AUXAMG_LINEAR && c.degree == 3 && !strcmp(c.coordinates, "PCSetCoordinates()"))));
+  PetscCall(CheckTrue("  choice", (PetscBool)(c.block == 2 && c.dimension == 2 && c.cycle == PC_AUXAMG_CYCLE_V && c.smoother == PC_AUXAMG_SMOOTHER_CHEBYSHEV && c.interpolation == PC_AUXAMG_INTERPOLATION_LINEAR && c.degree == 3 && !strcmp(c.coordinates, "PCSetCoordinates()"))));
   PetscCall(CheckAlike("  bytes", info.bytes));
   PetscCall(PCAuxAMGGetInfo(pc, &info));
   PetscCall(PCAuxAMGGetGridInfo(pc, 1, &g));

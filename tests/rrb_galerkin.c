@@ -242,7 +242,7 @@ typedef struct {
   PCRRBSmoother      smoother;
   PCRRBInterpolation interpolation;
   PCRRBCycle         cycle;
-  PCRRBPrecision     precision;
+  TesseraPrecision     precision;
 } Options;
 
 static PetscErrorCode TestSize(const Model *m, PetscInt *problems, PetscInt *failures)
@@ -261,8 +261,8 @@ static PetscErrorCode TestSize(const Model *m, PetscInt *problems, PetscInt *fai
   PetscCall(MatMult(A, x, b));
   for (int k = 0; k < 2 * 2 * 3 * (5 * 3 + 2); ++k) {
     const int     form = k / 12;
-    const Options o    = {form < 15 ? PC_RRB_GALERKIN : form == 15 ? PC_RRB_LUMP : PC_RRB_RHOMBUS, form < 15 ? (PCRRBSmoother)(form % 5) : PC_RRB_SMOOTHER_AUTO,
-                          form < 15 ? (PCRRBInterpolation)(form / 5) : PC_RRB_INTERPOLATION_AUTO, k / 4 % 3 == 2 ? PC_RRB_CYCLE_AMLI : (PCRRBCycle)(k / 4 % 3), (PCRRBPrecision)(k / 2 % 2)};
+    const Options o    = {form < 15 ? PC_RRB_COARSENING_GALERKIN : form == 15 ? PC_RRB_COARSENING_LUMP : PC_RRB_COARSENING_RHOMBUS, form < 15 ? (PCRRBSmoother)(form % 5) : PC_RRB_SMOOTHER_AUTO,
+                          form < 15 ? (PCRRBInterpolation)(form / 5) : PC_RRB_INTERPOLATION_AUTO, (PCRRBCycle)(PC_RRB_CYCLE_V + k / 4 % 3), (TesseraPrecision)(k / 2 % 2)};
     KSP           ksp;
     PC            pc;
 
@@ -283,7 +283,7 @@ static PetscErrorCode TestSize(const Model *m, PetscInt *problems, PetscInt *fai
     PetscCall(KSPSetFromOptions(ksp));
     PetscCall(Residual(ksp, b, x, r, &residual));
     ++*problems;
-    if (!(residual <= 1e-8) && !(*failures)++) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " x %" PetscInt_FMT "%s%s -ksp_type %s -pc_rrb_coarsening %s -pc_rrb_smoother %s -pc_rrb_interpolation %s -pc_rrb_cycle %s -pc_rrb_precision %s: residual %g\n", m->nx, m->ny, m->nine ? ", 9-point" : "", m->neumann ? ", Neumann" : "", k % 2 ? "rrb" : "cg", PCRRBCoarsenings[o.coarsening], PCRRBSmoothers[o.smoother], PCRRBInterpolations[o.interpolation], PCRRBCycles[o.cycle], PCRRBPrecisions[o.precision], (double)residual));
+    if (!(residual <= 1e-8) && !(*failures)++) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " x %" PetscInt_FMT "%s%s -ksp_type %s -pc_rrb_coarsening %s -pc_rrb_smoother %s -pc_rrb_interpolation %s -pc_rrb_cycle %s -pc_rrb_precision %s: residual %g\n", m->nx, m->ny, m->nine ? ", 9-point" : "", m->neumann ? ", Neumann" : "", k % 2 ? "rrb" : "cg", PCRRBCoarsenings[o.coarsening], PCRRBSmoothers[o.smoother], PCRRBInterpolations[o.interpolation], PCRRBCycles[o.cycle], TesseraPrecisions[o.precision], (double)residual));
     PetscCall(KSPDestroy(&ksp));
   }
   PetscCall(VecDestroy(&x));

@@ -229,7 +229,7 @@ static PetscErrorCode Others(void)
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
   PetscCall(PCSetType(pc, PCRRB));
   PetscCall(PCRRBSetGrid(pc, m.nx, m.ny));
-  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_LUMP));
+  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_COARSENING_LUMP));
   PetscCall(PCSetOperators(pc, A, A));
   PetscCall(PCSetUp(pc));
   PetscCall(CheckRefused("  lump", pc, PETSC_ERR_SUP, "-pc_rrb_coarsening galerkin"));

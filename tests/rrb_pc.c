@@ -277,7 +277,7 @@ static PetscErrorCode TestReuse(void)
   PetscCall(Difference(y, z, &error));
   PetscCall(Check("reuse asked for", error, 0));
   PetscCall(PCSetReusePreconditioner(pc, PETSC_FALSE));
-  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_LUMP));
+  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_COARSENING_LUMP));
   PetscCall(PCRRBSetOmega(pc, 0.5));
   PetscCall(PCReset(pc));
   PetscCall(PCSetOperators(pc, B, B));
@@ -290,7 +290,7 @@ static PetscErrorCode TestReuse(void)
   PetscCall(PCApply(pc, xb, zb));
   PetscCall(Difference(yb, zb, &error));
   PetscCall(CheckTrue("another option, another preconditioner", (PetscBool)(error > 1e-3)));
-  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_GALERKIN));
+  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_COARSENING_GALERKIN));
   PetscCall(PCSetUp(pc));
   PetscCall(PCApply(pc, xb, zb));
   PetscCall(ApplyNew(B, db, xb, yb));

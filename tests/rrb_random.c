@@ -45,7 +45,7 @@ typedef struct {
   PCRRBSmoother      smoother;
   PCRRBInterpolation interpolation;
   PCRRBCycle         cycle;
-  PCRRBPrecision     precision;
+  TesseraPrecision     precision;
   PetscBool          device; /* its exact remainder is a product with an inverse: of a nearly singular one the rounding is that of a large number */
   PetscBool          trial;
   PetscInt           smooth, levels, grids, every, inner;
@@ -129,7 +129,7 @@ static void Describe(Problem *p, PetscInt number, PetscInt max)
   p->cycle         = Chance(p, 0.3) ? PC_RRB_CYCLE_AUTO : Chance(p, 0.5) ? PC_RRB_CYCLE_V : PC_RRB_CYCLE_AMLI;
   if (Chance(p, 0.1)) p->cycle = PC_RRB_CYCLE_K;
   p->smooth        = Chance(p, 0.5) ? 0 : Pick(p, 5);
-  p->precision     = Pick(p, 2) ? PC_RRB_SINGLE : PC_RRB_DOUBLE;
+  p->precision     = Pick(p, 2) ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE;
   p->trial         = Chance(p, 0.5);
   p->levels        = Chance(p, 0.5) ? 0 : Chance(p, 0.3) ? 100 : 1 + Pick(p, 10);
   p->grids         = Chance(p, 0.5) ? -1 : Pick(p, 4);
@@ -142,7 +142,7 @@ static PetscErrorCode Print(const Problem *p)
   PetscFunctionBeginUser;
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  %" PetscInt_FMT " x %" PetscInt_FMT "%s%s, sides %d%d%d%d, %s%s, %s over %.2g decades (blocks %" PetscInt_FMT "), %s %.2g, %s, identity %.2g, alpha %.2g, scale %.2g, null space %" PetscInt_FMT "\n", p->nx, p->ny, p->periodic[0] ? ", periodic in x" : "", p->periodic[1] ? ", periodic in y" : "", p->dirichlet[0], p->dirichlet[1], p->dirichlet[2], p->dirichlet[3], points[p->points], p->box ? " (box)" : "", kinds[p->kind], (double)p->decades, p->block, masks[p->mask], (double)p->share, coasts[p->coast], (double)p->identity, (double)p->alpha, (double)p->scale, p->null));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  -ksp_type %s -ksp_norm_type %s%s", p->ksp, KSPNormTypes[p->norm], p->manufactured ? ", b = A u" : ", b random"));
-  if (!p->defaults) PetscCall(PetscPrintf(PETSC_COMM_WORLD, " -pc_rrb_smoother %s -pc_rrb_interpolation %s -pc_rrb_cycle %s -pc_rrb_sweeps %" PetscInt_FMT " -pc_rrb_precision %s -pc_rrb_trial %d -pc_rrb_levels %" PetscInt_FMT " -pc_rrb_quarters %" PetscInt_FMT " -pc_rrb_cycle_every %" PetscInt_FMT " -pc_rrb_cycle_inner %" PetscInt_FMT, PCRRBSmoothers[p->smoother], PCRRBInterpolations[p->interpolation], PCRRBCycles[p->cycle], p->smooth, PCRRBPrecisions[p->precision], (int)p->trial, p->levels, p->grids, p->every, p->inner));
+  if (!p->defaults) PetscCall(PetscPrintf(PETSC_COMM_WORLD, " -pc_rrb_smoother %s -pc_rrb_interpolation %s -pc_rrb_cycle %s -pc_rrb_sweeps %" PetscInt_FMT " -pc_rrb_precision %s -pc_rrb_trial %d -pc_rrb_levels %" PetscInt_FMT " -pc_rrb_quarters %" PetscInt_FMT " -pc_rrb_cycle_every %" PetscInt_FMT " -pc_rrb_cycle_inner %" PetscInt_FMT, PCRRBSmoothers[p->smoother], PCRRBInterpolations[p->interpolation], PCRRBCycles[p->cycle], p->smooth, TesseraPrecisions[p->precision], (int)p->trial, p->levels, p->grids, p->every, p->inner));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
   PetscFunctionReturn(0);
 }
@@ -476,7 +476,7 @@ static PetscErrorCode Complain(Problem *p, Statistics *s, const char format[], .
   va_end(arguments);
   /* A singular operator over many decades, or in single precision: its smallest eigenvalues drown in rounding; as do those of any
      operator over as many decades as single precision has digits. Few of them may fail. */
-  if ((p->null > 0 && (p->decades > 4.5 || p->precision == PC_RRB_SINGLE)) || (p->precision == PC_RRB_SINGLE && p->decades > 6)) {
+  if ((p->null > 0 && (p->decades > 4.5 || p->precision == TESSERA_PRECISION_SINGLE)) || (p->precision == TESSERA_PRECISION_SINGLE && p->decades > 6)) {
     s->hopeless += !p->failed;
     p->failed = PETSC_TRUE;
     PetscFunctionReturn(0);
@@ -502,7 +502,7 @@ static PetscErrorCode Precision(Problem *p, KSP ksp)
   PetscCall(PCRRBGetBackend(pc, &backend));
   PetscCall(PCRRBGetCoarsening(pc, &coarsening));
   p->device = (PetscBool)(backend == TESSERA_BACKEND_CUDA);
-  if (p->precision == PC_RRB_AUTO) p->precision = p->device && coarsening == PC_RRB_GALERKIN ? PC_RRB_SINGLE : PC_RRB_DOUBLE;
+  if (p->precision == TESSERA_PRECISION_AUTO) p->precision = p->device && coarsening == PC_RRB_COARSENING_GALERKIN ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE;
   PetscFunctionReturn(0);
 }
 
@@ -538,7 +538,7 @@ static PetscErrorCode Try(Problem *p, Statistics *s, PetscBool one, PetscBool ve
   PetscCall(VecDuplicate(x, &b));
   PetscCall(Solver(p, A, &ksp));
   PetscCall(Precision(p, ksp));
-  single = (PetscBool)(p->precision == PC_RRB_SINGLE);
+  single = (PetscBool)(p->precision == TESSERA_PRECISION_SINGLE);
   if (one) PetscCall(Print(p));
 
   /* the preconditioner */

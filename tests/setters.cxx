@@ -15,7 +15,7 @@ static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
   PetscBool       trial, peers;
   PCRRBLump       lump;
   PCRRBCycle      cycle;
-  PCRRBPrecision  precision;
+  TesseraPrecision  precision;
   TesseraBackend  backend, ksp_backend;
 
   PetscFunctionBeginUser;
@@ -38,7 +38,7 @@ static PetscErrorCode Show(const char *when, KSP ksp, PC pc)
   PetscCall(PCRRBGetBackend(pc, &backend));
   PetscCall(KSPRRBGetBackend(ksp, &ksp_backend));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: levels %d, grids %d, coarsening %s, smoother %s %d, interpolation %s, trial %s, omega %g, lump %s, cycle %s every %d inner %d, redundant %d, peers %s, precision %s, grid %d x %d, backend %s, ksp backend %s\n", when, (int)levels, (int)grids, PCRRBCoarsenings[coarsening], PCRRBSmoothers[smoother], (int)smooth, PCRRBInterpolations[interpolation], PetscBools[trial],
-                        (double)omega, PCRRBLumps[lump], PCRRBCycles[cycle], (int)every, (int)inner, (int)redundant, PetscBools[peers], PCRRBPrecisions[precision], (int)nx, (int)ny, TesseraBackends[backend], TesseraBackends[ksp_backend]));
+                        (double)omega, PCRRBLumps[lump], PCRRBCycles[cycle], (int)every, (int)inner, (int)redundant, PetscBools[peers], TesseraPrecisions[precision], (int)nx, (int)ny, TesseraBackends[backend], TesseraBackends[ksp_backend]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
   PetscCall(Show("default", ksp, pc));
   PetscCall(PCRRBSetLevels(pc, 6));
   PetscCall(PCRRBSetQuarters(pc, 2));
-  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_RHOMBUS));
+  PetscCall(PCRRBSetCoarsening(pc, PC_RRB_COARSENING_RHOMBUS));
   PetscCall(PCRRBSetSmoother(pc, PC_RRB_SMOOTHER_LINE_J));
   PetscCall(PCRRBSetSweeps(pc, 3));
   PetscCall(PCRRBSetInterpolation(pc, PC_RRB_INTERPOLATION_LEAST_SQUARES));
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
   PetscCall(PCRRBSetCycleInner(pc, 4));
   PetscCall(PCRRBSetRedundant(pc, 500));
   PetscCall(PCRRBSetPeers(pc, PETSC_FALSE));
-  PetscCall(PCRRBSetPrecision(pc, PC_RRB_SINGLE));
+  PetscCall(PCRRBSetPrecision(pc, TESSERA_PRECISION_SINGLE));
   PetscCall(PCRRBSetGrid(pc, 7, 5));
   PetscCall(PCRRBSetBackend(pc, TESSERA_BACKEND_HOST));
   PetscCall(KSPRRBSetBackend(ksp, TESSERA_BACKEND_HOST));

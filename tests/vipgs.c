@@ -425,7 +425,7 @@ static PetscErrorCode TestWrong(void)
     if (c == 8) PetscCall(SNESVIPGSSetFrictionCoefficient(snes, 0.5));
     if (c == 9) {
       PetscCall(SNESVIPGSSetOrder(snes, TESSERA_GS_FORWARD));
-      PetscCall(SNESVIPGSSetAcceleration(snes, SNES_VIPGS_NESTEROV));
+      PetscCall(SNESVIPGSSetAcceleration(snes, SNES_VIPGS_ACCELERATION_NESTEROV));
     }
     if (c == 12) {
       Mat sparse;
@@ -536,12 +536,12 @@ int main(int argc, char **argv)
   PetscCall(TestHertz(hertz, ""));
   PetscCall(TestHertz(hertz, "-snes_vipgs_acceleration mprgp"));
   PetscCall(TestBoxes());
-  PetscCall(TestContact("contact, open", 3, 0.3, (PetscReal[]){1, 2, 0}, (PetscReal[]){0, 0, 0}, SNES_VIPGS_CONE));
-  PetscCall(TestContact("contact, sticking", 3, 1, (PetscReal[]){-1, 0.3, -0.4}, (PetscReal[]){1, -0.3, 0.4}, SNES_VIPGS_CONE));
-  PetscCall(TestContact("contact, sliding", 3, 0.2, (PetscReal[]){-1, 0.3, -0.4}, (PetscReal[]){1, -0.12, 0.16}, SNES_VIPGS_CONE));
-  PetscCall(TestContact("contact in two dimensions, sliding", 2, 0.2, (PetscReal[]){-2, 1}, (PetscReal[]){2, -0.4}, SNES_VIPGS_CONE));
-  PetscCall(TestContact("contact, pyramid", 3, 0.2, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, -0.1, 0.2}, SNES_VIPGS_PYRAMID));
-  PetscCall(TestContact("contact without friction", 3, 0, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, 0, 0}, SNES_VIPGS_CONE));
+  PetscCall(TestContact("contact, open", 3, 0.3, (PetscReal[]){1, 2, 0}, (PetscReal[]){0, 0, 0}, SNES_VIPGS_FRICTION_CONE));
+  PetscCall(TestContact("contact, sticking", 3, 1, (PetscReal[]){-1, 0.3, -0.4}, (PetscReal[]){1, -0.3, 0.4}, SNES_VIPGS_FRICTION_CONE));
+  PetscCall(TestContact("contact, sliding", 3, 0.2, (PetscReal[]){-1, 0.3, -0.4}, (PetscReal[]){1, -0.12, 0.16}, SNES_VIPGS_FRICTION_CONE));
+  PetscCall(TestContact("contact in two dimensions, sliding", 2, 0.2, (PetscReal[]){-2, 1}, (PetscReal[]){2, -0.4}, SNES_VIPGS_FRICTION_CONE));
+  PetscCall(TestContact("contact, pyramid", 3, 0.2, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, -0.1, 0.2}, SNES_VIPGS_FRICTION_PYRAMID));
+  PetscCall(TestContact("contact without friction", 3, 0, (PetscReal[]){-1, 0.1, -0.4}, (PetscReal[]){1, 0, 0}, SNES_VIPGS_FRICTION_CONE));
   PetscCall(TestRandom());
   PetscCall(TestFeet(PETSC_FALSE, TESSERA_GS_SYMMETRIC, 200));
   PetscCall(TestFeet(PETSC_TRUE, TESSERA_GS_SYMMETRIC, 200));

@@ -8,12 +8,12 @@ using tessera::PC_AuxAMG;
 using tessera::WithHierarchy;
 
 const char *const PCAuxAMGVariants[]       = {"tree", "paper", "PCAuxAMGVariant", "PC_AUXAMG_", nullptr};
-const char *const PCAuxAMGInterpolations[] = {"auto", "linear", "kuhn", "PCAuxAMGInterpolation", "PC_AUXAMG_", nullptr};
+const char *const PCAuxAMGInterpolations[] = {
+  "auto", "linear", "kuhn", "PCAuxAMGInterpolation", "PC_AUXAMG_INTERPOLATION_", nullptr};
 const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "k", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
-const char *const PCAuxAMGSmoothers[]      = {"auto",     "chebyshev",        "jacobi",     "gs",
-                                              "block_gs", "PCAuxAMGSmoother", "PC_AUXAMG_", nullptr};
-const char *const PCAuxAMGFilters[]        = {"off", "on", "auto", "PCAuxAMGFilter", "PC_AUXAMG_FILTER_", nullptr};
-const char *const PCAuxAMGPrecisions[]     = {"auto", "double", "single", "PCAuxAMGPrecision", "PC_AUXAMG_", nullptr};
+const char *const PCAuxAMGSmoothers[]      = {
+       "auto", "chebyshev", "jacobi", "gs", "block_gs", "PCAuxAMGSmoother", "PC_AUXAMG_SMOOTHER_", nullptr};
+const char *const PCAuxAMGFilters[] = {"auto", "off", "on", "PCAuxAMGFilter", "PC_AUXAMG_FILTER_", nullptr};
 
 static PetscErrorCode PCReset_AuxAMG(PC pc)
 {
@@ -74,7 +74,7 @@ static PetscErrorCode MakeLinear(PC pc, const char *who)
 
   PetscFunctionBegin;
   a->linear = PETSC_TRUE;
-  if (a->options.precision != PC_AUXAMG_PRECISION_AUTO || !a->in_single || !a->current)
+  if (a->options.precision != TESSERA_PRECISION_AUTO || !a->in_single || !a->current)
     PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(pc,
                       "%s may rely on a preconditioner that is linear to the last digits: the hierarchy is made again "
@@ -242,7 +242,7 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
 .  -pc_auxamg_cycle_inner <n>            - steps of the K-cycle, see `PCAuxAMGSetCycleInner()`
 .  -pc_auxamg_smoother <auto,chebyshev,jacobi,gs,block_gs> - see `PCAuxAMGSetSmoother()`
 .  -pc_auxamg_smoother_degree <nu>                - its degree, see `PCAuxAMGSetSmootherDegree()`
-.  -pc_auxamg_filter <off,on,auto>       - for coefficients that jump, see `PCAuxAMGSetFilter()`
+.  -pc_auxamg_filter <auto,off,on>       - for coefficients that jump, see `PCAuxAMGSetFilter()`
 .  -pc_auxamg_stretch <bool>             - undo anisotropy along the axes, see `PCAuxAMGSetStretch()`
 .  -pc_auxamg_coarse_size <n>            - unknowns that are solved exactly, see `PCAuxAMGSetCoarseSize()`
 .  -pc_auxamg_precision <auto,double,single> - of the hierarchy, see `PCAuxAMGSetPrecision()`

@@ -17,11 +17,11 @@ namespace tessera {
 struct AuxAMGOptions {
   PetscInt              levels = 0, cell_size = 0, degree = 0, coarse_size = 128, cycle_inner = 2;
   PCAuxAMGVariant       variant       = PC_AUXAMG_TREE;
-  PCAuxAMGInterpolation interpolation = PC_AUXAMG_AUTO;
+  PCAuxAMGInterpolation interpolation = PC_AUXAMG_INTERPOLATION_AUTO;
   PCAuxAMGCycle         cycle         = PC_AUXAMG_CYCLE_AUTO;
   PCAuxAMGSmoother      smoother      = PC_AUXAMG_SMOOTHER_AUTO;
   PCAuxAMGFilter        filter        = PC_AUXAMG_FILTER_AUTO;
-  PCAuxAMGPrecision     precision     = PC_AUXAMG_PRECISION_AUTO;
+  TesseraPrecision      precision     = TESSERA_PRECISION_AUTO;
   PetscBool             stretch       = PETSC_TRUE;
   TesseraBackend        backend       = TESSERA_BACKEND_AUTO;
   std::string           file; // of coordinates

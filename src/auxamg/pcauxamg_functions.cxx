@@ -162,7 +162,7 @@ PetscErrorCode PCAuxAMGGetSmootherDegree(PC pc, PetscInt *nu)
 -  f - `PC_AUXAMG_FILTER_OFF`, `PC_AUXAMG_FILTER_ON` or `PC_AUXAMG_FILTER_AUTO` (default)
 
    Options Database Key:
-.  -pc_auxamg_filter <off,on,auto> - see above
+.  -pc_auxamg_filter <auto,off,on> - see above
 
    Level: intermediate
 
@@ -311,7 +311,7 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
 
    Input Parameters:
 +  pc - the preconditioner
--  p - `PC_AUXAMG_PRECISION_AUTO` (default), `PC_AUXAMG_DOUBLE` or `PC_AUXAMG_SINGLE`
+-  p - `TESSERA_PRECISION_AUTO` (default), `TESSERA_PRECISION_DOUBLE` or `TESSERA_PRECISION_SINGLE`
 
    Options Database Key:
 .  -pc_auxamg_precision <auto,double,single> - see above
@@ -324,19 +324,19 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
    (`KSPGMRES`, `KSPBCGS`, `KSPPIPECG`, ...) end at a true residual of 1e-7 times the condition number with single
    precision.
 
-   `PC_AUXAMG_PRECISION_AUTO` takes single precision for the first kind and double for all others, for `PCApply()`
+   `TESSERA_PRECISION_AUTO` takes single precision for the first kind and double for all others, for `PCApply()`
    before any `KSPSolve()`, with Gauss-Seidel on the host, and where the matrix is so nearly singular that rounding
    would make it so, as where a small shift makes a pure Neumann problem regular. A method of the second kind that is
    not given by `-ksp_type` is seen at the first solve, and the hierarchy is made a second time then: give
-   `PC_AUXAMG_DOUBLE` to save that.
+   `TESSERA_PRECISION_DOUBLE` to save that.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetPrecision()`
 @*/
-PetscErrorCode PCAuxAMGSetPrecision(PC pc, PCAuxAMGPrecision p)
+PetscErrorCode PCAuxAMGSetPrecision(PC pc, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscTryMethod(pc, "PCAuxAMGSetPrecision_C", (PC, PCAuxAMGPrecision), (pc, p));
+  PetscTryMethod(pc, "PCAuxAMGSetPrecision_C", (PC, TesseraPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -355,11 +355,11 @@ PetscErrorCode PCAuxAMGSetPrecision(PC pc, PCAuxAMGPrecision p)
 
 .seealso: `PCAUXAMG`, `PCAuxAMGSetPrecision()`
 @*/
-PetscErrorCode PCAuxAMGGetPrecision(PC pc, PCAuxAMGPrecision *p)
+PetscErrorCode PCAuxAMGGetPrecision(PC pc, TesseraPrecision *p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCAuxAMGGetPrecision_C", (PC, PCAuxAMGPrecision *), (pc, p));
+  PetscUseMethod(pc, "PCAuxAMGGetPrecision_C", (PC, TesseraPrecision *), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -39,7 +39,7 @@ static const Option rows[] = {
                                "PC auxamg: unknowns of the last grid (-pc_auxamg_coarse_size) must be 1 to 2000, it is "
                                "%s"),
   Option::Enum<&O::precision>("-pc_auxamg_precision", "PCAuxAMGSetPrecision", "Precision of the hierarchy",
-                              PCAuxAMGPrecisions),
+                              TesseraPrecisions),
   Option::Enum<&O::backend>("-pc_auxamg_backend", "PCAuxAMGSetBackend", "Where the preconditioner runs",
                             TesseraBackends),
   Option::Text<&O::file>("-pc_auxamg_coordinates", "PCAuxAMGSetCoordinatesFile",
@@ -181,7 +181,7 @@ PetscErrorCode PCAuxAMGGetCellSize(PC pc, PetscInt *m)
 
    Input Parameters:
 +  pc - the preconditioner
--  i - `PC_AUXAMG_AUTO` (default), `PC_AUXAMG_LINEAR` or `PC_AUXAMG_KUHN`
+-  i - `PC_AUXAMG_INTERPOLATION_AUTO` (default), `PC_AUXAMG_INTERPOLATION_LINEAR` or `PC_AUXAMG_INTERPOLATION_KUHN`
 
    Options Database Key:
 .  -pc_auxamg_interpolation <auto,linear,kuhn> - see above
@@ -282,8 +282,8 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
 
    Input Parameters:
 +  pc - the preconditioner
--  s - `PC_AUXAMG_SMOOTHER_AUTO` (default), `PC_AUXAMG_CHEBYSHEV`, `PC_AUXAMG_JACOBI`, `PC_AUXAMG_GS` or
-     `PC_AUXAMG_BLOCK_GS`
+-  s - `PC_AUXAMG_SMOOTHER_AUTO` (default), `PC_AUXAMG_SMOOTHER_CHEBYSHEV`, `PC_AUXAMG_SMOOTHER_JACOBI`,
+     `PC_AUXAMG_SMOOTHER_GS` or `PC_AUXAMG_SMOOTHER_BLOCK_GS`
 
    Options Database Key:
 .  -pc_auxamg_smoother <auto,chebyshev,jacobi,gs,block_gs> - see above
@@ -293,8 +293,8 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
    Note:
    Chebyshev polynomials of the fourth kind in D^-1 A with optimal weights; Jacobi's method damped by 1.5 over the
    largest eigenvalue; or Gauss-Seidel, by the colours of nodes that are not coupled with each other.
-   `PC_AUXAMG_BLOCK_GS` needs `PC_AUXAMG_PAPER`, whose aggregates are its blocks on the mesh; those of more than 64
-   unknowns are cut.
+   `PC_AUXAMG_SMOOTHER_BLOCK_GS` needs `PC_AUXAMG_PAPER`, whose aggregates are its blocks on the mesh; those of more
+   than 64 unknowns are cut.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetSmoother()`
 @*/

@@ -153,20 +153,22 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
 
   PetscFunctionBegin;
   p.paper = o.variant == PC_AUXAMG_PAPER;
-  PetscCheck(!p.paper || o.interpolation == PC_AUXAMG_AUTO, comm, PETSC_ERR_SUP,
+  PetscCheck(!p.paper || o.interpolation == PC_AUXAMG_INTERPOLATION_AUTO, comm, PETSC_ERR_SUP,
              "PC auxamg: -pc_auxamg_interpolation %s is for the adaptive tree: -pc_auxamg_variant paper has piecewise "
              "constants. Leave one of the two out",
              PCAuxAMGInterpolations[o.interpolation]);
   PetscCheck(!p.paper || o.filter != PC_AUXAMG_FILTER_ON, comm, PETSC_ERR_SUP,
              "PC auxamg: -pc_auxamg_filter on is for the adaptive tree: piecewise constants (-pc_auxamg_variant paper) "
              "cannot be smoothed in their pattern. Leave one of the two out");
-  PetscCheck(p.paper || o.smoother != PC_AUXAMG_BLOCK_GS, comm, PETSC_ERR_SUP,
+  PetscCheck(p.paper || o.smoother != PC_AUXAMG_SMOOTHER_BLOCK_GS, comm, PETSC_ERR_SUP,
              "PC auxamg: -pc_auxamg_smoother block_gs solves aggregates, which only -pc_auxamg_variant paper has. Use "
              "-pc_auxamg_smoother gs on the adaptive tree");
   p.dim    = (int)dim;
   p.bs     = (int)a->bs;
   p.cell_size   = o.cell_size ? (int)o.cell_size : p.paper ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
-  p.kuhn   = dim > 1 && (o.interpolation == PC_AUXAMG_AUTO ? dim == 3 : o.interpolation == PC_AUXAMG_KUHN);
+  p.kuhn =
+    dim > 1 &&
+    (o.interpolation == PC_AUXAMG_INTERPOLATION_AUTO ? dim == 3 : o.interpolation == PC_AUXAMG_INTERPOLATION_KUHN);
   // the same order, after auto
   p.smoother        = o.smoother == PC_AUXAMG_SMOOTHER_AUTO
                       ? (p.paper ? tessera::tree::Smoother::block_gs : tessera::tree::Smoother::chebyshev)
@@ -266,8 +268,8 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts 
   const bool chebyshev = a->params.smoother == tessera::tree::Smoother::chebyshev ||
                          a->params.smoother == tessera::tree::Smoother::jacobi;
   bool single =
-    a->options.precision == PC_AUXAMG_SINGLE || (a->options.precision == PC_AUXAMG_PRECISION_AUTO && !a->linear &&
-                                                 (a->exec.space == tessera::Space::cuda || chebyshev));
+    a->options.precision == TESSERA_PRECISION_SINGLE || (a->options.precision == TESSERA_PRECISION_AUTO && !a->linear &&
+                                                         (a->exec.space == tessera::Space::cuda || chebyshev));
   PetscCall(PetscLogEventBegin(tessera::event_auxamg_grids, pc, 0, 0, 0));
   for (;;) { // at most twice
     if (failure->kind == Failure::rounded) {
@@ -276,7 +278,7 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts 
                       "singular, or entries are beyond it on a device: the hierarchy is in double precision\n"));
       single = false;
     }
-    a->params.falls_back = single && a->options.precision == PC_AUXAMG_PRECISION_AUTO;
+    a->params.falls_back = single && a->options.precision == TESSERA_PRECISION_AUTO;
     a->in_double.reset();
     a->in_single.reset();
     if (single) TesseraCallCXX(a->in_single.reset(new tessera::tree::Hierarchy<float>(a->exec, a->comm, a->params)));

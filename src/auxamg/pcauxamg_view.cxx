@@ -121,7 +121,7 @@ PetscErrorCode tessera::ViewAuxAMG(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  variant %s, %s interpolation, cycle %s, smoother %s, precision %s\n",
                                      PCAuxAMGVariants[a->options.variant],
                                      PCAuxAMGInterpolations[a->options.interpolation], PCAuxAMGCycles[a->options.cycle],
-                                     PCAuxAMGSmoothers[a->options.smoother], PCAuxAMGPrecisions[a->options.precision]));
+                                     PCAuxAMGSmoothers[a->options.smoother], TesseraPrecisions[a->options.precision]));
   else PetscCall(ViewHierarchy(pc, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

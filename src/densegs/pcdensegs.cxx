@@ -6,9 +6,8 @@ using tessera::PC_DenseGS;
 
 const char *const TesseraGSStrategies[] = {
   "sequential", "row", "column", "block", "graph", "graph2", "relaxed", "TesseraGSStrategy", "TESSERA_GS_", nullptr};
-const char *const TesseraGSOrders[]     = {"forward",        "backward",    "symmetric", "random",
-                                           "TesseraGSOrder", "TESSERA_GS_", nullptr};
-const char *const TesseraPrecisions[]   = {"double", "single", "TesseraPrecision", "TESSERA_PRECISION_", nullptr};
+const char *const TesseraGSOrders[] = {"forward",        "backward",    "symmetric", "random",
+                                       "TesseraGSOrder", "TESSERA_GS_", nullptr};
 
 static PetscErrorCode PCReset_DenseGS(PC pc)
 {
@@ -303,7 +302,7 @@ static PetscErrorCode PCDestroy_DenseGS(PC pc)
 .  -pc_densegs_order <forward,backward,symmetric,random> - order of a sweep, see `PCDenseGSSetOrder()`
 .  -pc_densegs_omega <w>                - relaxation factor, see `PCDenseGSSetOmega()`
 .  -pc_densegs_sweeps <n>               - sweeps of an application, see `PCDenseGSSetSweeps()`
-.  -pc_densegs_precision <double,single> - storage of the matrix, see `PCDenseGSSetPrecision()`
+.  -pc_densegs_precision <auto,double,single> - storage of the matrix, see `PCDenseGSSetPrecision()`
 -  -pc_densegs_backend <auto,host,cuda> - where it runs, see `PCDenseGSSetBackend()`
 
    Level: intermediate

@@ -17,7 +17,8 @@ static PetscErrorCode GetInfo(PC pc, PCDenseGSInfo *info)
   info->panel     = p->plan.panels.rows;
   info->threads   = p->plan.exec.threads;
   info->backend   = p->plan.exec.space == tessera::Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
-  info->precision      = p->options.precision;
+  info->precision =
+    p->options.precision == TESSERA_PRECISION_SINGLE ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE;
   PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -244,10 +244,10 @@ PetscErrorCode PCDenseGSGetSweeps(PC pc, PetscInt *n)
 
    Input Parameters:
 +  pc - the preconditioner
--  p - `TESSERA_PRECISION_DOUBLE` (default) or `TESSERA_PRECISION_SINGLE`
+-  p - `TESSERA_PRECISION_AUTO` (default: double), `TESSERA_PRECISION_DOUBLE` or `TESSERA_PRECISION_SINGLE`
 
    Options Database Key:
-.  -pc_densegs_precision <double,single> - see above
+.  -pc_densegs_precision <auto,double,single> - see above
 
    Level: intermediate
 

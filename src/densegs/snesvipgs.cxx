@@ -6,8 +6,8 @@
 using tessera::SNES_VIPGS;
 
 const char *const SNESVIPGSAccelerations[] = {
-  "auto", "none", "nesterov", "nncg", "mprgp", "SNESVIPGSAcceleration", "SNES_VIPGS_", nullptr};
-const char *const SNESVIPGSFrictions[]     = {"cone", "pyramid", "SNESVIPGSFriction", "SNES_VIPGS_", nullptr};
+  "auto", "none", "nesterov", "nncg", "mprgp", "SNESVIPGSAcceleration", "SNES_VIPGS_ACCELERATION_", nullptr};
+const char *const SNESVIPGSFrictions[]     = {"cone", "pyramid", "SNESVIPGSFriction", "SNES_VIPGS_FRICTION_", nullptr};
 const char *const SNESVIPGSReasons[]       = {"converged", "maximum",         "stalled",     "cycling", "infeasible",
                                               "diverged",  "SNESVIPGSReason", "SNES_VIPGS_", nullptr};
 
@@ -75,7 +75,7 @@ static void SetTolerances(SNES snes)
 .  -snes_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - see `SNESVIPGSSetStrategy()`
 .  -snes_vipgs_order <forward,backward,symmetric,random> - order of a sweep, see `SNESVIPGSSetOrder()`
 .  -snes_vipgs_omega <w>                 - relaxation factor, see `SNESVIPGSSetOmega()`
-.  -snes_vipgs_precision <double,single> - storage of the sweeps' matrix, see `SNESVIPGSSetPrecision()`
+.  -snes_vipgs_precision <auto,double,single> - storage of the sweeps' matrix, see `SNESVIPGSSetPrecision()`
 .  -snes_vipgs_backend <auto,host,cuda>  - where the matrix is worked with, see `SNESVIPGSSetBackend()`
 .  -snes_vipgs_check <n>                 - sweeps between two residuals, see `SNESVIPGSSetCheck()`
 .  -snes_vipgs_max_factorizations <n>    - see `SNESVIPGSSetMaxFactorizations()`

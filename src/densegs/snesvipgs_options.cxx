@@ -50,11 +50,12 @@ PetscErrorCode tessera::ViewVIPGS(SNES snes, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(
-    viewer, "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n",
-    TesseraGSStrategies[p->options.strategy], TesseraGSOrders[p->options.order], (double)p->options.omega,
-    SNESVIPGSAccelerations[p->options.acceleration], TesseraPrecisions[p->options.precision]));
-  if (p->options.newton && p->options.block == 1 && p->options.acceleration != SNES_VIPGS_MPRGP)
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "  strategy %s, order %s, omega %g, acceleration %s, sweeps in %s precision\n",
+                                   TesseraGSStrategies[p->options.strategy], TesseraGSOrders[p->options.order],
+                                   (double)p->options.omega, SNESVIPGSAccelerations[p->options.acceleration],
+                                   p->options.precision == TESSERA_PRECISION_SINGLE ? "single" : "double"));
+  if (p->options.newton && p->options.block == 1 && p->options.acceleration != SNES_VIPGS_ACCELERATION_MPRGP)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n",
       p->options.sweeps, p->options.factorizations));
@@ -274,10 +275,10 @@ PetscErrorCode SNESVIPGSGetOmega(SNES snes, PetscReal *w)
 
    Input Parameters:
 +  snes - the nonlinear solver
--  p - `TESSERA_PRECISION_DOUBLE` (default) or `TESSERA_PRECISION_SINGLE`
+-  p - `TESSERA_PRECISION_AUTO` (default: double), `TESSERA_PRECISION_DOUBLE` or `TESSERA_PRECISION_SINGLE`
 
    Options Database Key:
-.  -snes_vipgs_precision <double,single> - see above
+.  -snes_vipgs_precision <auto,double,single> - see above
 
    Level: intermediate
 

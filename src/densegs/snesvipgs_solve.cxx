@@ -87,10 +87,10 @@ static PetscErrorCode Place(SNES snes, Mat A, tessera::Space *space)
     PetscInt n;
     PetscCall(MatGetSize(A, &n, nullptr));
     TesseraCallCXX(fits = tessera::densegs::contacts_fit((int)n, (int)p->options.block));
-    host = p->options.friction != SNES_VIPGS_CONE ? "the pyramid law works"
-         : p->options.order == TESSERA_GS_RANDOM  ? "friction in random order works"
-         : fits                                   ? nullptr
-                                                  : "friction of so many contacts works";
+    host = p->options.friction != SNES_VIPGS_FRICTION_CONE ? "the pyramid law works"
+         : p->options.order == TESSERA_GS_RANDOM           ? "friction in random order works"
+         : fits                                            ? nullptr
+                                                           : "friction of so many contacts works";
   }
   if (device && host) {
     PetscCall(PetscInfo(snes, "%s on the host\n", host));
@@ -190,7 +190,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   problem.q         = w.q.data();
   plan.exec         = m.exec;
   plan.exec.threads   = tessera::HostThreads();
-  const bool sweeping = p->options.block == 1 && p->options.acceleration != SNES_VIPGS_MPRGP &&
+  const bool sweeping = p->options.block == 1 && p->options.acceleration != SNES_VIPGS_ACCELERATION_MPRGP &&
                         (!p->options.newton || p->options.sweeps > 0);
   if (sweeping) {
     const PetscErrorCode ierr = InDeviceMemory(w.n, [&] {
@@ -407,8 +407,9 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
 
   PetscFunctionBegin;
   PetscCall(CiteDenseGS());
-  PetscCheck(p->options.order == TESSERA_GS_SYMMETRIC || p->options.acceleration == SNES_VIPGS_AUTO ||
-               p->options.acceleration == SNES_VIPGS_NONE || p->options.acceleration == SNES_VIPGS_MPRGP,
+  PetscCheck(p->options.order == TESSERA_GS_SYMMETRIC || p->options.acceleration == SNES_VIPGS_ACCELERATION_AUTO ||
+               p->options.acceleration == SNES_VIPGS_ACCELERATION_NONE ||
+               p->options.acceleration == SNES_VIPGS_ACCELERATION_MPRGP,
              comm, PETSC_ERR_ARG_INCOMP,
              "SNES vipgs: -snes_vipgs_acceleration %s works on symmetric sweeps, the order is %s",
              SNESVIPGSAccelerations[p->options.acceleration], TesseraGSOrders[p->options.order]);

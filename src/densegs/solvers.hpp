@@ -17,7 +17,7 @@ struct DenseGSOptions {
   TesseraGSOrder    order     = TESSERA_GS_SYMMETRIC;
   PetscReal         omega     = 1;
   PetscInt          sweeps    = 1;
-  TesseraPrecision  precision = TESSERA_PRECISION_DOUBLE;
+  TesseraPrecision  precision = TESSERA_PRECISION_AUTO;
   TesseraBackend    backend   = TESSERA_BACKEND_AUTO;
 
   using Object = PC;
@@ -54,13 +54,13 @@ struct VIPGSOptions {
   TesseraGSStrategy     strategy     = TESSERA_GS_GRAPH2;
   TesseraGSOrder        order        = TESSERA_GS_SYMMETRIC;
   PetscReal             omega        = 1;
-  TesseraPrecision      precision    = TESSERA_PRECISION_DOUBLE;
+  TesseraPrecision      precision    = TESSERA_PRECISION_AUTO;
   TesseraBackend        backend      = TESSERA_BACKEND_AUTO;
-  SNESVIPGSAcceleration acceleration = SNES_VIPGS_AUTO;
+  SNESVIPGSAcceleration acceleration = SNES_VIPGS_ACCELERATION_AUTO;
   PetscBool             newton       = PETSC_TRUE;
   PetscInt              sweeps = 200, check = 10, factorizations = 200, block = 1;
   PetscReal             mu       = 0;
-  SNESVIPGSFriction     friction = SNES_VIPGS_CONE;
+  SNESVIPGSFriction     friction = SNES_VIPGS_FRICTION_CONE;
 
   using Object = SNES;
   static VIPGSOptions     &Of(SNES snes);

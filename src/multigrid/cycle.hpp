@@ -13,7 +13,14 @@
 
 namespace tessera::multigrid {
 
-enum class Cycle { v, w, f, k, amli, automatic };
+enum class Cycle {
+  automatic,
+  v,
+  w,
+  f,
+  k,
+  amli
+};
 
 // An F-cycle goes up and down again on each grid of its way down.
 inline int visits(Cycle cycle) { return cycle == Cycle::w || cycle == Cycle::f ? 2 : 1; }

@@ -12,13 +12,13 @@ namespace tessera {
 struct RRBOptions {
   PetscInt           levels = 0, quarters = -1, every = 2, inner = 2, redundant = 0, sweeps = 0, grid[2] = {0, 0};
   PetscReal          omega         = 1;
-  PCRRBCoarsening    coarsening    = PC_RRB_GALERKIN;
+  PCRRBCoarsening    coarsening    = PC_RRB_COARSENING_GALERKIN;
   PCRRBSmoother      smoother      = PC_RRB_SMOOTHER_AUTO;
   PCRRBInterpolation interpolation = PC_RRB_INTERPOLATION_AUTO;
   PetscBool          trial         = PETSC_TRUE;
   PCRRBLump          lump          = PC_RRB_LUMP_RED;
   PCRRBCycle         cycle         = PC_RRB_CYCLE_AUTO;
-  PCRRBPrecision     precision     = PC_RRB_AUTO;
+  TesseraPrecision   precision     = TESSERA_PRECISION_AUTO;
   TesseraBackend     backend       = TESSERA_BACKEND_AUTO;
   PetscBool          peers         = PETSC_TRUE; // devices write into each other's memory
 

@@ -109,7 +109,7 @@ PetscErrorCode PCRRBGetQuarters(PC pc, PetscInt *g)
 
    Input Parameters:
 +  pc - the preconditioner
--  c - `PC_RRB_GALERKIN` (default), `PC_RRB_LUMP` or `PC_RRB_RHOMBUS`
+-  c - `PC_RRB_COARSENING_GALERKIN` (default), `PC_RRB_COARSENING_LUMP` or `PC_RRB_COARSENING_RHOMBUS`
 
    Options Database Key:
 .  -pc_rrb_coarsening <galerkin,lump,rhombus> - see above

@@ -16,7 +16,7 @@ static PetscErrorCode CheckForm(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
-  PetscCheck(r->options.coarsening == PC_RRB_GALERKIN, comm, PETSC_ERR_SUP,
+  PetscCheck(r->options.coarsening == PC_RRB_COARSENING_GALERKIN, comm, PETSC_ERR_SUP,
              "PC rrb: -pc_rrb_coarsening %s makes the operators of its grids by elimination and lumping, so there is "
              "no interpolation P with which they are P'AP. Use -pc_rrb_coarsening galerkin",
              PCRRBCoarsenings[r->options.coarsening]);

@@ -77,7 +77,7 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
     (grid || p.nine ? 9. : 5.) * (PetscReal)g.grid.size() / ((p.nine ? 9. : 5.) * (PetscReal)p.levels[0].grid.size());
   if (info->exact) PetscFunctionReturn(PETSC_SUCCESS);
   info->accelerated = g.accelerated && p.cycle != rrb::Cycle::v ? PETSC_TRUE : PETSC_FALSE;
-  if (r->options.coarsening != PC_RRB_GALERKIN) {
+  if (r->options.coarsening != PC_RRB_COARSENING_GALERKIN) {
     info->lumped = g.lumped;
     if (info->accelerated && p.cycle == rrb::Cycle::amli) std::copy(g.spectrum, g.spectrum + 2, info->spectrum);
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -127,7 +127,7 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
-  const bool galerkin = r->options.coarsening == PC_RRB_GALERKIN, fitted = fits_weights(p.choice.rough);
+  const bool galerkin = r->options.coarsening == PC_RRB_COARSENING_GALERKIN, fitted = fits_weights(p.choice.rough);
   *choice               = PCRRBChoice();
   choice->coarsening    = r->options.coarsening;
   choice->interpolation = r->options.interpolation != PC_RRB_INTERPOLATION_AUTO ? r->options.interpolation

@@ -11,8 +11,8 @@ static const Option rows[] = {
                           "Levels of the factorisation, two to a grid (0 for automatic)", 0, PETSC_INFINITY,
                           "PC rrb: the number of levels must be 0 (automatic) or more, it is %s"),
   Option::Int<&O::quarters>("-pc_rrb_quarters", "PCRRBSetQuarters",
-                         "Grids stored by quarters, the others in natural order (-1 for all)", -1, PETSC_INFINITY,
-                         "PC rrb: the number of grids stored by quarters must be -1 (all) or more, it is %s"),
+                            "Grids stored by quarters, the others in natural order (-1 for all)", -1, PETSC_INFINITY,
+                            "PC rrb: the number of grids stored by quarters must be -1 (all) or more, it is %s"),
   Option::Enum<&O::coarsening>("-pc_rrb_coarsening", "PCRRBSetCoarsening", "How the next operator is made",
                                PCRRBCoarsenings),
   Option::Enum<&O::smoother>("-pc_rrb_smoother", "PCRRBSetSmoother", "What the sweeps solve for together (Galerkin)",
@@ -39,7 +39,7 @@ static const Option rows[] = {
                              "is %s"),
   Option::Bool<&O::peers>("-pc_rrb_peers", "PCRRBSetPeers",
                           "Processes of one host write into each other's device memory"),
-  Option::Enum<&O::precision>("-pc_rrb_precision", "PCRRBSetPrecision", "Precision of the factors", PCRRBPrecisions),
+  Option::Enum<&O::precision>("-pc_rrb_precision", "PCRRBSetPrecision", "Precision of the factors", TesseraPrecisions),
   Option::Pair<&O::grid>("-pc_rrb_grid", "PCRRBSetGrid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j",
                          "numbers, nx,ny", 1, PETSC_INFINITY,
                          "PC rrb: a grid has one node or more in each direction, not %s x %s"),
@@ -79,7 +79,7 @@ PetscErrorCode tessera::ComposeRRB(PC pc, PetscBool compose)
 -  c - `PC_RRB_CYCLE_V`, `PC_RRB_CYCLE_K`, `PC_RRB_CYCLE_AMLI` or `PC_RRB_CYCLE_AUTO` (default)
 
    Options Database Key:
-.  -pc_rrb_cycle <v,k,amli,auto> - see above
+.  -pc_rrb_cycle <auto,v,k,amli> - see above
 
    Level: intermediate
 
@@ -334,7 +334,7 @@ PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
 
    Input Parameters:
 +  pc - the preconditioner
--  p - `PC_RRB_AUTO` (default), `PC_RRB_DOUBLE` or `PC_RRB_SINGLE`
+-  p - `TESSERA_PRECISION_AUTO` (default), `TESSERA_PRECISION_DOUBLE` or `TESSERA_PRECISION_SINGLE`
 
    Options Database Key:
 .  -pc_rrb_precision <auto,double,single> - see above
@@ -350,11 +350,11 @@ PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
 
 .seealso: `PCRRB`, `PCRRBGetPrecision()`
 @*/
-PetscErrorCode PCRRBSetPrecision(PC pc, PCRRBPrecision p)
+PetscErrorCode PCRRBSetPrecision(PC pc, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscTryMethod(pc, "PCRRBSetPrecision_C", (PC, PCRRBPrecision), (pc, p));
+  PetscTryMethod(pc, "PCRRBSetPrecision_C", (PC, TesseraPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -373,11 +373,11 @@ PetscErrorCode PCRRBSetPrecision(PC pc, PCRRBPrecision p)
 
 .seealso: `PCRRB`, `PCRRBSetPrecision()`
 @*/
-PetscErrorCode PCRRBGetPrecision(PC pc, PCRRBPrecision *p)
+PetscErrorCode PCRRBGetPrecision(PC pc, TesseraPrecision *p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCRRBGetPrecision_C", (PC, PCRRBPrecision *), (pc, p));
+  PetscUseMethod(pc, "PCRRBGetPrecision_C", (PC, TesseraPrecision *), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

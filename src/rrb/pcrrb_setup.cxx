@@ -20,7 +20,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   MPI_Comm comm = PetscObjectComm((PetscObject)pc);
 
   PetscFunctionBegin;
-  if (o.coarsening == PC_RRB_GALERKIN) {
+  if (o.coarsening == PC_RRB_COARSENING_GALERKIN) {
     PetscCheck(o.omega == 1 && o.lump == PC_RRB_LUMP_RED, comm, PETSC_ERR_ARG_INCOMP,
                "PC rrb: -pc_rrb_omega and -pc_rrb_lump belong to the lumped forms, the coarsening is galerkin. Give "
                "-pc_rrb_coarsening lump as well");
@@ -56,9 +56,9 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   p->every     = (int)PetscMin(o.every, 1000);
   p->inner     = (int)o.inner;
   p->redundant = (long)o.redundant;
-  p->single =
-    o.precision == PC_RRB_SINGLE || (o.precision == PC_RRB_AUTO && !r->linear && !r->unfit &&
-                                     o.coarsening == PC_RRB_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
+  p->single    = o.precision == TESSERA_PRECISION_SINGLE ||
+              (o.precision == TESSERA_PRECISION_AUTO && !r->linear && !r->unfit &&
+               o.coarsening == PC_RRB_COARSENING_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
   p->schur  = r->schur;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -277,7 +277,7 @@ static PetscErrorCode MakePlan(PC pc, tessera::device::Expected *expected)
   PetscCall(r->matrix.SetGrid(pc, r->options.grid[0], r->options.grid[1]));
   r->plan.exec.threads   = tessera::HostThreads();
   const tessera::Grid &g = r->matrix.grid();
-  if (r->plan.exec.space == tessera::Space::cuda && r->options.coarsening == PC_RRB_GALERKIN) {
+  if (r->plan.exec.space == tessera::Space::cuda && r->options.coarsening == PC_RRB_COARSENING_GALERKIN) {
     const tessera::Exec exec = r->plan.exec;
     r->plan      = tessera::rrb::Plan(); // its memory comes back first
     r->dirichlet = tessera::DirichletCouplings();
@@ -322,9 +322,10 @@ static PetscErrorCode FactorOrRaise(PC pc, tessera::rrb::Failure *failure)
     }
   }
   if (r->failed || !failure->failed) PetscFunctionReturn(PETSC_SUCCESS);
-  const char *const form =
-    r->options.coarsening == PC_RRB_RHOMBUS ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)" : "lumped form";
-  if (r->options.coarsening == PC_RRB_GALERKIN) {
+  const char *const form = r->options.coarsening == PC_RRB_COARSENING_RHOMBUS
+                           ? "rhombus-lumped form (-pc_rrb_coarsening lump is safer)"
+                           : "lumped form";
+  if (r->options.coarsening == PC_RRB_COARSENING_GALERKIN) {
     PetscCall(
       PetscSNPrintf(r->failure, sizeof(r->failure),
                     "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d of the "
@@ -354,7 +355,7 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
   TesseraCallCXX(tessera::rrb::choose_cycle(r->plan));
   TesseraCallCXX(again = tessera::rrb::try_choice(r->plan));
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
-  *unfit = r->options.precision == PC_RRB_AUTO && tessera::rrb::unfit_for_single(r->plan);
+  *unfit = r->options.precision == TESSERA_PRECISION_AUTO && tessera::rrb::unfit_for_single(r->plan);
   if (*unfit) {
     PetscCall(PetscInfo(pc, "The coefficients vary by more than single precision holds: the preconditioner is made "
                             "again in double precision\n"));

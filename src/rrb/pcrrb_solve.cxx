@@ -38,7 +38,7 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
   PetscCall(KSPGetType(ksp, &type));
   if (!r->linear && !StandsRounding(type)) {
     r->linear = PETSC_TRUE;
-    if (r->current && r->options.precision == PC_RRB_AUTO && r->plan.params.single) {
+    if (r->current && r->options.precision == TESSERA_PRECISION_AUTO && r->plan.params.single) {
       PetscCall(PetscInfo(pc,
                           "KSP %s may rely on a preconditioner that is linear to the last digits: it is made again in "
                           "double precision (-pc_rrb_precision double does so at once)\n",

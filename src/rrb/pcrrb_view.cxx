@@ -63,7 +63,7 @@ static PetscErrorCode ViewGrid(const PC_RRB *r, PetscInt k, const PCRRBGridInfo 
     PetscCall(PetscViewerASCIIPrintf(viewer,
                                      "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", exact%s\n", k,
                                      g.nx, g.ny, r->plan.half ? " after one level" : ""));
-  else if (r->options.coarsening == PC_RRB_GALERKIN) {
+  else if (r->options.coarsening == PC_RRB_COARSENING_GALERKIN) {
     PetscCall(PetscViewerASCIIPrintf(
       viewer,
       "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", %s, %" PetscInt_FMT
@@ -104,7 +104,7 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
   if (!r->current || failure) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, cycle %s, factors in %s precision\n",
                                      PCRRBCoarsenings[r->options.coarsening], PCRRBCycles[r->options.cycle],
-                                     PCRRBPrecisions[r->options.precision]));
+                                     TesseraPrecisions[r->options.precision]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PCRRBGetInfo(pc, &info));
@@ -122,7 +122,7 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
       info.grids, info.exact));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   if (r->matrix.from()) PetscCall(PetscViewerASCIIPrintf(viewer, "  grid by the %s\n", r->matrix.from()));
-  if (c.coarsening == PC_RRB_GALERKIN) PetscCall(ViewGalerkin(r, c, viewer));
+  if (c.coarsening == PC_RRB_COARSENING_GALERKIN) PetscCall(ViewGalerkin(r, c, viewer));
   else
     PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, omega %g, lumping at %s nodes\n",
                                      PCRRBCoarsenings[c.coarsening], (double)r->options.omega,

@@ -24,7 +24,12 @@ struct Reduction; // box/warp.hpp
 namespace tessera::rrb {
 
 enum class Coarsening { galerkin, lump, rhombus };
-enum class Cycle { v, k, amli, automatic };
+enum class Cycle {
+  automatic,
+  v,
+  k,
+  amli
+};
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
 // For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual
 // smoothers; these two with more sweeps on S1; AMLI alone; algebraic levels in place of grids below S1.

@@ -31,8 +31,12 @@ template <class S> constexpr S no_slot = (S)~0; // an entry of a leaf's product 
 // which is solved exactly.
 enum class Smoother { chebyshev, jacobi, gs, block_gs };
 
-// Interpolation is smoothed for coefficients that jump: never, always, where they do.
-enum class Filter { off, on, automatic };
+// Interpolation is smoothed for coefficients that jump: where they do, never, always.
+enum class Filter {
+  automatic,
+  off,
+  on
+};
 using multigrid::Cycle;
 
 struct Params {

@@ -64,7 +64,7 @@ struct Correction : Levels {
 // A cycle for the problem of level `top`. Returns whether the sums of measure() have been found.
 bool run_cycle(Plan &plan, int top, bool with_monotone, bool with_newton)
 {
-  // v, w and f have the same numbers; automatic, which has not, is resolved by chosen()
+  // the same numbers; automatic is resolved by chosen()
   const auto kind = (multigrid::Cycle)(int)plan.choice.cycle;
   Level     &l    = plan.levels[(size_t)top];
   Monotone   monotone{{plan, top}, with_newton};

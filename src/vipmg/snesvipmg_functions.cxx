@@ -42,7 +42,7 @@ PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
 -  c - `SNES_VIPMG_CYCLE_V`, `SNES_VIPMG_CYCLE_W`, `SNES_VIPMG_CYCLE_F` or `SNES_VIPMG_CYCLE_AUTO` (default)
 
    Options Database Key:
-.  -snes_vipmg_cycle <v,w,f,auto> - the cycle
+.  -snes_vipmg_cycle <auto,v,w,f> - the cycle
 
    Level: intermediate
 

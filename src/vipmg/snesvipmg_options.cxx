@@ -5,7 +5,7 @@
 
 const char *const SNESVIPMGVariants[] = {"hybrid",           "tnnmg",       "monotone", "paper",
                                          "SNESVIPMGVariant", "SNES_VIPMG_", nullptr};
-const char *const SNESVIPMGCycles[]   = {"v", "w", "f", "auto", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
+const char *const SNESVIPMGCycles[]   = {"auto", "v", "w", "f", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
 
 using namespace tessera;
 using O = VIPMGOptions;

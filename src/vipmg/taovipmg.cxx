@@ -218,7 +218,7 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
 
    Options Database Keys:
 +  -tao_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle, see `SNESVIPMGSetVariant()`
-.  -tao_vipmg_cycle <v,w,f,auto> - how often coarse grids are visited
+.  -tao_vipmg_cycle <auto,v,w,f> - how often coarse grids are visited
 .  -tao_vipmg_fmg <bool> - start on the coarsest grid
 .  -tao_vipmg_sweeps <pre,post> - sweeps before and after the coarse correction
 .  -tao_vipmg_omega <w> - relaxation of the projected sweeps

@@ -18,7 +18,12 @@
 namespace tessera::vipmg {
 
 enum class Variant { hybrid, tnnmg, monotone, paper };
-enum class Cycle { v, w, f, automatic };
+enum class Cycle {
+  automatic,
+  v,
+  w,
+  f
+};
 
 struct Params {
   Variant variant = Variant::hybrid;

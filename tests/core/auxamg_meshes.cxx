@@ -58,7 +58,7 @@ struct Problem {
     OK(PCAuxAMGSetVariant(pc, c.variant));
     OK(PCAuxAMGSetSmoother(pc, c.smoother));
     OK(PCAuxAMGSetCoarseSize(pc, 4 * c.bs));
-    OK(PCAuxAMGSetPrecision(pc, PC_AUXAMG_DOUBLE));
+    OK(PCAuxAMGSetPrecision(pc, TESSERA_PRECISION_DOUBLE));
     OK(PCAuxAMGSetBackend(pc, device ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST));
     OK(PCSetOperators(pc, A, A));
     OK(PCSetCoordinates(pc, mesh.dim, nodes, x));
@@ -207,7 +207,7 @@ void check_colours(const Case &c)
         ++seen;
       }
     ASSERT_EQ(seen, level.points);
-    const bool blocks = &level == &problem.hierarchy().levels()[0] && c.smoother != PC_AUXAMG_GS;
+    const bool blocks = &level == &problem.hierarchy().levels()[0] && c.smoother != PC_AUXAMG_SMOOTHER_GS;
     ASSERT_EQ(blocks, !block.empty());
     for (int p = 0; p < level.points; ++p)
       for (int e = i[(size_t)p]; e < i[(size_t)p + 1]; ++e) {
@@ -275,8 +275,8 @@ TEST(AuxAMGMeshes, DeviceDoesWhatTheHostDoes)
   if (!unit_cuda()) GTEST_SKIP() << "no device";
   check_application({MESH_DISK, 16, 1, PETSC_FALSE, PC_AUXAMG_PAPER}, PC_AUXAMG_CYCLE_K);
   check_application({MESH_CUBE, 6, 3, PETSC_TRUE, PC_AUXAMG_PAPER}, PC_AUXAMG_CYCLE_K);
-  check_application({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_PAPER, PC_AUXAMG_GS}, PC_AUXAMG_CYCLE_W);
-  check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_GS}, PC_AUXAMG_CYCLE_V);
+  check_application({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_PAPER, PC_AUXAMG_SMOOTHER_GS}, PC_AUXAMG_CYCLE_W);
+  check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_SMOOTHER_GS}, PC_AUXAMG_CYCLE_V);
   check_application({MESH_CUBE, 8, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_K);
   check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_W); // several processes divide grids
   check_application({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_V);
@@ -294,9 +294,9 @@ TEST(AuxAMGMeshes, OperatorsAreThoseOfMatPtAP)
 
 TEST(AuxAMGMeshes, CoupledNodesHaveOtherColours)
 {
-  for (PCAuxAMGSmoother s : {PC_AUXAMG_SMOOTHER_AUTO, PC_AUXAMG_GS})
+  for (PCAuxAMGSmoother s : {PC_AUXAMG_SMOOTHER_AUTO, PC_AUXAMG_SMOOTHER_GS})
     for (const Case &c : {Case{MESH_SQUARE, 20, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_CUBE, 7, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_DISK, 10, 2, PETSC_TRUE, PC_AUXAMG_PAPER, s}, Case{MESH_BALLS, 10, 6, PETSC_FALSE, PC_AUXAMG_PAPER, s}}) check_colours(c);
-  check_colours({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_GS});
+  check_colours({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_SMOOTHER_GS});
 }
 
 // Nodes are ordered as far as the leaves of a first tree are deep. Two heaps of nodes beside its middle line, which are in a cell of
@@ -339,7 +339,7 @@ static std::vector<double> apply_with_heaps(MPI_Comm comm, bool device, bool rev
   OK(PCCreate(comm, &pc));
   OK(PCSetType(pc, PCAUXAMG));
   OK(PCAuxAMGSetCellSize(pc, heap));
-  OK(PCAuxAMGSetPrecision(pc, PC_AUXAMG_DOUBLE));
+  OK(PCAuxAMGSetPrecision(pc, TESSERA_PRECISION_DOUBLE));
   OK(PCAuxAMGSetBackend(pc, device ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST));
   OK(PCSetOperators(pc, A, A));
   OK(PCSetCoordinates(pc, 2, last - first, here.data()));
