@@ -131,7 +131,7 @@ PETSC_EXTERN const char *const PCRRBCycles[];
 + `SNES_VIPMG_HYBRID`   - monotone multigrid while the active set moves, and truncated Newton multigrid
 . `SNES_VIPMG_TNNMG`    - truncated Newton multigrid alone
 . `SNES_VIPMG_MONOTONE` - monotone multigrid alone
-- `SNES_VIPMG_PAPER`    - Algorithm 1 of Klement and Oberhuber, for comparison
+- `SNES_VIPMG_KLEMENT_OBERHUBER` - Algorithm 1 of Klement and Oberhuber (2015), for comparison
 
   Level: intermediate
 
@@ -141,7 +141,7 @@ typedef enum {
   SNES_VIPMG_HYBRID,
   SNES_VIPMG_TNNMG,
   SNES_VIPMG_MONOTONE,
-  SNES_VIPMG_PAPER
+  SNES_VIPMG_KLEMENT_OBERHUBER
 } SNESVIPMGVariant;
 PETSC_EXTERN const char *const SNESVIPMGVariants[];
 
@@ -171,7 +171,7 @@ PETSC_EXTERN const char *const SNESVIPMGCycles[];
 
   Values:
 + `PC_AUXAMG_TREE`  - the leaves of an adaptive tree, with d-linear functions
-- `PC_AUXAMG_PAPER` - those of Wang, Hu, Cohen and Xu (2013): uniform grids over the bounding box, with piecewise
+- `PC_AUXAMG_AGGREGATION` - those of Wang, Hu, Cohen and Xu (2013): uniform grids over the bounding box, with piecewise
    constants
 
   Level: intermediate
@@ -180,7 +180,7 @@ PETSC_EXTERN const char *const SNESVIPMGCycles[];
 E*/
 typedef enum {
   PC_AUXAMG_TREE,
-  PC_AUXAMG_PAPER
+  PC_AUXAMG_AGGREGATION
 } PCAuxAMGVariant;
 PETSC_EXTERN const char *const PCAuxAMGVariants[];
 
@@ -208,7 +208,7 @@ PETSC_EXTERN const char *const PCAuxAMGInterpolations[];
 
   Values:
 + `PC_AUXAMG_CYCLE_AUTO` - V, or W where the interpolation is smoothed because coefficients jump; K for
-   `PC_AUXAMG_PAPER`
+   `PC_AUXAMG_AGGREGATION`
 . `PC_AUXAMG_CYCLE_V`    - each grid once
 . `PC_AUXAMG_CYCLE_W`    - each grid twice in a visit of the one before
 - `PC_AUXAMG_CYCLE_K`    - flexible conjugate gradients on each coarse grid, with the grids below as preconditioner
@@ -230,12 +230,12 @@ PETSC_EXTERN const char *const PCAuxAMGCycles[];
   PCAuxAMGSmoother - the smoother on all grids
 
   Values:
-+ `PC_AUXAMG_SMOOTHER_AUTO`        - Chebyshev; block Gauss-Seidel for `PC_AUXAMG_PAPER`
++ `PC_AUXAMG_SMOOTHER_AUTO`        - Chebyshev; block Gauss-Seidel for `PC_AUXAMG_AGGREGATION`
 . `PC_AUXAMG_SMOOTHER_CHEBYSHEV`   - Chebyshev polynomial of the fourth kind with optimal weights
 . `PC_AUXAMG_SMOOTHER_JACOBI`      - damped Jacobi
 . `PC_AUXAMG_SMOOTHER_GS`          - Gauss-Seidel by colours, forward before and backward after the next grid
 - `PC_AUXAMG_SMOOTHER_BLOCK_GS`    - the same on coarse grids; on the mesh the aggregates are solved exactly, by
-   colours (for `PC_AUXAMG_PAPER`)
+   colours (for `PC_AUXAMG_AGGREGATION`)
 
   Level: intermediate
 

@@ -94,13 +94,13 @@ typedef struct {
 S*/
 typedef struct {
   PCAuxAMGVariant       variant;
-  PCAuxAMGInterpolation interpolation; /* in use: linear or kuhn; auto: the constants of the variant paper */
+  PCAuxAMGInterpolation interpolation; /* in use: linear or kuhn; auto: the constants of aggregation */
   PCAuxAMGCycle         cycle;         /* in use: v, w or k */
   PCAuxAMGSmoother      smoother;      /* in use */
   PetscInt              degree;        /* of the smoother */
   PetscInt              dimension;     /* of the coordinates */
   PetscInt              block;         /* unknowns of a node */
-  PetscInt              cell_size;     /* nodes in a cell at most; of the variant paper in the mean at least */
+  PetscInt              cell_size;     /* nodes in a cell at most; of aggregation in the mean at least */
   PetscInt              inner;         /* steps of the K-cycle on each coarse grid; of other cycles 0 */
   PetscBool             filtered;      /* the interpolation is smoothed for coefficients that jump */
   PetscReal             stretch[3];    /* of the coordinates by the couplings, relative to the first one */

@@ -125,6 +125,6 @@ int main(int argc, char **argv)
       args: -mesh graded -pc_auxamg_coarse_size 20 -pc_auxamg_precision single -tolerance 3e-7
     test:
       suffix: paper
-      args: -mesh disk -pc_auxamg_variant paper
+      args: -mesh disk -pc_auxamg_variant aggregation
 
 TEST*/

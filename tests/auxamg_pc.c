@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 
   testset:
     nsize: {{1 2 3 4}}
-    args: -ksp_view -pc_auxamg_variant paper -shuffle {{0 1}}
+    args: -ksp_view -pc_auxamg_variant aggregation -shuffle {{0 1}}
     filter: grep -E "iterations,|uniform grids|mesh: |grid [0-9]|exactly"
     test:
       suffix: paper
@@ -174,22 +174,22 @@ int main(int argc, char **argv)
     filter: grep -E "iterations,|nodes in a cell|mesh: |grid [0-9]|exactly|symmetric|reproducible" | sed -E -e "s|, largest eigenvalue.*||; s/^graded: (49|51) iterations/graded: 50 iterations/"
     test:
       suffix: paper_graded
-      args: -mesh graded -n 60 -pc_auxamg_variant paper
+      args: -mesh graded -n 60 -pc_auxamg_variant aggregation
     test:
       suffix: paper_cube
-      args: -mesh cube -n 12 -pc_auxamg_variant paper -again
+      args: -mesh cube -n 12 -pc_auxamg_variant aggregation -again
     test:
       suffix: paper_elastic
-      args: -mesh disk -n 16 -bs 2 -elastic -pc_auxamg_variant paper
+      args: -mesh disk -n 16 -bs 2 -elastic -pc_auxamg_variant aggregation
     test:
       suffix: paper_v
-      args: -mesh disk -n 24 -bs 6 -pc_auxamg_variant paper -pc_auxamg_cycle v -symmetric
+      args: -mesh disk -n 24 -bs 6 -pc_auxamg_variant aggregation -pc_auxamg_cycle v -symmetric
     test:
       suffix: paper_gs
-      args: -mesh disk -pc_auxamg_variant paper -pc_auxamg_smoother gs -pc_auxamg_cycle w -pc_auxamg_smoother_degree 2 -symmetric
+      args: -mesh disk -pc_auxamg_variant aggregation -pc_auxamg_smoother gs -pc_auxamg_cycle w -pc_auxamg_smoother_degree 2 -symmetric
     test:
       suffix: paper_inner
-      args: -mesh disk -pc_auxamg_variant paper -pc_auxamg_cycle_inner 4 -pc_auxamg_cell_size 6 -neumann
+      args: -mesh disk -pc_auxamg_variant aggregation -pc_auxamg_cycle_inner 4 -pc_auxamg_cell_size 6 -neumann
     test:
       suffix: gs
       args: -mesh graded -n 60 -bs 2 -pc_auxamg_smoother gs -symmetric
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
   test:
     suffix: paper_single
     nsize: {{1 3}}
-    args: -mesh balls -n 4 -neumann -shift 1e-3 -pc_auxamg_variant paper -pc_auxamg_coarse_size 4 -pc_auxamg_precision single
+    args: -mesh balls -n 4 -neumann -shift 1e-3 -pc_auxamg_variant aggregation -pc_auxamg_coarse_size 4 -pc_auxamg_precision single
     filter: sed -e "s|[0-9][0-9]* iterations|iterations|"
 
   testset:

@@ -229,7 +229,7 @@ int main(int argc, char **argv)
       args: -mesh disk -n 16 -bs 2 -skew 0.3 -pc_auxamg_smoother gs -pc_auxamg_smoother_degree 2
     test:
       suffix: paper
-      args: -mesh disk -n 24 -bs 2 -skew 0.3 -pc_auxamg_variant paper -pc_auxamg_cycle v -shuffle
+      args: -mesh disk -n 24 -bs 2 -skew 0.3 -pc_auxamg_variant aggregation -pc_auxamg_cycle v -shuffle
     test:
       suffix: one_grid
       nsize: 2

@@ -160,7 +160,7 @@ static PetscErrorCode Try(const char *name, PetscInt nx, PetscInt ny, PetscInt b
 int main(int argc, char **argv)
 {
   static const char *const cases[] = {"good", "number", "nan", "equal", "line", "plane", "flat", "duplicates", "spread", "aspect", "cut", "positive", "zerorow", "negative", "nanentry", "indefinite", "penalty", "one penalty", "norows", "nonsquare", "nofile", "noh5file"};
-  static const char *const together[] = {"-pc_auxamg_variant paper -pc_auxamg_interpolation kuhn", "-pc_auxamg_variant paper -pc_auxamg_filter on", "-pc_auxamg_variant tree -pc_auxamg_smoother block_gs", "-pc_auxamg_cycle_inner 0", "-pc_auxamg_smoother_degree 101"};
+  static const char *const together[] = {"-pc_auxamg_variant aggregation -pc_auxamg_interpolation kuhn", "-pc_auxamg_variant aggregation -pc_auxamg_filter on", "-pc_auxamg_variant tree -pc_auxamg_smoother block_gs", "-pc_auxamg_cycle_inner 0", "-pc_auxamg_smoother_degree 101"};
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "choices that do not go together:\n"));
   for (size_t c = 0; c < sizeof(together) / sizeof(together[0]); ++c) PetscCall(Try("good", 24, 17, 1, together[c]));
   PetscCall(Try("oneway", 24, 17, 1, "-pc_auxamg_smoother gs"));
-  PetscCall(Try("oneway", 24, 17, 1, "-pc_auxamg_variant paper"));
+  PetscCall(Try("oneway", 24, 17, 1, "-pc_auxamg_variant aggregation"));
   PetscCall(Try("oneway 151", 24, 17, 1, "-pc_auxamg_smoother gs")); /* the same on any number of processes */
   PetscCall(PetscFinalize());
   return 0;
@@ -190,6 +190,6 @@ int main(int argc, char **argv)
     test:
       suffix: paper
       nsize: {{1 3}}
-      args: -pc_auxamg_variant paper
+      args: -pc_auxamg_variant aggregation
 
 TEST*/

@@ -293,7 +293,7 @@ int main(int argc, char **argv)
       args: -pc_auxamg_cycle {{w k}}
     test:
       suffix: paper
-      args: -pc_auxamg_variant paper -pc_auxamg_cycle {{v k}}
+      args: -pc_auxamg_variant aggregation -pc_auxamg_cycle {{v k}}
 
   testset:
     nsize: {{1 2 3 4}}

@@ -518,7 +518,7 @@ int main(int argc, char **argv)
 
   test: # stagnates beside the solution, and says so
     suffix: paper
-    args: -problem ball -n 65 -quiet -snes_vipmg_variant paper
+    args: -problem ball -n 65 -quiet -snes_vipmg_variant klement_oberhuber
     filter: grep DIVERGED
 
   test:

@@ -7,7 +7,7 @@
 using tessera::PC_AuxAMG;
 using tessera::WithHierarchy;
 
-const char *const PCAuxAMGVariants[]       = {"tree", "paper", "PCAuxAMGVariant", "PC_AUXAMG_", nullptr};
+const char *const PCAuxAMGVariants[]       = {"tree", "aggregation", "PCAuxAMGVariant", "PC_AUXAMG_", nullptr};
 const char *const PCAuxAMGInterpolations[] = {
   "auto", "linear", "kuhn", "PCAuxAMGInterpolation", "PC_AUXAMG_INTERPOLATION_", nullptr};
 const char *const PCAuxAMGCycles[]         = {"auto", "v", "w", "k", "PCAuxAMGCycle", "PC_AUXAMG_CYCLE_", nullptr};
@@ -234,7 +234,7 @@ static PetscErrorCode PCDestroy_AuxAMG(PC pc)
    smoothing
 
    Options Database Keys:
-+  -pc_auxamg_variant <tree,paper>       - kind of the auxiliary grids, see `PCAuxAMGSetVariant()`
++  -pc_auxamg_variant <tree,aggregation>       - kind of the auxiliary grids, see `PCAuxAMGSetVariant()`
 .  -pc_auxamg_levels <l>                 - grids at most, see `PCAuxAMGSetLevels()`
 .  -pc_auxamg_cell_size <m>              - nodes in a cell of the first grid, see `PCAuxAMGSetCellSize()`
 .  -pc_auxamg_interpolation <auto,linear,kuhn> - functions on the cells, see `PCAuxAMGSetInterpolation()`

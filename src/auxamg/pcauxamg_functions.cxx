@@ -8,18 +8,19 @@
 
    Input Parameters:
 +  pc - the preconditioner
--  v - `PC_AUXAMG_TREE` (default) or `PC_AUXAMG_PAPER`
+-  v - `PC_AUXAMG_TREE` (default) or `PC_AUXAMG_AGGREGATION`
 
    Options Database Key:
-.  -pc_auxamg_variant <tree,paper> - see above
+.  -pc_auxamg_variant <tree,aggregation> - see above
 
    Level: intermediate
 
    Notes:
-   The tree takes fewer iterations and less time. `PC_AUXAMG_PAPER` is the method of Wang, Hu, Cohen and Xu (2013):
-   cells of one size over the bounding box, the nodes of a cell as an aggregate, piecewise constant interpolation,
-   block Gauss-Seidel on the mesh and Gauss-Seidel on the grids by colours, and the K-cycle.
-   `PCAuxAMGSetInterpolation()` and `PCAuxAMGSetFilter()` are those of the tree.
+   The tree takes fewer iterations and less time. `PC_AUXAMG_AGGREGATION` is the method of Wang, Hu, Cohen and Xu
+   (2013): cells of one size over the bounding box, the nodes of a cell as an aggregate, piecewise constant
+   interpolation, block Gauss-Seidel on the mesh and Gauss-Seidel on the grids by colors, and the K-cycle.
+   `PCAuxAMGSetInterpolation()` and `PCAuxAMGSetFilter()` are those of the tree. The option value `paper` is the former
+   name of `aggregation`, and deprecated.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetVariant()`, `PCAuxAMGSetSmoother()`, `PCAuxAMGSetCycle()`, `PCAuxAMGSetCellSize()`
 @*/

@@ -58,10 +58,10 @@ static PetscErrorCode GetChoice(PC pc, PCAuxAMGChoice *choice)
     choice->dropped  = h.coarsest().dropped;
     for (int q = 0; q < 3; ++q) choice->stretch[q] = q < p.dim ? h.scale(q) : 1;
   });
-  choice->variant       = p.paper ? PC_AUXAMG_PAPER : PC_AUXAMG_TREE;
-  choice->interpolation = p.paper ? PC_AUXAMG_INTERPOLATION_AUTO
-                        : p.kuhn  ? PC_AUXAMG_INTERPOLATION_KUHN
-                                  : PC_AUXAMG_INTERPOLATION_LINEAR;
+  choice->variant       = p.aggregation ? PC_AUXAMG_AGGREGATION : PC_AUXAMG_TREE;
+  choice->interpolation = p.aggregation ? PC_AUXAMG_INTERPOLATION_AUTO
+                        : p.kuhn        ? PC_AUXAMG_INTERPOLATION_KUHN
+                                        : PC_AUXAMG_INTERPOLATION_LINEAR;
   choice->smoother      = (PCAuxAMGSmoother)((int)p.smoother + 1); // the same order, after auto
   choice->dimension     = p.dim;
   choice->block         = a->bs;

@@ -7,14 +7,14 @@ using tessera::Option;
 using O = tessera::AuxAMGOptions;
 
 static const Option rows[] = {
-  Option::Enum<&O::variant>("-pc_auxamg_variant", "PCAuxAMGSetVariant", "Kind of the auxiliary grids",
-                            PCAuxAMGVariants),
+  Option::Enum<&O::variant>("-pc_auxamg_variant", "PCAuxAMGSetVariant", "Kind of the auxiliary grids", PCAuxAMGVariants)
+    .Renamed("paper", "aggregation"),
   Option::Int<&O::levels>("-pc_auxamg_levels", "PCAuxAMGSetLevels",
                           "Grids at most, the mesh among them (0 for as many as it takes)", 0, PETSC_INFINITY,
                           "PC auxamg: grids (-pc_auxamg_levels) must be 0 (automatic) or more, it is %s"),
   Option::Int<&O::cell_size>("-pc_auxamg_cell_size", "PCAuxAMGSetCellSize",
-                             "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D); of the "
-                             "paper's grids in the mean at least",
+                             "Nodes in a cell of the first grid at most (0 for 3, 12, 24 in 1D, 2D, 3D); of "
+                             "aggregation in the mean at least",
                              0, 1000,
                              "PC auxamg: nodes in a cell (-pc_auxamg_cell_size) must be 0 (automatic) to 1000, it is "
                              "%s"),
@@ -129,8 +129,8 @@ PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
 
    Input Parameters:
 +  pc - the preconditioner
--  m - most nodes in a cell; 0 (default) for 3, 12, 24 in one, two, three dimensions. With `PC_AUXAMG_PAPER` the least
-     number of nodes, in the mean over the cells of the bounding box; 0 for 1
+-  m - most nodes in a cell; 0 (default) for 3, 12, 24 in one, two, three dimensions. With `PC_AUXAMG_AGGREGATION` the
+     least number of nodes, in the mean over the cells of the bounding box; 0 for 1
 
    Options Database Key:
 .  -pc_auxamg_cell_size <m> - see above
@@ -293,8 +293,8 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
    Note:
    Chebyshev polynomials of the fourth kind in D^-1 A with optimal weights; Jacobi's method damped by 1.5 over the
    largest eigenvalue; or Gauss-Seidel, by the colours of nodes that are not coupled with each other.
-   `PC_AUXAMG_SMOOTHER_BLOCK_GS` needs `PC_AUXAMG_PAPER`, whose aggregates are its blocks on the mesh; those of more
-   than 64 unknowns are cut.
+   `PC_AUXAMG_SMOOTHER_BLOCK_GS` needs `PC_AUXAMG_AGGREGATION`, whose aggregates are its blocks on the mesh; those of
+   more than 64 unknowns are cut.
 
 .seealso: `PCAUXAMG`, `PCAuxAMGGetSmoother()`
 @*/

@@ -152,35 +152,38 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
   tessera::tree::Params       p;
 
   PetscFunctionBegin;
-  p.paper = o.variant == PC_AUXAMG_PAPER;
-  PetscCheck(!p.paper || o.interpolation == PC_AUXAMG_INTERPOLATION_AUTO, comm, PETSC_ERR_SUP,
-             "PC auxamg: -pc_auxamg_interpolation %s is for the adaptive tree: -pc_auxamg_variant paper has piecewise "
-             "constants. Leave one of the two out",
-             PCAuxAMGInterpolations[o.interpolation]);
-  PetscCheck(!p.paper || o.filter != PC_AUXAMG_FILTER_ON, comm, PETSC_ERR_SUP,
-             "PC auxamg: -pc_auxamg_filter on is for the adaptive tree: piecewise constants (-pc_auxamg_variant paper) "
-             "cannot be smoothed in their pattern. Leave one of the two out");
-  PetscCheck(p.paper || o.smoother != PC_AUXAMG_SMOOTHER_BLOCK_GS, comm, PETSC_ERR_SUP,
-             "PC auxamg: -pc_auxamg_smoother block_gs solves aggregates, which only -pc_auxamg_variant paper has. Use "
-             "-pc_auxamg_smoother gs on the adaptive tree");
+  p.aggregation = o.variant == PC_AUXAMG_AGGREGATION;
+  PetscCheck(
+    !p.aggregation || o.interpolation == PC_AUXAMG_INTERPOLATION_AUTO, comm, PETSC_ERR_SUP,
+    "PC auxamg: -pc_auxamg_interpolation %s is for the adaptive tree: -pc_auxamg_variant aggregation has piecewise "
+    "constants. Leave one of the two out",
+    PCAuxAMGInterpolations[o.interpolation]);
+  PetscCheck(
+    !p.aggregation || o.filter != PC_AUXAMG_FILTER_ON, comm, PETSC_ERR_SUP,
+    "PC auxamg: -pc_auxamg_filter on is for the adaptive tree: piecewise constants (-pc_auxamg_variant aggregation) "
+    "cannot be smoothed in their pattern. Leave one of the two out");
+  PetscCheck(
+    p.aggregation || o.smoother != PC_AUXAMG_SMOOTHER_BLOCK_GS, comm, PETSC_ERR_SUP,
+    "PC auxamg: -pc_auxamg_smoother block_gs solves aggregates, which only -pc_auxamg_variant aggregation has. Use "
+    "-pc_auxamg_smoother gs on the adaptive tree");
   p.dim    = (int)dim;
   p.bs     = (int)a->bs;
-  p.cell_size   = o.cell_size ? (int)o.cell_size : p.paper ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  p.cell_size = o.cell_size ? (int)o.cell_size : p.aggregation ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
   p.kuhn =
     dim > 1 &&
     (o.interpolation == PC_AUXAMG_INTERPOLATION_AUTO ? dim == 3 : o.interpolation == PC_AUXAMG_INTERPOLATION_KUHN);
   // the same order, after auto
   p.smoother        = o.smoother == PC_AUXAMG_SMOOTHER_AUTO
-                      ? (p.paper ? tessera::tree::Smoother::block_gs : tessera::tree::Smoother::chebyshev)
+                      ? (p.aggregation ? tessera::tree::Smoother::block_gs : tessera::tree::Smoother::chebyshev)
                       : (tessera::tree::Smoother)(o.smoother - 1);
   const bool sweeps = p.smoother == tessera::tree::Smoother::gs || p.smoother == tessera::tree::Smoother::block_gs;
   p.degree = o.degree ? (int)PetscMin(o.degree, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
   p.rough  = o.degree ? p.degree : 3;
-  p.filter = p.paper ? Filter::off : (Filter)o.filter; // the same order
-  p.cycle  = o.cycle == PC_AUXAMG_CYCLE_V ? Cycle::v
-           : o.cycle == PC_AUXAMG_CYCLE_W ? Cycle::w
-           : o.cycle == PC_AUXAMG_CYCLE_K || p.paper ? Cycle::k
-                                           : Cycle::automatic;
+  p.filter          = p.aggregation ? Filter::off : (Filter)o.filter; // the same order
+  p.cycle           = o.cycle == PC_AUXAMG_CYCLE_V                  ? Cycle::v
+                    : o.cycle == PC_AUXAMG_CYCLE_W                  ? Cycle::w
+                    : o.cycle == PC_AUXAMG_CYCLE_K || p.aggregation ? Cycle::k
+                                                                    : Cycle::automatic;
   p.inner  = (int)o.cycle_inner;
   p.grids  = o.levels ? (int)PetscMin(o.levels, 100) - 1 : 40;
   p.coarse = (int)o.coarse_size;

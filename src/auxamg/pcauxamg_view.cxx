@@ -60,7 +60,7 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
-  const bool paper = c.variant == PC_AUXAMG_PAPER;
+  const bool aggregation = c.variant == PC_AUXAMG_AGGREGATION;
   if (c.cycle == PC_AUXAMG_CYCLE_K)
     PetscCall(PetscSNPrintf(cycle, sizeof(cycle), "k of %" PetscInt_FMT " steps", c.inner));
   else PetscCall(PetscStrncpy(cycle, PCAuxAMGCycles[c.cycle], sizeof(cycle)));
@@ -68,8 +68,8 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
     viewer,
     "  %s %" PetscInt_FMT " nodes in a cell, %s interpolation, cycle %s, %s of degree %" PetscInt_FMT
     ", in %s precision%s\n",
-    paper ? "uniform grids, in the mean at least" : "at most", c.cell_size,
-    paper ? "constant" : PCAuxAMGInterpolations[c.interpolation], cycle, PCAuxAMGSmoothers[c.smoother], c.degree,
+    aggregation ? "uniform grids, in the mean at least" : "at most", c.cell_size,
+    aggregation ? "constant" : PCAuxAMGInterpolations[c.interpolation], cycle, PCAuxAMGSmoothers[c.smoother], c.degree,
     TesseraPrecisions[info.precision], info.backend == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
   if (c.filtered)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n",

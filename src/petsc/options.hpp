@@ -113,6 +113,7 @@ struct Option {
   bool               between = false;   // least and most are excluded
   const char *const *names   = nullptr; // of an enumeration, as PetscOptionsEnum() takes them
   const char        *two     = nullptr; // what the numbers of a pair are called
+  const char        *former = nullptr, *choice = nullptr; // a choice's former name, which is deprecated, and its name
 
   template <auto member> static Option Int(const char *key, const char *setter, const char *help, PetscReal least,
                                            PetscReal most, const char *outside)
@@ -141,6 +142,14 @@ struct Option {
   {
     Option row = Row<member>(Kind::choice, key, setter, help);
     row.names  = names;
+    return row;
+  }
+  // The same row, whose choice was called `from`
+  Option Renamed(const char *from, const char *to) const
+  {
+    Option row = *this;
+    row.former = from;
+    row.choice = to;
     return row;
   }
   // Two numbers, both of the range or both 0

@@ -213,7 +213,7 @@ template <class T> Failure::Kind Colouring<T>::sweep_pattern(Level<T> &level, co
     Buffer<double> priority = make<double>((size_t)(level.n + level.ghosts));
     for_each(exec_, points, Priority{at, priority.data()});
     if (level.distributed) levels_[0].exchange.forward(priority.data(), 1);
-    if (params_.paper && &level != &levels_[0]) {
+    if (params_.aggregation && &level != &levels_[0]) {
       wanted = make<unsigned char>((size_t)points);
       for_each(exec_, points, Parity{key.data(), dim * (depth(dim) - level.grid.finest), parity, wanted.data()});
     }

@@ -65,9 +65,9 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
   };
   for (int k = 0; nodes * params_.bs > params_.coarse && (int)levels_.size() <= params_.grids; ++k) {
     const size_t before = levels_.size();
-    if (!params_.paper && k == (int)cells.size())
+    if (!params_.aggregation && k == (int)cells.size())
       for (Cells &c : make_cells(exec_, tree, k, k ? 1 : trees())) cells.push_back(std::move(c));
-    Cells these = params_.paper ? uniform_cells(exec_, tree, k) : std::move(cells[(size_t)k]);
+    Cells these = params_.aggregation ? uniform_cells(exec_, tree, k) : std::move(cells[(size_t)k]);
     if (const Failure::Kind kind = next_grid(std::move(these), keys, sorted)) return kind;
     if (levels_.size() > before) nodes = levels_.back().nodes;
     // the balance holds it up
@@ -86,16 +86,16 @@ template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &k
   Buffer<int>           leaf = make_unset<int>((size_t)all);
   Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
   fine.transfer.cells   = cells.n;
-  fine.transfer.corners = params_.paper ? 1 : 1 << params_.dim;
+  fine.transfer.corners      = params_.aggregation ? 1 : 1 << params_.dim;
   bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.transfer.begin);
   for_each(exec_, cells.n, LeafOfPoint{fine.transfer.begin.data(), leaf.data()});
   for_each(exec_, all - fine.points,
            LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points,
                       fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
   fine.transfer.weight = make_unset<T>((size_t)all * (size_t)fine.transfer.corners);
-  if (params_.paper) for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
+  if (params_.aggregation) for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
   else make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
-  if (fine.distributed && !params_.paper) {
+  if (fine.distributed && !params_.aggregation) {
     if (lost()) return Failure::lost;
     Buffer<unsigned char> here = on_host(used);
     MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
@@ -103,7 +103,7 @@ template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &k
     device::synchronize(exec_.space);
   }
   const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest,
-            n = params_.paper ? cells.n : number_vertices(exec_, cells, used);
+            n = params_.aggregation ? cells.n : number_vertices(exec_, cells, used);
   if (lost()) return Failure::lost;
   if (n >= 0.8 * fine.nodes) {
     fine.transfer.cells = fine.transfer.corners = 0;
@@ -125,7 +125,7 @@ template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &k
   // all processes have all of a grid that is small, and of one where Gauss-Seidel's colours and the K-cycle need it
   int size;
   MPI_Comm_size(comm_, &size);
-  coarse.distributed = from.distributed && !sweeps() && !params_.paper && params_.cycle != Cycle::k &&
+  coarse.distributed = from.distributed && !sweeps() && !params_.aggregation && params_.cycle != Cycle::k &&
                        (double)n * params_.bs > std::max(divided * params_.coarse, divided_least * size);
   Division division;
   Division *const owners = coarse.distributed ? &division : nullptr;

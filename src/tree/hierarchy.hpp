@@ -48,7 +48,7 @@ struct Params {
   Cycle  cycle  = Cycle::automatic; // V, W or K; automatic: V, or W where the interpolation is smoothed
   int    inner  = 2;      // K: steps of flexible CG on each coarse grid
   // uniform cells and piecewise constants; `cell_size`: nodes in a cell at least, in the mean over the bounding box
-  bool   paper  = false;
+  bool   aggregation = false;
   int    grids  = 40;     // at most, beside the mesh
   int    coarse = 128;    // a grid of so many unknowns is solved exactly
   Filter filter = Filter::automatic;

@@ -183,7 +183,7 @@ template <class T> int Setup<T>::find_scale()
   levels_[0].points        = points_.n - (int)fixed_nodes;
   levels_[0].nodes         = total(levels_[0].points);
   locate(1);
-  if (params_.paper) return depth(dim); // the paper's root: the extent
+  if (params_.aggregation) return depth(dim); // the paper's root: the extent
   Buffer<unsigned> near = short_keys(exec_, dim, points_.n, points_.key);
   int              number = levels_[0].points, deepest = depth(dim);
   if (size > 1) {
@@ -242,7 +242,7 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
     const Buffer<Key> &keys = size > 1 ? points_.everyone : points_.sorted;
     const int          number = size > 1 ? points_.runs.back() : levels_[0].points;
     Tree               tree;
-    if (params_.paper) {
+    if (params_.aggregation) {
       double shares[3] = {};
       for (int q = 0; q < dim; ++q) shares[q] = points_.extent > 0 ? points_.edge[q] / points_.extent : 0;
       tree = make_uniform(exec_, dim, uniform_level(dim, shares, params_.cell_size, levels_[0].nodes), number, keys);

@@ -214,7 +214,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    SNESVIPMG - multigrid for variational inequalities (problems with bounds) on a `DMDA`, on the host or a CUDA device
 
    Options Database Keys:
-+  -snes_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle, see `SNESVIPMGSetVariant()`
++  -snes_vipmg_variant <hybrid,tnnmg,monotone,klement_oberhuber> - the cycle, see `SNESVIPMGSetVariant()`
 .  -snes_vipmg_cycle <auto,v,w,f> - how often coarse grids are visited, see `SNESVIPMGSetCycle()`
 .  -snes_vipmg_fmg <bool> - start on the coarsest grid, see `SNESVIPMGSetFMG()`
 .  -snes_vipmg_sweeps <pre,post> - sweeps before and after the coarse correction, see `SNESVIPMGSetSweeps()`

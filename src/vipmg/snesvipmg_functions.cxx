@@ -8,19 +8,19 @@
 
    Input Parameters:
 +  snes - the solver
--  v - `SNES_VIPMG_HYBRID` (default), `SNES_VIPMG_TNNMG`, `SNES_VIPMG_MONOTONE` or `SNES_VIPMG_PAPER`
+-  v - `SNES_VIPMG_HYBRID` (default), `SNES_VIPMG_TNNMG`, `SNES_VIPMG_MONOTONE` or `SNES_VIPMG_KLEMENT_OBERHUBER`
 
    Options Database Key:
-.  -snes_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle
+.  -snes_vipmg_variant <hybrid,tnnmg,monotone,klement_oberhuber> - the cycle
 
    Level: intermediate
 
    Note:
    hybrid: a monotone cycle, then a truncated Newton cycle; the first is left out while the active set stands nearly
    still. tnnmg: the second alone, for a good start. monotone: the first alone; robust and slow (Graeser and Kornhuber
-   2009). paper: Algorithm 1 of Klement and Oberhuber 2015, whose coarse bounds are weighted means. The solution of an
-   obstacle problem is not its fixed point: it stagnates unless the diagonal dominates, as in their time steps, and is
-   there for comparison.
+   2009). klement_oberhuber: Algorithm 1 of Klement and Oberhuber 2015, whose coarse bounds are weighted means. The
+   solution of an obstacle problem is not its fixed point: it stagnates unless the diagonal dominates, as in their time
+   steps, and is there for comparison. The option value `paper` is its former name, and deprecated.
 
 .seealso: `SNESVIPMG`
 @*/

@@ -3,7 +3,7 @@
 #include "petsc/bounds.hpp"
 #include "vipmg/complementarity.hpp"
 
-const char *const SNESVIPMGVariants[] = {"hybrid",           "tnnmg",       "monotone", "paper",
+const char *const SNESVIPMGVariants[] = {"hybrid",           "tnnmg",       "monotone", "klement_oberhuber",
                                          "SNESVIPMGVariant", "SNES_VIPMG_", nullptr};
 const char *const SNESVIPMGCycles[]   = {"auto", "v", "w", "f", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
 
@@ -11,7 +11,8 @@ using namespace tessera;
 using O = VIPMGOptions;
 
 static const Option rows[] = {
-  Option::Enum<&O::variant>("-snes_vipmg_variant", "SNESVIPMGSetVariant", "The cycle", SNESVIPMGVariants),
+  Option::Enum<&O::variant>("-snes_vipmg_variant", "SNESVIPMGSetVariant", "The cycle", SNESVIPMGVariants)
+    .Renamed("paper", "klement_oberhuber"),
   Option::Enum<&O::cycle>("-snes_vipmg_cycle", "SNESVIPMGSetCycle", "How often coarse grids are visited",
                           SNESVIPMGCycles),
   Option::Bool<&O::fmg>("-snes_vipmg_fmg", "SNESVIPMGSetFMG", "Start on the coarsest grid"),

@@ -15,7 +15,7 @@ int first_sweeps(const Plan &plan) { return std::max(1, plan.choice.pre); }
 void GridSolver::monotone_down(Plan &plan, Level &l, Level &next) const
 {
   smooth_down(plan, l, &next, l.A, l.x.data(), l.b.data(), {true, false}, plan.choice.pre, l.r.data(),
-              plan.choice.variant == Variant::paper ? Bounds::mean : Bounds::monotone);
+              plan.choice.variant == Variant::klement_oberhuber ? Bounds::mean : Bounds::monotone);
 }
 
 ActiveSet GridSolver::monotone_up(Plan &plan, Level &l, const Level &next, bool find) const

@@ -217,7 +217,7 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
    TAOVIPMG - bound-constrained minimisation on a `DMDA` by multigrid
 
    Options Database Keys:
-+  -tao_vipmg_variant <hybrid,tnnmg,monotone,paper> - the cycle, see `SNESVIPMGSetVariant()`
++  -tao_vipmg_variant <hybrid,tnnmg,monotone,klement_oberhuber> - the cycle, see `SNESVIPMGSetVariant()`
 .  -tao_vipmg_cycle <auto,v,w,f> - how often coarse grids are visited
 .  -tao_vipmg_fmg <bool> - start on the coarsest grid
 .  -tao_vipmg_sweeps <pre,post> - sweeps before and after the coarse correction

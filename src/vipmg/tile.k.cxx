@@ -198,7 +198,7 @@ void go_up(Plan &plan, Level &l, const Level *c, const Operator &op, const doubl
 bool Tiles::serve(const Plan &plan, const Level &l)
 {
   const Params &p = plan.choice;
-  return l.shared && p.pre == 1 && p.post >= 1 && p.post <= 2 && p.variant != Variant::paper;
+  return l.shared && p.pre == 1 && p.post >= 1 && p.post <= 2 && p.variant != Variant::klement_oberhuber;
 }
 
 void Tiles::monotone_down(Plan &plan, Level &l, Level &next) const

@@ -17,7 +17,12 @@
 
 namespace tessera::vipmg {
 
-enum class Variant { hybrid, tnnmg, monotone, paper };
+enum class Variant {
+  hybrid,
+  tnnmg,
+  monotone,
+  klement_oberhuber
+};
 enum class Cycle {
   automatic,
   v,

@@ -178,7 +178,7 @@ void check_products(const Case &c)
     Mat A = l ? matrix_of(levels[l], bs) : problem.A, P = interpolation(A, levels[l], levels[l + 1], bs, l ? std::vector<int>() : get(h.order())), C;
     OK(MatPtAP(A, P, MAT_INITIAL_MATRIX, 4, &C));
     compare(C, levels[l + 1], bs, text.c_str());
-    if (c.variant == PC_AUXAMG_PAPER) { // a node is in one aggregate
+    if (c.variant == PC_AUXAMG_AGGREGATION) { // a node is in one aggregate
       ASSERT_EQ(levels[l].transfer.corners, 1);
       for (int p = 0; p < levels[l].points; ++p) ASSERT_EQ(get(levels[l].transfer.weight)[(size_t)p], 1);
     }
@@ -273,9 +273,9 @@ void check_application(const Case &c, PCAuxAMGCycle cycle)
 TEST(AuxAMGMeshes, DeviceDoesWhatTheHostDoes)
 {
   if (!unit_cuda()) GTEST_SKIP() << "no device";
-  check_application({MESH_DISK, 16, 1, PETSC_FALSE, PC_AUXAMG_PAPER}, PC_AUXAMG_CYCLE_K);
-  check_application({MESH_CUBE, 6, 3, PETSC_TRUE, PC_AUXAMG_PAPER}, PC_AUXAMG_CYCLE_K);
-  check_application({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_PAPER, PC_AUXAMG_SMOOTHER_GS}, PC_AUXAMG_CYCLE_W);
+  check_application({MESH_DISK, 16, 1, PETSC_FALSE, PC_AUXAMG_AGGREGATION}, PC_AUXAMG_CYCLE_K);
+  check_application({MESH_CUBE, 6, 3, PETSC_TRUE, PC_AUXAMG_AGGREGATION}, PC_AUXAMG_CYCLE_K);
+  check_application({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_AGGREGATION, PC_AUXAMG_SMOOTHER_GS}, PC_AUXAMG_CYCLE_W);
   check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_SMOOTHER_GS}, PC_AUXAMG_CYCLE_V);
   check_application({MESH_CUBE, 8, 1, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_K);
   check_application({MESH_GRADED, 60, 2, PETSC_FALSE, PC_AUXAMG_TREE}, PC_AUXAMG_CYCLE_W); // several processes divide grids
@@ -286,7 +286,7 @@ TEST(AuxAMGMeshes, DeviceDoesWhatTheHostDoes)
 
 TEST(AuxAMGMeshes, OperatorsAreThoseOfMatPtAP)
 {
-  for (PCAuxAMGVariant v : {PC_AUXAMG_TREE, PC_AUXAMG_PAPER})
+  for (PCAuxAMGVariant v : {PC_AUXAMG_TREE, PC_AUXAMG_AGGREGATION})
     for (const Case &c : {Case{MESH_SQUARE, 20, 1, PETSC_FALSE, v}, Case{MESH_DISK, 12, 1, PETSC_FALSE, v}, Case{MESH_GRADED, 40, 1, PETSC_FALSE, v}, Case{MESH_EDGE, 24, 1, PETSC_FALSE, v}, Case{MESH_CUBE, 7, 1, PETSC_FALSE, v}, Case{MESH_BALLS, 10, 1, PETSC_FALSE, v},
                           Case{MESH_LINE, 300, 1, PETSC_FALSE, v}, Case{MESH_LAYER, 10, 1, PETSC_FALSE, v}, Case{MESH_DISK, 8, 2, PETSC_TRUE, v}, Case{MESH_CUBE, 5, 3, PETSC_TRUE, v}})
       check_products(c);
@@ -295,7 +295,7 @@ TEST(AuxAMGMeshes, OperatorsAreThoseOfMatPtAP)
 TEST(AuxAMGMeshes, CoupledNodesHaveOtherColours)
 {
   for (PCAuxAMGSmoother s : {PC_AUXAMG_SMOOTHER_AUTO, PC_AUXAMG_SMOOTHER_GS})
-    for (const Case &c : {Case{MESH_SQUARE, 20, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_CUBE, 7, 1, PETSC_FALSE, PC_AUXAMG_PAPER, s}, Case{MESH_DISK, 10, 2, PETSC_TRUE, PC_AUXAMG_PAPER, s}, Case{MESH_BALLS, 10, 6, PETSC_FALSE, PC_AUXAMG_PAPER, s}}) check_colours(c);
+    for (const Case &c : {Case{MESH_SQUARE, 20, 1, PETSC_FALSE, PC_AUXAMG_AGGREGATION, s}, Case{MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_AGGREGATION, s}, Case{MESH_CUBE, 7, 1, PETSC_FALSE, PC_AUXAMG_AGGREGATION, s}, Case{MESH_DISK, 10, 2, PETSC_TRUE, PC_AUXAMG_AGGREGATION, s}, Case{MESH_BALLS, 10, 6, PETSC_FALSE, PC_AUXAMG_AGGREGATION, s}}) check_colours(c);
   check_colours({MESH_GRADED, 60, 1, PETSC_FALSE, PC_AUXAMG_TREE, PC_AUXAMG_SMOOTHER_GS});
 }
 
