@@ -15,8 +15,8 @@ PetscLogEvent tessera::event_densegs_setup, tessera::event_densegs_apply, tesser
 PetscLogEvent tessera::event_auxamg_grids, tessera::event_auxamg_numbers, tessera::event_auxamg_apply;
 
 static PetscBool initialized = PETSC_FALSE;
-static PetscBool cited = PETSC_FALSE, cited_auxamg = PETSC_FALSE, cited_densegs = PETSC_FALSE,
-                 cited_vipmg = PETSC_FALSE;
+static PetscBool cited_tessera = PETSC_FALSE, cited_rrb = PETSC_FALSE, cited_auxamg = PETSC_FALSE,
+                 cited_densegs = PETSC_FALSE, cited_vipmg = PETSC_FALSE;
 
 /*@C
    TesseraFinalizePackage - Forgets the package, so that a program may initialize PETSc again; called by
@@ -30,7 +30,7 @@ PetscErrorCode TesseraFinalizePackage(void)
 {
   PetscFunctionBegin;
   initialized = PETSC_FALSE;
-  cited = cited_auxamg = cited_densegs = cited_vipmg = PETSC_FALSE;
+  cited_tessera = cited_rrb = cited_auxamg = cited_densegs = cited_vipmg = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -111,22 +111,35 @@ PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_tessera(void)
   return TesseraInitializePackage();
 }
 
-PetscErrorCode tessera::CiteRRB()
+// Asks for a citation of Tessera and of the paper of a method, each once.
+static PetscErrorCode Cite(const char paper[], PetscBool *cited)
 {
   PetscFunctionBegin;
   PetscCall(PetscCitationsRegister(
+    "@misc{tessera,\n  title  = {Tessera: fine-grain parallel solvers for {PETSc}},\n  author = {{Tessera "
+    "developers}},\n  year   = {2026},\n  note   = {Version " PetscStringize(TESSERA_VERSION_MAJOR) "." PetscStringize(
+      TESSERA_VERSION_MINOR) "." PetscStringize(TESSERA_VERSION_SUBMINOR) "}\n}\n",
+    &cited_tessera));
+  PetscCall(PetscCitationsRegister(paper, cited));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode tessera::CiteRRB()
+{
+  PetscFunctionBegin;
+  PetscCall(Cite(
     "@article{dejong2018rrb,\n  title   = {Fine-grain parallel {RRB}-solver for 5-/9-point stencil problems suitable "
     "for {GPU}-type processors},\n  author  = {de Jong, Martijn and van der Ploeg, Auke and Ditzel, Auke and Vuik, "
     "Kees},\n  journal = {Electronic Transactions on Numerical Analysis},\n  volume  = {48},\n  pages   = "
     "{375--393},\n  year    = {2018}\n}\n",
-    &cited));
+    &cited_rrb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode tessera::CiteVIPMG()
 {
   PetscFunctionBegin;
-  PetscCall(PetscCitationsRegister(
+  PetscCall(Cite(
     "@article{graeser2009multigrid,\n  title   = {Multigrid methods for obstacle problems},\n  author  = "
     "{Gr{\\\"a}ser, Carsten and Kornhuber, Ralf},\n  journal = {Journal of Computational Mathematics},\n  volume  = "
     "{27},\n  pages   = {1--44},\n  year    = {2009}\n}\n",
@@ -137,7 +150,7 @@ PetscErrorCode tessera::CiteVIPMG()
 PetscErrorCode tessera::CiteDenseGS()
 {
   PetscFunctionBegin;
-  PetscCall(PetscCitationsRegister(
+  PetscCall(Cite(
     "@inproceedings{courtecuisse2009dense,\n  title     = {Parallel dense {G}auss-{S}eidel algorithm on many-core "
     "processors},\n  author    = {Courtecuisse, Hadrien and Allard, J{\\'e}r{\\'e}mie},\n  booktitle = {11th IEEE "
     "International Conference on High Performance Computing and Communications},\n  year      = {2009}\n}\n",
@@ -148,11 +161,10 @@ PetscErrorCode tessera::CiteDenseGS()
 PetscErrorCode tessera::CiteAuxAMG()
 {
   PetscFunctionBegin;
-  PetscCall(
-    PetscCitationsRegister("@article{wang2013auxamg,\n  title   = {A Parallel Auxiliary Grid Algebraic Multigrid "
-                           "Method for Graphic Processing Units},\n  author  = {Wang, Lu and Hu, Xiaozhe and Cohen, "
-                           "Jonathan and Xu, Jinchao},\n  journal = {SIAM Journal on Scientific Computing},\n  volume  "
-                           "= {35},\n  number  = {3},\n  pages   = {C263--C283},\n  year    = {2013}\n}\n",
-                           &cited_auxamg));
+  PetscCall(Cite("@article{wang2013auxamg,\n  title   = {A Parallel Auxiliary Grid Algebraic Multigrid "
+                 "Method for Graphic Processing Units},\n  author  = {Wang, Lu and Hu, Xiaozhe and Cohen, "
+                 "Jonathan and Xu, Jinchao},\n  journal = {SIAM Journal on Scientific Computing},\n  volume  "
+                 "= {35},\n  number  = {3},\n  pages   = {C263--C283},\n  year    = {2013}\n}\n",
+                 &cited_auxamg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
