@@ -107,6 +107,8 @@ def _object(kind: str, owned: bool) -> 'tuple[Any, Callable[[Any], Any]]':
     wrap = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(pointer(capsule, name(capsule)))
 
     def made(p: Any) -> Any:
+        if not p:
+            return None
         result = wrap(p)
         if owned:
             _check(_library.PetscObjectDereference(p))
