@@ -28,6 +28,7 @@ PetscErrorCode PCAuxAMGSetVariant(PC pc, PCAuxAMGVariant v)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, v, 2);
   PetscTryMethod(pc, "PCAuxAMGSetVariant_C", (PC, PCAuxAMGVariant), (pc, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -51,6 +52,7 @@ PetscErrorCode PCAuxAMGGetVariant(PC pc, PCAuxAMGVariant *v)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(v, 2);
   PetscUseMethod(pc, "PCAuxAMGGetVariant_C", (PC, PCAuxAMGVariant *), (pc, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -78,6 +80,7 @@ PetscErrorCode PCAuxAMGSetCycleInner(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, n, 2);
   PetscTryMethod(pc, "PCAuxAMGSetCycleInner_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -101,6 +104,7 @@ PetscErrorCode PCAuxAMGGetCycleInner(PC pc, PetscInt *n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(n, 2);
   PetscUseMethod(pc, "PCAuxAMGGetCycleInner_C", (PC, PetscInt *), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -126,6 +130,7 @@ PetscErrorCode PCAuxAMGSetSmootherDegree(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, nu, 2);
   PetscTryMethod(pc, "PCAuxAMGSetSmootherDegree_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -149,6 +154,7 @@ PetscErrorCode PCAuxAMGGetSmootherDegree(PC pc, PetscInt *nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(nu, 2);
   PetscUseMethod(pc, "PCAuxAMGGetSmootherDegree_C", (PC, PetscInt *), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -177,6 +183,7 @@ PetscErrorCode PCAuxAMGSetFilter(PC pc, PCAuxAMGFilter f)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, f, 2);
   PetscTryMethod(pc, "PCAuxAMGSetFilter_C", (PC, PCAuxAMGFilter), (pc, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -200,6 +207,7 @@ PetscErrorCode PCAuxAMGGetFilter(PC pc, PCAuxAMGFilter *f)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(f, 2);
   PetscUseMethod(pc, "PCAuxAMGGetFilter_C", (PC, PCAuxAMGFilter *), (pc, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -228,6 +236,7 @@ PetscErrorCode PCAuxAMGSetStretch(PC pc, PetscBool flag)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(pc, flag, 2);
   PetscTryMethod(pc, "PCAuxAMGSetStretch_C", (PC, PetscBool), (pc, flag));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -251,6 +260,7 @@ PetscErrorCode PCAuxAMGGetStretch(PC pc, PetscBool *flag)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(flag, 2);
   PetscUseMethod(pc, "PCAuxAMGGetStretch_C", (PC, PetscBool *), (pc, flag));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -278,6 +288,7 @@ PetscErrorCode PCAuxAMGSetCoarseSize(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, n, 2);
   PetscTryMethod(pc, "PCAuxAMGSetCoarseSize_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -301,6 +312,7 @@ PetscErrorCode PCAuxAMGGetCoarseSize(PC pc, PetscInt *n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(n, 2);
   PetscUseMethod(pc, "PCAuxAMGGetCoarseSize_C", (PC, PetscInt *), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -337,6 +349,7 @@ PetscErrorCode PCAuxAMGSetPrecision(PC pc, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, p, 2);
   PetscTryMethod(pc, "PCAuxAMGSetPrecision_C", (PC, TesseraPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -360,6 +373,7 @@ PetscErrorCode PCAuxAMGGetPrecision(PC pc, TesseraPrecision *p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(p, 2);
   PetscUseMethod(pc, "PCAuxAMGGetPrecision_C", (PC, TesseraPrecision *), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -387,6 +401,7 @@ PetscErrorCode PCAuxAMGSetBackend(PC pc, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, b, 2);
   PetscTryMethod(pc, "PCAuxAMGSetBackend_C", (PC, TesseraBackend), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -410,6 +425,7 @@ PetscErrorCode PCAuxAMGGetBackend(PC pc, TesseraBackend *b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(b, 2);
   PetscUseMethod(pc, "PCAuxAMGGetBackend_C", (PC, TesseraBackend *), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -440,6 +456,7 @@ PetscErrorCode PCAuxAMGSetCoordinatesFile(PC pc, const char file[])
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  if (file) PetscAssertPointer(file, 2);
   PetscTryMethod(pc, "PCAuxAMGSetCoordinatesFile_C", (PC, const char *), (pc, file));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -463,6 +480,7 @@ PetscErrorCode PCAuxAMGGetCoordinatesFile(PC pc, const char *file[])
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(file, 2);
   PetscUseMethod(pc, "PCAuxAMGGetCoordinatesFile_C", (PC, const char **), (pc, file));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

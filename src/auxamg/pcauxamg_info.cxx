@@ -155,6 +155,7 @@ PetscErrorCode PCAuxAMGGetInfo(PC pc, TesseraGridsInfo *info)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(info, 2);
   PetscUseMethod(pc, "PCAuxAMGGetInfo_C", (PC, TesseraGridsInfo *), (pc, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -178,6 +179,7 @@ PetscErrorCode PCAuxAMGGetChoice(PC pc, PCAuxAMGChoice *choice)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(choice, 2);
   PetscUseMethod(pc, "PCAuxAMGGetChoice_C", (PC, PCAuxAMGChoice *), (pc, choice));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -205,6 +207,8 @@ PetscErrorCode PCAuxAMGGetGridSizes(PC pc, PetscInt *grids, const PetscInt *node
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  if (grids) PetscAssertPointer(grids, 2);
+  if (nodes) PetscAssertPointer(nodes, 3);
   PetscUseMethod(pc, "PCAuxAMGGetGridSizes_C", (PC, PetscInt *, const PetscInt *[]), (pc, grids, nodes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -229,6 +233,8 @@ PetscErrorCode PCAuxAMGGetGridInfo(PC pc, PetscInt grid, PCAuxAMGGridInfo *info)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, grid, 2);
+  PetscAssertPointer(info, 3);
   PetscUseMethod(pc, "PCAuxAMGGetGridInfo_C", (PC, PetscInt, PCAuxAMGGridInfo *), (pc, grid, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -255,6 +261,7 @@ PetscErrorCode PCAuxAMGGetFailure(PC pc, const char *failure[])
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(failure, 2);
   PetscUseMethod(pc, "PCAuxAMGGetFailure_C", (PC, const char *[]), (pc, failure));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -95,6 +95,7 @@ PetscErrorCode PCAuxAMGSetLevels(PC pc, PetscInt l)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, l, 2);
   PetscTryMethod(pc, "PCAuxAMGSetLevels_C", (PC, PetscInt), (pc, l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -118,6 +119,7 @@ PetscErrorCode PCAuxAMGGetLevels(PC pc, PetscInt *l)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(l, 2);
   PetscUseMethod(pc, "PCAuxAMGGetLevels_C", (PC, PetscInt *), (pc, l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -147,6 +149,7 @@ PetscErrorCode PCAuxAMGSetCellSize(PC pc, PetscInt m)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, m, 2);
   PetscTryMethod(pc, "PCAuxAMGSetCellSize_C", (PC, PetscInt), (pc, m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -170,6 +173,7 @@ PetscErrorCode PCAuxAMGGetCellSize(PC pc, PetscInt *m)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(m, 2);
   PetscUseMethod(pc, "PCAuxAMGGetCellSize_C", (PC, PetscInt *), (pc, m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -198,6 +202,7 @@ PetscErrorCode PCAuxAMGSetInterpolation(PC pc, PCAuxAMGInterpolation i)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, i, 2);
   PetscTryMethod(pc, "PCAuxAMGSetInterpolation_C", (PC, PCAuxAMGInterpolation), (pc, i));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -221,6 +226,7 @@ PetscErrorCode PCAuxAMGGetInterpolation(PC pc, PCAuxAMGInterpolation *i)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(i, 2);
   PetscUseMethod(pc, "PCAuxAMGGetInterpolation_C", (PC, PCAuxAMGInterpolation *), (pc, i));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -248,6 +254,7 @@ PetscErrorCode PCAuxAMGSetCycle(PC pc, PCAuxAMGCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, c, 2);
   PetscTryMethod(pc, "PCAuxAMGSetCycle_C", (PC, PCAuxAMGCycle), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -271,6 +278,7 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(c, 2);
   PetscUseMethod(pc, "PCAuxAMGGetCycle_C", (PC, PCAuxAMGCycle *), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -302,6 +310,7 @@ PetscErrorCode PCAuxAMGSetSmoother(PC pc, PCAuxAMGSmoother s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, s, 2);
   PetscTryMethod(pc, "PCAuxAMGSetSmoother_C", (PC, PCAuxAMGSmoother), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -325,6 +334,7 @@ PetscErrorCode PCAuxAMGGetSmoother(PC pc, PCAuxAMGSmoother *s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(s, 2);
   PetscUseMethod(pc, "PCAuxAMGGetSmoother_C", (PC, PCAuxAMGSmoother *), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

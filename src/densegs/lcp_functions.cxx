@@ -47,6 +47,9 @@ PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes
   PetscFunctionBegin;
   PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
   PetscValidHeaderSpecific(b, VEC_CLASSID, 2);
+  if (lower) PetscValidHeaderSpecific(lower, VEC_CLASSID, 3);
+  if (upper) PetscValidHeaderSpecific(upper, VEC_CLASSID, 4);
+  PetscAssertPointer(snes, 5);
   PetscCall(TesseraInitializePackage());
   PetscCall(tessera::DenseCheckType((PetscObject)A, "SNES vipgs", A));
   PetscCall(SNESCreate(PetscObjectComm((PetscObject)A), snes));
@@ -187,6 +190,8 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
   std::vector<double>     residuals;
 
   PetscFunctionBegin;
+  if (residual) PetscAssertPointer(residual, 12);
+  PetscAssertPointer(unsolved, 13);
   PetscCall(CheckBatch(count, n, rtol, sweeps));
   *unsolved = 0;
   if (!count || !n) PetscFunctionReturn(PETSC_SUCCESS);

@@ -87,6 +87,7 @@ PetscErrorCode PCDenseGSGetInfo(PC pc, PCDenseGSInfo *info)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(info, 2);
   PetscUseMethod(pc, "PCDenseGSGetInfo_C", (PC, PCDenseGSInfo *), (pc, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -113,6 +114,7 @@ PetscErrorCode PCDenseGSGetFailure(PC pc, const char *failure[])
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(failure, 2);
   PetscUseMethod(pc, "PCDenseGSGetFailure_C", (PC, const char *[]), (pc, failure));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -65,6 +65,7 @@ PetscErrorCode PCDenseGSSetStrategy(PC pc, TesseraGSStrategy s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, s, 2);
   PetscTryMethod(pc, "PCDenseGSSetStrategy_C", (PC, TesseraGSStrategy), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -88,6 +89,7 @@ PetscErrorCode PCDenseGSGetStrategy(PC pc, TesseraGSStrategy *s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(s, 2);
   PetscUseMethod(pc, "PCDenseGSGetStrategy_C", (PC, TesseraGSStrategy *), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -116,6 +118,7 @@ PetscErrorCode PCDenseGSSetOrder(PC pc, TesseraGSOrder o)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, o, 2);
   PetscTryMethod(pc, "PCDenseGSSetOrder_C", (PC, TesseraGSOrder), (pc, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -139,6 +142,7 @@ PetscErrorCode PCDenseGSGetOrder(PC pc, TesseraGSOrder *o)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(o, 2);
   PetscUseMethod(pc, "PCDenseGSGetOrder_C", (PC, TesseraGSOrder *), (pc, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -163,6 +167,7 @@ PetscErrorCode PCDenseGSSetOmega(PC pc, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveReal(pc, w, 2);
   PetscTryMethod(pc, "PCDenseGSSetOmega_C", (PC, PetscReal), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -186,6 +191,7 @@ PetscErrorCode PCDenseGSGetOmega(PC pc, PetscReal *w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(w, 2);
   PetscUseMethod(pc, "PCDenseGSGetOmega_C", (PC, PetscReal *), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -210,6 +216,7 @@ PetscErrorCode PCDenseGSSetSweeps(PC pc, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, n, 2);
   PetscTryMethod(pc, "PCDenseGSSetSweeps_C", (PC, PetscInt), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -233,6 +240,7 @@ PetscErrorCode PCDenseGSGetSweeps(PC pc, PetscInt *n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(n, 2);
   PetscUseMethod(pc, "PCDenseGSGetSweeps_C", (PC, PetscInt *), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -261,6 +269,7 @@ PetscErrorCode PCDenseGSSetPrecision(PC pc, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, p, 2);
   PetscTryMethod(pc, "PCDenseGSSetPrecision_C", (PC, TesseraPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -284,6 +293,7 @@ PetscErrorCode PCDenseGSGetPrecision(PC pc, TesseraPrecision *p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(p, 2);
   PetscUseMethod(pc, "PCDenseGSGetPrecision_C", (PC, TesseraPrecision *), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -311,6 +321,7 @@ PetscErrorCode PCDenseGSSetBackend(PC pc, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, b, 2);
   PetscTryMethod(pc, "PCDenseGSSetBackend_C", (PC, TesseraBackend), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -334,6 +345,7 @@ PetscErrorCode PCDenseGSGetBackend(PC pc, TesseraBackend *b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(b, 2);
   PetscUseMethod(pc, "PCDenseGSGetBackend_C", (PC, TesseraBackend *), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

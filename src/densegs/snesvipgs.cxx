@@ -51,7 +51,7 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
 {
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Dense projected Gauss-Seidel options");
-  PetscCall(tessera::ParseOptions<tessera::VIPGSOptions>(PetscOptionsObject, snes));
+  PetscCall(tessera::ParseOptions<tessera::VIPGSOptions>(PetscOptionsObject, (PetscObject)snes));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,4 +1,4 @@
-// The rest of SNES vipgs's setters and getters: acceleration, finisher, friction, and what is known of an answer.
+// More of SNES vipgs's setters and getters: acceleration, finisher, and what is known of an answer.
 #include "densegs/solvers.hpp"
 
 /*@
@@ -21,6 +21,7 @@ PetscErrorCode SNESVIPGSSetAcceleration(SNES snes, SNESVIPGSAcceleration a)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(snes, a, 2);
   PetscTryMethod(snes, "SNESVIPGSSetAcceleration_C", (SNES, SNESVIPGSAcceleration), (snes, a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -44,6 +45,7 @@ PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(a, 2);
   PetscUseMethod(snes, "SNESVIPGSGetAcceleration_C", (SNES, SNESVIPGSAcceleration *), (snes, a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -72,6 +74,7 @@ PetscErrorCode SNESVIPGSSetNewton(SNES snes, PetscBool flag)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(snes, flag, 2);
   PetscTryMethod(snes, "SNESVIPGSSetNewton_C", (SNES, PetscBool), (snes, flag));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -95,6 +98,7 @@ PetscErrorCode SNESVIPGSGetNewton(SNES snes, PetscBool *flag)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(flag, 2);
   PetscUseMethod(snes, "SNESVIPGSGetNewton_C", (SNES, PetscBool *), (snes, flag));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -119,6 +123,7 @@ PetscErrorCode SNESVIPGSSetSweeps(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(snes, n, 2);
   PetscTryMethod(snes, "SNESVIPGSSetSweeps_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -142,6 +147,7 @@ PetscErrorCode SNESVIPGSGetSweeps(SNES snes, PetscInt *n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(n, 2);
   PetscUseMethod(snes, "SNESVIPGSGetSweeps_C", (SNES, PetscInt *), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -169,6 +175,7 @@ PetscErrorCode SNESVIPGSSetCheck(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(snes, n, 2);
   PetscTryMethod(snes, "SNESVIPGSSetCheck_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -192,6 +199,7 @@ PetscErrorCode SNESVIPGSGetCheck(SNES snes, PetscInt *n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(n, 2);
   PetscUseMethod(snes, "SNESVIPGSGetCheck_C", (SNES, PetscInt *), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -216,6 +224,7 @@ PetscErrorCode SNESVIPGSSetMaxFactorizations(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(snes, n, 2);
   PetscTryMethod(snes, "SNESVIPGSSetMaxFactorizations_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -239,6 +248,7 @@ PetscErrorCode SNESVIPGSGetMaxFactorizations(SNES snes, PetscInt *n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(n, 2);
   PetscUseMethod(snes, "SNESVIPGSGetMaxFactorizations_C", (SNES, PetscInt *), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -263,6 +273,7 @@ PetscErrorCode SNESVIPGSSetBlock(SNES snes, PetscInt n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(snes, n, 2);
   PetscTryMethod(snes, "SNESVIPGSSetBlock_C", (SNES, PetscInt), (snes, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -286,131 +297,8 @@ PetscErrorCode SNESVIPGSGetBlock(SNES snes, PetscInt *n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(n, 2);
   PetscUseMethod(snes, "SNESVIPGSGetBlock_C", (SNES, PetscInt *), (snes, n));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   SNESVIPGSSetFrictionCoefficient - Sets one coefficient of friction for all contacts
-
-   Logically Collective
-
-   Input Parameters:
-+  snes - the nonlinear solver
--  w - Coulomb's coefficient of all contacts, 0 or more; default 0
-
-   Options Database Key:
-.  -snes_vipgs_mu <mu> - see above
-
-   Level: intermediate
-
-   Note:
-   `SNESVIPGSSetFriction()` gives every contact its own.
-
-.seealso: `SNESVIPGS`, `SNESVIPGSGetFrictionCoefficient()`
-@*/
-PetscErrorCode SNESVIPGSSetFrictionCoefficient(SNES snes, PetscReal w)
-{
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscTryMethod(snes, "SNESVIPGSSetFrictionCoefficient_C", (SNES, PetscReal), (snes, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   SNESVIPGSGetFrictionCoefficient - Gets what `SNESVIPGSSetFrictionCoefficient()` set
-
-   Not Collective
-
-   Input Parameter:
-.  snes - the nonlinear solver
-
-   Output Parameter:
-.  w - the value
-
-   Level: intermediate
-
-.seealso: `SNESVIPGS`, `SNESVIPGSSetFrictionCoefficient()`
-@*/
-PetscErrorCode SNESVIPGSGetFrictionCoefficient(SNES snes, PetscReal *w)
-{
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscUseMethod(snes, "SNESVIPGSGetFrictionCoefficient_C", (SNES, PetscReal *), (snes, w));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   SNESVIPGSSetFrictionLaw - Sets the shape of the friction law
-
-   Logically Collective
-
-   Input Parameters:
-+  snes - the nonlinear solver
--  f - see `SNESVIPGSFriction`; default cone
-
-   Options Database Key:
-.  -snes_vipgs_friction <cone,pyramid> - see above
-
-   Level: intermediate
-
-.seealso: `SNESVIPGS`, `SNESVIPGSGetFrictionLaw()`
-@*/
-PetscErrorCode SNESVIPGSSetFrictionLaw(SNES snes, SNESVIPGSFriction f)
-{
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscTryMethod(snes, "SNESVIPGSSetFrictionLaw_C", (SNES, SNESVIPGSFriction), (snes, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   SNESVIPGSGetFrictionLaw - Gets what `SNESVIPGSSetFrictionLaw()` set
-
-   Not Collective
-
-   Input Parameter:
-.  snes - the nonlinear solver
-
-   Output Parameter:
-.  f - the value
-
-   Level: intermediate
-
-.seealso: `SNESVIPGS`, `SNESVIPGSSetFrictionLaw()`
-@*/
-PetscErrorCode SNESVIPGSGetFrictionLaw(SNES snes, SNESVIPGSFriction *f)
-{
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscUseMethod(snes, "SNESVIPGSGetFrictionLaw_C", (SNES, SNESVIPGSFriction *), (snes, f));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   SNESVIPGSSetFriction - Sets the coefficients of friction of the contacts
-
-   Logically Collective
-
-   Input Parameters:
-+  snes - the nonlinear solver
--  mu - a vector with a coefficient, 0 or more, for every contact; NULL: the same one for all, see
-     `SNESVIPGSSetFrictionCoefficient()`
-
-   Level: intermediate
-
-   Note:
-   The unknowns come in blocks of `SNESVIPGSSetBlock()`, the normal one first. They are forces x and F(x) = A x + q are
-   relative velocities: Coulomb's law |x_t| <= mu x_n with x_n >= 0 takes the place of bounds.
-
-.seealso: `SNESVIPGS`, `SNESVIPGSSetBlock()`, `SNESVIPGSSetFrictionLaw()`
-@*/
-PetscErrorCode SNESVIPGSSetFriction(SNES snes, Vec mu)
-{
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  if (mu) PetscValidHeaderSpecific(mu, VEC_CLASSID, 2);
-  PetscTryMethod(snes, "SNESVIPGSSetFriction_C", (SNES, Vec), (snes, mu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -433,6 +321,7 @@ PetscErrorCode SNESVIPGSGetCertificate(SNES snes, SNESVIPGSCertificate *c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(c, 2);
   PetscUseMethod(snes, "SNESVIPGSGetCertificate_C", (SNES, SNESVIPGSCertificate *), (snes, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -459,6 +348,7 @@ PetscErrorCode SNESVIPGSGetFailure(SNES snes, const char *failure[])
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(failure, 2);
   PetscUseMethod(snes, "SNESVIPGSGetFailure_C", (SNES, const char *[]), (snes, failure));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -37,8 +37,9 @@ static const Option rows[] = {
 };
 const tessera::OptionTable O::table(rows);
 
-O &O::Of(SNES snes)
+O &O::Of(PetscObject solver)
 {
+  const SNES snes = solver->classid == TAO_CLASSID ? ((tessera::TAO_VIPGS *)((Tao)solver)->data)->snes : (SNES)solver;
   return ((SNES_VIPGS *)snes->data)->options;
 }
 
@@ -92,6 +93,13 @@ static PetscErrorCode SetFriction(SNES snes, Vec mu)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode GetFriction(SNES snes, Vec *mu)
+{
+  PetscFunctionBegin;
+  *mu = ((SNES_VIPGS *)snes->data)->coefficients;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode GetCertificate(SNES snes, SNESVIPGSCertificate *c)
 {
   PetscFunctionBegin;
@@ -115,6 +123,7 @@ PetscErrorCode tessera::ComposeVIPGS(SNES snes, PetscBool compose)
   PetscFunctionBegin;
   PetscCall(ComposeOptions(o, O::table, compose));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSSetFriction_C", compose ? &SetFriction : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFriction_C", compose ? &GetFriction : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetCertificate_C", compose ? &GetCertificate : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPGSGetFailure_C", compose ? &GetFailure : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -144,6 +153,7 @@ PetscErrorCode SNESVIPGSSetStrategy(SNES snes, TesseraGSStrategy s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(snes, s, 2);
   PetscTryMethod(snes, "SNESVIPGSSetStrategy_C", (SNES, TesseraGSStrategy), (snes, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -167,6 +177,7 @@ PetscErrorCode SNESVIPGSGetStrategy(SNES snes, TesseraGSStrategy *s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(s, 2);
   PetscUseMethod(snes, "SNESVIPGSGetStrategy_C", (SNES, TesseraGSStrategy *), (snes, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -194,6 +205,7 @@ PetscErrorCode SNESVIPGSSetOrder(SNES snes, TesseraGSOrder o)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(snes, o, 2);
   PetscTryMethod(snes, "SNESVIPGSSetOrder_C", (SNES, TesseraGSOrder), (snes, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -217,6 +229,7 @@ PetscErrorCode SNESVIPGSGetOrder(SNES snes, TesseraGSOrder *o)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(o, 2);
   PetscUseMethod(snes, "SNESVIPGSGetOrder_C", (SNES, TesseraGSOrder *), (snes, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -241,6 +254,7 @@ PetscErrorCode SNESVIPGSSetOmega(SNES snes, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveReal(snes, w, 2);
   PetscTryMethod(snes, "SNESVIPGSSetOmega_C", (SNES, PetscReal), (snes, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -264,6 +278,7 @@ PetscErrorCode SNESVIPGSGetOmega(SNES snes, PetscReal *w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(w, 2);
   PetscUseMethod(snes, "SNESVIPGSGetOmega_C", (SNES, PetscReal *), (snes, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -292,6 +307,7 @@ PetscErrorCode SNESVIPGSSetPrecision(SNES snes, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(snes, p, 2);
   PetscTryMethod(snes, "SNESVIPGSSetPrecision_C", (SNES, TesseraPrecision), (snes, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -315,6 +331,7 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(p, 2);
   PetscUseMethod(snes, "SNESVIPGSGetPrecision_C", (SNES, TesseraPrecision *), (snes, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -345,6 +362,7 @@ PetscErrorCode SNESVIPGSSetBackend(SNES snes, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(snes, b, 2);
   PetscTryMethod(snes, "SNESVIPGSSetBackend_C", (SNES, TesseraBackend), (snes, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -368,6 +386,7 @@ PetscErrorCode SNESVIPGSGetBackend(SNES snes, TesseraBackend *b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(b, 2);
   PetscUseMethod(snes, "SNESVIPGSGetBackend_C", (SNES, TesseraBackend *), (snes, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

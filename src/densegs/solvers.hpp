@@ -9,6 +9,7 @@
 #include <petsctao.h>
 #include <petsc/private/pcimpl.h>
 #include <petsc/private/snesimpl.h>
+#include <petsc/private/taoimpl.h>
 
 namespace tessera {
 
@@ -62,9 +63,9 @@ struct VIPGSOptions {
   PetscReal             mu       = 0;
   SNESVIPGSFriction     friction = SNES_VIPGS_FRICTION_CONE;
 
-  using Object = SNES;
-  static VIPGSOptions     &Of(SNES snes);
-  static PetscErrorCode    Changed(SNES) { return PETSC_SUCCESS; }
+  using Object = PetscObject; // a SNES or a Tao
+  static VIPGSOptions     &Of(PetscObject solver);
+  static PetscErrorCode    Changed(PetscObject) { return PETSC_SUCCESS; }
   static const OptionTable table;
 };
 
@@ -79,6 +80,11 @@ struct SNES_VIPGS {
   bool                 solved      = false;
   PetscInt             size        = 0; // unknowns
   char                 failure[256] = ""; // why there was no solving with the Jacobian
+};
+
+struct TAO_VIPGS {
+  SNES      snes            = nullptr;     // of the type vipgs, which has the options
+  PetscBool complementarity = PETSC_FALSE; // constraints and their Jacobian in place of gradient and Hessian
 };
 
 // What works in the device's memory; where that is too small the message says how much the matrix takes, and what to

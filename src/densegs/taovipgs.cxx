@@ -2,21 +2,13 @@
 // complementarity problem.
 #include "densegs/solvers.hpp"
 #include "petsc/compat_snes.h"
-#include <petsc/private/taoimpl.h>
 
-namespace {
-
-struct Tao_VIPGS {
-  SNES      snes            = nullptr;
-  PetscBool complementarity = PETSC_FALSE; // constraints and their Jacobian in place of gradient and Hessian
-};
-
-} // namespace
+using tessera::TAO_VIPGS;
 
 static PetscErrorCode Function(SNES, Vec x, Vec f, void *ctx)
 {
   Tao        tao = (Tao)ctx;
-  Tao_VIPGS *p   = (Tao_VIPGS *)tao->data;
+  TAO_VIPGS *p   = (TAO_VIPGS *)tao->data;
 
   PetscFunctionBegin;
   if (p->complementarity) PetscCall(TaoComputeConstraints(tao, x, f));
@@ -27,7 +19,7 @@ static PetscErrorCode Function(SNES, Vec x, Vec f, void *ctx)
 static PetscErrorCode Jacobian(SNES, Vec x, Mat A, Mat B, void *ctx)
 {
   Tao        tao = (Tao)ctx;
-  Tao_VIPGS *p   = (Tao_VIPGS *)tao->data;
+  TAO_VIPGS *p   = (TAO_VIPGS *)tao->data;
 
   PetscFunctionBegin;
   if (p->complementarity) PetscCall(TaoComputeJacobian(tao, x, A, B));
@@ -52,7 +44,7 @@ static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal snorm, P
                            SNESConvergedReason *reason, void *ctx)
 {
   Tao        tao = (Tao)ctx;
-  Tao_VIPGS *p   = (Tao_VIPGS *)tao->data;
+  TAO_VIPGS *p   = (TAO_VIPGS *)tao->data;
   PetscReal  f   = norm;
   Vec        x;
 
@@ -80,7 +72,7 @@ static PetscErrorCode Test(SNES snes, PetscInt it, PetscReal, PetscReal snorm, P
 
 static PetscErrorCode TaoSetUp_VIPGS(Tao tao)
 {
-  Tao_VIPGS *p = (Tao_VIPGS *)tao->data;
+  TAO_VIPGS *p = (TAO_VIPGS *)tao->data;
 
   PetscFunctionBegin;
   Mat H = nullptr, B = nullptr;
@@ -100,7 +92,7 @@ static PetscErrorCode TaoSetUp_VIPGS(Tao tao)
 
 static PetscErrorCode TaoSolve_VIPGS(Tao tao)
 {
-  Tao_VIPGS          *p = (Tao_VIPGS *)tao->data;
+  TAO_VIPGS          *p = (TAO_VIPGS *)tao->data;
   SNESConvergedReason reason;
   PetscReal           norm;
   PetscInt            its;
@@ -149,12 +141,15 @@ static PetscErrorCode TaoSolve_VIPGS(Tao tao)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TaoSetFromOptions_VIPGS(Tao tao, CompatOptionItems)
+static PetscErrorCode TaoSetFromOptions_VIPGS(Tao tao, CompatOptionItems PetscOptionsObject)
 {
-  Tao_VIPGS  *p = (Tao_VIPGS *)tao->data;
+  TAO_VIPGS  *p = (TAO_VIPGS *)tao->data;
   const char *prefix;
 
   PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "Dense projected Gauss-Seidel options");
+  PetscCall(tessera::ParseOptions<tessera::VIPGSOptions>(PetscOptionsObject, (PetscObject)tao));
+  PetscOptionsHeadEnd();
   PetscCall(PetscObjectGetOptionsPrefix((PetscObject)tao, &prefix));
   PetscCall(SNESSetOptionsPrefix(p->snes, prefix));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -164,7 +159,7 @@ static PetscErrorCode TaoView_VIPGS(Tao tao, PetscViewer viewer)
 {
   PetscFunctionBegin;
   PetscCall(PetscViewerASCIIPushTab(viewer));
-  PetscCall(SNESView(((Tao_VIPGS *)tao->data)->snes, viewer));
+  PetscCall(SNESView(((TAO_VIPGS *)tao->data)->snes, viewer));
   PetscCall(PetscViewerASCIIPopTab(viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -172,16 +167,50 @@ static PetscErrorCode TaoView_VIPGS(Tao tao, PetscViewer viewer)
 static PetscErrorCode GetSNES(Tao tao, SNES *snes)
 {
   PetscFunctionBegin;
-  *snes = ((Tao_VIPGS *)tao->data)->snes;
+  *snes = ((TAO_VIPGS *)tao->data)->snes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SetFriction(Tao tao, Vec mu)
+{
+  PetscFunctionBegin;
+  PetscCall(SNESVIPGSSetFriction(((TAO_VIPGS *)tao->data)->snes, mu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetFriction(Tao tao, Vec *mu)
+{
+  PetscFunctionBegin;
+  PetscCall(SNESVIPGSGetFriction(((TAO_VIPGS *)tao->data)->snes, mu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetCertificate(Tao tao, SNESVIPGSCertificate *c)
+{
+  PetscFunctionBegin;
+  PetscCall(SNESVIPGSGetCertificate(((TAO_VIPGS *)tao->data)->snes, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Compose(Tao tao, bool compose)
+{
+  PetscObject o = (PetscObject)tao;
+
+  PetscFunctionBegin;
+  PetscCall(tessera::ComposeOptions(o, tessera::VIPGSOptions::table, compose));
+  PetscCall(PetscObjectComposeFunction(o, "TaoVIPGSGetSNES_C", compose ? &GetSNES : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "TaoVIPGSSetFriction_C", compose ? &SetFriction : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "TaoVIPGSGetFriction_C", compose ? &GetFriction : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "TaoVIPGSGetCertificate_C", compose ? &GetCertificate : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
 {
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction((PetscObject)tao, "TaoVIPGSGetSNES_C", nullptr));
-  PetscCall(SNESDestroy(&((Tao_VIPGS *)tao->data)->snes));
-  delete (Tao_VIPGS *)tao->data;
+  PetscCall(Compose(tao, false));
+  PetscCall(SNESDestroy(&((TAO_VIPGS *)tao->data)->snes));
+  delete (TAO_VIPGS *)tao->data;
   tao->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -191,7 +220,19 @@ static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
    by `SNESVIPGS`
 
    Options Database Keys:
-.  -snes_vipgs_newton, -snes_vipgs_acceleration, ... - those of `SNESVIPGS`, with the prefix of the `Tao`
++  -tao_vipgs_newton <bool>             - finish with active sets and dense factorisations, see `TaoVIPGSSetNewton()`
+.  -tao_vipgs_sweeps <n>                - sweeps before that, see `TaoVIPGSSetSweeps()`
+.  -tao_vipgs_acceleration <auto,none,nesterov,nncg,mprgp> - of the sweeps, see `TaoVIPGSSetAcceleration()`
+.  -tao_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - see `TaoVIPGSSetStrategy()`
+.  -tao_vipgs_order <forward,backward,symmetric,random> - order of a sweep, see `TaoVIPGSSetOrder()`
+.  -tao_vipgs_omega <w>                 - relaxation factor, see `TaoVIPGSSetOmega()`
+.  -tao_vipgs_precision <auto,double,single> - storage of the sweeps' matrix, see `TaoVIPGSSetPrecision()`
+.  -tao_vipgs_backend <auto,host,cuda>  - where the matrix is worked with, see `TaoVIPGSSetBackend()`
+.  -tao_vipgs_check <n>                 - sweeps between two residuals, see `TaoVIPGSSetCheck()`
+.  -tao_vipgs_max_factorizations <n>    - see `TaoVIPGSSetMaxFactorizations()`
+.  -tao_vipgs_block <d>                 - unknowns of a contact with friction, see `TaoVIPGSSetBlock()`
+.  -tao_vipgs_mu <mu> - coefficient of friction, see `TaoVIPGSSetFrictionCoefficient()`, `TaoVIPGSSetFriction()`
+-  -tao_vipgs_friction <cone,pyramid>   - see `TaoVIPGSSetFrictionLaw()`
 
    Level: intermediate
 
@@ -201,6 +242,9 @@ static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
    `TaoSetUpdate()`'s function is called before each Hessian; an iteration is one of these then, else it may be some
    sweeps (see `SNESVIPGS`).
 
+   The options of the `SNES` that does the work (`-snes_vipgs_...` with the prefix of the `Tao`) are read at each solve,
+   after those of the `Tao`.
+
    The norm that Tao's convergence test sees (or the one of `TaoSetConvergenceTest()`) is that of x - P(x - gradient),
    P being the projection onto the bounds; of a complementarity problem that of its natural residual, which is the
    objective as well.
@@ -209,10 +253,10 @@ static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
 M*/
 PetscErrorCode tessera::TaoCreate_VIPGS(Tao tao)
 {
-  Tao_VIPGS *p = nullptr;
+  TAO_VIPGS *p = nullptr;
 
   PetscFunctionBegin;
-  TesseraCallCXX(p = new Tao_VIPGS());
+  TesseraCallCXX(p = new TAO_VIPGS());
   PetscCall(SNESCreate(PetscObjectComm((PetscObject)tao), &p->snes));
   PetscCall(PetscObjectIncrementTabLevel((PetscObject)p->snes, (PetscObject)tao, 1));
   PetscCall(SNESSetType(p->snes, SNESVIPGS));
@@ -222,7 +266,7 @@ PetscErrorCode tessera::TaoCreate_VIPGS(Tao tao)
   tao->ops->view           = TaoView_VIPGS;
   tao->ops->setfromoptions = TaoSetFromOptions_VIPGS;
   tao->ops->destroy        = TaoDestroy_VIPGS;
-  PetscCall(PetscObjectComposeFunction((PetscObject)tao, "TaoVIPGSGetSNES_C", GetSNES));
+  PetscCall(Compose(tao, true));
   CompatDefault(tao, max_it, 100000);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -241,14 +285,15 @@ PetscErrorCode tessera::TaoCreate_VIPGS(Tao tao)
    Level: advanced
 
    Note:
-   For what is known of the last solve: `SNESVIPGSGetCertificate()`, `SNESVIPGSGetFailure()`.
+   What holds of the last answer is told by `TaoVIPGSGetCertificate()`.
 
-.seealso: `TAOVIPGS`, `SNESVIPGS`, `SNESVIPGSGetCertificate()`
+.seealso: `TAOVIPGS`, `SNESVIPGS`, `TaoVIPGSGetCertificate()`
 @*/
 PetscErrorCode TaoVIPGSGetSNES(Tao tao, SNES *snes)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
+  PetscAssertPointer(snes, 2);
   PetscUseMethod(tao, "TaoVIPGSGetSNES_C", (Tao, SNES *), (tao, snes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -22,6 +22,9 @@ using CompatOptionItems = PetscOptionItems *;
 #else
 using CompatOptionItems = PetscOptionItems;
 #endif
+#if PETSC_VERSION_LT(3, 20, 0)
+  #define PetscAssertPointer(pointer, argument) PetscValidPointer(pointer, argument)
+#endif
 // Are the rows of a MATAIJCUSPARSE without gaps, in PetscInt, to be had?
 #define COMPAT_CUSPARSE_ROWS (PetscDefined(HAVE_CUDA) && PETSC_VERSION_GE(3, 24, 0))
 // Does it refuse to give them at all?

@@ -1,5 +1,6 @@
 #include "petsc/options.hpp"
 #include "petsc/device.hpp"
+#include <petsctao.h>
 
 namespace tessera {
 
@@ -10,9 +11,29 @@ static bool Within(const Option &o, PetscReal value)
   return o.between ? value > o.least && value < o.most : value >= o.least && value <= o.most;
 }
 
+// A row's text as the object says it: where a Tao has the options of a SNES, by Tao's names.
+static PetscErrorCode NameOf(PetscObject object, const char *text, std::string *name)
+{
+  const char *const words[][2] = {
+    {"-snes_", "-tao_"},
+    {"SNES",   "Tao"  }
+  };
+  PetscClassId id;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetClassId(object, &id));
+  TesseraCallCXX(*name = text);
+  if (id != TAO_CLASSID) PetscFunctionReturn(PETSC_SUCCESS);
+  for (const auto &word : words)
+    for (size_t at; (at = name->find(word[0])) != std::string::npos;)
+      TesseraCallCXX(name->replace(at, strlen(word[0]), word[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // An error where the value is outside of its range.
 static PetscErrorCode Check(PetscObject object, const Option &o, const void *value)
 {
+  std::string     name;
   const PetscInt *n            = (const PetscInt *)value;
   char            given[2][32] = {"", ""};
   bool            fits         = true;
@@ -22,7 +43,8 @@ static PetscErrorCode Check(PetscObject object, const Option &o, const void *val
     int choices = 0;
     while (o.names[choices + 2]) ++choices; // the names of the enumeration and of its prefix stand behind
     fits = *(const int *)value >= 0 && *(const int *)value < choices;
-    PetscCheck(fits, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "%s has no choice number %d", o.key,
+    PetscCall(NameOf(object, o.key, &name));
+    PetscCheck(fits, PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, "%s has no choice number %d", name.c_str(),
                *(const int *)value);
   } else if (o.kind == Kind::real) {
     fits = Within(o, *(const PetscReal *)value);
@@ -36,7 +58,8 @@ static PetscErrorCode Check(PetscObject object, const Option &o, const void *val
     if (o.kind == Kind::pair) fits = fits || (!n[0] && !n[1]);
   }
   if (fits) PetscFunctionReturn(PETSC_SUCCESS);
-  SETERRQ(PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, o.outside, given[0], given[1]);
+  PetscCall(NameOf(object, o.outside, &name));
+  SETERRQ(PetscObjectComm(object), PETSC_ERR_ARG_OUTOFRANGE, name.c_str(), given[0], given[1]);
 }
 
 static PetscErrorCode Store(PetscObject object, const Option &o, void *options, const void *value, bool *changed)
@@ -95,8 +118,8 @@ static PetscErrorCode CheckTwo(CompatOptionItems items, PetscObject object, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Parse(CompatOptionItems PetscOptionsObject, PetscObject object, const Option &o, const char *key,
-                            void *options, bool *changed)
+static PetscErrorCode Parse(CompatOptionItems PetscOptionsObject, PetscObject object, const Option &o, void *options,
+                            bool *changed)
 {
   union
   {
@@ -109,30 +132,34 @@ static PetscErrorCode Parse(CompatOptionItems PetscOptionsObject, PetscObject ob
   const void *const now = o.member(options);
   PetscBool         set = PETSC_FALSE;
   PetscInt          two = 2;
+  std::string       key_name, setter_name;
 
   PetscFunctionBegin;
+  PetscCall(NameOf(object, o.key, &key_name));
+  PetscCall(NameOf(object, o.setter, &setter_name));
+  const char *const key = key_name.c_str(), *const setter = setter_name.c_str();
   switch (o.kind) {
   case Kind::integer:
-    PetscCall(PetscOptionsInt(key, o.help, o.setter, *(const PetscInt *)now, &value.integer, &set));
+    PetscCall(PetscOptionsInt(key, o.help, setter, *(const PetscInt *)now, &value.integer, &set));
     break;
   case Kind::real:
-    PetscCall(PetscOptionsReal(key, o.help, o.setter, *(const PetscReal *)now, &value.real, &set));
+    PetscCall(PetscOptionsReal(key, o.help, setter, *(const PetscReal *)now, &value.real, &set));
     break;
   case Kind::boolean:
-    PetscCall(PetscOptionsBool(key, o.help, o.setter, *(const PetscBool *)now, &value.boolean, &set));
+    PetscCall(PetscOptionsBool(key, o.help, setter, *(const PetscBool *)now, &value.boolean, &set));
     break;
   case Kind::choice:
     memcpy(&value.choice, now, sizeof(value.choice));
     if (o.former) PetscCall(RenameChoice(PetscOptionsObject, object, o, key));
-    PetscCall(PetscOptionsEnum(key, o.help, o.setter, o.names, value.choice, &value.choice, &set));
+    PetscCall(PetscOptionsEnum(key, o.help, setter, o.names, value.choice, &value.choice, &set));
     break;
   case Kind::pair:
     memcpy(value.pair, now, sizeof(value.pair));
-    PetscCall(PetscOptionsIntArray(key, o.help, o.setter, value.pair, &two, &set));
+    PetscCall(PetscOptionsIntArray(key, o.help, setter, value.pair, &two, &set));
     if (set) PetscCall(CheckTwo(PetscOptionsObject, object, o, key));
     break;
   case Kind::text:
-    PetscCall(PetscOptionsString(key, o.help, o.setter, ((const std::string *)now)->c_str(), value.text,
+    PetscCall(PetscOptionsString(key, o.help, setter, ((const std::string *)now)->c_str(), value.text,
                                  sizeof(value.text), &set));
   }
   *changed = false;
@@ -141,15 +168,13 @@ static PetscErrorCode Parse(CompatOptionItems PetscOptionsObject, PetscObject ob
 }
 
 PetscErrorCode ParseOptions(CompatOptionItems PetscOptionsObject, PetscObject object, const OptionTable &table,
-                            void *options, bool *changed, const char *kind)
+                            void *options, bool *changed)
 {
   PetscFunctionBegin;
   *changed = false;
   for (const Option &o : table) {
-    char key[64];
     bool this_one;
-    if (kind) snprintf(key, sizeof(key), "-%s%s", kind, strchr(o.key, '_'));
-    PetscCall(Parse(PetscOptionsObject, object, o, kind ? key : o.key, options, &this_one));
+    PetscCall(Parse(PetscOptionsObject, object, o, options, &this_one));
     *changed = *changed || this_one;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -157,13 +182,15 @@ PetscErrorCode ParseOptions(CompatOptionItems PetscOptionsObject, PetscObject ob
 
 PetscErrorCode ComposeOptions(PetscObject object, const OptionTable &table, bool compose)
 {
+  std::string name;
+
   PetscFunctionBegin;
   for (const Option &o : table) {
-    char name[64];
-    snprintf(name, sizeof(name), "%s_C", o.setter);
-    PetscCall(PetscObjectComposeFunction(object, name, compose ? o.set : nullptr));
-    memcpy(strstr(name, "Set"), "Get", 3);
-    PetscCall(PetscObjectComposeFunction(object, name, compose ? o.get : nullptr));
+    PetscCall(NameOf(object, o.setter, &name));
+    TesseraCallCXX(name += "_C");
+    PetscCall(PetscObjectComposeFunction(object, name.c_str(), compose ? o.set : nullptr));
+    name[name.find("Set")] = 'G';
+    PetscCall(PetscObjectComposeFunction(object, name.c_str(), compose ? o.get : nullptr));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

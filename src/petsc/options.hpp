@@ -12,10 +12,12 @@
 // range and the message where it is outside. By the table options are parsed, values checked, and setters and getters
 // composed. O is the structure of a type's options: its members have their defaults, and it declares
 //
-//   using Object = PC;                     // or SNES, KSP
+//   using Object = PC;                     // or SNES, KSP; PetscObject where a SNES and a Tao have the same options
 //   static O &Of(Object);                  // where an object has its options
 //   static PetscErrorCode Changed(Object); // what a setter does after a change
 //   static const OptionTable table;
+//
+// A Tao that has the options of a SNES has them by its own names: -tao_x_levels, TaoXSetLevels().
 #pragma once
 #include "petsc/compat.h"
 #include <string>
@@ -26,10 +28,8 @@ struct OptionTable;
 using ComposedFunction = void (*)();
 
 // Between PetscOptionsHeadBegin() and PetscOptionsHeadEnd(): what the user's options say. *changed: a value is another
-// one than before. kind: stands for the first word of the keys where another class has the same options ("tao" for
-// "snes").
-PetscErrorCode ParseOptions(CompatOptionItems, PetscObject, const OptionTable &, void *options, bool *changed,
-                            const char *kind = nullptr);
+// one than before.
+PetscErrorCode ParseOptions(CompatOptionItems, PetscObject, const OptionTable &, void *options, bool *changed);
 // Composes all setters and getters, or takes them away.
 PetscErrorCode ComposeOptions(PetscObject, const OptionTable &, bool compose);
 // Sets the option that has this setter, after a check.

@@ -27,6 +27,7 @@ PetscErrorCode KSPRRBSetBackend(KSP ksp, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(ksp, b, 2);
   PetscTryMethod(ksp, "KSPRRBSetBackend_C", (KSP, TesseraBackend), (ksp, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -50,6 +51,7 @@ PetscErrorCode KSPRRBGetBackend(KSP ksp, TesseraBackend *b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
+  PetscAssertPointer(b, 2);
   PetscUseMethod(ksp, "KSPRRBGetBackend_C", (KSP, TesseraBackend *), (ksp, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -75,6 +77,7 @@ PetscErrorCode KSPRRBGetInfo(KSP ksp, KSPRRBInfo *info)
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
+  PetscAssertPointer(info, 2);
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPRRB, &rrb));
   PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSPRRBGetInfo() is of KSP rrb alone, not of %s",
              ((PetscObject)ksp)->type_name ? ((PetscObject)ksp)->type_name : "a solver without a type");

@@ -25,6 +25,7 @@ PetscErrorCode PCRRBSetLevels(PC pc, PetscInt l)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, l, 2);
   PetscTryMethod(pc, "PCRRBSetLevels_C", (PC, PetscInt), (pc, l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -48,6 +49,7 @@ PetscErrorCode PCRRBGetLevels(PC pc, PetscInt *l)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(l, 2);
   PetscUseMethod(pc, "PCRRBGetLevels_C", (PC, PetscInt *), (pc, l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -75,6 +77,7 @@ PetscErrorCode PCRRBSetQuarters(PC pc, PetscInt g)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, g, 2);
   PetscTryMethod(pc, "PCRRBSetQuarters_C", (PC, PetscInt), (pc, g));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -98,6 +101,7 @@ PetscErrorCode PCRRBGetQuarters(PC pc, PetscInt *g)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(g, 2);
   PetscUseMethod(pc, "PCRRBGetQuarters_C", (PC, PetscInt *), (pc, g));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -128,6 +132,7 @@ PetscErrorCode PCRRBSetCoarsening(PC pc, PCRRBCoarsening c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, c, 2);
   PetscTryMethod(pc, "PCRRBSetCoarsening_C", (PC, PCRRBCoarsening), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -151,6 +156,7 @@ PetscErrorCode PCRRBGetCoarsening(PC pc, PCRRBCoarsening *c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(c, 2);
   PetscUseMethod(pc, "PCRRBGetCoarsening_C", (PC, PCRRBCoarsening *), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -181,6 +187,7 @@ PetscErrorCode PCRRBSetSmoother(PC pc, PCRRBSmoother s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, s, 2);
   PetscTryMethod(pc, "PCRRBSetSmoother_C", (PC, PCRRBSmoother), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -204,6 +211,7 @@ PetscErrorCode PCRRBGetSmoother(PC pc, PCRRBSmoother *s)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(s, 2);
   PetscUseMethod(pc, "PCRRBGetSmoother_C", (PC, PCRRBSmoother *), (pc, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -232,6 +240,7 @@ PetscErrorCode PCRRBSetSweeps(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, nu, 2);
   PetscTryMethod(pc, "PCRRBSetSweeps_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -255,6 +264,7 @@ PetscErrorCode PCRRBGetSweeps(PC pc, PetscInt *nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(nu, 2);
   PetscUseMethod(pc, "PCRRBGetSweeps_C", (PC, PetscInt *), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -283,6 +293,7 @@ PetscErrorCode PCRRBSetInterpolation(PC pc, PCRRBInterpolation w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, w, 2);
   PetscTryMethod(pc, "PCRRBSetInterpolation_C", (PC, PCRRBInterpolation), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -306,6 +317,7 @@ PetscErrorCode PCRRBGetInterpolation(PC pc, PCRRBInterpolation *w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(w, 2);
   PetscUseMethod(pc, "PCRRBGetInterpolation_C", (PC, PCRRBInterpolation *), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -340,6 +352,7 @@ PetscErrorCode PCRRBSetTrial(PC pc, PetscBool flg)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(pc, flg, 2);
   PetscTryMethod(pc, "PCRRBSetTrial_C", (PC, PetscBool), (pc, flg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -363,6 +376,7 @@ PetscErrorCode PCRRBGetTrial(PC pc, PetscBool *flg)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(flg, 2);
   PetscUseMethod(pc, "PCRRBGetTrial_C", (PC, PetscBool *), (pc, flg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -390,6 +404,7 @@ PetscErrorCode PCRRBSetOmega(PC pc, PetscReal w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveReal(pc, w, 2);
   PetscTryMethod(pc, "PCRRBSetOmega_C", (PC, PetscReal), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -413,6 +428,7 @@ PetscErrorCode PCRRBGetOmega(PC pc, PetscReal *w)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(w, 2);
   PetscUseMethod(pc, "PCRRBGetOmega_C", (PC, PetscReal *), (pc, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -440,6 +456,7 @@ PetscErrorCode PCRRBSetLump(PC pc, PCRRBLump n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, n, 2);
   PetscTryMethod(pc, "PCRRBSetLump_C", (PC, PCRRBLump), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -463,6 +480,7 @@ PetscErrorCode PCRRBGetLump(PC pc, PCRRBLump *n)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(n, 2);
   PetscUseMethod(pc, "PCRRBGetLump_C", (PC, PCRRBLump *), (pc, n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -81,3 +81,61 @@ PetscErrorCode tessera::GetCoarseOperatorsRRB(PC pc, PetscInt *number, Mat *matr
   PetscCall(GetMatrices(pc, true, number, matrices));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/*@
+   PCRRBSetGrid - Sets the grid of a matrix that comes without a `DMDA`
+
+   Logically Collective
+
+   Input Parameters:
++  pc - the preconditioner
+.  nx - nodes in x
+-  ny - nodes in y; unknown (i, j) is row i + nx*j. 0, 0 means the `DMDA` of the solver or the matrix, or what the
+     couplings tell (default)
+
+   Options Database Key:
+.  -pc_rrb_grid <nx,ny> - the sizes
+
+   Level: intermediate
+
+   Note:
+   The rows may be distributed in any way; where a process boundary lies inside a grid line the rows are moved at
+   setup, and vectors in every application.
+
+.seealso: `PCRRB`, `PCRRBGetGrid()`
+@*/
+PetscErrorCode PCRRBSetGrid(PC pc, PetscInt nx, PetscInt ny)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, nx, 2);
+  PetscValidLogicalCollectiveInt(pc, ny, 3);
+  PetscTryMethod(pc, "PCRRBSetGrid_C", (PC, PetscInt, PetscInt), (pc, nx, ny));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   PCRRBGetGrid - Gets the grid set by `PCRRBSetGrid()`
+
+   Not Collective
+
+   Input Parameter:
+.  pc - the preconditioner
+
+   Output Parameters:
++  nx - nodes in x, 0 if none was set
+-  ny - nodes in y
+
+   Level: intermediate
+
+.seealso: `PCRRB`, `PCRRBSetGrid()`
+@*/
+PetscErrorCode PCRRBGetGrid(PC pc, PetscInt *nx, PetscInt *ny)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  if (nx) PetscAssertPointer(nx, 2);
+  if (ny) PetscAssertPointer(ny, 3);
+  PetscUseMethod(pc, "PCRRBGetGrid_C", (PC, PetscInt *, PetscInt *), (pc, nx, ny));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

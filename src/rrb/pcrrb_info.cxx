@@ -214,6 +214,7 @@ PetscErrorCode PCRRBGetInfo(PC pc, TesseraGridsInfo *info)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(info, 2);
   PetscUseMethod(pc, "PCRRBGetInfo_C", (PC, TesseraGridsInfo *), (pc, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -237,6 +238,7 @@ PetscErrorCode PCRRBGetChoice(PC pc, PCRRBChoice *choice)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(choice, 2);
   PetscUseMethod(pc, "PCRRBGetChoice_C", (PC, PCRRBChoice *), (pc, choice));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -265,6 +267,9 @@ PetscErrorCode PCRRBGetGridSizes(PC pc, PetscInt *grids, const PetscInt *nx[], c
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  if (grids) PetscAssertPointer(grids, 2);
+  if (nx) PetscAssertPointer(nx, 3);
+  if (ny) PetscAssertPointer(ny, 4);
   PetscUseMethod(pc, "PCRRBGetGridSizes_C", (PC, PetscInt *, const PetscInt *[], const PetscInt *[]),
                  (pc, grids, nx, ny));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -290,6 +295,8 @@ PetscErrorCode PCRRBGetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, grid, 2);
+  PetscAssertPointer(info, 3);
   PetscUseMethod(pc, "PCRRBGetGridInfo_C", (PC, PetscInt, PCRRBGridInfo *), (pc, grid, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -316,6 +323,7 @@ PetscErrorCode PCRRBGetFailure(PC pc, const char *failure[])
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(failure, 2);
   PetscUseMethod(pc, "PCRRBGetFailure_C", (PC, const char *[]), (pc, failure));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

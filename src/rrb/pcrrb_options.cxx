@@ -93,6 +93,7 @@ PetscErrorCode PCRRBSetCycle(PC pc, PCRRBCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, c, 2);
   PetscTryMethod(pc, "PCRRBSetCycle_C", (PC, PCRRBCycle), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -116,6 +117,7 @@ PetscErrorCode PCRRBGetCycle(PC pc, PCRRBCycle *c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(c, 2);
   PetscUseMethod(pc, "PCRRBGetCycle_C", (PC, PCRRBCycle *), (pc, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -145,6 +147,7 @@ PetscErrorCode PCRRBSetCycleEvery(PC pc, PetscInt m)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, m, 2);
   PetscTryMethod(pc, "PCRRBSetCycleEvery_C", (PC, PetscInt), (pc, m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -168,6 +171,7 @@ PetscErrorCode PCRRBGetCycleEvery(PC pc, PetscInt *m)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(m, 2);
   PetscUseMethod(pc, "PCRRBGetCycleEvery_C", (PC, PetscInt *), (pc, m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -195,6 +199,7 @@ PetscErrorCode PCRRBSetCycleInner(PC pc, PetscInt nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, nu, 2);
   PetscTryMethod(pc, "PCRRBSetCycleInner_C", (PC, PetscInt), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -218,6 +223,7 @@ PetscErrorCode PCRRBGetCycleInner(PC pc, PetscInt *nu)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(nu, 2);
   PetscUseMethod(pc, "PCRRBGetCycleInner_C", (PC, PetscInt *), (pc, nu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -247,6 +253,7 @@ PetscErrorCode PCRRBSetRedundant(PC pc, PetscInt nodes)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, nodes, 2);
   PetscTryMethod(pc, "PCRRBSetRedundant_C", (PC, PetscInt), (pc, nodes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -270,6 +277,7 @@ PetscErrorCode PCRRBGetRedundant(PC pc, PetscInt *nodes)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(nodes, 2);
   PetscUseMethod(pc, "PCRRBGetRedundant_C", (PC, PetscInt *), (pc, nodes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -300,6 +308,7 @@ PetscErrorCode PCRRBSetPeers(PC pc, PetscBool peers)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(pc, peers, 2);
   PetscTryMethod(pc, "PCRRBSetPeers_C", (PC, PetscBool), (pc, peers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -323,6 +332,7 @@ PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(peers, 2);
   PetscUseMethod(pc, "PCRRBGetPeers_C", (PC, PetscBool *), (pc, peers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -354,6 +364,7 @@ PetscErrorCode PCRRBSetPrecision(PC pc, TesseraPrecision p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, p, 2);
   PetscTryMethod(pc, "PCRRBSetPrecision_C", (PC, TesseraPrecision), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -377,6 +388,7 @@ PetscErrorCode PCRRBGetPrecision(PC pc, TesseraPrecision *p)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(p, 2);
   PetscUseMethod(pc, "PCRRBGetPrecision_C", (PC, TesseraPrecision *), (pc, p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -406,6 +418,7 @@ PetscErrorCode PCRRBSetBackend(PC pc, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, b, 2);
   PetscTryMethod(pc, "PCRRBSetBackend_C", (PC, TesseraBackend), (pc, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -429,60 +442,7 @@ PetscErrorCode PCRRBGetBackend(PC pc, TesseraBackend *b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscAssertPointer(b, 2);
   PetscUseMethod(pc, "PCRRBGetBackend_C", (PC, TesseraBackend *), (pc, b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   PCRRBSetGrid - Sets the grid of a matrix that comes without a `DMDA`
-
-   Logically Collective
-
-   Input Parameters:
-+  pc - the preconditioner
-.  nx - nodes in x
--  ny - nodes in y; unknown (i, j) is row i + nx*j. 0, 0 means the `DMDA` of the solver or the matrix, or what the
-     couplings tell (default)
-
-   Options Database Key:
-.  -pc_rrb_grid <nx,ny> - the sizes
-
-   Level: intermediate
-
-   Note:
-   The rows may be distributed in any way; where a process boundary lies inside a grid line the rows are moved at
-   setup, and vectors in every application.
-
-.seealso: `PCRRB`, `PCRRBGetGrid()`
-@*/
-PetscErrorCode PCRRBSetGrid(PC pc, PetscInt nx, PetscInt ny)
-{
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscTryMethod(pc, "PCRRBSetGrid_C", (PC, PetscInt, PetscInt), (pc, nx, ny));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*@
-   PCRRBGetGrid - Gets the grid set by `PCRRBSetGrid()`
-
-   Not Collective
-
-   Input Parameter:
-.  pc - the preconditioner
-
-   Output Parameters:
-+  nx - nodes in x, 0 if none was set
--  ny - nodes in y
-
-   Level: intermediate
-
-.seealso: `PCRRB`, `PCRRBSetGrid()`
-@*/
-PetscErrorCode PCRRBGetGrid(PC pc, PetscInt *nx, PetscInt *ny)
-{
-  PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCRRBGetGrid_C", (PC, PetscInt *, PetscInt *), (pc, nx, ny));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -184,7 +184,7 @@ PetscErrorCode SNESSetFromOptions_VIPMG(SNES snes, CompatOptionItems PetscOption
 {
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "SNES VIPMG options");
-  PetscCall(ParseOptions<VIPMGOptions>(PetscOptionsObject, snes));
+  PetscCall(ParseOptions<VIPMGOptions>(PetscOptionsObject, (PetscObject)snes));
   PetscCall(PetscOptionsReal("-snes_vi_zero_tolerance", "Tolerance for considering x[] value to be on a bound", "None",
                              snes->vizerotolerance, &snes->vizerotolerance, nullptr));
   PetscOptionsHeadEnd();

@@ -17,16 +17,24 @@ struct VIPMGOptions {
 
   void Give(vipmg::Options &) const; // to the method
 
-  using Object = SNES;
-  static VIPMGOptions     &Of(SNES snes);
-  static PetscErrorCode    Changed(SNES snes);
+  using Object = PetscObject; // a SNES or a Tao
+  static VIPMGOptions     &Of(PetscObject solver);
+  static PetscErrorCode    Changed(PetscObject solver);
   static const OptionTable table;
 };
 
-struct SNES_VIPMG {
+// What both have
+struct VIPMGSolver {
   VIPMGOptions  options;
   vipmg::Newton newton;
-  vipmg::Norms  last; // of the last point
+};
+
+struct SNES_VIPMG : VIPMGSolver {
+  vipmg::Norms last; // of the last point
+};
+
+struct TAO_VIPMG : VIPMGSolver {
+  Vec projected = nullptr; // gradient
 };
 
 PetscErrorCode SNESCreate_VIPMG(SNES);

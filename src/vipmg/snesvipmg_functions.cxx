@@ -22,13 +22,38 @@
    solution of an obstacle problem is not its fixed point: it stagnates unless the diagonal dominates, as in their time
    steps, and is there for comparison. The option value `paper` is its former name, and deprecated.
 
-.seealso: `SNESVIPMG`
+.seealso: `SNESVIPMG`, `SNESVIPMGGetVariant()`
 @*/
 PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(snes, v, 2);
   PetscTryMethod(snes, "SNESVIPMGSetVariant_C", (SNES, SNESVIPMGVariant), (snes, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetVariant - Gets what a cycle does in `SNESVIPMG`
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the solver
+
+   Output Parameter:
+.  v - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetVariant()`
+@*/
+PetscErrorCode SNESVIPMGGetVariant(SNES snes, SNESVIPMGVariant *v)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(v, 2);
+  PetscUseMethod(snes, "SNESVIPMGGetVariant_C", (SNES, SNESVIPMGVariant *), (snes, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -50,13 +75,38 @@ PetscErrorCode SNESVIPMGSetVariant(SNES snes, SNESVIPMGVariant v)
    A W-cycle visits every coarse grid twice, an F-cycle twice on its way down. The automatic choice is V, but F on the
    host where the Jacobian is not symmetric.
 
-.seealso: `SNESVIPMG`
+.seealso: `SNESVIPMG`, `SNESVIPMGGetCycle()`
 @*/
 PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(snes, c, 2);
   PetscTryMethod(snes, "SNESVIPMGSetCycle_C", (SNES, SNESVIPMGCycle), (snes, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetCycle - Gets how often coarse grids are visited in `SNESVIPMG`
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the solver
+
+   Output Parameter:
+.  c - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetCycle()`
+@*/
+PetscErrorCode SNESVIPMGGetCycle(SNES snes, SNESVIPMGCycle *c)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(c, 2);
+  PetscUseMethod(snes, "SNESVIPMGGetCycle_C", (SNES, SNESVIPMGCycle *), (snes, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -78,13 +128,38 @@ PetscErrorCode SNESVIPMGSetCycle(SNES snes, SNESVIPMGCycle c)
    The first linear problem is solved from the coarsest grid upwards, a cycle a grid. A start that is better than what
    comes out of this is kept.
 
-.seealso: `SNESVIPMG`
+.seealso: `SNESVIPMG`, `SNESVIPMGGetFMG()`
 @*/
 PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(snes, fmg, 2);
   PetscTryMethod(snes, "SNESVIPMGSetFMG_C", (SNES, PetscBool), (snes, fmg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetFMG - Gets whether the first linear problem is started on the coarsest grid in `SNESVIPMG`
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the solver
+
+   Output Parameter:
+.  fmg - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetFMG()`
+@*/
+PetscErrorCode SNESVIPMGGetFMG(SNES snes, PetscBool *fmg)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(fmg, 2);
+  PetscUseMethod(snes, "SNESVIPMGGetFMG_C", (SNES, PetscBool *), (snes, fmg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -107,13 +182,44 @@ PetscErrorCode SNESVIPMGSetFMG(SNES snes, PetscBool fmg)
    0 and 0 (default): 2 and 2 in V-cycles on the host, else 1 and 1. More sweeps make fewer cycles, not always less
    time. The truncated Newton cycle has one projected sweep more on the finest grid.
 
-.seealso: `SNESVIPMG`
+.seealso: `SNESVIPMG`, `SNESVIPMGGetSweeps()`
 @*/
 PetscErrorCode SNESVIPMGSetSweeps(SNES snes, PetscInt pre, PetscInt post)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(snes, pre, 2);
+  PetscValidLogicalCollectiveInt(snes, post, 3);
   PetscTryMethod(snes, "SNESVIPMGSetSweeps_C", (SNES, PetscInt, PetscInt), (snes, pre, post));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetSweeps - Gets the sweeps before and after the coarse correction in `SNESVIPMG`
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the solver
+
+   Output Parameters:
++  pre  - sweeps before
+-  post - sweeps after
+
+   Level: intermediate
+
+   Note:
+   Any output may be `NULL`; 0 and 0 stand for the automatic choice, which `SNESVIPMGGetChoice()` tells.
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetSweeps()`
+@*/
+PetscErrorCode SNESVIPMGGetSweeps(SNES snes, PetscInt *pre, PetscInt *post)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  if (pre) PetscAssertPointer(pre, 2);
+  if (post) PetscAssertPointer(post, 3);
+  PetscUseMethod(snes, "SNESVIPMGGetSweeps_C", (SNES, PetscInt *, PetscInt *), (snes, pre, post));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,13 +240,38 @@ PetscErrorCode SNESVIPMGSetSweeps(SNES snes, PetscInt pre, PetscInt post)
    Note:
    1 is projected Gauss-Seidel, another value projected SOR.
 
-.seealso: `SNESVIPMG`
+.seealso: `SNESVIPMG`, `SNESVIPMGGetOmega()`
 @*/
 PetscErrorCode SNESVIPMGSetOmega(SNES snes, PetscReal omega)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveReal(snes, omega, 2);
   PetscTryMethod(snes, "SNESVIPMGSetOmega_C", (SNES, PetscReal), (snes, omega));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetOmega - Gets the relaxation factor of projected sweeps in `SNESVIPMG`
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the solver
+
+   Output Parameter:
+.  omega - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetOmega()`
+@*/
+PetscErrorCode SNESVIPMGGetOmega(SNES snes, PetscReal *omega)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(omega, 2);
+  PetscUseMethod(snes, "SNESVIPMGGetOmega_C", (SNES, PetscReal *), (snes, omega));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -161,13 +292,38 @@ PetscErrorCode SNESVIPMGSetOmega(SNES snes, PetscReal omega)
    Note:
    The coarsest grid is solved by sweeps, at most 200, so a small number of grids makes more cycles.
 
-.seealso: `SNESVIPMG`
+.seealso: `SNESVIPMG`, `SNESVIPMGGetLevels()`
 @*/
 PetscErrorCode SNESVIPMGSetLevels(SNES snes, PetscInt levels)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(snes, levels, 2);
   PetscTryMethod(snes, "SNESVIPMGSetLevels_C", (SNES, PetscInt), (snes, levels));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetLevels - Gets the largest number of grids in `SNESVIPMG`
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the solver
+
+   Output Parameter:
+.  levels - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetLevels()`
+@*/
+PetscErrorCode SNESVIPMGGetLevels(SNES snes, PetscInt *levels)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(levels, 2);
+  PetscUseMethod(snes, "SNESVIPMGGetLevels_C", (SNES, PetscInt *), (snes, levels));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -189,13 +345,38 @@ PetscErrorCode SNESVIPMGSetLevels(SNES snes, PetscInt levels)
    The automatic choice is where the solution vector is. `TESSERA_BACKEND_CUDA` with vectors on the host copies the
    function and the step once an iteration, and the Jacobian when it changes.
 
-.seealso: `SNESVIPMG`
+.seealso: `SNESVIPMG`, `SNESVIPMGGetBackend()`
 @*/
 PetscErrorCode SNESVIPMGSetBackend(SNES snes, TesseraBackend b)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(snes, b, 2);
   PetscTryMethod(snes, "SNESVIPMGSetBackend_C", (SNES, TesseraBackend), (snes, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetBackend - Gets where the solver runs in `SNESVIPMG`
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the solver
+
+   Output Parameter:
+.  b - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetBackend()`
+@*/
+PetscErrorCode SNESVIPMGGetBackend(SNES snes, TesseraBackend *b)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(b, 2);
+  PetscUseMethod(snes, "SNESVIPMGGetBackend_C", (SNES, TesseraBackend *), (snes, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -214,13 +395,38 @@ PetscErrorCode SNESVIPMGSetBackend(SNES snes, TesseraBackend b)
 
    Level: intermediate
 
-.seealso: `SNESVIPMG`, `SNESMonitorSet()`
+.seealso: `SNESVIPMG`, `SNESVIPMGGetMonitor()`, `SNESMonitorSet()`
 @*/
 PetscErrorCode SNESVIPMGSetMonitor(SNES snes, PetscBool on)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(snes, on, 2);
   PetscTryMethod(snes, "SNESVIPMGSetMonitor_C", (SNES, PetscBool), (snes, on));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetMonitor - Gets whether every cycle prints a line in `SNESVIPMG`
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the solver
+
+   Output Parameter:
+.  on - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetMonitor()`
+@*/
+PetscErrorCode SNESVIPMGGetMonitor(SNES snes, PetscBool *on)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(on, 2);
+  PetscUseMethod(snes, "SNESVIPMGGetMonitor_C", (SNES, PetscBool *), (snes, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -248,6 +454,7 @@ PetscErrorCode SNESVIPMGGetNorms(SNES snes, PetscReal norms[5])
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(norms, 2);
   PetscUseMethod(snes, "SNESVIPMGGetNorms_C", (SNES, PetscReal[5]), (snes, norms));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -176,6 +176,7 @@ PetscErrorCode SNESVIPMGGetInfo(SNES snes, TesseraGridsInfo *info)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(info, 2);
   PetscUseMethod(snes, "SNESVIPMGGetInfo_C", (SNES, TesseraGridsInfo *), (snes, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -199,6 +200,7 @@ PetscErrorCode SNESVIPMGGetChoice(SNES snes, SNESVIPMGChoice *choice)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(choice, 2);
   PetscUseMethod(snes, "SNESVIPMGGetChoice_C", (SNES, SNESVIPMGChoice *), (snes, choice));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -226,6 +228,8 @@ PetscErrorCode SNESVIPMGGetGridSizes(SNES snes, PetscInt *grids, const PetscInt 
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  if (grids) PetscAssertPointer(grids, 2);
+  if (sizes) PetscAssertPointer(sizes, 3);
   PetscUseMethod(snes, "SNESVIPMGGetGridSizes_C", (SNES, PetscInt *, const PetscInt *[]), (snes, grids, sizes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -250,6 +254,7 @@ PetscErrorCode SNESVIPMGGetFailure(SNES snes, const char *failure[])
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(failure, 2);
   PetscUseMethod(snes, "SNESVIPMGGetFailure_C", (SNES, const char *[]), (snes, failure));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

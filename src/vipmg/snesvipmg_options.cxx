@@ -18,13 +18,13 @@ static const Option rows[] = {
   Option::Bool<&O::fmg>("-snes_vipmg_fmg", "SNESVIPMGSetFMG", "Start on the coarsest grid"),
   Option::Pair<&O::sweeps>("-snes_vipmg_sweeps", "SNESVIPMGSetSweeps", "Sweeps before and after the coarse correction",
                            "numbers of sweeps, pre,post", 0, 1000,
-                           "vipmg_sweeps: %s and %s sweeps given, and none of the numbers is to be negative or above "
-                           "1000"),
+                           "-snes_vipmg_sweeps: %s and %s sweeps given, and none of the numbers is to be negative or "
+                           "above 1000"),
   Option::RealBetween<&O::omega>("-snes_vipmg_omega", "SNESVIPMGSetOmega", "Relaxation of the projected sweeps", 0, 2,
-                                 "vipmg_omega is to be between 0 and 2, both excluded: %s given"),
+                                 "-snes_vipmg_omega is to be between 0 and 2, both excluded: %s given"),
   Option::Int<&O::levels>("-snes_vipmg_levels", "SNESVIPMGSetLevels", "At most so many grids, 0: all", 0,
                           PETSC_INFINITY,
-                          "vipmg_levels, the number of grids, is to be positive, or 0 for all: %s given"),
+                          "-snes_vipmg_levels, the number of grids, is to be positive, or 0 for all: %s given"),
   Option::Enum<&O::backend>("-snes_vipmg_backend", "SNESVIPMGSetBackend", "Where the solver runs", TesseraBackends),
   Option::Bool<&O::monitor>("-snes_vipmg_monitor", "SNESVIPMGSetMonitor", "A line for each cycle"),
 };
@@ -42,15 +42,21 @@ void O::Give(vipmg::Options &o) const
   o.backend        = backend;
 }
 
-O &O::Of(SNES snes)
+static VIPMGSolver &SolverOf(PetscObject solver)
 {
-  return ((SNES_VIPMG *)snes->data)->options;
+  if (solver->classid == TAO_CLASSID) return *(TAO_VIPMG *)((Tao)solver)->data;
+  return *(SNES_VIPMG *)((SNES)solver)->data;
 }
 
-PetscErrorCode O::Changed(SNES snes)
+O &O::Of(PetscObject solver)
+{
+  return SolverOf(solver).options;
+}
+
+PetscErrorCode O::Changed(PetscObject solver)
 {
   PetscFunctionBegin;
-  Of(snes).Give(((SNES_VIPMG *)snes->data)->newton.options);
+  Of(solver).Give(SolverOf(solver).newton.options);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

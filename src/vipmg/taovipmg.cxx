@@ -8,12 +8,6 @@ using vipmg::Norms;
 
 namespace {
 
-struct TAO_VIPMG {
-  VIPMGOptions  options;
-  vipmg::Newton newton;
-  Vec           projected = nullptr; // gradient
-};
-
 // A Tao as Newton's method sees it: F is the gradient.
 struct TaoProblem : vipmg::Problem {
   Tao       tao;
@@ -164,11 +158,12 @@ PetscErrorCode GetGridSizes(Tao tao, PetscInt *grids, const PetscInt *sizes[])
   PetscCall(vipmg::GridSizesOf(((TAO_VIPMG *)tao->data)->newton, (PetscObject)tao, grids, sizes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-PetscErrorCode ComposeInfo(Tao tao, bool on)
+PetscErrorCode Compose(Tao tao, bool on)
 {
   PetscObject o = (PetscObject)tao;
 
   PetscFunctionBegin;
+  PetscCall(ComposeOptions(o, VIPMGOptions::table, on));
   PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetInfo_C", on ? GetInfo : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetChoice_C", on ? GetChoice : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetGridSizes_C", on ? GetGridSizes : nullptr));
@@ -182,7 +177,7 @@ PetscErrorCode TaoDestroy_VIPMG(Tao tao)
   PetscFunctionBegin;
   PetscCall(v->newton.Reset());
   PetscCall(VecDestroy(&v->projected));
-  PetscCall(ComposeInfo(tao, false));
+  PetscCall(Compose(tao, false));
   delete v;
   tao->data = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -190,13 +185,9 @@ PetscErrorCode TaoDestroy_VIPMG(Tao tao)
 
 PetscErrorCode TaoSetFromOptions_VIPMG(Tao tao, CompatOptionItems PetscOptionsObject)
 {
-  TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
-  bool       changed;
-
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "Tao VIPMG options");
-  PetscCall(ParseOptions(PetscOptionsObject, (PetscObject)tao, VIPMGOptions::table, &v->options, &changed, "tao"));
-  v->options.Give(v->newton.options);
+  PetscCall(ParseOptions<VIPMGOptions>(PetscOptionsObject, (PetscObject)tao));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -217,14 +208,14 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
    TAOVIPMG - bound-constrained minimisation on a `DMDA` by multigrid
 
    Options Database Keys:
-+  -tao_vipmg_variant <hybrid,tnnmg,monotone,klement_oberhuber> - the cycle, see `SNESVIPMGSetVariant()`
-.  -tao_vipmg_cycle <auto,v,w,f> - how often coarse grids are visited
-.  -tao_vipmg_fmg <bool> - start on the coarsest grid
-.  -tao_vipmg_sweeps <pre,post> - sweeps before and after the coarse correction
-.  -tao_vipmg_omega <w> - relaxation of the projected sweeps
-.  -tao_vipmg_levels <n> - at most so many grids
-.  -tao_vipmg_backend <auto,host,cuda> - where it runs
--  -tao_vipmg_monitor - a line for each cycle
++  -tao_vipmg_variant <hybrid,tnnmg,monotone,klement_oberhuber> - the cycle, see `TaoVIPMGSetVariant()`
+.  -tao_vipmg_cycle <auto,v,w,f> - how often coarse grids are visited, see `TaoVIPMGSetCycle()`
+.  -tao_vipmg_fmg <bool> - start on the coarsest grid, see `TaoVIPMGSetFMG()`
+.  -tao_vipmg_sweeps <pre,post> - sweeps before and after the coarse correction, see `TaoVIPMGSetSweeps()`
+.  -tao_vipmg_omega <w> - relaxation of the projected sweeps, see `TaoVIPMGSetOmega()`
+.  -tao_vipmg_levels <n> - at most so many grids, see `TaoVIPMGSetLevels()`
+.  -tao_vipmg_backend <auto,host,cuda> - where it runs, see `TaoVIPMGSetBackend()`
+-  -tao_vipmg_monitor - a line for each cycle, see `TaoVIPMGSetMonitor()`
 
    Level: intermediate
 
@@ -249,7 +240,7 @@ PetscErrorCode tessera::TaoCreate_VIPMG(Tao tao)
   tao->ops->view           = TaoView_VIPMG;
   tao->ops->setfromoptions = TaoSetFromOptions_VIPMG;
   tao->ops->destroy        = TaoDestroy_VIPMG;
-  PetscCall(ComposeInfo(tao, true));
+  PetscCall(Compose(tao, true));
   PetscCall(CompatTaoInitialize(tao));
   CompatDefault(tao, max_it, 50);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -274,6 +265,7 @@ PetscErrorCode TaoVIPMGGetInfo(Tao tao, TesseraGridsInfo *info)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
+  PetscAssertPointer(info, 2);
   PetscUseMethod(tao, "TaoVIPMGGetInfo_C", (Tao, TesseraGridsInfo *), (tao, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -297,6 +289,7 @@ PetscErrorCode TaoVIPMGGetChoice(Tao tao, SNESVIPMGChoice *choice)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
+  PetscAssertPointer(choice, 2);
   PetscUseMethod(tao, "TaoVIPMGGetChoice_C", (Tao, SNESVIPMGChoice *), (tao, choice));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -321,6 +314,8 @@ PetscErrorCode TaoVIPMGGetGridSizes(Tao tao, PetscInt *grids, const PetscInt *si
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(tao, TAO_CLASSID, 1);
+  if (grids) PetscAssertPointer(grids, 2);
+  if (sizes) PetscAssertPointer(sizes, 3);
   PetscUseMethod(tao, "TaoVIPMGGetGridSizes_C", (Tao, PetscInt *, const PetscInt *[]), (tao, grids, sizes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
