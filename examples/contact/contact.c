@@ -1,14 +1,17 @@
 static char help[] = "Contact forces: reads a problem w = W r + q of rigid or elastic bodies in contact and finds forces r and relative velocities w, with or without friction.\n\
-  -problem FILE   PETSc's binary: the Delassus matrix W, the vector q, the friction coefficients mu (none: no friction); ./fclib makes it from FCLIB's HDF5\n\
+  contact FILE -dll_append libtessera.so -snes_type vipgs [-friction] [-tol 1e-10] [-output FILE]\n\
+  FILE            a local problem of FCLIB (HDF5), or PETSc's binary: the matrix W, the vector q, the friction coefficients mu\n\
   -friction       Coulomb's law; otherwise normal forces alone: 0 <= r, 0 <= w, r w = 0\n\
   -tol 1e-10      natural residual over |q|\n\
-  -output FILE    r and w, PETSc's binary\n";
+  -output FILE    r and w, PETSc's binary\n\
+Problems: https://github.com/FrictionalContactLibrary/fclib-library\n";
 
 /*
    A contact has a normal velocity w_n and a force r_n, of which one is zero and none is negative, and with friction tangential ones with
    |r_t| <= mu r_n. Any SNES for bounds solves the problem without friction: -snes_type vinewtonrsls is PETSc's own, vipgs Tessera's, which
    knows friction too. The program does not know it: what vipgs alone takes is handed over by the names of its functions.
 */
+#include "contact.h"
 #include <petscsnes.h>
 #include <petsctime.h>
 
@@ -70,7 +73,8 @@ static PetscErrorCode Certificate(Vec r, Vec w, Vec mu, PetscInt d, PetscReal *n
 
 int main(int argc, char **argv)
 {
-  char                file[PETSC_MAX_PATH_LEN], output[PETSC_MAX_PATH_LEN];
+  const char         *file = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+  char                output[PETSC_MAX_PATH_LEN];
   PetscViewer         viewer;
   Mat                 all, W;
   Vec                 q0, q, mu, r, w, lower, upper, f;
@@ -84,22 +88,16 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-problem", file, sizeof(file), &set));
-  PetscCheck(set, PETSC_COMM_SELF, PETSC_ERR_USER, "Which problem? -problem FILE; ./fclib to FILE.h5 FILE.bin makes one");
+  if (!file) {
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "Which problem? Its file is the first argument.\n%s", help));
+    PetscCall(PetscFinalize());
+    return 1;
+  }
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-friction", &friction, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-tol", &tol, NULL));
-  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_SELF, file, FILE_MODE_READ, &viewer));
-  PetscCall(MatCreate(PETSC_COMM_SELF, &all));
-  PetscCall(MatSetType(all, MATDENSE));
-  PetscCall(MatLoad(all, viewer));
-  PetscCall(VecCreate(PETSC_COMM_SELF, &q0));
-  PetscCall(VecLoad(q0, viewer));
-  PetscCall(VecCreate(PETSC_COMM_SELF, &mu));
-  PetscCall(VecLoad(mu, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
+  PetscCall(ReadProblem(file, &all, &q0, &mu));
   PetscCall(VecGetSize(q0, &n));
   PetscCall(VecGetSize(mu, &contacts));
-  PetscCheck(!contacts || n % contacts == 0, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s: %" PetscInt_FMT " unknowns and %" PetscInt_FMT " coefficients of friction", file, n, contacts);
   d = contacts ? n / contacts : 1;
   PetscCheck(!friction || d > 1, PETSC_COMM_SELF, PETSC_ERR_USER, "-friction: %s has no tangential unknowns", file);
   if (!friction && d > 1) { /* every d-th unknown is a normal one */
