@@ -166,6 +166,21 @@ typedef enum {
 } SNESVIPMGCycle;
 PETSC_EXTERN const char *const SNESVIPMGCycles[];
 
+/*S
+  SNESVIPMGCertificate - what holds of an answer of `SNESVIPMG`; all of it is zero at the solution
+
+  Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGGetCertificate()`
+S*/
+typedef struct {
+  PetscReal inactive;           /* |F|_2 without nodes that are pressed against a bound, which is what is tested */
+  PetscReal natural;            /* |diag(J) (x - P(x - F/diag(J)))|_2, P the projection onto the bounds */
+  PetscReal fischer_burmeister; /* residual */
+  PetscReal gap;    /* complementarity: the sum of |F_i| times the distance from the finite bound it points to */
+  PetscReal primal; /* the largest distance of an x_i from its bounds */
+} SNESVIPMGCertificate;
+
 /*E
   PCAuxAMGVariant - the auxiliary grids
 
@@ -366,7 +381,7 @@ PETSC_EXTERN PetscErrorCode SNESVIPMGSetBackend(SNES, TesseraBackend);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetBackend(SNES, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode SNESVIPMGSetMonitor(SNES, PetscBool);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetMonitor(SNES, PetscBool *);
-PETSC_EXTERN PetscErrorCode SNESVIPMGGetNorms(SNES, PetscReal[5]);
+PETSC_EXTERN PetscErrorCode SNESVIPMGGetCertificate(SNES, SNESVIPMGCertificate *);
 PETSC_EXTERN PetscErrorCode TaoVIPMGSetVariant(Tao, SNESVIPMGVariant);
 PETSC_EXTERN PetscErrorCode TaoVIPMGGetVariant(Tao, SNESVIPMGVariant *);
 PETSC_EXTERN PetscErrorCode TaoVIPMGSetCycle(Tao, SNESVIPMGCycle);

@@ -199,11 +199,12 @@ static PetscErrorCode Try(Case kind)
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: ", names[kind]));
   if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "error %d: %s\n", (int)ierr, message));
   else {
-    PetscReal norms[5], least, most;
+    SNESVIPMGCertificate c;
+    PetscReal            least, most;
     PetscCall(VecMin(X, NULL, &least));
     PetscCall(VecMax(X, NULL, &most));
-    PetscCall(SNESVIPMGGetNorms(snes, norms));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s\n", SNESConvergedReasons[reason], reason < 0 ? "as it should be" : norms[1] < (kind == USERTEST ? 1 : 1e-7) && norms[3] <= 0 ? "solved" : "NOT SOLVED"));
+    PetscCall(SNESVIPMGGetCertificate(snes, &c));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s\n", SNESConvergedReasons[reason], reason < 0 ? "as it should be" : c.natural < (kind == USERTEST ? 1 : 1e-7) && c.primal <= 0 ? "solved" : "NOT SOLVED"));
   }
   PetscCall(VecDestroy(&X));
   PetscCall(VecDestroy(&F));

@@ -238,7 +238,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    `SNESGetLinearSolveIterations()` returns; a linear problem is recognised at its first step and solved in two. Every
    iterate is between its bounds. The norm that is monitored and tested is that of F without the nodes that are pressed
    against a bound, as for `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and
-   `-snes_vi_monitor_active` work here. `SNESVIPMGGetNorms()` returns other measures.
+   `-snes_vi_monitor_active` work here. `SNESVIPMGGetCertificate()` returns other measures.
 
    The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
    `SNESLineSearchSetPostCheck()` are called; what they change is brought back between the bounds.
@@ -249,7 +249,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 -  * - V. Klement and T. Oberhuber, Multigrid method for linear complementarity problem and its implementation on GPU,
    2015
 
-.seealso: `SNESVINEWTONRSLS`, `SNESVIPMGSetVariant()`, `SNESVIPMGGetNorms()`
+.seealso: `SNESVINEWTONRSLS`, `SNESVIPMGSetVariant()`, `SNESVIPMGGetCertificate()`
 M*/
 PetscErrorCode tessera::SNESCreate_VIPMG(SNES snes)
 {

@@ -431,7 +431,7 @@ PetscErrorCode SNESVIPMGGetMonitor(SNES snes, PetscBool *on)
 }
 
 /*@
-   SNESVIPMGGetNorms - Gets measures of the solution that the norm of the inactive set does not show
+   SNESVIPMGGetCertificate - Gets measures of the solution that the norm of the inactive set does not show
 
    Collective
 
@@ -439,22 +439,17 @@ PetscErrorCode SNESVIPMGGetMonitor(SNES snes, PetscBool *on)
 .  snes - the solver, after `SNESSolve()`
 
    Output Parameter:
-.  norms - five numbers: norm of F without active nodes; natural residual diag(J) (x - P(x - F/diag(J))), P the
-     projection onto the bounds; Fischer-Burmeister residual; largest violation of a bound; complementarity, the sum of
-     |F| times the distance from the bound that F points to
+.  certificate - see `SNESVIPMGCertificate`
 
    Level: intermediate
 
-   Note:
-   The solution has all of them zero. The last is a sum over the nodes where F presses against a finite bound.
-
 .seealso: `SNESVIPMG`, `SNESVIComputeInactiveSetFnorm()`
 @*/
-PetscErrorCode SNESVIPMGGetNorms(SNES snes, PetscReal norms[5])
+PetscErrorCode SNESVIPMGGetCertificate(SNES snes, SNESVIPMGCertificate *certificate)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
-  PetscAssertPointer(norms, 2);
-  PetscUseMethod(snes, "SNESVIPMGGetNorms_C", (SNES, PetscReal[5]), (snes, norms));
+  PetscAssertPointer(certificate, 2);
+  PetscUseMethod(snes, "SNESVIPMGGetCertificate_C", (SNES, SNESVIPMGCertificate *), (snes, certificate));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -62,20 +62,16 @@ PetscErrorCode O::Changed(PetscObject solver)
 
 namespace {
 
-PetscErrorCode GetNorms(SNES snes, PetscReal norms[5])
+PetscErrorCode GetCertificate(SNES snes, SNESVIPMGCertificate *certificate)
 {
   vipmg::ComplementarityNorms c;
 
   PetscFunctionBegin;
   PetscCheck(snes->vec_sol && snes->vec_func && snes->xl && snes->xu, PetscObjectComm((PetscObject)snes),
-             PETSC_ERR_ARG_WRONGSTATE, "SNESVIPMGGetNorms() describes the solution: call SNESSolve() first");
+             PETSC_ERR_ARG_WRONGSTATE, "SNESVIPMGGetCertificate() describes the solution: call SNESSolve() first");
   PetscCall(vipmg::Complementarity(snes->vec_sol, snes->vec_func, snes->xl, snes->xu, &c));
   const vipmg::Norms &last = ((SNES_VIPMG *)snes->data)->last;
-  norms[0]          = last.inactive;
-  norms[1]          = last.natural;
-  norms[2]          = c.fischer_burmeister;
-  norms[3]          = c.violation;
-  norms[4]          = c.gap;
+  *certificate             = {last.inactive, last.natural, c.fischer_burmeister, c.gap, c.violation};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -185,7 +181,7 @@ PetscErrorCode vipmg::ComposeSetters(SNES snes, bool on)
 
   PetscFunctionBegin;
   PetscCall(ComposeOptions(o, O::table, on));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetNorms_C", on ? GetNorms : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetCertificate_C", on ? GetCertificate : nullptr));
   PetscCall(ComposeInfo(snes, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
