@@ -134,9 +134,12 @@ static PetscErrorCode Finish(PetscInt n, const Arrays &there, bool device, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CheckBatch(PetscInt count, PetscInt n, PetscReal rtol, PetscInt sweeps)
+static PetscErrorCode CheckBatch(PetscInt count, PetscInt n, PetscReal rtol, PetscInt sweeps,
+                                 const PetscReal residual[], const PetscInt *unsolved)
 {
   PetscFunctionBegin;
+  if (residual) PetscAssertPointer(residual, 12);
+  PetscAssertPointer(unsolved, 13);
   PetscCheck(count >= 0 && n >= 0 && sweeps >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
              "TesseraLCPSolveBatch: %" PetscInt_FMT " problems of %" PetscInt_FMT " unknowns, %" PetscInt_FMT
              " sweeps: none of these is negative",
@@ -190,9 +193,7 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
   std::vector<double>     residuals;
 
   PetscFunctionBegin;
-  if (residual) PetscAssertPointer(residual, 12);
-  PetscAssertPointer(unsolved, 13);
-  PetscCall(CheckBatch(count, n, rtol, sweeps));
+  PetscCall(CheckBatch(count, n, rtol, sweeps, residual, unsolved));
   *unsolved = 0;
   if (!count || !n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(A && q && x, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "TesseraLCPSolveBatch: A, q and x are needed");
