@@ -4,6 +4,7 @@
 // the rest.
 #pragma once
 #include "densegs/lcp_matrix.hpp"
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -59,6 +60,22 @@ using Monitor = std::function<bool(const Report &, double natural, const double 
 // x: the first guess, and the answer. The plan has been filled with A (several processes: with each one's square
 // block). Collective.
 Report solve(densegs::Plan &plan, const Problem &problem, const Params &params, double *x, const Monitor &monitor);
+
+// The looks at the residual since it was last a tenth below a value that stays until then: whatever falls, however
+// slowly, is not stalled by it.
+class Pace {
+public:
+  int operator()(double residual)
+  {
+    slow_ = residual < 0.9 * reference_ ? 0 : slow_ + 1;
+    if (!slow_) reference_ = residual;
+    return slow_;
+  }
+
+private:
+  double reference_ = HUGE_VAL;
+  int    slow_      = 0;
+};
 
 // The pieces, for each other.
 void        multiply(const Problem &p, const double *x, double *w);                  // w := A x + q

@@ -264,7 +264,8 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   const size_t        n = (size_t)p.n;
   std::vector<double> x(answer, answer + n), w(n);
   double              best = HUGE_VAL;
-  int                 slow = 0, wait = 0;
+  Pace                pace;
+  int                 wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
   // steps take n^3 multiplications: they shall not take much longer than the sweeps that would follow
@@ -282,8 +283,8 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     const double r = natural(p, x.data(), w.data());
     if (!std::isfinite(r)) return Reason::diverged;
     if (r < best) std::copy(x.begin(), x.end(), answer);
-    slow = r < 0.99 * best ? 0 : slow + 1;
-    best = std::min(best, r);
+    best           = std::min(best, r);
+    const int slow = pace(best);
     if (report.sweeps) {
       ++report.steps;
       if (monitor(report, best, answer)) return Reason::stopped;

@@ -28,7 +28,7 @@ struct Iterate {
   Problem             linear; // products without q
   double              largest = 0, step = 0; // |A|, and the length of steps of the projected gradient
   double              best = HUGE_VAL;       // natural residual
-  int                 slow = 0;
+  Pace                pace;
 
   Iterate(const Problem &problem, const Params &prm, double *to, Report &r) :
     p(problem), params(prm), report(r), answer(to), n((size_t)problem.n), x(to, to + n), g(n), f(n), c(n), d(n), ad(n),
@@ -83,8 +83,8 @@ struct Iterate {
     const double r = natural(p, x.data(), w.data());
     if (!std::isfinite(r)) return Reason::diverged;
     if (r < best) std::copy(x.begin(), x.end(), answer);
-    slow = r < 0.99 * best ? 0 : slow + 1;
-    best = std::min(best, r);
+    best           = std::min(best, r);
+    const int slow = pace(best);
     ++report.steps;
     if (monitor(report, best, answer)) return Reason::stopped;
     if (slow > 300) return Reason::stalled;

@@ -118,8 +118,9 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
   }
   // The proximal loop. A large rho makes easy subproblems and slow progress; it falls as far as they are solved.
   constexpr double first = 1e-5, last = 1e-8, largest = 10;
-  double           rho = first, stalled_at = least;
-  int              slow = 0, failures = 0;
+  double           rho = first;
+  Pace             pace;
+  int              failures = 0;
   z = best;
   std::copy(best.begin(), best.end(), centre.begin());
   while (report.factors < params.max_factors) {
@@ -152,9 +153,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
     if (report.proximal % 5 == 0 && infeasible(p, before.data())) return Reason::infeasible;
     centre = z;
     rho    = std::max(failures ? rho : rho / 10, last);
-    slow   = least < 0.9 * stalled_at ? 0 : slow + 1;
-    if (!slow) stalled_at = least;
-    if (slow > 15) return Reason::stalled;
+    if (pace(least) > 15) return Reason::stalled;
   }
   return Reason::maximum;
 }

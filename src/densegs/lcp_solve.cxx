@@ -393,7 +393,8 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
   multiply(p, answer, w.data());
   const double first = natural(p, answer, w.data());
   double       best  = first;
-  int          slow  = 0;
+  int          wild  = 0; // looks at sweeps without order that found nothing better
+  Pace         pace;
   sweeper.correct(answer, w.data());
   Iterate iterate(plan, p, sweeper, acceleration, answer);
   Search  search{iterate.x, best};
@@ -408,17 +409,17 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
       if (plan.params.strategy != densegs::Strategy::relaxed) return Reason::diverged;
     } else sweeper.correct(x.data(), w.data());
     // Sweeps without order may never meet: then those with order take over, from the best x.
-    if (plan.params.strategy == densegs::Strategy::relaxed && !(r < 0.999 * best) && ++slow >= 5) {
+    wild = r < 0.999 * best ? 0 : wild + 1;
+    if (plan.params.strategy == densegs::Strategy::relaxed && wild >= 3) {
       plan.params.strategy = densegs::Strategy::graph;
       report.fell_back     = true;
-      slow                 = 0;
       iterate.restart(answer);
       continue;
     }
     if (r <= best) std::copy(x.begin(), x.end(), answer);
     if (acceleration == Acceleration::nesterov && r > 10 * best) iterate.restart(answer); // momentum went astray
-    slow = r < 0.99 * best ? 0 : slow + 1;
-    best = std::min(best, r);
+    best           = std::min(best, r);
+    const int slow = pace(best);
     ++report.steps;
     if (monitor(report, best, answer)) return Reason::stopped;
     ++search.checks;
