@@ -27,11 +27,15 @@ edge = (x == 0) | (x == 1) | (y == 0) | (y == 1)
 grid = PETSc.DMDA().create([n, n], stencil_width=1, comm=PETSc.COMM_SELF)
 
 
+def field(vector):
+    return vector.getArray(readonly=True).reshape(n, n, order='F')
+
+
 def function(snes, vector, out):
-    u, f = grid.getVecArray(vector), grid.getVecArray(out)
-    v = np.where(edge, 1, u[:])
+    u = field(vector)
+    v = np.where(edge, 1, u)
     r = 4 * v - np.roll(v, 1, 0) - np.roll(v, -1, 0) - np.roll(v, 1, 1) - np.roll(v, -1, 1) + h * h * weight
-    f[:] = np.where(edge, u[:] - 1, r)
+    out.array[:] = np.where(edge, u - 1, r).ravel(order='F')
 
 
 def jacobian(snes, vector, J, P):
@@ -46,12 +50,12 @@ def jacobian(snes, vector, J, P):
 
 
 u, lower, upper = (grid.createGlobalVec() for _ in range(3))
-grid.getVecArray(lower)[:] = np.where(edge, 1, hills)
+lower.array[:] = np.where(edge, 1, hills).ravel(order='F')
 upper.set(PETSc.INFINITY)
 u.set(1)
 snes = PETSc.SNES().create(PETSc.COMM_SELF)
 snes.setDM(grid)
-matrix = grid.createMatrix()
+matrix = grid.createMat()
 snes.setFunction(function, u.duplicate())
 snes.setJacobian(jacobian, matrix, matrix)
 snes.setType('vipmg')
@@ -59,7 +63,7 @@ snes.setFromOptions()
 snes.setVariableBounds(lower, upper)
 snes.solve(None, u)
 
-height = np.array(grid.getVecArray(u)[:])
+height = field(u)
 touching = (height <= hills + 1e-9) & ~edge
 info = tessera.SNESVIPMGGetInfo(snes)
 print(

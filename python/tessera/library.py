@@ -67,11 +67,21 @@ def load() -> None:
         _check(_library.TesseraInitializePackage())
 
 
-def _check(error: int) -> None:
-    if error:
-        from petsc4py import PETSc
+def _petsc4py(function: str, result: Any, argument: Any) -> Any:
+    """A function of petsc4py's own interface for C."""
+    from petsc4py import PETSc
 
-        raise PETSc.Error(error)
+    capsule = PETSc.__pyx_capi__[function]
+    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name.argtypes, name.restype = [ctypes.py_object], ctypes.c_char_p
+    pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    return ctypes.PYFUNCTYPE(result, argument)(pointer(capsule, name(capsule)))
+
+
+def _check(error: int) -> None:
+    """Raises PETSc.Error with the messages that PETSc has gathered."""
+    if error:
+        _petsc4py('PyPetscError_Set', ctypes.c_int, ctypes.c_int)(error)
 
 
 def _ctype(hint: Any) -> Any:
@@ -98,13 +108,7 @@ def _structure(kind: Any) -> 'tuple[Any, Callable[[Any], Any]]':
 
 def _object(kind: str, owned: bool) -> 'tuple[Any, Callable[[Any], Any]]':
     """A pointer to an object of PETSc, and its way into petsc4py, which takes a reference of its own."""
-    from petsc4py import PETSc
-
-    capsule = PETSc.__pyx_capi__['PyPetsc%s_New' % kind]
-    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    name.argtypes, name.restype = [ctypes.py_object], ctypes.c_char_p
-    pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
-    wrap = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(pointer(capsule, name(capsule)))
+    wrap = _petsc4py('PyPetsc%s_New' % kind, ctypes.py_object, ctypes.c_void_p)
 
     def made(p: Any) -> Any:
         if not p:

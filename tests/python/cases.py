@@ -134,7 +134,7 @@ def poisson(n):
     from petsc4py import PETSc
 
     grid = PETSc.DMDA().create([n, n], stencil_width=1)
-    A = grid.createMatrix()
+    A = grid.createMat()
     for j in range(n):
         for i in range(n):
             A.setValue(i + n * j, i + n * j, 4.0)
@@ -143,8 +143,6 @@ def poisson(n):
                     A.setValue(i + n * j, i + di + n * (j + dj), -1.0)
     A.assemble()
     ksp = PETSc.KSP().create()
-    ksp.setDM(grid)
-    ksp.setDMActive(False)
     ksp.setOperators(A)
     ksp.setType('cg')
     ksp.getPC().setType('rrb')
