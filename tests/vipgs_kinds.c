@@ -8,6 +8,13 @@ static PetscReal  Table(PetscInt i, PetscInt j, PetscInt n) { return table[i + j
 static PetscReal *right;
 static PetscReal  Right(PetscInt i, PetscInt n) { return right[i]; }
 
+static unsigned  seed;
+static PetscReal Uniform(void) /* (-1, 1) */
+{
+  seed = seed * 1664525u + 1013904223u;
+  return 2 * ((seed >> 8) + 0.5) / 16777216. - 1;
+}
+
 static PetscErrorCode Begin(PetscInt n)
 {
   PetscFunctionBegin;
@@ -86,6 +93,74 @@ static PetscErrorCode Stack(PetscInt boxes, PetscReal kick, PetscInt *n)
   PetscCall(Assemble(n));
   PetscFunctionReturn(0);
 }
+/* Spheres on the ground and on each other, at random; blocks of the matrix on its diagonal with a skew part of the relative size `skew`. */
+static PetscErrorCode Heap(PetscInt spheres, PetscReal skew, PetscInt *n)
+{
+  PetscFunctionBegin;
+  memset(&pack, 0, sizeof(pack));
+  for (PetscInt i = 0; i < spheres; ++i) {
+    for (PetscInt b = i - 2; b < i; ++b) {
+      PetscReal normal[3] = {Uniform(), Uniform(), 1 + Uniform()}, ra[3], rb[3], length = 0;
+      for (int k = 0; k < 3; ++k) length += normal[k] * normal[k];
+      for (int k = 0; k < 3; ++k) normal[k] /= PetscSqrtReal(length), ra[k] = -normal[k], rb[k] = normal[k];
+      AddContact(i, b < 0 ? -1 : b, ra, rb, normal);
+    }
+    pack.mass[i]    = 1.5 + Uniform();
+    pack.inertia[i] = 0.4 * pack.mass[i];
+    for (int k = 0; k < 6; ++k) pack.v[i][k] = 0.02 * Uniform() - (k == 2 ? 0.0981 : 0);
+  }
+  PetscCall(Assemble(n));
+  for (PetscInt c = 0; c < *n; c += 3)
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < i; ++j) {
+        const PetscReal e = skew * Uniform() * table[c + c * *n];
+        table[c + i + (c + j) * *n] += e;
+        table[c + j + (c + i) * *n] -= e;
+      }
+  PetscFunctionReturn(0);
+}
+
+/* The projection onto the cone |x_t| <= mu x_n. */
+static void Project(PetscReal mu, PetscReal z[3])
+{
+  const PetscReal t = PetscSqrtReal(z[1] * z[1] + z[2] * z[2]), a = (z[0] + mu * t) / (1 + mu * mu);
+  if (t <= mu * z[0]) return;
+  if (mu * t <= -z[0]) z[0] = z[1] = z[2] = 0;
+  else z[0] = a, z[1] *= mu * a / t, z[2] *= mu * a / t;
+}
+/* Sweeps as textbooks have them: each contact by a fixed point of its own, with steps that are small enough. */
+static void Textbook(PetscInt n, PetscReal mu, PetscInt sweeps, PetscReal *x)
+{
+  for (PetscInt sweep = 0; sweep < sweeps; ++sweep)
+    for (PetscInt c = 0; c < n; c += 3) {
+      PetscReal q[3], rho = 0;
+      for (int i = 0; i < 3; ++i) {
+        PetscReal sum = 0;
+        q[i] = right[c + i];
+        for (PetscInt j = 0; j < n; ++j)
+          if (j < c || j >= c + 3) q[i] += table[c + i + j * n] * x[j];
+        for (int j = 0; j < 3; ++j) sum += PetscAbsReal(table[c + i + (c + j) * n]);
+        rho = PetscMax(rho, sum);
+      }
+      for (int it = 0; it < 2000; ++it) {
+        PetscReal w[3], z[3], change = 0, size = 0;
+        for (int i = 0; i < 3; ++i) {
+          w[i] = q[i];
+          for (int j = 0; j < 3; ++j) w[i] += table[c + i + (c + j) * n] * x[c + j];
+        }
+        for (int i = 0; i < 3; ++i) z[i] = x[c + i] - w[i] / rho;
+        z[0] -= mu * PetscSqrtReal(w[1] * w[1] + w[2] * w[2]) / rho;
+        Project(mu, z);
+        for (int i = 0; i < 3; ++i) {
+          change += PetscAbsReal(z[i] - x[c + i]);
+          size += PetscAbsReal(z[i]);
+          x[c + i] = z[i];
+        }
+        if (change <= 1e-16 * size) break;
+      }
+    }
+}
+
 /* With Coulomb's law, to tol |q|; other: forces that these shall be. */
 static PetscErrorCode TestPack(const char *name, PetscInt n, PetscReal mu, PetscReal tol, PetscBool newton, TesseraGSOrder order, const PetscReal *other)
 {
@@ -145,12 +220,37 @@ static PetscErrorCode TestSlow(void)
   PetscFunctionReturn(0);
 }
 
+static PetscErrorCode TestSkew(void)
+{
+  const PetscReal skew[] = {0, 1e-4, 1e-3, 1e-2};
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 4; ++k) {
+    PetscInt   n;
+    PetscReal *x;
+    char       name[100];
+    seed = 3;
+    PetscCall(Heap(15, skew[k], &n));
+    PetscCall(PetscCalloc1(n, &x));
+    Textbook(n, 0.3, 400, x);
+    PetscCall(PetscSNPrintf(name, sizeof(name), "a heap, blocks with a skew part of %g", (double)skew[k]));
+    PetscCall(TestPack(name, n, 0.3, 1e-11, PETSC_FALSE, TESSERA_GS_FORWARD, x));
+    PetscCall(PetscFree(x));
+    PetscCall(End());
+  }
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
+  PetscMPIInt size;
+
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(TesseraInitializePackage());
-  PetscCall(TestSlow());
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size == 1) PetscCall(TestSlow());
+  PetscCall(TestSkew());
   PetscCall(PetscFinalize());
   return 0;
 }
@@ -158,5 +258,9 @@ int main(int argc, char **argv)
 /*TEST
 
   test:
+
+  test:
+    suffix: processes
+    nsize: 2
 
 TEST*/

@@ -7,20 +7,27 @@
 
 namespace tessera::densegs {
 
-// Sliding forces x_t = -V (L + lambda)^-1 V's and the normal one that goes with them.
+// Sliding forces x_t = -V (L + lambda + K)^-1 V's and the normal one that goes with them; K = (0, -skew; skew, 0),
+// which all rotations leave as it is.
 struct Sliding {
-  double mu, normal, wnn, scale, c[2], value[2], V[4], coupling[2]; // coupling: of the normal row with x_t
+  double mu, normal, wnn, scale, skew, c[2], value[2], V[4], coupling[2]; // coupling: of the normal row with x_t
   int    m;                                                         // tangential directions
 
   // |x_t| - mu x_n
   HD double operator()(double lambda, double *x) const
   {
-    double y[2] = {0, 0}, length = 0, n = normal;
+    double y[2] = {0, 0}, e[2] = {1, 1}, length = 0, n = normal;
     for (int k = 0; k < m; ++k) {
-      const double e = value[k] + lambda, least = 1e-16 * scale;
-      y[k] = c[k] == 0 ? 0 : -c[k] / (e > least ? e : least);
-      length += y[k] * y[k];
+      const double least = 1e-16 * scale;
+      e[k] = value[k] + lambda > least ? value[k] + lambda : least;
+      y[k] = c[k] == 0 ? 0 : -c[k] / e[k];
     }
+    if (skew != 0) {
+      const double det = e[0] * e[1] + skew * skew;
+      y[0] = -(e[1] * c[0] + skew * c[1]) / det;
+      y[1] = -(e[0] * c[1] - skew * c[0]) / det;
+    }
+    for (int k = 0; k < m; ++k) length += y[k] * y[k];
     x[1] = m == 2 ? V[0] * y[0] + V[2] * y[1] : y[0];
     if (m == 2) x[2] = V[1] * y[0] + V[3] * y[1];
     for (int k = 0; k < m; ++k) n -= coupling[k] * x[1 + k];
@@ -40,7 +47,8 @@ template <int d> HD inline bool solve_contact(const double *a, const double *q, 
     return true;
   }
   // The normal velocity being zero, x_n = -(q_n + w_nt x_t) / w_nn, and x_t sees S = W_tt - W_tn W_nt / w_nn and s. S
-  // = V L V'.
+  // = V (L + K) V' with K skew: matrices of real problems are not quite symmetric. What rounding leaves of K in a
+  // symmetric one is none of it, as S may be singular.
   constexpr int m = d - 1;
   double        s[2] = {0, 0}, S[4] = {0, 0, 0, 0};
   Sliding       slide = {};
@@ -68,6 +76,8 @@ template <int d> HD inline bool solve_contact(const double *a, const double *q, 
     slide.V[1] = cosine >= 0 ? other : off >= 0 ? c : -c;
     slide.V[2] = -slide.V[1];
     slide.V[3] = slide.V[0];
+    const double skew = 0.5 * (S[1] - S[2]);
+    slide.skew = fabs(skew) > 1e-13 * (slide.scale + mean + root) ? skew : 0;
     for (int k = 0; k < 2; ++k) slide.c[k] = slide.V[2 * k] * s[0] + slide.V[2 * k + 1] * s[1];
   }
   // Sliding against the force: w_t = -lambda x_t, (S + lambda) x_t = -s, |x_t| = mu x_n. Sticking is lambda = 0.
