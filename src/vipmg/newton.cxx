@@ -296,7 +296,10 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     if (tries == 0 && !step) *current = point.difference <= still_good * still_good * model.moved;
     const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(point.measure.inactive) <= problem.Target();
     good = smaller && (!plan.symmetric || first >= 0 || slope <= 0.5 * -first || tries > 4);
-    if (plan.symmetric && first < 0 && std::fabs(slope) <= 0.3 * -first) good = true;
+    // Of a convex energy the slope grows from first to zero: up to there each step is the better the longer it is,
+    // unless it is of rounding alone.
+    const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
+    if (plan.symmetric && first < 0 && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
     if (good) break;
     if (plan.symmetric && first < 0 && slope > 0) { // energy is least before; the slope's zero, by the secant
       high             = t;
