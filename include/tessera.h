@@ -48,7 +48,7 @@ PETSC_EXTERN const char *const PCRRBCoarsenings[];
 
   Values:
 + `PC_RRB_SMOOTHER_AUTO`     - chosen for each grid by the share of its nodes whose couplings are weak in one direction
-. `PC_RRB_SMOOTHER_POINT`    - the nodes of one colour after the other
+. `PC_RRB_SMOOTHER_POINT`    - the nodes of one color after the other
 . `PC_RRB_SMOOTHER_LINE_I`   - every second line along the first index of the `DMDA`, then the others
 . `PC_RRB_SMOOTHER_LINE_J`   - the same along the second index
 - `PC_RRB_SMOOTHER_LINE_ALT` - both
@@ -135,7 +135,7 @@ PETSC_EXTERN const char *const PCRRBCycles[];
 
   Level: intermediate
 
-.seealso: `SNESVIPMG`, `SNESVIPMGSetVariant()`
+.seealso: `SNESVIPMG`, `SNESVIPMGSetVariant()`, `TAOVIPMG`, `TaoVIPMGSetVariant()`
 E*/
 typedef enum {
   SNES_VIPMG_HYBRID,
@@ -156,7 +156,7 @@ PETSC_EXTERN const char *const SNESVIPMGVariants[];
 
   Level: intermediate
 
-.seealso: `SNESVIPMG`, `SNESVIPMGSetCycle()`
+.seealso: `SNESVIPMG`, `SNESVIPMGSetCycle()`, `TAOVIPMG`, `TaoVIPMGSetCycle()`
 E*/
 typedef enum {
   SNES_VIPMG_CYCLE_AUTO,
@@ -248,9 +248,9 @@ PETSC_EXTERN const char *const PCAuxAMGCycles[];
 + `PC_AUXAMG_SMOOTHER_AUTO`        - Chebyshev; block Gauss-Seidel for `PC_AUXAMG_AGGREGATION`
 . `PC_AUXAMG_SMOOTHER_CHEBYSHEV`   - Chebyshev polynomial of the fourth kind with optimal weights
 . `PC_AUXAMG_SMOOTHER_JACOBI`      - damped Jacobi
-. `PC_AUXAMG_SMOOTHER_GS`          - Gauss-Seidel by colours, forward before and backward after the next grid
+. `PC_AUXAMG_SMOOTHER_GS`          - Gauss-Seidel by colors, forward before and backward after the next grid
 - `PC_AUXAMG_SMOOTHER_BLOCK_GS`    - the same on coarse grids; on the mesh the aggregates are solved exactly, by
-   colours (for `PC_AUXAMG_AGGREGATION`)
+   colors (for `PC_AUXAMG_AGGREGATION`)
 
   Level: intermediate
 
@@ -295,7 +295,7 @@ PETSC_EXTERN const char *const PCAuxAMGFilters[];
 
   Level: intermediate
 
-.seealso: `PCRRB`, `PCRRBSetBackend()`
+.seealso: `PCRRBSetBackend()`, `PCAuxAMGSetBackend()`, `SNESVIPMGSetBackend()`, `SNESVIPGSSetBackend()`
 E*/
 typedef enum {
   TESSERA_BACKEND_AUTO,
@@ -415,7 +415,7 @@ PETSC_EXTERN PetscErrorCode TaoVIPMGGetMonitor(Tao, PetscBool *);
 
   Level: intermediate
 
-.seealso: `PCDENSEGS`, `SNESVIPGS`
+.seealso: `PCDENSEGS`, `SNESVIPGS`, `TAOVIPGS`
 E*/
 typedef enum {
   TESSERA_GS_SEQUENTIAL,
@@ -440,7 +440,7 @@ PETSC_EXTERN const char *const TesseraGSStrategies[];
 
   Level: intermediate
 
-.seealso: `PCDENSEGS`, `SNESVIPGS`
+.seealso: `PCDENSEGS`, `SNESVIPGS`, `TAOVIPGS`
 E*/
 typedef enum {
   TESSERA_GS_FORWARD,
@@ -463,7 +463,7 @@ PETSC_EXTERN const char *const TesseraGSOrders[];
 
   Level: intermediate
 
-.seealso: `SNESVIPGS`, `SNESVIPGSSetAcceleration()`
+.seealso: `SNESVIPGS`, `SNESVIPGSSetAcceleration()`, `TAOVIPGS`, `TaoVIPGSSetAcceleration()`
 E*/
 typedef enum {
   SNES_VIPGS_ACCELERATION_AUTO,
@@ -483,7 +483,7 @@ PETSC_EXTERN const char *const SNESVIPGSAccelerations[];
 
   Level: intermediate
 
-.seealso: `SNESVIPGS`, `SNESVIPGSSetFrictionLaw()`
+.seealso: `SNESVIPGS`, `SNESVIPGSSetFrictionLaw()`, `TAOVIPGS`, `TaoVIPGSSetFrictionLaw()`
 E*/
 typedef enum {
   SNES_VIPGS_FRICTION_CONE,
@@ -496,7 +496,7 @@ PETSC_EXTERN const char *const SNESVIPGSFrictions[];
 
   Values:
 + `SNES_VIPGS_CONVERGED`  - the convergence test of the `SNES` was met
-. `SNES_VIPGS_MAXIMUM`    - iterations, sweeps or factorisations are used up
+. `SNES_VIPGS_MAXIMUM`    - iterations, sweeps or factorizations are used up
 . `SNES_VIPGS_STALLED`    - the residual does not fall any more
 . `SNES_VIPGS_CYCLING`    - the iterates come back
 . `SNES_VIPGS_INFEASIBLE` - no x has x >= lower and F(x) >= 0, as a vector shows up to 1e-10 of the matrix
@@ -504,7 +504,7 @@ PETSC_EXTERN const char *const SNESVIPGSFrictions[];
 
   Level: intermediate
 
-.seealso: `SNESVIPGS`, `SNESVIPGSGetCertificate()`
+.seealso: `SNESVIPGS`, `SNESVIPGSGetCertificate()`, `TAOVIPGS`, `TaoVIPGSGetCertificate()`
 E*/
 typedef enum {
   SNES_VIPGS_CONVERGED,
@@ -521,7 +521,7 @@ PETSC_EXTERN const char *const SNESVIPGSReasons[];
 
   Level: intermediate
 
-.seealso: `SNESVIPGS`, `SNESVIPGSGetCertificate()`
+.seealso: `SNESVIPGS`, `SNESVIPGSGetCertificate()`, `TAOVIPGS`, `TaoVIPGSGetCertificate()`
 S*/
 typedef struct {
   PetscReal       natural;        /* |x - P(x - F(x))|_2, P the projection onto the bounds or cones */

@@ -34,7 +34,7 @@ typedef struct {
   PCRRBCoarsening    coarsening;
   PCRRBInterpolation interpolation; /* of the Galerkin form: collapse or least_squares */
   PCRRBCycle         cycle;         /* in use: v, k or amli */
-  PetscInt           levels;        /* of the factorisation, two to a grid */
+  PetscInt           levels;        /* two to a grid */
   PetscInt           quarters;      /* grids that are stored by quarters */
   PetscInt           algebraic;     /* algebraic levels in place of grids below the finest one */
   const char        *measures;      /* for rough coefficients: "none", or what they are */
@@ -122,7 +122,7 @@ typedef struct {
   PetscInt  cells;            /* of the tree, which have nodes of the grid before; of the mesh 0, as the next three */
   PetscInt  coarsest, finest; /* levels in the tree of the largest and the smallest of them */
   PetscInt  hanging;          /* vertices whose values are those of others */
-  PetscInt  colours;          /* of Gauss-Seidel; of another smoother 0 */
+  PetscInt  colors;           /* of Gauss-Seidel; of another smoother 0 */
   PetscReal eigenvalue;       /* the largest one of D^-1 A, by which Chebyshev and Jacobi go; else 0 */
 } PCAuxAMGGridInfo;
 

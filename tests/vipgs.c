@@ -346,7 +346,7 @@ static PetscErrorCode TestFeet(PetscBool newton, TesseraGSOrder order, PetscInt 
   PetscCall(VecDestroy(&lower));
   PetscCall(SNESVIPGSGetCertificate(snes, &c));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "a plate on eight feet, %s%s: %s%s\n", TesseraGSOrders[order], newton ? "" : ", sweeps alone", SNESVIPGSReasons[c.reason], c.reason == SNES_VIPGS_CONVERGED && !(c.natural <= 1e-11 && c.primal < 1e-11) ? ", but it is wrong" : ""));
-  if (most < 12) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  %" PetscInt_FMT " factorisations of %" PetscInt_FMT "\n", c.factorizations, most));
+  if (most < 12) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  %" PetscInt_FMT " factorizations of %" PetscInt_FMT "\n", c.factorizations, most));
   PetscCall(SNESDestroy(&snes));
   PetscCall(VecDestroy(&q));
   PetscCall(VecDestroy(&x));

@@ -93,7 +93,7 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCAuxAMGGridInfo *info)
       info->finest   = l.grid.finest;
       info->hanging  = (PetscInt)l.grid.hanging;
     }
-    if (!l.sweep.first.empty()) info->colours = (PetscInt)l.sweep.first.size() - 1;
+    if (!l.sweep.first.empty()) info->colors = (PetscInt)l.sweep.first.size() - 1;
     else if (l.transfer.corners) info->eigenvalue = l.lambda;
   });
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -300,7 +300,7 @@ PetscErrorCode PCAuxAMGGetCycle(PC pc, PCAuxAMGCycle *c)
 
    Note:
    Chebyshev polynomials of the fourth kind in D^-1 A with optimal weights; Jacobi's method damped by 1.5 over the
-   largest eigenvalue; or Gauss-Seidel, by the colours of nodes that are not coupled with each other.
+   largest eigenvalue; or Gauss-Seidel, by the colors of nodes that are not coupled with each other.
    `PC_AUXAMG_SMOOTHER_BLOCK_GS` needs `PC_AUXAMG_AGGREGATION`, whose aggregates are its blocks on the mesh; those of
    more than 64 unknowns are cut.
 

@@ -307,7 +307,7 @@ static PetscErrorCode Judge(PC pc, const Failure &failure)
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
   PetscCheck(any != Failure::uncoloured, comm, PETSC_ERR_SUP,
-             "PC auxamg: Gauss-Seidel (-pc_auxamg_smoother %s) finds no colours: the nonzero pattern of the matrix is "
+             "PC auxamg: Gauss-Seidel (-pc_auxamg_smoother %s) finds no colors: the nonzero pattern of the matrix is "
              "not symmetric, or has dense blocks of more than 128 nodes. Use -pc_auxamg_smoother chebyshev",
              a->params.smoother == tessera::tree::Smoother::gs ? "gs" : "block_gs");
   if (any == Failure::too_long) PetscCall(RefuseDense(pc, failure));

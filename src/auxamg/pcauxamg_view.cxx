@@ -34,7 +34,7 @@ static PetscErrorCode SmootherOf(const PCAuxAMGGridInfo &g, char *text, size_t n
 {
   PetscFunctionBegin;
   text[0] = 0;
-  if (g.colours) PetscCall(PetscSNPrintf(text, n, ", %" PetscInt_FMT " colours", g.colours));
+  if (g.colors) PetscCall(PetscSNPrintf(text, n, ", %" PetscInt_FMT " colors", g.colors));
   else if (g.eigenvalue > 0) PetscCall(PetscSNPrintf(text, n, ", largest eigenvalue %.3f", (double)g.eigenvalue));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -69,7 +69,7 @@ static void SetTolerances(SNES snes)
    Coulomb friction
 
    Options Database Keys:
-+  -snes_vipgs_newton <bool>             - finish with active sets and dense factorisations, see `SNESVIPGSSetNewton()`
++  -snes_vipgs_newton <bool>             - finish with active sets and dense factorizations, see `SNESVIPGSSetNewton()`
 .  -snes_vipgs_sweeps <n>                - sweeps before that, see `SNESVIPGSSetSweeps()`
 .  -snes_vipgs_acceleration <auto,none,nesterov,nncg,mprgp> - of the sweeps, see `SNESVIPGSSetAcceleration()`
 .  -snes_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - see `SNESVIPGSSetStrategy()`
@@ -89,12 +89,12 @@ static void SetTolerances(SNES snes)
    Finds lower <= x <= upper with F_i(x) >= 0 where x_i is at its lower bound, F_i(x) <= 0 at its upper one and F_i(x)
    = 0 between, for F(x) = A x + q with the dense Jacobian A (`MATDENSE`), whose diagonal is positive. Bounds come as
    for PETSc's VI solvers: `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`.
-   Another F is linearised again and again.
+   Another F is linearized again and again.
 
    The norm that monitors and tests see is that of the natural residual x - P(x - F(x)), P being the projection onto
    the bounds (or the friction cones); where the size d of the Jacobian's diagonal is below 1e-6 or above 1e6, that of
-   d (x - P(x - F(x) / d)). Where F is linear an iteration is `-snes_vipgs_check` sweeps, or one factorisation; else it
-   is a linearisation, as it always is for programs with `SNESSetUpdate()` or checks of steps, whose functions are
+   d (x - P(x - F(x) / d)). Where F is linear an iteration is `-snes_vipgs_check` sweeps, or one factorization; else it
+   is a linearization, as it always is for programs with `SNESSetUpdate()` or checks of steps, whose functions are
    called once for each Jacobian. `-snes_stol` is 0 by default. `-snes_view` prints a certificate of the answer,
    `SNESVIPGSGetCertificate()` returns it.
 
@@ -103,17 +103,17 @@ static void SetTolerances(SNES snes)
    `TAO_CONVERGED_STEPTOL`).
 
    The linear problems are those of the matrix that preconditioners are made of (`Pmat`), so `-snes_mf_operator` and
-   other approximations of the Jacobian work, with more linearisations. A step to where F is not finite, or outside of
+   other approximations of the Jacobian work, with more linearizations. A step to where F is not finite, or outside of
    its domain (`SNESSetFunctionDomainError()`), is halved until it is not. Of a `SNESLineSearch` only the functions of
    `SNESLineSearchSetPreCheck()` and `SNESLineSearchSetPostCheck()` are called; what they change is brought back
    between the bounds. `SNESGetSolutionUpdate()` gives the point before minus the present one.
 
    On several processes each keeps its rows of the Jacobian: sweeps take their turns in the order of the rows, products
-   are made side by side, and convergence tests and monitors are asked by all. For a factorisation the first process
+   are made side by side, and convergence tests and monitors are asked by all. For a factorization the first process
    gathers the rows and columns of the free unknowns.
 
    With friction contacts are swept over one after the other in double precision: strategy, precision, acceleration and
-   the number of sweeps before factorisations have no effect.
+   the number of sweeps before factorizations have no effect.
 
    References:
 +  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009

@@ -51,7 +51,7 @@ PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
 }
 
 /*@
-   SNESVIPGSSetNewton - Sets whether active sets and a dense factorisation finish what the sweeps began
+   SNESVIPGSSetNewton - Sets whether active sets and a dense factorization finish what the sweeps began
 
    Logically Collective
 
@@ -65,7 +65,7 @@ PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
    Level: intermediate
 
    Note:
-   Where the matrix is singular on the free unknowns the factorisations are those of a proximal loop. With friction
+   Where the matrix is singular on the free unknowns the factorizations are those of a proximal loop. With friction
    (the cone) they are those of Levenberg and Marquardt's steps, made where the sweeps have lost their pace.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetNewton()`
@@ -167,7 +167,7 @@ PetscErrorCode SNESVIPGSGetSweeps(SNES snes, PetscInt *n)
    Level: intermediate
 
    Note:
-   These sweeps are one iteration of the `SNES`; so is a factorisation of the Newton method.
+   These sweeps are one iteration of the `SNES`; so is a factorization of the Newton method.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetCheck()`
 @*/
@@ -205,13 +205,13 @@ PetscErrorCode SNESVIPGSGetCheck(SNES snes, PetscInt *n)
 }
 
 /*@
-   SNESVIPGSSetMaxFactorizations - Sets the largest number of factorisations
+   SNESVIPGSSetMaxFactorizations - Sets the largest number of factorizations
 
    Logically Collective
 
    Input Parameters:
 +  snes - the nonlinear solver
--  n - factorisations of the Newton method at most; default 200
+-  n - factorizations of the Newton method at most; default 200
 
    Options Database Key:
 .  -snes_vipgs_max_factorizations <n> - see above

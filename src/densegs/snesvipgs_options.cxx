@@ -18,15 +18,15 @@ static const Option rows[] = {
                             TesseraBackends),
   Option::Enum<&O::acceleration>("-snes_vipgs_acceleration", "SNESVIPGSSetAcceleration", "Acceleration of the sweeps",
                                  SNESVIPGSAccelerations),
-  Option::Bool<&O::newton>("-snes_vipgs_newton", "SNESVIPGSSetNewton", "Finish with active sets and factorisations"),
+  Option::Bool<&O::newton>("-snes_vipgs_newton", "SNESVIPGSSetNewton", "Finish with active sets and factorizations"),
   Option::Int<&O::sweeps>("-snes_vipgs_sweeps", "SNESVIPGSSetSweeps", "Sweeps before that", 0, PETSC_INFINITY,
                           "SNES vipgs: the number of sweeps before the Newton method (-snes_vipgs_sweeps) is 0 or "
                           "more, it is %s"),
   Option::Int<&O::check>("-snes_vipgs_check", "SNESVIPGSSetCheck", "Sweeps between two residuals", 1, PETSC_INFINITY,
                          "SNES vipgs: the residual is computed after 1 sweep or more (-snes_vipgs_check), not %s"),
   Option::Int<&O::factorizations>("-snes_vipgs_max_factorizations", "SNESVIPGSSetMaxFactorizations",
-                                  "Factorisations at most", 0, PETSC_INFINITY,
-                                  "SNES vipgs: the number of factorisations (-snes_vipgs_max_factorizations) is 0 or "
+                                  "Factorizations at most", 0, PETSC_INFINITY,
+                                  "SNES vipgs: the number of factorizations (-snes_vipgs_max_factorizations) is 0 or "
                                   "more, it is %s"),
   Option::Int<&O::block>("-snes_vipgs_block", "SNESVIPGSSetBlock", "Unknowns of a contact with friction (1 for none)",
                          1, 3, "SNES vipgs: a contact has 1, 2 or 3 unknowns (-snes_vipgs_block), not %s"),
@@ -58,7 +58,7 @@ PetscErrorCode tessera::ViewVIPGS(SNES snes, PetscViewer viewer)
                                    p->options.precision == TESSERA_PRECISION_SINGLE ? "single" : "double"));
   if (p->options.newton && p->options.block == 1 && p->options.acceleration != SNES_VIPGS_ACCELERATION_MPRGP)
     PetscCall(PetscViewerASCIIPrintf(
-      viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorisations, at most %" PetscInt_FMT "\n",
+      viewer, "  after %" PetscInt_FMT " sweeps active sets with dense factorizations, at most %" PetscInt_FMT "\n",
       p->options.sweeps, p->options.factorizations));
   if (p->options.block > 1)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  contacts of %" PetscInt_FMT " unknowns with friction: %s\n",
@@ -71,7 +71,7 @@ PetscErrorCode tessera::ViewVIPGS(SNES snes, PetscViewer viewer)
   PetscCall(SNESVIPGSGetCertificate(snes, &c));
   PetscCall(PetscViewerASCIIPrintf(viewer,
                                    "  last solve: %s after %" PetscInt_FMT " sweeps and %" PetscInt_FMT
-                                   " factorisations (%" PetscInt_FMT " proximal subproblems)%s\n",
+                                   " factorizations (%" PetscInt_FMT " proximal subproblems)%s\n",
                                    SNESVIPGSReasons[c.reason], c.sweeps, c.factorizations, c.proximal,
                                    c.fell_back ? "; relaxed sweeps did not converge, graph took their place" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer,
@@ -352,7 +352,7 @@ PetscErrorCode SNESVIPGSGetPrecision(SNES snes, TesseraPrecision *p)
 
    Note:
    The automatic choice is the device where the matrix has its values there (`MATSEQDENSECUDA`), else the host. On a
-   device it stays there for sweeps, products and factorisations (cuBLAS and cuSOLVER of the CUDA toolkit). Several
+   device it stays there for sweeps, products and factorizations (cuBLAS and cuSOLVER of the CUDA toolkit). Several
    processes, friction unless the backend is `TESSERA_BACKEND_CUDA`, the pyramid law, friction in random order and more
    contacts than a device has room for work on the host; `-info :snes` says so.
 

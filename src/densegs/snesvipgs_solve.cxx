@@ -206,7 +206,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   }
   if (m.size > 1 && p->options.block == 1 && p->options.newton)
     PetscCall(PetscInfo(
-      snes, "the first process gathers the rows of free unknowns for factorisations: %g MB where all %d are free\n",
+      snes, "the first process gathers the rows of free unknowns for factorizations: %g MB where all %d are free\n",
       8e-6 * w.n * (double)w.n, w.n));
   PetscCall(
     InDeviceMemory(w.n, [&] { report = tessera::lcp::solve(plan, problem, params, w.x.data(), std::ref(steps)); }));
@@ -449,7 +449,7 @@ PetscErrorCode tessera::SolveVIPGS(SNES snes)
     c = NoCertificate();
   p->solved = true;
   PetscCall(
-    PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorisations\n",
+    PetscInfo(snes, "SNES vipgs: %s, natural residual %g, %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorizations\n",
               SNESVIPGSReasons[c.reason], (double)c.natural, c.sweeps, c.factorizations));
   PetscCheck(!snes->errorifnotconverged || snes->reason >= 0, comm, PETSC_ERR_NOT_CONVERGED,
              "SNES vipgs has not converged: %s, natural residual %g", SNESConvergedReasons[snes->reason],

@@ -216,11 +216,11 @@ static PetscErrorCode TaoDestroy_VIPGS(Tao tao)
 }
 
 /*MC
-   TAOVIPGS - bound-constrained minimisation with a dense Hessian, and complementarity problems with a dense Jacobian,
+   TAOVIPGS - bound-constrained minimization with a dense Hessian, and complementarity problems with a dense Jacobian,
    by `SNESVIPGS`
 
    Options Database Keys:
-+  -tao_vipgs_newton <bool>             - finish with active sets and dense factorisations, see `TaoVIPGSSetNewton()`
++  -tao_vipgs_newton <bool>             - finish with active sets and dense factorizations, see `TaoVIPGSSetNewton()`
 .  -tao_vipgs_sweeps <n>                - sweeps before that, see `TaoVIPGSSetSweeps()`
 .  -tao_vipgs_acceleration <auto,none,nesterov,nncg,mprgp> - of the sweeps, see `TaoVIPGSSetAcceleration()`
 .  -tao_vipgs_strategy <sequential,row,column,block,graph,graph2,relaxed> - see `TaoVIPGSSetStrategy()`

@@ -51,7 +51,7 @@ PetscErrorCode TaoVIPGSGetAcceleration(Tao tao, SNESVIPGSAcceleration *a)
 }
 
 /*@
-   TaoVIPGSSetNewton - Sets whether active sets and a dense factorisation finish what the sweeps began
+   TaoVIPGSSetNewton - Sets whether active sets and a dense factorization finish what the sweeps began
 
    Logically Collective
 
@@ -198,13 +198,13 @@ PetscErrorCode TaoVIPGSGetCheck(Tao tao, PetscInt *n)
 }
 
 /*@
-   TaoVIPGSSetMaxFactorizations - Sets the largest number of factorisations
+   TaoVIPGSSetMaxFactorizations - Sets the largest number of factorizations
 
    Logically Collective
 
    Input Parameters:
 +  tao - the solver
--  n - factorisations of the Newton method at most; default 200
+-  n - factorizations of the Newton method at most; default 200
 
    Options Database Key:
 .  -tao_vipgs_max_factorizations <n> - see above

@@ -128,7 +128,7 @@ struct Steps {
       s->begun = true;
       for (double e : s->linear->q) q += e * e;
       if (!std::isfinite(size) || std::fabs(norm - model) > rounding * (size + std::sqrt(q))) {
-        PetscCall(PetscInfo(snes, "F is not linear: an iteration is a linearisation\n"));
+        PetscCall(PetscInfo(snes, "F is not linear: an iteration is a linearization\n"));
         s->whole = true;
         *stop    = model <= s->target;
         PetscFunctionReturn(PETSC_SUCCESS);

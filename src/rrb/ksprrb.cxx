@@ -71,7 +71,7 @@ PetscErrorCode Check(KSP ksp)
   PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCRRB, &rrb));
   PetscCall(PCGetType(pc, &type));
   PetscCheck(rrb, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP,
-             "KSP rrb works with PC rrb alone, which factorises the system that it iterates on: the preconditioner is "
+             "KSP rrb works with PC rrb alone, which factorizes the system that it iterates on: the preconditioner is "
              "%s. Use -%spc_type rrb (PCSetType(pc, PCRRB)), or -%sksp_type cg with this preconditioner",
              type, prefix ? prefix : "", prefix ? prefix : "");
   PetscCall(PCGetOperators(pc, &A, &P));

@@ -190,13 +190,13 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 }
 
 /*MC
-   PCRRB - repeated red-black factorisation (RRB), a fine-grain parallel incomplete factorisation with multigrid-like
+   PCRRB - repeated red-black multigrid and factorization (RRB), a fine-grain parallel method with multigrid-like
    convergence for 5- and 9-point operators on two-dimensional grids.
 
    Options Database Keys:
-+  -pc_rrb_levels <l>                   - levels of the factorisation, two to a grid; 0 for automatic, see
++  -pc_rrb_levels <l>                   - levels, two to a grid; 0 for automatic, see
    `PCRRBSetLevels()`
-.  -pc_rrb_quarters <g>                    - grids stored by quarters (r1/r2/b1/b2), the others in natural order; -1 for
+.  -pc_rrb_quarters <g>                 - grids stored by quarters (r1/r2/b1/b2), the others in natural order; -1 for
    all, see `PCRRBSetQuarters()`
 .  -pc_rrb_coarsening <galerkin,lump,rhombus> - how the next operator is made, see `PCRRBSetCoarsening()`
 .  -pc_rrb_smoother <auto,point,line_i,line_j,line_alt> - Galerkin: points or lines, see `PCRRBSetSmoother()`
@@ -223,9 +223,9 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
    even size. Without one it is found by the couplings of the rows, as for the blocks of `PCBJACOBI` and `PCASM`; on
    the matrices of `SNESVINEWTONRSLS` it is the `DMDA` with its inactive nodes. Couplings are read from the matrix, not
    from the `DMDA`'s stencil. The matrix should be symmetric positive definite, or semidefinite with the constant null
-   space; of another matrix the mean with its transpose is factorised, for `KSPGMRES`.
+   space; of another matrix the mean with its transpose is factorized, for `KSPGMRES`.
 
-   A row without off-diagonal entries is a Dirichlet row. It is eliminated although its neighbours may be coupled to
+   A row without off-diagonal entries is a Dirichlet row. It is eliminated although its neighbors may be coupled to
    it, so matrices with one-sided boundary couplings work under `KSPCG`.
 
    `PCMatApply()` of the Galerkin form on the host reads the coefficients once for 8 vectors, in double precision also

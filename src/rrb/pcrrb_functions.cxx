@@ -2,13 +2,13 @@
 #include "rrb/pcrrb.hpp"
 
 /*@
-   PCRRBSetLevels - Sets the number of levels of the factorisation, two to a grid
+   PCRRBSetLevels - Sets the number of levels, two to a grid
 
    Logically Collective
 
    Input Parameters:
 +  pc - the preconditioner
--  l - levels; 0 (default) goes on until an exact factorisation of what is left costs next to nothing. More than the
+-  l - levels; 0 (default) goes on until an exact factorization of what is left costs next to nothing. More than the
      grid allows means all levels
 
    Options Database Key:
@@ -17,7 +17,7 @@
    Level: intermediate
 
    Note:
-   The remainder after l levels is factorised exactly (RRB-l, ETNA 48, 2018, section 2.2.1), on every process.
+   The remainder after l levels is factorized exactly (RRB-l, ETNA 48, 2018, section 2.2.1), on every process.
 
 .seealso: `PCRRB`, `PCRRBGetLevels()`
 @*/
@@ -31,7 +31,7 @@ PetscErrorCode PCRRBSetLevels(PC pc, PetscInt l)
 }
 
 /*@
-   PCRRBGetLevels - Gets the number of levels of the factorisation, two to a grid
+   PCRRBGetLevels - Gets the number of levels, two to a grid
 
    Not Collective
 
@@ -123,7 +123,7 @@ PetscErrorCode PCRRBGetQuarters(PC pc, PetscInt *g)
    Note:
    Galerkin is black-box multigrid on the grids of the ordering: every next operator is P'AP, the red nodes of the
    finest grid of a 5-point operator are eliminated exactly and the sweeps there work on their Schur complement. Lump
-   is the papers' factorisation (ETNA 48, 2018; report 16-06). Rhombus lumping is for smooth coefficients: it needs
+   is the papers' factorization (ETNA 48, 2018; report 16-06). Rhombus lumping is for smooth coefficients: it needs
    fewer iterations there and may break down elsewhere.
 
 .seealso: `PCRRB`, `PCRRBGetCoarsening()`
@@ -388,7 +388,7 @@ PetscErrorCode PCRRBGetTrial(PC pc, PetscBool *flg)
 
    Input Parameters:
 +  pc - the preconditioner
--  w - 0 to 1; 1 (default) keeps row sums (modified incomplete factorisation), 0 drops (report 16-06, section 2.4)
+-  w - 0 to 1; 1 (default) keeps row sums (modified incomplete factorization), 0 drops (report 16-06, section 2.4)
 
    Options Database Key:
 .  -pc_rrb_omega <w> - see above

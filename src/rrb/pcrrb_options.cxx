@@ -7,9 +7,8 @@ using tessera::Option;
 using O = tessera::RRBOptions;
 
 static const Option rows[] = {
-  Option::Int<&O::levels>("-pc_rrb_levels", "PCRRBSetLevels",
-                          "Levels of the factorisation, two to a grid (0 for automatic)", 0, PETSC_INFINITY,
-                          "PC rrb: the number of levels must be 0 (automatic) or more, it is %s"),
+  Option::Int<&O::levels>("-pc_rrb_levels", "PCRRBSetLevels", "Levels, two to a grid (0 for automatic)", 0,
+                          PETSC_INFINITY, "PC rrb: the number of levels must be 0 (automatic) or more, it is %s"),
   Option::Int<&O::quarters>("-pc_rrb_quarters", "PCRRBSetQuarters",
                             "Grids stored by quarters, the others in natural order (-1 for all)", -1, PETSC_INFINITY,
                             "PC rrb: the number of grids stored by quarters must be -1 (all) or more, it is %s"),
@@ -39,12 +38,12 @@ static const Option rows[] = {
                              "is %s"),
   Option::Bool<&O::peers>("-pc_rrb_peers", "PCRRBSetPeers",
                           "Processes of one host write into each other's device memory"),
-  Option::Enum<&O::precision>("-pc_rrb_precision", "PCRRBSetPrecision", "Precision of the factors", TesseraPrecisions),
+  Option::Enum<&O::precision>("-pc_rrb_precision", "PCRRBSetPrecision", "Precision of the grids or factors",
+                              TesseraPrecisions),
   Option::Pair<&O::grid>("-pc_rrb_grid", "PCRRBSetGrid", "Grid size nx,ny of a matrix without a DMDA, row i + nx*j",
                          "numbers, nx,ny", 1, PETSC_INFINITY,
                          "PC rrb: a grid has one node or more in each direction, not %s x %s"),
-  Option::Enum<&O::backend>("-pc_rrb_backend", "PCRRBSetBackend", "Where the factorisation lives and runs",
-                            TesseraBackends),
+  Option::Enum<&O::backend>("-pc_rrb_backend", "PCRRBSetBackend", "Where the preconditioner runs", TesseraBackends),
 };
 const tessera::OptionTable O::table(rows);
 
@@ -338,7 +337,7 @@ PetscErrorCode PCRRBGetPeers(PC pc, PetscBool *peers)
 }
 
 /*@
-   PCRRBSetPrecision - Sets the precision in which the factors are stored
+   PCRRBSetPrecision - Sets the precision in which the grids (Galerkin form) or the factors are stored
 
    Logically Collective
 
@@ -370,7 +369,7 @@ PetscErrorCode PCRRBSetPrecision(PC pc, TesseraPrecision p)
 }
 
 /*@
-   PCRRBGetPrecision - Gets the precision in which the factors are stored
+   PCRRBGetPrecision - Gets the precision in which the grids (Galerkin form) or the factors are stored
 
    Not Collective
 
@@ -394,7 +393,7 @@ PetscErrorCode PCRRBGetPrecision(PC pc, TesseraPrecision *p)
 }
 
 /*@
-   PCRRBSetBackend - Sets where the factorisation lives and runs
+   PCRRBSetBackend - Sets where the preconditioner lives and runs
 
    Logically Collective
 
@@ -424,7 +423,7 @@ PetscErrorCode PCRRBSetBackend(PC pc, TesseraBackend b)
 }
 
 /*@
-   PCRRBGetBackend - Gets where the factorisation lives and runs
+   PCRRBGetBackend - Gets where the preconditioner lives and runs
 
    Not Collective
 

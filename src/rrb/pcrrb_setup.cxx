@@ -136,7 +136,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   PetscCheck(report.kind != OperatorReport::outside, comm, PETSC_ERR_SUP,
              "PC rrb works on 5- and 9-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT
              " of %d x %d) is coupled with column %" PetscInt_FMT
-             ", which is none of its nine neighbours. If the unknowns are numbered otherwise give the right "
+             ", which is none of its nine neighbors. If the unknowns are numbered otherwise give the right "
              "-pc_rrb_grid; else use gamg",
              report.row, report.x, report.y, finest.grid.nx, finest.grid.ny, report.column);
   if (report.kind == OperatorReport::not_finite) {
@@ -167,7 +167,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     bool right;
     PetscCall(r->matrix.Confirm(r->report, &right));
     if (!right) {
-      PetscCall(PetscInfo(pc, "The matrix has other kinds of rows than the last one: read and factorised once more\n"));
+      PetscCall(PetscInfo(pc, "The matrix has other kinds of rows than the last one: read and factorized once more\n"));
       PetscCall(ReadAndFactor(pc, raise, failure));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -175,7 +175,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
   }
   if (failure->again) { // once: the plan knows now
     PetscCall(PetscInfo(pc, "A coarse grid has zeros on its diagonal, where there were none before, or algebraic "
-                            "levels cannot be made: read and factorised once more\n"));
+                            "levels cannot be made: read and factorized once more\n"));
     PetscCall(ReadAndFactor(pc, raise, failure));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -288,7 +288,7 @@ static PetscErrorCode MakePlan(PC pc, tessera::device::Expected *expected)
   const tessera::Grid &last    = r->plan.levels.back().grid;
   const double         entries = (double)last.size() * (PetscMin(last.nx, last.ny) + 2);
   PetscCheck(entries <= tessera::tuning::remainder_maximum, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "PC rrb: after %d levels %d x %d nodes remain, whose exact factorisation would take %g GB on every "
+             "PC rrb: after %d levels %d x %d nodes remain, whose exact factorization would take %g GB on every "
              "process. Use more -pc_rrb_levels, or 0 for the automatic choice",
              r->plan.factor_levels(), last.nx, last.ny, entries * 8e-9);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -156,7 +156,7 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
   if (info.dirichlet)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (no off-diagonal entries)%s\n",
                                      info.dirichlet,
-                                     r->dirichlet.any ? ", eliminated: neighbours are coupled to them" : ""));
+                                     r->dirichlet.any ? ", eliminated: neighbors are coupled to them" : ""));
   if (r->raised)
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "  negative row sums (down to %.3g of the diagonal) are left out of the factors\n", -(double)c.deficit));

@@ -83,7 +83,7 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
   PetscCall(matrix.Read(J, plan, report));
   const PetscInt *p = report.node;
   PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm(solver), PETSC_ERR_SUP,
-             "vipmg works on stencils of the nearest neighbours: row %" PetscInt_FMT
+             "vipmg works on stencils of the nearest neighbors: row %" PetscInt_FMT
              " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
              " of %d x %d x %d) is coupled with column %" PetscInt_FMT
              ", which is none of them. Use -snes_type vinewtonrsls",
@@ -411,7 +411,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
     fmg = false;
     if (failed) {
       PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                              "cycles diverge on the linearised problem (natural residual %g, from %g): the Jacobian "
+                              "cycles diverge on the linearized problem (natural residual %g, from %g): the Jacobian "
                               "is indefinite, or far from an M-matrix",
                               std::sqrt(model.natural), natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));

@@ -234,8 +234,8 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    through the `SNES`, the solution or the matrix. The Jacobian has a stencil of 3, 5, 9, 7 or 27 points; only that of
    the finest grid is asked for. A row without off-diagonal entries is a Dirichlet row.
 
-   An iteration linearises F (Newton) and solves the linear complementarity problem by cycles, whose number
-   `SNESGetLinearSolveIterations()` returns; a linear problem is recognised at its first step and solved in two. Every
+   An iteration linearizes F (Newton) and solves the linear complementarity problem by cycles, whose number
+   `SNESGetLinearSolveIterations()` returns; a linear problem is recognized at its first step and solved in two. Every
    iterate is between its bounds. The norm that is monitored and tested is that of F without the nodes that are pressed
    against a bound, as for `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and
    `-snes_vi_monitor_active` work here. `SNESVIPMGGetCertificate()` returns other measures.

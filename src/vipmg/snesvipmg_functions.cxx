@@ -387,7 +387,7 @@ PetscErrorCode SNESVIPMGGetBackend(SNES snes, TesseraBackend *b)
 
    Input Parameters:
 +  snes - the solver
--  on   - the norm of the inactive nodes, the natural residual and the active nodes of the linearised problem are
+-  on   - the norm of the inactive nodes, the natural residual and the active nodes of the linearized problem are
      printed
 
    Options Database Key:

@@ -205,7 +205,7 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
 } // namespace
 
 /*MC
-   TAOVIPMG - bound-constrained minimisation on a `DMDA` by multigrid
+   TAOVIPMG - bound-constrained minimization on a `DMDA` by multigrid
 
    Options Database Keys:
 +  -tao_vipmg_variant <hybrid,tnnmg,monotone,klement_oberhuber> - the cycle, see `TaoVIPMGSetVariant()`
@@ -221,7 +221,7 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
 
    Notes:
    Newton's method for the variational inequality of the gradient, as in `SNESVIPMG`: the Hessian is an assembled
-   matrix with a stencil of nearest neighbours, and its grid is that of the `DMDA` that the solution vector or the
+   matrix with a stencil of nearest neighbors, and its grid is that of the `DMDA` that the solution vector or the
    Hessian came from. A quadratic problem takes two iterations, whose cycles are the linear iterations. Steps reduce
    the natural residual, so it is a method for convex problems, or for a start near a minimum. The convergence tests
    are Tao's, of the projected gradient.

@@ -355,7 +355,7 @@ PetscErrorCode TaoVIPMGGetBackend(Tao tao, TesseraBackend *b)
 
    Input Parameters:
 +  tao - the solver
--  on   - the norm of the inactive nodes, the natural residual and the active nodes of the linearised problem are
+-  on   - the norm of the inactive nodes, the natural residual and the active nodes of the linearized problem are
      printed
 
    Options Database Key:

@@ -230,7 +230,7 @@ TEST(Factor, SinglePrecisionIsTheDoubleRounded)
               for (int k = 0; k < 2; ++k) weights += expect_rounded("edges", w.P.edge[k], s.edge[k]);
               if (s.smoother == rrb::Smoother::point) (void)expect_rounded("inject", w.P.inject, s.inject);
             }
-            for (int k = 0; k < 4 && !w.P.centre[k].empty(); ++k) weights += expect_rounded("centres", w.P.centre[k], s.centre[k]); // else made in single precision alone: galerkin.cxx
+            for (int k = 0; k < 4 && !w.P.centre[k].empty(); ++k) weights += expect_rounded("centers", w.P.centre[k], s.centre[k]); // else made in single precision alone: galerkin.cxx
           }
         }
       }

@@ -122,7 +122,7 @@ Operator GridOperator(Case &c, const Grid &g)
   if (fixed > 0 && reaction == 0) a.singular = true; // fixed nodes may cut off others
   if (a.n > 1 && decades > 5) a.definite = false;    // but for rounding
   c.say("kind %d over %.1f decades, sides %d, reaction %.1e, fixed %.2f%s%s", kind, decades, sides, reaction, fixed,
-        onesided ? " one-sided" : "", nine ? ", all neighbours" : "");
+        onesided ? " one-sided" : "", nine ? ", all neighbors" : "");
   return a;
 }
 
