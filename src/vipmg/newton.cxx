@@ -253,6 +253,19 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Of a step that the program has changed.
+static PetscErrorCode MeasureStep(Vec F, Vec step, Moved *whole)
+{
+  PetscReal dot, norm;
+
+  PetscFunctionBegin;
+  PetscCall(VecDot(F, step, &dot));
+  PetscCall(VecNorm(step, NORM_2, &norm));
+  whole->slope = -dot;
+  whole->step  = norm * norm;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric
 // Jacobian F is a gradient and its slope F . d along the way tells where energy is least; an energy that grows
 // nowhere on the way, and a slope that is a fraction of the first one, is a good step. Otherwise the natural residual
@@ -272,13 +285,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   PetscCall(VecCopy(X, base_));
   PetscCall(Move(1, base_, F, XL, XU, X, &whole));
   PetscCall(problem.Check(StepCheck::before, base_, X, &step));
-  if (step) {
-    PetscReal dot, norm;
-    PetscCall(VecDot(F, step, &dot));
-    PetscCall(VecNorm(step, NORM_2, &norm));
-    whole.slope = -dot;
-    whole.step  = norm * norm;
-  }
+  if (step) PetscCall(MeasureStep(F, step, &whole));
   first = slope_low = whole.slope;
   *current = false;
   for (int tries = 0; tries < 20; ++tries) {
