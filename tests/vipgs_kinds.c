@@ -241,16 +241,146 @@ static PetscErrorCode TestSkew(void)
   PetscFunctionReturn(0);
 }
 
+/* Problems with a positive semidefinite matrix, symmetric or not, zeros on the diagonal included, and others that have one answer. */
+typedef enum { POSITIVE, SINGULAR, SKEW, BOX, MARKET, LINEAR, GAME, MURTY, FATHI, SCALES, KINDS } Kind;
+static const char *const kinds[] = {"positive definite", "singular", "nearly skew", "nearly skew, boxes", "market", "linear program", "matrix game", "Murty", "Fathi", "forces of all scales"};
+
+static PetscReal Low(PetscInt i, PetscInt n) { return i % 5 ? -1 : PETSC_NINFINITY; }
+static PetscReal High(PetscInt i, PetscInt n) { return i % 2 ? 1 : i % 7 ? PETSC_INFINITY : i % 3 ? 0.5 : -1; }
+/* += scale B B', B of n rows and m columns at random */
+static PetscErrorCode AddGram(PetscInt n, PetscInt size, PetscInt m, PetscReal scale)
+{
+  PetscReal *B;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(size * m, &B));
+  for (PetscInt k = 0; k < size * m; ++k) B[k] = Uniform();
+  for (PetscInt j = 0; j < size; ++j)
+    for (PetscInt k = 0; k < m; ++k)
+      for (PetscInt i = 0; i < size; ++i) table[i + j * n] += scale * B[i + k * size] * B[j + k * size];
+  PetscCall(PetscFree(B));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode Make(Kind kind, PetscInt n)
+{
+  const PetscInt half = n / 2;
+
+  PetscFunctionBegin;
+  PetscCall(Begin(n));
+  for (PetscInt i = 0; i < n; ++i) right[i] = kind == MURTY || kind == FATHI ? -1 : Uniform() * (kind == SCALES ? PetscPowReal(10, 3 * Uniform()) : 1);
+  for (PetscInt i = 0; i < n; ++i)
+    for (PetscInt j = 0; j <= i; ++j) {
+      const PetscReal e = Uniform(), skew = kind == SCALES ? e : e / PetscSqrtReal(n);
+      if (kind == SKEW || kind == BOX || kind == SCALES) table[i + j * n] = i == j ? 1e-3 : skew, table[j + i * n] = i == j ? 1e-3 : -skew;
+      if (kind == MURTY) table[i + j * n] = i == j ? 1 : 2;
+      if (kind == FATHI) table[i + j * n] = table[j + i * n] = i == j ? 4 * i + 1 : 4 * j + 2;
+      if (kind >= MARKET && kind <= GAME && i >= half && j < half) { /* constraints C x >= b and prices */
+        const PetscReal c = kind == GAME ? 1.5 + 0.5 * e : PetscAbsReal(e) < 0.3 ? e * e : 0;
+        table[i + j * n] = c;
+        table[j + i * n] = -c;
+      }
+    }
+  if (kind == POSITIVE) PetscCall(AddGram(n, n, n, 1. / n));
+  if (kind == SCALES) PetscCall(AddGram(n, n, n, 0.1 / n));
+  if (kind == MARKET) PetscCall(AddGram(n, half, half / 3 + 1, 1));
+  if (kind == SINGULAR) { /* q = w - A x with an answer x, w */
+    PetscCall(AddGram(n, n, half, 1));
+    for (PetscInt i = 0; i < n; ++i) right[i] = i % 3 ? right[i] + 1 : 0;
+    for (PetscInt j = 0; j < n; j += 3)
+      for (PetscInt i = 0; i < n; ++i) right[i] -= table[i + j * n] * (1 + 0.5 * PetscSinReal(j));
+  }
+  for (PetscInt i = 0; i < n && kind >= MARKET && kind <= GAME; ++i) right[i] = i < half ? 1.5 + right[i] : kind == GAME ? -1 : 0.1 * right[i] + 0.1;
+  for (PetscInt j = 0; j < half && (kind == MARKET || kind == LINEAR); ++j) /* C x >= b has an answer */
+    for (PetscInt i = half; i < n; ++i) right[i] -= 0.9 * table[i + j * n];
+  PetscFunctionReturn(0);
+}
+
+/* The residual of the answer from its definition, and its bounds, which hold at every end; most: factorisations. */
+static PetscErrorCode TestKind(Kind kind, PetscInt n, PetscInt which, PetscInt most)
+{
+  Mat                  A;
+  Vec                  q, x, w, lower, upper;
+  SNES                 snes;
+  SNESConvergedReason  reason;
+  SNESVIPGSCertificate c;
+  PetscInt             first, last;
+  PetscReal            size, mine[2] = {0, 0}, all[2];
+  const PetscScalar   *v, *f, *l, *u;
+  char                 text[200];
+
+  PetscFunctionBegin;
+  seed = (unsigned)(n + 1000 * which);
+  PetscCall(Make(kind, n));
+  PetscCall(Fill(n, Table, &A));
+  PetscCall(FillVec(A, Right, &q));
+  PetscCall(VecDuplicate(q, &x));
+  PetscCall(VecDuplicate(q, &w));
+  PetscCall(VecDuplicate(q, &upper));
+  PetscCall(VecSet(upper, PETSC_INFINITY));
+  PetscCall(VecDuplicate(q, &lower));
+  if (kind == BOX) {
+    PetscCall(VecDestroy(&lower));
+    PetscCall(VecDestroy(&upper));
+    PetscCall(FillVec(A, Low, &lower));
+    PetscCall(FillVec(A, High, &upper));
+  }
+  PetscCall(VecNorm(q, NORM_2, &size));
+  PetscCall(SNESVIPGSCreateLCP(A, q, lower, upper, &snes));
+  PetscCall(SNESVIPGSSetMaxFactorizations(snes, most));
+  PetscCall(SNESSetTolerances(snes, 1e-9 * size, 1e-50, 1e-50, 20000, -1));
+  PetscCall(SNESSetFromOptions(snes));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, &reason));
+  PetscCall(SNESVIPGSGetCertificate(snes, &c));
+  PetscCall(MatMultAdd(A, x, q, w));
+  PetscCall(VecGetOwnershipRange(x, &first, &last));
+  PetscCall(VecGetArrayRead(x, &v));
+  PetscCall(VecGetArrayRead(w, &f));
+  PetscCall(VecGetArrayRead(lower, &l));
+  PetscCall(VecGetArrayRead(upper, &u));
+  for (PetscInt i = 0; i < last - first; ++i) {
+    const PetscReal e = v[i] - PetscMin(PetscMax(v[i] - f[i], l[i]), u[i]);
+    mine[0] += e * e;
+    mine[1] += !(v[i] >= l[i] && v[i] <= u[i]);
+  }
+  PetscCall(VecRestoreArrayRead(x, &v));
+  PetscCall(VecRestoreArrayRead(w, &f));
+  PetscCall(VecRestoreArrayRead(lower, &l));
+  PetscCall(VecRestoreArrayRead(upper, &u));
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "%s, n = %" PetscInt_FMT "%s", kinds[kind], n, most < 10 ? ", few factorisations" : ""));
+  if (most < 10) PetscCall(Check(text, reason < 0 && all[1] == 0 && all[0] > 0 ? 0 : 1 + all[1], 0));
+  else PetscCall(Check(text, reason > 0 && all[1] == 0 && c.factorizations <= 60 ? PetscSqrtReal(all[0]) / size : 1, 1e-8));
+  PetscCall(PetscInfo(snes, "%s: %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorisations\n", text, c.sweeps, c.factorizations));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&w));
+  PetscCall(VecDestroy(&lower));
+  PetscCall(VecDestroy(&upper));
+  PetscCall(MatDestroy(&A));
+  PetscCall(End());
+  PetscFunctionReturn(0);
+}
+
 int main(int argc, char **argv)
 {
   PetscMPIInt size;
+  PetscInt    sizes[] = {3, 20, 90, 300}, rounds = 1, few = 3;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(TesseraInitializePackage());
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-largest", &sizes[3], NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-rounds", &rounds, NULL)); /* with -info :snes: more problems, and their factorisations */
   if (size == 1) PetscCall(TestSlow());
   PetscCall(TestSkew());
+  for (PetscInt round = 0; round < rounds; ++round)
+    for (int k = 0; k < (size == 1 ? 4 : 3); ++k)
+      for (int kind = 0; kind < KINDS; ++kind) PetscCall(TestKind((Kind)kind, sizes[k], round, 200));
+  PetscCall(TestKind(SKEW, 90, 0, few));
+  PetscCall(TestKind(BOX, 90, 0, few));
   PetscCall(PetscFinalize());
   return 0;
 }

@@ -85,6 +85,8 @@ Certificate certify(const Problem &p, const double *x, const double *w);
 bool        rounded(const Problem &p, const double *x, const double *w);
 void        project(const Problem &p, double *x);                                    // onto the bounds
 Reason      newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
+Reason      interior(const Problem &p, const Params &params, double *answer, double *least, Report &report,
+                     const Monitor &monitor); // for positive semidefinite A, symmetric or not
 Reason      mprgp(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      friction(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      friction_newton(const Problem &p, const Params &params, int most, double *answer, double *least,

@@ -12,11 +12,12 @@ struct Gather {
   const double *a;
   ptrdiff_t     lda;
   const int    *index;
-  double       *to, shift;
+  const double *shift; // or null
+  double       *to;
   int           n;
   HD void       operator()(int i, int j) const
   {
-    to[(size_t)j * (size_t)n + (size_t)i] = a[(ptrdiff_t)index[j] * lda + index[i]] + (i == j ? shift : 0);
+    to[(size_t)j * (size_t)n + (size_t)i] = a[(ptrdiff_t)index[j] * lda + index[i]] + (i == j && shift ? shift[i] : 0);
   }
 };
 struct Diagonal {
@@ -72,9 +73,10 @@ void momentum_device(const Exec &exec, int n, const double *lower, const double 
                 Momentum{lower, upper, x, y, last, t, n});
 }
 
-void gather_device(const Exec &exec, const double *a, ptrdiff_t lda, const int *index, int n, double shift, double *to)
+void gather_device(const Exec &exec, const double *a, ptrdiff_t lda, const int *index, int n, const double *shift,
+                   double *to)
 {
-  forall(exec, Box{0, n, 0, n}, Gather{a, lda, index, to, shift, n});
+  forall(exec, Box{0, n, 0, n}, Gather{a, lda, index, shift, to, n});
 }
 
 void diagonal_device(const Exec &exec, const double *a, ptrdiff_t lda, int n, double *scratch)

@@ -135,6 +135,7 @@ Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrd
     c.asymmetry = c.largest > 0 ? maxima[1] / c.largest : 0;
   }
   m.asymmetry = c.asymmetry;
+  m.largest   = c.largest;
   return c;
 }
 
@@ -202,10 +203,15 @@ double size_of_diagonal(const Matrix &A)
   for (double v : A.diagonal) largest = std::max(largest, std::fabs(v));
   for (double v : A.diagonal)
     if (std::fabs(v) > 1e-14 * largest) d.push_back(std::fabs(v));
-  if (d.empty()) return 0;
+  if (d.empty()) return A.largest;
   const auto middle = d.begin() + (ptrdiff_t)(d.size() / 2);
   std::nth_element(d.begin(), middle, d.end());
   return std::min(largest, 1e3 * *middle);
+}
+
+bool sweepable(const Matrix &m)
+{
+  return std::all_of(m.diagonal.begin(), m.diagonal.end(), [](double v) { return v > 0; });
 }
 
 void blocks(const Matrix &m, int block, std::vector<double> &out)
@@ -233,7 +239,7 @@ void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
     Buffer<int>    rows(Extent{(size_t)n, Space::cuda});
     Buffer<double> piece(Extent{(size_t)n * (size_t)n, Space::cuda});
     device::copy_from_host(rows.data(), index.data(), rows.bytes());
-    gather_device(m.exec, m.a, m.lda, rows.data(), n, 0, piece.data());
+    gather_device(m.exec, m.a, m.lda, rows.data(), n, nullptr, piece.data());
     device::copy_to_host(to, piece.data(), piece.bytes());
     return;
   }
@@ -275,13 +281,14 @@ void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
   }
 }
 
-void Factor::gather(double shift)
+void Factor::gather(const std::vector<double> &shift)
 {
   const Matrix &m = *matrix_;
   const int     n = (int)index_.size();
   if (m.exec.space == Space::cuda) {
     f_.reset(n, Space::cuda);
-    return gather_device(m.exec, m.a, m.lda, device_index_.data(), n, shift, f_.matrix());
+    device::copy_from_host(device_shift_.data(), shift.data(), shift.size() * sizeof(double));
+    return gather_device(m.exec, m.a, m.lda, device_index_.data(), n, device_shift_.data(), f_.matrix());
   }
   int fits = 1;
   try {
@@ -293,17 +300,20 @@ void Factor::gather(double shift)
   if (!fits) throw std::bad_alloc(); // on all processes: none waits for the first one
   gather_rows(m, index_, f_.matrix());
   if (!m.rank)
-    for (size_t i = 0; i < (size_t)n; ++i) f_.matrix()[i * ((size_t)n + 1)] += shift;
+    for (size_t i = 0; i < (size_t)n; ++i) f_.matrix()[i * ((size_t)n + 1)] += shift[i];
 }
 
-bool Factor::make(const Matrix &m, double shift, const std::vector<int> &index, bool symmetric)
+bool Factor::make(const Matrix &m, const std::vector<double> &shift, const std::vector<int> &index, bool symmetric)
 {
   matrix_   = &m;
   index_    = index;
   smallest_ = 1;
   if (index.empty()) return true;
   if (m.exec.space == Space::cuda) {
-    if (device_index_.size() < index.size()) device_index_.resize(Extent{(size_t)m.n, Space::cuda});
+    if (device_index_.size() < index.size()) {
+      device_index_.resize(Extent{(size_t)m.n, Space::cuda});
+      device_shift_.resize(Extent{(size_t)m.n, Space::cuda});
+    }
     device::copy_from_host(device_index_.data(), index.data(), index.size() * sizeof(int));
   }
   bool done = false;
@@ -314,7 +324,7 @@ bool Factor::make(const Matrix &m, double shift, const std::vector<int> &index, 
       f_.diagonal(l);
       done = true;
       for (size_t i = 0; i < l.size(); ++i) {
-        const double d = m.diagonal[(size_t)index_[i]] + shift;
+        const double d = m.diagonal[(size_t)index_[i]] + shift[i];
         if (!(l[i] * l[i] >= smallest_ * d)) smallest_ = l[i] * l[i] / d;
       }
     }

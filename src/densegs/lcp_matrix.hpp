@@ -17,7 +17,7 @@ struct Matrix {
   int                 rank = 0, size = 1;
   std::vector<int>    starts;          // row of each process, and n
   std::vector<double> diagonal;        // all of it
-  double              asymmetry = 0; // densegs::Check has it
+  double              asymmetry = 0, largest = 0; // densegs::Check has them
 
   int first() const { return starts[(size_t)rank]; }
   int rows() const { return starts[(size_t)rank + 1] - first(); }
@@ -36,8 +36,9 @@ densegs::Check create(Matrix &m, const Comm &comm, int rows, int n, const double
 
 void multiply(const Matrix &m, const double *q, const double *x, double *w);  // w := A x + q
 void transposed(const Matrix &m, const double *y, double *w);                 // w := A'y
-// its largest entry, but for a few that stand out, such as penalties
+// its largest entry, but for a few that stand out, such as penalties; that of A where all of it is zero
 double size_of_diagonal(const Matrix &m);
+bool   sweepable(const Matrix &m); // no zero is on the diagonal
 // every process has its rows of v: they go to all
 void share(const Matrix &m, double *v);
 // The square blocks of `block` unknowns on the diagonal, one after the other, each by columns.
@@ -46,26 +47,28 @@ void blocks(const Matrix &m, int block, std::vector<double> &out);
 // The rows and columns `index` (ascending) to the first process's host, by columns.
 void gather_rows(const Matrix &m, const std::vector<int> &index, double *to);
 
-// A + shift I at the rows and columns `index`, factorised where the matrix is; several processes: by the first one,
-// for all.
+// A at the rows and columns `index`, with a shift of each of them on the diagonal, factorised where the matrix is;
+// several processes: by the first one, for all.
 class Factor {
 public:
-  bool   make(const Matrix &m, double shift, const std::vector<int> &index, bool symmetric); // false: singular
+  // false: singular
+  bool   make(const Matrix &m, const std::vector<double> &shift, const std::vector<int> &index, bool symmetric);
   void   solve(double *b); // on the host, for all
   double smallest() const { return smallest_; } // least pivot over its diagonal entry, for Cholesky; 0 where it failed
 
 private:
-  void            gather(double shift);
+  void            gather(const std::vector<double> &shift);
   const Matrix   *matrix_ = nullptr;
   std::vector<int> index_;
   Buffer<int>     device_index_;
-  Buffer<double>  right_;
+  Buffer<double>  right_, device_shift_;
   Factorisation   f_;
   double          smallest_ = 1;
 };
 
-// to(i, j) := a(index[i], index[j]) + shift on the diagonal; lcp_device.k.cxx.
-void gather_device(const Exec &exec, const double *a, ptrdiff_t lda, const int *index, int n, double shift, double *to);
+// to(i, j) := a(index[i], index[j]) + shift[i] on the diagonal, where there are shifts; lcp_device.k.cxx.
+void gather_device(const Exec &exec, const double *a, ptrdiff_t lda, const int *index, int n, const double *shift,
+                   double *to);
 // The diagonal of a matrix on the device, to the host.
 void diagonal_device(const Exec &exec, const double *a, ptrdiff_t lda, int n, double *scratch);
 

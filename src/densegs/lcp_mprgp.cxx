@@ -82,7 +82,10 @@ struct Iterate {
     g = w;
     const double r = natural(p, x.data(), w.data());
     if (!std::isfinite(r)) return Reason::diverged;
-    if (r < best) std::copy(x.begin(), x.end(), answer);
+    if (r < best) {
+      std::copy(x.begin(), x.end(), answer);
+      project(p, answer); // a step to a bound is rounded
+    }
     best           = std::min(best, r);
     const int slow = pace(best);
     ++report.steps;

@@ -1,7 +1,7 @@
-// The finisher: a primal-dual active set method (Hintermueller, Ito, Kunisch, SIAM J. Optim. 13, 2003), that is
-// Newton's method for the natural map, with one dense factorisation a step; where A is singular on the free unknowns,
-// inside a proximal loop: A + rho I and q - rho x^k in place of A and q, whose solutions tend to one of the
-// problem's.
+// The finishers. First a primal-dual active set method (Hintermueller, Ito, Kunisch, SIAM J. Optim. 13, 2003), that is
+// Newton's method for the natural map, with one dense factorisation a step; where that leads nowhere and A is
+// symmetric, active sets inside a proximal loop: A + rho I and q - rho x^k in place of A and q, whose solutions tend to
+// one of the problem's; then an interior-point method (lcp_interior.cxx), and both again from what it has found.
 #include "densegs/lcp.hpp"
 #include <algorithm>
 #include <cmath>
@@ -25,12 +25,18 @@ struct ActiveSet {
   const Params  &params;
   Report        &report;
   const Monitor &monitor;
+  double *const  answer; // the best x, within its bounds
+  const double   scale;
+  double         least;  // its residual
   Factor         factor;
-  std::vector<double> w, b, r;
+  std::vector<double> w, b, inside;
 
-  ActiveSet(const Problem &problem, const Params &prm, Report &rep, const Monitor &m) :
-    p(problem), params(prm), report(rep), monitor(m), w((size_t)problem.n)
+  ActiveSet(const Problem &problem, const Params &prm, double *x, Report &rep, const Monitor &m) :
+    p(problem), params(prm), report(rep), monitor(m), answer(x), scale(size_of_diagonal(*problem.matrix)),
+    w((size_t)problem.n)
   {
+    measure(x, 0, nullptr);
+    least = natural(p, x, w.data());
   }
 
   // -1, 0, 1: at the lower bound, free, at the upper one
@@ -53,7 +59,8 @@ struct ActiveSet {
       if (set[(size_t)i] == '0') free.push_back(i);
       else x[i] = set[(size_t)i] == '-' ? p.lower[i] : p.upper[i];
     ++report.factors;
-    if (!factor.make(*p.matrix, shift + regularise, free, p.matrix->asymmetry < 1e-4)) return false;
+    const std::vector<double> shifts(free.size(), shift + regularise);
+    if (!factor.make(*p.matrix, shifts, free, p.matrix->asymmetry < 1e-4)) return false;
     // Steps of refinement take back the regularisation and a small asymmetry.
     double last = HUGE_VAL;
     b.resize(free.size());
@@ -78,73 +85,70 @@ struct ActiveSet {
     if (shift > 0)
       for (int i = 0; i < p.n; ++i) out[i] += shift * (x[i] - centre[i]);
   }
-  double measure(const double *x, double shift, const double *centre)
+  void measure(const double *x, double shift, const double *centre) { product(x, shift, centre, w.data()); }
+  // Is it the best one, at its bounds where it lies outside? Sets are read of x itself. true: the monitor ends the
+  // solve.
+  bool keep(const std::vector<double> &x)
   {
-    product(x, shift, centre, w.data());
-    return natural(p, x, w.data());
+    inside = x;
+    project(p, inside.data());
+    multiply(p, inside.data(), w.data());
+    const double r = natural(p, inside.data(), w.data());
+    if (r < least) {
+      least = r;
+      std::copy(inside.begin(), inside.end(), answer);
+    }
+    ++report.steps;
+    return monitor(report, least, answer);
   }
-};
-
-} // namespace
-
-Reason newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor)
-{
-  const size_t        n = (size_t)p.n;
-  ActiveSet           method(p, params, report, monitor);
-  std::vector<double> z(x, x + n), centre(n), best(x, x + n), before(n);
-  const double        scale = size_of_diagonal(*p.matrix);
-  double least = method.measure(x, 0, nullptr);
-  auto   keep  = [&](const std::vector<double> &v, double r) {
-    if (!(r < least)) return;
-    least = r;
-    best  = v;
-    std::copy(v.begin(), v.end(), x);
-  };
   // Newton's method itself, as long as it gets better: on real data it needs some steps or fails for good.
+  Reason newton()
   {
+    std::vector<double>   z(answer, answer + p.n);
     std::set<std::string> seen;
     for (int bad = 0; bad < 4 && report.factors < params.max_factors;) {
-      (void)method.measure(z.data(), 0, nullptr);
-      const std::string set = method.sets(z.data(), 0);
+      measure(z.data(), 0, nullptr);
+      const std::string set = sets(z.data(), 0);
       if (!seen.insert(set).second) break;
-      const bool   solved = method.step(set, 0, nullptr, 1e-12 * scale, z.data());
-      const double r      = solved ? method.measure(z.data(), 0, nullptr) : HUGE_VAL;
-      bad = r < least ? 0 : bad + 1;
-      keep(z, r);
-      ++report.steps;
-      if (monitor(report, least, x)) return Reason::stopped;
-      if (!solved || (method.factor.smallest() < 1e-9 && bad)) break;
+      if (!step(set, 0, nullptr, 1e-12 * scale, z.data())) break;
+      const double before = least;
+      if (keep(z)) return Reason::stopped;
+      bad = least < before ? 0 : bad + 1;
+      if (factor.smallest() < 1e-9 && bad) break;
     }
+    return Reason::iterating;
   }
-  // The proximal loop. A large rho makes easy subproblems and slow progress; it falls as far as they are solved.
+  Reason proximal(int most); // factorisations
+};
+
+Reason ActiveSet::proximal(int most)
+{
+  const size_t        n = (size_t)p.n;
+  std::vector<double> z(n), centre(answer, answer + n), before(n);
+  // A large rho makes easy subproblems and slow progress; it falls as far as they are solved.
   constexpr double first = 1e-5, last = 1e-8, largest = 10;
   double           rho = first;
   Pace             pace;
   int              failures = 0;
-  z = best;
-  std::copy(best.begin(), best.end(), centre.begin());
-  while (report.factors < params.max_factors) {
+  while (report.factors < most) {
     const double          shift = rho * scale;
     std::set<std::string> seen;
     std::string           old;
     bool                  solved = false;
     ++report.proximal;
     z = centre;
-    for (int k = 0; k < 30 && report.factors < params.max_factors; ++k) {
-      (void)method.measure(z.data(), shift, centre.data());
-      const std::string set = method.sets(z.data(), shift);
+    for (int k = 0; k < 30 && report.factors < most; ++k) {
+      measure(z.data(), shift, centre.data());
+      const std::string set = sets(z.data(), shift);
       if (set == old) {
         solved = true;
         break;
       }
-      if (!seen.insert(set).second || !method.step(set, shift, centre.data(), 0, z.data())) break;
+      if (!seen.insert(set).second || !step(set, shift, centre.data(), 0, z.data())) break;
       old = set;
-      const double r = method.measure(z.data(), 0, nullptr);
-      keep(z, r);
-      ++report.steps;
-      if (monitor(report, least, x)) return Reason::stopped;
+      if (keep(z)) return Reason::stopped;
     }
-    if (!solved && report.factors < params.max_factors) {
+    if (!solved && report.factors < most) {
       if (rho >= largest || ++failures > 12) return Reason::cycling;
       rho *= 10; // from where it was
       continue;
@@ -156,6 +160,25 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
     if (pace(least) > 15) return Reason::stalled;
   }
   return Reason::maximum;
+}
+
+} // namespace
+
+Reason newton(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor)
+{
+  ActiveSet  sets(p, params, x, report, monitor);
+  const auto ended = [](Reason r) { return r == Reason::stopped || r == Reason::infeasible; };
+  Reason     reason = sets.newton();
+  if (!ended(reason) && p.matrix->asymmetry < 1e-4) reason = sets.proximal((report.factors + params.max_factors) / 2);
+  if (ended(reason)) return reason;
+  multiply(p, x, sets.w.data());
+  if (rounded(p, x, sets.w.data())) return Reason::stalled; // there is nothing better
+  const double before = sets.least;
+  const Reason inside = interior(p, params, x, &sets.least, report, monitor);
+  if (ended(inside)) return inside;
+  if (sets.least == before && reason != Reason::iterating && reason != Reason::maximum) return reason;
+  reason = sets.newton(); // for what rounding and degenerate unknowns have left
+  return ended(reason) ? reason : sets.proximal(params.max_factors);
 }
 
 double finish(const std::vector<double> &a, const std::vector<double> &q, const std::vector<double> &lower,

@@ -454,7 +454,7 @@ Report solve(densegs::Plan &plan, const Problem &p, const Params &params, double
     if (a == Acceleration::automatic)
       a = p.matrix->asymmetry < 1e-6 && plan.params.order == densegs::Order::symmetric ? Acceleration::nesterov
                                                                                        : Acceleration::none;
-    if (!params.newton || params.before > 0)
+    if (sweepable(*p.matrix) && (!params.newton || params.before > 0))
       report.reason =
         sweeps(plan, p, params, a, params.newton ? params.before : params.max_sweeps, x, report, monitor);
     // a nearly singular matrix may look infeasible to the sweeps

@@ -87,8 +87,8 @@ static void SetTolerances(SNES snes)
 
    Notes:
    Finds lower <= x <= upper with F_i(x) >= 0 where x_i is at its lower bound, F_i(x) <= 0 at its upper one and F_i(x)
-   = 0 between, for F(x) = A x + q with the dense Jacobian A (`MATDENSE`), whose diagonal is positive. Bounds come as
-   for PETSc's VI solvers: `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`.
+   = 0 between, for F(x) = A x + q with the dense Jacobian A (`MATDENSE`), whose diagonal is not negative. Bounds come
+   as for PETSc's VI solvers: `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`.
    Another F is linearized again and again.
 
    The norm that monitors and tests see is that of the natural residual x - P(x - F(x)), P being the projection onto

@@ -2,6 +2,7 @@
 // function's domain.
 #include "densegs/vipgs_steps.hpp"
 #include "petsc/bounds.hpp"
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -111,6 +112,9 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
 {
   SNES_VIPGS             *p    = (SNES_VIPGS *)snes->data;
   tessera::densegs::Check c;
+  // Zeros are nothing to sweep over, but factorisations need none of it.
+  const bool zeros =
+    p->options.block == 1 && p->options.newton && p->options.acceleration != SNES_VIPGS_ACCELERATION_MPRGP;
 
   PetscFunctionBegin;
   PetscCall(tessera::CommOf((PetscObject)snes, &p->comm));
@@ -121,18 +125,21 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
     c = tessera::lcp::create(w.matrix, p->comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space,
                              (int)p->options.block);
   }));
+  const std::vector<double> &d = w.matrix.diagonal;
+  const auto bad = std::find_if(d.begin(), d.end(), [&](double v) { return !(zeros ? v >= 0 : v > 0); });
   if (c.bad_row >= 0)
     PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure), "row %d, column %d of the Jacobian is not a finite number",
                             c.bad_row, c.bad_column));
-  else if (c.diagonal >= 0)
+  else if (bad < d.end())
     PetscCall(PetscSNPrintf(p->failure, sizeof(p->failure),
-                            "row %d of the Jacobian has the diagonal entry %g, and sweeps need a positive one. Leave "
-                            "that unknown out, or add a small positive number to the entry",
-                            c.diagonal, w.matrix.diagonal[(size_t)c.diagonal]));
+                            "row %d of the Jacobian has the diagonal entry %g, and %s. Leave that unknown out, or add "
+                            "a small positive number to the entry",
+                            (int)(bad - d.begin()), *bad,
+                            zeros ? "a monotone problem has no negative one" : "sweeps need a positive one"));
   else {
     const double size = tessera::lcp::size_of_diagonal(w.matrix);
     // else a bound that is missed by far would be nothing beside F, or all
-    w.scale           = size > 1e-6 && size < 1e6 ? 1 : size;
+    w.scale           = (size > 1e-6 && size < 1e6) || size == 0 ? 1 : size;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -191,7 +198,7 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   plan.exec         = m.exec;
   plan.exec.threads   = tessera::HostThreads();
   const bool sweeping = p->options.block == 1 && p->options.acceleration != SNES_VIPGS_ACCELERATION_MPRGP &&
-                        (!p->options.newton || p->options.sweeps > 0);
+                        (!p->options.newton || p->options.sweeps > 0) && tessera::lcp::sweepable(m);
   if (sweeping) {
     const PetscErrorCode ierr = InDeviceMemory(w.n, [&] {
       tessera::densegs::create(plan, m.rows(), params.sweeps);
@@ -301,6 +308,7 @@ static PetscErrorCode MakeStep(SNES snes, const Linear &w, Steps &steps, double 
     steps.whole = true;
     PetscCall(PetscInfo(snes, "F has no finite value: %g of the step is tried\n", length));
     PetscCall(VecWAXPY(X, -length, step, X0));
+    if (steps.linear->mu.empty()) PetscCall(tessera::ProjectToBounds(snes->xl, snes->xu, X)); // rounding
   }
   PetscCall(tessera::CheckStep(snes, tessera::StepCheck::after, X0, step, X, &changed));
   if (changed) {

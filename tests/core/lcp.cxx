@@ -144,7 +144,7 @@ TEST(LCP, Matrix)
       }
     }
     std::vector<double> z(b);
-    ASSERT_TRUE(factor.make(m, 0.5, index, symmetric));
+    ASSERT_TRUE(factor.make(m, std::vector<double>(index.size(), 0.5), index, symmetric));
     factor.solve(z.data());
     for (size_t i = 0; i < index.size(); ++i) {
       double r = -b[i] + 0.5 * z[i];
@@ -153,7 +153,7 @@ TEST(LCP, Matrix)
     }
     EXPECT_TRUE(symmetric ? factor.smallest() > 0 && factor.smallest() <= 1 : factor.smallest() == 1);
     if (symmetric) { // not positive definite: LU takes its place, and says so
-      ASSERT_TRUE(factor.make(m, -0.7 * n, index, true));
+      ASSERT_TRUE(factor.make(m, std::vector<double>(index.size(), -0.7 * n), index, true));
       EXPECT_EQ(factor.smallest(), 0);
       z = b;
       factor.solve(z.data());

@@ -1,0 +1,192 @@
+// A primal-dual interior-point method with Mehrotra's predictor and corrector for positive semidefinite A, symmetric or
+// not, with any diagonal: w = A x + q = y - z, (x - lower) y = (upper - x) z = mu -> 0, one factorisation of A +
+// diag(y / (x - lower) + z / (upper - x)) a step. It starts far inside the bounds, not from what sweeps have found:
+// points close to bounds make short steps. One length of steps for all: w depends on x.
+#include "densegs/lcp.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::lcp {
+
+namespace {
+
+using Vector = std::vector<double>;
+
+// x moves along dx, s and y of one kind of bounds with it: s >= 0 the distance from the bound, y >= 0 its multiplier.
+struct Side {
+  Vector s, y, dy, target; // target: of s y, beside what it is
+  double sign;             // of s' by x
+
+  Side(size_t n, double of) : s(n), y(n), dy(n), target(n), sign(of) { }
+  bool has(size_t i) const { return y[i] > 0; }
+  // s y := centre, with the second-order terms of the step before
+  void aim(double centre, bool corrected, const Vector &dx)
+  {
+    for (size_t i = 0; i < s.size(); ++i)
+      if (has(i)) target[i] = centre - s[i] * y[i] - (corrected ? sign * dx[i] * dy[i] : 0);
+  }
+  void derive(const Vector &dx)
+  {
+    for (size_t i = 0; i < s.size(); ++i)
+      if (has(i)) dy[i] = (target[i] - sign * y[i] * dx[i]) / s[i];
+  }
+  // The longest step that keeps s and y positive
+  double room(const Vector &dx) const
+  {
+    double a = HUGE_VAL;
+    for (size_t i = 0; i < s.size(); ++i) {
+      if (!has(i)) continue;
+      if (sign * dx[i] < 0) a = std::min(a, -s[i] / (sign * dx[i]));
+      if (dy[i] < 0) a = std::min(a, -y[i] / dy[i]);
+    }
+    return a;
+  }
+  double product(double a, const Vector &dx) const // s'y after the step
+  {
+    double sum = 0;
+    for (size_t i = 0; i < s.size(); ++i)
+      if (has(i)) sum += (s[i] + a * sign * dx[i]) * (y[i] + a * dy[i]);
+    return sum;
+  }
+  void move(double a, const Vector &dx)
+  {
+    for (size_t i = 0; i < s.size(); ++i)
+      if (has(i)) {
+        s[i] += a * sign * dx[i];
+        y[i] += a * dy[i];
+      }
+  }
+};
+
+struct Interior {
+  const Problem   &p;
+  const Matrix    &m;
+  const size_t     n;
+  std::vector<int> index; // of unknowns that are not fixed
+  Vector           x, w, dx, zero, D, b;
+  Side             low, high;
+  int              sides = 0; // finite bounds
+  Factor           factor;
+  Problem          linear; // products without q
+
+  Interior(const Problem &problem) :
+    p(problem), m(*p.matrix), n((size_t)p.n), x(n), w(n), dx(n), zero(n), D(n), low(n, 1), high(n, -1), linear(p)
+  {
+    double force = 0;
+    linear.q = zero.data();
+    project(p, x.data());
+    multiply(p, x.data(), w.data());
+    for (double v : w) force = std::max(force, std::fabs(v));
+    if (!(force > 0)) force = 1;
+    const double length = m.largest > 0 ? force / m.largest : 1;
+    for (size_t i = 0; i < n; ++i) {
+      const double l = p.lower[i], u = p.upper[i];
+      if (!(l < u)) continue;
+      index.push_back((int)i);
+      const double margin = std::min(length, 0.5 * (u - l));
+      x[i] = std::max(std::min(x[i], u - margin), l + margin);
+      if (std::isfinite(l)) low.s[i] = x[i] - l, low.y[i] = force, ++sides;
+      if (std::isfinite(u)) high.s[i] = u - x[i], high.y[i] = force, ++sides;
+    }
+    b.resize(index.size());
+  }
+  double missing() const // of w = y - z
+  {
+    double sum = 0;
+    for (int k : index) {
+      const size_t i = (size_t)k;
+      sum += std::fabs(low.y[i] - high.y[i] - w[i]);
+    }
+    return sum;
+  }
+  double centre(double a) const { return sides ? (low.product(a, dx) + high.product(a, dx)) / sides : 0; }
+  double room() const { return std::min(low.room(dx), high.room(dx)); }
+  bool   factorise()
+  {
+    Vector shift(index.size());
+    std::fill(D.begin(), D.end(), 0);
+    for (const Side *side : {&low, &high})
+      for (size_t i = 0; i < n; ++i)
+        if (side->has(i)) D[i] += side->y[i] / side->s[i];
+    for (size_t i = 0; i < shift.size(); ++i) shift[i] = D[(size_t)index[i]];
+    return factor.make(m, shift, index, m.asymmetry < 1e-12);
+  }
+  // The step to s y = centre, with one of refinement. w: of x
+  void direction(double centre, bool corrected)
+  {
+    Vector right(n), product(n);
+    for (size_t i = 0; i < n; ++i) right[i] = low.y[i] - high.y[i] - w[i];
+    for (Side *side : {&low, &high}) {
+      side->aim(centre, corrected, dx);
+      for (size_t i = 0; i < n; ++i)
+        if (side->has(i)) right[i] += side->sign * side->target[i] / side->s[i];
+    }
+    std::fill(dx.begin(), dx.end(), 0);
+    for (int k = 0; k < 2; ++k) {
+      if (k) multiply(linear, dx.data(), product.data());
+      for (size_t i = 0; i < b.size(); ++i) {
+        const size_t at = (size_t)index[i];
+        b[i] = right[at] - product[at] - D[at] * dx[at];
+      }
+      factor.solve(b.data());
+      for (size_t i = 0; i < b.size(); ++i) dx[(size_t)index[i]] += b[i];
+    }
+    low.derive(dx);
+    high.derive(dx);
+  }
+  // false: no direction
+  bool step()
+  {
+    constexpr double close = 0.995; // of the way to the next bound
+    if (!factorise()) return false;
+    const double mu = centre(0);
+    direction(0, false);
+    const double a = std::min(1., room()), after = std::max(centre(a), 0.);
+    direction(mu > 0 ? mu * std::pow(std::min(after / mu, 1.), 3) : 0, true);
+    const double first = room();
+    if (close * first < 0.1) { // towards the centre, if that goes farther
+      const Vector kept[] = {dx, low.dy, high.dy};
+      direction(0.5 * mu, false);
+      if (room() < first) dx = kept[0], low.dy = kept[1], high.dy = kept[2];
+    }
+    const double length = std::min(1., close * room());
+    for (size_t i = 0; i < n; ++i) x[i] += length * dx[i];
+    low.move(length, dx);
+    high.move(length, dx);
+    return length > 1e-8;
+  }
+};
+
+} // namespace
+
+Reason interior(const Problem &p, const Params &params, double *answer, double *least, Report &report,
+                const Monitor &monitor)
+{
+  Interior     i(p);
+  Vector       inside, away(i.n);
+  Pace         missing, gap; // one of them falls until rounding or no answer is left
+  const Vector start(i.x);
+  multiply(p, i.x.data(), i.w.data());
+  while (report.factors < params.max_factors) {
+    ++report.factors;
+    if (!i.step()) break;
+    multiply(p, i.x.data(), i.w.data());
+    inside = i.x;
+    project(p, inside.data()); // rounding
+    const double r = natural(p, inside.data(), i.w.data());
+    if (!std::isfinite(r)) break;
+    if (r < *least) {
+      *least = r;
+      std::copy(inside.begin(), inside.end(), answer);
+    }
+    ++report.steps;
+    if (monitor(report, *least, answer)) return Reason::stopped;
+    const int slow = missing(i.missing()); // both are asked
+    if (std::min(slow, gap(i.centre(0))) < 10) continue;
+    for (size_t k = 0; k < i.n; ++k) away[k] = i.x[k] - start[k];
+    return infeasible(p, away.data()) ? Reason::infeasible : Reason::iterating;
+  }
+  return Reason::iterating;
+}
+
+} // namespace tessera::lcp
