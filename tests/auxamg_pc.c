@@ -160,6 +160,12 @@ int main(int argc, char **argv)
     test:
       suffix: elastic
       args: -mesh disk -n 24 -bs 2 -elastic
+    test:
+      suffix: comb
+      args: -mesh comb -n 60 -shuffle {{0 1}}
+    test:
+      suffix: comb_elastic
+      args: -mesh comb -n 30 -bs 2 -elastic
 
   testset:
     nsize: {{1 2 3 4}}

@@ -14,9 +14,11 @@ typedef enum {
   MESH_CUBE,   /* six tetrahedra in each of the cells of a cube, nodes moved */
   MESH_BALLS,  /* two disks that do not touch, one of them a hundredth as large */
   MESH_LINE,   /* intervals */
-  MESH_LAYER   /* a rectangle of aspect 1e4 of isotropic triangles */
+  MESH_LAYER,  /* a rectangle of aspect 1e4 of isotropic triangles */
+  MESH_COMB    /* the square with slits of width zero, every six triangles one, from the top nearly to the bottom, where
+                  alone there are Dirichlet values: nodes on both sides of a slit lie in the same places */
 } MeshType;
-static const char *const MeshTypes[] = {"square", "disk", "graded", "edge", "cube", "balls", "line", "layer", "MeshType", "MESH_", NULL};
+static const char *const MeshTypes[] = {"square", "disk", "graded", "edge", "cube", "balls", "line", "layer", "comb", "MeshType", "MESH_", NULL};
 
 typedef struct {
   PetscInt   dim, n, elements;
@@ -108,6 +110,24 @@ static inline PetscErrorCode MeshMake(MeshType type, PetscInt n, Mesh *m)
           AddElement(m, k, k + 1, k + nx + 1, 0);
           AddElement(m, k + 1, k + nx + 2, k + nx + 1, 0);
         }
+      }
+  } else if (type == MESH_COMB) {
+    const PetscInt slit = 6, tip = n / 10 + 1, base = (n + 1) * (n + 1), tall = n + 1 - tip, slits = (n - 1) / slit;
+    PetscCall(MeshCreate(2, base + slits * tall, 2 * n * n, m));
+    for (PetscInt j = 0; j <= n; ++j)
+      for (PetscInt i = 0; i <= n; ++i) {
+        const PetscInt  k     = i + (n + 1) * j;
+        const PetscBool split = i % slit == 0 && i && i < n && j >= tip ? PETSC_TRUE : PETSC_FALSE;
+        const PetscInt  right = split ? base + (i / slit - 1) * tall + j - tip : k; /* the node of elements to the right */
+        const PetscInt  above = i % slit == 0 && i && i < n && j + 1 >= tip ? base + (i / slit - 1) * tall + j + 1 - tip : k + n + 1;
+        const PetscReal move  = i && j && i < n && j < n && i % slit ? 0.25 : 0;
+        m->x[2 * k] = m->x[2 * right] = ((PetscReal)i + move * Random(i, j)) / (PetscReal)n;
+        m->x[2 * k + 1] = m->x[2 * right + 1] = ((PetscReal)j + move * Random(j, i + 5000)) / (PetscReal)n;
+        m->border[k] = j == 0 ? PETSC_TRUE : PETSC_FALSE;
+        if (split) m->border[right] = PETSC_FALSE;
+        if (i == n || j == n) continue;
+        AddElement(m, right, k + 1, k + n + 2, 0);
+        AddElement(m, right, k + n + 2, above, 0);
       }
   } else if (type == MESH_DISK) {
     PetscCall(MeshCreate(2, 1 + 3 * n * (n + 1), 6 * n * n, m));

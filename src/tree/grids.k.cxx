@@ -77,34 +77,43 @@ template <class T> Failure::Kind Setup<T>::make_grids(const Tree &tree)
   return levels_.back().nodes * params_.bs > max_exact ? Failure::too_coarse : Failure::none;
 }
 
-// The grid of some leaves, if it is so much smaller that it pays.
-template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y)
+// The leaves that nodes are in, their weights at the corners, and on all processes which vertices are used.
+template <class T>
+void Setup<T>::interpolate(Level<T> &fine, const Cells &cells, const Buffer<Key> &key, const Buffer<double> &y,
+                           Buffer<int> &leaf, Buffer<unsigned char> &used)
 {
-  if (lost()) return Failure::lost;
-  Level<T>             &fine = levels_.back();
-  const int             all = fine.n + fine.ghosts;
-  Buffer<int>           leaf = make_unset<int>((size_t)all);
-  Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
+  const int all = fine.n + fine.ghosts;
   fine.transfer.cells   = cells.n;
-  fine.transfer.corners      = params_.aggregation ? 1 : 1 << params_.dim;
+  fine.transfer.corners = params_.aggregation ? 1 : 1 << params_.dim;
   bucket_starts(exec_, fine.points, key.data(), cells.n, cells.start.data(), fine.transfer.begin);
   for_each(exec_, cells.n, LeafOfPoint{fine.transfer.begin.data(), leaf.data()});
   for_each(exec_, all - fine.points,
            LeafOfRest{key.data() + fine.n, cells.start.data(), cells.level.data(), params_.dim, cells.n, fine.points,
                       fine.n, (Key)1 << (params_.dim * depth(params_.dim)), leaf.data()});
   fine.transfer.weight = make_unset<T>((size_t)all * (size_t)fine.transfer.corners);
-  if (params_.aggregation) for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
-  else make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
-  if (fine.distributed && !params_.aggregation) {
-    if (lost()) return Failure::lost;
-    Buffer<unsigned char> here = on_host(used);
-    MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
-    copy(here, used);
-    device::synchronize(exec_.space);
-  }
-  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest,
-            n = params_.aggregation ? cells.n : number_vertices(exec_, cells, used);
+  if (params_.aggregation) return for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
+  make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
+  if (!fine.distributed || lost()) return;
+  Buffer<unsigned char> here = on_host(used);
+  MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
+  copy(here, used);
+  device::synchronize(exec_.space);
+}
+
+// The grid of some leaves, if it is so much smaller that it pays.
+template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y)
+{
   if (lost()) return Failure::lost;
+  Level<T>             &fine = levels_.back();
+  Buffer<int>           leaf = make_unset<int>((size_t)(fine.n + fine.ghosts));
+  Buffer<unsigned char> used = make<unsigned char>((size_t)cells.vertices);
+  interpolate(fine, cells, key, y, leaf, used);
+  if (lost()) return Failure::lost;
+  const int hanging = cells.hanging, coarsest = cells.coarsest, finest = cells.finest, leaves = cells.n;
+  if (!params_.aggregation) number_vertices(exec_, cells, used);
+  if (lost()) return Failure::lost;
+  if (!params_.aggregation && !sweeps()) split_leaves(fine, cells, leaf);
+  const int n = params_.aggregation ? cells.n : cells.vertices;
   if (n >= 0.8 * fine.nodes) {
     fine.transfer.cells = fine.transfer.corners = 0;
     fine.transfer.weight = Buffer<T>();
@@ -118,7 +127,7 @@ template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &k
   Level<T> &from = levels_[levels_.size() - 2], &coarse = levels_.back();
   coarse.n = coarse.points = coarse.rows = n;
   coarse.nodes             = n;
-  coarse.grid.leaves            = cells.n;
+  coarse.grid.leaves            = leaves;
   coarse.grid.hanging           = hanging;
   coarse.grid.coarsest          = coarsest;
   coarse.grid.finest            = finest;

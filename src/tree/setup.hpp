@@ -109,6 +109,13 @@ private:
   template <class K> void gather_keys(Buffer<K> &keys, int count);
   void                    sort_points(int sorted_level);
   double                  count_crowded(const Buffer<Key> &key, int n) const;
+  bool                    label_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf, Buffer<int> &root,
+                                      Buffer<int> &label, Buffer<int> &largest);
+  void                    split_leaves(Level<T> &fine, Cells &cells, Buffer<int> &leaf);
+  void                    interpolate(Level<T> &fine, const Cells &cells, const Buffer<Key> &key,
+                                      const Buffer<double> &y, Buffer<int> &leaf, Buffer<unsigned char> &used);
+  void                    place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, const Buffer<int> &of,
+                                        const std::vector<int> &from);
   Failure::Kind           next_grid(Cells cells, Buffer<Key> &key, Buffer<double> &y);
   std::vector<Level<T>>  &levels_;
   Buffer<int>            &perm_, &where_;
@@ -118,6 +125,7 @@ private:
   GalerkinSetup<T>        galerkin_;
   Colouring<T>            colouring_;
   double                  crowded_ = 0;
+  bool                    split_   = false; // a grid has vertices of several parts of the mesh
 };
 
 } // namespace tessera::tree
