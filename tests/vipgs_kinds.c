@@ -220,6 +220,22 @@ static PetscErrorCode TestSlow(void)
   PetscFunctionReturn(0);
 }
 
+/* Redundant contacts: sweeps are slow or go nowhere, the interior-point method ends. */
+static PetscErrorCode TestStacks(void)
+{
+  PetscInt n;
+  char     name[50];
+
+  PetscFunctionBegin;
+  for (PetscInt boxes = 10; boxes <= 30; boxes += 20) {
+    PetscCall(Stack(boxes, boxes == 10 ? 0.2 : 0.5, &n));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "a stack of %" PetscInt_FMT " boxes", boxes));
+    PetscCall(TestPack(name, n, boxes == 10 ? 0.5 : 0.3, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
+    PetscCall(End());
+  }
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode TestSkew(void)
 {
   const PetscReal skew[] = {0, 1e-4, 1e-3, 1e-2};
@@ -375,6 +391,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-largest", &sizes[3], NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-rounds", &rounds, NULL)); /* with -info :snes: more problems, and their factorisations */
   if (size == 1) PetscCall(TestSlow());
+  PetscCall(TestStacks());
   PetscCall(TestSkew());
   for (PetscInt round = 0; round < rounds; ++round)
     for (int k = 0; k < (size == 1 ? 4 : 3); ++k)

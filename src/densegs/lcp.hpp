@@ -89,6 +89,8 @@ Reason      interior(const Problem &p, const Params &params, double *answer, dou
                      const Monitor &monitor); // for positive semidefinite A, symmetric or not
 Reason      mprgp(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      friction(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
+Reason      friction_interior(const Problem &p, int most, double *answer, double *least, Report &report,
+                              const Monitor &monitor); // most: factorisations
 Reason      friction_newton(const Problem &p, const Params &params, int most, double *answer, double *least,
                             std::vector<double> &x, Report &report, const Monitor &monitor);
 bool        infeasible(const Problem &p, const double *direction); // does it prove that no x has w >= 0?

@@ -268,6 +268,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   int                 wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
+  constexpr int       largest = 5000; // unknowns of a dense factorisation here
   // steps take n^3 multiplications: they shall not take much longer than the sweeps that would follow
   Params              limited = params;
   const int           steps = 20000 / std::max(p.n, 1); // beyond 1666 unknowns too few to begin with
@@ -292,9 +293,14 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     if (slow > 500) return Reason::stalled;
     wait = best < 0.5 * mark ? 0 : wait + 1;
     if (!wait) mark = best;
-    if (limited.max_factors > 0 && p.friction == Friction::cone && !tried && wait >= 30) {
+    if (params.newton && p.n <= largest && p.friction == Friction::cone && !tried && wait >= 30) {
       tried = true;
+      const int interior = std::min(params.max_factors, report.factors + 60);
+      if (friction_interior(p, interior, answer, &best, report, monitor) == Reason::stopped) return Reason::stopped;
+      limited.max_factors = std::min(params.max_factors, report.factors + limited.max_factors);
       if (ended_by_newton(p, limited, answer, &best, report, monitor)) return Reason::stopped;
+      x.assign(answer, answer + n);
+      continue;
     }
     if (on_device) {
       if (!(*on_device)(x.data(), report.sweeps, params.check)) return Reason::diverged;
