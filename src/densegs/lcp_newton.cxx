@@ -169,7 +169,9 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
   ActiveSet  sets(p, params, x, report, monitor);
   const auto ended = [](Reason r) { return r == Reason::stopped || r == Reason::infeasible; };
   Reason     reason = sets.newton();
-  if (!ended(reason) && p.matrix->asymmetry < 1e-4) reason = sets.proximal((report.factors + params.max_factors) / 2);
+  // where there are many factorizations, enough of them are left for the others
+  if (!ended(reason) && p.matrix->asymmetry < 1e-4)
+    reason = sets.proximal(std::max(params.max_factors - 80, std::min(params.max_factors, 80)));
   if (ended(reason)) return reason;
   multiply(p, x, sets.w.data());
   if (rounded(p, x, sets.w.data())) return Reason::stalled; // there is nothing better
