@@ -1,5 +1,6 @@
 // What the setup of PC auxamg has made and chosen, by functions; the view prints what they give.
 #include "auxamg/pcauxamg.hpp"
+#include "petsc/shell.hpp"
 
 using tessera::PC_AuxAMG;
 using tessera::WithHierarchy;
@@ -9,10 +10,7 @@ static PetscErrorCode CheckSetUp(PC pc)
   const PC_AuxAMG *a = (const PC_AuxAMG *)pc->data;
 
   PetscFunctionBegin;
-  PetscCheck(!a->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PC auxamg has no grids, as its setup has failed: %s", a->failure);
-  PetscCheck(a->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PC auxamg has no grids yet, or its options have changed since they were made: call PCSetUp() first");
+  PetscCall(tessera::CheckSetUp(pc, "PC auxamg", "grids", a->failed, a->failure, a->current));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -34,7 +32,7 @@ static PetscErrorCode GetInfo(PC pc, TesseraGridsInfo *info)
     info->operator_complexity   = c.entries;
     mine                        = (PetscReal)h.bytes();
   });
-  info->backend   = a->exec.space == tessera::Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
+  info->backend   = tessera::BackendOf(a->exec.space);
   info->precision = a->in_single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE;
   PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -114,15 +112,6 @@ static PetscErrorCode GetGridSizes(PC pc, PetscInt *grids, const PetscInt *nodes
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode GetFailure(PC pc, const char *failure[])
-{
-  const PC_AuxAMG *a = (const PC_AuxAMG *)pc->data;
-
-  PetscFunctionBegin;
-  *failure = a->failed ? a->failure : nullptr;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode tessera::ComposeAuxAMGInfo(PC pc, PetscBool compose)
 {
   PetscObject o = (PetscObject)pc;
@@ -132,7 +121,7 @@ PetscErrorCode tessera::ComposeAuxAMGInfo(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetChoice_C", compose ? &GetChoice : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetGridSizes_C", compose ? &GetGridSizes : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetGridInfo_C", compose ? &GetGridInfo : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetFailure_C", compose ? &GetFailure : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCAuxAMGGetFailure_C", compose ? &WhySetUpFailed<PC_AuxAMG> : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -140,7 +140,7 @@ static PetscErrorCode FindGhosts(PC pc, Ghosts *ghosts)
   TesseraCallCXX(here.resize(column.size()));
   std::copy(column.begin(), column.end(), here.data());
   TesseraCallCXX(ghosts->column.resize(tessera::Extent{column.size(), a->exec.space}), copy(here, ghosts->column));
-  if (a->exec.space == tessera::Space::cuda) TesseraCallCXX(tessera::device::synchronize());
+  TesseraCallCXX(tessera::device::synchronize(a->exec.space));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -119,8 +119,7 @@ Count scan(const Exec &exec, Count *count, ptrdiff_t n)
   if (groups > 1) {
     total = scan(exec, sum.data(), groups);
     forall(exec, wide(n), AddKernel{count, sum.data(), n});
-  } else if (exec.space == Space::cuda) device::copy_to_host(&total, sum.data(), sizeof(Count));
-  else total = *sum.data();
+  } else copy(sum.data(), exec.space, &total, Space::host, 1);
   return total;
 }
 
@@ -150,10 +149,8 @@ template <class Index> DirichletCouplings csr_dirichlet(const Exec &exec, const 
          PieceKernel<Index, true>{rows_of(grid, A), work.dirichlet.data(), count.data(), pieces, s.C(), s.c.data(),
                                   d.nodes.data(), d.start.data(), d.dirichlet.data(), d.rows.data(), d.value.data(),
                                   d.inverse.data()});
-  if (exec.space == Space::cuda) {
-    device::copy_from_host(d.start.data() + n.nodes, &n.couplings, sizeof(ptrdiff_t));
-    device::synchronize();
-  } else d.start.data()[n.nodes] = n.couplings;
+  copy(&n.couplings, Space::host, d.start.data() + n.nodes, exec.space, 1);
+  device::synchronize(exec.space); // n goes
   return d;
 }
 

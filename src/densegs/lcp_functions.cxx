@@ -78,24 +78,21 @@ PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes
 }
 
 // The arrays where the sweeps run, copied where they lie elsewhere.
-static PetscErrorCode There(const PetscReal *from, size_t n, tessera::Space space, PetscMemType memory,
-                            PetscReal otherwise, tessera::Buffer<double> &own, const double **there)
+static PetscErrorCode WhereSweepsRun(const PetscReal *from, size_t n, tessera::Space space, PetscMemType memory,
+                            PetscReal otherwise, tessera::Buffer<double> &own, const double **array)
 {
   PetscFunctionBegin;
-  if (from && PetscMemTypeDevice(memory) == (space == tessera::Space::cuda)) {
-    *there = from;
+  const tessera::Space lies = from && PetscMemTypeDevice(memory) ? tessera::Space::cuda : tessera::Space::host;
+  if (from && lies == space) {
+    *array = from;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   std::vector<double> host;
   TesseraCallCXX(own.resize(tessera::Extent{n, space}));
   if (!from) TesseraCallCXX(host.assign(n, otherwise));
-  const double *source = from ? from : host.data();
-  if (space == tessera::Space::cuda)
-    TesseraCallCXX(tessera::device::copy_from_host(own.data(), source, n * sizeof(double)));
-  else if (from) TesseraCallCXX(tessera::device::copy_to_host(own.data(), source, n * sizeof(double)));
-  else std::copy(host.begin(), host.end(), own.data());
-  if (space == tessera::Space::cuda) TesseraCallCXX(tessera::device::synchronize()); // before `host` goes
-  *there = own.data();
+  TesseraCallCXX(tessera::copy(from ? from : host.data(), lies, own.data(), space, n));
+  TesseraCallCXX(tessera::device::synchronize(space)); // before `host` goes
+  *array = own.data();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -210,11 +207,11 @@ PetscErrorCode TesseraLCPSolveBatch(PetscInt count, PetscInt n, const PetscReal 
   exec.space = device ? tessera::Space::cuda : tessera::Space::host;
   const size_t unknowns = (size_t)count * (size_t)n, entries = unknowns * (size_t)n;
   PetscCall(tessera::UseCurrentStream(exec.space));
-  PetscCall(There(A, entries, exec.space, memory, 0, own[0], &a));
-  PetscCall(There(q, unknowns, exec.space, memory, 0, own[1], &b));
-  PetscCall(There(lower, unknowns, exec.space, memory, 0, own[2], &l));
-  PetscCall(There(upper, unknowns, exec.space, memory, PETSC_INFINITY, own[3], &u));
-  PetscCall(There(x, unknowns, exec.space, memory, 0, own[4], &v));
+  PetscCall(WhereSweepsRun(A, entries, exec.space, memory, 0, own[0], &a));
+  PetscCall(WhereSweepsRun(q, unknowns, exec.space, memory, 0, own[1], &b));
+  PetscCall(WhereSweepsRun(lower, unknowns, exec.space, memory, 0, own[2], &l));
+  PetscCall(WhereSweepsRun(upper, unknowns, exec.space, memory, PETSC_INFINITY, own[3], &u));
+  PetscCall(WhereSweepsRun(x, unknowns, exec.space, memory, 0, own[4], &v));
   TesseraCallCXX(r.resize(tessera::Extent{(size_t)count, exec.space}));
   TesseraCallCXX(tessera::lcp::batch(exec, (int)count, (int)n, a, b, l, u, rtol, (int)PetscMin(sweeps, 1000000000),
                                      const_cast<double *>(v), r.data()));

@@ -8,27 +8,15 @@ static PetscErrorCode GetInfo(PC pc, PCDenseGSInfo *info)
   const PC_DenseGS *p = (const PC_DenseGS *)pc->data;
 
   PetscFunctionBegin;
-  PetscCheck(!p->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PC densegs has no panels, as its setup has failed: %s", p->failure);
-  PetscCheck(p->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PC densegs has no panels yet, or its options have changed since they were made: call PCSetUp() first");
+  PetscCall(tessera::CheckSetUp(pc, "PC densegs", "panels", p->failed, p->failure, p->current));
   const PetscReal mine = (PetscReal)(p->plan.bytes() + p->distributed.bytes() + p->vector.bytes());
   *info           = PCDenseGSInfo();
   info->panel     = p->plan.panels.rows;
   info->threads   = p->plan.exec.threads;
-  info->backend   = p->plan.exec.space == tessera::Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
+  info->backend   = tessera::BackendOf(p->plan.exec.space);
   info->precision =
     p->options.precision == TESSERA_PRECISION_SINGLE ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE;
   PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode GetFailure(PC pc, const char *failure[])
-{
-  const PC_DenseGS *p = (const PC_DenseGS *)pc->data;
-
-  PetscFunctionBegin;
-  *failure = p->failed ? p->failure : nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -38,7 +26,7 @@ PetscErrorCode tessera::ComposeDenseGSInfo(PC pc, PetscBool compose)
 
   PetscFunctionBegin;
   PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetInfo_C", compose ? &GetInfo : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetFailure_C", compose ? &GetFailure : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCDenseGSGetFailure_C", compose ? &WhySetUpFailed<PC_DenseGS> : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -124,10 +124,7 @@ void residual(Plan &plan, const double *q, const double *x, double *w)
 
 void store(Plan &plan, double *to)
 {
-  const size_t bytes = (size_t)plan.panels.n * sizeof(double);
-  if (!bytes) return;
-  if (plan.exec.space == Space::host) memcpy(to, plan.x.data(), bytes);
-  else device::copy(to, plan.x.data(), bytes);
+  copy(plan.x.data(), plan.exec.space, to, plan.exec.space, (size_t)plan.panels.n);
 }
 
 } // namespace tessera::densegs

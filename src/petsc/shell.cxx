@@ -1,6 +1,5 @@
 #include "petsc/shell.hpp"
 #include <cstdlib>
-#include <petsc/private/pcimpl.h>
 #ifdef _OPENMP
   #include <omp.h>
 #endif
@@ -21,6 +20,16 @@ PetscErrorCode FailSetUp(PC pc, const char *who, const char *failure, PCFailedRe
   PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_MAT_LU_ZRPVT, "%s: %s", who, failure);
   PetscCall(PetscInfo(pc, "%s\n", failure));
   pc->failedreason = reason;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode CheckSetUp(PC pc, const char *who, const char *what, bool failed, const char *failure, bool current)
+{
+  PetscFunctionBegin;
+  PetscCheck(!failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "%s has no %s, as its setup has failed: %s",
+             who, what, failure);
+  PetscCheck(current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
+             "%s has no %s yet, or its options have changed since they were made: call PCSetUp() first", who, what);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -2,7 +2,7 @@
 // processes agree on, what is left after one, and failures that are no errors.
 #pragma once
 #include "petsc/device.hpp"
-#include <petscpc.h>
+#include <petsc/private/pcimpl.h>
 
 namespace tessera {
 
@@ -45,6 +45,24 @@ template <auto F, class Solver, class Undo> PetscErrorCode Whole(Solver solver, 
 // The matrix is none that the method works with: KSP ends with KSP_DIVERGED_PC_FAILED, and an error is raised only
 // where the user asked for one.
 PetscErrorCode FailSetUp(PC pc, const char *who, const char *failure, PCFailedReason reason);
+
+// An error where the last setup has failed or is not of these options, so that there are none of `what`.
+PetscErrorCode CheckSetUp(PC pc, const char *who, const char *what, bool failed, const char *failure, bool current);
+
+// Why the last setup has failed, or nullptr; Data: the type's, which keeps it.
+template <class Data> PetscErrorCode WhySetUpFailed(PC pc, const char *failure[])
+{
+  const Data *data = (const Data *)pc->data;
+
+  PetscFunctionBegin;
+  *failure = data->failed ? data->failure : nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+inline TesseraBackend BackendOf(Space space)
+{
+  return space == Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
+}
 
 // An application after a setup that has not ended (an error), or that has failed: then y is infinite, which no solver
 // takes for a solution.

@@ -1,4 +1,5 @@
 // What the setup of PC rrb has made and chosen, by functions; the view prints what they give.
+#include "petsc/shell.hpp"
 #include "rrb/pcrrb.hpp"
 
 using tessera::PC_RRB;
@@ -22,10 +23,7 @@ PetscErrorCode tessera::CheckSetUpRRB(PC pc)
   const PC_RRB *r = (const PC_RRB *)pc->data;
 
   PetscFunctionBegin;
-  PetscCheck(!r->failed, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PC rrb has no grids, as its setup has failed: %s", r->failure);
-  PetscCheck(r->current, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER,
-             "PC rrb has no grids yet, or its options have changed since they were made: call PCSetUp() first");
+  PetscCall(CheckSetUp(pc, "PC rrb", "grids", r->failed, r->failure, r->current));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -113,7 +111,7 @@ static PetscErrorCode GetInfo(PC pc, TesseraGridsInfo *info)
   info->dirichlet           = r->report.dirichlet;
   info->grid_complexity     = nodes / info->unknowns;
   info->operator_complexity = p.nonzeros;
-  info->backend             = p.exec.space == tessera::Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
+  info->backend             = tessera::BackendOf(p.exec.space);
   info->precision           = p.params.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE;
   mine                      = (PetscReal)p.bytes();
   PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
@@ -171,15 +169,6 @@ static PetscErrorCode GetGridSizes(PC pc, PetscInt *grids, const PetscInt *nx[],
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode GetFailure(PC pc, const char *failure[])
-{
-  const PC_RRB *r = (const PC_RRB *)pc->data;
-
-  PetscFunctionBegin;
-  *failure = r->failed ? r->failure : nullptr;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode tessera::ComposeInfo(PC pc, PetscBool compose)
 {
   PetscObject o = (PetscObject)pc;
@@ -189,7 +178,7 @@ PetscErrorCode tessera::ComposeInfo(PC pc, PetscBool compose)
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetChoice_C", compose ? &GetChoice : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGridSizes_C", compose ? &GetGridSizes : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCRRBGetGridInfo_C", compose ? &GetGridInfo : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetFailure_C", compose ? &GetFailure : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "PCRRBGetFailure_C", compose ? &tessera::WhySetUpFailed<PC_RRB> : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetInterpolationsRRB : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCGetCoarseOperators_C", compose ? &GetCoarseOperatorsRRB : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -47,6 +47,26 @@ PetscErrorCode ViewNewton(Newton &newton, PetscObject solver, PetscViewer viewer
 PetscErrorCode InfoOf(const Newton &newton, PetscObject solver, TesseraGridsInfo *info);
 PetscErrorCode ChoiceOf(const Newton &newton, PetscObject solver, SNESVIPMGChoice *choice);
 PetscErrorCode GridSizesOf(Newton &newton, PetscObject solver, PetscInt *grids, const PetscInt *sizes[]);
+// The same as functions of SNES and Tao, whose Data holds the Newton method.
+template <class Data, class Solver> PetscErrorCode GetInfo(Solver solver, TesseraGridsInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall(InfoOf(((Data *)solver->data)->newton, (PetscObject)solver, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+template <class Data, class Solver> PetscErrorCode GetChoice(Solver solver, SNESVIPMGChoice *choice)
+{
+  PetscFunctionBegin;
+  PetscCall(ChoiceOf(((Data *)solver->data)->newton, (PetscObject)solver, choice));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+template <class Data, class Solver>
+PetscErrorCode GetGridSizes(Solver solver, PetscInt *grids, const PetscInt *sizes[])
+{
+  PetscFunctionBegin;
+  PetscCall(GridSizesOf(((Data *)solver->data)->newton, (PetscObject)solver, grids, sizes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 PetscErrorCode ComposeInfo(SNES snes, bool on); // snesvipmg_info.cxx
 PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu);
 PetscErrorCode ComposeSetters(SNES snes, bool on);

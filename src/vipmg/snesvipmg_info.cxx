@@ -1,5 +1,6 @@
 // What SNES and Tao vipmg have made and chosen, by functions, and their view, which prints what they give.
 #include "vipmg/snesvipmg.hpp"
+#include "petsc/shell.hpp"
 
 using namespace tessera;
 using vipmg::Newton;
@@ -31,7 +32,7 @@ PetscErrorCode vipmg::InfoOf(const Newton &newton, PetscObject solver, TesseraGr
   }
   info->grid_complexity     = nodes / info->unknowns;
   info->operator_complexity = entries / (info->unknowns * points(p.dimension, p.levels[0].A.box));
-  info->backend             = p.exec.space == Space::cuda ? TESSERA_BACKEND_CUDA : TESSERA_BACKEND_HOST;
+  info->backend             = BackendOf(p.exec.space);
   info->precision           = TESSERA_PRECISION_DOUBLE;
   const PetscReal mine      = (PetscReal)p.bytes();
   PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm(solver)));
@@ -119,24 +120,6 @@ static Newton &NewtonOf(SNES snes)
   return ((SNES_VIPMG *)snes->data)->newton;
 }
 
-static PetscErrorCode GetInfo(SNES snes, TesseraGridsInfo *info)
-{
-  PetscFunctionBegin;
-  PetscCall(vipmg::InfoOf(NewtonOf(snes), (PetscObject)snes, info));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-static PetscErrorCode GetChoice(SNES snes, SNESVIPMGChoice *choice)
-{
-  PetscFunctionBegin;
-  PetscCall(vipmg::ChoiceOf(NewtonOf(snes), (PetscObject)snes, choice));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-static PetscErrorCode GetGridSizes(SNES snes, PetscInt *grids, const PetscInt *sizes[])
-{
-  PetscFunctionBegin;
-  PetscCall(vipmg::GridSizesOf(NewtonOf(snes), (PetscObject)snes, grids, sizes));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 static PetscErrorCode GetFailure(SNES snes, const char *failure[])
 {
   PetscFunctionBegin;
@@ -150,9 +133,9 @@ PetscErrorCode vipmg::ComposeInfo(SNES snes, bool on)
   PetscObject o = (PetscObject)snes;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetInfo_C", on ? GetInfo : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetChoice_C", on ? GetChoice : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetGridSizes_C", on ? GetGridSizes : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetInfo_C", on ? (GetInfo<SNES_VIPMG, SNES>) : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetChoice_C", on ? (GetChoice<SNES_VIPMG, SNES>) : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetGridSizes_C", on ? (GetGridSizes<SNES_VIPMG, SNES>) : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetFailure_C", on ? GetFailure : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -140,33 +140,16 @@ PetscErrorCode TaoSolve_VIPMG(Tao tao)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode GetInfo(Tao tao, TesseraGridsInfo *info)
-{
-  PetscFunctionBegin;
-  PetscCall(vipmg::InfoOf(((TAO_VIPMG *)tao->data)->newton, (PetscObject)tao, info));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode GetChoice(Tao tao, SNESVIPMGChoice *choice)
-{
-  PetscFunctionBegin;
-  PetscCall(vipmg::ChoiceOf(((TAO_VIPMG *)tao->data)->newton, (PetscObject)tao, choice));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-PetscErrorCode GetGridSizes(Tao tao, PetscInt *grids, const PetscInt *sizes[])
-{
-  PetscFunctionBegin;
-  PetscCall(vipmg::GridSizesOf(((TAO_VIPMG *)tao->data)->newton, (PetscObject)tao, grids, sizes));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 PetscErrorCode Compose(Tao tao, bool on)
 {
   PetscObject o = (PetscObject)tao;
 
   PetscFunctionBegin;
   PetscCall(ComposeOptions(o, VIPMGOptions::table, on));
-  PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetInfo_C", on ? GetInfo : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetChoice_C", on ? GetChoice : nullptr));
-  PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetGridSizes_C", on ? GetGridSizes : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetInfo_C", on ? (vipmg::GetInfo<TAO_VIPMG, Tao>) : nullptr));
+  PetscCall(PetscObjectComposeFunction(o, "TaoVIPMGGetChoice_C", on ? (vipmg::GetChoice<TAO_VIPMG, Tao>) : nullptr));
+  PetscCall(
+    PetscObjectComposeFunction(o, "TaoVIPMGGetGridSizes_C", on ? (vipmg::GetGridSizes<TAO_VIPMG, Tao>) : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
