@@ -7,7 +7,7 @@ namespace tessera::tree {
 
 // The largest eigenvalue of D^-1 A, which is at least 1, is kept while it has moved by less: what there is of the
 // tenth by which estimates are raised covers this much. Each grid is judged by its own operator, as a small shift may
-// outweigh the rest on a coarse one.
+// outweigh the rest on a coarse one. So is an interpolation that is smoothed, by the operator of the mesh.
 constexpr double slight = 0.05;
 
 template <class T>
@@ -15,7 +15,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
 {
   Failure   failure;
   const int last = (int)levels_.size() - 1;
-  bool      known = levels_[0].lambda > 0;
+  bool      known = levels_[0].lambda > 0, weights_stay = false; // of an interpolation that is smoothed
   ++setups_;
   prepare_statistics();
   if (exec_.space == Space::cuda && !sweeps()) {
@@ -29,18 +29,19 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     if (l == last) break;
     if (!l) {
       const bool before = filtered_;
-      filtered_ = params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
-      known     = known && !filtered_ && !before && !sweeps();
+      weights_stay = known && before && !sweeps() && level.change < slight;
+      filtered_ = weights_stay || params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
+      known     = known && filtered_ == before && (weights_stay || !filtered_) && !sweeps();
     } else if (known) bound_change(level, l);
     // the polynomials of lower degree end before they need it
     if (degree() > 2 && level.work.w.empty() && !sweeps()) level.work.w = make<T>(level.work.z.size());
     if (level.sweep.exact) block_numbers(level);
-    if (filtered_) { // the eigenvalue is needed at once
+    if (filtered_ && !weights_stay) { // the eigenvalue is needed at once
       estimate({l});
       take_eigenvalue(l, on_host(statistics_).data(), scale, failure);
       if (total(failure.kind)) return failure;
     }
-    filter(level);
+    if (!weights_stay) filter(level);
     Level<T> &next = levels_[(size_t)l + 1];
     if (known && l + 1 < last) {
       next.roots(next.work.z);
@@ -59,7 +60,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   if (known && levels_[0].distributed) join_changes(found);
   bool             kept  = known;
   std::vector<int> divided_grids;
-  for (int l = 0; l < last && !sweeps() && !filtered_; ++l) {
+  for (int l = 0; l < last && !sweeps() && (weights_stay || !filtered_); ++l) {
     Level<T> &level = levels_[(size_t)l];
     if (known && l) level.change += (float)change_of(l, found.data());
     if (known && level.lambda > 0 && level.change < slight) continue;

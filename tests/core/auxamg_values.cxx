@@ -120,6 +120,47 @@ TEST(AuxAMG, KeptEigenvaluesAreLargeEnough)
   check_eigenvalues([=](int p) { return spring(p, 1e6); }, [=](int p) { return spring(p, 80); }); // couplings that did not count do
 }
 
+// An interpolation that is smoothed by the matrix stays while the matrix keeps its shape, whatever its magnitude; for
+// other values it is that of a first setup.
+TEST(AuxAMG, SmoothedInterpolationStaysWithTheMatrix)
+{
+  const int                 n = 900;
+  const Matrix              A(n, 1, 5);
+  const std::vector<double> x = points(2, n, 1, 7);
+  std::vector<double>       twice = A.a, other = A.a;
+  for (double &v : twice) v *= 3;
+  for (int p = 0; p < n; ++p)
+    for (int e = A.i[(size_t)p]; e < A.i[(size_t)p + 1]; ++e)
+      if (A.j[(size_t)e] == p) other[(size_t)e] *= 1 + p % 7;
+  Params params;
+  params.coarse = 10;
+  params.filter = Filter::on;
+  const Buffer<int>    i = put(A.i), j = put(A.j);
+  const Buffer<double> first = put(A.a), second = put(twice), third = put(other);
+  Rows<int>            rows = rows_of(i, j, first);
+  Hierarchy<double>    kept(exec(), MPI_COMM_SELF, params), anew(exec(), MPI_COMM_SELF, params);
+  Failure              failure = kept.setup(rows, x.data(), {}, {}, false);
+  const auto           weights = [](const Hierarchy<double> &h) {
+    const Buffer<double> &w = h.levels()[0].transfer.weight;
+    Buffer<double>        on_host(w.size());
+    copy(w, on_host);
+    return std::vector<double>(on_host.data(), on_host.data() + on_host.size());
+  };
+  ASSERT_EQ(failure.kind, Failure::none);
+  const std::vector<double> before = weights(kept);
+  rows.a = second.data();
+  ASSERT_TRUE(kept.refresh(rows, failure));
+  ASSERT_EQ(failure.kind, Failure::none);
+  EXPECT_TRUE(kept.filtered());
+  EXPECT_EQ(before, weights(kept));
+  rows.a = third.data();
+  ASSERT_TRUE(kept.refresh(rows, failure));
+  ASSERT_EQ(anew.setup(rows, x.data(), {}, {}, false).kind, Failure::none);
+  EXPECT_NE(before, weights(kept));
+  ASSERT_EQ(weights(anew).size(), weights(kept).size());
+  for (size_t k = 0; k < before.size(); ++k) EXPECT_NEAR(weights(anew)[k], weights(kept)[k], 1e-12);
+}
+
 // Operators are scaled by a power of two, so that the magnitude of the matrix' values changes no bit: in units far from one neither they nor
 // their inverses leave the range of single precision, nor their products that of double.
 template <class T> static void check_units(int exponent)
