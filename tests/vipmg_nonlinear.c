@@ -7,7 +7,9 @@ static char help[] =
   power    -div (k (e^2 + |grad u|^2)^((p - 2)/2) grad u) + w . grad u = f with a given solution: k is -jump in blocks
            of -block nodes, chosen at random; a ball is in contact, or with -spots every second node, chosen at
            random, with the multiplier zero, or random up to -multiplier m
-  ice      steady shallow ice of Glen's exponent 3 over a bed of sinusoids: thickness >= 0 (Mahaffy's differences)
+  ice      steady shallow ice of Glen's exponent 3 over a bed of sinusoids, or with -years t an implicit step of time:
+           thickness >= 0 (Mahaffy's differences, upwind in what the bed drives)
+  -fixed: the upper bound is the lower one
 */
 #include "tessera.h"
 #include <petscdmda.h>
@@ -23,8 +25,8 @@ static const char *const kinds[] = {"surface", "power", "ice", "Kind", "", NULL}
 typedef struct {
   Kind      kind;
   PetscInt  dim, n[3], block;
-  PetscBool spots;
-  PetscReal h[3], steep, p, soft, jump, wind, multiplier, relief;
+  PetscBool spots, fixed;
+  PetscReal h[3], steep, p, soft, jump, wind, multiplier, relief, years;
   PetscInt  seed;
   PetscInt  most, all; /* iterations, cycles */
   Vec       f, lower, upper, first;
@@ -208,16 +210,19 @@ static PetscReal Flux(const Problem *p, const PetscScalar *H, const PetscInt *i,
 #define SURFACE_AT(q) (H[Number(p, q)] + Bed(p, q))
   const PetscReal along  = (SURFACE_AT(j) - SURFACE_AT(i)) / p->h[d],
                   across = (SURFACE_AT(b) + SURFACE_AT(e) - SURFACE_AT(a) - SURFACE_AT(c)) / (4 * p->h[o]);
-  const PetscReal thick = 0.5 * (H[Number(p, i)] + H[Number(p, j)]), gamma = 2.8456e-5;
-  return -gamma * PetscPowReal(thick, 5) * (along * along + across * across + 1e-12) * along * p->h[o];
+  const PetscReal slope = (Bed(p, j) - Bed(p, i)) / p->h[d], rise = (H[Number(p, j)] - H[Number(p, i)]) / p->h[d];
+  const PetscReal mean = 0.5 * (H[Number(p, i)] + H[Number(p, j)]), upwind = H[Number(p, slope < 0 ? i : j)];
+  return -2.8456e-5 * (along * along + across * across + 1e-10) *
+         (PetscPowReal(mean, 5) * rise + PetscPowReal(upwind, 5) * slope) * p->h[o];
 }
 static PetscErrorCode Ice(const Problem *p, Vec X, Vec F)
 {
-  const PetscScalar *H;
+  const PetscScalar *H, *before;
   PetscScalar       *f;
 
   PetscFunctionBeginUser;
   PetscCall(VecGetArrayRead(X, &H));
+  PetscCall(VecGetArrayRead(p->first, &before));
   PetscCall(VecGetArray(F, &f));
   EACH_NODE(p, i)
   {
@@ -232,9 +237,10 @@ static PetscErrorCode Ice(const Problem *p, Vec X, Vec F)
       j[d] -= 1;
       sum += Flux(p, H, i, d) - Flux(p, H, j, d);
     }
-    f[me] = sum / (p->h[0] * p->h[1]);
+    f[me] = sum / (p->h[0] * p->h[1]) + (p->years > 0 ? (H[me] - before[me]) / p->years : 0);
   }
   PetscCall(VecRestoreArrayRead(X, &H));
+  PetscCall(VecRestoreArrayRead(p->first, &before));
   PetscCall(VecRestoreArray(F, &f));
   PetscFunctionReturn(0);
 }
@@ -286,7 +292,7 @@ static PetscErrorCode Data(Problem *p)
       const PetscInt me = Number(p, i);
       PetscReal      r = 0, bump = 1, volume = 1;
       for (PetscInt d = 0; d < p->dim; ++d) {
-        const PetscReal at = i[d] * p->h[d] - 0.5;
+        const PetscReal at = i[d] / (p->n[d] - 1.) - 0.5;
         r += at * at;
         bump *= PetscCosReal(PETSC_PI * at);
         volume *= p->h[d];
@@ -302,7 +308,8 @@ static PetscErrorCode Data(Problem *p)
         } else if (contact) f[me] -= p->multiplier * volume * Hash(p->seed, me, 2);
       }
       if (p->kind == ICE && !pass) l[me] = 0;
-      if (p->kind == ICE && pass) x[me] = Edge(p, i) ? 0 : 2000 * PetscMax(0, Snow(p, i));
+      if (p->kind == ICE && pass)
+        x[me] = Edge(p, i) ? 0 : 3500 * PetscPowReal(PetscMax(0, 1 - PetscPowReal(r / 0.2, 2. / 3)), 0.375);
     }
   }
   PetscCall(VecRestoreArray(p->f, &f));
@@ -328,7 +335,7 @@ static PetscErrorCode Solve(Problem *p, DM da, const char *type, Vec X, PetscInt
   if (p->kind != ICE) PetscCall(SNESSetJacobian(snes, J, J, Jacobian, p)); /* else by differences in colours */
   PetscCall(SNESSetType(snes, type));
   PetscCall(SNESVISetVariableBounds(snes, p->lower, p->upper));
-  PetscCall(SNESSetTolerances(snes, 1e-50, 1e-10, 0, 200, 1000000));
+  PetscCall(SNESSetTolerances(snes, 1e-50, p->kind == ICE ? 1e-8 : 1e-10, 0, 200, 1000000));
   PetscCall(SNESSetOptionsPrefix(snes, type[2] == 'p' ? NULL : "rs_"));
   PetscCall(SNESGetKSP(snes, &ksp));
   PetscCall(KSPGetPC(ksp, &pc));
@@ -369,6 +376,7 @@ static PetscErrorCode Compare(Problem *p, PetscBool verbose, PetscBool *same)
   PetscCall(VecDuplicate(X, &p->first));
   PetscCall(VecDuplicate(X, &Y));
   PetscCall(Data(p));
+  if (p->fixed) PetscCall(VecCopy(p->lower, p->upper));
   PetscCall(PetscTime(&time[0]));
   PetscCall(Solve(p, da, SNESVIPMG, X, &its[0], &linear[0], &reason[0]));
   PetscCall(PetscTime(&time[1]));
@@ -401,8 +409,9 @@ int main(int argc, char **argv)
 {
   Problem p = {
     SURFACE, 2, {0, 0, 1},
-      16, PETSC_FALSE, {1, 1, 1},
-      10, 2, 1e-3, 1, 0, 0, 500, 1, 0, 0, NULL, NULL, NULL, NULL
+      16, PETSC_FALSE, PETSC_FALSE, {1, 1, 1},
+      10,   2,    1e-3, 1,
+    0,       0, 500,       0,  1,           0,           0,         NULL, NULL, NULL, NULL
   };
   PetscInt  n = 65, count = 1, same = 0;
   PetscBool verbose = PETSC_FALSE, one;
@@ -415,6 +424,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-most", &p.most, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-count", &count, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &p.seed, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-fixed", &p.fixed, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-block", &p.block, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-spots", &p.spots, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-steep", &p.steep, NULL));
@@ -424,6 +434,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-wind", &p.wind, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-multiplier", &p.multiplier, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-relief", &p.relief, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-years", &p.years, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-verbose", &verbose, NULL));
   for (PetscInt d = 0; d < 3; ++d) {
     p.n[d] = d < p.dim ? n : 1;
@@ -448,5 +459,8 @@ int main(int argc, char **argv)
     test:
       suffix: surface
       args: -problem surface -steep 20 -n 65 -most 10
+    test: # rows without a positive diagonal entry, and empty ones
+      suffix: ice_step
+      args: -problem ice -n 33 -relief 300 -years {{100 1000}}
 
 TEST*/

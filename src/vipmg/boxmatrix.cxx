@@ -133,7 +133,6 @@ namespace {
 PetscErrorCode Agree(MPI_Comm comm, MatrixReport &report)
 {
   int           rank, size, me, who;
-  const PetscInt rows = report.dirichlet;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
@@ -141,14 +140,14 @@ PetscErrorCode Agree(MPI_Comm comm, MatrixReport &report)
   me = report.kind != MatrixReport::fine ? rank : size;
   PetscCallMPI(MPI_Allreduce(&me, &who, 1, MPI_INT, MPI_MIN, comm));
   if (who < size) PetscCallMPI(MPI_Bcast(&report, (int)sizeof(report), MPI_BYTE, who, comm));
-  PetscCallMPI(MPI_Allreduce(&rows, &report.dirichlet, 1, MPIU_INT, MPI_SUM, comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 } // namespace
 
-// The first row that read_rows() has counted as wrong, on the host.
-void BoxMatrix::FindWrong(const LocalRows &rows, const std::vector<int> &remote, MatrixReport &report) const
+// The first row that read_rows() has counted as wrong, on the host; negative: or as shifted.
+void BoxMatrix::FindWrong(const LocalRows &rows, const std::vector<int> &remote, bool negative,
+                          MatrixReport &report) const
 {
   const PetscInt first = grid_.first[(size_t)rank_];
   PetscInt       p[3];
@@ -184,7 +183,7 @@ void BoxMatrix::FindWrong(const LocalRows &rows, const std::vector<int> &remote,
         entry(rows.columns[rows.oj[e]], rows.o[e]);
       }
     if (bad >= 0) complain(MatrixReport::not_finite, bad, NAN);
-    if (!(diagonal > 0)) complain(MatrixReport::diagonal, first + r, diagonal);
+    if (negative && !(diagonal > 0)) complain(MatrixReport::diagonal, first + r, diagonal);
   }
 }
 
@@ -221,6 +220,7 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
   TesseraCallCXX(remote = copy_to(plan.exec.space, nodes));
   const RowsOf<Index> A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
   int                 mine[2], all[2] = {0, 0};
+  PetscInt            rows_of[2], sum_of[2];
   if (plan.levels.empty()) { // the middle line tells which kind it is likely to be
     TesseraCallCXX(make(false); sums = read_rows(plan, A_, true));
     PetscCallMPI(MPI_Allreduce(&sums.box, all, 1, MPI_INT, MPI_MAX, comm_));
@@ -231,11 +231,16 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
     mine[0] = sums.box, mine[1] = sums.wrong > 0;
     PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MAX, comm_));
   } while (!all[1] && all[0] && !plan.levels[0].A.box);
-  report.dirichlet = (PetscInt)sums.dirichlet;
-  if (all[1]) {
+  rows_of[0] = (PetscInt)sums.dirichlet, rows_of[1] = (PetscInt)sums.shifted;
+  PetscCallMPI(MPI_Allreduce(rows_of, sum_of, 2, MPIU_INT, MPI_SUM, comm_));
+  report.dirichlet = sum_of[0];
+  report.shifted   = sum_of[1];
+  // The function's sign is likely to be wrong where this is no matter of single rows.
+  const bool negative = report.shifted > (M - report.dirichlet) / 2;
+  if (all[1] || negative) {
     PetscCall(rows.Restore());
     PetscCall(SameError(comm_, rows.Get(A, Space::host, "vipmg")));
-    FindWrong(rows, nodes, report);
+    FindWrong(rows, nodes, negative, report);
   }
   PetscCall(rows.Restore());
   PetscCall(Agree(comm_, report));

@@ -13,7 +13,7 @@ struct MatrixReport {
   PetscInt  row = -1, column = -1; // PETSc's numbering
   PetscInt  node[3] = {0, 0, 0};
   PetscReal value = 0;
-  PetscInt  dirichlet = 0; // rows
+  PetscInt  dirichlet = 0, shifted = 0; // rows, as in ReadSums
 };
 
 // A DMDA, and how a vector on it is distributed. Equal on all processes.
@@ -41,7 +41,8 @@ public:
   void           Node(PetscInt row, PetscInt node[3]) const; // of PETSc's number
 
 private:
-  void                  FindWrong(const LocalRows &rows, const std::vector<int> &remote, MatrixReport &report) const;
+  void                  FindWrong(const LocalRows &rows, const std::vector<int> &remote, bool negative,
+                                  MatrixReport &report) const;
   Comm                  comm_;
   int                   rank_ = 0;
   GridDescription       grid_;

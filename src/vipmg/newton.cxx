@@ -102,6 +102,11 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
                       ") has the diagonal entry %g, and sweeps need a positive one. Is the sign of the function right?",
                       report.row, p[0], p[1], p[2], (double)report.value));
   } else {
+    if (report.shifted)
+      PetscCall(PetscInfo(solver,
+                          "%" PetscInt_FMT " rows of the Jacobian without a positive diagonal entry are given the sum "
+                          "of their couplings as one\n",
+                          report.shifted));
     TesseraCallCXX(build(plan));
     if (!built_)
       PetscCall(PetscInfo(solver,

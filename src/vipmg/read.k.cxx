@@ -119,16 +119,25 @@ template <int D, bool Box, class Index> struct ReadRow {
         const int *other = A.remote + 3 * (ptrdiff_t)A.oj[e], to[3] = {other[0], other[1], other[2]};
         add(v, cube_of<D>(node, to, n, periodic), A.o[e], good);
       }
+    double others = 0;
     for (int c = 0; c < count; ++c) {
-      const int p = plane_at(c);
-      if (p >= 0) coefficients[p * plane + at] = v[c];
       if (c == middle || v[c] == 0) continue;
+      others += fabs(v[c]);
       coupled = true;
       if (oblique(c)) sums.box = 1;
     }
+    // Where a flux degenerates, as at the margin of ice, single rows have no positive diagonal entry, or no entries at
+    // all. Sweeps need one, and while such a node is pressed against its bound any will do.
+    const bool shift = !(v[middle] > 0) && good;
+    if (shift) v[middle] = coupled ? others : v[middle] < 0 ? -v[middle] : 1;
+    for (int c = 0; c < count; ++c) {
+      const int p = plane_at(c);
+      if (p >= 0) coefficients[p * plane + at] = v[c];
+    }
     free[at] = coupled;
     sums.dirichlet += !coupled;
-    sums.wrong += !(good && v[middle] > 0);
+    sums.shifted += shift && coupled;
+    sums.wrong += !good;
   }
 };
 

@@ -294,12 +294,13 @@ template <class Index> struct RowsOf {
 };
 struct ReadSums {
   ptrdiff_t dirichlet = 0; // rows
-  // rows with couplings beyond the neighbours, without a positive diagonal or with what is no number
-  ptrdiff_t wrong     = 0;
+  ptrdiff_t shifted   = 0; // rows with couplings whose diagonal entry is not positive, and so has been replaced
+  ptrdiff_t wrong     = 0; // rows with couplings beyond the neighbours, or with what is no number
   int       box       = 0; // there are couplings along diagonals
   HD void   join(const ReadSums &o)
   {
     dirichlet += o.dirichlet;
+    shifted += o.shifted;
     wrong += o.wrong;
     box |= o.box;
   }
