@@ -462,5 +462,8 @@ int main(int argc, char **argv)
     test: # rows without a positive diagonal entry, and empty ones
       suffix: ice_step
       args: -problem ice -n 33 -relief 300 -years {{100 1000}}
+    test: # steps that raise the residual on the way
+      suffix: ice
+      args: -problem ice -n 33 -relief 300 -most 20
 
 TEST*/

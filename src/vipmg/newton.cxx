@@ -13,7 +13,6 @@ namespace {
 constexpr int    most_cycles   = 60;   // of one linear problem
 constexpr double first_forcing = 1e-2; // a linearised problem is solved to this share of the norm, at first
 constexpr double forcing       = 1e-3; // and later
-constexpr double still_good    = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
 // share of nodes that change status in a cycle: below, the monotone part is left out
 constexpr double settled       = 1e-5;
 constexpr double slow          = 0.5;  // a factor above brings it back
@@ -27,6 +26,7 @@ PetscErrorCode Newton::Reset()
   PetscFunctionBegin;
   PetscCall(UseCurrentStream(plan.exec.space)); // memory is given back in its order
   PetscCall(matrix.Reset());
+  PetscCall(VecDestroy(&best_));
   const Exec exec = plan.exec;
   plan            = Plan();
   linear_         = LinearProblem(plan);
@@ -258,96 +258,6 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// Of a step that the program has changed.
-static PetscErrorCode MeasureStep(Vec F, Vec step, Moved *whole)
-{
-  PetscReal dot, norm;
-
-  PetscFunctionBegin;
-  PetscCall(VecDot(F, step, &dot));
-  PetscCall(VecNorm(step, NORM_2, &norm));
-  whole->slope = -dot;
-  whole->step  = norm * norm;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-// X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric
-// Jacobian F is a gradient and its slope F . d along the way tells where energy is least; an energy that grows
-// nowhere on the way, and a slope that is a fraction of the first one, is a good step. Otherwise the natural residual
-// must become smaller. *end: why there is none.
-PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here,
-                              Norms *n, bool *current, End *end)
-{
-  const double natural = std::sqrt(here->natural);
-  double       t = 1, low = 0, high = -1, slope, first, slope_low;
-  bool         good = false;
-  Point        point;
-  Moved        whole, part;
-  Vec          step; // the program's
-
-  PetscFunctionBegin;
-  TesseraCallCXX(linear_.keep());
-  PetscCall(VecCopy(X, base_));
-  PetscCall(Move(1, base_, F, XL, XU, X, &whole));
-  PetscCall(problem.Check(StepCheck::before, base_, X, &step));
-  if (step) PetscCall(MeasureStep(F, step, &whole));
-  first = slope_low = whole.slope;
-  *current = false;
-  for (int tries = 0; tries < 20; ++tries) {
-    if (tries && step) PetscCall(VecWAXPY(X, -t, step, base_));
-    else if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
-    PetscCall(problem.Function(X, F));
-    PetscCall(LookAt(X, F, base_, XL, XU, &point));
-    if (!std::isfinite(point.F)) { // outside the function's domain
-      high = t;
-      t    = low + 0.5 * (t - low);
-      continue;
-    }
-    slope            = point.slope / t; // along the whole step
-    const double now = std::sqrt(point.measure.natural);
-    if (tries == 0 && !step) *current = point.difference <= still_good * still_good * model.moved;
-    const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(point.measure.inactive) <= problem.Target();
-    good = smaller && (!plan.symmetric || first >= 0 || slope <= 0.5 * -first || tries > 4);
-    // Of a convex energy the slope grows from first to zero: up to there each step is the better the longer it is,
-    // unless it is of rounding alone.
-    const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
-    if (plan.symmetric && first < 0 && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
-    if (good) break;
-    if (plan.symmetric && first < 0 && slope > 0) { // energy is least before; the slope's zero, by the secant
-      high             = t;
-      const double cut = low + (t - low) * slope_low / (slope_low - slope);
-      t                = std::min(std::max(cut, low + 0.1 * (high - low)), low + 0.9 * (high - low));
-    } else if (plan.symmetric && first < 0 && tries) { // or behind
-      low       = t;
-      slope_low = slope;
-      if (high < 0) high = 1;
-      t = 0.5 * (low + high);
-    } else {
-      high = t;
-      t *= 0.5;
-    }
-  }
-  n->step = t * std::sqrt(whole.step);
-  if (good) {
-    PetscCall(problem.Check(StepCheck::after, base_, X, &step));
-    if (step) {
-      PetscCall(VecNorm(step, NORM_2, &n->step));
-      PetscCall(problem.Function(X, F));
-      PetscCall(LookAt(X, F, base_, XL, XU, &point));
-      good = std::isfinite(point.F);
-      *current = false;
-    }
-  }
-  *end = good ? End::no : std::isfinite(point.F) ? End::line_search : End::function;
-  if (!good) {
-    PetscCall(VecCopy(base_, X));
-    PetscCall(problem.Function(X, F));
-  } else *here = point.measure;
-  n->x    = std::sqrt(point.X);
-  *current = *current && t == 1;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 // The Jacobian at X, where the problem has a new one: *read. *failed: there is none that cycles work on, and the
 // problem has been told.
 PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed)
@@ -374,6 +284,8 @@ PetscErrorCode Newton::Start(PetscObject solver, Problem &problem, Vec X, Vec F,
 
   PetscFunctionBegin;
   carried_ = true;
+  strict_  = false;
+  above_   = 0;
   PetscCall(ProjectToBounds(XL, XU, X));
   PetscCall(problem.Function(X, F));
   PetscCall(VecNorm(F, NORM_2, &norm));

@@ -72,6 +72,8 @@ private:
   PetscErrorCode Linearise(PetscObject solver, Problem &problem, Vec X, bool *read, bool *failed);
   PetscErrorCode Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here, Norms *n,
                         bool *current, End *end);
+  PetscErrorCode Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double before, bool *good, bool *current,
+                       Point *point);
   PetscErrorCode ReadJacobian(PetscObject solver, Mat J, bool *failed);
   PetscErrorCode Read(Vec F, Vec X, Vec XL, Vec XU);
   PetscErrorCode Restore();
@@ -84,6 +86,10 @@ private:
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   VectorView     a_, b_, c_, d_, e_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from
+  Vec            best_ = nullptr; // of the points that the last steps have not come below
+  double         best_natural_ = 0;
+  int            above_  = 0;     // steps since then
+  bool           strict_ = false; // the next step must bring a smaller residual
 };
 
 } // namespace tessera::vipmg

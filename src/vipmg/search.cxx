@@ -1,0 +1,153 @@
+// Newton's line search.
+#include "vipmg/newton.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::vipmg {
+
+namespace {
+
+constexpr double still_good = 1e-4; // a Jacobian that foretold F up to this share of its change is kept
+// Where there is no energy steps may raise the natural residual by this factor, and stay above the best point for so
+// many iterations.
+constexpr double allowed    = 1.1;
+constexpr int    patience   = 8;
+
+// The part of a step that is searched.
+struct Tried {
+  double low = 0, high = -1, slope_low = 0; // slope_low: at low
+  double outside(double t)                  // of the function's domain
+  {
+    high = t;
+    return low + 0.5 * (t - low);
+  }
+  double next(double t, double slope, bool energy, bool whole)
+  {
+    if (energy && slope > 0) { // energy is least before; the slope's zero, by the secant
+      high             = t;
+      const double cut = low + (t - low) * slope_low / (slope_low - slope);
+      return std::min(std::max(cut, low + 0.1 * (high - low)), low + 0.9 * (high - low));
+    }
+    if (energy && !whole) { // or behind
+      low       = t;
+      slope_low = slope;
+      if (high < 0) high = 1;
+      return 0.5 * (low + high);
+    }
+    high = t;
+    return 0.5 * t;
+  }
+};
+
+// Of a step that the program has changed.
+PetscErrorCode MeasureStep(Vec F, Vec step, Moved *whole)
+{
+  PetscReal dot, norm;
+
+  PetscFunctionBegin;
+  PetscCall(VecDot(F, step, &dot));
+  PetscCall(VecNorm(step, NORM_2, &norm));
+  whole->slope = -dot;
+  whole->step  = norm * norm;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+// X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric
+// Jacobian F is a gradient and its slope F . d along the way tells where energy is least; an energy that grows
+// nowhere on the way, and a slope that is a fraction of the first one, is a good step. Otherwise the natural residual
+// must become smaller. *end: why there is none.
+PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here,
+                              Norms *n, bool *current, End *end)
+{
+  const double natural = std::sqrt(here->natural);
+  double       t = 1, slope, first;
+  Tried        tried;
+  bool         good = false;
+  Point        point;
+  Moved        whole, part;
+  Vec          step; // the program's
+
+  PetscFunctionBegin;
+  TesseraCallCXX(linear_.keep());
+  PetscCall(VecCopy(X, base_));
+  PetscCall(Move(1, base_, F, XL, XU, X, &whole));
+  PetscCall(problem.Check(StepCheck::before, base_, X, &step));
+  if (step) PetscCall(MeasureStep(F, step, &whole));
+  first = tried.slope_low = whole.slope;
+  *current = false;
+  for (int tries = 0; tries < 20; ++tries) {
+    if (tries && step) PetscCall(VecWAXPY(X, -t, step, base_));
+    else if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
+    PetscCall(problem.Function(X, F));
+    PetscCall(LookAt(X, F, base_, XL, XU, &point));
+    if (!std::isfinite(point.F)) { // outside the function's domain
+      t = tried.outside(t);
+      continue;
+    }
+    slope            = point.slope / t; // along the whole step
+    const double now = std::sqrt(point.measure.natural);
+    if (tries == 0 && !step) *current = point.difference <= still_good * still_good * model.moved;
+    const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(point.measure.inactive) <= problem.Target();
+    good = smaller && (!plan.symmetric || first >= 0 || slope <= 0.5 * -first || tries > 4);
+    // Of a convex energy the slope grows from first to zero: up to there each step is the better the longer it is,
+    // unless it is of rounding alone.
+    const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
+    if (plan.symmetric && first < 0 && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
+    if (!tries && !plan.symmetric && !strict_ && now <= allowed * natural) good = true;
+    if (good) break;
+    t = tried.next(t, slope, plan.symmetric && first < 0, !tries);
+  }
+  n->step = t * std::sqrt(whole.step);
+  if (good) {
+    PetscCall(problem.Check(StepCheck::after, base_, X, &step));
+    if (step) {
+      PetscCall(VecNorm(step, NORM_2, &n->step));
+      PetscCall(problem.Function(X, F));
+      PetscCall(LookAt(X, F, base_, XL, XU, &point));
+      good = std::isfinite(point.F);
+      *current = false;
+    }
+  }
+  if (!plan.symmetric) PetscCall(Watch(problem, X, F, XL, XU, natural, &good, current, &point));
+  *end = good ? End::no : std::isfinite(point.F) ? End::line_search : End::function;
+  if (!good) {
+    PetscCall(VecCopy(base_, X));
+    PetscCall(problem.Function(X, F));
+  } else *here = point.measure;
+  n->x    = std::sqrt(point.X);
+  *current = *current && t == 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// Watches over steps from a point with the natural residual `before` to X: when they have stayed above the best point
+// for too long, or *good says that there is no further one, X becomes that point, from where the next step must bring
+// a smaller residual.
+PetscErrorCode Newton::Watch(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, double before, bool *good, bool *current,
+                             Point *point)
+{
+  const double now = std::sqrt(point->measure.natural);
+
+  PetscFunctionBegin;
+  if (*good) {
+    strict_ = false;
+    if (above_ ? now < best_natural_ : now <= before) above_ = 0;
+    else if (!above_++) {
+      if (!best_) PetscCall(VecDuplicate(X, &best_));
+      PetscCall(VecCopy(base_, best_));
+      best_natural_ = before;
+    }
+  }
+  if (above_ && (!*good || above_ > patience)) {
+    PetscCall(VecCopy(best_, X));
+    PetscCall(problem.Function(X, F));
+    PetscCall(LookAt(X, F, base_, XL, XU, point));
+    *good    = strict_ = true;
+    *current = false;
+    above_   = 0;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera::vipmg
