@@ -465,5 +465,8 @@ int main(int argc, char **argv)
     test: # steps that raise the residual on the way
       suffix: ice
       args: -problem ice -n 33 -relief 300 -most 20
+    test: # a norm of zero with a tolerance of zero
+      suffix: fixed
+      args: -problem power -n 17 -fixed -snes_atol 0 -snes_max_it 0
 
 TEST*/

@@ -56,6 +56,9 @@ struct SNESProblem : vipmg::Problem {
     else PetscCall(VecSet(snes->vec_sol_update, 0));
     PetscCall(SNESLogConvergenceHistory(snes, n.inactive, n.cycles));
     PetscCall(CompatSNESConverged(snes, iteration, n.x, n.step, n.inactive));
+    // nothing is left to do, though a tolerance of zero is not reached
+    if (!snes->reason && n.natural == 0 && n.inactive == 0 && snes->ops->converged != SNESConvergedSkip)
+      snes->reason = SNES_CONVERGED_FNORM_ABS;
     PetscCall(SNESMonitor(snes, iteration, n.inactive));
     if (!snes->reason && snes->ops->update) {
       PetscUseTypeMethod(snes, update, snes->iter);
