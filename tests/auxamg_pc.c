@@ -210,6 +210,12 @@ int main(int argc, char **argv)
     args: -mesh graded -n 317 -pc_auxamg_smoother_degree 4 -ksp_view
     filter: grep -E "iterations,|cannot be split" | sed -e "s|: [0-9][0-9]* iterations|: iterations|" -e "s|[0-9][0-9]* nodes|nodes|"
 
+  # 0.4 % of the nodes have neighbors in no leaf of theirs: no vertex has several functions
+  test:
+    suffix: large
+    args: -n 700 -ksp_view
+    filter: grep -E "iterations,|grid 1"  | sed -e "s|, largest eigenvalue.*||"
+
   # in the view and in -info
   test:
     suffix: permuted

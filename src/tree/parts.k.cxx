@@ -185,8 +185,9 @@ struct Runs {
 
 } // namespace
 
-// The labels of roots and corners. False: those around each vertex are equal, or those that are not are fewer than the
-// nodes of two lines (surfaces) across the mesh, as some are along any boundary. Collective.
+// The labels of roots and corners. False: those around each vertex are equal, or those that are not are few, as on any
+// mesh: at most as many as two lines (surfaces) across the mesh have nodes, or 3 % of all nodes. On meshes whose nodes
+// moved at random they are 0.3 to 0.4 %, with slits every six elements 30 %. Collective.
 template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells, const Buffer<int> &leaf,
                                               Buffer<int> &root, Buffer<int> &label, Buffer<int> &largest)
 {
@@ -212,7 +213,8 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
     device::synchronize(exec_.space);
   }
   Buffer<double> sum = make<double>(1);
-  const double   few = split_ ? 0 : 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
+  const double   lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
+  const double   few = split_ ? 0 : std::max(lines, 0.03 * fine.nodes);
   for (;;) {
     sum_each(exec_, cells.n,
              SpreadLabels{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners,
