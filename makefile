@@ -3,7 +3,7 @@
 #   make            the library               make deps       install what is missing (apt)
 #   make check      load it, solve once       make test       the essential tests (FILTER=text: a part of all)
 #   make test-all   everything under tests/   make test-long  random cases (CASES=10000 SEED=0 SANITIZE=0|1)
-#   make demo       two of the examples       make demo-all   four of them
+#   make demo       one of the examples       make demo-all   four of them
 #   make bench      the measurements (BENCH=suite or program)
 #   make docs       the documentation as a site, in build/docs (with Sphinx from PyPI, docs/requirements.txt)
 #   make install    PREFIX= LIBDIR= DESTDIR=  make print-lib  the library's path, for -dll_append
@@ -218,7 +218,7 @@ TESTENV = TESSERA_LIB='$(LIB)' TESSERA_BUILD='$(BUILD)' TESSERA_VERSION='$(VERSI
           PETSC_DIR='$(PETSC_DIR)' PETSC_ARCH='$(PETSC_ARCH)' PETSC_INDEX_SIZE='$(PETSC_INDEX_SIZE)' MPIEXEC='$(MPIEXEC)' TESSERA_SANITIZE='$(SANITIZE)' CASES='$(CASES)' SEED='$(SEED)' TESSERA_TESTS='$(TESTS)' CC='$(CC)' CXX='$(CXX)' FILTER='$(FILTER)' PYTHON='$(PYTHON)' \
           PETSC_CFLAGS='$(PETSC_CC_INCLUDES)' PETSC_LIBS='$(PETSC_LIBS)' MAKEFLAGS= MAKELEVEL=
 RUN    := check run-tests run-long run-demo run-bench
-DEMOS  ?= harbour aquifer
+DEMOS  ?= harbour
 pack-tests: $(LIB)
 	@$(MAKE) --no-print-directory build-tests
 	@$(TESTENV) $(TOP)/tools/pack-tests
