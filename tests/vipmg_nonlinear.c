@@ -414,7 +414,7 @@ int main(int argc, char **argv)
     0,       0, 500,       0,  1,           0,           0,         NULL, NULL, NULL, NULL
   };
   PetscInt  n = 65, count = 1, same = 0;
-  PetscBool verbose = PETSC_FALSE, one;
+  PetscBool verbose = PETSC_FALSE, one = PETSC_FALSE;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
