@@ -7,6 +7,6 @@ tessera.h under its name in C, whose outputs it returns.
 
 from .functions import *  # noqa: F401,F403
 from .lcp import lcp_solve_batch as lcp_solve_batch
-from .library import include as include, load, options as options, path as path
+from .plugin import include as include, load, options as options, path as path
 
 load()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from .functions import TesseraBackend
-from .library import PetscInt, PetscReal, call
+from .plugin import PetscInt, PetscReal, call
 
 MEMORY = {1: 0, 2: 1, 3: 0, 11: 0, 13: 1}  # DLPack's kind of device -> PetscMemType: host or CUDA
 
