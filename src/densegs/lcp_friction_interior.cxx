@@ -99,7 +99,6 @@ struct Interior {
     dy(n), right(n)
   {
     std::vector<int> all(n);
-    int              fits = 1;
     for (size_t c = 0; c < contacts; ++c) D[c * (size_t)d] = p.mu[c], x[c * (size_t)d] = 1;
     y = x;
     for (size_t i = 0; i < n; ++i) {
@@ -108,16 +107,12 @@ struct Interior {
       size += p.q[i] * p.q[i] / (D[i] * D[i]);
     }
     size = std::sqrt(size);
-    try {
+    densegs::allocate(m.comm, [&] {
       if (!m.rank) {
         W.resize(n * n);
         factor.reset(p.n, Space::host);
       }
-    } catch (const std::bad_alloc &) {
-      fits = 0;
-    }
-    if (m.size > 1) MPI_Bcast(&fits, 1, MPI_INT, 0, m.comm);
-    if (!fits) throw std::bad_alloc(); // on all processes
+    });
     gather_rows(m, all, W.data());
   }
   // The forces, and w of them; returns the natural residual.

@@ -89,15 +89,10 @@ struct Equations {
 
   Equations(const Problem &p) : m(*p.matrix), n((size_t)p.n), d(p.block), G(n)
   {
-    int fits = 1;
-    try {
+    densegs::allocate(m.comm, [&] {
       if (here())
         for (std::vector<double> *v : {&A, &J, &H, &L}) v->resize(n * n);
-    } catch (const std::bad_alloc &) {
-      fits = 0;
-    }
-    if (m.size > 1) MPI_Bcast(&fits, 1, MPI_INT, 0, m.comm);
-    if (!fits) throw std::bad_alloc(); // on all processes
+    });
     std::vector<int> all(n);
     for (size_t i = 0; i < n; ++i) all[i] = (int)i;
     gather_rows(m, all, A.data());

@@ -290,14 +290,9 @@ void Factor::gather(const std::vector<double> &shift)
     device::copy_from_host(device_shift_.data(), shift.data(), shift.size() * sizeof(double));
     return gather_device(m.exec, m.a, m.lda, device_index_.data(), n, device_shift_.data(), f_.matrix());
   }
-  int fits = 1;
-  try {
+  densegs::allocate(m.comm, [&] {
     if (!m.rank) f_.reset(n, Space::host);
-  } catch (const std::bad_alloc &) {
-    fits = 0;
-  }
-  if (m.size > 1) MPI_Bcast(&fits, 1, MPI_INT, 0, m.comm);
-  if (!fits) throw std::bad_alloc(); // on all processes: none waits for the first one
+  });
   gather_rows(m, index_, f_.matrix());
   if (!m.rank)
     for (size_t i = 0; i < (size_t)n; ++i) f_.matrix()[i * ((size_t)n + 1)] += shift[i];
