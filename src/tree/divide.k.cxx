@@ -256,11 +256,12 @@ template <class T> bool GalerkinSetup<T>::divide_rows(Level<T> &fine, Level<T> &
   return merged.too_long;
 }
 
-// What there is of all vertices, of those that are here: own ones, then ghosts
-template <class T> template <class V> void GalerkinSetup<T>::take_vertices(const Division &d, int width, Buffer<V> &of)
+// What there is of all vertices, of those in the list
+template <class T> template <class V>
+void GalerkinSetup<T>::take_vertices(const std::vector<int> &vertex, int width, Buffer<V> &of)
 {
-  const Buffer<int> place = copy_to(exec_.space, d.vertex);
-  Buffer<V>         mine  = make_unset<V>(d.vertex.size() * (size_t)width);
+  const Buffer<int> place = copy_to(exec_.space, vertex);
+  Buffer<V>         mine  = make_unset<V>(vertex.size() * (size_t)width);
   for_each(exec_, (int)mine.size(), GatherNodes<V>{place.data(), of.data(), mine.data(), width});
   of = std::move(mine);
 }
@@ -268,8 +269,8 @@ template <class T> template <class V> void GalerkinSetup<T>::take_vertices(const
 #define INSTANTIATE(T) \
   template Division GalerkinSetup<T>::divide(Level<T> &, Level<T> &, const Cells &, Buffer<int> &); \
   template bool     GalerkinSetup<T>::divide_rows(Level<T> &, Level<T> &, Division &, int); \
-  template void     GalerkinSetup<T>::take_vertices(const Division &, int, Buffer<Key> &); \
-  template void     GalerkinSetup<T>::take_vertices(const Division &, int, Buffer<double> &);
+  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, int, Buffer<Key> &); \
+  template void     GalerkinSetup<T>::take_vertices(const std::vector<int> &, int, Buffer<double> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

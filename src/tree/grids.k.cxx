@@ -94,10 +94,7 @@ void Setup<T>::interpolate(Level<T> &fine, const Cells &cells, const Buffer<Key>
   if (params_.aggregation) return for_each(exec_, all, Aggregate<T>{leaf.data(), fine.transfer.weight.data()});
   make_weights(exec_, cells, params_.kuhn, all, leaf.data(), y.data(), fine.transfer.weight.data(), used.data());
   if (!fine.distributed || lost()) return;
-  Buffer<unsigned char> here = on_host(used);
-  MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_UNSIGNED_CHAR, MPI_BOR, comm_);
-  copy(here, used);
-  device::synchronize(exec_.space);
+  reduce(used, MPI_UNSIGNED_CHAR, MPI_BOR);
 }
 
 // The grid of some leaves, if it is so much smaller that it pays.
@@ -149,8 +146,8 @@ template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &k
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {
-    galerkin_.take_vertices(division, 1, key);
-    galerkin_.take_vertices(division, params_.dim, y);
+    galerkin_.take_vertices(division.vertex, 1, key);
+    galerkin_.take_vertices(division.vertex, params_.dim, y);
   }
   return Failure::none;
 }

@@ -279,6 +279,14 @@ protected:
   bool   sweeps() const { return params_.smoother == Smoother::gs || params_.smoother == Smoother::block_gs; }
   double total(double v) const; // over all processes
   bool   lost() const;          // has the device of any process failed? Collective
+  // v = the results of the operation over all processes; sent by the hosts
+  template <class V> void reduce(Buffer<V> &v, MPI_Datatype type, MPI_Op how) const
+  {
+    Buffer<V> here = on_host(v);
+    MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), type, how, comm_);
+    copy(here, v);
+    device::synchronize(exec_.space);
+  }
   template <class V> Buffer<V> make(size_t n) const
   {
     Buffer<V> b;

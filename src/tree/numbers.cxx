@@ -15,7 +15,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
 {
   Failure   failure;
   const int last = (int)levels_.size() - 1;
-  bool      known = levels_[0].lambda > 0, weights_stay = false; // of an interpolation that is smoothed
+  bool      known = levels_[0].lambda > 0, weights_stay = false, smooths = false; // the interpolation, anew
   ++setups_;
   prepare_statistics();
   if (exec_.space == Space::cuda && !sweeps()) {
@@ -31,12 +31,13 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       const bool before = filtered_;
       weights_stay = known && before && !sweeps() && level.change < slight;
       filtered_ = weights_stay || params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
-      known     = known && filtered_ == before && (weights_stay || !filtered_) && !sweeps();
+      smooths   = filtered_ && !weights_stay;
+      known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     // the polynomials of lower degree end before they need it
     if (degree() > 2 && level.work.w.empty() && !sweeps()) level.work.w = make<T>(level.work.z.size());
     if (level.sweep.exact) block_numbers(level);
-    if (filtered_ && !weights_stay) { // the eigenvalue is needed at once
+    if (smooths) { // the eigenvalue is needed at once
       estimate({l});
       take_eigenvalue(l, on_host(statistics_).data(), scale, failure);
       if (total(failure.kind)) return failure;
@@ -60,7 +61,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   if (known && levels_[0].distributed) join_changes(found);
   bool             kept  = known;
   std::vector<int> divided_grids;
-  for (int l = 0; l < last && !sweeps() && (weights_stay || !filtered_); ++l) {
+  for (int l = 0; l < last && !sweeps() && !smooths; ++l) {
     Level<T> &level = levels_[(size_t)l];
     if (known && l) level.change += (float)change_of(l, found.data());
     if (known && level.lambda > 0 && level.change < slight) continue;

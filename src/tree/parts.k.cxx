@@ -207,10 +207,7 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   if (fine.distributed) {
     of = make_unset<int>(label.size());
     if (lost()) return false;
-    Buffer<int> here = on_host(largest);
-    MPI_Allreduce(MPI_IN_PLACE, here.data(), (int)here.size(), MPI_INT, MPI_MAX, comm_);
-    copy(here, largest);
-    device::synchronize(exec_.space);
+    reduce(largest, MPI_INT, MPI_MAX);
   }
   Buffer<double> sum = make<double>(1);
   const double   lines = 2 * std::pow(fine.nodes, (params_.dim - 1.) / params_.dim);
@@ -321,16 +318,9 @@ void Setup<T>::place_in_runs(Level<T> &fine, Cells &cells, Buffer<int> &leaf, co
   cells.vertex        = copy_to(exec_.space, runs.vertex);
   copy(run, leaf);
   // their vertices
-  const Buffer<int> place = copy_to(exec_.space, from);
-  const int         dim = params_.dim;
-  Buffer<Key>       key = make_unset<Key>(from.size());
-  Buffer<double>    y   = make_unset<double>(from.size() * (size_t)dim);
-  for_each(exec_, (int)key.size(), GatherNodes<Key>{place.data(), cells.key.data(), key.data(), 1});
-  for_each(exec_, (int)y.size(), GatherNodes<double>{place.data(), cells.y.data(), y.data(), dim});
-  device::synchronize(exec_.space);
+  galerkin_.take_vertices(from, 1, cells.key);
+  galerkin_.take_vertices(from, params_.dim, cells.y);
   cells.vertices = (int)from.size();
-  cells.key      = std::move(key);
-  cells.y        = std::move(y);
 }
 
 #define INSTANTIATE(T) template void Setup<T>::split_leaves(Level<T> &, Cells &, Buffer<int> &);

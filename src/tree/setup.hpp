@@ -43,7 +43,7 @@ public:
   Failure::Kind              product_pattern(Level<T> &fine, const Buffer<int> &leaf, Level<T> &coarse,
                                              Division *division = nullptr);
   Division divide(Level<T> &fine, Level<T> &coarse, const Cells &cells, Buffer<int> &leaf);
-  template <class V> void take_vertices(const Division &division, int width, Buffer<V> &of);
+  template <class V> void take_vertices(const std::vector<int> &vertex, int width, Buffer<V> &of);
 
 private:
   void    incidences(Level<T> &fine, int nodes);
