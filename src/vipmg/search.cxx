@@ -56,8 +56,10 @@ PetscErrorCode MeasureStep(Vec F, Vec step, Moved *whole)
 
 // X := a point on the way from X to X + x of the finest level, F its function, *here its measure. With a symmetric
 // Jacobian F is a gradient and its slope F . d along the way tells where energy is least; an energy that grows
-// nowhere on the way, and a slope that is a fraction of the first one, is a good step. Otherwise the natural residual
-// must become smaller. *end: why there is none.
+// nowhere on the way, and a slope that is a fraction of the first one, is a good step. Without symmetry, too, where F
+// is monotone F . d grows along the way, and its zero is the step that residuals, which steep gradients blow up,
+// cannot find; Watch() ends what leads nowhere. Otherwise the natural residual must become smaller. *end: why there
+// is none.
 PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &model, Measure *here,
                               Norms *n, bool *current, End *end)
 {
@@ -77,6 +79,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   if (step) PetscCall(MeasureStep(F, step, &whole));
   first = tried.slope_low = whole.slope;
   *current = false;
+  const bool by_slope = first < 0 && (plan.symmetric || !strict_);
   for (int tries = 0; tries < 20; ++tries) {
     if (tries && step) PetscCall(VecWAXPY(X, -t, step, base_));
     else if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
@@ -90,14 +93,14 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     const double now = std::sqrt(point.measure.natural);
     if (tries == 0 && !step) *current = point.difference <= still_good * still_good * model.moved;
     const bool smaller = now <= (1 - 1e-4 * t) * natural || std::sqrt(point.measure.inactive) <= problem.Target();
-    good = smaller && (!plan.symmetric || first >= 0 || slope <= 0.5 * -first || tries > 4);
+    good = smaller && (!by_slope || slope <= 0.5 * -first || tries > 4);
     // Of a convex energy the slope grows from first to zero: up to there each step is the better the longer it is,
     // unless it is of rounding alone.
     const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
-    if (plan.symmetric && first < 0 && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
+    if (by_slope && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
     if (!tries && !plan.symmetric && !strict_ && now <= allowed * natural) good = true;
     if (good) break;
-    t = tried.next(t, slope, plan.symmetric && first < 0, !tries);
+    t = tried.next(t, slope, by_slope, !tries);
   }
   n->step = t * std::sqrt(whole.step);
   if (good) {
