@@ -3,7 +3,7 @@
 #pragma once
 #include "box/level.hpp"
 
-namespace tessera::vipmg {
+namespace tessera::box {
 
 class Halo3 {
 public:
@@ -35,4 +35,4 @@ private:
   void                    reserve(int n);
 };
 
-} // namespace tessera::vipmg
+} // namespace tessera::box

@@ -1,7 +1,7 @@
 #include "box/halo3.hpp"
 #include <petscsys.h> // its macros count messages and reductions for -log_view
 
-namespace tessera::vipmg {
+namespace tessera::box {
 
 namespace {
 
@@ -147,4 +147,4 @@ template <class T> void Halo3::move(T *const *fields, int n)
 void Halo3::exchange(double *const *fields, int n) { move(fields, n); }
 void Halo3::exchange(uint8_t *flags) { move(&flags, 1); }
 
-} // namespace tessera::vipmg
+} // namespace tessera::box

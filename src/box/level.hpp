@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace tessera::vipmg {
+namespace tessera::box {
 
 // Half-open box of nodes; directions that the grid does not have are [0, 1).
 struct Box3 {
@@ -244,4 +244,4 @@ template <class R> R sum_over(MPI_Comm comm, R r)
   return r;
 }
 
-} // namespace tessera::vipmg
+} // namespace tessera::box

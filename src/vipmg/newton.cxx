@@ -80,7 +80,12 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
   PetscFunctionBegin;
   *failed = false;
   PetscCall(PetscLogEventBegin(event_vipmg_setup, solver, 0, 0, 0));
-  PetscCall(matrix.Read(J, plan, report));
+  const auto memory = [&](bool make, bool box) {
+    const GridDescription &g = matrix.grid();
+    if (make) create(plan, matrix.comm(), g.dimension, g.n, g.periodic, matrix.boxes(), box);
+    return finest(plan);
+  };
+  PetscCall(matrix.Read<double>(J, "vipmg", plan.exec.space, !plan.levels.empty(), memory, false, report));
   const PetscInt *p = report.node;
   PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm(solver), PETSC_ERR_SUP,
              "vipmg works on stencils of the nearest neighbors: row %" PetscInt_FMT

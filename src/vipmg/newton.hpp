@@ -5,7 +5,8 @@
 #include "petsc/hooks.hpp"
 #include "tessera.h"
 #include "petsc/vector.hpp"
-#include "vipmg/boxmatrix.hpp"
+#include "petsc/boxmatrix.hpp"
+#include "vipmg/vipmg.hpp"
 #include "vipmg/linear_problem.hpp"
 
 namespace tessera {

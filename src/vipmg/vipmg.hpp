@@ -10,12 +10,16 @@
 //    operators whose basis functions are cut off there corrects the others, the result is projected, and a line search
 //    keeps energy from growing. Fast once the active set stands nearly still.
 #pragma once
-#include "box/halo3.hpp"
+#include "box/cube.hpp"
+#include "box/grid3.hpp"
+#include "box/read3.hpp"
 #include "exec/graph.hpp"
 #include <memory>
 #include <string>
 
 namespace tessera::vipmg {
+
+using namespace box;
 
 enum class Variant {
   hybrid,
@@ -48,22 +52,6 @@ struct Operator {
   // nearly all of them. There coefficients, which are half of what sweeps and residuals move, are read at the first
   // place alone.
   Buffer<int> same;
-};
-
-// A grid and what of it is this process's.
-struct Grid3 {
-  int     n[3] = {1, 1, 1};
-  bool    periodic[3] = {false, false, false};
-  // the nodes computed here: this process's, or all of them on a grid that every process has
-  Box3    own;
-  Box3    part;                  // those whose values this process finds from the finer grid
-  Layout3 layout;
-  int     step[3] = {1, 1, 1};   // to the next level: 2 where the direction is coarsened
-  bool    shared  = false;       // every process has the whole grid
-  // processes that have the line's nodes before and behind the own ones
-  int     before[2] = {-1, -1}, behind[2] = {-1, -1};
-  // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
-  Halo3   halo, incoming;
 };
 
 class GridSolver; // solver.hpp
@@ -255,11 +243,6 @@ template <class R> R sum_of(const Plan &plan, const Level &l, const Buffer<R> &r
   return l.shared ? r : sum_over((MPI_Comm)plan.comm, r);
 }
 
-inline int points(int dimension, bool box)
-{
-  return box ? (dimension == 1 ? 3 : dimension == 2 ? 9 : 27) : 2 * dimension + 1;
-}
-
 // --- setup (plan.cxx, galerkin.k.cxx) ---
 // The finest level: this process's box and everybody's, memory for an operator with or without diagonal couplings.
 void create(Plan &plan, const Comm &comm, int dimension, const int n[3], const bool periodic[3],
@@ -271,7 +254,6 @@ void build(Plan &plan);
 void truncate(Plan &plan, int top);
 // What is automatic of the params, and how each level is worked on. build() calls it, and who changes the params.
 void choose(Plan &plan);
-Layout3 layout_for(const Box3 &own, int dimension);
 void make_inverse(Plan &plan, Level &l, Operator &op);
 void find_same(Plan &plan, const Level &l, Operator &op); // on the host make_inverse() does it
 // The stretches of l.truncated from those of l.A: the longest parts of them whose rows have not been cut, on a device
@@ -285,28 +267,9 @@ void     stabilise(Plan &plan, Level &l, Operator &op); // against convection (s
 // Largest |a_ij - a_ji| between nodes that take part, relative to the largest diagonal entry.
 double asymmetry(Plan &plan);
 
-// --- the finest operator, from rows of the own nodes in the space of the plan (read.k.cxx) ---
-template <class Index> struct RowsOf {
-  // beginnings and columns: own nodes, and others, if any
-  const Index  *i = nullptr, *j = nullptr, *oi = nullptr, *oj = nullptr;
-  const double *a = nullptr, *o = nullptr;
-  const int    *remote = nullptr; // three indices of the node of each of the other columns
-};
-struct ReadSums {
-  ptrdiff_t dirichlet = 0; // rows
-  ptrdiff_t shifted   = 0; // rows with couplings whose diagonal entry is not positive, and so has been replaced
-  ptrdiff_t wrong     = 0; // rows with couplings beyond the neighbours, or with what is no number
-  int       box       = 0; // there are couplings along diagonals
-  HD void   join(const ReadSums &o)
-  {
-    dirichlet += o.dirichlet;
-    shifted += o.shifted;
-    wrong += o.wrong;
-    box |= o.box;
-  }
-};
-// middle: the middle line alone. Waits.
-template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A, bool middle = false);
+// --- the finest operator ---
+// Where its rows are read to, levels[0] having been made.
+Finest<double> finest(Plan &plan);
 void set_operator(Plan &plan, const double *coefficients, const uint8_t *free); // host arrays in the level's layout
 
 // --- kernels ---

@@ -1,7 +1,7 @@
-// Rows of a matrix, where they lie, as the coefficients of the finest level.
-#include "vipmg/stencil3.hpp"
+#include "box/cube.hpp"
+#include "box/read3.hpp"
 
-namespace tessera::vipmg {
+namespace tessera::box {
 
 namespace {
 
@@ -22,14 +22,14 @@ template <int D> HD constexpr int star_place(int k)
 #endif
 
 // A row: 12 B an entry with 32-bit indices, 4 B for the row's end; 8 B a coefficient and a flag are written.
-template <int D, bool Box, class Index> struct ReadRow {
+template <int D, bool Box, class T, class Index> struct ReadRow {
   RowsOf<Index> A;
   Box3          own;
   int           n[3];
   bool          periodic[3];
   Layout3       layout;
   ptrdiff_t     plane;
-  double       *coefficients;
+  T            *coefficients;
   uint8_t      *free;
   static constexpr int count = power3(D), middle = count / 2, star = 2 * D + 1;
   // of a star's and of a box's columns in order: distance in the numbers of rows; planes of the star's
@@ -64,7 +64,7 @@ template <int D, bool Box, class Index> struct ReadRow {
     constexpr int       N       = Full ? count : star;
     const Index *const  columns = A.j + e, *const offset = Full ? box_offset : star_offset;
     const double *const a       = A.a + e;
-    double *const       to      = coefficients + at;
+    T *const            to      = coefficients + at;
     bool                same = true, coupled = false, corner = false;
     double              check = 0;
     for (int k = 0; k < N; ++k) {
@@ -75,11 +75,11 @@ template <int D, bool Box, class Index> struct ReadRow {
     }
     if (!same || check != 0 || !(a[N / 2] > 0)) return false;
     if (Full && Box)
-      for (int k = 0; k < N; ++k) to[k * plane] = a[k];
+      for (int k = 0; k < N; ++k) to[k * plane] = (T)a[k];
     else {
       if (Box)
         for (int c = 0; c < count; ++c) to[c * plane] = 0;
-      for (int k = 0; k < star; ++k) to[star_plane[k]] = a[Full ? star_place<D>(k) : k];
+      for (int k = 0; k < star; ++k) to[star_plane[k]] = (T)a[Full ? star_place<D>(k) : k];
     }
     free[at] = coupled;
     sums.dirichlet += !coupled;
@@ -132,42 +132,43 @@ template <int D, bool Box, class Index> struct ReadRow {
     if (shift) v[middle] = coupled ? others : v[middle] < 0 ? -v[middle] : 1;
     for (int c = 0; c < count; ++c) {
       const int p = plane_at(c);
-      if (p >= 0) coefficients[p * plane + at] = v[c];
+      if (p >= 0) coefficients[p * plane + at] = (T)v[c];
     }
     free[at] = coupled;
     sums.dirichlet += !coupled;
     sums.shifted += shift && coupled;
+    sums.single += shift && !coupled;
     sums.wrong += !good;
   }
 };
 
 } // namespace
 
-template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A, bool middle)
+template <class T, class Index> ReadSums read_rows(const Finest<T> &to, const RowsOf<Index> &A, bool middle)
 {
-  Level           &l = plan.levels[0];
-  Buffer<ReadSums> result(Extent{1, plan.exec.space});
+  const Grid3     &g = *to.grid;
+  Buffer<ReadSums> result(Extent{1, to.exec.space});
   ReadSums         sums;
-  const int        lines = l.own.empty() ? 0 : (l.own.hi[1] - l.own.lo[1]) * (l.own.hi[2] - l.own.lo[2]);
-  const Box        rows{0, l.own.hi[0] - l.own.lo[0], middle ? lines / 2 : 0,
+  const int        lines = g.own.empty() ? 0 : (g.own.hi[1] - g.own.lo[1]) * (g.own.hi[2] - g.own.lo[2]);
+  const Box        rows{0, g.own.hi[0] - g.own.lo[0], middle ? lines / 2 : 0,
                  middle && lines ? lines / 2 + 1 : lines};
-  with_kind(plan.dimension, l.A.box, [&](auto kind) {
+  with_kind(to.dimension, to.box, [&](auto kind) {
     using K = decltype(kind);
-    using Read = ReadRow<K::dimension, K::box, Index>;
+    using Read = ReadRow<K::dimension, K::box, T, Index>;
     Read read{
       A,
-      l.own,
-      {l.n[0],        l.n[1],        l.n[2]       },
-      {l.periodic[0], l.periodic[1], l.periodic[2]},
-      l.layout,
-      (ptrdiff_t)l.layout.size(),
-      l.A.a.data(),
-      l.free.data(),
+      g.own,
+      {g.n[0],        g.n[1],        g.n[2]       },
+      {g.periodic[0], g.periodic[1], g.periodic[2]},
+      g.layout,
+      (ptrdiff_t)g.layout.size(),
+      to.a,
+      to.free,
       {},
       {},
       {}
     };
-    const Index nx = l.own.hi[0] - l.own.lo[0], ny = l.own.hi[1] - l.own.lo[1];
+    const Index nx = g.own.hi[0] - g.own.lo[0], ny = g.own.hi[1] - g.own.lo[1];
     for (int c = 0; c < Read::count; ++c)
       read.box_offset[c] = Read::direction(c, 0) + nx * (Read::direction(c, 1) + ny * Read::direction(c, 2));
     for (int k = 0; k < Read::star; ++k) {
@@ -175,13 +176,15 @@ template <class Index> ReadSums read_rows(Plan &plan, const RowsOf<Index> &A, bo
       read.star_offset[k] = read.box_offset[c];
       read.star_plane[k]  = Read::plane_at(c) * read.plane;
     }
-    forall_join(plan.exec, rows, read, result.data());
+    forall_join(to.exec, rows, read, result.data());
   });
   copy(result.data(), result.space(), &sums, Space::host, 1);
   return sums;
 }
 
-template ReadSums read_rows(Plan &, const RowsOf<int32_t> &, bool);
-template ReadSums read_rows(Plan &, const RowsOf<int64_t> &, bool);
+template ReadSums read_rows(const Finest<double> &, const RowsOf<int32_t> &, bool);
+template ReadSums read_rows(const Finest<double> &, const RowsOf<int64_t> &, bool);
+template ReadSums read_rows(const Finest<float> &, const RowsOf<int32_t> &, bool);
+template ReadSums read_rows(const Finest<float> &, const RowsOf<int64_t> &, bool);
 
-} // namespace tessera::vipmg
+} // namespace tessera::box

@@ -1,11 +1,12 @@
-// From PETSc's DMDA and matrices to a plan of multigrid.
+// From PETSc's DMDA and matrices to a grid of one to three dimensions and the coefficients on it.
 #pragma once
 #include "petsc/aij.hpp"
 #include "petsc/device.hpp"
-#include "vipmg/vipmg.hpp"
+#include "box/read3.hpp"
+#include <functional>
 #include <petscdmda.h>
 
-namespace tessera::vipmg {
+namespace tessera {
 
 // What reading a matrix found. Equal on all processes.
 struct MatrixReport {
@@ -13,7 +14,7 @@ struct MatrixReport {
   PetscInt  row = -1, column = -1; // PETSc's numbering
   PetscInt  node[3] = {0, 0, 0};
   PetscReal value = 0;
-  PetscInt  dirichlet = 0, shifted = 0; // rows, as in ReadSums
+  PetscInt  dirichlet = 0, shifted = 0, single = 0; // rows, as in ReadSums
 };
 
 // A DMDA, and how a vector on it is distributed. Equal on all processes.
@@ -34,9 +35,16 @@ public:
   static PetscErrorCode Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid);
   PetscErrorCode        SetGrid(PetscObject solver, const GridDescription &grid);
   bool                  is(const GridDescription &grid) const { return !boxes_.empty() && grid_ == grid; }
-  // Makes the finest level at the first time, or when oblique couplings appear, and writes the operator to it, on a
-  // device from PETSc's own arrays where they lie there. A row that must be complained of is found by the host.
-  PetscErrorCode Read(Mat A, Plan &plan, MatrixReport &report);
+  // Writes the operator to memory(make, box), which makes the finest level first where `make` says so: at the first
+  // time, and when oblique couplings appear; there: it has been made. On a device the matrix is read from PETSc's own
+  // arrays where they lie there. A row that must be complained of is found by the host. positive: all diagonal entries
+  // have to be.
+  template <class T> using Memory = std::function<box::Finest<T>(bool make, bool box)>;
+  template <class T> PetscErrorCode Read(Mat A, const char *who, Space space, bool there, const Memory<T> &memory,
+                                         bool positive, MatrixReport &report);
+  const Comm                       &comm() const { return comm_; }
+  const GridDescription            &grid() const { return grid_; }
+  const std::vector<box::Box3>     &boxes() const { return boxes_; } // of the processes
   const int     *size() const { return grid_.n; }
   void           Node(PetscInt row, PetscInt node[3]) const; // of PETSc's number
 
@@ -46,8 +54,8 @@ private:
   Comm                  comm_;
   int                   rank_ = 0;
   GridDescription       grid_;
-  std::vector<Box3>     boxes_;
+  std::vector<box::Box3> boxes_;
   Mat                   converted_ = nullptr;
 };
 
-} // namespace tessera::vipmg
+} // namespace tessera

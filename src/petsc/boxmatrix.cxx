@@ -1,10 +1,12 @@
-#include "vipmg/boxmatrix.hpp"
-#include "vipmg/stencil3.hpp"
+#include "petsc/boxmatrix.hpp"
+#include "box/cube.hpp"
 #include <algorithm>
 #include <cmath>
 #include <petscmat.h>
 
-namespace tessera::vipmg {
+namespace tessera {
+
+using box::Box3;
 
 PetscErrorCode BoxMatrix::Reset()
 {
@@ -164,7 +166,7 @@ void BoxMatrix::FindWrong(const LocalRows &rows, const std::vector<int> &remote,
       std::copy(p, p + 3, report.node);
     };
     const auto entry = [&](PetscInt column, PetscReal a) {
-      const int k = cube_of<3>(node, to, grid_.n, grid_.periodic);
+      const int k = box::cube_of<3>(node, to, grid_.n, grid_.periodic);
       if (a * 0 != 0) bad = column;
       if (k == 13) diagonal += a;
       if (k < 0 && a != 0) complain(MatrixReport::outside, column, a);
@@ -187,7 +189,8 @@ void BoxMatrix::FindWrong(const LocalRows &rows, const std::vector<int> &remote,
   }
 }
 
-PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
+template <class T> PetscErrorCode BoxMatrix::Read(Mat A, const char *who, Space space, bool there,
+                                                  const Memory<T> &memory, bool positive, MatrixReport &report)
 {
   using Index = LocalRows::Index;
   MPI_Comm         comm = PetscObjectComm((PetscObject)A);
@@ -195,51 +198,52 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
   LocalRows        rows;
   std::vector<int> nodes;
   Buffer<int>      remote;
-  ReadSums         sums;
-  const auto       make = [&](bool box) {
-    create(plan, comm_, grid_.dimension, grid_.n, grid_.periodic, boxes_, box);
-  };
+  box::ReadSums    sums;
+  box::Finest<T>   to;
 
   PetscFunctionBegin;
   report = MatrixReport();
-  PetscCall(AsAIJ(A, "vipmg", &converted_, &A));
+  PetscCall(AsAIJ(A, who, &converted_, &A));
   PetscCall(MatGetLocalSize(A, &m, nullptr));
   PetscCall(MatGetSize(A, &M, nullptr));
   wrong[0] = m != (PetscInt)boxes_[(size_t)rank_].size();
   PetscCallMPI(MPI_Allreduce(wrong, any, 1, MPIU_INT, MPI_MAX, comm_));
   PetscCheck(!any[0], comm, PETSC_ERR_ARG_SIZ,
-             "vipmg: the Jacobian (%" PetscInt_FMT
+             "%s: the matrix (%" PetscInt_FMT
              " rows) is not on the nodes of the DMDA (%d x %d x %d), or distributed otherwise",
-             M, grid_.n[0], grid_.n[1], grid_.n[2]);
-  PetscCall(SameError(comm_, rows.Get(A, plan.exec.space, "vipmg")));
+             who, M, grid_.n[0], grid_.n[1], grid_.n[2]);
+  PetscCall(SameError(comm_, rows.Get(A, space, who)));
   for (PetscInt c = 0; c < rows.others; ++c) {
     PetscInt node[3];
     Node(rows.columns[c], node);
     for (int d = 0; d < 3; ++d) nodes.push_back((int)node[d]);
   }
-  TesseraCallCXX(remote = copy_to(plan.exec.space, nodes));
-  const RowsOf<Index> A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
+  TesseraCallCXX(remote = copy_to(space, nodes));
+  const box::RowsOf<Index> A_{rows.i, rows.j, rows.oi, rows.oj, rows.a, rows.o, remote.data()};
   int                 mine[2], all[2] = {0, 0};
-  PetscInt            rows_of[2], sum_of[2];
-  if (plan.levels.empty()) { // the middle line tells which kind it is likely to be
-    TesseraCallCXX(make(false); sums = read_rows(plan, A_, true));
+  PetscInt            rows_of[3], sum_of[3];
+  TesseraCallCXX(to = memory(!there, false));
+  if (!there) { // the middle line tells which kind it is likely to be
+    TesseraCallCXX(sums = box::read_rows(to, A_, true));
     PetscCallMPI(MPI_Allreduce(&sums.box, all, 1, MPI_INT, MPI_MAX, comm_));
   }
   do {
-    if (all[0]) TesseraCallCXX(make(true));
-    TesseraCallCXX(sums = read_rows(plan, A_));
+    if (all[0]) TesseraCallCXX(to = memory(true, true));
+    TesseraCallCXX(sums = box::read_rows(to, A_));
     mine[0] = sums.box, mine[1] = sums.wrong > 0;
     PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MAX, comm_));
-  } while (!all[1] && all[0] && !plan.levels[0].A.box);
-  rows_of[0] = (PetscInt)sums.dirichlet, rows_of[1] = (PetscInt)sums.shifted;
-  PetscCallMPI(MPI_Allreduce(rows_of, sum_of, 2, MPIU_INT, MPI_SUM, comm_));
+  } while (!all[1] && all[0] && !to.box);
+  rows_of[0] = (PetscInt)sums.dirichlet, rows_of[1] = (PetscInt)sums.shifted, rows_of[2] = (PetscInt)sums.single;
+  PetscCallMPI(MPI_Allreduce(rows_of, sum_of, 3, MPIU_INT, MPI_SUM, comm_));
   report.dirichlet = sum_of[0];
   report.shifted   = sum_of[1];
+  report.single    = sum_of[2];
   // The function's sign is likely to be wrong where this is no matter of single rows.
-  const bool negative = report.shifted > (M - report.dirichlet) / 2;
+  const bool negative = positive ? report.shifted + report.single > 0
+                                 : report.shifted > (M - report.dirichlet) / 2;
   if (all[1] || negative) {
     PetscCall(rows.Restore());
-    PetscCall(SameError(comm_, rows.Get(A, Space::host, "vipmg")));
+    PetscCall(SameError(comm_, rows.Get(A, Space::host, who)));
     FindWrong(rows, nodes, negative, report);
   }
   PetscCall(rows.Restore());
@@ -247,4 +251,7 @@ PetscErrorCode BoxMatrix::Read(Mat A, Plan &plan, MatrixReport &report)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace tessera::vipmg
+template PetscErrorCode BoxMatrix::Read(Mat, const char *, Space, bool, const Memory<double> &, bool, MatrixReport &);
+template PetscErrorCode BoxMatrix::Read(Mat, const char *, Space, bool, const Memory<float> &, bool, MatrixReport &);
+
+} // namespace tessera

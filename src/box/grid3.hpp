@@ -1,0 +1,27 @@
+// A level's grid of one to three dimensions: its nodes, whose they are, and their messages.
+#pragma once
+#include "box/halo3.hpp"
+
+namespace tessera::box {
+
+// A grid and what of it is this process's.
+struct Grid3 {
+  int     n[3] = {1, 1, 1};
+  bool    periodic[3] = {false, false, false};
+  // the nodes computed here: this process's, or all of them on a grid that every process has
+  Box3    own;
+  Box3    part;                  // those whose values this process finds from the finer grid
+  Layout3 layout;
+  int     step[3] = {1, 1, 1};   // to the next level: 2 where the direction is coarsened
+  bool    shared  = false;       // every process has the whole grid
+  // processes that have the line's nodes before and behind the own ones
+  int     before[2] = {-1, -1}, behind[2] = {-1, -1};
+  // ghosts; after values came from the finer grid: ghosts, or on a shared grid everything
+  Halo3   halo, incoming;
+};
+
+Layout3 layout_for(const Box3 &own, int dimension);
+// Ghosts that the process which has the nodes `own` wants: those that the grid has.
+Box3    wanted(const Grid3 &grid, const Box3 &own, int dimension);
+
+} // namespace tessera::box
