@@ -1,4 +1,4 @@
-// The neighbours of a node in grids of one to three dimensions: a star's, 2 d + 1 with the node itself, or a box's, 3^d.
+// The neighbours of a node in one to three dimensions: a star's, 2 d + 1 with the node itself, or a box's, 3^d.
 #pragma once
 #include "exec/exec.hpp"
 
