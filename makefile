@@ -219,7 +219,7 @@ TESTENV = TESSERA_LIB='$(LIB)' TESSERA_BUILD='$(BUILD)' TESSERA_VERSION='$(VERSI
           PETSC_CFLAGS='$(PETSC_CC_INCLUDES)' PETSC_LIBS='$(PETSC_LIBS)' MAKEFLAGS= MAKELEVEL=
 RUN    := check run-tests run-long run-demo run-bench
 DEMOS  ?= harbour
-pack-tests: $(LIB)
+pack-tests: $(LIB) $(BUILD)/bench/densegs
 	@$(MAKE) --no-print-directory build-tests
 	@$(TESTENV) $(TOP)/tools/pack-tests
 $(RUN): export OMPI_ALLOW_RUN_AS_ROOT = 1

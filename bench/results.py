@@ -46,12 +46,18 @@ def commit():
     return said('git', 'rev-parse', '--short=10', 'HEAD') + ('+' if changed else '')
 
 
+def made():
+    """Commit, compiler and petsc, where tools/pack-tests made library and programs on another machine."""
+    packed = os.path.join(TOP, 'made.json')
+    return json.load(open(packed)) if os.path.exists(packed) else {}
+
+
 def machine():
     """Processor, cores and system, and the GPU where the options ask for one."""
     model = re.search(r'^model name\s*:\s*(.*)$', open('/proc/cpuinfo').read(), re.M)
     system = re.search(r'^PRETTY_NAME="(.*)"$', open('/etc/os-release').read(), re.M)
     parts = [model.group(1).strip() if model else 'unknown processor', '%d cores' % (os.cpu_count() or 1)]
-    if any('cuda' in word for word in sys.argv[1:]):
+    if made() or any('cuda' in word or word.startswith('gpu') for word in sys.argv[1:]):
         parts.append(said('nvidia-smi', '--query-gpu=name', '--format=csv,noheader').split('\n')[0])
     return ', '.join(parts + ([system.group(1)] if system else []))
 
@@ -67,6 +73,7 @@ def write(path, petsc, samples):
         'compiler': said('c++', '--version').split('\n')[0],
         'command': command,
         'samples': samples,
+        **made(),
     }
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with open(path, 'w') as file:
