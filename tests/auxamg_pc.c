@@ -38,7 +38,7 @@ static PetscErrorCode Solve(KSP ksp, Mat A, Vec b, Vec x, const char *text)
 int main(int argc, char **argv)
 {
   Mesh           mesh;
-  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0};
+  ProblemOptions o = {1, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 1, 1, 0, 0};
   MeshType       type = MESH_SQUARE;
   PetscInt       n = 40, nodes = 0;
   PetscReal     *coordinates = NULL;
@@ -62,6 +62,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-anisotropy", &o.anisotropy, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-shift", &o.shift, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-wind", &o.wind, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-again", &again, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-permuted", &permuted, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-symmetric", &symmetric, NULL));
@@ -166,6 +167,30 @@ int main(int argc, char **argv)
     test:
       suffix: comb_elastic
       args: -mesh comb -n 30 -bs 2 -elastic
+
+  # cell Peclet numbers 0.1 and 1 on the mesh, then 5
+  testset:
+    nsize: {{1 2 3 4}}
+    args: -ksp_view -ksp_type gmres -ksp_pc_side right -ksp_norm_type unpreconditioned -shuffle {{0 1}}
+    filter: grep -E "iterations,|degree|convection|mesh: |grid [0-9]|exactly" | sed -e "s|, largest eigenvalue.*||"
+    test:
+      suffix: convection
+      args: -n 100 -wind {{20 200}separate output}
+    test:
+      suffix: convection_again
+      args: -n 60 -wind 200 -again
+    test:
+      suffix: convection_cube
+      args: -mesh cube -n 20 -wind 40
+    test:
+      suffix: convection_blocks
+      args: -n 60 -bs 2 -wind 200
+
+  test:
+    suffix: convection_strong
+    nsize: {{1 3}}
+    args: -ksp_type gmres -ksp_pc_side right -n 100 -wind 1000
+    filter: sed -e "s|[0-9][0-9]* iterations|iterations|"
 
   testset:
     nsize: {{1 2 3 4}}

@@ -214,6 +214,7 @@ typedef struct {
   PetscReal anisotropy; /* of the coefficient along the second axis */
   PetscReal jump;       /* of the coefficient in squares that follow no grid */
   PetscReal shift;      /* times the mass of a node, on the diagonal */
+  PetscReal wind;       /* the largest velocity of a whirl in the unit square, for the diffusion 1 */
 } ProblemOptions;
 
 /* The matrix and the coordinates of own nodes (dim for each) */
@@ -249,6 +250,7 @@ static inline PetscErrorCode ProblemMake(MPI_Comm comm, const Mesh *m, const Pro
     PetscReal       volume = Gradients(m, t, g), c = 1, mean[3] = {0, 0, 0};
     for (PetscInt a = 0; a < k1; ++a)
       for (PetscInt q = 0; q < m->dim; ++q) mean[q] += m->x[m->dim * e[a] + q] / (PetscReal)k1;
+    const PetscReal u = 2 * mean[0] - 1, w = 2 * mean[1] - 1, wind[2] = {o->wind * w * (1 - u * u), -o->wind * u * (1 - w * w)};
     if (o->jump != 1 && ((PetscInt)PetscFloorReal(7.3 * mean[0]) + (PetscInt)PetscFloorReal(7.3 * mean[1])) % 2) c = o->jump;
     for (PetscInt a = 0; a < k1; ++a) {
       const PetscInt ra = number[e[a]];
@@ -270,6 +272,7 @@ static inline PetscErrorCode ProblemMake(MPI_Comm comm, const Mesh *m, const Pro
                   for (PetscInt q = 0; q < m->dim; ++q) v[bs * k + l] += c * volume * 0.38461538461538464 * g[a][q] * g[b][q];
               } else v[bs * k + l] = c * volume * dot * (k == l ? 1 + 0.1 * (PetscReal)k : 0.2 / (PetscReal)(bs));
               if (a == b && k == l) v[bs * k + l] += o->shift * volume / (PetscReal)k1;
+              if (k == l) v[bs * k + l] += volume / (PetscReal)k1 * (wind[0] * g[b][0] + wind[1] * g[b][1]);
             }
         PetscCall(MatSetValuesBlocked(*A, 1, &ra, 1, &number[e[b]], v, ADD_VALUES));
       }

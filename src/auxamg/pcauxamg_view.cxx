@@ -74,6 +74,10 @@ static PetscErrorCode ViewHierarchy(PC pc, PetscViewer viewer)
   if (c.filtered)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  interpolation smoothed for coefficients that jump%s\n",
                                      a->options.filter == PC_AUXAMG_FILTER_AUTO ? " (auto)" : ""));
+  bool convective = false;
+  TesseraCallCXX(tessera::WithHierarchy(a, [&](const auto &h) { convective = h.convective(); }));
+  if (convective)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  operators of the grids stabilized: convection prevails\n"));
   PetscCall(PetscViewerASCIIPrintf(
     viewer,
     "  %" PetscInt_FMT

@@ -11,6 +11,9 @@ namespace tessera::multigrid {
 bool symmetric_eigen(int n, double *a, double *w);
 // a := its inverse, if all eigenvalues are sure to be larger than `least`; else false, and a is lost.
 bool symmetric_inverse(int n, double *a, double least);
+// a := its inverse, or its pseudo-inverse where that has singular values below a share of the largest one, whose number
+// is returned; -1: a number is not finite.
+int general_inverse(int n, double *a, double share);
 // Is that so by the sum of the squares of the inverse's entries? Its root, the Frobenius norm, is at least 1 / the
 // smallest eigenvalue.
 inline bool is_regular(double squares, double least) { return squares * least * least < 1; }
@@ -29,7 +32,8 @@ template <class T> struct ExactSolver {
   bool invert_rows(const Exec &exec, const int *i, const int *j, const T *a, int nodes, int bs, double *norm2);
   // Does such an inverse suffice?
   bool suffices(double norm2) const { return norm2 >= 0 && is_regular(norm2, negligible() * (double)n); }
-  // The inverse of the dense matrix a. Otherwise: an eigenvalue is `negative`, or a number is not finite.
+  // The inverse of the dense matrix a, which may be not symmetric. Otherwise: an eigenvalue of a symmetric one is
+  // `negative`, or a number is not finite.
   enum class Result { done, indefinite, not_finite };
   Result invert(const Exec &exec, std::vector<double> &a, double &negative);
   // x = A^-1 b; `mine` of this process. transposed: with the transpose of the inverse
@@ -38,6 +42,7 @@ template <class T> struct ExactSolver {
 
 private:
   static double negligible() { return sizeof(T) == 8 ? 1e-11 : 1e-6; } // such a share of the largest eigenvalue is zero
+  void          take(const Exec &exec, const Buffer<T> &found); // the inverse, from the host
   bool          pseudo_inverse(std::vector<double> &a, const std::vector<double> &scale, Buffer<T> &to,
                                double &lowest);
 };

@@ -38,9 +38,13 @@ template <class V> struct CopyPart {
   HD void  operator()(int p) const { to[p] = from[p]; }
 };
 
+// Entries of the operator, scaled to a unit diagonal, that differ by more from their transposes make it one that is not
+// symmetric; what rounding does is less.
+constexpr double asymmetry = 1e-4;
+
 // A block of the device inverts the last operator in its scratch, scaled to a unit diagonal, by sweeping one pivot
 // after the other: what is swept is minus the inverse, and symmetric all the time. *norm2 is the square of the
-// inverse's Frobenius norm before it is scaled back, or -1 where a pivot is not positive.
+// inverse's Frobenius norm before it is scaled back, or -1 where a pivot is not positive or the operator not symmetric.
 template <class T> struct SweepLast {
   const int *i, *j;
   const T   *a;
@@ -63,6 +67,13 @@ template <class T> struct SweepLast {
     block.sync();
     block.each(0, n, 0, 1, [&](int p, int) { scale[p] = m[p * n + p] > 0 ? 1 / sqrt(m[p * n + p]) : 0; });
     block.sync();
+    block.each(0, 1, 0, 1, [&](int, int) { *norm2 = 0; });
+    block.sync();
+    block.each(0, n, 0, n, [&](int q, int p) {
+      if (fabs(m[p * n + q] - m[q * n + p]) * scale[p] * scale[q] > asymmetry) *(volatile double *)norm2 = -1;
+    });
+    block.sync();
+    if (*(volatile double *)norm2 < 0) return;
     block.each(0, n, 0, n, [&](int q, int p) {
       if (q <= p) m[p * n + q] = m[q * n + p] = 0.5 * (m[p * n + q] + m[q * n + p]) * scale[p] * scale[q];
     });
@@ -143,6 +154,13 @@ template <class T> bool ExactSolver<T>::invert_rows(const Exec &exec, const int 
   return true;
 }
 
+template <class T> void ExactSolver<T>::take(const Exec &exec, const Buffer<T> &found)
+{
+  inverse.resize(Extent{found.size(), exec.space});
+  copy(found, inverse);
+  device::synchronize(exec.space);
+}
+
 // S a^+ S with the eigenvectors of the scaled operator a, where some eigenvalues may be zero. False: there are none.
 template <class T> bool ExactSolver<T>::pseudo_inverse(std::vector<double> &a, const std::vector<double> &scale,
                                                        Buffer<T> &to, double &lowest)
@@ -174,20 +192,32 @@ typename ExactSolver<T>::Result ExactSolver<T>::invert(const Exec &exec, std::ve
   // scaled to a unit diagonal: what is zero must not depend on coefficients that jump
   std::vector<double> scale(order);
   for (size_t p = 0; p < order; ++p) scale[p] = a[p * order + p] > 0 ? 1 / std::sqrt(a[p * order + p]) : 0;
+  double difference = 0;
   for (size_t p = 0; p < order; ++p)
-    for (size_t q = 0; q <= p; ++q)
-      a[p * order + q] = a[q * order + p] = 0.5 * (a[p * order + q] + a[q * order + p]) * scale[p] * scale[q];
-  Buffer<T>           to(order * order);
+    for (size_t q = 0; q < order; ++q) {
+      a[p * order + q] *= scale[p] * scale[q];
+      if (q < p) difference = std::max(difference, std::abs(a[p * order + q] - a[q * order + p]));
+    }
+  Buffer<T> to(order * order);
+  negative = 0;
+  if (difference > asymmetry) {
+    dropped = general_inverse(n, a.data(), negligible());
+    if (dropped < 0) return Result::not_finite;
+    dropped -= (int)std::count(scale.begin(), scale.end(), 0.); // those take no part
+    for (size_t p = 0; p < order; ++p)
+      for (size_t q = 0; q < order; ++q) to.data()[p * order + q] = (T)(scale[p] * a[p * order + q] * scale[q]);
+    take(exec, to);
+    return Result::done;
+  }
+  for (size_t p = 0; p < order; ++p)
+    for (size_t q = 0; q <= p; ++q) a[p * order + q] = a[q * order + p] = 0.5 * (a[p * order + q] + a[q * order + p]);
   // mostly no eigenvalue is small, and Cholesky's factors cost a tenth of the eigenvectors
   std::vector<double> regular = a;
-  negative = 0;
   if (order && symmetric_inverse(n, regular.data(), negligible() * (double)n)) { // none is larger than n
     for (size_t p = 0; p < order; ++p)
       for (size_t q = 0; q < order; ++q) to.data()[p * order + q] = (T)(scale[p] * regular[p * order + q] * scale[q]);
   } else if (!pseudo_inverse(a, scale, to, negative)) return Result::not_finite;
-  inverse.resize(Extent{order * order, exec.space});
-  copy(to, inverse);
-  device::synchronize(exec.space);
+  take(exec, to);
   return negative < 0 ? Result::indefinite : Result::done;
 }
 

@@ -45,7 +45,7 @@ struct Params {
   bool   kuhn   = false;  // linear on simplices instead of d-linear
   int    degree = 2;      // of the smoother, before and after the next grid
   Smoother smoother = Smoother::chebyshev;
-  Cycle  cycle  = Cycle::automatic; // V, W or K; automatic: V, or W where the interpolation is smoothed
+  Cycle  cycle  = Cycle::automatic; // V, W or K; automatic: V, or W where NumericSetup::difficult()
   int    inner  = 2;      // K: steps of flexible CG on each coarse grid
   // uniform cells and piecewise constants; `cell_size`: nodes in a cell at least, in the mean over the bounding box
   bool   aggregation = false;
@@ -321,14 +321,20 @@ public:
   // operators are those of the matrix times this. singular: constants are in its null space.
   Failure  run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular);
   void     block_numbers(Level<T> &level); // the inverses of the blocks of Gauss-Seidel
+  void     transpose_pattern(Level<T> &level);
+  void     transpose_numbers(Level<T> &level);
   bool     filtered() const { return filtered_; }
-  int      degree() const { return filtered_ ? params_.rough : params_.degree; }
+  bool     convective() const { return convective_; }
+  bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
+  int      degree() const { return difficult() ? params_.rough : params_.degree; }
   uint64_t setups() const { return setups_; }
   size_t   bytes() const { return parts_.bytes() + old_.bytes(); }
 
 private:
   bool    jumps();
   void    filter(Level<T> &level);
+  bool    asymmetric(Level<T> &level);
+  void    stabilise(Level<T> &level);
   void    product(Level<T> &fine, Level<T> &coarse);
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
@@ -346,6 +352,7 @@ private:
   Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
   uint64_t                   setups_   = 0;     // how often run() has run
   bool                       filtered_ = false; // the interpolation is smoothed
+  bool                       convective_ = false; // asymmetry outweighs diffusion on some coarse grid
   // values of a grid before those of now; stays on a device, whose driver takes 0.2 ms for it
   Buffer<T>                  old_;
 };
@@ -382,9 +389,10 @@ public:
   // nodes in cells that have too many and cannot be split
   double                      crowded() const { return crowded_; }
   bool                        filtered() const { return numeric_.filtered(); }
+  bool                        convective() const { return numeric_.convective(); }
   Cycle cycle_kind() const
   {
-    return params_.cycle != Cycle::automatic ? params_.cycle : numeric_.filtered() ? Cycle::w : Cycle::v;
+    return params_.cycle != Cycle::automatic ? params_.cycle : numeric_.difficult() ? Cycle::w : Cycle::v;
   }
   int visits() const { return params_.cycle == Cycle::k ? params_.inner : multigrid::visits(cycle_kind()); }
   // the rows of the mesh's operator in the numbers of the matrix' nodes
@@ -402,8 +410,6 @@ private:
   void    vectors(int l);
   void    turn();
   void    make_transpose();
-  void    transpose_pattern(Level<T> &level);
-  void    transpose_numbers(Level<T> &level);
   void    transpose_one_sided();
   void    store_fixed_transposed(const double *r, double scale, double *z);
   template <class V> void    make_several();

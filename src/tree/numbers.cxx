@@ -16,7 +16,9 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   Failure   failure;
   const int last = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0, weights_stay = false, smooths = false; // the interpolation, anew
+  bool      skew = false;
   ++setups_;
+  convective_ = false;
   prepare_statistics();
   if (exec_.space == Space::cuda && !sweeps()) {
     size_t largest = 0;
@@ -25,6 +27,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   }
   for (int l = 0; l <= last; ++l) {
     Level<T> &level = levels_[(size_t)l];
+    if (l == 1) skew = asymmetric(level);
+    if (l && skew) stabilise(level);
     diagonal(level, l, perm, place);
     if (l == last) break;
     if (!l) {
@@ -34,8 +38,6 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       smooths   = filtered_ && !weights_stay;
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
-    // the polynomials of lower degree end before they need it
-    if (degree() > 2 && level.work.w.empty() && !sweeps()) level.work.w = make<T>(level.work.z.size());
     if (level.sweep.exact) block_numbers(level);
     if (smooths) { // the eigenvalue is needed at once
       estimate({l});
@@ -79,6 +81,8 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     if (total(coarsest_.dropped)) failure.kind = Failure::rounded;
   }
   for (Level<T> &l : levels_) {
+    // the polynomials of lower degree end before they need it
+    if (degree() > 2 && l.transfer.corners && l.work.w.empty() && !sweeps()) l.work.w = make<T>(l.work.z.size());
     l.chebyshev.setup(params_.smoother == Smoother::jacobi, degree(), l.lambda);
     l.sweep.steps = degree();
   }

@@ -181,7 +181,7 @@ template <class T> void Hierarchy<T>::turn()
   transposed_ = !transposed_;
 }
 
-template <class T> void Hierarchy<T>::transpose_pattern(Level<T> &level)
+template <class T> void NumericSetup<T>::transpose_pattern(Level<T> &level)
 {
   Transpose<T> &t = level.transpose;
   const int     n = level.n, bs = params_.bs;
@@ -224,7 +224,7 @@ template <class T> void Hierarchy<T>::transpose_pattern(Level<T> &level)
   }
 }
 
-template <class T> void Hierarchy<T>::transpose_numbers(Level<T> &level)
+template <class T> void NumericSetup<T>::transpose_numbers(Level<T> &level)
 {
   Transpose<T> &t = level.transpose;
   const int     bs = params_.bs, width = bs * bs;
@@ -263,8 +263,8 @@ template <class T> void Hierarchy<T>::make_transpose()
   if (transposes_ == numeric_.setups()) return;
   for (size_t l = 0; l + 1 < levels_.size(); ++l) {
     Level<T> &level = levels_[l];
-    if (level.transpose.i.empty()) transpose_pattern(level);
-    transpose_numbers(level);
+    if (level.transpose.i.empty()) numeric_.transpose_pattern(level);
+    numeric_.transpose_numbers(level);
     if (!level.sweep.exact) continue;
     level.turn();
     numeric_.block_numbers(level);
@@ -277,8 +277,8 @@ template <class T> void Hierarchy<T>::make_transpose()
 #define INSTANTIATE(T) \
   template void Level<T>::turn(); \
   template void Hierarchy<T>::turn(); \
-  template void Hierarchy<T>::transpose_pattern(Level<T> &); \
-  template void Hierarchy<T>::transpose_numbers(Level<T> &); \
+  template void NumericSetup<T>::transpose_pattern(Level<T> &); \
+  template void NumericSetup<T>::transpose_numbers(Level<T> &); \
   template void Hierarchy<T>::transpose_one_sided(); \
   template void Hierarchy<T>::make_transpose();
 INSTANTIATE(double)

@@ -1,0 +1,129 @@
+// Convection. Galerkin products of it are central differences, whatever the mesh has: the cell Peclet numbers double
+// from grid to grid, couplings become positive, and neither the smoother nor the corrections can be relied on. What
+// makes a coupling positive by asymmetry alone is taken back by diffusion between the two nodes (Kuzmin and Turek, J.
+// Comput. Phys. 175 (2002), section 4):
+//
+//   d_ij = max(0, a_ij, a_ji) - max(0, (a_ij + a_ji) / 2),   a_ij, a_ji -= d_ij,   a_ii, a_jj += d_ij
+//
+// which keeps row and column sums and leaves symmetric operators as they are. Of several unknowns a node each is
+// convected by itself.
+#include "tree/hierarchy.hpp"
+#include "tree/rows.hpp"
+#include "exec/each.hpp"
+#include <cmath>
+
+namespace tessera::tree {
+
+namespace {
+
+// Beside the diagonal; what rounding does to a symmetric operator is less.
+constexpr double least_asymmetry = 1e-5;
+// Such a share of a grid's nodes has got more than so much of its diagonal entry: convection prevails.
+constexpr double much_added = 0.05, much_of_grid = 0.02;
+
+template <class T> struct Noise {
+  int     seed;
+  T      *v;
+  HD void operator()(int p) const
+  {
+    unsigned k = 2654435761u * (unsigned)(p + 1) + 40503u * (unsigned)seed;
+    k ^= k >> 15;
+    k *= 2246822519u;
+    k ^= k >> 13;
+    v[p] = (T)((double)k / 2147483648. - 1);
+  }
+};
+template <class T> struct Weigh {
+  const T  *by;
+  HD double operator()(ptrdiff_t q, T product) const { return (double)by[q] * product; }
+};
+template <class T> struct SquareDiagonal {
+  const int *i, *j;
+  const T   *a;
+  int        bs;
+  HD double  operator()(int p) const
+  {
+    double sum = 0;
+    for (int e = i[p]; e < i[p + 1]; ++e)
+      for (int k = 0; k < bs && j[e] == p; ++k) {
+        const double d = a[((ptrdiff_t)bs * e + k) * bs + k];
+        sum += d * d;
+      }
+    return sum;
+  }
+};
+
+// A row of the operator and the column of the same node, which is row p of ti, tj, ta. Counts nodes that got much.
+template <class T> struct Stabilise {
+  const int *i, *j, *ti, *tj;
+  const T   *ta;
+  int        bs;
+  T         *a;
+  HD double  operator()(int p) const
+  {
+    bool much = false;
+    int  own  = -1;
+    for (int e = i[p]; e < i[p + 1]; ++e) own = j[e] == p ? e : own;
+    if (own < 0) return 0;
+    for (int k = 0; k < bs; ++k) {
+      T  added    = 0;
+      T &diagonal = a[((ptrdiff_t)bs * own + k) * bs + k];
+      for (int e = i[p]; e < i[p + 1]; ++e) {
+        if (e == own) continue;
+        int f = ti[p];
+        while (f < ti[p + 1] && tj[f] != j[e]) ++f;
+        if (f == ti[p + 1]) continue; // couplings of one side alone stay
+        T      &to   = a[((ptrdiff_t)bs * e + k) * bs + k];
+        const T back = ta[((ptrdiff_t)bs * f + k) * bs + k], mean = (to + back) / 2, larger = to > back ? to : back;
+        const T d    = (larger > 0 ? larger : 0) - (mean > 0 ? mean : 0);
+        to -= d;
+        added += d;
+      }
+      much = much || added > (T)much_added * diagonal;
+      diagonal += added;
+    }
+    return much;
+  }
+};
+
+} // namespace
+
+// By x'A y - y'A x for vectors of noise, beside the root of the squares of the diagonal.
+template <class T> bool NumericSetup<T>::asymmetric(Level<T> &level)
+{
+  Buffer<double> sum = make<double>(1);
+  T *const       x = level.work.x.data(), *const y = level.work.r.data();
+  const auto     found = [&] { return level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0); };
+  for_each(exec_, level.unknowns(), Noise<T>{1, x});
+  for_each(exec_, level.unknowns(), Noise<T>{2, y});
+  level.halo(x);
+  level.halo(y);
+  level.sum_rows(x, Weigh<T>{y}, sum.data());
+  const double forward = found();
+  level.sum_rows(y, Weigh<T>{x}, sum.data());
+  const double backward = found();
+  sum_each(exec_, level.n, SquareDiagonal<T>{level.i.data(), level.j.data(), level.a.data(), params_.bs}, sum.data());
+  return std::abs(forward - backward) > least_asymmetry * std::sqrt(found());
+}
+
+template <class T> void NumericSetup<T>::stabilise(Level<T> &level)
+{
+  Transpose<T> &t = level.transpose;
+  if (t.i.empty()) transpose_pattern(level);
+  transpose_numbers(level);
+  Buffer<double> sum = make<double>(1);
+  sum_each(exec_, level.n,
+           Stabilise<T>{level.i.data(), level.j.data(), t.i.data(), t.j.data(), t.a.data(), params_.bs,
+                        level.a.data()},
+           sum.data());
+  const double found = level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
+  convective_ = convective_ || found > much_of_grid * level.nodes;
+}
+
+#define INSTANTIATE(T) \
+  template bool NumericSetup<T>::asymmetric(Level<T> &); \
+  template void NumericSetup<T>::stabilise(Level<T> &);
+INSTANTIATE(double)
+INSTANTIATE(float)
+
+} // namespace tessera::tree
