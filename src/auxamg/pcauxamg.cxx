@@ -109,7 +109,7 @@ template <bool transposed> static PetscErrorCode PCApply_AuxAMG(PC pc, Vec x, Ve
 
   PetscFunctionBegin;
   if (!a->asked) PetscCall(MakeLinear(pc, "PCApply() without a KSP"));
-  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
   PetscCall((tessera::NoThrow<Apply<transposed>, PC, Vec, Vec>(pc, x, y)));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(
@@ -152,7 +152,7 @@ static PetscErrorCode PCMatApply_AuxAMG(PC pc, Mat X, Mat Y)
 
   PetscFunctionBegin;
   if (!a->asked) PetscCall(MakeLinear(pc, "PCMatApply() without a KSP"));
-  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
   PetscCall((tessera::NoThrow<MatApply, PC, Mat, Mat>(pc, X, Y)));
   if (!tessera::device::failed()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(

@@ -365,7 +365,7 @@ PetscErrorCode tessera::SetUpAuxAMG(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteAuxAMG());
-  PetscCall(tessera::Whole<SetUp>(pc, a->exec.space, [&] {
+  PetscCall(tessera::RunCollectively<SetUp>(pc, a->exec.space, [&] {
     (void)a->rows.Restore();
     a->in_double.reset();
     a->in_single.reset();

@@ -55,7 +55,7 @@ private:
     std::vector<Box> send, recv;
   };
   template <class T> void move(const View<T> &v, int mask, bool reverse);
-  template <class T> void move_there(const Ghosts<T> *fields, int count, bool reverse);
+  template <class T> void move_on_device(const Ghosts<T> *fields, int count, bool reverse);
   template <class T> void exchange_directly(const View<T> &v, int mask);
   void                     list();
   void                     reserve(size_t values);

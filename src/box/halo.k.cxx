@@ -83,7 +83,7 @@ template <class T> void Halo::move(const View<T> &v, int mask, bool reverse)
   if constexpr (K == 1)
     if (space_ == Space::cuda) {
       const Ghosts<T> one{v, mask};
-      return move_there(&one, 1, reverse);
+      return move_on_device(&one, 1, reverse);
     }
   const auto put = [](T &x, double *to) {
     for (int i = 0; i < K; ++i) to[i] = (double)number(x, i);
@@ -131,7 +131,7 @@ template <class T> void Halo::move(const View<T> &v, int mask, bool reverse)
 template <class T> void Halo::exchange(const std::vector<Ghosts<T>> &fields)
 {
   if (empty()) return;
-  if (space_ == Space::cuda) return move_there(fields.data(), (int)fields.size(), false);
+  if (space_ == Space::cuda) return move_on_device(fields.data(), (int)fields.size(), false);
   for (const Ghosts<T> &f : fields) move(f.v, f.mask, false);
 }
 

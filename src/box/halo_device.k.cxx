@@ -167,7 +167,7 @@ template <class T> void Halo::exchange_directly(const View<T> &v, int mask)
 
 // The same on the device: a kernel packs each field, another one unpacks it. Several ghost nodes may be images of one
 // own node, so sums go box by box. Messages lie field after field, in each peer after peer.
-template <class T> void Halo::move_there(const Ghosts<T> *fields, int count, bool reverse)
+template <class T> void Halo::move_on_device(const Ghosts<T> *fields, int count, bool reverse)
 {
   if (peers_there_ && count == 1 && !reverse) return exchange_directly(fields->v, fields->mask);
   const Exec exec{Space::cuda};
@@ -285,8 +285,8 @@ double *Gather::exchange_directly()
   return global_.data();
 }
 
-template void Halo::move_there<double>(const Ghosts<double> *, int, bool);
-template void Halo::move_there<float>(const Ghosts<float> *, int, bool);
-template void Halo::move_there<uint8_t>(const Ghosts<uint8_t> *, int, bool);
+template void Halo::move_on_device<double>(const Ghosts<double> *, int, bool);
+template void Halo::move_on_device<float>(const Ghosts<float> *, int, bool);
+template void Halo::move_on_device<uint8_t>(const Ghosts<uint8_t> *, int, bool);
 
 } // namespace tessera

@@ -7,7 +7,7 @@ namespace tessera::tuning {
 constexpr int    strip_rows        = 8;      // rows of a strip on the host, at most,
 constexpr int    strip_doubles     = 16384;  // and scratch of a strip: it stays in the second-level cache
 // on the device: nodes of a quarter for each row of a strip, so that there are about 1000 blocks
-constexpr long   strip_nodes_there = 131072;
+constexpr long   strip_nodes_on_device = 131072;
 constexpr int    line_part         = 8;      // lines on the device: least nodes of a part, a multiple of 4
 constexpr int    line_parts        = 128;    // most parts of a line
 // lines along y that are solved together, 32 bytes in single precision; with line_parts at most 1024 threads
@@ -15,7 +15,7 @@ constexpr int    line_columns      = 8;
 constexpr int    spectrum_steps    = 8;      // steps of CG that find the interval of AMLI
 constexpr double amli_condition    = 8;      // auto: AMLI up to this ratio of the interval's ends
 constexpr long   redundant_nodes   = 4096;   // a distributed grid of at most this many nodes goes to every process,
-constexpr long   redundant_there   = 200000; // on the device, from the second grid on
+constexpr long   redundant_on_device   = 200000; // on the device, from the second grid on
 // exact remainder by default: at most this many band entries per node of the finest grid
 constexpr double remainder_share   = 0.1;
 // a grid of at most so many band entries is solved exactly: coarse grids would take more memory and time
@@ -64,7 +64,7 @@ constexpr double trial_fair     = 20;    // a trial that foretells more iteratio
 constexpr int    test_vectors   = 4;     // least squares: test vectors
 constexpr int    test_sweeps    = 3;     // and sweeps on each
 constexpr int    rough_sweeps   = 5;     // sweeps on S1 where coefficients jump
-constexpr int    rough_sweeps_there = 3; // and on a device, where the rest of an iteration takes less beside them
+constexpr int    rough_sweeps_on_device = 3; // and on a device, where the rest of an iteration takes less beside them
 constexpr double amli_lowest    = 0.25;  // eigenvalues of a Galerkin V-cycle lie between this and 1
 constexpr int    wavefront_nodes = 8192; // nodes of a quarter that are swept together, at most
 // a coupling below this share of the larger diagonal at its ends does not tie them

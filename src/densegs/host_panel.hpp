@@ -76,7 +76,7 @@ inline Doubles take(const float *p) { return __builtin_convertvector(*(const Flo
 
 // sum[0..height) += the panel's columns [0, columns) times x, whole tiles of them. 8 (single: 4) bytes of memory for
 // a multiplication; none for unknowns that are zero, as those of open contacts are: the sums are the same, and memory
-// sets the pace. Four columns of a tile, some pages apart, are read side by side: with one stream a core gets little
+// sets the stalls. Four columns of a tile, some pages apart, are read side by side: with one stream a core gets little
 // more than half of what its memory gives.
 template <class T> void product(const T *a, const double *x, int columns, double *sum)
 {

@@ -61,9 +61,9 @@ using Monitor = std::function<bool(const Report &, double natural, const double 
 // block). Collective.
 Report solve(densegs::Plan &plan, const Problem &problem, const Params &params, double *x, const Monitor &monitor);
 
-// The looks at the residual since it was last a tenth below a value that stays until then: whatever falls, however
-// slowly, is not stalled by it.
-class Pace {
+// Counts the checks of the residual since it last fell by a tenth below a reference, which is the residual of that
+// check. The reference stays meanwhile, so that a slow but lasting decrease resets the count, too.
+class StallCounter {
 public:
   int operator()(double residual)
   {

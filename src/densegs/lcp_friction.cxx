@@ -231,7 +231,7 @@ struct HostSweeper {
   }
 };
 
-// Sweeps that have lost their pace are a start for Newton's method, with larger normal forces, which lie inside the
+// Sweeps that have lost their stalls are a start for Newton's method, with larger normal forces, which lie inside the
 // cones: where contacts are redundant there are solutions with room around them, and least steps find one. On real
 // stacks 32 times the mean force succeeds from all sweeps, none or a little one from few. true: the monitor ends the
 // solve.
@@ -264,7 +264,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   const size_t        n = (size_t)p.n;
   std::vector<double> x(answer, answer + n), w(n);
   double              best = HUGE_VAL;
-  Pace                pace;
+  StallCounter                stalls;
   int                 wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
@@ -285,7 +285,7 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     if (!std::isfinite(r)) return Reason::diverged;
     if (r < best) std::copy(x.begin(), x.end(), answer);
     best           = std::min(best, r);
-    const int slow = pace(best);
+    const int slow = stalls(best);
     if (report.sweeps) {
       ++report.steps;
       if (monitor(report, best, answer)) return Reason::stopped;

@@ -211,7 +211,7 @@ Reason friction_interior(const Problem &p, int most, double *answer, double *lea
   for (int c = 0; c < p.n / p.block; ++c)
     if (!(p.mu[c] > 0)) return Reason::iterating; // its cone has no interior
   Interior i(p);
-  Pace     pace;
+  StallCounter     stalls;
   (void)i.measure();
   for (; report.factors < most; ++report.steps) {
     ++report.factors;
@@ -223,7 +223,7 @@ Reason friction_interior(const Problem &p, int most, double *answer, double *lea
       std::copy(i.force.begin(), i.force.end(), answer);
     }
     if (monitor(report, *least, answer)) return Reason::stopped;
-    if (pace(r) >= 15) break;
+    if (stalls(r) >= 15) break;
   }
   return Reason::iterating;
 }

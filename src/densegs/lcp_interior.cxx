@@ -164,7 +164,7 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
 {
   Interior     i(p);
   Vector       inside, away(i.n);
-  Pace         missing, gap; // one of them falls until rounding or no answer is left
+  StallCounter         missing, gap; // one of them falls until rounding or no answer is left
   const Vector start(i.x);
   multiply(p, i.x.data(), i.w.data());
   while (report.factors < params.max_factors) {

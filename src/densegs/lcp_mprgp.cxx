@@ -28,7 +28,7 @@ struct Iterate {
   Problem             linear; // products without q
   double              largest = 0, step = 0; // |A|, and the length of steps of the projected gradient
   double              best = HUGE_VAL;       // natural residual
-  Pace                pace;
+  StallCounter                stalls;
 
   Iterate(const Problem &problem, const Params &prm, double *to, Report &r) :
     p(problem), params(prm), report(r), answer(to), n((size_t)problem.n), x(to, to + n), g(n), f(n), c(n), d(n), ad(n),
@@ -87,7 +87,7 @@ struct Iterate {
       project(p, answer); // a step to a bound is rounded
     }
     best           = std::min(best, r);
-    const int slow = pace(best);
+    const int slow = stalls(best);
     ++report.steps;
     if (monitor(report, best, answer)) return Reason::stopped;
     if (slow > 300) return Reason::stalled;

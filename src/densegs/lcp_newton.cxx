@@ -128,7 +128,7 @@ Reason ActiveSet::proximal(int most)
   // A large rho makes easy subproblems and slow progress; it falls as far as they are solved.
   constexpr double first = 1e-5, last = 1e-8, largest = 10;
   double           rho = first;
-  Pace             pace;
+  StallCounter             stalls;
   int              failures = 0;
   while (report.factors < most) {
     const double          shift = rho * scale;
@@ -157,7 +157,7 @@ Reason ActiveSet::proximal(int most)
     if (report.proximal % 5 == 0 && infeasible(p, before.data())) return Reason::infeasible;
     centre = z;
     rho    = std::max(failures ? rho : rho / 10, last);
-    if (pace(least) > 15) return Reason::stalled;
+    if (stalls(least) > 15) return Reason::stalled;
   }
   return Reason::maximum;
 }

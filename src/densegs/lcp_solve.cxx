@@ -394,7 +394,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
   const double first = natural(p, answer, w.data());
   double       best  = first;
   int          wild  = 0; // looks at sweeps without order that found nothing better
-  Pace         pace;
+  StallCounter         stalls;
   sweeper.correct(answer, w.data());
   Iterate iterate(plan, p, sweeper, acceleration, answer);
   Search  search{iterate.x, best};
@@ -419,7 +419,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
     if (r <= best) std::copy(x.begin(), x.end(), answer);
     if (acceleration == Acceleration::nesterov && r > 10 * best) iterate.restart(answer); // momentum went astray
     best           = std::min(best, r);
-    const int slow = pace(best);
+    const int slow = stalls(best);
     ++report.steps;
     if (monitor(report, best, answer)) return Reason::stopped;
     ++search.checks;

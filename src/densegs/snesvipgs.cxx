@@ -58,10 +58,10 @@ static PetscErrorCode SNESSetFromOptions_VIPGS(SNES snes, CompatOptionItems Pets
 
 static void SetTolerances(SNES snes)
 {
-  CompatSNESDefaultFrom(snes, max_its, 50, 100000);
-  CompatSNESDefaultFrom(snes, stol, 1e-8, 0); // sweeps that are slow make small steps
+  CompatSNESDefault(snes, max_its, 50, 100000);
+  CompatSNESDefault(snes, stol, 1e-8, 0); // sweeps that are slow make small steps
   // the natural residual of a good method may rise before it falls
-  CompatSNESDefaultFrom(snes, divtol, 1e4, CompatUnlimited);
+  CompatSNESDefault(snes, divtol, 1e4, CompatUnlimited);
 }
 
 /*MC

@@ -8,7 +8,7 @@
 
 using tessera::SNES_VIPGS, tessera::Linear, tessera::Steps, tessera::ProblemOf, tessera::rounding;
 
-// The first unknown of `bad` of any process's rows, refused.
+// Refuses bounds that are NaN, or of which the lower one is the larger, and names the first unknown.
 static PetscErrorCode CheckBounds(SNES snes)
 {
   tessera::BoundsReport b;
@@ -171,9 +171,13 @@ static SNESVIPGSReason ReasonOf(tessera::lcp::Reason r)
     return SNES_VIPGS_INFEASIBLE;
   case tessera::lcp::Reason::diverged:
     return SNES_VIPGS_DIVERGED;
-  default:
-    return SNES_VIPGS_MAXIMUM;
+  case tessera::lcp::Reason::iterating:
+  case tessera::lcp::Reason::converged: // the caller asks for a reason only where there was none of these
+  case tessera::lcp::Reason::stopped:
+  case tessera::lcp::Reason::maximum:
+    break;
   }
+  return SNES_VIPGS_MAXIMUM;
 }
 
 // The linear problem at the present x: F is J (. - x) + F(x). solved: the steps have ended it. Collective.

@@ -33,10 +33,9 @@ inline lcp::Problem ProblemOf(const SNES_VIPGS *p, const Linear &w)
 
 constexpr double rounding = 1e-10; // F differs from its linearisation by less, relative to its parts: it is linear
 
-// Iterations as tests and monitors see them, on all processes: all of them make the same steps. Those of a linear F
-// are the steps of the solver of the linear problem; if F is not, or if the program has a say in every linearisation,
-// an iteration is a linearisation. Norms are those of F: of a linear problem by F itself before a verdict can depend
-// on it.
+// What convergence tests and monitors see as an iteration: where F is linear, each step of the solver of the linear
+// problem; where it is not, or where the program has a hook that is called for each Newton step, one linearization.
+// Before convergence is declared the norm is computed from F itself. All processes make the same steps.
 struct Steps {
   SNES            snes    = nullptr;
   const Linear   *linear  = nullptr;

@@ -60,7 +60,7 @@ double     *result();                   // one more: the place of a sum for the 
 // first one is not thrown. From then on the device of this process does nothing: launches and copies are left out,
 // memory is a place that nobody looks at, what comes to the host is zero, and sums for the host are no numbers, so
 // that iterations end everywhere. Messages go on as ever, by way of the host, until the processes agree on the error
-// (Together in petsc/device.hpp).
+// (CollectiveErrors in petsc/device.hpp).
 bool keep_errors(bool keep);            // nests; returns whether they still are, or have been, kept by somebody else
 bool failed();                          // is an error kept?
 void when_failed(void (*f)());          // is called as soon as one is

@@ -1,5 +1,5 @@
 #include "exec/device_state.hpp"
-#include "exec/expected.hpp"
+#include "exec/reservation.hpp"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -115,8 +115,8 @@ namespace {
 
 // Small allocations are cut from large ones that are zeroed at once: a first setup makes hundreds, 7 us each. What is
 // released comes back when nothing of its piece is in use any more. Memory of the pool takes the driver a microsecond
-// a megabyte when it is first used, other memory a twentieth: what is expected (Expected) is a piece of its own, from
-// which large ones are cut, too. It goes back to the device with its last part.
+// a megabyte when it is first used, other memory a twentieth: a Reservation is a piece of its own, from which large
+// ones are cut, too. It goes back to the device with its last part.
 constexpr size_t small_block = (size_t)1 << 19, piece_size = (size_t)1 << 23;
 struct Piece {
   size_t size = piece_size, used = 0, zeroed = 0;
@@ -127,8 +127,8 @@ struct Piece {
 struct State {
   std::map<char *, Piece> pieces;
   char         *piece  = nullptr; // the one that is cut now
-  char         *expected = nullptr; // the one of an Expected
-  int           apart = 0; // objects Apart
+  char         *expected = nullptr; // the one of an Reservation
+  int           apart = 0; // objects OutsideReservation
   int           number = -1, preferred = 0, block_scratch = 0;
   std::string   why;
   cudaMemPool_t pool = nullptr;
@@ -239,8 +239,8 @@ static void *allocate_pooled(State &s, size_t bytes)
   return failed() ? nowhere : p;
 }
 
-Expected::Expected() { }
-void Expected::bytes(size_t n)
+Reservation::Reservation() { }
+void Reservation::bytes(size_t n)
 {
   State &s = ready();
   if (n <= 4 * piece_size || failed()) return;
@@ -253,7 +253,7 @@ void Expected::bytes(size_t n)
   s.pieces[place].pooled = false;
   s.expected             = place;
 }
-Expected::~Expected()
+Reservation::~Reservation()
 {
   State      &s     = state();
   char *const place = std::exchange(s.expected, nullptr);
@@ -261,8 +261,8 @@ Expected::~Expected()
   (void)cudaFree(place);
   s.pieces.erase(place);
 }
-Apart::Apart() { ++state().apart; }
-Apart::~Apart() { --state().apart; }
+OutsideReservation::OutsideReservation() { ++state().apart; }
+OutsideReservation::~OutsideReservation() { --state().apart; }
 
 static void *cut(State &s, char *place, size_t bytes)
 {
@@ -440,10 +440,10 @@ void set_stream(void *stream)
 void go_back_to(void *stream) { state().stream = (cudaStream_t)stream; }
 
 size_t block_scratch() { return failed() ? 0 : (size_t)ready().block_scratch; }
-// These outlive what an Expected is for.
+// These outlive what an Reservation is for.
 static double *lasting(Growing &memory, size_t n, size_t least)
 {
-  const Apart apart;
+  const OutsideReservation apart;
   return memory.get(n, least);
 }
 double *scratch(size_t n) { return lasting(state().scratch, n, 65536); }

@@ -26,7 +26,7 @@ public:
   // more, which may not come: what was exchanged is no longer right, and sums are no numbers. Until all processes
   // that share this object restore() it.
   static bool lost();
-  static const unsigned *lost_there(); // the same for kernels
+  static const unsigned *lost_on_device(); // the same for kernels
   void restore(MPI_Comm comm);         // where that is needed. Collective.
 
 private:
@@ -78,7 +78,7 @@ struct Meeting {
   static constexpr int most = 16; // others
   int       others = 0;
   unsigned *count = nullptr, *here[most], *there[most];
-  const unsigned *lost = Peers::lost_there();
+  const unsigned *lost = Peers::lost_on_device();
   HD unsigned number() const { return *count; }
   HD bool     meet() const // by one thread; everything written before arrives. False: somebody may not come any more
   {

@@ -36,7 +36,7 @@ struct Other {
 struct Arena {
   char     *base = nullptr;
   unsigned *word = nullptr; // of this process, which the others set
-  const unsigned *word_there = nullptr; // the same for kernels
+  const unsigned *word_on_device = nullptr; // the same for kernels
   unsigned losses = 0;                   // that have been restored from
   size_t used = 0;
   int    live = 0; // regions; their space comes back when none is left
@@ -93,7 +93,7 @@ bool make(Arena &a)
                   cudaHostRegister(a.word, page, cudaHostRegisterMapped) == cudaSuccess &&
                   cudaHostGetDevicePointer(&word, a.word, 0) == cudaSuccess;
   if (!ok) (void)cudaGetLastError();
-  a.word_there = (const unsigned *)word;
+  a.word_on_device = (const unsigned *)word;
   return ok;
 }
 char *open_other(const Card &card)
@@ -107,7 +107,7 @@ char *open_other(const Card &card)
 bool make(Arena &a)
 {
   a.base       = (char *)share(arena_size, &a.card.handle);
-  a.word_there = a.word;
+  a.word_on_device = a.word;
   snprintf(a.card.device, sizeof a.card.device, "%ld", (long)getpid());
   return a.base;
 }
@@ -148,7 +148,7 @@ bool Peers::lost()
   return word && __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-const unsigned *Peers::lost_there() { return arena().word_there; }
+const unsigned *Peers::lost_on_device() { return arena().word_on_device; }
 
 #ifdef TESSERA_EMULATE_DEVICE
 bool device::wait_on_host(const unsigned *flag, unsigned v)

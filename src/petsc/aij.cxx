@@ -1,5 +1,5 @@
 #include "petsc/aij.hpp"
-#include "exec/expected.hpp"
+#include "exec/reservation.hpp"
 #include <cstring>
 
 namespace tessera {
@@ -275,7 +275,7 @@ PetscErrorCode LocalRows::Get(Mat A, Space space, const char *who)
     PetscCall(Get(*block, space));
     if (space == Space::cuda && block->host) {
       const PetscInt      entries = block->i[n];
-      const device::Apart apart; // until Restore()
+      const device::OutsideReservation apart; // until Restore()
       TesseraCallCXX(block->rows.resize_unset(Extent{(size_t)n + 1, space}),
                      block->columns.resize_unset(Extent{(size_t)entries, space}),
                      block->values.resize_unset(Extent{(size_t)entries, space}));

@@ -31,19 +31,12 @@ static inline PetscErrorCode CompatSNESConverged(SNES snes, PetscInt it, PetscRe
       if (!(object)->parameter##_changed) (object)->parameter = value; \
     } while (0)
 #endif
+// Older versions do not tell what the user has set: there what equals PETSc's own default is taken for unset, although
+// the user may have called SNESSetTolerances() with it.
 #if COMPAT_SNES_TOLERANCES
   #define CompatSNESDefault(snes, parameter, petsc, value) PetscObjectParameterSetDefault(snes, parameter, value)
-#else // older versions do not tell what the user has set: there what equals PETSc's own default is taken for unset
-  #define CompatSNESDefault(snes, parameter, petsc, value) \
-    do { \
-      if (!(snes)->tolerancesset || (snes)->parameter == (petsc)) (snes)->parameter = value; \
-    } while (0)
-#endif
-// Also where the user has called SNESSetTolerances() with PETSc's own default: older versions do not tell.
-#if COMPAT_SNES_TOLERANCES
-  #define CompatSNESDefaultFrom(snes, parameter, petsc, value) PetscObjectParameterSetDefault(snes, parameter, value)
 #else
-  #define CompatSNESDefaultFrom(snes, parameter, petsc, value) \
+  #define CompatSNESDefault(snes, parameter, petsc, value) \
     do { \
       if (!(snes)->tolerancesset || (snes)->parameter == (petsc)) (snes)->parameter = value; \
     } while (0)

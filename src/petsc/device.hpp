@@ -81,18 +81,19 @@ inline PetscErrorCode FirstText(MPI_Comm comm, const char *mine, char text[256],
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// While such an object lives an error of one process's device is kept (exec/device.hpp), and End() raises it on all
-// processes: one that returned at once would leave the others waiting for its messages.
-class Together {
+// Collective: while such an object lives an error of one process's device is kept (exec/device.hpp: the device does
+// nothing from there on, messages go on), and End() raises it on all processes. A process that returned at once would
+// leave the others waiting for its messages.
+class CollectiveErrors {
 public:
-  explicit Together(MPI_Comm comm) : comm_(comm)
+  explicit CollectiveErrors(MPI_Comm comm) : comm_(comm)
   {
     (void)MPI_Comm_size(comm, &size_);
     if (size_ > 1) within_ = device::keep_errors(true);
   }
-  ~Together() { Close(); }
-  Together(const Together &)            = delete;
-  Together &operator=(const Together &) = delete;
+  ~CollectiveErrors() { Close(); }
+  CollectiveErrors(const CollectiveErrors &)            = delete;
+  CollectiveErrors &operator=(const CollectiveErrors &) = delete;
   // ierr: how what went before has ended here. Collective where `space` is the device, which all processes know alike.
   PetscErrorCode End(PetscErrorCode ierr, Space space)
   {
@@ -138,7 +139,7 @@ inline PetscErrorCode SameError(MPI_Comm comm, PetscErrorCode ierr)
   if (who < size) {
     PetscCallMPI(MPI_Bcast(&code, 1, MPI_INT, who, comm));
     PetscCheck(ierr, PETSC_COMM_SELF, (PetscErrorCode)code,
-               "process %d cannot read its rows of the matrix: see its message", who);
+               "process %d ended with an error: see its message", who);
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -146,8 +147,8 @@ inline PetscErrorCode SameError(MPI_Comm comm, PetscErrorCode ierr)
 
 // The end of an application whose device, or another process', has failed. Processes do not agree on errors of an
 // application, which would cost a reduction. The part of one that has failed is no number: this ends the iteration of
-// every KSP, which then asks all processes for the reason. within: another Together raises the error. Without y the
-// caller sets its numbers.
+// every KSP, which then asks all processes for the reason. within: another CollectiveErrors raises the error. Without y
+// the caller sets its numbers.
 inline PetscErrorCode FailApplication(MPI_Comm comm, bool within, const char *who, PCFailedReason *reason)
 {
   PetscMPIInt rank;

@@ -28,7 +28,7 @@ PetscErrorCode GridMatrix::Reset()
 
 void GridMatrix::ForgetCopies()
 {
-  read_ = VectorView(), write_ = VectorView(), reading_ = CsrWork(), usual_ = ahead_ = false;
+  read_ = VectorView(), write_ = VectorView(), reading_ = CsrWork(), regular_ = speculative_ = false;
 }
 
 PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)

@@ -52,10 +52,10 @@ public:
   // asymmetric or a wrong matrix, and couplings with Dirichlet rows on several processes.
   PetscErrorCode Read(Mat A, const Exec &exec, Halo &halo, double *field, bool raise, Stencil &s, DirichletCouplings &d,
                       OperatorReport &report);
-  // One process on the device, whose matrix was as usual at the last reading: the host does not wait then, and the
-  // report is that of the last time, ahead(). After its next wait, Confirm() gives the right one; or it says that the
-  // matrix is another case, and to be read once more.
-  bool           ahead() const { return ahead_; }
+  // Where the last matrix was symmetric and without Dirichlet rows, on one process and the device, a reading is
+  // speculative: it takes the new matrix to be of the same kind, the host does not wait, the report is the last one.
+  // After the host's next wait Confirm() gives the right report, or says that the matrix is to be read once more.
+  bool           speculative() const { return speculative_; }
   PetscErrorCode Confirm(OperatorReport &report, bool *right);
   // x in the grid's distribution and in the memory of `space`: x itself where it lies there, else a copy. One vector
   // at a time to read and one to write.
@@ -96,7 +96,7 @@ private:
   std::vector<size_t>   line_runs_;   // where each line's runs begin
   bool                  read_before_ = false, nine_ = false; // on the device: diagonal couplings at the last reading
   // the last reading: nothing was wrong, and no row Dirichlet; nobody has waited for it
-  bool                  usual_ = false, ahead_ = false;
+  bool                  regular_ = false, speculative_ = false;
   CsrWork               reading_;
   const char           *from_ = nullptr;
   Mat                   A_ = nullptr; // AIJ in the grid's distribution, not owned

@@ -15,7 +15,7 @@ PetscErrorCode GridMatrix::Read(Mat A, const Exec &exec, Halo &halo, double *fie
   bool done = false;
 
   PetscFunctionBegin;
-  ahead_ = false;
+  speculative_ = false;
   DirichletCouplings old = std::move(dirichlet);
   report    = OperatorReport();
   dirichlet = DirichletCouplings();
@@ -78,8 +78,8 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
   DirichletCouplings now;
   {
     const GpuTime time(exec.space);
-    ahead_ = usual_ && !raise;
-    if (ahead_) {
+    speculative_ = regular_ && !raise;
+    if (speculative_) {
       TesseraCallCXX(csr_read_ahead(exec, grid_, csr, raise, s, reading_));
       *done = true;
       PetscFunctionReturn(PETSC_SUCCESS);
@@ -129,7 +129,7 @@ PetscErrorCode GridMatrix::ReadOnDevice(const Exec &exec, Halo &halo, bool raise
   report.deficit   = found.deficit;
   report.dirichlet = (PetscInt)found.dirichlet;
   *done            = !found.wrong && report.asymmetry <= tuning::symmetric;
-  usual_           = *done && !found.dirichlet && grid_.processes() == 1;
+  regular_           = *done && !found.dirichlet && grid_.processes() == 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -138,11 +138,11 @@ PetscErrorCode GridMatrix::Confirm(OperatorReport &report, bool *right)
   const CsrReport &found = csr_report(reading_);
 
   PetscFunctionBegin;
-  ahead_ = false;
+  speculative_ = false;
   report.largest   = found.largest;
   report.asymmetry = found.largest > 0 ? found.asymmetry / found.largest : 0;
   report.deficit   = found.deficit;
-  usual_           = *right =
+  regular_           = *right =
     !found.wrong && !found.dirichlet && (bool)found.nine == nine_ && report.asymmetry <= tuning::symmetric;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -28,13 +28,14 @@ template <class F> PetscErrorCode ChooseSpace(PetscObject solver, const char *op
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// F(solver). An error of one process's device is raised on all; what one process finds on the host stays its own
-// (SameError() in device.hpp makes it common). space: where F has run, which it may change. After an error
-// undo() drops what there is: where memory is short, the program may go on with another choice. Collective.
-template <auto F, class Solver, class Undo> PetscErrorCode Whole(Solver solver, const Space &space, const Undo &undo)
+// Runs F(solver); collective. An error of one process's device is raised on all processes; one that a process finds on
+// the host stays its own (SameError() in device.hpp makes it common). space: where F has run, which it may change.
+// After an error undo() drops what F has made, so that the program may go on with another choice where memory is short.
+template <auto F, class Solver, class Undo>
+PetscErrorCode RunCollectively(Solver solver, const Space &space, const Undo &undo)
 {
   PetscFunctionBegin;
-  Together       together(PetscObjectComm((PetscObject)solver));
+  CollectiveErrors       together(PetscObjectComm((PetscObject)solver));
   PetscErrorCode ierr = NoThrow<F, Solver>(solver);
   ierr                = together.End(ierr, space);
   if (ierr) undo();

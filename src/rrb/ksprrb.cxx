@@ -200,7 +200,7 @@ PetscErrorCode KSPSolve_RRB(KSP ksp)
   KSP_RRB *k = (KSP_RRB *)ksp->data;
 
   PetscFunctionBegin;
-  Together       together(PetscObjectComm((PetscObject)ksp));
+  CollectiveErrors       together(PetscObjectComm((PetscObject)ksp));
   PetscErrorCode ierr = NoThrow<Solve, KSP>(ksp);
   PetscBool      rrb;
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));

@@ -158,7 +158,7 @@ static PetscErrorCode MatApply(PC pc, Mat X, Mat Y)
 template <auto F, class V> static PetscErrorCode Applied(PC pc, V x, V y)
 {
   PetscFunctionBegin;
-  tessera::Together together(PetscObjectComm((PetscObject)pc));
+  tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
   PetscCall((tessera::NoThrow<F, PC, V, V>(pc, x, y)));
   // another process has failed
   const bool failed = tessera::device::failed(), lost = ((PC_RRB *)pc->data)->plan.total && tessera::Peers::lost();

@@ -77,7 +77,7 @@ PetscErrorCode AfterSolveRRB(PC, KSP, Vec, Vec);
 PetscErrorCode CorrectChoiceRRB(PC, PetscReal needed, bool *another);
 // Iterations at which the trial is proved wrong where the residual has come down by `reduction`; 0: there was none.
 PetscReal      DoubtfulIterations(const PC_RRB *, PetscReal reduction);
-const char    *NameOf(rrb::Rough); // what the measures for rough coefficients are called
+const char    *NameOf(rrb::Remedy); // what the measures for rough coefficients are called
 // Composes the setters and getters of PC rrb, or takes them away.
 PetscErrorCode ComposeRRB(PC, PetscBool);
 PetscErrorCode ComposeInfo(PC, PetscBool); // pcrrb_info.cxx

@@ -53,7 +53,7 @@ static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *
   do {
     PetscCall(
       r->matrix.Read(pc->pmat, r->plan.exec, finest.halo, field.data(), r->raised == PETSC_TRUE, a, dirichlet, report));
-    if (r->matrix.ahead()) PetscCall(r->matrix.Confirm(report, &right));
+    if (r->matrix.speculative()) PetscCall(r->matrix.Confirm(report, &right));
     else right = true;
   } while (!right);
   PetscCall(r->matrix.RowsOfNodes(pc->pmat, rows));

@@ -13,7 +13,7 @@ static const char *const Roughs[] = {"none",
                                      "AMLI",
                                      "algebraic levels"};
 
-const char *tessera::NameOf(rrb::Rough rough)
+const char *tessera::NameOf(rrb::Remedy rough)
 {
   return Roughs[(int)rough];
 }
@@ -87,7 +87,7 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
   info->strong_i   = report.shares.weak_y;
   info->strong_j   = report.shares.weak_x;
   info->oblique    = report.shares.diagonal;
-  info->parts      = report.lakes;
+  info->parts      = report.components;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -138,7 +138,7 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
   if (rrb::algebraic_levels(p)) choice->algebraic = Grids(p) - 1;
   choice->measures = tessera::NameOf(p.choice.rough);
   if (galerkin) {
-    choice->usual    = p.choice.expects(rrb::Rough::no);
+    choice->usual    = p.choice.expects(rrb::Remedy::no);
     choice->expected = p.choice.expects();
     const size_t l   = LevelOf(p, 0);
     if (p.levels[l].step == rrb::Step::coarsen) choice->leaps = rrb::report(p, l).shares.leaps;

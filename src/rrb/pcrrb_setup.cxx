@@ -1,7 +1,7 @@
 // The setup of PC rrb: the options become a plan, the matrix is read and factorised, and the Galerkin form chooses its
 // measures.
 #include "rrb/pcrrb.hpp"
-#include "exec/expected.hpp"
+#include "exec/reservation.hpp"
 #include "box/tuning.hpp"
 #include "petsc/aij.hpp"
 #include "petsc/krylov.hpp"
@@ -155,7 +155,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
   }
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!r->matrix.ahead()) PetscCall(CheckReport(pc));
+  if (!r->matrix.speculative()) PetscCall(CheckReport(pc));
   PetscCall(PetscLogEventBegin(tessera::event_rrb_factor, pc, 0, 0, 0));
   r->plan.params.schur = r->schur && !raise; // S1 of a changed diagonal would be another system's
   {
@@ -163,7 +163,7 @@ static PetscErrorCode ReadAndFactor(PC pc, bool raise, tessera::rrb::Failure *fa
     TesseraCallCXX(*failure = tessera::rrb::factor(r->plan, s));
   }
   PetscCall(PetscLogEventEnd(tessera::event_rrb_factor, pc, 0, 0, 0));
-  if (r->matrix.ahead()) {
+  if (r->matrix.speculative()) {
     bool right;
     PetscCall(r->matrix.Confirm(r->report, &right));
     if (!right) {
@@ -193,7 +193,7 @@ static PetscErrorCode TryChoices(PC pc, bool again)
     PetscCall(ReadAndFactor(pc, r->raised, &failure));
     if (failure.failed) { // back to what could be factorised
       PetscCall(PetscInfo(pc, "A pivot is not positive then: the usual choice stays\n"));
-      r->plan.choice.rough  = tessera::rrb::Rough::no;
+      r->plan.choice.rough  = tessera::rrb::Remedy::no;
       r->plan.choice.settled = true;
       PetscCall(ReadAndFactor(pc, r->raised, &failure));
     }
@@ -202,7 +202,7 @@ static PetscErrorCode TryChoices(PC pc, bool again)
     TesseraCallCXX(again = tessera::rrb::try_choice(r->plan));
     if (r->plan.choice.expected[tried] > 0)
       PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
-                          r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
+                          r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -215,7 +215,7 @@ static PetscErrorCode ChooseAnother(PC pc)
   PetscFunctionBegin;
   const int tried = (int)r->plan.choice.rough;
   PetscCall(PetscInfo(pc, "%g iterations expected with measures for rough coefficients: %s, and %g needed\n",
-                      r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried),
+                      r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried),
                       (double)r->solves.needed));
   again            = tessera::rrb::disprove_choice(r->plan, r->solves.needed);
   r->solves.needed = 0;
@@ -223,12 +223,12 @@ static PetscErrorCode ChooseAnother(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <PetscErrorCode (*F)(PC)> static PetscErrorCode Whole(PC pc)
+template <PetscErrorCode (*F)(PC)> static PetscErrorCode RunCollectively(PC pc)
 {
   PC_RRB *r = (PC_RRB *)pc->data;
 
   PetscFunctionBegin;
-  PetscCall(tessera::Whole<F>(pc, r->plan.exec.space, [&] {
+  PetscCall(tessera::RunCollectively<F>(pc, r->plan.exec.space, [&] {
     r->plan      = tessera::rrb::Plan();
     r->dirichlet = tessera::DirichletCouplings();
     r->current   = PETSC_FALSE;
@@ -250,10 +250,10 @@ PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
   PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &state));
   if (id != r->matrix_id || state != r->matrix_state || rrb::rival_iterations(r->plan) >= rrb::choice_never)
     PetscFunctionReturn(PETSC_SUCCESS);
-  const rrb::Rough before = r->plan.choice.rough;
+  const rrb::Remedy before = r->plan.choice.rough;
   r->solves.needed        = needed;
   r->solves.its           = 0;
-  PetscCall(Whole<ChooseAnother>(pc));
+  PetscCall(RunCollectively<ChooseAnother>(pc));
   *another = r->plan.choice.rough != before;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -262,7 +262,7 @@ PetscErrorCode tessera::CorrectChoiceRRB(PC pc, PetscReal needed, bool *another)
 constexpr size_t setup_bytes = 128;
 
 // Everything that depends on the options and the nonzero pattern, not on the values.
-static PetscErrorCode MakePlan(PC pc, tessera::device::Expected *expected)
+static PetscErrorCode MakePlan(PC pc, tessera::device::Reservation *expected)
 {
   PC_RRB              *r    = (PC_RRB *)pc->data;
   MPI_Comm             comm = PetscObjectComm((PetscObject)pc);
@@ -363,7 +363,7 @@ static PetscErrorCode Choose(PC pc, bool *unfit)
   }
   if (again)
     PetscCall(PetscInfo(pc, "Trial: %g iterations expected with measures for rough coefficients: %s\n",
-                        r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Rough)tried)));
+                        r->plan.choice.expected[tried], tessera::NameOf((tessera::rrb::Remedy)tried)));
   PetscCall(TryChoices(pc, again));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -372,7 +372,7 @@ static PetscErrorCode SetUp(PC pc)
 {
   PC_RRB                   *r = (PC_RRB *)pc->data;
   tessera::rrb::Failure     failure;
-  tessera::device::Expected expected; // to the end of the setup
+  tessera::device::Reservation expected; // to the end of the setup
   bool                      unfit = false;
 
   PetscFunctionBegin;
@@ -415,7 +415,7 @@ PetscErrorCode tessera::SetUpRRB(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
-  PetscCall(Whole<SetUp>(pc));
-  if (!r->current && r->unfit && !r->failed) PetscCall(Whole<SetUp>(pc));
+  PetscCall(RunCollectively<SetUp>(pc));
+  if (!r->current && r->unfit && !r->failed) PetscCall(RunCollectively<SetUp>(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -31,7 +31,7 @@ PetscErrorCode tessera::BeforeSolveRRB(PC pc, KSP ksp, Vec, Vec)
   PetscFunctionBegin;
   PetscCall(CompatUserPreSolve(pc, ksp)); // first: it may change the matrix
   if (r->current && r->plan.peers) {
-    tessera::Together together(PetscObjectComm((PetscObject)pc));
+    tessera::CollectiveErrors together(PetscObjectComm((PetscObject)pc));
     r->plan.peers->restore(PetscObjectComm((PetscObject)pc)); // errors are kept
     PetscCall(together.End(PETSC_SUCCESS, r->plan.exec.space));
   }

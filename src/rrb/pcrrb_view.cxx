@@ -20,7 +20,7 @@ static PetscErrorCode ViewGalerkin(const PC_RRB *r, const PCRRBChoice &c, PetscV
       viewer, "  trial: %.3g iterations expected with the usual choice; measures for rough coefficients: %s",
       (double)c.usual, c.measures));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    if (r->plan.choice.rough != tessera::rrb::Rough::no && c.expected > 0)
+    if (r->plan.choice.rough != tessera::rrb::Remedy::no && c.expected > 0)
       PetscCall(PetscViewerASCIIPrintf(viewer, ", %.3g expected", (double)c.expected));
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));

@@ -123,7 +123,7 @@ template <class T> const Algebraic *Multigrid<T>::algebraic() const
 
 const Algebraic *algebraic_levels(const Plan &plan)
 {
-  if (plan.choice.rough != Rough::algebraic) return nullptr;
+  if (plan.choice.rough != Remedy::algebraic) return nullptr;
   return std::visit([](const auto &m) { return m.algebraic(); }, plan.method);
 }
 

@@ -24,19 +24,21 @@ struct Reduction; // box/warp.hpp
 namespace tessera::rrb {
 
 enum class Coarsening { galerkin, lump, rhombus };
-enum class Cycle {
-  automatic,
-  v,
-  k,
-  amli
-};
+enum class Cycle { automatic, v, k, amli };
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
-// For jumps of coefficients: more sweeps on S1; lines both ways, least squares and AMLI; these two with the usual
-// smoothers; these two with more sweeps on S1; AMLI alone; algebraic levels in place of grids below S1.
-enum class Rough { no, sweeps, lines, fitted, fitted_sweeps, amli, algebraic };
+// What helps where coefficients jump.
+enum class Remedy {
+  no,
+  sweeps,        // more sweeps on S1
+  lines,         // lines in both directions, least-squares interpolation and the AMLI cycle
+  fitted,        // least-squares interpolation and AMLI, the usual smoothers
+  fitted_sweeps, // the same, with more sweeps on S1
+  amli,          // AMLI alone
+  algebraic      // algebraic levels in place of the grids below S1
+};
 constexpr int  roughs = 7;
-constexpr bool fits_weights(Rough r) { return r == Rough::lines || r == Rough::fitted || r == Rough::fitted_sweeps; }
-constexpr bool adds_sweeps(Rough r) { return r == Rough::sweeps || r == Rough::fitted_sweeps; }
+constexpr bool fits_weights(Remedy r) { return Remedy::lines <= r && r <= Remedy::fitted_sweeps; }
+constexpr bool adds_sweeps(Remedy r) { return r == Remedy::sweeps || r == Remedy::fitted_sweeps; }
 enum class Weights { automatic, collapse, least_squares };
 
 struct Params {
@@ -238,12 +240,12 @@ struct Found {
 
 // What a setup of the Galerkin form does where coefficients are rough; it stays for new values once it is settled.
 struct Choice {
-  Rough  rough   = Rough::no;
+  Remedy  rough   = Remedy::no;
   bool   settled = false;
   bool   usual_lines = false;   // the usual choice, when it was tried, had lines on the finest grid
   double expected[roughs] = {}; // iterations by the trial of each choice, 0: there was none
   double expects() const { return expected[(int)rough]; }
-  double expects(Rough r) const { return expected[(int)r]; }
+  double expects(Remedy r) const { return expected[(int)r]; }
 };
 
 // What a grid of the Galerkin form does, for users.
@@ -251,7 +253,7 @@ struct GridReport {
   Smoother   smoother;
   Directions shares;
   bool       of_schur;
-  int        sweeps, lakes;
+  int        sweeps, components;
 };
 
 struct Plan;

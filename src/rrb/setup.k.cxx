@@ -261,7 +261,7 @@ template <class M> static void factor_levels(Plan &plan, M &method, Stencil curr
     if (level.step == Step::coarsen) {
       Stencil next = operator_for(plan, l + 1);
       method.coarsen(plan, l, current, next, failure);
-      if (plan.choice.rough == Rough::algebraic) { // no grid is below it
+      if (plan.choice.rough == Remedy::algebraic) { // no grid is below it
         // else it failed
         if (const Algebraic *const algebraic = algebraic_levels(plan)) plan.nonzeros += algebraic->entries();
         return;

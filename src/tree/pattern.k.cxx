@@ -231,9 +231,9 @@ template <class T> Failure::Kind GalerkinSetup<T>::merge_pattern(Level<T> &fine,
     for (int e = i.data()[v]; e < i.data()[v + 1]; ++e) map.data()[e] = marker[(size_t)j.data()[e]] - first;
   }
   rows.data()[n] = (int)columns.size();
-  Buffer<int> map_there = make<int>(j.size()), merged(columns.size());
-  copy(map, map_there);
-  remap(fine, coarse, n, map_there);
+  Buffer<int> map_on_device = make<int>(j.size()), merged(columns.size());
+  copy(map, map_on_device);
+  remap(fine, coarse, n, map_on_device);
   std::copy(columns.begin(), columns.end(), merged.data());
   coarse.j = make<int>(columns.size());
   copy(merged, coarse.j);

@@ -159,7 +159,7 @@ PetscErrorCode SNESSolve_VIPMG(SNES snes)
   SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
 
   PetscFunctionBegin;
-  PetscCall(Whole<Solve>(snes, v->newton.plan.exec.space, [&] { (void)v->newton.Reset(); }));
+  PetscCall(RunCollectively<Solve>(snes, v->newton.plan.exec.space, [&] { (void)v->newton.Reset(); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -136,7 +136,7 @@ PetscErrorCode TaoSolve_VIPMG(Tao tao)
   TAO_VIPMG *v = (TAO_VIPMG *)tao->data;
 
   PetscFunctionBegin;
-  PetscCall(Whole<Solve>(tao, v->newton.plan.exec.space, [&] { (void)v->newton.Reset(); }));
+  PetscCall(RunCollectively<Solve>(tao, v->newton.plan.exec.space, [&] { (void)v->newton.Reset(); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

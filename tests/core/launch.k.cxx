@@ -1,6 +1,6 @@
 // Every way to run kernels visits each place once, on boxes that no launch of one block after the other along y could hold: a row of
 // ten million places, a column of ten million, a strip five wide. On the emulated device a launch that a GPU would refuse is an error.
-#include "exec/expected.hpp"
+#include "exec/reservation.hpp"
 #include "exec/tile.hpp"
 #include "box/warp.hpp"
 #include "unit.hpp"
@@ -155,11 +155,11 @@ TEST(Memory, WhatIsApartIsNoPartOfWhatIsExpected)
 {
   if (!unit_cuda()) return;
   constexpr size_t all = (size_t)1 << 26, one = (size_t)1 << 20;
-  device::Expected expected;
+  device::Reservation expected;
   expected.bytes(all);
   Buffer<char> first(Extent{one, Space::cuda}), apart;
   {
-    const device::Apart a;
+    const device::OutsideReservation a;
     apart.resize(Extent{one, Space::cuda});
   }
   Buffer<char> second(Extent{one, Space::cuda});

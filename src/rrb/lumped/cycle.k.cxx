@@ -159,7 +159,7 @@ int strip_rows(const Plan &plan, const Level &level)
   if (plan.exec.space == Space::host)
     return std::max(2, std::min(tuning::strip_rows, tuning::strip_doubles / (level.layout.m + 2)));
   return (int)std::max<ptrdiff_t>(
-    1, std::min<ptrdiff_t>(tuning::strip_rows, level.layout.compute().size() / tuning::strip_nodes_there));
+    1, std::min<ptrdiff_t>(tuning::strip_rows, level.layout.compute().size() / tuning::strip_nodes_on_device));
 }
 
 template <class T, int S, bool RED>

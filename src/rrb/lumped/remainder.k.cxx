@@ -102,13 +102,14 @@ Buffer<int> band_nodes(const Plan &plan)
 }
 
 // Is the grid small enough to be factorised where it lies, on the device?
-bool fits_there(const Plan &plan, const Grid &g, int wide)
+bool fits_on_device(const Plan &plan, const Grid &g, int wide)
 {
   if (plan.exec.space != Space::cuda || plan.half || g.size() > tuning::dense_cycle) return false;
   return wide <= inverse_width(wide) && inverse_scratch(inverse_width(wide)) <= device::block_scratch();
 }
 
-void factor_there(Plan &plan, const Grid &g, Stencil &operand, const Numbering &numbering, bool single, double singular)
+void factor_on_device(Plan &plan, const Grid &g, Stencil &operand, const Numbering &numbering, bool single,
+                      double singular)
 {
   const int  n = (int)g.size(), w = inverse_width(numbering.wide);
   Remainder &r = plan.remainder;
@@ -170,7 +171,7 @@ void assemble_band(Plan &plan, const Grid &g, Stencil &a, const std::vector<int>
 }
 
 // Values of nodes go to the host and back.
-void keep_nodes_there(Plan &plan)
+void keep_nodes_on_device(Plan &plan)
 {
   Remainder   &r = plan.remainder;
   const size_t n = plan.remainder.x.size();
@@ -196,14 +197,14 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
                           : plan.tiny();
   if (plan.half) eliminate_red(plan, level, operand, &failure);
   const Numbering numbering = number_nodes(plan, g);
-  if (fits_there(plan, g, numbering.wide)) return factor_there(plan, g, operand, numbering, single, singular);
+  if (fits_on_device(plan, g, numbering.wide)) return factor_on_device(plan, g, operand, numbering, single, singular);
   Stencil  on_host;
   Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
   if (&a == &on_host) copy(operand, on_host, Space::host);
   assemble_band(plan, g, a, numbering.number);
   const int row = plan.remainder.band.factor(singular);
   if (row >= 0 && !failure.failed) name_row(plan, row, failure);
-  if (remainder_on_host(plan)) keep_nodes_there(plan);
+  if (remainder_on_host(plan)) keep_nodes_on_device(plan);
   else if (plan.exec.space == Space::cuda && row < 0) {
     if (single) plan.remainder.inverse<float>().setup(plan.remainder.band, plan.remainder.x, plan.remainder.y);
     else plan.remainder.inverse<double>().setup(plan.remainder.band, plan.remainder.x, plan.remainder.y);

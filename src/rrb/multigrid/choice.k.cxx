@@ -16,8 +16,8 @@ bool chooses(const Params &p)
 Smoother choose_smoother(const Plan &plan, const Directions &d)
 {
   if (plan.params.smoother != Smoother::automatic) return plan.params.smoother;
-  if (adds_sweeps(plan.choice.rough) || plan.choice.rough == Rough::algebraic) return Smoother::point;
-  if (plan.choice.rough == Rough::lines) return Smoother::line_alternating;
+  if (adds_sweeps(plan.choice.rough) || plan.choice.rough == Remedy::algebraic) return Smoother::point;
+  if (plan.choice.rough == Remedy::lines) return Smoother::line_alternating;
   const bool diagonal = d.diagonal > tuning::diagonal_share, y = d.weak_x > tuning::weak_share || diagonal,
              x = d.weak_y > tuning::weak_share || diagonal;
   return x && y ? Smoother::line_alternating : y ? Smoother::line_y : x ? Smoother::line_x : Smoother::point;
@@ -56,7 +56,7 @@ template <class T> double Multigrid<T>::try_out(Plan &plan, int l)
   }
   space.multiply(s.x, space.r);
   // algebraic levels are seldom bad
-  const size_t        steps = plan.choice.rough == Rough::algebraic ? 5 : tuning::trial_steps;
+  const size_t        steps = plan.choice.rough == Remedy::algebraic ? 5 : tuning::trial_steps;
   const double        first = sqrt(space.dot(space.r, space.r)), goal = 1e-6 * first;
   double              last = first, predicted = choice_never;
   bool                broke = true; // an indefinite M, unless nothing was left to do
@@ -83,42 +83,42 @@ template double Multigrid<float>::try_out(Plan &, int);
 
 // The choices in the order in which they are tried. Few jumps, as between the blocks of a checkerboard, are a matter
 // of the interpolation, or on a device, whose last grid is small, of the cycle; jumps everywhere of smoothing.
-static std::vector<Rough> choices(const Plan &plan)
+static std::vector<Remedy> choices(const Plan &plan)
 {
   const size_t     root = first_working_level(plan);
   const Directions d    = report(plan, root).shares;
   const bool       many = d.jumps >= tuning::few_jumps;
   if (takes_algebraic(plan, plan.levels[root])) {
-    const Rough first = many ? Rough::sweeps : Rough::fitted;
+    const Remedy first = many ? Remedy::sweeps : Remedy::fitted;
     if (d.leaps > tuning::more_leaps && d.leaps > tuning::leaping_jumps * d.jumps)
-      return {Rough::no, Rough::algebraic, first};
+      return {Remedy::no, Remedy::algebraic, first};
     // Where sweeps do fairly well the choice is that of a device.
-    const bool fair = plan.choice.expects(Rough::no) <= tuning::trial_fair ||
+    const bool fair = plan.choice.expects(Remedy::no) <= tuning::trial_fair ||
                       (plan.choice.expects(first) > 0 && plan.choice.expects(first) <= tuning::trial_fair);
-    if (!many || !fair) return {Rough::no, first, Rough::algebraic};
+    if (!many || !fair) return {Remedy::no, first, Remedy::algebraic};
   }
-  if (many && plan.exec.space == Space::cuda) return {Rough::no, Rough::sweeps, Rough::fitted_sweeps, Rough::lines};
-  if (many) return {Rough::no, Rough::sweeps, Rough::lines};
-  if (plan.exec.space == Space::cuda) return {Rough::no, Rough::amli, Rough::fitted, Rough::lines};
-  return {Rough::no, Rough::fitted, Rough::lines};
+  if (many && plan.exec.space == Space::cuda) return {Remedy::no, Remedy::sweeps, Remedy::fitted_sweeps, Remedy::lines};
+  if (many) return {Remedy::no, Remedy::sweeps, Remedy::lines};
+  if (plan.exec.space == Space::cuda) return {Remedy::no, Remedy::amli, Remedy::fitted, Remedy::lines};
+  return {Remedy::no, Remedy::fitted, Remedy::lines};
 }
 
 // What an iteration costs, in those of the usual choice.
-static double cost(const Plan &plan, Rough r)
+static double cost(const Plan &plan, Remedy r)
 {
   const bool there     = plan.exec.space == Space::cuda,
-             sweeps_do = plan.choice.expects(Rough::sweeps) <= tuning::trial_fair;
-  const bool slow =
-    there && (r == Rough::no ? plan.choice.usual_lines : r == Rough::lines || (r == Rough::fitted_sweeps && sweeps_do));
-  return slow ? choice_slow : r == Rough::no ? 1 : choice_cost;
+             sweeps_do = plan.choice.expects(Remedy::sweeps) <= tuning::trial_fair;
+  const bool slow = there && (r == Remedy::no ? plan.choice.usual_lines
+                                              : r == Remedy::lines || (r == Remedy::fitted_sweeps && sweeps_do));
+  return slow ? choice_slow : r == Remedy::no ? 1 : choice_cost;
 }
 
 double rival_iterations(const Plan &plan)
 {
   const Choice &in_use = plan.choice;
   double        least = choice_never;
-  if (!(in_use.expects(Rough::no) > 0)) return least;
-  for (Rough r : choices(plan)) {
+  if (!(in_use.expects(Remedy::no) > 0)) return least;
+  for (Remedy r : choices(plan)) {
     if (!(in_use.expects(r) > 0)) return 0;
     if (r != in_use.rough) least = std::min(least, cost(plan, r) * in_use.expects(r) / cost(plan, in_use.rough));
   }
@@ -129,20 +129,20 @@ double rival_iterations(const Plan &plan)
 static Choice choose(const Plan &plan)
 {
   Choice choice = plan.choice;
-  if (!(choice.expects(Rough::no) > 0)) { // algebraic levels before anything else
+  if (!(choice.expects(Remedy::no) > 0)) { // algebraic levels before anything else
     choice.settled = choice.expects() <= tuning::trial_fair;
-    if (!choice.settled) choice.rough = Rough::no;
+    if (!choice.settled) choice.rough = Remedy::no;
     return choice;
   }
-  Rough best = Rough::no, next = Rough::no; // next: the first one that has not been tried
-  for (Rough r : choices(plan)) {
+  Remedy best = Remedy::no, next = Remedy::no; // next: the first one that has not been tried
+  for (Remedy r : choices(plan)) {
     if (!(choice.expects(r) > 0)) {
       next = r;
       break;
     }
     if (cost(plan, r) * choice.expects(r) < cost(plan, best) * choice.expects(best)) best = r;
   }
-  const bool go_on = next != Rough::no && choice.expects(best) > (next == Rough::amli ? choice_cycle : choice_others);
+  const bool go_on = next != Remedy::no && choice.expects(best) > (next == Remedy::amli ? choice_cycle : choice_others);
   choice.settled = !go_on && best == choice.rough;
   choice.rough   = go_on ? next : best;
   return choice;
@@ -150,7 +150,7 @@ static Choice choose(const Plan &plan)
 
 bool unfit_for_single(const Plan &plan)
 {
-  return plan.params.single && plan.choice.expects(Rough::no) >= choice_never;
+  return plan.params.single && plan.choice.expects(Remedy::no) >= choice_never;
 }
 
 bool disprove_choice(Plan &plan, double iterations)
@@ -175,7 +175,7 @@ bool try_choice(Plan &plan)
     plan.choice.settled = true;
     return false;
   }
-  if (plan.choice.rough == Rough::no) plan.choice.usual_lines = grid.smoother != Smoother::point;
+  if (plan.choice.rough == Remedy::no) plan.choice.usual_lines = grid.smoother != Smoother::point;
   expected = std::visit([&](auto &m) { return m.try_out(plan, (int)root); }, plan.method);
   // gathered grids are tried by every process for itself
   MPI_Bcast(&expected, 1, MPI_DOUBLE, 0, plan.levels[0].grid.comm);

@@ -46,8 +46,8 @@ private:
   template <class F> void nodes(const Level &level, const F &f) const;
   std::vector<double> sizes(const Level &level, int count);
   template <class Term> std::vector<double> sums(const Level &level, int count, const Term &term);
-  template <class Term> double *sums_there(const Term &term);
-  template <class T> void project_there(const Level &level, const View<T> &r, const View<T> &v, bool add);
+  template <class Term> double *sums_on_device(const Term &term);
+  template <class T> void project_on_device(const Level &level, const View<T> &r, const View<T> &v, bool add);
   View<int> labels(const Level &level);
   int                 count_ = 0; // components in use
   bool                known_ = false;

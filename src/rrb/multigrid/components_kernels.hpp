@@ -131,7 +131,7 @@ struct PartSums {
 };
 
 // A sum for each of the components in the lists, on the device.
-template <class Term> double *Components::sums_there(const Term &term)
+template <class Term> double *Components::sums_on_device(const Term &term)
 {
   const Exec exec{Space::cuda};
   double    *sum = partial_.data();
@@ -150,7 +150,7 @@ template <class Term> std::vector<double> Components::sums(const Level &level, i
 {
   std::vector<double> sum((size_t)count + 1, 0);
   if (level.layout.space == Space::cuda) {
-    device::copy_to_host(sum.data() + 1, sums_there(term), (size_t)count * sizeof(double));
+    device::copy_to_host(sum.data() + 1, sums_on_device(term), (size_t)count * sizeof(double));
     return sum;
   }
   const LabelPlace at = label_place(level.layout);

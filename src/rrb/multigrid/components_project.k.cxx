@@ -137,10 +137,10 @@ void Components::invert(const Level &level, const SchurView<double> &a)
   device::synchronize();
 }
 
-template <class T> void Components::project_there(const Level &level, const View<T> &r, const View<T> &v, bool add)
+template <class T> void Components::project_on_device(const Level &level, const View<T> &r, const View<T> &v, bool add)
 {
   const Exec exec{Space::cuda};
-  double    *sum = sums_there(ValueTerm<T>{r});
+  double    *sum = sums_on_device(ValueTerm<T>{r});
   if (level.grid.processes() > 1) {
     device::copy_to_host(mine_.data(), sum, (size_t)count_ * sizeof(double));
     MPI_Allreduce(MPI_IN_PLACE, mine_.data(), count_, MPI_DOUBLE, MPI_SUM, level.grid.comm);
@@ -154,7 +154,7 @@ template <class T> void Components::project_there(const Level &level, const View
 
 template <class T> void Components::project(const Level &level, const View<T> &r, const View<T> &v, bool add)
 {
-  if (level.layout.space == Space::cuda) return project_there(level, r, v, add);
+  if (level.layout.space == Space::cuda) return project_on_device(level, r, v, add);
   const LabelPlace    at = label_place(level.layout);
   std::vector<double> mine((size_t)count_ + 1, 0), value(mine.size());
   nodes(level, [&](int q, ptrdiff_t p) { mine[(size_t)label_.data()[at(q, p)]] += (double)r.q[q][p]; });

@@ -20,7 +20,7 @@ template <class T> int Multigrid<T>::layers(const Plan &plan, const Grid &grid) 
 
 template <class T> long Multigrid<T>::redundant(const Plan &plan, int grid) const
 {
-  return plan.exec.space == Space::cuda && grid ? tuning::redundant_there : tuning::redundant_nodes;
+  return plan.exec.space == Space::cuda && grid ? tuning::redundant_on_device : tuning::redundant_nodes;
 }
 
 // Which grids the cycle accelerates: from the first coarse one on. In single precision a given AMLI-cycle does so from
@@ -94,9 +94,9 @@ template <class T> void Multigrid<T>::set_cycle(Plan &plan)
   const size_t     root    = first_working_level(plan);
   const GridReport grid    = report(root);
   const bool       rotated = !grid.of_schur && grid.shares.diagonal > tuning::diagonal_share;
-  const Rough      rough   = plan.choice.rough;
+  const Remedy      rough   = plan.choice.rough;
   plan.cycle = plan.params.cycle == Cycle::automatic
-               ? (fits_weights(rough) || rough == Rough::amli || rotated ? Cycle::amli : Cycle::v)
+               ? (fits_weights(rough) || rough == Remedy::amli || rotated ? Cycle::amli : Cycle::v)
                : plan.params.cycle;
   for (const Level &l : plan.levels) // a seam that was cut moves eigenvalues out of AMLI's interval
     if ((l.cut_x || l.cut_y) && plan.cycle == Cycle::amli) plan.cycle = Cycle::v;

@@ -350,7 +350,7 @@ template <class T> void setup_algebraic(Plan &plan, size_t l, Stencil &a, Failur
   method<T>(plan).work[l] = Work();
   if (done) return;
   plan.choice = Choice();
-  plan.choice.expected[(int)Rough::algebraic] = choice_never;
+  plan.choice.expected[(int)Remedy::algebraic] = choice_never;
   failure.again = true;
 }
 
@@ -370,14 +370,14 @@ template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, 
   if (!plan.choice.settled) {
     s.algebraic.clear();
     s.shares = strong_directions(plan.exec, A, g.grid);
-    if (s.of_schur && chooses(plan.params) && plan.choice.rough == Rough::no && s.shares.leaps > tuning::many_leaps &&
-        !(plan.choice.expected[(int)Rough::algebraic] > 0) && takes_algebraic(plan, g))
-      plan.choice.rough = Rough::algebraic;
+    if (s.of_schur && chooses(plan.params) && plan.choice.rough == Remedy::no && s.shares.leaps > tuning::many_leaps &&
+        !(plan.choice.expected[(int)Remedy::algebraic] > 0) && takes_algebraic(plan, g))
+      plan.choice.rough = Remedy::algebraic;
     s.smoother = choose_smoother(plan, s.shares);
   }
   s.sweeps   = sweeps(plan, s.of_schur);
   s.sweeping = sweeping(plan, g, s);
-  if (s.of_schur && plan.choice.rough == Rough::algebraic) return setup_algebraic<T>(plan, l, a, failure);
+  if (s.of_schur && plan.choice.rough == Remedy::algebraic) return setup_algebraic<T>(plan, l, a, failure);
   if constexpr (std::is_same_v<T, double>)
     if (!s.of_schur) { // the memory of the last setup's weights
       for (int k = 0; k < 2; ++k) P.edge[k] = std::move(s.edge[k]);
