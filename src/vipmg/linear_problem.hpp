@@ -19,6 +19,7 @@ public:
   void full_multigrid(); // a start from the coarsest grid, of the right-hand side and the bounds
   Measure cycle(bool monotone, bool newton);
   Measure measure() { return vipmg::measure(*plan_, plan_->levels[0]); }
+  void take(const double *X0, const double *Y); // the correction Y - X0
   void keep(); // the correction x, while other problems are loaded
   // X := P(X0 + t x) with the correction kept; F: at X0, for the slope
   Moved step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X);

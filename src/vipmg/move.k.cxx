@@ -120,6 +120,18 @@ struct Store {
   }
 };
 
+struct Take {
+  Natural       n;
+  const double *X0, *Y;
+  double       *x, *y;
+  int           half;
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half, q = n.at(2 * t + P, j, k);
+    x[e] = y[e] = Y[q] - X0[q];
+  }
+};
+
 // What the kernel gathers at the own nodes of all processes.
 template <class R, class Kernel> R gather(const Plan &plan, const Level &l, const Kernel &kernel)
 {
@@ -158,6 +170,13 @@ bool LinearProblem::restart()
   const auto change = gather<Changed>(*plan_, l, start_of(*plan_, l));
   l.halo.exchange(l.x.data());
   return !(change.sum == 0);
+}
+
+void LinearProblem::take(const double *X0, const double *Y)
+{
+  Level &l = plan_->levels[0];
+  for_nodes(plan_->exec, l.layout, l.own, Take{natural(l), X0, Y, l.x.data(), l.y.data(), l.layout.half});
+  l.halo.exchange(l.x.data());
 }
 
 void LinearProblem::forget()

@@ -2,6 +2,7 @@
 #include "box/tuning.hpp"
 #include "petsc/bounds.hpp"
 #include "petsc/shell.hpp"
+#include "vipmg/reduced.hpp"
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -18,6 +19,9 @@ constexpr double settled       = 1e-5;
 constexpr double slow          = 0.5;  // a factor above brings it back
 // after more cycles recombination begins anew: where they are slow the step before does it harm
 constexpr int    quick         = 4;
+// cycles by which their rate is judged, and how many more of them are worth less than systems of the inactive nodes
+constexpr int    judged        = 10;
+constexpr double too_many      = 40;
 
 } // namespace
 
@@ -39,15 +43,15 @@ PetscErrorCode Newton::Reset()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Vec base,
-                             Mat J)
+PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *prefix, DM dm, Vec X, Vec base, Mat J)
 {
   Space space = Space::host;
 
   PetscFunctionBegin;
   failure[0] = 0;
+  TesseraCallCXX(prefix_ = prefix);
   PetscCall(ChooseSpace(
-    solver, backend_option, options.backend,
+    solver, (prefix_ + "backend").c_str(), options.backend,
     [&](bool *device) { // where the vectors are
       const PetscScalar *values;
       PetscMemType       where;
@@ -187,17 +191,56 @@ struct Progress {
   double first, last;
   double best    = HUGE_VAL; // of the cycles: where coefficients are rough the first ones may raise the residual
   int    without = 0;        // cycles without a better one
+  double past[judged] = {};  // the last ones
+  int    cycles = 0;
   // At the level of rounding, or at a point that the variant does not leave, cycles change nothing any more.
   bool ended(double natural)
   {
     without = natural > 0.9 * best ? without + 1 : 0;
     best    = std::min(best, natural);
     last    = natural;
-    return without >= 8 || (without >= 3 && natural < 1e-11 * first);
+    return without >= 8 || (without >= 3 && rounding());
+  }
+  bool rounding() const { return last < 1e-11 * first; }
+  // Are many more cycles needed to come to the target?
+  bool too_slow(double natural, double target)
+  {
+    const double before = std::exchange(past[cycles % judged], natural);
+    if (++cycles <= judged) return false;
+    return std::log(natural / target) * judged > too_many * std::max(0., std::log(before / natural));
   }
 };
 
 } // namespace
+
+// What cycles are too slow on, by systems of the inactive nodes: from where cycles are, or where *failed says that they
+// have led nowhere, from the point X that is measured `here`.
+PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, double target, const Measure &here,
+                              Norms *n, Measure *model, bool *failed)
+{
+  Vec      Y;
+  Moved    moved;
+  PetscInt iterations;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(X, &Y));
+  PetscCall(VecCopy(X, Y));
+  if (!*failed) {
+    TesseraCallCXX(linear_.keep());
+    PetscCall(Move(1, X, F, XL, XU, Y, &moved));
+  }
+  PetscCall(SolveReduced({solver, prefix_.c_str(), jacobian_, X, F, XL, XU, plan.symmetric, plan.dimension, target}, Y,
+                         &iterations));
+  n->cycles += iterations;
+  PetscCall(b_.Read(X, plan.exec.space));
+  PetscCall(e_.Read(Y, plan.exec.space));
+  TesseraCallCXX(linear_.take(b_.data(), e_.data()));
+  TesseraCallCXX(*model = linear_.measure());
+  PetscCall(Restore());
+  PetscCall(VecDestroy(&Y));
+  *failed = *failed && !(model->natural < here.natural);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 // Cycles until the linear model's norm is below the target. here: the point's measure. follow: the operator is that
 // of the last time, and so the last step there serves the first recombination. *failed: they make it worse and worse.
@@ -256,9 +299,11 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
     *failed = !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
     if (*failed || (inactive <= target && now <= 10 * target)) break;
     if (hybrid && carried_) climb = m.changed > settled * nodes || now > slow * progress.last;
-    if (progress.ended(now)) break;
+    if (progress.ended(now) || progress.too_slow(now, target)) break;
   }
   PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
+  if (hybrid && (*failed || (std::sqrt(m.natural) > 10 * target && !progress.rounding())))
+    PetscCall(Reduce(solver, X, F, XL, XU, target, here, n, &m, failed));
   *model = m;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -273,6 +318,7 @@ PetscErrorCode Newton::Linearise(PetscObject solver, Problem &problem, Vec X, bo
   *read = false;
   PetscCall(problem.Jacobian(X, &J, failed));
   if (!*failed && J) {
+    jacobian_ = J;
     PetscCall(ReadJacobian(solver, J, failed));
     if (*failed) PetscCall(PetscInfo(solver, "%s\n", failure));
     *read = !*failed;

@@ -64,7 +64,7 @@ public:
   MatrixReport   report;
   char           failure[512] = "";
   std::vector<PetscInt> sizes; // of the grids, as SNESVIPMGGetGridSizes() gives them
-  PetscErrorCode SetUp(PetscObject solver, const char *who, const char *backend_option, DM dm, Vec X, Vec base, Mat J);
+  PetscErrorCode SetUp(PetscObject solver, const char *who, const char *prefix, DM dm, Vec X, Vec base, Mat J);
   PetscErrorCode Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU);
   PetscErrorCode Reset();
 
@@ -83,7 +83,11 @@ private:
   PetscErrorCode Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Moved *moved);
   PetscErrorCode Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                        double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
+  PetscErrorCode Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, double target, const Measure &here, Norms *n,
+                        Measure *model, bool *failed);
   LinearProblem  linear_{plan};
+  std::string    prefix_;             // of options, behind the solver's
+  Mat            jacobian_ = nullptr; // the problem's, last read
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   VectorView     a_, b_, c_, d_, e_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from

@@ -145,7 +145,7 @@ PetscErrorCode Solve(SNES snes)
   v->newton.options.iterations     = snes->max_its;
   v->last                          = Norms();
   v->last.inactive = v->last.natural = PETSC_INFINITY; // until there is a point
-  PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_backend", snes->dm, snes->vec_sol,
+  PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_", snes->dm, snes->vec_sol,
                             snes->work[0], snes->jacobian_pre));
   PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu));
   SNESProblem problem(snes);
@@ -224,7 +224,9 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 .  -snes_vipmg_omega <w> - relaxation of the projected sweeps, see `SNESVIPMGSetOmega()`
 .  -snes_vipmg_levels <n> - at most so many grids, see `SNESVIPMGSetLevels()`
 .  -snes_vipmg_backend <auto,host,cuda> - where it runs, see `SNESVIPMGSetBackend()`
--  -snes_vipmg_monitor - a line for each cycle
+.  -snes_vipmg_monitor - a line for each cycle
+.  -snes_vipmg_ksp_type <type> - with all other options of a `KSP`: how systems of the inactive nodes are solved
+-  -snes_vipmg_pc_type <type>  - and preconditioned
 
    Level: intermediate
 
@@ -242,6 +244,11 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    iterate is between its bounds. The norm that is monitored and tested is that of F without the nodes that are pressed
    against a bound, as for `SNESVINEWTONRSLS`, whose monitors `-snes_vi_monitor`, `-snes_vi_monitor_residual` and
    `-snes_vi_monitor_active` work here. `SNESVIPMGGetCertificate()` returns other measures.
+
+   Where cycles are too slow (coefficients that jump from node to node), the default variant goes over to systems of
+   the inactive nodes, as `SNESVINEWTONRSLS` does, which a `KSP` with the options above solves: by default a
+   factorization up to 10000 unknowns and where a Krylov method with hypre's multigrid, or `PCGAMG`, fails. Its
+   iterations are counted among the cycles.
 
    The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
    `SNESLineSearchSetPostCheck()` are called; what they change is brought back between the bounds.

@@ -122,7 +122,7 @@ PetscErrorCode Solve(Tao tao)
   PetscCall(CompatTaoDM(tao, &dm));
   v->newton.options.iterations = tao->max_it;
   PetscCall(
-    v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_backend", dm, tao->solution, tao->stepdirection, P));
+    v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_", dm, tao->solution, tao->stepdirection, P));
   PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->solution, tao->XL, tao->XU));
   tao->reason = TAO_CONTINUE_ITERATING;
   TaoProblem problem(tao);
@@ -198,7 +198,9 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
 .  -tao_vipmg_omega <w> - relaxation of the projected sweeps, see `TaoVIPMGSetOmega()`
 .  -tao_vipmg_levels <n> - at most so many grids, see `TaoVIPMGSetLevels()`
 .  -tao_vipmg_backend <auto,host,cuda> - where it runs, see `TaoVIPMGSetBackend()`
--  -tao_vipmg_monitor - a line for each cycle, see `TaoVIPMGSetMonitor()`
+.  -tao_vipmg_monitor - a line for each cycle, see `TaoVIPMGSetMonitor()`
+.  -tao_vipmg_ksp_type <type> - with all other options of a `KSP`, see `SNESVIPMG`
+-  -tao_vipmg_pc_type <type> - see `SNESVIPMG`
 
    Level: intermediate
 
