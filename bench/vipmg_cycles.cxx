@@ -34,7 +34,7 @@ int main(int argc, char **argv)
   for (int d = 0; d < 3; ++d) all.hi[d] = size[d];
   {
     Plan          plan;
-    LinearProblem problem(plan);
+    BoxProblem problem(plan);
     plan.exec.space   = there ? Space::cuda : Space::host;
     plan.params.cycle = argc > 4 && argv[4][0] == 'v' ? Cycle::v : Cycle::f;
     create(plan, MPI_COMM_WORLD, 2, size, periodic, {all}, false);

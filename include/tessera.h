@@ -166,6 +166,25 @@ typedef enum {
 } SNESVIPMGCycle;
 PETSC_EXTERN const char *const SNESVIPMGCycles[];
 
+/*E
+  SNESVIPMGLevelsType - what the coarse grids of multigrid with bounds are made from
+
+  Values:
++ `SNES_VIPMG_LEVELS_AUTO` - the grid of a `DMDA` of one unknown a node where there is one, else a tree
+. `SNES_VIPMG_LEVELS_BOX`  - the grid of a `DMDA`
+- `SNES_VIPMG_LEVELS_TREE` - an adaptive tree over the coordinates of the nodes
+
+  Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetLevelsType()`, `TAOVIPMG`, `TaoVIPMGSetLevelsType()`
+E*/
+typedef enum {
+  SNES_VIPMG_LEVELS_AUTO,
+  SNES_VIPMG_LEVELS_BOX,
+  SNES_VIPMG_LEVELS_TREE
+} SNESVIPMGLevelsType;
+PETSC_EXTERN const char *const SNESVIPMGLevelsTypes[];
+
 /*S
   SNESVIPMGCertificate - what holds of an answer of `SNESVIPMG`; all of it is zero at the solution
 
@@ -377,6 +396,10 @@ PETSC_EXTERN PetscErrorCode SNESVIPMGSetOmega(SNES, PetscReal);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetOmega(SNES, PetscReal *);
 PETSC_EXTERN PetscErrorCode SNESVIPMGSetLevels(SNES, PetscInt);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetLevels(SNES, PetscInt *);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetLevelsType(SNES, SNESVIPMGLevelsType);
+PETSC_EXTERN PetscErrorCode SNESVIPMGGetLevelsType(SNES, SNESVIPMGLevelsType *);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetCoordinatesFile(SNES, const char *);
+PETSC_EXTERN PetscErrorCode SNESVIPMGGetCoordinatesFile(SNES, const char **);
 PETSC_EXTERN PetscErrorCode SNESVIPMGSetBackend(SNES, TesseraBackend);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetBackend(SNES, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode SNESVIPMGSetMonitor(SNES, PetscBool);
@@ -394,6 +417,10 @@ PETSC_EXTERN PetscErrorCode TaoVIPMGSetOmega(Tao, PetscReal);
 PETSC_EXTERN PetscErrorCode TaoVIPMGGetOmega(Tao, PetscReal *);
 PETSC_EXTERN PetscErrorCode TaoVIPMGSetLevels(Tao, PetscInt);
 PETSC_EXTERN PetscErrorCode TaoVIPMGGetLevels(Tao, PetscInt *);
+PETSC_EXTERN PetscErrorCode TaoVIPMGSetLevelsType(Tao, SNESVIPMGLevelsType);
+PETSC_EXTERN PetscErrorCode TaoVIPMGGetLevelsType(Tao, SNESVIPMGLevelsType *);
+PETSC_EXTERN PetscErrorCode TaoVIPMGSetCoordinatesFile(Tao, const char *);
+PETSC_EXTERN PetscErrorCode TaoVIPMGGetCoordinatesFile(Tao, const char **);
 PETSC_EXTERN PetscErrorCode TaoVIPMGSetBackend(Tao, TesseraBackend);
 PETSC_EXTERN PetscErrorCode TaoVIPMGGetBackend(Tao, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode TaoVIPMGSetMonitor(Tao, PetscBool);

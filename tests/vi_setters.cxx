@@ -13,8 +13,12 @@ static char help[] = "Every option of SNES and Tao vipmg and vipgs has a setter 
     PetscInt         pre, post, levels; \
     PetscReal        omega; \
     TesseraBackend   backend; \
+    SNESVIPMGLevelsType type; \
+    const char         *file; \
 \
     PetscFunctionBeginUser; \
+    PetscCall(Word##VIPMGGetLevelsType(s, &type)); \
+    PetscCall(Word##VIPMGGetCoordinatesFile(s, &file)); \
     PetscCall(Word##VIPMGGetVariant(s, &variant)); \
     PetscCall(Word##VIPMGGetCycle(s, &cycle)); \
     PetscCall(Word##VIPMGGetFMG(s, &fmg)); \
@@ -24,7 +28,7 @@ static char help[] = "Every option of SNES and Tao vipmg and vipgs has a setter 
     PetscCall(Word##VIPMGGetLevels(s, &levels)); \
     PetscCall(Word##VIPMGGetBackend(s, &backend)); \
     PetscCall(Word##VIPMGGetMonitor(s, &monitor)); \
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, #Word " vipmg, %s: variant %s, cycle %s, fmg %s, sweeps %d,%d, omega %g, levels %d, backend %s, monitor %s\n", when, SNESVIPMGVariants[variant], SNESVIPMGCycles[cycle], PetscBools[fmg], (int)pre, (int)post, (double)omega, (int)levels, TesseraBackends[backend], PetscBools[monitor])); \
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, #Word " vipmg, %s: variant %s, cycle %s, fmg %s, sweeps %d,%d, omega %g, levels %d %s, coordinates '%s', backend %s, monitor %s\n", when, SNESVIPMGVariants[variant], SNESVIPMGCycles[cycle], PetscBools[fmg], (int)pre, (int)post, (double)omega, (int)levels, SNESVIPMGLevelsTypes[type], file, TesseraBackends[backend], PetscBools[monitor])); \
     PetscFunctionReturn(PETSC_SUCCESS); \
   } \
   static PetscErrorCode SetMG(Object s) \
@@ -36,6 +40,8 @@ static char help[] = "Every option of SNES and Tao vipmg and vipgs has a setter 
     PetscCall(Word##VIPMGSetSweeps(s, 3, 4)); \
     PetscCall(Word##VIPMGSetOmega(s, 1.5)); \
     PetscCall(Word##VIPMGSetLevels(s, 5)); \
+    PetscCall(Word##VIPMGSetLevelsType(s, SNES_VIPMG_LEVELS_TREE)); \
+    PetscCall(Word##VIPMGSetCoordinatesFile(s, "places")); \
     PetscCall(Word##VIPMGSetBackend(s, TESSERA_BACKEND_HOST)); \
     PetscCall(Word##VIPMGSetMonitor(s, PETSC_TRUE)); \
     PetscFunctionReturn(PETSC_SUCCESS); \
@@ -206,8 +212,8 @@ int main(int argc, char **argv)
   test:
     suffix: options
     nsize: {{1 2}}
-    args: -snes_vipmg_variant paper -snes_vipmg_cycle f -snes_vipmg_fmg 1 -snes_vipmg_sweeps 1,2 -snes_vipmg_omega 0.5 -snes_vipmg_levels 6 -snes_vipmg_backend auto -snes_vipmg_monitor 0
-    args: -tao_vipmg_variant tnnmg -tao_vipmg_cycle f -tao_vipmg_fmg 1 -tao_vipmg_sweeps 1,2 -tao_vipmg_omega 0.5 -tao_vipmg_levels 6 -tao_vipmg_backend auto -tao_vipmg_monitor 0
+    args: -snes_vipmg_variant paper -snes_vipmg_cycle f -snes_vipmg_fmg 1 -snes_vipmg_sweeps 1,2 -snes_vipmg_omega 0.5 -snes_vipmg_levels 6 -snes_vipmg_levels_type box -snes_vipmg_coordinates points -snes_vipmg_backend auto -snes_vipmg_monitor 0
+    args: -tao_vipmg_variant tnnmg -tao_vipmg_cycle f -tao_vipmg_fmg 1 -tao_vipmg_sweeps 1,2 -tao_vipmg_omega 0.5 -tao_vipmg_levels 6 -tao_vipmg_levels_type box -tao_vipmg_coordinates points -tao_vipmg_backend auto -tao_vipmg_monitor 0
     args: -snes_vipgs_strategy row -snes_vipgs_order random -snes_vipgs_omega 0.5 -snes_vipgs_precision auto -snes_vipgs_backend auto -snes_vipgs_acceleration nncg -snes_vipgs_newton 1 -snes_vipgs_sweeps 30 -snes_vipgs_check 3 -snes_vipgs_max_factorizations 8 -snes_vipgs_block 2 -snes_vipgs_mu 0.25 -snes_vipgs_friction cone
     args: -tao_vipgs_strategy row -tao_vipgs_order random -tao_vipgs_omega 0.5 -tao_vipgs_precision auto -tao_vipgs_backend auto -tao_vipgs_acceleration nncg -tao_vipgs_newton 1 -tao_vipgs_sweeps 30 -tao_vipgs_check 3 -tao_vipgs_max_factorizations 8 -tao_vipgs_block 2 -tao_vipgs_mu 0.25 -tao_vipgs_friction cone
     args: -inner_tao_vipgs_check 5

@@ -44,7 +44,7 @@ static PetscErrorCode Function(SNES snes, Vec X, Vec F, void *ctx)
   PetscCall(VecGetSize(X, &N));
   PetscCall(VecGetArrayRead(L, &u));
   PetscCall(VecGetArray(F, &f));
-  if (N > n * n) PetscCall(VecSet(F, 0)); /* two unknowns a node are refused before */
+  if (N > n * n) PetscCall(VecSet(F, 0)); /* two unknowns a node: the Jacobian has no entries */
   else
     for (PetscInt j = ys; j < ys + ym; ++j)
       for (PetscInt i = xs; i < xs + xm; ++i, ++at) {

@@ -212,6 +212,7 @@ static PetscErrorCode PCSetCoordinates_AuxAMG(PC pc, PetscInt dim, PetscInt n, P
   a->given.dim = dim;
   PetscCall(TakeCoordinates(pc, coordinates, (size_t)(dim * n)));
   a->given.from   = "PCSetCoordinates()";
+  ++a->given.number;
   a->current      = PETSC_FALSE;
   pc->setupcalled = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);

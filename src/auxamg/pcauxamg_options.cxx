@@ -60,6 +60,16 @@ PetscErrorCode O::Changed(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// For other solvers (petsc/geometry.hpp)
+static PetscErrorCode GetCoordinates(PC pc, const tessera::Coordinates **given)
+{
+  const tessera::Coordinates &mine = ((tessera::PC_AuxAMG *)pc->data)->given;
+
+  PetscFunctionBegin;
+  *given = mine.dim ? &mine : nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
 {
   PetscObject o = (PetscObject)pc;
@@ -67,6 +77,7 @@ PetscErrorCode tessera::ComposeAuxAMG(PC pc, PetscBool compose)
   PetscFunctionBegin;
   PetscCall(ComposeOptions(o, O::table, compose));
   PetscCall(ComposeAuxAMGInfo(pc, compose));
+  PetscCall(PetscObjectComposeFunction(o, "TesseraGetCoordinates_C", compose ? &GetCoordinates : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCGetInterpolations_C", compose ? &GetInterpolationsAuxAMG : nullptr));
   PetscCall(PetscObjectComposeFunction(o, "PCGetCoarseOperators_C", compose ? &GetCoarseOperatorsAuxAMG : nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,6 +1,7 @@
 // Setup of PC auxamg: from the matrix, the coordinates and the options to the hierarchy.
 #include "auxamg/pcauxamg.hpp"
 #include "petsc/krylov.hpp"
+#include "petsc/nodes.hpp"
 #include "petsc/shell.hpp"
 #include <algorithm>
 
@@ -110,46 +111,12 @@ static PetscErrorCode RefuseDense(PC pc, const Failure &failure)
           text);
 }
 
-// The nodes of other processes that this one's rows need.
-struct Ghosts {
-  std::vector<int>     owner, index; // of each
-  tessera::Buffer<int> column;       // unknown of a ghost node of each column of the other block; where the matrix is
-};
-
-static PetscErrorCode FindGhosts(PC pc, Ghosts *ghosts)
-{
-  PC_AuxAMG          *a = (PC_AuxAMG *)pc->data;
-  const PetscInt     *ranges, bs = a->bs;
-  std::vector<int>    column((size_t)a->rows.others);
-  PetscInt            last = -1;
-  PetscMPIInt         rank = 0;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetOwnershipRanges(pc->pmat, &ranges));
-  for (PetscInt c = 0; c < a->rows.others; ++c) {
-    const PetscInt k = a->rows.columns[c];
-    while (k >= ranges[rank + 1]) ++rank; // columns ascend
-    if (k / bs != last) {
-      last = k / bs;
-      ghosts->owner.push_back(rank);
-      ghosts->index.push_back((int)(last - ranges[rank] / bs));
-    }
-    column[(size_t)c] = (int)((PetscInt)(ghosts->owner.size() - 1) * bs + k % bs);
-  }
-  tessera::Buffer<int> here;
-  TesseraCallCXX(here.resize(column.size()));
-  std::copy(column.begin(), column.end(), here.data());
-  TesseraCallCXX(ghosts->column.resize(tessera::Extent{column.size(), a->exec.space}), copy(here, ghosts->column));
-  TesseraCallCXX(tessera::device::synchronize(a->exec.space));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Parameters(PC pc, PetscInt dim)
 {
   PC_AuxAMG                    *a    = (PC_AuxAMG *)pc->data;
   const tessera::AuxAMGOptions &o    = a->options;
   MPI_Comm                      comm = PetscObjectComm((PetscObject)pc);
-  tessera::tree::Params       p;
+  tessera::tree::Params         p = tessera::tree::params_for((int)dim, (int)a->bs);
 
   PetscFunctionBegin;
   p.aggregation = o.variant == PC_AUXAMG_AGGREGATION;
@@ -166,18 +133,15 @@ static PetscErrorCode Parameters(PC pc, PetscInt dim)
     p.aggregation || o.smoother != PC_AUXAMG_SMOOTHER_BLOCK_GS, comm, PETSC_ERR_SUP,
     "PC auxamg: -pc_auxamg_smoother block_gs solves aggregates, which only -pc_auxamg_variant aggregation has. Use "
     "-pc_auxamg_smoother gs on the adaptive tree");
-  p.dim    = (int)dim;
-  p.bs     = (int)a->bs;
-  p.cell_size = o.cell_size ? (int)o.cell_size : p.aggregation ? 1 : dim == 3 ? 24 : dim == 2 ? 12 : 3;
-  p.kuhn =
-    dim > 1 &&
-    (o.interpolation == PC_AUXAMG_INTERPOLATION_AUTO ? dim == 3 : o.interpolation == PC_AUXAMG_INTERPOLATION_KUHN);
+  if (o.cell_size || p.aggregation) p.cell_size = o.cell_size ? (int)o.cell_size : 1;
+  if (o.interpolation != PC_AUXAMG_INTERPOLATION_AUTO)
+    p.kuhn = dim > 1 && o.interpolation == PC_AUXAMG_INTERPOLATION_KUHN;
   // the same order, after auto
   p.smoother        = o.smoother == PC_AUXAMG_SMOOTHER_AUTO
                       ? (p.aggregation ? tessera::tree::Smoother::block_gs : tessera::tree::Smoother::chebyshev)
                       : (tessera::tree::Smoother)(o.smoother - 1);
   const bool sweeps = p.smoother == tessera::tree::Smoother::gs || p.smoother == tessera::tree::Smoother::block_gs;
-  p.degree = o.degree ? (int)PetscMin(o.degree, 100) : sweeps ? 1 : a->bs > 1 ? 3 : 2;
+  if (o.degree || sweeps) p.degree = o.degree ? (int)PetscMin(o.degree, 100) : 1;
   p.rough  = o.degree ? p.degree : 3;
   p.filter          = p.aggregation ? Filter::off : (Filter)o.filter; // the same order
   p.cycle           = o.cycle == PC_AUXAMG_CYCLE_V                  ? Cycle::v
@@ -208,35 +172,8 @@ static PetscErrorCode LogProducts(PC_AuxAMG *a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-using MatrixRows = tessera::tree::Rows<tessera::LocalRows::Index>;
-
-// The rows of the matrix on this process, which a->rows keeps.
-static PetscErrorCode ReadRows(PC pc, Ghosts *ghosts, MatrixRows *rows)
-{
-  PC_AuxAMG *a    = (PC_AuxAMG *)pc->data;
-  MPI_Comm   comm = PetscObjectComm((PetscObject)pc);
-  MatInfo    info;
-  PetscBool  counts; // a matrix that is made of others may not
-
-  PetscFunctionBegin;
-  PetscCall(tessera::SameError(a->comm, a->rows.Get(pc->pmat, a->exec.space, "PC auxamg")));
-  PetscCall(MatHasOperation(pc->pmat, MATOP_GETINFO, &counts));
-  if (counts) PetscCall(MatGetInfo(pc->pmat, MAT_GLOBAL_MAX, &info));
-  PetscCheck(!counts || info.nz_used < 2147483647., comm, PETSC_ERR_SUP,
-             "PC auxamg works with less than 2^31 entries of the matrix on a process: here are %g. Use more processes",
-             info.nz_used);
-  PetscCall(FindGhosts(pc, ghosts));
-  rows->n      = (int)(a->rows.n / a->bs);
-  rows->ghosts = (int)ghosts->owner.size();
-  rows->i      = a->rows.i;
-  rows->j      = a->rows.j;
-  rows->a      = a->rows.a;
-  rows->oi     = a->rows.oi;
-  rows->oj     = a->rows.oj;
-  rows->o      = a->rows.o;
-  rows->ghost  = ghosts->column.data();
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+using tessera::GhostNodes;
+using tessera::MatrixRows;
 
 // Other values in the same pattern. unchanged: the Dirichlet rows are the same, without which it does not work.
 static PetscErrorCode Refresh(PC pc, const MatrixRows &rows, Failure *failure, bool *unchanged)
@@ -253,7 +190,7 @@ static PetscErrorCode Refresh(PC pc, const MatrixRows &rows, Failure *failure, b
 }
 
 // The grids and all else from coordinates. failure: also how an attempt before this one has ended.
-static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts &ghosts, Failure *failure)
+static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const GhostNodes &ghosts, Failure *failure)
 {
   PC_AuxAMG                  *a = (PC_AuxAMG *)pc->data;
   const char                 *prefix;
@@ -263,7 +200,10 @@ static PetscErrorCode MakeHierarchy(PC pc, const MatrixRows &rows, const Ghosts 
   PetscFunctionBegin;
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   const std::string option = std::string(prefix ? prefix : "") + "pc_auxamg_coordinates";
-  PetscCall(tessera::FindCoordinates(pc, a->bs, a->given, a->options.file.c_str(), option.c_str(), &found, &use));
+  tessera::NodesOf nodes{(PetscObject)pc, "PC auxamg", pc->pmat};
+  nodes.bs = a->bs;
+  PetscCall(PCGetDM(pc, &nodes.dm));
+  PetscCall(tessera::FindCoordinates(nodes, a->given, a->options.file.c_str(), option.c_str(), &found, &use));
   PetscCall(Parameters(pc, use->dim));
   a->from           = use->from;
   if (!a->asked) PetscCall(tessera::LookAtKSPType(pc, &a->linear));
@@ -326,7 +266,7 @@ static PetscErrorCode SetUp(PC pc)
 {
   PC_AuxAMG *a = (PC_AuxAMG *)pc->data;
   Failure    failure;
-  Ghosts     ghosts;
+  GhostNodes     ghosts;
   MatrixRows rows;
   bool       again_all = !a->current || pc->flag != SAME_NONZERO_PATTERN, unchanged = true;
 
@@ -344,7 +284,7 @@ static PetscErrorCode SetUp(PC pc)
     a->exec.threads = tessera::HostThreads();
   }
   PetscCall(tessera::UseCurrentStream(a->exec.space));
-  PetscCall(ReadRows(pc, &ghosts, &rows));
+  PetscCall(tessera::ReadRows(a->comm, "PC auxamg", pc->pmat, a->bs, a->exec.space, &a->rows, &ghosts, &rows));
   if (!again_all) PetscCall(Refresh(pc, rows, &failure, &unchanged));
   if (again_all || !unchanged || failure.kind == Failure::rounded) PetscCall(MakeHierarchy(pc, rows, ghosts, &failure));
   PetscCall(a->rows.Restore());

@@ -28,9 +28,33 @@ static PetscErrorCode AsDMDA(DM dm, DM *da)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode FindDMDA(DM dm, Vec X, Mat J, DM dms[3], DM *da)
+{
+  PetscFunctionBegin;
+  *da    = dms[1] = dms[2] = nullptr;
+  dms[0] = dm;
+  PetscCall(VecGetDM(X, &dms[1]));
+  if (J) PetscCall(MatGetDM(J, &dms[2]));
+  for (int k = 0; k < 3; ++k) PetscCall(AsDMDA(dms[k], da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BoxMatrix::Has(DM dm, Vec X, Mat J, bool *has)
+{
+  DM       dms[3], da;
+  PetscInt dof = 0;
+
+  PetscFunctionBegin;
+  PetscCall(FindDMDA(dm, X, J, dms, &da));
+  if (da) PetscCall(DMDAGetInfo(da, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &dof, nullptr,
+                                nullptr, nullptr, nullptr, nullptr));
+  *has = dof == 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid)
 {
-  DM              da = nullptr, of_vector = nullptr, of_matrix = nullptr;
+  DM              da, dms[3];
   PetscInt        dim, n[3], p[3], dof, m, local = 1, wrong, any, at;
   DMBoundaryType  b[3];
   const PetscInt *l[3], *ranges;
@@ -40,12 +64,10 @@ PetscErrorCode BoxMatrix::Describe(PetscObject solver, const char *who, DM dm, V
 
   PetscFunctionBegin;
   grid = GridDescription();
-  PetscCall(VecGetDM(X, &of_vector));
-  if (J) PetscCall(MatGetDM(J, &of_matrix));
-  for (DM d : {dm, of_vector, of_matrix}) PetscCall(AsDMDA(d, &da));
+  PetscCall(FindDMDA(dm, X, J, dms, &da));
   if (!da) { // what the DM is, if there is one
     DMType type = nullptr;
-    for (DM d : {dm, of_vector, of_matrix})
+    for (DM d : dms)
       if (d && !type) PetscCall(DMGetType(d, &type));
     SETERRQ(comm, PETSC_ERR_ARG_WRONGSTATE,
             "%s needs the grid of the problem, and neither the solver, the solution vector nor the matrix has a DMDA "

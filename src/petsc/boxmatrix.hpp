@@ -10,7 +10,7 @@ namespace tessera {
 
 // What reading a matrix found. Equal on all processes.
 struct MatrixReport {
-  enum Kind { fine, outside, not_finite, diagonal } kind = fine;
+  enum Kind { fine, outside, not_finite, diagonal, indefinite } kind = fine;
   PetscInt  row = -1, column = -1; // PETSc's numbering
   PetscInt  node[3] = {0, 0, 0};
   PetscReal value = 0;
@@ -30,6 +30,8 @@ class BoxMatrix {
 public:
   ~BoxMatrix() { (void)Reset(); }
   PetscErrorCode Reset();
+  // Has one of them a DMDA of one unknown a node?
+  static PetscErrorCode Has(DM dm, Vec X, Mat J, bool *has);
   // The grid of the first of these that has a DMDA: the solver's DM, the vector, the matrix. Refuses what is no grid
   // of one unknown a node. `who`: the solver's name in messages.
   static PetscErrorCode Describe(PetscObject solver, const char *who, DM dm, Vec X, Mat J, GridDescription &grid);

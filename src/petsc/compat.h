@@ -70,6 +70,26 @@ static inline PetscErrorCode CompatInactive(DM dm, IS *rows)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// A container that deletes what it holds.
+template <class T> PetscErrorCode CompatContainer(MPI_Comm comm, T *what, PetscContainer *container)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscContainerCreate(comm, container));
+  PetscCall(PetscContainerSetPointer(*container, what));
+#if PETSC_VERSION_GE(3, 23, 0)
+  PetscCall(PetscContainerSetCtxDestroy(*container, [](void **p) -> PetscErrorCode {
+    delete (T *)*p;
+    return PETSC_SUCCESS;
+  }));
+#else
+  PetscCall(PetscContainerSetUserDestroy(*container, [](void *p) -> PetscErrorCode {
+    delete (T *)p;
+    return PETSC_SUCCESS;
+  }));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // KSP's least number of iterations, where it has one.
 template <class K> auto CompatMinIt(K ksp, int) -> decltype(ksp->min_it) { return ksp->min_it; }
 template <class K> int  CompatMinIt(K, long) { return 0; }

@@ -21,16 +21,13 @@ namespace tessera {
 
 namespace {
 
-PetscErrorCode LocalNodes(PC pc, PetscInt bs, PetscInt *first, PetscInt *n)
+PetscErrorCode LocalNodes(const NodesOf &of, PetscInt *first, PetscInt *n)
 {
-  Mat A;
-
   PetscFunctionBegin;
-  PetscCall(PCGetOperators(pc, nullptr, &A));
-  PetscCall(MatGetLocalSize(A, n, nullptr));
-  PetscCall(MatGetOwnershipRange(A, first, nullptr));
-  *first /= bs;
-  *n /= bs;
+  PetscCall(MatGetLocalSize(of.A, n, nullptr));
+  PetscCall(MatGetOwnershipRange(of.A, first, nullptr));
+  *first /= of.bs;
+  *n /= of.bs;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -43,7 +40,8 @@ struct Reading {
 
 // How many nodes a mesh has, and unknowns a node.
 struct Nodes {
-  PetscInt n, all, bs; // of this process and of all; unknowns of each
+  PetscInt    n, all, bs; // of this process and of all; unknowns of each
+  const char *who;        // begins messages
 };
 
 PetscErrorCode LoadHDF5(MPI_Comm comm, const Nodes &nodes, const char *name, const char *path, Reading &reading,
@@ -55,16 +53,16 @@ PetscErrorCode LoadHDF5(MPI_Comm comm, const Nodes &nodes, const char *name, con
   PetscInt          entries;
   PetscViewer      &viewer = reading.viewer;
   const char *const slash  = strrchr(path, '/');
-  PetscCheck(*path, comm, PETSC_ERR_ARG_WRONG, "PC auxamg: %s: names no data set: say %s:/path", name, name);
+  PetscCheck(*path, comm, PETSC_ERR_ARG_WRONG, "%s: %s: names no data set: say %s:/path", nodes.who, name, name);
   const std::string group(path, slash ? (size_t)(slash - path) : 0), set(slash ? slash + 1 : path);
   PetscCall(PetscViewerHDF5Open(comm, name, FILE_MODE_READ, &viewer));
   if (!group.empty()) PetscCall(PetscViewerHDF5PushGroup(viewer, group.c_str()));
   PetscCall(PetscViewerHDF5HasDataset(viewer, set.c_str(), &exists));
-  PetscCheck(exists, comm, PETSC_ERR_FILE_UNEXPECTED, "PC auxamg: %s has no data set %s", name, path);
+  PetscCheck(exists, comm, PETSC_ERR_FILE_UNEXPECTED, "%s: %s has no data set %s", nodes.who, name, path);
   PetscCall(PetscViewerHDF5ReadSizes(viewer, set.c_str(), dim, &entries));
   PetscCheck(entries == nodes.all * *dim, comm, PETSC_ERR_FILE_UNEXPECTED,
-             "PC auxamg: data set %s of %s has %" PetscInt_FMT " points of %" PetscInt_FMT
-             " coordinates, the matrix has %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")",
+             "%s: data set %s of %s has %" PetscInt_FMT " points of %" PetscInt_FMT
+             " coordinates, the matrix has %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", nodes.who,
              path, name, *dim ? entries / *dim : 0, *dim, nodes.all, nodes.bs);
   PetscCall(PetscObjectSetName((PetscObject)reading.x, set.c_str()));
   PetscCall(VecSetBlockSize(reading.x, *dim));
@@ -76,8 +74,8 @@ PetscErrorCode LoadHDF5(MPI_Comm comm, const Nodes &nodes, const char *name, con
 #else
   (void)nodes, (void)name, (void)path, (void)reading, (void)dim;
   SETERRQ(comm, PETSC_ERR_SUP,
-          "PC auxamg: this PETSc has no HDF5. Write the coordinates as a Vec in PETSc's binary format and give its "
-          "file's name");
+          "%s: this PETSc has no HDF5. Write the coordinates as a Vec in PETSc's binary format and give its "
+          "file's name", nodes.who);
 #endif
 }
 
@@ -92,11 +90,11 @@ PetscErrorCode LoadBinary(MPI_Comm comm, const Nodes &nodes, const char *name, R
   PetscCall(PetscViewerDestroy(&viewer));
   const PetscInt entries = header[1];
   PetscCheck(got == 2 && header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED,
-             "PC auxamg: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", name);
+             "%s: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", nodes.who, name);
   PetscCheck(all && entries % all == 0 && entries / all >= 1 && entries / all <= 3, comm, PETSC_ERR_FILE_UNEXPECTED,
-             "PC auxamg: %s holds %" PetscInt_FMT
+             "%s: %s holds %" PetscInt_FMT
              " numbers, which are not 1, 2 or 3 for each of the matrix' %" PetscInt_FMT
-             " nodes (block size %" PetscInt_FMT ")",
+             " nodes (block size %" PetscInt_FMT ")", nodes.who,
              name, entries, all, nodes.bs);
   *dim = entries / all;
   PetscCall(PetscViewerBinaryOpen(comm, name, FILE_MODE_READ, &viewer));
@@ -106,9 +104,9 @@ PetscErrorCode LoadBinary(MPI_Comm comm, const Nodes &nodes, const char *name, R
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found)
+PetscErrorCode FromFile(const NodesOf &of, const char *file, Coordinates *found)
 {
-  MPI_Comm           comm  = PetscObjectComm((PetscObject)pc);
+  MPI_Comm           comm  = PetscObjectComm(of.solver);
   const char *const  colon = strstr(file, ".h5:")   ? strstr(file, ".h5:") + 3
                            : strstr(file, ".hdf5:") ? strstr(file, ".hdf5:") + 5
                                                     : nullptr;
@@ -118,16 +116,15 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
   Nodes              nodes;
   Reading            reading;
   const PetscScalar *values;
-  Mat                A;
 
   PetscFunctionBegin;
-  nodes.bs = bs;
-  PetscCall(LocalNodes(pc, bs, &first, &nodes.n));
-  PetscCall(PCGetOperators(pc, nullptr, &A));
-  PetscCall(MatGetSize(A, &nodes.all, nullptr));
-  nodes.all /= bs;
+  nodes.bs  = of.bs;
+  nodes.who = of.who;
+  PetscCall(LocalNodes(of, &first, &nodes.n));
+  PetscCall(MatGetSize(of.A, &nodes.all, nullptr));
+  nodes.all /= of.bs;
   PetscCall(PetscTestFile(name.c_str(), 'r', &exists));
-  PetscCheck(exists, comm, PETSC_ERR_FILE_OPEN, "PC auxamg: cannot read the coordinates' file %s", name.c_str());
+  PetscCheck(exists, comm, PETSC_ERR_FILE_OPEN, "%s: cannot read the coordinates' file %s", of.who, name.c_str());
   PetscCall(VecCreate(comm, &reading.x));
   if (colon) PetscCall(LoadHDF5(comm, nodes, name.c_str(), colon + 1, reading, &found->dim));
   else PetscCall(LoadBinary(comm, nodes, name.c_str(), reading, &found->dim));
@@ -143,16 +140,16 @@ PetscErrorCode FromFile(PC pc, PetscInt bs, const char *file, Coordinates *found
 
 // Is the matrix, with n rows here, that of the rows of a DM that SNES vinewtonrsls works on, of which there are `all`
 // here? Collective.
-PetscErrorCode Reduced(PC pc, DM dm, PetscInt bs, PetscInt n, PetscInt all, IS *rows)
+PetscErrorCode Reduced(const NodesOf &of, DM dm, PetscInt n, PetscInt all, IS *rows)
 {
   PetscInt some = -1, mine[2], any[2];
 
   PetscFunctionBegin;
   PetscCall(CompatInactive(dm, rows));
   if (*rows) PetscCall(ISGetLocalSize(*rows, &some));
-  mine[0] = some != n || bs > 1;
+  mine[0] = some != n || of.bs > 1;
   mine[1] = all != n;
-  PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, PetscObjectComm(of.solver)));
   if (any[0] || !any[1]) *rows = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -187,29 +184,30 @@ PetscErrorCode FirstOf(MPI_Comm comm, PetscInt n, PetscInt *first)
 }
 
 // Of a DMDA without coordinates the indices will do.
-PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
+PetscErrorCode FromDMDA(const NodesOf &of, DM dm, Coordinates *found)
 {
-  MPI_Comm           comm = PetscObjectComm((PetscObject)pc);
+  const PetscInt     bs   = of.bs;
+  MPI_Comm           comm = PetscObjectComm(of.solver);
   PetscInt           dim, size[3], dof, start[3], width[3], first, n, local;
   Vec                x;
   const PetscScalar *values;
 
   PetscFunctionBegin;
-  PetscCall(LocalNodes(pc, bs, &first, &n));
+  PetscCall(LocalNodes(of, &first, &n));
   PetscCall(DMDAGetInfo(dm, &dim, &size[0], &size[1], &size[2], nullptr, nullptr, nullptr, &dof, nullptr, nullptr,
                         nullptr, nullptr, nullptr));
   PetscCall(DMDAGetCorners(dm, &start[0], &start[1], &start[2], &width[0], &width[1], &width[2]));
   local               = width[0] * width[1] * width[2] * dof;
   IS rows;
-  PetscCall(Reduced(pc, dm, bs, n, local, &rows));
+  PetscCall(Reduced(of, dm, n, local, &rows));
   if (rows) n = local;
   PetscInt wrong = local != n * bs || dof % bs, any;
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
   PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
-             "PC auxamg: the matrix is not on the nodes of the solver's DMDA (%" PetscInt_FMT " x %" PetscInt_FMT
+             "%s: the matrix is not on the nodes of the solver's DMDA (%" PetscInt_FMT " x %" PetscInt_FMT
              " x %" PetscInt_FMT ", %" PetscInt_FMT
              " degrees of freedom a node). Give the coordinates with PCSetCoordinates(), or block size %" PetscInt_FMT
-             " to the matrix",
+             " to the matrix", of.who,
              size[0], size[1], size[2], dof, dof);
   PetscCall(DMGetCoordinates(dm, &x));
   if (x) PetscCall(DMGetCoordinateDim(dm, &dim)); // a surface in space has one more than the DMDA
@@ -235,28 +233,29 @@ PetscErrorCode FromDMDA(PC pc, PetscInt bs, DM dm, Coordinates *found)
 }
 
 // An unknown of a vertex is at the vertex, one of an edge, face or cell at the mean of its vertices.
-PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
+PetscErrorCode FromDMPlex(const NodesOf &of, DM dm, Coordinates *found)
 {
-  MPI_Comm           comm = PetscObjectComm((PetscObject)pc);
+  const PetscInt     bs   = of.bs;
+  MPI_Comm           comm = PetscObjectComm(of.solver);
   PetscInt           dim, first, n, points[2], vertices[2], row;
   PetscSection       section, global, place;
   Vec                x;
   const PetscScalar *values;
 
   PetscFunctionBegin;
-  PetscCall(LocalNodes(pc, bs, &first, &n));
+  PetscCall(LocalNodes(of, &first, &n));
   PetscCall(DMGetCoordinateDim(dm, &dim));
   PetscCall(DMGetLocalSection(dm, &section));
   PetscCall(DMGetGlobalSection(dm, &global));
   PetscCall(DMGetCoordinateSection(dm, &place));
   PetscCall(DMGetCoordinatesLocal(dm, &x));
   PetscCheck(section && x, comm, PETSC_ERR_ARG_WRONGSTATE,
-             "PC auxamg: the DMPlex has no %s. Give the coordinates with PCSetCoordinates()",
+             "%s: the DMPlex has no %s. Give the coordinates with PCSetCoordinates()", of.who,
              section ? "coordinates" : "section");
   PetscInt all; // rows of the DM
   IS       rows;
   PetscCall(PetscSectionGetConstrainedStorageSize(global, &all));
-  PetscCall(Reduced(pc, dm, bs, n, all, &rows));
+  PetscCall(Reduced(of, dm, n, all, &rows));
   if (rows) {
     n = all;
     PetscCall(FirstOf(comm, all, &first));
@@ -296,8 +295,8 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
   PetscInt wrong = mine != n * bs, any;
   PetscCallMPI(MPI_Allreduce(&wrong, &any, 1, MPIU_INT, MPI_MAX, comm));
   PetscCheck(!any, comm, PETSC_ERR_ARG_SIZ,
-             "PC auxamg: the matrix is not on the unknowns of the solver's DMPlex. Give the coordinates with "
-             "PCSetCoordinates()");
+             "%s: the matrix is not on the unknowns of the solver's DMPlex. Give the coordinates with "
+             "PCSetCoordinates()", of.who);
   found->from = "the DMPlex";
   if (rows) PetscCall(Keep(rows, first, found));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -305,9 +304,10 @@ PetscErrorCode FromDMPlex(PC pc, PetscInt bs, DM dm, Coordinates *found)
 
 // The block of a matrix has no coordinates, and PETSc no way from its solver to the one around it: the couplings of
 // the rows tell who is near whom.
-PetscErrorCode FromCouplings(PC pc, PetscInt bs, Coordinates *found)
+PetscErrorCode FromCouplings(const NodesOf &of, Coordinates *found)
 {
-  Mat                 A, aij = nullptr;
+  const Mat           A   = of.A;
+  Mat                 aij = nullptr;
   PetscBool           seq, mpi;
   PetscInt            first, n;
   Pattern             pattern;
@@ -315,12 +315,11 @@ PetscErrorCode FromCouplings(PC pc, PetscInt bs, Coordinates *found)
   int                 dim = 0;
 
   PetscFunctionBegin;
-  PetscCall(LocalNodes(pc, bs, &first, &n));
-  PetscCall(PCGetOperators(pc, nullptr, &A));
+  PetscCall(LocalNodes(of, &first, &n));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
   if (!seq && !mpi) PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &aij));
-  PetscCall(GatherPattern(aij ? aij : A, bs, false, pattern));
+  PetscCall(GatherPattern(aij ? aij : A, of.bs, false, pattern));
   PetscCall(MatDestroy(&aij));
   if (!pattern.rows()) PetscFunctionReturn(PETSC_SUCCESS);
   TesseraCallCXX(coordinates_of_graph(pattern, &dim, x));
@@ -348,9 +347,10 @@ void Coordinates::Inspect(const double *x, size_t n)
 }
 
 // Refuses coordinates of which one is not finite, or that all are the same. reach: how far they reach along each axis.
-static PetscErrorCode CheckPoints(MPI_Comm comm, const Coordinates &c, PetscInt first, PetscInt n, PetscInt bs,
+static PetscErrorCode CheckPoints(const NodesOf &of, const Coordinates &c, PetscInt first, PetscInt n,
                                   PetscReal reach[3])
 {
+  const MPI_Comm comm    = PetscObjectComm(of.solver);
   const PetscInt dim     = c.dim;
   const double  *x       = c.x.data();
   PetscReal      ends[6] = {}, all_ends[6], extent = 0;
@@ -371,64 +371,84 @@ static PetscErrorCode CheckPoints(MPI_Comm comm, const Coordinates &c, PetscInt 
     if (PetscIsInfOrNanReal(x[p])) at = p / dim;
   if (at >= 0)
     PetscCall(PetscSNPrintf(mine, sizeof(mine),
-                            "PC auxamg: a coordinate of node %" PetscInt_FMT " (row %" PetscInt_FMT
+                            "%s: a coordinate of node %" PetscInt_FMT " (row %" PetscInt_FMT
                             " of the matrix) is not a finite number",
-                            first + at, (first + at) * bs));
+                            of.who, first + at, (first + at) * of.bs));
   PetscCall(FirstText(comm, mine, text, &who));
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCheck(who == size, comm, PETSC_ERR_FP, "%s", text);
   PetscCheck(nodes < 2 || extent > 0, comm, PETSC_ERR_ARG_WRONG,
-             "PC auxamg: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", nodes,
+             "%s: all %" PetscInt_FMT " points of %s coincide: these are no coordinates of a mesh", of.who, nodes,
              c.from.c_str());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option,
+static PetscErrorCode NoCoordinates(const NodesOf &of, const char *option)
+{
+  PetscFunctionBegin;
+  SETERRQ(PetscObjectComm(of.solver), PETSC_ERR_ARG_WRONGSTATE,
+          "%s needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a DMDA or "
+          "DMPlex (%s), or from a file: -%s file.h5:/path",
+          of.who, of.couplings ? "KSPSetDM()" : "the solver's, the vector's or the matrix'", option);
+}
+
+PetscErrorCode CheckCoordinates(const NodesOf &of, const Coordinates *given, const char *file, const char *option)
+{
+  DM        dms[2] = {of.dm, nullptr};
+  PetscBool grid = PETSC_FALSE, plex = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if ((file && *file) || (given && given->dim)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (of.A) PetscCall(MatGetDM(of.A, &dms[1]));
+  for (DM dm : dms) {
+    if (!dm || grid || plex) continue;
+    PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMDA, &grid));
+    PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMPLEX, &plex));
+  }
+  if (!grid && !plex) PetscCall(NoCoordinates(of, option));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode FindCoordinates(const NodesOf &of, const Coordinates &given, const char *file, const char *option,
                                Coordinates *found, const Coordinates **use)
 {
-  MPI_Comm  comm = PetscObjectComm((PetscObject)pc);
-  DM        dms[2] = {nullptr, nullptr};
-  Mat       A;
+  MPI_Comm  comm = PetscObjectComm(of.solver);
+  DM        dms[2] = {of.dm, nullptr};
   PetscInt  first, n;
   PetscBool da, plex;
 
   PetscFunctionBegin;
-  PetscCall(LocalNodes(pc, bs, &first, &n));
+  PetscCall(LocalNodes(of, &first, &n));
   *use = found;
-  if (file && *file) PetscCall(FromFile(pc, bs, file, found));
+  if (file && *file) PetscCall(FromFile(of, file, found));
   else if (given.dim) {
     PetscInt mine[2] = {(PetscInt)given.x.size() != n * given.dim, 0}, any[2];
     PetscCallMPI(MPI_Allreduce(mine, any, 2, MPIU_INT, MPI_MAX, comm));
     if (any[0])
       SETERRQ(comm, PETSC_ERR_ARG_SIZ,
-              "PC auxamg: PCSetCoordinates() gave a process another number of points than it has nodes (the first "
-              "process: %" PetscInt_FMT " points, %" PetscInt_FMT " nodes, block size %" PetscInt_FMT ")",
-              (PetscInt)given.x.size() / given.dim, n, bs);
+              "%s: PCSetCoordinates() gave a process another number of points than it has nodes (the first "
+              "process: %" PetscInt_FMT " points, %" PetscInt_FMT " nodes, block size %" PetscInt_FMT ")", of.who,
+              (PetscInt)given.x.size() / given.dim, n, of.bs);
     *use = &given;
   } else {
-    PetscCall(PCGetDM(pc, &dms[0]));
-    PetscCall(PCGetOperators(pc, nullptr, &A));
-    PetscCall(MatGetDM(A, &dms[1]));
+    PetscCall(MatGetDM(of.A, &dms[1]));
     for (DM dm : dms) {
       if (!dm || found->dim) continue;
       PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMDA, &da));
       PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMPLEX, &plex));
-      if (da) PetscCall(FromDMDA(pc, bs, dm, found));
-      else if (plex) PetscCall(FromDMPlex(pc, bs, dm, found));
+      if (da) PetscCall(FromDMDA(of, dm, found));
+      else if (plex) PetscCall(FromDMPlex(of, dm, found));
     }
   }
-  if (!(*use)->dim) PetscCall(FromCouplings(pc, bs, found));
-  PetscCheck((*use)->dim, comm, PETSC_ERR_ARG_WRONGSTATE,
-             "PC auxamg needs the coordinates of the nodes and there are none. Give them with PCSetCoordinates(), by a "
-             "DMDA or DMPlex (KSPSetDM()), or from a file: -%s file.h5:/path",
-             option);
+  if (!(*use)->dim && of.couplings) PetscCall(FromCouplings(of, found));
+  if (!(*use)->dim) PetscCall(NoCoordinates(of, option));
   const PetscInt dim = (*use)->dim;
   PetscCheck(dim <= 3, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "PC auxamg works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, (*use)->from.c_str(),
-             dim);
+             "%s works in 1, 2 or 3 dimensions: the coordinates of %s have %" PetscInt_FMT, of.who,
+             (*use)->from.c_str(), dim);
   PetscReal reach[3];
   if (*use == found) found->Inspect(found->x.data(), found->x.size());
-  PetscCall(CheckPoints(comm, **use, first, n, bs, reach));
+  PetscCall(CheckPoints(of, **use, first, n, reach));
   // An axis along which nothing varies is left out, as the third one of a plane mesh.
   PetscInt axis[3], axes = 0;
   for (PetscInt q = 0; q < dim; ++q)

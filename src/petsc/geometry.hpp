@@ -13,14 +13,33 @@ struct Coordinates {
   std::string         from; // where they come from, for views
   double              low[3] = {}, high[3] = {}; // of this process's points, by Inspect()
   bool                finite = true;
+  uint64_t            number = 0; // how often they have been given
   void                Inspect(const double *v, size_t n); // looks at all of them, once
+};
+
+// Whose coordinates are asked for.
+struct NodesOf {
+  PetscObject solver;           // on its processes
+  const char *who;              // begins messages
+  Mat         A;                // each block of bs rows is a node
+  DM          dm        = nullptr; // the solver's, if it has one
+  PetscInt    bs        = 1;
+  bool        couplings = true; // as the last resort the couplings of the matrix say who is near whom
 };
 
 // From the list that PCSetCoordinates() left in `given` (dim > 0), else the file (`file.h5:/path` or PETSc's binary
 // format), else the solver's or the matrix's DM. `use` becomes `given`, or `found`, which holds what was found
 // elsewhere, and anything without the axes along which all points are equal. The error where there is none of them
 // names the three ways.
-PetscErrorCode FindCoordinates(PC pc, PetscInt bs, const Coordinates &given, const char *file, const char *option,
+PetscErrorCode FindCoordinates(const NodesOf &of, const Coordinates &given, const char *file, const char *option,
                                Coordinates *found, const Coordinates **use);
+
+// The same error, where there is no such list, no file and no DM with coordinates, without looking at them.
+PetscErrorCode CheckCoordinates(const NodesOf &of, const Coordinates *given, const char *file, const char *option);
+
+// A PC that is to keep what PCSetCoordinates() gives, whatever its type does with it.
+PetscErrorCode ListenForCoordinates(PC pc);
+// What such a PC, or a PC auxamg, has been given; nullptr where that is nothing.
+PetscErrorCode GivenCoordinates(PC pc, const Coordinates **given);
 
 } // namespace tessera

@@ -91,6 +91,14 @@ template <class T, class V> struct SubtractFixed {
 
 } // namespace
 
+template <class T> template <class V> void Hierarchy<T>::subtract_fixed(const V *x, V *b)
+{
+  if (one_sided_.any)
+    for_each(exec_, (int)one_sided_.rows.size(),
+             SubtractFixed<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(), one_sided_.a.data(),
+                                 x, b});
+}
+
 // The largest number of a vector: of r where unknowns are not fixed (whose rows may have any units), and of what
 // `list` is set to times `over`. In integers, which are in the order of the numbers' magnitudes: a loop over them
 // becomes vectors.
@@ -173,9 +181,7 @@ void Hierarchy<T>::apply_group(const double *r, ptrdiff_t stride_r, double *z, p
     for_each(exec_, (int)fixed_.list.size(),
              LoadFixed<T, V>{fixed_.list.data(), where_.data(), fixed_.inverse.data(), from, bs, after, of.x});
     level.halo(of.x);
-    for_each(exec_, (int)one_sided_.rows.size(),
-             SubtractFixed<T, V>{one_sided_.rows.data(), one_sided_.i.data(), one_sided_.j.data(), one_sided_.a.data(),
-                                 of.x, of.b});
+    subtract_fixed(of.x, of.b);
   }
   cycle<V>(begun);
   for_each(exec_, n, Store<V>{perm_.data(), bs, of.x, after, to});
@@ -211,6 +217,7 @@ template <class T> void Hierarchy<T>::apply(int vectors, const double *r, ptrdif
   groups(T(), true);
 }
 
+template void Hierarchy<double>::subtract_fixed(const double *, double *);
 template void Hierarchy<double>::apply(int, const double *, ptrdiff_t, double *, ptrdiff_t, bool);
 template void Hierarchy<float>::apply(int, const double *, ptrdiff_t, double *, ptrdiff_t, bool);
 

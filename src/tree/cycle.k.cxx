@@ -228,6 +228,7 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
   using Visit = multigrid::Visit;
   Hierarchy &h;
   bool       begun;
+  int        top;
   Level<T>  &level(int l) { return h.levels_[(size_t)l]; }
   int        last() const { return (int)h.levels_.size() - 1; }
   int        visits(Cycle cycle, int l) const { return l + 1 == last() ? 1 : multigrid::visits(cycle); }
@@ -252,11 +253,16 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
   }
   void down(int l, const Visit &visit)
   {
-    Level<T>  &fine = level(l), &next = level(l + 1);
-    V *const   b = next.template vectors<V>().b;
-    const bool known = l ? fine.begun : begun;
+    Level<T>  &fine = level(l);
+    const bool known = l > top ? fine.begun : begun;
     // W: one sweep between the visits keeps the cycle symmetric
     fine.template smooth<V>(visit.first, visit.first ? forward : both, visit.first && known);
+    restrict_residual(l);
+  }
+  void restrict_residual(int l)
+  {
+    Level<T> &fine = level(l), &next = level(l + 1);
+    V *const  b = next.template vectors<V>().b;
     fine.halo(fine.template vectors<V>().x);
     fine.template restrict_to<V>(next);
     if (next.distributed) next.exchange.add_back((T *)b, next.bs * width_of<V>);
@@ -265,17 +271,21 @@ template <class T> template <class V> struct Hierarchy<T>::Grids {
   }
   void up(int l, const Visit &visit)
   {
+    prolong(l);
+    if (visit.last) level(l).template smooth<V>(false, backward);
+  }
+  void prolong(int l)
+  {
     Level<T> &fine = level(l), &next = level(l + 1);
     V *const  x = next.template vectors<V>().x;
     next.halo(x);
     fine.prolong_from(x);
-    if (visit.last) fine.template smooth<V>(false, backward);
   }
 };
 
 // On a device the cycle is recorded once after each setup, as eigenvalues are arguments of its kernels: small grids
 // cost launches only.
-template <class T> template <class V> void Hierarchy<T>::cycle(bool begun)
+template <class T> template <class V> void Hierarchy<T>::cycle(bool begun, int top)
 {
   // visits of grids: steps^grids of the K-cycle would fill the memory with kernels to launch
   constexpr double most_recorded = 2000;
@@ -285,15 +295,19 @@ template <class T> template <class V> void Hierarchy<T>::cycle(bool begun)
     all += visits_here;
     if (l + 2 < levels_.size()) visits_here *= visits(); // the last grid once a visit of the one before
   }
-  const auto launch = [this, begun] {
-    Grids<V> grids{*this, begun};
-    multigrid::cycle(grids, cycle_kind(), 0);
+  const auto launch = [this, begun, top] {
+    Grids<V> grids{*this, begun, top};
+    multigrid::cycle(grids, cycle_kind(), top);
   };
   if (exec_.space == Space::cuda && !levels_[0].distributed && all <= most_recorded)
     graphs_[transposed_][width_of<V> == 8 ? 3 : width_of<V> / 2].run(
       numeric_.setups(), params_.cycle == Cycle::k ? sums : 0, launch);
   else launch();
 }
+
+template <class T> void Hierarchy<T>::solve(int l) { cycle<T>(false, l); }
+template <class T> void Hierarchy<T>::restrict_residual(int l) { Grids<T>{*this, false, l}.restrict_residual(l); }
+template <class T> void Hierarchy<T>::prolong(int l) { Grids<T>{*this, false, l}.prolong(l); }
 
 // What level l works with, and how: chosen once.
 template <class T> void Hierarchy<T>::vectors(int l)
@@ -334,8 +348,11 @@ template <class T> double Hierarchy<T>::work() const
   return sum;
 }
 
-#define INSTANTIATE(T, ...) template void Hierarchy<T>::cycle<__VA_ARGS__>(bool);
+#define INSTANTIATE(T, ...) template void Hierarchy<T>::cycle<__VA_ARGS__>(bool, int);
 #define INSTANTIATE_ALL(T) \
+  template void   Hierarchy<T>::solve(int); \
+  template void   Hierarchy<T>::restrict_residual(int); \
+  template void   Hierarchy<T>::prolong(int); \
   template void   Hierarchy<T>::vectors(int); \
   template double Hierarchy<T>::work() const; \
   TESSERA_ALL_WIDTHS(INSTANTIATE, T)

@@ -58,6 +58,17 @@ struct Params {
   bool   falls_back = false;
 };
 
+inline Params params_for(int dim, int bs)
+{
+  Params p;
+  p.dim       = dim;
+  p.bs        = bs;
+  p.cell_size = dim == 3 ? 24 : dim == 2 ? 12 : 3;
+  p.kuhn      = dim == 3;
+  p.degree    = bs > 1 ? 3 : 2;
+  return p;
+}
+
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
 struct Failure {
   // lost: the device of some process
@@ -320,6 +331,8 @@ public:
   // perm, place: the node of each row of the first level, and where its diagonal stands in the matrix. scale: the
   // operators are those of the matrix times this. singular: constants are in its null space.
   Failure  run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular);
+  // The same from a level on whose values are those of some of its unknowns. The interpolation stays.
+  Failure  run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale);
   void     block_numbers(Level<T> &level); // the inverses of the blocks of Gauss-Seidel
   void     transpose_pattern(Level<T> &level);
   void     transpose_numbers(Level<T> &level);
@@ -379,6 +392,7 @@ public:
   double work() const; // multiplications of an application on this process
 
   const Exec                 &exec() const { return exec_; }
+  int                         dim() const { return params_.dim; }
   const std::vector<Level<T>> &levels() const { return levels_; }
   const multigrid::ExactSolver<T> &coarsest() const { return coarsest_; }
   double                      scale(int q) const { return frame_.factor[q] / frame_.factor[0]; }
@@ -399,6 +413,30 @@ public:
   const Buffer<int>          &order() const { return perm_; }
   int                         degree() const { return numeric_.degree(); }
 
+  // --- for problems with bounds, whose unknowns do not all take part (truncate.k.cxx) ---
+  Level<T>                   &level(int l) { return levels_[(size_t)l]; }
+  int                         last() const { return (int)levels_.size() - 1; }
+  const DirichletRows        &fixed_rows() const { return fixed_; }
+  const Buffer<int>          &place_of() const { return where_; } // of each node of the matrix in the first level
+  void                        forget_truncation(); // all unknowns take part again
+  bool                        truncated() const { return truncated_ >= 0; }
+  // The operators from level l on become those of the unknowns of that level that `free` marks, ghosts included; of
+  // the levels before it none must be needed any more until refresh().
+  Failure truncate(int l, const unsigned char *free);
+  // f() with the values that level l has without that.
+  template <class F> void with_whole(int l, const F &f)
+  {
+    const bool swapped = truncated_ == l;
+    if (swapped) std::swap(levels_[(size_t)l].a, whole_);
+    f(levels_[(size_t)l]);
+    if (swapped) std::swap(levels_[(size_t)l].a, whole_);
+  }
+  void solve(int l);                // x of level l = about A^-1 b by one cycle
+  void restrict_residual(int l);    // b of level l + 1 = P' (b - A x) of level l
+  void prolong(int l);              // adds P x of level l + 1 to x of level l
+  // b of the mesh -= what couplings with Dirichlet rows make of x there, ghosts included
+  template <class V> void subtract_fixed(const V *x, V *b);
+
 private:
   template <class Index> void    read_pattern(const Rows<Index> &rows);
   template <class Index> double  fill(const Rows<Index> &rows, const T *before, const T *now, double rescaled);
@@ -416,7 +454,7 @@ private:
   template <class V>
   void apply_group(const double *r, ptrdiff_t stride_r, double *z, ptrdiff_t stride_z, bool transposed);
   template <class V> struct  Grids;
-  template <class V> void    cycle(bool begun);
+  template <class V> void    cycle(bool begun, int top = 0);
   Frame                 frame_;
   std::vector<Level<T>> levels_;
   multigrid::ExactSolver<T> coarsest_;
@@ -434,6 +472,8 @@ private:
   // the values lose to T what the matrix does with a constant, or do not suit it
   bool                  rounded_   = false;
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
+  int                   truncated_ = -1;    // the level whose values before truncate() are kept
+  Buffer<T>             whole_;             // these
 };
 
 // coarse.a += what the leaves [l0, l1) have of P'AP

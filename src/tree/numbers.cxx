@@ -89,8 +89,37 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   return failure;
 }
 
+// The operator of some unknowns has no larger eigenvalue than the whole one, so that of level `top` stays; those of
+// coarser levels, which are no parts of others, are estimated.
+template <class T>
+Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale)
+{
+  Failure          failure;
+  const int        last = (int)levels_.size() - 1;
+  std::vector<int> divided_grids;
+  ++setups_;
+  prepare_statistics();
+  for (int l = top; l <= last; ++l) {
+    diagonal(levels_[(size_t)l], l, perm, place);
+    if (l < last) product(levels_[(size_t)l], levels_[(size_t)l + 1]);
+  }
+  const bool swept = sweep_last();
+  for (int l = top + 1; l < last; ++l)
+    if (levels_[(size_t)l].distributed) divided_grids.push_back(l);
+    else estimate({l});
+  estimate(divided_grids);
+  const Buffer<double> found = on_host(statistics_);
+  for (int l = top; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
+  if (total(failure.kind)) return failure;
+  failure = invert(swept ? found.data()[found.size() - 1] : -1);
+  for (int l = top; l < last; ++l)
+    levels_[(size_t)l].chebyshev.setup(params_.smoother == Smoother::jacobi, degree(), levels_[(size_t)l].lambda);
+  return failure;
+}
+
 #define INSTANTIATE(T) \
-  template Failure NumericSetup<T>::run(const Buffer<int> &, const Buffer<Diagonal> &, double, bool);
+  template Failure NumericSetup<T>::run(const Buffer<int> &, const Buffer<Diagonal> &, double, bool); \
+  template Failure NumericSetup<T>::run_truncated(int, const Buffer<int> &, const Buffer<Diagonal> &, double);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

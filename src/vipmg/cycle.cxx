@@ -117,7 +117,7 @@ void run_full_multigrid(Plan &plan)
 
 } // namespace
 
-Measure LinearProblem::cycle(bool with_monotone, bool with_newton)
+Measure BoxProblem::cycle(bool with_monotone, bool with_newton)
 {
   Plan &plan  = *plan_;
   bool  found = false;
@@ -129,7 +129,7 @@ Measure LinearProblem::cycle(bool with_monotone, bool with_newton)
 }
 
 // To record it takes as long as to launch it once, so it is worth the while from the second time on.
-void LinearProblem::full_multigrid()
+void BoxProblem::full_multigrid()
 {
   Plan          &plan = *plan_;
   const uint64_t now  = key(plan);

@@ -142,7 +142,7 @@ template <class R, class Kernel> R gather(const Plan &plan, const Level &l, cons
 
 } // namespace
 
-Point LinearProblem::look(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
+Point BoxProblem::look(const double *F, const double *X, const double *X0, const double *XL, const double *XU)
 {
   const Plan  &plan = *plan_;
   const Level &l    = plan.levels[0];
@@ -152,7 +152,7 @@ Point LinearProblem::look(const double *F, const double *X, const double *X0, co
 }
 
 // NaN counts as a change: measure() is called then and finds it.
-bool LinearProblem::load(const double *F, const double *X, const double *XL, const double *XU, bool follow)
+bool BoxProblem::load(const double *F, const double *X, const double *XL, const double *XU, bool follow)
 {
   Level     &l = plan_->levels[0];
   const auto change =
@@ -164,7 +164,7 @@ bool LinearProblem::load(const double *F, const double *X, const double *XL, con
   return !(change.sum == 0);
 }
 
-bool LinearProblem::restart()
+bool BoxProblem::restart()
 {
   Level     &l      = plan_->levels[0];
   const auto change = gather<Changed>(*plan_, l, start_of(*plan_, l));
@@ -172,28 +172,28 @@ bool LinearProblem::restart()
   return !(change.sum == 0);
 }
 
-void LinearProblem::take(const double *X0, const double *Y)
+void BoxProblem::take(const double *X0, const double *Y)
 {
   Level &l = plan_->levels[0];
   for_nodes(plan_->exec, l.layout, l.own, Take{natural(l), X0, Y, l.x.data(), l.y.data(), l.layout.half});
   l.halo.exchange(l.x.data());
 }
 
-void LinearProblem::forget()
+void BoxProblem::forget()
 {
   plan_->levels[0].inactive.zero();
   plan_->truncated_top = -1;
   choose(*plan_);
 }
 
-void LinearProblem::keep()
+void BoxProblem::keep()
 {
   Level &l = plan_->levels[0];
   if (plan_->recorded) copy(l.x, l.v); // what is recorded of cycles holds their addresses
   else std::swap(l.x, l.v);
 }
 
-Moved LinearProblem::step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X)
+Moved BoxProblem::step(double t, const double *X0, const double *XL, const double *XU, const double *F, double *X)
 {
   const Level &l = plan_->levels[0];
   return gather<Moved>(*plan_, l, Store{natural(l), X0, XL, XU, F, l.v.data(), X, t, l.layout.half});

@@ -33,7 +33,9 @@ PetscErrorCode Newton::Reset()
   PetscCall(VecDestroy(&best_));
   const Exec exec = plan.exec;
   plan            = Plan();
-  linear_         = LinearProblem(plan);
+  box_            = BoxProblem(plan);
+  linear_         = nullptr;
+  PetscCall(mesh.Reset());
   plan.exec       = exec;
   built_          = false;
   for (VectorView *a : {&a_, &b_, &c_, &d_, &e_}) {
@@ -43,15 +45,16 @@ PetscErrorCode Newton::Reset()
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *prefix, DM dm, Vec X, Vec base, Mat J)
+PetscErrorCode Newton::SetUp(const char *prefix, Vec X, Vec base, Mat J)
 {
   Space space = Space::host;
+  bool  has;
 
   PetscFunctionBegin;
   failure[0] = 0;
   TesseraCallCXX(prefix_ = prefix);
   PetscCall(ChooseSpace(
-    solver, (prefix_ + "backend").c_str(), options.backend,
+    source.solver, (prefix_ + "backend").c_str(), options.backend,
     [&](bool *device) { // where the vectors are
       const PetscScalar *values;
       PetscMemType       where;
@@ -63,25 +66,100 @@ PetscErrorCode Newton::SetUp(PetscObject solver, const char *who, const char *pr
       PetscFunctionReturn(PETSC_SUCCESS);
     },
     &space));
-  GridDescription grid;
-  PetscCall(BoxMatrix::Describe(solver, who, dm, X, J, grid));
-  if (!matrix.is(grid) || plan.exec.space != space) {
-    PetscCall(Reset());
-    plan.exec.space = space;
-    PetscCall(matrix.SetGrid(solver, grid));
-  }
-  plan.exec.threads = HostThreads();
   base_ = base;
+  PetscCall(BoxMatrix::Has(source.dm, X, J, &has));
+  const bool tree = options.levels == Levels::tree || (options.levels == Levels::automatic && !has);
+  if (tree != on_tree || plan.exec.space != space) PetscCall(Reset());
+  on_tree           = tree;
+  plan.exec.space   = space;
+  plan.exec.threads = HostThreads();
+  PetscCall(UseCurrentStream(space));
+  if (on_tree) {
+    if (!source.dm) PetscCall(VecGetDM(X, &source.dm));
+    PetscCall(TreeMatrix::Check(source, J));
+    plan.params = options.params;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  GridDescription grid;
+  PetscCall(BoxMatrix::Describe(source.solver, source.who, source.dm, X, J, grid));
+  if (!matrix.is(grid)) {
+    PetscCall(Reset());
+    PetscCall(matrix.SetGrid(source.solver, grid));
+  }
+  linear_ = &box_;
   if (built_ && options.params.levels != plan.params.levels) built_ = plan.built = false;
   plan.params         = options.params;
   plan.zero_tolerance = options.zero_tolerance;
-  PetscCall(UseCurrentStream(plan.exec.space));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// What is wrong with the Jacobian.
+PetscErrorCode Newton::Complain()
+{
+  const std::string node = Node(report.row);
+
+  PetscFunctionBegin;
+  if (report.kind == MatrixReport::not_finite && report.column < 0)
+    PetscCall(PetscSNPrintf(failure, sizeof(failure), "row %" PetscInt_FMT " of the Jacobian (%s) has an entry that is "
+                            "not a finite number", report.row, node.c_str()));
+  else if (report.kind == MatrixReport::not_finite)
+    PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                            "row %" PetscInt_FMT ", column %" PetscInt_FMT
+                            " of the Jacobian (%s) is not a finite number",
+                            report.row, report.column, node.c_str()));
+  else if (report.kind == MatrixReport::indefinite)
+    PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                            "the Jacobian is not positive definite: a coarse grid's operator has the negative pivot %g",
+                            (double)report.value));
+  else
+    PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                            "row %" PetscInt_FMT " of the Jacobian (%s) has the diagonal entry %g, and sweeps need a "
+                            "positive one. Is the sign of the function right?",
+                            report.row, node.c_str(), (double)report.value));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+std::string Newton::Node(PetscInt row) const
+{
+  PetscInt p[3] = {0, 0, 0};
+  if (row < 0) return "on another process";
+  if (on_tree) {
+    const PetscInt    bs = mesh.block();
+    const std::string node = "node " + std::to_string(row / bs);
+    return bs == 1 ? node : node + ", component " + std::to_string(row % bs);
+  }
+  matrix.Node(row, p);
+  return "node " + std::to_string(p[0]) + "," + std::to_string(p[1]) + "," + std::to_string(p[2]);
+}
+
+PetscErrorCode Newton::ReadMesh(Mat J)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(event_vipmg_setup, source.solver, 0, 0, 0));
+  PetscCall(mesh.Read(source, J, plan.exec, options.params, report));
+  PetscCall(PetscLogEventEnd(event_vipmg_setup, source.solver, 0, 0, 0));
+  linear_ = mesh.problem();
+  if (report.kind != MatrixReport::fine) PetscFunctionReturn(PETSC_SUCCESS);
+  mesh.problem()->zero_tolerance = options.zero_tolerance;
+  if (!built_)
+    PetscCall(PetscInfo(source.solver,
+                        "%d grids on a tree, %g nodes of %" PetscInt_FMT " unknowns, coordinates of %s; %" PetscInt_FMT
+                        " unknowns in Dirichlet rows; %.3g MB\n",
+                        linear_->grids(), mesh.problem()->tree().levels()[0].nodes, mesh.block(), mesh.from().c_str(),
+                        report.dirichlet, (double)mesh.problem()->bytes() * 1e-6));
+  built_ = true;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
 {
   PetscFunctionBegin;
+  if (on_tree) {
+    PetscCall(ReadMesh(J));
+    *failed = report.kind != MatrixReport::fine;
+    if (*failed) PetscCall(Complain());
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   *failed = false;
   PetscCall(PetscLogEventBegin(event_vipmg_setup, solver, 0, 0, 0));
   const auto memory = [&](bool make, bool box) {
@@ -99,17 +177,7 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
              report.row, p[0], p[1], p[2], matrix.size()[0], matrix.size()[1], matrix.size()[2], report.column);
   if (report.kind != MatrixReport::fine) {
     *failed = true;
-    if (report.kind == MatrixReport::not_finite)
-      PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                              "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT
-                              ",%" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number",
-                              report.row, report.column, p[0], p[1], p[2]));
-    else
-      PetscCall(
-        PetscSNPrintf(failure, sizeof(failure),
-                      "row %" PetscInt_FMT " of the Jacobian (node %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
-                      ") has the diagonal entry %g, and sweeps need a positive one. Is the sign of the function right?",
-                      report.row, p[0], p[1], p[2], (double)report.value));
+    PetscCall(Complain());
   } else {
     if (report.shifted)
       PetscCall(PetscInfo(solver,
@@ -123,7 +191,7 @@ PetscErrorCode Newton::ReadJacobian(PetscObject solver, Mat J, bool *failed)
                           " Dirichlet rows; %.3g MB\n",
                           plan.levels.size(), plan.levels.back().n[0], plan.levels.back().n[1], plan.levels.back().n[2],
                           plan.levels[0].A.box ? "box" : "star", report.dirichlet, plan.bytes() * 1e-6));
-    if (!plan.symmetric)
+    if (!linear_->symmetric())
       PetscCall(PetscInfo(solver,
                           "The Jacobian is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): "
                           "the line searches reduce residuals, as there is no energy\n",
@@ -160,7 +228,7 @@ PetscErrorCode Newton::LookAt(Vec X, Vec F, Vec X0, Vec XL, Vec XU, Point *point
   PetscFunctionBegin;
   PetscCall(Read(F, X, XL, XU));
   if (X0) PetscCall(e_.Read(X0, plan.exec.space));
-  TesseraCallCXX(*point = linear_.look(a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
+  TesseraCallCXX(*point = linear_->look(a_.data(), b_.data(), X0 ? e_.data() : nullptr, c_.data(), d_.data()));
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -170,7 +238,7 @@ PetscErrorCode Newton::Move(double t, Vec X0, Vec F, Vec XL, Vec XU, Vec X, Move
   PetscFunctionBegin;
   PetscCall(Read(F, X0, XL, XU));
   PetscCall(e_.Write(X, plan.exec.space));
-  TesseraCallCXX(*moved = linear_.step(t, b_.data(), c_.data(), d_.data(), a_.data(), e_.data()));
+  TesseraCallCXX(*moved = linear_->step(t, b_.data(), c_.data(), d_.data(), a_.data(), e_.data()));
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -179,7 +247,7 @@ PetscErrorCode Newton::Load(Vec X, Vec F, Vec XL, Vec XU, bool follow, bool *cha
 {
   PetscFunctionBegin;
   PetscCall(Read(F, X, XL, XU));
-  TesseraCallCXX(*changed = linear_.load(a_.data(), b_.data(), c_.data(), d_.data(), follow));
+  TesseraCallCXX(*changed = linear_->load(a_.data(), b_.data(), c_.data(), d_.data(), follow));
   PetscCall(Restore());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -226,16 +294,17 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
   PetscCall(VecDuplicate(X, &Y));
   PetscCall(VecCopy(X, Y));
   if (!*failed) {
-    TesseraCallCXX(linear_.keep());
+    TesseraCallCXX(linear_->keep());
     PetscCall(Move(1, X, F, XL, XU, Y, &moved));
   }
-  PetscCall(SolveReduced({solver, prefix_.c_str(), jacobian_, X, F, XL, XU, plan.symmetric, plan.dimension, target}, Y,
-                         &iterations));
+  const int dimension = on_tree ? mesh.problem()->tree().dim() : plan.dimension;
+  PetscCall(SolveReduced({solver, prefix_.c_str(), jacobian_, X, F, XL, XU, linear_->symmetric(), dimension, target},
+                         Y, &iterations));
   n->cycles += iterations;
   PetscCall(b_.Read(X, plan.exec.space));
   PetscCall(e_.Read(Y, plan.exec.space));
-  TesseraCallCXX(linear_.take(b_.data(), e_.data()));
-  TesseraCallCXX(*model = linear_.measure());
+  TesseraCallCXX(linear_->take(b_.data(), e_.data()));
+  TesseraCallCXX(*model = linear_->measure());
   PetscCall(Restore());
   PetscCall(VecDestroy(&Y));
   *failed = *failed && !(model->natural < here.natural);
@@ -247,9 +316,9 @@ PetscErrorCode Newton::Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, 
 PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU, const Measure &here,
                              double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed)
 {
-  const bool   hybrid = plan.params.variant == Variant::hybrid, newton = with_newton(plan);
-  const double nodes  = (double)matrix.size()[0] * matrix.size()[1] * matrix.size()[2];
-  bool         climb  = with_monotone(plan) && carried_, changed = false;
+  const bool   hybrid = options.params.variant == Variant::hybrid, climbs = hybrid && linear_->monotone();
+  const bool   newton = with_newton(plan);
+  bool         climb  = linear_->monotone() && carried_, changed = false;
   Measure      m      = here;
 
   PetscFunctionBegin;
@@ -257,17 +326,17 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
   n->cycles = 0;
   PetscCall(PetscLogEventBegin(event_vipmg_cycle, solver, 0, 0, 0));
   PetscCall(Load(X, F, XL, XU, follow, &changed));
-  TesseraCallCXX(if (changed) m = linear_.measure());
+  TesseraCallCXX(if (changed) m = linear_->measure());
   Progress progress{std::sqrt(m.natural), std::sqrt(m.natural)};
-  if (fmg && plan.levels.size() > 1) {
+  if (fmg && linear_->grids() > 1) {
     // A start that was better than what coarse grids know of the solution is kept. The new one is judged after a cycle.
-    TesseraCallCXX(linear_.full_multigrid());
-    for (int k = 1; k + 1 < (int)plan.levels.size(); ++k)
-      PetscCall(LogFlops(plan.exec.space, flops(plan, k, with_monotone_below(plan), newton)));
+    TesseraCallCXX(linear_->full_multigrid());
+    for (int k = 1; k + 1 < linear_->grids(); ++k)
+      PetscCall(LogFlops(plan.exec.space, linear_->flops(k, with_monotone_below(plan), newton)));
   }
   while (n->cycles < most_cycles) {
-    TesseraCallCXX(m = linear_.cycle(climb, newton));
-    PetscCall(LogFlops(plan.exec.space, flops(plan, 0, climb, newton)));
+    TesseraCallCXX(m = linear_->cycle(climb, newton));
+    PetscCall(LogFlops(plan.exec.space, linear_->flops(0, climb, newton)));
     ++n->cycles;
     const double now = std::sqrt(m.natural), inactive = std::sqrt(m.inactive);
     if (fmg && n->cycles == 1 && now > progress.first) { // worse than the start
@@ -276,7 +345,7 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
                           "Full multigrid from the coarsest grid gives a worse start (natural residual %g) than the "
                           "present point (%g), which is kept\n",
                           now, progress.first));
-      TesseraCallCXX(linear_.restart());
+      TesseraCallCXX(linear_->restart());
       continue;
     }
     Norms c;
@@ -285,20 +354,20 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
     c.lower    = m.lower;
     c.upper    = m.upper;
     PetscCall(problem.Cycle(n->cycles, c));
-    if (climb && hybrid && !plan.symmetric && !(now <= 4 * progress.first)) {
+    if (climb && hybrid && !linear_->symmetric() && !(now <= 4 * progress.first)) {
       // Convection that coarse grids cannot carry: only the part that has a line search can do no harm.
       PetscCall(PetscInfo(solver,
                           "The monotone cycle diverges (natural residual %g, from %g) and is left out from here on: "
                           "convection dominates on coarse grids\n",
                           now, progress.first));
-      TesseraCallCXX(linear_.restart());
+      TesseraCallCXX(linear_->restart());
       climb = carried_ = false;
       progress.last = progress.first;
       continue;
     }
-    *failed = !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
+    *failed = linear_->failed() || !(now <= 1e300) || now > 1e6 * (progress.first + 1e-300);
     if (*failed || (inactive <= target && now <= 10 * target)) break;
-    if (hybrid && carried_) climb = m.changed > settled * nodes || now > slow * progress.last;
+    if (climbs && carried_) climb = m.changed > settled * linear_->nodes() || now > slow * progress.last;
     if (progress.ended(now) || progress.too_slow(now, target)) break;
   }
   PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
@@ -357,7 +426,7 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
   PetscCall(Start(solver, problem, X, F, XL, XU, &failed));
   if (failed) PetscFunctionReturn(PETSC_SUCCESS);
   current = true;
-  TesseraCallCXX(linear_.forget());
+  TesseraCallCXX(linear_->forget());
   PetscCall(LookAt(X, F, nullptr, XL, XU, &point));
   here       = point.measure;
   n.inactive = PetscSqrtReal(here.inactive);

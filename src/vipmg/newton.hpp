@@ -5,9 +5,8 @@
 #include "petsc/hooks.hpp"
 #include "tessera.h"
 #include "petsc/vector.hpp"
-#include "petsc/boxmatrix.hpp"
+#include "vipmg/treematrix.hpp"
 #include "vipmg/vipmg.hpp"
-#include "vipmg/linear_problem.hpp"
 
 namespace tessera {
 
@@ -49,11 +48,14 @@ struct Problem {
   bool                   updated = false; // Test() has let the program change its problem
 };
 
+enum class Levels { automatic, box, tree };
+
 struct Options {
   TesseraBackend backend = TESSERA_BACKEND_AUTO;
   Params         params;
   PetscReal      zero_tolerance = 1e-8;
   PetscInt       iterations = 50;
+  Levels         levels = Levels::automatic;
 };
 
 class Newton {
@@ -64,7 +66,13 @@ public:
   MatrixReport   report;
   char           failure[512] = "";
   std::vector<PetscInt> sizes; // of the grids, as SNESVIPMGGetGridSizes() gives them
-  PetscErrorCode SetUp(PetscObject solver, const char *who, const char *prefix, DM dm, Vec X, Vec base, Mat J);
+  MeshSource     source;
+  TreeMatrix     mesh;         // instead of plan and matrix
+  bool           on_tree = false;
+  bool           built() const { return on_tree ? mesh.problem() && linear_ : plan.built; }
+  // The solver is source.solver; prefix: of its options, as snes_vipmg_
+  std::string    Node(PetscInt row) const; // the row's, for messages
+  PetscErrorCode SetUp(const char *prefix, Vec X, Vec base, Mat J);
   PetscErrorCode Solve(PetscObject solver, Problem &problem, Vec X, Vec F, Vec XL, Vec XU);
   PetscErrorCode Reset();
 
@@ -85,9 +93,12 @@ private:
                        double target, bool fmg, bool follow, Norms *n, Measure *model, bool *failed);
   PetscErrorCode Reduce(PetscObject solver, Vec X, Vec F, Vec XL, Vec XU, double target, const Measure &here, Norms *n,
                         Measure *model, bool *failed);
-  LinearProblem  linear_{plan};
   std::string    prefix_;             // of options, behind the solver's
   Mat            jacobian_ = nullptr; // the problem's, last read
+  PetscErrorCode ReadMesh(Mat J);
+  PetscErrorCode Complain(); // of the report
+  BoxProblem     box_{plan};
+  LinearProblem *linear_ = nullptr; // of the box, or of the mesh
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge
   VectorView     a_, b_, c_, d_, e_;
   Vec            base_ = nullptr; // the solver's, for the point that steps begin from

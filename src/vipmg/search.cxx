@@ -72,14 +72,14 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   Vec          step; // the program's
 
   PetscFunctionBegin;
-  TesseraCallCXX(linear_.keep());
+  TesseraCallCXX(linear_->keep());
   PetscCall(VecCopy(X, base_));
   PetscCall(Move(1, base_, F, XL, XU, X, &whole));
   PetscCall(problem.Check(StepCheck::before, base_, X, &step));
   if (step) PetscCall(MeasureStep(F, step, &whole));
   first = tried.slope_low = whole.slope;
   *current = false;
-  const bool by_slope = first < 0 && (plan.symmetric || !strict_);
+  const bool by_slope = first < 0 && (linear_->symmetric() || !strict_);
   for (int tries = 0; tries < 20; ++tries) {
     if (tries && step) PetscCall(VecWAXPY(X, -t, step, base_));
     else if (tries) PetscCall(Move(t, base_, F, XL, XU, X, &part));
@@ -98,7 +98,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
     // unless it is of rounding alone.
     const bool falls = t == 1 && slope <= 0 && slope >= first && whole.step > 1e-20 * point.X;
     if (by_slope && (std::fabs(slope) <= 0.3 * -first || falls)) good = true;
-    if (!tries && !plan.symmetric && !strict_ && now <= allowed * natural) good = true;
+    if (!tries && !linear_->symmetric() && !strict_ && now <= allowed * natural) good = true;
     if (good) break;
     t = tried.next(t, slope, by_slope, !tries);
   }
@@ -113,7 +113,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
       *current = false;
     }
   }
-  if (!plan.symmetric) PetscCall(Watch(problem, X, F, XL, XU, natural, &good, current, &point));
+  if (!linear_->symmetric()) PetscCall(Watch(problem, X, F, XL, XU, natural, &good, current, &point));
   *end = good ? End::no : std::isfinite(point.F) ? End::line_search : End::function;
   if (!good) {
     PetscCall(VecCopy(base_, X));

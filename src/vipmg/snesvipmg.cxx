@@ -145,8 +145,12 @@ PetscErrorCode Solve(SNES snes)
   v->newton.options.iterations     = snes->max_its;
   v->last                          = Norms();
   v->last.inactive = v->last.natural = PETSC_INFINITY; // until there is a point
-  PetscCall(v->newton.SetUp((PetscObject)snes, "SNES vipmg", "snes_vipmg_", snes->dm, snes->vec_sol,
-                            snes->work[0], snes->jacobian_pre));
+  vipmg::MeshSource &source = v->newton.source;
+  KSP                ksp;
+  PetscCall(vipmg::SetSource((PetscObject)snes, "SNES vipmg", "snes_vipmg_", snes->dm, v));
+  PetscCall(SNESGetKSP(snes, &ksp));
+  PetscCall(KSPGetPC(ksp, &source.pc));
+  PetscCall(v->newton.SetUp("snes_vipmg_", snes->vec_sol, snes->work[0], snes->jacobian_pre));
   PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu));
   SNESProblem problem(snes);
   PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));
@@ -279,5 +283,10 @@ PetscErrorCode tessera::SNESCreate_VIPMG(SNES snes)
   snes->alwayscomputesfinalresidual = PETSC_TRUE;
   PetscCall(CompatSNESInitialize(snes));
   PetscCall(vipmg::ComposeSetters(snes, true));
+  KSP ksp;
+  PC  pc;
+  PetscCall(SNESGetKSP(snes, &ksp)); // does not solve, but may be given coordinates
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(ListenForCoordinates(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

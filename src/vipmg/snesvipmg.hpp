@@ -14,6 +14,8 @@ struct VIPMGOptions {
   PetscInt         sweeps[2] = {0, 0}, levels = 0;
   PetscReal        omega   = 1;
   TesseraBackend   backend = TESSERA_BACKEND_AUTO;
+  SNESVIPMGLevelsType type = SNES_VIPMG_LEVELS_AUTO;
+  std::string      file; // of coordinates
 
   void Give(vipmg::Options &) const; // to the method
 
@@ -67,6 +69,8 @@ PetscErrorCode GetGridSizes(Solver solver, PetscInt *grids, const PetscInt *size
   PetscCall(GridSizesOf(((Data *)solver->data)->newton, (PetscObject)solver, grids, sizes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+// Where the method may find the coordinates of a mesh
+PetscErrorCode SetSource(PetscObject solver, const char *who, const char *prefix, DM dm, VIPMGSolver *v);
 PetscErrorCode ComposeInfo(SNES snes, bool on); // snesvipmg_info.cxx
 PetscErrorCode CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu);
 PetscErrorCode ComposeSetters(SNES snes, bool on);

@@ -4,11 +4,12 @@
 
 using namespace tessera;
 using vipmg::Newton;
+using vipmg::TreeProblem;
 
 static PetscErrorCode CheckSetUp(const Newton &newton, PetscObject solver)
 {
   PetscFunctionBegin;
-  PetscCheck(newton.plan.built, PetscObjectComm(solver), PETSC_ERR_ORDER,
+  PetscCheck(newton.built(), PetscObjectComm(solver), PETSC_ERR_ORDER,
              "vipmg has no grids yet: the first solve makes them, after the Jacobian of its starting point%s%s",
              newton.failure[0] ? ", which was of no use: " : "", newton.failure);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -22,8 +23,22 @@ PetscErrorCode vipmg::InfoOf(const Newton &newton, PetscObject solver, TesseraGr
   PetscCall(CheckSetUp(newton, solver));
   const Plan &p = newton.plan;
   *info = TesseraGridsInfo();
-  info->grids     = (PetscInt)p.levels.size();
   info->dirichlet = newton.report.dirichlet;
+  info->backend   = BackendOf(p.exec.space);
+  info->precision = TESSERA_PRECISION_DOUBLE;
+  if (newton.on_tree) {
+    const TreeProblem     &tree = *newton.mesh.problem();
+    const PetscReal        mine = (PetscReal)tree.bytes();
+    const auto            &grid = tree.tree().levels();
+    info->grids    = (PetscInt)grid.size();
+    info->unknowns = grid[0].nodes * grid[0].bs + info->dirichlet;
+    for (const auto &l : grid) nodes += l.nodes * l.bs, entries += l.nonzeros;
+    info->grid_complexity     = nodes / PetscMax(grid[0].nodes * grid[0].bs, 1);
+    info->operator_complexity = entries / PetscMax(grid[0].nonzeros, 1);
+    PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm(solver)));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  info->grids = (PetscInt)p.levels.size();
   for (const Level &l : p.levels) {
     const PetscReal n = (PetscReal)l.n[0] * l.n[1] * l.n[2];
     if (&l == p.levels.data()) info->unknowns = n;
@@ -32,8 +47,6 @@ PetscErrorCode vipmg::InfoOf(const Newton &newton, PetscObject solver, TesseraGr
   }
   info->grid_complexity     = nodes / info->unknowns;
   info->operator_complexity = entries / (info->unknowns * points(p.dimension, p.levels[0].A.box));
-  info->backend             = BackendOf(p.exec.space);
-  info->precision           = TESSERA_PRECISION_DOUBLE;
   const PetscReal mine      = (PetscReal)p.bytes();
   PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm(solver)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -53,6 +66,14 @@ static SNESVIPMGChoice Choice(const Newton &newton)
   c.fmg       = p.fmg ? PETSC_TRUE : PETSC_FALSE;
   c.dimension = plan.dimension;
   c.symmetric = plan.symmetric ? PETSC_TRUE : PETSC_FALSE;
+  if (newton.on_tree) {
+    c.pre  = p.pre ? p.pre : TreeProblem::sweeps;
+    c.post = 0;
+    if (!newton.built()) return c;
+    c.dimension = newton.mesh.problem()->tree().dim();
+    c.symmetric = newton.mesh.problem()->symmetric() ? PETSC_TRUE : PETSC_FALSE;
+    return c;
+  }
   if (!plan.levels.empty() && plan.levels[0].A.box) c.box = PETSC_TRUE;
   for (const vipmg::Level &l : plan.levels) c.lines_x += l.lines[0], c.lines_y += l.lines[1];
   return c;
@@ -72,10 +93,37 @@ PetscErrorCode vipmg::GridSizesOf(Newton &newton, PetscObject solver, PetscInt *
   PetscCall(CheckSetUp(newton, solver));
   TesseraCallCXX({
     newton.sizes.clear();
+    if (newton.on_tree)
+      for (const auto &l : newton.mesh.problem()->tree().levels())
+        newton.sizes.insert(newton.sizes.end(), {(PetscInt)l.nodes, 1, 1});
     for (const Level &l : newton.plan.levels) newton.sizes.insert(newton.sizes.end(), l.n, l.n + 3);
   });
-  if (grids) *grids = (PetscInt)newton.plan.levels.size();
+  if (grids) *grids = (PetscInt)newton.sizes.size() / 3;
   if (sizes) *sizes = newton.sizes.data();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ViewTree(Newton &newton, PetscObject solver, PetscViewer viewer)
+{
+  TesseraGridsInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  truncated Newton multigrid on the levels of a tree; full multigrid "
+                                           "start: %s\n", newton.options.params.fmg ? "yes" : "no"));
+  if (!newton.built()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(vipmg::InfoOf(newton, solver, &info));
+  std::string grids;
+  for (const auto &l : newton.mesh.problem()->tree().levels()) grids += " " + std::to_string((long)l.nodes);
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "  nodes of the grids:%s; %" PetscInt_FMT " unknowns a node, coordinates of %s\n",
+                                   grids.c_str(), newton.mesh.block(), newton.mesh.from().c_str()));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer,
+    "  %s, %" PetscInt_FMT " unknowns in Dirichlet rows; operator complexity %.4g, grid complexity %.4g; %.3g MB on "
+    "the %s\n",
+    newton.mesh.problem()->symmetric() ? "symmetric" : "not symmetric", info.dirichlet,
+    (double)info.operator_complexity, (double)info.grid_complexity, (double)info.bytes * 1e-6,
+    info.backend == TESSERA_BACKEND_CUDA ? "device" : "host"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -87,6 +135,10 @@ PetscErrorCode vipmg::ViewNewton(Newton &newton, PetscObject solver, PetscViewer
 
   PetscFunctionBegin;
   if (newton.failure[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", newton.failure));
+  if (newton.on_tree) {
+    PetscCall(ViewTree(newton, solver, viewer));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscViewerASCIIPrintf(viewer,
                                    "  %s %s-cycles with %" PetscInt_FMT " sweeps before and %" PetscInt_FMT
                                    " after the coarse correction, omega %g; full multigrid start: %s\n",

@@ -6,6 +6,8 @@
 const char *const SNESVIPMGVariants[] = {"hybrid",           "tnnmg",       "monotone", "klement_oberhuber",
                                          "SNESVIPMGVariant", "SNES_VIPMG_", nullptr};
 const char *const SNESVIPMGCycles[]   = {"auto", "v", "w", "f", "SNESVIPMGCycle", "SNES_VIPMG_CYCLE_", nullptr};
+const char *const SNESVIPMGLevelsTypes[] = {"auto", "box", "tree", "SNESVIPMGLevelsType", "SNES_VIPMG_LEVELS_",
+                                            nullptr};
 
 using namespace tessera;
 using O = VIPMGOptions;
@@ -26,6 +28,10 @@ static const Option rows[] = {
                           PETSC_INFINITY,
                           "-snes_vipmg_levels, the number of grids, is to be positive, or 0 for all: %s given"),
   Option::Enum<&O::backend>("-snes_vipmg_backend", "SNESVIPMGSetBackend", "Where the solver runs", TesseraBackends),
+  Option::Enum<&O::type>("-snes_vipmg_levels_type", "SNESVIPMGSetLevelsType", "What coarse grids are made from",
+                         SNESVIPMGLevelsTypes),
+  Option::Text<&O::file>("-snes_vipmg_coordinates", "SNESVIPMGSetCoordinatesFile",
+                         "File of the nodes' coordinates, file.h5:/path or PETSc's binary format"),
   Option::Bool<&O::monitor>("-snes_vipmg_monitor", "SNESVIPMGSetMonitor", "A line for each cycle"),
 };
 const OptionTable O::table(rows);
@@ -40,6 +46,18 @@ void O::Give(vipmg::Options &o) const
   o.params.omega   = omega;
   o.params.levels  = (int)PetscMin(levels, 64);
   o.backend        = backend;
+  o.levels         = (vipmg::Levels)(int)type;
+}
+
+PetscErrorCode vipmg::SetSource(PetscObject solver, const char *who, const char *prefix, DM dm, VIPMGSolver *v)
+{
+  const char *own;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetOptionsPrefix(solver, &own));
+  v->newton.source = {solver, who, dm, nullptr, v->options.file,
+                      std::string(own ? own : "") + prefix + "coordinates"};
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static VIPMGSolver &SolverOf(PetscObject solver)
@@ -151,7 +169,7 @@ PetscErrorCode vipmg::SetMonitors(SNES snes)
 PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &newton, Vec X, Vec xl, Vec xu)
 {
   BoundsReport b;
-  PetscInt     p[3] = {0, 0, 0}, N;
+  PetscInt     N;
   MPI_Comm     comm = PetscObjectComm(solver);
 
   PetscFunctionBegin;
@@ -159,17 +177,16 @@ PetscErrorCode vipmg::CheckBounds(PetscObject solver, const char *who, Newton &n
   // setup has seen those of then, and the program may have given others since
   PetscCall(CheckDistribution(comm, X, xl, xu));
   PetscCall(LookAtBounds(xl, xu, &b));
-  if (b.first >= 0) newton.matrix.Node(b.first, p);
+  const std::string node = b.first >= 0 ? newton.Node(b.first) : "";
   PetscCheck(!b.nan, comm, PETSC_ERR_FP,
              "%s: the bounds of %" PetscInt_FMT " of %" PetscInt_FMT
-             " unknowns are not numbers, the first at unknown %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT
-             ",%" PetscInt_FMT "): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY",
-             who, b.nan, N, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+             " unknowns are not numbers, the first at unknown %" PetscInt_FMT
+             " (%s): lower %g, upper %g. No bound is PETSC_NINFINITY or PETSC_INFINITY",
+             who, b.nan, N, b.first, node.c_str(), (double)b.xl, (double)b.xu);
   PetscCheck(!b.crossed, comm, PETSC_ERR_ARG_OUTOFRANGE,
              "%s: at %" PetscInt_FMT " of %" PetscInt_FMT
-             " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (node %" PetscInt_FMT
-             ",%" PetscInt_FMT ",%" PetscInt_FMT "): lower %g, upper %g",
-             who, b.crossed, N, b.first, p[0], p[1], p[2], (double)b.xl, (double)b.xu);
+             " unknowns nothing lies between the bounds, the first is %" PetscInt_FMT " (%s): lower %g, upper %g",
+             who, b.crossed, N, b.first, node.c_str(), (double)b.xl, (double)b.xu);
   if (!b.lower && !b.upper)
     PetscCall(PetscInfo(solver, "No unknown has a bound: this is Newton's method with plain multigrid\n"));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -121,8 +121,8 @@ PetscErrorCode Solve(Tao tao)
              "Tao vipmg needs the Hessian: call TaoSetHessian(), or use -tao_type blmvm");
   PetscCall(CompatTaoDM(tao, &dm));
   v->newton.options.iterations = tao->max_it;
-  PetscCall(
-    v->newton.SetUp((PetscObject)tao, "Tao vipmg", "tao_vipmg_", dm, tao->solution, tao->stepdirection, P));
+  PetscCall(vipmg::SetSource((PetscObject)tao, "Tao vipmg", "tao_vipmg_", dm, v));
+  PetscCall(v->newton.SetUp("tao_vipmg_", tao->solution, tao->stepdirection, P));
   PetscCall(vipmg::CheckBounds((PetscObject)tao, "Tao vipmg", v->newton, tao->solution, tao->XL, tao->XU));
   tao->reason = TAO_CONTINUE_ITERATING;
   TaoProblem problem(tao);

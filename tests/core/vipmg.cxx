@@ -14,7 +14,7 @@ TEST(Vipmg, Solution)
     Plan plan;
     plan.exec.space   = space();
     plan.params.cycle = Cycle::f;
-    LinearProblem problem = pose(c, plan);
+    BoxProblem problem = pose(c, plan);
     Level        &l       = plan.levels[0];
     const double  first   = std::sqrt(problem.measure().natural);
     problem.full_multigrid();
@@ -63,7 +63,7 @@ TEST(Vipmg, DeviceAsHost)
             plan.params.post = 1 + part / 2;
             Case d = c;
             d.wind = symmetric ? 0 : 0.7;
-            LinearProblem problem = pose(d, plan);
+            BoxProblem problem = pose(d, plan);
             EXPECT_EQ(plan.symmetric, symmetric);
             if (c.turn < c.n[0]) {
               EXPECT_TRUE(plan.levels[0].lines[0] && plan.levels[0].lines[1]);
@@ -135,7 +135,7 @@ TEST(Vipmg, GridsFollowTheOperator)
   Case c = {2, {65, 60, 1}, {false, false, false}, false, 0.02};
   Plan plan;
   plan.exec.space = space();
-  LinearProblem problem = pose(c, plan);
+  BoxProblem problem = pose(c, plan);
   EXPECT_EQ(plan.levels[0].step[0], 2);
   EXPECT_EQ(plan.levels[0].step[1], 1);
   c.weak = 0.9 * 0.35; // no reason to make new ones
@@ -261,7 +261,7 @@ TEST(Vipmg, ConvectionKeepsItsMultigrid)
   c.wind = 20;
   Plan plan;
   plan.exec.space = space();
-  LinearProblem problem = pose(c, plan);
+  BoxProblem problem = pose(c, plan);
   EXPECT_FALSE(plan.symmetric);
   for (size_t k = 1; k < plan.levels.size(); ++k) {
     const Level              &l = plan.levels[k];
@@ -289,7 +289,7 @@ TEST(Vipmg, EnergyFallsWithLines)
   const Case c = {2, {70, 61, 1}, {false, false, false}, false, 1e-3, false, 30};
   Plan       plan;
   plan.exec.space = space();
-  LinearProblem problem = pose(c, plan);
+  BoxProblem problem = pose(c, plan);
   Level &l = plan.levels[0];
   EXPECT_TRUE(l.lines[0] && l.lines[1]);
   problem.restart();
@@ -320,7 +320,7 @@ TEST(Vipmg, NearlySingularWithoutCoarserGrids)
     c.mass = 1e-5;
     Plan plan;
     plan.exec.space = space();
-    LinearProblem problem = pose(c, plan);
+    BoxProblem problem = pose(c, plan);
     ASSERT_EQ(plan.levels.size(), 1u);
     Level       &l = plan.levels[0];
     const double first = std::sqrt(problem.measure().natural);

@@ -128,7 +128,7 @@ template <class T> void put(const std::vector<T> &from, Buffer<T> &to)
 }
 
 // The hierarchy, a right-hand side and bounds; x is a start between them.
-inline LinearProblem pose(const Case &c, Plan &plan)
+inline BoxProblem pose(const Case &c, Plan &plan)
 {
   create(plan, MPI_COMM_WORLD, c.dimension, c.n, c.periodic, slabs(c), c.box);
   fill(c, plan);
@@ -149,7 +149,7 @@ inline LinearProblem pose(const Case &c, Plan &plan)
     there[k].resize(Extent{n, plan.exec.space});
     copy(h[k], there[k]);
   }
-  LinearProblem problem(plan);
+  BoxProblem problem(plan);
   problem.load(there[0].data(), there[1].data(), there[2].data(), there[3].data());
   build(plan);
   problem.restart();

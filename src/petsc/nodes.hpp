@@ -1,0 +1,20 @@
+// The rows of a matrix as those of nodes, for the levels of src/tree.
+#pragma once
+#include "petsc/aij.hpp"
+#include "tree/hierarchy.hpp"
+
+namespace tessera {
+
+// The nodes of other processes that this one's rows need.
+struct GhostNodes {
+  std::vector<int> owner, index; // of each
+  Buffer<int>      column;       // unknown of a ghost node of each column of the other block; where the rows are
+};
+using MatrixRows = tree::Rows<LocalRows::Index>;
+
+// The rows of the matrix, blocks of bs, on this process, in the memory of `space`; local keeps them until its
+// Restore(). Collective.
+PetscErrorCode ReadRows(const Comm &comm, const char *who, Mat A, PetscInt bs, Space space, LocalRows *local,
+                        GhostNodes *ghosts, MatrixRows *rows);
+
+} // namespace tessera

@@ -1,0 +1,257 @@
+// Kernels of a linear complementarity problem on the levels of a tree. Unknowns are in the order of a level; where
+// they are those of PETSc's vectors, perm says which node is where. Of each unknown a kernel moves the vectors that it
+// names, 8 bytes each.
+#pragma once
+#include "vipmg/vipmg.hpp"
+#include "exec/each.hpp"
+#include <cmath>
+
+namespace tessera::vipmg::kernels {
+
+constexpr double far = 1e100; // a bound beyond it is none; PETSC_INFINITY is a number
+
+HD inline double between(double v, double lo, double up)
+{
+  v = v < lo ? lo : v;
+  return v > up ? up : v;
+}
+
+// From the numbering of the matrix. Unknowns of Dirichlet rows are solved for. x: also what restart() goes back to.
+struct Load {
+  const int    *perm;
+  const double *F, *X, *XL, *XU, *diagonal, *inverse;
+  int           bs;
+  double        scale;
+  double       *b, *lo, *up, *x, *start;
+  HD double     operator()(int p) const
+  {
+    const ptrdiff_t q    = (ptrdiff_t)perm[p / bs] * bs + p % bs;
+    const double    here = X[q], right = -F[q];
+    lo[p]    = XL[q] - here;
+    up[p]    = XU[q] - here;
+    b[p]     = scale * right;
+    x[p]     = between(inverse[p] > 0 ? 0 : right / diagonal[p], lo[p], up[p]);
+    start[p] = x[p];
+    return fabs(x[p]);
+  }
+};
+struct Take {
+  const int    *perm;
+  const double *X0, *Y;
+  int           bs;
+  double       *x;
+  HD void       operator()(int p) const
+  {
+    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
+    x[p]              = Y[q] - X0[q];
+  }
+};
+struct Copy {
+  const double *from;
+  double       *to;
+  HD void       operator()(int p) const { to[p] = from[p]; }
+};
+struct Size {
+  const double *x;
+  HD double     operator()(int p) const { return fabs(x[p]); }
+};
+struct FixedDiagonal {
+  const int    *list, *where;
+  const double *inverse;
+  int           bs;
+  double       *diagonal;
+  HD void operator()(int p) const { diagonal[(ptrdiff_t)where[list[p] / bs] * bs + list[p] % bs] = 1 / inverse[p]; }
+};
+struct FreeDiagonal {
+  const double *inverse;
+  double        scale, *diagonal;
+  HD void       operator()(int p) const { diagonal[p] = inverse[p] > 0 ? 1 / (inverse[p] * scale) : 0; }
+};
+
+struct Residual {
+  const double *b, *inverse, *x, *diagonal;
+  double        scale;
+  double       *r;
+  HD double     operator()(ptrdiff_t p, double product) const
+  {
+    r[p] = inverse[p] > 0 ? b[p] - product : b[p] - scale * diagonal[p] * x[p];
+    return 0;
+  }
+};
+// F = -r / scale
+struct Measures {
+  const double *x, *lo, *up, *r, *diagonal;
+  int           n;
+  double        scale, zero;
+  HD void       operator()(int i, int j, Measure &m) const
+  {
+    const int p = j * list_row + i;
+    if (p >= n) return;
+    m.add(-r[p] / scale, x[p], lo[p], up[p], diagonal[p], zero);
+  }
+};
+struct Look {
+  const int    *perm;
+  const double *F, *X, *X0, *XL, *XU, *r, *diagonal;
+  int           bs, n;
+  double        scale, zero;
+  HD void       operator()(int i, int j, Point &to) const
+  {
+    const int p = j * list_row + i;
+    if (p >= n) return;
+    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
+    const double    f = F[q], here = X[q], d = f + r[p] / scale;
+    to.difference += d * d;
+    to.F += f * f;
+    to.X += here * here;
+    to.slope += f * (here - X0[q]);
+    to.measure.add(f, 0, XL[q] - here, XU[q] - here, diagonal[p], zero);
+  }
+};
+struct Store {
+  const int    *perm;
+  const double *X0, *XL, *XU, *F, *d;
+  int           bs, n;
+  double        t, *X;
+  HD void       operator()(int i, int j, Moved &m) const
+  {
+    const int p = j * list_row + i;
+    if (p >= n) return;
+    const ptrdiff_t q = (ptrdiff_t)perm[p / bs] * bs + p % bs;
+    double          v = X0[q] + t * d[p];
+    // a node at its bound is there exactly, whatever the rounding of differences
+    if (v < XL[q] || (t == 1 && d[p] == XL[q] - X0[q])) v = XL[q];
+    if (v > XU[q] || (t == 1 && d[p] == XU[q] - X0[q])) v = XU[q];
+    X[q] = v;
+    m.slope += F[q] * (v - X0[q]);
+    m.step += (v - X0[q]) * (v - X0[q]);
+  }
+};
+
+struct ProjectedSweep {
+  const double *x, *b, *lo, *up, *inverse;
+  double        omega, *to;
+  HD double     operator()(ptrdiff_t p, double product) const
+  {
+    to[p] = inverse[p] > 0 ? between(x[p] + omega * inverse[p] * (b[p] - product), lo[p], up[p]) : x[p];
+    return 0;
+  }
+};
+// The residual and the unknowns that are not pressed against a bound; the sum is how many of them are others.
+struct Mark {
+  const double  *x, *b, *lo, *up, *inverse;
+  double        *r;
+  unsigned char *free;
+  HD double      operator()(ptrdiff_t p, double product) const
+  {
+    const double s  = b[p] - product;
+    const bool   is = inverse[p] > 0 && !(x[p] <= lo[p] && s <= 0) && !(x[p] >= up[p] && s >= 0), was = free[p];
+    r[p]    = s;
+    free[p] = is;
+    return is != was;
+  }
+};
+struct Masked {
+  const double        *r;
+  const unsigned char *free;
+  double              *to;
+  HD void              operator()(int p) const { to[p] = free[p] ? r[p] : 0; }
+};
+struct Dot {
+  const double *x, *y;
+  HD double     operator()(int p) const { return x[p] * y[p]; }
+};
+// q = A p of the free unknowns; the sum is p . q
+struct FreeProduct {
+  const double        *p;
+  const unsigned char *free;
+  double              *q;
+  HD double            operator()(ptrdiff_t k, double product) const
+  {
+    q[k] = free[k] ? product : 0;
+    return p[k] * q[k];
+  }
+};
+struct Direction { // p = z + beta p
+  const double *z;
+  double        beta, *p;
+  HD void       operator()(int k) const { p[k] = z[k] + beta * p[k]; }
+};
+struct Advance { // v += alpha p, r -= alpha q
+  const double *p, *q;
+  double        alpha, *v, *r;
+  HD void       operator()(int k) const
+  {
+    v[k] += alpha * p[k];
+    r[k] -= alpha * q[k];
+  }
+};
+// v becomes the step to the projection of x + v; the sum is what energy falls by along it, to first order.
+struct Project {
+  const double *x, *lo, *up, *r;
+  double       *v;
+  HD double     operator()(int p) const
+  {
+    v[p] = between(x[p] + v[p], lo[p], up[p]) - x[p];
+    return v[p] * r[p];
+  }
+};
+struct KeepProduct { // q = A v; the sum is v . q
+  const double *v;
+  double       *q;
+  HD double     operator()(ptrdiff_t p, double product) const
+  {
+    q[p] = product;
+    return v[p] * product;
+  }
+};
+struct Step {
+  const double *v, *lo, *up;
+  double        t, *x;
+  HD void       operator()(int p) const { x[p] = between(x[p] + t * v[p], lo[p], up[p]); }
+};
+
+// Of a bound that there is where an unknown takes part: its value; 1.
+struct BoundValue {
+  const double *bound, *inverse;
+  double       *to;
+  HD void       operator()(int p) const { to[p] = inverse[p] > 0 && fabs(bound[p]) < far ? bound[p] : 0; }
+};
+struct BoundThere {
+  const double *bound, *inverse;
+  double       *to;
+  HD void       operator()(int p) const { to[p] = inverse[p] > 0 && fabs(bound[p]) < far; }
+};
+struct PartOf {
+  const double *v, *inverse;
+  double       *to;
+  HD void       operator()(int p) const { to[p] = inverse[p] > 0 ? v[p] : 0; }
+};
+struct TakesPart {
+  const double *inverse;
+  double       *to;
+  HD void       operator()(int p) const { to[p] = inverse[p] > 0; }
+};
+// The mean of the bounds that there are, if they are on this share of a coarse basis function.
+struct MeanBound {
+  const double *sum, *there, *all;
+  double        none, *to;
+  HD void       operator()(int p) const { to[p] = there[p] > 0.25 * all[p] ? sum[p] / there[p] : none; }
+};
+struct Uncross {
+  double *lo, *up;
+  HD void operator()(int p) const
+  {
+    if (lo[p] > up[p]) lo[p] = up[p] = 0.5 * (lo[p] + up[p]);
+  }
+};
+struct Project0 { // x between its bounds, or as it is where the unknown takes no part
+  const double *from, *lo, *up, *inverse;
+  double       *x;
+  HD void       operator()(int p) const
+  {
+    if (inverse[p] > 0) x[p] = between(from[p], lo[p], up[p]);
+  }
+};
+
+} // namespace tessera::vipmg::kernels

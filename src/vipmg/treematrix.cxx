@@ -1,0 +1,143 @@
+#include "vipmg/treematrix.hpp"
+
+namespace tessera::vipmg {
+
+using tree::Failure;
+
+PetscErrorCode TreeMatrix::Reset()
+{
+  PetscFunctionBegin;
+  PetscCall(rows_.Restore());
+  PetscCall(rows_.Reset());
+  problem_.reset();
+  matrix_  = 0;
+  pattern_ = -1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static NodesOf NodesIn(const MeshSource &source, Mat J)
+{
+  NodesOf nodes{source.solver, source.who, J};
+  nodes.dm        = source.dm;
+  nodes.couplings = false;
+  return nodes;
+}
+
+PetscErrorCode TreeMatrix::Check(const MeshSource &source, Mat J)
+{
+  const Coordinates *given = nullptr;
+
+  PetscFunctionBegin;
+  if (source.pc) PetscCall(GivenCoordinates(source.pc, &given));
+  PetscCall(CheckCoordinates(NodesIn(source, J), given, source.file.c_str(), source.option.c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The unknowns of a node: the block size of the matrix, or what the number of points says.
+PetscErrorCode TreeMatrix::ChooseBlock(const MeshSource &source, Mat J, const Coordinates *given)
+{
+  const MPI_Comm comm = PetscObjectComm(source.solver);
+  PetscInt       m, M;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(J, &M, nullptr));
+  PetscCall(MatGetBlockSize(J, &bs_));
+  if (given && source.file.empty()) {
+    PetscCall(MatGetLocalSize(J, &m, nullptr));
+    PetscInt mine[2] = {m, (PetscInt)given->x.size() / given->dim}, all[2];
+    PetscCallMPI(MPI_Allreduce(mine, all, 2, MPIU_INT, MPI_SUM, comm));
+    if (all[1] > 0 && all[0] % all[1] == 0) bs_ = all[0] / all[1];
+  }
+  PetscCheck(bs_ >= 1 && bs_ <= 6, comm, PETSC_ERR_SUP,
+             "%s works with 1 to 6 unknowns a node on meshes: here are %" PetscInt_FMT
+             " (the matrix' block size, or rows by points of PCSetCoordinates())",
+             source.who, bs_);
+  PetscCheck(M / bs_ < 2000000000, comm, PETSC_ERR_SUP, "%s works with less than 2e9 nodes: here are %" PetscInt_FMT,
+             source.who, M / bs_);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TreeMatrix::Make(const MeshSource &source, Mat J, const Coordinates &given, const Exec &exec,
+                                const Params &params, const MatrixRows &rows, const GhostNodes &ghosts,
+                                Failure *failure)
+{
+  NodesOf            nodes = NodesIn(source, J);
+  Coordinates        found;
+  const Coordinates *use;
+
+  PetscFunctionBegin;
+  nodes.bs = bs_;
+  PetscCall(FindCoordinates(nodes, given, source.file.c_str(), source.option.c_str(), &found, &use));
+  from_          = use->from;
+  tree::Params p = tree::params_for((int)use->dim, (int)bs_);
+  if (params.levels) p.grids = params.levels - 1;
+  TesseraCallCXX(problem_.reset(new TreeProblem(exec, comm_, p)));
+  TesseraCallCXX(*failure =
+                   problem_->tree().setup(rows, use->x.data(), ghosts.owner, ghosts.index, false, use->x.space()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TreeMatrix::Judge(const MeshSource &source, Mat J, const Failure &failure, MatrixReport &report)
+{
+  const MPI_Comm comm = PetscObjectComm(source.solver);
+  int            kind = (int)failure.kind, any, who, rank, size;
+  PetscInt       first;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(&kind, &any, 1, MPI_INT, MPI_MAX, comm));
+  PetscCheck(any != Failure::too_long, comm, PETSC_ERR_SUP,
+             "%s: rows of the Jacobian are coupled with more than 65000 others. Use -snes_type vinewtonrsls",
+             source.who);
+  PetscCheck(any != Failure::too_coarse, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "%s: with so few grids (-snes_vipmg_levels) more than 2000 unknowns remain to be solved exactly. Use more "
+             "grids, or 0 for as many as it takes",
+             source.who);
+  report = MatrixReport();
+  if (!any || any == Failure::lost) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetOwnershipRange(J, &first, nullptr));
+  report.kind  = any == Failure::not_finite ? MatrixReport::not_finite
+               : any == Failure::diagonal   ? MatrixReport::diagonal
+                                            : MatrixReport::indefinite;
+  report.row   = failure.kind == any && failure.row >= 0 ? first + (PetscInt)failure.row : -1;
+  report.value = failure.value;
+  PetscCall(FirstProcess(comm, failure.kind == any, &who, &rank, &size));
+  PetscCallMPI(MPI_Bcast(&report, (int)sizeof(report), MPI_BYTE, who, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TreeMatrix::Read(const MeshSource &source, Mat J, const Exec &exec, const Params &params,
+                                MatrixReport &report)
+{
+  const Coordinates *given = nullptr;
+  const Coordinates  none;
+  PetscObjectId      id;
+  PetscObjectState   state;
+  GhostNodes         ghosts;
+  MatrixRows         rows;
+  Failure            failure;
+  bool               refreshed = false;
+
+  PetscFunctionBegin;
+  PetscCall(CommOf(source.solver, &comm_));
+  if (source.pc) PetscCall(GivenCoordinates(source.pc, &given));
+  PetscCall(PetscObjectGetId((PetscObject)J, &id));
+  PetscCall(MatGetNonzeroState(J, &state));
+  const uint64_t points = given ? given->number : 0;
+  const bool     again  = problem_ && id == matrix_ && state == pattern_ && points == points_;
+  matrix_               = 0;
+  if (!again) PetscCall(ChooseBlock(source, J, given));
+  PetscCall(ReadRows(comm_, source.who, J, bs_, exec.space, &rows_, &ghosts, &rows));
+  if (again) TesseraCallCXX(refreshed = problem_->tree().refresh(rows, failure));
+  if (!refreshed) PetscCall(Make(source, J, given ? *given : none, exec, params, rows, ghosts, &failure));
+  PetscCall(rows_.Restore());
+  PetscCall(Judge(source, J, failure, report));
+  if (report.kind != MatrixReport::fine) PetscFunctionReturn(PETSC_SUCCESS);
+  report.dirichlet = (PetscInt)problem_->tree().fixed();
+  TesseraCallCXX(problem_->begin(params));
+  matrix_  = id;
+  pattern_ = state;
+  points_  = points;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera::vipmg
