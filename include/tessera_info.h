@@ -54,7 +54,7 @@ typedef struct {
 .seealso: `PCRRB`, `PCRRBGetGridInfo()`
 S*/
 typedef struct {
-  PetscInt      nx, ny;      /* of an algebraic level: rows, and 1 */
+  PetscInt      nx, ny, nz;  /* of an algebraic level: rows, 1 and 1 */
   PetscBool     everywhere;  /* every process has all of it */
   PetscBool     exact;       /* the last one, which is solved exactly */
   PetscBool     accelerated; /* by the K- or AMLI-cycle */

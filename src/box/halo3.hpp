@@ -13,7 +13,9 @@ public:
   void setup(const Comm &comm, const std::vector<Box3> &have, const std::vector<Box3> &need, const int periods[3],
              const Layout3 &layout, Space space);
   void exchange(double *const *fields, int n);
+  void exchange(float *const *fields, int n);
   void exchange(double *field) { exchange(&field, 1); }
+  void exchange(float *field) { exchange(&field, 1); }
   void exchange(uint8_t *flags);
   bool remote() const { return !peers_.empty(); }
   bool empty() const { return peers_.empty() && !own_from_.size(); }

@@ -145,6 +145,7 @@ template <class T> void Halo3::move(T *const *fields, int n)
 }
 
 void Halo3::exchange(double *const *fields, int n) { move(fields, n); }
+void Halo3::exchange(float *const *fields, int n) { move(fields, n); }
 void Halo3::exchange(uint8_t *flags) { move(&flags, 1); }
 
 } // namespace tessera::box

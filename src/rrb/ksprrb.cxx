@@ -161,7 +161,7 @@ PetscErrorCode Solve(KSP ksp)
   k->off.clear();
   const bool flexible     = r->plan.cycle == rrb::Cycle::k,
              with_z       = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
-  const bool     exact    = !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen;
+  const bool     exact    = !r->three && !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen;
   const PetscInt vectors  = !schur ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
   if (vectors && (!ksp->work || ksp->nwork < vectors)) PetscCall(KSPSetWorkVecs(ksp, vectors));
   if (schur) {
@@ -183,6 +183,7 @@ PetscErrorCode Solve(KSP ksp)
   } else {
     PetscCall(PetscInfo(ksp, "CG on the whole system: %s\n",
                         r->raised            ? "the factors leave out negative row sums"
+                        : r->three           ? "the grid has three dimensions"
                         : OnSchur(*r)        ? "the preconditioner is of an older matrix"
                         : r->plan.have_schur ? "the matrix is not symmetric to rounding"
                                              : "the operator is a 9-point one"));
@@ -286,7 +287,7 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
   if (!ascii || !rrb || !ksp->setupstage) PetscFunctionReturn(PETSC_SUCCESS);
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
-  if (!r->current || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->current || r->failed || r->three) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPRRBGetInfo(ksp, &info));
   const char *const whole = r->raised          ? "the whole system (the factors leave out negative row sums)"
                           : r->plan.have_schur ? "the whole system (the matrix is not symmetric to rounding)"

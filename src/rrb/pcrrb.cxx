@@ -25,6 +25,7 @@ static PetscErrorCode PCReset_RRB(PC pc)
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // memory is given back in its order
   PetscCall(r->matrix.Reset());
   r->plan      = tessera::rrb::Plan();
+  r->three.reset();
   r->dirichlet = tessera::DirichletCouplings();
   r->report    = OperatorReport();
   r->current   = PETSC_FALSE;
@@ -56,6 +57,10 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
   bool          refused;
 
   PetscFunctionBegin;
+  if (r->three) {
+    PetscCall(tessera::ApplyThree(pc, x, y));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(tessera::RefuseApplication(pc, "PC rrb", r->ready, r->failed, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, x, y, 0));
@@ -89,12 +94,17 @@ static PetscErrorCode Apply(PC pc, Vec x, Vec y)
 static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
 {
   PC_RRB              *r = (PC_RRB *)pc->data;
-  tessera::rrb::Level &finest = r->plan.levels[0];
   const double        *from;
   double              *to;
   bool                 refused;
 
   PetscFunctionBegin;
+  if (r->three) {
+    PetscCheck(!r->three->report.dirichlet, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+               "PC rrb: in three dimensions there is no transpose where there are Dirichlet rows");
+    PetscCall(tessera::ApplyThree(pc, x, y));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(tessera::RefuseApplication(pc, "PC rrb", r->ready, r->failed, y, &refused));
   if (refused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(r->plan.cycle != tessera::rrb::Cycle::k, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
@@ -112,6 +122,7 @@ static PetscErrorCode ApplyTranspose(PC pc, Vec x, Vec y)
     tessera::rrb::apply(r->plan, z);
   }
   if (r->dirichlet.any) {
+    tessera::rrb::Level &finest = r->plan.levels[0];
     tessera::rrb::load(r->plan, to);
     dirichlet_transpose(r->plan.exec, own, r->dirichlet, finest.b.data, finest.b.v);
     finest.halo.fold(finest.b.v, tessera::mask_all); // sums for other processes' Dirichlet rows
@@ -134,7 +145,7 @@ static PetscErrorCode MatApply(PC pc, Mat X, Mat Y)
   PetscFunctionBegin;
   PetscCheck(r->ready, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PC rrb: the last setup ended with an error");
   PetscCall(MatGetSize(X, nullptr, &N));
-  if (!r->failed && !r->matrix.moved() && tessera::rrb::takes_several(r->plan)) {
+  if (!r->failed && !r->three && !r->matrix.moved() && tessera::rrb::takes_several(r->plan)) {
     PetscCall(PetscLogEventBegin(tessera::event_rrb_sweep, pc, X, Y, 0));
     PetscCall(r->columns.Each(
       X, Y, r->plan.exec.space,

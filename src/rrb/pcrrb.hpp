@@ -3,6 +3,7 @@
 #include "petsc/columns.hpp"
 #include "petsc/dmda.hpp"
 #include "petsc/options.hpp"
+#include "rrb/pcrrb_three.hpp"
 #include "rrb/rrb.hpp"
 #include "tessera.h"
 #include <petsc/private/pcimpl.h>
@@ -37,6 +38,7 @@ struct PC_RRB {
   GridMatrix         matrix;
   Columns            columns;
   rrb::Plan          plan;
+  std::unique_ptr<RRBThree> three; // in place of matrix and plan, in three dimensions
   DirichletCouplings dirichlet;
   OperatorReport     report;
   PetscBool          raised       = PETSC_FALSE; // negative row sums came off the diagonal
@@ -67,6 +69,7 @@ PetscErrorCode       PCCreate_RRB(PC);
 PetscErrorCode       KSPCreate_RRB(KSP);
 PetscErrorCode       CiteRRB();
 PetscErrorCode       SetUpRRB(PC); // pcrrb_setup.cxx
+PetscErrorCode       PlaceRRB(PC, Space *); // where to run
 // b_I - A_ID z_D in the plan's right-hand side, at the rows beside Dirichlet rows.
 PetscErrorCode SubtractDirichlet(PC_RRB *);
 PetscErrorCode ViewRRB(PC, PetscViewer);

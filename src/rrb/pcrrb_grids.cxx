@@ -16,6 +16,8 @@ static PetscErrorCode CheckForm(PC pc)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
+  PetscCheck(!r->three, comm, PETSC_ERR_SUP,
+             "PC rrb: operators and interpolation of grids of three dimensions cannot be given as matrices");
   PetscCheck(r->options.coarsening == PC_RRB_COARSENING_GALERKIN, comm, PETSC_ERR_SUP,
              "PC rrb: -pc_rrb_coarsening %s makes the operators of its grids by elimination and lumping, so there is "
              "no interpolation P with which they are P'AP. Use -pc_rrb_coarsening galerkin",
@@ -36,7 +38,6 @@ static PetscErrorCode CheckForm(PC pc)
 static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *matrices[])
 {
   PC_RRB                       *r = (PC_RRB *)pc->data;
-  rrb::Level                   &finest = r->plan.levels[0];
   std::vector<rrb::GridEntries> grids;
   std::vector<double>           rows;
   tessera::Stencil              a;
@@ -48,6 +49,7 @@ static PetscErrorCode GetMatrices(PC pc, bool operators, PetscInt *number, Mat *
 
   PetscFunctionBegin;
   PetscCall(CheckForm(pc));
+  rrb::Level &finest = r->plan.levels[0];
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space));
   TesseraCallCXX(a = tessera::Stencil(finest.layout), field.resize(finest.layout.elements(4)));
   do {

@@ -41,6 +41,32 @@ static size_t LevelOf(const rrb::Plan &p, PetscInt grid)
   return l;
 }
 
+static PetscErrorCode GetGridInfoThree(PC pc, PetscInt grid, PCRRBGridInfo *info)
+{
+  const PC_RRB                             *r     = (const PC_RRB *)pc->data;
+  const std::vector<rrb::three::GridReport> grids = r->three->solver->report();
+
+  PetscFunctionBegin;
+  PetscCheck(grid >= 0 && grid < (PetscInt)grids.size(), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
+             "PC rrb has the grids 0 to %d: %" PetscInt_FMT " given", (int)grids.size() - 1, grid);
+  const rrb::three::GridReport &g = grids[(size_t)grid], &f = grids[0];
+  const auto size = [](const rrb::three::GridReport &a) {
+    return (a.star ? 7. : 27.) * (PetscReal)a.n[0] * (PetscReal)a.n[1] * (PetscReal)a.n[2];
+  };
+  *info            = PCRRBGridInfo();
+  info->nx         = g.n[0];
+  info->ny         = g.n[1];
+  info->nz         = g.n[2];
+  info->everywhere = g.everywhere && !f.everywhere ? PETSC_TRUE : PETSC_FALSE;
+  info->exact      = g.exact ? PETSC_TRUE : PETSC_FALSE;
+  info->cut        = g.cut ? PETSC_TRUE : PETSC_FALSE;
+  info->schur      = g.schur && !g.exact ? PETSC_TRUE : PETSC_FALSE;
+  info->smoother   = PC_RRB_SMOOTHER_POINT;
+  info->sweeps     = g.exact ? 0 : g.degree;
+  info->complexity = size(g) / size(f);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
 {
   const PC_RRB    *r = (const PC_RRB *)pc->data;
@@ -48,6 +74,10 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
+  if (r->three) {
+    PetscCall(GetGridInfoThree(pc, grid, info));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCheck(grid >= 0 && grid < Grids(p), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE,
              "PC rrb has the grids 0 to %" PetscInt_FMT ": %" PetscInt_FMT " given", Grids(p) - 1, grid);
   const rrb::Algebraic *const algebraic = rrb::algebraic_levels(p);
@@ -56,6 +86,7 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
     const rrb::AlgebraicLevel &a = algebraic->below((int)grid);
     info->nx         = (PetscInt)a.nodes;
     info->ny         = 1;
+    info->nz         = 1;
     info->everywhere = p.levels[0].grid.processes() > 1 && !a.share ? PETSC_TRUE : PETSC_FALSE;
     info->exact      = grid + 1 == Grids(p) ? PETSC_TRUE : PETSC_FALSE;
     info->smoother   = PC_RRB_SMOOTHER_POINT;
@@ -68,6 +99,7 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
   const rrb::Level &g = p.levels[l];
   info->nx         = g.grid.nx;
   info->ny         = g.grid.ny;
+  info->nz         = 1;
   info->everywhere = p.levels[0].grid.processes() > 1 && g.grid.processes() == 1 ? PETSC_TRUE : PETSC_FALSE;
   info->exact      = g.step == rrb::Step::solve ? PETSC_TRUE : PETSC_FALSE;
   info->cut        = g.cut_x || g.cut_y ? PETSC_TRUE : PETSC_FALSE;
@@ -101,19 +133,26 @@ static PetscErrorCode GetInfo(PC pc, TesseraGridsInfo *info)
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
   *info = TesseraGridsInfo();
-  info->grids = Grids(p);
+  info->grids = r->three ? (PetscInt)r->three->solver->report().size() : Grids(p);
   for (PetscInt g = 0; g < info->grids; ++g) {
     PetscCall(GetGridInfo(pc, g, &grid));
-    nodes += (PetscReal)grid.nx * (PetscReal)grid.ny;
+    nodes += (PetscReal)grid.nx * (PetscReal)grid.ny * (PetscReal)grid.nz;
+    if (!g) info->unknowns = nodes;
+    if (r->three) info->operator_complexity += grid.complexity;
   }
-  info->unknowns            = (PetscReal)p.levels[0].grid.size();
-  info->exact               = rrb::algebraic_levels(p) ? grid.nx : (PetscInt)p.remainder.x.size();
-  info->dirichlet           = r->report.dirichlet;
-  info->grid_complexity     = nodes / info->unknowns;
-  info->operator_complexity = p.nonzeros;
-  info->backend             = tessera::BackendOf(p.exec.space);
-  info->precision           = p.params.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE;
-  mine                      = (PetscReal)p.bytes();
+  info->dirichlet       = r->report.dirichlet;
+  info->grid_complexity = nodes / info->unknowns;
+  info->precision       = p.params.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE;
+  if (r->three) {
+    info->exact   = grid.nx * grid.ny * grid.nz;
+    info->backend = tessera::BackendOf(r->three->exec.space);
+    mine          = (PetscReal)r->three->solver->bytes();
+  } else {
+    info->exact               = rrb::algebraic_levels(p) ? grid.nx : (PetscInt)p.remainder.x.size();
+    info->operator_complexity = p.nonzeros;
+    info->backend             = tessera::BackendOf(p.exec.space);
+    mine                      = (PetscReal)p.bytes();
+  }
   PetscCallMPI(MPI_Allreduce(&mine, &info->bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -125,6 +164,15 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
+  if (r->three) {
+    *choice               = PCRRBChoice();
+    choice->coarsening    = PC_RRB_COARSENING_GALERKIN;
+    choice->interpolation = PC_RRB_INTERPOLATION_COLLAPSE;
+    choice->cycle         = PC_RRB_CYCLE_V;
+    choice->measures      = tessera::NameOf(rrb::Rough::no);
+    choice->asymmetry     = r->report.asymmetry;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   const bool galerkin = r->options.coarsening == PC_RRB_COARSENING_GALERKIN, fitted = fits_weights(p.choice.rough);
   *choice               = PCRRBChoice();
   choice->coarsening    = r->options.coarsening;
@@ -156,7 +204,7 @@ static PetscErrorCode GetGridSizes(PC pc, PetscInt *grids, const PetscInt *nx[],
 
   PetscFunctionBegin;
   PetscCall(tessera::CheckSetUpRRB(pc));
-  const size_t n = (size_t)Grids(r->plan);
+  const size_t n = r->three ? r->three->solver->report().size() : (size_t)Grids(r->plan);
   TesseraCallCXX(r->sizes_x.resize(n), r->sizes_y.resize(n));
   for (size_t g = 0; g < n; ++g) {
     PetscCall(GetGridInfo(pc, (PetscInt)g, &grid));

@@ -74,7 +74,7 @@ static PetscErrorCode Fail(PC pc, PCFailedReason reason)
 }
 
 // Where the values of the matrix are, unless PC or KSP say otherwise.
-static PetscErrorCode Place(PC pc, tessera::Space *space)
+PetscErrorCode tessera::PlaceRRB(PC pc, Space *space)
 {
   PC_RRB              *r = (PC_RRB *)pc->data;
   const char          *prefix;
@@ -269,7 +269,7 @@ static PetscErrorCode MakePlan(PC pc, tessera::device::Reservation *expected)
   tessera::rrb::Params params;
 
   PetscFunctionBegin;
-  PetscCall(Place(pc, &r->plan.exec.space));
+  PetscCall(tessera::PlaceRRB(pc, &r->plan.exec.space));
   PetscCall(tessera::UseCurrentStream(r->plan.exec.space)); // where memory is made and given back, too
   if (!r->linear) PetscCall(tessera::LookAtKSPType(pc, &r->linear));
   PetscCall(Parameters(pc, &params));
@@ -411,10 +411,20 @@ static PetscErrorCode SetUp(PC pc)
 
 PetscErrorCode tessera::SetUpRRB(PC pc)
 {
-  const PC_RRB *r = (PC_RRB *)pc->data;
+  PC_RRB *r = (PC_RRB *)pc->data;
+  bool    three;
 
   PetscFunctionBegin;
   PetscCall(tessera::CiteRRB());
+  PetscCall(tessera::LooksThree(pc, &three));
+  if (three != (bool)r->three) {
+    TesseraCallCXX(r->three.reset(three ? new RRBThree : nullptr));
+    r->current = PETSC_FALSE;
+  }
+  if (three) {
+    PetscCall(SetUpThree(pc));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(RunCollectively<SetUp>(pc));
   if (!r->current && r->unfit && !r->failed) PetscCall(RunCollectively<SetUp>(pc));
   PetscFunctionReturn(PETSC_SUCCESS);

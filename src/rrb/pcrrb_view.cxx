@@ -88,10 +88,31 @@ static PetscErrorCode ViewGrid(const PC_RRB *r, PetscInt k, const PCRRBGridInfo 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode ViewGrids(PC pc, PetscInt grids, PetscViewer viewer)
+{
+  const PC_RRB *r          = (const PC_RRB *)pc->data;
+  PetscBool     everywhere = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < grids; ++k) {
+    PCRRBGridInfo g;
+    PetscCall(PCRRBGetGridInfo(pc, k, &g));
+    if (g.everywhere && !everywhere && g.entries > 0)
+      PetscCall(PetscViewerASCIIPrintf(viewer, "    from here on every process:\n"));
+    else if (g.everywhere && !everywhere)
+      PetscCall(PetscViewerASCIIPrintf(
+        viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", from here on every process\n", k,
+        g.nx, g.ny));
+    everywhere = g.everywhere;
+    PetscCall(ViewGrid(r, k, g, viewer));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
 {
   const PC_RRB    *r = (const PC_RRB *)pc->data;
-  PetscBool        ascii, everywhere = PETSC_FALSE;
+  PetscBool        ascii;
   const char      *failure;
   TesseraGridsInfo info;
   PCRRBChoice      c;
@@ -101,6 +122,10 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCRRBGetFailure(pc, &failure));
   if (failure) PetscCall(PetscViewerASCIIPrintf(viewer, "  failed: %s\n", failure));
+  if (r->three) {
+    PetscCall(ViewThree(pc, viewer));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (!r->current || failure) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening %s, cycle %s, factors in %s precision\n",
                                      PCRRBCoarsenings[r->options.coarsening], PCRRBCycles[r->options.cycle],
@@ -141,18 +166,7 @@ PetscErrorCode tessera::ViewRRB(PC pc, PetscViewer viewer)
                                    "%.4g; an application moves %.4g bytes an unknown\n",
                                    (double)info.bytes * 1e-6, (double)(info.bytes / info.unknowns),
                                    (double)info.operator_complexity, (double)info.grid_complexity, (double)c.moved));
-  for (PetscInt k = 0; k < info.grids; ++k) {
-    PCRRBGridInfo g;
-    PetscCall(PCRRBGetGridInfo(pc, k, &g));
-    if (g.everywhere && !everywhere && g.entries > 0)
-      PetscCall(PetscViewerASCIIPrintf(viewer, "    from here on every process:\n"));
-    else if (g.everywhere && !everywhere)
-      PetscCall(PetscViewerASCIIPrintf(
-        viewer, "    grid %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT ", from here on every process\n", k,
-        g.nx, g.ny));
-    everywhere = g.everywhere;
-    PetscCall(ViewGrid(r, k, g, viewer));
-  }
+  PetscCall(ViewGrids(pc, info.grids, viewer));
   if (info.dirichlet)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (no off-diagonal entries)%s\n",
                                      info.dirichlet,

@@ -1,0 +1,97 @@
+// Loops over nodes in chunks, for kernels whose work at a node is a loop itself (lists of products, parents): the
+// host's compiler makes vectors of the nodes of a chunk. And loops over the nodes of a colour.
+#pragma once
+#include "box/level.hpp"
+#include "exec/chunk.hpp"
+
+#if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
+
+namespace tessera::box {
+
+// kernel.at<P, W>(t, o, j, k) at nodes (2 (t + v) + P, j, k), v < W, whose places are o + P * half + v.
+template <class Kernel> struct OnChunks {
+  Layout3 layout;
+  Rows    rows;
+  int     first[2], end[2], width, even; // of half rows; chunks of the even half
+  Kernel  kernel;
+  template <int P> HD void run(int c, int j, int k) const
+  {
+    int t = first[P] + c * width;
+#ifndef __CUDA_ARCH__
+    if (width > 1 && end[P] - t >= width) return kernel.template at<P, chunk>(t, layout.row(j, k) + t, j, k);
+    const int last = end[P] - t < width ? end[P] : t + width;
+    for (; t + 4 <= last; t += 4) kernel.template at<P, 4>(t, layout.row(j, k) + t, j, k);
+    for (; t < last; ++t) kernel.template at<P, 1>(t, layout.row(j, k) + t, j, k);
+#else
+    kernel.template at<P, 1>(t, layout.row(j, k) + t, j, k);
+#endif
+  }
+  HD void operator()(int c, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    if (c < even) run<0>(c, j, k);
+    else run<1>(c - even, j, k);
+  }
+};
+template <class Kernel> void for_chunks(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+{
+  if (b.empty()) return;
+  OnChunks<Kernel> on{l, all_rows(b), {}, {}, chunk_of(exec), 0, kernel};
+  int              count[2];
+  for (int p = 0; p < 2; ++p) {
+    on.first[p] = half_begin(b.lo[0], p);
+    on.end[p]   = half_begin(b.hi[0], p);
+    count[p]    = (on.end[p] - on.first[p] + on.width - 1) / on.width;
+  }
+  on.even = count[0];
+  forall(exec, {0, count[0] + count[1], 0, on.rows.count()}, on);
+}
+
+// The kernel of for_nodes() at the nodes with (i + j + k) % 2 == colour.
+template <class Kernel> struct OnColour {
+  Layout3 layout;
+  Rows    rows;
+  int     colour, lo, hi;
+  Kernel  kernel;
+  template <int P> HD void run(int t, int j, int k) const
+  {
+    const int i = 2 * t + P;
+    if (i >= lo && i < hi) kernel.template at<P>(t, layout.row(j, k) + t, j, k);
+  }
+  HD void operator()(int t, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    if ((colour + j + k) & 1) run<1>(t, j, k);
+    else run<0>(t, j, k);
+  }
+};
+// A half row of the colour, a loop without a test.
+template <class Kernel> struct OnColourRows {
+  OnColour<Kernel> on;
+  HD void          operator()(int, int r) const
+  {
+#ifndef __CUDA_ARCH__
+    int j, k;
+    on.rows.get(r, j, k);
+    const int p = (on.colour + j + k) & 1, t0 = half_begin(on.lo, p), t1 = half_begin(on.hi, p);
+    if (p) half_row<1>(on.layout, j, k, t0, t1, on.kernel);
+    else half_row<0>(on.layout, j, k, t0, t1, on.kernel);
+#else
+    (void)r;
+#endif
+  }
+};
+template <class Kernel>
+void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
+{
+  if (b.empty()) return;
+  const OnColour<Kernel> on{l, all_rows(b), colour, b.lo[0], b.hi[0], kernel};
+  if (chunk_of(exec) > 1) return forall(exec, {0, 1, 0, on.rows.count()}, OnColourRows<Kernel>{on});
+  forall(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
+}
+
+} // namespace tessera::box
+
+#endif

@@ -1,0 +1,89 @@
+// Symmetric operators on grids of three dimensions: planes of the diagonal and of the couplings with half of the
+// neighbours, 4 for 7 points and 14 for 27; the other half is that of the neighbours.
+#pragma once
+#include "box/level.hpp"
+
+namespace tessera::box {
+
+// The neighbours whose couplings a node keeps, those of a star first.
+constexpr int star_forward = 3, box_forward = 13;
+template <int M> HD constexpr int forward(int d)
+{
+  constexpr int to[13][3] = {
+    {1,  0,  0},
+    {0,  1,  0},
+    {0,  0,  1},
+    {-1, 1,  0},
+    {1,  1,  0},
+    {-1, 0,  1},
+    {1,  0,  1},
+    {0,  -1, 1},
+    {0,  1,  1},
+    {-1, -1, 1},
+    {1,  -1, 1},
+    {-1, 1,  1},
+    {1,  1,  1}
+  };
+  return to[M][d];
+}
+
+// f(the numbers from I to End - 1), as constants.
+template <int I, int End, class F> HD inline void unroll3(const F &f)
+{
+  if constexpr (I < End) {
+    f(std::integral_constant<int, I>());
+    unroll3<I + 1, End>(f);
+  }
+}
+
+// F: star_forward or box_forward.
+template <class T, int F> struct Symmetric3 {
+  static constexpr int kept = F;
+  const T  *a;
+  ptrdiff_t plane, sj, sk;
+  int       half;
+
+  // From the place of row (j, k) to a neighbour of the node of parity P.
+  template <int P, int DX> HD ptrdiff_t place(int dy, int dz) const { return beside<P, DX>(half) + dy * sj + dz * sk; }
+  // The sum of all couplings' f(coefficient, place). o: the place of the node, without P * half.
+  template <int P, class G> HD void each(ptrdiff_t o, const G &g) const
+  {
+    unroll3<0, F>([&](auto m) {
+      constexpr int M = decltype(m)::value, x = forward<M>(0), y = forward<M>(1), z = forward<M>(2);
+      const ptrdiff_t before = o + this->template place<P, -x>(-y, -z);
+      g(a[(M + 1) * plane + o + P * (ptrdiff_t)half], o + this->template place<P, x>(y, z));
+      g(a[(M + 1) * plane + before], before);
+    });
+  }
+  // (A v) at the node.
+  template <int P, class V> HD V product(const V *v, ptrdiff_t o) const
+  {
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    return a[e] * v[e] + neighbours<P>(v, o);
+  }
+  template <int P, class V> HD V neighbours(const V *v, ptrdiff_t o) const
+  {
+    V s[4] = {0, 0, 0, 0}; // chains of additions that do not wait for each other
+    unroll3<0, F>([&](auto m) {
+      constexpr int M = decltype(m)::value, x = forward<M>(0), y = forward<M>(1), z = forward<M>(2);
+      const ptrdiff_t before = o + this->template place<P, -x>(-y, -z);
+      s[2 * (M % 2)] += a[(M + 1) * plane + o + P * (ptrdiff_t)half] * v[o + this->template place<P, x>(y, z)];
+      s[2 * (M % 2) + 1] += a[(M + 1) * plane + before] * v[before];
+    });
+    return (s[0] + s[1]) + (s[2] + s[3]);
+  }
+  // All 27 of a node, 9 (z + 1) + 3 (y + 1) + x + 1; those that a star does not have are zero.
+  template <int P> HD void row(ptrdiff_t o, double (&r)[27]) const
+  {
+    for (int c = 0; c < 27; ++c) r[c] = 0;
+    r[13] = a[o + P * (ptrdiff_t)half];
+    unroll3<0, F>([&](auto m) {
+      constexpr int M = decltype(m)::value, x = forward<M>(0), y = forward<M>(1), z = forward<M>(2);
+      constexpr int c = 9 * (z + 1) + 3 * (y + 1) + x + 1;
+      r[c]      = a[(M + 1) * plane + o + P * (ptrdiff_t)half];
+      r[26 - c] = a[(M + 1) * plane + o + this->template place<P, -x>(-y, -z)];
+    });
+  }
+};
+
+} // namespace tessera::box

@@ -1,0 +1,290 @@
+// PC rrb on grids of three dimensions: setup, application and view.
+#include "rrb/pcrrb.hpp"
+#include "box/cube.hpp"
+#include "box/tuning.hpp"
+#include "petsc/krylov.hpp"
+#include "petsc/shell.hpp"
+#include <petscdmda.h>
+
+namespace tessera {
+
+static PetscErrorCode GridOf(PC pc, DM *da)
+{
+  DM        dm = nullptr, of_matrix = nullptr;
+  PetscBool is;
+
+  PetscFunctionBegin;
+  *da = nullptr;
+  PetscCall(PCGetDM(pc, &dm));
+  if (pc->pmat) PetscCall(MatGetDM(pc->pmat, &of_matrix));
+  for (DM d : {dm, of_matrix}) {
+    if (!d || *da) continue;
+    PetscCall(PetscObjectTypeCompare((PetscObject)d, DMDA, &is));
+    if (is) *da = d;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode LooksThree(PC pc, bool *three)
+{
+  const PC_RRB *r = (const PC_RRB *)pc->data;
+  DM            da;
+  PetscInt      dim = 0;
+
+  PetscFunctionBegin;
+  *three = false;
+  if (r->options.grid[0] > 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(GridOf(pc, &da));
+  if (da) PetscCall(DMGetDimension(da, &dim));
+  *three = dim == 3;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Fail(PC pc, PCFailedReason reason)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  r->failed = PETSC_TRUE;
+  PetscCall(FailSetUp(pc, "PC rrb", r->failure, reason));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckOptions(PC pc)
+{
+  const RRBOptions &o = ((const PC_RRB *)pc->data)->options;
+
+  PetscFunctionBegin;
+  PetscCheck(o.coarsening == PC_RRB_COARSENING_GALERKIN && o.smoother == PC_RRB_SMOOTHER_AUTO &&
+               o.interpolation == PC_RRB_INTERPOLATION_AUTO && o.omega == 1 && o.lump == PC_RRB_LUMP_RED &&
+               o.quarters < 0,
+             PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "PC rrb: in three dimensions there is the Galerkin form with Chebyshev's smoother alone. Leave "
+             "-pc_rrb_coarsening, -pc_rrb_smoother, -pc_rrb_interpolation, -pc_rrb_omega, -pc_rrb_lump and "
+             "-pc_rrb_quarters out");
+  PetscCheck(o.cycle == PC_RRB_CYCLE_AUTO || o.cycle == PC_RRB_CYCLE_V, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_SUP, "PC rrb: in three dimensions -pc_rrb_cycle is auto or v, not %s", PCRRBCycles[o.cycle]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// The grid, and an empty hierarchy on it.
+static PetscErrorCode MakeThree(PC pc)
+{
+  PC_RRB         *r    = (PC_RRB *)pc->data;
+  MPI_Comm        comm = PetscObjectComm((PetscObject)pc);
+  RRBThree       &t    = *r->three;
+  DM              da;
+  PetscInt        dof;
+  Vec             v;
+  GridDescription grid;
+
+  PetscFunctionBegin;
+  PetscCall(PlaceRRB(pc, &t.exec.space));
+  PetscCall(UseCurrentStream(t.exec.space));
+  PetscCall(CheckOptions(pc));
+  t.exec.threads = HostThreads();
+  if (!r->linear) PetscCall(LookAtKSPType(pc, &r->linear));
+  t.single = r->options.precision == TESSERA_PRECISION_SINGLE ||
+             (r->options.precision == TESSERA_PRECISION_AUTO && !r->linear && !r->unfit);
+  r->plan.params.single = t.single; // BeforeSolveRRB() asks
+  PetscCall(GridOf(pc, &da));
+  PetscCall(DMDAGetInfo(da, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &dof, nullptr, nullptr,
+                        nullptr, nullptr, nullptr));
+  PetscCheck(dof == 1, comm, PETSC_ERR_SUP,
+             "PC rrb works with one unknown a node: this DMDA has %" PetscInt_FMT
+             " degrees of freedom a node. Use -pc_type gamg, or rrb on each field through -pc_type fieldsplit",
+             dof);
+  PetscCall(MatCreateVecs(pc->pmat, &v, nullptr));
+  const PetscErrorCode ierr = BoxMatrix::Describe((PetscObject)pc, "PC rrb", da, v, pc->pmat, grid);
+  PetscCall(VecDestroy(&v));
+  PetscCall(ierr);
+  PetscCheck((PetscReal)grid.n[0] * (PetscReal)grid.n[1] * (PetscReal)grid.n[2] < 2147483647., comm, PETSC_ERR_SUP,
+             "PC rrb: %d x %d x %d nodes are more than 2^31", grid.n[0], grid.n[1], grid.n[2]);
+  for (int d = 0; d < 3; ++d)
+    PetscCheck(!grid.periodic[d] || grid.n[d] % 2 == 0, comm, PETSC_ERR_SUP,
+               "PC rrb needs an even number of nodes in a periodic direction for its red-black ordering: this DMDA "
+               "has %d in %c; %d or %d work, best is a multiple of a high power of two",
+               grid.n[d], "xyz"[d], grid.n[d] - 1, grid.n[d] + 1);
+  PetscCall(t.matrix.SetGrid((PetscObject)pc, grid));
+  rrb::three::Params params;
+  params.degree    = (int)r->options.sweeps;
+  params.levels    = (int)PetscMin(r->options.levels, 1000);
+  params.redundant = (long)r->options.redundant;
+  TesseraCallCXX(t.solver = rrb::three::make_solver(t.single);
+                 t.solver->create(t.exec, t.matrix.comm(), grid.n, grid.periodic, t.matrix.boxes(), params));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+// What is wrong with the matrix.
+static PetscErrorCode Complain(PC pc)
+{
+  PC_RRB             *r = (PC_RRB *)pc->data;
+  const MatrixReport &report = r->three->report;
+  const PetscInt     *p = report.node;
+  const int          *n = r->three->matrix.size();
+
+  PetscFunctionBegin;
+  PetscCheck(report.kind != MatrixReport::outside, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "PC rrb works on 7- and 27-point operators: row %" PetscInt_FMT " (node %" PetscInt_FMT ",%" PetscInt_FMT
+             ",%" PetscInt_FMT " of %d x %d x %d) is coupled with column %" PetscInt_FMT
+             ", which is none of its 27 neighbors. Use gamg",
+             report.row, p[0], p[1], p[2], n[0], n[1], n[2], report.column);
+  if (report.kind == MatrixReport::not_finite) {
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
+                            "row %" PetscInt_FMT ", column %" PetscInt_FMT " of the matrix (node %" PetscInt_FMT
+                            ",%" PetscInt_FMT ",%" PetscInt_FMT ") is not a finite number",
+                            report.row, report.column, p[0], p[1], p[2]));
+    PetscCall(Fail(pc, PC_FACTOR_OTHER));
+  } else if (report.kind == MatrixReport::diagonal) {
+    PetscCall(PetscSNPrintf(
+      r->failure, sizeof(r->failure),
+      "the matrix is not positive definite: zero or negative pivot %g on grid 0, node %" PetscInt_FMT ",%" PetscInt_FMT
+      ",%" PetscInt_FMT " (the diagonal entry of row %" PetscInt_FMT ")%s",
+      (double)report.value, p[0], p[1], p[2], report.row,
+      report.value == 0 ? ". Nodes that take no part need a 1 on the diagonal" : ""));
+    PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SetUp(PC pc)
+{
+  PC_RRB             *r = (PC_RRB *)pc->data;
+  rrb::three::Failure failure;
+  bool                made = false;
+
+  PetscFunctionBegin;
+  const bool anew  = !r->current || pc->flag != SAME_NONZERO_PATTERN;
+  pc->setupcalled  = PETSC_FALSE; // as in the plane
+  r->current       = PETSC_FALSE;
+  r->ready         = PETSC_FALSE;
+  r->failed        = PETSC_FALSE;
+  pc->failedreason = PC_NOERROR;
+  PetscCall(CheckMatrix((PetscObject)pc, "PC rrb", pc->pmat));
+  if (anew) PetscCall(MakeThree(pc));
+  RRBThree &t = *r->three;
+  PetscCall(UseCurrentStream(t.exec.space));
+  PetscCall(PetscLogEventBegin(event_rrb_read, pc, 0, 0, 0));
+  const auto memory = [&](bool make, bool box) {
+    if (make) made = true, t.box = box;
+    const Extent n{t.solver->finest().layout.size(), t.exec.space};
+    const size_t planes = (size_t)box::points(3, t.box) * n;
+    if (t.planes.size() != planes) t.planes.resize(Extent{planes, t.exec.space});
+    if (t.free.size() != n) t.free.resize(n);
+    return box::Finest<double>{t.exec, 3, &t.solver->finest(), t.box, t.planes.data(), t.free.data()};
+  };
+  PetscCall(t.matrix.Read<double>(pc->pmat, "PC rrb", t.exec.space, !anew, memory, true, t.report));
+  PetscCall(PetscLogEventEnd(event_rrb_read, pc, 0, 0, 0));
+  PetscCall(Complain(pc));
+  r->ready = PETSC_TRUE;
+  if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(event_rrb_factor, pc, 0, 0, 0));
+  TesseraCallCXX(
+    failure = t.solver->setup({t.planes.data(), t.free.data(), t.box, t.report.dirichlet > 0}, !made));
+  t.planes = Buffer<double>();
+  t.free   = Buffer<uint8_t>();
+  PetscCall(PetscLogEventEnd(event_rrb_factor, pc, 0, 0, 0));
+  if (failure.failed) {
+    PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
+                            "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d,%d "
+                            "of the finest grid",
+                            failure.grid, failure.node[0], failure.node[1], failure.node[2]));
+    PetscCall(Fail(pc, PC_FACTOR_NUMERIC_ZEROPIVOT));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  r->report           = OperatorReport();
+  r->report.asymmetry = failure.asymmetry;
+  r->report.dirichlet = t.report.dirichlet;
+  if (failure.asymmetry > tuning::symmetric)
+    PetscCall(
+      PetscInfo(pc,
+                "The matrix is not symmetric (largest |a_ij - a_ji| is %g of the largest diagonal entry): the "
+                "preconditioner is that of the mean of the matrix and its transpose; use it under gmres or bcgs\n",
+                failure.asymmetry));
+  r->current = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SetUpThree(PC pc)
+{
+  PC_RRB *r = (PC_RRB *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall((RunCollectively<SetUp>(pc, r->three->exec.space, [&] {
+    r->three->solver.reset();
+    r->current = PETSC_FALSE;
+    r->ready   = PETSC_FALSE;
+  })));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ApplyThree(PC pc, Vec x, Vec y)
+{
+  PC_RRB   *r = (PC_RRB *)pc->data;
+  RRBThree &t = *r->three;
+  bool      refused;
+
+  PetscFunctionBegin;
+  PetscCall(RefuseApplication(pc, "PC rrb", r->ready, r->failed, y, &refused));
+  if (refused) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(event_rrb_sweep, pc, x, y, 0));
+  PetscCall(UseCurrentStream(t.exec.space));
+  PetscCall(t.x.Read(x, t.exec.space));
+  PetscCall(t.y.Write(y, t.exec.space));
+  {
+    const GpuTime time(t.exec.space);
+    t.solver->apply(t.x.data(), t.y.data());
+  }
+  PetscCall(t.y.Restore());
+  PetscCall(t.x.Restore());
+  PetscCall(LogFlops(t.exec.space, t.solver->flops()));
+  PetscCall(PetscLogEventEnd(event_rrb_sweep, pc, x, y, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
+{
+  const PC_RRB   *r = (const PC_RRB *)pc->data;
+  const RRBThree &t = *r->three;
+  PetscReal       mine, bytes;
+
+  PetscFunctionBegin;
+  if (!r->current || r->failed) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  three dimensions, factors in %s precision\n",
+                                     TesseraPrecisions[r->options.precision]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  const std::vector<rrb::three::GridReport> grids = t.solver->report();
+  const rrb::three::GridReport             &f     = grids[0];
+  PetscReal                                 nodes = 0;
+  mine                                            = (PetscReal)t.solver->bytes();
+  PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
+  const PetscReal unknowns = (PetscReal)f.n[0] * f.n[1] * f.n[2];
+  for (const auto &g : grids) nodes += (PetscReal)g.n[0] * g.n[1] * g.n[2];
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d x %d nodes, %d grids, cycle v\n", f.n[0], f.n[1], f.n[2],
+                                   (int)grids.size()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, smoother Chebyshev of the fourth kind\n"));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s\n",
+                                   TesseraPrecisions[t.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE],
+                                   BackendOf(t.exec.space) == TESSERA_BACKEND_CUDA ? " on the CUDA device" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  memory %.4g MB, %.4g bytes an unknown; grid complexity %.4g\n",
+                                   (double)bytes * 1e-6, (double)(bytes / unknowns), (double)(nodes / unknowns)));
+  for (size_t k = 0; k < grids.size(); ++k) {
+    const auto &g = grids[k];
+    if (g.exact)
+      PetscCall(
+        PetscViewerASCIIPrintf(viewer, "    grid %d: %d x %d x %d, exact\n", (int)k, g.n[0], g.n[1], g.n[2]));
+    else
+      PetscCall(PetscViewerASCIIPrintf(viewer,
+                                       "    grid %d: %d x %d x %d, %s, degree %d; coarsened in %s%s%s%s\n", (int)k,
+                                       g.n[0], g.n[1], g.n[2], g.schur ? "Schur complement" : "27 points", g.degree,
+                                       g.step[0] == 2 ? "x" : "", g.step[1] == 2 ? "y" : "", g.step[2] == 2 ? "z" : "",
+                                       g.everywhere && f.everywhere != g.everywhere ? "; on every process" : ""));
+  }
+  if (t.report.dirichlet)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (no off-diagonal entries)\n",
+                                     t.report.dirichlet));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace tessera

@@ -1,0 +1,100 @@
+// The hierarchy of three.hpp in one precision, and its kernels.
+#pragma once
+#include "rrb/three/three.hpp"
+
+namespace tessera::rrb::three {
+
+// f(std::integral_constant<int, number of couplings kept>)
+template <class F> void with_points(bool star, const F &f)
+{
+  if (star) f(std::integral_constant<int, box::star_forward>());
+  else f(std::integral_constant<int, box::box_forward>());
+}
+template <int F, class T> box::Symmetric3<T, F> view(const Level<T> &l)
+{
+  return {l.a.data(), (ptrdiff_t)l.layout.size(), l.layout.sj, l.layout.sk, l.layout.half};
+}
+// f(couplings kept, view)
+template <class T, class F> void with_operator(const Level<T> &l, const F &f)
+{
+  with_points(l.star, [&](auto kept) { f(view<decltype(kept)::value>(l)); });
+}
+
+// --- operator.k.cxx ---
+// The operator of the finest grid; returns the largest |a_ij - a_ji|, relative to the largest diagonal entry.
+template <class T> double compress(Level<T> &l, const Source &source, const Comm &comm);
+// free: nullptr where all nodes with a positive diagonal are.
+template <class T> void mark_alive(Level<T> &l, const uint8_t *free);
+template <class T> void scale(Level<T> &l, const uint8_t *free); // inverse, diagonal
+template <class T> Kinds kinds(const Level<T> &l, const Comm &comm);
+// After a product: couplings with nodes that have no diagonal.
+template <class T> void clear_dead(Level<T> &l);
+// Couplings through the seam of a periodic direction of odd size go to the diagonal.
+template <class T> void cut_seam(Level<T> &l, int direction);
+
+// --- weights.k.cxx ---
+template <class T> void interpolate(Level<T> &l, const Grid3 &coarse);
+// --- product.k.cxx ---
+// A term of a coarse coupling: places of weight, coefficient, weight beside a coarse node's place on the fine grid.
+struct Term {
+  ptrdiff_t weight, a, other;
+};
+template <class T> struct Product {
+  Buffer<Term> terms[2]; // of even and of odd coarse nodes
+  Buffer<int>  begin[2]; // of a plane's
+  void         list(const Level<T> &fine);
+  void         run(const Level<T> &fine, Level<T> &coarse) const;
+};
+// --- transfer.k.cxx ---
+template <class T> void restrict_to(const Level<T> &fine, Level<T> &coarse, const T *r); // coarse.b of coarse.part
+template <class T> void prolong_add(const Level<T> &fine, const Level<T> &coarse, T *x);
+
+// --- cycle.k.cxx ---
+// Ghosts of v that a Schur complement's red nodes need are set.
+template <class T> void set_red(Level<T> &l, T *v); // v_r = -D_r^-1 A_rb v_b
+template <class T> void smooth(Level<T> &l, bool from_zero);
+template <class T> void find_residual(Level<T> &l);  // l.r = b - A x
+
+template <class T> class Hierarchy : public Solver {
+public:
+  void    create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
+                 const std::vector<Box3> &boxes, const Params &params) override;
+  Failure setup(const Source &source, bool again) override;
+  void    apply(const double *x, double *y) override;
+  std::vector<GridReport> report() const override;
+  size_t                  bytes() const override;
+  double                  flops() const override;
+  Cycle                   cycle() const override { return cycle_; }
+  const Grid3            &finest() const override { return levels_[0]; }
+
+  // As multigrid::cycle() has levels.
+  int  last() const { return (int)levels_.size() - 1; }
+  int  visits(Cycle kind, int l) const { return l && l + 1 < last() ? multigrid::visits(kind) : 1; }
+  void down(int l, multigrid::Visit visit);
+  void up(int l, multigrid::Visit visit);
+  void solve();
+  bool accelerated(Cycle, int) const { return false; }
+  void accelerate(int) { }
+
+private:
+  void    add_level(const int step[3]);
+  bool    choose(const Kinds &k, const Level<T> &l, int step[3]) const;
+  Failure invert();
+  void    load(const double *x);
+  void    store(const double *x, double *y);
+  Exec                     exec_;
+  Comm                     comm_;
+  Params                   params_;
+  Cycle                    cycle_ = Cycle::v;
+  std::vector<Level<T>>    levels_;
+  std::vector<Product<T>>  products_;
+  std::vector<Kinds>       kinds_;
+  std::vector<Box3>        finest_boxes_, boxes_; // of the processes, on the last level
+  Buffer<uint8_t>          free_;
+  bool                     dirichlet_ = false;
+  multigrid::ExactSolver<T> exact_;
+  Buffer<ptrdiff_t>        places_; // of the last grid's nodes
+  Buffer<T>                packed_[2];
+};
+
+} // namespace tessera::rrb::three

@@ -1,0 +1,303 @@
+// The grids of a hierarchy, which directions are coarsened, and the last grid's inverse.
+#include "box/tuning.hpp"
+#include "rrb/three/hierarchy.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::rrb::three {
+
+namespace {
+
+constexpr double exact_nodes = 200; // a grid of at most so many is solved exactly
+// Nodes that a choice of directions serves badly, beside those of full coarsening; where full coarsening serves
+// nearly all nodes it stays; of one direction alone, which makes many more coarse nodes, that is asked of fewer.
+constexpr double fewer_bad = 0.15, few_bad = 0.05, few_bad_for_one = 0.6;
+
+int bits(int c) { return (c & 1) + (c >> 1 & 1) + (c >> 2 & 1); }
+
+} // namespace
+
+template <class T> size_t Level<T>::bytes() const
+{
+  return a.bytes() + inverse.bytes() + diagonal.bytes() + weights.bytes() + alive.bytes() + b.bytes() + x.bytes() +
+         r.bytes() + z.bytes() + w.bytes();
+}
+
+template <class T> static void allocate(Level<T> &l)
+{
+  const Extent n{l.layout.size(), l.exec.space};
+  l.a.resize((1 + (l.star ? box::star_forward : box::box_forward)) * n);
+  l.inverse.resize(n);
+  if (l.schur) l.diagonal.resize(n);
+  l.alive.resize(n);
+  for (Buffer<T> *f : {&l.b, &l.x, &l.r, &l.z, &l.w}) f->resize(n);
+}
+
+template <class T>
+void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
+                          const std::vector<Box3> &boxes, const Params &params)
+{
+  int rank = 0, periods[3];
+  MPI_Comm_rank(comm, &rank);
+  exec_   = exec;
+  comm_   = comm;
+  params_ = params;
+  finest_boxes_ = boxes;
+  levels_.clear();
+  levels_.reserve(64);
+  products_.clear();
+  kinds_.clear();
+  levels_.emplace_back();
+  Level<T> &l = levels_[0];
+  l.exec      = exec;
+  for (int d = 0; d < 3; ++d) {
+    l.n[d]        = n[d];
+    l.periodic[d] = periodic[d];
+    periods[d]    = periodic[d] ? n[d] : 0;
+  }
+  l.own = l.part = boxes[(size_t)rank];
+  l.layout       = box::layout_for(l.own, 3);
+  l.shared       = boxes.size() == 1;
+  std::vector<Box3> need;
+  for (const Box3 &b : boxes) need.push_back(box::wanted(l, b, 3));
+  l.halo.setup(comm, boxes, need, periods, l.layout, exec.space);
+}
+
+// Directions to coarsen: the most whose strong directions are right for all but a few of the nodes that all
+// directions would serve badly. False where there is none.
+template <class T> bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3]) const
+{
+  int    all = 0, best = 0;
+  double bad[8];
+  for (int d = 0; d < 3; ++d)
+    if (l.n[d] >= (l.periodic[d] ? 4 : 2)) all |= 1 << d;
+  for (int c = 0; c < 8; ++c) {
+    bad[c] = 0;
+    for (int s = 0; s < 8; ++s)
+      if (c & ~s) bad[c] += k.share[s];
+  }
+  for (int c = 1; c < 8; ++c)
+    if (!(c & ~all) && bad[c] <= fewer_bad * bad[all] &&
+        (bits(c) > bits(best) || (bits(c) == bits(best) && bad[c] < bad[best])))
+      best = c;
+  if (!best || bad[all] < (bits(best) == 1 && bits(all) == 3 ? few_bad_for_one : few_bad)) best = all;
+  for (int d = 0; d < 3; ++d) step[d] = best >> d & 1 ? 2 : 1;
+  return best;
+}
+
+template <class T> void Hierarchy<T>::add_level(const int step[3])
+{
+  Level<T>         &fine = levels_.back();
+  Level<T>          c;
+  int               rank = 0, periods[3];
+  std::vector<Box3> have = boxes_;
+  MPI_Comm_rank(comm_, &rank);
+  Box3 whole;
+  bool narrow = false;
+  c.exec      = exec_;
+  for (int d = 0; d < 3; ++d) {
+    fine.step[d]  = step[d];
+    c.n[d]        = step[d] == 2 ? fine.n[d] / 2 : fine.n[d];
+    c.periodic[d] = fine.periodic[d];
+    periods[d]    = c.periodic[d] ? c.n[d] : 0;
+    whole.hi[d]   = c.n[d];
+    for (Box3 &b : have)
+      if (step[d] == 2) b.lo[d] = floor_half(b.lo[d]), b.hi[d] = floor_half(b.hi[d]);
+  }
+  for (const Box3 &b : have) narrow = narrow || b.empty();
+  c.shared = fine.shared || narrow ||
+             (double)whole.size() <= (double)(params_.redundant ? params_.redundant : tuning::redundant_nodes);
+  c.part   = fine.shared ? whole : have[(size_t)rank];
+  c.own    = c.shared ? whole : c.part;
+  c.layout = box::layout_for(c.own, 3);
+  if (c.shared) {
+    const Box3 all = box::wanted(c, whole, 3);
+    c.halo.setup(MPI_COMM_SELF, {whole}, {all}, periods, c.layout, exec_.space);
+    if (fine.shared) c.incoming.setup(MPI_COMM_SELF, {whole}, {all}, periods, c.layout, exec_.space);
+    else c.incoming.setup(comm_, have, std::vector<Box3>(have.size(), all), periods, c.layout, exec_.space);
+    boxes_ = {whole};
+  } else {
+    std::vector<Box3> need;
+    for (const Box3 &b : have) need.push_back(box::wanted(c, b, 3));
+    c.halo.setup(comm_, have, need, periods, c.layout, exec_.space);
+    c.incoming.setup(comm_, have, need, periods, c.layout, exec_.space);
+    boxes_ = have;
+  }
+  allocate(c);
+  fine.weights.resize(8 * Extent{fine.layout.size(), exec_.space});
+  products_.emplace_back();
+  products_.back().list(fine);
+  levels_.push_back(std::move(c));
+}
+
+// The node of the finest grid that node `from` of level k lies on.
+template <class T> static void name_node(const std::vector<Level<T>> &levels, size_t k, double from, int node[3])
+{
+  const Level<T> &l = levels[k];
+  const long long p = (long long)from - 1;
+  node[0] = (int)(p % l.n[0]), node[1] = (int)(p / l.n[0] % l.n[1]), node[2] = (int)(p / l.n[0] / l.n[1]);
+  for (; k; --k)
+    for (int d = 0; d < 3; ++d)
+      if (levels[k - 1].step[d] == 2) node[d] = 2 * node[d] + 1;
+}
+
+template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
+{
+  Failure   failure;
+  Level<T> &finest = levels_[0];
+  if (!again) {
+    finest.star  = !source.box;
+    finest.schur = finest.star;
+    allocate(finest);
+    free_.resize(Extent{finest.layout.size(), exec_.space});
+    levels_.erase(levels_.begin() + 1, levels_.end());
+    products_.clear();
+    boxes_ = finest_boxes_;
+  }
+  kinds_.clear();
+  dirichlet_ = source.dirichlet;
+  finest.halo.exchange(source.free);
+  copy(source.free, exec_.space, free_.data(), exec_.space, free_.size());
+  failure.asymmetry = compress(finest, source, comm_);
+  for (size_t k = 0;; ++k) {
+    const uint8_t *const free = k ? nullptr : free_.data();
+    mark_alive(levels_[k], free);
+    scale(levels_[k], free);
+    kinds_.push_back(kinds(levels_[k], comm_));
+    if (kinds_[k].first > 0) {
+      failure.failed = true;
+      failure.grid   = (int)k;
+      name_node(levels_, k, kinds_[k].first, failure.node);
+      return failure;
+    }
+    levels_[k].smoother.setup(false, params_.degree ? params_.degree : 2, 1);
+    if (again ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
+    int        step[3] = {1, 1, 1};
+    const bool any     = choose(kinds_[k], levels_[k], step);
+    if (again && !std::equal(step, step + 3, levels_[k].step)) return setup(source, false); // other couplings
+    if (!again) {
+      if (levels_[k].shared && (!any || (params_.levels && (int)k + 1 >= params_.levels))) break;
+      add_level(step);
+    }
+    Level<T> &fine = levels_[k], &coarse = levels_[k + 1];
+    interpolate(fine, coarse);
+    products_[k].run(fine, coarse);
+    clear_dead(coarse);
+    for (int d = 0; d < 3; ++d) // the seam of an odd number of nodes would lie between two coarse ones
+      if ((fine.periodic[d] && coarse.n[d] % 2) || (coarse.cut >> d & 1)) {
+        coarse.periodic[d] = false;
+        coarse.cut |= 1 << d;
+        cut_seam(coarse, d);
+      }
+  }
+  cycle_ = params_.cycle == Cycle::automatic ? Cycle::v : params_.cycle;
+  const double asymmetry = failure.asymmetry;
+  failure                = invert();
+  failure.asymmetry      = asymmetry;
+  return failure;
+}
+
+// The pseudo-inverse of the last grid's operator.
+template <class T> Failure Hierarchy<T>::invert()
+{
+  Level<T>              &l = levels_.back();
+  Failure                failure;
+  const ptrdiff_t        plane = (ptrdiff_t)l.layout.size();
+  std::vector<T>         a((size_t)plane * (1 + (l.star ? box::star_forward : box::box_forward)));
+  std::vector<uint8_t>   alive((size_t)plane);
+  std::vector<ptrdiff_t> places, number((size_t)plane, -1);
+  copy(l.a.data(), exec_.space, a.data(), Space::host, a.size());
+  copy(l.alive.data(), exec_.space, alive.data(), Space::host, alive.size());
+  for (int k = 0; k < l.n[2]; ++k)
+    for (int j = 0; j < l.n[1]; ++j)
+      for (int i = 0; i < l.n[0]; ++i) {
+        number[(size_t)l.layout.at(i, j, k)] = (ptrdiff_t)places.size();
+        places.push_back(l.layout.at(i, j, k));
+      }
+  const size_t        n = places.size();
+  std::vector<double> dense(n * n);
+  const auto          wrap = [&](int i, int d) { // seams that are cut have no couplings
+    return i >= 0 && i < l.n[d] ? i : (l.periodic[d] ? (i + l.n[d]) % l.n[d] : -1);
+  };
+  for (int k = 0; k < l.n[2]; ++k)
+    for (int j = 0; j < l.n[1]; ++j)
+      for (int i = 0; i < l.n[0]; ++i) {
+        const ptrdiff_t e = l.layout.at(i, j, k);
+        const size_t    p = (size_t)number[(size_t)e];
+        dense[p * n + p] += a[(size_t)e] > 0 ? a[(size_t)e] : 0;
+        box::unroll3<0, box::box_forward>([&](auto m) {
+          constexpr int M = decltype(m)::value;
+          if (l.star && M >= box::star_forward) return;
+          const int to[3] = {wrap(i + box::forward<M>(0), 0), wrap(j + box::forward<M>(1), 1),
+                             wrap(k + box::forward<M>(2), 2)};
+          if (to[0] < 0 || to[1] < 0 || to[2] < 0) return;
+          const ptrdiff_t f = l.layout.at(to[0], to[1], to[2]);
+          if (!alive[(size_t)e] || !alive[(size_t)f]) return;
+          const size_t q = (size_t)number[(size_t)f];
+          const double v = a[(size_t)((M + 1) * plane + e)];
+          dense[p * n + q] += v, dense[q * n + p] += v;
+        });
+      }
+  exact_.place(exec_, comm_, (int)n, false);
+  double     negative;
+  const auto result = exact_.invert(exec_, dense, negative);
+  failure.failed     = result != multigrid::ExactSolver<T>::Result::done;
+  failure.not_finite = result == multigrid::ExactSolver<T>::Result::not_finite;
+  failure.grid       = last();
+  places_            = copy_to(exec_.space, places);
+  for (auto &f : packed_)
+    if (f.size() != n) f.resize(Extent{n, exec_.space});
+  return failure;
+}
+
+template <class T> std::vector<GridReport> Hierarchy<T>::report() const
+{
+  std::vector<GridReport> all;
+  for (size_t k = 0; k < levels_.size(); ++k) {
+    const Level<T> &l = levels_[k];
+    GridReport      r;
+    for (int d = 0; d < 3; ++d) r.n[d] = l.n[d], r.step[d] = l.step[d];
+    r.degree     = params_.degree ? params_.degree : 2;
+    r.star       = l.star;
+    r.schur      = l.schur;
+    r.cut        = l.cut;
+    r.everywhere = l.shared;
+    r.exact      = k + 1 == levels_.size();
+    std::copy(kinds_[k].share, kinds_[k].share + 8, r.kinds);
+    all.push_back(r);
+  }
+  return all;
+}
+
+template <class T> size_t Hierarchy<T>::bytes() const
+{
+  size_t b = free_.bytes() + places_.bytes() + packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes();
+  for (const Level<T> &l : levels_) b += l.bytes();
+  for (const Product<T> &p : products_)
+    for (int e = 0; e < 2; ++e) b += p.terms[e].bytes() + p.begin[e].bytes();
+  return b;
+}
+
+template <class T> double Hierarchy<T>::flops() const
+{
+  double sum = 0;
+  for (size_t k = 0; k < levels_.size(); ++k) {
+    const Level<T> &l        = levels_[k];
+    const double    products = 2. * (params_.degree ? params_.degree : 2);
+    sum += (double)l.own.size() * ((l.star ? 7 : 27) * products + 2 * 27 / 8.);
+  }
+  return 2 * sum;
+}
+
+template struct Level<double>;
+template struct Level<float>;
+template class Hierarchy<double>;
+template class Hierarchy<float>;
+
+std::unique_ptr<Solver> make_solver(bool single)
+{
+  if (single) return std::make_unique<Hierarchy<float>>();
+  return std::make_unique<Hierarchy<double>>();
+}
+
+} // namespace tessera::rrb::three

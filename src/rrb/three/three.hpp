@@ -1,0 +1,96 @@
+// Galerkin multigrid for symmetric operators of 7 and 27 points on grids of three dimensions. No PETSc objects.
+//
+// Coarse nodes are those with odd indices in the directions that a grid is coarsened in: strong ones alone. Weights of
+// the interpolation come from the operator (weights.k.cxx), coarse operators are P'AP with 27 points
+// (product.k.cxx). The smoother is Chebyshev's polynomial of the fourth kind (multigrid/chebyshev.hpp) in the operator
+// scaled by the sums of absolute values of its rows, whose eigenvalues are at most 1; on the finest grid of a 7-point
+// operator in its Schur complement on the black nodes, i + j + k odd, scaled by the diagonal, whose eigenvalues are at
+// most 1 too. So there are neither lines nor estimates.
+#pragma once
+#include "box/grid3.hpp"
+#include "box/symmetric3.hpp"
+#include "multigrid/chebyshev.hpp"
+#include "multigrid/cycle.hpp"
+#include "multigrid/exact.hpp"
+#include <memory>
+#include <vector>
+
+namespace tessera::rrb::three {
+
+using box::Box3;
+using box::Grid3;
+using multigrid::Cycle;
+
+struct Params {
+  Cycle cycle     = Cycle::automatic; // v or w
+  int   degree    = 0;                // of the smoother; 0: automatic
+  int   levels    = 0;                // grids at most; 0: until few nodes remain
+  long  redundant = 0;                // the first grid of at most so many nodes goes to every process; 0: automatic
+};
+
+// Shares of nodes by their set of strong directions, bit d for direction d; and what is wrong with the operator.
+struct Kinds {
+  double share[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  double first    = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
+  HD void join(const Kinds &o)
+  {
+    for (int k = 0; k < 8; ++k) share[k] += o.share[k];
+    if (o.first > 0 && (first == 0 || o.first < first)) first = o.first;
+  }
+};
+
+// What the finest operator is made of.
+struct Source {
+  double  *a         = nullptr; // planes of a star or a box (box/cube.hpp), of the own nodes
+  uint8_t *free      = nullptr; // not a Dirichlet row
+  bool     box       = false;
+  bool     dirichlet = false;   // there are such rows
+};
+
+template <class T> struct Level : Grid3 {
+  Exec               exec;
+  bool               schur = false, star = false;
+  int                cut = 0;             // bit d: the seam of the periodic direction d
+  Buffer<T>          a;                   // Symmetric3
+  Buffer<T>          inverse;             // of the scaling; zero at nodes that take no part in smoothing
+  Buffer<T>          diagonal;            // schur: 1 / diagonal of all nodes
+  Buffer<T>          weights;             // 8 planes: of a node from its coarse neighbour, bit d: behind along d
+  Buffer<uint8_t>    alive;               // has couplings
+  Buffer<T>          b, x, r, z, w;
+  multigrid::Chebyshev smoother;
+
+  size_t bytes() const;
+  double nodes() const { return (double)n[0] * n[1] * n[2]; }
+};
+
+struct Failure {
+  bool   failed = false, not_finite = false;
+  int    grid = 0, node[3] = {0, 0, 0}; // of the finest grid
+  double asymmetry = 0;                 // largest |a_ij - a_ji|, relative to the largest diagonal entry
+};
+
+// What the setup has made of a grid.
+struct GridReport {
+  int    n[3] = {1, 1, 1}, step[3] = {1, 1, 1}, degree = 0;
+  bool   star = false, schur = false, everywhere = false, exact = false, cut = false;
+  double kinds[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+};
+
+class Solver {
+public:
+  virtual ~Solver() = default;
+  virtual void    create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
+                         const std::vector<Box3> &boxes, const Params &params) = 0;
+  // again: the grids stay. Collective.
+  virtual Failure setup(const Source &source, bool again) = 0;
+  // y = M x; both in natural order of the own nodes.
+  virtual void                    apply(const double *x, double *y) = 0;
+  virtual std::vector<GridReport> report() const = 0;
+  virtual size_t                  bytes() const = 0;
+  virtual double                  flops() const = 0; // of an application, of this process
+  virtual Cycle                   cycle() const = 0;
+  virtual const Grid3            &finest() const = 0; // a Source is on its layout
+};
+std::unique_ptr<Solver> make_solver(bool single);
+
+} // namespace tessera::rrb::three

@@ -1,0 +1,189 @@
+// Interpolation by the operator. A node between two coarse ones along a direction takes what its row, with the other
+// directions summed up, says of them; one between four what the collapsed row of their plane says, with the weights of
+// the nodes on the edges; one between eight its row itself, with the weights of all these. Three passes.
+#include "box/level.hpp"
+#include "box/tuning.hpp"
+#include "rrb/three/hierarchy.hpp"
+
+namespace tessera::rrb::three {
+
+namespace {
+
+constexpr double sideways = 0.01; // a direction with less than this share of the diagonal ties nothing
+constexpr double some     = 0.05;
+
+// Once a setup: the row and its neighbours' weights are read, up to 8 numbers are written.
+template <class T, int F> struct Weigh {
+  box::Symmetric3<T, F> s;
+  const uint8_t        *alive;
+  T                    *w;
+  int                   step[3], coarse[3], pass;
+  bool                  periodic[3];
+
+  HD static int along(int c, int d) { return d == 0 ? c % 3 - 1 : d == 1 ? c / 3 % 3 - 1 : c / 9 - 1; }
+  HD static double positive(double v) { return v > 0 ? v : 0; }
+  HD static T      cut(double v) { return fabs(v) < tuning::small_weight ? (T)0 : (T)v; }
+  HD bool has(const int *q, int d, int side) const
+  {
+    const int c = q[d] + side;
+    return periodic[d] || (c >= 0 && c / 2 < coarse[d]);
+  }
+  // The place of the node (x, y, z) away; q: the node's indices.
+  template <int P> HD ptrdiff_t to(ptrdiff_t o, int x, int y, int z) const
+  {
+    return o + y * s.sj + z * s.sk +
+           (x == 0 ? box::beside<P, 0>(s.half) : x < 0 ? box::beside<P, -1>(s.half) : box::beside<P, 1>(s.half));
+  }
+  template <int P> HD ptrdiff_t to(ptrdiff_t o, int d, int side) const
+  {
+    return to<P>(o, d == 0 ? side : 0, d == 1 ? side : 0, d == 2 ? side : 0);
+  }
+
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const int       q[3] = {2 * t + P, j, k};
+    const ptrdiff_t e    = o + P * (ptrdiff_t)s.half;
+    int             between = 0, count = 0;
+    for (int d = 0; d < 3; ++d)
+      if (step[d] == 2 && !(q[d] & 1)) between |= 1 << d, ++count;
+    if (count != pass) return;
+    if (!count) {
+      w[e] = alive[e];
+      return;
+    }
+    if (!alive[e]) {
+      for (int y = 0; y < 8; ++y) w[y * s.plane + e] = 0;
+      return;
+    }
+    double a[27], sum = 0;
+    s.template row<P>(o, a);
+    for (int c = 0; c < 27; ++c) {
+      if (c != 13 && !alive[to<P>(o, along(c, 0), along(c, 1), along(c, 2))]) a[c] = 0;
+      sum += a[c];
+    }
+    if (count == 1) edge<P>(o, q, between, a, sum);
+    else if (count == 2) face<P>(o, q, between, a, sum);
+    else centre<P>(o, q, a, sum);
+  }
+
+  template <int P> HD void edge(ptrdiff_t o, const int *q, int between, const double *a, double sum) const
+  {
+    const int d = between == 1 ? 0 : between == 2 ? 1 : 2;
+    double    below = 0, above = 0, lo = 0, hi = 0;
+    for (int c = 0; c < 27; ++c) {
+      if (along(c, d) < 0) below -= a[c];
+      if (along(c, d) > 0) above -= a[c];
+    }
+    below = positive(below), above = positive(above);
+    const bool   has_lo = has(q, d, -1), has_hi = has(q, d, 1);
+    const double both = below + above;
+    if (both > sideways * a[13] || (sum >= tuning::tied_sideways * a[13] && both > some * sum)) {
+      const double all = sum < 0 ? both : both + sum;
+      lo = below / all, hi = above / all;
+    } else if (sum < tuning::tied_sideways * a[13]) { // it must be somebody's: one that has nothing else, or both
+      if (has_lo && !alive[to<P>(o, d, -1)]) lo = 1;
+      else if (has_hi && !alive[to<P>(o, d, 1)]) hi = 1;
+      else if (has_lo && has_hi) lo = both > 1e-8 * a[13] ? below / both : 0.5, hi = 1 - lo;
+      else (has_lo ? lo : hi) = 1;
+    }
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    w[e]                        = has_lo ? cut(lo) : (T)0;
+    w[(1 << d) * s.plane + e]   = has_hi ? cut(hi) : (T)0;
+  }
+
+  // All of the weight to one corner: one without couplings, or the first that there is.
+  template <int P, class Corner> HD static void give(int corners, double *v, const Corner &corner)
+  {
+    int best = -1;
+    for (int free = 0; free < 2 && best < 0; ++free)
+      for (int y = 0; y < corners && best < 0; ++y) {
+        const int state = corner(y); // -1: there is none; 0: without couplings
+        if (state == 0 || (free && state > 0)) best = y;
+      }
+    for (int y = 0; y < corners; ++y) v[y] = y == best;
+  }
+
+  template <int P> HD void face(ptrdiff_t o, const int *q, int between, const double *a, double sum) const
+  {
+    const int d = between & 1 ? 0 : 1, f = between & 4 ? 2 : 1;
+    double    c[3][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, others = 0, v[4], total = 0;
+    for (int n = 0; n < 27; ++n) c[along(n, f) + 1][along(n, d) + 1] += a[n];
+    for (int y = 0; y < 3; ++y)
+      for (int x = 0; x < 3; ++x)
+        if (x != 1 || y != 1) others -= c[y][x];
+    const double diagonal = others + positive(sum);
+    const bool   tied = others > 1e-8 * a[13] && others > some * sum;
+    for (int y = 0; y < 4; ++y) {
+      const int  m = y & 1, n = y >> 1;
+      const bool in = has(q, d, 2 * m - 1) && has(q, f, 2 * n - 1);
+      const double z = c[2 * n][2 * m] + c[1][2 * m] * (double)w[(n << f) * s.plane + to<P>(o, d, 2 * m - 1)] +
+                       c[2 * n][1] * (double)w[(m << d) * s.plane + to<P>(o, f, 2 * n - 1)];
+      v[y] = in && tied ? -z / diagonal : 0;
+      total += v[y];
+    }
+    if (sum < tuning::tied_sideways * a[13] && !(total > some))
+      give<P>(4, v, [&](int y) {
+        const int side[2] = {2 * (y & 1) - 1, 2 * (y >> 1) - 1};
+        if (!has(q, d, side[0]) || !has(q, f, side[1])) return -1;
+        int x[3] = {0, 0, 0};
+        x[d] = side[0], x[f] = side[1];
+        return (int)alive[to<P>(o, x[0], x[1], x[2])];
+      });
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    for (int y = 0; y < 4; ++y) w[((y & 1) << d | (y >> 1) << f) * s.plane + e] = cut(v[y]);
+  }
+
+  template <int P> HD void centre(ptrdiff_t o, const int *q, const double *a, double sum) const
+  {
+    double v[8], total = 0;
+    for (int y = 0; y < 8; ++y) {
+      const int side[3] = {2 * (y & 1) - 1, 2 * (y >> 1 & 1) - 1, 2 * (y >> 2) - 1};
+      double    z = 0;
+      v[y] = 0;
+      if (!has(q, 0, side[0]) || !has(q, 1, side[1]) || !has(q, 2, side[2])) continue;
+      for (int m = 1; m < 8; ++m) { // neighbours towards the corner
+        const int x = m & 1 ? side[0] : 0, yy = m & 2 ? side[1] : 0, zz = m & 4 ? side[2] : 0;
+        z += a[13 + x + 3 * yy + 9 * zz] * (double)w[(y & ~m) * s.plane + to<P>(o, x, yy, zz)];
+      }
+      v[y] = -z / a[13];
+      total += v[y];
+    }
+    if (sum < tuning::tied_sideways * a[13] && !(total > some))
+      give<P>(8, v, [&](int y) {
+        const int side[3] = {2 * (y & 1) - 1, 2 * (y >> 1 & 1) - 1, 2 * (y >> 2) - 1};
+        if (!has(q, 0, side[0]) || !has(q, 1, side[1]) || !has(q, 2, side[2])) return -1;
+        return (int)alive[to<P>(o, side[0], side[1], side[2])];
+      });
+    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
+    for (int y = 0; y < 8; ++y) w[y * s.plane + e] = cut(v[y]);
+  }
+};
+
+} // namespace
+
+template <class T> void interpolate(Level<T> &l, const Grid3 &coarse)
+{
+  const ptrdiff_t  plane = (ptrdiff_t)l.layout.size();
+  std::vector<T *> planes;
+  for (int y = 0; y < 8; ++y) planes.push_back(l.weights.data() + y * plane);
+  for (int pass = 0; pass <= (l.step[0] == 2) + (l.step[1] == 2) + (l.step[2] == 2); ++pass) {
+    with_operator(l, [&](auto s) {
+      box::for_nodes(l.exec, l.layout, l.own,
+                     Weigh<T, decltype(s)::kept>{
+                       s,
+                       l.alive.data(),
+                       l.weights.data(),
+                       {l.step[0],     l.step[1],     l.step[2]    },
+                       {coarse.n[0],   coarse.n[1],   coarse.n[2]  },
+                       pass,
+                       {l.periodic[0], l.periodic[1], l.periodic[2]}
+      });
+    });
+    l.halo.exchange(planes.data(), 8);
+  }
+}
+
+template void interpolate(Level<double> &, const Grid3 &);
+template void interpolate(Level<float> &, const Grid3 &);
+
+} // namespace tessera::rrb::three

@@ -1,0 +1,249 @@
+static char help[] = "PC and KSP rrb in three dimensions: iterations of problems of many kinds against what is promised, on sizes and processes that do not matter.\n\n";
+
+#include "compat.h"
+#include <petscdmda.h>
+
+/* A coefficient for each edge, and what the sides are. */
+typedef struct {
+  const char *name;
+  PetscInt    kind;
+  PetscReal   along[3]; /* factors of the directions */
+  PetscBool   rows, neumann, periodic, full; /* sides: Dirichlet rows that others couple with; 27 points */
+  PetscInt    most; /* iterations */
+} Problem;
+enum {
+  SMOOTH,
+  CHECKER,
+  CELLS,
+  LAYERS,
+  MASK,
+  STRETCHED
+};
+static const Problem problems[] = {
+  {"Poisson",                  SMOOTH,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 6 },
+  {"Poisson, Dirichlet rows",  SMOOTH,    {1, 1, 1},       PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 6 },
+  {"Neumann",                  SMOOTH,    {1, 1, 1},       PETSC_FALSE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, 6 },
+  {"periodic",                 SMOOTH,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  PETSC_FALSE, 8 },
+  {"27 points",                SMOOTH,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  8 },
+  {"27 points, rows, cells",   CELLS,     {1, 1, 1},       PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, PETSC_TRUE,  15},
+  {"weak z",                   SMOOTH,    {1, 1, 0.01},    PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 6 },
+  {"weak x",                   SMOOTH,    {0.01, 1, 1},    PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 6 },
+  {"weak y and z",             SMOOTH,    {1, 0.01, 1e-4}, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 7 },
+  {"weak x and y, Neumann",    SMOOTH,    {1e-4, 0.01, 1}, PETSC_FALSE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, 7 },
+  {"stretched",                STRETCHED, {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
+  {"layers",                   LAYERS,    {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
+  {"cells over four decades",  CELLS,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
+  {"cells, Neumann",           CELLS,     {1, 1, 1},       PETSC_FALSE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, 16},
+  {"land with Dirichlet rows", MASK,      {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
+};
+
+static PetscReal Random(PetscInt i, PetscInt j, PetscInt k, PetscInt seed)
+{
+  unsigned long long z = 1 + (unsigned long long)i + 1009ULL * (unsigned long long)j + 1000003ULL * (unsigned long long)k + 998244353ULL * (unsigned long long)seed;
+
+  for (int r = 0; r < 3; ++r) z = (z ^ (z >> 31)) * 0x9E3779B97F4A7C15ULL;
+  return (PetscReal)(z >> 12) / (PetscReal)(1ULL << 52);
+}
+static PetscReal Cell(const Problem *p, PetscInt i, PetscInt j, PetscInt k, const PetscInt n[3])
+{
+  const PetscReal x = (PetscReal)(i + 1) / (PetscReal)(n[0] + 1), y = (PetscReal)(j + 1) / (PetscReal)(n[1] + 1), z = (PetscReal)(k + 1) / (PetscReal)(n[2] + 1);
+
+  if (p->kind == CHECKER) return ((int)(4 * x) + (int)(4 * y) + (int)(4 * z)) % 2 ? 1e4 : 1;
+  if (p->kind == CELLS) return PetscPowReal(10., 4 * Random(i + 1, j + 1, k + 1, 5) - 2);
+  if (p->kind == LAYERS) return (int)(7 * z + 0.3 * x) % 2 ? 1e4 : 1;
+  return 1;
+}
+/* The coefficient between a node and another one beside it. */
+static PetscReal Edge(const Problem *p, const PetscInt a[3], const PetscInt b[3], const PetscInt n[3])
+{
+  const PetscReal u = Cell(p, a[0], a[1], a[2], n), v = Cell(p, b[0], b[1], b[2], n);
+  PetscReal       factor = 1;
+
+  for (int d = 0; d < 3; ++d)
+    if (a[d] != b[d]) factor *= p->along[d];
+  if (p->kind == STRETCHED)
+    for (int d = 0; d < 3; ++d) {
+      const PetscReal h = PetscPowReal(1.05, 0.5 * PetscMin(a[d] + b[d], 2 * n[d] - a[d] - b[d]));
+      factor *= a[d] != b[d] ? 1 / h : h;
+    }
+  return factor * 2 * u * v / (u + v);
+}
+static PetscBool Land(const Problem *p, const PetscInt q[3], const PetscInt n[3])
+{
+  const PetscReal x = 9. * (PetscReal)q[0] / (PetscReal)n[0], y = 8. * (PetscReal)q[1] / (PetscReal)n[1], z = 7. * (PetscReal)q[2] / (PetscReal)n[2];
+
+  return p->kind == MASK && PetscSinReal(x) + PetscSinReal(y + x) + PetscSinReal(z + 2 * y) > 1.2 ? PETSC_TRUE : PETSC_FALSE;
+}
+static PetscBool Side(const PetscInt q[3], const PetscInt n[3])
+{
+  for (int d = 0; d < 3; ++d)
+    if (q[d] == 0 || q[d] == n[d] - 1) return PETSC_TRUE;
+  return PETSC_FALSE;
+}
+
+static PetscErrorCode Fill(const Problem *p, DM da, const PetscInt n[3], Mat A)
+{
+  PetscInt lo[3], m[3];
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDAGetCorners(da, lo, lo + 1, lo + 2, m, m + 1, m + 2));
+  for (PetscInt k = lo[2]; k < lo[2] + m[2]; ++k)
+    for (PetscInt j = lo[1]; j < lo[1] + m[1]; ++j)
+      for (PetscInt i = lo[0]; i < lo[0] + m[0]; ++i) {
+        const PetscInt q[3]  = {i, j, k};
+        const PetscBool fixed = Land(p, q, n) || (p->rows && Side(q, n)) ? PETSC_TRUE : PETSC_FALSE;
+        MatStencil     row   = {0}, column[27];
+        PetscScalar    value[27];
+        PetscInt       count = 1;
+
+        row.i = i, row.j = j, row.k = k;
+        column[0] = row;
+        value[0]  = fixed ? 3 : 0;
+        for (int c = 0; c < 27 && !fixed; ++c) {
+          const PetscInt to[3] = {i + c % 3 - 1, j + c / 3 % 3 - 1, k + c / 9 - 1}, off = (c % 3 != 1) + (c / 3 % 3 != 1) + (c / 9 != 1);
+          PetscBool      out   = PETSC_FALSE;
+          PetscReal      v;
+          MatStencil     s = {0};
+
+          if (!off || (!p->full && off > 1)) continue;
+          for (int d = 0; d < 3; ++d) out = out || (!p->periodic && (to[d] < 0 || to[d] >= n[d])) ? PETSC_TRUE : PETSC_FALSE;
+          v = Edge(p, q, to, n) / (PetscReal)off;
+          if (out && p->neumann) continue;
+          value[0] += v;
+          if (out || (Land(p, to, n) && i % 2)) continue; /* some rows beside Dirichlet rows couple with them */
+          s.i = to[0], s.j = to[1], s.k = to[2];
+          column[count]  = s;
+          value[count++] = -v;
+        }
+        PetscCall(MatSetValuesStencil(A, 1, &row, count, column, value, INSERT_VALUES));
+      }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(0);
+}
+
+/* Solves with the matrix twice, the second time with other values: the iterations, and the residual. */
+static PetscErrorCode Solve(const Problem *p, const PetscInt size[3], const char *type, PetscInt its[2], PetscReal *residual)
+{
+  const DMBoundaryType sides = p->periodic ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
+  PetscInt             n[3];
+  DM                   da;
+  Mat                  A;
+  Vec                  b, x, r;
+  KSP                  ksp;
+  PetscRandom          random;
+  PetscReal            norm;
+  KSPConvergedReason   reason;
+
+  PetscFunctionBeginUser;
+  for (int d = 0; d < 3; ++d) n[d] = p->periodic ? size[d] - size[d] % 2 : size[d];
+  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, sides, sides, sides, p->full ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR, n[0], n[1], n[2], PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
+  PetscCall(DMSetFromOptions(da));
+  PetscCall(DMSetUp(da));
+  PetscCall(DMCreateMatrix(da, &A));
+  PetscCall(Fill(p, da, n, A));
+  PetscCall(DMCreateGlobalVector(da, &b));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(VecDuplicate(b, &r));
+  PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
+  {
+    PetscInt       lo[3], m[3];
+    PetscScalar ***v;
+
+    PetscCall(DMDAGetCorners(da, lo, lo + 1, lo + 2, m, m + 1, m + 2));
+    PetscCall(DMDAVecGetArray(da, b, &v));
+    for (PetscInt k = lo[2]; k < lo[2] + m[2]; ++k)
+      for (PetscInt j = lo[1]; j < lo[1] + m[1]; ++j)
+        for (PetscInt i = lo[0]; i < lo[0] + m[0]; ++i) v[k][j][i] = Random(i, j, k, 1) - 0.5;
+    PetscCall(DMDAVecRestoreArray(da, b, &v));
+  }
+  PetscCall(PetscRandomDestroy(&random));
+  if (p->neumann || p->periodic) {
+    MatNullSpace constant;
+
+    PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &constant));
+    PetscCall(MatSetNullSpace(A, constant));
+    PetscCall(MatNullSpaceRemove(constant, b));
+    PetscCall(MatNullSpaceDestroy(&constant));
+  }
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+  PetscCall(KSPSetDM(ksp, da));
+  PetscCall(SetDMActive(ksp, PETSC_FALSE));
+  PetscCall(KSPSetType(ksp, type));
+  PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
+  PetscCall(KSPSetTolerances(ksp, 1e-6, 1e-50, PETSC_DEFAULT, 100));
+  PetscCall(KSPSetFromOptions(ksp));
+  for (int k = 0; k < 2; ++k) {
+    if (k) PetscCall(MatScale(A, 0.3));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(KSPGetIterationNumber(ksp, &its[k]));
+    PetscCall(KSPGetConvergedReason(ksp, &reason));
+    if (reason <= 0) its[k] = 100;
+  }
+  PetscCall(MatMult(A, x, r));
+  PetscCall(VecAXPY(r, -1, b));
+  PetscCall(VecNorm(r, NORM_2, residual));
+  PetscCall(VecNorm(b, NORM_2, &norm));
+  *residual /= norm;
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&r));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(0);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt  n[3] = {33, 33, 33}, number = 3;
+  PetscBool set, counts = PETSC_FALSE;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscOptionsSetValue(NULL, "-pc_type", "rrb"));
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-n", n, &number, &set));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-counts", &counts, NULL)); /* prints them */
+  for (size_t k = 0; k < sizeof(problems) / sizeof(*problems); ++k)
+    for (int t = 0; t < 2; ++t) {
+      const Problem    *p     = &problems[k];
+      const char *const types[] = {"cg", "rrb"};
+      PetscInt          its[2];
+      PetscReal         residual;
+
+      PetscCall(Solve(p, n, types[t], its, &residual));
+      if (counts) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-26s %-4s %" PetscInt_FMT " %" PetscInt_FMT " iterations\n", p->name, types[t], its[0], its[1]));
+      if (its[0] > p->most || PetscAbs(its[0] - its[1]) > 1) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s: %" PetscInt_FMT " and %" PetscInt_FMT " iterations, %" PetscInt_FMT " are promised\n", p->name, types[t], its[0], its[1], p->most));
+      if (!(residual < 1.05e-6)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s: residual %g\n", p->name, types[t], (double)residual));
+    }
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "done\n"));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+  testset:
+    output_file: output/rrb_three.out
+    test:
+      suffix: 1
+    test:
+      suffix: double
+      args: -pc_rrb_precision double -n 20,17,9
+    test:
+      suffix: long
+      args: -n 7,100,33
+    test:
+      suffix: ranks
+      nsize: {{2 3 4}}
+      args: -n 19,22,17
+
+  testset:
+    output_file: output/rrb_three_counts.out
+    args: -counts -n 18,15,21 -pc_rrb_precision double
+    test:
+      suffix: counts
+      nsize: {{1 2 3 4}}
+
+TEST*/
