@@ -202,7 +202,8 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 
 /*MC
    PCRRB - repeated red-black multigrid and factorization (RRB), a fine-grain parallel method with multigrid-like
-   convergence for 5- and 9-point operators on two-dimensional grids.
+   convergence for 5- and 9-point operators on two-dimensional grids, and 7- and 27-point operators on
+   three-dimensional ones.
 
    Options Database Keys:
 +  -pc_rrb_levels <l>                   - levels, two to a grid; 0 for automatic, see
