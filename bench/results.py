@@ -9,8 +9,26 @@ import datetime, json, os, re, shlex, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(HERE)
-FOLDER = os.path.join(HERE, 'results')
+FOLDER = os.path.abspath(os.environ.get('TESSERA_RESULTS') or os.path.join(HERE, 'results'))
 COMMON = ['commit', 'date', 'machine', 'compiler', 'petsc', 'command', 'samples']
+
+# What bench/remake runs for each file: the whole, and something tiny that only shows that it works.
+COMMANDS = {
+    'real': ('bench/real --rounds 2', 'bench/real --rounds 1 --quick'),
+    'auxamg': ('bench/auxamg_run --repeat 2', 'bench/auxamg_run --repeat 1 --nodes 1500'),
+    'hard': ('bench/run hard --sizes 511 --rounds 1', 'bench/run hard --sizes 63 --rounds 1 --repeat 1'),
+    'hard-smooth': (
+        'bench/run hard --sizes 511 --rounds 1 --rhs paper',
+        'bench/run hard --sizes 63 --rounds 1 --repeat 1 --rhs paper',
+    ),
+    'vipmg': ('bench/vipmg 8 3', 'bench/vipmg 4 1'),
+    'densegs': (
+        'bench/run-densegs --no-device --sizes 500,1000,2000,4000',
+        'bench/run-densegs --no-device --sizes 100,200 --sweeps 4',
+    ),
+}
+# What a machine with a GPU runs, in the folder of `make pack-tests`.
+DEVICE = {'gpu': 'bench/run gpu', 'densegs-gpu': 'bench/run-densegs --sizes 500,1000,2000,4000'}
 
 
 # What PETSc's log reads, in processor seconds.
