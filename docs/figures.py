@@ -197,11 +197,11 @@ def vipmg_truncation():
 def densegs_panels():
     """A matrix of five panels in the middle of a forward sweep."""
     n, now = 5, 2
-    figure, axis = plt.subplots(figsize=(6.4, 4.4), layout='constrained')
+    figure, axis = plt.subplots(figsize=(8, 3.6), layout='constrained')
     for i in range(n):
         for j in range(n):
             if i == j:
-                colour = GREEN if i < now else RED if i == now else 'white'
+                colour = GREEN if i < now else RED if i == now else '#f2f2f2'
             elif j < now or (j < i and i < now):
                 colour = BLUE if i >= now else '#9fc7d6'
             elif i < now:
@@ -223,11 +223,11 @@ def densegs_panels():
     axis.legend(
         handles=[
             Patch(facecolor=GREEN, edgecolor=GREY, label='triangles that are solved'),
-            Patch(facecolor='#9fc7d6', edgecolor=GREY, label='multiplied, for rows that are done or with old x'),
-            Patch(facecolor=BLUE, edgecolor=GREY, label='multiplied ahead with new x, side by side'),
+            Patch(facecolor='#9fc7d6', edgecolor=GREY, label='multiplied in this sweep or with the old x'),
+            Patch(facecolor=BLUE, edgecolor=GREY, label='multiplied ahead with the new x, side by side'),
             Patch(facecolor=RED, edgecolor=GREY, label='solved now: row after row'),
             Patch(facecolor=SAND, edgecolor=GREY, label='waits for the panel that is solved'),
-            Patch(facecolor='#f2f2f2', edgecolor=GREY, label='waits for later panels, or with old x'),
+            Patch(facecolor='#f2f2f2', edgecolor=GREY, label='waits for later panels'),
         ],
         loc='upper left',
         bbox_to_anchor=(1.0, 0.95),
