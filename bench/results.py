@@ -23,7 +23,7 @@ COMMANDS = {
     ),
     'vipmg': ('bench/vipmg 8 3', 'bench/vipmg 4 1'),
     'densegs': (
-        'bench/run-densegs --no-device --sizes 500,1000,2000,4000',
+        'bench/run-densegs --no-device --sizes 500,1000,2000,4000 --sweeps 20',
         'bench/run-densegs --no-device --sizes 100,200 --sweeps 4',
     ),
 }
