@@ -77,8 +77,8 @@ template <class T> PetscErrorCode CompatContainer(MPI_Comm comm, T *what, PetscC
   PetscCall(PetscContainerCreate(comm, container));
   PetscCall(PetscContainerSetPointer(*container, what));
 #if PETSC_VERSION_GE(3, 23, 0)
-  PetscCall(PetscContainerSetCtxDestroy(*container, [](void **p) -> PetscErrorCode {
-    delete (T *)*p;
+  PetscCall(PetscContainerSetCtxDestroy(*container, [](auto p) -> PetscErrorCode {
+    delete *(T **)p;
     return PETSC_SUCCESS;
   }));
 #else
