@@ -78,15 +78,15 @@ static PetscErrorCode Assemble(PetscInt *n)
     }
   PetscFunctionReturn(0);
 }
-/* A stack of boxes, four contacts a face, the uppermost one pushed. */
-static PetscErrorCode Stack(PetscInt boxes, PetscReal kick, PetscInt *n)
+/* A stack of boxes, four contacts a face, the uppermost one pushed; every second one has the mass `ratio`. */
+static PetscErrorCode Stack(PetscInt boxes, PetscReal ratio, PetscReal kick, PetscInt *n)
 {
   PetscFunctionBegin;
   memset(&pack, 0, sizeof(pack));
   for (PetscInt i = 0; i < boxes; ++i) {
     for (int k = 0; k < 4; ++k) AddContact(i, i - 1, (PetscReal[]){k / 2 - 0.5, k % 2 - 0.5, -0.5}, (PetscReal[]){k / 2 - 0.5, k % 2 - 0.5, 0.5}, (PetscReal[]){0, 0, 1});
-    pack.mass[i]    = 1;
-    pack.inertia[i] = 1. / 6;
+    pack.mass[i]    = i % 2 ? ratio : 1;
+    pack.inertia[i] = pack.mass[i] / 6;
     pack.v[i][2]    = -0.0981;
   }
   pack.v[boxes - 1][0] = pack.v[boxes - 1][1] = pack.v[boxes - 1][5] = kick;
@@ -198,7 +198,7 @@ static PetscErrorCode TestPack(const char *name, PetscInt n, PetscReal mu, Petsc
   PetscCall(VecRestoreArrayRead(x, &v));
   PetscCallMPI(MPI_Allreduce(e, all, 2, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
   PetscCall(PetscSNPrintf(text, sizeof(text), "%s%s", name, newton ? "" : ", sweeps alone"));
-  PetscCall(Check(text, c.reason == SNES_VIPGS_CONVERGED && c.natural <= tol * size ? 0 : c.natural / size, 0));
+  PetscCall(Check(text, c.reason == SNES_VIPGS_CONVERGED && c.natural <= tol * size && c.factorizations <= 80 ? 0 : c.natural / size, 0));
   if (other) PetscCall(Check("  the forces of a textbook", all[0], 1e-7 * all[1]));
   PetscCall(SNESDestroy(&snes));
   PetscCall(VecDestroy(&q));
@@ -214,7 +214,7 @@ static PetscErrorCode TestSlow(void)
   PetscInt n;
 
   PetscFunctionBegin;
-  PetscCall(Stack(7, 0.2, &n));
+  PetscCall(Stack(7, 1, 0.2, &n));
   PetscCall(TestPack("a stack of seven boxes", n, 0.5, 1e-8, PETSC_FALSE, TESSERA_GS_SYMMETRIC, NULL));
   PetscCall(End());
   PetscFunctionReturn(0);
@@ -228,11 +228,20 @@ static PetscErrorCode TestStacks(void)
 
   PetscFunctionBegin;
   for (PetscInt boxes = 10; boxes <= 30; boxes += 20) {
-    PetscCall(Stack(boxes, boxes == 10 ? 0.2 : 0.5, &n));
+    PetscCall(Stack(boxes, 1, boxes == 10 ? 0.2 : 0.5, &n));
     PetscCall(PetscSNPrintf(name, sizeof(name), "a stack of %" PetscInt_FMT " boxes", boxes));
     PetscCall(TestPack(name, n, boxes == 10 ? 0.5 : 0.3, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
     PetscCall(End());
   }
+  for (PetscInt boxes = 5; boxes <= 10; boxes += 5) {
+    PetscCall(Stack(boxes, 1e4, 0.2, &n));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "%" PetscInt_FMT " boxes, masses 1 and 10000", boxes));
+    PetscCall(TestPack(name, n, 0.5, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
+    PetscCall(End());
+  }
+  PetscCall(Stack(10, 1e4, 0.2, &n));
+  PetscCall(TestPack("10 boxes, masses 1 and 10000, no friction", n, 0, 1e-8, PETSC_TRUE, TESSERA_GS_SYMMETRIC, NULL));
+  PetscCall(End());
   PetscFunctionReturn(0);
 }
 

@@ -91,8 +91,6 @@ Reason      mprgp(const Problem &p, const Params &params, double *x, Report &rep
 Reason      friction(const Problem &p, const Params &params, double *x, Report &report, const Monitor &monitor);
 Reason      friction_interior(const Problem &p, int most, double *answer, double *least, Report &report,
                               const Monitor &monitor); // most: factorisations
-Reason      friction_newton(const Problem &p, const Params &params, int most, double *answer, double *least,
-                            std::vector<double> &x, Report &report, const Monitor &monitor);
 bool        infeasible(const Problem &p, const double *direction); // does it prove that no x has w >= 0?
 
 // Many problems of n unknowns, one after the other in memory (A by columns), which lie where exec says: sweeps

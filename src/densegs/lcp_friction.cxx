@@ -231,31 +231,6 @@ struct HostSweeper {
   }
 };
 
-// Sweeps that have lost their stalls are a start for Newton's method, with larger normal forces, which lie inside the
-// cones: where contacts are redundant there are solutions with room around them, and least steps find one. On real
-// stacks 32 times the mean force succeeds from all sweeps, none or a little one from few. true: the monitor ends the
-// solve.
-bool ended_by_newton(const Problem &p, const Params &limited, double *answer, double *best, Report &report,
-                     const Monitor &monitor)
-{
-  const int           contacts = p.n / p.block;
-  const size_t        d = (size_t)p.block;
-  std::vector<double> z;
-  double              mean = 0;
-  auto                attempt = [&](double scale) {
-    z.assign(answer, answer + p.n);
-    for (int c = 0; c < contacts; ++c) z[(size_t)c * d] += scale * mean;
-    return friction_newton(p, limited, 40, answer, best, z, report, monitor) == Reason::stopped;
-  };
-  for (int c = 0; c < contacts; ++c) mean += answer[(size_t)c * d] / contacts;
-  for (double scale : {32., 0., 64., 16., 1., 128., 2., 4.}) {
-    if (report.factors >= limited.max_factors) break;
-    const double before = *best;
-    if (attempt(scale) || (*best < 0.5 * before && scale > 0 && attempt(0))) return true;
-  }
-  return false;
-}
-
 } // namespace
 
 Reason friction(const Problem &p, const Params &params, double *answer, Report &report, const Monitor &monitor)
@@ -268,14 +243,10 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
   int                 wait = 0;
   double              mark = HUGE_VAL; // what the residual was `wait` looks ago; it has not halved since
   bool                tried = false;
-  constexpr int       largest = 5000; // unknowns of a dense factorisation here
-  // steps take n^3 multiplications: they shall not take much longer than the sweeps that would follow
-  Params              limited = params;
-  const int           steps = 20000 / std::max(p.n, 1); // beyond 1666 unknowns too few to begin with
-  limited.max_factors = params.newton && steps >= 12 ? std::min(params.max_factors, steps) : 0;
+  constexpr int       most = 80; // factorisations
   std::unique_ptr<ContactSweeper> on_device;
   std::unique_ptr<HostSweeper>    on_host;
-  if (m.exec.space == Space::cuda) on_device.reset(new ContactSweeper(p, params));
+  if (m.on_device()) on_device.reset(new ContactSweeper(p, params));
   else on_host.reset(new HostSweeper(p, params));
   while (report.sweeps < params.max_sweeps) {
     // w afresh: the updates below gather rounding
@@ -293,12 +264,10 @@ Reason friction(const Problem &p, const Params &params, double *answer, Report &
     if (slow > 500) return Reason::stalled;
     wait = best < 0.5 * mark ? 0 : wait + 1;
     if (!wait) mark = best;
-    if (params.newton && p.n <= largest && p.friction == Friction::cone && !tried && wait >= 30) {
+    if (params.newton && p.friction == Friction::cone && !tried && wait >= 30) {
       tried = true;
-      const int interior = std::min(params.max_factors, report.factors + 60);
-      if (friction_interior(p, interior, answer, &best, report, monitor) == Reason::stopped) return Reason::stopped;
-      limited.max_factors = std::min(params.max_factors, report.factors + limited.max_factors);
-      if (ended_by_newton(p, limited, answer, &best, report, monitor)) return Reason::stopped;
+      const int factors = std::min(params.max_factors, report.factors + most);
+      if (friction_interior(p, factors, answer, &best, report, monitor) == Reason::stopped) return Reason::stopped;
       x.assign(answer, answer + n);
       continue;
     }

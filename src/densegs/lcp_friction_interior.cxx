@@ -1,8 +1,12 @@
 // An interior-point method for Coulomb friction: y = W x + q + mu |y_t| n, x and y in cones dual to each other, x o y =
-// 0, with De Saxce's change of the normal velocity inside of Newton's system and the scaling of Nesterov and Todd.
-// Normal parts are scaled so that all cones are |z_t| <= z_n. It needs no sweeps, and no isolated solution: redundant
-// contacts get forces inside of their cones.
-#include "densegs/lcp.hpp"
+// 0, with De Saxce's change of the normal velocity inside of Newton's system and the scaling of Nesterov and Todd. Each
+// contact is scaled so that its cone is |z_t| <= z_n and the mean of its diagonal entries is 1. It needs no sweeps, and
+// no isolated solution: redundant contacts get forces inside of their cones.
+//
+// The problem is not monotone. Three things make the iterations end nevertheless: x o y does not fall below a part of
+// what the equations miss; where a step is short the next one only goes to the centre, without De Saxce's derivative;
+// and a small multiple of the identity bounds the steps among forces that do not change any velocity.
+#include "densegs/friction_system.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -85,94 +89,118 @@ struct Scaling {
 };
 
 struct Interior {
+  static constexpr double far   = 100;  // in the cones is where x and y start, for q of the size 1
+  static constexpr double close = 0.99; // of the way to the boundary
+  static constexpr double ridge = 1e-8; // times the identity
+
   const Problem       &p;
-  const Matrix        &m;
   const int            d;
   const size_t         n, contacts;
-  Vector               W, D, x, y, w, force, dx, dy, right; // W: of the first process
-  double               scale = 0, size = 0; // of A = D^-1 W D^-1 and b = D^-1 q
+  Vector               D, x, y, w, force, dx, dy, right, product, moved, zero, blocks;
+  double               size = 0;        // of D q
+  bool                 centring = false; // the next step goes to the centre
   std::vector<Scaling> P;
-  Factorisation        factor;
+  Problem              linear;          // products without q
+  std::unique_ptr<FrictionSystem> system;
 
   Interior(const Problem &problem) :
-    p(problem), m(*p.matrix), d(p.block), n((size_t)p.n), contacts(n / (size_t)d), D(n, 1), x(n), w(n), force(n), dx(n),
-    dy(n), right(n)
+    p(problem), d(p.block), n((size_t)p.n), contacts(n / (size_t)d), D(n, 1), x(n), w(n), force(n), dx(n), dy(n),
+    right(n), product(n), moved(n), zero(n), blocks(n * (size_t)d), linear(p)
   {
-    std::vector<int> all(n);
-    for (size_t c = 0; c < contacts; ++c) D[c * (size_t)d] = p.mu[c], x[c * (size_t)d] = 1;
-    y = x;
-    for (size_t i = 0; i < n; ++i) {
-      all[i] = (int)i;
-      scale += m.diagonal[i] / (D[i] * D[i]) / (double)n;
-      size += p.q[i] * p.q[i] / (D[i] * D[i]);
-    }
-    size = std::sqrt(size);
-    densegs::allocate(m.comm, [&] {
-      if (!m.rank) {
-        W.resize(n * n);
-        factor.reset(p.n, Space::host);
+    linear.q = zero.data();
+    for (size_t c = 0; c < contacts; ++c) {
+      const size_t i = c * (size_t)d;
+      double       sum = 0;
+      for (int k = 1; k < d; ++k) D[i + (size_t)k] = p.mu[c] > 0; // without friction the tangential forces are zero
+      D[i] = p.mu[c] > 0 ? 1 / p.mu[c] : 1;
+      for (int k = 0; k < d; ++k)
+        sum += p.matrix->diagonal[i + (size_t)k] * D[i + (size_t)k] * D[i + (size_t)k] / (p.mu[c] > 0 ? d : 1);
+      for (int k = 0; k < d; ++k) {
+        D[i + (size_t)k] /= std::sqrt(sum);
+        size += std::pow(p.q[i + (size_t)k] * D[i + (size_t)k], 2) / (double)contacts;
       }
-    });
-    gather_rows(m, all, W.data());
+      x[i] = far;
+    }
+    y    = x;
+    size = std::sqrt(size);
+    system.reset(new FrictionSystem(*p.matrix, d, D));
   }
   // The forces, and w of them; returns the natural residual.
   double measure()
   {
-    for (size_t i = 0; i < n; ++i) force[i] = x[i] * size / scale / D[i];
+    for (size_t i = 0; i < n; ++i) force[i] = x[i] * size * D[i];
     multiply(p, force.data(), w.data());
     return natural(p, force.data(), w.data());
   }
-  static Part slip(const Part &of) // the derivative of |y_t|
+  // What y misses of W x + q + mu |y_t| n, scaled
+  double missing(size_t c, int k) const
   {
-    const double t = std::hypot(of.v[1], of.v[2]);
+    const size_t i = c * (size_t)d + (size_t)k;
+    const Part   Y(y, c, d);
+    return y[i] - w[i] * D[i] / size - (k ? 0 : std::hypot(Y.v[1], Y.v[2]));
+  }
+  double missing() const
+  {
+    double largest = 0;
+    for (size_t c = 0; c < contacts; ++c)
+      for (int k = 0; k < d; ++k) largest = std::max(largest, std::fabs(missing(c, k)));
+    return largest;
+  }
+  Part slip(size_t c) const // the derivative of |y_t|
+  {
+    const Part   Y(y, c, d);
+    const double t = std::hypot(Y.v[1], Y.v[2]);
     Part         e;
-    for (int k = 1; k < 3 && t > 0; ++k) e.v[k] = of.v[k] / t;
+    for (int k = 1; k < 3 && t > 0 && !centring; ++k) e.v[k] = Y.v[k] / t;
     return e;
   }
-  // A + (I - E) P P, factorised by the first process for all
+  // A + (I - E) P P, and the ridge
   bool factorise()
   {
     P.clear();
-    for (size_t c = 0; c < contacts; ++c) P.emplace_back(Part(x, c, d), Part(y, c, d));
-    int fine = 1;
-    if (!m.rank) {
-      double *const a = factor.matrix();
-      for (size_t j = 0; j < n; ++j)
-        for (size_t i = 0; i < n; ++i) a[j * n + i] = W[j * n + i] / (D[i] * D[j] * scale);
-      for (size_t c = 0; c < contacts; ++c)
-        for (int k = 0; k < d; ++k) {
-          const Part e = slip(Part(y, c, d));
-          Part       column;
-          column.v[k] = 1;
-          column      = P[c].apply(P[c].apply(column));
-          column.v[0] -= e.dot(column);
-          for (int i = 0; i < d; ++i) a[(c * (size_t)d + (size_t)k) * n + c * (size_t)d + (size_t)i] += column.v[i];
-        }
-      fine = factor.lu();
+    for (size_t c = 0; c < contacts; ++c) {
+      const Part e = slip(c);
+      P.emplace_back(Part(x, c, d), Part(y, c, d));
+      for (int k = 0; k < d; ++k) {
+        Part column;
+        column.v[k] = 1;
+        column      = P[c].apply(P[c].apply(column));
+        column.v[0] -= e.dot(column);
+        column.v[k] += ridge;
+        column.to(blocks, c * (size_t)d + (size_t)k, d);
+      }
     }
-    if (m.size > 1) MPI_Bcast(&fine, 1, MPI_INT, 0, m.comm);
-    return fine;
+    return system->factorise(blocks);
   }
-  // The step to x o y = centre n, with the second-order terms of the step before
-  void direction(double centre, bool corrected)
+  // dx := the solution of the system with the right-hand side `right`, with one step of refinement
+  void solve()
+  {
+    dx = right;
+    system->solve(dx);
+    for (size_t i = 0; i < n; ++i) moved[i] = D[i] * dx[i];
+    multiply(linear, moved.data(), product.data());
+    for (size_t i = 0; i < n; ++i) right[i] -= D[i] * product[i];
+    for (size_t c = 0; c < contacts; ++c)
+      for (size_t j = c * (size_t)d; j < (c + 1) * (size_t)d; ++j)
+        for (size_t k = 0; k < (size_t)d; ++k) right[c * (size_t)d + k] -= blocks[j * (size_t)d + k] * dx[j];
+    system->solve(right);
+    for (size_t i = 0; i < n; ++i) dx[i] += right[i];
+  }
+  // The step to x o y = centre n, with the second-order terms of the step before; part: of what is missing
+  void direction(double centre, bool corrected, double part = 1)
   {
     std::vector<Part> target(contacts);
     for (size_t c = 0; c < contacts; ++c) {
-      const Part X(x, c, d), Y(y, c, d), lambda = P[c].apply(X), e = slip(Y);
+      const Part lambda = P[c].apply(Part(x, c, d));
       Part       f = Part().plus(-1, lambda.times(lambda));
       f.v[0] += centre;
       if (corrected) f = f.plus(-1, P[c].apply(Part(dx, c, d)).times(P[c].apply(Part(dy, c, d), true)));
       target[c] = lambda.divide(f);
       Part z    = P[c].apply(target[c]);
-      z.v[0] -= e.dot(z);
-      for (int k = 0; k < d; ++k) {
-        const size_t i = c * (size_t)d + (size_t)k;
-        right[i]       = z.v[k] + y[i] - w[i] / (D[i] * size) - (k ? 0 : std::hypot(Y.v[1], Y.v[2]));
-      }
+      z.v[0] -= slip(c).dot(z);
+      for (int k = 0; k < d; ++k) right[c * (size_t)d + (size_t)k] = z.v[k] + part * missing(c, k);
     }
-    if (!m.rank) factor.solve(right.data());
-    if (m.size > 1) MPI_Bcast(right.data(), p.n, MPI_DOUBLE, 0, m.comm);
-    dx = right;
+    solve();
     for (size_t c = 0; c < contacts; ++c)
       P[c].apply(target[c].plus(-1, P[c].apply(Part(dx, c, d)))).to(dy, c, d);
   }
@@ -181,7 +209,7 @@ struct Interior {
     double a = HUGE_VAL;
     for (size_t c = 0; c < contacts; ++c)
       a = std::min({a, Part(x, c, d).room(Part(dx, c, d)), Part(y, c, d).room(Part(dy, c, d))});
-    return std::min(1., 0.99 * a);
+    return std::min(1., close * a);
   }
   double centre(double a) const
   {
@@ -189,15 +217,39 @@ struct Interior {
     for (size_t i = 0; i < n; ++i) sum += (x[i] + a * dx[i]) * (y[i] + a * dy[i]);
     return sum / (double)contacts;
   }
+  // Mehrotra's predictor and corrector; where that goes not far, straight, if that goes farther.
+  double advance(double mu)
+  {
+    constexpr double behind = 0.1; // x o y stays above this part of what is missing
+    direction(0, false);
+    const double after = std::min(1., std::max(1e-6, centre(room()) / mu)),
+                 sigma = std::max(after * after * after, std::min(1., behind * missing() / mu));
+    direction(sigma * mu, true);
+    const double first = room();
+    if (first >= 0.1) return first;
+    const Vector kept[] = {dx, dy};
+    direction(std::max(sigma, 0.5) * mu, false);
+    const double second = room();
+    centring = std::max(first, second) < 0.1;
+    if (second > first) return second;
+    dx = kept[0], dy = kept[1];
+    return first;
+  }
+  // To the centre of the problem that x and y meet now
+  double recentre(double mu)
+  {
+    direction(mu, false, 0);
+    if (room() > 0.5) direction(mu, true, 0);
+    centring = false;
+    return room();
+  }
   // false: no direction
   bool step()
   {
     if (!factorise()) return false;
-    const double mu = centre(0);
-    direction(0, false);
-    direction(mu * std::pow(std::min(1., std::max(1e-6, centre(room()) / mu)), 3), true);
-    if (room() < 1e-3) direction(0.5 * mu, false);
-    const double a = room();
+    std::fill(dx.begin(), dx.end(), 0);
+    dy = dx;
+    const double mu = centre(0), a = centring ? recentre(mu) : advance(mu);
     for (size_t i = 0; i < n; ++i) x[i] += a * dx[i], y[i] += a * dy[i];
     return a > 1e-10;
   }
@@ -208,10 +260,9 @@ struct Interior {
 Reason friction_interior(const Problem &p, int most, double *answer, double *least, Report &report,
                          const Monitor &monitor)
 {
-  for (int c = 0; c < p.n / p.block; ++c)
-    if (!(p.mu[c] > 0)) return Reason::iterating; // its cone has no interior
-  Interior i(p);
-  StallCounter     stalls;
+  Interior     i(p);
+  StallCounter stalls;
+  if (!i.system->affordable() || !(i.size > 0)) return Reason::iterating;
   (void)i.measure();
   for (; report.factors < most; ++report.steps) {
     ++report.factors;
@@ -223,7 +274,7 @@ Reason friction_interior(const Problem &p, int most, double *answer, double *lea
       std::copy(i.force.begin(), i.force.end(), answer);
     }
     if (monitor(report, *least, answer)) return Reason::stopped;
-    if (stalls(r) >= 15) break;
+    if (stalls(r) >= 20) break;
   }
   return Reason::iterating;
 }

@@ -91,7 +91,7 @@ Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrd
   m.a      = a;
   m.lda    = lda;
   m.diagonal.resize((size_t)n);
-  if (m.exec.space == Space::cuda) {
+  if (m.on_device()) {
     if (where == Space::host) {
       // the last column ends with its last row
       m.own.resize(Extent{n ? (size_t)(n - 1) * (size_t)lda + (size_t)n : 0, Space::cuda});
@@ -164,7 +164,7 @@ static void multiply_rows(const Matrix &m, const double *x, double *w)
 
 void multiply(const Matrix &m, const double *q, const double *x, double *w)
 {
-  if (m.exec.space == Space::cuda) {
+  if (m.on_device()) {
     if (!m.n) return;
     device::copy_from_host(m.operand.data(), x, m.operand.bytes());
     product(Space::cuda, false, m.n, m.n, m.a, m.lda, m.operand.data(), m.result.data());
@@ -179,7 +179,7 @@ void multiply(const Matrix &m, const double *q, const double *x, double *w)
 
 void transposed(const Matrix &m, const double *y, double *w)
 {
-  if (m.exec.space == Space::cuda) {
+  if (m.on_device()) {
     if (!m.n) return;
     device::copy_from_host(m.operand.data(), y, m.operand.bytes());
     product(Space::cuda, true, m.n, m.n, m.a, m.lda, m.operand.data(), m.result.data());
@@ -234,7 +234,7 @@ void blocks(const Matrix &m, int block, std::vector<double> &out)
 void gather_rows(const Matrix &m, const std::vector<int> &index, double *to)
 {
   const int n = (int)index.size();
-  if (m.exec.space == Space::cuda) {
+  if (m.on_device()) {
     if (!n) return;
     Buffer<int>    rows(Extent{(size_t)n, Space::cuda});
     Buffer<double> piece(Extent{(size_t)n * (size_t)n, Space::cuda});
@@ -285,7 +285,7 @@ void Factor::gather(const std::vector<double> &shift)
 {
   const Matrix &m = *matrix_;
   const int     n = (int)index_.size();
-  if (m.exec.space == Space::cuda) {
+  if (m.on_device()) {
     f_.reset(n, Space::cuda);
     device::copy_from_host(device_shift_.data(), shift.data(), shift.size() * sizeof(double));
     return gather_device(m.exec, m.a, m.lda, device_index_.data(), n, device_shift_.data(), f_.matrix());
@@ -304,7 +304,7 @@ bool Factor::make(const Matrix &m, const std::vector<double> &shift, const std::
   index_    = index;
   smallest_ = 1;
   if (index.empty()) return true;
-  if (m.exec.space == Space::cuda) {
+  if (m.on_device()) {
     if (device_index_.size() < index.size()) {
       device_index_.resize(Extent{(size_t)m.n, Space::cuda});
       device_shift_.resize(Extent{(size_t)m.n, Space::cuda});
@@ -343,7 +343,7 @@ void Factor::solve(double *b)
   const Matrix &m = *matrix_;
   const size_t  n = index_.size();
   if (!n) return;
-  if (m.exec.space == Space::cuda) {
+  if (m.on_device()) {
     if (right_.size() < n) right_.resize(Extent{(size_t)m.n, Space::cuda});
     device::copy_from_host(right_.data(), b, n * sizeof(double));
     f_.solve(right_.data());

@@ -8,10 +8,18 @@
 
 namespace tessera::lcp {
 
+// The entries of a sparse matrix, column by column, with ascending rows.
+struct Entries {
+  std::vector<size_t> start;
+  std::vector<int>    row;
+  std::vector<double> value;
+};
+
 struct Matrix {
   int                 n    = 0;
   Exec                exec;            // where the rows are
   const double       *a    = nullptr;  // [first, first + rows) of them, by columns
+  const Entries      *sparse = nullptr; // all of it, in place of a: every process works with the whole matrix
   ptrdiff_t           lda  = 0;
   Comm                comm;
   int                 rank = 0, size = 1;
@@ -21,6 +29,7 @@ struct Matrix {
 
   int first() const { return starts[(size_t)rank]; }
   int rows() const { return starts[(size_t)rank + 1] - first(); }
+  bool on_device() const { return exec.space == Space::cuda; }
   int owner(int row) const; // the process that has it
 
   // What create() makes, and room for products.

@@ -67,8 +67,7 @@ PetscErrorCode SNESVIPGSGetAcceleration(SNES snes, SNESVIPGSAcceleration *a)
    Note:
    Where the matrix is singular on the free unknowns the factorizations are those of a proximal loop, and where active
    sets lead nowhere those of an interior-point method, which zeros on the diagonal do not hinder. With friction
-   (the cone) they are those of an interior-point method, then of Levenberg and Marquardt's steps, made where the sweeps
-   have lost their stalls.
+   (the cone) they are those of an interior-point method, made where 300 sweeps have not halved the residual.
 
 .seealso: `SNESVIPGS`, `SNESVIPGSGetNewton()`
 @*/
