@@ -218,7 +218,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 } // namespace
 
 /*MC
-   SNESVIPMG - multigrid for variational inequalities (problems with bounds) on a `DMDA`, on the host or a CUDA device
+   SNESVIPMG - multigrid for variational inequalities (problems with bounds) on grids and meshes
 
    Options Database Keys:
 +  -snes_vipmg_variant <hybrid,tnnmg,monotone,klement_oberhuber> - the cycle, see `SNESVIPMGSetVariant()`
@@ -227,6 +227,8 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 .  -snes_vipmg_sweeps <pre,post> - sweeps before and after the coarse correction, see `SNESVIPMGSetSweeps()`
 .  -snes_vipmg_omega <w> - relaxation of the projected sweeps, see `SNESVIPMGSetOmega()`
 .  -snes_vipmg_levels <n> - at most so many grids, see `SNESVIPMGSetLevels()`
+.  -snes_vipmg_levels_type <auto,box,tree> - what coarse grids are made from, see `SNESVIPMGSetLevelsType()`
+.  -snes_vipmg_coordinates <file> - coordinates of the nodes, see `SNESVIPMGSetCoordinatesFile()`
 .  -snes_vipmg_backend <auto,host,cuda> - where it runs, see `SNESVIPMGSetBackend()`
 .  -snes_vipmg_monitor - a line for each cycle
 .  -snes_vipmg_ksp_type <type> - with all other options of a `KSP`: how systems of the inactive nodes are solved
@@ -242,6 +244,9 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    The grid is that of a `DMDA` of one, two or three dimensions with one unknown a node and any number of nodes, found
    through the `SNES`, the solution or the matrix. The Jacobian has a stencil of 3, 5, 9, 7 or 27 points; only that of
    the finest grid is asked for. A row without off-diagonal entries is a Dirichlet row.
+
+   Other matrices, with 1 to 6 unknowns a node, need coordinates of the nodes: of a file, of `PCSetCoordinates()` for
+   the `PC` of the solver's `KSP`, or of the `DM`. Coarse grids are then those of `PCAUXAMG`.
 
    An iteration linearizes F (Newton) and solves the linear complementarity problem by cycles, whose number
    `SNESGetLinearSolveIterations()` returns; a linear problem is recognized at its first step and solved in two. Every

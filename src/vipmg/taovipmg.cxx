@@ -188,7 +188,7 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
 } // namespace
 
 /*MC
-   TAOVIPMG - bound-constrained minimization on a `DMDA` by multigrid
+   TAOVIPMG - bound-constrained minimization on grids and meshes by multigrid
 
    Options Database Keys:
 +  -tao_vipmg_variant <hybrid,tnnmg,monotone,klement_oberhuber> - the cycle, see `TaoVIPMGSetVariant()`
@@ -197,6 +197,8 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
 .  -tao_vipmg_sweeps <pre,post> - sweeps before and after the coarse correction, see `TaoVIPMGSetSweeps()`
 .  -tao_vipmg_omega <w> - relaxation of the projected sweeps, see `TaoVIPMGSetOmega()`
 .  -tao_vipmg_levels <n> - at most so many grids, see `TaoVIPMGSetLevels()`
+.  -tao_vipmg_levels_type <auto,box,tree> - what coarse grids are made from, see `TaoVIPMGSetLevelsType()`
+.  -tao_vipmg_coordinates <file> - coordinates of the nodes, see `TaoVIPMGSetCoordinatesFile()`
 .  -tao_vipmg_backend <auto,host,cuda> - where it runs, see `TaoVIPMGSetBackend()`
 .  -tao_vipmg_monitor - a line for each cycle, see `TaoVIPMGSetMonitor()`
 .  -tao_vipmg_ksp_type <type> - with all other options of a `KSP`, see `SNESVIPMG`
@@ -207,9 +209,10 @@ PetscErrorCode TaoView_VIPMG(Tao tao, PetscViewer viewer)
    Notes:
    Newton's method for the variational inequality of the gradient, as in `SNESVIPMG`: the Hessian is an assembled
    matrix with a stencil of nearest neighbors, and its grid is that of the `DMDA` that the solution vector or the
-   Hessian came from. A quadratic problem takes two iterations, whose cycles are the linear iterations. Steps reduce
-   the natural residual, so it is a method for convex problems, or for a start near a minimum. The convergence tests
-   are Tao's, of the projected gradient.
+   Hessian came from. Or it is any matrix whose nodes have coordinates, by the option or by the `DM`. A quadratic
+   problem takes two iterations, whose cycles are the linear iterations. Steps reduce the natural residual, so it is a
+   method for convex problems, or for a start near a minimum. The convergence tests are Tao's, of the projected
+   gradient.
 
 .seealso: `SNESVIPMG`, `TAOTRON`, `TAOGPCG`, `TAOBNLS`
 M*/
