@@ -161,6 +161,8 @@ static void Textbook(PetscInt n, PetscReal mu, PetscInt sweeps, PetscReal *x)
     }
 }
 
+static PetscBool sparse = PETSC_FALSE; /* the matrix is a MATAIJ */
+
 /* With Coulomb's law, to tol |q|; other: forces that these shall be. */
 static PetscErrorCode TestPack(const char *name, PetscInt n, PetscReal mu, PetscReal tol, PetscBool newton, TesseraGSOrder order, const PetscReal *other)
 {
@@ -176,6 +178,7 @@ static PetscErrorCode TestPack(const char *name, PetscInt n, PetscReal mu, Petsc
   PetscFunctionBegin;
   PetscCall(Fill(n, Table, &A));
   PetscCall(FillVec(A, Right, &q));
+  if (sparse) PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &A));
   PetscCall(VecDuplicate(q, &x));
   PetscCall(VecDuplicate(q, &none));
   PetscCall(VecSet(none, PETSC_NINFINITY));
@@ -197,7 +200,7 @@ static PetscErrorCode TestPack(const char *name, PetscInt n, PetscReal mu, Petsc
   }
   PetscCall(VecRestoreArrayRead(x, &v));
   PetscCallMPI(MPI_Allreduce(e, all, 2, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscCall(PetscSNPrintf(text, sizeof(text), "%s%s", name, newton ? "" : ", sweeps alone"));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "%s%s%s", name, newton ? "" : ", sweeps alone", sparse ? ", sparse" : ""));
   PetscCall(Check(text, c.reason == SNES_VIPGS_CONVERGED && c.natural <= tol * size && c.factorizations <= 80 ? 0 : c.natural / size, 0));
   if (other) PetscCall(Check("  the forces of a textbook", all[0], 1e-7 * all[1]));
   PetscCall(SNESDestroy(&snes));
@@ -401,6 +404,10 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-rounds", &rounds, NULL)); /* with -info :snes: more problems, and their factorisations */
   if (size == 1) PetscCall(TestSlow());
   PetscCall(TestStacks());
+  sparse = PETSC_TRUE;
+  PetscCall(TestStacks());
+  if (size == 1) PetscCall(TestSkew());
+  sparse = PETSC_FALSE;
   PetscCall(TestSkew());
   for (PetscInt round = 0; round < rounds; ++round)
     for (int k = 0; k < (size == 1 ? 4 : 3); ++k)

@@ -1,8 +1,9 @@
 static char help[] = "Contact forces: reads a problem w = W r + q of rigid or elastic bodies in contact and finds forces r and relative velocities w, with or without friction.\n\
-  contact FILE -dll_append libtessera.so -snes_type vipgs [-friction] [-tol 1e-10] [-output FILE]\n\
+  contact FILE -dll_append libtessera.so -snes_type vipgs [-friction] [-sparse] [-tol 1e-10] [-output FILE]\n\
   FILE            a local problem of FCLIB (HDF5), or PETSc's binary: the matrix W, the vector q, the friction coefficients mu\n\
   -friction       Coulomb's law; otherwise normal forces alone: 0 <= r, 0 <= w, r w = 0\n\
   -tol 1e-10      natural residual over |q|\n\
+  -sparse         W without its zeros, with friction (vipgs)\n\
   -output FILE    r and w, PETSc's binary\n\
 Problems: https://github.com/FrictionalContactLibrary/fclib-library\n";
 
@@ -81,7 +82,7 @@ int main(int argc, char **argv)
   SNES                snes;
   PetscInt            n, contacts, d, its;
   PetscReal           tol = 1e-10, size, natural, least, worst;
-  PetscBool           friction = PETSC_FALSE, set;
+  PetscBool           friction = PETSC_FALSE, sparse = PETSC_FALSE, set;
   PetscLogDouble      t0, t1;
   SNESType            type;
   SNESConvergedReason reason;
@@ -95,7 +96,9 @@ int main(int argc, char **argv)
   }
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-friction", &friction, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-tol", &tol, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-sparse", &sparse, NULL));
   PetscCall(ReadProblem(file, &all, &q0, &mu));
+  if (sparse) PetscCall(MatConvert(all, MATAIJ, MAT_INPLACE_MATRIX, &all));
   PetscCall(VecGetSize(q0, &n));
   PetscCall(VecGetSize(mu, &contacts));
   d = contacts ? n / contacts : 1;

@@ -51,6 +51,10 @@ struct Columns {
 
   Columns(const Matrix &m, int d)
   {
+    if (m.sparse) {
+      join(*m.sparse, m.n / d, d);
+      return;
+    }
     size_t entries = 0;
     start.assign(1, 0);
     for (int c = 0; c < m.n / d; ++c) {
@@ -67,6 +71,27 @@ struct Columns {
           row.push_back(i);
           for (int a = 0; a < d; ++a) value.push_back(m.a[(ptrdiff_t)(c * d + a) * m.lda + i]);
         }
+  }
+  // The d columns of each contact of a sparse matrix side by side
+  void join(const Entries &all, int contacts, int d)
+  {
+    std::vector<int> place(all.start.size(), -1); // of a row in this contact's columns, from `begin` on
+    used = true;
+    start.assign(1, 0);
+    for (int c = 0; c < contacts; ++c) {
+      const size_t begin = row.size();
+      for (int a = 0; a < d; ++a)
+        for (size_t e = all.start[(size_t)(c * d + a)]; e < all.start[(size_t)(c * d + a) + 1]; ++e) {
+          int &at = place[(size_t)all.row[e]];
+          if (at < (int)begin) {
+            at = (int)row.size();
+            row.push_back(all.row[e]);
+            value.resize(value.size() + (size_t)d, 0.);
+          }
+          value[(size_t)at * (size_t)d + (size_t)a] = all.value[e];
+        }
+      start.push_back(row.size());
+    }
   }
   static bool any(const Matrix &m, int d, int c, int i)
   {

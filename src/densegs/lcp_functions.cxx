@@ -24,7 +24,7 @@ static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
    Collective
 
    Input Parameters:
-+  A - the matrix, of type `MATDENSE`
++  A - the matrix, of type `MATDENSE`, with friction also `MATAIJ`
 .  b - the vector
 .  lower - lower bounds; NULL: zero
 -  upper - upper bounds; NULL: none
@@ -42,7 +42,8 @@ static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
 @*/
 PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes)
 {
-  Vec f, own, l = lower, u = upper;
+  Vec  f, own, l = lower, u = upper;
+  bool sparse = false;
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
@@ -51,7 +52,8 @@ PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes
   if (upper) PetscValidHeaderSpecific(upper, VEC_CLASSID, 4);
   PetscAssertPointer(snes, 5);
   PetscCall(TesseraInitializePackage());
-  PetscCall(tessera::DenseCheckType((PetscObject)A, "SNES vipgs", A));
+  PetscCall(tessera::IsSparse(A, &sparse)); // of a problem with friction
+  if (!sparse) PetscCall(tessera::DenseCheckType((PetscObject)A, "SNES vipgs", A));
   PetscCall(SNESCreate(PetscObjectComm((PetscObject)A), snes));
   PetscCall(SNESSetType(*snes, SNESVIPGS));
   PetscCall(VecDuplicate(b, &f));

@@ -139,6 +139,31 @@ Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrd
   return c;
 }
 
+Check create(Matrix &m, const Entries &entries)
+{
+  Check c;
+  m.n      = (int)entries.start.size() - 1;
+  m.sparse = &entries;
+  m.starts = {0, m.n};
+  m.diagonal.assign((size_t)m.n, 0);
+  for (int j = 0; j < m.n; ++j)
+    for (size_t e = entries.start[(size_t)j]; e < entries.start[(size_t)j + 1]; ++e) {
+      const double v = entries.value[e];
+      const int    i = entries.row[e];
+      if (!std::isfinite(v) && (c.bad_row < 0 || i < c.bad_row)) c.bad_row = i, c.bad_column = j;
+      c.largest = std::max(c.largest, std::fabs(v));
+      if (i == j) m.diagonal[(size_t)j] = v;
+    }
+  m.largest = c.largest;
+  return c;
+}
+
+static void multiply_entries(const Entries &a, int n, const double *x, double *w)
+{
+  for (int j = 0; j < n; ++j)
+    for (size_t e = a.start[(size_t)j]; x[j] != 0 && e < a.start[(size_t)j + 1]; ++e) w[a.row[e]] += a.value[e] * x[j];
+}
+
 // The columns of A whose x is not zero, four at a time. 8 bytes of memory for a multiplication.
 static void multiply_rows(const Matrix &m, const double *x, double *w)
 {
@@ -173,6 +198,7 @@ void multiply(const Matrix &m, const double *q, const double *x, double *w)
     return;
   }
   std::copy(q + m.first(), q + m.first() + m.rows(), w + m.first());
+  if (m.sparse) return multiply_entries(*m.sparse, m.n, x, w);
   multiply_rows(m, x, w + m.first());
   share(m, w);
 }
@@ -217,7 +243,13 @@ bool sweepable(const Matrix &m)
 void blocks(const Matrix &m, int block, std::vector<double> &out)
 {
   const int d = block;
-  out.resize((size_t)m.n * (size_t)d);
+  out.assign((size_t)m.n * (size_t)d, 0);
+  for (int j = 0; m.sparse && j < m.n; ++j)
+    for (size_t e = m.sparse->start[(size_t)j]; e < m.sparse->start[(size_t)j + 1]; ++e) {
+      const int i = m.sparse->row[e];
+      if (i / d == j / d) out[(size_t)(j * d + i % d)] = m.sparse->value[e];
+    }
+  if (m.sparse) return;
   for (int i = 0; i < m.rows(); ++i)
     for (int b = 0; b < d; ++b) {
       const int row = m.first() + i, c = row / d;

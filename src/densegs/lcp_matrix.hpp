@@ -43,6 +43,9 @@ struct Matrix {
 densegs::Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrdiff_t lda, Space where,
                       int block);
 
+// From the entries of a whole matrix, which have to stay there; on every process alike.
+densegs::Check create(Matrix &m, const Entries &entries);
+
 void multiply(const Matrix &m, const double *q, const double *x, double *w);  // w := A x + q
 void transposed(const Matrix &m, const double *y, double *w);                 // w := A'y
 // its largest entry, but for a few that stand out, such as penalties; that of A where all of it is zero

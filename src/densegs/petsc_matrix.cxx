@@ -70,6 +70,7 @@ PetscErrorCode tessera::DenseGet(Mat A, Space wanted, DenseView *v)
 PetscErrorCode tessera::DenseRestore(DenseView *v)
 {
   PetscFunctionBegin;
+  if (!v->mat) PetscFunctionReturn(PETSC_SUCCESS); // a sparse matrix in its place
 #if PetscDefined(HAVE_CUDA)
   if (v->space == Space::cuda) {
     PetscCall(MatDenseCUDARestoreArrayRead(v->mat, &v->values));

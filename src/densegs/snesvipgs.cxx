@@ -113,7 +113,8 @@ static void SetTolerances(SNES snes)
    gathers the rows and columns of the free unknowns.
 
    With friction contacts are swept over one after the other in double precision: strategy, precision, acceleration and
-   the number of sweeps before factorizations have no effect.
+   the number of sweeps before factorizations have no effect. The Jacobian may then be a `MATAIJ`, too; every process
+   works with all of its entries, on the host, and factorizations are sparse.
 
    References:
 +  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009

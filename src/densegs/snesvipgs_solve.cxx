@@ -117,14 +117,25 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
     p->options.block == 1 && p->options.newton && p->options.acceleration != SNES_VIPGS_ACCELERATION_MPRGP;
 
   PetscFunctionBegin;
-  PetscCall(tessera::CommOf((PetscObject)snes, &p->comm));
-  PetscCall(Place(snes, A, &w.matrix.exec.space));
-  PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
-  PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
-  PetscCall(InDeviceMemory(w.n, [&] {
-    c = tessera::lcp::create(w.matrix, p->comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space,
-                             (int)p->options.block);
-  }));
+  bool sparse = false;
+  if (p->options.block > 1) PetscCall(tessera::IsSparse(A, &sparse));
+  if (sparse) {
+    PetscCall(PetscInfo(snes, "a sparse matrix is worked with on the host, all of it on every process\n"));
+    PetscCall(tessera::SparseGet((PetscObject)snes, A, &w.entries));
+    TesseraCallCXX(c = tessera::lcp::create(w.matrix, w.entries));
+    PetscCheck(w.matrix.n == w.n, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_SIZ,
+               "SNES vipgs: the Jacobian has %d rows, for %d unknowns", w.matrix.n, w.n);
+  } else {
+    PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", A));
+    PetscCall(tessera::CommOf((PetscObject)snes, &p->comm));
+    PetscCall(Place(snes, A, &w.matrix.exec.space));
+    PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
+    PetscCall(tessera::DenseGet(A, w.matrix.exec.space, &w.view));
+    PetscCall(InDeviceMemory(w.n, [&] {
+      c = tessera::lcp::create(w.matrix, p->comm, (int)w.view.rows, w.n, w.view.values, w.view.lda, w.view.space,
+                               (int)p->options.block);
+    }));
+  }
   const std::vector<double> &d = w.matrix.diagonal;
   const auto bad = std::find_if(d.begin(), d.end(), [&](double v) { return !(zeros ? v >= 0 : v > 0); });
   if (c.bad_row >= 0)
@@ -271,7 +282,6 @@ static PetscErrorCode Linearise(SNES snes, Linear &w, bool *usable)
     snes->reason = SNES_DIVERGED_JACOBIAN_DOMAIN;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", snes->jacobian_pre));
   PetscCall(MatrixOf(snes, snes->jacobian_pre, w));
   if (p->failure[0]) { // as where a KSP of PETSc's own methods fails
     PetscCall(PetscInfo(snes, "%s\n", p->failure));

@@ -131,6 +131,9 @@ PetscErrorCode DenseCheckType(PetscObject solver, const char *name, Mat A);
 PetscErrorCode DenseOnDevice(Mat A, bool *device);
 PetscErrorCode DenseGet(Mat A, Space wanted, DenseView *view);
 PetscErrorCode DenseRestore(DenseView *view);
+// Is it a MATAIJ of some kind? Its entries, on every process all of them. Collective.
+PetscErrorCode IsSparse(Mat A, bool *sparse);
+PetscErrorCode SparseGet(PetscObject solver, Mat A, lcp::Entries *e);
 // All of a vector on every process, and back. Collective.
 PetscErrorCode GatherVector(Vec v, std::vector<double> &all);
 PetscErrorCode ScatterVector(const std::vector<double> &all, Vec v);

@@ -13,6 +13,7 @@ struct Linear {
   int                 n = 0;
   lcp::Matrix         matrix;
   DenseView           view; // its rows in PETSc's own array
+  lcp::Entries        entries; // a sparse matrix in their place
   std::vector<double> q, f0, x, lower, upper, mu;
   double              scale = 1; // of F beside x, where it is far from 1
 };
