@@ -15,7 +15,7 @@ COMMON = ['commit', 'date', 'machine', 'compiler', 'petsc', 'command', 'samples'
 # What bench/remake runs for each file: the whole, and something tiny that only shows that it works.
 COMMANDS = {
     'real': ('bench/real --rounds 2', 'bench/real --rounds 1 --quick'),
-    'auxamg': ('bench/auxamg_run --repeat 2', 'bench/auxamg_run --repeat 1 --nodes 1500'),
+    'auxamg': ('bench/auxamg_run --repeat 2 --nodes 60000', 'bench/auxamg_run --repeat 1 --nodes 1500'),
     'hard': ('bench/run hard --sizes 511 --rounds 1', 'bench/run hard --sizes 63 --rounds 1 --repeat 1'),
     'hard-smooth': (
         'bench/run hard --sizes 511 --rounds 1 --rhs paper',
