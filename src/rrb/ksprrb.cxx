@@ -139,7 +139,7 @@ PetscErrorCode Solve(KSP ksp)
   PetscCall(PCSetUp(ksp->pc)); // values may have changed without KSPSetOperators(); other solvers notice in PCApply()
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
   PetscCall(UseCurrentStream(r->plan.exec.space));
-  if (r->plan.exec.space == Space::host) k->solver.reset();
+  if (!r->plan.strategy->whole_solve) k->solver.reset();
   if (r->failed) {
     ksp->reason = KSP_DIVERGED_PC_FAILED;
     PetscFunctionReturn(PETSC_SUCCESS);

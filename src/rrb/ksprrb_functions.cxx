@@ -92,7 +92,7 @@ PetscErrorCode KSPRRBGetInfo(KSP ksp, KSPRRBInfo *info)
   info->flexible = r->plan.cycle == rrb::Cycle::k ? PETSC_TRUE : PETSC_FALSE;
   // S1 and its product 28 B, x and r 24, p 12, r'z 8; on a device p is made with the product, and x in every other
   // step: 36 and 20
-  if (schur) info->moved = (r->plan.exec.space == Space::cuda ? 56 : 72) + r->plan.bytes_moved(true);
+  if (schur) info->moved = r->plan.strategy->cg_bytes + r->plan.bytes_moved(true);
   const KSP_RRB *k = (const KSP_RRB *)ksp->data;
   if (k->solver) { // on the device alone the vectors stay from solve to solve
     double bytes[2] = {(double)k->solver->bytes(), (double)r->plan.levels[0].grid.owned().size()};

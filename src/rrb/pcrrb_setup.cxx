@@ -58,7 +58,7 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   p->redundant = (long)o.redundant;
   p->single    = o.precision == TESSERA_PRECISION_SINGLE ||
               (o.precision == TESSERA_PRECISION_AUTO && !r->linear && !r->unfit &&
-               o.coarsening == PC_RRB_COARSENING_GALERKIN && r->plan.exec.space == tessera::Space::cuda);
+               o.coarsening == PC_RRB_COARSENING_GALERKIN && tessera::rrb::strategy_of(r->plan.exec.space).single);
   p->schur  = r->schur;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -277,7 +277,8 @@ static PetscErrorCode MakePlan(PC pc, tessera::device::Reservation *expected)
   PetscCall(r->matrix.SetGrid(pc, r->options.grid[0], r->options.grid[1]));
   r->plan.exec.threads   = tessera::HostThreads();
   const tessera::Grid &g = r->matrix.grid();
-  if (r->plan.exec.space == tessera::Space::cuda && r->options.coarsening == PC_RRB_COARSENING_GALERKIN) {
+  if (tessera::rrb::strategy_of(r->plan.exec.space).keeps_work &&
+      r->options.coarsening == PC_RRB_COARSENING_GALERKIN) {
     const tessera::Exec exec = r->plan.exec;
     r->plan      = tessera::rrb::Plan(); // its memory comes back first
     r->dirichlet = tessera::DirichletCouplings();

@@ -161,7 +161,7 @@ template <class T> double Multigrid<T>::bytes_moved(const Plan &plan, const Leve
   const int        lines  = r.smoother == Smoother::line_alternating ? 4 : 2;
   const double     passes = points ? 2 : 2 * (r.sweeps * lines * (r.of_schur ? 1.2 : 0.8) + 1);
   double           cycle  = passes * sizeof(T) *
-                 (r.of_schur ? (points && plan.exec.space == Space::cuda ? 5 : 5.5) : points ? 9.25 : 8.75);
+                 (r.of_schur ? (points ? plan.strategy->s1_values : 5.5) : points ? 9.25 : 8.75);
   // elimination of the red nodes and back
   if (!level.index && !of_schur) cycle += r.of_schur ? 8 + 16 + 16 + 16 + 16 : 0;
   return cycle;

@@ -12,6 +12,7 @@
 #include "box/smooth.hpp"
 #include "rrb/algebraic/algebraic.hpp"
 #include "rrb/multigrid/components.hpp"
+#include "rrb/strategy.hpp"
 #include <memory>
 #include <string>
 #include <tuple>
@@ -26,16 +27,6 @@ namespace tessera::rrb {
 enum class Coarsening { galerkin, lump, rhombus };
 enum class Cycle { automatic, v, k, amli };
 enum class Smoother { automatic, point, line_x, line_y, line_alternating };
-// What helps where coefficients jump.
-enum class Remedy {
-  no,
-  sweeps,        // more sweeps on S1
-  lines,         // lines in both directions, least-squares interpolation and the AMLI cycle
-  fitted,        // least-squares interpolation and AMLI, the usual smoothers
-  fitted_sweeps, // the same, with more sweeps on S1
-  amli,          // AMLI alone
-  algebraic      // algebraic levels in place of the grids below S1
-};
 constexpr int  roughs = 7;
 constexpr bool fits_weights(Remedy r) { return Remedy::lines <= r && r <= Remedy::fitted_sweeps; }
 constexpr bool adds_sweeps(Remedy r) { return r == Remedy::sweeps || r == Remedy::fitted_sweeps; }
@@ -134,7 +125,7 @@ enum class Step { coarsen, gather, solve };
 // How the sweeps of a grid of the Galerkin form are done: colour by colour, along lines, or down and up in one kernel
 // each (rrb/multigrid/march.hpp); and what a visit to a level does. The setup chooses both.
 enum class Sweeping { points, lines, march };
-enum class Visit { cycle, k_cycle, amli, gather, dense, exact };
+enum class Visit { cycle, k_cycle, amli, fused_amli, gather, dense, exact };
 
 // Vectors of a short iteration with the cycle as preconditioner, multigrid/acceleration.hpp.
 template <class T> struct AccelerationVectors {
@@ -198,8 +189,11 @@ struct Failure {
   bool   again = false;
 };
 
-// The exact factorisation of what is left after the last grid.
+// The exact factorisation of what is left after the last grid, by a band matrix of the host; it may come from a device,
+// and vectors with it.
+enum class Exact { band, inverse, fetched_band };
 struct Remainder {
+  Exact                                        kind = Exact::band;
   Band                                         band;
   std::vector<int>                             x, y;   // its nodes
   std::vector<double>                          values; // and their values
@@ -236,6 +230,7 @@ struct Found {
   Buffer<Findings> on_device;
   bool             any = false; // they are not zero
   Zeros            zeros = Zeros::unknown;
+  Findings        *notes() { return on_device.data(); } // where kernels note them; nullptr: the host looks at once
 };
 
 // What a setup of the Galerkin form does where coefficients are rough; it stays for new values once it is settled.
@@ -349,6 +344,7 @@ struct Plan {
   unsigned long long number = 0; // of create(): no other plan has it
   Params             params;
   Exec               exec;
+  const Strategy    *strategy = &strategy_of(Space::host);
   std::vector<Level> levels;
   std::variant<Lumped, Multigrid<double>, Multigrid<float>> method;
   bool               half = false; // the last grid loses its red nodes before the exact factorisation
@@ -474,7 +470,6 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
 // A bad pivot in a row of the remainder.
 void name_row(const Plan &plan, int row, Failure &failure);
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out);
-bool remainder_on_host(const Plan &plan); // of a plan on the device: it is large
 // V: double, or several of as many vectors on the host (exec/several.hpp).
 template <class V> void black_rhs(Plan &plan, Level &level, const View<V> &b, const View<V> &out);
 template <class V>

@@ -66,8 +66,8 @@ static int coarse_grids(const Plan &plan, const Grid &grid)
   int  steps = 0;
   bool cut_x, cut_y;
   for (Grid g = grid; 2 * steps < maximum &&
-                      (plan.exec.space == Space::cuda
-                         ? g.size() > tuning::dense_nodes
+                      (plan.strategy->last_nodes
+                         ? g.size() > plan.strategy->last_nodes
                          : band_entries(g) > tuning::remainder_share * (double)grid.size() &&
                              band_entries(grid) > tuning::remainder_least);
        ++steps)
@@ -121,6 +121,7 @@ void create(Plan &plan, const Grid &grid, const Params &params)
   plan            = Plan();
   plan.number     = ++plans;
   plan.exec       = exec;
+  plan.strategy   = &strategy_of(exec.space);
   plan.params     = params;
   if (params.coarsening != Coarsening::galerkin)
     plan.half = params.levels > 0 && params.levels < maximum_levels(grid) && params.levels % 2;
@@ -133,11 +134,15 @@ void create(Plan &plan, const Grid &grid, const Params &params)
       method.create(plan);
     },
     plan.method);
+  const long inverse_nodes = plan.strategy->inverse_nodes;
+  plan.remainder.kind = !inverse_nodes                                         ? Exact::band
+                        : plan.levels.back().grid.size() <= inverse_nodes ? Exact::inverse
+                                                                          : Exact::fetched_band;
   for (Level &level : plan.levels)
     if (level.accelerated) level.sums.resize(Extent{2 * sizeof(TwoSums) / sizeof(double), exec.space});
   bool nodes = true; // on every process: kernels without work do not run, and would not come to a sum
   for (int r = 0; r < grid.processes(); ++r) nodes = nodes && !grid.box(r).empty();
-  if (exec.space == Space::cuda && grid.processes() > 1 && nodes) join(plan, grid);
+  if (plan.strategy->peers && grid.processes() > 1 && nodes) join(plan, grid);
 }
 
 namespace {
@@ -170,11 +175,11 @@ void name_node(int grid, int factor_level, int q, int X, int Y, Failure &failure
 void check_positive(Plan &plan, const Level &level, const View<double> &C, int mask, int factor_level, Failure &failure)
 {
   if (failure.failed) return;
-  if (plan.exec.space == Space::cuda) {
+  if (Findings *const notes = plan.found.notes()) {
     auto of = [&](int q) {
       return part(mask & (1 << q) ? level.grid.owned(q) : Box(),
                   LookKernel{
-                    C.q[q], C.sx, C.sy, q, {&plan.found.on_device.data()->bad, factor_level}
+                    C.q[q], C.sx, C.sy, q, {&notes->bad, factor_level}
       });
     };
     return forall_parts(plan.exec, of(0), of(1), of(2), of(3));
@@ -214,8 +219,7 @@ Stencil finest_stencil(Plan &plan)
   Stencil s = operator_for(plan, 0, &fresh);
   if (fresh) return s;
   s.nine = false;
-  // who reads a matrix there writes all that is looked at
-  if (plan.exec.space == Space::cuda && plan.params.coarsening == Coarsening::galerkin &&
+  if (plan.strategy->overwrites && plan.params.coarsening == Coarsening::galerkin &&
       plan.levels[0].grid.processes() == 1)
     return s;
   s.c.zero();
@@ -297,7 +301,7 @@ template <class M> static void look(Plan &plan, M &method, Failure &failure)
 {
   Findings found;
   method.finish(plan, failure.failed);
-  device::copy_to_host(&found, plan.found.on_device.data(), sizeof found);
+  device::copy_to_host(&found, plan.found.notes(), sizeof found);
   const bool zeros = std::any_of(std::begin(found.zero), std::end(found.zero), [](int z) { return z != 0; });
   plan.found.any   = found.bad || found.row || found.loose || zeros;
   failure.again    = zeros && plan.found.zeros == Zeros::none;
@@ -314,18 +318,18 @@ template <class M> static void look(Plan &plan, M &method, Failure &failure)
 Failure factor(Plan &plan, Stencil &a)
 {
   Failure    failure;
-  const bool on_device = plan.exec.space == Space::cuda;
+  const bool notes = plan.strategy->notes;
   plan.have_schur = plan.params.schur && !a.nine;
   plan.nonzeros   = 0;
   plan.nine       = a.nine;
-  if (on_device) {
+  if (notes) {
     if (plan.found.on_device.empty()) plan.found.on_device.resize(Extent{1, Space::cuda});
     else if (plan.found.any) plan.found.on_device.zero();
   }
   std::visit(
     [&](auto &method) {
       factor_levels(plan, method, std::move(a), failure);
-      if (on_device) look(plan, method, failure);
+      if (notes) look(plan, method, failure);
     },
     plan.method);
   plan.nonzeros /= (double)plan.levels[0].grid.size() * (plan.nine ? 9. : 5.);

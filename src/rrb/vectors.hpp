@@ -45,7 +45,7 @@ template <class X, class Y> void convert(const Exec &exec, const Buffer<X> &x, B
          ConvertKernel<X, Y>{x.data() + rows * piece, y.data() + rows * piece, 0});
 }
 
-// The same for many arrays; on the device in one launch, several numbers a thread. Each is cut into rows.
+// The same for many arrays in one launch, several numbers a thread. Each is cut into rows.
 template <class X, class Y> struct ConvertAll {
   static constexpr int most = 16, group = 4, row = 256 * group;
   const X  *x[most];
@@ -72,10 +72,8 @@ template <class X, class Y> struct ConvertAll {
       if (inverse[k]) inverse[k][m] = v > 0 ? 1 / v : 0;
     }
   }
-  void add(const Exec &exec, const Buffer<X> &from, Buffer<Y> &to, Y *inverses = nullptr)
+  void add(const Buffer<X> &from, Buffer<Y> &to, Y *inverses = nullptr)
   {
-    if (to.size() != from.size()) to.resize(from.extent());
-    if (exec.space == Space::host) return convert(exec, from, to);
     x[count]         = from.data();
     y[count]         = to.data();
     inverse[count]   = inverses;
@@ -202,7 +200,7 @@ template <class T> struct KStep { // alpha = d'r / d'q, x += alpha d, r -= alpha
 };
 
 // k_cycle() on one process: eight launches a step beside the cycle and the product.
-template <class Space> void k_cycle_on_device(Space &s, int steps)
+template <class Space> void fused_k_cycle(Space &s, int steps)
 {
   using T                 = std::remove_reference_t<decltype(*s.x.data.data())>;
   const ptrdiff_t n       = (ptrdiff_t)s.x.data.size();
@@ -231,7 +229,7 @@ template <class Space> void k_cycle_on_device(Space &s, int steps)
 
 template <class Space> void k_cycle(Space &s, int steps)
 {
-  if (s.plan.exec.space == tessera::Space::cuda && s.g.grid.processes() == 1) k_cycle_on_device(s, steps);
+  if (s.plan.strategy->fused_steps && s.g.grid.processes() == 1) fused_k_cycle(s, steps);
   else multigrid::k_cycle(s, steps);
 }
 

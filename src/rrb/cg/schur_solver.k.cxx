@@ -27,8 +27,8 @@ bool SchurSolver::serves(const Plan &plan)
 {
 #ifdef TESSERA_HAVE_DEVICE
   const Level &g = plan.levels[0];
-  return plan.exec.space == Space::cuda && plan.have_schur && g.step == Step::coarsen && !g.layout.natural &&
-         !g.grid.periodic_x && !g.grid.periodic_y && !remainder_on_host(plan) &&
+  return plan.strategy->whole_solve && plan.have_schur && g.step == Step::coarsen && !g.layout.natural &&
+         !g.grid.periodic_x && !g.grid.periodic_y && plan.remainder.kind != Exact::fetched_band &&
          (g.grid.processes() == 1 || plan.cycle != Cycle::k);
 #else
   (void)plan;

@@ -156,7 +156,7 @@ template <class T, int S, bool RED> struct Up {
 // device there shall be blocks for all multiprocessors, as rows come one after the other, with barriers between.
 int strip_rows(const Plan &plan, const Level &level)
 {
-  if (plan.exec.space == Space::host)
+  if (plan.strategy->rows_in_cache)
     return std::max(2, std::min(tuning::strip_rows, tuning::strip_doubles / (level.layout.m + 2)));
   return (int)std::max<ptrdiff_t>(
     1, std::min<ptrdiff_t>(tuning::strip_rows, level.layout.compute().size() / tuning::strip_nodes_on_device));
@@ -298,7 +298,7 @@ void load(Plan &plan, const double *x)
   const Box          own = g.grid.owned();
   const auto         from = natural_view(x, own.x0, own.y0, own.x1 - own.x0);
   const View<double> to   = g.b.v;
-  if (to.sx != 1 || plan.exec.space == Space::cuda) return copy(plan.exec, g.grid, mask_all, from, to);
+  if (to.sx != 1 || !plan.strategy->rows_in_cache) return copy(plan.exec, g.grid, mask_all, from, to);
   if (own.empty()) return;
   for (int y = own.y0; y < own.y1; ++y) { // the host likes two streams at a time better
     // whole pairs; a node may remain on each side

@@ -374,8 +374,8 @@ void eliminate_red(Plan &plan, Level &level, Stencil &a, Failure *failure)
     forall(plan.exec, level.grid.owned(quarter_o), DropKept{f});
     for (int k = 0; k < 4; ++k) level.halo.exchange(f.E[k], mask_o);
   }
-  if (plan.exec.space == Space::cuda && !f.nine) {
-    const FirstBad bad{failure ? &plan.found.on_device.data()->bad : nullptr, 2 * level.index + 1};
+  if (Findings *const notes = f.nine ? nullptr : plan.found.notes()) {
+    const FirstBad bad{failure ? &notes->bad : nullptr, 2 * level.index + 1};
     forall_parts(plan.exec,
                  part(level.grid.owned(1),
                       RedWatched{

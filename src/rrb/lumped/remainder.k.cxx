@@ -104,7 +104,7 @@ Buffer<int> band_nodes(const Plan &plan)
 // Is the grid small enough to be factorised where it lies, on the device?
 bool fits_on_device(const Plan &plan, const Grid &g, int wide)
 {
-  if (plan.exec.space != Space::cuda || plan.half || g.size() > tuning::dense_cycle) return false;
+  if (plan.remainder.kind != Exact::inverse || plan.half || g.size() > tuning::dense_cycle) return false;
   return wide <= inverse_width(wide) && inverse_scratch(inverse_width(wide)) <= device::block_scratch();
 }
 
@@ -122,7 +122,7 @@ void factor_on_device(Plan &plan, const Grid &g, Stencil &operand, const Numberi
     device::synchronize(); // the host's copies go
   }
   if (r.matrix.size() != (size_t)n * (w + 1)) r.matrix.resize({(size_t)n * (w + 1), Space::cuda});
-  int *const failed = &plan.found.on_device.data()->row;
+  int *const failed = &plan.found.notes()->row;
   forall(plan.exec, {0, n, 0, 1},
          BandKernel{operand.view(), r.node.data(), r.number.data(), r.matrix.data(), g.nx, g.ny, w, g.periodic_x,
                     g.periodic_y});
@@ -190,22 +190,21 @@ void factor_remainder(Plan &plan, Level &level, Stencil &operand, Failure &failu
 {
   const Grid &g = level.grid;
   // whose inverse is in single precision
-  const bool single =
-    plan.exec.space == Space::cuda && std::holds_alternative<Multigrid<float>>(plan.method) && level.index;
-  const double singular = plan.exec.space == Space::cuda && !remainder_on_host(plan)
-                          ? std::max(plan.tiny(), tuning::singular_inverse[single])
-                          : plan.tiny();
+  const Exact  kind   = plan.remainder.kind;
+  const bool   single = kind == Exact::inverse && std::holds_alternative<Multigrid<float>>(plan.method) && level.index;
+  const double singular =
+    kind == Exact::inverse ? std::max(plan.tiny(), tuning::singular_inverse[single]) : plan.tiny();
   if (plan.half) eliminate_red(plan, level, operand, &failure);
   const Numbering numbering = number_nodes(plan, g);
   if (fits_on_device(plan, g, numbering.wide)) return factor_on_device(plan, g, operand, numbering, single, singular);
   Stencil  on_host;
-  Stencil &a = operand.layout.space == Space::cuda ? on_host : operand;
+  Stencil &a = kind == Exact::band ? operand : on_host;
   if (&a == &on_host) copy(operand, on_host, Space::host);
   assemble_band(plan, g, a, numbering.number);
   const int row = plan.remainder.band.factor(singular);
   if (row >= 0 && !failure.failed) name_row(plan, row, failure);
-  if (remainder_on_host(plan)) keep_nodes_on_device(plan);
-  else if (plan.exec.space == Space::cuda && row < 0) {
+  if (kind == Exact::fetched_band) keep_nodes_on_device(plan);
+  else if (kind == Exact::inverse && row < 0) {
     if (single) plan.remainder.inverse<float>().setup(plan.remainder.band, plan.remainder.x, plan.remainder.y);
     else plan.remainder.inverse<double>().setup(plan.remainder.band, plan.remainder.x, plan.remainder.y);
   }
@@ -230,18 +229,13 @@ template <class T> struct PutNodes {
 
 } // namespace
 
-bool remainder_on_host(const Plan &plan)
-{
-  return plan.exec.space == Space::cuda && plan.levels.back().grid.size() > tuning::dense_maximum;
-}
-
 template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View<T> &out)
 {
   Level &level = plan.levels.back();
   auto   solve = [&](const View<T> &rhs) {
     double    *v = plan.remainder.values.data();
     const int  n = plan.remainder.band.size(), *const x = plan.remainder.x.data(), *const y = plan.remainder.y.data();
-    if (remainder_on_host(plan)) {
+    if (plan.remainder.kind == Exact::fetched_band) {
       Remainder &r = plan.remainder;
       const Box  all{0, n, 0, 1};
       forall(plan.exec, all, TakeNodes<T>{rhs, r.node.data(), r.travelling.data()});
@@ -249,7 +243,7 @@ template <class T> void solve_remainder(Plan &plan, const View<T> &b, const View
       plan.remainder.band.solve(v);
       device::copy_from_host(r.travelling.data(), v, r.travelling.bytes());
       forall(plan.exec, all, PutNodes<T>{out, r.node.data(), r.travelling.data()});
-    } else if (plan.exec.space == Space::cuda) {
+    } else if (plan.remainder.kind == Exact::inverse) {
       plan.remainder.inverse<T>().solve(plan.exec, rhs, out);
     } else {
       for (int i = 0; i < n; ++i) v[i] = rhs.at(x[i], y[i]);

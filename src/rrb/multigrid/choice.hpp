@@ -9,7 +9,7 @@ constexpr double choice_null   = 1e-13; // unless its Rayleigh quotient is below
 constexpr double choice_cycle  = 9;   // AMLI alone is tried above so many expected iterations,
 constexpr double choice_others = 12;  // and the other choices above so many
 constexpr double choice_cost   = 1.1; // one of their iterations counts as so many of the usual choice's
-// and so many, on a device, those along lines, which a thread or a warp follows, and those of AMLI with more sweeps
+// and so many those along lines and those of AMLI with more sweeps, where they are slow (Strategy::slow_lines)
 constexpr double choice_slow   = 1.5;
 constexpr double choice_never  = 1e30; // expected iterations where CG breaks down or does not converge
 // a solve that takes so many times what was expected, and two more, shows that the trial was wrong

@@ -25,7 +25,7 @@ Smoother choose_smoother(const Plan &plan, const Directions &d)
 
 bool takes_algebraic(const Plan &plan, const Level &g)
 {
-  return plan.exec.space == Space::host && g.grid.size() > 4 * tuning::algebraic_least && g.grid.size() < INT_MAX / 5 &&
+  return plan.strategy->algebraic && g.grid.size() > 4 * tuning::algebraic_least && g.grid.size() < INT_MAX / 5 &&
          (!g.grid.periodic_x || g.grid.nx >= 8) && (!g.grid.periodic_y || g.grid.ny >= 8);
 }
 
@@ -82,7 +82,7 @@ template double Multigrid<double>::try_out(Plan &, int);
 template double Multigrid<float>::try_out(Plan &, int);
 
 // The choices in the order in which they are tried. Few jumps, as between the blocks of a checkerboard, are a matter
-// of the interpolation, or on a device, whose last grid is small, of the cycle; jumps everywhere of smoothing.
+// of the interpolation or of the cycle; jumps everywhere of smoothing.
 static std::vector<Remedy> choices(const Plan &plan)
 {
   const size_t     root = first_working_level(plan);
@@ -97,19 +97,16 @@ static std::vector<Remedy> choices(const Plan &plan)
                       (plan.choice.expects(first) > 0 && plan.choice.expects(first) <= tuning::trial_fair);
     if (!many || !fair) return {Remedy::no, first, Remedy::algebraic};
   }
-  if (many && plan.exec.space == Space::cuda) return {Remedy::no, Remedy::sweeps, Remedy::fitted_sweeps, Remedy::lines};
-  if (many) return {Remedy::no, Remedy::sweeps, Remedy::lines};
-  if (plan.exec.space == Space::cuda) return {Remedy::no, Remedy::amli, Remedy::fitted, Remedy::lines};
-  return {Remedy::no, Remedy::fitted, Remedy::lines};
+  return many ? plan.strategy->many : plan.strategy->few;
 }
 
 // What an iteration costs, in those of the usual choice.
 static double cost(const Plan &plan, Remedy r)
 {
-  const bool there     = plan.exec.space == Space::cuda,
-             sweeps_do = plan.choice.expects(Remedy::sweeps) <= tuning::trial_fair;
-  const bool slow = there && (r == Remedy::no ? plan.choice.usual_lines
-                                              : r == Remedy::lines || (r == Remedy::fitted_sweeps && sweeps_do));
+  const bool sweeps_do = plan.choice.expects(Remedy::sweeps) <= tuning::trial_fair,
+             lines     = r == Remedy::no ? plan.choice.usual_lines
+                                         : r == Remedy::lines || (r == Remedy::fitted_sweeps && sweeps_do),
+             slow      = plan.strategy->slow_lines && lines;
   return slow ? choice_slow : r == Remedy::no ? 1 : choice_cost;
 }
 

@@ -51,10 +51,11 @@ private:
   View<int> labels(const Level &level);
   int                 count_ = 0; // components in use
   bool                known_ = false;
+  bool                listed_ = false; // sums go over lists of nodes, below
   double              gaps_  = 0;
   Buffer<int>         label_;   // of o and c nodes, one plane after the other: component from 1, 0 where there is none
   std::vector<double> inverse_;
-  // On the device: the nodes sorted by component, where each one starts, and the pieces of its sums: the first round
+  // On the device, where nodes cannot add to their component's sum in turn: the nodes sorted by component, where each one starts, and the pieces of its sums: the first round
   // adds nodes, the next ones what the round before gave, until each component has one value.
   Buffer<int>         nodes_, pieces_;
   std::vector<int>    starts_, rounds_; // where components and rounds begin

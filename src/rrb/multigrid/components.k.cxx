@@ -238,8 +238,7 @@ int Components::label(const Exec &exec, Level &level, const SchurView<double> &a
     Buffer<int> list(Extent{2 * (size_t)most, exec.space}), found(Extent{1, exec.space});
     black(SeamKernel{{a, at, parent.data(), 0}, number.data(), list.data(), found.data(), most, total});
     pairs.resize(2 * (size_t)std::min(fetch(found, 0), most));
-    if (exec.space == Space::cuda) device::copy_to_host(pairs.data(), list.data(), pairs.size() * sizeof(int));
-    else std::copy(list.data(), list.data() + pairs.size(), pairs.data());
+    copy(list.data(), exec.space, pairs.data(), Space::host, pairs.size());
   }
   const int        processes = g.processes();
   int              mine = (int)pairs.size();
@@ -262,10 +261,11 @@ void Components::find(const Exec &exec, Level &level, const SchurView<double> &a
   const MPI_Comm   comm  = level.grid.comm;
   const LabelPlace at    = label_place(level.layout);
   const int        total = label(exec, level, a);
-  known_ = true;
-  count_ = 0;
+  known_  = true;
+  count_  = 0;
+  listed_ = exec.space == Space::cuda;
   if (total < 2) return drop_lists();
-  if (exec.space == Space::cuda) list(level, total);
+  if (listed_) list(level, total);
   // what each one weighs: nodes, diagonal, ties to the rest (row sums and couplings that leave)
   auto over_all = [&](std::vector<double> sum) {
     MPI_Allreduce(MPI_IN_PLACE, sum.data(), total + 1, MPI_DOUBLE, MPI_SUM, comm);
@@ -293,7 +293,7 @@ void Components::find(const Exec &exec, Level &level, const SchurView<double> &a
   if (!count_) return drop_lists();
   marked = copy_to(exec.space, used);
   for_each(exec, (int)label_.size(), UseKernel{marked.data(), label_.data()});
-  if (exec.space == Space::cuda) list(level, count_);
+  if (listed_) list(level, count_);
 }
 
 void Components::setup(const Exec &exec, Level &level, SchurOf<double> &schur, double gaps)

@@ -149,7 +149,7 @@ template <class Term> double *Components::sums_on_device(const Term &term)
 template <class Term> std::vector<double> Components::sums(const Level &level, int count, const Term &term)
 {
   std::vector<double> sum((size_t)count + 1, 0);
-  if (level.layout.space == Space::cuda) {
+  if (listed_) {
     device::copy_to_host(sum.data() + 1, sums_on_device(term), (size_t)count * sizeof(double));
     return sum;
   }

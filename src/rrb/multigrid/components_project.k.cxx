@@ -114,10 +114,9 @@ std::vector<double> Components::sizes(const Level &level, int count)
 {
   std::vector<double> n((size_t)count + 1, 0);
   const LabelPlace    at = label_place(level.layout);
-  if (level.layout.space == Space::host)
-    nodes(level, [&](int q, ptrdiff_t p) { n[(size_t)label_.data()[at(q, p)]] += 1; });
-  else
+  if (listed_)
     for (size_t l = 1; l < n.size(); ++l) n[l] = starts_[l] - starts_[l - 1];
+  else nodes(level, [&](int q, ptrdiff_t p) { n[(size_t)label_.data()[at(q, p)]] += 1; });
   return n;
 }
 
@@ -132,7 +131,7 @@ void Components::invert(const Level &level, const SchurView<double> &a)
   // one without any tie is singular
   for (size_t l = 1; l < inverse_.size(); ++l)
     inverse_[l] = row[l] > tuning::singular_pivot * centre[l] ? 1 / row[l] : 0;
-  if (level.layout.space == Space::host) return;
+  if (!listed_) return;
   device::copy_from_host(inverse_there_.data(), inverse_.data(), inverse_there_.bytes());
   device::synchronize();
 }
@@ -154,7 +153,7 @@ template <class T> void Components::project_on_device(const Level &level, const 
 
 template <class T> void Components::project(const Level &level, const View<T> &r, const View<T> &v, bool add)
 {
-  if (level.layout.space == Space::cuda) return project_on_device(level, r, v, add);
+  if (listed_) return project_on_device(level, r, v, add);
   const LabelPlace    at = label_place(level.layout);
   std::vector<double> mine((size_t)count_ + 1, 0), value(mine.size());
   nodes(level, [&](int q, ptrdiff_t p) { mine[(size_t)label_.data()[at(q, p)]] += (double)r.q[q][p]; });

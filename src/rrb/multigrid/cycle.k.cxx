@@ -123,7 +123,7 @@ template struct GalerkinSpace<float>;
 
 namespace {
 
-//--- AMLI on the device -----------------------------------------------------------------------------------------------
+//--- AMLI in few launches ---------------------------------------------------------------------------------------------
 
 // A step's direction d = f w + t d and x = x + d; the first step's are f w.
 template <class T> struct StepKernel {
@@ -144,7 +144,7 @@ template <class T> struct StepKernel {
 };
 
 // amli_cycle() with a step's vector operations in two launches.
-template <class T> void amli_on_device(GalerkinSpace<T> &s, int steps, double lowest, double highest)
+template <class T> void fused_amli_cycle(GalerkinSpace<T> &s, int steps, double lowest, double highest)
 {
   const double theta = (highest + lowest) / 2, delta = (highest - lowest) / 2, sigma = theta / delta;
   const auto   n = (ptrdiff_t)s.x.data.size();
@@ -187,8 +187,9 @@ template <class T> void Multigrid<T>::visit(Plan &plan, int l)
   case Visit::k_cycle:
     return k_cycle(space, steps);
   case Visit::amli:
-    return plan.exec.space == Space::cuda ? amli_on_device(space, steps, g.spectrum[0], g.spectrum[1])
-                                          : amli_cycle(space, steps, g.spectrum[0], g.spectrum[1]);
+    return amli_cycle(space, steps, g.spectrum[0], g.spectrum[1]);
+  case Visit::fused_amli:
+    return fused_amli_cycle(space, steps, g.spectrum[0], g.spectrum[1]);
   case Visit::cycle:
     return cycle_nine(plan, l, s.b.v, s.x.v);
   case Visit::gather:

@@ -14,7 +14,7 @@ Buffer<double> on_host(const Buffer<double> &from)
 {
   Buffer<double> to(from.size());
   copy(from, to);
-  if (from.space() == Space::cuda) device::synchronize();
+  device::synchronize(from.space());
   return to;
 }
 
@@ -263,7 +263,7 @@ std::vector<GridEntries> grid_entries(Plan &plan, Stencil &a, const std::vector<
     Level &g = plan.levels[l];
     a.exchange(g.halo);
     copy(a, here, Space::host);
-    if (plan.exec.space == Space::cuda) device::synchronize();
+    device::synchronize(plan.exec.space);
     if (!l) number_rows(g, here, rows, fine);
     else if (plan.levels[l - 1].step != Step::gather) operator_entries(place, g.grid, here, fine, all.back().next);
     if (g.step == Step::solve) break;

@@ -93,7 +93,7 @@ private:
   bool relaxes_a() const { return relax_[quarter_a] != 0; }
   void sweep()
   {
-    const bool fused = g_.halo.empty() && plan_.exec.space == Space::host;
+    const bool fused = g_.halo.empty() && plan_.strategy->wavefronts;
     const Span all = span(g_.grid);
     wavefront(schedule_.lags, all.y0, all.y1, rows_at_once<V>(plan_, g_), fused, [&](int phase, int y0, int y1) {
       const auto [kind, q] = schedule_.phases[(size_t)phase];
@@ -243,7 +243,7 @@ private:
   {
     const Span all = span(g_.grid);
     wavefront(schedule_.lags, all.y0, all.y1, rows_at_once<V>(plan_, g_),
-              g_.halo.empty() && plan_.exec.space == Space::host, [&](int phase, int y0, int y1) {
+              g_.halo.empty() && plan_.strategy->wavefronts, [&](int phase, int y0, int y1) {
                 const auto [kind, colour] = schedule_.phases[(size_t)phase];
                 if (kind == Phase::residual) residual_o(rows(g_.grid.owned(0), y0, y1));
                 else if (kind == Phase::restriction) restriction(y0, y1);

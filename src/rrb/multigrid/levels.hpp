@@ -83,7 +83,7 @@ template <class T> StencilView<T> schur_plane(const SchurView<T> &a, int q)
 inline int sweeps(const Plan &plan, bool of_schur)
 {
   if (plan.params.smooth || !of_schur || !adds_sweeps(plan.choice.rough)) return std::max(plan.params.smooth, 1);
-  return plan.exec.space == Space::cuda ? tuning::rough_sweeps_on_device : tuning::rough_sweeps;
+  return plan.strategy->rough_sweeps;
 }
 
 // Over-relaxation of the colours o, a, b, c of a 9-point grid, beyond one. Between -1 and 1 the cycle stays symmetric

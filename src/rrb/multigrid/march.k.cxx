@@ -9,7 +9,7 @@ template <class T> Sweeping sweeping(const Plan &plan, const Level &g, const Mul
   if (s.smoother != Smoother::point) return Sweeping::lines;
 #ifdef TESSERA_HAVE_DEVICE
   const bool alone = g.grid.processes() == 1 && g.halo.empty(); // the others have room for what one sweep reaches
-  if (plan.exec.space == Space::cuda && (alone || g.layout.layers > 1) && ((alone && s.of_schur) || s.sweeps == 1) &&
+  if (plan.strategy->marches && (alone || g.layout.layers > 1) && ((alone && s.of_schur) || s.sweeps == 1) &&
       !g.layout.natural)
     return Sweeping::march;
 #else

@@ -15,12 +15,12 @@ template <class T> void Multigrid<T>::prepare(Plan &plan, size_t l, const Stenci
 
 template <class T> int Multigrid<T>::layers(const Plan &plan, const Grid &grid) const
 {
-  return plan.exec.space == Space::cuda && !grid.periodic_x && !grid.periodic_y ? march_layers : 1;
+  return grid.periodic_x || grid.periodic_y ? 1 : plan.strategy->layers;
 }
 
 template <class T> long Multigrid<T>::redundant(const Plan &plan, int grid) const
 {
-  return plan.exec.space == Space::cuda && grid ? tuning::redundant_on_device : tuning::redundant_nodes;
+  return grid ? plan.strategy->redundant : tuning::redundant_nodes;
 }
 
 // Which grids the cycle accelerates: from the first coarse one on. In single precision a given AMLI-cycle does so from
@@ -31,7 +31,7 @@ template <class T> void Multigrid<T>::create(Plan &plan)
 {
   const Params &p = plan.params;
   const int     first = !(std::is_same_v<T, float> && p.cycle == Cycle::amli);
-  const bool    few   = plan.exec.space == Space::cuda && p.cycle == Cycle::automatic;
+  const bool    few   = plan.strategy->few_cycles && p.cycle == Cycle::automatic;
   for (size_t l = 0; l < plan.levels.size(); ++l) {
     Level &g = plan.levels[l];
     if (!g.index || g.step != Step::coarsen || p.cycle == Cycle::v) continue;
@@ -54,7 +54,7 @@ template <class T> Stencil Multigrid<T>::recycle(Plan &plan, size_t l)
 
 template <class T> void Multigrid<T>::keep(Plan &plan, size_t l, Stencil &a)
 {
-  if (plan.exec.space == Space::cuda) work[l].a = std::move(a);
+  if (plan.strategy->keeps_work) work[l].a = std::move(a);
 }
 
 // Before the host waits, as choose_cycle() finds it done.
@@ -65,7 +65,7 @@ template <class T> void Multigrid<T>::finish(Plan &plan, bool failed)
 
 template <class T> void Multigrid<T>::choose_cycle(Plan &plan)
 {
-  if (plan.exec.space == Space::host || !plan.choice.settled) set_cycle(plan); // else finish() has
+  if (!plan.strategy->notes || !plan.choice.settled) set_cycle(plan); // else finish() has
 }
 
 template <class T> void Multigrid<T>::make_vectors(Plan &plan)
@@ -120,12 +120,13 @@ template <class T> void Multigrid<T>::set_cycle(Plan &plan)
                     : !levels[l].whole.empty()                      ? Visit::dense
                     : !g.accelerated || plan.cycle == Cycle::v      ? Visit::cycle
                     : plan.cycle == Cycle::k                        ? Visit::k_cycle
+                    : plan.strategy->fused_steps                    ? Visit::fused_amli
                                                                     : Visit::amli;
   }
   const Level             &g = plan.levels[0];
   const MultigridLevel<T> &s = levels[0];
   natural = s.of_schur && s.sweeping == Sweeping::march && g.grid.processes() == 1 && g.halo.empty();
-  several = plan.exec.space == Space::host && !algebraic_levels(plan) && several_on(g, s);
+  several = plan.strategy->several && !algebraic_levels(plan) && several_on(g, s);
 }
 
 #define INSTANTIATE(T) \

@@ -41,16 +41,20 @@ void fit_weights(Plan &plan, Level &g, const StencilView<double> &A, Interpolati
 
 // What setup has made, in the hierarchy: the same memory, or another precision.
 template <class T> struct Keep {
-  const Exec           &exec;
+  const Plan           &plan;
   ConvertAll<double, T> list;
-  explicit Keep(const Exec &e) : exec(e) { }
+  explicit Keep(const Plan &p) : plan(p) { }
   // inverse: where it is made on the way, in another precision
   void operator()(Buffer<double> &from, Buffer<T> &to, T *inverse = nullptr)
   {
     if constexpr (std::is_same_v<T, double>) to = std::move(from);
-    else list.add(exec, from, to, inverse);
+    else {
+      if (to.size() != from.size()) to.resize(from.extent());
+      if (plan.strategy->joint) list.add(from, to, inverse);
+      else convert(plan.exec, from, to);
+    }
   }
-  void run() const { list.run(exec); }
+  void run() const { list.run(plan.exec); }
 };
 
 template <class T> LineSolver<T> &lines_of(MultigridLevel<T> &s, int plane, Lines direction)
@@ -81,11 +85,10 @@ double gaps(Plan &plan, const Level &g, Stencil &a)
     constexpr int         S = decltype(stride)::value;
     const GapKernel<1, S> at_a{A, nx, ny};
     const GapKernel<2, S> at_b{A, nx, ny};
-    if (plan.exec.space == Space::host)
-      return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
-    int *loose = &plan.found.on_device.data()->loose; // the host looks later
-    forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, loose}),
-                 part(g.grid.owned(2), GapWatched<2, S>{at_b, loose}));
+    Findings *const notes = plan.found.notes();
+    if (!notes) return forall_sum(plan.exec, g.grid.owned(1), at_a) + forall_sum(plan.exec, g.grid.owned(2), at_b);
+    forall_parts(plan.exec, part(g.grid.owned(1), GapWatched<1, S>{at_a, &notes->loose}),
+                 part(g.grid.owned(2), GapWatched<2, S>{at_b, &notes->loose}));
     return 0.;
   });
 }
@@ -102,7 +105,7 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> 
     single  = schur_view(g.layout, s.schur);
     inverse = place(g.layout, s.inverse.data());
   }
-  Findings *const found = plan.found.on_device.data();
+  Findings *const notes = plan.found.notes();
   with_stride(A.C.sx, [&](auto stride) {
     constexpr int           S = decltype(stride)::value;
     const EdgeParts<S>      edges(A, g.grid, P, weights, true);
@@ -115,25 +118,26 @@ template <class T> void schur_and_edges(Plan &plan, Level &g, MultigridLevel<T> 
       inverse + g.layout.elements(1),
       g.grid.nx,
       g.grid.ny,
-      &found->loose,
-         {&found->bad, 2 * g.index + 1},
+      &notes->loose,
+         {&notes->bad, 2 * g.index + 1},
          {g.grid.owned(0), g.grid.owned(1), g.grid.owned(2), g.grid.owned(3)}
     };
     forall_parts(plan.exec, part(g.grid.cells(), SchurAndEdges<S, T>{cell, edges}));
   });
 }
 
-// Kernels of the device write what they make in the hierarchy's single precision, too, where nothing has ghost nodes:
-// P, unless it is corrected afterwards, and the operator of the next grid.
+// Kernels that make several things at once, where nothing has ghost nodes: S1 with the weights; and in the hierarchy's
+// single precision, too, P, unless it is corrected afterwards, and the operator of the next grid.
+bool joint(const Plan &plan, const Level &g) { return plan.strategy->joint && g.halo.empty(); }
 template <class T> bool single_weights(const Plan &plan, const Level &g)
 {
-  return std::is_same_v<T, float> && plan.exec.space == Space::cuda && g.halo.empty() && !least_squares(plan);
+  return std::is_same_v<T, float> && joint(plan, g) && !least_squares(plan);
 }
 template <class T> bool single_operator(const Plan &plan, size_t l)
 {
   const Level &g = plan.levels[l];
-  return std::is_same_v<T, float> && plan.exec.space == Space::cuda && l && plan.levels[l - 1].step == Step::coarsen &&
-         g.step == Step::coarsen && g.halo.empty() && !g.cut_x && !g.cut_y;
+  return std::is_same_v<T, float> && joint(plan, g) && l && plan.levels[l - 1].step == Step::coarsen &&
+         g.step == Step::coarsen && !g.cut_x && !g.cut_y;
 }
 
 SingleWeights room_for_weights(const Layout &layout, MultigridLevel<float> &s)
@@ -196,15 +200,15 @@ template <class T> void setup_s1(Plan &plan, size_t l, Stencil &a, Interpolation
   Level        &g = plan.levels[l];
   MultigridLevel<T> &s = hierarchy<T>(plan)[l];
   Schur        &target = schur_made<T>(plan, l);
-  Keep<T>       keep(plan.exec);
-  const bool    there = plan.exec.space == Space::cuda, at_once = there && g.halo.empty();
+  Keep<T>       keep(plan);
+  const bool    at_once = joint(plan, g);
   if (at_once) eliminate_red(plan, g, a, &failure);
   else {
     const double loose = P ? gaps(plan, g, a) : 0;
     eliminate_red(plan, g, a, &failure);
     schur_setup(plan, g, a, target);
     check_positive(plan, g, schur_diagonal(g, target), mask_o | mask_c, 2 * g.index + 1, failure);
-    if (!there) find_loose_parts<T>(plan, l, loose);
+    if (!plan.found.notes()) find_loose_parts<T>(plan, l, loose); // else look() does
   }
   const SchurView<double> v = schur_view(g.layout, target);
   for (int q : {0, 3})
@@ -243,18 +247,18 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
 {
   Level        &g = plan.levels[l];
   MultigridLevel<T> &s = hierarchy<T>(plan)[l];
-  Keep<T>       keep(plan.exec);
+  Keep<T>       keep(plan);
   // else galerkin() has looked
-  if (plan.exec.space == Space::host || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
+  if (!plan.found.notes() || !g.index) check_positive(plan, g, a.C(), mask_all, 2 * g.index + 1, failure);
   for (Lines direction : {lines_x, lines_y})
     if (uses(s.smoother, direction))
       lines_of(s, 0, direction).setup(plan.exec, a.view(), g.grid, direction, tuning::singular_pivot);
   s.a.layout = a.layout;
   s.a.nine   = a.nine;
-  const bool there = plan.exec.space == Space::cuda;
-  if (there && s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
+  const bool inverts = plan.strategy->marches; // marching kernels multiply by the inverse diagonal
+  if (inverts && s.inverse.empty()) s.inverse.resize(g.layout.elements(4));
   if (!single_operator<T>(plan, l)) {
-    keep(a.c, s.a.c, there ? s.inverse.data() : nullptr);
+    keep(a.c, s.a.c, inverts ? s.inverse.data() : nullptr);
     for (int k = 0; k < 4; ++k) keep(a.e[k], s.a.e[k]), keep(a.g[k], s.a.g[k]);
   }
   if (!single_weights<T>(plan, g)) {
@@ -263,13 +267,12 @@ template <class T> void setup_nine(Plan &plan, size_t l, Stencil &a, Interpolati
     if (s.smoother == Smoother::point) keep(P.inject, s.inject);
   }
   keep.run();
-  if (there) {
-    if constexpr (std::is_same_v<T, float>) method<T>(plan).work[l].a = std::move(a);
-    else {
-      const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
-      auto inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
-      forall_parts(plan.exec, inverse(0), inverse(1), inverse(2), inverse(3));
-    }
+  if constexpr (std::is_same_v<T, float>) {
+    if (plan.strategy->keeps_work) method<T>(plan).work[l].a = std::move(a);
+  } else if (inverts) {
+    const View<T> C = s.a.C(), D = g.layout.view(s.inverse.data());
+    auto inverse = [&](int q) { return part(g.grid.owned(q), InverseKernel<T, T>{C.q[q], D.q[q], C.sx, C.sy}); };
+    forall_parts(plan.exec, inverse(0), inverse(1), inverse(2), inverse(3));
   }
   for (FieldOf<T> *f : {&s.b, &s.x, &s.r})
     if (f->data.empty()) f->resize(g.layout);
@@ -396,7 +399,7 @@ template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, 
     }
     if (single_operator<T>(plan, l + 1)) single = room_for_operator(next.layout, levels[l + 1]);
   }
-  if (s.of_schur && plan.exec.space == Space::cuda && g.halo.empty())
+  if (s.of_schur && joint(plan, g))
     schur_and_edges(plan, g, s, A, schur_made<T>(plan, l), P, weights);
   else interpolate_edges(plan.exec, A, g.grid, g.halo, P, weights);
   if (least_squares(plan)) {
@@ -407,19 +410,20 @@ template <class T> void Multigrid<T>::coarsen(Plan &plan, size_t l, Stencil &a, 
     correct_edges(plan.exec, A, g.grid, P, correction);
   }
   if (!on_the_way) interpolate_centres(plan.exec, A, g.grid, g.halo, P);
-  Watch             watch, *const there = plan.exec.space == Space::cuda ? &watch : nullptr;
   // the remainder's factorisation will see
   const bool        solved = plan.levels[l + 1 + (next.step == Step::gather)].step == Step::solve;
-  Findings *const   found = plan.found.on_device.data();
-  if (there)
+  Findings *const   notes  = plan.found.notes();
+  Watch             watch;
+  if (notes)
     watch = {
-      {solved ? nullptr : &found->bad, 2 * next.index + 1}, &found->zero[l], plan.found.zeros != Zeros::none
+      {solved ? nullptr : &notes->bad, 2 * next.index + 1}, &notes->zero[l], plan.found.zeros != Zeros::none
     };
-  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, singular<T>, coarse, there, single, centres);
+  galerkin(plan.exec, A, P, next.grid, next.halo, next.cut_x, next.cut_y, singular<T>, coarse, notes ? &watch : nullptr,
+           single, centres);
   if (s.of_schur) setup_s1<T>(plan, l, a, &P, failure);
   else setup_nine<T>(plan, l, a, P, failure);
   march_setup<T>(plan, (int)l);
-  if (!there) work[l] = Work();
+  if (!plan.strategy->keeps_work) work[l] = Work();
 }
 
 template <class T> void Multigrid<T>::loose_parts(Plan &plan, double loose)

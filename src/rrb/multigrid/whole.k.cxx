@@ -379,7 +379,7 @@ template <class T> struct CycleColumn {
 
 template <class T> void Multigrid<T>::dense_cycles(Plan &plan)
 {
-  bool below = plan.exec.space == Space::cuda; // the next grid is a matrix
+  bool below = plan.strategy->dense_cycles; // the next grid is a matrix
   for (int l = (int)levels.size() - 1; l > 0; --l) {
     Level             &g = plan.levels[(size_t)l];
     MultigridLevel<T> &s = levels[(size_t)l];
