@@ -55,7 +55,7 @@ private:
   double              gaps_  = 0;
   Buffer<int>         label_;   // of o and c nodes, one plane after the other: component from 1, 0 where there is none
   std::vector<double> inverse_;
-  // On the device, where nodes cannot add to their component's sum in turn: the nodes sorted by component, where each one starts, and the pieces of its sums: the first round
+  // On the device: the nodes sorted by component, where each one starts, and the pieces of its sums: the first round
   // adds nodes, the next ones what the round before gave, until each component has one value.
   Buffer<int>         nodes_, pieces_;
   std::vector<int>    starts_, rounds_; // where components and rounds begin
