@@ -1,12 +1,12 @@
 static char help[] = "SNES vipmg on meshes: cycles, and the answer and the active set of vinewtonrsls.\n\n"
-                     "  -mesh type -n size -problem obstacle|torsion|sides|neumann -most cycles -reaction c -wind c -bs b -compare -quiet\n\n";
+                     "  -mesh type -n size -problem obstacle|torsion|sides|part|none -most cycles -reaction c -bs b -compare -quiet -repeat k\n\n";
 /*
   obstacle  -Laplace u = -5, u >= 0.25 - 1.5 |x - c|^2, c the middle
   torsion   -Laplace u = 5, u <= distance to the boundary
   sides     -Laplace u = 40 sin(3 pi x) sin(2 pi y), |u| <= distance to the boundary
   part      as obstacle, with bounds at every third node alone
   none      no bounds
-  -reaction c adds c u^3, -wind c convection by central differences along the edges
+  -reaction c adds c u^3
 */
 #include "auxamg_problem.h"
 #include "tessera.h"
@@ -133,6 +133,7 @@ static PetscErrorCode Solve(const char *prefix, Problem *p, Vec lower, Vec upper
   PC   pc;
   Mat  J;
   Vec  F;
+  PetscInt repeat = 0;
 
   PetscFunctionBeginUser;
   PetscCall(VecDuplicate(x, &F));
@@ -147,8 +148,15 @@ static PetscErrorCode Solve(const char *prefix, Problem *p, Vec lower, Vec upper
   PetscCall(SNESGetKSP(snes, &ksp));
   PetscCall(KSPGetPC(ksp, &pc));
   if (!prefix && coordinates) PetscCall(PCSetCoordinates(pc, dim, nodes, coordinates));
-  PetscCall(VecSet(x, 0));
-  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(PetscOptionsGetInt(NULL, prefix, "-repeat", &repeat, NULL)); /* the times of repeated solves */
+  for (PetscInt k = 0; k <= repeat; ++k) {
+    double start, end;
+    PetscCall(VecSet(x, 0));
+    start = MPI_Wtime();
+    PetscCall(SNESSolve(snes, NULL, x));
+    end = MPI_Wtime();
+    if (repeat) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "solve %d: %.4f s\n", (int)k, end - start));
+  }
   PetscCall(SNESGetLinearSolveIterations(snes, its));
   PetscCall(SNESGetConvergedReason(snes, reason));
   PetscCall(MatDestroy(&J));

@@ -1,5 +1,6 @@
 #include "exec/exchange.hpp"
 #include "exec/each.hpp"
+#include "exec/raised.hpp"
 #include <algorithm>
 #include <numeric>
 #include <petscsys.h> // its macros count messages and reductions for -log_view
@@ -116,5 +117,6 @@ template void Exchange::forward(unsigned char *, int);
 template void Exchange::forward(int *, int);
 template void Exchange::add_back(double *, int);
 template void Exchange::add_back(float *, int);
+template void Exchange::add_back(Raised *, int);
 
 } // namespace tessera

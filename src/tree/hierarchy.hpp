@@ -420,16 +420,19 @@ public:
   const Buffer<int>          &place_of() const { return where_; } // of each node of the matrix in the first level
   void                        forget_truncation(); // all unknowns take part again
   bool                        truncated() const { return truncated_ >= 0; }
-  // The operators from level l on become those of the unknowns of that level that `free` marks, ghosts included; of
-  // the levels before it none must be needed any more until refresh().
-  Failure truncate(int l, const unsigned char *free);
+  // The operators from level l on become those of the unknowns of that level that `free` marks, ghosts included.
+  // reflect: nullptr or a vector v for each node of the mesh, ghosts included; where it is not zero the unknowns are
+  // the components of (1 - 2 v v') x, and the operators stay those for x.
+  Failure truncate(int l, const unsigned char *free, const T *reflect = nullptr);
+  // coarse = the largest number of `fine` over the support of each function of level l + 1 (-INFINITY: there is none)
+  void    largest_in_support(int l, const T *fine, T *coarse);
   // f() with the values that level l has without that.
   template <class F> void with_whole(int l, const F &f)
   {
-    const bool swapped = truncated_ == l;
-    if (swapped) std::swap(levels_[(size_t)l].a, whole_);
+    const bool swapped = truncated_ >= 0 && l >= truncated_;
+    if (swapped) swap_values(l);
     f(levels_[(size_t)l]);
-    if (swapped) std::swap(levels_[(size_t)l].a, whole_);
+    if (swapped) swap_values(l);
   }
   void solve(int l);                // x of level l = about A^-1 b by one cycle
   void restrict_residual(int l);    // b of level l + 1 = P' (b - A x) of level l
@@ -472,8 +475,13 @@ private:
   // the values lose to T what the matrix does with a constant, or do not suit it
   bool                  rounded_   = false;
   double                scale_     = 1;     // a power of two: the operators are those of the matrix times this
-  int                   truncated_ = -1;    // the level whose values before truncate() are kept
-  Buffer<T>             whole_;             // these
+  struct Values {
+    Buffer<T> a, inverse;
+    double    lambda = 0;
+  };
+  void                  swap_values(int l);
+  int                   truncated_ = -1; // the first level with other values than before truncate()
+  std::vector<Values>   other_;          // these, or those before
 };
 
 // coarse.a += what the leaves [l0, l1) have of P'AP

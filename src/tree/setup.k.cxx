@@ -293,6 +293,7 @@ Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std:
 {
   Setup<T> setup(*this, levels_, perm_, where_, fixed_, frame_);
   truncated_ = -1;
+  other_.clear();
   setup.begin_levels(rows.n, rows.ghosts, owner, index);
   Failure failure = find_fixed(rows);
   if (total(failure.kind)) return failure;
@@ -323,7 +324,7 @@ Failure Hierarchy<T>::setup(const Rows<Index> &rows, const double *x, const std:
 
 template <class T> template <class Index> bool Hierarchy<T>::refresh(const Rows<Index> &rows, Failure &failure)
 {
-  truncated_ = -1;
+  forget_truncation();
   if (!read_again(rows, failure)) return false;
   if (!total(failure.kind)) failure = numeric_.run(perm_, diagonal_, scale_, constants_);
   return true;

@@ -1,6 +1,10 @@
 // The operators of some unknowns alone: those at their bounds take no part.
 #include "tree/hierarchy.hpp"
 #include "exec/each.hpp"
+#include "exec/raised.hpp"
+#include "tree/reflect.hpp"
+#include <cmath>
+#include <utility>
 
 namespace tessera::tree {
 
@@ -24,30 +28,153 @@ template <class T> struct Truncate {
   }
 };
 
+// The same where the free unknowns are those of reflected nodes: with the reflections Q_p and the diagonal matrices I_p
+// of what is free, the blocks are Q_p I_p Q_p A_pq Q_q I_q Q_q.
+template <class T> struct TruncateReflected {
+  const int           *i, *j;
+  const T             *whole, *reflect;
+  const unsigned char *free;
+  int                  bs;
+  T                   *a;
+  // v := Q I Q v, whose entries are `step` apart
+  HD void project(ptrdiff_t node, T *v, int step) const
+  {
+    reflect_node(bs, reflect + node * bs, v, step);
+    for (int k = 0; k < bs; ++k)
+      if (!free[node * bs + k]) v[k * step] = 0;
+    reflect_node(bs, reflect + node * bs, v, step);
+  }
+  HD void operator()(int p) const
+  {
+    for (int e = i[p]; e < i[p + 1]; ++e) {
+      T *const block = a + (ptrdiff_t)bs * bs * e;
+      for (int k = 0; k < bs * bs; ++k) block[k] = whole[(ptrdiff_t)bs * bs * e + k];
+      for (int k = 0; k < bs; ++k) project(p, block + k, bs);
+      for (int k = 0; k < bs; ++k) project(j[e], block + k * bs, 1);
+    }
+  }
+};
+// Reflected nodes keep one number for all their unknowns: with it no eigenvalue of D^-1 A grows, whatever is cut out.
+template <class T> struct CommonDiagonal {
+  const T *reflect, *whole;
+  int      bs;
+  T       *inverse;
+  HD void  operator()(int p) const
+  {
+    T length = 0, least = INFINITY;
+    for (ptrdiff_t q = (ptrdiff_t)bs * p; q < (ptrdiff_t)bs * (p + 1); ++q) {
+      length += fabs(reflect[q]);
+      least = whole[q] < least ? whole[q] : least;
+    }
+    for (ptrdiff_t q = (ptrdiff_t)bs * p; length > 0 && q < (ptrdiff_t)bs * (p + 1); ++q) inverse[q] = least;
+  }
+};
+// Of a leaf's nodes that have something of the function at its corner c; item: corners l + c, unknown by unknown.
+template <class T> struct LargestAtCorner {
+  const int *begin;
+  const T   *weight, *fine;
+  int        corners, bs;
+  T         *largest;
+  HD void    operator()(int item) const
+  {
+    const int k = item % bs, place = item / bs, l = place / corners, c = place % corners;
+    T         most = -INFINITY;
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      const T v = fine[(ptrdiff_t)bs * p + k];
+      most      = weight[(ptrdiff_t)corners * p + c] != 0 && v > most ? v : most;
+    }
+    largest[item] = most;
+  }
+};
+template <class T> struct CopyNumbers {
+  const T *from;
+  T       *to;
+  HD void  operator()(int p) const { to[p] = from[p]; }
+};
+template <class T> struct LargestOfCorners {
+  const int *first, *place;
+  const T   *largest;
+  int        bs, rows;
+  T         *coarse;
+  HD void    operator()(int item) const
+  {
+    const int v = item / bs, k = item % bs;
+    T         most = -INFINITY;
+    for (int p = v < rows ? first[v] : 0; v < rows && p < first[v + 1]; ++p) {
+      const T at = largest[(ptrdiff_t)bs * place[p] + k];
+      most       = at > most ? at : most;
+    }
+    coarse[item] = most;
+  }
+};
+
 } // namespace
 
-template <class T> Failure Hierarchy<T>::truncate(int l, const unsigned char *free)
+template <class T> void Hierarchy<T>::swap_values(int l)
+{
+  Level<T> &level = levels_[(size_t)l];
+  Values   &other = other_[(size_t)l];
+  std::swap(level.a, other.a);
+  std::swap(level.inverse, other.inverse);
+  std::swap(level.lambda, other.lambda);
+}
+
+template <class T> Failure Hierarchy<T>::truncate(int l, const unsigned char *free, const T *reflect)
 {
   Level<T> &level = levels_[(size_t)l];
   if (truncated_ != l) {
-    if (whole_.size() != level.a.size()) whole_ = make_unset<T>(level.a.size());
-    std::swap(level.a, whole_);
+    forget_truncation();
+    other_.resize(levels_.size());
+    for (int k = l; k <= last(); ++k) {
+      Values &other = other_[(size_t)k];
+      if (other.a.size() != levels_[(size_t)k].a.size()) other.a = make_unset<T>(levels_[(size_t)k].a.size());
+      other.lambda = levels_[(size_t)k].lambda;
+      swap_values(k);
+    }
     truncated_ = l;
   }
-  for_each(exec_, level.n,
-           Truncate<T>{level.i.data(), level.j.data(), whole_.data(), free, params_.bs, level.a.data()});
-  return numeric_.run_truncated(l, perm_, diagonal_, scale_);
+  const T *const whole = other_[(size_t)l].a.data();
+  const int      bs    = params_.bs;
+  if (reflect && l == 0)
+    for_each(exec_, level.n,
+             TruncateReflected<T>{level.i.data(), level.j.data(), whole, reflect, free, bs, level.a.data()});
+  else for_each(exec_, level.n, Truncate<T>{level.i.data(), level.j.data(), whole, free, bs, level.a.data()});
+  const Failure failure = numeric_.run_truncated(l, perm_, diagonal_, scale_);
+  if (reflect && l == 0)
+    for_each(exec_, level.n,
+             CommonDiagonal<T>{reflect, other_[0].inverse.data(), bs, level.inverse.data()});
+  return failure;
 }
 
 template <class T> void Hierarchy<T>::forget_truncation()
 {
   if (truncated_ < 0) return;
-  std::swap(levels_[(size_t)truncated_].a, whole_);
+  for (int l = truncated_; l <= last(); ++l) swap_values(l);
   truncated_ = -1;
-  (void)numeric_.run(perm_, diagonal_, scale_, constants_);
+}
+
+template <class T> void Hierarchy<T>::largest_in_support(int l, const T *fine, T *coarse)
+{
+  Level<T>          &level = levels_[(size_t)l], &next = levels_[(size_t)l + 1];
+  const Transfer<T> &t = level.transfer;
+  const int          bs = params_.bs;
+  for_each(exec_, t.cells * t.corners * bs,
+           LargestAtCorner<T>{t.begin.data(), t.weight.data(), fine, t.corners, bs, level.work.sums.data()});
+  for_each(exec_, (next.n + next.ghosts) * bs,
+           LargestOfCorners<T>{t.first.data(), t.place.data(), level.work.sums.data(), bs, next.rows, coarse});
+  if (next.distributed) next.exchange.add_back((Raised *)coarse, bs);
+  else if (level.distributed) {
+    Buffer<T> all = make_unset<T>((size_t)(next.n * bs));
+    for_each(exec_, next.n * bs, CopyNumbers<T>{coarse, all.data()});
+    reduce(all, MPI_DOUBLE, MPI_MAX);
+    for_each(exec_, next.n * bs, CopyNumbers<T>{all.data(), coarse});
+  }
 }
 
 template void    Hierarchy<double>::forget_truncation();
-template Failure Hierarchy<double>::truncate(int, const unsigned char *);
+template void    Hierarchy<float>::forget_truncation();
+template void    Hierarchy<double>::swap_values(int);
+template Failure Hierarchy<double>::truncate(int, const unsigned char *, const double *);
+template void    Hierarchy<double>::largest_in_support(int, const double *, double *);
 
 } // namespace tessera::tree

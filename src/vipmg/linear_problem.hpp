@@ -27,6 +27,8 @@ public:
   virtual Point look(const double *F, const double *X, const double *X0, const double *XL, const double *XU) = 0;
 
   virtual bool failed() const { return false; } // the operator is found not to be positive definite
+  // The unknown of a node which all nodes can change by the same number at no cost, as none is at a bound; -1: none
+  virtual int free_shift() { return -1; }
 
   // What the operator is like, and the method on it
   virtual bool   symmetric() const = 0;

@@ -371,7 +371,9 @@ PetscErrorCode Newton::Inner(PetscObject solver, Problem &problem, Vec X, Vec F,
     if (progress.ended(now) || progress.too_slow(now, target)) break;
   }
   PetscCall(PetscLogEventEnd(event_vipmg_cycle, solver, 0, 0, 0));
-  if (hybrid && (*failed || (std::sqrt(m.natural) > 10 * target && !progress.rounding())))
+  if (*failed || std::sqrt(m.natural) > 10 * target) PetscCall(NameFreeShift(failed));
+  if (hybrid && !failure[0] && !source.reflect &&
+      (*failed || (std::sqrt(m.natural) > 10 * target && !progress.rounding())))
     PetscCall(Reduce(solver, X, F, XL, XU, target, here, n, &m, failed));
   *model = m;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -454,10 +456,10 @@ PetscErrorCode Newton::Solve(PetscObject solver, Problem &problem, Vec X, Vec F,
                     &model, &failed));
     fmg = false;
     if (failed) {
-      PetscCall(PetscSNPrintf(failure, sizeof(failure),
-                              "cycles diverge on the linearized problem (natural residual %g, from %g): the Jacobian "
-                              "is indefinite, or far from an M-matrix",
-                              std::sqrt(model.natural), natural));
+      if (!failure[0])
+        PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                                "cycles diverge on the linearized problem (natural residual %g, from %g): the Jacobian "
+                                "is indefinite, or far from an M-matrix", std::sqrt(model.natural), natural));
       PetscCall(PetscInfo(solver, "%s\n", failure));
       PetscCall(problem.Stopped(End::linear));
       break;

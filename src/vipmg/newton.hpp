@@ -97,6 +97,7 @@ private:
   Mat            jacobian_ = nullptr; // the problem's, last read
   PetscErrorCode ReadMesh(Mat J);
   PetscErrorCode Complain(); // of the report
+  PetscErrorCode NameFreeShift(bool *failed);
   BoxProblem     box_{plan};
   LinearProblem *linear_ = nullptr; // of the box, or of the mesh
   bool           built_ = false, carried_ = true; // the second: the monotone part does not diverge

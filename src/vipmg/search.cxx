@@ -124,6 +124,22 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Where cycles have not converged: is that because nothing holds the body?
+PetscErrorCode Newton::NameFreeShift(bool *failed)
+{
+  int unknown;
+
+  PetscFunctionBegin;
+  TesseraCallCXX(unknown = linear_->free_shift());
+  if (unknown < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  *failed = true;
+  PetscCall(PetscSNPrintf(failure, sizeof(failure),
+                          "the system of the unknowns that are not at bounds is singular: unknown %d of all nodes "
+                          "together is free (a rigid motion of the body, a constant), and the function pushes along it",
+                          unknown));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Watches over steps from a point with the natural residual `before` to X: when they have stayed above the best point
 // for too long, or *good says that there is no further one, X becomes that point, from where the next step must bring
 // a smaller residual.

@@ -1,5 +1,6 @@
 // SNES vipmg: PETSc's face of multigrid for variational inequalities.
 #include "vipmg/snesvipmg.hpp"
+#include "vipmg/reflected.hpp"
 #include "petsc/shell.hpp"
 #include "petsc/bounds.hpp"
 #include <algorithm>
@@ -129,6 +130,28 @@ PetscErrorCode SetUp(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// Bounds along the normals of nodes.
+PetscErrorCode SolveAlongNormals(SNES snes, Vec normals, vipmg::Problem &problem)
+{
+  SNES_VIPMG       *v = (SNES_VIPMG *)snes->data;
+  vipmg::Newton    &newton = v->newton;
+  vipmg::Reflected  reflected(problem);
+  PetscInt          bs;
+
+  PetscFunctionBegin;
+  PetscCheck(newton.on_tree, PetscObjectComm((PetscObject)snes), PETSC_ERR_SUP,
+             "SNES vipmg: bounds along normals need several unknowns a node, on the levels of a tree");
+  PetscCall(VecGetBlockSize(normals, &bs));
+  PetscCall(reflected.Create((PetscObject)snes, "SNES vipmg", normals, bs, snes->vec_sol, snes->vec_func,
+                             snes->work[0], snes->xl, snes->xu));
+  newton.source.reflect = reflected.reflection();
+  PetscCall(newton.SetUp("snes_vipmg_", reflected.point(), reflected.base(), snes->jacobian_pre));
+  PetscCall(newton.Solve((PetscObject)snes, reflected, reflected.point(), reflected.function(), snes->xl, snes->xu));
+  PetscCall(reflected.Follow());
+  newton.source.reflect = nullptr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Solve(SNES snes)
 {
   SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
@@ -153,7 +176,10 @@ PetscErrorCode Solve(SNES snes)
   PetscCall(v->newton.SetUp("snes_vipmg_", snes->vec_sol, snes->work[0], snes->jacobian_pre));
   PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu));
   SNESProblem problem(snes);
-  PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));
+  Vec         normals;
+  PetscCall(PetscObjectQuery((PetscObject)snes, "SNESVIPMGNormals", (PetscObject *)&normals));
+  if (normals) PetscCall(SolveAlongNormals(snes, normals, problem));
+  else PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));
   if (!snes->reason) snes->reason = SNES_DIVERGED_MAX_IT; // no iteration was allowed
   PetscFunctionReturn(PETSC_SUCCESS);
 }

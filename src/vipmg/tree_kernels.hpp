@@ -2,6 +2,7 @@
 // they are those of PETSc's vectors, perm says which node is where. Of each unknown a kernel moves the vectors that it
 // names, 8 bytes each.
 #pragma once
+#include "tree/reflect.hpp"
 #include "vipmg/vipmg.hpp"
 #include "exec/each.hpp"
 #include <cmath>
@@ -66,6 +67,50 @@ struct FreeDiagonal {
   const double *inverse;
   double        scale, *diagonal;
   HD void       operator()(int p) const { diagonal[p] = inverse[p] > 0 ? 1 / (inverse[p] * scale) : 0; }
+};
+
+// Of nodes
+struct TakeReflection {
+  const int    *perm;
+  const double *from;
+  int           bs;
+  double       *to;
+  HD void       operator()(int p) const
+  {
+    for (int k = 0; k < bs; ++k) to[(ptrdiff_t)bs * p + k] = from[(ptrdiff_t)bs * perm[p] + k];
+  }
+};
+struct Reflect {
+  const double *v;
+  int           bs;
+  double       *x;
+  HD void       operator()(int p) const { tree::reflect_node(bs, v + (ptrdiff_t)bs * p, x + (ptrdiff_t)bs * p, 1); }
+};
+// A reflected node has the largest diagonal entry of its components in all of them: then no eigenvalue grows.
+struct LargestDiagonal {
+  const double *v;
+  int           bs;
+  double       *inverse, *diagonal;
+  HD void       operator()(int p) const
+  {
+    double length = 0, least = INFINITY, most = 0;
+    for (int k = 0; k < bs; ++k) {
+      const ptrdiff_t q = (ptrdiff_t)bs * p + k;
+      length += fabs(v[q]);
+      least = inverse[q] < least ? inverse[q] : least;
+      most  = diagonal[q] > most ? diagonal[q] : most;
+    }
+    for (int k = 0; k < bs && length > 0; ++k) {
+      inverse[(ptrdiff_t)bs * p + k]  = least;
+      diagonal[(ptrdiff_t)bs * p + k] = most;
+    }
+  }
+};
+// end() of a product that is known
+template <class End> struct EndOf {
+  const double *product;
+  End           end;
+  HD double     operator()(int p) const { return end((ptrdiff_t)p, product[p]); }
 };
 
 struct Residual {
@@ -161,6 +206,17 @@ struct Dot {
   const double *x, *y;
   HD double     operator()(int p) const { return x[p] * y[p]; }
 };
+struct Shift { // one for unknown k of each node that is free; the sum is that of the diagonal there
+  const unsigned char *free;
+  const double        *diagonal;
+  int                  bs, k;
+  double              *v;
+  HD double            operator()(int p) const
+  {
+    v[p] = p % bs == k && free[p];
+    return v[p] * diagonal[p];
+  }
+};
 // q = A p of the free unknowns; the sum is p . q
 struct FreeProduct {
   const double        *p;
@@ -177,13 +233,39 @@ struct Direction { // p = z + beta p
   double        beta, *p;
   HD void       operator()(int k) const { p[k] = z[k] + beta * p[k]; }
 };
-struct Advance { // v += alpha p, r -= alpha q
+struct Advance { // v += alpha p, r += sign alpha q
   const double *p, *q;
   double        alpha, *v, *r;
+  int           sign;
   HD void       operator()(int k) const
   {
     v[k] += alpha * p[k];
-    r[k] -= alpha * q[k];
+    r[k] += sign * alpha * q[k];
+  }
+};
+// Numbers in [-1, 1] that depend on the node alone; the sum is that of their squares.
+struct Scatter {
+  const int    *perm;
+  const double *inverse;
+  int           bs, salt;
+  double       *to;
+  HD double     operator()(int p) const
+  {
+    uint64_t k = (uint64_t)perm[p / bs] * 8 + (uint64_t)(p % bs) + 1 + ((uint64_t)salt << 40);
+    k *= 0x9e3779b97f4a7c15ULL;
+    k ^= k >> 29;
+    k *= 0xbf58476d1ce4e5b9ULL;
+    k ^= k >> 32;
+    to[p] = inverse[p] > 0 ? (double)(k >> 11) / (double)(1ULL << 52) - 1 : 0;
+    return to[p] * to[p];
+  }
+};
+struct Keep {
+  double   *q;
+  HD double operator()(ptrdiff_t p, double product) const
+  {
+    q[p] = product;
+    return 0;
   }
 };
 // v becomes the step to the projection of x + v; the sum is what energy falls by along it, to first order.
@@ -237,6 +319,23 @@ struct MeanBound {
   const double *sum, *there, *all;
   double        none, *to;
   HD void       operator()(int p) const { to[p] = there[p] > 0.25 * all[p] ? sum[p] / there[p] : none; }
+};
+// How far an unknown may still move: downwards, or upwards, both as numbers that are not positive.
+struct Room {
+  const double *x, *bound, *inverse;
+  double        sign; // of the bound
+  double       *to;
+  HD void       operator()(int p) const
+  {
+    const double room = sign * (bound[p] - x[p]);
+    to[p]             = inverse[p] > 0 && fabs(bound[p]) < far ? (room < 0 ? room : 0) : -INFINITY;
+  }
+};
+struct TakeRoom {
+  const double *room;
+  double        sign;
+  double       *bound;
+  HD void       operator()(int p) const { bound[p] = sign * room[p]; }
 };
 struct Uncross {
   double *lo, *up;

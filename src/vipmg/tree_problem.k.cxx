@@ -15,6 +15,7 @@ constexpr int    steps           = 4;    // of conjugate gradients in a cycle, a
 constexpr double reduction       = 0.01; // unless they have reduced the error by so much
 constexpr int    coarse_cycles   = 2;    // of a full multigrid start, on a grid, while the active set changes
 constexpr int    coarsest_cycles = 10;
+constexpr int    coarsest_sweeps = 10;   // of a monotone cycle
 
 } // namespace
 
@@ -26,7 +27,8 @@ size_t TreeProblem::Bounded::bytes() const
 size_t TreeProblem::bytes() const
 {
   size_t all =
-    tree_.bytes() + diagonal_.bytes() + start_.bytes() + kept_.bytes() + z_.bytes() + p_.bytes() + q_.bytes();
+    tree_.bytes() + diagonal_.bytes() + start_.bytes() + kept_.bytes() + z_.bytes() + p_.bytes() + q_.bytes() +
+    reflect_.bytes() + turned_.bytes() + product_.bytes();
   for (const Bounded &g : grids_) all += g.bytes();
   return all;
 }
@@ -40,6 +42,7 @@ void TreeProblem::allocate(int l)
     if (v->size() != n) v->resize(Extent{n, exec_.space});
   if (g.free.size() != n) g.free.resize(Extent{n, exec_.space});
   for_each(exec_, at.unknowns(), Copy{at.inverse.data(), g.inverse.data()});
+  g.lambda = at.lambda > 0 ? at.lambda : 2;
 }
 
 void TreeProblem::begin(const Params &params)
@@ -47,21 +50,44 @@ void TreeProblem::begin(const Params &params)
   params_    = params;
   failed_    = false;
   truncated_ = -1;
+  reflect_   = Buffer<double>();
   grids_.resize((size_t)grids());
-  allocate(0);
-  const Level &mesh = level(0);
-  const size_t n    = grids_[0].x.size();
-  for (Buffer<double> *v : {&diagonal_, &start_, &kept_})
+  for (int l = 0; l < grids(); ++l) allocate(l);
+  const size_t n = grids_[0].x.size();
+  for (Buffer<double> *v : {&diagonal_, &start_, &kept_, &product_})
     if (v->size() != n) v->resize(Extent{n, exec_.space});
   size_t most = n; // all processes have all of a small grid, which may be more than their part of the mesh
   for (const Level &l : tree_.levels()) most = std::max(most, l.work.b.size());
   for (Buffer<double> *v : {&z_, &p_, &q_})
     if (v->size() != most) v->resize(Extent{most, exec_.space});
   if (sum_.empty()) sum_.resize(Extent{1, exec_.space});
-  const auto &fixed = tree_.fixed_rows();
+  set_diagonals();
+  find_symmetry();
+}
+
+void TreeProblem::set_diagonals()
+{
+  const Level &mesh  = level(0);
+  const auto  &fixed = tree_.fixed_rows();
   for_each(exec_, mesh.unknowns(), FreeDiagonal{mesh.inverse.data(), tree_.units(), diagonal_.data()});
   for_each(exec_, (int)fixed.list.size(),
            FixedDiagonal{fixed.list.data(), tree_.place_of().data(), fixed.inverse.data(), mesh.bs, diagonal_.data()});
+  if (!reflect_.empty())
+    for_each(exec_, mesh.n,
+             LargestDiagonal{reflect_.data(), mesh.bs, grids_[0].inverse.data(), diagonal_.data()});
+}
+
+void TreeProblem::reflect(const Buffer<double> &v)
+{
+  const Level &mesh = level(0);
+  for (Buffer<double> *w : {&reflect_, &turned_})
+    if (w->size() != grids_[0].x.size()) w->resize(Extent{grids_[0].x.size(), exec_.space});
+  Buffer<double> there;
+  there.resize(Extent{v.size(), exec_.space});
+  copy(v, there);
+  for_each(exec_, mesh.n, TakeReflection{tree_.order().data(), there.data(), mesh.bs, reflect_.data()});
+  level(0).halo(reflect_.data());
+  set_diagonals();
 }
 
 void TreeProblem::forget()
@@ -79,9 +105,30 @@ template <class Kernel> double TreeProblem::sum(int l, const Kernel &kernel)
   return s;
 }
 
+void TreeProblem::turn(double *x)
+{
+  if (!reflect_.empty()) for_each(exec_, level(0).n, Reflect{reflect_.data(), level(0).bs, x});
+}
+
+// A x of the mesh is kept, and then end()
+template <class End> double TreeProblem::kept_product(double *x, const End &end)
+{
+  const bool    turned = !reflect_.empty();
+  double *const v      = turned ? turned_.data() : x;
+  if (turned) for_each(exec_, level(0).unknowns(), Copy{x, v});
+  turn(v);
+  tree_.with_whole(0, [&](Level &at) {
+    at.halo(v);
+    at.sum_rows(v, KeepProduct{v, product_.data()}, sum_.data());
+  });
+  turn(product_.data());
+  return sum(0, EndOf<End>{product_.data(), end});
+}
+
 template <class End> double TreeProblem::product(int l, double *x, const End &end)
 {
   double s;
+  if (l == 0 && !reflect_.empty()) return kept_product(x, end);
   tree_.with_whole(l, [&](Level &at) {
     at.halo(x);
     at.sum_rows(x, end, sum_.data());
@@ -97,7 +144,9 @@ bool TreeProblem::load(const double *F, const double *X, const double *XL, const
   const double moved = sum(0, Load{tree_.order().data(), F, X, XL, XU, diagonal_.data(), g.inverse.data(), level(0).bs,
                                    tree_.units(), g.b.data(), g.lo.data(), g.up.data(), g.x.data(), start_.data()});
   level(0).halo(g.x.data());
+  turn(g.b.data());
   tree_.subtract_fixed(g.x.data(), g.b.data());
+  turn(g.b.data());
   return !(moved == 0);
 }
 
@@ -123,8 +172,8 @@ Measure TreeProblem::measure()
   const int       n = level(0).unknowns();
   Buffer<Measure> found(Extent{1, exec_.space});
   Measure         m;
-  (void)product(0, g.x.data(),
-                Residual{g.b.data(), g.inverse.data(), g.x.data(), diagonal_.data(), tree_.units(), g.r.data()});
+  (void)kept_product(g.x.data(),
+                     Residual{g.b.data(), g.inverse.data(), g.x.data(), diagonal_.data(), tree_.units(), g.r.data()});
   forall_join(
     exec_, list_box(n),
     Measures{g.x.data(), g.lo.data(), g.up.data(), g.r.data(), diagonal_.data(), n, tree_.units(), zero_tolerance},
@@ -163,11 +212,10 @@ void TreeProblem::sweep(int l)
 {
   Bounded &g = grids_[(size_t)l];
   // below 2 / lambda no sweep raises the energy
-  const double lambda = level(l).lambda > 0 ? level(l).lambda : 2;
   for (int k = 0; k < (params_.pre ? params_.pre : sweeps); ++k) {
     (void)product(
       l, g.x.data(),
-      ProjectedSweep{g.x.data(), g.b.data(), g.lo.data(), g.up.data(), g.inverse.data(), 1.5 / lambda, g.y.data()});
+      ProjectedSweep{g.x.data(), g.b.data(), g.lo.data(), g.up.data(), g.inverse.data(), 1.5 / g.lambda, g.y.data()});
     std::swap(g.x, g.y);
   }
 }
@@ -186,8 +234,55 @@ void TreeProblem::precondition(int l, const double *r, double *z)
 {
   Level &at = level(l);
   for_each(exec_, at.unknowns(), Masked{r, grids_[(size_t)l].free.data(), at.work.b.data()});
+  if (l == 0) turn(at.work.b.data());
   tree_.solve(l);
+  if (l == 0) turn(at.work.x.data());
   for_each(exec_, at.unknowns(), Masked{at.work.x.data(), grids_[(size_t)l].free.data(), z});
+}
+
+// Is the operator of the mesh symmetric? By x . A y and y . A x of two vectors that have nothing to do with it: what is
+// not symmetric would have to be orthogonal to them.
+void TreeProblem::find_symmetry()
+{
+  Bounded     &g = grids_[0];
+  const int    bs = level(0).bs;
+  const double x2 = sum(0, Scatter{tree_.order().data(), g.inverse.data(), bs, 1, g.v.data()});
+  (void)sum(0, Scatter{tree_.order().data(), g.inverse.data(), bs, 2, g.y.data()});
+  (void)kept_product(g.y.data(), Keep{q_.data()});
+  const double xAy = sum(0, Dot{g.v.data(), q_.data()}), size = sum(0, Dot{q_.data(), q_.data()});
+  (void)kept_product(g.v.data(), Keep{q_.data()});
+  const double yAx = sum(0, Dot{g.y.data(), q_.data()});
+  symmetric_ = !(std::fabs(xAy - yAx) > 1e-8 * std::sqrt(size * x2 / nodes()));
+  for (Buffer<double> *v : {&directions_, &images_})
+    if (!symmetric_ && v->size() != steps * g.x.size()) v->resize(Extent{steps * g.x.size(), exec_.space});
+}
+
+// The same without symmetry: generalized conjugate residuals.
+void TreeProblem::conjugate_residuals(int l)
+{
+  Bounded     &g = grids_[(size_t)l];
+  const int    n = level(l).unknowns();
+  const size_t stride = grids_[0].x.size();
+  double      *r = g.y.data(), qq[steps], first = 0;
+  g.v.zero();
+  for_each(exec_, n, Masked{g.r.data(), g.free.data(), r});
+  for (int k = 0; k < steps; ++k) {
+    const double rr = sum(l, Dot{r, r});
+    if (!k) first = rr;
+    if (!(rr > reduction * reduction * first)) break;
+    double *const p = directions_.data() + (size_t)k * stride, *const q = images_.data() + (size_t)k * stride;
+    precondition(l, r, z_.data());
+    (void)product(l, z_.data(), FreeProduct{z_.data(), g.free.data(), q});
+    for_each(exec_, n, Copy{z_.data(), p});
+    for (int m = 0; m < k; ++m) {
+      const double *const pm = directions_.data() + (size_t)m * stride, *const qm = images_.data() + (size_t)m * stride;
+      const double        c  = -sum(l, Dot{q, qm}) / qq[m];
+      for_each(exec_, n, Advance{pm, qm, c, p, q, 1});
+    }
+    qq[k] = sum(l, Dot{q, q});
+    if (!(qq[k] > 0)) break;
+    for_each(exec_, n, Advance{p, q, sum(l, Dot{r, q}) / qq[k], g.v.data(), r, -1});
+  }
 }
 
 // The correction v of the free unknowns
@@ -211,7 +306,7 @@ void TreeProblem::conjugate_gradients(int l)
       failed_ = true;
       break;
     }
-    for_each(exec_, n, Advance{p, q, rz / pq, g.v.data(), r});
+    for_each(exec_, n, Advance{p, q, rz / pq, g.v.data(), r, -1});
   }
 }
 
@@ -223,28 +318,68 @@ void TreeProblem::correct(int l)
   const double vv = product(l, g.v.data(), KeepProduct{g.v.data(), q_.data()});
   double       t  = vv > 0 ? rv / vv : 0;
   // Energy falls as far as 2 t: the whole step has unknowns at their bounds, which a part of it leaves.
-  t = t > 0.6 ? 1 : t > 0 ? t : 0;
+  t = t > 0.6 || !symmetric_ ? 1 : t > 0 ? t : 0; // without symmetry there is no energy
   for_each(exec_, n, Step{g.v.data(), g.lo.data(), g.up.data(), t, g.x.data()});
 }
 
-bool TreeProblem::run_cycle(int l)
+// The problem of the next grid is that for a correction of x.
+void TreeProblem::restrict_problem(int l)
 {
+  Bounded  &g = grids_[(size_t)l], &next = grids_[(size_t)l + 1];
+  const int n = level(l).unknowns();
+  for_each(exec_, n, Copy{g.x.data(), level(l).work.x.data()});
+  for_each(exec_, n, PartOf{g.b.data(), g.inverse.data(), level(l).work.b.data()});
+  tree_.with_whole(l, [&](Level &) { tree_.restrict_residual(l); });
+  for_each(exec_, level(l + 1).unknowns(), Copy{level(l + 1).work.b.data(), next.b.data()});
+  for (int sign = 1; sign >= -1; sign -= 2) {
+    const Buffer<double> &bound = sign > 0 ? g.lo : g.up;
+    for_each(exec_, n, Room{g.x.data(), bound.data(), g.inverse.data(), (double)sign, g.r.data()});
+    tree_.largest_in_support(l, g.r.data(), next.r.data());
+    Buffer<double> &to = sign > 0 ? next.lo : next.up;
+    for_each(exec_, level(l + 1).unknowns(), TakeRoom{next.r.data(), (double)sign, to.data()});
+  }
+  next.x.zero();
+}
+
+void TreeProblem::monotone_cycle(int l)
+{
+  Bounded &g = grids_[(size_t)l];
+  if (l + 1 == grids()) {
+    for (int k = 0; k < coarsest_sweeps; ++k) sweep(l);
+    return;
+  }
   sweep(l);
+  restrict_problem(l);
+  monotone_cycle(l + 1);
+  for_each(exec_, level(l).unknowns(), Copy{g.x.data(), level(l).work.x.data()});
+  for_each(exec_, level(l + 1).unknowns(), Copy{grids_[(size_t)l + 1].x.data(), level(l + 1).work.x.data()});
+  tree_.prolong(l);
+  for_each(exec_, level(l).unknowns(),
+           Project0{level(l).work.x.data(), g.lo.data(), g.up.data(), g.inverse.data(), g.x.data()});
+  sweep(l);
+}
+
+bool TreeProblem::run_cycle(int l, bool climb)
+{
+  if (climb) monotone_cycle(l);
+  else sweep(l);
   const double changed = mark(l);
   if (l == 0) changed_ = changed;
   if (changed > 0 || truncated_ != l) {
-    const tree::Failure failure = tree_.truncate(l, grids_[(size_t)l].free.data());
+    const double *const reflect = reflect_.empty() ? nullptr : reflect_.data();
+    const tree::Failure failure = tree_.truncate(l, grids_[(size_t)l].free.data(), reflect);
     failed_                     = failed_ || failure.kind != 0;
     truncated_                  = l;
   }
-  if (!failed_) conjugate_gradients(l);
+  if (!failed_ && symmetric_) conjugate_gradients(l);
+  if (!failed_ && !symmetric_) conjugate_residuals(l);
   if (!failed_) correct(l);
   return changed > 0;
 }
 
-Measure TreeProblem::cycle(bool, bool)
+Measure TreeProblem::cycle(bool climb, bool)
 {
-  (void)run_cycle(0);
+  (void)run_cycle(0, climb);
   return measure();
 }
 
@@ -275,10 +410,10 @@ void TreeProblem::restrict_bound(int l, const Buffer<double> &fine, bool lower, 
 void TreeProblem::full_multigrid()
 {
   const int last = grids() - 1;
+  if (!reflect_.empty()) return;
   tree_.forget_truncation();
   for (int l = 0; l < last; ++l) {
     Bounded &g = grids_[(size_t)l], &next = grids_[(size_t)l + 1];
-    allocate(l + 1);
     for_each(exec_, level(l).unknowns(), PartOf{g.b.data(), g.inverse.data(), level(l).work.b.data()});
     restrict_vector(l, next.b);
     restrict_bound(l, g.lo, true, next.lo);
@@ -299,8 +434,19 @@ void TreeProblem::full_multigrid()
     }
     if (!l) break;
     for (int k = 0; k < (l == last ? coarsest_cycles : coarse_cycles); ++k)
-      if (!run_cycle(l) && k) break;
+      if (!run_cycle(l, true) && k) break;
   }
+}
+
+int TreeProblem::free_shift()
+{
+  Bounded &g = grids_[0];
+  for (int k = 0; k < level(0).bs && reflect_.empty(); ++k) {
+    const double all = sum(0, Shift{g.free.data(), diagonal_.data(), level(0).bs, k, g.v.data()});
+    const double energy = product(0, g.v.data(), FreeProduct{g.v.data(), g.free.data(), q_.data()});
+    if (all > 0 && std::fabs(energy) <= 1e-13 * tree_.units() * all) return k;
+  }
+  return -1;
 }
 
 double TreeProblem::flops(int, bool, bool) const

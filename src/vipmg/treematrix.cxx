@@ -1,4 +1,5 @@
 #include "vipmg/treematrix.hpp"
+#include <algorithm>
 
 namespace tessera::vipmg {
 
@@ -105,6 +106,40 @@ PetscErrorCode TreeMatrix::Judge(const MeshSource &source, Mat J, const Failure 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode TreeMatrix::Reflect(const MeshSource &source)
+{
+  const PetscScalar *v;
+  PetscInt           n, bs, least = PETSC_MAX_INT, first, all;
+  Buffer<double>     copied;
+
+  PetscFunctionBegin;
+  if (!source.reflect) PetscFunctionReturn(PETSC_SUCCESS);
+  const MPI_Comm comm = PetscObjectComm(source.solver);
+  PetscCall(VecGetBlockSize(source.reflect, &bs));
+  PetscCheck(bs == bs_, comm, PETSC_ERR_ARG_SIZ,
+             "%s: the normals have %" PetscInt_FMT " numbers a node (their block size), the matrix has %" PetscInt_FMT
+             " unknowns", source.who, bs, bs_);
+  PetscCall(VecGetLocalSize(source.reflect, &n));
+  PetscCall(VecGetOwnershipRange(source.reflect, &first, nullptr));
+  PetscCall(VecGetArrayRead(source.reflect, &v));
+  TesseraCallCXX(copied.resize((size_t)n));
+  std::copy(v, v + n, copied.data());
+  const Buffer<int> &list = problem_->tree().fixed_rows().list;
+  Buffer<int>        fixed(list.size());
+  copy(list, fixed);
+  for (size_t p = 0; p < fixed.size(); ++p)
+    for (PetscInt node = fixed.data()[p] / bs, k = 0; k < bs; ++k)
+      if (v[node * bs + k] != 0) least = PetscMin(least, first / bs + node);
+  PetscCall(VecRestoreArrayRead(source.reflect, &v));
+  PetscCallMPI(MPI_Allreduce(&least, &all, 1, MPIU_INT, MPI_MIN, comm));
+  PetscCheck(all == PETSC_MAX_INT, comm, PETSC_ERR_SUP,
+             "%s: node %" PetscInt_FMT
+             " has a normal along no axis of its own and a row of the Jacobian without couplings (a Dirichlet value): "
+             "give no normal and no bounds there", source.who, all);
+  TesseraCallCXX(problem_->reflect(copied));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode TreeMatrix::Read(const MeshSource &source, Mat J, const Exec &exec, const Params &params,
                                 MatrixReport &report)
 {
@@ -134,6 +169,7 @@ PetscErrorCode TreeMatrix::Read(const MeshSource &source, Mat J, const Exec &exe
   if (report.kind != MatrixReport::fine) PetscFunctionReturn(PETSC_SUCCESS);
   report.dirichlet = (PetscInt)problem_->tree().fixed();
   TesseraCallCXX(problem_->begin(params));
+  PetscCall(Reflect(source));
   matrix_  = id;
   pattern_ = state;
   points_  = points;

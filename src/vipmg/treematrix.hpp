@@ -14,6 +14,7 @@ struct MeshSource {
   DM          dm     = nullptr;
   PC          pc     = nullptr; // to which a program may have given them, or nullptr
   std::string file, option;     // that of the user, and the option that names it
+  Vec         reflect = nullptr; // of the nodes, for TreeProblem::reflect(), or nullptr
 };
 
 class TreeMatrix {
@@ -34,6 +35,7 @@ private:
   PetscErrorCode ChooseBlock(const MeshSource &source, Mat J, const Coordinates *given);
   PetscErrorCode Make(const MeshSource &source, Mat J, const Coordinates &given, const Exec &exec, const Params &params,
                       const MatrixRows &rows, const GhostNodes &ghosts, tree::Failure *failure);
+  PetscErrorCode Reflect(const MeshSource &source);
   PetscErrorCode Judge(const MeshSource &source, Mat J, const tree::Failure &failure, MatrixReport &report);
   Comm           comm_;
   LocalRows      rows_;
