@@ -1,12 +1,12 @@
 static char help[] = "SNES vipmg on meshes: cycles, and the answer and the active set of vinewtonrsls.\n\n"
-                     "  -mesh type -n size -problem obstacle|torsion|sides|part|none -most cycles -reaction c -bs b -compare -quiet -repeat k\n\n";
+                     "  -mesh type -n size -problem obstacle|torsion|sides|part|none -most cycles -reaction c -wind v -jump j -bs b -elastic -compare -quiet -repeat k\n\n";
 /*
   obstacle  -Laplace u = -5, u >= 0.25 - 1.5 |x - c|^2, c the middle
   torsion   -Laplace u = 5, u <= distance to the boundary
   sides     -Laplace u = 40 sin(3 pi x) sin(2 pi y), |u| <= distance to the boundary
   part      as obstacle, with bounds at every third node alone
   none      no bounds
-  -reaction c adds c u^3
+  -reaction c adds c u^3, -wind v convection by a whirl: the matrix is not symmetric
 */
 #include "auxamg_problem.h"
 #include "tessera.h"
@@ -191,6 +191,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-compare", &compare, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quiet", &quiet, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-jump", &o.jump, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-wind", &o.wind, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-elastic", &o.elastic, NULL));
   p.reaction = 0;
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-reaction", &p.reaction, NULL));
   PetscCall(MeshMake(type, n, &mesh));
@@ -268,6 +270,24 @@ int main(int argc, char **argv)
     test:
       suffix: line
       args: -mesh line -n 300 -most 6
+    test: # without a nested start
+      suffix: cold
+      args: -n 50 -problem torsion -snes_vipmg_fmg 0 -most 9
+    test:
+      suffix: cold_edge
+      args: -mesh edge -n 40 -problem sides -snes_vipmg_fmg 0 -most 9
+    test: # not symmetric
+      suffix: wind
+      args: -n 40 -problem sides -wind 50 -most 12
+    test: # not linear
+      suffix: reaction
+      args: -n 40 -problem torsion -reaction 200 -most 12
+    test: # the matrix by differences
+      suffix: differences
+      args: -n 24 -problem torsion -reaction 20 -snes_fd_color -most 16
+    test: # a body, one component of which is bounded
+      suffix: elastic
+      args: -mesh cube -n 6 -bs 3 -elastic -problem sides -most 12
     test:
       suffix: blocks
       args: -n 24 -bs 2 -problem sides -shuffle -most 8
@@ -281,6 +301,9 @@ int main(int argc, char **argv)
     test:
       suffix: large_graded
       args: -mesh graded -n 400 -problem obstacle -most 6
+    test:
+      suffix: large_cold
+      args: -n 300 -problem torsion -snes_vipmg_fmg 0 -most 9
     test:
       suffix: large_torsion
       args: -mesh disk -n 150 -problem torsion -most 9

@@ -230,10 +230,15 @@ static PetscErrorCode Try(Case kind)
   PetscCall(PetscPopErrorHandler());
   PetscCall(SNESGetConvergedReason(snes, &reason));
   PetscCall(Judge(&p, snes, x, lower, upper, normals, &wrong, &inside));
+  if (kind == FEWER) { /* the numbers depend on the processes */
+    char *numbers;
+    PetscCall(PetscStrstr(message, " (the first", &numbers));
+    if (numbers) *numbers = 0;
+  }
   if (ierr && kind == OTHERSIZE) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %d\n", names[kind], (int)ierr));
   else if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: error %d: %s\n", names[kind], (int)ierr, message));
   else if (kind == INDEFINITE || kind == NANENTRY) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s, %s\n", names[kind], reason > 0 ? "converged" : "diverged", (reason <= 0) != (wrong <= 1e-8) && (inside || kind == NANENTRY) ? "as it should be" : "wrong"));
-  else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s, %s, %s\n", names[kind], SNESConvergedReasons[reason], wrong <= 1e-8 ? "solved" : "no solution", inside ? "between the bounds" : "outside the bounds"));
+  else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s, %s, %s\n", names[kind], reason > 0 ? "converged" : SNESConvergedReasons[reason], wrong <= 1e-8 ? "solved" : "no solution", inside ? "between the bounds" : "outside the bounds"));
   if (!ierr && reason > 0 && !(wrong <= 1e-8)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  natural residual %g\n", (double)wrong));
   PetscCall(SNESDestroy(&snes));
   PetscCall(MatDestroy(&p.A));

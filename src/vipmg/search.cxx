@@ -127,7 +127,7 @@ PetscErrorCode Newton::Search(Problem &problem, Vec X, Vec F, Vec XL, Vec XU, co
 // Where cycles have not converged: is that because nothing holds the body?
 PetscErrorCode Newton::NameFreeShift(bool *failed)
 {
-  int unknown;
+  int unknown = -1;
 
   PetscFunctionBegin;
   TesseraCallCXX(unknown = linear_->free_shift());

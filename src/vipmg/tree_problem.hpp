@@ -91,6 +91,8 @@ private:
   Buffer<double>                 directions_, images_;        // of conjugate residuals
   bool                           symmetric_ = true, failed_ = false;
   int                            truncated_ = -1;
+  bool                           climbs_ = true; // with a monotone part, where the cycle asked for may have one
+  double                         natural_ = 0;   // square of the residual behind the last cycle
   double                         changed_   = 0;
 };
 

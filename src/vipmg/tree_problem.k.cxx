@@ -94,6 +94,7 @@ void TreeProblem::forget()
 {
   grids_[0].free.zero();
   truncated_ = -1;
+  climbs_    = true;
 }
 
 template <class Kernel> double TreeProblem::sum(int l, const Kernel &kernel)
@@ -147,6 +148,7 @@ bool TreeProblem::load(const double *F, const double *X, const double *XL, const
   turn(g.b.data());
   tree_.subtract_fixed(g.x.data(), g.b.data());
   turn(g.b.data());
+  natural_ = INFINITY;
   return !(moved == 0);
 }
 
@@ -377,10 +379,15 @@ bool TreeProblem::run_cycle(int l, bool climb)
   return changed > 0;
 }
 
+// Where bounds stand at single nodes the monotone part may hold the others back, and behind a nested start there is
+// little to do for it: a slow cycle has it turned on, or off.
 Measure TreeProblem::cycle(bool climb, bool)
 {
-  (void)run_cycle(0, climb);
-  return measure();
+  (void)run_cycle(0, climb && climbs_);
+  const Measure m = measure();
+  if (m.natural > 0.25 * natural_) climbs_ = !climbs_;
+  natural_ = m.natural;
+  return m;
 }
 
 void TreeProblem::restrict_vector(int l, Buffer<double> &coarse)
@@ -411,6 +418,7 @@ void TreeProblem::full_multigrid()
 {
   const int last = grids() - 1;
   if (!reflect_.empty()) return;
+  climbs_ = false;
   tree_.forget_truncation();
   for (int l = 0; l < last; ++l) {
     Bounded &g = grids_[(size_t)l], &next = grids_[(size_t)l + 1];
