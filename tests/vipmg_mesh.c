@@ -281,7 +281,7 @@ int main(int argc, char **argv)
       args: -n 40 -problem sides -wind 50 -most 12
     test: # not linear
       suffix: reaction
-      args: -n 40 -problem torsion -reaction 200 -most 12
+      args: -n 40 -problem torsion -reaction 200 -most 14
     test: # the matrix by differences
       suffix: differences
       args: -n 24 -problem torsion -reaction 20 -snes_fd_color -most 16

@@ -273,9 +273,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 
    Other matrices, with 1 to 6 unknowns a node, need coordinates of the nodes: of a file, of `PCSetCoordinates()` for
    the `PC` of the solver's `KSP`, or of the `DM`. Coarse grids are then those of `PCAUXAMG`.
-   Where a `Vec` is composed with the `SNES` under the name "SNESVIPMGNormals", of the layout and block size of the
-   solution, the bounds of a node's first unknown are those of its component along the node's vector, and its other
-   unknowns have none.
+   With a `Vec` composed as "SNESVIPMGNormals" the bounds of a node's first unknown are those along the node's vector.
 
    An iteration linearizes F (Newton) and solves the linear complementarity problem by cycles, whose number
    `SNESGetLinearSolveIterations()` returns; a linear problem is recognized at its first step and solved in two. Every
