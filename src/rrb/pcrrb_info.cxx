@@ -59,7 +59,6 @@ static PetscErrorCode GetGridInfoThree(PC pc, PetscInt grid, PCRRBGridInfo *info
   info->nz         = g.n[2];
   info->everywhere = g.everywhere && !f.everywhere ? PETSC_TRUE : PETSC_FALSE;
   info->exact      = g.exact ? PETSC_TRUE : PETSC_FALSE;
-  info->cut        = g.cut ? PETSC_TRUE : PETSC_FALSE;
   info->schur      = g.schur && !g.exact ? PETSC_TRUE : PETSC_FALSE;
   info->smoother   = PC_RRB_SMOOTHER_POINT;
   info->sweeps     = g.exact ? 0 : g.degree;
@@ -102,7 +101,6 @@ static PetscErrorCode GetGridInfo(PC pc, PetscInt grid, PCRRBGridInfo *info)
   info->nz         = 1;
   info->everywhere = p.levels[0].grid.processes() > 1 && g.grid.processes() == 1 ? PETSC_TRUE : PETSC_FALSE;
   info->exact      = g.step == rrb::Step::solve ? PETSC_TRUE : PETSC_FALSE;
-  info->cut        = g.cut_x || g.cut_y ? PETSC_TRUE : PETSC_FALSE;
   info->complexity =
     (grid || p.nine ? 9. : 5.) * (PetscReal)g.grid.size() / ((p.nine ? 9. : 5.) * (PetscReal)p.levels[0].grid.size());
   if (info->exact) PetscFunctionReturn(PETSC_SUCCESS);

@@ -100,11 +100,6 @@ static PetscErrorCode MakeThree(PC pc)
   PetscCall(ierr);
   PetscCheck((PetscReal)grid.n[0] * (PetscReal)grid.n[1] * (PetscReal)grid.n[2] < 2147483647., comm, PETSC_ERR_SUP,
              "PC rrb: %d x %d x %d nodes are more than 2^31", grid.n[0], grid.n[1], grid.n[2]);
-  for (int d = 0; d < 3; ++d)
-    PetscCheck(!grid.periodic[d] || grid.n[d] % 2 == 0, comm, PETSC_ERR_SUP,
-               "PC rrb needs an even number of nodes in a periodic direction for its red-black ordering: this DMDA "
-               "has %d in %c; %d or %d work, best is a multiple of a high power of two",
-               grid.n[d], "xyz"[d], grid.n[d] - 1, grid.n[d] + 1);
   PetscCall(t.matrix.SetGrid((PetscObject)pc, grid));
   rrb::three::Params params;
   params.degree    = (int)r->options.sweeps;
@@ -281,6 +276,8 @@ PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
                                        g.step[0] == 2 ? "x" : "", g.step[1] == 2 ? "y" : "", g.step[2] == 2 ? "z" : "",
                                        g.everywhere && f.everywhere != g.everywhere ? "; on every process" : ""));
   }
+  if (t.solver->parts())
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %d loose parts corrected by constants\n", t.solver->parts()));
   if (t.report.dirichlet)
     PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt_FMT " Dirichlet rows (no off-diagonal entries)\n",
                                      t.report.dirichlet));

@@ -223,10 +223,29 @@ template <class T> void Hierarchy<T>::store(const double *from, double *to)
                           l.layout.half});
 }
 
+// Constants on loose parts before and after the cycle.
+template <class T> void Hierarchy<T>::cycle_with_parts()
+{
+  Level<T>    &l     = levels_[0];
+  const size_t n     = l.layout.size();
+  const Space  space = exec_.space;
+  parts_.project(l, comm_, l.b.data(), constants_.data(), false);
+  copy(l.b.data(), space, right_.data(), space, n);
+  copy(constants_.data(), space, l.x.data(), space, n);
+  find_residual(l);
+  copy(l.r.data(), space, l.b.data(), space, n);
+  multigrid::cycle(*this, cycle_, 0);
+  for_each(exec_, (int)n, multigrid::Axpy<T, T>{constants_.data(), l.x.data(), (T)1, true});
+  copy(right_.data(), space, l.b.data(), space, n);
+  find_residual(l);
+  parts_.project(l, comm_, l.r.data(), l.x.data(), true);
+}
+
 template <class T> void Hierarchy<T>::apply(const double *x, double *y)
 {
   load(x);
-  multigrid::cycle(*this, cycle_, 0);
+  if (parts_.empty()) multigrid::cycle(*this, cycle_, 0);
+  else cycle_with_parts();
   store(x, y);
 }
 

@@ -1,5 +1,6 @@
 // The hierarchy of three.hpp in one precision, and its kernels.
 #pragma once
+#include "rrb/three/parts.hpp"
 #include "rrb/three/three.hpp"
 
 namespace tessera::rrb::three {
@@ -26,11 +27,9 @@ template <class T> double compress(Level<T> &l, const Source &source, const Comm
 // free: nullptr where all nodes with a positive diagonal are.
 template <class T> void mark_alive(Level<T> &l, const uint8_t *free);
 template <class T> void scale(Level<T> &l, const uint8_t *free); // inverse, diagonal
-template <class T> Kinds kinds(const Level<T> &l, const Comm &comm);
+template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest);
 // After a product: couplings with nodes that have no diagonal.
 template <class T> void clear_dead(Level<T> &l);
-// Couplings through the seam of a periodic direction of odd size go to the diagonal.
-template <class T> void cut_seam(Level<T> &l, int direction);
 
 // --- weights.k.cxx ---
 template <class T> void interpolate(Level<T> &l, const Grid3 &coarse);
@@ -39,11 +38,16 @@ template <class T> void interpolate(Level<T> &l, const Grid3 &coarse);
 struct Term {
   ptrdiff_t weight, a, other;
 };
-template <class T> struct Product {
+// The terms of all couplings that a coarse node keeps.
+struct Terms {
   Buffer<Term> terms[2]; // of even and of odd coarse nodes
   Buffer<int>  begin[2]; // of a plane's
-  void         list(const Level<T> &fine);
-  void         run(const Level<T> &fine, Level<T> &coarse) const;
+};
+template <class T> struct Product {
+  Terms  of[8]; // bit d: of the last coarse nodes along a direction d that is odd()
+  void   list(const Level<T> &fine);
+  void   run(const Level<T> &fine, Level<T> &coarse) const;
+  size_t bytes() const;
 };
 // --- transfer.k.cxx ---
 template <class T> void restrict_to(const Level<T> &fine, Level<T> &coarse, const T *r); // coarse.b of coarse.part
@@ -65,6 +69,7 @@ public:
   size_t                  bytes() const override;
   double                  flops() const override;
   Cycle                   cycle() const override { return cycle_; }
+  int                     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
 
   // As multigrid::cycle() has levels.
@@ -78,9 +83,11 @@ public:
 
 private:
   void    add_level(const int step[3]);
-  bool    choose(const Kinds &k, const Level<T> &l, int step[3]) const;
+  bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const;
+  int     degree(double served_badly) const;
   Failure invert();
   void    load(const double *x);
+  void    cycle_with_parts();
   void    store(const double *x, double *y);
   Exec                     exec_;
   Comm                     comm_;
@@ -93,6 +100,8 @@ private:
   Buffer<uint8_t>          free_;
   bool                     dirichlet_ = false;
   multigrid::ExactSolver<T> exact_;
+  Parts                    parts_;
+  Buffer<T>                right_, constants_; // of a correction by parts
   Buffer<ptrdiff_t>        places_; // of the last grid's nodes
   Buffer<T>                packed_[2];
 };

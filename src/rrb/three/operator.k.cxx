@@ -99,7 +99,9 @@ template <class T, int F> struct FindKinds {
   box::Symmetric3<T, F> s;
   const uint8_t        *alive;
   int                   n[3];
+  bool                  finest;
   static constexpr double strong = 0.15; // share of the strongest direction's coupling
+  HD bool inside(int i, int j, int k) const { return i >= 0 && j >= 0 && k >= 0 && i < n[0] && j < n[1] && k < n[2]; }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Kinds &kinds) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
@@ -111,6 +113,8 @@ template <class T, int F> struct FindKinds {
       for (int b = 0; b < 2; ++b) {
         const double v = alive[q[b]] ? s.a[(M + 1) * s.plane + (b ? e : q[0])] : 0;
         sum += fabs(v);
+        if (finest && b && inside(2 * t + P + x, j + y, k + z) && (alive[e] || alive[q[1]]))
+          kinds.loose += !(fabs(v) > tuning::loose_coupling * (d > (double)s.a[q[1]] ? d : (double)s.a[q[1]]));
         if (x) side[0][x > 0 ? b : 1 - b] -= v;
         if (y) side[1][y > 0 ? b : 1 - b] -= v;
         if (z) side[2][z > 0 ? b : 1 - b] -= v;
@@ -155,52 +159,6 @@ template <class T, int F> struct ClearDead {
     });
   }
 };
-
-// The node before the seam has index n - 1, the one behind it 0. A coupling c between them adds 2 c to both diagonals
-// where c is negative: c (x_i - x_j)^2 is left out.
-template <class T, int F> struct CutSeam {
-  box::Symmetric3<T, F> s;
-  T                    *a;
-  int                   d, n;
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    const int       i[3] = {2 * t + P, j, k};
-    if (i[d] != 0 && i[d] != n - 1) return;
-    T lumped = 0;
-    box::unroll3<0, F>([&](auto m) {
-      constexpr int   M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
-      const int       o_[3] = {x, y, z};
-      const ptrdiff_t before = o + s.template place<P, -x>(-y, -z);
-      if (i[d] + o_[d] < 0 || i[d] + o_[d] >= n) lumped += a[(M + 1) * s.plane + e];
-      if (i[d] - o_[d] < 0 || i[d] - o_[d] >= n) lumped += a[(M + 1) * s.plane + before];
-    });
-    a[e] += lumped;
-  }
-};
-template <class T, int F> struct ClearSeam {
-  box::Symmetric3<T, F> s;
-  T                    *a;
-  int                   d, n;
-  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
-  {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    const int       i[3] = {2 * t + P, j, k};
-    box::unroll3<0, F>([&](auto m) {
-      constexpr int M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
-      const int     o_[3] = {x, y, z}, to = i[d] + o_[d];
-      if (to < 0 || to >= n || i[d] < 0 || i[d] >= n) a[(M + 1) * s.plane + e] = 0;
-    });
-  }
-};
-
-// The own nodes and so many layers of others.
-Box3 around(const Box3 &own, int by)
-{
-  Box3 b = own;
-  for (int d = 0; d < 3; ++d) b.lo[d] -= by, b.hi[d] += by;
-  return b;
-}
 
 template <class T> void exchange_operator(Level<T> &l)
 {
@@ -259,19 +217,20 @@ template <class T> void scale(Level<T> &l, const uint8_t *free)
   if (l.schur) l.halo.exchange(l.diagonal.data());
 }
 
-template <class T> Kinds kinds(const Level<T> &l, const Comm &comm)
+template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest)
 {
   Buffer<Kinds> result(Extent{2, l.exec.space});
   with_operator(l, [&](auto s) {
     box::join_nodes(l.exec, l.layout, l.own,
                     FindKinds<T, decltype(s)::kept>{
-                      s, l.alive.data(), {l.n[0], l.n[1], l.n[2]}
+                      s, l.alive.data(), {l.n[0], l.n[1], l.n[2]}, finest
     },
                     result.data());
   });
   Kinds k = box::joined(result);
   if (!l.shared) {
     MPI_Allreduce(MPI_IN_PLACE, k.share, 8, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Allreduce(MPI_IN_PLACE, &k.loose, 1, MPI_DOUBLE, MPI_SUM, comm);
     double first = k.first > 0 ? k.first : 1e300;
     MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_DOUBLE, MPI_MIN, comm);
     k.first = first < 1e300 ? first : 0;
@@ -290,21 +249,12 @@ template <class T> void clear_dead(Level<T> &l)
   exchange_operator(l);
 }
 
-template <class T> void cut_seam(Level<T> &l, int d)
-{
-  with_operator(l, [&](auto s) {
-    box::for_nodes(l.exec, l.layout, l.own, CutSeam<T, decltype(s)::kept>{s, l.a.data(), d, l.n[d]});
-    box::for_nodes(l.exec, l.layout, around(l.own, 1), ClearSeam<T, decltype(s)::kept>{s, l.a.data(), d, l.n[d]});
-  });
-}
-
 #define INSTANTIATE(T) \
   template double compress(Level<T> &, const Source &, const Comm &); \
   template void  mark_alive(Level<T> &, const uint8_t *); \
   template void  scale(Level<T> &, const uint8_t *); \
-  template Kinds kinds(const Level<T> &, const Comm &); \
-  template void  clear_dead(Level<T> &); \
-  template void  cut_seam(Level<T> &, int);
+  template Kinds kinds(const Level<T> &, const Comm &, bool); \
+  template void  clear_dead(Level<T> &);
 INSTANTIATE(double)
 INSTANTIATE(float)
 

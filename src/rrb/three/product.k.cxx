@@ -5,6 +5,7 @@
 #include "box/chunks.hpp"
 #include "box/tuning.hpp"
 #include "rrb/three/hierarchy.hpp"
+#include <algorithm>
 #include <vector>
 
 namespace tessera::rrb::three {
@@ -44,10 +45,12 @@ template <class T, int STRIDE> struct Sum {
   }
 };
 
-int parents(int step, int r, int *first)
+// Parents of the node r beside a coarse one. last: that is the coarse node behind the last one of an odd periodic
+// direction, where index n is that of node 0, between two coarse ones.
+int parents(int step, bool last, int r, int *first)
 {
   *first = step == 1 ? r : r & 1 ? (r - 1) / 2 : r / 2;
-  return step == 2 && (r & 1) ? 2 : 1;
+  return step == 2 && ((r & 1) || (last && !r)) ? 2 : 1;
 }
 
 // The plane of a coupling that is kept, or -1.
@@ -64,8 +67,10 @@ int kept_plane(int x, int y, int z)
 
 } // namespace
 
-template <class T> void Product<T>::list(const Level<T> &fine)
+// bit d of `last`: of the last coarse nodes along d
+template <class T> static Terms list_of(const Level<T> &fine, int last)
 {
+  Terms               list;
   const box::Layout3 &l     = fine.layout;
   const ptrdiff_t     plane = (ptrdiff_t)l.size();
   const int          *step  = fine.step;
@@ -82,7 +87,7 @@ template <class T> void Product<T>::list(const Level<T> &fine)
       for (int d = 0; d < 3; ++d) {
         if (f[d] < 0) side |= 1 << d;
         h[d]      = f[d] + to[d];
-        number[d] = parents(step[d], h[d], &lowest[d]);
+        number[d] = parents(step[d], last >> d & 1, h[d], &lowest[d]);
       }
       const int  plane_here = kept_plane(to[0], to[1], to[2]), plane_there = kept_plane(-to[0], -to[1], -to[2]);
       const bool here = plane_here >= 0;
@@ -100,9 +105,10 @@ template <class T> void Product<T>::list(const Level<T> &fine)
           }
     };
     int f[3], to[3];
-    for (f[2] = 1 - step[2]; f[2] < step[2]; ++f[2])
-      for (f[1] = 1 - step[1]; f[1] < step[1]; ++f[1])
-        for (f[0] = 1 - step[0]; f[0] < step[0]; ++f[0])
+    const auto end = [&](int d) { return last >> d & 1 ? 1 : step[d]; };
+    for (f[2] = 1 - step[2]; f[2] < end(2); ++f[2])
+      for (f[1] = 1 - step[1]; f[1] < end(1); ++f[1])
+        for (f[0] = 1 - step[0]; f[0] < end(0); ++f[0])
           for (to[2] = -1; to[2] < 2; ++to[2])
             for (to[1] = -1; to[1] < 2; ++to[1])
               for (to[0] = -1; to[0] < 2; ++to[0]) add(f, to);
@@ -110,18 +116,35 @@ template <class T> void Product<T>::list(const Level<T> &fine)
       all.insert(all.end(), terms_of.begin(), terms_of.end());
       first.push_back((int)all.size());
     }
-    terms[P] = copy_to(fine.exec.space, all);
-    begin[P] = copy_to(fine.exec.space, first);
+    list.terms[P] = copy_to(fine.exec.space, all);
+    list.begin[P] = copy_to(fine.exec.space, first);
   }
+  return list;
+}
+
+template <class T> static int odd_directions(const Level<T> &l) { return l.odd(0) | l.odd(1) << 1 | l.odd(2) << 2; }
+
+template <class T> void Product<T>::list(const Level<T> &fine)
+{
+  for (int last = 0; last < 8; ++last)
+    if (!(last & ~odd_directions(fine))) of[last] = list_of(fine, last);
+}
+
+template <class T> size_t Product<T>::bytes() const
+{
+  size_t sum = 0;
+  for (const Terms &t : of)
+    for (int e = 0; e < 2; ++e) sum += t.terms[e].bytes() + t.begin[e].bytes();
+  return sum;
 }
 
 template <class T> void Product<T>::run(const Level<T> &fine, Level<T> &coarse) const
 {
-  const auto sum = [&](auto stride) {
-    box::for_chunks(fine.exec, coarse.layout, coarse.part,
+  const auto sum = [&](auto stride, const Terms &t, const Box3 &part) {
+    box::for_chunks(fine.exec, coarse.layout, part,
                     Sum<T, decltype(stride)::value>{
-                      {terms[0].data(), terms[1].data()                  },
-                      {begin[0].data(), begin[1].data()                  },
+                      {t.terms[0].data(), t.terms[1].data()              },
+                      {t.begin[0].data(), t.begin[1].data()              },
                       fine.weights.data(),
                       fine.a.data(),
                       fine.layout,
@@ -132,8 +155,17 @@ template <class T> void Product<T>::run(const Level<T> &fine, Level<T> &coarse) 
                       sizeof(T) == 8 ? tuning::singular_product : tuning::singular_single
     });
   };
-  if (fine.step[0] == 2) sum(std::integral_constant<int, 2>());
-  else sum(std::integral_constant<int, 1>());
+  for (int last = 0; last < 8; ++last) {
+    if (last & ~odd_directions(fine)) continue;
+    Box3 part = coarse.part;
+    for (int d = 0; d < 3; ++d) {
+      if (!fine.odd(d)) continue;
+      if (last >> d & 1) part.lo[d] = std::max(part.lo[d], coarse.n[d] - 1);
+      else part.hi[d] = std::min(part.hi[d], coarse.n[d] - 1);
+    }
+    if (fine.step[0] == 2) sum(std::integral_constant<int, 2>(), of[last], part);
+    else sum(std::integral_constant<int, 1>(), of[last], part);
+  }
   std::vector<T *> planes;
   for (int p = 0; p <= box::box_forward; ++p)
     planes.push_back(coarse.a.data() + p * (ptrdiff_t)coarse.layout.size());

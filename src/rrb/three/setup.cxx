@@ -12,6 +12,8 @@ constexpr double exact_nodes = 200; // a grid of at most so many is solved exact
 // Nodes that a choice of directions serves badly, beside those of full coarsening; where full coarsening serves
 // nearly all nodes it stays; of one direction alone, which makes many more coarse nodes, that is asked of fewer.
 constexpr double fewer_bad = 0.15, few_bad = 0.05, few_bad_for_one = 0.6;
+// Shares of nodes served badly from which the smoother's degree is 3 and 4 in place of 2.
+constexpr double badly_some = 0.05, badly_many = 0.3;
 
 int bits(int c) { return (c & 1) + (c >> 1 & 1) + (c >> 2 & 1); }
 
@@ -65,7 +67,8 @@ void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], co
 
 // Directions to coarsen: the most whose strong directions are right for all but a few of the nodes that all
 // directions would serve badly. False where there is none.
-template <class T> bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3]) const
+template <class T>
+bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const
 {
   int    all = 0, best = 0;
   double bad[8];
@@ -82,7 +85,14 @@ template <class T> bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, 
       best = c;
   if (!best || bad[all] < (bits(best) == 1 && bits(all) == 3 ? few_bad_for_one : few_bad)) best = all;
   for (int d = 0; d < 3; ++d) step[d] = best >> d & 1 ? 2 : 1;
+  served_badly = bad[best];
   return best;
+}
+
+// Nodes that no choice of directions serves are left to the smoother.
+template <class T> int Hierarchy<T>::degree(double served_badly) const
+{
+  return params_.degree ? params_.degree : served_badly > badly_many ? 4 : served_badly > badly_some ? 3 : 2;
 }
 
 template <class T> void Hierarchy<T>::add_level(const int step[3])
@@ -97,12 +107,15 @@ template <class T> void Hierarchy<T>::add_level(const int step[3])
   c.exec      = exec_;
   for (int d = 0; d < 3; ++d) {
     fine.step[d]  = step[d];
-    c.n[d]        = step[d] == 2 ? fine.n[d] / 2 : fine.n[d];
+    c.n[d]        = step[d] == 2 ? (fine.n[d] + fine.odd(d)) / 2 : fine.n[d];
     c.periodic[d] = fine.periodic[d];
     periods[d]    = c.periodic[d] ? c.n[d] : 0;
     whole.hi[d]   = c.n[d];
     for (Box3 &b : have)
-      if (step[d] == 2) b.lo[d] = floor_half(b.lo[d]), b.hi[d] = floor_half(b.hi[d]);
+      if (step[d] == 2) {
+        b.lo[d] = floor_half(b.lo[d]);
+        b.hi[d] = floor_half(b.hi[d] + (fine.odd(d) && b.hi[d] == fine.n[d]));
+      }
   }
   for (const Box3 &b : have) narrow = narrow || b.empty();
   c.shared = fine.shared || narrow ||
@@ -138,7 +151,7 @@ template <class T> static void name_node(const std::vector<Level<T>> &levels, si
   node[0] = (int)(p % l.n[0]), node[1] = (int)(p / l.n[0] % l.n[1]), node[2] = (int)(p / l.n[0] / l.n[1]);
   for (; k; --k)
     for (int d = 0; d < 3; ++d)
-      if (levels[k - 1].step[d] == 2) node[d] = 2 * node[d] + 1;
+      if (levels[k - 1].step[d] == 2) node[d] = std::min(2 * node[d] + 1, levels[k - 1].n[d] - 1);
 }
 
 template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
@@ -148,6 +161,8 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
   if (!again) {
     finest.star  = !source.box;
     finest.schur = finest.star;
+    for (int d = 0; d < 3; ++d) // red and black nodes take turns
+      if (finest.periodic[d] && finest.n[d] % 2) finest.schur = false;
     allocate(finest);
     free_.resize(Extent{finest.layout.size(), exec_.space});
     levels_.erase(levels_.begin() + 1, levels_.end());
@@ -163,17 +178,20 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
     const uint8_t *const free = k ? nullptr : free_.data();
     mark_alive(levels_[k], free);
     scale(levels_[k], free);
-    kinds_.push_back(kinds(levels_[k], comm_));
+    kinds_.push_back(kinds(levels_[k], comm_, k == 0));
     if (kinds_[k].first > 0) {
       failure.failed = true;
       failure.grid   = (int)k;
       name_node(levels_, k, kinds_[k].first, failure.node);
       return failure;
     }
-    levels_[k].smoother.setup(false, params_.degree ? params_.degree : 2, 1);
     if (again ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
     int        step[3] = {1, 1, 1};
-    const bool any     = choose(kinds_[k], levels_[k], step);
+    double     badly   = 0;
+    const bool any     = choose(kinds_[k], levels_[k], step, badly);
+    levels_[k].degree  = degree(badly);
+    levels_[k].served_badly = badly;
+    levels_[k].smoother.setup(false, levels_[k].degree, 1);
     if (again && !std::equal(step, step + 3, levels_[k].step)) return setup(source, false); // other couplings
     if (!again) {
       if (levels_[k].shared && (!any || (params_.levels && (int)k + 1 >= params_.levels))) break;
@@ -183,13 +201,11 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
     interpolate(fine, coarse);
     products_[k].run(fine, coarse);
     clear_dead(coarse);
-    for (int d = 0; d < 3; ++d) // the seam of an odd number of nodes would lie between two coarse ones
-      if ((fine.periodic[d] && coarse.n[d] % 2) || (coarse.cut >> d & 1)) {
-        coarse.periodic[d] = false;
-        coarse.cut |= 1 << d;
-        cut_seam(coarse, d);
-      }
   }
+  parts_.setup(finest, comm_, kinds_[0].loose, !(finest.served_badly > badly_some));
+  for (auto *f : {&right_, &constants_})
+    if (f->size() != (parts_.empty() ? 0 : finest.b.size()))
+      f->resize(Extent{parts_.empty() ? 0 : finest.b.size(), exec_.space});
   cycle_ = params_.cycle == Cycle::automatic ? Cycle::v : params_.cycle;
   const double asymmetry = failure.asymmetry;
   failure                = invert();
@@ -216,7 +232,7 @@ template <class T> Failure Hierarchy<T>::invert()
       }
   const size_t        n = places.size();
   std::vector<double> dense(n * n);
-  const auto          wrap = [&](int i, int d) { // seams that are cut have no couplings
+  const auto          wrap = [&](int i, int d) {
     return i >= 0 && i < l.n[d] ? i : (l.periodic[d] ? (i + l.n[d]) % l.n[d] : -1);
   };
   for (int k = 0; k < l.n[2]; ++k)
@@ -257,10 +273,9 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
     const Level<T> &l = levels_[k];
     GridReport      r;
     for (int d = 0; d < 3; ++d) r.n[d] = l.n[d], r.step[d] = l.step[d];
-    r.degree     = params_.degree ? params_.degree : 2;
+    r.degree     = l.degree;
     r.star       = l.star;
     r.schur      = l.schur;
-    r.cut        = l.cut;
     r.everywhere = l.shared;
     r.exact      = k + 1 == levels_.size();
     std::copy(kinds_[k].share, kinds_[k].share + 8, r.kinds);
@@ -271,10 +286,10 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
 
 template <class T> size_t Hierarchy<T>::bytes() const
 {
-  size_t b = free_.bytes() + places_.bytes() + packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes();
+  size_t b = parts_.bytes() + right_.bytes() + constants_.bytes() + free_.bytes() + places_.bytes();
+  b += packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes();
   for (const Level<T> &l : levels_) b += l.bytes();
-  for (const Product<T> &p : products_)
-    for (int e = 0; e < 2; ++e) b += p.terms[e].bytes() + p.begin[e].bytes();
+  for (const Product<T> &p : products_) b += p.bytes();
   return b;
 }
 
@@ -283,7 +298,7 @@ template <class T> double Hierarchy<T>::flops() const
   double sum = 0;
   for (size_t k = 0; k < levels_.size(); ++k) {
     const Level<T> &l        = levels_[k];
-    const double    products = 2. * (params_.degree ? params_.degree : 2);
+    const double    products = 2. * l.degree;
     sum += (double)l.own.size() * ((l.star ? 7 : 27) * products + 2 * 27 / 8.);
   }
   return 2 * sum;

@@ -1,7 +1,8 @@
 // Galerkin multigrid for symmetric operators of 7 and 27 points on grids of three dimensions. No PETSc objects.
 //
-// Coarse nodes are those with odd indices in the directions that a grid is coarsened in: strong ones alone. Weights of
-// the interpolation come from the operator (weights.k.cxx), coarse operators are P'AP with 27 points
+// Coarse nodes are those with odd indices in the directions that a grid is coarsened in: strong ones alone. (In a
+// periodic direction with an odd number of nodes the last one is coarse, too.) Weights of the interpolation come from
+// the operator (weights.k.cxx), coarse operators are P'AP with 27 points
 // (product.k.cxx). The smoother is Chebyshev's polynomial of the fourth kind (multigrid/chebyshev.hpp) in the operator
 // scaled by the sums of absolute values of its rows, whose eigenvalues are at most 1; on the finest grid of a 7-point
 // operator in its Schur complement on the black nodes, i + j + k odd, scaled by the diagonal, whose eigenvalues are at
@@ -31,10 +32,12 @@ struct Params {
 // Shares of nodes by their set of strong directions, bit d for direction d; and what is wrong with the operator.
 struct Kinds {
   double share[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  double loose    = 0; // neighbours with next to no coupling, on the finest grid
   double first    = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
   HD void join(const Kinds &o)
   {
     for (int k = 0; k < 8; ++k) share[k] += o.share[k];
+    loose += o.loose;
     if (o.first > 0 && (first == 0 || o.first < first)) first = o.first;
   }
 };
@@ -50,7 +53,6 @@ struct Source {
 template <class T> struct Level : Grid3 {
   Exec               exec;
   bool               schur = false, star = false;
-  int                cut = 0;             // bit d: the seam of the periodic direction d
   Buffer<T>          a;                   // Symmetric3
   Buffer<T>          inverse;             // of the scaling; zero at nodes that take no part in smoothing
   Buffer<T>          diagonal;            // schur: 1 / diagonal of all nodes
@@ -58,8 +60,12 @@ template <class T> struct Level : Grid3 {
   Buffer<uint8_t>    alive;               // has couplings
   Buffer<T>          b, x, r, z, w;
   multigrid::Chebyshev smoother;
+  int                  degree = 2;
+  double               served_badly = 0; // share of the nodes that the directions coarsened do not suit
 
   size_t bytes() const;
+  // Is direction d periodic, of an odd number of nodes, and coarsened? Then its last node is a coarse one, too.
+  bool   odd(int d) const { return periodic[d] && step[d] == 2 && n[d] % 2; }
   double nodes() const { return (double)n[0] * n[1] * n[2]; }
 };
 
@@ -72,7 +78,7 @@ struct Failure {
 // What the setup has made of a grid.
 struct GridReport {
   int    n[3] = {1, 1, 1}, step[3] = {1, 1, 1}, degree = 0;
-  bool   star = false, schur = false, everywhere = false, exact = false, cut = false;
+  bool   star = false, schur = false, everywhere = false, exact = false;
   double kinds[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 };
 
@@ -89,6 +95,7 @@ public:
   virtual size_t                  bytes() const = 0;
   virtual double                  flops() const = 0; // of an application, of this process
   virtual Cycle                   cycle() const = 0;
+  virtual int                     parts() const = 0; // that hang loose
   virtual const Grid3            &finest() const = 0; // a Source is on its layout
 };
 std::unique_ptr<Solver> make_solver(bool single);

@@ -19,6 +19,7 @@ template <class T, int F> struct Weigh {
   T                    *w;
   int                   step[3], coarse[3], pass;
   bool                  periodic[3];
+  int                   last[3]; // the index of a coarse node that is even; -1: there is none
 
   HD static int along(int c, int d) { return d == 0 ? c % 3 - 1 : d == 1 ? c / 3 % 3 - 1 : c / 9 - 1; }
   HD static double positive(double v) { return v > 0 ? v : 0; }
@@ -45,7 +46,7 @@ template <class T, int F> struct Weigh {
     const ptrdiff_t e    = o + P * (ptrdiff_t)s.half;
     int             between = 0, count = 0;
     for (int d = 0; d < 3; ++d)
-      if (step[d] == 2 && !(q[d] & 1)) between |= 1 << d, ++count;
+      if (step[d] == 2 && !(q[d] & 1) && q[d] != last[d]) between |= 1 << d, ++count;
     if (count != pass) return;
     if (!count) {
       w[e] = alive[e];
@@ -159,6 +160,22 @@ template <class T, int F> struct Weigh {
   }
 };
 
+// In an odd periodic direction index n - 1 is that of a coarse node and n + 1 that of a node behind the next one: what
+// they take from their coarse neighbour they take from the one behind them. Index -1 stays as it is, it is odd.
+template <class T> struct Shift {
+  T        *w;
+  ptrdiff_t plane;
+  int       half, d, n;
+  template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
+  {
+    const int       q = d == 0 ? 2 * t + P : d == 1 ? j : k, bit = 1 << d;
+    const ptrdiff_t e = o + P * (ptrdiff_t)half;
+    if (q != n - 1 && q != n + 1) return;
+    for (int y = 0; y < 8; ++y)
+      if (!(y & bit)) w[(y | bit) * plane + e] = w[y * plane + e], w[y * plane + e] = 0;
+  }
+};
+
 } // namespace
 
 template <class T> void interpolate(Level<T> &l, const Grid3 &coarse)
@@ -176,11 +193,18 @@ template <class T> void interpolate(Level<T> &l, const Grid3 &coarse)
                        {l.step[0],     l.step[1],     l.step[2]    },
                        {coarse.n[0],   coarse.n[1],   coarse.n[2]  },
                        pass,
-                       {l.periodic[0], l.periodic[1], l.periodic[2]}
+                       {l.periodic[0], l.periodic[1], l.periodic[2]},
+                       {l.odd(0) ? l.n[0] - 1 : -1, l.odd(1) ? l.n[1] - 1 : -1, l.odd(2) ? l.n[2] - 1 : -1}
       });
     });
     l.halo.exchange(planes.data(), 8);
   }
+  for (int d = 0; d < 3; ++d)
+    if (l.odd(d)) {
+      box::Box3 all = l.own;
+      for (int e = 0; e < 3; ++e) all.lo[e] -= box::ghosts, all.hi[e] += box::ghosts;
+      box::for_nodes(l.exec, l.layout, all, Shift<T>{l.weights.data(), plane, l.layout.half, d, l.n[d]});
+    }
 }
 
 template void interpolate(Level<double> &, const Grid3 &);
