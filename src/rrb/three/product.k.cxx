@@ -54,15 +54,15 @@ int parents(int step, bool last, int r, int *first)
 }
 
 // The plane of a coupling that is kept, or -1.
+template <int... M> int kept_plane_of(std::integer_sequence<int, M...>, int x, int y, int z)
+{
+  int plane = x || y || z ? -1 : 0;
+  ((plane = x == box::forward<M>(0) && y == box::forward<M>(1) && z == box::forward<M>(2) ? M + 1 : plane), ...);
+  return plane;
+}
 int kept_plane(int x, int y, int z)
 {
-  if (!x && !y && !z) return 0;
-  int plane = -1;
-  box::unroll3<0, box::box_forward>([&](auto m) {
-    constexpr int M = decltype(m)::value;
-    if (x == box::forward<M>(0) && y == box::forward<M>(1) && z == box::forward<M>(2)) plane = M + 1;
-  });
-  return plane;
+  return kept_plane_of(std::make_integer_sequence<int, box::box_forward>(), x, y, z);
 }
 
 } // namespace
