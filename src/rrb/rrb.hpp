@@ -309,6 +309,7 @@ template <class T> struct Multigrid {
   int     apply_several(Plan &plan, const DirichletCouplings &dirichlet, const SeveralVectors &vectors);
   double  try_out(Plan &plan, int l);
   bool    natural = false, several = false;
+  int     several_width = 0; // the vectors of several_finest
   bool    needs_host(const Plan &plan) const;
   size_t  bytes() const;
   double  bytes_moved(const Plan &plan, const Level &level, bool schur) const;
@@ -326,8 +327,7 @@ template <class T> struct Multigrid {
   std::vector<Work>              work;             // by level
   double                         relaxation[4] = {}; // of the colours o, a, b, c of 9-point grids, beyond one
   Schedule                       schedule;         // of a sweep in progress
-  Buffer<double>                 several_finest;   // values of several vectors on the finest grid,
-  int                            several_width = 0; // and how many vectors these were
+  Buffer<double>                 several_finest;   // values of several vectors on the finest grid
 
 private:
   void set_cycle(Plan &plan);
@@ -348,13 +348,13 @@ struct Plan {
   std::vector<Level> levels;
   std::variant<Lumped, Multigrid<double>, Multigrid<float>> method;
   bool               half = false; // the last grid loses its red nodes before the exact factorisation
+  bool               have_schur = false;
+  bool               nine       = false; // a 9-point operator
   Cycle              cycle = Cycle::v; // in use: never automatic
   Schur              schur;
-  bool               have_schur = false;
   Choice             choice;
   Found              found;
   Remainder          remainder;
-  bool               nine     = false; // a 9-point operator
   double             nonzeros = 0; // stored coefficients of all grids / of the finest
 
   // Several devices of one host: sums over all processes on the device; a number of its own for each time that they
