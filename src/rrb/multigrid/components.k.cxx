@@ -1,29 +1,13 @@
 // The search for loose parts: components of the graph of S1's strong couplings.
+#include "exec/sets.hpp"
 #include "exec/sort.hpp"
 #include "rrb/multigrid/components_kernels.hpp"
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace tessera::rrb {
 
 namespace {
-
-// Sets of numbers that grow together, on the host.
-struct Sets {
-  std::vector<int> parent;
-  explicit Sets(size_t n) : parent(n) { std::iota(parent.begin(), parent.end(), 0); }
-  int root(int i)
-  {
-    while (parent[(size_t)i] != i) i = parent[(size_t)i] = parent[(size_t)parent[(size_t)i]];
-    return i;
-  }
-  void join(int i, int j)
-  {
-    i = root(i), j = root(j);
-    parent[(size_t)std::max(i, j)] = std::min(i, j);
-  }
-};
 
 // The same for many threads at a time. A node points to one before it, the first of a component to itself, so that
 // the order of threads does not show in the end; others than this process's tied nodes have -1.

@@ -1,32 +1,16 @@
 // The search for loose parts: components of the graph of strong couplings, on the host.
 #include "box/tuning.hpp"
+#include "exec/sets.hpp"
 #include "rrb/three/hierarchy.hpp"
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace tessera::rrb::three {
 
 namespace {
 
 constexpr int piece = 128; // nodes that are summed one after the other
-
-// Sets of numbers that grow together.
-struct Sets {
-  std::vector<int> parent;
-  explicit Sets(size_t n) : parent(n) { std::iota(parent.begin(), parent.end(), 0); }
-  int root(int i)
-  {
-    while (parent[(size_t)i] != i) i = parent[(size_t)i] = parent[(size_t)parent[(size_t)i]];
-    return i;
-  }
-  void join(int i, int j)
-  {
-    i = root(i), j = root(j);
-    parent[(size_t)std::max(i, j)] = std::min(i, j);
-  }
-};
 
 // The operator of a level on the host.
 template <class T> struct Graph {
