@@ -75,7 +75,7 @@ def machine():
     model = re.search(r'^model name\s*:\s*(.*)$', open('/proc/cpuinfo').read(), re.M)
     system = re.search(r'^PRETTY_NAME="(.*)"$', open('/etc/os-release').read(), re.M)
     parts = [model.group(1).strip() if model else 'unknown processor', '%d cores' % (os.cpu_count() or 1)]
-    if made() or any('cuda' in word or word.startswith('gpu') for word in sys.argv[1:]):
+    if made() or any('cuda' in word or 'gpu' in word for word in sys.argv[1:]):
         parts.append(said('nvidia-smi', '--query-gpu=name', '--format=csv,noheader').split('\n')[0])
     return ', '.join(parts + ([system.group(1)] if system else []))
 
