@@ -1,11 +1,17 @@
-// An interior-point method for Coulomb friction: y = W x + q + mu |y_t| n, x and y in cones dual to each other, x o y =
-// 0, with De Saxce's change of the normal velocity inside of Newton's system and the scaling of Nesterov and Todd. Each
-// contact is scaled so that its cone is |z_t| <= z_n and the mean of its diagonal entries is 1. It needs no sweeps, and
-// no isolated solution: redundant contacts get forces inside of their cones.
+// An interior-point method for Coulomb friction. Of a contact's velocity w = W x + q only the tangential part belongs
+// to the dual cone: with a y of that cone whose tangential part is w_t, and whose normal one is free,
 //
-// The problem is not monotone. Three things make the iterations end nevertheless: x o y does not fall below a part of
-// what the equations miss; where a step is short the next one only goes to the centre, without De Saxce's derivative;
-// and a small multiple of the identity bounds the steps among forces that do not change any velocity.
+//   x o y = 0 (x in the cone, y in its dual),   x_n w_n = 0, w_n >= 0
+//
+// says that a contact separates, sticks or slides: x o y = 0 makes y_n = |w_t| where it slides. So De Saxce's change of
+// the normal velocity, w_n + mu |w_t|, which has no derivative where a contact sticks, is not needed, and the equations
+// of the central path, both products equal to a positive number, are smooth. Newton's method with the scaling of
+// Nesterov and Todd follows it. Each contact is scaled so that its cone is |z_t| <= z_n and the mean of its diagonal
+// entries is 1. It needs no sweeps, and no isolated solution: redundant contacts get forces inside of their cones.
+//
+// The problem is not monotone. The products do not fall below a part of what the equations miss, and a multiple of the
+// identity bounds the steps among forces that do not change any velocity. It grows a hundredfold with every short step: with masses in the ratio 1e4 some forces between heavy
+// bodies are all but undetermined, and Newton's step along them leaves the cones at once.
 #include "densegs/friction_system.hpp"
 #include <algorithm>
 #include <cmath>
@@ -89,23 +95,26 @@ struct Scaling {
 };
 
 struct Interior {
-  static constexpr double far   = 100;  // in the cones is where x and y start, for q of the size 1
+  static constexpr double far   = 10;   // in the cones is where x and y start, for q of the size 1
   static constexpr double close = 0.99; // of the way to the boundary
-  static constexpr double ridge = 1e-8; // times the identity
+  static constexpr double little = 1e-8, much = 1e-2; // the ridge's range
+  static constexpr double brief  = 0.1;               // a step of less is short
+  static constexpr double noise = 1e-8; // of what the equations miss so much may be rounding
 
   const Problem       &p;
   const int            d;
   const size_t         n, contacts;
   Vector               D, x, y, w, force, dx, dy, right, product, moved, zero, blocks;
+  Vector               normal, dnormal; // velocities, scaled
   double               size = 0;        // of D q
-  bool                 centring = false; // the next step goes to the centre
+  double               ridge    = little; // times the identity, added to the system
   std::vector<Scaling> P;
   Problem              linear;          // products without q
   std::unique_ptr<FrictionSystem> system;
 
   Interior(const Problem &problem) :
     p(problem), d(p.block), n((size_t)p.n), contacts(n / (size_t)d), D(n, 1), x(n), w(n), force(n), dx(n), dy(n),
-    right(n), product(n), moved(n), zero(n), blocks(n * (size_t)d), linear(p)
+    right(n), product(n), moved(n), zero(n), blocks(n * (size_t)d), normal(contacts, far), dnormal(contacts), linear(p)
   {
     linear.q = zero.data();
     for (size_t c = 0; c < contacts; ++c) {
@@ -132,12 +141,11 @@ struct Interior {
     multiply(p, force.data(), w.data());
     return natural(p, force.data(), w.data());
   }
-  // What y misses of W x + q + mu |y_t| n, scaled
+  // What y and the normal velocity miss of W x + q, scaled
   double missing(size_t c, int k) const
   {
     const size_t i = c * (size_t)d + (size_t)k;
-    const Part   Y(y, c, d);
-    return y[i] - w[i] * D[i] / size - (k ? 0 : std::hypot(Y.v[1], Y.v[2]));
+    return (k ? y[i] : normal[c]) - w[i] * D[i] / size;
   }
   double missing() const
   {
@@ -146,26 +154,17 @@ struct Interior {
       for (int k = 0; k < d; ++k) largest = std::max(largest, std::fabs(missing(c, k)));
     return largest;
   }
-  Part slip(size_t c) const // the derivative of |y_t|
-  {
-    const Part   Y(y, c, d);
-    const double t = std::hypot(Y.v[1], Y.v[2]);
-    Part         e;
-    for (int k = 1; k < 3 && t > 0 && !centring; ++k) e.v[k] = Y.v[k] / t;
-    return e;
-  }
-  // A + (I - E) P P, and the ridge
+  // A, with the tangential rows of P P, w_n / x_n and the ridge
   bool factorise()
   {
     P.clear();
     for (size_t c = 0; c < contacts; ++c) {
-      const Part e = slip(c);
       P.emplace_back(Part(x, c, d), Part(y, c, d));
       for (int k = 0; k < d; ++k) {
         Part column;
         column.v[k] = 1;
         column      = P[c].apply(P[c].apply(column));
-        column.v[0] -= e.dot(column);
+        column.v[0] = k ? 0 : normal[c] / x[c * (size_t)d];
         column.v[k] += ridge;
         column.to(blocks, c * (size_t)d + (size_t)k, d);
       }
@@ -186,62 +185,66 @@ struct Interior {
     system->solve(right);
     for (size_t i = 0; i < n; ++i) dx[i] += right[i];
   }
-  // The step to x o y = centre n, with the second-order terms of the step before; part: of what is missing
-  void direction(double centre, bool corrected, double part = 1)
+  // The step to products of the size `centre`, with the second-order terms of the step before
+  void direction(double centre, bool corrected)
   {
     std::vector<Part> target(contacts);
+    Vector            gap(contacts);
     for (size_t c = 0; c < contacts; ++c) {
-      const Part lambda = P[c].apply(Part(x, c, d));
-      Part       f = Part().plus(-1, lambda.times(lambda));
+      const size_t i      = c * (size_t)d;
+      const Part   lambda = P[c].apply(Part(x, c, d));
+      Part         f      = Part().plus(-1, lambda.times(lambda));
       f.v[0] += centre;
-      if (corrected) f = f.plus(-1, P[c].apply(Part(dx, c, d)).times(P[c].apply(Part(dy, c, d), true)));
+      gap[c] = centre - x[i] * normal[c];
+      if (corrected) {
+        f = f.plus(-1, P[c].apply(Part(dx, c, d)).times(P[c].apply(Part(dy, c, d), true)));
+        gap[c] -= dx[i] * dnormal[c];
+      }
       target[c] = lambda.divide(f);
       Part z    = P[c].apply(target[c]);
-      z.v[0] -= slip(c).dot(z);
-      for (int k = 0; k < d; ++k) right[c * (size_t)d + (size_t)k] = z.v[k] + part * missing(c, k);
+      z.v[0]    = gap[c] / x[i];
+      for (int k = 0; k < d; ++k) right[i + (size_t)k] = z.v[k] + missing(c, k);
     }
     solve();
-    for (size_t c = 0; c < contacts; ++c)
+    for (size_t c = 0; c < contacts; ++c) {
+      const size_t i = c * (size_t)d;
       P[c].apply(target[c].plus(-1, P[c].apply(Part(dx, c, d)))).to(dy, c, d);
+      dnormal[c] = (gap[c] - normal[c] * dx[i]) / x[i];
+    }
   }
   double room() const
   {
     double a = HUGE_VAL;
-    for (size_t c = 0; c < contacts; ++c)
+    for (size_t c = 0; c < contacts; ++c) {
       a = std::min({a, Part(x, c, d).room(Part(dx, c, d)), Part(y, c, d).room(Part(dy, c, d))});
+      if (dnormal[c] < 0) a = std::min(a, -normal[c] / dnormal[c]);
+    }
     return std::min(1., close * a);
   }
-  double centre(double a) const
+  double centre(double a) const // the mean of the products after the step
   {
     double sum = 0;
     for (size_t i = 0; i < n; ++i) sum += (x[i] + a * dx[i]) * (y[i] + a * dy[i]);
-    return sum / (double)contacts;
+    for (size_t c = 0; c < contacts; ++c)
+      sum += (x[c * (size_t)d] + a * dx[c * (size_t)d]) * (normal[c] + a * dnormal[c]);
+    return sum / (2. * (double)contacts);
   }
   // Mehrotra's predictor and corrector; where that goes not far, straight, if that goes farther.
   double advance(double mu)
   {
-    constexpr double behind = 0.1; // x o y stays above this part of what is missing
+    constexpr double behind = 0.1; // the products stay above this part of what is missing
     direction(0, false);
     const double after = std::min(1., std::max(1e-6, centre(room()) / mu)),
-                 sigma = std::max(after * after * after, std::min(1., behind * missing() / mu));
+                 sigma = std::max(after * after * after, std::min(1., behind * std::max(missing() - noise, 0.) / mu));
     direction(sigma * mu, true);
     const double first = room();
-    if (first >= 0.1) return first;
-    const Vector kept[] = {dx, dy};
+    if (first >= brief) return first;
+    const Vector kept[] = {dx, dy, dnormal};
     direction(std::max(sigma, 0.5) * mu, false);
     const double second = room();
-    centring = std::max(first, second) < 0.1;
     if (second > first) return second;
-    dx = kept[0], dy = kept[1];
+    dx = kept[0], dy = kept[1], dnormal = kept[2];
     return first;
-  }
-  // To the centre of the problem that x and y meet now
-  double recentre(double mu)
-  {
-    direction(mu, false, 0);
-    if (room() > 0.5) direction(mu, true, 0);
-    centring = false;
-    return room();
   }
   // false: no direction
   bool step()
@@ -249,9 +252,13 @@ struct Interior {
     if (!factorise()) return false;
     std::fill(dx.begin(), dx.end(), 0);
     dy = dx;
-    const double mu = centre(0), a = centring ? recentre(mu) : advance(mu);
+    std::fill(dnormal.begin(), dnormal.end(), 0);
+    const double mu = centre(0), a = advance(mu);
     for (size_t i = 0; i < n; ++i) x[i] += a * dx[i], y[i] += a * dy[i];
-    return a > 1e-10;
+    for (size_t c = 0; c < contacts; ++c) normal[c] += a * dnormal[c];
+    const bool most = ridge >= much;
+    ridge = a < brief ? std::min(100 * ridge, much) : std::max(0.1 * ridge, little);
+    return a > 1e-10 || !most;
   }
 };
 
