@@ -400,6 +400,8 @@ PETSC_EXTERN PetscErrorCode SNESVIPMGSetLevelsType(SNES, SNESVIPMGLevelsType);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetLevelsType(SNES, SNESVIPMGLevelsType *);
 PETSC_EXTERN PetscErrorCode SNESVIPMGSetCoordinatesFile(SNES, const char *);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetCoordinatesFile(SNES, const char **);
+PETSC_EXTERN PetscErrorCode SNESVIPMGSetNormalsFile(SNES, const char *);
+PETSC_EXTERN PetscErrorCode SNESVIPMGGetNormalsFile(SNES, const char **);
 PETSC_EXTERN PetscErrorCode SNESVIPMGSetBackend(SNES, TesseraBackend);
 PETSC_EXTERN PetscErrorCode SNESVIPMGGetBackend(SNES, TesseraBackend *);
 PETSC_EXTERN PetscErrorCode SNESVIPMGSetMonitor(SNES, PetscBool);

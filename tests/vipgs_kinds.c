@@ -161,7 +161,73 @@ static void Textbook(PetscInt n, PetscReal mu, PetscInt sweeps, PetscReal *x)
     }
 }
 
-static PetscBool sparse = PETSC_FALSE; /* the matrix is a MATAIJ */
+static PetscBool sparse = PETSC_FALSE, factored = PETSC_FALSE; /* the matrix is a MATAIJ; that of a packing is H M^-1 H' */
+
+/* W of the packing as a matrix that can multiply, and has its factors composed with it. */
+typedef struct {
+  Mat H, M;
+  Vec inverse, v;
+} Factors;
+static PetscErrorCode MultiplyFactors(Mat W, Vec x, Vec y)
+{
+  Factors *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(W, &f));
+  PetscCall(MatMultTranspose(f->H, x, f->v));
+  PetscCall(VecPointwiseMult(f->v, f->v, f->inverse));
+  PetscCall(MatMult(f->H, f->v, y));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode DestroyFactors(Mat W)
+{
+  Factors *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(W, &f));
+  PetscCall(MatDestroy(&f->H));
+  PetscCall(MatDestroy(&f->M));
+  PetscCall(VecDestroy(&f->inverse));
+  PetscCall(VecDestroy(&f->v));
+  PetscCall(PetscFree(f));
+  PetscFunctionReturn(0);
+}
+static PetscErrorCode CreateFactored(PetscInt n, Mat *W)
+{
+  Factors *f;
+  PetscInt bodies = 0, rows, columns, first, last;
+
+  PetscFunctionBegin;
+  for (PetscInt c = 0; c < n / 3; ++c) bodies = PetscMax(bodies, PetscMax(pack.body[c][0], pack.body[c][1]) + 1);
+  PetscCall(PetscNew(&f));
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, n, 6 * bodies, 12, NULL, 12, NULL, &f->H));
+  PetscCall(MatGetOwnershipRange(f->H, &first, &last));
+  for (PetscInt i = first; i < last; ++i)
+    for (int side = 0; side < 2; ++side)
+      for (PetscInt l = 0; l < 6 && pack.body[i / 3][side] >= 0; ++l) PetscCall(MatSetValue(f->H, i, 6 * pack.body[i / 3][side] + l, pack.H[i][side][l], INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(f->H, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(f->H, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateVecs(f->H, &f->v, NULL));
+  PetscCall(VecDuplicate(f->v, &f->inverse));
+  PetscCall(VecGetOwnershipRange(f->v, &first, &last));
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, last - first, last - first, 6 * bodies, 6 * bodies, 1, NULL, 0, NULL, &f->M));
+  for (PetscInt i = first; i < last; ++i) {
+    const PetscReal m = i % 6 < 3 ? pack.mass[i / 6] : pack.inertia[i / 6];
+    PetscCall(MatSetValue(f->M, i, i, m, INSERT_VALUES));
+    PetscCall(VecSetValue(f->inverse, i, 1 / m, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(f->M, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(f->M, MAT_FINAL_ASSEMBLY));
+  PetscCall(VecAssemblyBegin(f->inverse));
+  PetscCall(VecAssemblyEnd(f->inverse));
+  PetscCall(MatGetLocalSize(f->H, &rows, &columns));
+  PetscCall(MatCreateShell(PETSC_COMM_WORLD, rows, rows, n, n, f, W));
+  PetscCall(MatShellSetOperation(*W, MATOP_MULT, (void (*)(void))MultiplyFactors));
+  PetscCall(MatShellSetOperation(*W, MATOP_DESTROY, (void (*)(void))DestroyFactors));
+  PetscCall(PetscObjectCompose((PetscObject)*W, "SNESVIPGS_H", (PetscObject)f->H));
+  PetscCall(PetscObjectCompose((PetscObject)*W, "SNESVIPGS_M", (PetscObject)f->M));
+  PetscFunctionReturn(0);
+}
 
 /* With Coulomb's law, to tol |q|; other: forces that these shall be. */
 static PetscErrorCode TestPack(const char *name, PetscInt n, PetscReal mu, PetscReal tol, PetscBool newton, TesseraGSOrder order, const PetscReal *other)
@@ -176,7 +242,8 @@ static PetscErrorCode TestPack(const char *name, PetscInt n, PetscReal mu, Petsc
   char                 text[200];
 
   PetscFunctionBegin;
-  PetscCall(Fill(n, Table, &A));
+  if (factored) PetscCall(CreateFactored(n, &A));
+  else PetscCall(Fill(n, Table, &A));
   PetscCall(FillVec(A, Right, &q));
   if (sparse) PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &A));
   PetscCall(VecDuplicate(q, &x));
@@ -200,7 +267,7 @@ static PetscErrorCode TestPack(const char *name, PetscInt n, PetscReal mu, Petsc
   }
   PetscCall(VecRestoreArrayRead(x, &v));
   PetscCallMPI(MPI_Allreduce(e, all, 2, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscCall(PetscSNPrintf(text, sizeof(text), "%s%s%s", name, newton ? "" : ", sweeps alone", sparse ? ", sparse" : ""));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "%s%s%s", name, newton ? "" : ", sweeps alone", sparse ? ", sparse" : factored ? ", factors" : ""));
   PetscCall(Check(text, c.reason == SNES_VIPGS_CONVERGED && c.natural <= tol * size && c.factorizations <= 80 ? 0 : c.natural / size, 0));
   if (other) PetscCall(Check("  the forces of a textbook", all[0], 1e-7 * all[1]));
   PetscCall(SNESDestroy(&snes));
@@ -269,9 +336,9 @@ static PetscErrorCode TestSkew(void)
   PetscFunctionReturn(0);
 }
 
-/* Problems with a positive semidefinite matrix, symmetric or not, zeros on the diagonal included, and others that have one answer. */
-typedef enum { POSITIVE, SINGULAR, SKEW, BOX, MARKET, LINEAR, GAME, MURTY, FATHI, SCALES, KINDS } Kind;
-static const char *const kinds[] = {"positive definite", "singular", "nearly skew", "nearly skew, boxes", "market", "linear program", "matrix game", "Murty", "Fathi", "forces of all scales"};
+/* Problems with a positive semidefinite matrix, symmetric or not, zeros on the diagonal included, others that have one answer, and some that have none. */
+typedef enum { POSITIVE, SINGULAR, SKEW, BOX, MARKET, LINEAR, GAME, MURTY, FATHI, SCALES, PMATRIX, IMPOSSIBLE, KINDS } Kind;
+static const char *const kinds[] = {"positive definite", "singular", "nearly skew", "nearly skew, boxes", "market", "linear program", "matrix game", "Murty", "Fathi", "forces of all scales", "principal minors positive", "impossible"};
 
 static PetscReal Low(PetscInt i, PetscInt n) { return i % 5 ? -1 : PETSC_NINFINITY; }
 static PetscReal High(PetscInt i, PetscInt n) { return i % 2 ? 1 : i % 7 ? PETSC_INFINITY : i % 3 ? 0.5 : -1; }
@@ -287,6 +354,28 @@ static PetscErrorCode AddGram(PetscInt n, PetscInt size, PetscInt m, PetscReal s
     for (PetscInt k = 0; k < m; ++k)
       for (PetscInt i = 0; i < size; ++i) table[i + j * n] += scale * B[i + k * size] * B[j + k * size];
   PetscCall(PetscFree(B));
+  PetscFunctionReturn(0);
+}
+/* += B B' with y'B = 0 for a positive y, and q'y < 0: y (A x + q) < 0 for all x */
+static PetscErrorCode AddNothing(PetscInt n)
+{
+  const PetscInt m = n / 2;
+  PetscReal     *B, *y, length = 0, product = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(n * m, &B, n, &y));
+  for (PetscInt i = 0; i < n; ++i) y[i] = 1.5 + Uniform(), length += y[i] * y[i];
+  for (PetscInt k = 0; k < m; ++k) {
+    PetscReal sum = 0;
+    for (PetscInt i = 0; i < n; ++i) B[i + k * n] = Uniform(), sum += B[i + k * n] * y[i];
+    for (PetscInt i = 0; i < n; ++i) B[i + k * n] -= sum / length * y[i];
+  }
+  for (PetscInt j = 0; j < n; ++j)
+    for (PetscInt k = 0; k < m; ++k)
+      for (PetscInt i = 0; i < n; ++i) table[i + j * n] += B[i + k * n] * B[j + k * n] / n;
+  for (PetscInt i = 0; i < n; ++i) product += y[i] * right[i];
+  for (PetscInt i = 0; i < n; ++i) right[i] -= (product / length + 0.2) * y[i];
+  PetscCall(PetscFree2(B, y));
   PetscFunctionReturn(0);
 }
 static PetscErrorCode Make(Kind kind, PetscInt n)
@@ -308,7 +397,16 @@ static PetscErrorCode Make(Kind kind, PetscInt n)
         table[j + i * n] = -c;
       }
     }
+  for (PetscInt i = 0; i < n && kind == PMATRIX; ++i) { /* rows of all scales, each with a dominating diagonal: not monotone */
+    const PetscReal scale = PetscPowReal(10, 2 * Uniform());
+    PetscReal       sum   = 0;
+    for (PetscInt j = 0; j < n; ++j)
+      if (j != i) sum += PetscAbsReal(table[i + j * n] = scale * Uniform());
+    table[i + i * n] = 1.2 * sum;
+    right[i] *= sum;
+  }
   if (kind == POSITIVE) PetscCall(AddGram(n, n, n, 1. / n));
+  if (kind == IMPOSSIBLE) PetscCall(AddNothing(n));
   if (kind == SCALES) PetscCall(AddGram(n, n, n, 0.1 / n));
   if (kind == MARKET) PetscCall(AddGram(n, half, half / 3 + 1, 1));
   if (kind == SINGULAR) { /* q = w - A x with an answer x, w */
@@ -341,6 +439,7 @@ static PetscErrorCode TestKind(Kind kind, PetscInt n, PetscInt which, PetscInt m
   PetscCall(Make(kind, n));
   PetscCall(Fill(n, Table, &A));
   PetscCall(FillVec(A, Right, &q));
+  if (sparse) PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &A));
   PetscCall(VecDuplicate(q, &x));
   PetscCall(VecDuplicate(q, &w));
   PetscCall(VecDuplicate(q, &upper));
@@ -376,8 +475,9 @@ static PetscErrorCode TestKind(Kind kind, PetscInt n, PetscInt which, PetscInt m
   PetscCall(VecRestoreArrayRead(lower, &l));
   PetscCall(VecRestoreArrayRead(upper, &u));
   PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
-  PetscCall(PetscSNPrintf(text, sizeof(text), "%s, n = %" PetscInt_FMT "%s", kinds[kind], n, most < 10 ? ", few factorisations" : ""));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "%s, n = %" PetscInt_FMT "%s%s", kinds[kind], n, most < 10 ? ", few factorisations" : "", sparse ? ", sparse" : ""));
   if (most < 10) PetscCall(Check(text, reason < 0 && all[1] == 0 && all[0] > 0 ? 0 : 1 + all[1], 0));
+  else if (kind == IMPOSSIBLE) PetscCall(Check(text, c.reason == SNES_VIPGS_INFEASIBLE && all[1] == 0 ? 0 : 1 + all[1], 0));
   else PetscCall(Check(text, reason > 0 && all[1] == 0 && c.factorizations <= 60 ? PetscSqrtReal(all[0]) / size : 1, 1e-8));
   PetscCall(PetscInfo(snes, "%s: %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorisations\n", text, c.sweeps, c.factorizations));
   PetscCall(SNESDestroy(&snes));
@@ -388,6 +488,69 @@ static PetscErrorCode TestKind(Kind kind, PetscInt n, PetscInt which, PetscInt m
   PetscCall(VecDestroy(&upper));
   PetscCall(MatDestroy(&A));
   PetscCall(End());
+  PetscFunctionReturn(0);
+}
+
+/* Sparse matrices that no computer holds as dense ones: an obstacle under a membrane without and with a wind, and a chain of markets with zeros on the diagonal. */
+static PetscErrorCode TestLarge(const char *name, PetscInt m, PetscReal wind, PetscBool markets)
+{
+  const PetscInt       n = m * m, half = n / 2, to[4] = {-1, 1, -m, m};
+  Mat                  A;
+  Vec                  q, x, w;
+  SNES                 snes;
+  SNESConvergedReason  reason;
+  SNESVIPGSCertificate c;
+  PetscInt             first, last;
+  PetscReal            size, natural = 0;
+  PetscScalar         *v;
+  const PetscScalar   *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, n, n, 7, NULL, 7, NULL, &A));
+  PetscCall(MatCreateVecs(A, &x, &q));
+  PetscCall(VecDuplicate(q, &w));
+  PetscCall(MatGetOwnershipRange(A, &first, &last));
+  for (PetscInt i = first; i < last; ++i) {
+    if (!markets) {
+      for (int k = 0; k < 4; ++k) {
+        const PetscBool inside = k < 2 ? (k ? i % m < m - 1 : i % m > 0) : (k == 2 ? i >= m : i < n - m);
+        if (inside) PetscCall(MatSetValue(A, i, i + to[k], -1 - (k % 2 ? 0 : wind), INSERT_VALUES));
+      }
+      PetscCall(MatSetValue(A, i, i, 4 + 2 * wind, INSERT_VALUES));
+      PetscCall(VecSetValue(q, i, 1e-3 * PetscSinReal(6. * (i % m) / m) * PetscCosReal(5. * (i / m) / m), INSERT_VALUES));
+    } else
+      for (PetscInt k = 0; k < 5; ++k) { /* good i from makers i, i + 1, ..., who have costs, and the goods' prices */
+        const PetscInt other = i < half ? half + (i + half - k) % half : (i - half + k) % half;
+        PetscCall(MatSetValue(A, i, other, (i < half ? -1 : 1) * (1 + 0.1 * PetscSinReal((i < half ? i : other) + 3 * k)), INSERT_VALUES));
+        if (i < half && i % 3 == 0) PetscCall(MatSetValue(A, i, i, 0.1, INSERT_VALUES));
+        if (!k) PetscCall(VecSetValue(q, i, i < half ? 1.5 + PetscSinReal(7. * i) : -1 - PetscCosReal(3. * i), INSERT_VALUES));
+      }
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(VecAssemblyBegin(q));
+  PetscCall(VecAssemblyEnd(q));
+  PetscCall(VecNorm(q, NORM_2, &size));
+  PetscCall(SNESVIPGSCreateLCP(A, q, NULL, NULL, &snes));
+  PetscCall(SNESSetTolerances(snes, 1e-9 * size, 1e-50, 1e-50, 20000, -1));
+  PetscCall(SNESSetFromOptions(snes));
+  PetscCall(SNESSolve(snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(snes, &reason));
+  PetscCall(SNESVIPGSGetCertificate(snes, &c));
+  PetscCall(MatMultAdd(A, x, q, w));
+  PetscCall(VecGetArray(x, &v));
+  PetscCall(VecGetArrayRead(w, &f));
+  for (PetscInt i = 0; i < last - first; ++i) natural += v[i] >= 0 ? PetscSqr(PetscMin(v[i], f[i])) : size * size;
+  PetscCall(VecRestoreArray(x, &v));
+  PetscCall(VecRestoreArrayRead(w, &f));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &natural, 1, MPIU_REAL, MPI_SUM, PETSC_COMM_WORLD));
+  PetscCall(Check(name, reason > 0 && c.factorizations <= 60 ? PetscSqrtReal(natural) / size : 1, 1e-8));
+  PetscCall(PetscInfo(snes, "%s: %" PetscInt_FMT " sweeps, %" PetscInt_FMT " factorisations\n", name, c.sweeps, c.factorizations));
+  PetscCall(SNESDestroy(&snes));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&q));
+  PetscCall(VecDestroy(&w));
+  PetscCall(MatDestroy(&A));
   PetscFunctionReturn(0);
 }
 
@@ -407,13 +570,24 @@ int main(int argc, char **argv)
   sparse = PETSC_TRUE;
   PetscCall(TestStacks());
   if (size == 1) PetscCall(TestSkew());
-  sparse = PETSC_FALSE;
+  sparse   = PETSC_FALSE;
+  factored = PETSC_TRUE;
+  PetscCall(TestStacks());
+  factored = PETSC_FALSE;
   PetscCall(TestSkew());
   for (PetscInt round = 0; round < rounds; ++round)
     for (int k = 0; k < (size == 1 ? 4 : 3); ++k)
       for (int kind = 0; kind < KINDS; ++kind) PetscCall(TestKind((Kind)kind, sizes[k], round, 200));
   PetscCall(TestKind(SKEW, 90, 0, few));
   PetscCall(TestKind(BOX, 90, 0, few));
+  sparse = PETSC_TRUE;
+  for (PetscInt round = 0; round < rounds; ++round)
+    for (int k = 0; k < 3; ++k)
+      for (int kind = 0; kind < KINDS; ++kind) PetscCall(TestKind((Kind)kind, sizes[k], round, 200));
+  PetscCall(TestKind(SKEW, 90, 0, few));
+  PetscCall(TestLarge("40000 unknowns, obstacle", 200, 0, PETSC_FALSE));
+  PetscCall(TestLarge("40000 unknowns, obstacle in the wind", 200, 3, PETSC_FALSE));
+  PetscCall(TestLarge("40000 unknowns, markets", 200, 0, PETSC_TRUE));
   PetscCall(PetscFinalize());
   return 0;
 }

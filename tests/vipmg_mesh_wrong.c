@@ -18,8 +18,8 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
   return n;
 }
 
-typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, CASES } Case;
-static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns a node", "bounds of another size", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown a node"};
+typedef enum { FINE, PAIR, NOWHERE, FEWER, NANPLACE, CROSSED, NANBOUND, HELD, PUSHED, INDEFINITE, NANENTRY, SEVEN, OTHERSIZE, NORMALS, AXIS, ZERO, NANNORMAL, BESIDE, DIRICHLET, SCALAR, FILED, NOFILE, SHORTFILE, MATFILE, TWICE, CASES } Case;
+static const char *const names[] = {"one unknown", "two unknowns, bounds on one", "no coordinates", "coordinates of fewer nodes", "a coordinate is not a number", "lower above upper", "a bound is not a number", "free body held by bounds", "free body pushed away", "indefinite", "matrix not a number", "seven unknowns a node", "bounds of another size", "bounds along normals", "normals along an axis", "normal of length zero", "normal not a number", "bounds beside a normal", "normal at a Dirichlet row", "normals of one unknown a node", "normals of a file", "no file of normals", "a file of fewer normals", "a file that is no Vec", "normals of a file and of a Vec"};
 
 typedef struct {
   Case     kind;
@@ -189,6 +189,26 @@ static PetscErrorCode Coordinates(const Problem *p, PC pc)
   PetscFunctionReturn(0);
 }
 
+/* The normals as a file, or what shall not be taken for it. */
+static PetscErrorCode Write(Case kind, Mat A, Vec normals)
+{
+  PetscViewer viewer;
+  Vec         some;
+  PetscInt    n;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, "vipmg_normals.dat", FILE_MODE_WRITE, &viewer));
+  PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
+  PetscCall(VecGetSize(normals, &n));
+  PetscCall(VecCreateMPI(PETSC_COMM_WORLD, PETSC_DECIDE, n - 2, &some));
+  PetscCall(VecSet(some, 1));
+  if (kind == MATFILE) PetscCall(MatView(A, viewer));
+  else PetscCall(VecView(kind == SHORTFILE ? some : normals, viewer));
+  PetscCall(VecDestroy(&some));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode Try(Case kind)
 {
   Problem             p = {kind, 24, kind == SEVEN ? 7 : kind == PAIR || (kind >= NORMALS && kind != SCALAR) ? 2 : 1, NULL, NULL};
@@ -222,11 +242,21 @@ static PetscErrorCode Try(Case kind)
   PetscCall(Coordinates(&p, pc));
   PetscCall(VecCreateMPI(PETSC_COMM_WORLD, m * p.bs + 1, PETSC_DETERMINE, &other));
   PetscCall(VecSet(other, 1));
-  if (kind >= NORMALS) PetscCall(PetscObjectCompose((PetscObject)snes, "SNESVIPMGNormals", (PetscObject)normals));
+  if (kind >= FILED) {
+    PetscCall(Write(kind, p.A, normals));
+    PetscCall(SNESVIPMGSetNormalsFile(snes, kind == NOFILE ? "/nowhere/normals" : "vipmg_normals.dat"));
+  }
+  if (kind >= NORMALS && (kind < FILED || kind == TWICE)) PetscCall(PetscObjectCompose((PetscObject)snes, "SNESVIPMGNormals", (PetscObject)normals));
   message[0] = 0;
   PetscCall(PetscPushErrorHandler(Keep, NULL));
   ierr = SNESVISetVariableBounds(snes, lower, kind == OTHERSIZE ? other : upper);
   if (!ierr) ierr = SNESSolve(snes, NULL, x);
+  if (!ierr && kind == FILED) { /* the file is kept until the solver is reset */
+    PetscCall(VecSet(x, 0));
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    PetscCall(Write(MATFILE, p.A, normals));
+    ierr = SNESSolve(snes, NULL, x);
+  }
   PetscCall(PetscPopErrorHandler());
   PetscCall(SNESGetConvergedReason(snes, &reason));
   PetscCall(Judge(&p, snes, x, lower, upper, normals, &wrong, &inside));

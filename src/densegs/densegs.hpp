@@ -114,6 +114,7 @@ struct Sequence {
   bool             reversed = false; // of the sweep before
 };
 void sequence(const Panels &panels, Order order, int number, Sequence &s);
+Panels shape_of_rows(int n); // for the order of n rows one by one, where there are no panels
 
 // On the host; host.cxx. stale: relaxed sweeps see the other panels' x of the sweep before, the worst that can happen
 // to them.

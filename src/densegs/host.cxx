@@ -351,6 +351,15 @@ template <class T> int run_rows(Plan &plan, const Request &r, int threads)
 
 } // namespace
 
+Panels shape_of_rows(int n)
+{
+  Panels shape;
+  shape.n = shape.count = n;
+  shape.rows   = 1;
+  shape.stride = (n + height - 1) / height * height;
+  return shape;
+}
+
 void sequence(const Panels &m, Order order, int number, Sequence &s)
 {
   s.outer.resize((size_t)(m.stride / height));

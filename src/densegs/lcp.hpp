@@ -1,6 +1,6 @@
-// Linear complementarity problems with a dense matrix: lower <= x <= upper, w = A x + q, w_i >= 0 where x_i is at its
+// Linear complementarity problems: lower <= x <= upper, w = A x + q, w_i >= 0 where x_i is at its
 // lower bound, w_i <= 0 at its upper one, w_i = 0 between; and Coulomb friction over blocks of unknowns. Sweeps of
-// Gauss-Seidel find which unknowns are at their bounds, an active-set Newton method with a dense factorisation finds
+// Gauss-Seidel find which unknowns are at their bounds, an active-set Newton method with factorisations finds
 // the rest.
 #pragma once
 #include "densegs/lcp_matrix.hpp"

@@ -165,9 +165,7 @@ struct HostSweeper {
     rows((size_t)m.rows()), few(m, d)
   {
     blocks(m, d, own);
-    shape.n = shape.count = contacts;
-    shape.rows   = 1;
-    shape.stride = (contacts + densegs::height - 1) / densegs::height * densegs::height;
+    shape = densegs::shape_of_rows(contacts);
   }
   // w afresh
   void multiply_few(const double *x, double *w) const

@@ -24,7 +24,7 @@ static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
    Collective
 
    Input Parameters:
-+  A - the matrix, of type `MATDENSE`, with friction also `MATAIJ`
++  A - the matrix, of type `MATDENSE` or `MATAIJ`, or with two factors composed with it, see `SNESVIPGS`
 .  b - the vector
 .  lower - lower bounds; NULL: zero
 -  upper - upper bounds; NULL: none
@@ -43,7 +43,7 @@ static PetscErrorCode LinearJacobian(SNES, Vec, Mat, Mat, void *)
 PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes)
 {
   Vec  f, own, l = lower, u = upper;
-  bool sparse = false;
+  bool sparse = false, factored = false;
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
@@ -52,8 +52,9 @@ PetscErrorCode SNESVIPGSCreateLCP(Mat A, Vec b, Vec lower, Vec upper, SNES *snes
   if (upper) PetscValidHeaderSpecific(upper, VEC_CLASSID, 4);
   PetscAssertPointer(snes, 5);
   PetscCall(TesseraInitializePackage());
-  PetscCall(tessera::IsSparse(A, &sparse)); // of a problem with friction
-  if (!sparse) PetscCall(tessera::DenseCheckType((PetscObject)A, "SNES vipgs", A));
+  PetscCall(tessera::IsSparse(A, &sparse));
+  PetscCall(tessera::IsFactored(A, &factored));
+  if (!sparse && !factored) PetscCall(tessera::DenseCheckType((PetscObject)A, "SNES vipgs", A, true));
   PetscCall(SNESCreate(PetscObjectComm((PetscObject)A), snes));
   PetscCall(SNESSetType(*snes, SNESVIPGS));
   PetscCall(VecDuplicate(b, &f));

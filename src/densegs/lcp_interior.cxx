@@ -78,17 +78,30 @@ struct Interior {
     multiply(p, x.data(), w.data());
     for (double v : w) force = std::max(force, std::fabs(v));
     if (!(force > 0)) force = 1;
-    const double length = m.largest > 0 ? force / m.largest : 1;
-    for (size_t i = 0; i < n; ++i) {
+    for (size_t i = 0; i < n; ++i)
+      if (p.lower[i] < p.upper[i]) index.push_back((int)i);
+    b.resize(index.size());
+    const double length = std::max(m.largest > 0 ? force / m.largest : 1, reach());
+    for (int k : index) {
+      const size_t i = (size_t)k;
       const double l = p.lower[i], u = p.upper[i];
-      if (!(l < u)) continue;
-      index.push_back((int)i);
       const double margin = std::min(length, 0.5 * (u - l));
       x[i] = std::max(std::min(x[i], u - margin), l + margin);
       if (std::isfinite(l)) low.s[i] = x[i] - l, low.y[i] = force, ++sides;
       if (std::isfinite(u)) high.s[i] = u - x[i], high.y[i] = force, ++sides;
     }
-    b.resize(index.size());
+  }
+  // How far x would go without bounds, as the root of the mean square: where A is badly conditioned that is far, and
+  // from nearby it takes many steps. 0: A says nothing about it.
+  double reach()
+  {
+    const Vector shift(index.size(), 1e-6 * size_of_diagonal(m));
+    double       sum = 0;
+    if (!factor.make(m, shift, index, m.asymmetry < 1e-12)) return 0;
+    for (size_t i = 0; i < b.size(); ++i) b[i] = w[(size_t)index[i]];
+    factor.solve(b.data());
+    for (double v : b) sum += v * v;
+    return std::isfinite(sum) && !b.empty() ? std::sqrt(sum / (double)b.size()) : 0;
   }
   double missing() const // of w = y - z
   {
@@ -99,6 +112,16 @@ struct Interior {
     }
     return sum;
   }
+  // What A takes to almost nothing comes out of the direction v, where there is such a part: inverse iteration.
+  bool sharpen(Vector &v)
+  {
+    Vector shift(index.size(), 1e-10 * size_of_diagonal(m));
+    if (!factor.make(m, shift, index, m.asymmetry < 1e-12)) return false;
+    for (size_t i = 0; i < b.size(); ++i) b[i] = v[(size_t)index[i]];
+    factor.solve(b.data());
+    for (size_t i = 0; i < b.size(); ++i) v[(size_t)index[i]] = b[i];
+    return true;
+  }
   double centre(double a) const { return sides ? (low.product(a, dx) + high.product(a, dx)) / sides : 0; }
   double room() const { return std::min(low.room(dx), high.room(dx)); }
   bool   factorise()
@@ -108,7 +131,9 @@ struct Interior {
     for (const Side *side : {&low, &high})
       for (size_t i = 0; i < n; ++i)
         if (side->has(i)) D[i] += side->y[i] / side->s[i];
-    for (size_t i = 0; i < shift.size(); ++i) shift[i] = D[(size_t)index[i]];
+    // sparse factorisations do not pivot, and there may be zeros on the diagonal
+    const double ridge = m.sparse ? 1e-12 * size_of_diagonal(m) : 0;
+    for (size_t i = 0; i < shift.size(); ++i) shift[i] = D[(size_t)index[i]] + ridge;
     return factor.make(m, shift, index, m.asymmetry < 1e-12);
   }
   // The step to s y = centre, with one of refinement. w: of x
@@ -164,7 +189,8 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
 {
   Interior     i(p);
   Vector       inside, away(i.n);
-  StallCounter         missing, gap; // one of them falls until rounding or no answer is left
+  StallCounter missing, gap; // one of them falls until rounding or no answer is left
+  ++report.factors;          // of the start
   const Vector start(i.x);
   multiply(p, i.x.data(), i.w.data());
   while (report.factors < params.max_factors) {
@@ -182,11 +208,13 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
     ++report.steps;
     if (monitor(report, *least, answer)) return Reason::stopped;
     const int slow = missing(i.missing()); // both are asked
-    if (std::min(slow, gap(i.centre(0))) < 10) continue;
-    for (size_t k = 0; k < i.n; ++k) away[k] = i.x[k] - start[k];
-    return infeasible(p, away.data()) ? Reason::infeasible : Reason::iterating;
+    if (std::min(slow, gap(i.centre(0))) >= 10) break;
   }
-  return Reason::iterating;
+  for (size_t k = 0; k < i.n; ++k) away[k] = i.x[k] - start[k];
+  if (infeasible(p, away.data())) return Reason::infeasible;
+  if (report.factors >= params.max_factors) return Reason::iterating;
+  ++report.factors;
+  return i.sharpen(away) && infeasible(p, away.data()) ? Reason::infeasible : Reason::iterating;
 }
 
 } // namespace tessera::lcp

@@ -139,31 +139,6 @@ Check create(Matrix &m, const Comm &comm, int rows, int n, const double *a, ptrd
   return c;
 }
 
-Check create(Matrix &m, const Entries &entries)
-{
-  Check c;
-  m.n      = (int)entries.start.size() - 1;
-  m.sparse = &entries;
-  m.starts = {0, m.n};
-  m.diagonal.assign((size_t)m.n, 0);
-  for (int j = 0; j < m.n; ++j)
-    for (size_t e = entries.start[(size_t)j]; e < entries.start[(size_t)j + 1]; ++e) {
-      const double v = entries.value[e];
-      const int    i = entries.row[e];
-      if (!std::isfinite(v) && (c.bad_row < 0 || i < c.bad_row)) c.bad_row = i, c.bad_column = j;
-      c.largest = std::max(c.largest, std::fabs(v));
-      if (i == j) m.diagonal[(size_t)j] = v;
-    }
-  m.largest = c.largest;
-  return c;
-}
-
-static void multiply_entries(const Entries &a, int n, const double *x, double *w)
-{
-  for (int j = 0; j < n; ++j)
-    for (size_t e = a.start[(size_t)j]; x[j] != 0 && e < a.start[(size_t)j + 1]; ++e) w[a.row[e]] += a.value[e] * x[j];
-}
-
 // The columns of A whose x is not zero, four at a time. 8 bytes of memory for a multiplication.
 static void multiply_rows(const Matrix &m, const double *x, double *w)
 {
@@ -212,6 +187,7 @@ void transposed(const Matrix &m, const double *y, double *w)
     device::copy_to_host(w, m.result.data(), m.result.bytes());
     return;
   }
+  if (m.sparse) return transposed_entries(*m.sparse, m.n, y, w);
   const double *mine = y + m.first();
   for (int j = 0; j < m.n; ++j) {
     const double *column = m.a + j * m.lda;
@@ -336,6 +312,7 @@ bool Factor::make(const Matrix &m, const std::vector<double> &shift, const std::
   index_    = index;
   smallest_ = 1;
   if (index.empty()) return true;
+  if (m.sparse) return sparse_.make(*m.sparse, shift, index);
   if (m.on_device()) {
     if (device_index_.size() < index.size()) {
       device_index_.resize(Extent{(size_t)m.n, Space::cuda});
@@ -375,6 +352,7 @@ void Factor::solve(double *b)
   const Matrix &m = *matrix_;
   const size_t  n = index_.size();
   if (!n) return;
+  if (m.sparse) return sparse_.solve(b);
   if (m.on_device()) {
     if (right_.size() < n) right_.resize(Extent{(size_t)m.n, Space::cuda});
     device::copy_from_host(right_.data(), b, n * sizeof(double));

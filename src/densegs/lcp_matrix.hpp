@@ -1,19 +1,13 @@
-// The dense matrix of a problem, by rows on some processes, on the host or on a device. The vectors of a solve are
+// The matrix of a problem: dense, by rows on some processes, on the host or on a device; or sparse. The vectors of a solve are
 // whole on the host of every process: they are small beside the rows, so all decisions are made everywhere alike, and
 // only what touches the matrix is distributed.
 #pragma once
 #include "exec/comm.hpp"
 #include "exec/lapack.hpp"
 #include "densegs/distributed.hpp"
+#include "densegs/lcp_entries.hpp"
 
 namespace tessera::lcp {
-
-// The entries of a sparse matrix, column by column, with ascending rows.
-struct Entries {
-  std::vector<size_t> start;
-  std::vector<int>    row;
-  std::vector<double> value;
-};
 
 struct Matrix {
   int                 n    = 0;
@@ -60,7 +54,7 @@ void blocks(const Matrix &m, int block, std::vector<double> &out);
 void gather_rows(const Matrix &m, const std::vector<int> &index, double *to);
 
 // A at the rows and columns `index`, with a shift of each of them on the diagonal, factorised where the matrix is;
-// several processes: by the first one, for all.
+// several processes: by the first one, for all; a sparse one by each of them.
 class Factor {
 public:
   // false: singular
@@ -75,6 +69,7 @@ private:
   Buffer<int>     device_index_;
   Buffer<double>  right_, device_shift_;
   Factorisation   f_;
+  SparseFactor    sparse_; // in its place
   double          smallest_ = 1;
 };
 

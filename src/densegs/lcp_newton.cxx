@@ -113,7 +113,8 @@ struct ActiveSet {
       if (!step(set, 0, nullptr, 1e-12 * scale, z.data())) break;
       const double before = least;
       if (keep(z)) return Reason::stopped;
-      bad = least < before ? 0 : bad + 1;
+      // a sparse matrix may be a large grid's, on which sets move by a node a step
+      bad = least < (p.matrix->sparse ? 0.5 : 1) * before ? 0 : bad + 1;
       if (factor.smallest() < 1e-9 && bad) break;
     }
     return Reason::iterating;
@@ -170,7 +171,7 @@ Reason newton(const Problem &p, const Params &params, double *x, Report &report,
   const auto ended = [](Reason r) { return r == Reason::stopped || r == Reason::infeasible; };
   Reason     reason = sets.newton();
   // where there are many factorizations, enough of them are left for the others
-  if (!ended(reason) && p.matrix->asymmetry < 1e-4)
+  if (!ended(reason) && p.matrix->asymmetry < 1e-4 && !p.matrix->sparse) // whose pattern differs with the sets
     reason = sets.proximal(std::max(params.max_factors - 80, std::min(params.max_factors, 80)));
   if (ended(reason)) return reason;
   multiply(p, x, sets.w.data());

@@ -18,7 +18,14 @@ void project(const Problem &p, double *x)
 bool rounded(const Problem &p, const double *x, const double *w)
 {
   if (p.block > 1) return false;
-  constexpr double few = 1e-12;
+  constexpr double      few = 1e-12, part = 1e-4;
+  std::vector<double>   start((size_t)p.n, 0), there((size_t)p.n);
+  double                size = 0;
+  // An x that runs away for want of an answer makes rounding larger than all that F is where x is small.
+  project(p, start.data());
+  multiply(p, start.data(), there.data());
+  for (double v : there) size += v * v;
+  if (!(natural(p, x, w) <= part * std::sqrt(size))) return false;
   const auto      &d   = p.matrix->diagonal;
   double           sum = 0;
   for (int i = 0; i < p.n; ++i) sum += std::sqrt(d[(size_t)i]) * std::fabs(x[i]);
@@ -175,11 +182,17 @@ struct Sweeper {
   densegs::Distributed  all;
   std::vector<double>   q; // single precision: with the part of A that the panels do not have
   Buffer<double>        y, last, t; // momentum on a device
+  densegs::Panels       shape;      // of the order alone, for a sparse matrix
+  densegs::Sequence     order;
   int                   number = 0;
 
   Sweeper(densegs::Plan &of, const Problem &problem, Report &r) :
     plan(of), p(problem), m(*problem.matrix), report(r), q(problem.q, problem.q + problem.n)
   {
+    if (m.sparse) {
+      shape = densegs::shape_of_rows(p.n);
+      return;
+    }
     if (m.size > 1) {
       densegs::create(all, m.comm, m.rows());
       all.a   = m.a;
@@ -200,8 +213,19 @@ struct Sweeper {
     if (plan.exec.space == Space::cuda) device::copy_to_host(to, from.data(), (size_t)p.n * sizeof(double));
     else std::copy(from.data(), from.data() + m.rows(), to + m.first());
   }
+  void run_sparse(double *x, int count)
+  {
+    std::vector<double> w((size_t)p.n);
+    multiply(p, x, w.data());
+    for (int k = 0; k < count; ++k, ++number) {
+      densegs::sequence(shape, plan.params.order, number, order);
+      sweep_entries(*m.sparse, m.diagonal, order.outer, plan.params.omega, p.lower, p.upper, x, w.data());
+    }
+    report.sweeps += count;
+  }
   void run(double *x, int count)
   {
+    if (m.sparse) return run_sparse(x, count);
     densegs::Request    r;
     std::vector<double> change((size_t)count);
     r.q      = plan.q.data();

@@ -79,7 +79,7 @@ static PetscErrorCode SetUp(PC pc)
   p->failed        = false;
   pc->failedreason = PC_NOERROR;
   PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(tessera::DenseCheckType((PetscObject)pc, "PC densegs", pc->pmat));
+  PetscCall(tessera::DenseCheckType((PetscObject)pc, "PC densegs", pc->pmat, false));
   PetscCall(MatGetOwnershipRange(pc->pmat, &first, nullptr));
   PetscCall(MatGetLocalSize(pc->pmat, &n, nullptr));
   if (again_all) PetscCall(Place(pc, &p->plan.exec.space));

@@ -2,7 +2,7 @@
 #include "densegs/solvers.hpp"
 #include "petsc/aij.hpp"
 
-PetscErrorCode tessera::DenseCheckType(PetscObject solver, const char *name, Mat A)
+PetscErrorCode tessera::DenseCheckType(PetscObject solver, const char *name, Mat A, bool aij)
 {
   PetscBool dense;
   PetscInt  m, n;
@@ -17,9 +17,10 @@ PetscErrorCode tessera::DenseCheckType(PetscObject solver, const char *name, Mat
     PetscObjectTypeCompareAny((PetscObject)A, &dense, MATSEQDENSE, MATMPIDENSE, "seqdensecuda", "mpidensecuda", ""));
   PetscCall(MatGetType(A, &type));
   PetscCheck(dense, PetscObjectComm(solver), PETSC_ERR_SUP,
-             "%s works on dense matrices, this one is of type %s. Convert it with MatConvert(A, MATDENSE, ...), ask "
-             "the DM for one with -dm_mat_type dense, or use a method for sparse matrices",
-             name, type);
+             "%s works on dense matrices%s, this one is of type %s. Convert it with MatConvert(A, %s, ...), ask "
+             "the DM for one with -dm_mat_type %s%s",
+             name, aij ? " and MATAIJ" : "", type, aij ? "MATAIJ" : "MATDENSE", aij ? "aij" : "dense",
+             aij ? "" : ", or use a method for sparse matrices");
   PetscCheck(m < (1 << 30), PetscObjectComm(solver), PETSC_ERR_SUP,
              "%s: %" PetscInt_FMT " unknowns are too many for a dense matrix", name, m);
   PetscFunctionReturn(PETSC_SUCCESS);

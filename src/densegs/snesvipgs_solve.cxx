@@ -118,15 +118,17 @@ static PetscErrorCode MatrixOf(SNES snes, Mat A, Linear &w)
 
   PetscFunctionBegin;
   bool sparse = false;
-  if (p->options.block > 1) PetscCall(tessera::IsSparse(A, &sparse));
-  if (sparse) {
+  bool factored = false;
+  PetscCall(tessera::IsFactored(A, &factored));
+  PetscCall(tessera::IsSparse(A, &sparse));
+  if (sparse || factored) {
     PetscCall(PetscInfo(snes, "a sparse matrix is worked with on the host, all of it on every process\n"));
-    PetscCall(tessera::SparseGet((PetscObject)snes, A, &w.entries));
+    PetscCall((factored ? tessera::FactoredGet : tessera::SparseGet)((PetscObject)snes, A, &w.entries));
     TesseraCallCXX(c = tessera::lcp::create(w.matrix, w.entries));
     PetscCheck(w.matrix.n == w.n, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_SIZ,
                "SNES vipgs: the Jacobian has %d rows, for %d unknowns", w.matrix.n, w.n);
   } else {
-    PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", A));
+    PetscCall(tessera::DenseCheckType((PetscObject)snes, "SNES vipgs", A, true));
     PetscCall(tessera::CommOf((PetscObject)snes, &p->comm));
     PetscCall(Place(snes, A, &w.matrix.exec.space));
     PetscCall(tessera::UseCurrentStream(w.matrix.exec.space));
@@ -214,7 +216,10 @@ static PetscErrorCode SolveLinear(SNES snes, Linear &w, Steps &steps, bool *solv
   plan.exec.threads   = tessera::HostThreads();
   const bool sweeping = p->options.block == 1 && p->options.acceleration != SNES_VIPGS_ACCELERATION_MPRGP &&
                         (!p->options.newton || p->options.sweeps > 0) && tessera::lcp::sweepable(m);
-  if (sweeping) {
+  if (m.sparse) {
+    plan.params          = params.sweeps;
+    plan.params.strategy = tessera::densegs::Strategy::sequential;
+  } else if (sweeping) {
     const PetscErrorCode ierr = InDeviceMemory(w.n, [&] {
       tessera::densegs::create(plan, m.rows(), params.sweeps);
       tessera::densegs::fill(plan, m.a + m.first() * m.lda, m.lda, m.exec.space);

@@ -125,15 +125,18 @@ struct DenseView {
   PetscInt      rows = 0, columns = 0, lda = 0;
   Space         space = Space::host;
 };
-// Refuses matrices that are not dense or not square, with a message that names the solver. wanted: where the values
-// are asked for.
-PetscErrorCode DenseCheckType(PetscObject solver, const char *name, Mat A);
+// Refuses matrices that are not dense or not square, with a message that names the solver, and MATAIJ where that takes
+// it, too. wanted: where the values are asked for.
+PetscErrorCode DenseCheckType(PetscObject solver, const char *name, Mat A, bool aij);
 PetscErrorCode DenseOnDevice(Mat A, bool *device);
 PetscErrorCode DenseGet(Mat A, Space wanted, DenseView *view);
 PetscErrorCode DenseRestore(DenseView *view);
 // Is it a MATAIJ of some kind? Its entries, on every process all of them. Collective.
 PetscErrorCode IsSparse(Mat A, bool *sparse);
 PetscErrorCode SparseGet(PetscObject solver, Mat A, lcp::Entries *e);
+// Has A a composed pair of H and M, whose H M^-1 H' it is? Its entries, on every process all of them. Collective.
+PetscErrorCode IsFactored(Mat A, bool *factored);
+PetscErrorCode FactoredGet(PetscObject solver, Mat A, lcp::Entries *e);
 // All of a vector on every process, and back. Collective.
 PetscErrorCode GatherVector(Vec v, std::vector<double> &all);
 PetscErrorCode ScatterVector(const std::vector<double> &all, Vec v);

@@ -57,7 +57,8 @@ struct Steps {
   // The present point is an iteration.
   PetscErrorCode Iteration(PetscInt it, double norm, int sweeps)
   {
-    const PetscReal step = it ? snorm : 0;
+    // a step of length zero is none: nothing better was found, which is no convergence
+    const PetscReal step = !it ? 0 : snorm > 0 ? snorm : PETSC_INFINITY;
     PetscReal       xnorm;
 
     PetscFunctionBegin;

@@ -1,21 +1,12 @@
 #include "petsc/geometry.hpp"
 #include "petsc/embed.hpp"
+#include "petsc/nodes_file.hpp"
 #include "petsc/pattern.hpp"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <petscdmda.h>
 #include <petscdmplex.h>
-#include <petscviewer.h>
-
-// petscviewerhdf5.h would include HDF5's own headers, which need not be where PETSc's flags look.
-#if PetscDefined(HAVE_HDF5)
-PETSC_EXTERN PetscErrorCode PetscViewerHDF5Open(MPI_Comm, const char[], PetscFileMode, PetscViewer *);
-PETSC_EXTERN PetscErrorCode PetscViewerHDF5PushGroup(PetscViewer, const char[]);
-PETSC_EXTERN PetscErrorCode PetscViewerHDF5PopGroup(PetscViewer);
-PETSC_EXTERN PetscErrorCode PetscViewerHDF5HasDataset(PetscViewer, const char[], PetscBool *);
-PETSC_EXTERN PetscErrorCode PetscViewerHDF5ReadSizes(PetscViewer, const char[], PetscInt *, PetscInt *);
-#endif
 
 namespace tessera {
 
@@ -31,109 +22,28 @@ PetscErrorCode LocalNodes(const NodesOf &of, PetscInt *first, PetscInt *n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-// What reading a file makes, gone also where it ends with an error.
-struct Reading {
-  PetscViewer viewer = nullptr;
-  Vec         x      = nullptr;
-  ~Reading() { (void)PetscViewerDestroy(&viewer), (void)VecDestroy(&x); }
-};
-
-// How many nodes a mesh has, and unknowns a node.
-struct Nodes {
-  PetscInt    n, all, bs; // of this process and of all; unknowns of each
-  const char *who;        // begins messages
-};
-
-PetscErrorCode LoadHDF5(MPI_Comm comm, const Nodes &nodes, const char *name, const char *path, Reading &reading,
-                        PetscInt *dim)
-{
-  PetscFunctionBegin;
-#if PetscDefined(HAVE_HDF5)
-  PetscBool         exists;
-  PetscInt          entries;
-  PetscViewer      &viewer = reading.viewer;
-  const char *const slash  = strrchr(path, '/');
-  PetscCheck(*path, comm, PETSC_ERR_ARG_WRONG, "%s: %s: names no data set: say %s:/path", nodes.who, name, name);
-  const std::string group(path, slash ? (size_t)(slash - path) : 0), set(slash ? slash + 1 : path);
-  PetscCall(PetscViewerHDF5Open(comm, name, FILE_MODE_READ, &viewer));
-  if (!group.empty()) PetscCall(PetscViewerHDF5PushGroup(viewer, group.c_str()));
-  PetscCall(PetscViewerHDF5HasDataset(viewer, set.c_str(), &exists));
-  PetscCheck(exists, comm, PETSC_ERR_FILE_UNEXPECTED, "%s: %s has no data set %s", nodes.who, name, path);
-  PetscCall(PetscViewerHDF5ReadSizes(viewer, set.c_str(), dim, &entries));
-  PetscCheck(entries == nodes.all * *dim, comm, PETSC_ERR_FILE_UNEXPECTED,
-             "%s: data set %s of %s has %" PetscInt_FMT " points of %" PetscInt_FMT
-             " coordinates, the matrix has %" PetscInt_FMT " nodes (block size %" PetscInt_FMT ")", nodes.who,
-             path, name, *dim ? entries / *dim : 0, *dim, nodes.all, nodes.bs);
-  PetscCall(PetscObjectSetName((PetscObject)reading.x, set.c_str()));
-  PetscCall(VecSetBlockSize(reading.x, *dim));
-  PetscCall(VecSetSizes(reading.x, nodes.n * *dim, PETSC_DECIDE));
-  PetscCall(VecSetFromOptions(reading.x));
-  PetscCall(VecLoad(reading.x, viewer));
-  if (!group.empty()) PetscCall(PetscViewerHDF5PopGroup(viewer));
-  PetscFunctionReturn(PETSC_SUCCESS);
-#else
-  (void)nodes, (void)name, (void)path, (void)reading, (void)dim;
-  SETERRQ(comm, PETSC_ERR_SUP,
-          "%s: this PETSc has no HDF5. Write the coordinates as a Vec in PETSc's binary format and give its "
-          "file's name", nodes.who);
-#endif
-}
-
-PetscErrorCode LoadBinary(MPI_Comm comm, const Nodes &nodes, const char *name, Reading &reading, PetscInt *dim)
-{
-  PetscInt     header[2] = {}, got, all = nodes.all; // an empty file has no header
-  PetscViewer &viewer = reading.viewer;
-
-  PetscFunctionBegin;
-  PetscCall(PetscViewerBinaryOpen(comm, name, FILE_MODE_READ, &viewer));
-  PetscCall(PetscViewerBinaryRead(viewer, header, 2, &got, PETSC_INT));
-  PetscCall(PetscViewerDestroy(&viewer));
-  const PetscInt entries = header[1];
-  PetscCheck(got == 2 && header[0] == VEC_FILE_CLASSID, comm, PETSC_ERR_FILE_UNEXPECTED,
-             "%s: %s is no Vec in PETSc's binary format. For HDF5 say file.h5:/path", nodes.who, name);
-  PetscCheck(all && entries % all == 0 && entries / all >= 1 && entries / all <= 3, comm, PETSC_ERR_FILE_UNEXPECTED,
-             "%s: %s holds %" PetscInt_FMT
-             " numbers, which are not 1, 2 or 3 for each of the matrix' %" PetscInt_FMT
-             " nodes (block size %" PetscInt_FMT ")", nodes.who,
-             name, entries, all, nodes.bs);
-  *dim = entries / all;
-  PetscCall(PetscViewerBinaryOpen(comm, name, FILE_MODE_READ, &viewer));
-  PetscCall(VecSetSizes(reading.x, nodes.n * *dim, PETSC_DECIDE));
-  PetscCall(VecSetFromOptions(reading.x));
-  PetscCall(VecLoad(reading.x, viewer));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode FromFile(const NodesOf &of, const char *file, Coordinates *found)
 {
-  MPI_Comm           comm  = PetscObjectComm(of.solver);
-  const char *const  colon = strstr(file, ".h5:")   ? strstr(file, ".h5:") + 3
-                           : strstr(file, ".hdf5:") ? strstr(file, ".hdf5:") + 5
-                                                    : nullptr;
-  const std::string  name(file, colon ? (size_t)(colon - file) : strlen(file));
   PetscInt           first;
-  PetscBool          exists;
-  Nodes              nodes;
-  Reading            reading;
+  NodesFile          from;
+  Vec                read;
   const PetscScalar *values;
 
   PetscFunctionBegin;
-  nodes.bs  = of.bs;
-  nodes.who = of.who;
-  PetscCall(LocalNodes(of, &first, &nodes.n));
-  PetscCall(MatGetSize(of.A, &nodes.all, nullptr));
-  nodes.all /= of.bs;
-  PetscCall(PetscTestFile(name.c_str(), 'r', &exists));
-  PetscCheck(exists, comm, PETSC_ERR_FILE_OPEN, "%s: cannot read the coordinates' file %s", of.who, name.c_str());
-  PetscCall(VecCreate(comm, &reading.x));
-  if (colon) PetscCall(LoadHDF5(comm, nodes, name.c_str(), colon + 1, reading, &found->dim));
-  else PetscCall(LoadBinary(comm, nodes, name.c_str(), reading, &found->dim));
-  PetscCall(PetscViewerDestroy(&reading.viewer));
-  const PetscInt entries = nodes.n * found->dim;
-  PetscCall(VecGetArrayRead(reading.x, &values));
-  found->x.resize((size_t)entries);
+  from.solver = of.solver;
+  from.who    = of.who;
+  from.what   = "coordinates";
+  from.bs     = of.bs;
+  PetscCall(LocalNodes(of, &first, &from.n));
+  PetscCall(MatGetSize(of.A, &from.all, nullptr));
+  from.all /= of.bs;
+  PetscCall(ReadNodesFile(from, file, &read, &found->dim));
+  const size_t entries = (size_t)(from.n * found->dim);
+  PetscCall(VecGetArrayRead(read, &values));
+  TesseraCallCXX(found->x.resize(entries));
   std::copy(values, values + entries, found->x.data());
-  PetscCall(VecRestoreArrayRead(reading.x, &values));
+  PetscCall(VecRestoreArrayRead(read, &values));
+  PetscCall(VecDestroy(&read));
   found->from = file;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,6 +3,7 @@
 #include "vipmg/reflected.hpp"
 #include "petsc/shell.hpp"
 #include "petsc/bounds.hpp"
+#include "petsc/nodes_file.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -130,6 +131,36 @@ PetscErrorCode SetUp(SNES snes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+// The normals that the program has composed, or those of a file; nullptr: none.
+PetscErrorCode NormalsOf(SNES snes, Vec *normals)
+{
+  SNES_VIPMG *v = (SNES_VIPMG *)snes->data;
+  NodesFile   from;
+  PetscInt    each;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery((PetscObject)snes, "SNESVIPMGNormals", (PetscObject *)normals));
+  if (v->normals.file.empty()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(!*normals, PetscObjectComm((PetscObject)snes), PETSC_ERR_ARG_INCOMP,
+             "SNES vipmg: there are normals of a file (-snes_vipmg_normals %s) and of a Vec (composed as "
+             "SNESVIPMGNormals). Leave one of them out", v->normals.file.c_str());
+  if (!v->normals.read) {
+    from.solver = (PetscObject)snes;
+    from.who    = "SNES vipmg";
+    from.what   = "normals";
+    PetscCall(MatGetBlockSize(snes->jacobian_pre, &from.bs));
+    if (from.bs == 1) PetscCall(VecGetBlockSize(snes->vec_sol, &from.bs));
+    PetscCall(VecGetLocalSize(snes->vec_sol, &from.n));
+    PetscCall(VecGetSize(snes->vec_sol, &from.all));
+    from.n /= from.bs;
+    from.all /= from.bs;
+    from.least = from.most = from.bs;
+    PetscCall(ReadNodesFile(from, v->normals.file.c_str(), &v->normals.read, &each));
+  }
+  *normals = v->normals.read;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 // Bounds along the normals of nodes.
 PetscErrorCode SolveAlongNormals(SNES snes, Vec normals, vipmg::Problem &problem)
 {
@@ -177,7 +208,7 @@ PetscErrorCode Solve(SNES snes)
   PetscCall(vipmg::CheckBounds((PetscObject)snes, "SNES vipmg", v->newton, snes->vec_sol, snes->xl, snes->xu));
   SNESProblem problem(snes);
   Vec         normals;
-  PetscCall(PetscObjectQuery((PetscObject)snes, "SNESVIPMGNormals", (PetscObject *)&normals));
+  PetscCall(NormalsOf(snes, &normals));
   if (normals) PetscCall(SolveAlongNormals(snes, normals, problem));
   else PetscCall(v->newton.Solve((PetscObject)snes, problem, snes->vec_sol, snes->vec_func, snes->xl, snes->xu));
   if (!snes->reason) snes->reason = SNES_DIVERGED_MAX_IT; // no iteration was allowed
@@ -197,6 +228,7 @@ PetscErrorCode SNESReset_VIPMG(SNES snes)
 {
   PetscFunctionBegin;
   PetscCall(((SNES_VIPMG *)snes->data)->newton.Reset());
+  PetscCall(VIPMGNormals::Changed(snes));
   ForgetBounds(snes);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -206,6 +238,7 @@ PetscErrorCode SNESDestroy_VIPMG(SNES snes)
 {
   PetscFunctionBegin;
   PetscCall(((SNES_VIPMG *)snes->data)->newton.Reset());
+  PetscCall(VIPMGNormals::Changed(snes));
   PetscCall(vipmg::ComposeSetters(snes, false));
   delete (SNES_VIPMG *)snes->data;
   snes->data       = nullptr;
@@ -218,6 +251,7 @@ PetscErrorCode SNESSetFromOptions_VIPMG(SNES snes, CompatOptionItems PetscOption
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "SNES VIPMG options");
   PetscCall(ParseOptions<VIPMGOptions>(PetscOptionsObject, (PetscObject)snes));
+  PetscCall(ParseOptions<VIPMGNormals>(PetscOptionsObject, snes));
   PetscCall(PetscOptionsReal("-snes_vi_zero_tolerance", "Tolerance for considering x[] value to be on a bound", "None",
                              snes->vizerotolerance, &snes->vizerotolerance, nullptr));
   PetscOptionsHeadEnd();
@@ -255,6 +289,7 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 .  -snes_vipmg_levels <n> - at most so many grids, see `SNESVIPMGSetLevels()`
 .  -snes_vipmg_levels_type <auto,box,tree> - what coarse grids are made from, see `SNESVIPMGSetLevelsType()`
 .  -snes_vipmg_coordinates <file> - coordinates of the nodes, see `SNESVIPMGSetCoordinatesFile()`
+.  -snes_vipmg_normals <file> - directions of the nodes' bounds, see `SNESVIPMGSetNormalsFile()`
 .  -snes_vipmg_backend <auto,host,cuda> - where it runs, see `SNESVIPMGSetBackend()`
 .  -snes_vipmg_monitor - a line for each cycle
 .  -snes_vipmg_ksp_type <type> - with all other options of a `KSP`: how systems of the inactive nodes are solved
@@ -273,7 +308,8 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 
    Other matrices, with 1 to 6 unknowns a node, need coordinates of the nodes: of a file, of `PCSetCoordinates()` for
    the `PC` of the solver's `KSP`, or of the `DM`. Coarse grids are then those of `PCAUXAMG`.
-   With a `Vec` composed as "SNESVIPMGNormals" the bounds of a node's first unknown are those along the node's vector.
+   With a `Vec` composed as "SNESVIPMGNormals", or a file of `SNESVIPMGSetNormalsFile()`, the bounds of a node's first
+   unknown are those along the node's vector.
 
    An iteration linearizes F (Newton) and solves the linear complementarity problem by cycles, whose number
    `SNESGetLinearSolveIterations()` returns; a linear problem is recognized at its first step and solved in two. Every

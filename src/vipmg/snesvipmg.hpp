@@ -31,8 +31,20 @@ struct VIPMGSolver {
   vipmg::Newton newton;
 };
 
+// Of SNES vipmg alone: bounds along normals
+struct VIPMGNormals {
+  std::string file;
+  Vec         read = nullptr; // from it
+
+  using Object = SNES;
+  static VIPMGNormals     &Of(SNES snes);
+  static PetscErrorCode    Changed(SNES snes);
+  static const OptionTable table;
+};
+
 struct SNES_VIPMG : VIPMGSolver {
   vipmg::Norms last; // of the last point
+  VIPMGNormals normals;
 };
 
 struct TAO_VIPMG : VIPMGSolver {

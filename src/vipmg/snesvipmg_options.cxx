@@ -36,6 +36,13 @@ static const Option rows[] = {
 };
 const OptionTable O::table(rows);
 
+static const Option normals_rows[] = {
+  Option::Text<&VIPMGNormals::file>("-snes_vipmg_normals", "SNESVIPMGSetNormalsFile",
+                                    "File of the nodes' normals, along which their bounds are, file.h5:/path or "
+                                    "PETSc's binary format"),
+};
+const OptionTable VIPMGNormals::table(normals_rows);
+
 void O::Give(vipmg::Options &o) const
 {
   o.params.variant = (vipmg::Variant)(int)variant; // the same order
@@ -69,6 +76,18 @@ static VIPMGSolver &SolverOf(PetscObject solver)
 O &O::Of(PetscObject solver)
 {
   return SolverOf(solver).options;
+}
+
+VIPMGNormals &VIPMGNormals::Of(SNES snes)
+{
+  return ((SNES_VIPMG *)snes->data)->normals;
+}
+
+PetscErrorCode VIPMGNormals::Changed(SNES snes)
+{
+  PetscFunctionBegin;
+  PetscCall(VecDestroy(&Of(snes).read)); // of another file
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode O::Changed(PetscObject solver)
@@ -198,6 +217,7 @@ PetscErrorCode vipmg::ComposeSetters(SNES snes, bool on)
 
   PetscFunctionBegin;
   PetscCall(ComposeOptions(o, O::table, on));
+  PetscCall(ComposeOptions(o, VIPMGNormals::table, on));
   PetscCall(PetscObjectComposeFunction(o, "SNESVIPMGGetCertificate_C", on ? GetCertificate : nullptr));
   PetscCall(ComposeInfo(snes, on));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -107,6 +107,61 @@ PetscErrorCode SNESVIPMGGetCoordinatesFile(SNES snes, const char **v)
 }
 
 /*@
+   SNESVIPMGSetNormalsFile - Sets the file of the directions along which `SNESVIPMG` bounds the nodes
+
+   Logically Collective
+
+   Input Parameters:
++  snes - the solver
+-  v - its name; `NULL` or "": there is none
+
+   Options Database Key:
+.  -snes_vipmg_normals <file> - the file
+
+   Level: intermediate
+
+   Note:
+   The file is a Vec in PETSc's binary format, or a data set of an HDF5 file, `file.h5:/path`: a vector of any length
+   for each node, in the order of the matrix' rows, with as many components as the node has unknowns, 2 or more, and
+   zero where there are no bounds. The bounds of a node's first unknown are then those along its vector. It is read at
+   the first solve, and again after `SNESReset()`. A `Vec` composed with the solver as "SNESVIPMGNormals" does the same.
+
+.seealso: `SNESVIPMG`, `SNESVIPMGGetNormalsFile()`, `SNESVIPMGSetCoordinatesFile()`
+@*/
+PetscErrorCode SNESVIPMGSetNormalsFile(SNES snes, const char *v)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  if (v) PetscAssertPointer(v, 2);
+  PetscTryMethod(snes, "SNESVIPMGSetNormalsFile_C", (SNES, const char *), (snes, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+   SNESVIPMGGetNormalsFile - Gets the file of the directions along which `SNESVIPMG` bounds the nodes
+
+   Not Collective
+
+   Input Parameter:
+.  snes - the solver
+
+   Output Parameter:
+.  v - the value
+
+   Level: intermediate
+
+.seealso: `SNESVIPMG`, `SNESVIPMGSetNormalsFile()`
+@*/
+PetscErrorCode SNESVIPMGGetNormalsFile(SNES snes, const char **v)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(snes, SNES_CLASSID, 1);
+  PetscAssertPointer(v, 2);
+  PetscUseMethod(snes, "SNESVIPMGGetNormalsFile_C", (SNES, const char **), (snes, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
    TaoVIPMGSetLevelsType - Sets what coarse grids are made from in `TAOVIPMG`
 
    Logically Collective
