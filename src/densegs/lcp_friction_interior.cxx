@@ -10,8 +10,9 @@
 // entries is 1. It needs no sweeps, and no isolated solution: redundant contacts get forces inside of their cones.
 //
 // The problem is not monotone. The products do not fall below a part of what the equations miss, and a multiple of the
-// identity bounds the steps among forces that do not change any velocity. It grows a hundredfold with every short step: with masses in the ratio 1e4 some forces between heavy
-// bodies are all but undetermined, and Newton's step along them leaves the cones at once.
+// identity bounds the steps among forces that do not change any velocity. It grows a hundredfold with every short step:
+// with masses in the ratio 1e4 some forces between heavy bodies are all but undetermined, and Newton's step along them
+// leaves the cones at once.
 #include "densegs/friction_system.hpp"
 #include <algorithm>
 #include <cmath>

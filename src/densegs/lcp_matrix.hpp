@@ -1,6 +1,6 @@
-// The matrix of a problem: dense, by rows on some processes, on the host or on a device; or sparse. The vectors of a solve are
-// whole on the host of every process: they are small beside the rows, so all decisions are made everywhere alike, and
-// only what touches the matrix is distributed.
+// The matrix of a problem: dense, by rows on some processes, on the host or on a device; or sparse. Vectors of a solve
+// are whole on the host of every process: they are small beside the rows, so all decisions are made everywhere alike,
+// and only what touches the matrix is distributed.
 #pragma once
 #include "exec/comm.hpp"
 #include "exec/lapack.hpp"

@@ -88,7 +88,7 @@ static void SetTolerances(SNES snes)
    Notes:
    Finds lower <= x <= upper with F_i(x) >= 0 where x_i is at its lower bound, F_i(x) <= 0 at its upper one and F_i(x)
    = 0 between, for F(x) = A x + q with the Jacobian A (`MATDENSE`, `MATAIJ`), whose diagonal is not negative. Bounds
-   come as for PETSc's VI solvers: `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or those of the `DM`.
+   come as for PETSc's VI solvers: `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()`, or by the `DM`.
    Another F is linearized again and again.
 
    The norm that monitors and tests see is that of the natural residual x - P(x - F(x)), P being the projection onto
@@ -113,13 +113,9 @@ static void SetTolerances(SNES snes)
    gathers the rows and columns of the free unknowns.
 
    With friction contacts are swept over one after the other in double precision: strategy, precision, acceleration and
-   the number of sweeps before factorizations have no effect.
-
-   The Jacobian may be a `MATAIJ`, too; every process works with all of its entries, on the host, one row after the
-   other in double precision, and factorizations are sparse: strategy and precision have no effect. Or it is W = H M^-1
-   H' of bodies with the matrix M and contacts with the rows H: a matrix of any type (`MATSHELL`), with which H and M, both
-   `MATAIJ`, are composed, as "SNESVIPGS_H" and "SNESVIPGS_M" (`PetscObjectCompose()`). W is then made of them column by
-   column, without its zeros.
+   the number of sweeps before factorizations have no effect. Neither have strategy and precision with a `MATAIJ`, of
+   which every process works with all entries, on the host; factorizations are sparse. With the `MATAIJ` H and M
+   composed with a matrix as "SNESVIPGS_H" and "SNESVIPGS_M", that is W = H M^-1 H', made without its zeros.
 
    References:
 +  * - H. Courtecuisse, J. Allard, Parallel dense Gauss-Seidel algorithm on many-core processors, HPCC 2009

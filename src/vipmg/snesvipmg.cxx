@@ -299,17 +299,15 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
 
    Notes:
    Solves F(x) = 0 where lower < x < upper, F(x) >= 0 where x is at its lower bound and F(x) <= 0 at its upper one.
-   Bounds come from `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()` or `DMSetVariableBounds()`; they
-   may be infinite.
+   Bounds come from `SNESVISetVariableBounds()`, `SNESVISetComputeVariableBounds()` or `DMSetVariableBounds()`.
 
    The grid is that of a `DMDA` of one, two or three dimensions with one unknown a node and any number of nodes, found
    through the `SNES`, the solution or the matrix. The Jacobian has a stencil of 3, 5, 9, 7 or 27 points; only that of
    the finest grid is asked for. A row without off-diagonal entries is a Dirichlet row.
 
    Other matrices, with 1 to 6 unknowns a node, need coordinates of the nodes: of a file, of `PCSetCoordinates()` for
-   the `PC` of the solver's `KSP`, or of the `DM`. Coarse grids are then those of `PCAUXAMG`.
-   With a `Vec` composed as "SNESVIPMGNormals", or a file of `SNESVIPMGSetNormalsFile()`, the bounds of a node's first
-   unknown are those along the node's vector.
+   the `PC` of the solver's `KSP`, or of the `DM`. Coarse grids are then those of `PCAUXAMG`. The bounds of a node's
+   first unknown may be along its normal: by a file, or a `Vec` composed as "SNESVIPMGNormals".
 
    An iteration linearizes F (Newton) and solves the linear complementarity problem by cycles, whose number
    `SNESGetLinearSolveIterations()` returns; a linear problem is recognized at its first step and solved in two. Every
@@ -323,8 +321,8 @@ PetscErrorCode SNESView_VIPMG(SNES snes, PetscViewer viewer)
    iterations are counted among the cycles.
 
    The line search is the type's own: of a `SNESLineSearch` only the functions of `SNESLineSearchSetPreCheck()` and
-   `SNESLineSearchSetPostCheck()` are called; what they change is brought back between the bounds.
-   `SNESGetSolutionUpdate()` gives the point before minus the present one.
+   `SNESLineSearchSetPostCheck()` are called; what they change is brought back between the bounds. The vector of
+   `SNESGetSolutionUpdate()` is the point before minus the present one.
 
    References:
 +  * - C. Graeser and R. Kornhuber, Multigrid methods for obstacle problems, J. Comput. Math. 27, 2009
