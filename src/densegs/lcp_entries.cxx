@@ -1,4 +1,5 @@
 #include "densegs/lcp_matrix.hpp"
+#include "densegs/sparse_lu.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -67,6 +68,11 @@ void sweep_entries(const Entries &a, const std::vector<double> &diagonal, const 
     for (size_t e = a.start[(size_t)j]; e < a.start[(size_t)j + 1]; ++e) w[a.row[e]] += a.value[e] * step;
   }
 }
+
+SparseFactor::SparseFactor()  = default;
+SparseFactor::~SparseFactor() = default;
+
+void SparseFactor::solve(double *b) { lu_->solve(b); }
 
 void SparseFactor::pattern(const Entries &a, const std::vector<int> &index)
 {

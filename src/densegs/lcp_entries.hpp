@@ -1,10 +1,14 @@
 // A sparse matrix of a problem by its entries, all of which every process has: products, sweeps, and factorisations of
 // some of its rows and columns.
 #pragma once
-#include "densegs/sparse_lu.hpp"
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+namespace tessera::densegs {
+class SparseLU; // PETSc's, whose headers kernels need not see
+}
 
 namespace tessera::lcp {
 
@@ -26,9 +30,11 @@ void sweep_entries(const Entries &a, const std::vector<double> &diagonal, const 
 // pattern is kept as long as `index` stays.
 class SparseFactor {
 public:
+  SparseFactor();
+  ~SparseFactor();
   // false: singular
   bool make(const Entries &a, const std::vector<double> &shift, const std::vector<int> &index);
-  void solve(double *b) { lu_->solve(b); }
+  void solve(double *b);
 
 private:
   static constexpr size_t none = SIZE_MAX;
