@@ -220,7 +220,8 @@ static PetscErrorCode Try(Case kind)
   PetscErrorCode      ierr;
   SNESConvergedReason reason;
   PetscReal           wrong = 0;
-  PetscBool           inside = PETSC_FALSE;
+  PetscBool           inside = PETSC_FALSE, same;
+  const char         *file;
 
   PetscFunctionBeginUser;
   PetscCall(PetscSplitOwnership(PETSC_COMM_WORLD, &m, &nodes));
@@ -245,6 +246,9 @@ static PetscErrorCode Try(Case kind)
   if (kind >= FILED) {
     PetscCall(Write(kind, p.A, normals));
     PetscCall(SNESVIPMGSetNormalsFile(snes, kind == NOFILE ? "/nowhere/normals" : "vipmg_normals.dat"));
+    PetscCall(SNESVIPMGGetNormalsFile(snes, &file));
+    PetscCall(PetscStrcmp(file, kind == NOFILE ? "/nowhere/normals" : "vipmg_normals.dat", &same));
+    PetscCheck(same, PETSC_COMM_WORLD, PETSC_ERR_PLIB, "the file of normals is '%s'", file);
   }
   if (kind >= NORMALS && (kind < FILED || kind == TWICE)) PetscCall(PetscObjectCompose((PetscObject)snes, "SNESVIPMGNormals", (PetscObject)normals));
   message[0] = 0;
