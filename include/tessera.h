@@ -110,7 +110,8 @@ PETSC_EXTERN const char *const PCRRBLumps[];
    AMLI where the measured spectrum promises a gain, else V
 . `PC_RRB_CYCLE_V`    - each grid once, the papers' method
 . `PC_RRB_CYCLE_K`    - some steps of flexible CG on every m-th grid; not linear: use it under `KSPFCG` or `KSPRRB`
-- `PC_RRB_CYCLE_AMLI` - a Chebyshev polynomial on every m-th grid: linear and symmetric
+. `PC_RRB_CYCLE_AMLI` - a Chebyshev polynomial on every m-th grid: linear and symmetric
+- `PC_RRB_CYCLE_W`    - in three dimensions: small grids twice; automatic where couplings jump
 
   Level: intermediate
 
@@ -120,7 +121,8 @@ typedef enum {
   PC_RRB_CYCLE_AUTO,
   PC_RRB_CYCLE_V,
   PC_RRB_CYCLE_K,
-  PC_RRB_CYCLE_AMLI
+  PC_RRB_CYCLE_AMLI,
+  PC_RRB_CYCLE_W
 } PCRRBCycle;
 PETSC_EXTERN const char *const PCRRBCycles[];
 

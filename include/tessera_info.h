@@ -33,7 +33,7 @@ S*/
 typedef struct {
   PCRRBCoarsening    coarsening;
   PCRRBInterpolation interpolation; /* of the Galerkin form: collapse or least_squares */
-  PCRRBCycle         cycle;         /* in use: v, k or amli */
+  PCRRBCycle         cycle;         /* in use: v, k, amli or w */
   PetscInt           levels;        /* two to a grid */
   PetscInt           quarters;      /* grids that are stored by quarters */
   PetscInt           algebraic;     /* algebraic levels in place of grids below the finest one */

@@ -18,6 +18,8 @@ enum {
   LAYERS,
   MASK,
   CAVES, /* rock that nothing flows into */
+  PORES, /* the same, of another shape: one part with many holes */
+  BASIN, /* the same: columns of different depth */
   STRETCHED
 };
 static const Problem problems[] = {
@@ -37,6 +39,8 @@ static const Problem problems[] = {
   {"cells, Neumann",           CELLS,     {1, 1, 1},       PETSC_FALSE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, 16},
   {"checkerboard 1e4",         CHECKER,   {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"closed caves",             CAVES,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
+  {"pores",                    PORES,     {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
+  {"basin",                    BASIN,     {1, 1, 1e3},     PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 16},
   {"land with Dirichlet rows", MASK,      {1, 1, 1},       PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE, 8 },
 };
 
@@ -75,6 +79,8 @@ static PetscBool Land(const Problem *p, const PetscInt q[3], const PetscInt n[3]
 {
   const PetscReal x = 9. * (PetscReal)q[0] / (PetscReal)n[0], y = 8. * (PetscReal)q[1] / (PetscReal)n[1], z = 7. * (PetscReal)q[2] / (PetscReal)n[2];
 
+  if (p->kind == PORES) return PetscSinReal(1.1 * q[0] + 0.4 * q[2]) + PetscSinReal(0.9 * q[1] + 0.7 * q[0]) + PetscSinReal(1.3 * q[2] + 0.8 * q[1]) > 0.5 ? PETSC_TRUE : PETSC_FALSE;
+  if (p->kind == BASIN) return (PetscReal)q[2] / (PetscReal)n[2] > 0.5 + 0.3 * PetscSinReal(x + 0.3 * y) + 0.3 * PetscSinReal(2 * y - x) ? PETSC_TRUE : PETSC_FALSE;
   if (p->kind == CAVES) return q[0] % 6 == 5 || q[1] % 5 == 4 || q[2] % 7 == 6 || Random(q[0], q[1], q[2], 9) < 0.1 ? PETSC_TRUE : PETSC_FALSE;
   return p->kind == MASK && PetscSinReal(x) + PetscSinReal(y + x) + PetscSinReal(z + 2 * y) > 1.2 ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -95,6 +101,7 @@ static PetscErrorCode Fill(const Problem *p, DM da, const PetscInt n[3], Mat A)
     for (PetscInt j = lo[1]; j < lo[1] + m[1]; ++j)
       for (PetscInt i = lo[0]; i < lo[0] + m[0]; ++i) {
         const PetscInt q[3]  = {i, j, k};
+        const PetscBool closed = p->kind == CAVES || p->kind == PORES || p->kind == BASIN ? PETSC_TRUE : PETSC_FALSE;
         const PetscBool fixed = Land(p, q, n) || (p->rows && Side(q, n)) ? PETSC_TRUE : PETSC_FALSE;
         MatStencil     row   = {0}, column[27];
         PetscScalar    value[27];
@@ -102,7 +109,7 @@ static PetscErrorCode Fill(const Problem *p, DM da, const PetscInt n[3], Mat A)
 
         row.i = i, row.j = j, row.k = k;
         column[0] = row;
-        value[0]  = fixed ? 3 : p->kind == CAVES ? 1e-4 : 0;
+        value[0]  = fixed ? 3 : p->kind == BASIN ? 0.1 : closed ? 1e-4 : 0;
         for (int c = 0; c < 27 && !fixed; ++c) {
           const PetscInt to[3] = {i + c % 3 - 1, j + c / 3 % 3 - 1, k + c / 9 - 1}, off = (c % 3 != 1) + (c / 3 % 3 != 1) + (c / 9 != 1);
           PetscBool      out   = PETSC_FALSE;
@@ -112,7 +119,7 @@ static PetscErrorCode Fill(const Problem *p, DM da, const PetscInt n[3], Mat A)
           if (!off || (!p->full && off > 1)) continue;
           for (int d = 0; d < 3; ++d) out = out || (!p->periodic && (to[d] < 0 || to[d] >= n[d])) ? PETSC_TRUE : PETSC_FALSE;
           v = Edge(p, q, to, n) / (PetscReal)off;
-          if ((out && p->neumann) || (p->kind == CAVES && (out || Land(p, to, n)))) continue;
+          if ((out && p->neumann) || (closed && (out || Land(p, to, n)))) continue;
           value[0] += v;
           if (out || (Land(p, to, n) && i % 2)) continue; /* some rows beside Dirichlet rows couple with them */
           s.i = to[0], s.j = to[1], s.k = to[2];
@@ -238,6 +245,9 @@ int main(int argc, char **argv)
     test:
       suffix: long
       args: -n 7,100,33
+    test:
+      suffix: thin
+      args: -n 300,16,12
     test:
       suffix: ranks
       nsize: {{2 3 4}}

@@ -13,7 +13,7 @@ const char *const PCRRBSmoothers[]      = {"auto",     "point",         "line_i"
 const char *const PCRRBInterpolations[] = {
   "auto", "collapse", "least_squares", "PCRRBInterpolation", "PC_RRB_INTERPOLATION_", nullptr};
 const char *const PCRRBLumps[]       = {"red", "all", "PCRRBLump", "PC_RRB_LUMP_", nullptr};
-const char *const PCRRBCycles[]       = {"auto", "v", "k", "amli", "PCRRBCycle", "PC_RRB_CYCLE_", nullptr};
+const char *const PCRRBCycles[]       = {"auto", "v", "k", "amli", "w", "PCRRBCycle", "PC_RRB_CYCLE_", nullptr};
 const char *const TesseraPrecisions[] = {"auto", "double", "single", "TesseraPrecision", "TESSERA_PRECISION_", nullptr};
 const char *const TesseraBackends[]   = {"auto", "host", "cuda", "TesseraBackend", "TESSERA_BACKEND_", nullptr};
 
@@ -217,7 +217,7 @@ static PetscErrorCode PCDestroy_RRB(PC pc)
 .  -pc_rrb_trial <bool>                 - Galerkin: try the choice where coefficients jump, see `PCRRBSetTrial()`
 .  -pc_rrb_omega <w>                    - share of a dropped coupling that is lumped, 0 to 1, see `PCRRBSetOmega()`
 .  -pc_rrb_lump <red,all>               - lump at the eliminated nodes or at all, see `PCRRBSetLump()`
-.  -pc_rrb_cycle <auto,v,k,amli>        - how coarse grids are visited, see `PCRRBSetCycle()`
+.  -pc_rrb_cycle <auto,v,k,amli,w>      - how coarse grids are visited, see `PCRRBSetCycle()`
 .  -pc_rrb_cycle_every <m>              - K and AMLI accelerate on every m-th grid, see `PCRRBSetCycleEvery()`
 .  -pc_rrb_cycle_inner <nu>             - with so many steps, see `PCRRBSetCycleInner()`
 .  -pc_rrb_redundant <nodes>            - the first grid of at most so many nodes goes to every process, see

@@ -166,7 +166,7 @@ static PetscErrorCode GetChoice(PC pc, PCRRBChoice *choice)
     *choice               = PCRRBChoice();
     choice->coarsening    = PC_RRB_COARSENING_GALERKIN;
     choice->interpolation = PC_RRB_INTERPOLATION_COLLAPSE;
-    choice->cycle         = PC_RRB_CYCLE_V;
+    choice->cycle = r->three->solver->cycle() == rrb::three::Cycle::w ? PC_RRB_CYCLE_W : PC_RRB_CYCLE_V;
     choice->measures      = tessera::NameOf(rrb::Remedy::no);
     choice->asymmetry     = r->report.asymmetry;
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -75,16 +75,17 @@ PetscErrorCode tessera::ComposeRRB(PC pc, PetscBool compose)
 
    Input Parameters:
 +  pc - the preconditioner
--  c - `PC_RRB_CYCLE_V`, `PC_RRB_CYCLE_K`, `PC_RRB_CYCLE_AMLI` or `PC_RRB_CYCLE_AUTO` (default)
+-  c - `PC_RRB_CYCLE_V`, `PC_RRB_CYCLE_K`, `PC_RRB_CYCLE_AMLI`, `PC_RRB_CYCLE_W` or `PC_RRB_CYCLE_AUTO` (default)
 
    Options Database Key:
-.  -pc_rrb_cycle <auto,v,k,amli> - see above
+.  -pc_rrb_cycle <auto,v,k,amli,w> - see above
 
    Level: intermediate
 
    Note:
    V visits each grid once, as the papers' method does. K is not linear and needs a flexible method (`KSPFCG`,
-   `KSPFGMRES`, `KSPRRB`); AMLI is linear.
+   `KSPFGMRES`, `KSPRRB`); AMLI is linear. In three dimensions there are V and W, which visits small grids twice, and
+   automatic is W where the couplings of some nodes jump or end inside of the grid.
 
 .seealso: `PCRRB`, `PCRRBGetCycle()`
 @*/

@@ -40,6 +40,8 @@ static PetscErrorCode Parameters(PC pc, tessera::rrb::Params *p)
   p->trial      = o.trial == PETSC_TRUE;
   p->omega      = o.omega;
   p->lump_all   = o.lump == PC_RRB_LUMP_ALL;
+  PetscCheck(o.cycle != PC_RRB_CYCLE_W, comm, PETSC_ERR_SUP,
+             "PC rrb: -pc_rrb_cycle w is for grids of three dimensions. Use v, k, amli or auto");
   switch (o.cycle) {
   case PC_RRB_CYCLE_V:
     p->cycle = tessera::rrb::Cycle::v;

@@ -62,8 +62,8 @@ static PetscErrorCode CheckOptions(PC pc)
              "PC rrb: in three dimensions there is the Galerkin form with Chebyshev's smoother alone. Leave "
              "-pc_rrb_coarsening, -pc_rrb_smoother, -pc_rrb_interpolation, -pc_rrb_omega, -pc_rrb_lump and "
              "-pc_rrb_quarters out");
-  PetscCheck(o.cycle == PC_RRB_CYCLE_AUTO || o.cycle == PC_RRB_CYCLE_V, PetscObjectComm((PetscObject)pc),
-             PETSC_ERR_SUP, "PC rrb: in three dimensions -pc_rrb_cycle is auto or v, not %s", PCRRBCycles[o.cycle]);
+  PetscCheck(o.cycle != PC_RRB_CYCLE_K && o.cycle != PC_RRB_CYCLE_AMLI, PetscObjectComm((PetscObject)pc),
+             PETSC_ERR_SUP, "PC rrb: in three dimensions -pc_rrb_cycle is auto, v or w, not %s", PCRRBCycles[o.cycle]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -102,6 +102,9 @@ static PetscErrorCode MakeThree(PC pc)
              "PC rrb: %d x %d x %d nodes are more than 2^31", grid.n[0], grid.n[1], grid.n[2]);
   PetscCall(t.matrix.SetGrid((PetscObject)pc, grid));
   rrb::three::Params params;
+  params.cycle     = r->options.cycle == PC_RRB_CYCLE_V ? rrb::three::Cycle::v
+                   : r->options.cycle == PC_RRB_CYCLE_W ? rrb::three::Cycle::w
+                                                        : rrb::three::Cycle::automatic;
   params.degree    = (int)r->options.sweeps;
   params.levels    = (int)PetscMin(r->options.levels, 1000);
   params.redundant = (long)r->options.redundant;
@@ -179,6 +182,17 @@ static PetscErrorCode SetUp(PC pc)
   t.planes = Buffer<double>();
   t.free   = Buffer<uint8_t>();
   PetscCall(PetscLogEventEnd(event_rrb_factor, pc, 0, 0, 0));
+  PetscCheck(failure.exact == 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+             "PC rrb: -pc_rrb_levels %" PetscInt_FMT " leaves %g nodes to be solved exactly, as a matrix of %g GB: at "
+             "most %ld are. Take more levels, or leave the option out",
+             r->options.levels, failure.exact, 8e-9 * failure.exact * failure.exact, tuning::dense_maximum);
+  if (failure.failed && t.single && r->options.precision == TESSERA_PRECISION_AUTO) {
+    PetscCall(PetscInfo(pc, "A pivot of grid %d is not positive in single precision: once more in double\n",
+                        failure.grid));
+    r->unfit = PETSC_TRUE;
+    PetscCall(SetUp(pc));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (failure.failed) {
     PetscCall(PetscSNPrintf(r->failure, sizeof(r->failure),
                             "the matrix is not positive definite: zero or negative pivot on grid %d, at node %d,%d,%d "
@@ -256,8 +270,8 @@ PetscErrorCode ViewThree(PC pc, PetscViewer viewer)
   PetscCallMPI(MPI_Allreduce(&mine, &bytes, 1, MPIU_REAL, MPIU_SUM, PetscObjectComm((PetscObject)pc)));
   const PetscReal unknowns = (PetscReal)f.n[0] * f.n[1] * f.n[2];
   for (const auto &g : grids) nodes += (PetscReal)g.n[0] * g.n[1] * g.n[2];
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d x %d nodes, %d grids, cycle v\n", f.n[0], f.n[1], f.n[2],
-                                   (int)grids.size()));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  %d x %d x %d nodes, %d grids, cycle %s\n", f.n[0], f.n[1], f.n[2],
+                                   (int)grids.size(), t.solver->cycle() == rrb::three::Cycle::w ? "w" : "v"));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  coarsening galerkin, smoother Chebyshev of the fourth kind\n"));
   PetscCall(PetscViewerASCIIPrintf(viewer, "  factors in %s precision%s\n",
                                    TesseraPrecisions[t.single ? TESSERA_PRECISION_SINGLE : TESSERA_PRECISION_DOUBLE],

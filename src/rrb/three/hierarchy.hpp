@@ -74,7 +74,11 @@ public:
 
   // As multigrid::cycle() has levels.
   int  last() const { return (int)levels_.size() - 1; }
-  int  visits(Cycle kind, int l) const { return l && l + 1 < last() ? multigrid::visits(kind) : 1; }
+  int  visits(Cycle kind, int l) const
+  {
+    const bool smaller = levels_[(size_t)l + 1].nodes() * 3 < levels_[(size_t)l].nodes();
+    return l && l + 1 < last() && smaller ? multigrid::visits(kind) : 1;
+  }
   void down(int l, multigrid::Visit visit);
   void up(int l, multigrid::Visit visit);
   void solve();

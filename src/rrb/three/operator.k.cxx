@@ -102,22 +102,37 @@ template <class T, int F> struct FindKinds {
   bool                  finest;
   static constexpr double strong = 0.15; // share of the strongest direction's coupling
   HD bool inside(int i, int j, int k) const { return i >= 0 && j >= 0 && k >= 0 && i < n[0] && j < n[1] && k < n[2]; }
+  // Do couplings (all[direction][side]) jump at a node, or end inside of the grid?
+  HD bool jumps(int i, int j, int k, const double (*all)[2]) const
+  {
+    bool any = false;
+    for (int d = 0; d < 3; ++d) {
+      const int    x = d == 0, y = d == 1, z = d == 2;
+      const double u = all[d][0], v = all[d][1];
+      any = any || (inside(i - x, j - y, k - z) && inside(i + x, j + y, k + z) &&
+                    (u > v ? u > tuning::jump * v : v > tuning::jump * u));
+    }
+    return any;
+  }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Kinds &kinds) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    double          side[3][2] = {{0, 0}, {0, 0}, {0, 0}}, sum = 0;
+    double          side[3][2] = {{0, 0}, {0, 0}, {0, 0}}, all[3][2] = {{0, 0}, {0, 0}, {0, 0}}, sum = 0;
     const double    d = s.a[e];
     box::unroll3<0, F>([&](auto m) {
       constexpr int   M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
       const ptrdiff_t q[2] = {o + s.template place<P, -x>(-y, -z), o + s.template place<P, x>(y, z)};
       for (int b = 0; b < 2; ++b) {
-        const double v = alive[q[b]] ? s.a[(M + 1) * s.plane + (b ? e : q[0])] : 0;
+        const double c = s.a[(M + 1) * s.plane + (b ? e : q[0])], v = alive[q[b]] ? c : 0;
         sum += fabs(v);
         if (finest && b && inside(2 * t + P + x, j + y, k + z) && (alive[e] || alive[q[1]]))
           kinds.loose += !(fabs(v) > tuning::loose_coupling * (d > (double)s.a[q[1]] ? d : (double)s.a[q[1]]));
         if (x) side[0][x > 0 ? b : 1 - b] -= v;
         if (y) side[1][y > 0 ? b : 1 - b] -= v;
         if (z) side[2][z > 0 ? b : 1 - b] -= v;
+        if (x) all[0][x > 0 ? b : 1 - b] += fabs(c);
+        if (y) all[1][y > 0 ? b : 1 - b] += fabs(c);
+        if (z) all[2][z > 0 ? b : 1 - b] += fabs(c);
       }
     });
     if (!(d > 0)) {
@@ -143,6 +158,7 @@ template <class T, int F> struct FindKinds {
     for (int a = 0; a < 3; ++a)
       if (most[a] >= strong * top) set |= 1 << a;
     for (int c = 0; c < 8; ++c) kinds.share[c] += c == set;
+    if (finest) kinds.jumps += jumps(2 * t + P, j, k, all);
   }
 };
 
@@ -231,6 +247,7 @@ template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest)
   if (!l.shared) {
     MPI_Allreduce(MPI_IN_PLACE, k.share, 8, MPI_DOUBLE, MPI_SUM, comm);
     MPI_Allreduce(MPI_IN_PLACE, &k.loose, 1, MPI_DOUBLE, MPI_SUM, comm);
+    MPI_Allreduce(MPI_IN_PLACE, &k.jumps, 1, MPI_DOUBLE, MPI_SUM, comm);
     double first = k.first > 0 ? k.first : 1e300;
     MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_DOUBLE, MPI_MIN, comm);
     k.first = first < 1e300 ? first : 0;
@@ -238,6 +255,7 @@ template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest)
   double all = 0;
   for (double v : k.share) all += v;
   for (double &v : k.share) v /= std::max(all, 1.);
+  k.jumps /= std::max(all, 1.);
   return k;
 }
 

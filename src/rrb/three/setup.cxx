@@ -14,6 +14,11 @@ constexpr double exact_nodes = 200; // a grid of at most so many is solved exact
 constexpr double fewer_bad = 0.15, few_bad = 0.05, few_bad_for_one = 0.6;
 // Shares of nodes served badly from which the smoother's degree is 3 and 4 in place of 2.
 constexpr double badly_some = 0.05, badly_many = 0.3;
+// Nodes beside jumps or holes from which on it is a W-cycle. Coarse grids know less of these than of anything else,
+// and a second visit of the second one and all after it costs a few per cent of the first grid's work.
+constexpr double jumps_some = 0.002;
+// A direction of at most so many nodes is coarsened alone wherever that serves more nodes: it is soon at its end.
+constexpr int short_direction = 4;
 
 int bits(int c) { return (c & 1) + (c >> 1 & 1) + (c >> 2 & 1); }
 
@@ -83,7 +88,8 @@ bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double
     if (!(c & ~all) && bad[c] <= fewer_bad * bad[all] &&
         (bits(c) > bits(best) || (bits(c) == bits(best) && bad[c] < bad[best])))
       best = c;
-  if (!best || bad[all] < (bits(best) == 1 && bits(all) == 3 ? few_bad_for_one : few_bad)) best = all;
+  const bool one = bits(best) == 1 && bits(all) == 3 && l.n[best >> 1] > short_direction;
+  if (!best || bad[all] < (one ? few_bad_for_one : few_bad)) best = all;
   for (int d = 0; d < 3; ++d) step[d] = best >> d & 1 ? 2 : 1;
   served_badly = bad[best];
   return best;
@@ -202,11 +208,16 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
     products_[k].run(fine, coarse);
     clear_dead(coarse);
   }
+  if (levels_.back().nodes() > (double)tuning::dense_maximum) {
+    failure.failed = true;
+    failure.exact  = levels_.back().nodes();
+    return failure;
+  }
   parts_.setup(finest, comm_, kinds_[0].loose, !(finest.served_badly > badly_some));
   for (auto *f : {&right_, &constants_})
     if (f->size() != (parts_.empty() ? 0 : finest.b.size()))
       f->resize(Extent{parts_.empty() ? 0 : finest.b.size(), exec_.space});
-  cycle_ = params_.cycle == Cycle::automatic ? Cycle::v : params_.cycle;
+  cycle_ = params_.cycle != Cycle::automatic ? params_.cycle : kinds_[0].jumps > jumps_some ? Cycle::w : Cycle::v;
   const double asymmetry = failure.asymmetry;
   failure                = invert();
   failure.asymmetry      = asymmetry;

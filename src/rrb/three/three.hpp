@@ -23,7 +23,7 @@ using box::Grid3;
 using multigrid::Cycle;
 
 struct Params {
-  Cycle cycle     = Cycle::automatic; // v or w
+  Cycle cycle     = Cycle::automatic; // v, or w, which visits grids twice that are much smaller than the one before
   int   degree    = 0;                // of the smoother; 0: automatic
   int   levels    = 0;                // grids at most; 0: until few nodes remain
   long  redundant = 0;                // the first grid of at most so many nodes goes to every process; 0: automatic
@@ -33,11 +33,13 @@ struct Params {
 struct Kinds {
   double share[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   double loose    = 0; // neighbours with next to no coupling, on the finest grid
+  double jumps    = 0; // share of nodes beside a jump of the couplings or a hole, on the finest grid
   double first    = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
   HD void join(const Kinds &o)
   {
     for (int k = 0; k < 8; ++k) share[k] += o.share[k];
     loose += o.loose;
+    jumps += o.jumps;
     if (o.first > 0 && (first == 0 || o.first < first)) first = o.first;
   }
 };
@@ -72,6 +74,7 @@ template <class T> struct Level : Grid3 {
 struct Failure {
   bool   failed = false, not_finite = false;
   int    grid = 0, node[3] = {0, 0, 0}; // of the finest grid
+  double exact     = 0;                 // nodes of the last grid, where they are too many
   double asymmetry = 0;                 // largest |a_ij - a_ji|, relative to the largest diagonal entry
 };
 
