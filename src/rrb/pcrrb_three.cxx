@@ -183,7 +183,8 @@ static PetscErrorCode SetUp(PC pc)
   t.free   = Buffer<uint8_t>();
   PetscCall(PetscLogEventEnd(event_rrb_factor, pc, 0, 0, 0));
   PetscCheck(failure.exact == 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
-             "PC rrb: -pc_rrb_levels %" PetscInt_FMT " leaves %g nodes to be solved exactly, as a matrix of %g GB: at "
+             "PC rrb: -pc_rrb_levels %" PetscInt_FMT
+             " leaves %.0f nodes to be solved exactly, as a matrix of %.2f GB: at "
              "most %ld are. Take more levels, or leave the option out",
              r->options.levels, failure.exact, 8e-9 * failure.exact * failure.exact, tuning::dense_maximum);
   if (failure.failed && t.single && r->options.precision == TESSERA_PRECISION_AUTO) {
