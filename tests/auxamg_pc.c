@@ -165,6 +165,15 @@ int main(int argc, char **argv)
       suffix: comb
       args: -mesh comb -n 60 -shuffle {{0 1}}
     test:
+      suffix: wall
+      args: -mesh wall -n 60 -shuffle {{0 1}}
+    test:
+      suffix: wall_again
+      args: -mesh wall -n 60 -again
+    test:
+      suffix: flat
+      args: -mesh flat -n 80 -shuffle {{0 1}}
+    test:
       suffix: comb_elastic
       args: -mesh comb -n 30 -bs 2 -elastic
 

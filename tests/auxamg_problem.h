@@ -15,10 +15,12 @@ typedef enum {
   MESH_BALLS,  /* two disks that do not touch, one of them a hundredth as large */
   MESH_LINE,   /* intervals */
   MESH_LAYER,  /* a rectangle of aspect 1e4 of isotropic triangles */
+  MESH_WALL,   /* rings about a circle, whose triangles are 1:100 there and 1:1 far from it */
+  MESH_FLAT,   /* the square, one of twenty nodes moved nearly onto an edge of its triangles, which become flat */
   MESH_COMB    /* the square with slits of width zero, every six triangles one, from the top nearly to the bottom, where
                   alone there are Dirichlet values: nodes on both sides of a slit lie in the same places */
 } MeshType;
-static const char *const MeshTypes[] = {"square", "disk", "graded", "edge", "cube", "balls", "line", "layer", "comb", "MeshType", "MESH_", NULL};
+static const char *const MeshTypes[] = {"square", "disk", "graded", "edge", "cube", "balls", "line", "layer", "wall", "flat", "comb", "MeshType", "MESH_", NULL};
 
 typedef struct {
   PetscInt   dim, n, elements;
@@ -91,7 +93,7 @@ static inline void AddRings(Mesh *m, PetscInt first, PetscInt rings, PetscInt fi
 static inline PetscErrorCode MeshMake(MeshType type, PetscInt n, Mesh *m)
 {
   PetscFunctionBeginUser;
-  if (type == MESH_SQUARE || type == MESH_LAYER || type == MESH_EDGE) {
+  if (type == MESH_SQUARE || type == MESH_LAYER || type == MESH_EDGE || type == MESH_FLAT) {
     const PetscInt nx = type == MESH_LAYER ? 40 * n : n, ny = type == MESH_LAYER ? 4 : n;
     PetscCall(MeshCreate(2, (nx + 1) * (ny + 1), 2 * nx * ny, m));
     for (PetscInt j = 0; j <= ny; ++j)
@@ -100,6 +102,7 @@ static inline PetscErrorCode MeshMake(MeshType type, PetscInt n, Mesh *m)
         const PetscBool inner = i && j && i < nx && j < ny ? PETSC_TRUE : PETSC_FALSE;
         m->x[2 * k]     = ((PetscReal)i + (inner ? 0.25 * Random(i, j) : 0)) / (PetscReal)n;
         m->x[2 * k + 1] = ((PetscReal)j + (inner ? 0.25 * Random(j, i + 5000) : 0)) / (PetscReal)n;
+        if (type == MESH_FLAT && inner && i % 4 == 2 && j % 5 == 2) m->x[2 * k] = m->x[2 * k - 2] + 1e-3 / (PetscReal)n;
         if (type == MESH_EDGE) m->x[2 * k + 1] = PetscPowReal(m->x[2 * k + 1], 1.5);
         m->border[k] = inner ? PETSC_FALSE : PETSC_TRUE;
         if (i == nx || j == ny) continue;
@@ -129,6 +132,24 @@ static inline PetscErrorCode MeshMake(MeshType type, PetscInt n, Mesh *m)
         AddElement(m, right, k + 1, k + n + 2, 0);
         AddElement(m, right, k + n + 2, above, 0);
       }
+  } else if (type == MESH_WALL) { /* n nodes a ring */
+    PetscReal radius = 1, width = 2 * PETSC_PI / (PetscReal)n, height = 0.01 * width;
+    PetscInt  rings = 0;
+    for (PetscReal r = 1, h = height; r < 4; ++rings, h = PetscMin(1.2 * h, r * width)) r += h;
+    PetscCall(MeshCreate(2, n * (rings + 1), 2 * n * rings, m));
+    for (PetscInt k = 0; k <= rings; ++k) {
+      for (PetscInt i = 0; i < n; ++i) {
+        const PetscInt p = n * k + i, next = n * k + (i + 1) % n;
+        m->x[2 * p]     = radius * PetscCosReal(width * (PetscReal)i);
+        m->x[2 * p + 1] = radius * PetscSinReal(width * (PetscReal)i);
+        m->border[p]    = k == 0 || k == rings ? PETSC_TRUE : PETSC_FALSE;
+        if (k == rings) continue;
+        AddElement(m, p, next, next + n, 0);
+        AddElement(m, p, next + n, p + n, 0);
+      }
+      radius += height;
+      height = PetscMin(1.2 * height, radius * width);
+    }
   } else if (type == MESH_DISK) {
     PetscCall(MeshCreate(2, 1 + 3 * n * (n + 1), 6 * n * n, m));
     AddRings(m, 0, n, 0, 0, 0, 1, 0);

@@ -4,9 +4,20 @@
 #pragma once
 #include "exec/each.hpp"
 #include "exec/several.hpp"
+#include <type_traits>
 #include <utility>
 
 namespace tessera::multigrid {
+
+// D may have blocks beside the diagonal: level.blocks says what they add.
+template <class Level, class = void> struct HasBlocks : std::false_type { };
+template <class Level>
+struct HasBlocks<Level, std::void_t<decltype(std::declval<Level &>().blocks)>> : std::true_type { };
+template <class Level> bool has_blocks(const Level &level)
+{
+  if constexpr (HasBlocks<Level>::value) return level.blocks.any;
+  else return false;
+}
 
 // From x = 0: z = c D^-1 r. Per unknown 3 numbers, and no matrix.
 template <class T, class V> struct FirstZero {
@@ -30,19 +41,20 @@ template <class T, class V> struct First {
     return s;
   }
 };
-// r = from - A z, w = m z + c D^-1 r, x = (add ? x : 0) + before z + now w. last: neither r nor w is needed any more.
+// r = from - A z, w = m z + c D^-1 r, x = (add ? x : 0) + before z + now w. last: w is not needed any more, and r only
+// where it is kept.
 template <class T, class V> struct Next {
   const T *inverse;
   const V *z, *from;
   V       *r, *w, *x;
   T        m, c, before, now;
-  bool     add, last;
+  bool     add, last, keep;
   __attribute__((always_inline)) HD V operator()(ptrdiff_t q, V product) const
   {
     const V s = from[q] - product, v = m * z[q] + c * inverse[q] * s;
     x[q]      = (add ? x[q] : V(0)) + before * z[q] + now * v;
-    if (last) return s;
-    w[q] = v;
+    if (last && !keep) return s;
+    if (!last) w[q] = v;
     return r[q] = s;
   }
 };
@@ -71,6 +83,8 @@ inline double weight_of_step(int k, int step)
 //   exec, unknowns(), inverse   of the diagonal, zero where an unknown takes no part
 //   halo(v)                     ghosts of v become those of their owners
 //   each_row(v, end)            end(p, (A v)_p) for all unknowns
+//   blocks                      if any: blocks.add(level, r, c, z, x, w) adds c (B^-1 - D^-1) r to z, and w times that
+//                               to x; either may be nullptr
 // and vectors of values V: b, x, r, z, and w, which degree 2 does not need.
 class Chebyshev {
 public:
@@ -89,11 +103,17 @@ public:
     using V = std::remove_pointer_t<decltype(of.z)>;
     const T *inverse = level.inverse.data();
     V       *z = of.z, *w = of.w;
+    const bool blocks = has_blocks(level);
+    const auto add    = [&](const V *r, double c, V *to, V *x, double weight) {
+      if constexpr (HasBlocks<Level>::value)
+        if (blocks) level.blocks.add(level, r, (T)c, to, x, (T)weight);
+    };
     if (from_zero && !begun) for_each(level.exec, level.unknowns(), FirstZero<T, V>{of.b, inverse, z, (T)first()});
     else if (!from_zero) {
       level.halo(of.x);
       level.each_row(of.x, First<T, V>{inverse, of.b, of.r, z, (T)first()});
     }
+    add(from_zero ? of.b : of.r, first(), z, nullptr, 0);
     double before = jacobi_ ? 1 : weight_of_step(degree_, 0);
     if (degree_ == 1) for_each(level.exec, level.unknowns(), Axpy<T, V>{z, of.x, (T)before, !from_zero});
     for (int s = 1; s < degree_; ++s) {
@@ -103,7 +123,8 @@ public:
       const V *from = s == 1 && from_zero ? of.b : of.r;
       level.halo(z);
       level.each_row(z, Next<T, V>{inverse, z, from, of.r, w, of.x, (T)m, (T)c, (T)before, (T)now, !from_zero || s > 1,
-                                   s == degree_ - 1});
+                                   s == degree_ - 1, blocks});
+      add(of.r, c, s == degree_ - 1 ? nullptr : w, of.x, now);
       std::swap(z, w);
       before = 0;
     }

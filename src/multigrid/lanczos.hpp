@@ -2,6 +2,7 @@
 // levels are, so that the host waits once for all.
 #pragma once
 #include "exec/each.hpp"
+#include "multigrid/chebyshev.hpp"
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -33,10 +34,11 @@ struct Factors {
 template <class T> struct LanczosProduct {
   const T  *v, *inverse, *before;
   Factors   factors;
-  T        *w;
+  T        *w, *kept; // kept: A v, or nullptr
   HD double operator()(ptrdiff_t q, T product) const
   {
     const double s = factors.scale();
+    if (kept) kept[q] = (T)(s * product);
     w[q] =
       inverse[q] > 0 ? (T)(s * inverse[q] * product - (factors.norm2_before ? factors.coupling() * before[q] : 0)) : 0;
     return (double)v[q] * product * s * s;
@@ -69,8 +71,8 @@ template <class Level> struct LanczosProblem {
 };
 
 // Level is as Chebyshev has it, with sum_rows(v, end, sum): *sum = the sum of what end(p, (A v)_p) returns; work.x, r
-// and z are used. start(level, v) makes the first vector. reduce(k): number k of all problems becomes the sum over the
-// processes.
+// and z are used. D with blocks: blocks.norm(level, v, sum) adds v'(B - D)v to *sum; work.b is used. start(level, v)
+// makes the first vector. reduce(k): number k of all problems becomes the sum over the processes.
 template <class T, class Level, class Start, class Reduce>
 void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &start, const Reduce &reduce)
 {
@@ -81,22 +83,29 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
     for (const LanczosProblem<Level> &p : problems) step(*p.level, p.numbers);
     reduce(k);
   };
+  const auto in_blocks = [&](Level &level, const T *v, double *s) {
+    if constexpr (HasBlocks<Level>::value)
+      if (level.blocks.any) level.blocks.norm(level, v, s);
+  };
   each(0, [&](Level &level, double *s) {
     T *const x = (level.work.*v).data();
     start(level, x);
     sum_each(level.exec, level.unknowns(), Norm2<T>{x, level.inverse.data()}, s);
+    in_blocks(level, x, s);
   });
   for (int k = 0; k < lanczos_steps; ++k) {
     const auto factors = [&](const Level &level, const double *s) {
       return Factors(level.exec, s + 2 * k, k ? s + 2 * k - 2 : nullptr);
     };
     each(2 * k + 1, [&](Level &level, double *s) {
-      T *const x = (level.work.*v).data();
+      T *const x = (level.work.*v).data(), *const product = has_blocks(level) ? level.work.b.data() : nullptr;
       level.halo(x);
       level.sum_rows(x,
                      LanczosProduct<T>{x, level.inverse.data(), (level.work.*before).data(), factors(level, s),
-                                       (level.work.*w).data()},
+                                       (level.work.*w).data(), product},
                      s + 2 * k + 1);
+      if constexpr (HasBlocks<Level>::value)
+        if (product) level.blocks.add(level, (const T *)product, T(1), (level.work.*w).data(), (T *)nullptr, T(0));
     });
     if (k + 1 == lanczos_steps) break; // the last vector is not needed
     each(2 * k + 2, [&](Level &level, double *s) {
@@ -104,6 +113,7 @@ void lanczos(const std::vector<LanczosProblem<Level>> &problems, const Start &st
                LanczosSubtract<T>{(level.work.*v).data(), level.inverse.data(), factors(level, s), s + 2 * k + 1,
                                   (level.work.*w).data()},
                s + 2 * k + 2);
+      in_blocks(level, (level.work.*w).data(), s + 2 * k + 2);
     });
     std::swap(before, v);
     std::swap(v, w);

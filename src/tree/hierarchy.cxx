@@ -22,7 +22,8 @@ bool Context::lost() const
 template <class T> size_t Level<T>::bytes() const
 {
   return i.bytes() + j.bytes() + a.bytes() + this->inverse.bytes() + work.bytes() + transfer.bytes() + product.bytes() +
-         exchange.bytes() + this->entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes() + transpose.bytes();
+         exchange.bytes() + blocks.bytes() +
+         this->entries.bytes() + start.bytes() + sweep.bytes() + krylov.bytes() + transpose.bytes();
 }
 
 template <class T> size_t Hierarchy<T>::bytes() const

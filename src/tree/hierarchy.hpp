@@ -7,6 +7,7 @@
 // Every operator is P'AP of the one before, exactly. The unknowns of a grid are sorted by the leaf of the next grid
 // they are in, so restriction, prolongation and the products are loops over leaves without atomics.
 #pragma once
+#include "tree/blocks.hpp"
 #include "tree/tree.hpp"
 #include "exec/exchange.hpp"
 #include "exec/graph.hpp"
@@ -234,6 +235,7 @@ template <class T> struct Level : Operator<T> {
   Transfer<T>                  transfer; // from the next grid
   ProductPattern               product;  // that gives the next operator
   multigrid::Chebyshev         chebyshev;
+  StrongBlocks<T>              blocks; // of Chebyshev's and Jacobi's smoother
   GaussSeidel<T>               sweep;  // instead, where it has colours
   multigrid::OrthogonalCG<T>   krylov; // of a K-cycle
   Transpose<T>                 transpose;
@@ -346,6 +348,12 @@ public:
 private:
   bool    jumps();
   void    filter(Level<T> &level);
+  CouplingLists     strong_couplings(Level<T> &level);
+  std::vector<char> meet_others(Level<T> &level, const CouplingLists &lists);
+  std::vector<std::vector<long long>> strong_blocks(Level<T> &level, size_t &shared);
+  void    prepare_blocks(Level<T> &level, bool keep);
+  void    find_blocks(Level<T> &level);
+  void    invert_blocks(Level<T> &level);
   bool    asymmetric(Level<T> &level);
   void    stabilise(Level<T> &level);
   void    product(Level<T> &fine, Level<T> &coarse);

@@ -7,7 +7,8 @@ namespace tessera::tree {
 
 // The largest eigenvalue of D^-1 A, which is at least 1, is kept while it has moved by less: what there is of the
 // tenth by which estimates are raised covers this much. Each grid is judged by its own operator, as a small shift may
-// outweigh the rest on a coarse one. So is an interpolation that is smoothed, by the operator of the mesh.
+// outweigh the rest on a coarse one. So is an interpolation that is smoothed, by the operator of the mesh. With blocks
+// B of D, whose least eigenvalues may be small, those of B^-1 A move by more.
 constexpr double slight = 0.05;
 
 template <class T>
@@ -16,7 +17,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   Failure   failure;
   const int last = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0, weights_stay = false, smooths = false; // the interpolation, anew
-  bool      skew = false;
+  bool      skew = false, shape_stays = known && levels_[0].change < slight;
   ++setups_;
   convective_ = false;
   prepare_statistics();
@@ -38,6 +39,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       smooths   = filtered_ && !weights_stay;
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
+    if (!sweeps()) prepare_blocks(level, shape_stays);
     if (level.sweep.exact) block_numbers(level);
     if (smooths) { // the eigenvalue is needed at once
       estimate({l});
@@ -66,7 +68,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   for (int l = 0; l < last && !sweeps() && !smooths; ++l) {
     Level<T> &level = levels_[(size_t)l];
     if (known && l) level.change += (float)change_of(l, found.data());
-    if (known && level.lambda > 0 && level.change < slight) continue;
+    if (known && level.lambda > 0 && level.change < (level.blocks.any ? slight / 4 : slight)) continue;
     kept = false;
     if (level.distributed) divided_grids.push_back(l);
     else estimate({l});
@@ -101,6 +103,7 @@ Failure NumericSetup<T>::run_truncated(int top, const Buffer<int> &perm, const B
   prepare_statistics();
   for (int l = top; l <= last; ++l) {
     diagonal(levels_[(size_t)l], l, perm, place);
+    if (l < last) invert_blocks(levels_[(size_t)l]);
     if (l < last) product(levels_[(size_t)l], levels_[(size_t)l + 1]);
   }
   const bool swept = sweep_last();

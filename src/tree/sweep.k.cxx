@@ -8,10 +8,6 @@ namespace tessera::tree {
 
 namespace {
 
-// A pivot below this share of its diagonal entry is the rest of a singular block: rounding of the entries, which are
-// T, leaves some.
-template <class T> constexpr double dead_pivot = sizeof(T) == sizeof(float) ? 1e-6 : 1e-12;
-
 //--- the inverses of the blocks ---------------------------------------------------------------------------------------
 
 // The size of the block of each node times b2, and of each block.
@@ -79,33 +75,13 @@ struct UnpackRows {
         dense[at[b] + (ptrdiff_t)(m - begin[b]) * n + k] = rows[(ptrdiff_t)member[m] * width + k];
   }
 };
-// Gauss and Jordan's method in place: blocks have a few unknowns, of another number each, which LAPACK's and cuBLAS's
-// batches do not know. Without pivoting, as the matrix is positive definite; unknowns without a pivot are left out.
 template <class T> struct InvertBlock {
   const int *begin, *at;
   int        bs;
   double    *dense;
   HD void    operator()(int b) const
   {
-    const int     n = (begin[b + 1] - begin[b]) * bs;
-    double *const a = dense + at[b];
-    double        diagonal[max_in_block];
-    for (int k = 0; k < n; ++k) diagonal[k] = a[k * n + k];
-    for (int k = 0; k < n; ++k) {
-      const double pivot = a[k * n + k];
-      if (!(pivot > dead_pivot<T> * diagonal[k])) {
-        for (int q = 0; q < n; ++q) a[k * n + q] = a[q * n + k] = 0;
-        continue;
-      }
-      a[k * n + k] = 1;
-      for (int q = 0; q < n; ++q) a[k * n + q] /= pivot;
-      for (int r = 0; r < n; ++r) {
-        if (r == k) continue;
-        const double f = a[r * n + k];
-        a[r * n + k]   = 0;
-        for (int q = 0; q < n; ++q) a[r * n + q] -= f * a[k * n + q];
-      }
-    }
+    invert_block<max_in_block>(dense + at[b], (begin[b + 1] - begin[b]) * bs, dead_pivot<T>);
   }
 };
 template <class T> struct TakeRows {

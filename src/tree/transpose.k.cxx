@@ -173,6 +173,7 @@ template <class T> void Level<T>::turn()
   std::swap(sweep.inverse, transpose.inverse);
   if (transpose.more) std::swap(exchange, transpose.exchange);
   std::swap(ghosts, transpose.ghosts);
+  blocks.turned = !blocks.turned;
 }
 
 template <class T> void Hierarchy<T>::turn()

@@ -1,0 +1,81 @@
+// Blocks of strongly coupled unknowns, which the smoother solves exactly: the nodes of elements that are nearly flat,
+// short lines across a boundary layer, vertices of coarse grids that nearly the same nodes use. There D, the diagonal,
+// becomes B with these blocks. Unknowns belong together whose coupling is
+//
+//   |a_ij| > 0.4 sqrt(a_ii a_jj),
+//
+// strongest ones first, up to 16 of them. A good mesh has no such couplings; work is in proportion to those there are.
+#pragma once
+#include "exec/buffer.hpp"
+#include "exec/exchange.hpp"
+#include "exec/sort.hpp"
+
+namespace tessera::tree {
+
+template <class T> struct Level;
+
+constexpr int    max_in_strong_block = 16;
+constexpr double strong_coupling     = 0.4;
+
+template <class T> struct StrongBlocks {
+  bool        found = false;     // have been looked for
+  bool        any   = false;     // on any process
+  int         n     = 0;         // in which this process has unknowns
+  Buffer<int> begin, at;         // of each block, and the end: its members, and its entries row by row
+  Buffer<int> member;            // unknowns of this process; -1 - k: the k-th one of others
+  Buffer<int> row, block, place; // the unknowns of this process, of each its block and the place there
+  Buffer<int> from;           // of each entry, where it is among the values of the operator; -1: zero or others have it
+  Buffer<T>   extra;          // B^-1 - D^-1
+  bool        turned = false; // the operator's transpose stands in its place
+  // On several processes: unknowns that others need, and those of others behind them
+  int         mates = 0;
+  Buffer<int> needed, needed_row; // needed_row: where these are in row[]
+  Buffer<T>   values;
+  Exchange    exchange;
+  // z and w times that to x += c (B^-1 - D^-1) r; z or x may be nullptr.
+  template <class V> void add(const Level<T> &level, const V *r, T c, V *z, V *x, T w);
+  // *sum += v' (B - D) v of the unknowns of this process
+  void   norm(const Level<T> &level, const T *v, double *sum);
+  size_t bytes() const
+  {
+    return begin.bytes() + at.bytes() + member.bytes() + row.bytes() + block.bytes() + place.bytes() + from.bytes() +
+           extra.bytes() + needed.bytes() + needed_row.bytes() + values.bytes() + exchange.bytes();
+  }
+
+private:
+  template <class V> const V *fetch_mates(const Level<T> &level, const V *of);
+};
+
+// Gauss and Jordan's method in place: blocks have a few unknowns, of another number each, which LAPACK's and cuBLAS's
+// batches do not know. Without pivoting, as the matrix is positive definite; unknowns whose pivot is below such a share
+// of their diagonal entry are left out.
+template <int MOST> HD inline void invert_block(double *a, int n, double dead)
+{
+  double diagonal[MOST];
+  for (int k = 0; k < n; ++k) diagonal[k] = a[k * n + k];
+  for (int k = 0; k < n; ++k) {
+    const double pivot = a[k * n + k];
+    if (!(pivot > dead * diagonal[k])) {
+      for (int q = 0; q < n; ++q) a[k * n + q] = a[q * n + k] = 0;
+      continue;
+    }
+    a[k * n + k] = 1;
+    for (int q = 0; q < n; ++q) a[k * n + q] /= pivot;
+    for (int r = 0; r < n; ++r) {
+      if (r == k) continue;
+      const double f = a[r * n + k];
+      a[r * n + k]   = 0;
+      for (int q = 0; q < n; ++q) a[r * n + q] -= f * a[k * n + q];
+    }
+  }
+}
+
+// A pivot below this share of its diagonal entry is the rest of a singular block: rounding of the entries, which are
+// T, leaves some.
+template <class T> constexpr double dead_pivot = sizeof(T) == sizeof(float) ? 1e-6 : 1e-12;
+
+// Strong couplings of unknowns of a level, on the host: their ends, and how strong they are.
+struct CouplingLists {
+  Buffer<int> from, to, strength;
+};
+} // namespace tessera::tree

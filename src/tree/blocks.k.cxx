@@ -1,0 +1,447 @@
+// The blocks of the smoother (blocks.hpp): found, filled with numbers, inverted, applied.
+#include "tree/hierarchy.hpp"
+#include "tree/clusters.hpp"
+#include "exec/each.hpp"
+#include <algorithm>
+#include <cmath>
+#include <climits>
+#include <map>
+#include <numeric>
+
+namespace tessera::tree {
+
+namespace {
+
+constexpr size_t most_vectors = 8; // at a time
+
+// f(entry, other unknown) for the strong couplings of unknown p with others.
+template <class T> struct StrongRow {
+  const int                 *i, *j;
+  const T                   *a, *inverse; // inverse: with ghosts
+  int                        bs;
+  template <class F> HD void each(int p, const F &f) const
+  {
+    const int node = p / bs, k = p % bs;
+    const T   least = (T)(strong_coupling * strong_coupling), mine = inverse[p];
+    for (int e = i[node]; e < i[node + 1]; ++e)
+      for (int m = 0; m < bs; ++m) {
+        const ptrdiff_t to = ((ptrdiff_t)e * bs + k) * bs + m;
+        const int       q  = j[e] * bs + m;
+        const T         s  = a[to] * mine * a[to] * inverse[q];
+        if (s > least && q != p) f(s, q);
+      }
+  }
+};
+template <class T> struct CountStrong {
+  StrongRow<T>   row;
+  unsigned char *flag;
+  HD double      operator()(int p) const
+  {
+    int n = 0;
+    row.each(p, [&n](T, int) { ++n; });
+    flag[p] = n != 0;
+    return n;
+  }
+};
+template <class T> struct LengthOfStrong {
+  StrongRow<T> row;
+  const int   *list;
+  int         *length;
+  HD void      operator()(int k) const
+  {
+    int n = 0;
+    row.each(list[k], [&n](T, int) { ++n; });
+    length[k] = n;
+  }
+};
+template <class T> struct ListStrong {
+  StrongRow<T> row;
+  const int   *list, *first;
+  int         *from, *to, *strength;
+  HD void      operator()(int k) const
+  {
+    int        at = first[k];
+    const int  p  = list[k];
+    const auto me = *this;
+    row.each(p, [&](T s, int q) {
+      me.from[at]     = p;
+      me.to[at]       = q;
+      me.strength[at] = s < 4 ? (int)(4096 * s + (T)0.5) : 16384; // alike in spite of rounding
+      ++at;
+    });
+  }
+};
+template <class V> struct CopyNumbers {
+  const V *from;
+  V       *to;
+  HD void  operator()(int p) const { to[p] = from[p]; }
+};
+// For a message: the process, the number and the key of each own unknown's node.
+struct NameNode {
+  int        rank;
+  const Key *key;
+  double    *to;
+  HD void    operator()(int p) const
+  {
+    const Key k              = key ? key[p] : (Key)p;
+    to[4 * (ptrdiff_t)p]     = rank;
+    to[4 * (ptrdiff_t)p + 1] = p;
+    to[4 * (ptrdiff_t)p + 2] = (double)(k >> 32);
+    to[4 * (ptrdiff_t)p + 3] = (double)(k & 0xffffffffULL);
+  }
+};
+
+// Where the entries of the block of own unknown row[s] are.
+template <class T> struct FindEntries {
+  const int *i, *j, *row, *block, *place, *begin, *at, *column; // column: of each member, in the operator here
+  int        bs;
+  int       *from;
+  HD void    operator()(int s) const
+  {
+    const int  b = block[s], first = begin[b], n = begin[b + 1] - first, node = row[s] / bs, k = row[s] % bs;
+    int *const mine = from + at[b] + place[s] * n;
+    for (int e = i[node]; e < i[node + 1]; ++e)
+      for (int m = 0; m < bs; ++m)
+        for (int q = 0; q < n; ++q)
+          if (column[first + q] == j[e] * bs + m) mine[q] = (e * bs + k) * bs + m;
+  }
+};
+struct Unknown {
+  int    *from;
+  HD void operator()(int k) const { from[k] = -1; }
+};
+// Rows of own unknowns to messages of one length, and those of mates from them.
+struct PackStrongRow {
+  const int    *needed, *block, *place, *begin, *at;
+  const double *dense;
+  double       *rows;
+  HD void       operator()(int k) const
+  {
+    const int s = needed[k], b = block[s], n = begin[b + 1] - begin[b];
+    for (int q = 0; q < n; ++q) rows[(ptrdiff_t)k * max_in_strong_block + q] = dense[at[b] + place[s] * n + q];
+  }
+};
+struct UnpackStrongRows {
+  const int    *begin, *at, *member;
+  const double *rows;
+  double       *dense;
+  HD void       operator()(int b) const
+  {
+    const int n = begin[b + 1] - begin[b];
+    for (int k = 0; k < n; ++k)
+      if (const int m = member[begin[b] + k]; m < 0)
+        for (int q = 0; q < n; ++q) dense[at[b] + k * n + q] = rows[(ptrdiff_t)(-1 - m) * max_in_strong_block + q];
+  }
+};
+template <class T> struct FillEntries {
+  const int *from;
+  const T   *a;
+  double    *dense;
+  HD void    operator()(int k) const { dense[k] = from[k] < 0 ? 0 : (double)a[from[k]]; }
+};
+// B^-1 - D^-1 of a block
+template <class T> struct InvertStrong {
+  const int *begin, *at;
+  double    *dense;
+  T         *extra;
+  HD void    operator()(int b) const
+  {
+    const int     n = begin[b + 1] - begin[b];
+    double *const a = dense + at[b];
+    double        diagonal[max_in_strong_block];
+    for (int k = 0; k < n; ++k) diagonal[k] = a[k * n + k];
+    invert_block<max_in_strong_block>(a, n, dead_pivot<T>);
+    for (int k = 0; k < n; ++k)
+      for (int q = 0; q < n; ++q)
+        extra[at[b] + k * n + q] = (T)(a[k * n + q] - (k == q && diagonal[k] > 0 ? 1 / diagonal[k] : 0));
+  }
+};
+
+template <class T, class V> struct AddExtra {
+  const int *begin, *at, *member, *row, *block, *place;
+  const T   *extra;
+  const V   *r, *others;
+  V         *z, *x;
+  T          c, weight;
+  bool       turned;
+  HD void    operator()(int s) const
+  {
+    const int      b = block[s], first = begin[b], n = begin[b + 1] - first, mine = place[s];
+    const T *const e   = extra + at[b];
+    V              sum = 0;
+    for (int q = 0; q < n; ++q) {
+      const int m = member[first + q];
+      sum += (turned ? e[q * n + mine] : e[mine * n + q]) * (m < 0 ? others[-1 - m] : r[m]);
+    }
+    sum = c * sum;
+    if (z) z[row[s]] += sum;
+    if (x) x[row[s]] += weight * sum;
+  }
+};
+template <class T> struct NormInBlocks {
+  const int *begin, *at, *member, *row, *block, *place, *from;
+  const T   *a, *v, *others;
+  HD double  operator()(int s) const
+  {
+    const int        b = block[s], first = begin[b], n = begin[b + 1] - first, mine = place[s];
+    const int *const e   = from + at[b] + mine * n;
+    double           sum = 0;
+    for (int q = 0; q < n; ++q) {
+      const int m = member[first + q];
+      if (q != mine && e[q] >= 0) sum += (double)a[e[q]] * (m < 0 ? others[-1 - m] : v[m]);
+    }
+    return sum * v[row[s]];
+  }
+};
+struct AddNumber {
+  const double *from;
+  double       *to;
+  HD void       operator()(int) const { *to += *from; }
+};
+
+// Process, number and key of all nodes here, on the host.
+template <class T> Buffer<double> names_of(Level<T> &level, MPI_Comm comm)
+{
+  const size_t   n    = 4 * (size_t)(level.n + level.ghosts);
+  int            rank = 0;
+  Buffer<double> name(Extent{n, level.exec.space}), here(n);
+  if (level.distributed) MPI_Comm_rank(comm, &rank);
+  for_each(level.exec, level.n, NameNode{rank, level.start.data(), name.data()});
+  if (level.distributed) level.exchange.forward(name.data(), 4);
+  copy(name, here);
+  return here;
+}
+
+// What StrongBlocks has, on the host. column: of each member, in the operator here; needed: places in row.
+struct BlockLists {
+  std::vector<int>         begin{0}, at{0}, member, column, row, block, place, needed, owner, index;
+  std::map<long long, int> ghosts;  // columns of others' unknowns
+  std::vector<int>         next{0}; // of each process: unknowns that others need
+  int                      rank = 0;
+  void                     find_ghosts(int n, int count, int bs, const Buffer<double> &names, MPI_Comm comm)
+  {
+    int size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    next.assign((size_t)size, 0);
+    for (int p = n; p < n + count; ++p)
+      for (int k = 0; k < bs; ++k) {
+        const double *const of                              = names.data() + 4 * (ptrdiff_t)p;
+        ghosts[unknown_of((int)of[0], (int)of[1] * bs + k)] = p * bs + k;
+      }
+  }
+  // shared: all processes add this block
+  void add(const std::vector<long long> &of, bool shared)
+  {
+    const bool mine = std::any_of(of.begin(), of.end(), [&](long long u) { return process_of(u) == rank; });
+    for (size_t q = 0; q < of.size(); ++q) {
+      const int  process = process_of(of[q]), there = shared ? next[(size_t)process]++ : 0;
+      const bool own = process == rank;
+      if (own) {
+        if (shared) needed.push_back((int)row.size());
+        row.push_back(number_of(of[q]));
+        block.push_back((int)begin.size() - 1);
+        place.push_back((int)q);
+      } else if (mine) {
+        owner.push_back(process);
+        index.push_back(there);
+      }
+      if (!mine) continue;
+      const auto ghost = own ? ghosts.end() : ghosts.find(of[q]);
+      member.push_back(own ? number_of(of[q]) : -(int)owner.size());
+      column.push_back(own ? member.back() : ghost == ghosts.end() ? -1 : ghost->second);
+    }
+    if (!mine) return;
+    begin.push_back((int)member.size());
+    at.push_back(at.back() + (int)(of.size() * of.size()));
+  }
+};
+
+} // namespace
+
+template <class T> template <class V> const V *StrongBlocks<T>::fetch_mates(const Level<T> &level, const V *of)
+{
+  if (!level.distributed || values.empty()) return nullptr;
+  const int own = (int)needed.size();
+  V *const  v   = (V *)values.data();
+  for_each(level.exec, own, GatherNodes<V>{needed.data(), of, v, 1});
+  exchange.forward((T *)v, width_of<V>);
+  return v + own;
+}
+
+template <class T> template <class V> void StrongBlocks<T>::add(const Level<T> &level, const V *r, T c, V *z, V *x, T w)
+{
+  const V *const others = fetch_mates(level, r);
+  for_each(level.exec, (int)row.size(),
+           AddExtra<T, V>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), extra.data(),
+                          r, others, z, x, c, w, turned});
+}
+
+template <class T> void StrongBlocks<T>::norm(const Level<T> &level, const T *v, double *sum)
+{
+  const T *const others = fetch_mates(level, v);
+  Buffer<double> here(Extent{1, level.exec.space});
+  sum_each(level.exec, (int)row.size(),
+           NormInBlocks<T>{begin.data(), at.data(), member.data(), row.data(), block.data(), place.data(), from.data(),
+                           level.a.data(), v, others},
+           here.data());
+  for_each(level.exec, 1, AddNumber{here.data(), sum});
+}
+
+// The strong couplings of own unknowns with others; an end past the own ones is of another process.
+template <class T> CouplingLists NumericSetup<T>::strong_couplings(Level<T> &level)
+{
+  const int unknowns = level.unknowns(), bs = level.bs;
+  const T  *inverse = level.inverse.data();
+  if (level.distributed) { // with those of ghosts
+    for_each(exec_, unknowns, CopyNumbers<T>{inverse, level.work.x.data()});
+    level.halo(level.work.x.data());
+    inverse = level.work.x.data();
+  }
+  const StrongRow<T>    row{level.i.data(), level.j.data(), level.a.data(), inverse, bs};
+  Buffer<unsigned char> flag = make_unset<unsigned char>((size_t)unknowns);
+  Buffer<double>        sum  = make<double>(1);
+  sum_each(exec_, unknowns, CountStrong<T>{row, flag.data()}, sum.data());
+  level.blocks.any = (level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0)) > 0;
+  if (!level.blocks.any) return {};
+  Buffer<int> rows;
+  select(exec_, unknowns, flag, rows);
+  Buffer<int> first = make<int>(rows.size() + 1);
+  for_each(exec_, (int)rows.size(), LengthOfStrong<T>{row, rows.data(), first.data()});
+  const int   n    = scan(exec_, (int)rows.size(), first);
+  Buffer<int> from = make_unset<int>((size_t)n), to = make_unset<int>((size_t)n), strength = make_unset<int>((size_t)n);
+  for_each(exec_, (int)rows.size(),
+           ListStrong<T>{row, rows.data(), first.data(), from.data(), to.data(), strength.data()});
+  return {on_host(from), on_host(to), on_host(strength)};
+}
+
+// Components that lie on several processes are joined by all of them, from the same list. shared: how many of the
+// blocks, which come first, are such ones.
+template <class T> std::vector<std::vector<long long>> NumericSetup<T>::strong_blocks(Level<T> &level, size_t &shared)
+{
+  const CouplingLists lists = strong_couplings(level);
+  shared                    = 0;
+  if (!level.blocks.any) return {};
+  if (!level.distributed) return join_own(lists, level.unknowns());
+  int rank, size;
+  MPI_Comm_rank(comm_, &rank);
+  MPI_Comm_size(comm_, &size);
+  std::vector<NamedCoupling> list = name_couplings(lists, names_of(level, comm_), level.bs);
+  std::vector<char>          met  = meet_others(level, lists);
+  for (const std::vector<long long> &component : join_named(list, INT_MAX)) {
+    const bool several = std::any_of(component.begin(), component.end(),
+                                     [&](long long u) { return process_of(u) != rank || met[(size_t)number_of(u)]; });
+    for (long long u : component)
+      if (several && process_of(u) == rank) met[(size_t)number_of(u)] = 1;
+  }
+  const auto middle = std::stable_partition(
+    list.begin(), list.end(), [&](const NamedCoupling &c) { return met[(size_t)number_of(c.end[0].name)] != 0; });
+  const int        count = (int)(middle - list.begin()) * (int)sizeof(NamedCoupling);
+  std::vector<int> counts((size_t)size), begins((size_t)size + 1);
+  MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, comm_);
+  std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
+  std::vector<NamedCoupling> all((size_t)begins.back() / sizeof(NamedCoupling));
+  MPI_Allgatherv(list.data(), count, MPI_BYTE, all.data(), counts.data(), begins.data(), MPI_BYTE, comm_);
+  list.erase(list.begin(), middle);
+  std::vector<std::vector<long long>> blocks = join_named(all, max_in_strong_block);
+  shared                                     = blocks.size();
+  for (std::vector<long long> &own : join_named(list, max_in_strong_block)) blocks.push_back(std::move(own));
+  return blocks;
+}
+
+// Of each own unknown: has it a strong coupling with another process?
+template <class T> std::vector<char> NumericSetup<T>::meet_others(Level<T> &level, const CouplingLists &lists)
+{
+  const int      unknowns = level.unknowns();
+  Buffer<double> met((size_t)(level.n + level.ghosts) * (size_t)level.bs), marks = make<double>(met.size());
+  for (size_t k = 0; k < lists.from.size(); ++k)
+    if (lists.to.data()[k] >= unknowns) met.data()[lists.from.data()[k]] = met.data()[lists.to.data()[k]] = 1;
+  copy(met, marks);
+  level.exchange.add_back(marks.data(), level.bs);
+  met = on_host(marks);
+  std::vector<char> open((size_t)unknowns);
+  for (int p = 0; p < unknowns; ++p) open[(size_t)p] = met.data()[p] > 0;
+  return open;
+}
+
+// The lists of the blocks in which this process has unknowns.
+template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
+{
+  StrongBlocks<T> &b = level.blocks;
+  b                  = StrongBlocks<T>();
+  size_t     shared  = 0;
+  const auto blocks  = strong_blocks(level, shared);
+  b.found            = true;
+  if (!b.any) return;
+  BlockLists lists;
+  if (level.distributed) lists.find_ghosts(level.n, level.ghosts, level.bs, names_of(level, comm_), comm_);
+  for (size_t k = 0; k < blocks.size(); ++k) lists.add(blocks[k], k < shared);
+  b.n          = (int)lists.begin.size() - 1;
+  b.begin      = copy_to(exec_.space, lists.begin);
+  b.at         = copy_to(exec_.space, lists.at);
+  b.member     = copy_to(exec_.space, lists.member);
+  b.row        = copy_to(exec_.space, lists.row);
+  b.block      = copy_to(exec_.space, lists.block);
+  b.place      = copy_to(exec_.space, lists.place);
+  b.needed_row = copy_to(exec_.space, lists.needed);
+  for (int &s : lists.needed) s = lists.row[(size_t)s];
+  b.needed = copy_to(exec_.space, lists.needed);
+  b.mates  = (int)lists.owner.size();
+  if (level.distributed) {
+    b.exchange = Exchange(exec_, comm_, (int)lists.needed.size(), lists.owner, lists.index);
+    b.values   = make<T>((lists.needed.size() + lists.owner.size()) * most_vectors);
+  }
+  const int         entries = lists.at.back();
+  const Buffer<int> columns = copy_to(exec_.space, lists.column);
+  b.from                    = make_unset<int>((size_t)entries);
+  b.extra                   = make_unset<T>((size_t)entries);
+  for_each(exec_, entries, Unknown{b.from.data()});
+  for_each(exec_, (int)b.row.size(),
+           FindEntries<T>{level.i.data(), level.j.data(), b.row.data(), b.block.data(), b.place.data(), b.begin.data(),
+                          b.at.data(), columns.data(), level.bs, b.from.data()});
+}
+
+template <class T> void NumericSetup<T>::invert_blocks(Level<T> &level)
+{
+  StrongBlocks<T> &b = level.blocks;
+  if (!b.any) return;
+  const int      entries = (int)b.from.size(), own = (int)b.needed.size();
+  Buffer<double> dense = make_unset<double>((size_t)entries);
+  for_each(exec_, entries, FillEntries<T>{b.from.data(), level.a.data(), dense.data()});
+  if (level.distributed) {
+    Buffer<double> rows = make<double>((size_t)(own + b.mates) * max_in_strong_block);
+    for_each(exec_, own,
+             PackStrongRow{b.needed_row.data(), b.block.data(), b.place.data(), b.begin.data(), b.at.data(),
+                           dense.data(), rows.data()});
+    b.exchange.forward(rows.data(), max_in_strong_block);
+    for_each(exec_, b.n,
+             UnpackStrongRows{b.begin.data(), b.at.data(), b.member.data(),
+                              rows.data() + (ptrdiff_t)own * max_in_strong_block, dense.data()});
+  }
+  for_each(exec_, b.n, InvertStrong<T>{b.begin.data(), b.at.data(), dense.data(), b.extra.data()});
+}
+
+// keep: the blocks stay as they are. On a line all couplings are strong, and without blocks its grids suffice.
+template <class T> void NumericSetup<T>::prepare_blocks(Level<T> &level, bool keep)
+{
+  if (params_.dim == 1) return;
+  if (!keep || !level.blocks.found) find_blocks(level);
+  invert_blocks(level);
+}
+
+#define INSTANTIATE(T) \
+  template void NumericSetup<T>::prepare_blocks(Level<T> &, bool); \
+  template struct StrongBlocks<T>; \
+  template CouplingLists                       NumericSetup<T>::strong_couplings(Level<T> &); \
+  template std::vector<char>                   NumericSetup<T>::meet_others(Level<T> &, const CouplingLists &); \
+  template std::vector<std::vector<long long>> NumericSetup<T>::strong_blocks(Level<T> &, size_t &); \
+  template void                                NumericSetup<T>::find_blocks(Level<T> &); \
+  template void                                NumericSetup<T>::invert_blocks(Level<T> &);
+#define INSTANTIATE_ADD(T, ...) \
+  template void StrongBlocks<T>::add<__VA_ARGS__>(const Level<T> &, const __VA_ARGS__ *, T, __VA_ARGS__ *, \
+                                                  __VA_ARGS__ *, T);
+#define INSTANTIATE_ALL(T) INSTANTIATE(T) TESSERA_ALL_WIDTHS(INSTANTIATE_ADD, T)
+INSTANTIATE_ALL(double)
+INSTANTIATE_ALL(float)
+
+} // namespace tessera::tree

@@ -1,0 +1,108 @@
+// Which unknowns belong together: Kruskal's algorithm, up to a size.
+#include "tree/clusters.hpp"
+#include <algorithm>
+#include <numeric>
+
+namespace tessera::tree {
+
+namespace {
+
+struct Forest {
+  std::vector<int> parent, size;
+  explicit Forest(size_t n) : parent(n), size(n, 1) { std::iota(parent.begin(), parent.end(), 0); }
+  int root(int k)
+  {
+    while (parent[(size_t)k] != k) k = parent[(size_t)k] = parent[(size_t)parent[(size_t)k]];
+    return k;
+  }
+  void join(int a, int b, int most)
+  {
+    a = root(a);
+    b = root(b);
+    if (a == b || size[(size_t)a] + size[(size_t)b] > most) return;
+    if (a > b) std::swap(a, b);
+    parent[(size_t)b] = a;
+    size[(size_t)a] += size[(size_t)b];
+  }
+};
+
+} // namespace
+
+std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, int n, int most)
+{
+  for (StrongCoupling &c : list)
+    if (c.a > c.b) std::swap(c.a, c.b);
+  std::sort(list.begin(), list.end(), [](const StrongCoupling &p, const StrongCoupling &q) {
+    return p.strength != q.strength ? p.strength > q.strength : p.a != q.a ? p.a < q.a : p.b < q.b;
+  });
+  Forest forest((size_t)n);
+  for (const StrongCoupling &c : list) forest.join(c.a, c.b, most);
+  std::vector<int>              block((size_t)n, -1);
+  std::vector<std::vector<int>> blocks;
+  for (int k = 0; k < n; ++k) {
+    const int root = forest.root(k);
+    if (forest.size[(size_t)root] < 2) continue;
+    if (block[(size_t)root] < 0) {
+      block[(size_t)root] = (int)blocks.size();
+      blocks.emplace_back();
+    }
+    blocks[(size_t)block[(size_t)root]].push_back(k);
+  }
+  return blocks;
+}
+
+std::vector<NamedCoupling> name_couplings(const CouplingLists &lists, const Buffer<double> &names, int bs)
+{
+  std::vector<NamedCoupling> list(lists.from.size());
+  for (size_t k = 0; k < list.size(); ++k) {
+    list[k].strength = lists.strength.data()[k];
+    for (int end = 0; end < 2; ++end) {
+      const int           p  = (end ? lists.to : lists.from).data()[k];
+      const double *const of = names.data() + 4 * (ptrdiff_t)(p / bs);
+      list[k].end[end]       = {(((Key)of[2] << 32) + (Key)of[3]) * (Key)bs + (Key)(p % bs),
+                                unknown_of((int)of[0], (int)of[1] * bs + p % bs)};
+    }
+  }
+  return list;
+}
+
+std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> &list, int most)
+{
+  std::vector<Named> all;
+  for (const NamedCoupling &c : list) all.insert(all.end(), c.end, c.end + 2);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  const auto number = [&](const Named &u) { return (int)(std::lower_bound(all.begin(), all.end(), u) - all.begin()); };
+  std::vector<StrongCoupling> couplings;
+  for (const NamedCoupling &c : list) couplings.push_back({c.strength, number(c.end[0]), number(c.end[1])});
+  std::vector<std::vector<long long>> blocks;
+  for (const std::vector<int> &block : join_strongly(std::move(couplings), (int)all.size(), most)) {
+    blocks.emplace_back();
+    for (int k : block) blocks.back().push_back(all[(size_t)k].name);
+  }
+  return blocks;
+}
+
+std::vector<std::vector<long long>> join_own(const CouplingLists &lists, int unknowns)
+{
+  std::vector<int>            number((size_t)unknowns, -1), all;
+  std::vector<StrongCoupling> couplings;
+  for (const Buffer<int> *ends : {&lists.from, &lists.to})
+    for (size_t k = 0; k < ends->size(); ++k) number[(size_t)ends->data()[k]] = 0;
+  for (int p = 0; p < unknowns; ++p)
+    if (number[(size_t)p] == 0) {
+      number[(size_t)p] = (int)all.size();
+      all.push_back(p);
+    }
+  for (size_t k = 0; k < lists.from.size(); ++k)
+    couplings.push_back(
+      {lists.strength.data()[k], number[(size_t)lists.from.data()[k]], number[(size_t)lists.to.data()[k]]});
+  std::vector<std::vector<long long>> blocks;
+  for (const std::vector<int> &block : join_strongly(std::move(couplings), (int)all.size(), max_in_strong_block)) {
+    blocks.emplace_back();
+    for (int k : block) blocks.back().push_back(all[(size_t)k]);
+  }
+  return blocks;
+}
+
+} // namespace tessera::tree

@@ -1,0 +1,46 @@
+// Which unknowns of a level belong together (blocks.hpp), on the host.
+#pragma once
+#include "tree/blocks.hpp"
+#include <vector>
+
+namespace tessera::tree {
+
+// A coupling of two of n unknowns.
+struct StrongCoupling {
+  int strength, a, b;
+};
+// The blocks of unknowns that couplings join, the strongest ones first; in order. Results depend neither on the order
+// nor on how often a coupling is in the list.
+std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, int n, int most);
+
+// An unknown of a process as one number.
+inline long long unknown_of(int process, int number)
+{
+  return ((long long)process << 32) + number;
+}
+inline int process_of(long long u)
+{
+  return (int)(u >> 32);
+}
+inline int number_of(long long u)
+{
+  return (int)(u & 0xffffffffLL);
+}
+
+// An unknown by the process that has it and its number there; keys give an order on which all processes agree.
+struct Named {
+  Key       key;
+  long long name;
+  bool      operator<(const Named &o) const { return key != o.key ? key < o.key : name < o.name; }
+  bool      operator==(const Named &o) const { return name == o.name; }
+};
+struct NamedCoupling {
+  int   strength;
+  Named end[2];
+};
+std::vector<NamedCoupling> name_couplings(const CouplingLists &lists, const Buffer<double> &names, int bs);
+// The blocks of couplings of several processes, and of one process, where names and keys are the numbers of unknowns.
+std::vector<std::vector<long long>> join_named(const std::vector<NamedCoupling> &list, int most);
+std::vector<std::vector<long long>> join_own(const CouplingLists &lists, int unknowns);
+
+} // namespace tessera::tree
