@@ -290,8 +290,8 @@ PETSC_EXTERN const char *const PCAuxAMGSmoothers[];
   PCAuxAMGFilter - whether the interpolation is smoothed by the matrix, for coefficients that jump
 
   Values:
-+ `PC_AUXAMG_FILTER_AUTO` - where the diagonal entries of neighbors differ by more than ten at a line of nodes across
-   the mesh
++ `PC_AUXAMG_FILTER_AUTO` - in the plane (in space: for Gauss-Seidel smoothers) where the diagonal entries of neighbors
+   differ by more than ten at a line of nodes across the mesh
 . `PC_AUXAMG_FILTER_OFF`  - never
 - `PC_AUXAMG_FILTER_ON`   - always
 

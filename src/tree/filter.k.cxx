@@ -101,9 +101,11 @@ template <class T> struct FindEnds {
 
 } // namespace
 
-// Jumps at more nodes than half a line (surface) across the mesh has.
+// Jumps at more nodes than half a line across the mesh has. In space a smoother with blocks does nearly as well, and
+// the setup of the smoothed interpolation, its W-cycle and degree would take longer than they save.
 template <class T> bool NumericSetup<T>::jumps()
 {
+  if (params_.dim == 3 && !sweeps()) return false;
   Level<T>      &level = levels_[0];
   Buffer<double> sum   = make<double>(1);
   if (exec_.space == Space::host) { // mostly a look at the diagonal is enough; a device would wait for what it finds
