@@ -121,7 +121,7 @@ static PetscErrorCode CheckPair(PetscObject solver, Mat A, Mat pair[2])
   PetscFunctionBegin;
   PetscCall(MatGetSize(A, &n, nullptr));
   for (int k = 0; k < 2; ++k) {
-    bool    sparse;
+    bool    sparse = false;
     MatType type;
     PetscCall(tessera::CheckMatrix(solver, "SNES vipgs", pair[k]));
     PetscCall(tessera::IsSparse(pair[k], &sparse));

@@ -4,7 +4,8 @@
 //
 //   |a_ij| > 0.4 sqrt(a_ii a_jj),
 //
-// strongest ones first, up to 16 of them. A good mesh has no such couplings; work is in proportion to those there are.
+// strongest ones first, up to 16 of them; two that have only each other, below 0.6, need no block. A good mesh has hardly
+// any such couplings; work is in proportion to those there are.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/exchange.hpp"
@@ -15,7 +16,7 @@ namespace tessera::tree {
 template <class T> struct Level;
 
 constexpr int    max_in_strong_block = 16;
-constexpr double strong_coupling     = 0.4;
+constexpr double strong_coupling     = 0.4, very_strong_coupling = 0.6;
 
 template <class T> struct StrongBlocks {
   bool        found = false;     // have been looked for

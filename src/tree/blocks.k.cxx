@@ -32,15 +32,20 @@ template <class T> struct StrongRow {
       }
   }
 };
+// Which unknowns list their couplings. Two that only have each other, not very strongly, need no block.
 template <class T> struct CountStrong {
   StrongRow<T>   row;
   unsigned char *flag;
   HD double      operator()(int p) const
   {
     int n = 0;
-    row.each(p, [&n](T, int) { ++n; });
-    flag[p] = n != 0;
-    return n;
+    T   largest = 0;
+    row.each(p, [&](T s, int) {
+      ++n;
+      largest = s > largest ? s : largest;
+    });
+    flag[p] = n > 1 || largest > (T)(very_strong_coupling * very_strong_coupling);
+    return flag[p] ? n : 0;
   }
 };
 template <class T> struct LengthOfStrong {
