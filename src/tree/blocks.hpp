@@ -4,8 +4,8 @@
 //
 //   |a_ij| > 0.4 sqrt(a_ii a_jj),
 //
-// strongest ones first, up to 16 of them; two that have only each other, below 0.6, need no block. A good mesh has hardly
-// any such couplings; work is in proportion to those there are.
+// strongest ones first, up to 16 of them; two that have only each other, below 0.6, need no block. A good mesh has
+// hardly any such couplings; work is in proportion to those there are.
 #pragma once
 #include "exec/buffer.hpp"
 #include "exec/exchange.hpp"
