@@ -421,6 +421,22 @@ static PetscErrorCode Make(Kind kind, PetscInt n)
   PetscFunctionReturn(0);
 }
 
+/* Solves with bounds from l to u, NULL as SNESVIPGSCreateLCP() takes them, to 1e-9 of |q|; most: factorisations; w = A x + q. */
+static PetscErrorCode Solve(Mat A, Vec q, Vec l, Vec u, PetscInt most, Vec x, Vec w, SNES *snes, PetscReal *size, SNESConvergedReason *reason, SNESVIPGSCertificate *c)
+{
+  PetscFunctionBegin;
+  PetscCall(VecNorm(q, NORM_2, size));
+  PetscCall(SNESVIPGSCreateLCP(A, q, l, u, snes));
+  PetscCall(SNESVIPGSSetMaxFactorizations(*snes, most));
+  PetscCall(SNESSetTolerances(*snes, 1e-9 * *size, 1e-50, 1e-50, 20000, -1));
+  PetscCall(SNESSetFromOptions(*snes));
+  PetscCall(SNESSolve(*snes, NULL, x));
+  PetscCall(SNESGetConvergedReason(*snes, reason));
+  PetscCall(SNESVIPGSGetCertificate(*snes, c));
+  PetscCall(MatMultAdd(A, x, q, w));
+  PetscFunctionReturn(0);
+}
+
 /* The residual of the answer from its definition, and its bounds, which hold at every end; most: factorisations. */
 static PetscErrorCode TestKind(Kind kind, PetscInt n, PetscInt which, PetscInt most)
 {
@@ -451,15 +467,7 @@ static PetscErrorCode TestKind(Kind kind, PetscInt n, PetscInt which, PetscInt m
     PetscCall(FillVec(A, Low, &lower));
     PetscCall(FillVec(A, High, &upper));
   }
-  PetscCall(VecNorm(q, NORM_2, &size));
-  PetscCall(SNESVIPGSCreateLCP(A, q, lower, upper, &snes));
-  PetscCall(SNESVIPGSSetMaxFactorizations(snes, most));
-  PetscCall(SNESSetTolerances(snes, 1e-9 * size, 1e-50, 1e-50, 20000, -1));
-  PetscCall(SNESSetFromOptions(snes));
-  PetscCall(SNESSolve(snes, NULL, x));
-  PetscCall(SNESGetConvergedReason(snes, &reason));
-  PetscCall(SNESVIPGSGetCertificate(snes, &c));
-  PetscCall(MatMultAdd(A, x, q, w));
+  PetscCall(Solve(A, q, lower, upper, most, x, w, &snes, &size, &reason, &c));
   PetscCall(VecGetOwnershipRange(x, &first, &last));
   PetscCall(VecGetArrayRead(x, &v));
   PetscCall(VecGetArrayRead(w, &f));
@@ -530,14 +538,7 @@ static PetscErrorCode TestLarge(const char *name, PetscInt m, PetscReal wind, Pe
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscCall(VecAssemblyBegin(q));
   PetscCall(VecAssemblyEnd(q));
-  PetscCall(VecNorm(q, NORM_2, &size));
-  PetscCall(SNESVIPGSCreateLCP(A, q, NULL, NULL, &snes));
-  PetscCall(SNESSetTolerances(snes, 1e-9 * size, 1e-50, 1e-50, 20000, -1));
-  PetscCall(SNESSetFromOptions(snes));
-  PetscCall(SNESSolve(snes, NULL, x));
-  PetscCall(SNESGetConvergedReason(snes, &reason));
-  PetscCall(SNESVIPGSGetCertificate(snes, &c));
-  PetscCall(MatMultAdd(A, x, q, w));
+  PetscCall(Solve(A, q, NULL, NULL, 200, x, w, &snes, &size, &reason, &c));
   PetscCall(VecGetArray(x, &v));
   PetscCall(VecGetArrayRead(w, &f));
   for (PetscInt i = 0; i < last - first; ++i) natural += v[i] >= 0 ? PetscSqr(PetscMin(v[i], f[i])) : size * size;

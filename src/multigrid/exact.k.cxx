@@ -32,11 +32,6 @@ template <class T, class V> struct Dense {
     if (!at.thread) x[at.node] = s;
   }
 };
-template <class V> struct CopyPart {
-  const V *from;
-  V       *to;
-  HD void  operator()(int p) const { to[p] = from[p]; }
-};
 
 // Entries of the operator, scaled to a unit diagonal, that differ by more from their transposes make it one that is not
 // symmetric; what rounding does is less.
@@ -227,7 +222,7 @@ template <class T> template <class V> void ExactSolver<T>::solve(const Exec &exe
   Buffer<T> &all = width_of<V> == 1 ? b : several;
   if (divided) {
     all.zero();
-    for_each(exec, mine, CopyPart<V>{right, (V *)all.data() + offset});
+    for_each(exec, mine, CopyValues<V>{right, (V *)all.data() + offset});
     sum_processes(comm, exec.space, all.data(), (size_t)n * width_of<V>, message);
   }
   const int       share = exec.space == Space::cuda ? 5 : 0;

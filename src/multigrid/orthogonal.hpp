@@ -37,11 +37,6 @@ template <class T> struct OrthogonalStep {
     if (!last) r[p] = (T)(r[p] - alpha * q[p]);
   }
 };
-template <class T> struct CopyVector {
-  const T *from;
-  T       *to;
-  HD void  operator()(int p) const { to[p] = from[p]; }
-};
 
 template <class T> class OrthogonalCG {
 public:
@@ -71,7 +66,7 @@ public:
       multiply(p, q, energy + step);
       for_each(exec, n, OrthogonalStep<T>{p, q, rp, energy + step, !step, step == steps_ - 1, x_.data(), b});
     }
-    for_each(exec, n, CopyVector<T>{x_.data(), x});
+    for_each(exec, n, CopyValues<T>{x_.data(), x});
   }
 
 private:

@@ -32,41 +32,29 @@ template <class T> struct StrongRow {
       }
   }
 };
-// Which unknowns list their couplings. Two that only have each other, not very strongly, need no block.
+// How many couplings each unknown lists. Two that only have each other, not very strongly, need no block.
 template <class T> struct CountStrong {
-  StrongRow<T>   row;
-  unsigned char *flag;
-  HD double      operator()(int p) const
+  StrongRow<T> row;
+  int         *count;
+  HD void      operator()(int p) const
   {
-    int n = 0;
+    int n       = 0;
     T   largest = 0;
     row.each(p, [&](T s, int) {
       ++n;
       largest = s > largest ? s : largest;
     });
-    flag[p] = n > 1 || largest > (T)(very_strong_coupling * very_strong_coupling);
-    return flag[p] ? n : 0;
-  }
-};
-template <class T> struct LengthOfStrong {
-  StrongRow<T> row;
-  const int   *list;
-  int         *length;
-  HD void      operator()(int k) const
-  {
-    int n = 0;
-    row.each(list[k], [&n](T, int) { ++n; });
-    length[k] = n;
+    count[p] = n > 1 || largest > (T)(very_strong_coupling * very_strong_coupling) ? n : 0;
   }
 };
 template <class T> struct ListStrong {
   StrongRow<T> row;
-  const int   *list, *first;
+  const int   *first;
   int         *from, *to, *strength;
-  HD void      operator()(int k) const
+  HD void      operator()(int p) const
   {
-    int        at = first[k];
-    const int  p  = list[k];
+    int at = first[p];
+    if (at == first[p + 1]) return;
     const auto me = *this;
     row.each(p, [&](T s, int q) {
       me.from[at]     = p;
@@ -75,11 +63,6 @@ template <class T> struct ListStrong {
       ++at;
     });
   }
-};
-template <class V> struct CopyNumbers {
-  const V *from;
-  V       *to;
-  HD void  operator()(int p) const { to[p] = from[p]; }
 };
 // For a message: the process, the number and the key of each own unknown's node.
 struct NameNode {
@@ -204,15 +187,15 @@ struct AddNumber {
   HD void       operator()(int) const { *to += *from; }
 };
 
-// Process, number and key of all nodes here, on the host.
+// Process, number and key of all nodes here, on the host, of a level that several processes have.
 template <class T> Buffer<double> names_of(Level<T> &level, MPI_Comm comm)
 {
   const size_t   n    = 4 * (size_t)(level.n + level.ghosts);
   int            rank = 0;
   Buffer<double> name(Extent{n, level.exec.space}), here(n);
-  if (level.distributed) MPI_Comm_rank(comm, &rank);
+  MPI_Comm_rank(comm, &rank);
   for_each(level.exec, level.n, NameNode{rank, level.start.data(), name.data()});
-  if (level.distributed) level.exchange.forward(name.data(), 4);
+  level.exchange.forward(name.data(), 4);
   copy(name, here);
   return here;
 }
@@ -231,7 +214,7 @@ struct BlockLists {
     next.assign((size_t)size, 0);
     for (int p = n; p < n + count; ++p)
       for (int k = 0; k < bs; ++k) {
-        const double *const of                              = names.data() + 4 * (ptrdiff_t)p;
+        const double *const of = names.data() + 4 * (ptrdiff_t)p;
         ghosts[unknown_of((int)of[0], (int)of[1] * bs + k)] = p * bs + k;
       }
   }
@@ -299,39 +282,31 @@ template <class T> CouplingLists NumericSetup<T>::strong_couplings(Level<T> &lev
   const int unknowns = level.unknowns(), bs = level.bs;
   const T  *inverse = level.inverse.data();
   if (level.distributed) { // with those of ghosts
-    for_each(exec_, unknowns, CopyNumbers<T>{inverse, level.work.x.data()});
+    for_each(exec_, unknowns, CopyValues<T>{inverse, level.work.x.data()});
     level.halo(level.work.x.data());
     inverse = level.work.x.data();
   }
-  const StrongRow<T>    row{level.i.data(), level.j.data(), level.a.data(), inverse, bs};
-  Buffer<unsigned char> flag = make_unset<unsigned char>((size_t)unknowns);
-  Buffer<double>        sum  = make<double>(1);
-  sum_each(exec_, unknowns, CountStrong<T>{row, flag.data()}, sum.data());
-  level.blocks.any = (level.distributed ? total(fetch(sum, 0)) : fetch(sum, 0)) > 0;
+  const StrongRow<T> row{level.i.data(), level.j.data(), level.a.data(), inverse, bs};
+  Buffer<int>        first = make<int>((size_t)unknowns + 1);
+  for_each(exec_, unknowns, CountStrong<T>{row, first.data()});
+  const int n      = scan(exec_, unknowns, first);
+  level.blocks.any = (level.distributed ? total(n) : n) > 0;
   if (!level.blocks.any) return {};
-  Buffer<int> rows;
-  select(exec_, unknowns, flag, rows);
-  Buffer<int> first = make<int>(rows.size() + 1);
-  for_each(exec_, (int)rows.size(), LengthOfStrong<T>{row, rows.data(), first.data()});
-  const int   n    = scan(exec_, (int)rows.size(), first);
   Buffer<int> from = make_unset<int>((size_t)n), to = make_unset<int>((size_t)n), strength = make_unset<int>((size_t)n);
-  for_each(exec_, (int)rows.size(),
-           ListStrong<T>{row, rows.data(), first.data(), from.data(), to.data(), strength.data()});
+  for_each(exec_, unknowns, ListStrong<T>{row, first.data(), from.data(), to.data(), strength.data()});
   return {on_host(from), on_host(to), on_host(strength)};
 }
 
 // Components that lie on several processes are joined by all of them, from the same list. shared: how many of the
 // blocks, which come first, are such ones.
-template <class T> std::vector<std::vector<long long>> NumericSetup<T>::strong_blocks(Level<T> &level, size_t &shared)
+template <class T>
+std::vector<std::vector<long long>> NumericSetup<T>::join_shared(Level<T> &level, const CouplingLists &lists,
+                                                                 const Buffer<double> &names, size_t &shared)
 {
-  const CouplingLists lists = strong_couplings(level);
-  shared                    = 0;
-  if (!level.blocks.any) return {};
-  if (!level.distributed) return join_own(lists, level.unknowns());
   int rank, size;
   MPI_Comm_rank(comm_, &rank);
   MPI_Comm_size(comm_, &size);
-  std::vector<NamedCoupling> list = name_couplings(lists, names_of(level, comm_), level.bs);
+  std::vector<NamedCoupling> list = name_couplings(lists, names, level.bs);
   std::vector<char>          met  = meet_others(level, lists);
   for (const std::vector<long long> &component : join_named(list, INT_MAX)) {
     const bool several = std::any_of(component.begin(), component.end(),
@@ -349,7 +324,7 @@ template <class T> std::vector<std::vector<long long>> NumericSetup<T>::strong_b
   MPI_Allgatherv(list.data(), count, MPI_BYTE, all.data(), counts.data(), begins.data(), MPI_BYTE, comm_);
   list.erase(list.begin(), middle);
   std::vector<std::vector<long long>> blocks = join_named(all, max_in_strong_block);
-  shared                                     = blocks.size();
+  shared = blocks.size();
   for (std::vector<long long> &own : join_named(list, max_in_strong_block)) blocks.push_back(std::move(own));
   return blocks;
 }
@@ -373,13 +348,18 @@ template <class T> std::vector<char> NumericSetup<T>::meet_others(Level<T> &leve
 template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
 {
   StrongBlocks<T> &b = level.blocks;
-  b                  = StrongBlocks<T>();
-  size_t     shared  = 0;
-  const auto blocks  = strong_blocks(level, shared);
-  b.found            = true;
+  b       = StrongBlocks<T>();
+  b.found = true;
+  const CouplingLists couplings = strong_couplings(level);
   if (!b.any) return;
-  BlockLists lists;
-  if (level.distributed) lists.find_ghosts(level.n, level.ghosts, level.bs, names_of(level, comm_), comm_);
+  std::vector<std::vector<long long>> blocks;
+  BlockLists                          lists;
+  size_t                              shared = 0; // of the blocks, first ones that several processes have
+  if (level.distributed) {
+    const Buffer<double> names = names_of(level, comm_);
+    lists.find_ghosts(level.n, level.ghosts, level.bs, names, comm_);
+    blocks = join_shared(level, couplings, names, shared);
+  } else blocks = join_own(couplings, level.unknowns());
   for (size_t k = 0; k < blocks.size(); ++k) lists.add(blocks[k], k < shared);
   b.n          = (int)lists.begin.size() - 1;
   b.begin      = copy_to(exec_.space, lists.begin);
@@ -398,8 +378,8 @@ template <class T> void NumericSetup<T>::find_blocks(Level<T> &level)
   }
   const int         entries = lists.at.back();
   const Buffer<int> columns = copy_to(exec_.space, lists.column);
-  b.from                    = make_unset<int>((size_t)entries);
-  b.extra                   = make_unset<T>((size_t)entries);
+  b.from  = make_unset<int>((size_t)entries);
+  b.extra = make_unset<T>((size_t)entries);
   for_each(exec_, entries, Unknown{b.from.data()});
   for_each(exec_, (int)b.row.size(),
            FindEntries<T>{level.i.data(), level.j.data(), b.row.data(), b.block.data(), b.place.data(), b.begin.data(),
@@ -439,7 +419,8 @@ template <class T> void NumericSetup<T>::prepare_blocks(Level<T> &level, bool ke
   template struct StrongBlocks<T>; \
   template CouplingLists                       NumericSetup<T>::strong_couplings(Level<T> &); \
   template std::vector<char>                   NumericSetup<T>::meet_others(Level<T> &, const CouplingLists &); \
-  template std::vector<std::vector<long long>> NumericSetup<T>::strong_blocks(Level<T> &, size_t &); \
+  template std::vector<std::vector<long long>> NumericSetup<T>::join_shared( \
+    Level<T> &, const CouplingLists &, const Buffer<double> &, size_t &); \
   template void                                NumericSetup<T>::find_blocks(Level<T> &); \
   template void                                NumericSetup<T>::invert_blocks(Level<T> &);
 #define INSTANTIATE_ADD(T, ...) \

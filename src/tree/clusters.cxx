@@ -1,32 +1,9 @@
 // Which unknowns belong together: Kruskal's algorithm, up to a size.
 #include "tree/clusters.hpp"
+#include "exec/sets.hpp"
 #include <algorithm>
-#include <numeric>
 
 namespace tessera::tree {
-
-namespace {
-
-struct Forest {
-  std::vector<int> parent, size;
-  explicit Forest(size_t n) : parent(n), size(n, 1) { std::iota(parent.begin(), parent.end(), 0); }
-  int root(int k)
-  {
-    while (parent[(size_t)k] != k) k = parent[(size_t)k] = parent[(size_t)parent[(size_t)k]];
-    return k;
-  }
-  void join(int a, int b, int most)
-  {
-    a = root(a);
-    b = root(b);
-    if (a == b || size[(size_t)a] + size[(size_t)b] > most) return;
-    if (a > b) std::swap(a, b);
-    parent[(size_t)b] = a;
-    size[(size_t)a] += size[(size_t)b];
-  }
-};
-
-} // namespace
 
 std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, int n, int most)
 {
@@ -35,13 +12,19 @@ std::vector<std::vector<int>> join_strongly(std::vector<StrongCoupling> list, in
   std::sort(list.begin(), list.end(), [](const StrongCoupling &p, const StrongCoupling &q) {
     return p.strength != q.strength ? p.strength > q.strength : p.a != q.a ? p.a < q.a : p.b < q.b;
   });
-  Forest forest((size_t)n);
-  for (const StrongCoupling &c : list) forest.join(c.a, c.b, most);
+  Sets             sets((size_t)n);
+  std::vector<int> size((size_t)n, 1); // of each set, where its name is
+  for (const StrongCoupling &c : list) {
+    const int a = sets.root(c.a), b = sets.root(c.b), together = size[(size_t)a] + size[(size_t)b];
+    if (a == b || together > most) continue;
+    sets.join(a, b);
+    size[(size_t)sets.root(a)] = together;
+  }
   std::vector<int>              block((size_t)n, -1);
   std::vector<std::vector<int>> blocks;
   for (int k = 0; k < n; ++k) {
-    const int root = forest.root(k);
-    if (forest.size[(size_t)root] < 2) continue;
+    const int root = sets.root(k);
+    if (size[(size_t)root] < 2) continue;
     if (block[(size_t)root] < 0) {
       block[(size_t)root] = (int)blocks.size();
       blocks.emplace_back();

@@ -11,12 +11,6 @@ namespace {
 constexpr int    filter_steps = 3;
 constexpr double jump         = 10; // ratio of neighbouring diagonal entries
 
-template <class T> struct CopyWeights {
-  const T *from;
-  T       *to;
-  HD void  operator()(int p) const { to[p] = from[p]; }
-};
-
 // P := P - w D^-1 (A P), in the pattern of P and not below zero; then the rows get their old sums. Of blocks the mean
 // of the diagonal counts.
 template <class T, class S> struct SmoothWeights {
@@ -128,11 +122,11 @@ template <class T> void NumericSetup<T>::filter(Level<T> &level)
   if (level.transfer.plain.empty()) {
     if (!filtered_) return;
     level.transfer.plain = make<T>((size_t)n);
-    for_each(exec_, n, CopyWeights<T>{level.transfer.weight.data(), level.transfer.plain.data()});
-  } else for_each(exec_, n, CopyWeights<T>{level.transfer.plain.data(), level.transfer.weight.data()});
+    for_each(exec_, n, CopyValues<T>{level.transfer.weight.data(), level.transfer.plain.data()});
+  } else for_each(exec_, n, CopyValues<T>{level.transfer.plain.data(), level.transfer.weight.data()});
   if (!filtered_) return;
   Buffer<T> next = make<T>((size_t)n);
-  for_each(exec_, n, CopyWeights<T>{level.transfer.weight.data(), next.data()});
+  for_each(exec_, n, CopyValues<T>{level.transfer.weight.data(), next.data()});
   for (int step = 0; step < filter_steps; ++step) {
     if (step && level.distributed) level.exchange.forward(level.transfer.weight.data(), level.transfer.corners);
     level.product.with_lists([&](const auto &lists) {

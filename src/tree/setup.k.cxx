@@ -52,11 +52,6 @@ struct SortPoints {
     for (int q = 0; q < dim; ++q) to[(ptrdiff_t)dim * p + q] = y[(ptrdiff_t)dim * from + q];
   }
 };
-struct CopyKeys {
-  const Key *from;
-  Key       *to;
-  HD void    operator()(int p) const { to[p] = from[p]; }
-};
 // Of nodes in order: 1 where more than `most` of them are in the same finest cell, which cannot be split.
 struct Crowded {
   const Key *key;
@@ -232,7 +227,7 @@ template <class T> Tree Setup<T>::sort_into_tree(int sorted_level)
   MPI_Comm_size(comm_, &size);
   if (ghosts) {
     points_.sorted = make_unset<Key>((size_t)points_.n);
-    for_each(exec_, points_.n, CopyKeys{points_.key.data(), points_.sorted.data()});
+    for_each(exec_, points_.n, CopyValues<Key>{points_.key.data(), points_.sorted.data()});
   } else points_.sorted = std::move(points_.key);
   perm_  = Buffer<int>();
   where_ = make_unset<int>((size_t)points_.all);
@@ -273,13 +268,13 @@ template <class T> void Setup<T>::sort_coordinates()
   for_each(exec_, points_.all, SortPoints{perm_.data(), points_.y.data(), params_.dim, n, y.data()});
   if (!(crowded_ > 0)) { // a vector that is constant in a cell has nothing of the largest eigenvalue there
     levels_[0].start = make_unset<Key>((size_t)n);
-    for_each(exec_, n, CopyKeys{points_.sorted.data(), levels_[0].start.data()});
+    for_each(exec_, n, CopyValues<Key>{points_.sorted.data(), levels_[0].start.data()});
   }
   Buffer<Key> keys;
   if (ghosts) {
     keys = make_unset<Key>((size_t)points_.all);
-    for_each(exec_, n, CopyKeys{points_.sorted.data(), keys.data()});
-    for_each(exec_, ghosts, CopyKeys{points_.key.data() + n, keys.data() + n});
+    for_each(exec_, n, CopyValues<Key>{points_.sorted.data(), keys.data()});
+    for_each(exec_, ghosts, CopyValues<Key>{points_.key.data() + n, keys.data() + n});
     points_.sorted = Buffer<Key>();
   } else keys = std::move(points_.sorted);
   points_.key      = std::move(keys);

@@ -54,11 +54,6 @@ template <class T> struct TakeTransposed {
       for (int c = 0; c < bs; ++c) to[block * k + r * bs + c] = of[block * from[k] + c * bs + r];
   }
 };
-template <class V> struct CopyValues {
-  const V *from;
-  V       *to;
-  HD void  operator()(int p) const { to[p] = from[p]; }
-};
 // For a message: the process and the number of each own node; the block and the place in it.
 struct Name {
   int     rank;

@@ -207,11 +207,6 @@ template <int D> struct FillCells {
     }
   }
 };
-template <class V> struct CopyTo {
-  const V *from;
-  V       *to;
-  HD void  operator()(int c) const { to[c] = from[c]; }
-};
 
 template <int D> class Builder {
 public:
@@ -239,8 +234,8 @@ public:
     Buffer<Key> start = make<Key>(all);
     Buffer<int> rank = make<int>(all), place = make<int>(points + 1);
     for (size_t l = 0; l < split.size(); ++l) {
-      for_each(exec_, split[l].n, CopyTo<Key>{split[l].start.data(), start.data() + levels.first[l]});
-      for_each(exec_, split[l].n, CopyTo<int>{split[l].rank.data(), rank.data() + levels.first[l]});
+      for_each(exec_, split[l].n, CopyValues<Key>{split[l].start.data(), start.data() + levels.first[l]});
+      for_each(exec_, split[l].n, CopyValues<int>{split[l].rank.data(), rank.data() + levels.first[l]});
     }
     for_each(exec_, points, CountCells<D>{key_.data(), leaf_.data(), 1, place.data()});
     const int n = tree.cells = scan(exec_, points, place);
@@ -322,8 +317,8 @@ private:
       const int   both  = coarse.n + (int)where.size();
       Buffer<Key> start = make<Key>(both);
       Buffer<int> ranks = make<int>(both), order, first;
-      for_each(exec_, coarse.n, CopyTo<Key>{coarse.start.data(), start.data()});
-      for_each(exec_, coarse.n, CopyTo<int>{coarse.rank.data(), ranks.data()});
+      for_each(exec_, coarse.n, CopyValues<Key>{coarse.start.data(), start.data()});
+      for_each(exec_, coarse.n, CopyValues<int>{coarse.rank.data(), ranks.data()});
       for_each(exec_, (int)where.size(),
                TakeWanted{where.data(), wanted.data(), rank.data(), coarse.n, start.data(), ranks.data()});
       sort_keys(exec_, both, D * depth(D), start, order);

@@ -86,11 +86,6 @@ template <class T> struct LargestAtCorner {
     largest[item] = most;
   }
 };
-template <class T> struct CopyNumbers {
-  const T *from;
-  T       *to;
-  HD void  operator()(int p) const { to[p] = from[p]; }
-};
 template <class T> struct LargestOfCorners {
   const int *first, *place;
   const T   *largest;
@@ -165,9 +160,9 @@ template <class T> void Hierarchy<T>::largest_in_support(int l, const T *fine, T
   if (next.distributed) next.exchange.add_back((Raised *)coarse, bs);
   else if (level.distributed) {
     Buffer<T> all = make_unset<T>((size_t)(next.n * bs));
-    for_each(exec_, next.n * bs, CopyNumbers<T>{coarse, all.data()});
+    for_each(exec_, next.n * bs, CopyValues<T>{coarse, all.data()});
     reduce(all, MPI_DOUBLE, MPI_MAX);
-    for_each(exec_, next.n * bs, CopyNumbers<T>{all.data(), coarse});
+    for_each(exec_, next.n * bs, CopyValues<T>{all.data(), coarse});
   }
 }
 

@@ -47,11 +47,6 @@ struct Take {
     x[p]              = Y[q] - X0[q];
   }
 };
-struct Copy {
-  const double *from;
-  double       *to;
-  HD void       operator()(int p) const { to[p] = from[p]; }
-};
 struct Size {
   const double *x;
   HD double     operator()(int p) const { return fabs(x[p]); }

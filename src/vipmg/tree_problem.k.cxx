@@ -41,7 +41,7 @@ void TreeProblem::allocate(int l)
   for (Buffer<double> *v : {&g.x, &g.b, &g.lo, &g.up, &g.inverse, &g.r, &g.v, &g.y})
     if (v->size() != n) v->resize(Extent{n, exec_.space});
   if (g.free.size() != n) g.free.resize(Extent{n, exec_.space});
-  for_each(exec_, at.unknowns(), Copy{at.inverse.data(), g.inverse.data()});
+  for_each(exec_, at.unknowns(), CopyValues<double>{at.inverse.data(), g.inverse.data()});
   g.lambda = at.lambda > 0 ? at.lambda : 2;
 }
 
@@ -116,7 +116,7 @@ template <class End> double TreeProblem::kept_product(double *x, const End &end)
 {
   const bool    turned = !reflect_.empty();
   double *const v      = turned ? turned_.data() : x;
-  if (turned) for_each(exec_, level(0).unknowns(), Copy{x, v});
+  if (turned) for_each(exec_, level(0).unknowns(), CopyValues<double>{x, v});
   turn(v);
   tree_.with_whole(0, [&](Level &at) {
     at.halo(v);
@@ -154,7 +154,7 @@ bool TreeProblem::load(const double *F, const double *X, const double *XL, const
 
 bool TreeProblem::restart()
 {
-  for_each(exec_, level(0).unknowns(), Copy{start_.data(), grids_[0].x.data()});
+  for_each(exec_, level(0).unknowns(), CopyValues<double>{start_.data(), grids_[0].x.data()});
   return !(sum(0, Size{start_.data()}) == 0);
 }
 
@@ -275,7 +275,7 @@ void TreeProblem::conjugate_residuals(int l)
     double *const p = directions_.data() + (size_t)k * stride, *const q = images_.data() + (size_t)k * stride;
     precondition(l, r, z_.data());
     (void)product(l, z_.data(), FreeProduct{z_.data(), g.free.data(), q});
-    for_each(exec_, n, Copy{z_.data(), p});
+    for_each(exec_, n, CopyValues<double>{z_.data(), p});
     for (int m = 0; m < k; ++m) {
       const double *const pm = directions_.data() + (size_t)m * stride, *const qm = images_.data() + (size_t)m * stride;
       const double        c  = -sum(l, Dot{q, qm}) / qq[m];
@@ -301,7 +301,7 @@ void TreeProblem::conjugate_gradients(int l)
     if (!k) first = rz;
     if (!(rz > reduction * reduction * first)) break;
     if (k) for_each(exec_, n, Direction{z, rz / before, p});
-    else for_each(exec_, n, Copy{z, p});
+    else for_each(exec_, n, CopyValues<double>{z, p});
     before          = rz;
     const double pq = product(l, p, FreeProduct{p, g.free.data(), q});
     if (!(pq > 0)) {
@@ -329,10 +329,10 @@ void TreeProblem::restrict_problem(int l)
 {
   Bounded  &g = grids_[(size_t)l], &next = grids_[(size_t)l + 1];
   const int n = level(l).unknowns();
-  for_each(exec_, n, Copy{g.x.data(), level(l).work.x.data()});
+  for_each(exec_, n, CopyValues<double>{g.x.data(), level(l).work.x.data()});
   for_each(exec_, n, PartOf{g.b.data(), g.inverse.data(), level(l).work.b.data()});
   tree_.with_whole(l, [&](Level &) { tree_.restrict_residual(l); });
-  for_each(exec_, level(l + 1).unknowns(), Copy{level(l + 1).work.b.data(), next.b.data()});
+  for_each(exec_, level(l + 1).unknowns(), CopyValues<double>{level(l + 1).work.b.data(), next.b.data()});
   for (int sign = 1; sign >= -1; sign -= 2) {
     const Buffer<double> &bound = sign > 0 ? g.lo : g.up;
     for_each(exec_, n, Room{g.x.data(), bound.data(), g.inverse.data(), (double)sign, g.r.data()});
@@ -353,8 +353,9 @@ void TreeProblem::monotone_cycle(int l)
   sweep(l);
   restrict_problem(l);
   monotone_cycle(l + 1);
-  for_each(exec_, level(l).unknowns(), Copy{g.x.data(), level(l).work.x.data()});
-  for_each(exec_, level(l + 1).unknowns(), Copy{grids_[(size_t)l + 1].x.data(), level(l + 1).work.x.data()});
+  for_each(exec_, level(l).unknowns(), CopyValues<double>{g.x.data(), level(l).work.x.data()});
+  for_each(exec_, level(l + 1).unknowns(),
+           CopyValues<double>{grids_[(size_t)l + 1].x.data(), level(l + 1).work.x.data()});
   tree_.prolong(l);
   for_each(exec_, level(l).unknowns(),
            Project0{level(l).work.x.data(), g.lo.data(), g.up.data(), g.inverse.data(), g.x.data()});
@@ -394,7 +395,7 @@ void TreeProblem::restrict_vector(int l, Buffer<double> &coarse)
 {
   level(l).work.x.zero();
   tree_.restrict_residual(l);
-  for_each(exec_, level(l + 1).unknowns(), Copy{level(l + 1).work.b.data(), coarse.data()});
+  for_each(exec_, level(l + 1).unknowns(), CopyValues<double>{level(l + 1).work.b.data(), coarse.data()});
 }
 
 // y and r of the coarse grid are free
@@ -436,7 +437,8 @@ void TreeProblem::full_multigrid()
       for_each(exec_, n, Project0{g.y.data(), g.lo.data(), g.up.data(), g.inverse.data(), g.x.data()});
     } else {
       level(l).work.x.zero();
-      for_each(exec_, level(l + 1).unknowns(), Copy{grids_[(size_t)l + 1].x.data(), level(l + 1).work.x.data()});
+      for_each(exec_, level(l + 1).unknowns(),
+               CopyValues<double>{grids_[(size_t)l + 1].x.data(), level(l + 1).work.x.data()});
       tree_.prolong(l);
       for_each(exec_, n, Project0{level(l).work.x.data(), g.lo.data(), g.up.data(), g.inverse.data(), g.x.data()});
     }
