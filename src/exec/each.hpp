@@ -52,6 +52,12 @@ template <class T> HD inline T claim(T *place, T v)
 #endif
 }
 
+template <class T> struct CopyValues {
+  const T *from;
+  T       *to;
+  HD void  operator()(int p) const { to[p] = from[p]; }
+};
+
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
 // A list in rows of so many, as forall() works on boxes.
@@ -84,11 +90,6 @@ template <class Kernel> void for_each(const Exec &exec, int n, const Kernel &ker
   for_range(exec, 0, n, kernel);
 }
 
-template <class T> struct CopyValues {
-  const T *from;
-  T       *to;
-  HD void  operator()(int p) const { to[p] = from[p]; }
-};
 // to = the numbers of the nodes in the list, `width` of each; for width times as many p.
 template <class T> struct GatherNodes {
   const int *list;
