@@ -1,5 +1,6 @@
 // The hierarchy of three.hpp in one precision, and its kernels.
 #pragma once
+#include "exec/graph.hpp"
 #include "rrb/three/parts.hpp"
 #include "rrb/three/three.hpp"
 
@@ -104,6 +105,8 @@ private:
   Buffer<uint8_t>          free_;
   bool                     dirichlet_ = false;
   multigrid::ExactSolver<T> exact_;
+  Graph                     graph_;       // of the cycle, on a device
+  uint64_t                  setups_ = 0;
   Parts                    parts_;
   Buffer<T>                right_, constants_; // of a correction by parts
   Buffer<ptrdiff_t>        places_; // of the last grid's nodes

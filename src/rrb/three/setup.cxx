@@ -164,6 +164,7 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
 {
   Failure   failure;
   Level<T> &finest = levels_[0];
+  ++setups_;
   if (!again) {
     finest.star  = !source.box;
     finest.schur = finest.star;
