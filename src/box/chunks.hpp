@@ -16,7 +16,8 @@ template <int PLANES, class Kernel> struct OnChunks {
   Rows    rows;
   int     first[2], end[2], width, even; // of half rows; chunks of the even half
   Kernel  kernel;
-  int                             apart; // threads of a node
+  int     apart;  // threads of a node
+  int     colour; // (i + j + k) % 2 of the nodes; -1: all
   template <int P, int W> HD void at(int t, int j, int k, int plane) const
   {
     const ptrdiff_t o = layout.row(j, k) + t;
@@ -39,16 +40,19 @@ template <int PLANES, class Kernel> struct OnChunks {
   {
     int j, k;
     rows.get(r / apart, j, k);
-    if (c < even) run<0>(c, j, k, r % apart);
-    else run<1>(c - even, j, k, r % apart);
+    const int p = colour < 0 ? c >= even : (colour + j + k) & 1;
+    if (colour < 0) c -= p * even;
+    else if (first[p] + c * width >= end[p]) return;
+    if (p) run<1>(c, j, k, r % apart);
+    else run<0>(c, j, k, r % apart);
   }
 };
 template <int PLANES = 0, class Kernel>
-void for_chunks(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+void for_chunks(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, int colour = -1)
 {
   if (b.empty()) return;
   const int                width = chunk_of(exec);
-  OnChunks<PLANES, Kernel> on{l, all_rows(b), {}, {}, width, 0, kernel, PLANES && width == 1 ? PLANES : 1};
+  OnChunks<PLANES, Kernel> on{l, all_rows(b), {}, {}, width, 0, kernel, PLANES && width == 1 ? PLANES : 1, colour};
   int                      count[2];
   for (int p = 0; p < 2; ++p) {
     on.first[p] = half_begin(b.lo[0], p);
@@ -56,7 +60,8 @@ void for_chunks(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel 
     count[p]    = (on.end[p] - on.first[p] + on.width - 1) / on.width;
   }
   on.even = count[0];
-  forall(exec, {0, count[0] + count[1], 0, on.apart * on.rows.count()}, on);
+  const int all = colour < 0 ? count[0] + count[1] : count[0] > count[1] ? count[0] : count[1];
+  forall(exec, {0, all, 0, on.apart * on.rows.count()}, on);
 }
 
 // The kernel of for_nodes() at the nodes with (i + j + k) % 2 == colour.
