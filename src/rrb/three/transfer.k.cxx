@@ -6,7 +6,7 @@ namespace tessera::rrb::three {
 
 namespace {
 
-// b = P' r: for each coarse node 27 weights and residuals, 54 / 8 numbers a fine node; 13 where r is zero at red nodes.
+// b = P' r: for each coarse node 27 weights and residuals, 54 / 8 numbers a fine node; 13 where red nodes have r = 0.
 template <class T, int STRIDE> struct Restrict {
   const T     *w, *r;
   box::Layout3 fine;
