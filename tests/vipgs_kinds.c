@@ -433,7 +433,8 @@ static PetscErrorCode Solve(Mat A, Vec q, Vec l, Vec u, PetscInt most, Vec x, Ve
   PetscCall(SNESSolve(*snes, NULL, x));
   PetscCall(SNESGetConvergedReason(*snes, reason));
   PetscCall(SNESVIPGSGetCertificate(*snes, c));
-  PetscCall(MatMultAdd(A, x, q, w));
+  PetscCall(MatMult(A, x, w));
+  PetscCall(VecAXPY(w, 1, q));
   PetscFunctionReturn(0);
 }
 
@@ -474,7 +475,7 @@ static PetscErrorCode TestKind(Kind kind, PetscInt n, PetscInt which, PetscInt m
   PetscCall(VecGetArrayRead(lower, &l));
   PetscCall(VecGetArrayRead(upper, &u));
   for (PetscInt i = 0; i < last - first; ++i) {
-    const PetscReal e = v[i] - PetscMin(PetscMax(v[i] - f[i], l[i]), u[i]);
+    const PetscReal e = PetscMin(PetscMax(f[i], v[i] - u[i]), v[i] - l[i]); /* v - P(v - f) */
     mine[0] += e * e;
     mine[1] += !(v[i] >= l[i] && v[i] <= u[i]);
   }
