@@ -587,6 +587,13 @@ int main(int argc, char **argv)
     for (int k = 0; k < 3; ++k)
       for (int kind = 0; kind < KINDS; ++kind) PetscCall(TestKind((Kind)kind, sizes[k], round, 200));
   PetscCall(TestKind(SKEW, 90, 0, few));
+  for (int k = 0; k < 2; ++k) { /* x grows until x - F is x, or A x + q is A x */
+    const PetscInt which[2][3] = {{2, 6, 17}, {10, 22, 29}};
+    for (int l = 0; l < 3; ++l) PetscCall(TestKind(IMPOSSIBLE, sizes[k], which[k][l], 200));
+  }
+  PetscCall(TestKind(IMPOSSIBLE, 90, 22, 200));
+  PetscCall(TestKind(LINEAR, 90, 51, 200)); /* factorisations without pivots, which fail near the end */
+  PetscCall(TestKind(LINEAR, 89, 93, 200));
   PetscCall(TestLarge("40000 unknowns, obstacle", 200, 0, PETSC_FALSE));
   PetscCall(TestLarge("40000 unknowns, obstacle in the wind", 200, 3, PETSC_FALSE));
   PetscCall(TestLarge("40000 unknowns, markets", 200, 0, PETSC_TRUE));

@@ -145,24 +145,31 @@ struct Interior {
   }
   double centre(double a) const { return sides ? (low.product(a, dx) + high.product(a, dx)) / sides : 0; }
   double room() const { return std::min(low.room(dx), high.room(dx)); }
-  bool   factorise()
+  // ridge: added to the diagonal of the factor alone
+  bool   factorise(double ridge)
   {
     Vector shift(index.size());
     std::fill(D.begin(), D.end(), 0);
     for (const Side *side : {&low, &high})
       for (size_t i = 0; i < n; ++i)
         if (side->has(i)) D[i] += side->y[i] / side->s[i];
+    for (size_t i = 0; i < shift.size(); ++i) shift[i] = D[(size_t)index[i]] + ridge;
+    return factor.make(m, shift, index, m.asymmetry < 1e-12);
+  }
+  // The first direction of a step. Sparse factorisations do not pivot, and there may be zeros on the diagonal: a larger
+  // ridge is left to the refinement.
+  bool predict()
+  {
     const double size = size_of_diagonal(m);
-    // sparse factorisations do not pivot, and there may be zeros on the diagonal
     for (double ridge = m.sparse ? 1e-12 * size : 0;; ridge *= 100) {
-      for (size_t i = 0; i < shift.size(); ++i) shift[i] = D[(size_t)index[i]] + ridge;
-      if (factor.make(m, shift, index, m.asymmetry < 1e-12)) return true;
-      if (!(ridge > 0 && ridge < 1e-7 * size)) return false;
+      const bool last = !(ridge > 0 && ridge < 1e-7 * size);
+      if (factorise(ridge) && (direction(0, false) || last)) return true;
+      if (last) return false;
     }
   }
   // The step to s y = centre, with steps of refinement: one, and as many as help where a factorisation has not pivoted.
-  // w: of x
-  void direction(double centre, bool corrected)
+  // w: of x. false: refinement does not help.
+  bool direction(double centre, bool corrected)
   {
     Vector right(n), product(n);
     for (size_t i = 0; i < n; ++i) right[i] = low.y[i] - high.y[i] - w[i];
@@ -173,6 +180,7 @@ struct Interior {
     }
     std::fill(dx.begin(), dx.end(), 0);
     double before = HUGE_VAL;
+    bool   helps = true;
     for (int k = 0; k < (m.sparse ? 6 : 2); ++k) {
       double now = 0;
       if (k) multiply(linear, dx.data(), product.data());
@@ -181,6 +189,7 @@ struct Interior {
         b[i] = right[at] - product[at] - D[at] * dx[at];
         now += b[i] * b[i];
       }
+      if (k == 1) helps = now < 0.01 * before;
       if (k > 1 && !(now < 0.01 * before)) break;
       before = now;
       factor.solve(b.data());
@@ -188,14 +197,14 @@ struct Interior {
     }
     low.derive(dx);
     high.derive(dx);
+    return helps;
   }
   // false: no direction
   bool step()
   {
     constexpr double close = 0.995; // of the way to the next bound
-    if (!factorise()) return false;
+    if (!predict()) return false;
     const double mu = centre(0);
-    direction(0, false);
     const double a = std::min(1., room()), after = std::max(centre(a), 0.);
     direction(mu > 0 ? mu * std::pow(std::min(after / mu, 1.), 3) : 0, true);
     const double first = room();
