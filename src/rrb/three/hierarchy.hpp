@@ -22,8 +22,8 @@ template <class T, class F> void with_operator(const Level<T> &l, const F &f)
 }
 
 // --- operator.k.cxx ---
-// The operator of the finest grid; returns the largest |a_ij - a_ji|, relative to the largest diagonal entry.
-template <class T> double compress(Level<T> &l, const Source &source, const Comm &comm);
+// The operator of the finest grid, and what the report says of it: its asymmetry and its largest diagonal entry.
+template <class T> void compress(Level<T> &l, const Source &source, const Comm &comm, Failure &report);
 // free: nullptr where all nodes with a positive diagonal are.
 template <class T> void mark_alive(Level<T> &l, const uint8_t *free);
 template <class T> void scale(Level<T> &l, const uint8_t *free); // inverse, diagonal
@@ -90,6 +90,7 @@ private:
   bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const;
   int     degree(double served_badly) const;
   Failure invert();
+  void    name_pivot(std::vector<double> &dense, Failure &failure) const;
   void    load(const double *x);
   void    cycle_with_parts();
   void    store(const double *x, double *y);

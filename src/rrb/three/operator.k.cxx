@@ -186,7 +186,7 @@ template <class T> void exchange_operator(Level<T> &l)
 
 } // namespace
 
-template <class T> double compress(Level<T> &l, const Source &source, const Comm &comm)
+template <class T> void compress(Level<T> &l, const Source &source, const Comm &comm, Failure &report)
 {
   const ptrdiff_t       plane = (ptrdiff_t)l.layout.size();
   std::vector<double *> planes;
@@ -213,7 +213,8 @@ template <class T> double compress(Level<T> &l, const Source &source, const Comm
   const Differences d      = box::joined(result);
   double            most[2] = {d.difference, d.diagonal};
   if (!l.shared) MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE, MPI_MAX, comm);
-  return most[1] > 0 ? most[0] / most[1] : 0;
+  report.largest   = most[1];
+  report.asymmetry = most[1] > 0 ? most[0] / most[1] : 0;
 }
 
 template <class T> void mark_alive(Level<T> &l, const uint8_t *free)
@@ -268,7 +269,7 @@ template <class T> void clear_dead(Level<T> &l)
 }
 
 #define INSTANTIATE(T) \
-  template double compress(Level<T> &, const Source &, const Comm &); \
+  template void  compress(Level<T> &, const Source &, const Comm &, Failure &); \
   template void  mark_alive(Level<T> &, const uint8_t *); \
   template void  scale(Level<T> &, const uint8_t *); \
   template Kinds kinds(const Level<T> &, const Comm &, bool); \

@@ -19,6 +19,12 @@ constexpr double badly_some = 0.05, badly_many = 0.3;
 constexpr double jumps_some = 0.002;
 // A direction of at most so many nodes is coarsened alone wherever that serves more nodes: it is soon at its end.
 constexpr int short_direction = 4;
+// Coefficients and the residuals that belong to them must stay in the range of a number, products of two of them, too.
+template <class T> bool in_range(double largest)
+{
+  const double most = sizeof(T) == 8 ? 1e140 : 1e15;
+  return largest == 0 || (largest > 1 / most && largest < most);
+}
 
 int bits(int c) { return (c & 1) + (c >> 1 & 1) + (c >> 2 & 1); }
 
@@ -166,7 +172,7 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
   Level<T> &finest = levels_[0];
   if (!again) {
     finest.star  = !source.box;
-    finest.schur = finest.star;
+    finest.schur = finest.star && !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
     for (int d = 0; d < 3; ++d) // red and black nodes take turns
       if (finest.periodic[d] && finest.n[d] % 2) finest.schur = false;
     allocate(finest);
@@ -179,7 +185,11 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
   dirichlet_ = source.dirichlet;
   finest.halo.exchange(source.free);
   copy(source.free, exec_.space, free_.data(), exec_.space, free_.size());
-  failure.asymmetry = compress(finest, source, comm_);
+  compress(finest, source, comm_, failure);
+  if (!in_range<T>(failure.largest)) {
+    failure.failed = failure.unfit = true;
+    return failure;
+  }
   for (size_t k = 0;; ++k) {
     const uint8_t *const free = k ? nullptr : free_.data();
     mark_alive(levels_[k], free);
@@ -218,10 +228,32 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
     if (f->size() != (parts_.empty() ? 0 : finest.b.size()))
       f->resize(Extent{parts_.empty() ? 0 : finest.b.size(), exec_.space});
   cycle_ = params_.cycle != Cycle::automatic ? params_.cycle : kinds_[0].jumps > jumps_some ? Cycle::w : Cycle::v;
-  const double asymmetry = failure.asymmetry;
-  failure                = invert();
-  failure.asymmetry      = asymmetry;
+  const Failure last = invert();
+  failure.failed     = last.failed;
+  failure.not_finite = last.not_finite;
+  failure.grid       = last.grid;
+  std::copy(last.node, last.node + 3, failure.node);
   return failure;
+}
+
+// The node of the last grid whose pivot is the least, relative to its diagonal entry.
+template <class T> void Hierarchy<T>::name_pivot(std::vector<double> &dense, Failure &failure) const
+{
+  const size_t        n = (size_t)levels_.back().nodes();
+  std::vector<double> diagonal(n);
+  double              least = 0;
+  size_t              at    = 0;
+  for (size_t p = 0; p < n; ++p) diagonal[p] = dense[p * n + p];
+  for (size_t p = 0; p < n; ++p) {
+    const double pivot = dense[p * n + p];
+    if (diagonal[p] > 0 && pivot / diagonal[p] < least) least = pivot / diagonal[p], at = p;
+    if (!(pivot > 0)) continue;
+    for (size_t q = p + 1; q < n; ++q) {
+      const double share = dense[q * n + p] / pivot;
+      for (size_t r = p + 1; share != 0 && r < n; ++r) dense[q * n + r] -= share * dense[p * n + r];
+    }
+  }
+  name_node(levels_, levels_.size() - 1, (double)at + 1, failure.node);
 }
 
 // The pseudo-inverse of the last grid's operator.
@@ -266,10 +298,12 @@ template <class T> Failure Hierarchy<T>::invert()
         });
       }
   exact_.place(exec_, comm_, (int)n, false);
-  double     negative;
-  const auto result = exact_.invert(exec_, dense, negative);
+  std::vector<double> operator_ = dense;
+  double              negative;
+  const auto          result = exact_.invert(exec_, dense, negative);
   failure.failed     = result != multigrid::ExactSolver<T>::Result::done;
   failure.not_finite = result == multigrid::ExactSolver<T>::Result::not_finite;
+  if (failure.failed && !failure.not_finite) name_pivot(operator_, failure);
   failure.grid       = last();
   places_            = copy_to(exec_.space, places);
   for (auto &f : packed_)

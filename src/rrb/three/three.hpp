@@ -73,9 +73,11 @@ template <class T> struct Level : Grid3 {
 
 struct Failure {
   bool   failed = false, not_finite = false;
+  bool   unfit  = false; // the coefficients are out of the range of this precision
   int    grid = 0, node[3] = {0, 0, 0}; // of the finest grid
   double exact     = 0;                 // nodes of the last grid, where they are too many
   double asymmetry = 0;                 // largest |a_ij - a_ji|, relative to the largest diagonal entry
+  double largest   = 0;                 // diagonal entry
 };
 
 // What the setup has made of a grid.
@@ -84,6 +86,10 @@ struct GridReport {
   bool   star = false, schur = false, everywhere = false, exact = false;
   double kinds[8] = {0, 0, 0, 0, 0, 0, 0, 0};
 };
+
+// Numbers that the hierarchy of a 7-point operator keeps for a node of the finest grid, where all directions are
+// coarsened: its operator, scalings, weights and vectors, and a seventh of those of a grid with 27 points.
+constexpr size_t least_numbers = 4 + 2 + 8 + 5 + 28 / 7;
 
 class Solver {
 public:
