@@ -44,7 +44,7 @@ PetscErrorCode LooksThree(PC pc, bool *three)
                         sides + 2, nullptr));
   for (int d = 0; d < 3; ++d) {
     flat = flat || n[d] == 1;
-    odd  = odd || (n[d] > 1 && n[d] % 2 && sides[d] == DM_BOUNDARY_PERIODIC); // the plane's seams would be cut
+    odd  = odd || (n[d] > 1 && n[d] % 16 && sides[d] == DM_BOUNDARY_PERIODIC); // the plane's seams would be cut
   }
   *three = !flat || odd;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -149,6 +149,7 @@ static PetscErrorCode MakeThree(PC pc)
   params.degree    = (int)r->options.sweeps;
   params.levels    = (int)PetscMin(r->options.levels, 1000);
   params.redundant = (long)r->options.redundant;
+  params.strict    = r->options.precision == TESSERA_PRECISION_AUTO;
   TesseraCallCXX(t.solver = rrb::three::make_solver(t.single);
                  t.solver->create(t.exec, t.matrix.comm(), grid.n, grid.periodic, t.matrix.boxes(), params));
   if (BackendOf(t.exec.space) == TESSERA_BACKEND_HOST) PetscCall(CheckMemory(pc));
@@ -204,7 +205,9 @@ static PetscErrorCode Judge(PC pc, const rrb::three::Failure &failure, bool *aga
              "most %ld are. Take more levels, or leave the option out",
              r->options.levels, failure.exact, 8e-9 * failure.exact * failure.exact, tuning::dense_maximum);
   if (*again) {
-    if (failure.unfit)
+    if (failure.faint)
+      PetscCall(PetscInfo(pc, "Couplings are too weak beside others for single precision: once more in double\n"));
+    else if (failure.unfit)
       PetscCall(PetscInfo(pc, "The largest diagonal entry is %g, too far from 1 for single precision: once more in "
                               "double\n", failure.largest));
     else

@@ -30,6 +30,8 @@ template <class T> void scale(Level<T> &l, const uint8_t *free); // inverse, dia
 template <class T> Kinds kinds(const Level<T> &l, const Comm &comm, bool finest);
 // After a product: couplings with nodes that have no diagonal.
 template <class T> void clear_dead(Level<T> &l);
+// In a periodic direction of one node its couplings along it are with itself.
+template <class T> void fold(Level<T> &l, int direction);
 
 // --- weights.k.cxx ---
 template <class T> void interpolate(Level<T> &l, const Grid3 &coarse);
@@ -88,7 +90,7 @@ public:
 private:
   void    add_level(const int step[3]);
   bool    choose(const Kinds &k, const Level<T> &l, int step[3], double &served_badly) const;
-  int     degree(double served_badly) const;
+  int     degree(const Level<T> &l) const;
   Failure invert();
   void    name_pivot(std::vector<double> &dense, Failure &failure) const;
   void    load(const double *x);

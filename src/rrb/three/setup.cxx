@@ -17,6 +17,9 @@ constexpr double badly_some = 0.05, badly_many = 0.3;
 // Nodes beside jumps or holes from which on it is a W-cycle. Coarse grids know less of these than of anything else,
 // and a second visit of the second one and all after it costs a few per cent of the first grid's work.
 constexpr double jumps_some = 0.002;
+// Couplings of next to nothing, as many as nodes times this, from which on the precision must be double: the sums of
+// rows in single precision no longer tell what ties parts of large coefficients to the rest.
+constexpr double faint_some = 0.002;
 // A direction of at most so many nodes is coarsened alone wherever that serves more nodes: it is soon at its end.
 constexpr int short_direction = 4;
 // Coefficients and the residuals that belong to them must stay in the range of a number, products of two of them, too.
@@ -84,7 +87,7 @@ bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double
   int    all = 0, best = 0;
   double bad[8];
   for (int d = 0; d < 3; ++d)
-    if (l.n[d] >= (l.periodic[d] ? 4 : 2)) all |= 1 << d;
+    if (l.n[d] >= 2) all |= 1 << d;
   for (int c = 0; c < 8; ++c) {
     bad[c] = 0;
     for (int s = 0; s < 8; ++s)
@@ -101,10 +104,12 @@ bool Hierarchy<T>::choose(const Kinds &k, const Level<T> &l, int step[3], double
   return best;
 }
 
-// Nodes that no choice of directions serves are left to the smoother.
-template <class T> int Hierarchy<T>::degree(double served_badly) const
+// Nodes that no choice of directions serves are left to the smoother. Without the Schur complement, which an odd
+// periodic direction does not allow, 7 points need more of it.
+template <class T> int Hierarchy<T>::degree(const Level<T> &l) const
 {
-  return params_.degree ? params_.degree : served_badly > badly_many ? 4 : served_badly > badly_some ? 3 : 2;
+  const int usual = l.served_badly > badly_many ? 4 : l.served_badly > badly_some ? 3 : 2;
+  return params_.degree ? params_.degree : l.star && !l.schur ? usual + usual / 2 : usual;
 }
 
 template <class T> void Hierarchy<T>::add_level(const int step[3])
@@ -201,12 +206,16 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
       name_node(levels_, k, kinds_[k].first, failure.node);
       return failure;
     }
+    if (sizeof(T) == 4 && params_.strict && !k && kinds_[0].faint > faint_some) {
+      failure.failed = failure.unfit = failure.faint = true;
+      return failure;
+    }
     if (again ? k + 1 == levels_.size() : levels_[k].shared && levels_[k].nodes() <= exact_nodes) break;
     int        step[3] = {1, 1, 1};
     double     badly   = 0;
     const bool any     = choose(kinds_[k], levels_[k], step, badly);
-    levels_[k].degree  = degree(badly);
     levels_[k].served_badly = badly;
+    levels_[k].degree       = degree(levels_[k]);
     levels_[k].smoother.setup(false, levels_[k].degree, 1);
     if (again && !std::equal(step, step + 3, levels_[k].step)) return setup(source, false); // other couplings
     if (!again) {
@@ -216,6 +225,8 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool again)
     Level<T> &fine = levels_[k], &coarse = levels_[k + 1];
     interpolate(fine, coarse);
     products_[k].run(fine, coarse);
+    for (int d = 0; d < 3; ++d)
+      if (coarse.periodic[d] && coarse.n[d] == 1) fold(coarse, d);
     clear_dead(coarse);
   }
   if (levels_.back().nodes() > (double)tuning::dense_maximum) {
