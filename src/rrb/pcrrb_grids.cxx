@@ -109,6 +109,9 @@ PetscErrorCode tessera::GetCoarseOperatorsRRB(PC pc, PetscInt *number, Mat *matr
 PetscErrorCode PCRRBSetGrid(PC pc, PetscInt nx, PetscInt ny)
 {
   PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, nx, 2);
+  PetscValidLogicalCollectiveInt(pc, ny, 3);
   PetscCall(PCRRBSetGrid3d(pc, nx, ny, nx || ny));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -132,6 +135,9 @@ PetscErrorCode PCRRBSetGrid(PC pc, PetscInt nx, PetscInt ny)
 PetscErrorCode PCRRBGetGrid(PC pc, PetscInt *nx, PetscInt *ny)
 {
   PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  if (nx) PetscAssertPointer(nx, 2);
+  if (ny) PetscAssertPointer(ny, 3);
   PetscCall(PCRRBGetGrid3d(pc, nx, ny, nullptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
