@@ -67,9 +67,9 @@ PetscErrorCode GridMatrix::SetGrid(PC pc, PetscInt nx, PetscInt ny)
     else PetscCall(GridFromRows(pc, &found));
     PetscCheck(found || isda, comm, PETSC_ERR_ARG_WRONGSTATE,
                "PC rrb needs the grid of the matrix: there is %s, and the couplings of its rows are not those of a 5- "
-               "or 9-point grid. Give the solver a DMDA (KSPSetDM()), or say -%spc_rrb_grid nx,ny where unknown (i,j) "
-               "is row i + nx*j, or nx,ny,nz in three dimensions",
-               dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "");
+               "or 9-point grid. On a mesh use -%spc_type auxamg. On a grid give the solver a DMDA (KSPSetDM()), or "
+               "say -%spc_rrb_grid nx,ny where unknown (i,j) is row i + nx*j, or nx,ny,nz in three dimensions",
+               dm ? "a DM that is no DMDA" : "no DM", prefix ? prefix : "", prefix ? prefix : "");
   }
   PetscCallMPI(MPI_Comm_rank(comm_, &grid_.rank));
   grid_.comm = comm_;

@@ -6,6 +6,9 @@
 
 namespace tessera::rrb::three {
 
+// (i + j + k) % 2 of a node
+constexpr int red = 0, black = 1;
+
 // f(std::integral_constant<int, number of couplings kept>)
 template <class F> void with_points(bool star, const F &f)
 {

@@ -356,7 +356,7 @@ template <class T> double Hierarchy<T>::flops() const
   for (size_t k = 0; k < levels_.size(); ++k) {
     const Level<T> &l        = levels_[k];
     const double    products = 2. * l.degree;
-    sum += (double)l.own.size() * ((l.star ? 7 : 27) * products + 2 * 27 / 8.);
+    sum += (double)l.own.size() * ((l.star ? 7 : 27) * products + (l.schur ? 27 : 2 * 27) / 8.);
   }
   return 2 * sum;
 }
