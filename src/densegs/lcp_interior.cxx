@@ -138,14 +138,20 @@ struct Interior {
     for (size_t i = 0; i < far.size(); ++i) v[(size_t)far[i]] = y[i];
     return true;
   }
-  // Does the way from `start` prove that there is no answer? Asked each time that it is ten times as long.
-  bool runs_away(const Vector &start, Vector &away)
+  // away: the way from `start`; returns its largest component.
+  double way_from(const Vector &start, Vector &away) const
   {
     double length = 0;
     for (size_t k = 0; k < n; ++k) {
       away[k] = x[k] - start[k];
       length  = std::max(length, std::fabs(away[k]));
     }
+    return length;
+  }
+  // Does it prove that there is no answer? Asked each time that it is ten times as long.
+  bool runs_away(const Vector &start, Vector &away)
+  {
+    const double length = way_from(start, away);
     if (!(length > 10 * longest)) return false;
     longest = length;
     return infeasible(p, away.data());
@@ -267,7 +273,7 @@ Reason interior(const Problem &p, const Params &params, double *answer, double *
     const int slow = missing(i.missing()); // both are asked
     if (std::min(slow, gap(std::max(i.centre(0), least_gap))) >= 10) break;
   }
-  for (size_t k = 0; k < i.n; ++k) away[k] = i.x[k] - start[k];
+  (void)i.way_from(start, away);
   if (infeasible(p, away.data())) return Reason::infeasible;
   for (int k = 0; k < proofs && report.factors < params.max_factors; ++k) { // each leaves some unknowns out
     ++report.factors;

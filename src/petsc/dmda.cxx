@@ -223,8 +223,7 @@ PetscErrorCode GridMatrix::RowsOfNodes(Mat A, std::vector<double> &rows)
   PetscCall(VecGetArrayWrite(x, &number));
   for (PetscInt r = first; r < last; ++r) number[r - first] = (PetscScalar)r;
   PetscCall(VecRestoreArrayWrite(x, &number));
-  PetscCall(VecScatterBegin(rows_.scatter, x, y, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(rows_.scatter, x, y, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(rows_.Bring(x, y));
   PetscCall(VecGetArrayRead(y, &values));
   rows.assign(values, values + n);
   PetscCall(VecRestoreArrayRead(y, &values));
@@ -240,7 +239,7 @@ PetscErrorCode GridMatrix::Placed(Vec v, bool values, Vec *placed)
   *placed = moved_ ? rows_.work : v;
   if (!moved_ || !values) PetscFunctionReturn(PETSC_SUCCESS);
   if (placed_) PetscCall(VecSet(rows_.work, 0));
-  PetscCall(rows_.Bring(v));
+  PetscCall(rows_.Bring(v, rows_.work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -272,7 +271,7 @@ PetscErrorCode GridMatrix::RestoreWrite(Vec y)
   PetscFunctionBegin;
   PetscCall(write_.Restore());
   if (!moved_) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(rows_.TakeBack(y));
+  PetscCall(rows_.TakeBack(rows_.work, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -173,8 +173,7 @@ PetscErrorCode GridMatrix::Expand()
   }
   PetscCall(VecSet(x, 1));
   PetscCall(VecSet(rows_.work, 0));
-  PetscCall(VecScatterBegin(rows_.scatter, x, rows_.work, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(rows_.scatter, x, rows_.work, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(rows_.Bring(x, rows_.work));
   PetscCall(VecGetArrayRead(rows_.work, &values));
   for (PetscInt i = 0; i < n; ++i) {
     const PetscInt node = begin + i;
