@@ -1,4 +1,4 @@
-// What an x is worth: natural residuals, certificates, proofs that there is no answer.
+// What an x is worth: natural residuals, certificates, proofs that product is no answer.
 #include "densegs/lcp.hpp"
 #include "densegs/natural.hpp"
 #include <algorithm>
@@ -28,12 +28,12 @@ bool rounded(const Problem &p, const double *x, const double *w)
 {
   if (p.block > 1) return false;
   constexpr double      few = 1e-12, part = 1e-4;
-  std::vector<double>   start((size_t)p.n, 0), there((size_t)p.n);
+  std::vector<double>   start((size_t)p.n, 0), product((size_t)p.n);
   double                size = 0;
   // An x that runs away for want of an answer makes rounding larger than all that F is where x is small.
   project(p, start.data());
-  multiply(p, start.data(), there.data());
-  for (double v : there) size += v * v;
+  multiply(p, start.data(), product.data());
+  for (double v : product) size += v * v;
   if (!(natural(p, x, w) <= part * std::sqrt(size))) return false;
   const auto  &d   = p.matrix->diagonal;
   const double sum = weighted_sum(d, x);
@@ -175,7 +175,7 @@ bool infeasible(const Problem &p, const double *direction)
   }
   if (!(right < -1e-6 * sum)) return false;
   transposed(*p.matrix, y.data(), w.data());
-  // What A'y has above zero must be rounding: 1e-10 would exclude answers of that size alone, which there are.
+  // What A'y has above zero must be rounding: 1e-10 would exclude answers of that size alone, which product are.
   double worst = 0;
   for (size_t j = 0; j < n; ++j) worst = std::max(worst, w[j]);
   return worst <= 1e-12 * size_of_diagonal(*p.matrix); // one large entry of A does not make the others rounding

@@ -120,10 +120,10 @@ struct Interior {
   bool sharpen(Vector &v)
   {
     std::vector<int> far;
-    double           most = 0;
-    for (int k : index) most = std::max(most, v[(size_t)k]);
+    double           largest = 0;
+    for (int k : index) largest = std::max(largest, v[(size_t)k]);
     for (int k : index)
-      if (v[(size_t)k] > 1e-6 * most) far.push_back(k);
+      if (v[(size_t)k] > 1e-6 * largest) far.push_back(k);
     if (far.empty() || !factor.make(m, Vector(far.size(), 1e-10 * size_of_diagonal(m)), far, m.asymmetry < 1e-12))
       return false;
     Vector y(far.size());

@@ -114,7 +114,7 @@ struct Sweeper {
     device::copy(plan.x.data(), y.data(), y.bytes());
     for (int k = 0; k < count; ++k) {
       r.first = number;
-      r.again = k > 0;
+      r.refresh = k > 0;
       number += r.sweeps;
       report.sweeps += densegs::sweep(plan, r);
       momentum_device(plan.exec, p.n, plan.lower.data(), plan.upper.data(), plan.x.data(), y.data(), last.data(),
@@ -238,7 +238,7 @@ struct Search {
   double              asked; // the residual when it was last asked whether there is an answer
   int                 checks = 0, next = 8;
 
-  bool again(const std::vector<double> &x) const { return difference(x, snapshot) <= 1e-15; }
+  bool repeats(const std::vector<double> &x) const { return difference(x, snapshot) <= 1e-15; }
   bool leads_nowhere(const Problem &p, const std::vector<double> &x, double best)
   {
     if (checks != next) return false;
@@ -252,7 +252,7 @@ struct Search {
   }
 };
 
-Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int most,
+Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Acceleration acceleration, int max_sweeps,
               double *answer, Report &report, const Monitor &monitor)
 {
   std::vector<double> w((size_t)p.n);
@@ -267,7 +267,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
   Search  search{iterate.x, best};
   const std::vector<double> &x = iterate.x;
   const int group = std::max(params.check / iterate.unit, 1);
-  while (report.sweeps < most) {
+  while (report.sweeps < max_sweeps) {
     const int made_before = report.sweeps;
     iterate.sweep(group);
     multiply(p, x.data(), w.data());
@@ -291,7 +291,7 @@ Reason sweeps(densegs::Plan &plan, const Problem &p, const Params &params, Accel
     if (monitor(report, best, answer)) return Reason::stopped;
     ++search.checks;
     // The same x while the residual is not small: a cycle, or an end.
-    if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && search.again(x)) {
+    if (r > 0 && plan.params.strategy != densegs::Strategy::relaxed && search.repeats(x)) {
       const bool cycle = report.sweeps - made_before && acceleration == Acceleration::none && slow > 2;
       return cycle ? Reason::cycling : Reason::stalled;
     }

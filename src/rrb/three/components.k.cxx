@@ -21,8 +21,8 @@ template <class T, int F> struct Strong {
   }
   HD bool is_strong(T v, ptrdiff_t e, ptrdiff_t q) const
   {
-    const T most = s.a[e] > s.a[q] ? s.a[e] : s.a[q];
-    return alive[q] && fabs((double)v) > tuning::loose_coupling * (double)most;
+    const T larger = s.a[e] > s.a[q] ? s.a[e] : s.a[q];
+    return alive[q] && fabs((double)v) > tuning::loose_coupling * (double)larger;
   }
   template <int P, class G> HD void each(int t, ptrdiff_t o, int j, int k, const G &f) const
   {

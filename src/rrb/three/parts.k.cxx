@@ -177,7 +177,7 @@ std::vector<double> sums_of(const Level<T> &l, const Comm &comm, Groups &groups,
   return sums;
 }
 
-// The parts among the components: used[c] is the part's number, or 0. Returns how many there are.
+// The parts among the components: used[c] is the part's number, or 0. Returns how many on_device are.
 template <class T>
 int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<int> &label, std::vector<int> &used)
 {
@@ -197,8 +197,8 @@ int choose_parts(const Level<T> &l, const Comm &comm, bool lines, const Buffer<i
     used[c] = nodes[c] >= 2 && ties[c] <= tuning::loose_component * centre[c];
   }
   if (lines) {
-    const Buffer<int> there = copy_to(l.exec.space, used);
-    sum_rows(l, label, Among{there.data()}, field);
+    const Buffer<int> on_device = copy_to(l.exec.space, used);
+    sum_rows(l, label, Among{on_device.data()}, field);
     among = sums_of(l, comm, groups, (const double *)field.data());
   }
   int count = 0, islands = 0;
@@ -271,9 +271,9 @@ template <class T> void Parts::setup(const Level<T> &l, const Comm &comm, double
   std::vector<int> used((size_t)total + 1, 0);
   count_ = choose_parts(l, comm, lines, label, used);
   if (!count_) return;
-  const Buffer<int> there = copy_to(l.exec.space, used);
+  const Buffer<int> on_device = copy_to(l.exec.space, used);
   Buffer<double>    field(n);
-  for_each(l.exec, (int)n.n, Relabel{there.data(), label.data()});
+  for_each(l.exec, (int)n.n, Relabel{on_device.data(), label.data()});
   label_.resize(n);
   box::for_nodes(l.exec, l.layout, l.own, Smoothed{label.data(), label_.data(), l.layout.half, l.schur});
   groups_.list(l, label_, count_);

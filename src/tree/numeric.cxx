@@ -15,7 +15,7 @@ template <class T>
 Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular)
 {
   Failure   failure;
-  const int last = (int)levels_.size() - 1;
+  const int last  = (int)levels_.size() - 1;
   bool      known = levels_[0].lambda > 0, weights_stay = false, smooths = false; // the interpolation, anew
   bool      skew = false, shape_stays = known && levels_[0].change < slight;
   ++setups_;
@@ -34,13 +34,13 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
     if (l == last) break;
     if (!l) {
       const bool before = filtered_;
-      weights_stay = known && before && !sweeps() && level.change < slight;
+      weights_stay      = known && before && !sweeps() && level.change < slight;
       filtered_ = weights_stay || params_.filter == Filter::on || (params_.filter == Filter::automatic && jumps());
       smooths   = filtered_ && !weights_stay;
       known     = known && filtered_ == before && !smooths && !sweeps();
     } else if (known) bound_change(level, l);
     if (!sweeps()) prepare_blocks(level, shape_stays);
-    if (level.sweep.exact) block_numbers(level);
+    if (level.sweep.exact) block_values(level);
     if (smooths) { // the eigenvalue is needed at once
       estimate({l});
       take_eigenvalue(l, on_host(statistics_).data(), scale, failure);
@@ -63,7 +63,7 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   Buffer<double> found;
   if (known) found = on_host(statistics_);
   if (known && levels_[0].distributed) join_changes(found);
-  bool             kept  = known;
+  bool             kept = known;
   std::vector<int> divided_grids;
   for (int l = 0; l < last && !sweeps() && !smooths; ++l) {
     Level<T> &level = levels_[(size_t)l];
