@@ -108,6 +108,32 @@ void for_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, c
   forall(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, on.rows.count()}, on);
 }
 
+// The sum of kernel.at<P>(t, o) over the nodes of a colour.
+template <class Kernel> struct SumOnColour {
+  Layout3 layout;
+  Rows    rows;
+  int     colour, lo, hi;
+  Kernel  kernel;
+  template <int P> HD double run(int t, int j, int k) const
+  {
+    const int i = 2 * t + P;
+    return i >= lo && i < hi ? kernel.template at<P>(t, layout.row(j, k) + t) : 0;
+  }
+  HD double operator()(int t, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    return (colour + j + k) & 1 ? run<1>(t, j, k) : run<0>(t, j, k);
+  }
+};
+template <class Kernel>
+double sum_colour(const Exec &exec, const Layout3 &l, const Box3 &b, int colour, const Kernel &kernel)
+{
+  const Rows rows = all_rows(b);
+  const Box  box  = b.empty() ? Box() : Box{floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, rows.count()};
+  return forall_sum(exec, box, SumOnColour<Kernel>{l, rows, colour, b.lo[0], b.hi[0], kernel});
+}
+
 } // namespace tessera::box
 
 #endif

@@ -3,6 +3,7 @@
 #include "petsc/aij.hpp"
 #include "box/tuning.hpp"
 #include "rrb/cg/schur_space.hpp"
+#include "rrb/cg/three_space.hpp"
 #include "rrb/cg/whole_space.hpp"
 #include <algorithm>
 #include <petscblaslapack.h>
@@ -156,13 +157,14 @@ PetscErrorCode Solve(KSP ksp)
   // A preconditioner that is kept while the matrix changes (KSPSetReusePreconditioner()) has the old matrix's S1.
   PetscCall(PetscObjectGetId((PetscObject)ksp->pc->pmat, &id));
   PetscCall(PetscObjectStateGet((PetscObject)ksp->pc->pmat, &state));
-  const bool schur = OnSchur(*r) && id == r->matrix_id && state == r->matrix_state;
+  const bool same = id == r->matrix_id && state == r->matrix_state, schur = OnSchur(*r) && same,
+             black = OnBlack(*r) && same;
   k->diagonal.clear();
   k->off.clear();
   const bool flexible     = r->plan.cycle == rrb::Cycle::k,
              with_z       = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
-  const bool     exact    = !r->three && !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen;
-  const PetscInt vectors  = !schur ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
+  const bool     exact    = black || (!r->three && !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen);
+  const PetscInt vectors  = !schur && !black ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
   if (vectors && (!ksp->work || ksp->nwork < vectors)) PetscCall(KSPSetWorkVecs(ksp, vectors));
   if (schur) {
     if (!k->vectors || !k->vectors->Fits(r->plan, flexible)) k->vectors.reset(new Vectors(r->plan, flexible));
@@ -180,11 +182,19 @@ PetscErrorCode Solve(KSP ksp)
     k->active = nullptr;
     PetscCall(s.Finish());
     guard.finished = ksp->reason >= 0;
+  } else if (black) {
+    ThreeSpace s(ksp, *r);
+    Iterating  guard{k, r->plan};
+    PetscCall(s.Start(&first));
+    k->active = &s;
+    PetscCall(Iterate(ksp, s, false, first));
+    k->active = nullptr;
+    PetscCall(s.Finish());
   } else {
     PetscCall(PetscInfo(ksp, "CG on the whole system: %s\n",
                         r->raised            ? "the factors leave out negative row sums"
-                        : r->three           ? "the grid has three dimensions"
-                        : OnSchur(*r)        ? "the preconditioner is of an older matrix"
+                        : OnSchur(*r) || OnBlack(*r) ? "the preconditioner is of an older matrix"
+                        : r->three           ? "red nodes are not eliminated"
                         : r->plan.have_schur ? "the matrix is not symmetric to rounding"
                                              : "the operator is a 9-point one"));
     WholeSpace s(ksp);

@@ -149,6 +149,7 @@ static PetscErrorCode MakeThree(PC pc)
   params.degree    = (int)r->options.sweeps;
   params.levels    = (int)PetscMin(r->options.levels, 1000);
   params.redundant = (long)r->options.redundant;
+  params.reduced   = r->schur;
   params.strict    = r->options.precision == TESSERA_PRECISION_AUTO;
   TesseraCallCXX(t.solver = rrb::three::make_solver(t.single);
                  t.solver->create(t.exec, t.matrix.comm(), grid.n, grid.periodic, t.matrix.boxes(), params));

@@ -62,11 +62,16 @@ template <class T> void prolong_add(const Level<T> &fine, const Level<T> &coarse
 // --- cycle.k.cxx ---
 // Ghosts of v that a Schur complement's red nodes need are set.
 template <class T> void set_red(Level<T> &l, T *v); // v_r = -D_r^-1 A_rb v_b
-template <class T> void smooth(Level<T> &l, bool from_zero);
+// begun: l.z is the first step's already.
+template <class T> void smooth(Level<T> &l, bool from_zero, bool begun);
 template <class T> void find_residual(Level<T> &l);  // l.r = b - A x
+
+template <class T> class BlackSystem; // black.hpp
 
 template <class T> class Hierarchy : public Solver {
 public:
+  Hierarchy();
+  ~Hierarchy() override;
   void    create(const Exec &exec, const Comm &comm, const int n[3], const bool periodic[3],
                  const std::vector<Box3> &boxes, const Params &params) override;
   Failure                 setup(const Source &source, bool refresh) override;
@@ -77,6 +82,13 @@ public:
   Cycle                   cycle() const override { return cycle_; }
   int                     parts() const override { return parts_.count(); }
   const Grid3            &finest() const override { return levels_[0]; }
+  Reduced                *reduced() override;
+
+  // For the system of the black nodes.
+  Level<T>      &first() { return levels_[0]; }
+  const uint8_t *free() const { return dirichlet_ ? free_.data() : nullptr; }
+  bool           corrects_parts() const { return !parts_.empty(); }
+  void           run_cycle(bool begun); // levels_[0].x from levels_[0].b
 
   // As multigrid::cycle() has levels.
   int  last() const { return (int)levels_.size() - 1; }
@@ -117,6 +129,8 @@ private:
   Buffer<T>                right_, constants_; // of a correction by parts
   Buffer<ptrdiff_t>        places_; // of the last grid's nodes
   Buffer<T>                packed_[2];
+  bool                     begun_ = false; // the first smoothing of a cycle
+  std::unique_ptr<BlackSystem<T>> black_;
 };
 
 } // namespace tessera::rrb::three

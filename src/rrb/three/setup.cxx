@@ -1,6 +1,6 @@
 // The grids of a hierarchy, which directions are coarsened, and the last grid's inverse.
 #include "box/tuning.hpp"
-#include "rrb/three/hierarchy.hpp"
+#include "rrb/three/black.hpp"
 #include <algorithm>
 #include <cmath>
 
@@ -241,6 +241,9 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
       f->resize(Extent{parts_.empty() ? 0 : finest.b.size(), exec_.space});
   cycle_ = params_.cycle != Cycle::automatic ? params_.cycle : kinds_[0].jumps > jumps_some ? Cycle::w : Cycle::v;
   invert(failure);
+  if (!params_.reduced || !finest.schur) black_.reset();
+  else if (!black_) black_ = std::make_unique<BlackSystem<T>>(*this);
+  if (black_) black_->setup(source, comm_);
   return failure;
 }
 
@@ -339,10 +342,14 @@ template <class T> std::vector<GridReport> Hierarchy<T>::report() const
   return all;
 }
 
+template <class T> Hierarchy<T>::Hierarchy() = default;
+template <class T> Hierarchy<T>::~Hierarchy() = default;
+template <class T> Reduced *Hierarchy<T>::reduced() { return black_.get(); }
+
 template <class T> size_t Hierarchy<T>::bytes() const
 {
   size_t b = parts_.bytes() + right_.bytes() + constants_.bytes() + free_.bytes() + places_.bytes();
-  b += packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes();
+  b += packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes() + (black_ ? black_->bytes() : 0);
   for (const Level<T> &l : levels_) b += l.bytes();
   for (const Product<T> &p : products_) b += p.bytes();
   return b;
