@@ -42,17 +42,23 @@ template <class T> struct Direct {
 };
 
 // q = S p, zero in Dirichlet rows; p'q
-struct Multiply {
-  box::Symmetric3<double, box::star_forward> s;
+struct KeepProduct {
   const uint8_t *free; // or nullptr
   const double  *p;
   double        *q;
-  template <int P> HD double at(int, ptrdiff_t o) const
+  HD double      operator()(ptrdiff_t e, double product) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
-    const double    v = !free || free[e] ? s.template product<P>(p, o) : 0;
+    const double v = !free || free[e] ? product : 0;
     q[e] = v;
     return v * p[e];
+  }
+};
+struct Multiply {
+  box::Symmetric3<double, box::star_forward> s;
+  KeepProduct                                end;
+  template <int P> HD double                 at(int, ptrdiff_t o) const
+  {
+    return end(o + P * (ptrdiff_t)s.half, s.template product<P>(end.p, o));
   }
 };
 
@@ -221,12 +227,18 @@ template <class T> void BlackSystem<T>::direction(double beta)
 
 template <class T> double BlackSystem<T>::multiply()
 {
-  Level<T> &l = h_.first();
+  Level<T>         &l = h_.first();
+  const KeepProduct end{h_.free(), p_.data(), q_.data()};
   l.halo.exchange(p_.data());
+  if (in_tiles(l)) {
+    Total total, *const result = (Total *)device::result();
+    schur_tiles(l, matrix(), diagonal(), (const double *)p_.data(), end, result);
+    device::copy_to_host(&total, result, sizeof(Total));
+    return sum(total.sum);
+  }
   box::for_colour(l.exec, l.layout, widened(l.own, !l.halo.empty()), red,
                   Eliminate<double, box::star_forward>{matrix(), diagonal(), nullptr, p_.data()});
-  return sum(
-    box::sum_colour(l.exec, l.layout, l.own, black, Multiply{matrix(), h_.free(), p_.data(), q_.data()}));
+  return sum(box::sum_colour(l.exec, l.layout, l.own, black, Multiply{matrix(), end}));
 }
 
 template <class T> double BlackSystem<T>::step(double alpha)

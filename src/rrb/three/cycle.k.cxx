@@ -23,6 +23,7 @@ template <class T> struct Scatter {
 // end(place, (A v) there) at the nodes of a level, (S v) at the black ones of a Schur complement.
 template <class T, class End> void each_row(Level<T> &l, T *v, const End &end)
 {
+  if (in_tiles(l)) return schur_tiles(l, view<box::star_forward>(l), l.diagonal.data(), (const T *)v, end);
   if (l.schur) {
     set_red(l, v);
     return box::for_colour(l.exec, l.layout, l.own, black,
