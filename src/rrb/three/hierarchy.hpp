@@ -40,21 +40,8 @@ template <class T> void fold(Level<T> &l, int direction);
 // --- weights.k.cxx ---
 template <class T> void interpolate(Level<T> &l, const Grid3 &coarse);
 // --- product.k.cxx ---
-// A term of a coarse coupling: places of weight, coefficient, weight beside a coarse node's place on the fine grid.
-struct Term {
-  ptrdiff_t weight, a, other;
-};
-// The terms of all couplings that a coarse node keeps.
-struct Terms {
-  Buffer<Term> terms[2]; // of even and of odd coarse nodes
-  Buffer<int>  begin[2]; // of a plane's
-};
-template <class T> struct Product {
-  Terms  of[8]; // bit d: of the last coarse nodes along a direction d that is odd()
-  void   list(const Level<T> &fine);
-  void   run(const Level<T> &fine, Level<T> &coarse) const;
-  size_t bytes() const;
-};
+// coarse.a of coarse.part, then of all who want it.
+template <class T> void product(const Level<T> &fine, Level<T> &coarse);
 // --- transfer.k.cxx ---
 template <class T> void restrict_to(const Level<T> &fine, Level<T> &coarse, const T *r); // coarse.b of coarse.part
 template <class T> void prolong_add(const Level<T> &fine, const Level<T> &coarse, T *x);
@@ -105,7 +92,6 @@ private:
   Params                   params_;
   Cycle                    cycle_ = Cycle::v;
   std::vector<Level<T>>    levels_;
-  std::vector<Product<T>>  products_;
   std::vector<Kinds>       kinds_;
   std::vector<Box3>        finest_boxes_, boxes_; // of the processes, on the last level
   Buffer<uint8_t>          free_;

@@ -61,7 +61,6 @@ void Hierarchy<T>::create(const Exec &exec, const Comm &comm, const int n[3], co
   finest_boxes_ = boxes;
   levels_.clear();
   levels_.reserve(64);
-  products_.clear();
   kinds_.clear();
   levels_.emplace_back();
   Level<T> &l = levels_[0];
@@ -155,8 +154,6 @@ template <class T> void Hierarchy<T>::add_level(const int step[3])
   }
   allocate(c);
   fine.weights.resize(8 * Extent{fine.layout.size(), exec_.space});
-  products_.emplace_back();
-  products_.back().list(fine);
   levels_.push_back(std::move(c));
 }
 
@@ -184,8 +181,7 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
     allocate(finest);
     free_.resize(Extent{finest.layout.size(), exec_.space});
     levels_.erase(levels_.begin() + 1, levels_.end());
-    products_.clear();
-    boxes_ = finest_boxes_;
+      boxes_ = finest_boxes_;
   }
   kinds_.clear();
   dirichlet_ = source.dirichlet;
@@ -225,7 +221,7 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
     }
     Level<T> &fine = levels_[k], &coarse = levels_[k + 1];
     interpolate(fine, coarse);
-    products_[k].run(fine, coarse);
+    product(fine, coarse);
     for (int d = 0; d < 3; ++d)
       if (coarse.periodic[d] && coarse.n[d] == 1) fold(coarse, d);
     clear_dead(coarse);
@@ -344,7 +340,6 @@ template <class T> size_t Hierarchy<T>::bytes() const
   size_t b = parts_.bytes() + right_.bytes() + constants_.bytes() + free_.bytes() + places_.bytes();
   b += packed_[0].bytes() + packed_[1].bytes() + exact_.inverse.bytes();
   for (const Level<T> &l : levels_) b += l.bytes();
-  for (const Product<T> &p : products_) b += p.bytes();
   return b;
 }
 
