@@ -10,12 +10,12 @@ namespace tessera::rrb::three {
 namespace {
 
 // The kept couplings, the diagonal first: components of their directions from 0 on, two bits each.
-template <int... M> constexpr unsigned pack_directions(std::integer_sequence<int, M...>, int d)
+template <int... M> HD constexpr unsigned pack_directions(std::integer_sequence<int, M...>, int d)
 {
   return (((1u + (unsigned)box::forward<M>(d)) << 2 * (M + 1)) | ... | 1u);
 }
 // The planes of the couplings n = 9 z + 3 y + x >= 0, four bits each.
-template <int... M> constexpr unsigned long long pack_planes(std::integer_sequence<int, M...>)
+template <int... M> HD constexpr unsigned long long pack_planes(std::integer_sequence<int, M...>)
 {
   return (((unsigned long long)(M + 1) << 4 * (9 * box::forward<M>(2) + 3 * box::forward<M>(1) + box::forward<M>(0))) |
           ...);
