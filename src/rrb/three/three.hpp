@@ -38,14 +38,6 @@ struct Kinds {
   double jumps    = 0; // share of nodes beside a jump of the couplings or a hole, on the finest grid
   double faint    = 0; // couplings of next to nothing, as a share of the nodes, on the finest grid
   double first    = 0; // a node with couplings whose diagonal is not positive, from 1; 0: there is none
-  HD void join(const Kinds &o)
-  {
-    for (int k = 0; k < 8; ++k) fraction[k] += o.fraction[k];
-    loose += o.loose;
-    jumps += o.jumps;
-    faint += o.faint;
-    if (o.first > 0 && (first == 0 || o.first < first)) first = o.first;
-  }
 };
 
 // What the finest operator is made of.
