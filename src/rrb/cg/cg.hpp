@@ -136,7 +136,7 @@ inline PetscErrorCode CheckBeforeStep(KSP ksp, double rz)
 template <class Space> PetscErrorCode Iterate(KSP ksp, Space &s, bool flexible, double first)
 {
   KSP_RRB  *k = (KSP_RRB *)ksp->data;
-  double    rz = 0, zz = 0, rr = 0, pq, beta = 0, alpha = 0, norm = first;
+  double    rz = 0, zz = 0, rr = 0, pq = 0, beta = 0, alpha = 0, norm = first;
   const bool need_z = ksp->normtype == KSP_NORM_PRECONDITIONED;
 
   PetscFunctionBegin;

@@ -151,14 +151,14 @@ template <class T> void BlackSystem<T>::setup(const Source &source, const Comm &
     if (v->size() != n) v->resize(n);
   if constexpr (std::is_same_v<T, double>) return;
   Level<double> &d = double_;
-  Failure        found;
   d.exec = l.exec, d.own = l.own, d.layout = l.layout, d.shared = l.shared, d.star = true;
   if (d.diagonal.size() != n) {
     d.a.resize((1 + box::star_forward) * n);
     d.diagonal.resize(n);
   }
   std::swap(d.halo, l.halo);
-  compress(d, source, comm, found);
+  Buffer<Differences> differences(Extent{2, l.exec.space});
+  compress(d, source, differences);
   std::swap(d.halo, l.halo);
   for_each(l.exec, (int)n.n, Invert{d.a.data(), source.free, d.diagonal.data()});
 }
