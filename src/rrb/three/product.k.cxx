@@ -65,7 +65,8 @@ template <class T, int F, bool Coarsen, int P> struct Triple {
   // nodes that the coarse one has weights at.
   template <int W> HD void make_line(int t, int r, int line, double *row, double *size, int apart) const
   {
-    const int    ry = reach_of(1), rz = reach_of(2), hy = line % (2 * ry + 3) - ry - 1, hz = line / (2 * ry + 3) - rz - 1;
+    const int    ry = reach_of(1), rz = reach_of(2);
+    const int    hy = line % (2 * ry + 3) - ry - 1, hz = line / (2 * ry + 3) - rz - 1;
     const bool   near = hy >= -ry && hy <= ry && hz >= -rz && hz <= rz;
     const int    y0 = hy - 1 < -ry ? -ry : hy - 1, y1 = hy + 1 > ry ? ry : hy + 1;
     const int    z0 = hz - 1 < -rz ? -rz : hz - 1, z1 = hz + 1 > rz ? rz : hz + 1;
