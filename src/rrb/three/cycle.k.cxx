@@ -73,9 +73,9 @@ template <class T> void find_residual(Level<T> &l)
 template <class T> void Hierarchy<T>::down(int k, multigrid::Visit visit)
 {
   Level<T> &l = levels_[(size_t)k];
-  smooth(l, visit.first, k == 0 && begun_);
+  smooth(l, visit.first, begun_);
   find_residual(l);
-  restrict_to(l, levels_[(size_t)k + 1], l.r.data());
+  begun_ = restrict_to(l, levels_[(size_t)k + 1], l.r.data());
 }
 
 template <class T> void Hierarchy<T>::up(int k, multigrid::Visit visit)
