@@ -171,8 +171,7 @@ template <class T> void BlackSystem<T>::begin(const double *b)
   null_.clear();
   x_.zero();
   p_.zero();
-  box::for_nodes(l.exec, l.layout, l.own,
-                 Load<double>{b, l.own, free, a.a, r_.data(), x_.data(), l.layout.half});
+  for_natural(l, Load<double>{b, l.own, free, a.a, r_.data(), x_.data(), l.layout.half});
   if (free) {
     l.halo.exchange(x_.data());
     box::for_nodes(l.exec, l.layout, l.own,
@@ -255,8 +254,7 @@ template <class T> void BlackSystem<T>::solution(const double *b, double *y)
   l.halo.exchange(x_.data());
   box::for_colour(l.exec, l.layout, l.own, red,
                   Eliminate<double, box::star_forward>{a, diagonal(), r_.data(), x_.data()});
-  box::for_nodes(l.exec, l.layout, l.own,
-                 Store<double>{x_.data(), a.a, l.own, h_.free(), b, y, l.layout.half});
+  for_natural(l, Store<double>{x_.data(), a.a, l.own, h_.free(), b, y, l.layout.half});
 }
 
 template <class T> size_t BlackSystem<T>::bytes() const

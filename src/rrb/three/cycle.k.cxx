@@ -98,8 +98,8 @@ template <class T> void Hierarchy<T>::solve()
 template <class T> void Hierarchy<T>::load(const double *from)
 {
   Level<T>            &l = levels_[0];
-  const uint8_t *const free = dirichlet_ ? free_.data() : nullptr;
-  box::for_nodes(exec_, l.layout, l.own, Load<T>{from, l.own, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
+  const uint8_t *const free = this->free();
+  for_natural(l, Load<T>{from, l.own, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
   if (free) {
     l.halo.exchange(l.x.data());
     with_operator(l, [&](auto s) {
@@ -124,9 +124,7 @@ template <class T> void Hierarchy<T>::store(const double *from, double *to)
                     Eliminate<T, box::star_forward>{view<box::star_forward>(l), l.diagonal.data(), l.b.data(),
                                                     l.x.data()});
   }
-  box::for_nodes(exec_, l.layout, l.own,
-                 Store<T>{l.x.data(), l.a.data(), l.own, dirichlet_ ? free_.data() : nullptr, from, to,
-                          l.layout.half});
+  for_natural(l, Store<T>{l.x.data(), l.a.data(), l.own, free(), from, to, l.layout.half});
 }
 
 // Constants on loose parts before and after the cycle.

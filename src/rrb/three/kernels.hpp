@@ -63,13 +63,16 @@ template <class T> struct Load {
   const T       *a; // the diagonal
   T             *b, *x;
   int            half;
+  HD void node(int i, int j, int k, ptrdiff_t e) const
+  {
+    const ptrdiff_t p  = natural_place(own, i, j, k);
+    const bool      in = !free || free[e];
+    b[e]               = in ? (T)from[p] : 0;
+    if (free) x[e] = in ? 0 : (T)(from[p] / (double)a[e]);
+  }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)half,
-                    p = natural_place(own, 2 * t + P, j, k);
-    const bool in = !free || free[e];
-    b[e]          = in ? (T)from[p] : 0;
-    if (free) x[e] = in ? 0 : (T)(from[p] / (double)a[e]);
+    node(2 * t + P, j, k, o + P * (ptrdiff_t)half);
   }
 };
 template <class T> struct Store {
@@ -79,13 +82,35 @@ template <class T> struct Store {
   const double  *from;
   double        *to;
   int            half;
+  HD void node(int i, int j, int k, ptrdiff_t e) const
+  {
+    const ptrdiff_t p = natural_place(own, i, j, k);
+    to[p]             = !free || free[e] ? (double)x[e] : from[p] / (double)a[e];
+  }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k) const
   {
-    const ptrdiff_t e = o + P * (ptrdiff_t)half,
-                    p = natural_place(own, 2 * t + P, j, k);
-    to[p] = !free || free[e] ? (double)x[e] : from[p] / (double)a[e];
+    node(2 * t + P, j, k, o + P * (ptrdiff_t)half);
   }
 };
+// kernel.node(i, j, k, place), neighbouring threads at neighbouring nodes: natural order is what is read or written.
+template <class Kernel> struct AlongRows {
+  box::Layout3 layout;
+  box::Rows    rows;
+  Kernel       kernel;
+  HD void      operator()(int i, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    kernel.node(i, j, k, layout.at(i, j, k));
+  }
+};
+template <class T, class Kernel> void for_natural(const Level<T> &l, const Kernel &kernel)
+{
+  const box::Rows rows = box::all_rows(l.own);
+  if (l.own.empty()) return;
+  if (chunk_of(l.exec) > 1) return box::for_nodes(l.exec, l.layout, l.own, kernel);
+  forall(l.exec, {l.own.lo[0], l.own.hi[0], 0, rows.count()}, AlongRows<Kernel>{l.layout, rows, kernel});
+}
 // b -= A_ID x_D, and x_D = 0 for what follows: it takes no part.
 template <class T> struct Subtract {
   const uint8_t *free;
@@ -158,8 +183,9 @@ template <class T, class End> struct SchurTile {
         const int j = j0 + r, p = (j + k + 1) & 1, i = 2 * (t0 + t) + p;
         if (i < own.lo[0] || i >= own.hi[0] || j >= own.hi[1]) return;
         const ptrdiff_t o = layout.row(j, k) + t0 + t;
-        const T *const  at = values + (r + 1) * width + t + 1, *const here = at + (k & (slots - 1)) * plane,
-                *const below = at + ((k - 1) & (slots - 1)) * plane, *const above = at + ((k + 1) & (slots - 1)) * plane;
+        const T *const  at   = values + (r + 1) * width + t + 1, *const below = at + ((k - 1) & (slots - 1)) * plane,
+                *const here  = at + (k & (slots - 1)) * plane,
+                *const above = at + ((k + 1) & (slots - 1)) * plane;
         f(o + p * (ptrdiff_t)s.half, p ? product<1>(o, here, below, above) : product<0>(o, here, below, above));
       });
     }
