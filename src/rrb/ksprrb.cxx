@@ -373,9 +373,10 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
 
    Notes:
    The red nodes of a 5-point operator, or of a 7-point one in three dimensions, are eliminated exactly, which halves
-   the vectors of CG; Dirichlet rows are solved before the iteration. Tolerances, monitors and the residual history refer to the whole system; the default
-   norm is the unpreconditioned one. With the cycle `k` CG is flexible. On 9- and 27-point operators, and on a
-   periodic grid of three dimensions with an odd number of nodes around, it is plain CG with `PCRRB`.
+   the vectors of CG; Dirichlet rows are solved before the iteration. Tolerances, monitors and the residual history
+   refer to the whole system; the default norm is the unpreconditioned one. With the cycle `k` CG is flexible. On 9- and
+   27-point operators, and on periodic grids of three dimensions with an odd number of nodes around, it is plain CG with
+   `PCRRB`.
 
    Its preconditioner is `PCRRB`, which `KSPSetType()` sets where there is none yet or PETSc's default. Another one
    that the program or `-pc_type` has chosen is never replaced: the solve ends with an error.
