@@ -64,6 +64,25 @@ void for_chunks(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel 
   forall(exec, {0, all, 0, on.apart * on.rows.count()}, on);
 }
 
+// kernel.nodes<1>(i, j, k), neighbouring threads at neighbouring nodes.
+template <class Kernel> struct OnNodes {
+  Rows    rows;
+  Kernel  kernel;
+  HD void operator()(int i, int r) const
+  {
+    int j, k;
+    rows.get(r, j, k);
+    kernel.template nodes<1>(i, j, k);
+  }
+};
+// for_chunks(), for kernels that read every node or every other one of finer rows.
+template <class Kernel> void for_chunks_along(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+{
+  if (chunk_of(exec) > 1) return for_chunks(exec, l, b, kernel);
+  const Rows rows = all_rows(b);
+  if (!b.empty()) forall(exec, {b.lo[0], b.hi[0], 0, rows.count()}, OnNodes<Kernel>{rows, kernel});
+}
+
 // The kernel of for_nodes() at the nodes with (i + j + k) % 2 == colour.
 template <class Kernel> struct OnColour {
   Layout3 layout;

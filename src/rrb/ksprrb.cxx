@@ -1,5 +1,5 @@
-// KSP rrb: conjugate gradients on the first Schur complement of a 5-point operator, preconditioned by PC rrb; for
-// 9-point operators the same iteration on the whole system.
+// KSP rrb: conjugate gradients on the first Schur complement of a 5- or 7-point operator, preconditioned by PC rrb; for
+// 9- and 27-point operators the same iteration on the whole system.
 #include "petsc/aij.hpp"
 #include "box/tuning.hpp"
 #include "rrb/cg/schur_space.hpp"
@@ -163,7 +163,8 @@ PetscErrorCode Solve(KSP ksp)
   k->off.clear();
   const bool flexible     = r->plan.cycle == rrb::Cycle::k,
              with_z       = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL;
-  const bool     exact    = black || (!r->three && !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen);
+  const bool     in_plane = !r->three && !r->plan.single_factors() && r->plan.levels[0].step == rrb::Step::coarsen,
+                 exact    = black || in_plane;
   const PetscInt vectors  = !schur && !black ? 4 : with_z || !ksp->guess_zero ? 2 : exact ? 0 : 1;
   if (vectors && (!ksp->work || ksp->nwork < vectors)) PetscCall(KSPSetWorkVecs(ksp, vectors));
   if (schur) {
@@ -297,9 +298,10 @@ PetscErrorCode KSPView_RRB(KSP ksp, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCRRB, &rrb));
   if (!ascii || !rrb || !ksp->setupstage) PetscFunctionReturn(PETSC_SUCCESS);
   PC_RRB *r = (PC_RRB *)ksp->pc->data;
-  if (!r->current || r->failed || r->three) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->current || r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPRRBGetInfo(ksp, &info));
-  const char *const whole = r->raised          ? "the whole system (the factors leave out negative row sums)"
+  const char *const whole = r->three           ? "the whole system (red nodes are not eliminated)"
+                          : r->raised          ? "the whole system (the factors leave out negative row sums)"
                           : r->plan.have_schur ? "the whole system (the matrix is not symmetric to rounding)"
                                                : "the whole system (9-point operator)";
   PetscCall(
@@ -362,7 +364,7 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
 } // namespace
 
 /*MC
-   KSPRRB - the RRB-solver: conjugate gradients on the first Schur complement of a 5-point operator, with `PCRRB`
+   KSPRRB - the RRB-solver: conjugate gradients on the Schur complement of 5- or 7-point operators, with `PCRRB`
 
    Options Database Key:
 .  -ksp_rrb_backend <auto,host,cuda> - where it runs, see `KSPRRBSetBackend()`
@@ -370,9 +372,10 @@ PetscErrorCode KSPDestroy_RRB(KSP ksp)
    Level: intermediate
 
    Notes:
-   The red nodes of a 5-point operator are eliminated exactly, which halves the vectors of CG; Dirichlet rows are
-   solved before the iteration. Tolerances, monitors and the residual history refer to the whole system; the default
-   norm is the unpreconditioned one. With the cycle `k` CG is flexible. On a 9-point operator it is plain CG with
+   The red nodes of a 5-point operator, or of a 7-point one in three dimensions, are eliminated exactly, which halves
+   the vectors of CG; Dirichlet rows are solved before the iteration. Tolerances, monitors and the residual history
+   refer to the whole system; the default norm is the unpreconditioned one. With the cycle `k` CG is flexible. On 9- and
+   27-point operators, and on periodic grids of three dimensions with an odd number of nodes around, it is plain CG with
    `PCRRB`.
 
    Its preconditioner is `PCRRB`, which `KSPSetType()` sets where there is none yet or PETSc's default. Another one

@@ -171,8 +171,7 @@ template <class T> void BlackSystem<T>::begin(const double *b)
   null_.clear();
   x_.zero();
   p_.zero();
-  box::for_nodes(l.exec, l.layout, l.own,
-                 Load<double>{b, l.own, free, a.a, r_.data(), x_.data(), l.layout.half});
+  for_natural(l, Load<double>{b, l.own, free, a.a, r_.data(), x_.data(), l.layout.half});
   if (free) {
     l.halo.exchange(x_.data());
     box::for_nodes(l.exec, l.layout, l.own,
@@ -230,12 +229,6 @@ template <class T> double BlackSystem<T>::multiply()
   Level<T>         &l = h_.first();
   const KeepProduct end{h_.free(), p_.data(), q_.data()};
   l.halo.exchange(p_.data());
-  if (in_tiles(l)) {
-    Total total, *const result = (Total *)device::result();
-    schur_tiles(l, matrix(), diagonal(), (const double *)p_.data(), end, result);
-    device::copy_to_host(&total, result, sizeof(Total));
-    return sum(total.sum);
-  }
   box::for_colour(l.exec, l.layout, widened(l.own, !l.halo.empty()), red,
                   Eliminate<double, box::star_forward>{matrix(), diagonal(), nullptr, p_.data()});
   return sum(box::sum_colour(l.exec, l.layout, l.own, black, Multiply{matrix(), end}));
@@ -255,8 +248,7 @@ template <class T> void BlackSystem<T>::solution(const double *b, double *y)
   l.halo.exchange(x_.data());
   box::for_colour(l.exec, l.layout, l.own, red,
                   Eliminate<double, box::star_forward>{a, diagonal(), r_.data(), x_.data()});
-  box::for_nodes(l.exec, l.layout, l.own,
-                 Store<double>{x_.data(), a.a, l.own, h_.free(), b, y, l.layout.half});
+  for_natural(l, Store<double>{x_.data(), a.a, l.own, h_.free(), b, y, l.layout.half});
 }
 
 template <class T> size_t BlackSystem<T>::bytes() const

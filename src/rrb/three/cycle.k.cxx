@@ -23,7 +23,6 @@ template <class T> struct Scatter {
 // end(place, (A v) there) at the nodes of a level, (S v) at the black ones of a Schur complement.
 template <class T, class End> void each_row(Level<T> &l, T *v, const End &end)
 {
-  if (in_tiles(l)) return schur_tiles(l, view<box::star_forward>(l), l.diagonal.data(), (const T *)v, end);
   if (l.schur) {
     set_red(l, v);
     return box::for_colour(l.exec, l.layout, l.own, black,
@@ -73,9 +72,9 @@ template <class T> void find_residual(Level<T> &l)
 template <class T> void Hierarchy<T>::down(int k, multigrid::Visit visit)
 {
   Level<T> &l = levels_[(size_t)k];
-  smooth(l, visit.first, k == 0 && begun_);
+  smooth(l, visit.first, begun_);
   find_residual(l);
-  restrict_to(l, levels_[(size_t)k + 1], l.r.data());
+  begun_ = restrict_to(l, levels_[(size_t)k + 1], l.r.data());
 }
 
 template <class T> void Hierarchy<T>::up(int k, multigrid::Visit visit)
@@ -98,8 +97,8 @@ template <class T> void Hierarchy<T>::solve()
 template <class T> void Hierarchy<T>::load(const double *from)
 {
   Level<T>            &l = levels_[0];
-  const uint8_t *const free = dirichlet_ ? free_.data() : nullptr;
-  box::for_nodes(exec_, l.layout, l.own, Load<T>{from, l.own, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
+  const uint8_t *const free = this->free();
+  for_natural(l, Load<T>{from, l.own, free, l.a.data(), l.b.data(), l.x.data(), l.layout.half});
   if (free) {
     l.halo.exchange(l.x.data());
     with_operator(l, [&](auto s) {
@@ -124,9 +123,7 @@ template <class T> void Hierarchy<T>::store(const double *from, double *to)
                     Eliminate<T, box::star_forward>{view<box::star_forward>(l), l.diagonal.data(), l.b.data(),
                                                     l.x.data()});
   }
-  box::for_nodes(exec_, l.layout, l.own,
-                 Store<T>{l.x.data(), l.a.data(), l.own, dirichlet_ ? free_.data() : nullptr, from, to,
-                          l.layout.half});
+  for_natural(l, Store<T>{l.x.data(), l.a.data(), l.own, free(), from, to, l.layout.half});
 }
 
 // Constants on loose parts before and after the cycle.

@@ -65,7 +65,8 @@ template <class T> void interpolate(Level<T> &l, const Grid3 &coarse);
 // coarse.a of coarse.part, then of all who want it.
 template <class T> void product(const Level<T> &fine, Level<T> &coarse);
 // --- transfer.k.cxx ---
-template <class T> void restrict_to(const Level<T> &fine, Level<T> &coarse, const T *r); // coarse.b of coarse.part
+// coarse.b of coarse.part; true where coarse.z is the smoother's first step from zero, too.
+template <class T> bool restrict_to(const Level<T> &fine, Level<T> &coarse, const T *r);
 template <class T> void prolong_add(const Level<T> &fine, const Level<T> &coarse, T *x);
 
 // --- cycle.k.cxx ---
@@ -142,7 +143,7 @@ private:
   Buffer<T>                right_, constants_; // of a correction by parts
   Buffer<ptrdiff_t>        places_; // of the last grid's nodes
   Buffer<T>                packed_[2];
-  bool                     begun_ = false; // the first smoothing of a cycle
+  bool                     begun_ = false; // the first step of the next smoothing from zero
   std::unique_ptr<BlackSystem<T>> black_;
 };
 
