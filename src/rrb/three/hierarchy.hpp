@@ -138,7 +138,7 @@ private:
   bool                     dirichlet_ = false;
   multigrid::ExactSolver<T> exact_;
   Graph                     graph_;       // of the cycle, on a device
-  uint64_t                  setups_ = 0;
+  uint64_t                  setups_ = 0;  // that changed what is in it
   Parts                    parts_;
   Buffer<T>                right_, constants_; // of a correction by parts
   Buffer<ptrdiff_t>        places_; // of the last grid's nodes

@@ -198,7 +198,9 @@ template <class T> bool Hierarchy<T>::plan(size_t k, int step[3])
 {
   Level<T>  &l   = levels_[k];
   const bool any = choose(kinds_[k], l, step, l.served_badly);
-  l.degree       = degree(l);
+  const int before = l.degree;
+  l.degree = degree(l);
+  if (l.degree != before) ++setups_;
   l.smoother.setup(false, l.degree, 1);
   return any;
 }
@@ -207,8 +209,8 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
 {
   Failure   failure;
   Level<T> &finest = levels_[0];
-  ++setups_;
   if (!refresh) {
+    ++setups_;
     finest.star  = !source.box;
     finest.schur = finest.star && !(finest.shared && (params_.levels == 1 || finest.nodes() <= exact_nodes));
     for (int d = 0; d < 3; ++d) // red and black nodes take turns
@@ -216,7 +218,8 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
     allocate(finest);
     free_.resize(Extent{finest.layout.size(), exec_.space});
     levels_.erase(levels_.begin() + 1, levels_.end());
-      boxes_ = finest_boxes_;
+      boxes_  = finest_boxes_;
+    places_ = Buffer<ptrdiff_t>();
   }
   kinds_.clear();
   dirichlet_ = source.dirichlet;
@@ -263,7 +266,11 @@ template <class T> Failure Hierarchy<T>::setup(const Source &source, bool refres
   for (auto *f : {&right_, &constants_})
     if (f->size() != (parts_.empty() ? 0 : finest.b.size()))
       f->resize(Extent{parts_.empty() ? 0 : finest.b.size(), exec_.space});
-  cycle_ = params_.cycle != Cycle::automatic ? params_.cycle : kinds_[0].jumps > jumps_some ? Cycle::w : Cycle::v;
+  const Cycle cycle = params_.cycle != Cycle::automatic ? params_.cycle
+                    : kinds_[0].jumps > jumps_some      ? Cycle::w
+                                                        : Cycle::v;
+  if (cycle != cycle_) ++setups_;
+  cycle_ = cycle;
   invert(failure);
   if (!params_.reduced || !finest.schur) black_.reset();
   else if (!black_) black_ = std::make_unique<BlackSystem<T>>(*this);
@@ -330,22 +337,22 @@ template <class T> void Hierarchy<T>::name_pivot(Failure &failure) const
 // The pseudo-inverse of the last grid's operator.
 template <class T> void Hierarchy<T>::invert(Failure &failure)
 {
-  const Level<T>        &l     = levels_.back();
-  std::vector<double>    dense = dense_operator(l);
-  std::vector<ptrdiff_t> places;
-  double                 negative;
-  for (int k = 0; k < l.n[2]; ++k)
-    for (int j = 0; j < l.n[1]; ++j)
-      for (int i = 0; i < l.n[0]; ++i) places.push_back(l.layout.at(i, j, k));
-  exact_.place(exec_, comm_, (int)places.size(), false);
+  const Level<T>     &l     = levels_.back();
+  std::vector<double> dense = dense_operator(l);
+  double              negative;
+  exact_.place(exec_, comm_, (int)l.nodes(), false);
   const auto result  = exact_.invert(exec_, dense, negative);
   failure.failed     = result != multigrid::ExactSolver<T>::Result::done;
   failure.not_finite = result == multigrid::ExactSolver<T>::Result::not_finite;
   failure.grid       = last();
   if (failure.failed && !failure.not_finite) name_pivot(failure);
+  if (places_.size()) return;
+  std::vector<ptrdiff_t> places;
+  for (int k = 0; k < l.n[2]; ++k)
+    for (int j = 0; j < l.n[1]; ++j)
+      for (int i = 0; i < l.n[0]; ++i) places.push_back(l.layout.at(i, j, k));
   places_ = copy_to(exec_.space, places);
-  for (auto &f : packed_)
-    if (f.size() != places.size()) f.resize(Extent{places.size(), exec_.space});
+  for (auto &f : packed_) f.resize(Extent{places.size(), exec_.space});
 }
 
 template <class T> std::vector<GridReport> Hierarchy<T>::report() const
