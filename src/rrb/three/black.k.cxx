@@ -179,7 +179,7 @@ template <class T> void BlackSystem<T>::begin(const double *b)
     x_.zero();
   }
   l.halo.exchange(r_.data());
-  on_black(l, ReduceRight<double, box::star_forward>{a, diagonal(), r_.data(), r_.data()});
+  on_black(l, ReduceRight<double, box::star_forward>{a, diagonal(), r_.data(), r_.data(), free});
 }
 
 template <class T> void BlackSystem<T>::add_null(const double *v)
