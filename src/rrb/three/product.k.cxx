@@ -49,13 +49,14 @@ template <class T, int F, bool Coarsen, int P> struct Triple {
   int                   first, end; // of t
 
   HD ptrdiff_t along(int x) const { return ((P + x) & 1) * (ptrdiff_t)fine.half + floor_half(P + x); }
-  // The fine row (y, z) away from the row r of coarse nodes.
-  HD ptrdiff_t fine_row(int r, int y, int z) const
+  // The fine row of the row r of coarse nodes, and how far from it the row (y, z) is.
+  HD ptrdiff_t fine_row(int r) const
   {
     int j, k;
     rows.get(r, j, k);
-    return fine.row((step[1] == 2 ? 2 * j + 1 : j) + y, (step[2] == 2 ? 2 * k + 1 : k) + z);
+    return fine.row(step[1] == 2 ? 2 * j + 1 : j, step[2] == 2 ? 2 * k + 1 : k);
   }
+  HD ptrdiff_t away(int y, int z) const { return y * fine.sj + z * fine.sk; }
   HD int reach_of(int d) const { return step[d] - 1; }
   HD int lines() const { return (2 * reach_of(1) + 3) * (2 * reach_of(2) + 3); }
   HD int size_line(int y, int z) const { return (z + reach_of(2)) * (2 * reach_of(1) + 1) + y + reach_of(1); }
@@ -70,7 +71,8 @@ template <class T, int F, bool Coarsen, int P> struct Triple {
     const bool   near = hy >= -ry && hy <= ry && hz >= -rz && hz <= rz;
     const int    y0 = hy - 1 < -ry ? -ry : hy - 1, y1 = hy + 1 > ry ? ry : hy + 1;
     const int    z0 = hz - 1 < -rz ? -rz : hz - 1, z1 = hz + 1 > rz ? rz : hz + 1;
-    const T     *to = a + fine_row(r, hy, hz) + t;
+    const ptrdiff_t here = fine_row(r) + t;
+    const T        *to   = a + here + away(hy, hz);
     double       sum[across][W], positive[2 * reach + 1][W];
     for (int x = 0; x < across; ++x)
       for (int v = 0; v < W; ++v) sum[x][v] = 0;
@@ -80,7 +82,7 @@ template <class T, int F, bool Coarsen, int P> struct Triple {
       for (int y = y0; y <= y1; ++y) {
         if (star && y != hy && z != hz) continue;
         const int       n = 9 * (hz - z) + 3 * (hy - y), side = (y < 0) << 1 | (z < 0) << 2;
-        const ptrdiff_t from = fine_row(r, y, z) + t;
+        const ptrdiff_t from = here + away(y, z);
         box::unroll3<0, 2 * reach + 1>([&](auto number) {
           constexpr int  x = decltype(number)::value - reach;
           const T *const weight = w + (side | (x < 0)) * plane + from + along(x);
@@ -115,6 +117,7 @@ template <class T, int F, bool Coarsen, int P> struct Triple {
   {
     const int ry = reach_of(1), rz = reach_of(2), cx = direction(p, 0), cy = direction(p, 1), cz = direction(p, 2);
     const int x0 = lowest(0, cx), x1 = highest(0, cx);
+    const ptrdiff_t here = fine_row(r) + t;
     double    sum[W], all[W];
     for (int v = 0; v < W; ++v) sum[v] = all[v] = 0;
     for (int z = lowest(2, cz); z <= highest(2, cz); ++z)
@@ -122,7 +125,7 @@ template <class T, int F, bool Coarsen, int P> struct Triple {
         const int       hy = step[1] * cy + y, hz = step[2] * cz + z;
         const int       side = (y < 0) << 1 | (z < 0) << 2, line = (hz + rz + 1) * (2 * ry + 3) + hy + ry + 1;
         const int       far = (hy < -ry || hy > ry) + (hz < -rz || hz > rz);
-        const ptrdiff_t from = fine_row(r, hy, hz) + t;
+        const ptrdiff_t from = here + away(hy, hz);
         if (star && far > 1) continue;
         box::unroll3<0, 4>([&](auto number) {
           constexpr int x = decltype(number)::value - 2;
