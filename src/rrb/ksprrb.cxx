@@ -130,8 +130,7 @@ PetscErrorCode Solve(KSP ksp)
 {
   KSP_RRB         *k = (KSP_RRB *)ksp->data;
   double           first;
-  PetscObjectId    id;
-  PetscObjectState state;
+  bool             same;
 
   PetscFunctionBegin;
   ksp->reason = KSP_CONVERGED_ITERATING;
@@ -155,10 +154,8 @@ PetscErrorCode Solve(KSP ksp)
              "KSP rrb solves with the transpose of symmetric matrices: this one has Dirichlet rows whose columns are "
              "not empty (MatZeroRowsColumns() empties them). Use -ksp_type gmres -pc_type rrb");
   // A preconditioner that is kept while the matrix changes (KSPSetReusePreconditioner()) has the old matrix's S1.
-  PetscCall(PetscObjectGetId((PetscObject)ksp->pc->pmat, &id));
-  PetscCall(PetscObjectStateGet((PetscObject)ksp->pc->pmat, &state));
-  const bool same = id == r->matrix_id && state == r->matrix_state, schur = OnSchur(*r) && same,
-             black = OnBlack(*r) && same;
+  PetscCall(HasRecordedMatrix(ksp->pc, &same));
+  const bool schur = OnSchur(*r) && same, black = OnBlack(*r) && same;
   k->diagonal.clear();
   k->off.clear();
   const bool flexible     = r->plan.cycle == rrb::Cycle::k,

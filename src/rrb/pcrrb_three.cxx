@@ -259,8 +259,7 @@ static PetscErrorCode SetUp(PC pc)
   PetscCall(t.matrix.Read<double>(pc->pmat, "PC rrb", t.exec.space, !anew, memory, true, t.report));
   PetscCall(PetscLogEventEnd(event_rrb_read, pc, 0, 0, 0));
   PetscCall(Complain(pc));
-  PetscCall(PetscObjectGetId((PetscObject)pc->pmat, &r->matrix_id));
-  PetscCall(PetscObjectStateGet((PetscObject)pc->pmat, &r->matrix_state));
+  PetscCall(RecordMatrix(pc));
   r->ready = PETSC_TRUE;
   if (r->failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(event_rrb_factor, pc, 0, 0, 0));
