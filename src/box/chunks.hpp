@@ -38,13 +38,14 @@ template <int PLANES, class Kernel> struct OnChunks {
   }
   HD void operator()(int c, int r) const
   {
-    int j, k;
-    rows.get(r / apart, j, k);
+    int       j, k;
+    const int row = PLANES ? r / apart : r, plane = PLANES ? r % apart : 0;
+    rows.get(row, j, k);
     const int p = colour < 0 ? c >= even : (colour + j + k) & 1;
     if (colour < 0) c -= p * even;
     else if (first[p] + c * width >= end[p]) return;
-    if (p) run<1>(c, j, k, r % apart);
-    else run<0>(c, j, k, r % apart);
+    if (p) run<1>(c, j, k, plane);
+    else run<0>(c, j, k, plane);
   }
 };
 template <int PLANES = 0, class Kernel>

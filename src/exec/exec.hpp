@@ -203,23 +203,32 @@ template <class Kernel> __global__ void __launch_bounds__(warp *block_rows)
   if (!threadIdx.x && !threadIdx.y) parts[blockIdx.x + blockIdx.y * gridDim.x] = s;
 }
 
+// A value in a block's memory, an odd number of words long: the values of neighbouring threads are in other banks.
+template <class R, bool = sizeof(R) % 16 == 0> struct Banked {
+  R value;
+};
+template <class R> struct Banked<R, true> {
+  R      value;
+  double gap;
+};
+
 // The join of the values of a block of 256 threads, in thread 0; the order is fixed. part: a value for each.
-template <class R> __device__ void block_join(R &r, R *part)
+template <class R> __device__ void block_join(R &r, Banked<R> *part)
 {
   const int t = (int)(threadIdx.x + threadIdx.y * blockDim.x);
-  part[t]        = r;
+  part[t].value = r;
   __syncthreads();
   for (int d = warp * block_rows / 2; d; d /= 2) {
-    if (t < d) part[t].join(part[t + d]);
+    if (t < d) part[t].value.join(part[t + d].value);
     __syncthreads();
   }
-  r = part[0];
+  r = part[0].value;
 }
 
 template <class R> __device__ void block_join(R &r)
 {
-  __shared__ __align__(alignof(R)) char memory[sizeof(R) * warp * block_rows];
-  block_join(r, (R *)memory);
+  __shared__ __align__(alignof(R)) char memory[sizeof(Banked<R>) * warp * block_rows];
+  block_join(r, (Banked<R> *)memory);
 }
 
 template <class R, class Kernel> __global__ void __launch_bounds__(warp *block_rows)

@@ -2,6 +2,7 @@
 // separated by Block::sync(), with scratch memory of their own.
 #pragma once
 #include "exec/exec.hpp"
+#include <algorithm>
 
 #if !defined(TESSERA_HAVE_CUDA) || defined(__CUDACC__)
 
@@ -141,7 +142,7 @@ template <class R, class Kernel> __global__ void __launch_bounds__(256)
     kernel(block, r);
     __syncthreads();
   }
-  block_join(r, (R *)shared);
+  block_join(r, (Banked<R> *)shared);
   if (!threadIdx.x) parts[blockIdx.x] = r;
 }
 } // namespace device
@@ -159,7 +160,7 @@ template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &
               n           = tiles < device::max_blocks ? tiles : device::max_blocks;
     R            *parts = (R *)device::scratch(((size_t)n * sizeof(R) + sizeof(double) - 1) / sizeof(double));
     device::launch(device::run_join_tiles<R, Kernel>, dim3((unsigned)n), dim3(threads),
-                   bytes > threads * sizeof(R) ? bytes : threads * sizeof(R), box, columns, rows, kernel, parts);
+                   std::max(bytes, threads * sizeof(device::Banked<R>)), box, columns, rows, kernel, parts);
     return device::launch(device::join_parts<R>, dim3(1), dim3(device::warp, device::block_rows), 0, (const R *)parts,
                           n, result);
   }

@@ -65,37 +65,39 @@ template <class T, int F, bool Finest> struct FindKinds {
   int                   n[3];
   static constexpr double strong = 0.15; // share of the strongest direction's coupling
   static constexpr double faint  = 1e-5; // share of the larger diagonal entry
-  HD bool inside(int i, int j, int k) const { return i >= 0 && j >= 0 && k >= 0 && i < n[0] && j < n[1] && k < n[2]; }
-  // Do couplings (all[direction][side]) jump at a node, or end inside of the grid?
-  HD bool jumps(int i, int j, int k, const T (*all)[2]) const
+  // Do couplings (all[direction][side]) jump at a node, or end inside of the grid? in: of the neighbours
+  HD static bool jumps(const bool (&in)[3][2], const T (&all)[3][2])
   {
     bool any = false;
-    for (int d = 0; d < 3; ++d) {
-      const int    x = d == 0, y = d == 1, z = d == 2;
-      const double u = all[d][0], v = all[d][1];
-      any = any || (inside(i - x, j - y, k - z) && inside(i + x, j + y, k + z) &&
-                    (u > v ? u > tuning::jump * v : v > tuning::jump * u));
-    }
+    box::unroll3<0, 3>([&](auto direction) {
+      constexpr int d = decltype(direction)::value;
+      const T       u = all[d][0], v = all[d][1];
+      any = any || (in[d][0] && in[d][1] && (u > v ? u > (T)tuning::jump * v : v > (T)tuning::jump * u));
+    });
     return any;
   }
   template <int P> HD void at(int t, ptrdiff_t o, int j, int k, Counts &counts) const
   {
     const ptrdiff_t e = o + P * (ptrdiff_t)s.half;
     T               side[3][2] = {{0, 0}, {0, 0}, {0, 0}}, all[3][2] = {{0, 0}, {0, 0}, {0, 0}}, sum = 0;
-    const double    d = s.a[e];
+    const T         d = s.a[e];
     const bool      own = alive[e];
+    const int       i = 2 * t + P;
+    const bool      in[3][2] = {{i > 0, i + 1 < n[0]}, {j > 0, j + 1 < n[1]}, {k > 0, k + 1 < n[2]}};
+    int             loose = 0, faint_ones = 0;
     box::unroll3<0, F>([&](auto m) {
       constexpr int   M = decltype(m)::value, x = box::forward<M>(0), y = box::forward<M>(1), z = box::forward<M>(2);
       const ptrdiff_t q[2] = {o + s.template place<P, -x>(-y, -z), o + s.template place<P, x>(y, z)};
-      for (int b = 0; b < 2; ++b) {
+      box::unroll3<0, 2>([&](auto ahead) {
+        constexpr int b = decltype(ahead)::value;
         const T    c = s.a[(M + 1) * s.plane + (b ? e : q[0])];
         const bool other = alive[q[b]];
         const T    v = other ? c : 0;
         sum += fabs(v);
-        if (Finest && b && inside(2 * t + P + x, j + y, k + z) && (own || other)) {
-          const double u = s.a[q[1]], largest = d > u ? d : u, size = fabs((double)v);
-          counts.loose += !(size > tuning::loose_coupling * largest);
-          counts.faint += v != 0 && size < faint * largest;
+        if (Finest && b && (own || other) && (!x || in[0][x > 0]) && (!y || in[1][y > 0]) && (!z || in[2][z > 0])) {
+          const T u = s.a[q[1]], largest = d > u ? d : u, size = fabs(v);
+          loose += !(size > (T)tuning::loose_coupling * largest);
+          faint_ones += v != 0 && size < (T)faint * largest;
         }
         if (x) side[0][x > 0 ? b : 1 - b] -= v;
         if (y) side[1][y > 0 ? b : 1 - b] -= v;
@@ -103,10 +105,14 @@ template <class T, int F, bool Finest> struct FindKinds {
         if (Finest && x) all[0][x > 0 ? b : 1 - b] += fabs(c);
         if (Finest && y) all[1][y > 0 ? b : 1 - b] += fabs(c);
         if (Finest && z) all[2][z > 0 ? b : 1 - b] += fabs(c);
-      }
+      });
     });
+    if (Finest) {
+      counts.loose += loose;
+      counts.faint += faint_ones;
+    }
     if (!(d > 0)) { // P'AP has couplings where its diagonal is zero, too: rounding
-      if (Finest ? !(sum <= 0) || d < 0 : d != 0) counts.first = 1 + 2. * t + P + (double)n[0] * (j + (double)n[1] * k);
+      if (Finest ? !(sum <= 0) || d < 0 : d != 0) counts.first = 1. + i + (double)n[0] * (j + (double)n[1] * k);
       return;
     }
     if (!own) return;
@@ -115,20 +121,22 @@ template <class T, int F, bool Finest> struct FindKinds {
       {e - s.sj,                       e + s.sj                     },
       {e - s.sk,                       e + s.sk                     }
     };
-    double bound[3], top = 0;
+    T    bound[3], top = 0;
+    bool alone[3];
     for (int a = 0; a < 3; ++a) {
-      const bool   lo = !alive[beside[a][0]], hi = !alive[beside[a][1]];
-      const double u = side[a][0] > 0 ? side[a][0] : 0, v = side[a][1] > 0 ? side[a][1] : 0;
-      bound[a]           = lo && hi ? 1e300 : lo ? 2 * v : hi ? 2 * u : u + v;
-      const double least = lo && hi ? 0 : lo ? 2 * v : hi ? 2 * u : 2 * (u < v ? u : v);
-      top                = top > least ? top : least;
+      const bool lo = !alive[beside[a][0]], hi = !alive[beside[a][1]];
+      const T    u = side[a][0] > 0 ? side[a][0] : 0, v = side[a][1] > 0 ? side[a][1] : 0;
+      alone[a]      = lo && hi;
+      bound[a]      = lo ? 2 * v : hi ? 2 * u : u + v;
+      const T least = alone[a] ? 0 : lo ? 2 * v : hi ? 2 * u : 2 * (u < v ? u : v);
+      top           = top > least ? top : least;
     }
-    if (top < 1e-8 * d) return;
+    if (top < (T)1e-8 * d) return;
     int set = 0;
     for (int a = 0; a < 3; ++a)
-      if (bound[a] >= strong * top) set |= 1 << a;
+      if (alone[a] || bound[a] >= (T)strong * top) set |= 1 << a;
     for (int c = 0; c < 8; ++c) counts.fraction[c] += c == set;
-    if (Finest) counts.jumps += jumps(2 * t + P, j, k, all);
+    if (Finest) counts.jumps += jumps(in, all);
   }
 };
 

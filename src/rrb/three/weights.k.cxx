@@ -5,7 +5,6 @@
 #include "box/level.hpp"
 #include "box/tuning.hpp"
 #include "rrb/three/hierarchy.hpp"
-#include <algorithm>
 
 namespace tessera::rrb::three {
 
@@ -14,12 +13,13 @@ namespace {
 constexpr double sideways = 0.01; // a direction with less than this share of the diagonal ties nothing
 constexpr double some     = 0.05;
 
-// Once a setup: the row and its neighbours' weights are read, up to 8 numbers are written.
-template <class T, int F> struct Weigh {
+// Once a setup: the row and its neighbours' weights are read, up to 8 numbers are written. Pass: the number of
+// directions in which a node is between coarse ones; 1 has the coarse nodes as well.
+template <class T, int F, int Pass> struct Weigh {
   box::Symmetric3<T, F> s;
   const uint8_t        *alive;
   T                    *w;
-  int                   step[3], coarse[3], pass;
+  int                   step[3], coarse[3];
   bool                  periodic[3];
   int                   last[3]; // the index of a coarse node that is even; -1: there is none
 
@@ -53,7 +53,7 @@ template <class T, int F> struct Weigh {
     int             between = 0, count = 0;
     for (int d = 0; d < 3; ++d)
       if (step[d] == 2 && !(q[d] & 1) && q[d] != last[d]) between |= 1 << d, ++count;
-    if (count != pass && (count || pass != 1)) return;
+    if (count != Pass && (count || Pass != 1)) return;
     if (!count) {
       w[e] = alive[e];
       return;
@@ -70,13 +70,15 @@ template <class T, int F> struct Weigh {
       if (c != 13 && !alive[to<P>(o, x, y, z)]) a[c] = 0;
       sum += a[c];
     });
-    if (between == 1) edge<P, 0>(o, q, a, sum);
-    else if (between == 2) edge<P, 1>(o, q, a, sum);
-    else if (between == 4) edge<P, 2>(o, q, a, sum);
-    else if (between == 3) face<P, 0, 1>(o, q, a, sum);
-    else if (between == 5) face<P, 0, 2>(o, q, a, sum);
-    else if (between == 6) face<P, 1, 2>(o, q, a, sum);
-    else centre<P>(o, q, a, sum);
+    if constexpr (Pass == 1) {
+      if (between == 1) edge<P, 0>(o, q, a, sum);
+      else if (between == 2) edge<P, 1>(o, q, a, sum);
+      else edge<P, 2>(o, q, a, sum);
+    } else if constexpr (Pass == 2) {
+      if (between == 3) face<P, 0, 1>(o, q, a, sum);
+      else if (between == 5) face<P, 0, 2>(o, q, a, sum);
+      else face<P, 1, 2>(o, q, a, sum);
+    } else centre<P>(o, q, a, sum);
   }
 
   // d: the direction
@@ -200,22 +202,25 @@ template <class T> void interpolate(Level<T> &l, const Grid3 &coarse)
   const ptrdiff_t  plane = (ptrdiff_t)l.layout.size();
   std::vector<T *> planes;
   for (int y = 0; y < 8; ++y) planes.push_back(l.weights.data() + y * plane);
-  for (int pass = 1; pass <= std::max(1, (l.step[0] == 2) + (l.step[1] == 2) + (l.step[2] == 2)); ++pass) {
+  const int passes = (l.step[0] == 2) + (l.step[1] == 2) + (l.step[2] == 2);
+  const auto pass = [&](auto number) {
     with_operator(l, [&](auto s) {
       box::for_nodes(l.exec, l.layout, l.own,
-                     Weigh<T, decltype(s)::kept>{
+                     Weigh<T, decltype(s)::kept, decltype(number)::value>{
                        s,
                        l.alive.data(),
                        l.weights.data(),
                        {l.step[0],     l.step[1],     l.step[2]    },
                        {coarse.n[0],   coarse.n[1],   coarse.n[2]  },
-                       pass,
                        {l.periodic[0], l.periodic[1], l.periodic[2]},
                        {l.odd(0) ? l.n[0] - 1 : -1, l.odd(1) ? l.n[1] - 1 : -1, l.odd(2) ? l.n[2] - 1 : -1}
       });
     });
     l.halo.exchange(planes.data(), 8);
-  }
+  };
+  pass(std::integral_constant<int, 1>());
+  if (passes > 1) pass(std::integral_constant<int, 2>());
+  if (passes > 2) pass(std::integral_constant<int, 3>());
   for (int d = 0; d < 3; ++d)
     if (l.odd(d)) {
       box::Box3 all = l.own;
