@@ -3,7 +3,7 @@
 #   make            the library               make deps       install what is missing (apt)
 #   make check      load it, solve once       make test       the essential tests (FILTER=text: a part of all)
 #   make test-all   everything under tests/   make test-long  random cases (CASES=10000 SEED=0 SANITIZE=0|1)
-#   make demo       one of the examples       make demo-all   four of them
+#   make demo       one of the examples       make demo-all   five of them
 #   make bench      the measurements (BENCH=suite or program)
 #   make docs       the documentation as a site, in build/docs (with Sphinx from PyPI, docs/requirements.txt)
 #   make install    PREFIX= LIBDIR= DESTDIR=  make print-lib  the library's path, for -dll_append
@@ -257,7 +257,7 @@ test demo: deps
 test-all: deps
 	@$(MAKE) --no-print-directory $(PARALLEL) lib
 	@$(MAKE) --no-print-directory run-tests
-demo-all: export DEMOS = harbour aquifer segment obstacle3d
+demo-all: export DEMOS = harbour aquifer porous segment obstacle3d
 demo-all: deps
 	@$(MAKE) --no-print-directory $(PARALLEL) lib
 	@$(MAKE) --no-print-directory run-demo

@@ -36,13 +36,14 @@ def rrb_levels():
     x, y = np.meshgrid(np.arange(n), np.arange(n))
     red, o, c = (x + y) % 2 == 1, (x % 2 == 0) & (y % 2 == 0), (x % 2 == 1) & (y % 2 == 1)
     a, b = red & (x % 2 == 1), red & (x % 2 == 0)
-    figure, axes = plt.subplots(1, 3, figsize=(10, 4), layout='constrained')
+    figure, axes = plt.subplots(1, 3, figsize=(10, 4.6))
+    figure.subplots_adjust(left=0.05, right=0.99, bottom=0.26, top=0.84, wspace=0.16)
     for axis in axes[:2]:
         axis.set_aspect('equal')
         axis.set_xticks(range(0, n, 2))
         axis.set_yticks(range(0, n, 2))
-        axis.set_xlabel('x')
-        axis.set_ylabel('y')
+        axis.set_xlabel('x [nodes]')
+        axis.set_ylabel('y [nodes]')
         axis.set_xlim(-0.6, n - 0.4)
         axis.set_ylim(-0.6, n - 0.4)
     for k in range(n):
@@ -67,16 +68,16 @@ def rrb_levels():
     axis.set_aspect('equal')
     axis.set_axis_off()
     axis.set_title('3. Stored by quarters')
-    kinds = (('o', o, SAND, 0, 0), ('a', a, '#e58f8b', 5.6, 0), ('b', b, RED, 0, 5.6), ('c', c, BLUE, 5.6, 5.6))
+    kinds = (('o', o, SAND, 0, 0), ('a', a, '#e58f8b', 6.4, 0), ('b', b, RED, 0, 6.9), ('c', c, BLUE, 6.4, 6.9))
     for name, mask, colour, left, low in kinds:
         xs, ys = x[mask] // 2, y[mask] // 2
         for i, j in zip(xs, ys):
             axis.add_patch(Rectangle((left + i, low + j), 0.9, 0.9, facecolor=colour, edgecolor='white'))
         what = {'o': 'x, y even', 'a': 'x odd, y even', 'b': 'x even, y odd', 'c': 'x, y odd'}[name]
-        axis.text(left, low + 5.05, '%s: %s' % (name, what), fontsize=8)
-    axis.set_xlim(-0.3, 11)
-    axis.set_ylim(-0.3, 11.2)
-    figure.suptitle('Repeated red-black ordering of a grid of 9 x 9 nodes')
+        axis.text(left, low + len(set(ys)) + 0.25, '%s: %s' % (name, what), fontsize=9)
+    axis.set_xlim(-0.3, 12.4)
+    axis.set_ylim(-0.3, 12.4)
+    figure.suptitle('Repeated red-black ordering of a grid of 9 x 9 nodes', fontsize=11)
     save(figure, 'rrb-levels')
 
 
@@ -197,7 +198,8 @@ def vipmg_truncation():
 def densegs_panels():
     """A matrix of five panels in the middle of a forward sweep."""
     n, now = 5, 2
-    figure, axis = plt.subplots(figsize=(8, 3.6), layout='constrained')
+    figure, axis = plt.subplots(figsize=(8.8, 3.9))
+    figure.subplots_adjust(left=0.02, right=0.54, bottom=0.03, top=0.86)
     for i in range(n):
         for j in range(n):
             if i == j:
@@ -230,10 +232,12 @@ def densegs_panels():
             Patch(facecolor='#f2f2f2', edgecolor=GREY, label='waits for later panels'),
         ],
         loc='upper left',
-        bbox_to_anchor=(1.0, 0.95),
+        bbox_to_anchor=(1.0, 0.9),
         frameon=False,
     )
-    axis.set_title('A forward sweep over panels of 64 rows, in the middle of panel 3')
+    axis.set_title('A forward sweep over panels of 64 rows and columns, in the middle of panel 3', pad=10)
+    axis.text(-1.2, n + 0.08, 'rows', ha='left')
+    axis.text(n + 0.12, n + 0.08, 'columns: unknowns', ha='left')
     save(figure, 'densegs-panels')
 
 

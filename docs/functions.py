@@ -2,9 +2,12 @@
 """Writes docs/reference/functions/*.md from the manual pages in the comments of src/ and include/.
 
 `make docs` calls it. A page holds what belongs to one type: the type itself, its functions, its enumerations.
+
+    docs/functions.py --write    also the list of docs/reference/functions.md, from the headers, and the functions beside
+                                 the options of docs/reference/options.md, from petsc-plugin.yaml; tests/docs compares
 """
 
-import glob, os, re
+import glob, os, re, sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join(TOP, 'docs', 'reference', 'functions')
@@ -80,6 +83,58 @@ def entry(name, page):
     return re.sub(r'\n{3,}', '\n\n', '\n'.join(out)) + '\n'
 
 
+def setters(text):
+    """options.md with the column of functions that set the options."""
+    known = dict(re.findall(r'\{key: (\S+), .*setter: (\w+)\}', open(TOP + '/petsc-plugin.yaml').read()))
+    head = '| option | values | default | %smeaning |\n|---|---|---|%s---|\n'
+    text = text.replace(head % ('', ''), head % ('function | ', '---|'))
+    row = r'^\| (?:`(-\w+)`|prefix `\w+`) \|((?:[^|\n]*\|){2}) (?:(?:`\w+\(\)`)? \|(?= \S[^|\n]*\|$))?(.*\|)$'
+
+    def filled(m):
+        setter = known.get(m.group(1))
+        return '| %s |%s %s | %s' % (m.group(0).split(' | ')[0][2:], m.group(2), '`%s()`' % setter if setter else '', m.group(3).strip())
+
+    return re.sub(row, filled, text, flags=re.M)
+
+
+def public():
+    """The functions that the headers declare, in their order."""
+    text = ''.join(open(path).read() for path in sorted(glob.glob(TOP + '/include/*.h')))
+    return re.findall(r'^PETSC_EXTERN PetscErrorCode (\w+)\(', text, re.M)
+
+
+def listed(text):
+    """functions.md with the list of all functions: those that set beside those that get."""
+    pages, names, out = manual_pages(), public(), []
+    left = list(names)
+    for prefix, title in GROUPS:
+        mine = [n for n in left if n.lower().startswith(prefix.lower())]
+        left = [n for n in left if n not in mine]
+        getter = lambda name: re.sub('^Set', 'Get', name[len(prefix):])
+        rows, found = [], {getter(n) for n in mine if n[len(prefix):].startswith('Set')}
+        for name in mine:
+            pair = name[:len(prefix)] + getter(name)
+            if name[len(prefix):].startswith('Set') and pair in mine:
+                rows.append(('`%s()`, `%s()`' % (name, pair), name))
+            elif name[len(prefix):] not in found:
+                rows.append(('`%s()`' % name, name))
+        table = ['| %s | %s |' % (shown, pages[name][1].rstrip('.')) for shown, name in rows]
+        out += ['### ' + title, '| functions | |', '|---|---|'] + table + [''] if mine else []
+    if left:
+        sys.exit('docs/functions.py: no group for ' + ', '.join(left))
+    block = '<!-- functions -->\n%s<!-- /functions -->' % '\n'.join(out + [''])
+    return re.sub(r'<!-- functions -->\n.*?<!-- /functions -->', lambda m: block, text, flags=re.S)
+
+
+REFERENCE = {'docs/reference/options.md': setters, 'docs/reference/functions.md': listed}
+
+
+def stale():
+    """{page: what it should be} of the reference pages that are not so."""
+    read = lambda page: open(os.path.join(TOP, page)).read()
+    return {page: fill(read(page)) for page, fill in REFERENCE.items() if fill(read(page)) != read(page)}
+
+
 def main():
     os.makedirs(OUT, exist_ok=True)
     for old in glob.glob(OUT + '/*.md'):
@@ -98,4 +153,6 @@ def main():
 
 
 if __name__ == '__main__':
+    for page, text in stale().items() if '--write' in sys.argv[1:] else ():
+        open(os.path.join(TOP, page), 'w').write(text)
     print('%d manual pages' % main())

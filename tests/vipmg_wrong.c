@@ -15,9 +15,9 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *fun, const char 
   return n;
 }
 
-typedef enum { FINE, CROSSED, NOTANUMBER, UNBOUNDED, TWO, NODA, SKEW, EDGE, INDEFINITE, NEGATIVE, ALL, OUTSIDE, USERTEST, FAILING, DOMAIN, FAR, SHELL, NANFUNCTION, NANMATRIX, SIZE, DENSE, SBAIJ, CHANGED, HALF, NOROOM } Case;
+typedef enum { FINE, CROSSED, NOTANUMBER, UNBOUNDED, TWO, NODA, SKEW, EDGE, INDEFINITE, NEGATIVE, ALL, OUTSIDE, USERTEST, FAILING, DOMAIN, FAR, SHELL, NANFUNCTION, NANMATRIX, SIZE, DENSE, SBAIJ, CHANGED, HALF, NOROOM, PLACES, BOXES } Case;
 static const char *const names[] = {"nothing wrong", "lower above upper", "a bound is not a number", "no bounds", "two unknowns per node", "no DMDA", "asymmetric", "data on the edge outside the bounds", "indefinite", "negative diagonal",
-                                    "every node active", "start outside the bounds", "user's convergence test", "Jacobian callback raises an error", "function domain", "coupling beyond the neighbors", "shell matrix", "function not a number", "matrix not a number", "bounds of another size", "dense matrix", "sbaij", "another problem of the same size", "one bound infinite", "both bounds plus infinity"};
+                                    "every node active", "start outside the bounds", "user's convergence test", "Jacobian callback raises an error", "function domain", "coupling beyond the neighbors", "shell matrix", "function not a number", "matrix not a number", "bounds of another size", "dense matrix", "sbaij", "another problem of the same size", "one bound infinite", "both bounds plus infinity", "coordinates of a file", "coordinates of a file for box levels"};
 typedef struct {
   Case     kind;
   PetscInt n, calls;
@@ -119,6 +119,28 @@ static PetscErrorCode TestOfUser(SNES snes, PetscInt it, PetscReal xnorm, PetscR
   PetscFunctionReturn(0);
 }
 
+/* The nodes' coordinates in the order of the matrix' rows, which VecView() of a DMDA's vector would not keep */
+static PetscErrorCode WritePlaces(DM da, const char file[])
+{
+  Vec                places, plain;
+  const PetscScalar *x;
+  PetscInt           n;
+  PetscViewer        viewer;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDASetUniformCoordinates(da, 0, 1, 0, 1, 0, 1));
+  PetscCall(DMGetCoordinates(da, &places));
+  PetscCall(VecGetLocalSize(places, &n));
+  PetscCall(VecGetArrayRead(places, &x));
+  PetscCall(VecCreateMPIWithArray(PETSC_COMM_WORLD, 1, n, PETSC_DECIDE, x, &plain));
+  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, file, FILE_MODE_WRITE, &viewer));
+  PetscCall(VecView(plain, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscCall(VecDestroy(&plain));
+  PetscCall(VecRestoreArrayRead(places, &x));
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode Try(Case kind)
 {
   Problem             p = {kind, 33, 0};
@@ -182,6 +204,11 @@ static PetscErrorCode Try(Case kind)
   PetscCall(SNESVISetVariableBounds(snes, xl, xu));
   PetscCall(SNESSetTolerances(snes, 1e-12, 1e-9, 0, 30, 1000));
   if (kind == USERTEST) PetscCall(SNESSetConvergenceTest(snes, TestOfUser, NULL, NULL));
+  if (kind == PLACES || kind == BOXES) {
+    PetscCall(WritePlaces(da, "vipmg_places.bin"));
+    PetscCall(PetscOptionsSetValue(NULL, "-snes_vipmg_coordinates", "vipmg_places.bin"));
+    if (kind == BOXES) PetscCall(PetscOptionsSetValue(NULL, "-snes_vipmg_levels_type", "box"));
+  }
   PetscCall(SNESSetFromOptions(snes));
   message[0] = 0;
   PetscCall(PetscPushErrorHandler(Keep, NULL));
@@ -206,6 +233,11 @@ static PetscErrorCode Try(Case kind)
     PetscCall(SNESVIPMGGetCertificate(snes, &c));
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %s\n", SNESConvergedReasons[reason], reason < 0 ? "as it should be" : c.natural < (kind == USERTEST ? 1 : 1e-7) && c.primal <= 0 ? "solved" : "NOT SOLVED"));
   }
+  if (kind == PLACES || kind == FINE) {
+    const PetscInt *sizes;
+    PetscCall(SNESVIPMGGetGridSizes(snes, NULL, &sizes));
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: levels of a %s\n", names[kind], sizes[1] == 1 ? "tree" : "box"));
+  }
   PetscCall(VecDestroy(&X));
   PetscCall(VecDestroy(&F));
   PetscCall(VecDestroy(&xl));
@@ -222,7 +254,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscInt only = -1;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
-  for (int k = FINE; k <= NOROOM; ++k)
+  for (int k = FINE; k <= BOXES; ++k)
     if (k != SIZE && (only < 0 || only == k)) PetscCall(Try((Case)k)); /* PETSc itself refuses bounds of another size */
   PetscCall(PetscFinalize());
   return 0;

@@ -25,19 +25,14 @@ static char help[] = "Steady groundwater flow through the beds of a real terrain
 
   Every rank holds the whole raster, which is small, and the part of the fine grid that the DMDA gives it.
 */
+#include "../compare/compare.h"
 #include <petscdmda.h>
-#include <petscksp.h>
-#include <petsctime.h>
 
 #if defined(PETSC_USE_COMPLEX) || !defined(PETSC_USE_REAL_DOUBLE)
   #error "aquifer needs a PETSc with real scalars in double precision"
 #endif
-#if PETSC_VERSION_LT(3, 19, 0)
-  #define PETSC_SUCCESS 0
-#endif
 
-#define MAX_SOLVERS 8
-#define MAX_WELLS   32
+#define MAX_WELLS 32
 
 typedef enum {
   FREE,
@@ -56,19 +51,6 @@ typedef struct {
   Mat        A;
   Vec        b;
 } Aquifer;
-
-typedef struct {
-  char               name[64];
-  Vec                head;
-  PetscReal          setup, solve; /* seconds, the fastest of -repeat */
-  PetscReal          residual;     /* true relative residual */
-  PetscReal          inflow[3];    /* from cells of each kind into free ones [m^3/s] */
-  PetscReal          balance;      /* water lost or made, relative to all that comes in */
-  PetscBool          leaks;        /* more of it than the residual explains */
-  PetscReal          difference;   /* to the first solver, metres */
-  PetscInt           iterations;
-  KSPConvergedReason reason;
-} Solver;
 
 /* ---- terrain and geology */
 
@@ -222,119 +204,20 @@ static PetscErrorCode Inflow(Aquifer *a, Vec head, PetscReal inflow[3])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* ---- solvers */
-
-/* A word is a KSP type, or else a PC type for CG; its options begin with the word */
-static PetscErrorCode Exists(const char word[], PetscBool *ksp, PetscBool *pc)
+/* Water that a solver has lost or made */
+static PetscErrorCode Balance(void *ctx, Solver *s)
 {
-  PetscErrorCode (*makeKsp)(KSP);
-  PetscErrorCode (*makePc)(PC);
+  Aquifer  *a = (Aquifer *)ctx;
+  PetscReal inflow[3], all;
+  PetscInt  cells;
 
   PetscFunctionBeginUser;
-  PetscCall(KSPInitializePackage()); /* they register PETSc's types */
-  PetscCall(PCInitializePackage());
-  PetscCall(PetscFunctionListFind(KSPList, word, &makeKsp));
-  PetscCall(PetscFunctionListFind(PCList, word, &makePc));
-  *ksp = makeKsp ? PETSC_TRUE : PETSC_FALSE;
-  *pc  = makePc ? PETSC_TRUE : PETSC_FALSE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Makes a solver, sets it up and solves, all of it -repeat times; word NULL: what the options say, CG and GAMG if nothing */
-static PetscErrorCode Solve(Aquifer *a, const char word[], PetscReal rtol, PetscInt repeat, Vec reference, Solver *s)
-{
-  KSP            ksp;
-  PC             pc;
-  Vec            r;
-  KSPType        kspType;
-  PCType         pcType;
-  PetscBool      isKsp = PETSC_FALSE, isPc;
-  PetscInt       cells;
-  PetscReal      norm, bnorm, all;
-  PetscLogDouble t0, t1, t2;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscMemzero(s, sizeof(*s)));
-  PetscCall(VecDuplicate(a->b, &s->head));
-  s->setup = s->solve = PETSC_MAX_REAL;
-  if (word) PetscCall(Exists(word, &isKsp, &isPc));
-  for (PetscInt k = 0; k < repeat; k++) {
-    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
-    PetscCall(KSPSetOperators(ksp, a->A, a->A));
-    PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED)); /* the same question to every solver */
-    PetscCall(KSPSetTolerances(ksp, rtol, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT));
-    PetscCall(KSPGetPC(ksp, &pc));
-    if (isKsp) PetscCall(KSPSetType(ksp, word));
-    else {
-      PetscCall(KSPSetType(ksp, KSPCG));
-      PetscCall(PCSetType(pc, word ? word : PCGAMG));
-    }
-    if (word) {
-      PetscCall(KSPSetOptionsPrefix(ksp, word));
-      PetscCall(KSPAppendOptionsPrefix(ksp, "_"));
-    }
-    PetscCall(KSPSetFromOptions(ksp));
-    PetscCall(VecZeroEntries(s->head));
-    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    PetscCall(PetscTime(&t0));
-    PetscCall(KSPSetUp(ksp));
-    PetscCall(KSPSetUpOnBlocks(ksp));
-    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    PetscCall(PetscTime(&t1));
-    PetscCall(KSPSolve(ksp, a->b, s->head));
-    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    PetscCall(PetscTime(&t2));
-    s->setup = PetscMin(s->setup, t1 - t0);
-    s->solve = PetscMin(s->solve, t2 - t1);
-    PetscCall(KSPGetConvergedReason(ksp, &s->reason));
-    PetscCall(KSPGetIterationNumber(ksp, &s->iterations));
-    PetscCall(KSPGetType(ksp, &kspType));
-    PetscCall(PCGetType(pc, &pcType));
-    if (isKsp) PetscCall(PetscSNPrintf(s->name, sizeof(s->name), "-ksp_type %s", kspType));
-    else PetscCall(PetscSNPrintf(s->name, sizeof(s->name), "-ksp_type %s -pc_type %s", kspType, pcType));
-    PetscCall(KSPDestroy(&ksp));
-  }
-
-  PetscCall(DMGetGlobalVector(a->da, &r));
-  PetscCall(MatResidual(a->A, a->b, s->head, r));
-  PetscCall(VecNorm(r, NORM_2, &norm));
-  PetscCall(VecNorm(a->b, NORM_2, &bnorm));
-  PetscCall(VecGetSize(r, &cells));
-  s->residual = bnorm > 0 ? norm / bnorm : norm;
-  PetscCall(Inflow(a, s->head, s->inflow));
-  s->balance = PetscAbsReal(s->inflow[LAKE] + s->inflow[WEST] + a->wells);
-  all        = PetscMax(s->inflow[LAKE], 0) + PetscMax(s->inflow[WEST], 0) + a->added;
-  s->leaks   = (PetscBool)(s->balance > 1.01 * norm * PetscSqrtReal(cells) + 1e-10 * all); /* the sum of n numbers, and rounding */
+  PetscCall(Inflow(a, s->x, inflow));
+  PetscCall(VecGetSize(s->x, &cells));
+  s->balance = PetscAbsReal(inflow[LAKE] + inflow[WEST] + a->wells);
+  all        = PetscMax(inflow[LAKE], 0) + PetscMax(inflow[WEST], 0) + a->added;
+  s->leaks   = (PetscBool)(s->balance > 1.01 * s->norm * PetscSqrtReal(cells) + 1e-10 * all); /* the sum of n numbers, and rounding */
   if (all > 0) s->balance /= all;
-  if (reference) {
-    PetscCall(VecWAXPY(r, -1, reference, s->head));
-    PetscCall(VecNorm(r, NORM_INFINITY, &s->difference));
-  }
-  PetscCall(DMRestoreGlobalVector(a->da, &r));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode PrintTable(const Aquifer *a, PetscInt n, const Solver solvers[], PetscReal rtol, PetscBool *good)
-{
-  PetscMPIInt ranks;
-
-  PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n%" PetscInt_FMT " unknowns on %d rank%s, to %g in the unpreconditioned norm\n", a->nx * a->ny * a->refine * a->refine, ranks, ranks > 1 ? "s" : "", (double)rtol));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "                                       setup    solve    total       true     mass  heads: difference\n"));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "solver                     iterations    [s]      [s]      [s]   residual  balance  to the first [m]\n"));
-  *good = PETSC_TRUE;
-  for (PetscInt k = 0; k < n; k++) {
-    const Solver *s = &solvers[k];
-
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-27s %9" PetscInt_FMT " %6.2f   %6.2f   %6.2f    %.1e  %.1e", s->name, s->iterations, (double)s->setup, (double)s->solve, (double)(s->setup + s->solve), (double)s->residual, (double)s->balance));
-    if (k) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  %.1e", (double)s->difference));
-    if (s->reason < 0) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  %s", KSPConvergedReasons[s->reason]));
-    else if (s->residual > 1.5 * rtol) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  true residual above the tolerance"));
-    if (s->leaks) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "  water is lost"));
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
-    if (s->reason < 0 || s->residual > 1.5 * rtol || s->leaks) *good = PETSC_FALSE; /* CG's own residual may drift a little */
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -381,12 +264,13 @@ static PetscErrorCode Output(const char path[], Aquifer *a, Vec head)
 
 int main(int argc, char **argv)
 {
-  Aquifer   a;
-  Solver    solvers[MAX_SOLVERS];
-  char      path[PETSC_MAX_PATH_LEN] = "", output[PETSC_MAX_PATH_LEN] = "", *words[MAX_SOLVERS];
-  PetscInt  nWords = MAX_SOLVERS, nWells = 3 * MAX_WELLS, n = 0, repeat = 1, gotX, gotY;
-  PetscReal wells[3 * MAX_WELLS], rtol = 1e-10, lowest, highest, norm;
-  PetscBool hasTerrain, hasOutput, compare, helps, set, isKsp, isPc, good = PETSC_FALSE;
+  Aquifer    a;
+  Comparison c = {.rtol = 1e-10};
+  char       path[PETSC_MAX_PATH_LEN] = "", output[PETSC_MAX_PATH_LEN] = "";
+  PetscInt   nWells = 3 * MAX_WELLS, gotX, gotY;
+  PetscReal  wells[3 * MAX_WELLS], inflow[3], lowest, highest, norm;
+  PetscBool  hasTerrain, hasOutput, helps, set, good;
+  Vec        head;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -414,15 +298,12 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsReal("-clay", "Conductivity of clay [m/s]", NULL, a.clay, &a.clay, NULL));
   PetscCall(PetscOptionsReal("-gravel", "Conductivity of gravel [m/s]", NULL, a.gravel, &a.gravel, NULL));
   PetscCall(PetscOptionsReal("-thickness", "Thickness of the aquifer [m]", NULL, a.thickness, &a.thickness, NULL));
-  PetscCall(PetscOptionsReal("-rtol", "Tolerance of the solve, on the true residual", NULL, rtol, &rtol, NULL));
-  PetscCall(PetscOptionsStringArray("-compare", "Solve with each of these: KSP types, or PC types for CG", NULL, words, &nWords, &set));
-  PetscCall(PetscOptionsHasName(NULL, NULL, "-compare", &compare)); /* alone it means rrb,hypre,gamg */
-  if (!set) nWords = 0;
-  PetscCall(PetscOptionsBoundedInt("-repeat", "Solve k times and show the shortest times", NULL, repeat, &repeat, NULL, 1));
   PetscCall(PetscOptionsString("-output", "Write terrain, conductivity and heads for plot", NULL, output, output, sizeof(output), &hasOutput));
   PetscOptionsEnd();
+  PetscCall(ComparisonOptions(&c));
   PetscCall(PetscOptionsHasHelp(NULL, &helps));
   if (helps && !hasTerrain) {
+    PetscCall(ComparisonDestroy(&c));
     PetscCall(PetscFinalize());
     return 0;
   }
@@ -444,31 +325,19 @@ int main(int argc, char **argv)
   PetscCall(DMCreateGlobalVector(a.da, &a.b));
   PetscCall(Assemble(&a));
 
-  if (compare) {
-    const char *usual[] = {"rrb", "hypre", "gamg"};
-    for (; !set && nWords < 3; nWords++) PetscCall(PetscStrallocpy(usual[nWords], &words[nWords]));
-    for (PetscInt k = 0; k < nWords; k++) {
-      PetscCall(Exists(words[k], &isKsp, &isPc));
-      if (isKsp || isPc) {
-        PetscCall(Solve(&a, words[k], rtol, repeat, n ? solvers[0].head : NULL, &solvers[n]));
-        n++;
-      } else PetscCall(PetscPrintf(PETSC_COMM_WORLD, "skipped  %s: this PETSc has no such solver%s\n", words[k], strcmp(words[k], "rrb") ? "" : " (-dll_append libtessera.so brings it)"));
-      PetscCall(PetscFree(words[k]));
-    }
-    PetscCheck(n, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-compare: this PETSc has none of these solvers");
-  } else PetscCall(Solve(&a, NULL, rtol, repeat, NULL, &solvers[n++]));
-
-  PetscCall(VecShift(solvers[0].head, a.level[LAKE]));
-  PetscCall(VecMin(solvers[0].head, NULL, &lowest));
-  PetscCall(VecMax(solvers[0].head, NULL, &highest));
-  PetscCall(VecNorm(solvers[0].head, NORM_2, &norm));
+  PetscCall(ComparisonRun(&c, a.A, a.b, Balance, &a));
+  head = c.solver[0].x;
+  PetscCall(Inflow(&a, head, inflow));
+  PetscCall(VecShift(head, a.level[LAKE]));
+  PetscCall(VecMin(head, NULL, &lowest));
+  PetscCall(VecMax(head, NULL, &highest));
+  PetscCall(VecNorm(head, NORM_2, &norm));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "heads    %.6f to %.6f m, |h| %.12e\n", (double)lowest, (double)highest, (double)norm));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "water    west %+.8e, lake %+.8e, wells %+.8e, sum %+.1e m^3/s\n", (double)solvers[0].inflow[WEST], (double)solvers[0].inflow[LAKE], (double)a.wells, (double)(solvers[0].inflow[WEST] + solvers[0].inflow[LAKE] + a.wells)));
-  if (hasOutput) PetscCall(Output(output, &a, solvers[0].head));
-  PetscCall(PrintTable(&a, n, solvers, rtol, &good));
-  if (!good) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "FAILED: see the ends of the lines above\n"));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "water    west %+.8e, lake %+.8e, wells %+.8e, sum %+.1e m^3/s\n", (double)inflow[WEST], (double)inflow[LAKE], (double)a.wells, (double)(inflow[WEST] + inflow[LAKE] + a.wells)));
+  if (hasOutput) PetscCall(Output(output, &a, head));
+  PetscCall(ComparisonTable(&c, "[m]", &good));
 
-  for (PetscInt k = 0; k < n; k++) PetscCall(VecDestroy(&solvers[k].head));
+  PetscCall(ComparisonDestroy(&c));
   PetscCall(PetscFree3(a.z, a.K, a.well));
   PetscCall(VecDestroy(&a.b));
   PetscCall(MatDestroy(&a.A));

@@ -68,7 +68,11 @@ PetscErrorCode Newton::SetUp(const char *prefix, Vec X, Vec base, Mat J)
     &space));
   base_ = base;
   PetscCall(BoxMatrix::Has(source.dm, X, J, &has));
-  const bool tree = options.levels == Levels::tree || (options.levels == Levels::automatic && !has);
+  const bool named = !source.file.empty(); // coordinates are for trees alone
+  const bool tree  = options.levels == Levels::tree || (options.levels == Levels::automatic && (!has || named));
+  PetscCheck(tree || !named, PetscObjectComm(source.solver), PETSC_ERR_ARG_INCOMP,
+             "%s makes box levels of the grid alone and takes no coordinates from a file (-%s %s). Leave it out, or "
+             "use -%slevels_type tree", source.who, source.option.c_str(), source.file.c_str(), prefix);
   if (tree != on_tree || plan.exec.space != space) PetscCall(Reset());
   on_tree           = tree;
   plan.exec.space   = space;

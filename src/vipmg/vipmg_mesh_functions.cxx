@@ -16,7 +16,8 @@
    Level: intermediate
 
    Note:
-   Box levels need a `DMDA` with one unknown per node; those of a tree need coordinates of the nodes.
+   Box levels need a `DMDA` with one unknown per node; those of a tree need coordinates of the nodes. By itself the
+   solver takes box levels where they are possible, unless a file of coordinates has been named.
 
 .seealso: `SNESVIPMG`, `SNESVIPMGGetLevelsType()`
 @*/
@@ -176,7 +177,8 @@ PetscErrorCode SNESVIPMGGetNormalsFile(SNES snes, const char **v)
    Level: intermediate
 
    Note:
-   Box levels need a `DMDA` with one unknown per node; those of a tree need coordinates of the nodes.
+   Box levels need a `DMDA` with one unknown per node; those of a tree need coordinates of the nodes. By itself the
+   solver takes box levels where they are possible, unless a file of coordinates has been named.
 
 .seealso: `TAOVIPMG`, `TaoVIPMGGetLevelsType()`
 @*/

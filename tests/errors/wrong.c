@@ -302,6 +302,8 @@ static PetscErrorCode Work(void)
   if (IS("infdiagonal")) PetscCall(Entry(da, A, 4, 3, 0, 0, 1 / zero));
   if (IS("infcoupling")) PetscCall(Entry(da, A, 4, 3, 0, 1, -1 / zero));
   if (IS("asymmetric")) PetscCall(Entry(da, A, 4, 3, 1, 0, -0.5));
+  if (IS("rounding")) PetscCall(Entry(da, A, 4, 3, 1, 0, -1 - 4e-16));
+  if (IS("almost")) PetscCall(Entry(da, A, 4, 3, 1, 0, -1 - 1e-7));
   P = A;
   PetscCall(PetscObjectReference((PetscObject)P));
   if (IS("twomats")) {
