@@ -286,8 +286,7 @@ template <class Index> static void read(const Exec &exec, const Grid &grid, cons
     forall_tiles(exec, {own.x0 & ~1, own.x1, own.y0 & ~1, own.y1}, Kernel::columns, Kernel::lines, Kernel::bytes(),
                  Kernel{rows_of(grid, A), s.view(), work.dirichlet.data(), raise}, report);
   };
-  const Extent flags{(size_t)own.size(), exec.space};
-  if (work.dirichlet.size() != flags.n || work.dirichlet.space() != flags.space) work.dirichlet.resize(flags);
+  work.dirichlet.fit({(size_t)own.size(), exec.space});
   if (s.nine) with(std::true_type());
   else with(std::false_type());
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "box/grid.hpp"
 #include "exec/peers.hpp"
+#include "exec/staging.hpp"
 
 namespace tessera {
 
@@ -57,6 +58,7 @@ private:
   template <class T> void move(const View<T> &v, int mask, bool reverse);
   template <class T> void move_on_device(const Ghosts<T> *fields, int count, bool reverse);
   template <class T> void exchange_directly(const View<T> &v, int mask);
+  bool                     on_device() const { return space_ == Space::cuda; }
   void                     list();
   void                     reserve(size_t values);
   Comm                     comm_;
@@ -94,7 +96,7 @@ private:
   MPI_Comm            comm_ = MPI_COMM_SELF;
   int                 rank_ = 0;
   Buffer<double>      local_, global_;
-  Pinned              local_pinned_, global_pinned_;
+  Staging             local_host_, global_host_;
   std::vector<int>    counts_, displacements_;
   std::shared_ptr<Peers> peers_device_;
   Meeting             meeting_;

@@ -43,7 +43,7 @@ Halo::Halo(const Grid &grid, Space space, int layers) : comm_(grid.comm), space_
     if (!peer.send.empty() || !peer.recv.empty()) peers_.push_back(peer);
   }
   requests_.resize(2 * peers_.size());
-  if (space_ == Space::cuda && !empty()) list();
+  if (on_device() && !empty()) list();
 }
 
 Halo Halo::host() const
@@ -81,7 +81,7 @@ template <class T> void Halo::move(const View<T> &v, int mask, bool reverse)
   if (empty()) return;
   constexpr int K = width_of<T>; // several vectors are on the host
   if constexpr (K == 1)
-    if (space_ == Space::cuda) {
+    if (on_device()) {
       const Ghosts<T> one{v, mask};
       return move_on_device(&one, 1, reverse);
     }
@@ -131,7 +131,7 @@ template <class T> void Halo::move(const View<T> &v, int mask, bool reverse)
 template <class T> void Halo::exchange(const std::vector<Ghosts<T>> &fields)
 {
   if (empty()) return;
-  if (space_ == Space::cuda) return move_on_device(fields.data(), (int)fields.size(), false);
+  if (on_device()) return move_on_device(fields.data(), (int)fields.size(), false);
   for (const Ghosts<T> &f : fields) move(f.v, f.mask, false);
 }
 
@@ -154,20 +154,17 @@ Gather::Gather(const Grid &grid, Space space) : comm_(grid.comm), rank_(grid.ran
   }
   local_.resize(Extent{(size_t)counts_[grid.rank] + 1, space});
   global_.resize(Extent{(size_t)at + 1, space});
-  if (space == Space::host) return;
-  local_pinned_.resize(local_.bytes());
-  global_pinned_.resize(global_.bytes());
+  local_host_.reserve(space, local_.bytes());
+  global_host_.reserve(space, global_.bytes());
 }
 
 double *Gather::global()
 {
   if (peers_device_) return exchange_directly();
-  const bool on_device = local_.space() == Space::cuda;
-  double    *local     = on_device ? (double *)local_pinned_.data() : local_.data(),
-         *global       = on_device ? (double *)global_pinned_.data() : global_.data();
-  if (on_device) device::copy_to_host(local, local_.data(), local_.bytes());
+  double *const local  = local_host_.fetch(local_.data(), local_.size()),
+         *const global = global_host_.place(global_.data());
   MPI_Allgatherv(local, counts_[rank_], MPI_DOUBLE, global, counts_.data(), displacements_.data(), MPI_DOUBLE, comm_);
-  if (on_device) device::copy_from_host(global_.data(), global, global_.bytes());
+  global_host_.store(global_.data(), global_.size());
   return global_.data();
 }
 

@@ -2,6 +2,7 @@
 // are.
 #pragma once
 #include "box/level.hpp"
+#include "exec/staging.hpp"
 
 namespace tessera::box {
 
@@ -32,7 +33,7 @@ private:
   Buffer<ptrdiff_t>        send_at_, recv_at_, own_from_, own_to_;
   size_t                   out_ = 0, in_ = 0, room_ = 0;
   Buffer<double>           send_, recv_; // where the fields are
-  Pinned                   send_host_, recv_host_;
+  Staging                  send_host_, recv_host_;
   template <class T> void move(T *const *fields, int n);
   void                    reserve(int n);
 };

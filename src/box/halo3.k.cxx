@@ -99,9 +99,8 @@ void Halo3::reserve(int n)
   room_ = (size_t)n;
   send_.resize(Extent{room_ * out_ + 1, exec_.space});
   recv_.resize(Extent{room_ * in_ + 1, exec_.space});
-  if (exec_.space == Space::host) return;
-  send_host_.resize(send_.bytes());
-  recv_host_.resize(recv_.bytes());
+  send_host_.reserve(exec_.space, send_.bytes());
+  recv_host_.reserve(exec_.space, recv_.bytes());
 }
 
 template <class T> void Halo3::move(T *const *fields, int n)
@@ -118,12 +117,9 @@ template <class T> void Halo3::move(T *const *fields, int n)
              Pack<T>{fields[f], send_at_.data() + at, send_.data() + at * (size_t)n + (size_t)f * p.send});
     at += p.send;
   }
-  const bool staged = exec_.space == Space::cuda;
-  double    *out = staged ? (double *)send_host_.data() : send_.data(),
-         *in     = staged ? (double *)recv_host_.data() : recv_.data();
-  if (staged) device::copy_to_host(out, send_.data(), out_ * (size_t)n * sizeof(double));
-  int    k = 0;
-  size_t a = 0;
+  double *const out = send_host_.fetch(send_.data(), out_ * (size_t)n), *const in = recv_host_.place(recv_.data());
+  int           k = 0;
+  size_t        a = 0;
   for (const Peer &p : peers_) {
     MPI_Irecv(in + a, (int)(p.recv * (size_t)n), MPI_DOUBLE, p.rank, comm_.tag, comm_, &requests_[(size_t)k++]);
     a += p.recv * (size_t)n;
@@ -134,7 +130,7 @@ template <class T> void Halo3::move(T *const *fields, int n)
     a += p.send * (size_t)n;
   }
   MPI_Waitall(k, requests_.data(), MPI_STATUSES_IGNORE);
-  if (staged) device::copy_from_host(recv_.data(), in, in_ * (size_t)n * sizeof(double));
+  recv_host_.store(recv_.data(), in_ * (size_t)n);
   at = 0;
   for (const Peer &p : peers_) {
     for (int f = 0; f < n; ++f)

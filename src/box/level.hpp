@@ -118,23 +118,28 @@ void half_row(const Layout3 &l, int j, int k, int t0, int t1, const Kernel &kern
   at_places<P>(o, j, k, t0, t1, kernel, result...);
 }
 
-// kernel at every node of the box; nodes are independent. The two halves of a row follow each other while it is in
-// the cache.
-template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+// kernel at every node of the box; nodes are independent. On the host row(j, k) does whole rows.
+template <class Kernel, class Row>
+void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, const Row &row)
 {
   if (b.empty()) return;
   const Rows rows = all_rows(b);
   const Box  even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, rows.count()},
     odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, rows.count()};
-  const OnHalf<Kernel, 0> first{l, rows, kernel};
-  const OnHalf<Kernel, 1> second{l, rows, kernel};
-  if (exec.space == Space::cuda) return forall_parts(exec, part(even, first), part(odd, second));
-  const device::Open open(exec.space);
-  for_range(exec, 0, rows.count(), [&](int r) {
+  const auto at_row = [&](int r) {
     int j, k;
     rows.get(r, j, k);
-    half_row<0>(l, j, k, even.x0, even.x1, kernel);
-    half_row<1>(l, j, k, odd.x0, odd.x1, kernel);
+    row(j, k);
+  };
+  forall_rows_or_parts(exec, 0, rows.count(), at_row, part(even, OnHalf<Kernel, 0>{l, rows, kernel}),
+                       part(odd, OnHalf<Kernel, 1>{l, rows, kernel}));
+}
+// The two halves of a row follow each other while it is in the cache.
+template <class Kernel> void for_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel)
+{
+  for_nodes(exec, l, b, kernel, [&](int j, int k) {
+    half_row<0>(l, j, k, half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), kernel);
+    half_row<1>(l, j, k, half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), kernel);
   });
 }
 
@@ -143,17 +148,14 @@ template <class Kernel>
 void for_half(const Exec &exec, const Layout3 &l, const Box3 &b, int p, const Rows &rows, const Kernel &kernel)
 {
   const Box box{half_begin(b.lo[0], p), half_begin(b.hi[0], p), 0, rows.count()};
-  if (exec.space == Space::cuda) {
-    if (p) return forall(exec, box, OnHalf<Kernel, 1>{l, rows, kernel});
-    return forall(exec, box, OnHalf<Kernel, 0>{l, rows, kernel});
-  }
-  const device::Open open(exec.space);
-  for_range(exec, 0, rows.count(), [&](int r) {
+  const auto row = [&](int r) {
     int j, k;
     rows.get(r, j, k);
     if (p) half_row<1>(l, j, k, box.x0, box.x1, kernel);
     else half_row<0>(l, j, k, box.x0, box.x1, kernel);
-  });
+  };
+  if (p) forall_rows_or_parts(exec, 0, rows.count(), row, part(box, OnHalf<Kernel, 1>{l, rows, kernel}));
+  else forall_rows_or_parts(exec, 0, rows.count(), row, part(box, OnHalf<Kernel, 0>{l, rows, kernel}));
 }
 
 // A tile of rows and of places along them, of both parities: what they share is read once.
@@ -177,52 +179,30 @@ template <class Kernel> struct SumOnTile {
   }
 };
 
-// result[0] and result[1], which are to be joined: what the kernel gathers at the nodes of the box.
-template <class R, class Kernel>
-void join_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, R *result)
+// result[0] and result[1], which are to be joined: what the kernel gathers at the nodes of the box, and on the host
+// row(j, k, result) in whole rows. go_on: joined with what is in them, by parts of a whole, after begin_join(); a
+// device does all nodes at once.
+template <class R, class Kernel, class Row> void join_nodes(const Exec &exec, const Layout3 &l, const Box3 &b,
+                                                            const Kernel &kernel, const Row &row, R *result, bool go_on)
 {
-  const Rows rows = all_rows(b);
-  const int  n    = b.empty() ? 0 : rows.count();
-  if (exec.space == Space::cuda) {
-    device::zero(result, 2 * sizeof(R)); // which is R{}
-    if (n)
-      forall_tiles(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, n}, 32, 16, 0,
-                   SumOnTile<Kernel>{l, rows, b.lo[0], b.hi[0], kernel}, result);
-    return;
-  }
-  const Box even{half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), 0, n},
-    odd{half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), 0, n};
-  // Both halves of a row while it is in the cache; the sums are those of forall_join().
-  std::vector<R> sums(2 * (size_t)n);
-  for_range(exec, 0, n, [&](int r) {
-    R   a, c;
+  const Rows rows   = all_rows(b);
+  const auto at_row = [&](int r, R *sums) {
     int j, k;
     rows.get(r, j, k);
-    half_row<0>(l, j, k, even.x0, even.x1, kernel, a);
-    half_row<1>(l, j, k, odd.x0, odd.x1, kernel, c);
-    sums[2 * (size_t)r]     = a;
-    sums[2 * (size_t)r + 1] = c;
-  });
-  result[0] = result[1] = R();
-  for (int r = 0; r < n; ++r) {
-    result[0].join(sums[2 * (size_t)r]);
-    result[1].join(sums[2 * (size_t)r + 1]);
-  }
+    row(j, k, sums);
+  };
+  join_rows_or_tiles<2>(exec, {floor_half(b.lo[0]), floor_half(b.hi[0] + 1), 0, b.empty() ? 0 : rows.count()}, 32, 16,
+                        SumOnTile<Kernel>{l, rows, b.lo[0], b.hi[0], kernel}, at_row, result, go_on);
 }
-
-// The same part by part, after begin_join(): what is in `result` is joined with what the part has. A device does all
-// nodes at once.
+// Both halves of a row while it is in the cache; the sums are those of forall_join().
 template <class R, class Kernel>
-void join_part(const Exec &exec, const Layout3 &l, const Box3 &part, const Kernel &kernel, Buffer<R> &result)
+void join_nodes(const Exec &exec, const Layout3 &l, const Box3 &b, const Kernel &kernel, R *result, bool go_on = false)
 {
-  if (exec.space == Space::cuda) return join_nodes(exec, l, part, kernel, result.data());
-  R both[2];
-  join_nodes(exec, l, part, kernel, both);
-  for (int p = 0; p < 2; ++p) result.data()[p].join(both[p]);
-}
-template <class R> void begin_join(Buffer<R> &result)
-{
-  if (result.space() == Space::host) result.zero();
+  const auto row = [&](int j, int k, R *sums) {
+    half_row<0>(l, j, k, half_begin(b.lo[0], 0), half_begin(b.hi[0], 0), kernel, sums[0]);
+    half_row<1>(l, j, k, half_begin(b.lo[0], 1), half_begin(b.hi[0], 1), kernel, sums[1]);
+  };
+  join_nodes(exec, l, b, kernel, row, result, go_on);
 }
 
 #endif

@@ -154,11 +154,11 @@ template <int P, int S, class T> struct SolveX {
 template <class T> void LineSolver<T>::setup(const Exec &exec, const StencilView<double> &A, const Grid &grid,
                                              Lines direction, double tiny)
 {
-  const bool on_device = exec.space == Space::cuda;
   place(grid, direction, exec.space);
-  if (on_device && (ring_ || !separators_)) return factor_parts(A, tiny, nullptr);
-  if (!on_device) factor_on_host(exec, A, tiny);
-  if (separators_) setup_separators(exec, on_device, A, tiny);
+  const bool whole = elimination_ == Elimination::whole;
+  if (elimination_ == Elimination::rings || (!whole && !separators_)) return factor_parts(A, tiny, nullptr);
+  if (whole) factor_on_host(exec, A, tiny);
+  if (separators_) setup_separators(exec, A, tiny);
 }
 
 // L D L' of this process's part of the lines, without the separators.
@@ -183,9 +183,9 @@ template <class T> void LineSolver<T>::factor_on_host(const Exec &exec, const St
 template <class T>
 void LineSolver<T>::solve(const Exec &exec, const StencilView<T> &A, int parity, const View<T> &b, const View<T> &x)
 {
-  if (exec.space == Space::cuda) {
+  if (elimination_ != Elimination::whole) {
     if (!interior_.empty()) solve_parts(A, parity, b, x);
-    if (separators_ && !ring_) join(exec, A, parity, b, x);
+    if (separators_ && elimination_ == Elimination::parts) join(exec, A, parity, b, x);
     return;
   }
   for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {

@@ -100,11 +100,9 @@ Span lines_of(const Box &nodes, Lines direction, int parity)
 template <class T> void LineSolver<T>::factor_parts(const StencilView<double> &A, double tiny, double *ends)
 {
   const bool   x = direction_ == lines_x;
-  const Parts  parts = cut(interior_, direction_, left_neighbour_, separator_, ring_);
+  const Parts  parts = cut(interior_, direction_, left_neighbour_, separator_, elimination_ == Elimination::rings);
   const size_t whole = (size_t)(parts.separators + 1) << parts.shift, chain = (size_t)3 * parts.separators + 2;
-  auto         size = [](Buffer<T> &b, size_t n) {
-    if (b.size() != n || b.space() != Space::cuda) b.resize({n, Space::cuda});
-  };
+  auto         size = [](Buffer<T> &b, size_t n) { b.fit({n, Space::cuda}); };
   if (interior_.empty()) return size(inverse_, 1);
   size(inverse_, x ? 2 * whole * count_ + 1 : (size_t)layout_.elements(4));
   size(chain_, chain * count_ + 1);
@@ -133,7 +131,7 @@ template <class T> void LineSolver<T>::factor_parts(const StencilView<double> &A
 template <class T> template <class C>
 void LineSolver<T>::solve_parts(const StencilView<C> &A, int parity, const View<T> &b, const View<T> &x, int border)
 {
-  const Parts  parts = cut(interior_, direction_, left_neighbour_, separator_, ring_);
+  const Parts  parts = cut(interior_, direction_, left_neighbour_, separator_, elimination_ == Elimination::rings);
   const size_t whole = (size_t)(parts.separators + 1) << parts.shift, chain = (size_t)3 * parts.separators + 2;
   for_parity_and_stride(parity, A.C.sx, [&](auto p, auto stride) {
     constexpr int  P = decltype(p)::value, S = decltype(stride)::value;

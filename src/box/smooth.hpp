@@ -4,6 +4,7 @@
 // colour that are neighbours over a periodic seam see each other's old value, so that every step is symmetric.
 #pragma once
 #include "exec/several.hpp"
+#include "exec/staging.hpp"
 #include "box/stencil.hpp"
 #include <type_traits>
 
@@ -91,8 +92,8 @@ private:
     return reduced_.data() + ((size_t)kind * separators_ + separator) * count_;
   }
   void          factor_on_host(const Exec &exec, const StencilView<double> &A, double tiny);
-  void          setup_separators(const Exec &exec, bool on_device, const StencilView<double> &A, double tiny);
-  void          make_separators(bool on_device);
+  void          setup_separators(const Exec &exec, const StencilView<double> &A, double tiny);
+  void          make_separators(Space space);
   void          solve_couplings(const StencilView<double> &A, double tiny);
   void          factor_separators(const double *all, double tiny);
   void          factor_reduced(const double *diagonal, double tiny);
@@ -116,11 +117,12 @@ private:
   Buffer<T>     inverse_, left_, right_;  // inverse pivots; T^-1 of the couplings with the separators on both sides
   Buffer<double> reduced_;                // inverse pivots, couplings to the next and to the last separator
   Buffer<double> couplings_;              // of each line with the separators to the left and to the right
-  Buffer<double> ends_, all_;             // what separators get from both sides
-  bool           ring_ = false;           // on the device: lines that close on this process,
+  Buffer<double> ends_, all_;             // what separators get from both sides, or their values; of all processes
+  Staging        ends_host_;
+  // whole lines by the host, or by a device in parts; rings: parts of lines that close on this process
+  enum class Elimination { whole, parts, rings } elimination_ = Elimination::whole;
   Buffer<T>        fill_, chain_,
     work_; // couplings with the separator on the left, the separators' factors, and lines under way
-  Buffer<double> ends_device_; // ends or values of the separators, of a parity, on the device
 };
 
 } // namespace tessera

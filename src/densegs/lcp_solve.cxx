@@ -48,13 +48,11 @@ struct Sweeper {
   // This process's rows of a vector
   void send(const double *from, Buffer<double> &to) const
   {
-    if (plan.exec.space == Space::cuda) device::copy_from_host(to.data(), from, (size_t)p.n * sizeof(double));
-    else std::copy(from + m.first(), from + m.first() + m.rows(), to.data());
+    copy(from + m.first(), Space::host, to.data(), plan.exec.space, (size_t)m.rows());
   }
   void fetch(const Buffer<double> &from, double *to) const
   {
-    if (plan.exec.space == Space::cuda) device::copy_to_host(to, from.data(), (size_t)p.n * sizeof(double));
-    else std::copy(from.data(), from.data() + m.rows(), to + m.first());
+    copy(from.data(), plan.exec.space, to + m.first(), Space::host, (size_t)m.rows());
   }
   void run_sparse(double *x, int count)
   {

@@ -39,6 +39,11 @@ public:
   // Zeroed elements; what was there is gone.
   void resize(size_t n) { resize(Extent{n, Space::host}); }
   void resize(const Extent &extent) { take(extent, true); }
+  // The same where it has not this extent.
+  void fit(const Extent &extent)
+  {
+    if (n_ != extent.n || space_ != extent.space) resize(extent);
+  }
   // Elements all of which will be written: a device does not zero them.
   void resize_unset(const Extent &extent) { take(extent, false); }
   void   zero()

@@ -5,6 +5,6 @@
 namespace tessera {
 
 constexpr int chunk = 16;
-inline int    chunk_of(const Exec &exec) { return exec.space == Space::cuda ? 1 : chunk; }
+inline int    chunk_of(const Exec &exec) { return exec.on_device() ? 1 : chunk; }
 
 } // namespace tessera

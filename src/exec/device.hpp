@@ -26,6 +26,12 @@ struct DeviceMemoryError : DeviceError { // there is not enough
 
 namespace device {
 
+#ifdef TESSERA_HAVE_DEVICE
+constexpr bool built = true;
+#else
+constexpr bool built = false; // what a device alone runs is not compiled
+#endif
+
 void        prefer(int number);         // the device to take, modulo their number, where the program has chosen none
 int         count();                    // of devices; uses none of them
 const char *unusable();                 // nullptr, or why there is no device to use

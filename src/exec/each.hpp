@@ -83,11 +83,30 @@ template <class Kernel> struct ListSum {
   }
 };
 
-template <class Kernel> void for_each(const Exec &exec, int n, const Kernel &kernel)
+// The halves of for_each(), for kernels that only one of the spaces runs: they are not compiled for the other.
+template <class Kernel> void for_each_on_host(const Exec &exec, int n, const Kernel &kernel)
+{
+  if (n > 0) for_range(exec, 0, n, kernel);
+}
+template <class Kernel> void for_each_on_device(const Exec &exec, int n, const Kernel &kernel)
 {
   if (n <= 0) return;
-  if (exec.space == Space::cuda) return forall(exec, list_box(n), ListKernel<Kernel>{kernel, n});
+  const device::Blocks blocks = device::blocks_for(list_box(n));
+#ifdef __CUDACC__
+  (void)exec;
+  device::launch(device::run_forall<ListKernel<Kernel>>, blocks, dim3(device::warp, device::block_rows), 0,
+                 list_box(n), ListKernel<Kernel>{kernel, n});
+#else
+  const device::Open open(exec.space);
+  device::launched(blocks);
   for_range(exec, 0, n, kernel);
+#endif
+}
+
+template <class Kernel> void for_each(const Exec &exec, int n, const Kernel &kernel)
+{
+  if (exec.on_device()) for_each_on_device(exec, n, kernel);
+  else for_each_on_host(exec, n, kernel);
 }
 
 // to = the numbers of the nodes in the list, `width` of each; for width times as many p.

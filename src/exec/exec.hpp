@@ -21,6 +21,7 @@ namespace tessera {
 struct Exec {
   Space space   = Space::host;
   int   threads = 1; // OpenMP threads on the host
+  bool  on_device() const { return device::built && space == Space::cuda; }
 };
 
 // Half-open box [x0, x1) x [y0, y1) of indices.
@@ -273,12 +274,12 @@ template <class Kernel> void forall(const Exec &exec, const Box &box, const Kern
 {
   if (box.empty()) return;
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda)
+  if (exec.on_device())
     return device::launch(device::run_forall<Kernel>, device::blocks_for(box), dim3(device::warp, device::block_rows),
                           0, box, kernel);
   #endif
   const device::Open open(exec.space);
-  if (exec.space == Space::cuda) device::launched(device::blocks_for(box));
+  if (exec.on_device()) device::launched(device::blocks_for(box));
   for_range(exec, box.y0, box.y1, [&](int j) {
     const Kernel k = kernel; // a private copy: its members stay in registers
 #pragma GCC ivdep
@@ -307,7 +308,7 @@ Parts<Kernel, Rest...> join_kernels(const Part<Kernel> &first, const Part<Rest> 
 // Kernels that do not need each other's results, one after the other; on the device they are one launch.
 template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel> &...parts)
 {
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     const Box boxes[] = {parts.box...};
     Box largest;
     for (const Box &b : boxes)
@@ -327,12 +328,21 @@ template <class... Kernel> void forall_parts(const Exec &exec, const Part<Kernel
   (forall(exec, parts.box, parts.kernel), ...);
 }
 
+// The same work in the form that each space likes: the host does row(j) for all j of [y0, y1), a device the parts.
+template <class Row, class... Kernel>
+void forall_rows_or_parts(const Exec &exec, int y0, int y1, const Row &row, const Part<Kernel> &...parts)
+{
+  if (!exec.on_device()) for_range(exec, y0, y1, row);
+  else if constexpr (sizeof...(Kernel) == 1) (forall(exec, parts.box, parts.kernel), ...);
+  else forall_parts(exec, parts...);
+}
+
 // *sum = (add ? *sum : 0) + the sum of kernel(i, j) over the box, in an order that depends on neither threads nor
 // tiles: a sum per row, then over the rows. The sum lies where the kernel runs, so nobody waits for it.
 template <class Kernel> void forall_sum(const Exec &exec, const Box &box, const Kernel &kernel, double *sum, bool add)
 {
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     if (box.empty()) {
       if (!add) device::zero(sum, sizeof(double));
       return;
@@ -383,7 +393,7 @@ template <class Kernel> double forall_sum(const Exec &exec, const Box &box, cons
 template <class R, class Kernel> void forall_join(const Exec &exec, const Box &box, const Kernel &kernel, R *result)
 {
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     device::Blocks blocks = device::blocks_for(box);
     if (!box.empty()) blocks = device::blocks_for(box, device::max_blocks / blocks.x + 1);
     const int n     = box.empty() ? 0 : (int)(blocks.x * blocks.y); // 0: the result is empty

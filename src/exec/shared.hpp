@@ -11,6 +11,9 @@ struct Shared {
   HD  Shared(int item, int s) : node(item >> s), thread(item & ((1 << s) - 1)), log_threads(s) { }
 };
 
+// log_threads, where there are such threads
+inline int shared_on(const Exec &exec, int log_threads) { return exec.on_device() ? log_threads : 0; }
+
 #ifdef __CUDA_ARCH__
 HD inline unsigned shared_lanes(int log_threads)
 {

@@ -134,7 +134,7 @@ void sort_keys(const Exec &exec, int n, int bits, int same, Buffer<Key> &keys, B
   other_keys.resize_unset(Extent{(size_t)n, exec.space});
   other_values.resize_unset(Extent{(size_t)n, exec.space});
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     if (n)
       with_scratch([&](void *scratch, size_t &bytes) {
         return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), other_keys.data(), values.data(),
@@ -154,7 +154,7 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
   Buffer<unsigned> other;
   other.resize_unset(Extent{(size_t)n, exec.space});
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     if (n)
       with_scratch([&](void *scratch, size_t &bytes) {
         return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys.data(), other.data(), n, 0, bits,
@@ -171,19 +171,19 @@ void sort_keys(const Exec &exec, int n, int bits, Buffer<unsigned> &keys)
 void merge_runs(const Exec &exec, const std::vector<int> &begins, int bits, int same, Buffer<Key> &keys)
 {
   Buffer<int> order;
-  if (exec.space == Space::cuda) sort_keys(exec, (int)keys.size(), bits, same, keys, order); // is faster there
+  if (exec.on_device()) sort_keys(exec, (int)keys.size(), bits, same, keys, order); // is faster there
   else merge(begins, same, keys);
 }
 void merge_runs(const Exec &exec, const std::vector<int> &begins, int bits, Buffer<unsigned> &keys)
 {
-  if (exec.space == Space::cuda) sort_keys(exec, (int)keys.size(), bits, keys);
+  if (exec.on_device()) sort_keys(exec, (int)keys.size(), bits, keys);
   else merge(begins, 0, keys);
 }
 
 void sum_up(const Exec &exec, int n, Buffer<int> &counts)
 {
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     Buffer<int> sums;
     sums.resize_unset(Extent{(size_t)n + 1, Space::cuda});
     with_scratch([&](void *scratch, size_t &bytes) {
@@ -203,7 +203,7 @@ int scan(const Exec &exec, int n, Buffer<int> &counts)
 {
   sum_up(exec, n, counts);
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) return fetch(counts, (size_t)n);
+  if (exec.on_device()) return fetch(counts, (size_t)n);
 #endif
   const device::Open open(exec.space);
   return counts.data()[n];

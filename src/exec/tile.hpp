@@ -1,6 +1,7 @@
 // Tile kernels: `template <class Block> HD void operator()(Block &) const`, which work on a tile of a box in phases
 // separated by Block::sync(), with scratch memory of their own.
 #pragma once
+#include "exec/buffer.hpp"
 #include "exec/exec.hpp"
 #include <algorithm>
 
@@ -73,7 +74,7 @@ template <class Kernel> __global__ void __launch_bounds__(256, AtATime<Kernel>::
 template <class Kernel> void forall_strip(const Exec &exec, const Box &box, int rows, int lines, const Kernel &kernel)
 {
   if (box.empty()) return;
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     constexpr int        columns = 128;
     const long           across  = device::tiles(box.x0, box.x1, columns);
     const device::Blocks blocks{across * device::tiles(box.y0, box.y1, rows), 1};
@@ -106,7 +107,7 @@ template <class Kernel> void forall_blocks(const Exec &exec, int n, int threads,
 {
   if (n <= 0) return;
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     if (bytes > 48 * 1024)
       device::check(
         cudaFuncSetAttribute(device::run_tiles<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
@@ -154,7 +155,7 @@ template <class R, class Kernel> void forall_tiles(const Exec &exec, const Box &
                                                    size_t bytes, const Kernel &kernel, R *result)
 {
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     constexpr int threads = 256;
     const int     tiles   = ((box.x1 - box.x0 + columns - 1) / columns) * ((box.y1 - box.y0 + rows - 1) / rows),
               n           = tiles < device::max_blocks ? tiles : device::max_blocks;
@@ -187,11 +188,11 @@ void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_
   const long           across = device::tiles(box.x0, box.x1, columns);
   const device::Blocks blocks{across * device::tiles(box.y0, box.y1, rows), 1};
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda)
+  if (exec.on_device())
     return device::launch(device::run_tiles<Kernel>, blocks, dim3(256), bytes, box, columns, rows, (unsigned)across,
                           kernel);
   #endif
-  if (exec.space == Space::cuda) device::launched(blocks);
+  if (exec.on_device()) device::launched(blocks);
   const device::Open  open(exec.space);
   std::vector<double> scratch(bytes / sizeof(double) + 1);
   for (int y0 = box.y0; y0 < box.y1; y0 += rows)
@@ -204,12 +205,42 @@ void forall_tiles(const Exec &exec, const Box &box, int columns, int rows, size_
     }
 }
 
+// result[0 .. N), which are to be joined, in the form that each space likes: on a device what kernel(block, r) gathers
+// on the tiles of the box, all in the first; on the host what row(j, r[N]) gathers in each of its rows. go_on: joined
+// with what is in them, by parts of a whole, after begin_join(); a device does the whole at once.
+template <int N, class R, class Kernel, class Row>
+void join_rows_or_tiles(const Exec &exec, const Box &box, int columns, int rows, const Kernel &kernel, const Row &row,
+                        R *result, bool go_on)
+{
+  if (exec.on_device()) {
+    device::zero(result, N * sizeof(R)); // which is R{}
+    if (!box.empty()) forall_tiles(exec, box, columns, rows, 0, kernel, result);
+    return;
+  }
+  std::vector<R> sums(box.empty() ? 0 : (size_t)N * (size_t)(box.y1 - box.y0));
+  for_range(exec, box.y0, box.y1, [&](int j) {
+    R own[N];
+    row(j, own);
+    for (int k = 0; k < N; ++k) sums[(size_t)N * (size_t)(j - box.y0) + (size_t)k] = own[k];
+  });
+  R all[N];
+  for (size_t p = 0; p < sums.size(); ++p) all[p % N].join(sums[p]);
+  for (int k = 0; k < N; ++k) {
+    if (go_on) result[k].join(all[k]);
+    else result[k] = all[k];
+  }
+}
+template <class R> void begin_join(Buffer<R> &result)
+{
+  if (result.space() == Space::host) result.zero();
+}
+
 // Cuts the columns [x0, x1) into pieces and runs the tile kernel on each.
 template <class Kernel> void forall_columns(const Exec &exec, int x0, int x1, const Kernel &kernel)
 {
   if (x0 >= x1) return;
 #ifdef __CUDACC__
-  if (exec.space == Space::cuda) {
+  if (exec.on_device()) {
     const long across = device::tiles(x0, x1, 32);
     return device::launch(device::run_tiles<Kernel>, device::Blocks{across, 1}, dim3(32), 0, Box{x0, x1, 0, 1}, 32, 1,
                           (unsigned)across, kernel);

@@ -1,8 +1,8 @@
 // The exact solution on the last grid, by the pseudo-inverse: the operator may be singular (pure Neumann problems).
 #pragma once
-#include "exec/buffer.hpp"
 #include "exec/comm.hpp"
 #include "exec/exec.hpp"
+#include "exec/staging.hpp"
 #include <vector>
 
 namespace tessera::multigrid {
@@ -18,13 +18,13 @@ int general_inverse(int n, double *a, double tolerance);
 // smallest eigenvalue.
 inline bool is_regular(double squares, double least) { return squares * least * least < 1; }
 
-// v = the sum of all processes' v; from a device by way of `message` on the host
-template <class T> void sum_processes(const Comm &comm, Space space, T *v, size_t n, Buffer<T> &message);
+// v = the sum of all processes' v, which are sent by the hosts
+template <class T> void sum_processes(const Comm &comm, Space space, T *v, size_t n, Staging &message);
 
 template <class T> struct ExactSolver {
   int       n = 0, offset = 0, dropped = 0; // unknowns; the place of this process's; eigenvalues that are zero
   Buffer<T> inverse, b, several;            // b: of all processes; of several right-hand sides
-  Buffer<T> message;
+  Staging   message;
   // `mine` of the unknowns are on this process where the processes divide them, else all.
   void place(const Exec &exec, const Comm &comm, int mine, bool divided);
   // A device inverts an operator in rows of blocks while the host has other things to do: *norm2 becomes the square of

@@ -112,16 +112,12 @@ template <class T> struct SweepLast {
 
 } // namespace
 
-template <class T> void sum_processes(const Comm &comm, Space space, T *v, size_t n, Buffer<T> &message)
+template <class T> void sum_processes(const Comm &comm, Space space, T *v, size_t n, Staging &message)
 {
-  T *here = v;
-  if (space == Space::cuda) {
-    if (message.size() < n) message.resize(n);
-    here = message.data();
-    device::copy_to_host(here, v, n * sizeof(T));
-  }
-  MPI_Allreduce(MPI_IN_PLACE, here, (int)n, sizeof(T) == 8 ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm);
-  if (space == Space::cuda) device::copy_from_host(v, here, n * sizeof(T)), device::synchronize();
+  message.reserve(space, n * sizeof(T));
+  MPI_Allreduce(MPI_IN_PLACE, message.fetch(v, n), (int)n, sizeof(T) == 8 ? MPI_DOUBLE : MPI_FLOAT, MPI_SUM, comm);
+  message.store(v, n);
+  device::synchronize(space);
 }
 
 template <class T> void ExactSolver<T>::place(const Exec &exec, const Comm &comm, int mine, bool divided)
@@ -151,8 +147,7 @@ template <class T> bool ExactSolver<T>::invert_rows(const Exec &exec, const int 
 
 template <class T> void ExactSolver<T>::take(const Exec &exec, const Buffer<T> &found)
 {
-  const Extent n{found.size(), exec.space};
-  if (inverse.size() != n.n || inverse.space() != n.space) inverse.resize(n);
+  inverse.fit({found.size(), exec.space});
   copy(found, inverse);
   device::synchronize(exec.space);
 }
@@ -226,7 +221,7 @@ template <class T> template <class V> void ExactSolver<T>::solve(const Exec &exe
     for_each(exec, mine, CopyValues<V>{right, (V *)all.data() + offset});
     sum_processes(comm, exec.space, all.data(), (size_t)n * width_of<V>, message);
   }
-  const int       log_threads = exec.space == Space::cuda ? 5 : 0;
+  const int       log_threads = shared_on(exec, 5);
   const ptrdiff_t row = transposed ? 1 : n, column = transposed ? n : 1;
   for_each(
     exec, mine << log_threads,
@@ -238,7 +233,7 @@ template <class T> template <class V> void ExactSolver<T>::solve(const Exec &exe
                                                    __VA_ARGS__ *);
 #define INSTANTIATE_ALL(T) \
   template struct ExactSolver<T>; \
-  template void sum_processes(const Comm &, Space, T *, size_t, Buffer<T> &); \
+  template void sum_processes(const Comm &, Space, T *, size_t, Staging &); \
   TESSERA_ALL_WIDTHS(INSTANTIATE, T)
 INSTANTIATE_ALL(double)
 INSTANTIATE_ALL(float)

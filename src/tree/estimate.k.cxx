@@ -139,15 +139,14 @@ template <class T> void NumericSetup<T>::prepare_statistics()
 // statistics_[at], each of so many := the largest or the sum over the processes, in one message
 template <class T> void NumericSetup<T>::reduce_statistics(const std::vector<size_t> &at, MPI_Op how)
 {
-  Buffer<double>      here;
-  const bool          device = exec_.space == Space::cuda;
+  Buffer<double>      here  = on_host(statistics_);
+  double *const       found = here.data();
   std::vector<double> mine;
-  if (device) here = on_host(statistics_);
-  double *const found = device ? here.data() : statistics_.data();
   for (size_t k : at) mine.push_back(found[k]);
   MPI_Allreduce(MPI_IN_PLACE, mine.data(), (int)mine.size(), MPI_DOUBLE, how, comm_);
   for (size_t k = 0; k < at.size(); ++k) found[at[k]] = mine[k];
-  if (device) copy(here, statistics_), device::synchronize();
+  copy(here, statistics_);
+  device::synchronize(exec_.space);
 }
 
 template <class T> void NumericSetup<T>::diagonal(Level<T> &level, int number, const Buffer<int> &perm,

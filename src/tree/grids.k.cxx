@@ -142,7 +142,7 @@ template <class T> Failure::Kind Setup<T>::next_grid(Cells cells, Buffer<Key> &k
   if (sweeps()) {
     if (const Failure::Kind kind = colouring_.sweep_pattern(from, coarse, cells, key)) return kind;
   }
-  if (exec_.space == Space::cuda) from.transfer.leaf = std::move(leaf);
+  if (from.by_nodes()) from.transfer.leaf = std::move(leaf);
   key = std::move(cells.key);
   y   = std::move(cells.y);
   if (coarse.distributed) {

@@ -228,9 +228,9 @@ template <class T> struct Level : Operator<T> {
   Grid        grid;
   float       change = 0; // since the estimate of lambda: no eigenvalue has moved by more
   double      lambda = 0; // largest eigenvalue of D^-1 A, estimated from above
-  // How it works is chosen once: by nodes, as a device does, or by leaves; blocks of a device that stream the rows
-  // restrict; the restriction to this level makes what its smoother begins with.
-  bool        by_nodes = false, restricts_in_blocks = false, begun = false;
+  // Chosen once: blocks of a device restrict; the restriction to this level makes what its smoother begins with.
+  bool        restricts_in_blocks = false, begun = false;
+  bool        by_nodes() const { return exec.on_device(); } // residual and transfers; the host goes by leaves
   WorkVectors<T> work;
   Transfer<T>                  transfer; // from the next grid
   ProductPattern               product;  // that gives the next operator
@@ -241,7 +241,7 @@ template <class T> struct Level : Operator<T> {
   Transpose<T>                 transpose;
   void                         turn(); // the operator and its transpose change places
   size_t                 bytes() const;
-  // begun: x counts as zero, and z has chebyshev.first() D^-1 b. Smoothing, restriction and prolongation: cycle.k.cxx
+  // begun: x counts as zero, and z has chebyshev.first() D^-1 b. Smoothing: cycle.k.cxx; the others: transfer.k.cxx
   template <class V> void       smooth(bool from_zero, Direction direction, bool begun = false);
   template <class V> void       restrict_to(const Level &next);
   template <class V> void       prolong_from(const V *e);

@@ -70,7 +70,7 @@ HD inline bool residual(const int *i, const int *j, const T *a, const V *x, cons
 // The same on the device for single unknowns in long rows: a block reads the entries of its rows side by side and
 // keeps what they give in its memory, where a thread adds up a row. Rows of less than six entries are read faster by
 // a thread each.
-constexpr int stream_threads = 256;
+constexpr int stream_threads = 256, max_restricted_in_block = 1024; // nodes whose residual a block keeps
 template <class T> struct Stream {
   static constexpr int at_once = 8;
   const int *i, *j;
@@ -175,7 +175,7 @@ template <class T> Stream<T> stream_of(const Operator<T> &level, const T *x)
 // Several vectors need no blocks that stream: the threads of a row read all of them at each of its entries.
 template <class T> template <class V, class End> void Operator<T>::each_row(const V *x, const End &end) const
 {
-  if constexpr (width_of<V> == 1)
+  if constexpr (width_of<V> == 1 && device::built)
     if (streams) {
       const Stream<T> stream = stream_of(*this, x);
       return forall_blocks(exec, (n + stream.rows - 1) / stream.rows, stream_threads, stream.bytes(),
@@ -188,7 +188,7 @@ template <class T> template <class V, class End> void Operator<T>::each_row(cons
 
 template <class T> template <class End> void Operator<T>::sum_rows(const T *x, const End &end, double *sum) const
 {
-  if (streams) {
+  if (device::built && streams) {
     const Stream<T> stream = stream_of(*this, x);
     return forall_tiles(exec, Box{0, 1, 0, n}, 1, stream.rows, stream.bytes(), StreamSum<T, End>{stream, end},
                         (Sum *)sum);

@@ -259,20 +259,19 @@ struct Ends {
 void pass(Plan &plan, const Level &l, int along, int at, int parity, int begin, int n, double *const *fields, int count,
           int to, int from)
 {
-  const bool   on_device = plan.exec.space == Space::cuda;
-  const size_t bytes = (size_t)(n * count) * sizeof(double);
-  double      *buffer    = on_device ? (double *)plan.ends_host.data() : plan.ends.data();
+  double *const ends   = plan.ends.data();
+  const size_t  values = (size_t)(n * count);
   if (n <= 0) return;
   if (from >= 0) {
-    MPI_Recv(buffer, n * count, MPI_DOUBLE, from, plan.comm.tag, plan.comm, MPI_STATUS_IGNORE);
-    if (on_device) device::copy_from_host(plan.ends.data(), buffer, bytes), device::synchronize();
+    MPI_Recv(plan.ends_host.place(ends), n * count, MPI_DOUBLE, from, plan.comm.tag, plan.comm, MPI_STATUS_IGNORE);
+    plan.ends_host.store(ends, values);
+    device::synchronize(plan.exec.space);
   }
   for (int f = 0; f < count; ++f)
     forall(plan.exec, {0, n, 0, 1},
-           Ends{l.layout, along, at, parity, begin, fields[f], plan.ends.data() + f * n, to >= 0});
+           Ends{l.layout, along, at, parity, begin, fields[f], ends + f * n, to >= 0});
   if (to < 0) return;
-  if (on_device) device::copy_to_host(buffer, plan.ends.data(), bytes);
-  MPI_Send(buffer, n * count, MPI_DOUBLE, to, plan.comm.tag, plan.comm);
+  MPI_Send(plan.ends_host.fetch(ends, values), n * count, MPI_DOUBLE, to, plan.comm.tag, plan.comm);
 }
 
 template <bool Box, bool Masked>

@@ -150,10 +150,10 @@ void mark_inactive(Plan &plan, Level &l, const Box3 &part)
 {
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_part(plan.exec, l.layout, part,
-              Mark<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.lo.data(),
-                                                   l.up.data(), l.inactive.data()},
-              plan.active);
+    join_nodes(plan.exec, l.layout, part,
+               Mark<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.lo.data(),
+                                                    l.up.data(), l.inactive.data()},
+               plan.active.data(), true);
   });
 }
 
@@ -178,10 +178,11 @@ void measure_part(Plan &plan, Level &l, const Box3 &part)
 {
   with_kind(plan.dimension, l.A.box, [&](auto kind) {
     using K = decltype(kind);
-    join_part(plan.exec, l.layout, part,
-              FindMeasure<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(), l.b.data(),
-                                                          l.lo.data(), l.up.data(), l.r.data(), plan.zero_tolerance},
-              plan.measure);
+    join_nodes(plan.exec, l.layout, part,
+               FindMeasure<Stencil3<K::dimension, K::box>>{stencil<K::dimension, K::box>(l, l.A), l.x.data(),
+                                                           l.b.data(), l.lo.data(), l.up.data(), l.r.data(),
+                                                           plan.zero_tolerance},
+               plan.measure.data(), true);
   });
 }
 
@@ -203,7 +204,9 @@ void correct_with(Plan &plan, Level &l, const S &s, bool measured, const Found &
                 Project<S, Found>{s, l.w.data(), l.x.data(), l.lo.data(), l.up.data(), combination, l.v.data()});
     },
     [&] { l.halo.exchange(l.v.data()); },
-    [&](const Box3 &part) { join_part(plan.exec, l.layout, part, step_sums<S, Symmetric, false>(l, s), plan.search); });
+    [&](const Box3 &part) {
+      join_nodes(plan.exec, l.layout, part, step_sums<S, Symmetric, false>(l, s), plan.search.data(), true);
+    });
   add_up(plan, l);
   const Step<Found> step{l.v.data(), l.lo.data(), l.up.data(), length(), l.x.data(), l.layout.half};
   if (!measured) {
@@ -239,7 +242,9 @@ bool recombine(Plan &plan, Level &l, bool measured)
           double *both[] = {l.v.data(), l.w.data()};
           l.halo.exchange(both, 2);
         },
-        [&](const Box3 &part) { join_part(plan.exec, l.layout, part, step_sums<S, energy, true>(l, s), plan.search); });
+        [&](const Box3 &part) {
+          join_nodes(plan.exec, l.layout, part, step_sums<S, energy, true>(l, s), plan.search.data(), true);
+        });
       add_up(plan, l);
       const auto here  = [&] { return Factors::of(plan.search.data()); };
       const auto in_memory = [&] { return FactorsInMemory{plan.search.data()}; };

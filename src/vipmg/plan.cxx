@@ -166,7 +166,7 @@ void choose_lines(Plan &plan, Level &l, const Strength &s)
     l.shared || !(l.lines[0] || l.lines[1]) ? 0 : (size_t)(l.own.hi[0] - l.own.lo[0] + l.own.hi[1] - l.own.lo[1] + 2);
   if (plan.ends.size() >= room) return;
   plan.ends.resize(Extent{room, plan.exec.space});
-  if (plan.exec.space == Space::cuda) plan.ends_host.resize(plan.ends.bytes());
+  plan.ends_host.reserve(plan.exec.space, plan.ends.bytes());
 }
 
 // The level below the last one, or false where there is nothing to coarsen.

@@ -110,15 +110,9 @@ template <int D, bool Box> struct FindStrength {
 template <class R, class Kernel>
 void join_stencils(const Plan &plan, const Level &l, const Operator &op, const Kernel &kernel, R *result)
 {
-  if (plan.exec.space == Space::cuda) return join_nodes(plan.exec, l.layout, l.own, kernel, result);
-  const Rows     rows = all_rows(l.own);
-  const int      n = l.own.empty() ? 0 : rows.count(), reach = plan.dimension == 2 ? 2 : 1,
-            y = plan.dimension > 1 ? reach : 0, z = plan.dimension > 2;
-  std::vector<R> sums((size_t)n);
-  for_range(plan.exec, 0, n, [&](int r) {
-    R   sum;
-    int j, k;
-    rows.get(r, j, k);
+  const int reach = plan.dimension == 2 ? 2 : 1, y = plan.dimension > 1 ? reach : 0, z = plan.dimension > 2;
+  const auto row = [&](int j, int k, R *sums) {
+    R  &sum = sums[0];
     Run run = repeating(l, op, j - y, j + y + 1, k - z, k + z + 1);
     run.lo += reach, run.hi -= reach;
     if (run.hi - run.lo < 2) run = {l.own.hi[0], l.own.hi[0]};
@@ -138,10 +132,8 @@ void join_stencils(const Plan &plan, const Level &l, const Operator &op, const K
       sum.join(even);
       sum.join(odd);
     }
-    sums[(size_t)r] = sum;
-  });
-  result[0] = result[1] = R();
-  for (const R &sum : sums) result[0].join(sum);
+  };
+  join_nodes(plan.exec, l.layout, l.own, kernel, row, result, false);
 }
 
 } // namespace

@@ -116,17 +116,6 @@ template <bool Add, bool Clip, class From> struct Prolong {
   }
 };
 
-// f(j, k) for the rows of a box, on the host.
-template <class F> void each_row(const Plan &plan, const Box3 &b, const F &f)
-{
-  const Rows rows = all_rows(b);
-  for_range(plan.exec, 0, b.empty() ? 0 : rows.count(), [&](int r) {
-    int j, k;
-    rows.get(r, j, k);
-    f(j, k);
-  });
-}
-
 // What a fine row adds to all nodes of a coarse row of the host; rows() calls it, which is the device's, too.
 template <class Kernel> struct AddRow {
   const Kernel &own;
@@ -182,12 +171,11 @@ template <bool Add, bool Clip> void prolong_box(const Plan &plan, Level &fine, c
                                                 const Operator &op, const uint8_t *mask, const Box3 &part)
 {
   const Interpolate from{coarse.layout, weights(fine), coarse.x.data()};
-  if (plan.exec.space == Space::cuda || fine.step[0] == 1)
-    return for_nodes(plan.exec, fine.layout, part,
-                     Prolong<Add, Clip, Interpolate>{from, op.inverse.data(), fine.lo.data(), fine.up.data(), mask, x,
-                                                     fine.layout.half});
+  const Prolong<Add, Clip, Interpolate> at_nodes{from, op.inverse.data(), fine.lo.data(), fine.up.data(), mask, x,
+                                                 fine.layout.half};
+  if (fine.step[0] == 1) return for_nodes(plan.exec, fine.layout, part, at_nodes);
   const int lo = floor_half(part.lo[0]), hi = floor_half(part.hi[0]) + 1;
-  each_row(plan, part, [&](int j, int k) {
+  for_nodes(plan.exec, fine.layout, part, at_nodes, [&](int j, int k) {
     std::vector<double> row((size_t)(hi - lo));
     interpolate_row(from, j, k, lo, hi, row.data());
     const Prolong<Add, Clip, AlongRow> kernel{
@@ -221,8 +209,8 @@ void restrict_box(const Plan &plan, Level &fine, Level &coarse, const double *r,
                                         coarse.up.data(),
                                         coarse.x.data(),
                                         coarse.layout.half};
-    if (plan.exec.space == Space::cuda) return for_nodes(plan.exec, coarse.layout, part, kernel);
-    each_row(plan, part, [&](int j, int k) { restrict_row(kernel, coarse.layout, part.lo[0], part.hi[0], j, k); });
+    for_nodes(plan.exec, coarse.layout, part, kernel,
+              [&](int j, int k) { restrict_row(kernel, coarse.layout, part.lo[0], part.hi[0], j, k); });
   } else
     for_nodes(plan.exec, coarse.layout, part,
               Restrict<false, Bounds>{fine.layout, w, r, fine.x.data(), fine.lo.data(), fine.up.data(),

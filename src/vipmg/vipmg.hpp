@@ -207,7 +207,7 @@ struct Plan {
   // counts hierarchies and choices of lines of this plan: what is recorded of another one is of no use
   uint64_t           revision = 0;
   Buffer<double>     ends;               // of the lines of several processes, and for messages from a device
-  Pinned             ends_host;
+  Staging            ends_host;
   size_t             bytes() const;
 };
 

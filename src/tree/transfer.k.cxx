@@ -1,0 +1,206 @@
+// How a level restricts its residual and takes the next grid's correction.
+#include "tree/hierarchy.hpp"
+#include "tree/dispatch.hpp"
+#include "tree/rows.hpp"
+#include "exec/each.hpp"
+#include "exec/tile.hpp"
+#include <algorithm>
+
+namespace tessera::tree {
+
+namespace {
+
+// The values of item p of an array with N of each, read at once.
+template <int N, class V> HD Several<V, N> several(const V *from, ptrdiff_t p)
+{
+  return reinterpret_cast<const Several<V, N> *>(from)[p];
+}
+
+template <class V> struct Residual {
+  const V *b;
+  V       *r;
+  HD V     operator()(ptrdiff_t q, V product) const { return r[q] = b[q] - product; }
+};
+// The residual and its weighted sums at the corners of each leaf.
+template <class T, int BS, class V> struct RestrictLeaf {
+  const int *begin, *i, *j;
+  const T   *a, *weight;
+  const V   *b, *x;
+  int        corners;
+  V         *sums;
+  HD void    operator()(int l) const
+  {
+    V *const sum = sums + (ptrdiff_t)BS * corners * l;
+    for (int c = 0; c < BS * corners; ++c) sum[c] = 0;
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      V s[BS];
+      residual<T, BS>(i, j, a, x, b, Shared(p, 0), s);
+      for (int c = 0; c < corners; ++c)
+        for (int k = 0; k < BS; ++k) sum[BS * c + k] += weight[(ptrdiff_t)corners * p + c] * s[k];
+    }
+  }
+};
+// The same from a known residual for corner c of leaf l, item corners l + c: on a device neighbouring threads read
+// neighbouring weights.
+template <class T, int BS, class V> struct RestrictCorner {
+  const int *begin;
+  const T   *weight;
+  const V   *r;
+  int        corners;
+  V         *sums;
+  HD void    operator()(int item) const
+  {
+    const int l = item / corners, c = item % corners;
+    V         sum[BS];
+    for (int k = 0; k < BS; ++k) sum[k] = 0;
+    for (int p = begin[l]; p < begin[l + 1]; ++p) {
+      const T w = weight[(ptrdiff_t)corners * p + c];
+      for (int k = 0; k < BS; ++k) sum[k] += w * r[(ptrdiff_t)BS * p + k];
+    }
+    for (int k = 0; k < BS; ++k) sums[(ptrdiff_t)BS * item + k] = sum[k];
+  }
+};
+// The same for single unknowns in long rows on a device: a block takes some leaves, and their residual stays in its
+// memory.
+template <class T> struct RestrictStream {
+  Stream<T>  stream;
+  const int *begin;
+  const T   *b, *weight;
+  int        leaves, group, corners;
+  T         *sums;
+  size_t     bytes() const { return stream.bytes() + (size_t)stream.rows * sizeof(T); }
+  template <class Block> HD void operator()(Block &block) const
+  {
+    const int l0 = block.tile.y0 * group, l1 = l0 + group < leaves ? l0 + group : leaves, p0 = begin[l0];
+    T *const  r = (T *)block.shared + stream.room + stream.rows;
+    stream.run(block, p0, begin[l1], [&](int p, T product) { r[p - p0] = b[p] - product; });
+    block.sync();
+    block.each(0, (l1 - l0) * corners, 0, 1, [&](int item, int) {
+      const int l = l0 + item / corners, c = item % corners;
+      T         sum = 0;
+      for (int p = begin[l]; p < begin[l + 1]; ++p) sum += weight[(ptrdiff_t)corners * p + c] * r[p - p0];
+      sums[(ptrdiff_t)corners * l + c] = sum;
+    });
+  }
+};
+// z: nullptr or what the smoother begins with, as in FirstZero
+template <class T, int BS, class V> struct SumCorners {
+  const int *first, *place;
+  const T   *inverse;
+  const V   *sums;
+  V         *b, *z;
+  T          c;
+  HD void    operator()(int v) const
+  {
+    V s[BS];
+    for (int k = 0; k < BS; ++k) s[k] = 0;
+    for (int p = first[v]; p < first[v + 1]; ++p)
+      for (int k = 0; k < BS; ++k) s[k] += sums[(ptrdiff_t)BS * place[p] + k];
+    for (int k = 0; k < BS; ++k) {
+      b[(ptrdiff_t)BS * v + k] = s[k];
+      if (z) z[(ptrdiff_t)BS * v + k] = c * inverse[(ptrdiff_t)BS * v + k] * s[k];
+    }
+  }
+};
+template <class T, int BS, class V> struct Prolong {
+  const int *begin, *vertex;
+  const T   *weight;
+  const V   *e;
+  int        corners;
+  V         *x;
+  HD void    operator()(int l) const
+  {
+    V v[8 * BS];
+    for (int c = 0; c < corners; ++c)
+      for (int k = 0; k < BS; ++k)
+        v[BS * c + k] = vertex[corners * l + c] < 0 ? V(0) : e[(ptrdiff_t)BS * vertex[corners * l + c] + k];
+    for (int p = begin[l]; p < begin[l + 1]; ++p)
+      for (int k = 0; k < BS; ++k) {
+        V s = 0;
+        for (int c = 0; c < corners; ++c) s += weight[(ptrdiff_t)corners * p + c] * v[BS * c + k];
+        x[(ptrdiff_t)BS * p + k] += s;
+      }
+  }
+};
+
+// The same for one node.
+template <class T, int BS, class V, int CORNERS> struct ProlongNode {
+  const int *leaf, *vertex;
+  const T   *weight;
+  const V   *e;
+  V         *x;
+  HD void    operator()(int p) const
+  {
+    const int l = leaf[p];
+    if (l < 0) return; // takes no part
+    const auto w  = several<CORNERS>(weight, p);
+    const auto at = several<CORNERS>(vertex, l);
+    V          s[BS];
+    for (int k = 0; k < BS; ++k) s[k] = 0;
+    for (int c = 0; c < CORNERS; ++c)
+      for (int k = 0; k < BS; ++k) s[k] += w.v[c] * (at.v[c] < 0 ? V(0) : e[(ptrdiff_t)BS * at.v[c] + k]);
+    for (int k = 0; k < BS; ++k) x[(ptrdiff_t)BS * p + k] += s[k];
+  }
+};
+
+} // namespace
+
+// The next grid's right-hand side, or this process's part of it.
+template <class T> template <class V> void Level<T>::restrict_to(const Level &next)
+{
+  const Vectors<V> of = vectors<V>(), coarse = next.template vectors<V>();
+  const int       *begin = transfer.begin.data(), corners = transfer.corners;
+  const T         *weight = transfer.weight.data();
+  const bool       blocks = width_of<V> == 1 && restricts_in_blocks;
+  with_block_of<V>(bs, [&](auto b) {
+    if constexpr (width_of<V> == 1)
+      if (blocks) {
+        // as many leaves as have the nodes of a block of each_row() in the mean
+        Stream<T> stream = stream_of(*this, of.x);
+        const int group  = std::clamp((int)((double)stream.rows * transfer.cells / n), 1,
+                                      max_restricted_in_block / product.fullest);
+        stream.rows     = group * product.fullest;
+        const RestrictStream<T> restrict_leaves{stream, begin,   of.b,   weight, transfer.cells,
+                                                group,  corners, of.sums};
+        forall_blocks(exec, (transfer.cells + group - 1) / group, stream_threads, restrict_leaves.bytes(),
+                      restrict_leaves);
+      }
+    if (!blocks && by_nodes()) { // rows of neighbouring threads must lie together
+      this->each_row(of.x, Residual<V>{of.b, of.r});
+      for_each_on_device(exec, transfer.cells * corners,
+                         RestrictCorner<T, b.value, V>{begin, weight, of.r, corners, of.sums});
+    } else if (!blocks)
+      for_each_on_host(
+        exec, transfer.cells,
+        RestrictLeaf<T, b.value, V>{begin, i.data(), j.data(), a.data(), weight, of.b, of.x, corners, of.sums});
+    for_each(exec, next.rows,
+             SumCorners<T, b.value, V>{transfer.first.data(), transfer.place.data(), next.inverse.data(), of.sums,
+                                       coarse.b, next.begun ? coarse.z : nullptr,
+                                       (T)(next.begun ? next.chebyshev.first() : 0)});
+  });
+}
+
+// x += P e
+template <class T> template <class V> void Level<T>::prolong_from(const V *e)
+{
+  const Transfer<T> &t = transfer;
+  V *const           x = vectors<V>().x;
+  with_block_of<V>(bs, [&](auto b) {
+    if (by_nodes())
+      with_corners(t.corners, [&](auto corners) {
+        for_each_on_device(
+          exec, n, ProlongNode<T, b.value, V, corners.value>{t.leaf.data(), t.vertex.data(), t.weight.data(), e, x});
+      });
+    else
+      for_each_on_host(exec, t.cells,
+                       Prolong<T, b.value, V>{t.begin.data(), t.vertex.data(), t.weight.data(), e, t.corners, x});
+  });
+}
+
+#define INSTANTIATE(T, ...) \
+  template void Level<T>::restrict_to<__VA_ARGS__>(const Level &); \
+  template void Level<T>::prolong_from(const __VA_ARGS__ *);
+TESSERA_ALL_WIDTHS(INSTANTIATE, double)
+TESSERA_ALL_WIDTHS(INSTANTIATE, float)
+
+} // namespace tessera::tree
