@@ -206,6 +206,19 @@ template <class T> template <class V> void Level<T>::restrict_to(const Level &ne
   });
 }
 
+template <class T> void Level<T>::restrict_known(const T *r, Level &next)
+{
+  const int corners = transfer.corners;
+  T *const  sums    = work.sums.data();
+  with_block(bs, [&](auto b) {
+    for_each(exec, transfer.cells * corners,
+             RestrictCorner<T, b.value, T>{transfer.begin.data(), transfer.weight.data(), r, corners, sums});
+    for_each(exec, next.rows,
+             SumCorners<T, b.value, T>{transfer.first.data(), transfer.place.data(), nullptr, sums,
+                                       next.work.b.data(), nullptr, 0});
+  });
+}
+
 // x += P e
 template <class T> template <class V> void Level<T>::prolong_from(const V *e)
 {
@@ -350,6 +363,7 @@ template <class T> double Hierarchy<T>::work() const
 
 #define INSTANTIATE(T, ...) template void Hierarchy<T>::cycle<__VA_ARGS__>(bool, int);
 #define INSTANTIATE_ALL(T) \
+  template void   Level<T>::restrict_known(const T *, Level<T> &); \
   template void   Hierarchy<T>::solve(int); \
   template void   Hierarchy<T>::restrict_residual(int); \
   template void   Hierarchy<T>::prolong(int); \

@@ -102,6 +102,27 @@ template <class T> struct Change {
   }
 };
 
+// The diagonal takes what rounding has made of the row's sum: of each unknown over all nodes. What exceeds a part of the
+// diagonal is that of a function whose weights are nearly zero at all nodes, which does not matter.
+template <class T> struct RestoreSum {
+  const int *i, *j;
+  const T   *sums;
+  int        bs;
+  T         *a;
+  HD void    operator()(int p) const
+  {
+    int own = i[p];
+    while (own < i[p + 1] && j[own] != p) ++own;
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      double sum = 0;
+      for (int e = i[p]; e < i[p + 1]; ++e) sum += (double)a[((ptrdiff_t)bs * e + k) * bs + k];
+      T           &d     = a[((ptrdiff_t)bs * own + k) * bs + k];
+      const double wrong = sums[(ptrdiff_t)bs * p + k] - sum;
+      if (fabs(wrong) < 0.1 * d) d = (T)(d + wrong);
+    }
+  }
+};
+
 HD inline double hash(Key k)
 {
   k ^= k >> 30;
@@ -130,6 +151,12 @@ template <class T> struct Start {
 // of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the
 // values before. Behind those of all grids stands what the inverse of the last operator gives.
 constexpr int statistics = multigrid::lanczos_numbers + 3;
+
+// What double precision may do without
+static Failure::Kind kind_of(Failure::Kind kind, const Params &params)
+{
+  return params.falls_back ? Failure::rounded : kind;
+}
 
 template <class T> void NumericSetup<T>::prepare_statistics()
 {
@@ -167,6 +194,30 @@ template <class T> void NumericSetup<T>::diagonal(Level<T> &level, int number, c
 template <class T> void Operator<T>::roots(Buffer<T> &root) const
 {
   for_each(exec, (int)inverse.size(), Root<T>{inverse.data(), root.data()});
+}
+
+template <class T> T *NumericSetup<T>::row_sums(size_t unknowns)
+{
+  if (sizeof(T) == sizeof(double)) return nullptr;
+  if (sums_.size() != unknowns) sums_ = make<T>(unknowns);
+  else sums_.zero(); // of unknowns that take no part
+  return sums_.data();
+}
+
+// What an operator makes of a constant is what rounding leaves of large numbers, on coarse grids more and more beside
+// their own: nodes of flat elements, or of jumps, have diagonals ten thousand times as large. So the sums of rows,
+// which are P' times those of the grid before, are known from the mesh's own on.
+template <class T> void NumericSetup<T>::restore_sums(Level<T> &fine, Level<T> &coarse)
+{
+  if (sums_.empty()) return;
+  fine.restrict_known(sums_.data(), coarse);
+  Buffer<T> &sums = coarse.work.b;
+  if (coarse.distributed) coarse.exchange.add_back(sums.data(), coarse.bs);
+  else if (fine.distributed)
+    multigrid::sum_processes(comm_, exec_.space, sums.data(), sums.size(), coarsest_.message);
+  for_each(exec_, coarse.unknowns(), CopyValues<T>{sums.data(), sums_.data()});
+  for_each(exec_, coarse.n,
+           RestoreSum<T>{coarse.i.data(), coarse.j.data(), sums.data(), coarse.bs, coarse.a.data()});
 }
 
 // Of a coarse grid whose values were those in old_, and the roots of whose inverse diagonal are in z.
@@ -220,9 +271,9 @@ template <class T>
 void NumericSetup<T>::take_eigenvalue(int number, const double *found, double scale, Failure &failure)
 {
   const double *const ends = found + (ptrdiff_t)number * statistics, *const s = ends + 2;
-  if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = Failure::not_finite;
+  if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = kind_of(Failure::not_finite, params_);
   else if (ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
-    failure.kind  = Failure::indefinite;
+    failure.kind  = kind_of(Failure::indefinite, params_);
     failure.value = -ends[1] / scale;
   }
   double &lambda = levels_[(size_t)number].lambda;
@@ -274,7 +325,8 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   if (level.distributed) MPI_Allreduce(MPI_IN_PLACE, a.data(), (int)a.size(), MPI_DOUBLE, MPI_SUM, comm_);
   using Result = typename multigrid::ExactSolver<T>::Result;
   const Result result = c.invert(exec_, a, failure.value);
-  if (result != Result::done) failure.kind = result == Result::indefinite ? Failure::indefinite : Failure::not_finite;
+  if (result != Result::done)
+    failure.kind = kind_of(result == Result::indefinite ? Failure::indefinite : Failure::not_finite, params_);
   return failure;
 }
 
@@ -283,6 +335,8 @@ template <class T> Failure NumericSetup<T>::invert(double swept)
   template void    NumericSetup<T>::diagonal(Level<T> &, int, const Buffer<int> &, const Buffer<Diagonal> &); \
   template void    Operator<T>::roots(Buffer<T> &) const; \
   template void    NumericSetup<T>::bound_change(Level<T> &, int); \
+  template T      *NumericSetup<T>::row_sums(size_t); \
+  template void    NumericSetup<T>::restore_sums(Level<T> &, Level<T> &); \
   template double  NumericSetup<T>::change_of(int, const double *) const; \
   template void    NumericSetup<T>::take_eigenvalue(int, const double *, double, Failure &); \
   template void    NumericSetup<T>::estimate(const std::vector<int> &); \

@@ -244,6 +244,7 @@ template <class T> struct Level : Operator<T> {
   // begun: x counts as zero, and z has chebyshev.first() D^-1 b. Smoothing, restriction and prolongation: cycle.k.cxx
   template <class V> void       smooth(bool from_zero, Direction direction, bool begun = false);
   template <class V> void       restrict_to(const Level &next);
+  void                          restrict_known(const T *r, Level &next); // b of the next grid, or a part, = P' r
   template <class V> void       prolong_from(const V *e);
   template <class V> Vectors<V> vectors() const
   {
@@ -335,6 +336,7 @@ public:
   Failure  run(const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale, bool singular);
   // The same from a level on whose values are those of some of its unknowns. The interpolation stays.
   Failure  run_truncated(int top, const Buffer<int> &perm, const Buffer<Diagonal> &place, double scale);
+  void     product(Level<T> &fine, Level<T> &coarse);
   void     block_numbers(Level<T> &level); // the inverses of the blocks of Gauss-Seidel
   void     transpose_pattern(Level<T> &level);
   void     transpose_numbers(Level<T> &level);
@@ -343,7 +345,9 @@ public:
   bool     difficult() const { return filtered_ || convective_; } // needs W-cycles and more smoothing
   int      degree() const { return difficult() ? params_.rough : params_.degree; }
   uint64_t setups() const { return setups_; }
-  size_t   bytes() const { return parts_.bytes() + old_.bytes(); }
+  size_t   bytes() const { return parts_.bytes() + old_.bytes() + sums_.bytes(); }
+  // Where run() expects the sums of the mesh's rows before rounding, of so many unknowns; nullptr: it needs none
+  T       *row_sums(size_t unknowns);
 
 private:
   bool    jumps();
@@ -357,7 +361,7 @@ private:
   void    invert_blocks(Level<T> &level);
   bool    asymmetric(Level<T> &level);
   void    stabilise(Level<T> &level);
-  void    product(Level<T> &fine, Level<T> &coarse);
+  void    restore_sums(Level<T> &fine, Level<T> &coarse);
   void    prepare_statistics();
   void    reduce_statistics(const std::vector<size_t> &at, MPI_Op how);
   void    join_changes(Buffer<double> &found) const;
@@ -371,6 +375,7 @@ private:
   std::vector<Level<T>>     &levels_;
   multigrid::ExactSolver<T> &coarsest_;
   Buffer<T>                  parts_;            // on the device: of all leaves' products
+  Buffer<T>                  sums_;             // of the rows of a grid before rounding
   Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
   uint64_t                   setups_   = 0;     // how often run() has run
   bool                       filtered_ = false; // the interpolation is smoothed

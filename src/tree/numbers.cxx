@@ -57,8 +57,9 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
       }
     }
     product(level, next);
+    restore_sums(level, next);
   }
-  if (exec_.space == Space::host) old_ = Buffer<T>();
+  if (exec_.space == Space::host) old_ = Buffer<T>(), sums_ = Buffer<T>();
   const bool     swept = sweep_last();
   Buffer<double> found;
   if (known) found = on_host(statistics_);
@@ -78,9 +79,10 @@ Failure NumericSetup<T>::run(const Buffer<int> &perm, const Buffer<Diagonal> &pl
   for (int l = 0; l <= last && !failure.kind; ++l) take_eigenvalue(l, found.data(), scale, failure);
   if (total(failure.kind)) return failure;
   failure = invert(swept ? found.data()[found.size() - 1] : -1);
-  if (params_.falls_back && !singular) { // all processes go on in the same way
+  if (params_.falls_back) { // all processes go on in the same way
+    const int d = params_.dim, expected = !singular ? 0 : params_.bs == 1 ? 1 : params_.bs + d * (d - 1) / 2;
     if (total(failure.kind)) return failure;
-    if (total(coarsest_.dropped)) failure.kind = Failure::rounded;
+    if (total(coarsest_.dropped > expected)) failure.kind = Failure::rounded;
   }
   for (Level<T> &l : levels_) {
     // the polynomials of lower degree end before they need it

@@ -1,5 +1,5 @@
-// Cells that hold parts of the mesh which nothing ties to each other nearby: the sides of a slit, the teeth of a comb.
-// The function of a vertex would tie them together. So each vertex gets a function for every connected component of
+// Cells that hold parts of the mesh which nothing ties to each other nearby: the sides of a slit, the teeth of a comb,
+// the sides of a barrier of little conductivity. The function of a vertex would tie them together. So each vertex gets a function for every connected component of
 // the nodes around it: two nodes are connected there that are coupled and that both lie in leaves with this vertex.
 //
 // Nodes of a leaf that are coupled inside it form a part; it stands for its first node, the root. A label for each
@@ -16,15 +16,58 @@ namespace tessera::tree {
 
 namespace {
 
+// Two nodes are coupled if their entries count beside their diagonals: parts across a barrier of little conductivity
+// are apart, and so is what conducts much better from what lies around it.
+constexpr double weak = 0.003;
+template <class T> struct Coupled {
+  const T *a, *d; // d: the largest diagonal entry of each node, ghosts included; nullptr: all couplings count
+  int      bs;
+  HD bool  operator()(int p, int e, int q) const
+  {
+    if (!d) return true;
+    const T *const block = a + (ptrdiff_t)bs * bs * e;
+    T              v     = 0;
+    for (int k = 0; k < bs * bs; ++k) v = fabs(block[k]) > v ? fabs(block[k]) : v;
+    return v * v > (T)(weak * weak) * d[p] * d[q];
+  }
+};
+template <class T> struct LargestDiagonal {
+  const int *i, *j;
+  const T   *a;
+  int        bs;
+  T         *d;
+  HD void    operator()(int p) const
+  {
+    T   largest = 0;
+    int own     = i[p];
+    while (own < i[p + 1] && j[own] != p) ++own;
+    for (int k = 0; k < bs && own < i[p + 1]; ++k) {
+      const T v = a[((ptrdiff_t)bs * own + k) * bs + k];
+      largest   = v > largest ? v : largest;
+    }
+    d[p] = largest;
+  }
+};
+template <class T> struct CountWeak {
+  const int *i, *j, *leaf;
+  Coupled<T> coupled;
+  HD double  operator()(int p) const
+  {
+    bool found = false;
+    for (int e = i[p]; e < i[p + 1]; ++e) found = found || (leaf[j[e]] >= 0 && !coupled(p, e, j[e]));
+    return found;
+  }
+};
 struct Number {
   int    *root;
   HD void operator()(int p) const { root[p] = p; }
 };
 // The roots of the nodes in a leaf: the least number of a part, which is an own node's where it has one.
-struct FindRoots {
+template <class T> struct FindRoots {
   const int *begin, *i, *j, *leaf;
   int       *root;
   bool       alone; // there are no ghosts
+  Coupled<T> coupled;
   HD void    operator()(int l) const
   {
     const int first = begin[l];
@@ -34,7 +77,7 @@ struct FindRoots {
       for (int p = first; p < begin[l + 1]; ++p)
         for (int e = i[p]; e < i[p + 1]; ++e) {
           const int q = j[e];
-          if (leaf[q] != l || root[q] == root[p]) continue;
+          if (leaf[q] != l || root[q] == root[p] || !coupled(p, e, q)) continue;
           const int least = root[p] < root[q] ? root[p] : root[q], larger = root[p] < root[q] ? q : p;
           root[larger]    = least;
           changed         = true;
@@ -51,10 +94,11 @@ struct FirstLabels {
 };
 // The largest label that a part of the leaf meets at each corner, up to the largest one of all around the vertex.
 // Returns how many have changed.
-struct SpreadLabels {
+template <class T> struct SpreadLabels {
   const int *begin, *i, *j, *leaf, *root, *vertex, *largest;
   int        corners;
   int       *label;
+  Coupled<T> coupled;
   HD double  operator()(int l) const
   {
     const int *const own = vertex + (ptrdiff_t)corners * l;
@@ -72,11 +116,11 @@ struct SpreadLabels {
       for (int e = i[p]; open && e < i[p + 1]; ++e) {
         const int k = leaf[j[e]], r = root[j[e]];
         if (k < 0 || k == l || r == last) continue;
-        last = r;
+        last = coupled.d ? -1 : r;
         const int *const others = vertex + (ptrdiff_t)corners * k, *const theirs = label + (ptrdiff_t)corners * r;
         for (int c = 0; c < corners; ++c)
           for (int d = 0; d < corners && open >> c & 1; ++d)
-            if (own[c] == others[d] && theirs[d] > mine[c]) {
+            if (own[c] == others[d] && theirs[d] > mine[c] && coupled(p, e, j[e])) {
               mine[c] = theirs[d];
               ++changes;
               if (mine[c] == largest[own[c]]) open &= ~(1u << c);
@@ -198,7 +242,14 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   label = make_unset<int>((size_t)all * (size_t)corners);
   for_each(exec_, all, Number{root.data()});
   const int *const begin = fine.transfer.begin.data(), *const i = fine.i.data(), *const j = fine.j.data();
-  for_each(exec_, cells.n, FindRoots{begin, i, j, leaf.data(), root.data(), !fine.distributed});
+  Buffer<T>        d;
+  if (levels_.size() == 1 || strong_) {
+    d = make_unset<T>((size_t)all);
+    for_each(exec_, fine.n, LargestDiagonal<T>{i, j, fine.a.data(), params_.bs, d.data()});
+    if (fine.distributed) fine.exchange.forward(d.data(), 1);
+  }
+  const Coupled<T> coupled{fine.a.data(), d.data(), params_.bs};
+  for_each(exec_, cells.n, FindRoots<T>{begin, i, j, leaf.data(), root.data(), !fine.distributed, coupled});
   for_each(exec_, all * corners, FirstLabels{points, offset, corners, label.data()});
   largest = make<int>((size_t)cells.vertices);
   for_each(exec_, points,
@@ -214,8 +265,8 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
   const double   few = split_ ? 0 : std::max(lines, 0.03 * fine.nodes);
   for (;;) {
     sum_each(exec_, cells.n,
-             SpreadLabels{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners,
-                          label.data()},
+             SpreadLabels<T>{begin, i, j, leaf.data(), root.data(), cells.vertex.data(), largest.data(), corners,
+                             label.data(), coupled},
              sum.data());
     double changes = fetch(sum, 0);
     if (fine.distributed) {
@@ -231,7 +282,12 @@ template <class T> bool Setup<T>::label_parts(Level<T> &fine, const Cells &cells
     // labels only grow, so there will be fewer
     const double others = fine.distributed ? total(fetch(sum, 0)) : fetch(sum, 0);
     if (!(others > few)) return false;
-    if (changes == 0) return true;
+    if (changes > 0) continue;
+    if (levels_.size() == 1) {
+      sum_each(exec_, points, CountWeak<T>{i, j, leaf.data(), coupled}, sum.data());
+      strong_ = total(fetch(sum, 0)) > few;
+    }
+    return true;
   }
 }
 

@@ -87,9 +87,9 @@ private:
 template <class T> class Setup : Context {
 public:
   Setup(const Context &context, std::vector<Level<T>> &levels, Buffer<int> &perm, Buffer<int> &where,
-        DirichletRows &fixed, Frame &frame) :
-    Context(context), levels_(levels), perm_(perm), where_(where), fixed_(fixed), frame_(frame), galerkin_(context),
-    colouring_(context, levels, galerkin_)
+        DirichletRows &fixed, Frame &frame, NumericSetup<T> &numeric) :
+    Context(context), levels_(levels), perm_(perm), where_(where), fixed_(fixed), frame_(frame), numeric_(numeric),
+    galerkin_(context), colouring_(context, levels, galerkin_)
   {
   }
   void begin_levels(int n, int ghosts, const std::vector<int> &owner, const std::vector<int> &index);
@@ -121,10 +121,12 @@ private:
   Buffer<int>            &perm_, &where_;
   DirichletRows          &fixed_;
   Frame                  &frame_;
+  NumericSetup<T>        &numeric_;
   Points                  points_;
   GalerkinSetup<T>        galerkin_;
   Colouring<T>            colouring_;
   double                  crowded_ = 0;
+  bool                    strong_  = false; // parts are told apart by the values of the operators, which are made at once
   bool                    split_   = false; // a grid has vertices of several parts of the mesh
 };
 
