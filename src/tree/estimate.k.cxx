@@ -102,15 +102,22 @@ template <class T> struct Change {
   }
 };
 
-// The diagonal takes what rounding has made of the row's sum: of each unknown over all nodes. What exceeds a part of the
-// diagonal is that of a function whose weights are nearly zero at all nodes, which does not matter.
+// The diagonal gets back what rounding has taken from the row's sum: of each unknown over all nodes. What it has added
+// stays: without it, functions that are nearly multiples of others would lose their definiteness.
+constexpr double most_restored = 0.05;
+struct Rounding { // beside the diagonal
+  double  v = 0;
+  HD void join(const Rounding &o) { v = o.v > v ? o.v : v; }
+};
 template <class T> struct RestoreSum {
   const int *i, *j;
   const T   *sums;
-  int        bs;
+  int        bs, n;
   T         *a;
-  HD void    operator()(int p) const
+  HD void    operator()(int item, int line, Rounding &found) const
   {
+    const int p = line * list_row + item;
+    if (p >= n) return;
     int own = i[p];
     while (own < i[p + 1] && j[own] != p) ++own;
     for (int k = 0; k < bs && own < i[p + 1]; ++k) {
@@ -118,7 +125,8 @@ template <class T> struct RestoreSum {
       for (int e = i[p]; e < i[p + 1]; ++e) sum += (double)a[((ptrdiff_t)bs * e + k) * bs + k];
       T           &d     = a[((ptrdiff_t)bs * own + k) * bs + k];
       const double wrong = sums[(ptrdiff_t)bs * p + k] - sum;
-      if (fabs(wrong) < 0.1 * d) d = (T)(d + wrong);
+      found.join({d > 0 ? fabs(wrong) / d : 0});
+      if (wrong > 0 && wrong < most_restored * d) d = (T)(d + wrong);
     }
   }
 };
@@ -148,9 +156,12 @@ template <class T> struct Start {
 } // namespace
 
 // What the numbers of a grid are judged by is found where they are, so that the host waits once for all grids: ends
-// of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ...; last the change since the
-// values before. Behind those of all grids stands what the inverse of the last operator gives.
-constexpr int statistics = multigrid::lanczos_numbers + 3;
+// of the diagonal, then what Lanczos' method gives, beta_0^2, alpha_1, beta_1^2, ..., and what rounding did to the sums
+// of rows; last the change since the values before. Behind those of all grids stands what the inverse of the last
+// operator gives.
+constexpr int    statistics    = multigrid::lanczos_numbers + 4;
+// Such a part of a diagonal entry is too much for single precision, of several unknowns, whose rotations nothing restores.
+constexpr double much_rounding = 0.05, much_of_several = 5e-4;
 
 // What double precision may do without
 static Failure::Kind kind_of(Failure::Kind kind, const Params &params)
@@ -215,9 +226,13 @@ template <class T> void NumericSetup<T>::restore_sums(Level<T> &fine, Level<T> &
   if (coarse.distributed) coarse.exchange.add_back(sums.data(), coarse.bs);
   else if (fine.distributed)
     multigrid::sum_processes(comm_, exec_.space, sums.data(), sums.size(), coarsest_.message);
+  if (sums_.size() < (size_t)coarse.unknowns()) sums_ = make_unset<T>((size_t)coarse.unknowns());
   for_each(exec_, coarse.unknowns(), CopyValues<T>{sums.data(), sums_.data()});
-  for_each(exec_, coarse.n,
-           RestoreSum<T>{coarse.i.data(), coarse.j.data(), sums.data(), coarse.bs, coarse.a.data()});
+  const size_t at = (size_t)(&coarse - levels_.data() + 1) * (size_t)statistics - 2;
+  forall_join(exec_, list_box(coarse.n),
+              RestoreSum<T>{coarse.i.data(), coarse.j.data(), sums.data(), coarse.bs, coarse.n, coarse.a.data()},
+              (Rounding *)(statistics_.data() + at));
+  if (coarse.distributed) reduce_statistics({at}, MPI_MAX);
 }
 
 // Of a coarse grid whose values were those in old_, and the roots of whose inverse diagonal are in z.
@@ -271,7 +286,9 @@ template <class T>
 void NumericSetup<T>::take_eigenvalue(int number, const double *found, double scale, Failure &failure)
 {
   const double *const ends = found + (ptrdiff_t)number * statistics, *const s = ends + 2;
-  if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = kind_of(Failure::not_finite, params_);
+  const double much = params_.bs > 1 ? much_of_several : much_rounding;
+  if (params_.falls_back && found[(number + 1) * statistics - 2] > much) failure.kind = Failure::rounded;
+  else if (!std::isfinite(ends[0]) || !std::isfinite(ends[1])) failure.kind = kind_of(Failure::not_finite, params_);
   else if (ends[1] > 10 * (double)std::numeric_limits<T>::epsilon() * ends[0]) {
     failure.kind  = kind_of(Failure::indefinite, params_);
     failure.value = -ends[1] / scale;
