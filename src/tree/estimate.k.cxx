@@ -160,7 +160,7 @@ template <class T> struct Start {
 // of rows; last the change since the values before. Behind those of all grids stands what the inverse of the last
 // operator gives.
 constexpr int    statistics    = multigrid::lanczos_numbers + 4;
-// Such a part of a diagonal entry is too much for single precision, of several unknowns, whose rotations nothing restores.
+// Such a part of a diagonal entry is too much for single precision, of several unknowns a node less.
 constexpr double much_rounding = 0.05, much_of_several = 5e-4;
 
 // What double precision may do without

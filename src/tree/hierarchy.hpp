@@ -20,7 +20,6 @@
 #include <vector>
 
 namespace tessera::tree {
-
 constexpr int max_exact = 2000; // unknowns of the last grid
 // processes divide grids of more unknowns than so many times those solved exactly, and so many a process
 constexpr int divided = 4, divided_least = 16;
@@ -69,7 +68,6 @@ inline Params params_for(int dim, int bs)
   p.degree    = bs > 1 ? 3 : 2;
   return p;
 }
-
 // What stopped the setup; the nodes are those of PETSc's numbering on this process.
 struct Failure {
   // lost: the device of some process
@@ -244,7 +242,7 @@ template <class T> struct Level : Operator<T> {
   // begun: x counts as zero, and z has chebyshev.first() D^-1 b. Smoothing, restriction and prolongation: cycle.k.cxx
   template <class V> void       smooth(bool from_zero, Direction direction, bool begun = false);
   template <class V> void       restrict_to(const Level &next);
-  void                          restrict_known(const T *r, Level &next); // b of the next grid, or a part, = P' r
+  void                          restrict_known(const T *r, Level &next); // b there = P' r
   template <class V> void       prolong_from(const V *e);
   template <class V> Vectors<V> vectors() const
   {
@@ -346,8 +344,7 @@ public:
   int      degree() const { return difficult() ? params_.rough : params_.degree; }
   uint64_t setups() const { return setups_; }
   size_t   bytes() const { return parts_.bytes() + old_.bytes() + sums_.bytes(); }
-  // Where run() expects the sums of the mesh's rows before rounding, of so many unknowns; nullptr: it needs none
-  T       *row_sums(size_t unknowns);
+  T       *row_sums(size_t unknowns); // where run() expects them before rounding; nullptr: it needs none
 
 private:
   bool    jumps();
@@ -374,8 +371,7 @@ private:
   Failure invert(double swept);
   std::vector<Level<T>>     &levels_;
   multigrid::ExactSolver<T> &coarsest_;
-  Buffer<T>                  parts_;            // on the device: of all leaves' products
-  Buffer<T>                  sums_;             // of the rows of a grid before rounding
+  Buffer<T>                  parts_, sums_;     // on the device: of all leaves' products; of a grid's rows
   Buffer<double>             statistics_;       // what the grids' operators are checked by, and their eigenvalues
   uint64_t                   setups_   = 0;     // how often run() has run
   bool                       filtered_ = false; // the interpolation is smoothed

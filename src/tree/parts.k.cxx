@@ -1,6 +1,7 @@
 // Cells that hold parts of the mesh which nothing ties to each other nearby: the sides of a slit, the teeth of a comb,
-// the sides of a barrier of little conductivity. The function of a vertex would tie them together. So each vertex gets a function for every connected component of
-// the nodes around it: two nodes are connected there that are coupled and that both lie in leaves with this vertex.
+// the sides of a barrier of little conductivity. The function of a vertex would tie them together. So each vertex gets
+// a function for every connected component of the nodes around it: two nodes are connected there that are coupled and
+// that both lie in leaves with this vertex.
 //
 // Nodes of a leaf that are coupled inside it form a part; it stands for its first node, the root. A label for each
 // root and corner spreads to the parts of other leaves that are coupled with it and have the same vertex, until none

@@ -126,7 +126,7 @@ private:
   GalerkinSetup<T>        galerkin_;
   Colouring<T>            colouring_;
   double                  crowded_ = 0;
-  bool                    strong_  = false; // parts are told apart by the values of the operators, which are made at once
+  bool                    strong_  = false; // parts are told apart by values: the operators are made at once
   bool                    split_   = false; // a grid has vertices of several parts of the mesh
 };
 
